@@ -1,0 +1,12 @@
+/* dcl.h - DCL: arrays segmented over OpenCL devices, computed by loop bodies. Includes the whole public interface. */
+#ifndef DCL_H
+#define DCL_H
+
+#include <dcl/array.h>
+#include <dcl/base.h>
+#include <dcl/cluster.h>
+#include <dcl/forall.h>
+#include <dcl/grid.h>
+#include <dcl/map.h>
+
+#endif

@@ -1,0 +1,102 @@
+/* dcl/cluster.h - the handle of all nodes a program uses: opening, waiting, errors, configuration. */
+#ifndef DCL_CLUSTER_H
+#define DCL_CLUSTER_H
+
+#include <stdio.h>
+
+#include <dcl/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The nodes a program uses. Opaque. Threads of a program may share one: calls are serialized. */
+typedef struct dcl_cluster dcl_cluster;
+
+/** Receives a log line without newline; `level` is 1 warn, 2 info, 3 debug. May be called from any thread. */
+typedef void dcl_log_fn(void *user, int level, const char *line);
+
+/** Settings. Fill with dcl_config_read(), change fields, pass to dcl_open().
+ *  Strings are borrowed until dcl_open() returns; NULL means the default. Sizes are in bytes. */
+typedef struct dcl_config {
+    size_t struct_size;  /**< sizeof(dcl_config) of the program; set by dcl_config_read() */
+    const char *devices; /**< DCL_DEVICES: which OpenCL devices serve as nodes, see dcl_open() */
+    const char *map;     /**< DCL_MAP: the map of dcl_map_default(), in the grammar of dcl_map_parse() */
+    const char *move;    /**< DCL_MOVE: "auto", "place" (read peers' memory in place) or "send" (always stream) */
+    const char *log;     /**< DCL_LOG: "off", "warn", "info", "debug" */
+    const char *fault;   /**< DCL_FAULT: for tests, e.g. "alloc node=1 count=2": fail node 1's second allocation */
+    size_t tile_bytes;   /**< DCL_TILE_BYTES: size aimed at for one tile */
+    size_t block_bytes;  /**< DCL_BLOCK_BYTES: size aimed at for one block, the grain movement is counted in */
+    size_t chunk_bytes;  /**< DCL_CHUNK_BYTES: most bytes of one message of data */
+    size_t pool_bytes;   /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes */
+    size_t small_bytes;  /**< DCL_SMALL_BYTES: dcl_map_default() keeps smaller arrays on one node */
+    size_t window;       /**< DCL_WINDOW: most operations started and not yet complete */
+    bool sync;           /**< DCL_SYNC: every call waits for its end; for finding errors */
+    dcl_log_fn *log_fn;  /**< where log lines go; NULL: standard error */
+    void *log_user;      /**< passed to log_fn */
+} dcl_config;
+
+/** Fill a configuration with the defaults, then with the DCL_ variables of the environment.
+ *  @return DCL_OK, or DCL_ERR_INVALID for an unknown DCL_ variable (the nearest known one is named) or a bad value.
+ *  Strings taken from the environment live until the environment changes. */
+DCL_API dcl_status dcl_config_read(dcl_config *config_out);
+/** Print every setting with its variable, value and meaning, a line each. */
+DCL_API dcl_status dcl_config_print(const dcl_config *config, FILE *file);
+
+/** Open the nodes of this program.
+ *
+ *  Nodes by default: all GPUs and accelerators; where there is none, all CPU devices of one platform. `devices` selects
+ *  instead: "all", "cpu", "gpu", or a comma-separated list of numbers as printed by `dcl devices` ("0,2").
+ *  Every node is served by a worker thread; no port is opened.
+ *
+ *  @param config  settings, borrowed; NULL reads the environment (dcl_config_read()).
+ *  @return the cluster, yours: end it with dcl_close(); or NULL, see dcl_error(): DCL_ERR_INVALID (configuration),
+ *          DCL_ERR_DEVICE (no OpenCL device, or one that fails), DCL_ERR_NOMEM. */
+DCL_API dcl_cluster *dcl_open(const dcl_config *config);
+
+/** Open a cluster that only plans: maps, owners, dcl_explain(). No device, no thread, no data.
+ *  @param nodes  1..1000000. @return the cluster, or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+DCL_API dcl_cluster *dcl_open_plan(int nodes);
+
+/** Wait for all operations, stop the workers and free everything. Arrays not yet released are released; their handles
+ *  are then invalid. NULL is accepted.
+ *  @return the status dcl_status_of() would have given, DCL_OK if nothing failed. */
+DCL_API dcl_status dcl_close(dcl_cluster *cluster);
+
+/** Number of nodes; 0 for NULL. */
+DCL_API int dcl_node_count(const dcl_cluster *cluster);
+/** Name of the device that node `node` is; "planned" for a planning cluster; NULL when there is no such node.
+ *  Valid until dcl_close(). */
+DCL_API const char *dcl_node_name(const dcl_cluster *cluster, int node);
+
+/** The first error of this cluster, of a call or asynchronous, since dcl_clear_error(); its text becomes dcl_error().
+ *  Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster; DCL_OK if none. */
+DCL_API dcl_status dcl_status_of(dcl_cluster *cluster);
+/** Forget the cluster's first error (or, with NULL, this thread's). Failed arrays stay failed until overwritten. */
+DCL_API void dcl_clear_error(dcl_cluster *cluster);
+
+/** Wait until every operation called so far is complete.
+ *  @return the cluster's first error, DCL_OK if none. */
+DCL_API dcl_status dcl_wait(dcl_cluster *cluster);
+
+/** One OpenCL device as dcl_device_list() describes it. */
+typedef struct dcl_device_info {
+    char name[128], platform[128], version[128];
+    char kind[16];          /**< "cpu", "gpu", "accelerator" or "other" */
+    int number;             /**< what DCL_DEVICES calls it */
+    bool is_default;        /**< dcl_open() with no selection would use it */
+    bool has_half, has_double;
+    int compute_units;
+    int64_t memory_bytes;   /**< global memory it reports */
+} dcl_device_info;
+
+/** List the OpenCL devices of this host, in the order of their numbers.
+ *  @param info_out   [capacity], may be NULL when capacity is 0.
+ *  @param count_out  devices found, also when more than `capacity`.
+ *  @return DCL_OK (also for none), or DCL_ERR_DEVICE. */
+DCL_API dcl_status dcl_device_list(int capacity, dcl_device_info info_out[], int *count_out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

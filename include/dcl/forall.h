@@ -1,0 +1,198 @@
+/* dcl/forall.h - loop bodies over agile arrays. */
+#ifndef DCL_FORALL_H
+#define DCL_FORALL_H
+
+#include <dcl/array.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What an argument is to the body. */
+typedef enum dcl_access {
+    DCL_ACCESS_OUT = 1,    /**< written, not read */
+    DCL_ACCESS_IN,         /**< read at affine subscripts */
+    DCL_ACCESS_INOUT,      /**< read and written at the same subscript */
+    DCL_ACCESS_IN_ALL,     /**< read anywhere */
+    DCL_ACCESS_IN_ROWS,    /**< read anywhere in the rows (first axis) that the output's first axis names */
+    DCL_ACCESS_IN_COLUMNS, /**< read anywhere in the columns (last axis) that the output's last axis names */
+    DCL_ACCESS_VALUE,      /**< a scalar, its value at the call */
+    DCL_ACCESS_PRELUDE     /**< text before the kernel: helper functions, types, constants */
+} dcl_access;
+
+/** One argument of a body. Made by the DCL_IN ... macros, or by hand from other languages. Borrowed for the call. */
+typedef struct dcl_arg {
+    dcl_access access;
+    const char *name;  /**< the name in the body, an identifier; PRELUDE: the text */
+    dcl_array *array;  /**< for arrays */
+    dcl_type type;     /**< VALUE: type of the scalar */
+    union {
+        int64_t i;     /**< signed types */
+        uint64_t u;    /**< unsigned types */
+        double f;      /**< float (converted), double */
+    } value;
+} dcl_arg;
+
+/** Run a body at every index of the first output's grid.
+ *
+ *  The body is OpenCL C statements without preprocessor lines. `C(i,j)` is the element of argument C; the indices are
+ *  named i, j, k, l, m, n, o, p (as many as the first output has axes; reserved, read-only, type long). Outputs are
+ *  written at a permutation of the plain indices, inputs read at affine subscripts (`A(2*i + 1, j)`; integer scalars may
+ *  occur). A read outside its grid gives 0 and is reported as DCL_ERR_RANGE at the next wait, unless the body guards it.
+ *  An array may be read and written only at the same subscript. The owner of an element of the first output computes it.
+ *
+ *  @param cluster  NULL is an error.
+ *  @param body     borrowed for the call.
+ *  @param count    number of arguments, 1..64.
+ *  @param args     [count], borrowed; at least one OUT or INOUT. The first of them gives the index space.
+ *  @return DCL_OK when started; DCL_ERR_BODY with line, column and the text marked; DCL_ERR_INVALID (arguments; NULL
+ *          arrays); the error of a failed array that is read. A call that fails after it named its output fails the
+ *          output's contents too. */
+DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
+
+/** dcl_forall_n() over the indices of `box` only, a box of the first output's grid. */
+DCL_API dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const char *body,
+                                     int count, const dcl_arg args[]);
+
+/** Counters of a node, or of all. Planned ones are known before an operation runs and equal in dcl_explain(). */
+typedef struct dcl_counters {
+    int64_t tasks;         /**< planned: tiles computed */
+    int64_t blocks_moved;  /**< planned: blocks touched by bytes_moved, once per operation, node and argument */
+    int64_t bytes_moved;   /**< planned: bytes a node's tasks read or write of elements it does not own, once per
+                                operation, node and argument, whatever the medium */
+    int64_t approximate;   /**< planned: operations whose footprints are boxes around what is really read */
+    int64_t bytes_sent;    /**< bytes of data in messages */
+    int64_t bytes_copied;  /**< bytes copied on a node: packing, unpacking, staging */
+    int64_t messages_sent; /**< messages of every kind */
+    int64_t kernels_built; /**< programs compiled (found in no cache of this cluster) */
+    int64_t launches;      /**< kernels started */
+    int64_t storage_bytes; /**< memory that holds parts of arrays now */
+} dcl_counters;
+
+#define DCL_ALL_NODES (-1) /**< the sum over the nodes */
+#define DCL_HOST (-2)      /**< the program itself */
+
+/** Counters since dcl_open(). Waits for the operations called so far.
+ *  @param node  0..node_count-1, DCL_ALL_NODES, or DCL_HOST. @return DCL_OK, or DCL_ERR_INVALID. */
+DCL_API dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out);
+
+/** What dcl_forall_n() with these arguments would count, without running it: the planned counters; others are 0.
+ *  @param box   as in dcl_forall_over_n(), or NULL. @param node  as in dcl_stats() (DCL_HOST: zeros).
+ *  @return the statuses of dcl_forall_n(). The cluster's state does not change. */
+DCL_API dcl_status dcl_explain_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                 const dcl_arg args[], int node, dcl_counters *counters_out);
+
+/** How a body uses one name. */
+typedef struct dcl_use {
+    bool read, written;
+    int rank; /**< number of subscripts; 0 when the name does not occur with subscripts */
+} dcl_use;
+
+/** Ask how a body uses the array called `name`.
+ *  @param count, names  [count] all names that are arrays in this body.
+ *  @return DCL_OK, or DCL_ERR_BODY. */
+DCL_API dcl_status dcl_body_use(const char *body, int count, const char *const names[], const char *name,
+                                dcl_use *use_out);
+
+/** Find the grids of arrays a body writes from those it reads: an index runs over the axis where it stands alone as a
+ *  subscript. An unknown grid gets the origin and extent of these axes and, when its type is 0, the type of the first
+ *  known array.
+ *  @param grids  [count] in: rank > 0 is known; out: all known.
+ *  @return DCL_OK; DCL_ERR_BODY when an index stands alone nowhere, or with unequal extents (all are named). */
+DCL_API dcl_status dcl_body_infer(const char *body, int count, const char *const names[], dcl_grid grids[]);
+
+static inline dcl_arg dcl_arg_array(dcl_access access, const char *name, dcl_array *array)
+{
+    dcl_arg arg;
+    arg.access = access;
+    arg.name = name;
+    arg.array = array;
+    arg.type = (dcl_type)0;
+    arg.value.u = 0;
+    return arg;
+}
+
+static inline dcl_arg dcl_arg_signed(const char *name, dcl_type type, int64_t value)
+{
+    dcl_arg arg = dcl_arg_array(DCL_ACCESS_VALUE, name, NULL);
+    arg.type = type;
+    arg.value.i = value;
+    return arg;
+}
+
+static inline dcl_arg dcl_arg_unsigned(const char *name, dcl_type type, uint64_t value)
+{
+    dcl_arg arg = dcl_arg_array(DCL_ACCESS_VALUE, name, NULL);
+    arg.type = type;
+    arg.value.u = value;
+    return arg;
+}
+
+static inline dcl_arg dcl_arg_floating(const char *name, dcl_type type, double value)
+{
+    dcl_arg arg = dcl_arg_array(DCL_ACCESS_VALUE, name, NULL);
+    arg.type = type;
+    arg.value.f = value;
+    return arg;
+}
+
+static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(DCL_ACCESS_PRELUDE, text, NULL); }
+
+#define DCL_OUT_AS(name, array) dcl_arg_array(DCL_ACCESS_OUT, (name), (array))
+#define DCL_IN_AS(name, array) dcl_arg_array(DCL_ACCESS_IN, (name), (array))
+#define DCL_INOUT_AS(name, array) dcl_arg_array(DCL_ACCESS_INOUT, (name), (array))
+#define DCL_IN_ALL_AS(name, array) dcl_arg_array(DCL_ACCESS_IN_ALL, (name), (array))
+#define DCL_IN_ROWS_AS(name, array) dcl_arg_array(DCL_ACCESS_IN_ROWS, (name), (array))
+#define DCL_IN_COLUMNS_AS(name, array) dcl_arg_array(DCL_ACCESS_IN_COLUMNS, (name), (array))
+#define DCL_OUT(array) DCL_OUT_AS(#array, array)
+#define DCL_IN(array) DCL_IN_AS(#array, array)
+#define DCL_INOUT(array) DCL_INOUT_AS(#array, array)
+#define DCL_IN_ALL(array) DCL_IN_ALL_AS(#array, array)
+#define DCL_IN_ROWS(array) DCL_IN_ROWS_AS(#array, array)
+#define DCL_IN_COLUMNS(array) DCL_IN_COLUMNS_AS(#array, array)
+/** Helper functions and types the body uses, in OpenCL C. */
+#define DCL_PRELUDE(text) dcl_arg_prelude(text)
+
+#ifndef __cplusplus
+/* One maker per scalar type, chosen by _Generic below. */
+static inline dcl_arg dcli_value_i8(const char *n, int8_t v) { return dcl_arg_signed(n, DCL_INT8, v); }
+static inline dcl_arg dcli_value_i16(const char *n, int16_t v) { return dcl_arg_signed(n, DCL_INT16, v); }
+static inline dcl_arg dcli_value_i32(const char *n, int32_t v) { return dcl_arg_signed(n, DCL_INT32, v); }
+static inline dcl_arg dcli_value_i64(const char *n, int64_t v) { return dcl_arg_signed(n, DCL_INT64, v); }
+static inline dcl_arg dcli_value_u8(const char *n, uint8_t v) { return dcl_arg_unsigned(n, DCL_UINT8, v); }
+static inline dcl_arg dcli_value_u16(const char *n, uint16_t v) { return dcl_arg_unsigned(n, DCL_UINT16, v); }
+static inline dcl_arg dcli_value_u32(const char *n, uint32_t v) { return dcl_arg_unsigned(n, DCL_UINT32, v); }
+static inline dcl_arg dcli_value_u64(const char *n, uint64_t v) { return dcl_arg_unsigned(n, DCL_UINT64, v); }
+static inline dcl_arg dcli_value_f32(const char *n, float v) { return dcl_arg_floating(n, DCL_FLOAT, v); }
+static inline dcl_arg dcli_value_f64(const char *n, double v) { return dcl_arg_floating(n, DCL_DOUBLE, v); }
+
+/** A scalar under a name of its own: any arithmetic type but long double. */
+#define DCL_VALUE_AS(name, x)                                                                       \
+    _Generic((x), _Bool: dcli_value_u8, char: dcli_value_i8, signed char: dcli_value_i8,            \
+             short: dcli_value_i16, int: dcli_value_i32, long: dcli_value_i64,                      \
+             long long: dcli_value_i64, unsigned char: dcli_value_u8,                               \
+             unsigned short: dcli_value_u16, unsigned: dcli_value_u32,                              \
+             unsigned long: dcli_value_u64, unsigned long long: dcli_value_u64,                     \
+             float: dcli_value_f32, double: dcli_value_f64)((name), (x))
+/** A scalar under its variable's name. */
+#define DCL_VALUE(x) DCL_VALUE_AS(#x, x)
+
+/** Run a body: dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B)).
+ *  Contract: dcl_forall_n(). */
+#define dcl_forall(cluster, body, ...)                                                                       \
+    dcl_forall_n((cluster), (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)),               \
+                 (dcl_arg[]){__VA_ARGS__})
+/** Run a body over a box of the first output's grid: dcl_forall_over(cluster, &box, body, ...). */
+#define dcl_forall_over(cluster, box, body, ...)                                                             \
+    dcl_forall_over_n((cluster), (box), (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)),   \
+                      (dcl_arg[]){__VA_ARGS__})
+/** Planned counters of a body, over all nodes: dcl_explain(cluster, &counters, body, ...). */
+#define dcl_explain(cluster, counters_out, body, ...)                                                        \
+    dcl_explain_n((cluster), NULL, (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)),        \
+                  (dcl_arg[]){__VA_ARGS__}, DCL_ALL_NODES, (counters_out))
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,24 @@
+/* base/alloc.h - memory for the library's own books: failures are recorded, and can be provoked by tests. */
+#ifndef DCLI_BASE_ALLOC_H
+#define DCLI_BASE_ALLOC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Zeroed memory for `count` objects of `bytes` each. @return NULL (DCL_ERR_NOMEM recorded, with the size asked for). */
+void *dcli_calloc(size_t count, size_t bytes);
+/** Memory that is not zeroed. @return NULL as dcli_calloc(). */
+void *dcli_malloc(size_t bytes);
+/** Resize to `count` objects of `bytes` each; NULL starts anew. @return NULL as above, `old` is then still valid. */
+void *dcli_realloc(void *old, size_t count, size_t bytes);
+/** A copy of a string. @return NULL as above. */
+char *dcli_strdup(const char *text);
+void dcli_free(void *memory);
+
+/** Make room for one more object: grows `*items` by doubling. @return 0, or -1 with DCL_ERR_NOMEM recorded. */
+int dcli_grow(void *items_in_out, int64_t count, int64_t *capacity_in_out, size_t bytes);
+
+/** For tests: let the n-th allocation of this thread from now on fail (1 = the next); 0 turns it off. */
+void dcli_alloc_fail_after(int n);
+
+#endif

@@ -1,0 +1,252 @@
+/* base/config.c - settings from the environment. The only place that reads it. */
+#include "base/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/log.h"
+
+extern char **environ;
+
+enum kind { TEXT, CHOICE, SIZE, COUNT, SWITCH };
+
+struct row {
+    const char *name; /* the variable without DCL_ */
+    enum kind kind;
+    size_t field; /* offset in dcl_config */
+    const char *standard;
+    const char *choices; /* CHOICE: separated by '|' */
+    size_t least, most;  /* SIZE, COUNT */
+    const char *meaning;
+};
+
+#define FIELD(f) offsetof(dcl_config, f)
+
+static const struct row rows[] = {
+    {"DEVICES", TEXT, FIELD(devices), NULL, NULL, 0, 0,
+     "devices that serve as nodes: all, cpu, gpu, or numbers of `dcl devices` separated by commas"},
+    {"MAP", TEXT, FIELD(map), NULL, NULL, 0, 0, "map of arrays that are given none, e.g. rows:cyclic(1024x1024)"},
+    {"MOVE", CHOICE, FIELD(move), "auto", "auto|place|send", 0, 0,
+     "how data reaches another node: read in place, sent as a stream, or the best of both"},
+    {"LOG", CHOICE, FIELD(log), "off", "off|warn|info|debug", 0, 0, "log lines on standard error"},
+    {"FAULT", TEXT, FIELD(fault), NULL, NULL, 0, 0,
+     "for tests: a failure to provoke, e.g. `alloc node=1 count=2` fails node 1's second allocation of storage"},
+    {"TILE_BYTES", SIZE, FIELD(tile_bytes), "16M", NULL, 64, (size_t)1 << 40, "size aimed at for one tile"},
+    {"BLOCK_BYTES", SIZE, FIELD(block_bytes), "4M", NULL, 1, (size_t)1 << 40,
+     "size aimed at for one block, the grain in which movement is counted"},
+    {"CHUNK_BYTES", SIZE, FIELD(chunk_bytes), "4M", NULL, 64, (size_t)1 << 30, "most bytes in one message of data"},
+    {"POOL_BYTES", SIZE, FIELD(pool_bytes), "1G", NULL, 4096, (size_t)1 << 50,
+     "memory per node for data that arrives from other nodes"},
+    {"SMALL_BYTES", SIZE, FIELD(small_bytes), "16K", NULL, 0, (size_t)1 << 50,
+     "without a map, smaller arrays stay on one node"},
+    {"WINDOW", COUNT, FIELD(window), "1024", NULL, 1, 1000000, "most operations started and not yet complete"},
+    {"SYNC", SWITCH, FIELD(sync), "0", NULL, 0, 0, "1: every call waits for its end; for finding errors"},
+};
+
+enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
+
+static void *field_of(dcl_config *config, const struct row *row) { return (char *)config + row->field; }
+
+static bool is_one_of(const char *choices, const char *value)
+{
+    size_t length = strlen(value);
+    for (const char *at = choices; at != NULL && length > 0;) {
+        const char *end = strchr(at, '|');
+        size_t word = end != NULL ? (size_t)(end - at) : strlen(at);
+        if (word == length && memcmp(at, value, length) == 0)
+            return true;
+        at = end != NULL ? end + 1 : NULL;
+    }
+    return false;
+}
+
+/* A number with an optional unit K, M, G or T (powers of 1024). */
+static bool parse_size(const char *text, bool units, size_t *out)
+{
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0)
+        return false;
+    static const char letters[] = "KMGT";
+    const char *unit = units && *end != '\0' ? strchr(letters, toupper((unsigned char)*end)) : NULL;
+    if (unit != NULL) {
+        for (long n = unit - letters; n >= 0; n--)
+            if (__builtin_mul_overflow(value, 1024ULL, &value))
+                return false;
+        end++;
+    }
+    *out = (size_t)value;
+    return *end == '\0';
+}
+
+static dcl_status check_size(const struct row *row, size_t value)
+{
+    if (value < row->least || value > row->most)
+        return DCLI_FAIL(DCL_ERR_INVALID, "DCL_%s is %zu; expected %zu..%zu: %s", row->name, value, row->least,
+                         row->most, row->meaning);
+    return DCL_OK;
+}
+
+static dcl_status set(dcl_config *config, const struct row *row, const char *value)
+{
+    void *field = field_of(config, row);
+    size_t number;
+    switch (row->kind) {
+    case TEXT:
+        *(const char **)field = value;
+        return DCL_OK;
+    case CHOICE:
+        if (value == NULL || !is_one_of(row->choices, value))
+            return DCLI_FAIL(DCL_ERR_INVALID, "DCL_%s is \"%s\"; expected one of %s: %s", row->name,
+                             value != NULL ? value : "(null)", row->choices, row->meaning);
+        *(const char **)field = value;
+        return DCL_OK;
+    case SIZE:
+    case COUNT:
+        if (!parse_size(value, row->kind == SIZE, &number))
+            return DCLI_FAIL(DCL_ERR_INVALID, "DCL_%s is \"%s\"; expected a whole number%s such as %s: %s", row->name,
+                             value, row->kind == SIZE ? ", with K, M, G or T if you like," : "", row->standard,
+                             row->meaning);
+        *(size_t *)field = number;
+        return check_size(row, number);
+    case SWITCH:
+        if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+            return DCLI_FAIL(DCL_ERR_INVALID, "DCL_%s is \"%s\"; expected 0 or 1: %s", row->name, value, row->meaning);
+        *(bool *)field = value[0] == '1';
+        return DCL_OK;
+    }
+    return DCL_OK;
+}
+
+void dcli_config_defaults(dcl_config *config_out)
+{
+    *config_out = (dcl_config){.struct_size = sizeof *config_out};
+    for (int r = 0; r < ROW_COUNT; r++)
+        if (rows[r].standard != NULL)
+            set(config_out, &rows[r], rows[r].standard);
+}
+
+/* Levenshtein's distance between two short words, for "did you mean". */
+static int distance(const char *a, size_t a_length, const char *b)
+{
+    enum { MOST = 40 };
+    size_t b_length = strlen(b);
+    if (a_length > MOST || b_length > MOST)
+        return MOST;
+    int row[MOST + 1];
+    for (size_t y = 0; y <= b_length; y++)
+        row[y] = (int)y;
+    for (size_t x = 1; x <= a_length; x++) {
+        int diagonal = row[0];
+        row[0] = (int)x;
+        for (size_t y = 1; y <= b_length; y++) {
+            int substituted = diagonal + (a[x - 1] != b[y - 1]);
+            diagonal = row[y];
+            int shorter = row[y] < row[y - 1] ? row[y] + 1 : row[y - 1] + 1;
+            row[y] = substituted < shorter ? substituted : shorter;
+        }
+    }
+    return row[b_length];
+}
+
+static dcl_status read_variable(dcl_config *config, const char *entry)
+{
+    const char *name = entry + 4, *equals = strchr(entry, '=');
+    size_t length = (size_t)(equals - name);
+    int nearest = 0;
+    for (int r = 0; r < ROW_COUNT; r++) {
+        if (strlen(rows[r].name) == length && memcmp(rows[r].name, name, length) == 0)
+            return set(config, &rows[r], equals + 1);
+        if (distance(name, length, rows[r].name) < distance(name, length, rows[nearest].name))
+            nearest = r;
+    }
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "environment variable DCL_%.*s is not known; the nearest is DCL_%s (%s); correct or unset it",
+                     (int)length, name, rows[nearest].name, rows[nearest].meaning);
+}
+
+dcl_status dcl_config_read(dcl_config *config_out)
+{
+    dcli_error_enter(__func__);
+    if (config_out == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "config_out is NULL; expected a dcl_config to fill");
+    dcl_config config;
+    dcli_config_defaults(&config);
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+        if (strncmp(*entry, "DCL_", 4) == 0 && strchr(*entry, '=') != NULL) {
+            dcl_status status = read_variable(&config, *entry);
+            if (status != DCL_OK)
+                return status;
+        }
+    *config_out = config;
+    return DCL_OK;
+}
+
+dcl_status dcl_config_print(const dcl_config *config, FILE *file)
+{
+    dcli_error_enter(__func__);
+    dcl_config complete;
+    dcl_status status = dcli_config_check(config, &complete);
+    if (status != DCL_OK)
+        return status;
+    if (file == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "file is NULL; expected an open file such as stdout");
+    for (int r = 0; r < ROW_COUNT; r++) {
+        const struct row *row = &rows[r];
+        const void *field = field_of(&complete, row);
+        fprintf(file, "DCL_%-12s = ", row->name);
+        if (row->kind == TEXT || row->kind == CHOICE)
+            fprintf(file, "%-10s", *(const char *const *)field != NULL ? *(const char *const *)field : "-");
+        else if (row->kind == SWITCH)
+            fprintf(file, "%-10d", *(const bool *)field);
+        else
+            fprintf(file, "%-10zu", *(const size_t *)field);
+        fprintf(file, "  # %s\n", row->meaning);
+    }
+    return DCL_OK;
+}
+
+dcl_status dcli_config_check(const dcl_config *config, dcl_config *complete_out)
+{
+    if (config == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "config is NULL; expected one filled by dcl_config_read()");
+    if (config->struct_size < sizeof config->struct_size || config->struct_size > sizeof *config)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "config.struct_size is %zu; expected at most %zu; fill the struct with dcl_config_read() and "
+                         "build against the headers of the library that is loaded (%s)",
+                         config->struct_size, sizeof *config, DCL_VERSION);
+    dcl_config complete;
+    dcli_config_defaults(&complete);
+    memcpy(&complete, config, config->struct_size);
+    complete.struct_size = sizeof complete;
+    for (int r = 0; r < ROW_COUNT; r++) {
+        const struct row *row = &rows[r];
+        dcl_status status = DCL_OK;
+        if (row->kind == CHOICE && *(const char **)field_of(&complete, row) == NULL)
+            status = set(&complete, row, row->standard);
+        else if (row->kind == CHOICE)
+            status = set(&complete, row, *(const char **)field_of(&complete, row));
+        else if (row->kind == SIZE || row->kind == COUNT)
+            status = check_size(row, *(const size_t *)field_of(&complete, row));
+        if (status != DCL_OK)
+            return status;
+    }
+    *complete_out = complete;
+    return DCL_OK;
+}
+
+int dcli_config_log_level(const dcl_config *config)
+{
+    static const char *const names[] = {"off", "warn", "info", "debug"};
+    for (int level = 0; level < 4; level++)
+        if (config->log != NULL && strcmp(config->log, names[level]) == 0)
+            return level;
+    return DCLI_LOG_OFF;
+}

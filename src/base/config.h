@@ -1,0 +1,15 @@
+/* base/config.h - the table of settings: one row gives the field, the variable, the documentation. */
+#ifndef DCLI_BASE_CONFIG_H
+#define DCLI_BASE_CONFIG_H
+
+#include <dcl/cluster.h>
+
+/** Fill with the built-in defaults only. */
+void dcli_config_defaults(dcl_config *config_out);
+/** Check the values of a configuration a program made; copies fields the program's older struct lacks from the
+ *  defaults. @return DCL_OK, or DCL_ERR_INVALID naming the field. */
+dcl_status dcli_config_check(const dcl_config *config, dcl_config *complete_out);
+/** The level DCL_LOG names. */
+int dcli_config_log_level(const dcl_config *config);
+
+#endif

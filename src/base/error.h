@@ -1,0 +1,29 @@
+/* base/error.h - recording an error: a status to branch on and a sentence for people. */
+#ifndef DCLI_BASE_ERROR_H
+#define DCLI_BASE_ERROR_H
+
+#include <dcl/base.h>
+
+/** Longest error text kept, bytes with the final '\0'. Body errors quote a line and a caret. */
+#define DCLI_ERROR_BYTES 1536
+
+/** Name the public call this thread is in: the prefix of the errors it records ("dcl_agile: ..."). First statement of
+ *  every public function that can fail. The outermost call wins while it runs only if it is set first, so internal
+ *  code uses no public functions that can fail. */
+void dcli_error_enter(const char *function);
+
+/** Record an error of this thread. @return `status`, so that a caller can return it at once. */
+dcl_status dcli_error_record(dcl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** Record an error that already is a whole sentence with its prefix (it came from another thread or node). */
+dcl_status dcli_error_adopt(dcl_status status, const char *text);
+
+/** This thread's last status and its text without the prefix. */
+dcl_status dcli_error_status(void);
+const char *dcli_error_sentence(void);
+void dcli_error_clear(void);
+
+/** The message: value found, what was expected, how to fix. Written once, where the failure is found. */
+#define DCLI_FAIL(status, ...) dcli_error_record((status), __VA_ARGS__)
+
+#endif

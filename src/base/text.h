@@ -1,0 +1,22 @@
+/* base/text.h - a string that grows. */
+#ifndef DCLI_BASE_TEXT_H
+#define DCLI_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** Growing text. Start with {0}. A failed append sets `failed` and later ones do nothing, so one check at the end is
+ *  enough. */
+typedef struct dcli_text {
+    char *bytes; /* '\0'-ended once something was appended */
+    size_t length, capacity;
+    bool failed;
+} dcli_text;
+
+void dcli_text_put(dcli_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void dcli_text_append(dcli_text *text, const char *bytes, size_t length);
+/** Hand over the string (never NULL unless an append failed); the text is empty again. Free with dcli_free(). */
+char *dcli_text_take(dcli_text *text);
+void dcli_text_free(dcli_text *text);
+
+#endif

@@ -1,0 +1,129 @@
+/* kernel/body.h - a loop body: parsed, its subscripts, its OpenCL C. Pure: text in, text out. */
+#ifndef DCLI_KERNEL_BODY_H
+#define DCLI_KERNEL_BODY_H
+
+#include <dcl/forall.h>
+
+#include "segment/footprint.h"
+
+enum {
+    DCLI_MAX_PARAMS = 64,
+    DCLI_MAX_ACCESSES = 64,   /* distinct (array, subscripts) pairs of one body */
+    DCLI_MAX_BODY_BYTES = 1 << 16
+};
+
+/** A parameter of a body as declared by the caller. */
+typedef struct dcli_param {
+    char name[64];
+    dcl_access access; /* OUT .. VALUE */
+    dcl_type type;
+    int rank; /* arrays: 1..DCL_MAX_RANK; VALUE: 0 */
+} dcli_param;
+
+/** The value of a scalar parameter at a call, in the member its type selects as in dcl_arg. */
+typedef union dcli_scalar {
+    int64_t i;
+    uint64_t u;
+    double f;
+} dcli_scalar;
+
+/** One distinct access: an array at one list of subscripts. */
+typedef struct dcli_body_access {
+    int param;
+    bool read;        /* reads what was there before this iteration */
+    bool written;
+    bool conditional; /* written, but perhaps not at every index: stands in if, loop, ?:, &&, || or a block */
+    dcli_reach reach;
+    int unit_axis;    /* loop axis whose index is the last subscript with coefficient +1; -1: none or not known */
+    int line, column; /* of its first occurrence in the user's text, from 1 */
+} dcli_body_access;
+
+/** A parsed body. Fields may be read by all; made by dcli_body_parse(). Immutable afterwards.
+ *
+ *  Loop axis m is axis m of the first output's grid: the index that stands there in the first output's subscripts. The
+ *  loop nest runs loop axis 0 outermost. */
+typedef struct dcli_body {
+    char *text, *prelude; /* prelude may be "" */
+    int param_count;
+    dcli_param params[DCLI_MAX_PARAMS];
+    int first_output;                 /* param number */
+    int space_rank;                   /* loop axes = rank of the first output */
+    int index_of_axis[DCL_MAX_RANK];  /* which index name (0 = i, 1 = j, ...) loop axis m runs */
+    int access_count;
+    dcli_body_access access[DCLI_MAX_ACCESSES];
+    struct dcli_body_inside *inside;  /* tokens, subscript expressions: kernel room only */
+} dcli_body;
+
+/** Parse and check a body against its parameters.
+ *  @param prelude  "" for none.
+ *  @param params   [count]; names are identifiers, unique, not reserved (index names in use, OpenCL C keywords and types,
+ *                  names that begin with dcl_ or DCL_).
+ *  @return DCL_OK, or DCL_ERR_BODY / DCL_ERR_INVALID / DCL_ERR_NOMEM. Body errors say
+ *          `line L, column C: ...; ...` and quote the user's line with a caret under the column. */
+dcl_status dcli_body_parse(const char *text, const char *prelude, int count, const dcli_param params[],
+                           dcli_body **body_out);
+void dcli_body_free(dcli_body *body);
+
+/** The subscripts of access `a` at a call: scalars take their values.
+ *  @param values  [param_count], indexed by parameter.
+ *  @return DCL_OK, or DCL_ERR_BODY (a coefficient overflows, a scalar in a subscript is not an integer). */
+dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar values[], dcli_subscripts *out);
+
+/** Kinds of device a text is generated for. */
+typedef enum dcli_form {
+    DCLI_FORM_CPU, /* a work-item runs whole boxes: table row get_global_id(0), work-group size 1, no barriers */
+    DCLI_FORM_GPU  /* a work-item is one index (or a few); one launch per box, the row passed by value */
+} dcli_form;
+
+/** Kernels in every generated program. */
+typedef enum dcli_variant {
+    DCLI_VARIANT_UNIT,    /* "dcl_unit": innermost steps are as dcli_body_unit_steps() says; the fast one */
+    DCLI_VARIANT_ANY,     /* "dcl_any": any steps */
+    DCLI_VARIANT_CHECKED, /* "dcl_checked": any steps; reads are checked against the grids and reported */
+    DCLI_VARIANT_COUNT
+} dcli_variant;
+
+/** Generate the program: complete OpenCL C with the three kernels.
+ *
+ *  Kernel arguments, in this order:
+ *    - one `__global T *` per access, in the order of body->access (already includes no offset: the row has it);
+ *    - one scalar per VALUE parameter, in the order of the parameters, in its own type;
+ *    - CPU: `__global const long *table`, row number get_global_id(0) of dcli_row_length() longs;
+ *      GPU: `dcl_row row`, a struct of dcli_row_length() longs by value;
+ *    - `__global long *report`: [0] 0 = nothing reported yet (set by an atomic), [1] access number, [2..] the subscripts of
+ *      the first read outside.
+ *
+ *  A row, in longs, R = space_rank:
+ *    start[R], stride[R], count[R]   of the indices of the loop axes;
+ *    per access: AFFINE: offset, step[R]: element t lies at offset + sum t[m] * step[m];
+ *                others: offset, then low[r], count[r], step[r] over the array's r axes: element e (indices) lies at
+ *                offset + sum (e[d] - low[d]) * step[d] when 0 <= e[d] - low[d] < count[d], else it is reported and 0;
+ *    per access: low[r], high[r] (exclusive) of its array's grid: what dcl_checked checks reads against.
+ *
+ *  Contraction is off; built-in functions are called in scalar width. Lines of the user's text keep their numbers (#line).
+ *  @return the text, freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
+char *dcli_body_source(const dcli_body *body, dcli_form form);
+const char *dcli_variant_kernel(dcli_variant variant);
+
+int dcli_row_length(const dcli_body *body);
+/** Where access `a` begins in a row, and where its grid's low[] begins. */
+int dcli_row_access(const dcli_body *body, int a);
+int dcli_row_bounds(const dcli_body *body, int a);
+
+/** Whether a row may be run by dcl_unit: its innermost steps (and for transposed accesses the step along unit_axis) are
+ *  what the text was generated for. Looks at one row. */
+bool dcli_row_is_unit(const dcli_body *body, const int64_t row[]);
+
+/** CPU: how to cut a box of the loop axes into table rows: elements per axis of one row, chosen for caches and so that
+ *  there are several rows per compute unit when the box is large (a small box is one row).
+ *  @param count  [space_rank] of the box. @param units  compute units of the device. */
+void dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, int64_t shape_out[]);
+/** GPU: the sizes of the launch of one box. Returns the work dimension (1..3). */
+int dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[], size_t global_out[3],
+                          size_t local_out[3]);
+
+/** Turn a compiler's log into a sentence about the user's text: line, column (mapped back through the rewriting), message,
+ *  the line and a caret. @return text freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
+char *dcli_body_log(const dcli_body *body, const char *build_log);
+
+#endif

@@ -1,0 +1,13 @@
+/* resmap/map_text.h - the grammar of maps. Pure. */
+#ifndef DCLI_RESMAP_MAP_TEXT_H
+#define DCLI_RESMAP_MAP_TEXT_H
+
+#include "resmap/layout.h"
+
+/** Read a rule for `node_count` nodes; grammar at dcl_map_parse(). tile_bytes, block_bytes, small_bytes of the result are
+ *  0. @return DCL_OK, or DCL_ERR_INVALID naming column, what was found and what was expected. */
+dcl_status dcli_map_rule_parse(const char *text, int node_count, dcli_map_rule *rule_out);
+/** Write it; as snprintf(). dcli_map_rule_parse() reads it back to an equal rule. */
+size_t dcli_map_rule_print(const dcli_map_rule *rule, char *text_out, size_t capacity);
+
+#endif

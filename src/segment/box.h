@@ -1,0 +1,67 @@
+/* segment/box.h - arithmetic of strided boxes. Pure. */
+#ifndef DCLI_SEGMENT_BOX_H
+#define DCLI_SEGMENT_BOX_H
+
+#include <stdbool.h>
+
+#include <dcl/grid.h>
+
+/** A growing list of boxes. Start with {0}; free with dcli_box_list_free(). */
+typedef struct dcli_box_list {
+    dcl_box *box;
+    int64_t count, capacity;
+} dcli_box_list;
+
+/** Append a copy. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_box_list_add(dcli_box_list *list, const dcl_box *box);
+void dcli_box_list_free(dcli_box_list *list);
+
+/** A grid: type known, rank 1..DCL_MAX_RANK, extents >= 0, origin + extent and bytes within int64_t.
+ *  @return DCL_OK, or DCL_ERR_INVALID with the axis, value and remedy. */
+dcl_status dcli_grid_check(const dcl_grid *grid);
+/** A box of the grid's rank, counts >= 0, strides >= 1, every index inside the grid (an empty box is inside).
+ *  @return DCL_OK, DCL_ERR_INVALID (rank, count, stride) or DCL_ERR_RANGE (outside), saying which axis and bounds. */
+dcl_status dcli_box_check(const dcl_box *box, const dcl_grid *grid);
+
+bool dcli_box_is_empty(const dcl_box *box);
+/** Elements of a box; 0 when some count is 0. The box lies in a checked grid, so it cannot overflow. */
+int64_t dcli_box_elements(const dcl_box *box);
+bool dcli_box_equal(const dcl_box *a, const dcl_box *b);
+bool dcli_box_contains(const dcl_box *box, const int64_t index[]);
+
+/** Arithmetic progressions (start, count, stride): the common elements of two, again a progression.
+ *  Strides >= 1, counts >= 0, any int64_t starts; intermediate results in 128 bits.
+ *  The result's stride is 1 when it has at most one element. @return false when there is none (*out has count 0).
+ *  Source: Chinese remainder theorem by the extended Euclidean algorithm, Knuth TAOCP 2, 4.3.2 and 4.5.2. */
+bool dcli_run_intersect(int64_t start_a, int64_t count_a, int64_t stride_a, int64_t start_b, int64_t count_b,
+                        int64_t stride_b, int64_t *start_out, int64_t *count_out, int64_t *stride_out);
+
+/** Common indices of two boxes of equal rank: again a box. @return false when there is none (*out is then empty). */
+bool dcli_box_intersect(const dcl_box *a, const dcl_box *b, dcl_box *out);
+
+/** Append a \ b as disjoint boxes (none when b covers a; a itself when they do not meet).
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_box_subtract(const dcl_box *a, const dcl_box *b, dcli_box_list *out);
+
+/** The smallest strided box that contains both (equal rank; an empty one adds nothing). */
+void dcli_box_bound(const dcl_box *a, const dcl_box *b, dcl_box *out);
+
+/** Part of a box in its own counting: element lo[d] .. lo[d] + count[d] - 1 of every axis. */
+void dcli_box_part(const dcl_box *box, const int64_t lo[], const int64_t count[], dcl_box *out);
+
+/** A set of indices kept as disjoint boxes. Start with {0}. */
+typedef struct dcli_box_set {
+    dcli_box_list boxes;
+} dcli_box_set;
+
+/** Add a box; what was not in the set before is appended to `fresh` (may be NULL) as disjoint boxes.
+ *  @return DCL_OK or DCL_ERR_NOMEM. Cost: O(boxes of the set). */
+dcl_status dcli_box_set_add(dcli_box_set *set, const dcl_box *box, dcli_box_list *fresh);
+int64_t dcli_box_set_elements(const dcli_box_set *set);
+void dcli_box_set_free(dcli_box_set *set);
+
+/** "[0:4, 2:10:2]": per axis first:end:stride, end exclusive, the stride left out when 1; for messages and tests.
+ *  @return as snprintf(). */
+int dcli_box_print(const dcl_box *box, char *text_out, size_t capacity);
+
+#endif
