@@ -1,0 +1,93 @@
+/* device/device.h - one OpenCL device: finding, opening, memory, programs, launches. The only room that knows OpenCL.
+ * Threads: a device and what belongs to it are used by one thread at a time (the worker that serves it). */
+#ifndef DCLI_DEVICE_DEVICE_H
+#define DCLI_DEVICE_DEVICE_H
+
+#include <dcl/cluster.h>
+
+#include "base/log.h"
+
+typedef struct dcli_device dcli_device;
+typedef struct dcli_memory dcli_memory;
+typedef struct dcli_program dcli_program;
+
+/** List devices in the order of their numbers (platform order, then device order; a device seen through two platforms
+ *  counts once, two devices of one platform never). Parameters as dcl_device_list(). */
+dcl_status dcli_device_enumerate(int capacity, dcl_device_info info_out[], int *count_out);
+/** Numbers of the devices a selection names (grammar: dcl_open()); NULL: the default. At least one, or DCL_ERR_DEVICE
+ *  (none on this host, with the remedy) or DCL_ERR_INVALID (the selection names none, or is malformed). */
+dcl_status dcli_device_select(const char *selection, int capacity, int numbers_out[], int *count_out);
+
+/** Open device `number`: a context and an in-order queue of its own. */
+dcl_status dcli_device_open(int number, const dcli_log *log, dcli_device **device_out);
+void dcli_device_close(dcli_device *device);
+const dcl_device_info *dcli_device_about(const dcli_device *device);
+/** Whether kernels are generated in the form for GPUs (a work-item per index) rather than for CPUs. */
+bool dcli_device_is_gpu(const dcli_device *device);
+/** Whether host memory is used in place: probed when opened (CL_MEM_USE_HOST_PTR, kernel writes seen by the host). All
+ *  memory then has a host address. */
+bool dcli_device_in_place(const dcli_device *device);
+/** Equal for devices that compile alike (name, driver, platform versions). */
+const char *dcli_device_kind(const dcli_device *device);
+
+/** Zeroed memory, aligned to a page, in huge pages where that helps. bytes may be 0. */
+dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out);
+/** Host memory of somebody else, used in place (in-place devices only); it must outlive the object. */
+dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out);
+/** Waits for launches that use it. NULL is accepted. */
+void dcli_memory_release(dcli_memory *memory);
+/** Its address in host memory, or NULL on devices that are not in place. Not synchronized: see dcli_memory_settle(). */
+void *dcli_memory_host(const dcli_memory *memory);
+size_t dcli_memory_bytes(const dcli_memory *memory);
+/** Wait until launched kernels that write it (for_writing: that use it at all) are done, so that the host may touch it. */
+dcl_status dcli_memory_settle(dcli_memory *memory, bool for_writing);
+
+/** Copies between host and memory, any device; in order with launches; complete when they return. */
+dcl_status dcli_memory_put(dcli_memory *memory, size_t offset_bytes, const void *host, size_t bytes);
+dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host, size_t bytes);
+
+/** A strided copy between two memories of one device, on the device (for devices that are not in place; works on all):
+ *  element t (per axis below count) from source[source_offset + sum t*source_step] to target[...]; in elements.
+ *  In order with launches; started when it returns. @param element_bytes 1, 2, 4 or 8. */
+dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t target_offset, const int64_t target_step[],
+                            dcli_memory *source, int64_t source_offset, const int64_t source_step[],
+                            int rank, const int64_t count[], size_t element_bytes);
+/** The same with one element as source. */
+dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t target_offset, const int64_t target_step[],
+                            const void *element, int rank, const int64_t count[], size_t element_bytes);
+
+/** Compile. @param kernels  [kernel_count] names. Programs are cached per device by source: building the same source
+ *  again gives another hold on the same program.
+ *  @param fresh_out  whether it was compiled now (not found in this device's cache); may be NULL.
+ *  @param log_out  on DCL_ERR_BODY the compiler's log, freed with dcli_free(); else NULL.
+ *  @return DCL_OK, DCL_ERR_BODY (the source does not compile), DCL_ERR_DEVICE, DCL_ERR_NOMEM. */
+dcl_status dcli_program_build(dcli_device *device, const char *source, int kernel_count, const char *const kernels[],
+                              dcli_program **program_out, bool *fresh_out, char **log_out);
+void dcli_program_release(dcli_program *program);
+
+/** One argument of a launch. */
+typedef struct dcli_argument {
+    dcli_memory *memory; /* or NULL: a value */
+    bool written;        /* the kernel may write the memory */
+    const void *value;   /* copied at the launch */
+    size_t bytes;
+} dcli_argument;
+
+/** Start kernel number `kernel` of a program: in order with everything before. Arguments that equal those of the kernel's
+ *  last launch are not set again. Does not flush: see dcli_device_flush().
+ *  @param ticket_out  number of this launch, growing by one from 1. May be NULL. */
+dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,
+                              const dcli_argument arguments[], int dimensions, const size_t global[],
+                              const size_t local[], uint64_t *ticket_out);
+/** Hand what was launched to the device. Does not wait. */
+dcl_status dcli_device_flush(dcli_device *device);
+/** Number of the last launch, and of the last one known to be complete (asks the driver, does not wait). */
+uint64_t dcli_device_launched(const dcli_device *device);
+uint64_t dcli_device_retired(dcli_device *device);
+/** Wait until launch `ticket` is complete. @return DCL_OK, or DCL_ERR_DEVICE when it failed. */
+dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket);
+/** Call `fn(user)` once, from any thread, when everything launched so far is complete (also when it failed).
+ *  `fn` must only signal. */
+dcl_status dcli_device_notify(dcli_device *device, void (*fn)(void *user), void *user);
+
+#endif

@@ -1,0 +1,156 @@
+/* net/message.h - the messages: one table gives struct, packing, checking and documentation (message_table.c). */
+#ifndef DCLI_NET_MESSAGE_H
+#define DCLI_NET_MESSAGE_H
+
+#include <dcl/grid.h>
+
+/** Protocol version, first field of every message. */
+#define DCLI_PROTOCOL 1
+
+enum { /* limits every message is checked against before a byte of it is used */
+    DCLI_MOST_OPERATIONS = 64,   /* descriptors in one message */
+    DCLI_MOST_OPERANDS = 64,
+    DCLI_MOST_PATH = 4096,
+    DCLI_MOST_TEXT = 1 << 16,    /* bytes of a body or prelude */
+    DCLI_MOST_SENTENCE = 1536
+};
+
+typedef enum dcli_message_kind {
+    DCLI_MSG_KERNEL = 1, /* host -> worker: a body to parse and build */
+    DCLI_MSG_BUILT,      /* worker -> host: how that went */
+    DCLI_MSG_OPERATIONS, /* host -> worker: descriptors, in order */
+    DCLI_MSG_GRANT,      /* reader -> owner: chunks of one operation may be sent */
+    DCLI_MSG_CHUNK,      /* owner -> reader, or writer -> owner: packed data behind it */
+    DCLI_MSG_CREDIT,     /* owner -> writer: chunks were committed */
+    DCLI_MSG_MARKS,      /* node -> peers and host: watermarks (and counters, for the host) */
+    DCLI_MSG_FAILED,     /* node -> peers and host: an operation failed here, with its sentence */
+    DCLI_MSG_REPORT,     /* node -> host: a read outside its grid */
+    DCLI_MSG_STOP,       /* host -> worker */
+    DCLI_MSG_KIND_COUNT
+} dcli_message_kind;
+
+/** One array (or scalar) of an operation. */
+typedef struct dcli_msg_operand {
+    int64_t storage; /* -1: a scalar or prelude */
+    uint64_t value;  /* bits of a scalar */
+} dcli_msg_operand;
+
+/** One descriptor. Which fields mean something depends on kind; others are 0. */
+typedef struct dcli_msg_operation {
+    int64_t number;
+    int kind;
+    int64_t kernel;                  /* FORALL */
+    int operand_count;
+    dcli_msg_operand *operand;       /* [operand_count] */
+    int box_rank;                    /* 0: the whole grid */
+    dcl_box box;                     /* start, count, stride as three arrays of box_rank */
+    uint64_t element;                /* FILL: the element's bits, little-endian in the low bytes */
+    const char *path;                /* LOAD, SAVE */
+    int64_t data_start;
+    bool fortran_order, swapped;
+    /* CREATE: grid and rule of the map */
+    int type, rank;
+    int64_t origin[DCL_MAX_RANK], extent[DCL_MAX_RANK];
+    const char *map;                 /* text of the map; sizes aimed at follow */
+    int64_t tile_bytes, block_bytes, small_bytes;
+} dcli_msg_operation;
+
+typedef struct dcli_msg_operations {
+    int count;
+    dcli_msg_operation *operation;
+} dcli_msg_operations;
+
+typedef struct dcli_msg_parameter {
+    const char *name;
+    int access, type, rank;
+} dcli_msg_parameter;
+
+typedef struct dcli_msg_kernel {
+    int64_t kernel; /* number chosen by the host */
+    const char *text, *prelude;
+    int parameter_count;
+    dcli_msg_parameter *parameter;
+    bool build; /* compile now and answer; else when first used */
+} dcli_msg_kernel;
+
+typedef struct dcli_msg_built {
+    int64_t kernel;
+    int status; /* dcl_status */
+    const char *sentence;
+} dcli_msg_built;
+
+typedef struct dcli_msg_grant {
+    int64_t operation;
+    int64_t chunks; /* how many of the stream's chunks, from the first, may be sent in all */
+} dcli_msg_grant;
+
+typedef struct dcli_msg_chunk {
+    int64_t operation;
+    int stream;     /* 0: T, what the receiver reads; 1: U, what the sender wrote for the receiver */
+    int64_t chunk;  /* number in the stream */
+    int status;     /* dcl_status; not DCL_OK: no payload, the storage behind it failed */
+} dcli_msg_chunk;
+
+typedef struct dcli_msg_credit {
+    int64_t chunks; /* committed since the last credit */
+} dcli_msg_credit;
+
+typedef struct dcli_msg_marks {
+    int64_t done, ready;
+    int64_t counter[10]; /* dcl_counters in the order of its fields; zeros to peers */
+} dcli_msg_marks;
+
+typedef struct dcli_msg_failed {
+    int64_t operation;
+    int node;       /* where it failed first */
+    int status;
+    bool cause;     /* this node found it; false: skipped because of another failure */
+    int storage_count;
+    int64_t *storage; /* [storage_count], <= DCLI_MOST_OPERANDS: what may now hold anything */
+    const char *sentence;
+} dcli_msg_failed;
+
+typedef struct dcli_msg_report {
+    int64_t operation;
+    const char *array; /* name in the body */
+    int rank;
+    int64_t index[DCL_MAX_RANK];
+} dcli_msg_report;
+
+/** Any message. Strings and arrays are borrowed: by packing for the call, in a received one from its frames. */
+typedef struct dcli_message {
+    dcli_message_kind kind;
+    uint64_t epoch;
+    union {
+        dcli_msg_kernel kernel;
+        dcli_msg_built built;
+        dcli_msg_operations operations;
+        dcli_msg_grant grant;
+        dcli_msg_chunk chunk;
+        dcli_msg_credit credit;
+        dcli_msg_marks marks;
+        dcli_msg_failed failed;
+        dcli_msg_report report;
+    };
+} dcli_message;
+
+/** Bytes of a message. @param bytes_out  freed with dcli_free(). */
+dcl_status dcli_message_pack(const dcli_message *message, void **bytes_out, size_t *length_out);
+
+/** Memory a decoded message's arrays and strings live in; reused from message to message. Start with {0}. */
+typedef struct dcli_arena {
+    char *bytes;
+    size_t used, capacity;
+    struct dcli_arena *older;
+} dcli_arena;
+void dcli_arena_free(dcli_arena *arena);
+
+/** Check bytes against the table (structure first, without allocating: depth, counts, lengths, nothing trailing; then
+ *  types and ranges of every field) and decode. @return DCL_OK, DCL_ERR_PROTOCOL with the field, value and limit, or
+ *  DCL_ERR_NOMEM. */
+dcl_status dcli_message_unpack(const void *bytes, size_t length, dcli_arena *arena, dcli_message *message_out);
+
+/** The protocol as text for people, made from the table: a line per field. Freed with dcli_free(). */
+char *dcli_message_document(void);
+
+#endif

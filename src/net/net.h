@@ -1,0 +1,60 @@
+/* net/net.h - peers that exchange messages: one endpoint per worker and one for the host. The only room that knows
+ * ZeroMQ and msgpack. */
+#ifndef DCLI_NET_NET_H
+#define DCLI_NET_NET_H
+
+#include <dcl/base.h>
+
+#include "net/message.h"
+
+/** What all endpoints of one program share (the ZeroMQ context). Used by all threads. */
+typedef struct dcli_net dcli_net;
+dcl_status dcli_net_open(dcli_net **net_out);
+/** All endpoints are closed before. */
+void dcli_net_close(dcli_net *net);
+
+/** One peer's end: a socket it receives on (ROUTER), and one to every other peer (DEALER). Used by one thread at a time;
+ *  may be made in one thread and handed over before first use. */
+typedef struct dcli_endpoint dcli_endpoint;
+
+/** @param session  names the group of peers; @param self  0..peer_count-1. Embedded: `inproc://`. All endpoints of a
+ *  session must be made before the first send. */
+dcl_status dcli_endpoint_open(dcli_net *net, uint64_t session, int self, int peer_count, dcli_endpoint **endpoint_out);
+void dcli_endpoint_close(dcli_endpoint *endpoint);
+
+/** Bulk data that travels behind a message without being copied (inproc). */
+typedef struct dcli_payload {
+    void *bytes;
+    size_t length;
+    void (*release)(void *bytes, void *user); /* called once, from any thread, when nobody needs it any more */
+    void *user;
+} dcli_payload;
+
+/** Send to peer `to`. Never blocks. Takes the payload over, also on failure (payload may be NULL).
+ *  @return DCL_OK, DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
+dcl_status dcli_endpoint_send(dcli_endpoint *endpoint, int to, const dcli_message *message, dcli_payload *payload);
+
+/** A received message; give it back with dcli_received_free(), which also ends the hold on the payload. */
+typedef struct dcli_received {
+    int from;
+    dcli_message message; /* points into the frames below */
+    const void *payload;  /* NULL: none */
+    size_t payload_bytes;
+    struct dcli_frames *frames; /* net room's */
+} dcli_received;
+
+/** Take the next message. @param milliseconds  longest wait, 0: do not wait, -1: for ever.
+ *  @return DCL_OK; DCL_ERR_TIMEOUT when there was none; DCL_ERR_PROTOCOL for a malformed one (it is dropped, counted;
+ *  the sentence says what was wrong), DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
+dcl_status dcli_endpoint_receive(dcli_endpoint *endpoint, int milliseconds, dcli_received *received_out);
+void dcli_received_free(dcli_received *received);
+/** Move the hold on a received message (so that a chunk can be kept while the loop goes on). */
+
+/** Make a dcli_endpoint_receive() of this endpoint that waits return with DCL_ERR_TIMEOUT soon. From any thread, also a
+ *  driver's callback; async-signal-like: it only writes an eventfd. */
+void dcli_endpoint_wake(dcli_endpoint *endpoint);
+
+/** Messages and payload bytes sent by this endpoint. */
+void dcli_endpoint_counts(const dcli_endpoint *endpoint, int64_t *messages_out, int64_t *payload_bytes_out);
+
+#endif
