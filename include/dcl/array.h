@@ -81,7 +81,9 @@ DCL_API dcl_status dcl_save_npy_order(dcl_array *array, const char *path, bool f
 static inline void dcl_release(dcl_array *array) { dcl_array_release(array); }
 static inline void dcl_release(dcl_map *map) { dcl_map_release(map); }
 #else
+/* clang-format off */
 /** End your hold on an array or a map: dcl_array_release() or dcl_map_release(). */
 #define dcl_release(object) _Generic((object), dcl_array *: dcl_array_release, dcl_map *: dcl_map_release)(object)
+/* clang-format on */
 #endif
 #endif

@@ -82,12 +82,12 @@ DCL_API dcl_status dcl_wait(dcl_cluster *cluster);
 /** One OpenCL device as dcl_device_list() describes it. */
 typedef struct dcl_device_info {
     char name[128], platform[128], version[128];
-    char kind[16];          /**< "cpu", "gpu", "accelerator" or "other" */
-    int number;             /**< what DCL_DEVICES calls it */
-    bool is_default;        /**< dcl_open() with no selection would use it */
+    char kind[16];   /**< "cpu", "gpu", "accelerator" or "other" */
+    int number;      /**< what DCL_DEVICES calls it */
+    bool is_default; /**< dcl_open() with no selection would use it */
     bool has_half, has_double;
     int compute_units;
-    int64_t memory_bytes;   /**< global memory it reports */
+    int64_t memory_bytes; /**< global memory it reports */
 } dcl_device_info;
 
 /** List the OpenCL devices of this host, in the order of their numbers.

@@ -23,13 +23,13 @@ typedef enum dcl_access {
 /** One argument of a body. Made by the DCL_IN ... macros, or by hand from other languages. Borrowed for the call. */
 typedef struct dcl_arg {
     dcl_access access;
-    const char *name;  /**< the name in the body, an identifier; PRELUDE: the text */
-    dcl_array *array;  /**< for arrays */
-    dcl_type type;     /**< VALUE: type of the scalar */
+    const char *name; /**< the name in the body, an identifier; PRELUDE: the text */
+    dcl_array *array; /**< for arrays */
+    dcl_type type;    /**< VALUE: type of the scalar */
     union {
-        int64_t i;     /**< signed types */
-        uint64_t u;    /**< unsigned types */
-        double f;      /**< float (converted), double */
+        int64_t i;  /**< signed types */
+        uint64_t u; /**< unsigned types */
+        double f;   /**< float (converted), double */
     } value;
 } dcl_arg;
 
@@ -51,8 +51,8 @@ typedef struct dcl_arg {
 DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 
 /** dcl_forall_n() over the indices of `box` only, a box of the first output's grid. */
-DCL_API dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const char *body,
-                                     int count, const dcl_arg args[]);
+DCL_API dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                     const dcl_arg args[]);
 
 /** Counters of a node, or of all. Planned ones are known before an operation runs and equal in dcl_explain(). */
 typedef struct dcl_counters {
@@ -166,6 +166,7 @@ static inline dcl_arg dcli_value_u64(const char *n, uint64_t v) { return dcl_arg
 static inline dcl_arg dcli_value_f32(const char *n, float v) { return dcl_arg_floating(n, DCL_FLOAT, v); }
 static inline dcl_arg dcli_value_f64(const char *n, double v) { return dcl_arg_floating(n, DCL_DOUBLE, v); }
 
+/* clang-format off */
 /** A scalar under a name of its own: any arithmetic type but long double. */
 #define DCL_VALUE_AS(name, x)                                                                       \
     _Generic((x), _Bool: dcli_value_u8, char: dcli_value_i8, signed char: dcli_value_i8,            \
@@ -174,21 +175,21 @@ static inline dcl_arg dcli_value_f64(const char *n, double v) { return dcl_arg_f
              unsigned short: dcli_value_u16, unsigned: dcli_value_u32,                              \
              unsigned long: dcli_value_u64, unsigned long long: dcli_value_u64,                     \
              float: dcli_value_f32, double: dcli_value_f64)((name), (x))
+/* clang-format on */
 /** A scalar under its variable's name. */
 #define DCL_VALUE(x) DCL_VALUE_AS(#x, x)
 
 /** Run a body: dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B)).
  *  Contract: dcl_forall_n(). */
-#define dcl_forall(cluster, body, ...)                                                                       \
-    dcl_forall_n((cluster), (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)),               \
-                 (dcl_arg[]){__VA_ARGS__})
+#define dcl_forall(cluster, body, ...) \
+    dcl_forall_n((cluster), (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), (dcl_arg[]){__VA_ARGS__})
 /** Run a body over a box of the first output's grid: dcl_forall_over(cluster, &box, body, ...). */
-#define dcl_forall_over(cluster, box, body, ...)                                                             \
-    dcl_forall_over_n((cluster), (box), (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)),   \
+#define dcl_forall_over(cluster, box, body, ...)                                                           \
+    dcl_forall_over_n((cluster), (box), (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
                       (dcl_arg[]){__VA_ARGS__})
 /** Planned counters of a body, over all nodes: dcl_explain(cluster, &counters, body, ...). */
-#define dcl_explain(cluster, counters_out, body, ...)                                                        \
-    dcl_explain_n((cluster), NULL, (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)),        \
+#define dcl_explain(cluster, counters_out, body, ...)                                                 \
+    dcl_explain_n((cluster), NULL, (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
                   (dcl_arg[]){__VA_ARGS__}, DCL_ALL_NODES, (counters_out))
 #endif
 

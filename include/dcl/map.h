@@ -17,9 +17,9 @@ typedef struct dcl_map dcl_map;
 
 /** How one axis is divided. */
 typedef enum dcl_axis_kind {
-    DCL_AXIS_WHOLE,  /**< not divided: `*` */
-    DCL_AXIS_BLOCK,  /**< one contiguous run per coordinate */
-    DCL_AXIS_CYCLIC  /**< runs of `size` elements dealt in turn */
+    DCL_AXIS_WHOLE, /**< not divided: `*` */
+    DCL_AXIS_BLOCK, /**< one contiguous run per coordinate */
+    DCL_AXIS_CYCLIC /**< runs of `size` elements dealt in turn */
 } dcl_axis_kind;
 
 /** The rule of one axis. */
@@ -106,8 +106,8 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
  *          untouched.
  *  Cost: O(rank); no allocation, no message. Complete when it returns.
  *  Source: block-cyclic distribution, ScaLAPACK Users' Guide (SIAM, 1997), chapter 4. */
-DCL_API dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[],
-                                  int *node_out, int64_t *offset_out);
+DCL_API dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
+                                  int64_t *offset_out);
 
 /** Elements node `node` must be able to store for this grid, padding and cut slots included.
  *  @return DCL_OK, or DCL_ERR_INVALID. */

@@ -15,9 +15,10 @@ static _Thread_local struct {
 const char *dcl_status_name(dcl_status status)
 {
     static const char *const names[] = {
-        "DCL_OK",         "DCL_ERR_INVALID",     "DCL_ERR_RANGE",     "DCL_ERR_NOMEM",   "DCL_ERR_FILE",
-        "DCL_ERR_BODY",   "DCL_ERR_UNSUPPORTED", "DCL_ERR_DEVICE",    "DCL_ERR_NETWORK", "DCL_ERR_TIMEOUT",
-        "DCL_ERR_NODE_LOST", "DCL_ERR_PROTOCOL", "DCL_ERR_INTERNAL",
+        "DCL_OK",           "DCL_ERR_INVALID", "DCL_ERR_RANGE",       "DCL_ERR_NOMEM",
+        "DCL_ERR_FILE",     "DCL_ERR_BODY",    "DCL_ERR_UNSUPPORTED", "DCL_ERR_DEVICE",
+        "DCL_ERR_NETWORK",  "DCL_ERR_TIMEOUT", "DCL_ERR_NODE_LOST",   "DCL_ERR_PROTOCOL",
+        "DCL_ERR_INTERNAL",
     };
     return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : "DCL_ERR_?";
 }

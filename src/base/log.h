@@ -16,10 +16,10 @@ typedef struct dcli_log {
 void dcli_log_write(const dcli_log *log, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /** Costs one comparison when the level is off. */
-#define DCLI_LOG(log, at, ...)                             \
-    do {                                                   \
-        if ((log) != NULL && (log)->level >= (at))         \
-            dcli_log_write((log), (at), __VA_ARGS__);      \
+#define DCLI_LOG(log, at, ...)                        \
+    do {                                              \
+        if ((log) != NULL && (log)->level >= (at))    \
+            dcli_log_write((log), (at), __VA_ARGS__); \
     } while (0)
 
 #endif

@@ -1,0 +1,79 @@
+# A thin front of CMake (CMakePresets.json): `make` or `make help` lists what there is.
+SHELL := /bin/bash
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+# Sanitizers want addresses where they expect them; not every container lets a program ask for that.
+FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+FORMATTED = $(shell git ls-files '*.c' '*.h' '*.cpp')
+CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format))
+
+# $(call build,PRESET,FOLDER[,TARGET]): configure once, then build.
+define build
+@ls $(2)/build.ninja $(2)/Makefile >/dev/null 2>&1 || \
+    cmake --preset $(1) -G "$$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')"
+@cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
+endef
+
+.PHONY: help demo test build debug sanitize asan tsan bench install format lint model cases chroot-test clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: build ## install what is needed, build, run the main job and check its result
+	@scripts/demo
+
+test: build ## install what is needed, build, run all tests
+	ctest --preset release
+
+build: ## install what is needed, build the release in build/
+	@scripts/install-deps
+	$(call build,release,build)
+
+debug: ## the same with assertions, in build-debug/
+	@scripts/install-deps
+	$(call build,debug,build-debug)
+
+sanitize: asan tsan ## all tests under the address, undefined behaviour and thread sanitizers
+
+asan: ## all tests under the address and undefined behaviour sanitizers, in build-asan/
+	@scripts/install-deps
+	$(call build,asan,build-asan)
+	$(FIXED_ADDRESSES) ctest --preset asan
+
+tsan: ## all tests under the thread sanitizer, in build-tsan/
+	@scripts/install-deps
+	$(call build,tsan,build-tsan)
+	$(FIXED_ADDRESSES) ctest --preset tsan
+
+bench: build ## run the benchmarks, one after the other
+	@set -e; for program in build/bench/*; do \
+	    if [ -f "$$program" ] && [ -x "$$program" ]; then echo "== $$program"; "$$program"; fi; done
+
+install: build ## install below PREFIX (/usr/local), staged in DESTDIR when that is set
+	DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" -eq 0 ]; then ldconfig; fi
+
+format: ## format all C files (clang-format 14)
+	@scripts/install-deps --format
+	@$(CLANG_FORMAT) -i $(FORMATTED)
+
+lint: ## check the layers and the format
+	@scripts/check-layers
+	@scripts/install-deps --format
+	@$(CLANG_FORMAT) --dry-run --Werror $(FORMATTED)
+
+model: ## check the model of the protocol, and that its broken variants are caught (spin)
+	@scripts/install-deps --model
+	@scripts/check-model
+
+cases: build ## compare N (5000) random evaluations with NumPy, from SEED (a new one)
+	@TEST_DCL=build/dcl TEST_CASES=$(or $(N),5000) $(if $(SEED),TEST_SEED=$(SEED)) \
+	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/eval/generator.py
+
+chroot-test: ## make demo and make test in a fresh Debian 12 (root; needs the network and some minutes)
+	@scripts/install-deps --chroot
+	@scripts/chroot-test
+
+clean: ## remove everything that was built
+	rm -rf build build-debug build-asan build-tsan
