@@ -30,7 +30,8 @@ bool dcli_box_equal(const dcl_box *a, const dcl_box *b);
 bool dcli_box_contains(const dcl_box *box, const int64_t index[]);
 
 /** Arithmetic progressions (start, count, stride): the common elements of two, again a progression.
- *  Strides >= 1, counts >= 0, any int64_t starts; intermediate results in 128 bits.
+ *  Strides >= 1, counts >= 0, any int64_t starts; intermediate results in 128 bits. Elements beyond int64_t are none.
+ *  Common elements lie less than 2^63 apart (they do in a grid), else the stride would not fit.
  *  The result's stride is 1 when it has at most one element. @return false when there is none (*out has count 0).
  *  Source: Chinese remainder theorem by the extended Euclidean algorithm, Knuth TAOCP 2, 4.3.2 and 4.5.2. */
 bool dcli_run_intersect(int64_t start_a, int64_t count_a, int64_t stride_a, int64_t start_b, int64_t count_b,

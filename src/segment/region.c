@@ -1,0 +1,59 @@
+/* segment/region.c - boxes with a place in storage: packing, cutting, covering. Copying is in segment/copy.c. */
+#include "segment/region.h"
+
+#include "base/alloc.h"
+#include "segment/wide.h"
+
+dcl_status dcli_region_list_add(dcli_region_list *list, const dcli_region *region)
+{
+    dcli_region copy = *region; /* the region may be one of the list, which moves when it grows */
+    if (dcli_grow(&list->region, list->count, &list->capacity, sizeof *list->region) != 0)
+        return DCL_ERR_NOMEM;
+    list->region[list->count++] = copy;
+    return DCL_OK;
+}
+
+void dcli_region_list_free(dcli_region_list *list)
+{
+    dcli_free(list->region);
+    *list = (dcli_region_list){0};
+}
+
+dcli_region dcli_region_packed(const dcl_box *box, int64_t offset)
+{
+    dcli_region region = {.box = *box, .offset = offset};
+    int64_t step = 1;
+    for (int d = box->rank - 1; d >= 0; d--) {
+        region.step[d] = step;
+        step *= box->count[d];
+    }
+    return region;
+}
+
+bool dcli_region_cut(const dcli_region *region, const dcl_box *box, dcli_region *out)
+{
+    dcli_region cut = *region; /* out may be region */
+    bool some = dcli_box_intersect(&region->box, box, &cut.box);
+    for (int d = 0; some && d < cut.box.rank; d++) {
+        int64_t stride = region->box.stride[d];
+        int64_t lo = (int64_t)(((dcli_wide)cut.box.start[d] - region->box.start[d]) / stride);
+        cut.offset += lo * region->step[d];
+        if (cut.box.count[d] > 1)
+            cut.step[d] *= cut.box.stride[d] / stride;
+    }
+    *out = cut;
+    return some;
+}
+
+bool dcli_region_covers(const dcli_region *region, const dcl_box *box)
+{
+    if (dcli_box_is_empty(box))
+        return true;
+    dcl_box common;
+    if (!dcli_box_intersect(&region->box, box, &common))
+        return false;
+    for (int d = 0; d < box->rank; d++)
+        if (common.count[d] != box->count[d])
+            return false;
+    return true;
+}

@@ -1,0 +1,52 @@
+/* test/segment/random.h - seeded random numbers and small random boxes for the properties of the geometry. */
+#ifndef TEST_SEGMENT_RANDOM_H
+#define TEST_SEGMENT_RANDOM_H
+
+#include <stdint.h>
+
+#include <dcl/grid.h>
+
+/** A generator's state; start with the seed, print the seed in failures. Source: splitmix64, Steele, Lea, Flood,
+ *  "Fast splittable pseudorandom number generators", OOPSLA 2014. */
+typedef uint64_t test_random;
+
+static inline uint64_t test_next(test_random *random)
+{
+    uint64_t z = *random += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+/** A number in lo..hi. */
+static inline int64_t test_between(test_random *random, int64_t lo, int64_t hi)
+{
+    return lo + (int64_t)(test_next(random) % (uint64_t)(hi - lo + 1));
+}
+
+/** A box inside [-side, side) on every axis, with strides up to 4; about one axis in sixteen is empty. */
+static inline dcl_box test_box(test_random *random, int rank, int64_t side)
+{
+    dcl_box box = {.rank = rank};
+    for (int d = 0; d < rank; d++) {
+        box.stride[d] = test_between(random, 1, 4);
+        box.start[d] = test_between(random, -side, side - 1);
+        int64_t most = (side - 1 - box.start[d]) / box.stride[d] + 1;
+        box.count[d] = test_between(random, 0, 15) == 0 ? 0 : test_between(random, 1, most);
+    }
+    return box;
+}
+
+/** Step through all indices in [-side, side)^rank, last axis fastest. Start with index[] = -side.
+ *  @return false after the last. */
+static inline bool test_next_index(int64_t index[], int rank, int64_t side)
+{
+    for (int d = rank - 1; d >= 0; d--) {
+        if (++index[d] < side)
+            return true;
+        index[d] = -side;
+    }
+    return false;
+}
+
+#endif
