@@ -51,12 +51,21 @@ void dcli_box_bound(const dcl_box *a, const dcl_box *b, dcl_box *out);
 void dcli_box_part(const dcl_box *box, const int64_t lo[], const int64_t count[], dcl_box *out);
 
 /** A set of indices kept as disjoint boxes. Start with {0}. */
+#define DCLI_SET_LEVELS 6
 typedef struct dcli_box_set {
-    dcli_box_list boxes;
+    dcli_box_list boxes; /* neighbours may be merged: not the boxes that were added */
+    /* set.c's own: bounds of the boxes, of groups of boxes, of groups of groups ... */
+    int levels;
+    struct {
+        int64_t *bounds, capacity;
+    } level[DCLI_SET_LEVELS];
+    dcli_box_list pending, added; /* scratch */
+    int64_t *from, from_capacity; /* scratch, beside `pending` */
 } dcli_box_set;
 
-/** Add a box; what was not in the set before is appended to `fresh` (may be NULL) as disjoint boxes.
- *  @return DCL_OK or DCL_ERR_NOMEM. Cost: O(boxes of the set). */
+/** Add a box of the rank of the others; what was not in the set before is appended to `fresh` (may be NULL) as disjoint
+ *  boxes. @return DCL_OK, or DCL_ERR_NOMEM: then nothing has changed.
+ *  Cost: O(log boxes) plus the boxes it meets, where boxes that follow each other lie near each other. */
 dcl_status dcli_box_set_add(dcli_box_set *set, const dcl_box *box, dcli_box_list *fresh);
 int64_t dcli_box_set_elements(const dcli_box_set *set);
 void dcli_box_set_free(dcli_box_set *set);

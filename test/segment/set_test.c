@@ -1,0 +1,147 @@
+/* test/segment/set_test.c - sets of boxes against a bitmap. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "random.h"
+#include "segment/box.h"
+
+#define SEED UINT64_C(77001)
+#define SIDE 12
+
+static dcl_box box_2d(int64_t i, int64_t j, int64_t rows, int64_t columns)
+{
+    return dcl_box_nd(2, (int64_t[]){i, j}, (int64_t[]){rows, columns});
+}
+
+static dcl_status add(dcli_box_set *set, dcl_box box, dcli_box_list *fresh)
+{
+    return dcli_box_set_add(set, &box, fresh);
+}
+
+static int holders(const dcli_box_list *list, const int64_t index[])
+{
+    int holders = 0;
+    for (int64_t k = 0; k < list->count; k++)
+        holders += dcli_box_contains(&list->box[k], index);
+    return holders;
+}
+
+Test(set, only_what_is_new_is_fresh)
+{
+    dcli_box_set set = {0};
+    dcli_box_list fresh = {0};
+    char text[64];
+    cr_assert_eq(add(&set, box_2d(0, 0, 4, 4), &fresh), DCL_OK);
+    cr_assert_eq(add(&set, box_2d(1, 1, 2, 2), &fresh), DCL_OK); /* inside */
+    cr_assert_eq(add(&set, box_2d(0, 9, 4, 0), &fresh), DCL_OK); /* empty */
+    cr_assert_eq(fresh.count, 1);
+    cr_assert_eq(add(&set, box_2d(2, 2, 2, 4), &fresh), DCL_OK); /* half of it inside */
+    cr_assert_eq(fresh.count, 2);
+    dcli_box_print(&fresh.box[1], text, sizeof text);
+    cr_expect_str_eq(text, "[2:4, 4:6]");
+    cr_expect_eq(dcli_box_set_elements(&set), 20);
+    dcli_box_list_free(&fresh);
+    dcli_box_set_free(&set);
+}
+
+Test(set, tiles_of_a_grid_become_one_box)
+{
+    dcli_box_set set = {0};
+    for (int64_t i = 0; i < 8; i++)
+        for (int64_t j = 0; j < 8; j++)
+            cr_assert_eq(add(&set, box_2d(16 * i, 16 * j, 16, 16), NULL), DCL_OK);
+    cr_expect_eq(set.boxes.count, 1);
+    cr_expect_eq(dcli_box_set_elements(&set), 128 * 128);
+    dcli_box_set_free(&set);
+
+    for (int64_t i = 7; i >= 0; i--) /* backwards, even columns before odd ones */
+        for (int64_t odd = 0; odd < 2; odd++) {
+            dcl_box box = box_2d(i, odd, 1, 8);
+            box.stride[1] = 2;
+            cr_assert_eq(add(&set, box, NULL), DCL_OK);
+        }
+    cr_expect_eq(set.boxes.count, 1);
+    cr_expect_eq(dcli_box_set_elements(&set), 128);
+    dcli_box_set_free(&set);
+}
+
+Test(set, random_boxes_match_a_bitmap)
+{
+    test_random random = SEED;
+    for (int n = 0; n < 300; n++) {
+        int rank = (int)test_between(&random, 1, 2);
+        int64_t index[2], elements = 0;
+        bool in_set[2 * SIDE][2 * SIDE] = {{false}}, right = true;
+        dcli_box_set set = {0};
+        for (int boxes = 0; boxes < 12; boxes++) {
+            dcl_box box = test_box(&random, rank, SIDE);
+            dcli_box_list fresh = {0};
+            cr_assert_eq(dcli_box_set_add(&set, &box, test_between(&random, 0, 3) > 0 ? &fresh : NULL), DCL_OK);
+            bool listed = fresh.count > 0;
+            index[0] = index[1] = -SIDE;
+            do {
+                bool *in = &in_set[index[0] + SIDE][rank == 2 ? index[1] + SIDE : 0];
+                bool new = dcli_box_contains(&box, index) && !*in;
+                right &= !listed || holders(&fresh, index) == new;
+                *in |= new;
+                elements += new;
+                right &= holders(&set.boxes, index) == *in;
+            } while (test_next_index(index, rank, SIDE));
+            dcli_box_list_free(&fresh);
+        }
+        cr_assert(right && dcli_box_set_elements(&set) == elements, "seed %" PRIu64 " case %d", SEED, n);
+        dcli_box_set_free(&set);
+    }
+}
+
+/* Many boxes that cannot be merged, in random order: the tree has several levels and loose bounds. */
+Test(set, thousands_of_boxes)
+{
+    enum { ACROSS = 80 };
+    static int order[ACROSS * ACROSS];
+    test_random random = SEED + 1;
+    dcli_box_set set = {0};
+    for (int k = 0; k < ACROSS * ACROSS; k++) {
+        int other = (int)test_between(&random, 0, k);
+        order[k] = order[other];
+        order[other] = k;
+    }
+    for (int k = 0; k < ACROSS * ACROSS; k++)
+        cr_assert_eq(add(&set, box_2d(3 * (order[k] / ACROSS), 3 * (order[k] % ACROSS), 2, 2), NULL), DCL_OK);
+    cr_expect_eq(dcli_box_set_elements(&set), 4 * ACROSS * ACROSS);
+    cr_expect_gt(set.boxes.count, ACROSS * ACROSS / 2);
+
+    for (int k = 0; k < ACROSS * ACROSS; k += 7) { /* a second time: nothing is new */
+        dcli_box_list fresh = {0};
+        cr_assert_eq(add(&set, box_2d(3 * (k / ACROSS), 3 * (k % ACROSS), 2, 2), &fresh), DCL_OK);
+        cr_expect_eq(fresh.count, 0, "seed %" PRIu64 " box %d", SEED + 1, k);
+    }
+    cr_assert_eq(add(&set, box_2d(0, 0, 3 * ACROSS, 3 * ACROSS), NULL), DCL_OK); /* all that is between */
+    cr_expect_eq(dcli_box_set_elements(&set), 9 * ACROSS * ACROSS);
+    dcli_box_set_free(&set);
+}
+
+Test(set, lack_of_memory_changes_nothing)
+{
+    for (int fail = 1;; fail++) {
+        dcli_box_set set = {0};
+        dcli_box_list fresh = {0};
+        for (int64_t i = 0; i < 16; i++)
+            cr_assert_eq(add(&set, box_2d(2 * i, 3 * i, 1, 1), NULL), DCL_OK);
+        int64_t boxes = set.boxes.count;
+        dcli_alloc_fail_after(fail);
+        dcl_status status = add(&set, box_2d(0, 0, 40, 50), &fresh);
+        dcli_alloc_fail_after(0);
+        cr_expect_eq(fresh.count > 0, status == DCL_OK);
+        cr_expect_eq(dcli_box_set_elements(&set), status == DCL_OK ? 2000 : 16, "allocation %d", fail);
+        cr_expect(status == DCL_OK || (status == DCL_ERR_NOMEM && set.boxes.count == boxes));
+        dcli_box_list_free(&fresh);
+        dcli_box_set_free(&set);
+        if (status == DCL_OK) {
+            cr_expect_gt(fail, 4);
+            break;
+        }
+    }
+}
