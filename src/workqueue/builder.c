@@ -1,0 +1,165 @@
+/* workqueue/builder.c - the lists of a plan, and the cutting of needs into chunks. */
+#include "workqueue/builder.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+enum { BATCH, WORK, BINDING, STAGE, PIECE, CHUNK, ITEM };
+
+static void *append(dcli_builder *builder, int list, void *items, int64_t *count, int64_t more, size_t bytes)
+{
+    int64_t *capacity = &builder->plan->space[list];
+    char *base;
+    while (*count + more > *capacity)
+        if (dcli_grow(items, *capacity, capacity, bytes) != 0)
+            return NULL;
+    memcpy(&base, items, sizeof base);
+    void *entry = base + (size_t)*count * bytes;
+    memset(entry, 0, bytes * (size_t)more);
+    *count += more;
+    return entry;
+}
+
+#define APPEND(builder, list, name, more) \
+    append((builder), (list), &(builder)->plan->name, &(builder)->plan->name##_count, (more), sizeof *(builder)->plan->name)
+
+dcli_batch *dcli_builder_batch(dcli_builder *builder)
+{
+    dcli_batch *batch = APPEND(builder, BATCH, batch, 1);
+    if (batch != NULL) {
+        batch->first_work = builder->plan->work_count;
+        batch->first_stage = builder->plan->stage_count;
+        batch->first_chunk = batch->first_made = builder->plan->chunk_count;
+    }
+    return batch;
+}
+
+dcli_work *dcli_builder_work(dcli_builder *builder) { return APPEND(builder, WORK, work, 1); }
+
+dcli_binding *dcli_builder_bindings(dcli_builder *builder, int count)
+{
+    return APPEND(builder, BINDING, binding, count);
+}
+
+dcli_stage *dcli_builder_stage(dcli_builder *builder) { return APPEND(builder, STAGE, stage, 1); }
+
+dcli_piece *dcli_builder_piece(dcli_builder *builder) { return APPEND(builder, PIECE, piece, 1); }
+
+dcl_status dcli_builder_need(dcli_builder *builder, const dcli_need *need)
+{
+    if (dcli_grow(&builder->need, builder->need_count, &builder->need_capacity, sizeof *need) != 0)
+        return DCL_ERR_NOMEM;
+    builder->need[builder->need_count++] = *need;
+    return DCL_OK;
+}
+
+dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want)
+{
+    if (dcli_grow(&builder->want, builder->want_count, &builder->want_capacity, sizeof *want) != 0)
+        return DCL_ERR_NOMEM;
+    builder->want[builder->want_count++] = *want;
+    return DCL_OK;
+}
+
+static dcli_chunk *open_chunk(dcli_builder *builder, const dcli_need *need)
+{
+    dcli_plan *plan = builder->plan;
+    int64_t *length = &builder->stream_length[2 * need->peer + need->written];
+    dcli_chunk *chunk = APPEND(builder, CHUNK, chunk, 1);
+    if (chunk == NULL)
+        return NULL;
+    *chunk = (dcli_chunk){.written = need->written, .peer = need->peer, .number = (*length)++,
+                          .first_batch = plan->batch_count - 1, .last_batch = plan->batch_count - 1,
+                          .first_item = plan->item_count};
+    return chunk;
+}
+
+/* Append a region to the last chunk, which has room for it. */
+static dcl_status add_item(dcli_builder *builder, const dcli_need *need, const dcli_region *region, int64_t bytes)
+{
+    dcli_plan *plan = builder->plan;
+    int64_t number = plan->item_count;
+    while (number >= builder->item_stage_capacity)
+        if (dcli_grow(&builder->item_stage, builder->item_stage_capacity, &builder->item_stage_capacity,
+                      sizeof *builder->item_stage) != 0)
+            return DCL_ERR_NOMEM;
+    dcli_item *item = APPEND(builder, ITEM, item, 1);
+    if (item == NULL)
+        return DCL_ERR_NOMEM;
+    dcli_chunk *chunk = &plan->chunk[plan->chunk_count - 1];
+    *item = (dcli_item){.operand = need->operand, .chunk = plan->chunk_count - 1, .region = *region, .byte_offset = chunk->bytes};
+    builder->item_stage[number] = need->stage;
+    chunk->bytes += (bytes + 7) / 8 * 8;
+    chunk->item_count++;
+    return DCL_OK;
+}
+
+/* The first `count` indices of axis d, and the rest. */
+static void split(const dcli_region *region, int d, int64_t count, dcli_region *head, dcli_region *tail)
+{
+    *head = *tail = *region;
+    head->box.count[d] = count;
+    tail->box.count[d] -= count;
+    tail->box.start[d] += count * region->box.stride[d];
+    tail->offset += count * region->step[d];
+}
+
+/* Pack a need into chunks, `open` being whether the last chunk may take more. Recursion: cut along the slowest axis that
+ * can be cut until the pieces fit. */
+static dcl_status place(dcli_builder *builder, const dcli_need *need, const dcli_region *region, bool *open)
+{
+    int64_t most = builder->terms->chunk_bytes, element = dcli_builder_bytes(builder, need->operand);
+    int64_t elements = dcli_box_elements(&region->box), bytes = elements * element;
+    int d = 0;
+    while (d < region->box.rank - 1 && region->box.count[d] == 1)
+        d++;
+    if (bytes > most && region->box.count[d] > 1) {
+        int64_t slice = bytes / region->box.count[d];
+        dcli_region head, tail;
+        split(region, d, dcli_min(dcli_max(most / slice, 1), region->box.count[d] - 1), &head, &tail);
+        dcl_status status = place(builder, need, &head, open);
+        return status == DCL_OK ? place(builder, need, &tail, open) : status;
+    }
+    if (*open && builder->plan->chunk[builder->plan->chunk_count - 1].bytes + bytes > most)
+        *open = false;
+    if (!*open && open_chunk(builder, need) == NULL)
+        return DCL_ERR_NOMEM;
+    *open = true;
+    return add_item(builder, need, region, bytes);
+}
+
+/* Written after read, then by peer. Counting keeps the order of the needs. */
+static dcl_status place_all(dcli_builder *builder, bool written, int peer)
+{
+    bool open = false;
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n < builder->need_count && status == DCL_OK; n++)
+        if (builder->need[n].written == written && builder->need[n].peer == peer)
+            status = place(builder, &builder->need[n], &builder->need[n].region, &open);
+    return status;
+}
+
+dcl_status dcli_builder_chunks(dcli_builder *builder)
+{
+    dcli_plan *plan = builder->plan;
+    dcli_batch *batch = &plan->batch[plan->batch_count - 1];
+    dcl_status status = DCL_OK;
+    bool *present = builder->owners;
+    for (int written = 0; written < 2 && status == DCL_OK; written++) {
+        if (written)
+            batch->first_made = plan->chunk_count;
+        memset(present, 0, sizeof *present * (size_t)(builder->terms->node_count + 1));
+        for (int64_t n = 0; n < builder->need_count; n++)
+            present[builder->need[n].peer] |= builder->need[n].written == (written != 0);
+        for (int peer = 0; peer <= builder->terms->node_count && status == DCL_OK; peer++)
+            if (present[peer])
+                status = place_all(builder, written != 0, peer);
+        if (!written)
+            batch->chunk_count = plan->chunk_count - batch->first_chunk;
+    }
+    batch->made_count = plan->chunk_count - batch->first_made;
+    builder->need_count = 0;
+    return status;
+}

@@ -1,0 +1,67 @@
+/* workqueue/builder.h - growing a plan: lists, needs, chunks. Used by plan.c only. */
+#ifndef DCLI_WORKQUEUE_BUILDER_H
+#define DCLI_WORKQUEUE_BUILDER_H
+
+#include "workqueue/plan.h"
+
+/** Elements of a peer's part that this batch reads (or writes), before they are put into chunks. */
+typedef struct dcli_need {
+    bool written;
+    int peer, operand;
+    int64_t stage; /* the stage they are for; -1: any stage of the batch, found by intersection */
+    dcli_region region;
+} dcli_need;
+
+/** A footprint that must be in a stage. */
+typedef struct dcli_want {
+    int64_t stage;
+    bool content; /* elements are copied in */
+    bool written; /* elements are copied out */
+    dcl_box box;
+} dcli_want;
+
+/** What is known of one array operand while a forall is planned. */
+typedef struct dcli_seen {
+    bool unique;         /* no element can be needed twice: one injective access */
+    dcli_box_set set;    /* else: what was needed so far */
+    dcli_block_set *blocks; /* [node_count] blocks touched, per owner */
+} dcli_seen;
+
+typedef struct dcli_builder {
+    dcli_plan *plan;
+    const dcli_operation *operation;
+    const dcli_plan_terms *terms;
+    int self;
+    dcli_need *need; /* of the batch being planned */
+    int64_t need_count, need_capacity;
+    dcli_want *want; /* of the batch being planned, in the order of its stages */
+    int64_t want_count, want_capacity;
+    int64_t *item_stage; /* per item of the plan: stage, or -1 */
+    int64_t item_stage_capacity;
+    int64_t *stream_length; /* [2 * (node_count + 1)] chunks so far per stream and peer */
+    dcli_seen seen[DCLI_MAX_PARAMS];
+    dcli_subscripts subscripts[DCLI_MAX_ACCESSES];
+    dcli_region_list regions, tiles; /* scratch */
+    dcli_box_list fresh;
+    bool *owners; /* [node_count] scratch */
+} dcli_builder;
+
+/* Append a zeroed entry and return it, or NULL (DCL_ERR_NOMEM recorded). Earlier pointers into the list become stale. */
+dcli_batch *dcli_builder_batch(dcli_builder *builder);
+dcli_work *dcli_builder_work(dcli_builder *builder);
+dcli_binding *dcli_builder_bindings(dcli_builder *builder, int count);
+dcli_stage *dcli_builder_stage(dcli_builder *builder);
+dcli_piece *dcli_builder_piece(dcli_builder *builder);
+dcl_status dcli_builder_need(dcli_builder *builder, const dcli_need *need);
+dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
+
+/** Put the needs of the current (last) batch into chunks, peer after peer, and empty the list of needs. */
+dcl_status dcli_builder_chunks(dcli_builder *builder);
+
+/** Bytes of one element of an operand. */
+static inline int64_t dcli_builder_bytes(const dcli_builder *builder, int operand)
+{
+    return (int64_t)dcl_type_bytes(builder->operation->operand[operand].layout->grid.type);
+}
+
+#endif

@@ -1,0 +1,204 @@
+/* workqueue/plan.c - plans of all operations: life cycle, host transfers, the check against the pool. */
+#include "workqueue/plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "workqueue/builder.h"
+#include "workqueue/plan_forall.h"
+
+void dcli_plan_free(dcli_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    dcli_free(plan->batch);
+    dcli_free(plan->work);
+    dcli_free(plan->binding);
+    dcli_free(plan->stage);
+    dcli_free(plan->piece);
+    dcli_free(plan->chunk);
+    dcli_free(plan->item);
+    dcli_free(plan->peer_read);
+    dcli_free(plan);
+}
+
+static void free_builder(dcli_builder *builder)
+{
+    for (int k = 0; k < builder->operation->operand_count; k++) {
+        dcli_seen *seen = &builder->seen[k];
+        dcli_box_set_free(&seen->set);
+        for (int n = 0; seen->blocks != NULL && n < builder->terms->node_count; n++)
+            dcli_block_set_free(&seen->blocks[n]);
+        dcli_free(seen->blocks);
+    }
+    dcli_free(builder->need);
+    dcli_free(builder->want);
+    dcli_free(builder->item_stage);
+    dcli_free(builder->stream_length);
+    dcli_free(builder->owners);
+    dcli_region_list_free(&builder->regions);
+    dcli_region_list_free(&builder->tiles);
+    dcli_box_list_free(&builder->fresh);
+}
+
+/* The elements of the operation's box, owner by owner, as one stream per owner. */
+static dcl_status need_all(dcli_builder *builder, bool written)
+{
+    const dcli_operation *operation = builder->operation;
+    const dcli_layout *layout = operation->operand[0].layout;
+    dcl_status status = DCL_OK;
+    for (int p = 0; p < layout->node_count && status == DCL_OK; p++) {
+        builder->regions.count = 0;
+        status = dcli_layout_regions(layout, p, &operation->box, &builder->regions);
+        for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
+            status = dcli_builder_need(builder, &(dcli_need){.written = written, .peer = p, .stage = -1,
+                                                             .region = builder->regions.region[r]});
+    }
+    return status;
+}
+
+/* Batch b of a host transfer handles chunk b: its only stage is the program's memory over the whole box. */
+static dcl_status batch_of_chunk(dcli_builder *builder, int64_t b, bool written)
+{
+    dcli_plan *plan = builder->plan;
+    dcli_chunk *chunk = &plan->chunk[b];
+    chunk->first_batch = chunk->last_batch = b;
+    dcli_stage *stage = dcli_builder_stage(builder);
+    if (stage == NULL)
+        return DCL_ERR_NOMEM;
+    *stage = (dcli_stage){.box = builder->operation->box, .first_in = plan->piece_count, .first_out = plan->piece_count};
+    *(written ? &stage->out_count : &stage->in_count) = chunk->item_count;
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++) {
+        dcli_piece *piece = dcli_builder_piece(builder);
+        if (piece == NULL)
+            return DCL_ERR_NOMEM;
+        *piece = (dcli_piece){.kind = DCLI_PIECE_CHUNK, .where = (int)b, .byte_offset = plan->item[i].byte_offset,
+                              .region = dcli_region_packed(&plan->item[i].region.box, 0)};
+    }
+    plan->batch[b] = (dcli_batch){.first_stage = b, .stage_count = 1,
+                                  .first_chunk = b, .chunk_count = !written,
+                                  .first_made = b, .made_count = written};
+    return DCL_OK;
+}
+
+static dcl_status plan_transfer(dcli_builder *builder, bool written)
+{
+    if (builder->self != builder->terms->node_count || dcli_box_is_empty(&builder->operation->box))
+        return DCL_OK; /* owners serve the host's streams; they have no tasks of their own */
+    if (dcli_builder_batch(builder) == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = need_all(builder, written);
+    if (status == DCL_OK)
+        status = dcli_builder_chunks(builder);
+    dcli_plan *plan = builder->plan;
+    while (status == DCL_OK && plan->batch_count < plan->chunk_count)
+        if (dcli_builder_batch(builder) == NULL)
+            status = DCL_ERR_NOMEM;
+    for (int64_t b = 0; b < plan->chunk_count && status == DCL_OK; b++)
+        status = batch_of_chunk(builder, b, written);
+    return status;
+}
+
+/* One batch without works: create, release, fill, load, save act on a node's whole part at once. */
+static dcl_status plan_whole_part(dcli_builder *builder)
+{
+    if (builder->self >= builder->operation->operand[0].layout->node_count)
+        return DCL_OK;
+    return dcli_builder_batch(builder) != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+/* The most bytes of received chunks that live at once, over the order of the batches. */
+static dcl_status check_pool(dcli_builder *builder)
+{
+    dcli_plan *plan = builder->plan;
+    int64_t *change = dcli_calloc((size_t)plan->batch_count + 1, sizeof *change);
+    if (change == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t c = 0; c < plan->chunk_count; c++) {
+        if (plan->chunk[c].written)
+            continue;
+        change[plan->chunk[c].first_batch] += plan->chunk[c].bytes;
+        change[plan->chunk[c].last_batch + 1] -= plan->chunk[c].bytes;
+    }
+    int64_t live = 0, most = 0;
+    for (int64_t b = 0; b < plan->batch_count; b++)
+        most = dcli_max(most, live += change[b]);
+    dcli_free(change);
+    if (most > builder->terms->pool_bytes) {
+        plan->status = DCL_ERR_NOMEM;
+        snprintf(plan->problem, sizeof plan->problem,
+                 "its tasks need %" PRId64 " bytes of other nodes' elements at once; the pool has %" PRId64
+                 "; set DCL_POOL_BYTES to more, or give the map smaller tiles (;tile=...)",
+                 most, builder->terms->pool_bytes);
+        plan->batch_count = plan->chunk_count = 0; /* nothing moves: the same on every node */
+    }
+    return DCL_OK;
+}
+
+static dcl_status fill_plan(dcli_builder *builder)
+{
+    switch (builder->operation->kind) {
+    case DCLI_OP_FORALL:
+        return builder->self < builder->terms->node_count ? dcli_plan_forall(builder) : DCL_OK;
+    case DCLI_OP_READ:
+    case DCLI_OP_WRITE:
+        return plan_transfer(builder, builder->operation->kind == DCLI_OP_WRITE);
+    default:
+        return plan_whole_part(builder);
+    }
+}
+
+dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms, dcli_plan **plan_out)
+{
+    size_t peers = (size_t)terms->node_count + 1;
+    dcli_builder builder = {.operation = operation, .terms = terms, .self = self};
+    builder.plan = dcli_calloc(1, sizeof *builder.plan);
+    builder.owners = dcli_calloc(peers, sizeof *builder.owners);
+    builder.stream_length = dcli_calloc(2 * peers, sizeof *builder.stream_length);
+    if (builder.plan != NULL)
+        builder.plan->peer_read = dcli_calloc(peers, sizeof(bool));
+    dcl_status status = DCL_ERR_NOMEM;
+    if (builder.plan != NULL && builder.owners != NULL && builder.stream_length != NULL &&
+        builder.plan->peer_read != NULL)
+        status = fill_plan(&builder);
+    if (status == DCL_OK && builder.plan->chunk_count > 0)
+        status = check_pool(&builder);
+    free_builder(&builder);
+    if (status != DCL_OK) {
+        dcli_plan_free(builder.plan);
+        return status;
+    }
+    *plan_out = builder.plan;
+    return DCL_OK;
+}
+
+static bool is_identity(const dcli_subscripts *subscripts)
+{
+    if (subscripts->reach != DCLI_REACH_AFFINE || subscripts->rank != subscripts->space_rank)
+        return false;
+    for (int d = 0; d < subscripts->rank; d++)
+        for (int m = 0; m < subscripts->space_rank; m++)
+            if (subscripts->axis[d].coef[m] != (m == d) || subscripts->axis[d].constant != 0)
+                return false;
+    return true;
+}
+
+bool dcli_operation_is_local(const dcli_operation *operation)
+{
+    if (operation->kind == DCLI_OP_READ || operation->kind == DCLI_OP_WRITE)
+        return false;
+    if (operation->kind != DCLI_OP_FORALL)
+        return true;
+    const dcli_body *body = operation->body;
+    const dcli_layout *space = operation->operand[body->first_output].layout;
+    for (int a = 0; a < body->access_count; a++) {
+        dcli_subscripts subscripts;
+        if (dcli_body_subscripts(body, a, operation->value, &subscripts) != DCL_OK || !is_identity(&subscripts) ||
+            !dcli_layout_same(operation->operand[body->access[a].param].layout, space))
+            return false;
+    }
+    return true;
+}

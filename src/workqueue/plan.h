@@ -1,0 +1,111 @@
+/* workqueue/plan.h - plan(operation, node): its tasks and its transfers. Pure: the same on every process.
+ *
+ * A node's tiles are grouped into batches: what is staged, granted and launched at once. The index space of a batch is cut
+ * into works: boxes in which every access is affine in one storage. An access is bound to the node's own part, to a peer's
+ * part read in place, or to a stage: a packed copy of the footprint, filled from own part, peers' parts or chunks. */
+#ifndef DCLI_WORKQUEUE_PLAN_H
+#define DCLI_WORKQUEUE_PLAN_H
+
+#include "workqueue/operation.h"
+
+/** What planning depends on beside the operation; the same on all nodes of a session. Peer number node_count is the
+ *  host. */
+typedef struct dcli_plan_terms {
+    int node_count;
+    const bool *in_place;  /* [node_count] whether node q reads other nodes' parts in place */
+    int64_t batch_bytes;   /* size aimed at for the first output's part of a batch */
+    int64_t chunk_bytes;   /* most bytes of a chunk, unless one element is larger */
+    int64_t pool_bytes;    /* most bytes of chunks a node holds */
+} dcli_plan_terms;
+
+typedef enum dcli_bind_kind { DCLI_BIND_OWN, DCLI_BIND_PEER, DCLI_BIND_STAGE } dcli_bind_kind;
+
+/** Where one access of one work finds its elements. */
+typedef struct dcli_binding {
+    dcli_bind_kind kind;
+    int where;                    /* PEER: node; STAGE: number in plan->stage */
+    int64_t offset;               /* elements, of the first index of the work (AFFINE) or of low[] (others) */
+    int64_t step[DCL_MAX_RANK];   /* AFFINE: per loop axis; others: per axis of the array */
+    int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* others than AFFINE: indices that are there (stride 1) */
+} dcli_binding;
+
+/** A box of the index space run by one kind of kernel. */
+typedef struct dcli_work {
+    dcl_box box;
+    bool checked;           /* some read may be outside its grid */
+    int64_t first_binding;  /* plan->binding, one per access of the body */
+} dcli_work;
+
+/** Elements that are copied into (or, for outputs, out of) a stage. */
+typedef struct dcli_piece {
+    int kind;            /* DCLI_BIND_OWN, DCLI_BIND_PEER; DCLI_PIECE_CHUNK */
+    int where;           /* PEER: node; CHUNK: number in plan->chunk */
+    dcli_region region;  /* in that storage; CHUNK: in the chunk, offset in elements from byte_offset */
+    int64_t byte_offset; /* CHUNK: where in the chunk */
+} dcli_piece;
+enum { DCLI_PIECE_CHUNK = 3 };
+
+/** A packed temporary: last axis fastest over `box`. */
+typedef struct dcli_stage {
+    int operand;
+    dcl_box box;
+    int64_t elements;
+    int64_t first_in, in_count;   /* pieces copied in before the launch */
+    int64_t first_out, out_count; /* outputs: pieces copied out after it (OWN; CHUNK: into U chunks) */
+} dcli_stage;
+
+/** A box of elements in a chunk: packed, last axis fastest, at byte_offset (aligned to 8). */
+typedef struct dcli_item {
+    int operand;
+    int64_t chunk;       /* number in plan->chunk */
+    dcli_region region;  /* in the owner's storage */
+    int64_t byte_offset;
+} dcli_item;
+
+/** A message of data. Streams: T (peer -> this node, what it reads) and U (this node -> peer, what it writes). Chunks of
+ *  one stream and peer are numbered 0, 1, ... in the order of this list. */
+typedef struct dcli_chunk {
+    bool written;  /* U */
+    int peer;
+    int64_t number;
+    int64_t bytes;
+    int64_t first_batch, last_batch; /* T: read by; U: both the batch that makes it */
+    int64_t first_item, item_count;
+} dcli_chunk;
+
+typedef struct dcli_batch {
+    int64_t first_tile, tile_count;
+    int64_t first_work, work_count;
+    int64_t first_stage, stage_count;
+    int64_t first_chunk, chunk_count; /* T chunks first read by this batch */
+    int64_t first_made, made_count;   /* U chunks it makes */
+} dcli_batch;
+
+/** A plan. Lists are its own; free with dcli_plan_free(). */
+typedef struct dcli_plan {
+    int64_t batch_count, work_count, binding_count, stage_count, piece_count, chunk_count, item_count;
+    dcli_batch *batch;
+    dcli_work *work;
+    dcli_binding *binding;
+    dcli_stage *stage;
+    dcli_piece *piece;
+    dcli_chunk *chunk;
+    dcli_item *item;
+    bool *peer_read;    /* [node_count + 1] parts of these peers are read in place */
+    int64_t space[7];      /* capacities of the lists above */
+    dcl_counters counters; /* the planned ones */
+    dcl_status status;     /* DCL_ERR_NOMEM: a batch needs more than the pool; the sentence is in `problem` */
+    char problem[256];
+} dcli_plan;
+
+/** Plan `operation` for node `self` (node_count: the host).
+ *  @return DCL_OK (also when plan->status is not: that is the same on every node), or DCL_ERR_NOMEM for the plan's own
+ *          memory. */
+dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms, dcli_plan **plan_out);
+void dcli_plan_free(dcli_plan *plan);
+
+/** Whether no node needs anything of another for this operation, found without planning it: then plans of other nodes
+ *  need not be made. A "no" may be wrong, a "yes" never is. */
+bool dcli_operation_is_local(const dcli_operation *operation);
+
+#endif

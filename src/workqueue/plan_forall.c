@@ -1,0 +1,702 @@
+/* workqueue/plan_forall.c - the plan of a loop body: owner computes.
+ *
+ * Tiles -> batches -> works. A work's box is first cut where a read would leave its grid (what is inside runs without
+ * checks), then where reads leave the node's own part (what is inside reads it in place); the rest is staged. */
+#include "workqueue/plan_forall.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+/* One access of the work being planned. */
+struct view {
+    bool content; /* what is there before must be there: read, or not surely overwritten */
+    bool written;
+    bool empty;    /* touches nothing inside the grid */
+    bool own;      /* lies wholly in `region` of the own part */
+    int peer;      /* lies wholly in `region` of this peer's part, read in place; -1: no */
+    int64_t stage; /* else: here; -1: nothing to hold */
+    dcl_box foot;
+    dcli_region region;
+};
+
+static int param_of(const dcli_builder *builder, int a) { return builder->operation->body->access[a].param; }
+
+static const dcli_layout *layout_of(const dcli_builder *builder, int a)
+{
+    return builder->operation->operand[param_of(builder, a)].layout;
+}
+
+static bool in_place(const dcli_builder *builder) { return builder->terms->in_place[builder->self]; }
+
+static bool is_first_output(const dcli_builder *builder, int a)
+{
+    return param_of(builder, a) == builder->operation->body->first_output;
+}
+
+static bool needs_content(const dcli_body_access *access)
+{
+    return access->read || (access->written && access->conditional);
+}
+
+/* ---- what moves --------------------------------------------------------------------------------------------------- */
+
+static dcl_status count_moved(dcli_builder *builder, int k, int peer, const dcl_box *box)
+{
+    dcli_seen *seen = &builder->seen[k];
+    if (seen->blocks == NULL) {
+        seen->blocks = dcli_calloc((size_t)builder->terms->node_count, sizeof *seen->blocks);
+        if (seen->blocks == NULL)
+            return DCL_ERR_NOMEM;
+    }
+    dcl_counters *counters = &builder->plan->counters;
+    counters->bytes_moved += dcli_box_elements(box) * dcli_builder_bytes(builder, k);
+    return dcli_layout_blocks(builder->operation->operand[k].layout, peer, box, &seen->blocks[peer],
+                              &counters->blocks_moved);
+}
+
+/* How a box of other nodes' elements is moved. */
+struct move {
+    int64_t stage;
+    bool written, counted, stream;
+};
+
+/* Go through what peers own of a box: count it, and where it has to be sent, note the need. */
+static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, const struct move *move)
+{
+    const dcli_layout *layout = builder->operation->operand[k].layout;
+    dcli_layout_owners(layout, box, builder->owners);
+    dcl_status status = DCL_OK;
+    for (int p = 0; p < layout->node_count && status == DCL_OK; p++) {
+        if (p == builder->self || !builder->owners[p])
+            continue;
+        if (!move->stream)
+            builder->plan->peer_read[p] = true;
+        builder->regions.count = 0;
+        status = dcli_layout_regions(layout, p, box, &builder->regions);
+        for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++) {
+            const dcli_region *region = &builder->regions.region[r];
+            if (move->counted)
+                status = count_moved(builder, k, p, &region->box);
+            if (status == DCL_OK && move->stream)
+                status = dcli_builder_need(builder, &(dcli_need){.written = move->written, .peer = p, .operand = k,
+                                                                 .stage = move->stage, .region = *region});
+        }
+    }
+    return status;
+}
+
+/* A footprint that is read: move what no task of this node needed before. */
+static dcl_status need_content(dcli_builder *builder, int k, const dcl_box *foot, int64_t stage)
+{
+    dcli_seen *seen = &builder->seen[k];
+    struct move move = {.stage = seen->unique ? stage : -1, .counted = true, .stream = !in_place(builder)};
+    if (seen->unique)
+        return move_box(builder, k, foot, &move);
+    builder->fresh.count = 0;
+    dcl_status status = dcli_box_set_add(&seen->set, foot, &builder->fresh);
+    for (int64_t b = 0; b < builder->fresh.count && status == DCL_OK; b++)
+        status = move_box(builder, k, &builder->fresh.box[b], &move);
+    return status;
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------- */
+
+static dcl_status add_stage(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out)
+{
+    dcli_stage *stage = dcli_builder_stage(builder);
+    if (stage == NULL)
+        return DCL_ERR_NOMEM;
+    *stage = (dcli_stage){.operand = k, .box = *box, .elements = dcli_box_elements(box)};
+    *stage_out = builder->plan->stage_count - 1;
+    return DCL_OK;
+}
+
+/* A recent stage of this batch with the same contents, or -1. Only for footprints staged alone. */
+static int64_t find_stage(const dcli_builder *builder, int k, const dcl_box *box)
+{
+    enum { LOOK_BACK = 8 };
+    const dcli_plan *plan = builder->plan;
+    int64_t first = dcli_max(plan->batch[plan->batch_count - 1].first_stage, plan->stage_count - LOOK_BACK);
+    int64_t last = builder->want_count - 1;
+    for (int64_t s = plan->stage_count - 1; s >= first; s--) {
+        while (last >= 0 && builder->want[last].stage > s)
+            last--;
+        bool single = last >= 0 && builder->want[last].stage == s && (last == 0 || builder->want[last - 1].stage != s);
+        if (single && plan->stage[s].operand == k && !builder->want[last].written &&
+            dcli_box_equal(&builder->want[last].box, box))
+            return s;
+    }
+    return -1;
+}
+
+static dcl_status want_view(dcli_builder *builder, int a, const struct view *view)
+{
+    dcl_status status = dcli_builder_want(
+        builder, &(dcli_want){.stage = view->stage, .content = view->content, .written = view->written, .box = view->foot});
+    if (status == DCL_OK && view->content)
+        status = need_content(builder, param_of(builder, a), &view->foot, view->stage);
+    if (status == DCL_OK && view->written)
+        status = move_box(builder, param_of(builder, a), &view->foot,
+                          &(struct move){.stage = view->stage, .written = true, .counted = !view->content, .stream = true});
+    return status;
+}
+
+static bool is_staged(const struct view *view) { return !view->empty && !view->own && view->peer < 0; }
+
+/* The accesses of one array share a stage where the box around their footprints is no larger than these together. */
+static dcl_status stage_together(dcli_builder *builder, int a, struct view views[], bool *done_out)
+{
+    int accesses = builder->operation->body->access_count, together = 0;
+    int64_t apart = 0;
+    dcl_box bound = views[a].foot;
+    for (int b = a; b < accesses; b++)
+        if (param_of(builder, b) == param_of(builder, a) && is_staged(&views[b])) {
+            dcli_box_bound(&bound, &views[b].foot, &bound);
+            apart += dcli_box_elements(&views[b].foot);
+            together++;
+        }
+    *done_out = together > 1 && dcli_box_elements(&bound) <= apart;
+    if (!*done_out)
+        return DCL_OK;
+    int64_t stage;
+    dcl_status status = add_stage(builder, param_of(builder, a), &bound, &stage);
+    for (int b = a; b < accesses && status == DCL_OK; b++)
+        if (param_of(builder, b) == param_of(builder, a) && is_staged(&views[b])) {
+            views[b].stage = stage;
+            status = want_view(builder, b, &views[b]);
+        }
+    return status;
+}
+
+static dcl_status stage_alone(dcli_builder *builder, int a, struct view *view)
+{
+    if (!view->written)
+        view->stage = find_stage(builder, param_of(builder, a), &view->foot);
+    if (view->stage >= 0)
+        return DCL_OK;
+    dcl_status status = add_stage(builder, param_of(builder, a), &view->foot, &view->stage);
+    return status == DCL_OK ? want_view(builder, a, view) : status;
+}
+
+static dcl_status stage_views(dcli_builder *builder, struct view views[])
+{
+    int accesses = builder->operation->body->access_count;
+    dcl_status status = DCL_OK;
+    for (int a = 0; a < accesses && status == DCL_OK; a++) {
+        if (views[a].peer >= 0)
+            status = need_content(builder, param_of(builder, a), &views[a].foot, -1);
+        if (!is_staged(&views[a]) || views[a].stage >= 0)
+            continue;
+        bool done;
+        status = stage_together(builder, a, views, &done);
+        if (status == DCL_OK && !done)
+            status = stage_alone(builder, a, &views[a]);
+    }
+    return status;
+}
+
+/* ---- bindings ----------------------------------------------------------------------------------------------------- */
+
+/* Where the loop's first element lies in a region that holds all that is read, and how far apart the next ones are. A
+ * footprint of one index along an axis adds no step: reads elsewhere are outside the grid and never made. */
+static void bind_affine(const dcli_subscripts *subscripts, const dcl_box *box, const dcl_box *foot,
+                        const dcli_region *region, dcli_binding *binding)
+{
+    binding->offset = region->offset;
+    for (int d = 0; d < subscripts->rank; d++) {
+        const dcli_subscript *subscript = &subscripts->axis[d];
+        int64_t stride = region->box.stride[d];
+        if (foot->count[d] == 1) {
+            binding->offset += (foot->start[d] - region->box.start[d]) / stride * region->step[d];
+            continue;
+        }
+        int64_t first = subscript->constant;
+        for (int m = 0; m < subscripts->space_rank; m++) {
+            first += subscript->coef[m] * box->start[m];
+            binding->step[m] += subscript->coef[m] * box->stride[m] / stride * region->step[d];
+        }
+        binding->offset += (first - region->box.start[d]) / stride * region->step[d];
+    }
+}
+
+static void bind_reach(const dcl_box *foot, const dcli_region *region, dcli_binding *binding)
+{
+    binding->offset = region->offset;
+    for (int d = 0; d < foot->rank; d++) {
+        binding->offset += (foot->start[d] - region->box.start[d]) / region->box.stride[d] * region->step[d];
+        binding->low[d] = foot->start[d];
+        binding->count[d] = foot->count[d];
+        binding->step[d] = region->step[d];
+    }
+}
+
+static void bind(dcli_builder *builder, int a, const dcl_box *box, const struct view *view, dcli_binding *binding)
+{
+    dcli_region region = view->region;
+    binding->kind = view->own ? DCLI_BIND_OWN : view->peer >= 0 ? DCLI_BIND_PEER : DCLI_BIND_STAGE;
+    binding->where = view->own ? builder->self : view->peer;
+    if (binding->kind == DCLI_BIND_STAGE) {
+        binding->where = (int)view->stage;
+        if (view->empty)
+            return; /* nothing is read: steps 0, no count */
+        region = dcli_region_packed(&builder->plan->stage[view->stage].box, 0);
+    }
+    if (builder->subscripts[a].reach == DCLI_REACH_AFFINE)
+        bind_affine(&builder->subscripts[a], box, &view->foot, &region, binding);
+    else
+        bind_reach(&view->foot, &region, binding);
+}
+
+static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool checked, struct view views[])
+{
+    int accesses = builder->operation->body->access_count;
+    dcl_status status = stage_views(builder, views);
+    if (status != DCL_OK)
+        return status;
+    dcli_work *work = dcli_builder_work(builder);
+    if (work == NULL)
+        return DCL_ERR_NOMEM;
+    *work = (dcli_work){.box = *box, .checked = checked, .first_binding = builder->plan->binding_count};
+    dcli_binding *bindings = dcli_builder_bindings(builder, accesses);
+    if (bindings == NULL)
+        return DCL_ERR_NOMEM;
+    for (int a = 0; a < accesses; a++)
+        bind(builder, a, box, &views[a], &bindings[a]);
+    return DCL_OK;
+}
+
+/* ---- cutting a box into works ------------------------------------------------------------------------------------- */
+
+/* Regions of kernels with subscripts of their own are indexed one by one: no gaps. */
+static bool is_usable(const dcli_subscripts *subscripts, const dcli_region *region)
+{
+    if (subscripts->reach == DCLI_REACH_AFFINE)
+        return true;
+    for (int d = 0; d < subscripts->rank; d++)
+        if (region->box.stride[d] != 1 && region->box.count[d] > 1)
+            return false;
+    return true;
+}
+
+/* Look whether one node's part holds the whole footprint in one region. The largest region of the own part is left in
+ * builder->regions.region[*largest_out] (-1: none). */
+static dcl_status look_at(dcli_builder *builder, int a, int node, struct view *view, bool *covers_out,
+                          dcli_region *largest_out)
+{
+    builder->regions.count = 0;
+    dcl_status status = dcli_layout_regions(layout_of(builder, a), node, &view->foot, &builder->regions);
+    const dcli_region *largest = NULL;
+    for (int64_t r = 0; r < builder->regions.count; r++) {
+        const dcli_region *region = &builder->regions.region[r];
+        if (largest == NULL || dcli_box_elements(&region->box) > dcli_box_elements(&largest->box))
+            largest = region;
+    }
+    if (largest != NULL)
+        *largest_out = *largest;
+    else
+        largest_out->box.rank = 0;
+    *covers_out = builder->regions.count == 1 && dcli_region_covers(largest, &view->foot) &&
+                  is_usable(&builder->subscripts[a], largest);
+    if (*covers_out)
+        view->region = *largest;
+    return status;
+}
+
+/* The only peer that owns all of a footprint, or -1. */
+static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
+{
+    const dcli_layout *layout = layout_of(builder, a);
+    int owner = -1;
+    dcli_layout_owners(layout, foot, builder->owners);
+    for (int p = 0; p < layout->node_count; p++)
+        if (builder->owners[p]) {
+            if (owner >= 0)
+                return -1;
+            owner = p;
+        }
+    return owner;
+}
+
+static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct view *view, dcli_region *largest_out)
+{
+    const dcli_body_access *access = &builder->operation->body->access[a];
+    const dcli_layout *layout = layout_of(builder, a);
+    bool cut, covers;
+    *view = (struct view){.content = needs_content(access), .written = access->written, .peer = -1, .stage = -1};
+    largest_out->box.rank = 0;
+    view->empty = !dcli_footprint(&builder->subscripts[a], box, &layout->grid, &view->foot, &cut);
+    if (view->empty)
+        return DCL_OK;
+    dcl_status status = DCL_OK;
+    if (builder->self < layout->node_count) {
+        status = look_at(builder, a, builder->self, view, &covers, largest_out);
+        view->own = covers;
+    }
+    if (status != DCL_OK || view->own || view->written || !in_place(builder))
+        return status;
+    int owner = only_owner(builder, a, &view->foot);
+    dcli_region ignored;
+    if (owner >= 0 && owner != builder->self) {
+        status = look_at(builder, a, owner, view, &covers, &ignored);
+        view->peer = covers ? owner : -1;
+    }
+    return status;
+}
+
+static void intersect_ranges(int rank, int64_t lo[], int64_t count[], const int64_t other_lo[],
+                             const int64_t other_count[])
+{
+    for (int m = 0; m < rank; m++) {
+        int64_t end = dcli_min(lo[m] + count[m], other_lo[m] + other_count[m]);
+        lo[m] = dcli_max(lo[m], other_lo[m]);
+        count[m] = dcli_max(end - lo[m], 0);
+    }
+}
+
+/* A range of a box's own counting. */
+struct range {
+    int64_t lo[DCL_MAX_RANK], count[DCL_MAX_RANK];
+};
+
+static struct range whole_range(const dcl_box *box)
+{
+    struct range range = {.lo = {0}};
+    memcpy(range.count, box->count, sizeof range.count);
+    return range;
+}
+
+typedef dcl_status work_fn(dcli_builder *builder, const dcl_box *box, bool inside);
+
+/* Call `each` for the part of a box that is in the range, and for the boxes that are not. */
+static dcl_status split_box(dcli_builder *builder, const dcl_box *box, const struct range *range, work_fn *each)
+{
+    dcl_box inner;
+    dcli_box_list outer = {0};
+    dcli_box_part(box, range->lo, range->count, &inner);
+    dcl_status status = dcli_box_subtract(box, &inner, &outer);
+    if (status == DCL_OK && !dcli_box_is_empty(&inner))
+        status = each(builder, &inner, true);
+    for (int64_t b = 0; b < outer.count && status == DCL_OK; b++)
+        status = each(builder, &outer.box[b], false);
+    dcli_box_list_free(&outer);
+    return status;
+}
+
+static dcl_status plan_as_is(dcli_builder *builder, const dcl_box *box, bool checked)
+{
+    struct view views[DCLI_MAX_ACCESSES];
+    dcli_region largest;
+    dcl_status status = DCL_OK;
+    for (int a = 0; a < builder->operation->body->access_count && status == DCL_OK; a++)
+        status = look(builder, a, box, &views[a], &largest);
+    return status == DCL_OK ? emit_work(builder, box, checked, views) : status;
+}
+
+static dcl_status plan_split(dcli_builder *builder, const dcl_box *box, bool inside)
+{
+    (void)inside;
+    return plan_as_is(builder, box, false);
+}
+
+/* Where most of a box reads the own part only, that much runs without staging. */
+static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
+{
+    struct view views[DCLI_MAX_ACCESSES];
+    struct range range = whole_range(box);
+    int rank = box->rank;
+    bool splits = false;
+    dcl_status status = DCL_OK;
+    for (int a = 0; a < builder->operation->body->access_count && status == DCL_OK; a++) {
+        dcli_region largest;
+        struct range mine;
+        status = look(builder, a, box, &views[a], &largest);
+        if (status != DCL_OK || !is_staged(&views[a]) || largest.box.rank == 0 ||
+            builder->subscripts[a].reach != DCLI_REACH_AFFINE ||
+            !dcli_footprint_inside(&builder->subscripts[a], box, &largest.box, mine.lo, mine.count))
+            continue;
+        dcl_box part;
+        dcli_box_part(box, mine.lo, mine.count, &part);
+        if (2 * dcli_box_elements(&part) < dcli_box_elements(box))
+            continue;
+        intersect_ranges(rank, range.lo, range.count, mine.lo, mine.count);
+        splits = true;
+    }
+    if (status != DCL_OK)
+        return status;
+    dcl_box inner;
+    dcli_box_part(box, range.lo, range.count, &inner);
+    if (!splits || 2 * dcli_box_elements(&inner) < dcli_box_elements(box))
+        return emit_work(builder, box, false, views);
+    return split_box(builder, box, &range, plan_split);
+}
+
+static dcl_status plan_edge(dcli_builder *builder, const dcl_box *box, bool inside)
+{
+    return inside ? plan_unchecked(builder, box) : plan_as_is(builder, box, true);
+}
+
+/* Cut off what may read outside a grid. */
+static dcl_status plan_box(dcli_builder *builder, const dcl_box *box)
+{
+    struct range range = whole_range(box);
+    bool cut_any = false;
+    for (int a = 0; a < builder->operation->body->access_count; a++) {
+        const dcli_subscripts *subscripts = &builder->subscripts[a];
+        const dcl_grid *grid = &layout_of(builder, a)->grid;
+        dcl_box foot, whole = dcl_box_of(grid);
+        bool cut;
+        struct range mine;
+        if (subscripts->reach != DCLI_REACH_AFFINE || is_first_output(builder, a))
+            continue;
+        dcli_footprint(subscripts, box, grid, &foot, &cut);
+        if (!cut)
+            continue;
+        cut_any = true;
+        if (!dcli_footprint_inside(subscripts, box, &whole, mine.lo, mine.count))
+            memset(&mine, 0, sizeof mine);
+        intersect_ranges(box->rank, range.lo, range.count, mine.lo, mine.count);
+    }
+    return cut_any ? split_box(builder, box, &range, plan_edge) : plan_unchecked(builder, box);
+}
+
+/* ---- pieces of stages --------------------------------------------------------------------------------------------- */
+
+static dcl_status add_piece(dcli_builder *builder, int kind, int where, const dcli_region *region, int64_t byte_offset)
+{
+    dcli_piece *piece = dcli_builder_piece(builder);
+    if (piece == NULL)
+        return DCL_ERR_NOMEM;
+    *piece = (dcli_piece){.kind = kind, .where = where, .region = *region, .byte_offset = byte_offset};
+    return DCL_OK;
+}
+
+/* Pieces of a wanted box that lie in parts: the own one, and (reading in place) those of peers. */
+static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *box, bool peers)
+{
+    const dcli_layout *layout = builder->operation->operand[k].layout;
+    dcl_status status = DCL_OK;
+    dcli_layout_owners(layout, box, builder->owners);
+    for (int p = 0; p < layout->node_count && status == DCL_OK; p++) {
+        if (!builder->owners[p] || (p != builder->self && !peers))
+            continue;
+        builder->regions.count = 0;
+        status = dcli_layout_regions(layout, p, box, &builder->regions);
+        for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
+            status = add_piece(builder, p == builder->self ? DCLI_BIND_OWN : DCLI_BIND_PEER, p,
+                               &builder->regions.region[r], 0);
+    }
+    return status;
+}
+
+static dcl_status piece_of_item(dcli_builder *builder, int64_t i, const dcl_box *box)
+{
+    dcli_plan *plan = builder->plan;
+    dcli_item *item = &plan->item[i];
+    dcli_region packed = dcli_region_packed(&item->region.box, 0), common;
+    if (!dcli_region_cut(&packed, box, &common))
+        return DCL_OK;
+    dcli_chunk *chunk = &plan->chunk[item->chunk];
+    chunk->last_batch = plan->batch_count - 1;
+    return add_piece(builder, DCLI_PIECE_CHUNK, (int)item->chunk, &common, item->byte_offset);
+}
+
+/* Items of this batch by the stage they were made for: chains through `next`, one set for each direction. */
+struct chains {
+    int64_t first_stage, first_item;
+    int64_t *head[2], *next;
+};
+
+static dcl_status make_chains(dcli_builder *builder, struct chains *chains)
+{
+    dcli_plan *plan = builder->plan;
+    const dcli_batch *batch = &plan->batch[plan->batch_count - 1];
+    int64_t stages = plan->stage_count - batch->first_stage;
+    *chains = (struct chains){.first_stage = batch->first_stage, .first_item = plan->item_count};
+    if (batch->first_chunk < plan->chunk_count)
+        chains->first_item = plan->chunk[batch->first_chunk].first_item;
+    for (int w = 0; w < 2; w++) {
+        chains->head[w] = dcli_malloc((size_t)stages * sizeof(int64_t));
+        if (chains->head[w] == NULL)
+            return DCL_ERR_NOMEM;
+        for (int64_t s = 0; s < stages; s++)
+            chains->head[w][s] = -1;
+    }
+    chains->next = dcli_malloc((size_t)(plan->item_count - chains->first_item) * sizeof(int64_t));
+    if (chains->next == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t i = plan->item_count - 1; i >= chains->first_item; i--) {
+        if (builder->item_stage[i] < 0)
+            continue;
+        int64_t *head = &chains->head[plan->chunk[plan->item[i].chunk].written][builder->item_stage[i] - batch->first_stage];
+        chains->next[i - chains->first_item] = *head;
+        *head = i;
+    }
+    return DCL_OK;
+}
+
+static void free_chains(struct chains *chains)
+{
+    dcli_free(chains->head[0]);
+    dcli_free(chains->head[1]);
+    dcli_free(chains->next);
+}
+
+static dcl_status chained_pieces(dcli_builder *builder, const struct chains *chains, int written, const dcli_want *want)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t i = chains->head[written][want->stage - chains->first_stage]; i >= 0 && status == DCL_OK;
+         i = chains->next[i - chains->first_item])
+        status = piece_of_item(builder, i, &want->box);
+    return status;
+}
+
+/* Everything received for an array so far may hold elements of this footprint. */
+static dcl_status searched_pieces(dcli_builder *builder, int k, const dcl_box *box)
+{
+    const dcli_plan *plan = builder->plan;
+    dcl_status status = DCL_OK;
+    for (int64_t i = 0; i < plan->item_count && status == DCL_OK; i++)
+        if (plan->item[i].operand == k && !plan->chunk[plan->item[i].chunk].written)
+            status = piece_of_item(builder, i, box);
+    return status;
+}
+
+static dcl_status pieces_in(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
+{
+    int k = builder->plan->stage[want->stage].operand;
+    dcl_status status = pieces_of_parts(builder, k, &want->box, in_place(builder));
+    if (status != DCL_OK || in_place(builder))
+        return status;
+    return builder->seen[k].unique ? chained_pieces(builder, chains, 0, want) : searched_pieces(builder, k, &want->box);
+}
+
+static dcl_status pieces_out(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
+{
+    int k = builder->plan->stage[want->stage].operand;
+    dcl_status status = pieces_of_parts(builder, k, &want->box, false);
+    return status == DCL_OK ? chained_pieces(builder, chains, 1, want) : status;
+}
+
+/* Wants of a stage stand together: first everything that goes in, then everything that comes out. */
+static dcl_status fill_stages(dcli_builder *builder)
+{
+    struct chains chains;
+    dcli_plan *plan = builder->plan;
+    dcl_status status = builder->want_count > 0 ? make_chains(builder, &chains) : DCL_OK;
+    if (builder->want_count == 0)
+        return DCL_OK;
+    for (int64_t first = 0, end; first < builder->want_count && status == DCL_OK; first = end) {
+        int64_t s = builder->want[first].stage;
+        plan->stage[s].first_in = plan->piece_count;
+        for (end = first; end < builder->want_count && builder->want[end].stage == s; end++)
+            if (builder->want[end].content && status == DCL_OK)
+                status = pieces_in(builder, &chains, &builder->want[end]);
+        plan->stage[s].in_count = plan->piece_count - plan->stage[s].first_in;
+        plan->stage[s].first_out = plan->piece_count;
+        for (int64_t w = first; w < end && status == DCL_OK; w++)
+            if (builder->want[w].written)
+                status = pieces_out(builder, &chains, &builder->want[w]);
+        plan->stage[s].out_count = plan->piece_count - plan->stage[s].first_out;
+    }
+    free_chains(&chains);
+    builder->want_count = 0;
+    return status;
+}
+
+/* ---- batches ------------------------------------------------------------------------------------------------------ */
+
+static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count)
+{
+    const dcli_operation *operation = builder->operation;
+    dcli_plan *plan = builder->plan;
+    builder->tiles.count = 0;
+    dcl_status status = dcli_layout_tiles(operation->operand[operation->body->first_output].layout, builder->self, first,
+                                          count, &builder->tiles);
+    if (status == DCL_OK && dcli_builder_batch(builder) == NULL)
+        status = DCL_ERR_NOMEM;
+    for (int64_t r = 0; r < builder->tiles.count && status == DCL_OK; r++) {
+        dcl_box box;
+        if (dcli_box_intersect(&builder->tiles.region[r].box, &operation->box, &box))
+            status = plan_box(builder, &box);
+    }
+    if (status == DCL_OK)
+        status = dcli_builder_chunks(builder);
+    if (status == DCL_OK)
+        status = fill_stages(builder);
+    if (status != DCL_OK)
+        return status;
+    dcli_batch *batch = &plan->batch[plan->batch_count - 1];
+    batch->first_tile = first;
+    batch->tile_count = count;
+    batch->work_count = plan->work_count - batch->first_work;
+    batch->stage_count = plan->stage_count - batch->first_stage;
+    if (batch->work_count == 0)
+        plan->batch_count--; /* cut away by the box */
+    return DCL_OK;
+}
+
+/* Tiles with something to compute. */
+static dcl_status count_tasks(dcli_builder *builder, int64_t tiles)
+{
+    const dcli_operation *operation = builder->operation;
+    const dcli_layout *layout = operation->operand[operation->body->first_output].layout;
+    dcl_box whole = dcl_box_of(&layout->grid), common;
+    if (layout->rule.kind == DCLI_MAP_AXES && dcli_box_equal(&whole, &operation->box)) {
+        builder->plan->counters.tasks = dcli_layout_owned(layout, builder->self) > 0 ? tiles : 0;
+        return DCL_OK;
+    }
+    dcl_status status = DCL_OK;
+    for (int64_t t = 0; t < tiles && status == DCL_OK; t++) {
+        builder->tiles.count = 0;
+        status = dcli_layout_tiles(layout, builder->self, t, 1, &builder->tiles);
+        bool any = false;
+        for (int64_t r = 0; r < builder->tiles.count && !any; r++)
+            any = dcli_box_intersect(&builder->tiles.region[r].box, &operation->box, &common);
+        builder->plan->counters.tasks += any;
+    }
+    return status;
+}
+
+/* Which arrays can be needed twice, and whether footprints are more than what is read. */
+static dcl_status look_at_accesses(dcli_builder *builder)
+{
+    const dcli_operation *operation = builder->operation;
+    const dcli_body *body = operation->body;
+    int readers[DCLI_MAX_PARAMS] = {0};
+    for (int a = 0; a < body->access_count; a++) {
+        dcl_status status = dcli_body_subscripts(body, a, operation->value, &builder->subscripts[a]);
+        if (status != DCL_OK)
+            return status;
+        const dcli_subscripts *subscripts = &builder->subscripts[a];
+        if (!needs_content(&body->access[a]))
+            continue;
+        if (subscripts->reach == DCLI_REACH_AFFINE && !dcli_subscripts_exact(subscripts))
+            builder->plan->counters.approximate = 1;
+        int k = body->access[a].param;
+        builder->seen[k].unique = readers[k]++ == 0 && subscripts->reach == DCLI_REACH_AFFINE &&
+                                  dcli_subscripts_injective(subscripts);
+    }
+    return DCL_OK;
+}
+
+dcl_status dcli_plan_forall(dcli_builder *builder)
+{
+    const dcli_operation *operation = builder->operation;
+    const dcli_layout *layout = operation->operand[operation->body->first_output].layout;
+    dcl_status status = look_at_accesses(builder);
+    if (status != DCL_OK || builder->self >= layout->node_count || dcli_box_is_empty(&operation->box))
+        return status;
+    int64_t tiles = dcli_layout_tile_count(layout, builder->self), owned = dcli_layout_owned(layout, builder->self);
+    if (owned == 0)
+        return DCL_OK;
+    int64_t per_batch = tiles;
+    if (builder->terms->node_count > 1 && !dcli_operation_is_local(operation)) {
+        int64_t tile_bytes = owned / tiles * (int64_t)dcl_type_bytes(layout->grid.type);
+        per_batch = dcli_min(tiles, dcli_max(1, builder->terms->batch_bytes / dcli_max(1, tile_bytes)));
+    }
+    for (int64_t t = 0; t < tiles && status == DCL_OK; t += per_batch)
+        status = plan_batch(builder, t, dcli_min(per_batch, tiles - t));
+    return status == DCL_OK ? count_tasks(builder, tiles) : status;
+}
