@@ -8,6 +8,9 @@ FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 FORMATTED = $(shell git ls-files '*.c' '*.h' '*.cpp')
 CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format))
 
+# Random evaluations that a sanitized run compares with NumPy.
+asan tsan: export TEST_CASES ?= 60
+
 # $(call build,PRESET,FOLDER[,TARGET]): configure once, then build.
 define build
 @ls $(2)/build.ninja $(2)/Makefile >/dev/null 2>&1 || \
