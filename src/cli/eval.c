@@ -1,0 +1,299 @@
+/* cli/eval.c - dcl eval: a body over arrays in files. Nothing is written before everything was computed. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dcl.h>
+
+#include "cli/commands.h"
+#include "cli/eval_request.h"
+#include "cli/figures.h"
+#include "cli/options.h" /* CLI_HELP */
+#include "cli/progress.h"
+#include "cli/report.h"
+
+/* A request at work. */
+struct evaluation {
+    cli_request *request;
+    dcl_cluster *cluster;
+    dcl_array *array[CLI_MAX_ARGUMENTS]; /* by operand; they end with the cluster */
+    dcl_arg args[CLI_MAX_ARGUMENTS];
+    int arg_count;
+    cli_figures figures;
+    const char **names;
+};
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + time.tv_nsec * 1e-9;
+}
+
+static int make_array(struct evaluation *evaluation, int n)
+{
+    const cli_operand *operand = &evaluation->request->operand[n];
+    dcl_map *map =
+        operand->map != NULL ? dcl_map_parse(evaluation->cluster, operand->map) : dcl_map_default(evaluation->cluster);
+    evaluation->array[n] = dcl_agile(operand->grid, map);
+    dcl_release(map);
+    if (evaluation->array[n] == NULL)
+        return cli_library_failed();
+    evaluation->args[evaluation->arg_count++] = dcl_arg_array(operand->access, operand->name, evaluation->array[n]);
+    return CLI_OK;
+}
+
+static int make_arguments(struct evaluation *evaluation)
+{
+    const cli_request *request = evaluation->request;
+    for (int n = 0; n < request->operand_count; n++) {
+        int status = make_array(evaluation, n);
+        if (status != CLI_OK)
+            return status;
+    }
+    for (int n = 0; n < request->value_count; n++)
+        evaluation->args[evaluation->arg_count++] = request->value[n];
+    return CLI_OK;
+}
+
+static int load(struct evaluation *evaluation)
+{
+    double begin = now();
+    for (int n = 0; n < evaluation->request->operand_count; n++) {
+        const cli_operand *operand = &evaluation->request->operand[n];
+        cli_progress_say("loading %s", operand->name);
+        if (operand->load && dcl_load_npy(evaluation->array[n], operand->path) != DCL_OK)
+            return cli_library_failed();
+    }
+    if (dcl_wait(evaluation->cluster) != DCL_OK)
+        return cli_library_failed();
+    evaluation->figures.load_seconds = now() - begin;
+    return CLI_OK;
+}
+
+static int run_once(struct evaluation *evaluation, double *seconds_out)
+{
+    double begin = now();
+    if (dcl_forall_n(evaluation->cluster, evaluation->request->body, evaluation->arg_count, evaluation->args) !=
+            DCL_OK ||
+        dcl_wait(evaluation->cluster) != DCL_OK)
+        return cli_library_failed();
+    *seconds_out = now() - begin;
+    return CLI_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(int count, double values[])
+{
+    qsort(values, (size_t)count, sizeof values[0], compare);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+/* Counters of every node, then of all together. */
+static int count(struct evaluation *evaluation, dcl_counters counters_out[])
+{
+    int nodes = evaluation->figures.nodes;
+    for (int n = 0; n <= nodes; n++)
+        if (dcl_stats(evaluation->cluster, n < nodes ? n : DCL_ALL_NODES, &counters_out[n]) != DCL_OK)
+            return cli_library_failed();
+    return CLI_OK;
+}
+
+/* What happened between two counts; memory is not of a run but of the moment. */
+static dcl_counters difference(const dcl_counters *after, const dcl_counters *before)
+{
+    return (dcl_counters){
+        .tasks = after->tasks - before->tasks,
+        .blocks_moved = after->blocks_moved - before->blocks_moved,
+        .bytes_moved = after->bytes_moved - before->bytes_moved,
+        .approximate = after->approximate - before->approximate,
+        .bytes_sent = after->bytes_sent - before->bytes_sent,
+        .bytes_copied = after->bytes_copied - before->bytes_copied,
+        .messages_sent = after->messages_sent - before->messages_sent,
+        .kernels_built = after->kernels_built - before->kernels_built,
+        .launches = after->launches - before->launches,
+        .storage_bytes = after->storage_bytes,
+    };
+}
+
+/* The first run alone is counted, all are timed. */
+static int run_counted(struct evaluation *evaluation, dcl_counters before[], dcl_counters after[], double seconds[])
+{
+    int status = count(evaluation, before);
+    for (int r = 0; r < evaluation->request->repeat && status == CLI_OK; r++) {
+        cli_progress_say("run %d of %d", r + 1, evaluation->request->repeat);
+        status = run_once(evaluation, &seconds[r]);
+        if (r == 0 && status == CLI_OK)
+            status = count(evaluation, after);
+    }
+    return status;
+}
+
+static int run(struct evaluation *evaluation)
+{
+    cli_figures *figures = &evaluation->figures;
+    size_t rows = (size_t)figures->nodes + 1;
+    double *seconds = cli_alloc((size_t)evaluation->request->repeat, sizeof *seconds);
+    dcl_counters *before = cli_alloc(rows, sizeof *before), *after = cli_alloc(rows, sizeof *after);
+    int status = run_counted(evaluation, before, after, seconds);
+    if (status == CLI_OK) {
+        for (int n = 0; n < figures->nodes; n++)
+            figures->node[n] = difference(&after[n], &before[n]);
+        figures->total = difference(&after[figures->nodes], &before[figures->nodes]);
+        figures->seconds = median(evaluation->request->repeat, seconds);
+        figures->repeat = evaluation->request->repeat;
+    }
+    free(after);
+    free(before);
+    free(seconds);
+    return status;
+}
+
+static bool saves_fortran(const cli_request *request)
+{
+    if (request->order != CLI_ORDER_AS_INPUTS)
+        return request->order == CLI_ORDER_FORTRAN;
+    bool any = false;
+    for (int n = 0; n < request->operand_count; n++) {
+        const cli_operand *operand = &request->operand[n];
+        if (operand->load && operand->grid.rank > 1) { /* of rank 1 both orders are the same */
+            if (!operand->fortran)
+                return false;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Where a result waits until all results are there. */
+static char *waiting_path(const char *path)
+{
+    size_t bytes = strlen(path) + 32;
+    char *waiting = cli_alloc(bytes, 1);
+    snprintf(waiting, bytes, "%s.%ld.part", path, (long)getpid());
+    return waiting;
+}
+
+static int save_waiting(struct evaluation *evaluation, char *waiting[])
+{
+    bool fortran = saves_fortran(evaluation->request);
+    for (int n = 0; n < evaluation->request->operand_count; n++) {
+        const cli_operand *operand = &evaluation->request->operand[n];
+        if (operand->access == DCL_ACCESS_IN)
+            continue;
+        cli_progress_say("saving %s", operand->name);
+        waiting[n] = waiting_path(operand->path);
+        if (dcl_save_npy_order(evaluation->array[n], waiting[n], fortran) != DCL_OK)
+            return cli_library_failed();
+    }
+    return CLI_OK;
+}
+
+static int rename_all(const cli_request *request, char *waiting[])
+{
+    for (int n = 0; n < request->operand_count; n++)
+        if (waiting[n] != NULL && rename(waiting[n], request->operand[n].path) != 0)
+            return cli_fail("%s cannot be written: %s; expected a path that a file can have", request->operand[n].path,
+                            strerror(errno));
+    return CLI_OK;
+}
+
+/* All results or none: of two outputs the first is not replaced when the second cannot be written. */
+static int save(struct evaluation *evaluation)
+{
+    double begin = now();
+    char *waiting[CLI_MAX_ARGUMENTS] = {0};
+    int status = save_waiting(evaluation, waiting);
+    if (status == CLI_OK)
+        status = rename_all(evaluation->request, waiting);
+    for (int n = 0; n < evaluation->request->operand_count; n++) {
+        if (status != CLI_OK && waiting[n] != NULL)
+            unlink(waiting[n]);
+        free(waiting[n]);
+    }
+    evaluation->figures.save_seconds = now() - begin;
+    return status;
+}
+
+static int explain(struct evaluation *evaluation)
+{
+    cli_figures *figures = &evaluation->figures;
+    figures->planned = true;
+    for (int n = 0; n <= figures->nodes; n++)
+        if (dcl_explain_n(evaluation->cluster, NULL, evaluation->request->body, evaluation->arg_count, evaluation->args,
+                          n < figures->nodes ? n : DCL_ALL_NODES,
+                          n < figures->nodes ? &figures->node[n] : &figures->total) != DCL_OK)
+            return cli_library_failed();
+    return CLI_OK;
+}
+
+static int work(struct evaluation *evaluation)
+{
+    cli_progress_say("making arrays");
+    int status = make_arguments(evaluation);
+    if (status == CLI_OK && evaluation->request->explain)
+        return explain(evaluation);
+    if (status == CLI_OK)
+        status = load(evaluation);
+    if (status == CLI_OK)
+        status = run(evaluation);
+    if (status == CLI_OK)
+        status = save(evaluation);
+    return status;
+}
+
+static void print(const struct evaluation *evaluation)
+{
+    const cli_request *request = evaluation->request;
+    if (request->json)
+        cli_figures_json(&evaluation->figures, stdout);
+    else if (request->explain)
+        cli_figures_table(&evaluation->figures, stdout);
+    if (request->stats)
+        cli_figures_lines(&evaluation->figures, stderr);
+}
+
+static int evaluate(cli_request *request)
+{
+    struct evaluation evaluation = {.request = request};
+    cli_progress_begin();
+    cli_progress_say("opening devices");
+    evaluation.cluster = dcl_open(NULL);
+    if (evaluation.cluster == NULL)
+        return cli_library_failed();
+    int nodes = dcl_node_count(evaluation.cluster);
+    evaluation.names = cli_alloc((size_t)nodes, sizeof *evaluation.names);
+    for (int n = 0; n < nodes; n++)
+        evaluation.names[n] = dcl_node_name(evaluation.cluster, n);
+    evaluation.figures = (cli_figures){.nodes = nodes, .name = evaluation.names};
+    evaluation.figures.node = cli_alloc((size_t)nodes, sizeof *evaluation.figures.node);
+
+    int status = work(&evaluation);
+    cli_progress_end();
+    if (status == CLI_OK)
+        print(&evaluation);
+    dcl_close(evaluation.cluster);
+    free(evaluation.figures.node);
+    free(evaluation.names);
+    return status;
+}
+
+int cli_eval(int count, char **list)
+{
+    cli_request *request = cli_alloc(1, sizeof *request);
+    int status = cli_request_parse(count, list, request);
+    if (status == CLI_OK)
+        status = cli_request_resolve(request);
+    if (status == CLI_OK)
+        status = evaluate(request);
+    free(request);
+    return status == CLI_HELP ? cli_help_about("eval") : status;
+}

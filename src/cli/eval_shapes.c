@@ -1,0 +1,148 @@
+/* cli/eval_shapes.c - what the body and the files tell about the arrays: direction, shape, type. */
+#include "cli/eval_request.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/report.h"
+#include "cli/shape.h"
+
+static int use(const cli_request *request, const char *const names[], cli_operand *operand)
+{
+    dcl_use use = {0};
+    if (dcl_body_use(request->body, request->operand_count, names, operand->name, &use) != DCL_OK)
+        return cli_library_failed();
+    if (use.rank == 0 || (!use.read && !use.written))
+        return cli_fail("%s=%s is given, but the body has no %s(...); expected every array to occur in the body with "
+                        "subscripts; leave it out or correct the name",
+                        operand->name, operand->path, operand->name);
+    if (operand->grid.rank > 0 && operand->grid.rank != use.rank)
+        return cli_fail("%s is given %d extents; expected %d, as many as the body gives it subscripts", operand->name,
+                        operand->grid.rank, use.rank);
+    operand->access = !use.written ? DCL_ACCESS_IN : use.read ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT;
+    operand->load =
+        operand->access == DCL_ACCESS_IN || (operand->access == DCL_ACCESS_INOUT && access(operand->path, F_OK) == 0);
+    return CLI_OK;
+}
+
+static int check_against_file(const cli_operand *operand, const dcl_grid *file)
+{
+    char given[CLI_SHAPE_BYTES], found[CLI_SHAPE_BYTES];
+    const dcl_grid *grid = &operand->grid;
+    if (grid->rank > 0 && (grid->rank != file->rank ||
+                           memcmp(grid->extent, file->extent, (size_t)file->rank * sizeof file->extent[0]) != 0))
+        return cli_fail("%s is given the shape %s; expected %s, the shape in %s; leave the shape out", operand->name,
+                        cli_shape_print(grid, given), cli_shape_print(file, found), operand->path);
+    if (grid->type != 0 && grid->type != file->type)
+        return cli_fail("%s is given the type %s; expected %s, the type in %s; leave the type out", operand->name,
+                        dcl_type_name(grid->type), dcl_type_name(file->type), operand->path);
+    return CLI_OK;
+}
+
+static int inspect(cli_operand *operand)
+{
+    dcl_npy_info info;
+    if (dcl_npy_inspect(operand->path, &info) != DCL_OK)
+        return cli_library_failed();
+    int status = check_against_file(operand, &info.grid);
+    if (status != CLI_OK)
+        return status;
+    operand->grid = info.grid;
+    operand->fortran = info.fortran_order;
+    return CLI_OK;
+}
+
+/* The first input's type, else the first given one, else float. */
+static dcl_type default_type(const cli_request *request)
+{
+    dcl_type given = 0;
+    for (int n = 0; n < request->operand_count; n++) {
+        if (request->operand[n].load)
+            return request->operand[n].grid.type;
+        if (given == 0)
+            given = request->operand[n].grid.type;
+    }
+    return given != 0 ? given : DCL_FLOAT;
+}
+
+static int infer(cli_request *request, const char *const names[])
+{
+    dcl_grid grids[CLI_MAX_ARGUMENTS];
+    bool complete = true;
+    for (int n = 0; n < request->operand_count; n++) {
+        if (request->operand[n].grid.type == 0)
+            request->operand[n].grid.type = default_type(request);
+        grids[n] = request->operand[n].grid;
+        complete = complete && grids[n].rank > 0;
+    }
+    if (!complete && dcl_body_infer(request->body, request->operand_count, names, grids) != DCL_OK)
+        return cli_library_failed();
+    for (int n = 0; n < request->operand_count; n++)
+        request->operand[n].grid = grids[n];
+    return CLI_OK;
+}
+
+/* Found out before the work is done, rather than after it. */
+static int check_writable(const cli_operand *operand)
+{
+    char folder[PATH_MAX] = ".";
+    const char *slash = strrchr(operand->path, '/');
+    size_t length = slash != NULL ? (size_t)(slash - operand->path) + 1 : 0;
+    if (length >= sizeof folder)
+        return cli_fail("the path of %s has %zu bytes; expected fewer than %d", operand->name, strlen(operand->path),
+                        PATH_MAX);
+    if (length > 0) {
+        memcpy(folder, operand->path, length);
+        folder[length] = '\0';
+    }
+    struct stat info;
+    if (stat(operand->path, &info) == 0 && !S_ISREG(info.st_mode))
+        return cli_fail("%s=%s is not a file but something else; expected a file to write or a new name", operand->name,
+                        operand->path);
+    if (access(folder, W_OK | X_OK) != 0)
+        return cli_fail("%s=%s cannot be written: folder %s: %s; expected a folder that you may write to",
+                        operand->name, operand->path, folder, strerror(errno));
+    return CLI_OK;
+}
+
+static int check_outputs(const cli_request *request)
+{
+    int outputs = 0;
+    for (int n = 0; n < request->operand_count; n++) {
+        const cli_operand *operand = &request->operand[n];
+        if (operand->access == DCL_ACCESS_IN)
+            continue;
+        outputs++;
+        for (int m = 0; m < n; m++)
+            if (request->operand[m].access != DCL_ACCESS_IN && strcmp(operand->path, request->operand[m].path) == 0)
+                return cli_fail("%s and %s are both saved to %s; expected a file each", request->operand[m].name,
+                                operand->name, operand->path);
+        int status = request->explain ? CLI_OK : check_writable(operand);
+        if (status != CLI_OK)
+            return status;
+    }
+    if (outputs == 0)
+        return cli_fail("the body assigns to none of the arrays given; expected an assignment such as %s(i) = ...; "
+                        "with NAME=FILE for the array assigned to",
+                        request->operand[0].name);
+    return CLI_OK;
+}
+
+int cli_request_resolve(cli_request *request)
+{
+    const char *names[CLI_MAX_ARGUMENTS];
+    for (int n = 0; n < request->operand_count; n++)
+        names[n] = request->operand[n].name;
+    int status = CLI_OK;
+    for (int n = 0; n < request->operand_count && status == CLI_OK; n++)
+        status = use(request, names, &request->operand[n]);
+    for (int n = 0; n < request->operand_count && status == CLI_OK; n++)
+        if (request->operand[n].load)
+            status = inspect(&request->operand[n]);
+    if (status == CLI_OK)
+        status = check_outputs(request);
+    return status == CLI_OK ? infer(request, names) : status;
+}

@@ -1,0 +1,91 @@
+/* cli/figures.c - one list of counters, written in three ways. */
+#include "cli/figures.h"
+
+#include <inttypes.h>
+
+#include "cli/json.h"
+
+static const struct counter {
+    const char *key;
+    size_t place; /* of an int64_t in dcl_counters */
+    bool planned; /* known before the body runs */
+} counters[] = {
+    {"tasks", offsetof(dcl_counters, tasks), true},
+    {"blocks_moved", offsetof(dcl_counters, blocks_moved), true},
+    {"bytes_moved", offsetof(dcl_counters, bytes_moved), true},
+    {"approximate", offsetof(dcl_counters, approximate), true},
+    {"bytes_sent", offsetof(dcl_counters, bytes_sent), false},
+    {"bytes_copied", offsetof(dcl_counters, bytes_copied), false},
+    {"messages_sent", offsetof(dcl_counters, messages_sent), false},
+    {"launches", offsetof(dcl_counters, launches), false},
+    {"kernels_built", offsetof(dcl_counters, kernels_built), false},
+    {"storage_bytes", offsetof(dcl_counters, storage_bytes), false},
+};
+
+enum { COUNTERS = sizeof counters / sizeof counters[0] };
+
+static int64_t value_of(const dcl_counters *of, const struct counter *counter)
+{
+    return *(const int64_t *)(const void *)((const char *)of + counter->place);
+}
+
+static void print_row(FILE *file, const dcl_counters *of)
+{
+    for (int c = 0; c < COUNTERS; c++)
+        if (counters[c].planned)
+            fprintf(file, " %14" PRId64, value_of(of, &counters[c]));
+}
+
+void cli_figures_table(const cli_figures *figures, FILE *file)
+{
+    fprintf(file, "%5s", "node");
+    for (int c = 0; c < COUNTERS; c++)
+        if (counters[c].planned)
+            fprintf(file, " %14s", counters[c].key);
+    for (int n = 0; n < figures->nodes; n++) {
+        fprintf(file, "\n%5d", n);
+        print_row(file, &figures->node[n]);
+        fprintf(file, "  %s", figures->name[n]);
+    }
+    fprintf(file, "\n%5s", "all");
+    print_row(file, &figures->total);
+    fputc('\n', file);
+    if (figures->total.approximate > 0)
+        fputs("Some subscripts mix indices or repeat one: for them the box around what is read is moved.\n", file);
+}
+
+void cli_figures_lines(const cli_figures *figures, FILE *file)
+{
+    if (!figures->planned)
+        fprintf(file, "seconds=%.9f\nload_seconds=%.9f\nsave_seconds=%.9f\nrepeat=%d\n", figures->seconds,
+                figures->load_seconds, figures->save_seconds, figures->repeat);
+    fprintf(file, "nodes=%d\n", figures->nodes);
+    for (int c = 0; c < COUNTERS; c++)
+        if (!figures->planned || counters[c].planned)
+            fprintf(file, "%s=%" PRId64 "\n", counters[c].key, value_of(&figures->total, &counters[c]));
+}
+
+static void json_counters(const cli_figures *figures, const dcl_counters *of, FILE *file)
+{
+    for (int c = 0; c < COUNTERS; c++)
+        if (!figures->planned || counters[c].planned)
+            fprintf(file, ", \"%s\": %" PRId64, counters[c].key, value_of(of, &counters[c]));
+}
+
+void cli_figures_json(const cli_figures *figures, FILE *file)
+{
+    fputc('{', file);
+    if (!figures->planned)
+        fprintf(file, "\"seconds\": %.9f, \"load_seconds\": %.9f, \"save_seconds\": %.9f, \"repeat\": %d, ",
+                figures->seconds, figures->load_seconds, figures->save_seconds, figures->repeat);
+    fprintf(file, "\"nodes\": %d", figures->nodes);
+    json_counters(figures, &figures->total, file);
+    fputs(", \"per_node\": [", file);
+    for (int n = 0; n < figures->nodes; n++) {
+        fprintf(file, "%s{\"node\": %d, \"name\": ", n > 0 ? ", " : "", n);
+        cli_json_string(file, figures->name[n]);
+        json_counters(figures, &figures->node[n], file);
+        fputc('}', file);
+    }
+    fputs("]}\n", file);
+}

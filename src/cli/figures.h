@@ -1,0 +1,26 @@
+/* cli/figures.h - what eval counted, for people (a table), for scripts (key=value lines) and for programs (JSON). */
+#ifndef CLI_FIGURES_H
+#define CLI_FIGURES_H
+
+#include <stdio.h>
+
+#include <dcl.h>
+
+/** The figures of one evaluation. */
+typedef struct cli_figures {
+    bool planned;        /* from dcl_explain: no times, no media */
+    double seconds;      /* of one run of the body; the median of several */
+    double load_seconds; /* reading files, making arrays */
+    double save_seconds;
+    int repeat; /* runs */
+    int nodes;
+    dcl_counters total;      /* of one run */
+    dcl_counters *node;      /* [nodes] */
+    const char *const *name; /* [nodes] devices */
+} cli_figures;
+
+void cli_figures_table(const cli_figures *figures, FILE *file);
+void cli_figures_lines(const cli_figures *figures, FILE *file);
+void cli_figures_json(const cli_figures *figures, FILE *file);
+
+#endif

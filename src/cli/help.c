@@ -1,0 +1,134 @@
+/* cli/help.c - the texts of dcl help. */
+#include <stdio.h>
+#include <string.h>
+
+#include <dcl.h>
+
+#include "cli/commands.h"
+#include "cli/nearest.h"
+#include "cli/report.h"
+
+static const char overview[] =
+    "dcl: loops over arrays that are laid over several OpenCL devices\n"
+    "\n"
+    "  dcl eval BODY NAME=FILE ...   run a loop body over arrays in .npy files\n"
+    "  dcl map --grid SHAPE ...      draw who owns what\n"
+    "  dcl devices                   list the OpenCL devices\n"
+    "  dcl help SUBJECT              eval, map, devices; maps (how they are written), variables (settings)\n"
+    "  dcl --version\n"
+    "\n"
+    "For example, with a.npy and b.npy of one square shape:\n"
+    "  dcl eval 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy\n";
+
+static const char eval[] =
+    "dcl eval [options] BODY NAME=FILE[:SHAPE][:TYPE] ...\n"
+    "\n"
+    "Runs BODY, statements of OpenCL C, at every index (i, j, k, ...) of its first output. A(i,j) is an element of "
+    "the\n"
+    "array A; NAME=FILE says in which .npy file it lies. Arrays that the body assigns to are outputs, saved when all "
+    "is\n"
+    "done; the others are inputs. An array both read and assigned to is loaded if its file exists, and saved back. "
+    "The\n"
+    "first output given here is the one whose indices are run over.\n"
+    "An output's shape follows from the subscripts, its type is the first input's (float without inputs), unless they\n"
+    "are given: C=c.npy:100x200:double. Types: int8 to int64, uint8 to uint64, half, float, double.\n"
+    "\n"
+    "  --map [NAME=]MAP    how all arrays, or the one called NAME, are laid over the devices: dcl help maps\n"
+    "  --set NAME=VALUE    a scalar of the body: 3 is a 64-bit integer, 0.5 or 1e-3 a double, 0.5f a float\n"
+    "  --explain           print what will move, per node and in total; run nothing, write nothing\n"
+    "  --stats             print key=value lines on stderr: seconds, nodes, tasks, blocks_moved, bytes_moved, ...\n"
+    "  --json              print the same as one JSON object on stdout\n"
+    "  --repeat N          run the body N times, one after the other; seconds is the median of the runs, counters are\n"
+    "                      those of the first\n"
+    "  --order C|F         order of saved files: last (C) or first (F) axis fastest; F if all inputs have it, else C\n"
+    "\n"
+    "Examples:\n"
+    "  dcl eval 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy --stats\n"
+    "  dcl eval --map 'rows:cyclic(1024x1024)' --explain 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy\n"
+    "  dcl eval 'Y(i) = a*X(i) + Y(i);' X=x.npy Y=y.npy --set a=0.5f\n"
+    "  dcl eval 'S(i) = i > 0 && i < 99 ? A(i-1) + A(i+1) : 0;' A=a.npy S=s.npy:100\n"
+    "  dcl eval 'T(i,j) = sin(0.001f * (i + 2*j));' T=t.npy:1000x2000:float\n";
+
+static const char map[] =
+    "dcl map --grid SHAPE --nodes N [--map MAP] [--owners]\n"
+    "\n"
+    "Draws which node owns which element of a grid, and lists what each node stores. No device is needed.\n"
+    "\n"
+    "  --grid SHAPE   extents, such as 6x6\n"
+    "  --nodes N      number of nodes, numbered from 0\n"
+    "  --map MAP      the map: dcl help maps; without it the one eval uses\n"
+    "  --owners       print the owners only: a row of the grid per line, separated by spaces; an empty line between\n"
+    "                 the planes of a grid of more than two axes\n"
+    "\n"
+    "Examples:\n"
+    "  dcl map --grid 6x6 --nodes 4 --map 'rows:cyclic(2x2)'\n"
+    "  dcl map --grid 6144x6144 --nodes 4 --map 'block,cyclic(1024)@2x2'\n"
+    "  dcl map --grid 6x6 --nodes 3 --map 'rows:block' --owners\n";
+
+static const char devices[] =
+    "dcl devices\n"
+    "\n"
+    "Lists the OpenCL devices of this host. Those marked as used become the nodes of a cluster; DCL_DEVICES selects\n"
+    "others: all, cpu, gpu, or numbers of this list.\n"
+    "\n"
+    "Examples:\n"
+    "  dcl devices\n"
+    "  DCL_DEVICES=0,2 dcl eval 'C(i) = 2*A(i);' A=a.npy C=c.npy\n"
+    "  POCL_DEVICES='pthread pthread' dcl devices        two nodes of one CPU, with the driver PoCL\n";
+
+static const char maps[] =
+    "How maps are written\n"
+    "\n"
+    "Per axis: every axis is divided by itself over an arrangement of the nodes.\n"
+    "  block            contiguous parts, as even as can be          block(n)   n elements per node\n"
+    "  cyclic           elements dealt in turn                       cyclic(n)  runs of n dealt in turn\n"
+    "  *                not divided\n"
+    "  One word stands for all axes of any rank; else one per axis, separated by commas: block,cyclic(2),*\n"
+    "  Behind @ the number of nodes along each axis, 1 for *: block,cyclic(2),*@2x3x1; without it a balanced one.\n"
+    "\n"
+    "Dealt: the grid is cut into equal pieces, which are numbered by rows or by columns and given out.\n"
+    "  rows:cyclic(2x2)    pieces of 2 x 2 in turn                   columns:cyclic(2x2)\n"
+    "  rows:block(2x2)     contiguous runs of such pieces            columns:block(2x2)\n"
+    "  Without parentheses a piece is one element.\n"
+    "\n"
+    "Grains, behind either:\n"
+    "  ;block=1024x1024    the grain in which movement is counted\n"
+    "  ;tile=512x512       what one task computes\n"
+    "\n"
+    "Examples:\n"
+    "  block      cyclic(2048)      block,*      *,cyclic(64)      rows:cyclic(2048x2048);block=1024x1024\n";
+
+static const char *const subjects[] = {"", "eval", "map", "devices", "maps", "variables", "help"};
+
+enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
+
+static int variables(void)
+{
+    dcl_config config;
+    if (dcl_config_read(&config) != DCL_OK)
+        return cli_library_failed();
+    puts("Settings, read from the environment, with their values now:\n");
+    return dcl_config_print(&config, stdout) == DCL_OK ? CLI_OK : cli_library_failed();
+}
+
+int cli_help_about(const char *subject)
+{
+    static const char *const texts[] = {overview, eval, map, devices, maps, NULL, overview};
+    for (int s = 0; s < SUBJECTS; s++)
+        if (strcmp(subject, subjects[s]) == 0) {
+            if (texts[s] == NULL)
+                return variables();
+            fputs(texts[s], stdout);
+            return CLI_OK;
+        }
+    return cli_usage("",
+                     "there is no help about '%s'; expected eval, map, devices, maps or variables; the nearest is %s",
+                     subject, subjects[1 + cli_nearest(subject, SUBJECTS - 1, subjects + 1)]);
+}
+
+int cli_help(int count, char **list)
+{
+    if (count > 1)
+        return cli_usage("", "help was given %d subjects; expected at most one", count);
+    return cli_help_about(count == 1 && strcmp(list[0], "--help") != 0 ? list[0] : "");
+}

@@ -1,0 +1,37 @@
+/* cli/options.h - the arguments of one command, one after the other. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+
+/** An option as typed, without its dashes. Tables end with a NULL name. */
+typedef struct cli_option {
+    const char *name;
+    const char *value; /* what its value is called in messages; NULL: it takes none */
+} cli_option;
+
+/** A walk over arguments; options may stand anywhere, "--" ends them. */
+typedef struct cli_arguments {
+    const char *command; /* for messages */
+    const cli_option *options;
+    int count;
+    char **list;
+    int next;
+    bool only_plain; /* "--" was seen */
+} cli_arguments;
+
+enum {
+    CLI_END = -1,   /* no more arguments */
+    CLI_PLAIN = -2, /* an argument that is no option: value_out */
+    CLI_BAD = -3,   /* a sentence was printed; end with CLI_USAGE */
+    CLI_HELP = -4   /* --help or -h */
+};
+
+/** The next argument. `--name value` and `--name=value` are the same.
+ *  @return the option's number in its table, or one of the above. */
+int cli_next(cli_arguments *arguments, char **value_out);
+
+/** Read a whole number in least..most. @return CLI_OK, or CLI_USAGE after a sentence that names `what`. */
+int cli_number(const char *command, const char *what, const char *text, long least, long most, long *number_out);
+
+#endif

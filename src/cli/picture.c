@@ -1,0 +1,248 @@
+/* cli/picture.c - choosing what a character cell stands for, and drawing the cells. */
+#include "cli/picture.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/report.h"
+
+enum { MOST_PLANES = 4, MOST_LEGEND = 24, MOST_WRAPPED = 16, MOST_COLUMNS = 1024 };
+
+/* One axis as it is drawn: cell c stands for the elements from c * step on. */
+struct scale {
+    int64_t extent, step, cells;
+    bool cropped; /* more cells would follow */
+};
+
+struct picture {
+    const dcl_map *map;
+    const dcl_grid *grid;
+    const cli_canvas *canvas;
+    int cell_width, label_width;
+};
+
+cli_canvas cli_canvas_of_stdout(void)
+{
+    cli_canvas canvas = {.columns = 80, .lines = 48, .colour = isatty(STDOUT_FILENO) == 1};
+    struct winsize size;
+    if (canvas.colour && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+        canvas.columns = size.ws_col < MOST_COLUMNS ? size.ws_col : MOST_COLUMNS;
+        canvas.lines = size.ws_row;
+    }
+    return canvas;
+}
+
+static int digits(int64_t number)
+{
+    int count = 1;
+    while ((number /= 10) > 0)
+        count++;
+    return count;
+}
+
+/* Several elements per cell: as few as fit, rather a divisor of the grain, so that borders lie between cells. */
+static int64_t step_for(int64_t least, int64_t grain)
+{
+    for (int64_t step = least; step <= grain && step < 4 * least; step++)
+        if (grain % step == 0)
+            return step;
+    return least;
+}
+
+static struct scale scale_of(int64_t extent, int64_t most_cells, int64_t grain, int64_t longest)
+{
+    struct scale scale = {.extent = extent, .step = 1, .cells = extent};
+    if (extent <= most_cells)
+        return scale;
+    int64_t least = (extent - 1) / most_cells + 1;
+    scale.step = longest >= least ? step_for(least, grain) : grain;
+    scale.cells = (extent - 1) / scale.step + 1;
+    scale.cropped = scale.cells > most_cells;
+    if (scale.cropped)
+        scale.cells = most_cells;
+    return scale;
+}
+
+/* ---- cells ---- */
+
+static void print_node(const struct picture *picture, int node)
+{
+    static const int backgrounds[] = {117, 215, 120, 218, 228, 153, 209, 157, 183, 186, 80, 250};
+    int count = sizeof backgrounds / sizeof backgrounds[0];
+    if (picture->canvas->colour)
+        printf("\033[38;5;16;48;5;%dm%*d \033[0m", backgrounds[node % count], picture->cell_width - 1, node);
+    else
+        printf("%*d ", picture->cell_width - 1, node);
+}
+
+static int print_cell(const struct picture *picture, const int64_t index[])
+{
+    int node = 0;
+    int64_t offset = 0;
+    if (dcl_map_locate(picture->map, picture->grid, index, &node, &offset) != DCL_OK)
+        return cli_library_failed();
+    print_node(picture, node);
+    return CLI_OK;
+}
+
+/* Numbers of columns above their cells, as many as find room. */
+static void print_column_labels(const struct picture *picture, const struct scale *columns, const char *corner)
+{
+    printf("%*s ", picture->label_width, corner);
+    int64_t used = 0;
+    for (int64_t c = 0; c < columns->cells; c++) {
+        int64_t label = c * columns->step, end = (c + 1) * picture->cell_width - 1;
+        int64_t begin = end - digits(label);
+        if (begin < used)
+            continue;
+        printf("%*s%" PRId64, (int)(begin - used), "", label);
+        used = end + 1;
+        fputc(' ', stdout);
+    }
+    fputc('\n', stdout);
+}
+
+static int print_row(const struct picture *picture, int64_t label, int64_t index[], int64_t *column, int64_t first,
+                     const struct scale *columns)
+{
+    printf("%*" PRId64 " ", picture->label_width, label);
+    for (int64_t c = 0; c < columns->cells; c++) {
+        *column = first + c * columns->step;
+        if (*column >= columns->extent)
+            break;
+        if (print_cell(picture, index) != CLI_OK)
+            return CLI_FAILURE;
+    }
+    puts(columns->cropped ? "..." : "");
+    return CLI_OK;
+}
+
+/* ---- grids of rank 1, 2 and more ---- */
+
+static int64_t cells_across(const struct picture *picture)
+{
+    int64_t room = (picture->canvas->columns - picture->label_width - 1 - 3) / picture->cell_width;
+    return room > 4 ? room : 4;
+}
+
+/* A line of cells; a longer one goes on in the next rows, a much longer one is scaled. */
+static int draw_line(const struct picture *picture, const cli_survey *survey)
+{
+    int64_t across = cells_across(picture), extent = picture->grid->extent[0];
+    if (across > 10)
+        across -= across % 10; /* rows that begin with round numbers */
+    struct scale columns = {.extent = extent, .step = 1, .cells = across};
+    int64_t rows = (extent - 1) / across + 1;
+    if (rows > MOST_WRAPPED) {
+        columns = scale_of(extent, across, survey->grain[0], survey->longest[0]);
+        rows = 1;
+    } else if (extent < across)
+        columns.cells = extent;
+    if (columns.step > 1)
+        printf("1 cell = %" PRId64 " elements, the first one's owner\n", columns.step);
+    print_column_labels(picture, &columns, "i");
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t index[1];
+        if (print_row(picture, r * across, index, index, r * across, &columns) != CLI_OK)
+            return CLI_FAILURE;
+    }
+    return CLI_OK;
+}
+
+/* The last two axes, with the others as they are in `index`. */
+static int draw_plane(const struct picture *picture, const struct scale *rows, const struct scale *columns,
+                      int64_t index[])
+{
+    int row_axis = picture->grid->rank - 2;
+    char corner[] = {"ijklmnop"[row_axis], '\\', "ijklmnop"[row_axis + 1], '\0'};
+    print_column_labels(picture, columns, corner);
+    for (int64_t r = 0; r < rows->cells; r++) {
+        index[row_axis] = r * rows->step;
+        if (print_row(picture, index[row_axis], index, &index[row_axis + 1], 0, columns) != CLI_OK)
+            return CLI_FAILURE;
+    }
+    if (rows->cropped)
+        printf("%*s ...\n", picture->label_width, "");
+    return CLI_OK;
+}
+
+static void print_plane_label(const struct picture *picture, const cli_survey *survey, const int64_t index[])
+{
+    printf("\nplane (");
+    for (int d = 0; d < picture->grid->rank - 2; d++) {
+        int64_t last = index[d] + survey->grain[d] - 1;
+        last = last < picture->grid->extent[d] ? last : picture->grid->extent[d] - 1;
+        if (last > index[d])
+            printf("%" PRId64 "..%" PRId64 ", ", index[d], last);
+        else
+            printf("%" PRId64 ", ", index[d]);
+    }
+    puts("*, *)");
+}
+
+/* The next plane that may look different. @return false after the last. */
+static bool next_plane(const struct picture *picture, const cli_survey *survey, int64_t index[])
+{
+    for (int d = picture->grid->rank - 3; d >= 0; d--) {
+        index[d] += survey->grain[d];
+        if (index[d] < picture->grid->extent[d])
+            return true;
+        index[d] = 0;
+    }
+    return false;
+}
+
+static int draw_planes(const struct picture *picture, const cli_survey *survey)
+{
+    const dcl_grid *grid = picture->grid;
+    int row_axis = grid->rank - 2;
+    int64_t room = picture->canvas->lines - 10 > 12 ? picture->canvas->lines - 10 : 12;
+    struct scale rows = scale_of(grid->extent[row_axis], room, survey->grain[row_axis], survey->longest[row_axis]);
+    struct scale columns = scale_of(grid->extent[row_axis + 1], cells_across(picture), survey->grain[row_axis + 1],
+                                    survey->longest[row_axis + 1]);
+    if (rows.step > 1 || columns.step > 1)
+        printf("1 cell = %" PRId64 " x %" PRId64 " elements, the first one's owner\n", rows.step, columns.step);
+    int64_t index[DCL_MAX_RANK] = {0};
+    bool more = true;
+    for (int plane = 0; more && plane < MOST_PLANES; plane++) {
+        if (grid->rank > 2)
+            print_plane_label(picture, survey, index);
+        if (draw_plane(picture, &rows, &columns, index) != CLI_OK)
+            return CLI_FAILURE;
+        more = next_plane(picture, survey, index);
+    }
+    if (more)
+        puts("\nand more planes");
+    return CLI_OK;
+}
+
+int cli_picture_draw(const dcl_map *map, const dcl_grid *grid, const cli_survey *survey, const cli_canvas *canvas)
+{
+    struct picture picture = {.map = map, .grid = grid, .canvas = canvas};
+    picture.cell_width = digits(survey->nodes - 1) + 1;
+    picture.label_width = digits(grid->extent[grid->rank > 1 ? grid->rank - 2 : 0]);
+    if (picture.label_width < 3)
+        picture.label_width = 3;
+    return grid->rank == 1 ? draw_line(&picture, survey) : draw_planes(&picture, survey);
+}
+
+void cli_picture_legend(const dcl_grid *grid, const cli_survey *survey, const cli_canvas *canvas)
+{
+    struct picture picture = {.canvas = canvas, .cell_width = digits(survey->nodes - 1) + 1};
+    double all = (double)dcl_grid_count(grid);
+    printf("\n%8s %14s %8s %14s\n", "node", "elements", "share", "storage");
+    for (int n = 0; n < survey->nodes && n < MOST_LEGEND; n++) {
+        printf("%*s", 9 - picture.cell_width > 0 ? 9 - picture.cell_width : 0, "");
+        print_node(&picture, n);
+        if (survey->complete)
+            printf("%14" PRId64 " %6.1f %% ", survey->owned[n], all > 0 ? 100 * (double)survey->owned[n] / all : 0);
+        else
+            printf("%14s %8s ", "-", "-");
+        printf("%14" PRId64 "\n", survey->storage[n]);
+    }
+    if (survey->nodes > MOST_LEGEND)
+        printf("%8s %d more nodes\n", "...", survey->nodes - MOST_LEGEND);
+}

@@ -1,0 +1,13 @@
+/* cli/progress.h - one line on the terminal that says what takes so long. */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+/** Start to watch: when stderr is a terminal and this lasts longer than a second, a line is shown and rewritten.
+ *  Otherwise nothing is ever printed. */
+void cli_progress_begin(void);
+/** Name what is being done now. */
+__attribute__((format(printf, 1, 2))) void cli_progress_say(const char *format, ...);
+/** Stop and remove the line. May be called at any time, also twice. */
+void cli_progress_end(void);
+
+#endif

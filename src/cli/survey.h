@@ -1,0 +1,20 @@
+/* cli/survey.h - what a map makes of a grid, found by visiting the boxes of every node once. */
+#ifndef CLI_SURVEY_H
+#define CLI_SURVEY_H
+
+#include <dcl.h>
+
+typedef struct cli_survey {
+    int nodes;
+    bool complete;                 /* false: so many boxes that the visit was ended; `owned` says too little */
+    int64_t *owned;                /* [nodes] elements */
+    int64_t *storage;              /* [nodes] elements a node must be able to store */
+    int64_t grain[DCL_MAX_RANK];   /* every border between owners lies at a multiple of it */
+    int64_t longest[DCL_MAX_RANK]; /* longest contiguous run of a box */
+} cli_survey;
+
+/** @return CLI_OK, or CLI_FAILURE after a sentence. End it with cli_survey_free(). */
+int cli_survey_make(const dcl_map *map, const dcl_grid *grid, cli_survey *survey_out);
+void cli_survey_free(cli_survey *survey);
+
+#endif
