@@ -33,23 +33,40 @@ struct dcl_map {
     dcli_map_rule rule;
 };
 
+/** One axis of a per-axis layout, in elements from the grid's origin. Run number k lies at coordinate k mod used.
+ *  Uneven divisions have one run per coordinate, the first `more` of them one element longer. */
+typedef struct dcli_division {
+    int64_t run;  /* elements of a run, >= 1 (the last may be cut by the grid) */
+    int64_t more; /* 0: all runs alike */
+    int nodes;    /* coordinates */
+    int used;     /* coordinates that own something: the first ones */
+} dcli_division;
+
 /** A rule bound to a grid. Plain value, no memory of its own; fields are for resmap only but `grid`, `rule` and
- *  `node_count`. */
+ *  `node_count`. The rule that was filled in binds to the same grid again with the same result. */
 typedef struct dcli_layout {
     dcl_grid grid;
     dcli_map_rule rule; /* rank, nodes, piece, block and tile filled in and clamped to the grid */
     int node_count;
-    /* room for derived constants: local pitch, pieces per axis, weights of the numbering ... (resmap's own) */
-    int64_t pieces[DCL_MAX_RANK];  /* DEALT: pieces along each axis */
-    int64_t weight[DCL_MAX_RANK];  /* DEALT: number of piece p = sum of p[d] * weight[d] */
-    int64_t piece_total;           /* DEALT: number of pieces */
-    int64_t slot;                  /* DEALT: elements of a slot */
-    int64_t pitch_pad;             /* elements added to each row of the storage so that rows do not collide in caches */
+    dcli_map_kind kind;                   /* how it is stored: a small grid lies per axis, undivided, on node 0 */
+    bool empty;                           /* some extent is 0: nothing below is filled in */
+    dcli_division division[DCL_MAX_RANK]; /* AXES */
+    int64_t pieces[DCL_MAX_RANK];         /* DEALT: pieces along each axis */
+    int64_t weight[DCL_MAX_RANK];         /* DEALT: number of piece p = sum of p[d] * weight[d] */
+    int64_t within[DCL_MAX_RANK];         /* DEALT: step of each axis inside a slot */
+    int order[DCL_MAX_RANK];              /* DEALT: axes by falling weight */
+    int64_t piece_total;                  /* DEALT: number of pieces */
+    int64_t slot;                         /* DEALT: elements of a slot */
 } dcli_layout;
 
 /** @return DCL_OK, or DCL_ERR_INVALID with the field, value and remedy. */
 dcl_status dcli_map_rule_check(const dcli_map_rule *rule);
+/** Whether both lay every grid in the same way, grains included. Both are checked rules. */
 bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b);
+/** Spread nodes over the axes that are divided as evenly as can be, more nodes on earlier axes: the largest number as
+ *  small as possible, then the next, ... Axes that are not divided get 1. At least one is divided, or node_count is 1.
+ *  Source: MPI-4.0, section 8.5.2, MPI_Dims_create. */
+void dcli_map_arrange(int node_count, int rank, const dcl_axis axes[], int nodes_out[]);
 
 /** Bind a checked rule to a checked grid. @return DCL_OK, or DCL_ERR_INVALID: another rank, block(n) too small, ... */
 dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli_layout *layout_out);
@@ -65,8 +82,9 @@ int64_t dcli_layout_storage(const dcli_layout *layout, int node);
 /** Elements node `node` owns. */
 int64_t dcli_layout_owned(const dcli_layout *layout, int node);
 
-/** Append the regions of what `node` owns of `query` (NULL: of the whole grid): disjoint, in the order stored, as few as
- *  the map allows. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Append the regions of what `node` owns of `query` (NULL: of the whole grid): disjoint, by rising offset of their first
+ *  element, as few as the map allows. Cost: what meets the query is found by division, nothing is scanned.
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_box *query, dcli_region_list *out);
 
 /** Set nodes_out[n] = true for nodes that own something of `query`, false for others. @param nodes_out [node_count] */
@@ -93,5 +111,10 @@ void dcli_block_set_free(dcli_block_set *set);
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box *box, dcli_block_set *set,
                               int64_t *extra_in_out);
+
+/** A handle around a rule. @param rule  checked here. @return the map, or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule);
+/** The settings of a cluster, also of one that only plans. Defined by the runtime. */
+const dcl_config *dcli_cluster_config(const dcl_cluster *cluster);
 
 #endif

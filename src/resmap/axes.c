@@ -1,0 +1,174 @@
+/* resmap/axes.c - the per-axis family: every axis divided by itself, a part is one rectangular local array.
+ * Source: HPF 2.0, DISTRIBUTE; block-cyclic distribution, ScaLAPACK Users' Guide (SIAM, 1997), chapter 4. */
+#include "base/check.h"
+#include "resmap/parts.h"
+
+int64_t dcli_division_extent(const dcli_division *division, int64_t extent, int64_t coordinate)
+{
+    if (coordinate >= division->used)
+        return 0;
+    if (division->more > 0)
+        return division->run + (coordinate < division->more);
+    int64_t round = division->run * division->used; /* below extent + run */
+    int64_t rest = extent % round - coordinate * division->run;
+    return extent / round * division->run + dcli_max(0, dcli_min(rest, division->run));
+}
+
+/* Rows of 4 KB and more whose distance is a multiple of 4096 bytes, or nearly, fall onto few cache sets when they are
+ * walked across: such rows are moved on by 64 bytes, or 128 where 64 would lead just there. */
+int64_t dcli_row_pitch(const dcli_layout *layout, int64_t row)
+{
+    enum { PAGE = 4096, LINE = 64 };
+    int64_t bytes = (int64_t)dcl_type_bytes(layout->grid.type), beyond = row % (PAGE / bytes) * bytes;
+    if (layout->grid.rank == 1 || row < PAGE / bytes || (beyond >= LINE && beyond <= PAGE - LINE))
+        return row;
+    return row + (beyond < LINE ? LINE : 2 * LINE) / bytes;
+}
+
+static int64_t run_start(const dcli_division *division, int64_t coordinate)
+{
+    return coordinate * division->run + dcli_min(coordinate, division->more);
+}
+
+int64_t dcli_division_index(const dcli_division *division, int64_t coordinate, int64_t local)
+{
+    if (division->more > 0)
+        return run_start(division, coordinate) + local;
+    return (local / division->run * division->used + coordinate) * division->run + local % division->run;
+}
+
+/* Coordinate of an index, and its place among the coordinate's elements. */
+static int64_t divide_index(const dcli_division *division, int64_t index, int64_t *local_out)
+{
+    if (division->used == 1) {
+        *local_out = index;
+        return 0;
+    }
+    if (division->more > 0) {
+        int64_t longer = division->more * (division->run + 1);
+        int64_t coordinate =
+            index < longer ? index / (division->run + 1) : division->more + (index - longer) / division->run;
+        *local_out = index - run_start(division, coordinate);
+        return coordinate;
+    }
+    int64_t number = index / division->run, turn = number / division->used;
+    *local_out = turn * division->run + index - number * division->run;
+    return number - turn * division->used;
+}
+
+bool dcli_axes_local(const dcli_layout *layout, int node, int64_t coordinate_out[], int64_t extent_out[])
+{
+    int64_t rest = node;
+    for (int d = layout->grid.rank - 1; d >= 0; d--) {
+        const dcli_division *division = &layout->division[d];
+        coordinate_out[d] = division->nodes == 1 ? 0 : rest % division->nodes;
+        rest = division->nodes == 1 ? rest : rest / division->nodes;
+        extent_out[d] = dcli_division_extent(division, layout->grid.extent[d], coordinate_out[d]);
+        if (extent_out[d] == 0)
+            return false;
+    }
+    return rest == 0; /* a small grid lies on node 0 alone */
+}
+
+void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)
+{
+    int last = layout->grid.rank - 1;
+    int64_t node = 0, offset = 0;
+    for (int d = 0; d <= last; d++) {
+        const dcli_division *division = &layout->division[d];
+        int64_t local, coordinate = divide_index(division, index[d] - layout->grid.origin[d], &local);
+        int64_t extent = dcli_division_extent(division, layout->grid.extent[d], coordinate);
+        node = node * division->nodes + coordinate;
+        offset = offset * (d == last ? dcli_row_pitch(layout, extent) : extent) + local;
+    }
+    *node_out = (int)node;
+    *offset_out = offset;
+}
+
+int64_t dcli_axes_storage(const dcli_layout *layout, int node)
+{
+    int last = layout->grid.rank - 1;
+    int64_t coordinate[DCL_MAX_RANK], extent[DCL_MAX_RANK];
+    if (!dcli_axes_local(layout, node, coordinate, extent))
+        return 0;
+    int64_t elements = dcli_row_pitch(layout, extent[last]);
+    for (int d = 0; d < last; d++)
+        elements *= extent[d];
+    return elements;
+}
+
+static dcli_lane make_lane(const dcli_division *division, int64_t extent, int64_t coordinate, int64_t within)
+{
+    dcli_lane lane = {.run = division->run, .first = coordinate, .count = 1, .step = division->used, .within = within};
+    if (division->more > 0) {
+        lane.base = run_start(division, coordinate);
+        lane.run += coordinate < division->more;
+        lane.first = 0;
+        return lane;
+    }
+    int64_t runs = dcli_ceil_div(extent, division->run);
+    lane.count = (runs - coordinate - 1) / division->used + 1;
+    lane.between = lane.count > 1 ? lane.run * within : 0;
+    return lane;
+}
+
+void dcli_axes_walk(dcli_walk *walk, int node)
+{
+    const dcli_layout *layout = walk->layout;
+    int last = layout->grid.rank - 1;
+    int64_t coordinate[DCL_MAX_RANK], extent[DCL_MAX_RANK], within = 1;
+    dcli_lane lane[DCL_MAX_RANK];
+    if (!dcli_axes_local(layout, node, coordinate, extent))
+        return;
+    for (int d = last; d >= 0; d--) {
+        lane[d] = make_lane(&layout->division[d], layout->grid.extent[d], coordinate[d], within);
+        within *= d == last ? dcli_row_pitch(layout, extent[d]) : extent[d];
+    }
+    dcli_lanes_emit(walk, lane, 0, NULL);
+}
+
+/* Whether a progression of indices inside the grid has elements at a coordinate: the first of them whose remainder by
+ * a whole round lies in the coordinate's run comes before the progression ends. */
+static bool meets(const dcli_division *division, int64_t coordinate, int64_t start, int64_t count, int64_t stride)
+{
+    if (division->more > 0) {
+        int64_t from = dcli_max(run_start(division, coordinate) - start, 0);
+        int64_t to = run_start(division, coordinate) + division->run + (coordinate < division->more) - start;
+        return dcli_ceil_div(from, stride) < count && dcli_ceil_div(from, stride) * stride < to;
+    }
+    int64_t round = division->run * division->used;
+    int64_t from = dcli_mod(start - coordinate * division->run, round);
+    int64_t first = dcli_first_below(from, stride % round, round, division->run - 1);
+    return first >= 0 && first < count;
+}
+
+static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[])
+{
+    if (d == layout->grid.rank) {
+        nodes_out[node] = true;
+        return;
+    }
+    const dcli_division *division = &layout->division[d];
+    int64_t local, first = divide_index(division, query->start[d], &local);
+    int64_t count = division->used;
+    bool all = count == 1 || query->count[d] == 1; /* every coordinate that is looked at is met */
+    if (query->count[d] == 1) {
+        count = 1;
+    } else if (count > 1 && query->stride[d] <= division->run) { /* no run is passed over */
+        int64_t end = query->start[d] + (query->count[d] - 1) * query->stride[d];
+        int64_t last = divide_index(division, end, &local);
+        int64_t runs = division->more > 0 ? last - first : end / division->run - query->start[d] / division->run;
+        count = dcli_min(count, runs + 1);
+        all = true;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        int64_t coordinate = first + k < division->used ? first + k : first + k - division->used;
+        if (all || meets(division, coordinate, query->start[d], query->count[d], query->stride[d]))
+            mark_nodes(layout, query, d + 1, node * division->nodes + coordinate, nodes_out);
+    }
+}
+
+void dcli_axes_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[])
+{
+    mark_nodes(layout, query, 0, 0, nodes_out);
+}

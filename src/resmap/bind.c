@@ -1,0 +1,239 @@
+/* resmap/bind.c - a map meets a grid: arrangement, clamped pieces and grains, derived constants. */
+#include <inttypes.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "resmap/parts.h"
+
+/* Sums of an extent and a run, and twice an extent, must fit: no grid of real data comes near. */
+#define MOST_EXTENT (INT64_C(1) << 61)
+
+static dcl_status check_rank(const dcli_map_rule *rule, const dcl_grid *grid)
+{
+    if (rule->rank != 0 && rule->rank != grid->rank)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the map serves grids of rank %d; the grid has rank %d; use a map of that rank", rule->rank,
+                         grid->rank);
+    int grain = rule->block_rank != 0 ? rule->block_rank : rule->tile_rank;
+    if (grain != 0 && grain != grid->rank)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the map's grains have %d sizes; the grid has rank %d; give grains of one size for each axis",
+                         grain, grid->rank);
+    for (int d = 0; d < grid->rank; d++)
+        if (grid->extent[d] > MOST_EXTENT)
+            return DCLI_FAIL(DCL_ERR_INVALID, "extent[%d] is %" PRId64 "; maps serve at most %" PRId64, d,
+                             grid->extent[d], MOST_EXTENT);
+    return DCL_OK;
+}
+
+/* A rule for every rank becomes one for the grid's. */
+static void fill_rank(dcli_map_rule *rule, int rank)
+{
+    for (int d = 0; rule->rank == 0 && d < rank; d++) {
+        rule->axes[d] = rule->axes[0];
+        rule->piece[d] = 1;
+    }
+    rule->rank = rank;
+    if (rule->kind == DCLI_MAP_AXES && rule->nodes[0] == 0)
+        dcli_map_arrange(rule->node_count, rank, rule->axes, rule->nodes);
+}
+
+/* One spelling per division: an even one whose runs are all alike is a cyclic one that deals a single round. */
+static dcli_division divide(int64_t extent, const dcl_axis *axis, int nodes)
+{
+    dcli_division division = {.nodes = nodes, .used = 1, .run = extent};
+    if (nodes == 1)
+        return division;
+    if (axis->kind == DCL_AXIS_BLOCK && axis->size == 0) {
+        division.run = dcli_max(extent / nodes, 1);
+        division.more = extent > nodes ? extent % nodes : 0;
+    } else {
+        division.run = dcli_min(dcli_max(axis->size, 1), extent);
+    }
+    division.used = (int)dcli_min(nodes, dcli_ceil_div(extent, division.run));
+    if (division.used == 1)
+        division.run = extent;
+    return division;
+}
+
+static dcl_status check_block(int d, const dcl_axis *axis, int nodes, int64_t extent)
+{
+    int64_t room;
+    if (axis->kind != DCL_AXIS_BLOCK || axis->size == 0 || !dcli_mul(axis->size, nodes, &room) || room >= extent)
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_INVALID,
+        "axis %d is block(%" PRId64 ") over %d nodes, room for %" PRId64 " elements; expected at least the "
+        "extent, %" PRId64 "; use block(%" PRId64 ") or more, block without a size, or cyclic(%" PRId64 ")",
+        d, axis->size, nodes, room, extent, dcli_ceil_div(extent, nodes), axis->size);
+}
+
+static dcl_status check_blocks(const dcli_map_rule *rule, const dcl_grid *grid)
+{
+    dcl_status status = DCL_OK;
+    for (int d = 0; status == DCL_OK && rule->kind == DCLI_MAP_AXES && d < grid->rank; d++)
+        status = check_block(d, &rule->axes[d], rule->nodes[d], grid->extent[d]);
+    return status;
+}
+
+static void bind_axes(dcli_layout *layout, bool whole)
+{
+    static const dcl_axis undivided = {.kind = DCL_AXIS_WHOLE};
+    layout->kind = DCLI_MAP_AXES;
+    for (int d = 0; d < layout->grid.rank; d++)
+        layout->division[d] = divide(layout->grid.extent[d], whole ? &undivided : &layout->rule.axes[d],
+                                     whole ? 1 : layout->rule.nodes[d]);
+}
+
+static void bind_dealt(dcli_layout *layout)
+{
+    int rank = layout->grid.rank;
+    layout->kind = DCLI_MAP_DEALT;
+    layout->slot = layout->piece_total = 1;
+    for (int d = 0; d < rank; d++) {
+        layout->rule.piece[d] = dcli_min(layout->rule.piece[d], layout->grid.extent[d]);
+        layout->pieces[d] = dcli_ceil_div(layout->grid.extent[d], layout->rule.piece[d]);
+        layout->order[d] = layout->rule.order == DCL_ROWS ? d : rank - 1 - d;
+    }
+    for (int level = rank - 1; level >= 0; level--) {
+        int d = layout->order[level];
+        layout->weight[d] = layout->piece_total;
+        layout->piece_total *= layout->pieces[d];
+    }
+    for (int d = rank - 1; d >= 0; d--) {
+        layout->within[d] = layout->slot;
+        layout->slot *= layout->rule.piece[d];
+    }
+}
+
+/* What a block is cut from, as large as it gets. */
+static int64_t segment_extent(const dcli_layout *layout, int d)
+{
+    if (layout->kind == DCLI_MAP_DEALT)
+        return layout->rule.piece[d];
+    return layout->division[d].run + (layout->division[d].more > 0);
+}
+
+static void bind_grains(dcli_layout *layout)
+{
+    dcli_map_rule *rule = &layout->rule;
+    int rank = layout->grid.rank;
+    int64_t segment[DCL_MAX_RANK] = {0}, block[DCL_MAX_RANK];
+    for (int d = 0; d < rank; d++)
+        segment[d] = segment_extent(layout, d);
+    dcli_default_grain(rank, segment, dcli_grain_elements(layout, rule->block_bytes, DCLI_BLOCK_BYTES), block);
+    for (int d = 0; d < rank; d++) {
+        rule->block[d] = rule->block_rank != 0 ? dcli_min(rule->block[d], segment[d]) : block[d];
+        if (rule->tile_rank != 0)
+            rule->tile[d] = dcli_min(rule->tile[d], layout->grid.extent[d]);
+    }
+    rule->block_rank = rank;
+}
+
+int64_t dcli_grain_elements(const dcli_layout *layout, int64_t bytes, int64_t standard)
+{
+    return dcli_max(1, (bytes != 0 ? bytes : standard) / (int64_t)dcl_type_bytes(layout->grid.type));
+}
+
+void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t grain_out[])
+{
+    dcli_wide inner[DCL_MAX_RANK + 1]; /* elements of one index of the axis before */
+    inner[rank] = 1;
+    for (int d = rank - 1; d >= 0; d--)
+        inner[d] = inner[d + 1] * dcli_max(extent[d], 1);
+    for (int d = 0; d < rank; d++) {
+        int64_t count = dcli_max(extent[d], 1);
+        if (inner[d] > most) {
+            int64_t fit = dcli_max(1, (int64_t)dcli_wide_min(most / inner[d + 1], count));
+            count = dcli_ceil_div(count, dcli_ceil_div(count, fit)); /* grains as even as can be */
+        }
+        grain_out[d] = count;
+        most = dcli_max(1, most / count);
+    }
+}
+
+/* Storage is as large as the grid but for padding and cut slots: it must not exceed what can be counted either. */
+static dcl_status check_storage(const dcli_layout *layout)
+{
+    dcli_wide elements = 1;
+    for (int d = 0; d < layout->grid.rank; d++)
+        elements *= layout->kind == DCLI_MAP_AXES ? layout->grid.extent[d] : layout->pieces[d] * layout->rule.piece[d];
+    if (layout->kind == DCLI_MAP_AXES)
+        elements += elements / 16; /* more than rows are ever padded by */
+    if (elements * (dcli_wide)dcl_type_bytes(layout->grid.type) > INT64_MAX)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the storage of the grid exceeds %" PRId64 " bytes, padding and cut pieces included; use a "
+                         "smaller grid",
+                         INT64_MAX);
+    return DCL_OK;
+}
+
+dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli_layout *layout_out)
+{
+    dcl_status status = check_rank(rule, grid);
+    if (status != DCL_OK)
+        return status;
+    dcli_layout layout = {.grid = *grid, .rule = *rule, .node_count = rule->node_count, .kind = rule->kind};
+    fill_rank(&layout.rule, grid->rank);
+    status = check_blocks(&layout.rule, grid);
+    if (status != DCL_OK)
+        return status;
+    int64_t count = dcl_grid_count(grid);
+    layout.empty = count == 0;
+    if (!layout.empty) {
+        bool small = count < dcli_ceil_div(rule->small_bytes, (int64_t)dcl_type_bytes(grid->type));
+        if (small || rule->kind == DCLI_MAP_AXES)
+            bind_axes(&layout, small);
+        else
+            bind_dealt(&layout);
+        bind_grains(&layout);
+        status = check_storage(&layout);
+    }
+    if (status == DCL_OK)
+        *layout_out = layout;
+    return status;
+}
+
+static bool same_division(const dcli_layout *a, const dcli_layout *b)
+{
+    int last = a->grid.rank - 1;
+    for (int d = 0; d <= last; d++) {
+        const dcli_division *x = &a->division[d], *y = &b->division[d];
+        if (x->run != y->run || x->more != y->more || x->nodes != y->nodes || x->used != y->used)
+            return false;
+    }
+    /* Padding depends on the type. At most three lengths of rows occur: of the first coordinates, of the last, and of
+     * the one where the change is. */
+    const dcli_division *division = &a->division[last];
+    int64_t extent = a->grid.extent[last];
+    int64_t change = division->more > 0 ? division->more : extent / division->run % division->used;
+    int64_t coordinate[] = {0, change, division->used - 1};
+    for (int k = 0; k < 3; k++) {
+        int64_t row = dcli_division_extent(division, extent, coordinate[k]);
+        if (dcli_row_pitch(a, row) != dcli_row_pitch(b, row))
+            return false;
+    }
+    return true;
+}
+
+static bool same_dealing(const dcli_layout *a, const dcli_layout *b)
+{
+    for (int d = 0; d < a->grid.rank; d++)
+        if (a->rule.piece[d] != b->rule.piece[d] || a->weight[d] != b->weight[d])
+            return false;
+    return a->rule.deal == b->rule.deal;
+}
+
+bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b)
+{
+    if (a->grid.rank != b->grid.rank || a->node_count != b->node_count)
+        return false;
+    for (int d = 0; d < a->grid.rank; d++)
+        if (a->grid.origin[d] != b->grid.origin[d] || a->grid.extent[d] != b->grid.extent[d])
+            return false;
+    if (a->empty)
+        return true;
+    if (a->kind != b->kind)
+        return false;
+    return a->kind == DCLI_MAP_AXES ? same_division(a, b) : same_dealing(a, b);
+}

@@ -1,0 +1,126 @@
+/* resmap/blocks.c - the grain in which movement is counted: which blocks a box lies in. */
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "resmap/parts.h"
+
+static uint64_t place_of(const dcli_block_set *set, int64_t key)
+{
+    uint64_t mask = (uint64_t)set->capacity - 1;
+    uint64_t at = dcli_hash_word(DCLI_HASH_START, (uint64_t)key) & mask;
+    while (set->slots[at] != 0 && set->slots[at] != key)
+        at = (at + 1) & mask;
+    return at;
+}
+
+static dcl_status enlarge(dcli_block_set *set)
+{
+    dcli_block_set larger = {.capacity = dcli_max(64, set->capacity * 2), .count = set->count};
+    larger.slots = dcli_calloc((size_t)larger.capacity, sizeof larger.slots[0]);
+    if (larger.slots == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t k = 0; k < set->capacity; k++)
+        if (set->slots[k] != 0)
+            larger.slots[place_of(&larger, set->slots[k])] = set->slots[k];
+    dcli_free(set->slots);
+    *set = larger;
+    return DCL_OK;
+}
+
+static dcl_status insert(dcli_block_set *set, uint64_t number)
+{
+    int64_t key = (int64_t)(number + 1);
+    if (set->count * 2 >= set->capacity && enlarge(set) != DCL_OK)
+        return DCL_ERR_NOMEM;
+    uint64_t at = place_of(set, key);
+    set->count += set->slots[at] == 0;
+    set->slots[at] = key;
+    return DCL_OK;
+}
+
+void dcli_block_set_free(dcli_block_set *set)
+{
+    dcli_free(set->slots);
+    *set = (dcli_block_set){0};
+}
+
+/* How an axis is cut into segments, and these into blocks. Numbers are unique in the grid, so also in a node's part. */
+struct grain {
+    int64_t run, more; /* segments, as dcli_division has them */
+    int64_t block;     /* elements */
+    int64_t per_run;   /* blocks of a segment */
+    int64_t total;     /* more than the numbers of this axis */
+};
+
+static struct grain grain_of(const dcli_layout *layout, int d)
+{
+    struct grain grain = {.run = layout->rule.piece[d], .block = layout->rule.block[d]};
+    if (layout->kind == DCLI_MAP_AXES) {
+        grain.run = layout->division[d].run;
+        grain.more = layout->division[d].more;
+    }
+    grain.per_run = dcli_ceil_div(grain.run + (grain.more > 0), grain.block);
+    grain.total = dcli_ceil_div(layout->grid.extent[d], grain.run) * grain.per_run;
+    return grain;
+}
+
+/* Number of the block an index lies in, and the first index behind the block. */
+static int64_t block_at(const struct grain *grain, int64_t index, int64_t *end_out)
+{
+    int64_t longer = grain->more * (grain->run + 1), number, start, length = grain->run;
+    if (index < longer) {
+        length = grain->run + 1;
+        number = index / length;
+        start = number * length;
+    } else {
+        number = (index - longer) / grain->run;
+        start = longer + number * grain->run;
+        number += grain->more;
+    }
+    int64_t block = (index - start) / grain->block;
+    *end_out = start + dcli_min((block + 1) * grain->block, length);
+    return number * grain->per_run + block;
+}
+
+struct counting {
+    struct grain grain[DCL_MAX_RANK];
+    const dcl_box *box; /* from the grid's origin */
+    dcli_block_set *set;
+};
+
+/* From block to block of the axis, over all elements of the box in one step. */
+static dcl_status count_axis(struct counting *counting, int d, uint64_t number)
+{
+    const dcl_box *box = counting->box;
+    if (d == box->rank)
+        return insert(counting->set, number);
+    const struct grain *grain = &counting->grain[d];
+    dcl_status status = DCL_OK;
+    for (int64_t k = 0; status == DCL_OK && k < box->count[d];) {
+        int64_t end, index = box->start[d] + k * box->stride[d];
+        int64_t block = block_at(grain, index, &end);
+        status = count_axis(counting, d + 1, number * (uint64_t)grain->total + (uint64_t)block);
+        k += dcli_ceil_div(end - index, box->stride[d]);
+    }
+    return status;
+}
+
+dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box *box, dcli_block_set *set,
+                              int64_t *extra_in_out)
+{
+    (void)node; /* all of the box lies there, and numbers differ between nodes as well */
+    if (layout->empty || dcli_box_is_empty(box))
+        return DCL_OK;
+    dcl_box moved = dcli_from_origin(layout, box);
+    struct counting counting = {.box = &moved, .set = set};
+    bool ones = true;
+    for (int d = 0; d < moved.rank; d++) {
+        counting.grain[d] = grain_of(layout, d);
+        ones = ones && counting.grain[d].block == 1;
+    }
+    if (ones) {
+        *extra_in_out += dcli_box_elements(&moved);
+        return DCL_OK;
+    }
+    return count_axis(&counting, 0, 0);
+}

@@ -1,0 +1,260 @@
+/* resmap/dealt.c - the dealt family: equal pieces, numbered, their numbers dealt in turn or in contiguous runs. A node's
+ * pieces are classes of residues of their numbers: boxes of pieces whose slots lie evenly spaced. */
+#include "base/check.h"
+#include "resmap/parts.h"
+
+dcli_numbering dcli_piece_numbering(const dcli_layout *layout)
+{
+    return (dcli_numbering){
+        .rank = layout->grid.rank, .order = layout->order, .count = layout->pieces, .weight = layout->weight};
+}
+
+int64_t dcli_dealt_slots(const dcli_layout *layout, int node)
+{
+    return layout->piece_total / layout->node_count + (node < layout->piece_total % layout->node_count);
+}
+
+/* Contiguous runs: the first nodes have one piece more. */
+static int64_t first_piece(const dcli_layout *layout, int64_t node)
+{
+    int64_t even = layout->piece_total / layout->node_count, more = layout->piece_total % layout->node_count;
+    return node * even + dcli_min(node, more);
+}
+
+int64_t dcli_slot_piece(const dcli_layout *layout, int node, int64_t slot)
+{
+    return layout->rule.deal == DCL_DEAL_BLOCK ? first_piece(layout, node) + slot : slot * layout->node_count + node;
+}
+
+int dcli_piece_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out)
+{
+    int64_t nodes = layout->node_count;
+    if (layout->rule.deal == DCL_DEAL_CYCLIC) {
+        *slot_out = number / nodes;
+        return (int)(number % nodes);
+    }
+    int64_t even = layout->piece_total / nodes, longer = layout->piece_total % nodes * (even + 1);
+    int64_t node = number < longer ? number / (even + 1) : layout->piece_total % nodes + (number - longer) / even;
+    *slot_out = number - first_piece(layout, node);
+    return (int)node;
+}
+
+void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)
+{
+    int64_t number = 0, position = 0, slot;
+    for (int d = 0; d < layout->grid.rank; d++) {
+        int64_t from_origin = index[d] - layout->grid.origin[d], piece = from_origin / layout->rule.piece[d];
+        number += piece * layout->weight[d];
+        position += (from_origin - piece * layout->rule.piece[d]) * layout->within[d];
+    }
+    *node_out = dcli_piece_owner(layout, number, &slot);
+    *offset_out = slot * layout->slot + position;
+}
+
+/* Boxes of pieces on their way to the query or to a count. */
+struct dealing {
+    const dcli_layout *layout;
+    int node;
+    const int64_t *lo, *hi; /* pieces looked at: lo[d] <= p[d] < hi[d] */
+    dcli_walk *walk;        /* NULL: count elements */
+    int64_t elements;
+    int64_t box_lo[DCL_MAX_RANK], box_hi[DCL_MAX_RANK];        /* the box at hand */
+    int64_t least[DCL_MAX_RANK + 1], spread[DCL_MAX_RANK + 1]; /* by level: of the numbers the faster axes add */
+    dcli_lane lane[DCL_MAX_RANK];
+};
+
+static int64_t elements_of(const dcli_layout *layout, const dcli_lane lane[])
+{
+    int64_t elements = 1;
+    for (int d = 0; d < layout->grid.rank; d++) {
+        int64_t last = lane[d].first + (lane[d].count - 1) * lane[d].step;
+        int64_t beyond = dcli_max(0, (last + 1) * lane[d].run - layout->grid.extent[d]);
+        elements *= lane[d].count * lane[d].run - beyond;
+    }
+    return elements;
+}
+
+/* All lanes are chosen: first, count and step of each. `number` is that of their first piece. */
+static bool finish_lanes(struct dealing *dealing, int64_t number)
+{
+    const dcli_layout *layout = dealing->layout;
+    bool in_turn = layout->rule.deal == DCL_DEAL_CYCLIC;
+    int64_t slot;
+    dcli_piece_owner(layout, number, &slot);
+    for (int d = 0; d < layout->grid.rank; d++) {
+        dcli_lane *lane = &dealing->lane[d];
+        lane->base = 0;
+        lane->run = layout->rule.piece[d];
+        lane->within = layout->within[d];
+        lane->between = 0;
+        if (lane->count > 1)
+            lane->between = layout->weight[d] * lane->step / (in_turn ? layout->node_count : 1) * layout->slot;
+    }
+    if (dealing->walk != NULL)
+        return dcli_lanes_emit(dealing->walk, dealing->lane, slot * layout->slot, layout->order);
+    dealing->elements += elements_of(layout, dealing->lane);
+    return true;
+}
+
+/* Dealt in turn: choose residues axis by axis. `residue` is what the axes from this level on must add, modulo nodes. */
+static bool choose_classes(struct dealing *dealing, int level, int64_t number, int64_t residue)
+{
+    const dcli_layout *layout = dealing->layout;
+    int64_t nodes = layout->node_count;
+    int d = layout->order[level];
+    int64_t lo = dealing->box_lo[d], hi = dealing->box_hi[d], weight = layout->weight[d];
+    dcli_lane *lane = &dealing->lane[d];
+    if (level == layout->grid.rank - 1) {
+        int64_t first = lo + dcli_mod(residue - lo, nodes);
+        if (first >= hi)
+            return true;
+        lane->first = first;
+        lane->count = (hi - 1 - first) / nodes + 1;
+        lane->step = nodes;
+        return finish_lanes(dealing, number + first);
+    }
+    int64_t turn = weight % nodes, classes = nodes / dcli_gcd(weight, nodes);
+    int64_t end = dcli_min(hi, lo + classes);
+    for (int64_t p = lo; p < end; p++) {
+        /* The faster axes add least .. least + spread: pass over positions that leave something else to add. */
+        int64_t wanted = dcli_mod(residue - p % nodes * turn, nodes);
+        int64_t missing = dcli_mod(wanted - dealing->least[level + 1], nodes);
+        if (missing > dealing->spread[level + 1]) {
+            int64_t skip = dcli_first_below(missing, (nodes - turn) % nodes, nodes, dealing->spread[level + 1]);
+            if (skip < 0 || p + skip >= end)
+                return true;
+            p += skip;
+            wanted = dcli_mod(residue - p % nodes * turn, nodes);
+        }
+        lane->first = p;
+        lane->count = (hi - 1 - p) / classes + 1;
+        lane->step = classes;
+        if (!choose_classes(dealing, level + 1, number + p * weight, wanted))
+            return false;
+    }
+    return true;
+}
+
+static bool deal_in_turn(struct dealing *dealing)
+{
+    const dcli_layout *layout = dealing->layout;
+    int rank = layout->grid.rank;
+    dealing->least[rank] = dealing->spread[rank] = 0;
+    for (int level = rank - 1; level >= 0; level--) {
+        int d = layout->order[level];
+        dealing->least[level] = dealing->least[level + 1] + dealing->box_lo[d] * layout->weight[d];
+        dealing->spread[level] =
+            dealing->spread[level + 1] + (dealing->box_hi[d] - 1 - dealing->box_lo[d]) * layout->weight[d];
+    }
+    return choose_classes(dealing, 0, 0, dealing->node);
+}
+
+static bool deal_in_runs(struct dealing *dealing)
+{
+    int64_t number = 0;
+    for (int d = 0; d < dealing->layout->grid.rank; d++) {
+        dcli_lane *lane = &dealing->lane[d];
+        lane->first = dealing->box_lo[d];
+        lane->count = dealing->box_hi[d] - dealing->box_lo[d];
+        lane->step = 1;
+        number += lane->first * dealing->layout->weight[d];
+    }
+    return finish_lanes(dealing, number);
+}
+
+/* A box of consecutive piece numbers. */
+static bool deal_box(void *user, const int64_t lo[], const int64_t hi[])
+{
+    struct dealing *dealing = user;
+    for (int d = 0; d < dealing->layout->grid.rank; d++) {
+        dealing->box_lo[d] = dcli_max(lo[d], dealing->lo[d]);
+        dealing->box_hi[d] = dcli_min(hi[d], dealing->hi[d]);
+        if (dealing->box_lo[d] >= dealing->box_hi[d])
+            return true;
+    }
+    return dealing->layout->rule.deal == DCL_DEAL_BLOCK ? deal_in_runs(dealing) : deal_in_turn(dealing);
+}
+
+/* Pieces between the first and the last that a box touches. */
+static void touched_pieces(const dcli_layout *layout, const dcl_box *box, int64_t lo_out[], int64_t hi_out[])
+{
+    for (int d = 0; d < layout->grid.rank; d++) {
+        lo_out[d] = box->start[d] / layout->rule.piece[d];
+        hi_out[d] = (box->start[d] + (box->count[d] - 1) * box->stride[d]) / layout->rule.piece[d] + 1;
+    }
+}
+
+void dcli_dealt_walk(dcli_walk *walk, int node, int64_t first, int64_t last)
+{
+    const dcli_layout *layout = walk->layout;
+    int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
+    struct dealing dealing;
+    dealing.layout = layout;
+    dealing.node = node;
+    dealing.walk = walk;
+    dealing.lo = lo;
+    dealing.hi = hi;
+    if (first >= last)
+        return;
+    touched_pieces(layout, &walk->query, lo, hi);
+    if (layout->rule.deal == DCL_DEAL_CYCLIC && first == 0 && last == dcli_dealt_slots(layout, node)) {
+        const int64_t none[DCL_MAX_RANK] = {0};
+        deal_box(&dealing, none, layout->pieces);
+        return;
+    }
+    dcli_numbering numbering = dcli_piece_numbering(layout);
+    dcli_range_boxes(&numbering, dcli_slot_piece(layout, node, first), dcli_slot_piece(layout, node, last - 1) + 1,
+                     deal_box, &dealing);
+}
+
+int64_t dcli_dealt_owned(const dcli_layout *layout, int node)
+{
+    bool cut = false;
+    for (int d = 0; d < layout->grid.rank; d++)
+        cut = cut || layout->grid.extent[d] % layout->rule.piece[d] != 0;
+    int64_t slots = dcli_dealt_slots(layout, node);
+    if (!cut || slots == 0)
+        return slots * layout->slot;
+    const int64_t none[DCL_MAX_RANK] = {0};
+    struct dealing dealing = {.layout = layout, .node = node, .lo = none, .hi = layout->pieces};
+    dcli_numbering numbering = dcli_piece_numbering(layout);
+    dcli_range_boxes(&numbering, dcli_slot_piece(layout, node, 0), dcli_slot_piece(layout, node, slots - 1) + 1,
+                     deal_box, &dealing);
+    return dealing.elements;
+}
+
+/* Mark the owners of the pieces that the query touches, one by one. */
+static void mark_pieces(const dcli_layout *layout, const dcl_box *query, int d, int64_t number, bool nodes_out[])
+{
+    if (d == layout->grid.rank) {
+        int64_t slot;
+        nodes_out[dcli_piece_owner(layout, number, &slot)] = true;
+        return;
+    }
+    int64_t piece = layout->rule.piece[d], stride = query->stride[d];
+    int64_t last = query->start[d] + (query->count[d] - 1) * stride;
+    for (int64_t index = query->start[d]; index <= last;) {
+        int64_t p = index / piece;
+        mark_pieces(layout, query, d + 1, number + p * layout->weight[d], nodes_out);
+        index += stride == 1 ? (p + 1) * piece - index : dcli_ceil_div((p + 1) * piece - index, stride) * stride;
+    }
+}
+
+void dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[])
+{
+    enum { WORTH = 8 }; /* pieces marked in the time it takes to ask one node */
+    int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
+    dcli_wide touched = 1;
+    touched_pieces(layout, query, lo, hi);
+    for (int d = 0; d < layout->grid.rank; d++)
+        touched *= dcli_min(hi[d] - lo[d], query->count[d]);
+    if (touched <= (dcli_wide)WORTH * layout->node_count) {
+        mark_pieces(layout, query, 0, 0, nodes_out);
+        return;
+    }
+    for (int node = 0; node < layout->node_count; node++) {
+        dcli_walk walk = {.layout = layout, .query = *query};
+        dcli_dealt_walk(&walk, node, 0, dcli_dealt_slots(layout, node));
+        nodes_out[node] = walk.found;
+    }
+}

@@ -1,0 +1,204 @@
+/* resmap/lanes.c - a part as a product of axes, cut into regions: along each axis either run by run, or the same place of
+ * every run as one strided set, whichever is fewer. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "resmap/parts.h"
+
+/* One axis of a region: indices and where they lie. */
+struct strip {
+    int64_t start, count, stride, offset, step;
+};
+
+enum cutting { JOINED, BY_RUN, BY_PLACE };
+
+/* The strips of a lane that can meet the query: `count` of them. */
+struct strips {
+    const dcli_lane *lane;
+    enum cutting cutting;
+    int64_t first_run, runs;        /* in the lane's own counting */
+    int64_t first_place, place_gap; /* BY_PLACE: the query's stride may pass over places of the runs */
+    int64_t count;
+    int64_t start, elements, stride; /* the query on this axis */
+};
+
+/* Narrow the lane to runs between the query's first and last element. @return false when there is none. */
+static bool narrow(struct strips *strips)
+{
+    const dcli_lane *lane = strips->lane;
+    int64_t first = strips->start - lane->base;
+    int64_t last = first + (strips->elements - 1) * strips->stride;
+    if (last < 0)
+        return false;
+    first = first < 0 ? 0 : first / lane->run;
+    last = last / lane->run;
+    int64_t lo = 0, hi = last - lane->first;
+    if (hi < 0)
+        return false;
+    if (first > lane->first)
+        lo = lane->step == 1 ? first - lane->first : dcli_ceil_div(first - lane->first, lane->step);
+    hi = dcli_min(lane->step == 1 ? hi : hi / lane->step, lane->count - 1);
+    strips->first_run = lo;
+    strips->runs = hi - lo + 1;
+    return lo <= hi;
+}
+
+static bool choose_strips(const dcli_lane *lane, const dcl_box *query, int d, struct strips *strips)
+{
+    *strips = (struct strips){.lane = lane, .cutting = BY_RUN};
+    strips->start = query->start[d];
+    strips->elements = query->count[d];
+    strips->stride = query->stride[d];
+    if (!narrow(strips))
+        return false;
+    strips->count = strips->runs;
+    if (strips->runs == 1)
+        return true;
+    if (lane->step == 1 && lane->between == lane->run * lane->within) {
+        strips->cutting = JOINED;
+        strips->count = 1;
+        return true;
+    }
+    strips->place_gap = strips->stride == 1 ? 1 : dcli_gcd(strips->stride, lane->run);
+    if (lane->run / strips->place_gap < strips->runs) {
+        strips->cutting = BY_PLACE;
+        strips->count = lane->run / strips->place_gap;
+        strips->first_place = dcli_mod(strips->start - lane->base, strips->place_gap);
+    }
+    return true;
+}
+
+static struct strip make_strip(const struct strips *strips, int64_t k)
+{
+    const dcli_lane *lane = strips->lane;
+    int64_t run = strips->first_run, place;
+    switch (strips->cutting) {
+    case BY_PLACE:
+        place = strips->first_place + k * strips->place_gap;
+        return (struct strip){.start = lane->base + (lane->first + run * lane->step) * lane->run + place,
+                              .count = strips->runs,
+                              .stride = lane->step * lane->run,
+                              .offset = run * lane->between + place * lane->within,
+                              .step = lane->between};
+    case BY_RUN:
+        run += k;
+        break;
+    case JOINED:
+        break;
+    }
+    return (struct strip){.start = lane->base + (lane->first + run * lane->step) * lane->run,
+                          .count = strips->cutting == JOINED ? strips->runs * lane->run : lane->run,
+                          .stride = 1,
+                          .offset = run * lane->between,
+                          .step = lane->within};
+}
+
+/* Take elements first, first + step, ... of the strip's own counting. */
+static void take(struct strip *strip, int64_t first, int64_t count, int64_t step)
+{
+    strip->start += first * strip->stride;
+    strip->offset += first * strip->step;
+    strip->count = count;
+    if (count > 1) {
+        strip->stride *= step;
+        strip->step *= step;
+    } else {
+        strip->stride = 1;
+    }
+}
+
+/* Cut to the query, which lies in the grid. @return false when nothing is left. */
+static bool cut(const struct strips *strips, struct strip *strip)
+{
+    int64_t query_last = strips->start + (strips->elements - 1) * strips->stride;
+    if (strips->stride == 1) { /* by far the most frequent: without the Chinese remainder theorem */
+        int64_t lo = dcli_max(strips->start - strip->start, 0), hi = query_last - strip->start;
+        if (strip->stride != 1) {
+            lo = dcli_ceil_div(lo, strip->stride);
+            hi = dcli_floor_div(hi, strip->stride);
+        }
+        hi = dcli_min(hi, strip->count - 1);
+        if (lo > hi)
+            return false;
+        take(strip, lo, hi - lo + 1, 1);
+        return true;
+    }
+    int64_t start, count, stride;
+    if (!dcli_run_intersect(strip->start, strip->count, strip->stride, strips->start, strips->elements, strips->stride,
+                            &start, &count, &stride))
+        return false;
+    take(strip, (start - strip->start) / strip->stride, count, count > 1 ? stride / strip->stride : 1);
+    return true;
+}
+
+struct product {
+    dcli_walk *walk;
+    const int *order;
+    struct strips strips[DCL_MAX_RANK]; /* by level */
+    dcli_region region;
+};
+
+static bool emit(dcli_walk *walk, const dcli_region *region)
+{
+    walk->found = true;
+    if (walk->out == NULL)
+        return false;
+    dcli_region placed = *region;
+    for (int d = 0; d < placed.box.rank; d++)
+        placed.box.start[d] += walk->layout->grid.origin[d];
+    walk->status = dcli_region_list_add(walk->out, &placed);
+    return walk->status == DCL_OK;
+}
+
+static bool multiply(struct product *product, int level, int64_t offset)
+{
+    dcli_region *region = &product->region;
+    if (level == region->box.rank) {
+        region->offset = offset;
+        return emit(product->walk, region);
+    }
+    const struct strips *strips = &product->strips[level];
+    int d = product->order != NULL ? product->order[level] : level;
+    for (int64_t k = 0; k < strips->count; k++) {
+        struct strip strip = make_strip(strips, k);
+        if (!cut(strips, &strip))
+            continue;
+        region->box.start[d] = strip.start;
+        region->box.count[d] = strip.count;
+        region->box.stride[d] = strip.stride;
+        region->step[d] = strip.step;
+        if (!multiply(product, level + 1, offset + strip.offset))
+            return false;
+    }
+    return true;
+}
+
+bool dcli_lanes_emit(dcli_walk *walk, const dcli_lane lane[], int64_t offset, const int order[])
+{
+    struct product product;
+    product.walk = walk;
+    product.order = order;
+    int rank = walk->query.rank;
+    for (int level = 0; level < rank; level++) {
+        int d = order != NULL ? order[level] : level;
+        if (!choose_strips(&lane[d], &walk->query, d, &product.strips[level]))
+            return true; /* nothing meets the query */
+    }
+    product.region = (dcli_region){.box = {.rank = rank}};
+    return multiply(&product, 0, offset);
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    int64_t x = ((const dcli_region *)a)->offset, y = ((const dcli_region *)b)->offset;
+    return (x > y) - (x < y);
+}
+
+void dcli_sort_regions(dcli_region_list *list, int64_t first)
+{
+    for (int64_t k = first + 1; k < list->count; k++)
+        if (list->region[k - 1].offset > list->region[k].offset) {
+            qsort(list->region + first, (size_t)(list->count - first), sizeof list->region[0], by_offset);
+            return;
+        }
+}

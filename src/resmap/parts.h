@@ -1,0 +1,95 @@
+/* resmap/parts.h - what the files of this room share: the two families behind layout.h. Indices here count from the
+ * grid's origin. Pure. */
+#ifndef DCLI_RESMAP_PARTS_H
+#define DCLI_RESMAP_PARTS_H
+
+#include "resmap/layout.h"
+#include "segment/wide.h"
+
+/* Grains where neither the map nor the configuration says anything. */
+#define DCLI_TILE_BYTES (INT64_C(16) << 20)
+#define DCLI_BLOCK_BYTES (INT64_C(4) << 20)
+
+/** Elements that fit into `bytes` (0: `standard`), at least 1. */
+int64_t dcli_grain_elements(const dcli_layout *layout, int64_t bytes, int64_t standard);
+/** A grain of at most `most` elements: the extents, cut along the slowest axes first, as evenly as can be. */
+void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t grain_out[]);
+
+/* ---- ranges.c: numbers and boxes */
+
+/** A mixed-radix numbering: number = sum of p[d] * weight[d], 0 <= p[d] < count[d]; order[] lists axes by falling weight,
+ *  the last has weight 1. */
+typedef struct dcli_numbering {
+    int rank;
+    const int *order; /* NULL: 0, 1, ... */
+    const int64_t *count, *weight;
+} dcli_numbering;
+
+/** Called with a box of positions lo[d] <= p[d] < hi[d]. @return false to stop. */
+typedef bool dcli_range_fn(void *user, const int64_t lo[], const int64_t hi[]);
+
+/** Visit the numbers first .. last - 1 as at most 2 * rank - 1 boxes of positions, in the order of their numbers.
+ *  @return false when stopped. */
+bool dcli_range_boxes(const dcli_numbering *numbering, int64_t first, int64_t last, dcli_range_fn *visit, void *user);
+
+/** The smallest x >= 0 with (start + a * x) mod m <= width; 0 <= start, a < m, width >= 0. @return -1: there is none.
+ *  Cost: O(log m). */
+int64_t dcli_first_below(int64_t start, int64_t a, int64_t m, int64_t width);
+
+/* ---- lanes.c: products of axes */
+
+/** One axis of a part: runs number first, first + step, ... (count of them); run number p begins at base + p * run, and
+ *  element i of the u-th of them lies at u * between + i * within. Cut by the grid's edge. */
+typedef struct dcli_lane {
+    int64_t base, run, first, count, step, between, within;
+} dcli_lane;
+
+/** Where regions go: appended to `out`, or, when that is NULL, only noticed. */
+typedef struct dcli_walk {
+    const dcli_layout *layout;
+    dcl_box query; /* not empty, inside the grid, from the origin */
+    dcli_region_list *out;
+    bool found;
+    dcl_status status;
+} dcli_walk;
+
+/** Emit the product of lanes, cut to the query. @param order  axes, slowest stored first; NULL: 0, 1, ...
+ *  @return false to stop. */
+bool dcli_lanes_emit(dcli_walk *walk, const dcli_lane lane[], int64_t offset, const int order[]);
+
+/* ---- axes.c: the per-axis family */
+
+/** Elements of an axis at a coordinate; 0 for coordinates that own nothing. */
+int64_t dcli_division_extent(const dcli_division *division, int64_t extent, int64_t coordinate);
+/** Elements from one row of storage to the next. */
+int64_t dcli_row_pitch(const dcli_layout *layout, int64_t row);
+/** A node's coordinates and its local array. @return false when it owns nothing. */
+bool dcli_axes_local(const dcli_layout *layout, int node, int64_t coordinate_out[], int64_t extent_out[]);
+/** The index at place `local` of a coordinate's elements. */
+int64_t dcli_division_index(const dcli_division *division, int64_t coordinate, int64_t local);
+void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
+int64_t dcli_axes_storage(const dcli_layout *layout, int node);
+void dcli_axes_walk(dcli_walk *walk, int node);
+void dcli_axes_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
+
+/* ---- dealt.c: the dealt family */
+
+dcli_numbering dcli_piece_numbering(const dcli_layout *layout);
+/** Number of slots of a node. */
+int64_t dcli_dealt_slots(const dcli_layout *layout, int node);
+/** Piece number of a node's slot. */
+int64_t dcli_slot_piece(const dcli_layout *layout, int node, int64_t slot);
+/** Owner of a piece number and its slot there. */
+int dcli_piece_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out);
+void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
+int64_t dcli_dealt_owned(const dcli_layout *layout, int node);
+/** Emit what lies in slots first .. last - 1 of a node. */
+void dcli_dealt_walk(dcli_walk *walk, int node, int64_t first, int64_t last);
+void dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
+
+/** A box moved to count from the grid's origin; NULL: the whole grid. */
+dcl_box dcli_from_origin(const dcli_layout *layout, const dcl_box *box);
+/** Put the regions from number `first` on in the order stored. */
+void dcli_sort_regions(dcli_region_list *list, int64_t first);
+
+#endif

@@ -1,0 +1,242 @@
+/* resmap/rule.c - what a map is, before any grid: checking, comparing, arranging nodes. */
+#include <inttypes.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "resmap/layout.h"
+
+enum { MOST_NODES = 1000000 };
+
+/* Whether the axes of a rule are listed, or one stands for all of them. */
+static int listed_axes(const dcli_map_rule *rule) { return rule->rank == 0 ? 1 : rule->rank; }
+
+static dcl_status check_axis(int d, const dcl_axis *axis)
+{
+    if ((unsigned)axis->kind > DCL_AXIS_CYCLIC)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "axes[%d].kind is %d; expected DCL_AXIS_WHOLE, DCL_AXIS_BLOCK or DCL_AXIS_CYCLIC", d,
+                         (int)axis->kind);
+    if (axis->kind == DCL_AXIS_WHOLE && axis->size != 0)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "axes[%d].size is %" PRId64 "; expected 0, for the axis is whole; to divide it, make its kind "
+                         "DCL_AXIS_BLOCK or DCL_AXIS_CYCLIC",
+                         d, axis->size);
+    if (axis->size < 0)
+        return DCLI_FAIL(DCL_ERR_INVALID, "axes[%d].size is %" PRId64 "; expected at least 1 element, or 0 for %s", d,
+                         axis->size, axis->kind == DCL_AXIS_BLOCK ? "blocks as even as can be" : "runs of one element");
+    return DCL_OK;
+}
+
+static dcl_status check_nodes(const dcli_map_rule *rule)
+{
+    int64_t product = 1;
+    for (int d = 0; d < rule->rank; d++) {
+        if (rule->nodes[d] < 1)
+            return DCLI_FAIL(DCL_ERR_INVALID, "nodes[%d] is %d; expected at least 1 node along every axis", d,
+                             rule->nodes[d]);
+        if (rule->axes[d].kind == DCL_AXIS_WHOLE && rule->nodes[d] != 1)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "nodes[%d] is %d; expected 1, for axis %d is whole (`*`); divide the axis with block or "
+                             "cyclic",
+                             d, rule->nodes[d], d);
+        product = dcli_min(product * rule->nodes[d], (int64_t)MOST_NODES + 1); /* no overflow, and surely wrong */
+    }
+    if (product != rule->node_count)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the arrangement has %s%" PRId64 " nodes; expected %d, the nodes of the cluster; leave it out "
+                         "to have one made",
+                         product > MOST_NODES ? "at least " : "", product, rule->node_count);
+    return DCL_OK;
+}
+
+static bool is_balanced(const dcli_map_rule *rule)
+{
+    for (int d = 0; d < rule->rank; d++)
+        if (rule->nodes[d] != 0)
+            return false;
+    return true;
+}
+
+static dcl_status check_axes(const dcli_map_rule *rule)
+{
+    bool divided = false;
+    for (int d = 0; d < listed_axes(rule); d++) {
+        dcl_status status = check_axis(d, &rule->axes[d]);
+        if (status != DCL_OK)
+            return status;
+        divided = divided || rule->axes[d].kind != DCL_AXIS_WHOLE;
+    }
+    if (!divided && rule->node_count > 1)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "every axis is whole (`*`) and there are %d nodes; expected an axis that is divided; make one "
+                         "block or cyclic, or use a cluster of one node",
+                         rule->node_count);
+    return is_balanced(rule) ? DCL_OK : check_nodes(rule);
+}
+
+static dcl_status check_sizes(const char *what, int rank, const int64_t size[])
+{
+    for (int d = 0; d < rank; d++)
+        if (size[d] < 1)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "%s[%d] is %" PRId64
+                             "; expected at least 1 element; to leave axis %d uncut, give its full "
+                             "extent",
+                             what, d, size[d], d);
+    return DCL_OK;
+}
+
+static dcl_status check_dealt(const dcli_map_rule *rule)
+{
+    if ((unsigned)rule->order > DCL_COLUMNS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "order is %d; expected DCL_ROWS or DCL_COLUMNS", (int)rule->order);
+    if ((unsigned)rule->deal > DCL_DEAL_BLOCK)
+        return DCLI_FAIL(DCL_ERR_INVALID, "deal is %d; expected DCL_DEAL_CYCLIC or DCL_DEAL_BLOCK", (int)rule->deal);
+    return check_sizes("piece", rule->rank, rule->piece);
+}
+
+static dcl_status check_grain(const dcli_map_rule *rule, const char *what, int rank, const int64_t size[])
+{
+    if (rank < 0 || rank > DCL_MAX_RANK)
+        return DCLI_FAIL(DCL_ERR_INVALID, "a %s has %d sizes; expected 1..%d", what, rank, DCL_MAX_RANK);
+    if (rank != 0 && rule->rank != 0 && rank != rule->rank)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "a %s has %d sizes and the map divides %d axes; expected one size for each axis", what, rank,
+                         rule->rank);
+    return check_sizes(what, rank, size);
+}
+
+static dcl_status check_grains(const dcli_map_rule *rule)
+{
+    dcl_status status = check_grain(rule, "block", rule->block_rank, rule->block);
+    if (status == DCL_OK)
+        status = check_grain(rule, "tile", rule->tile_rank, rule->tile);
+    if (status != DCL_OK)
+        return status;
+    if (rule->block_rank != 0 && rule->tile_rank != 0 && rule->block_rank != rule->tile_rank)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the block has %d sizes and the tile %d; expected one size for each axis",
+                         rule->block_rank, rule->tile_rank);
+    if (rule->tile_bytes < 0 || rule->block_bytes < 0 || rule->small_bytes < 0)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "tile_bytes, block_bytes, small_bytes are %" PRId64 ", %" PRId64 ", %" PRId64
+                         "; expected at least 0 each",
+                         rule->tile_bytes, rule->block_bytes, rule->small_bytes);
+    return DCL_OK;
+}
+
+dcl_status dcli_map_rule_check(const dcli_map_rule *rule)
+{
+    if (rule->node_count < 1 || rule->node_count > MOST_NODES)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the map is for %d nodes; expected 1..%d", rule->node_count, MOST_NODES);
+    if (rule->rank < 0 || rule->rank > DCL_MAX_RANK)
+        return DCLI_FAIL(DCL_ERR_INVALID, "rank is %d; expected 1..%d, the dimensions of the grids served", rule->rank,
+                         DCL_MAX_RANK);
+    dcl_status status;
+    switch (rule->kind) {
+    case DCLI_MAP_AXES:
+        status = check_axes(rule);
+        break;
+    case DCLI_MAP_DEALT:
+        status = check_dealt(rule);
+        break;
+    default:
+        return DCLI_FAIL(DCL_ERR_INVALID, "the map is of kind %d; expected %d (per axis) or %d (dealt)",
+                         (int)rule->kind, DCLI_MAP_AXES, DCLI_MAP_DEALT);
+    }
+    return status != DCL_OK ? status : check_grains(rule);
+}
+
+/* The smallest divisor of n above `after`; 0: none. Divisors come in pairs on both sides of the square root. */
+static int next_divisor(int n, int after)
+{
+    int64_t d = after + 1;
+    for (; d * d <= n; d++)
+        if (n % d == 0)
+            return (int)d;
+    for (d = dcli_min(d, n / (after + 1)); d >= 1; d--)
+        if (n % d == 0 && n / d > after)
+            return (int)(n / d);
+    return 0;
+}
+
+static bool power_reaches(int64_t base, int exponent, int64_t least)
+{
+    int64_t power = 1;
+    for (int e = 0; e < exponent && power < least; e++)
+        power *= base;
+    return power >= least;
+}
+
+/* Factors of n that do not rise and are at most `most`, the first as small as can be, then the second, ... */
+static bool split_nodes(int n, int parts, int most, int factor_out[])
+{
+    if (parts == 1) {
+        factor_out[0] = n;
+        return n <= most;
+    }
+    for (int d = next_divisor(n, 0); d != 0 && d <= most; d = next_divisor(n, d))
+        if (power_reaches(d, parts, n) && split_nodes(n / d, parts - 1, d, factor_out + 1)) {
+            factor_out[0] = d;
+            return true;
+        }
+    return false;
+}
+
+void dcli_map_arrange(int node_count, int rank, const dcl_axis axes[], int nodes_out[])
+{
+    int divided = 0, factor[DCL_MAX_RANK];
+    for (int d = 0; d < rank; d++)
+        divided += axes[d].kind != DCL_AXIS_WHOLE;
+    if (divided > 0)
+        split_nodes(node_count, divided, node_count, factor);
+    for (int d = 0, next = 0; d < rank; d++)
+        nodes_out[d] = axes[d].kind != DCL_AXIS_WHOLE ? factor[next++] : 1;
+}
+
+/* The same division in one spelling: a cyclic axis without size has runs of one element. */
+static dcl_axis plain_axis(const dcl_axis *axis)
+{
+    bool ones = axis->kind == DCL_AXIS_CYCLIC && axis->size == 0;
+    return (dcl_axis){.kind = axis->kind, .size = ones ? 1 : axis->size};
+}
+
+static bool axes_equal(const dcli_map_rule *a, const dcli_map_rule *b)
+{
+    for (int d = 0; d < listed_axes(a); d++) {
+        dcl_axis axis_a = plain_axis(&a->axes[d]), axis_b = plain_axis(&b->axes[d]);
+        if (axis_a.kind != axis_b.kind || axis_a.size != axis_b.size)
+            return false;
+    }
+    int nodes_a[DCL_MAX_RANK], nodes_b[DCL_MAX_RANK];
+    dcli_map_arrange(a->node_count, a->rank, a->axes, nodes_a);
+    dcli_map_arrange(b->node_count, b->rank, b->axes, nodes_b);
+    bool made_a = is_balanced(a), made_b = is_balanced(b);
+    for (int d = 0; d < a->rank; d++)
+        if ((made_a ? nodes_a[d] : a->nodes[d]) != (made_b ? nodes_b[d] : b->nodes[d]))
+            return false;
+    return true;
+}
+
+static bool sizes_equal(int rank_a, const int64_t a[], int rank_b, const int64_t b[])
+{
+    if (rank_a != rank_b)
+        return false;
+    for (int d = 0; d < rank_a; d++)
+        if (a[d] != b[d])
+            return false;
+    return true;
+}
+
+bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b)
+{
+    if (a->kind != b->kind || a->node_count != b->node_count || a->rank != b->rank)
+        return false;
+    if (!sizes_equal(a->block_rank, a->block, b->block_rank, b->block) ||
+        !sizes_equal(a->tile_rank, a->tile, b->tile_rank, b->tile))
+        return false;
+    if (a->tile_bytes != b->tile_bytes || a->block_bytes != b->block_bytes || a->small_bytes != b->small_bytes)
+        return false;
+    if (a->kind == DCLI_MAP_AXES)
+        return axes_equal(a, b);
+    return a->order == b->order && a->deal == b->deal && sizes_equal(a->rank, a->piece, b->rank, b->piece);
+}
