@@ -13,7 +13,7 @@ asan tsan: export TEST_CASES ?= 60
 
 # $(call build,PRESET,FOLDER[,TARGET]): configure once, then build.
 define build
-@ls $(2)/build.ninja $(2)/Makefile >/dev/null 2>&1 || \
+@[ -e $(2)/build.ninja ] || [ -e $(2)/Makefile ] || \
     cmake --preset $(1) -G "$$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')"
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
