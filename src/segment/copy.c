@@ -1,0 +1,393 @@
+/* segment/copy.c - copying and filling regions: the workhorse of packing, staging and host access.
+ *
+ * The axes of a region become a nest of loops, ordered by the target's steps and merged where both sides allow. The
+ * innermost two loops are then one of four kinds: rows of memcpy, repeated elements, strided elements, or squares where
+ * the target's unit step and the source's lie on different axes. Loops count in bytes; the loops over elements are
+ * written once and compiled for each size of element. */
+#include <stddef.h>
+#include <string.h>
+
+#include "segment/region.h"
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+typedef struct loop {
+    int64_t count;
+    ptrdiff_t target, source; /* steps, bytes */
+} loop;
+
+/* Loops, the outermost first. */
+typedef struct nest {
+    int depth;
+    loop loops[DCL_MAX_RANK];
+    char *target;
+    const char *source;
+    size_t bytes; /* of one element, or of several that always lie together */
+} nest;
+
+typedef void inner_fn(const loop *rows, const loop *line, char *target, const char *source, size_t bytes);
+
+/* ---- the innermost two loops ---- */
+
+static void copy_rows(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
+{
+    size_t row_bytes = (size_t)line->count * bytes;
+    for (int64_t i = 0; i < rows->count; i++)
+        memcpy(target + i * rows->target, source + i * rows->source, row_bytes);
+}
+
+/* Repeat one element: the filled beginning is the pattern for what follows, as long as it stays in the nearest cache. */
+static void repeat(char *target, const char *source, int64_t count, size_t bytes)
+{
+    size_t total = (size_t)count * bytes, most = bytes < 4096 ? 4096 / bytes * bytes : bytes;
+    memcpy(target, source, bytes);
+    for (size_t done = bytes, chunk; done < total; done += chunk) {
+        chunk = done < most ? done : most;
+        chunk = chunk < total - done ? chunk : total - done;
+        memcpy(target + done, target, chunk);
+    }
+}
+
+static void repeat_rows(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
+{
+    for (int64_t i = 0; i < rows->count; i++)
+        repeat(target + i * rows->target, source + i * rows->source, line->count, bytes);
+}
+
+ALWAYS_INLINE void strided_line(char *target, ptrdiff_t target_step, const char *source, ptrdiff_t source_step,
+                                int64_t count, size_t bytes)
+{
+    for (int64_t j = 0; j < count; j++)
+        memcpy(target + j * target_step, source + j * source_step, bytes);
+}
+
+/* One side packed is the usual case: with a step known at compile time the loop is vectorized. */
+ALWAYS_INLINE void strided_rows_of(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
+{
+    for (int64_t i = 0; i < rows->count; i++, target += rows->target, source += rows->source) {
+        if (line->target == (ptrdiff_t)bytes)
+            strided_line(target, (ptrdiff_t)bytes, source, line->source, line->count, bytes);
+        else if (line->source == (ptrdiff_t)bytes)
+            strided_line(target, line->target, source, (ptrdiff_t)bytes, line->count, bytes);
+        else
+            strided_line(target, line->target, source, line->source, line->count, bytes);
+    }
+}
+
+static void strided_rows(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        strided_rows_of(rows, line, target, source, 1);
+        break;
+    case 2:
+        strided_rows_of(rows, line, target, source, 2);
+        break;
+    case 4:
+        strided_rows_of(rows, line, target, source, 4);
+        break;
+    case 8:
+        strided_rows_of(rows, line, target, source, 8);
+        break;
+    case 16:
+        strided_rows_of(rows, line, target, source, 16);
+        break;
+    default:
+        strided_rows_of(rows, line, target, source, bytes);
+    }
+}
+
+/* ---- transposed pairs ---- */
+
+#define LINE_BYTES 64 /* of a cache line: a square has one line along each side */
+#define PANEL 512 /* elements along a side of what is walked square by square: its pages stay in the address caches */
+
+#define VECTOR_BYTES 16
+typedef uint8_t vector __attribute__((vector_size(VECTOR_BYTES)));
+
+#ifdef __clang__
+#define INTERLEAVE(type, a, b, ...) (vector) __builtin_shufflevector((type)(a), (type)(b), __VA_ARGS__)
+#else
+#define INTERLEAVE(type, a, b, ...) (vector) __builtin_shuffle((type)(a), (type)(b), (type){__VA_ARGS__})
+#endif
+typedef uint16_t vector_2 __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint32_t vector_4 __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint64_t vector_8 __attribute__((vector_size(VECTOR_BYTES)));
+
+/* The first halves of two vectors, element by element in turn. */
+ALWAYS_INLINE vector interleave_low(vector a, vector b, size_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        return INTERLEAVE(vector, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    case 2:
+        return INTERLEAVE(vector_2, a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    case 4:
+        return INTERLEAVE(vector_4, a, b, 0, 4, 1, 5);
+    default:
+        return INTERLEAVE(vector_8, a, b, 0, 2);
+    }
+}
+
+/* The second halves. */
+ALWAYS_INLINE vector interleave_high(vector a, vector b, size_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        return INTERLEAVE(vector, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    case 2:
+        return INTERLEAVE(vector_2, a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    case 4:
+        return INTERLEAVE(vector_4, a, b, 2, 6, 3, 7);
+    default:
+        return INTERLEAVE(vector_8, a, b, 1, 3);
+    }
+}
+
+/* One perfect shuffle of `count` vectors taken as one sequence of elements. */
+ALWAYS_INLINE void shuffle(const vector from[], vector to[], int count, size_t bytes)
+{
+#pragma GCC unroll 8
+    for (int k = 0; k < count / 2; k++) {
+        to[2 * k] = interleave_low(from[k], from[k + count / 2], bytes);
+        to[2 * k + 1] = interleave_high(from[k], from[k + count / 2], bytes);
+    }
+}
+
+/* Transpose as many vectors as one has elements, in registers: log2 of that many perfect shuffles.
+ * Source: H. S. Stone, "Parallel Processing with the Perfect Shuffle", IEEE Trans. Computers C-20, 1971. */
+ALWAYS_INLINE void transpose_vectors(char *target, ptrdiff_t target_step, const char *source, ptrdiff_t source_step,
+                                     size_t bytes)
+{
+    enum { MOST = VECTOR_BYTES };
+    const int count = (int)(VECTOR_BYTES / bytes);
+    vector a[MOST], b[MOST];
+#pragma GCC unroll 16
+    for (int k = 0; k < count; k++)
+        memcpy(&a[k], source + k * source_step, VECTOR_BYTES);
+    if (count >= 4) {
+        shuffle(a, b, count, bytes);
+        shuffle(b, a, count, bytes);
+    }
+    if (count == 16) {
+        shuffle(a, b, count, bytes);
+        shuffle(b, a, count, bytes);
+    }
+    if (count == 2 || count == 8)
+        shuffle(a, b, count, bytes);
+    const vector *done = count == 2 || count == 8 ? b : a;
+#pragma GCC unroll 16
+    for (int k = 0; k < count; k++)
+        memcpy(target + k * target_step, &done[k], VECTOR_BYTES);
+}
+
+/* A full square; `rows` is packed in the source, `line` in the target. */
+ALWAYS_INLINE void packed_square(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
+{
+    const int side = (int)(LINE_BYTES / bytes), part = (int)(VECTOR_BYTES / bytes);
+    for (int i = 0; i < side; i += part)
+        for (int j = 0; j < side; j += part)
+            transpose_vectors(target + i * rows->target + (size_t)j * bytes, rows->target,
+                              source + j * line->source + (size_t)i * bytes, line->source, bytes);
+}
+
+/* Neither side is read or written in an order that the hardware foresees: ask for the lines of a square beforehand. */
+ALWAYS_INLINE void prefetch_square(const loop *rows, const loop *line, const char *target, const char *source,
+                                   size_t bytes)
+{
+    for (int k = 0; k < (int)(LINE_BYTES / bytes); k++) {
+        __builtin_prefetch(source + k * line->source, 0);
+        __builtin_prefetch(target + k * rows->target, 1);
+    }
+}
+
+ALWAYS_INLINE void squares_of(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
+{
+    const int64_t side = (int64_t)(LINE_BYTES / bytes);
+    bool packed = rows->source == (ptrdiff_t)bytes && line->target == (ptrdiff_t)bytes;
+    for (int64_t i = 0; i < rows->count; i += side)
+        for (int64_t j = 0; j < line->count; j += side) {
+            loop part_rows = *rows, part_line = *line;
+            part_rows.count = rows->count - i < side ? rows->count - i : side;
+            part_line.count = line->count - j < side ? line->count - j : side;
+            char *to = target + i * rows->target + j * line->target;
+            const char *from = source + i * rows->source + j * line->source;
+            if (packed && part_rows.count == side && part_line.count == side) {
+                if (line->count - j >= 2 * side)
+                    prefetch_square(rows, line, to + LINE_BYTES, from + side * line->source, bytes);
+                packed_square(rows, line, to, from, bytes);
+            } else
+                strided_rows_of(&part_rows, &part_line, to, from, bytes);
+        }
+}
+
+static void panel(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        squares_of(rows, line, target, source, 1);
+        break;
+    case 2:
+        squares_of(rows, line, target, source, 2);
+        break;
+    case 4:
+        squares_of(rows, line, target, source, 4);
+        break;
+    case 8:
+        squares_of(rows, line, target, source, 8);
+        break;
+    case 16:
+        squares_of(rows, line, target, source, 16);
+        break;
+    default:
+        strided_rows(rows, line, target, source, bytes);
+    }
+}
+
+static void transpose(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
+{
+    for (int64_t i = 0; i < rows->count; i += PANEL)
+        for (int64_t j = 0; j < line->count; j += PANEL) {
+            loop part_rows = *rows, part_line = *line;
+            part_rows.count = rows->count - i < PANEL ? rows->count - i : PANEL;
+            part_line.count = line->count - j < PANEL ? line->count - j : PANEL;
+            panel(&part_rows, &part_line, target + i * rows->target + j * line->target,
+                  source + i * rows->source + j * line->source, bytes);
+        }
+}
+
+/* ---- from regions to nests ---- */
+
+/* Walk an axis upwards in the target; where the target stands still, in the source. */
+static void turn_upwards(nest *nest, loop *axis)
+{
+    if (axis->target > 0 || (axis->target == 0 && axis->source >= 0))
+        return;
+    nest->target += (axis->count - 1) * axis->target;
+    nest->source += (axis->count - 1) * axis->source;
+    axis->target = -axis->target;
+    axis->source = -axis->source;
+}
+
+/* Insert so that the target's steps fall from the outermost to the innermost loop. */
+static void insert(nest *nest, loop axis)
+{
+    int at = nest->depth++;
+    for (; at > 0 && nest->loops[at - 1].target < axis.target; at--)
+        nest->loops[at] = nest->loops[at - 1];
+    nest->loops[at] = axis;
+}
+
+/* Make one loop of two where the outer one goes on where the inner one ends, on both sides. */
+static void merge(nest *nest)
+{
+    int last = 0;
+    for (int k = 1; k < nest->depth; k++) {
+        loop *outer = &nest->loops[last], inner = nest->loops[k];
+        if (outer->target == inner.count * inner.target && outer->source == inner.count * inner.source)
+            *outer = (loop){outer->count * inner.count, inner.target, inner.source};
+        else
+            nest->loops[++last] = inner;
+    }
+    if (nest->depth > 0)
+        nest->depth = last + 1;
+}
+
+/* A few elements that always lie together are moved as one larger element. */
+static void widen(nest *nest)
+{
+    if (nest->depth == 0)
+        return;
+    const loop *line = &nest->loops[nest->depth - 1];
+    if (line->target != (ptrdiff_t)nest->bytes || line->source != (ptrdiff_t)nest->bytes)
+        return;
+    size_t total = (size_t)line->count * nest->bytes;
+    if (line->count <= 16 && (total == 2 || total == 4 || total == 8 || total == 16)) {
+        nest->bytes = total;
+        nest->depth--;
+    }
+}
+
+/* At least two loops: one round outside of the line, one element where there is no line. */
+static void complete(nest *nest)
+{
+    if (nest->depth == 0)
+        nest->loops[nest->depth++] = (loop){1, (ptrdiff_t)nest->bytes, (ptrdiff_t)nest->bytes};
+    if (nest->depth == 1) {
+        nest->loops[1] = nest->loops[0];
+        nest->loops[0] = (loop){1, 0, 0};
+        nest->depth = 2;
+    }
+}
+
+/* Choose what the innermost two loops do; where that is squares, bring the source's smallest step beside the target's. */
+static inner_fn *choose(nest *nest)
+{
+    loop *line = &nest->loops[nest->depth - 1];
+    if (line->target == (ptrdiff_t)nest->bytes && line->source == (ptrdiff_t)nest->bytes)
+        return copy_rows;
+    if (line->source == 0)
+        return line->target == (ptrdiff_t)nest->bytes ? repeat_rows : strided_rows;
+    int rows = -1;
+    ptrdiff_t least = line->source < 0 ? -line->source : line->source;
+    for (int k = 0; k < nest->depth - 1; k++) {
+        ptrdiff_t step = nest->loops[k].source < 0 ? -nest->loops[k].source : nest->loops[k].source;
+        if (step != 0 && step < least) {
+            rows = k;
+            least = step;
+        }
+    }
+    if (rows < 0)
+        return strided_rows;
+    loop chosen = nest->loops[rows];
+    for (int k = rows; k < nest->depth - 2; k++)
+        nest->loops[k] = nest->loops[k + 1];
+    nest->loops[nest->depth - 2] = chosen;
+    return transpose;
+}
+
+static void walk(const nest *nest, int level, inner_fn *inner, char *target, const char *source)
+{
+    const loop *axis = &nest->loops[level];
+    if (level == nest->depth - 2) {
+        inner(axis, axis + 1, target, source, nest->bytes);
+        return;
+    }
+    for (int64_t i = 0; i < axis->count; i++)
+        walk(nest, level + 1, inner, target + i * axis->target, source + i * axis->source);
+}
+
+/* @param source_step  [rank] elements, or NULL: one element for all. */
+static void run(const dcli_region *target_region, void *target, const void *source, int64_t source_offset,
+                const int64_t source_step[], size_t bytes)
+{
+    const dcl_box *box = &target_region->box;
+    ptrdiff_t size = (ptrdiff_t)bytes;
+    if (dcli_box_is_empty(box))
+        return;
+    nest nest = {.target = (char *)target + target_region->offset * size,
+                 .source = (const char *)source + source_offset * size,
+                 .bytes = bytes};
+    for (int d = 0; d < box->rank; d++) {
+        loop axis = {box->count[d], target_region->step[d] * size, source_step == NULL ? 0 : source_step[d] * size};
+        if (axis.count == 1)
+            continue;
+        turn_upwards(&nest, &axis);
+        insert(&nest, axis);
+    }
+    merge(&nest);
+    widen(&nest);
+    complete(&nest);
+    walk(&nest, 0, choose(&nest), nest.target, nest.source);
+}
+
+void dcli_region_copy(void *target, const dcli_region *target_region, const void *source,
+                      const dcli_region *source_region, size_t bytes)
+{
+    run(target_region, target, source, source_region->offset, source_region->step, bytes);
+}
+
+void dcli_region_fill(void *target, const dcli_region *region, const void *element, size_t bytes)
+{
+    run(region, target, element, 0, NULL, bytes);
+}
