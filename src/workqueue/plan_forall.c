@@ -698,5 +698,8 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     }
     for (int64_t t = 0; t < tiles && status == DCL_OK; t += per_batch)
         status = plan_batch(builder, t, dcli_min(per_batch, tiles - t));
+    for (int k = 0; k < operation->operand_count; k++)
+        for (int p = 0; builder->seen[k].blocks != NULL && p < builder->terms->node_count; p++)
+            builder->plan->counters.blocks_moved += builder->seen[k].blocks[p].count;
     return status == DCL_OK ? count_tasks(builder, tiles) : status;
 }

@@ -1,0 +1,147 @@
+/* workqueue/storages.c - a hash table of storages, and the rule for failed ones. */
+#include "workqueue/storages.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+
+static int64_t start_of(const dcli_storages *table, int64_t id)
+{
+    return (int64_t)(dcli_hash_word(DCLI_HASH_START, (uint64_t)id) & (uint64_t)(table->capacity - 1));
+}
+
+static int64_t slot_of(const dcli_storages *table, int64_t id)
+{
+    int64_t at = start_of(table, id);
+    while (table->slot[at] != NULL && table->slot[at]->id != id)
+        at = (at + 1) & (table->capacity - 1);
+    return at;
+}
+
+static dcl_status enlarge(dcli_storages *table)
+{
+    dcli_storages larger = {.peers = table->peers, .capacity = table->capacity == 0 ? 16 : table->capacity * 2};
+    larger.slot = dcli_calloc((size_t)larger.capacity, sizeof *larger.slot);
+    if (larger.slot == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t at = 0; at < table->capacity; at++)
+        if (table->slot[at] != NULL)
+            larger.slot[slot_of(&larger, table->slot[at]->id)] = table->slot[at];
+    larger.count = table->count;
+    dcli_free(table->slot);
+    *table = larger;
+    return DCL_OK;
+}
+
+dcli_storage *dcli_storages_find(const dcli_storages *table, int64_t id)
+{
+    return table->capacity == 0 ? NULL : table->slot[slot_of(table, id)];
+}
+
+static void free_storage(dcli_storage *storage)
+{
+    dcli_free(storage->failures.number);
+    dcli_free(storage->overwrites.number);
+    dcli_free(storage->last_read_by);
+    dcli_free(storage);
+}
+
+dcli_storage *dcli_storages_get(dcli_storages *table, int64_t id)
+{
+    dcli_storage *storage = dcli_storages_find(table, id);
+    if (storage != NULL)
+        return storage;
+    if (2 * (table->count + 1) > table->capacity && enlarge(table) != DCL_OK)
+        return NULL;
+    storage = dcli_calloc(1, sizeof *storage);
+    if (storage == NULL)
+        return NULL;
+    storage->id = id;
+    storage->last_read_by = dcli_calloc(2 * (size_t)table->peers, sizeof(int64_t));
+    if (storage->last_read_by == NULL) {
+        dcli_free(storage);
+        return NULL;
+    }
+    storage->last_write_by = storage->last_read_by + table->peers;
+    table->slot[slot_of(table, id)] = storage;
+    table->count++;
+    return storage;
+}
+
+void dcli_storages_drop(dcli_storages *table, int64_t id)
+{
+    if (dcli_storages_find(table, id) == NULL)
+        return;
+    int64_t hole = slot_of(table, id), mask = table->capacity - 1;
+    free_storage(table->slot[hole]);
+    table->slot[hole] = NULL;
+    table->count--;
+    /* Knuth, TAOCP 3, 6.4, algorithm R: move up what could not be found any more. */
+    for (int64_t at = (hole + 1) & mask; table->slot[at] != NULL; at = (at + 1) & mask) {
+        int64_t home = start_of(table, table->slot[at]->id);
+        if (((at - home) & mask) >= ((at - hole) & mask)) {
+            table->slot[hole] = table->slot[at];
+            table->slot[at] = NULL;
+            hole = at;
+        }
+    }
+}
+
+void dcli_storages_free(dcli_storages *table)
+{
+    for (int64_t at = 0; at < table->capacity; at++)
+        if (table->slot[at] != NULL)
+            free_storage(table->slot[at]);
+    dcli_free(table->slot);
+    *table = (dcli_storages){.peers = table->peers};
+}
+
+static int64_t last_before(const dcli_numbers *numbers, int64_t limit)
+{
+    int64_t last = 0;
+    for (int64_t n = 0; n < numbers->count; n++)
+        if (numbers->number[n] < limit && numbers->number[n] > last)
+            last = numbers->number[n];
+    return last;
+}
+
+static dcl_status add(dcli_numbers *numbers, int64_t number)
+{
+    if (numbers->count > 0 && numbers->number[numbers->count - 1] == number)
+        return DCL_OK;
+    if (dcli_grow(&numbers->number, numbers->count, &numbers->capacity, sizeof number) != 0)
+        return DCL_ERR_NOMEM;
+    numbers->number[numbers->count++] = number;
+    return DCL_OK;
+}
+
+bool dcli_storage_failed(const dcli_storage *storage, int64_t reader)
+{
+    if (storage->failures.count == 0)
+        return false;
+    int64_t failure = last_before(&storage->failures, reader);
+    return failure > 0 && last_before(&storage->overwrites, reader) <= failure;
+}
+
+dcl_status dcli_storage_fail(dcli_storage *storage, int64_t operation) { return add(&storage->failures, operation); }
+
+dcl_status dcli_storage_overwrite(dcli_storage *storage, int64_t operation)
+{
+    return add(&storage->overwrites, operation);
+}
+
+static void keep_from(dcli_numbers *numbers, int64_t first)
+{
+    int64_t last = last_before(numbers, first), kept = 0;
+    for (int64_t n = 0; n < numbers->count; n++)
+        if (numbers->number[n] >= last)
+            numbers->number[kept++] = numbers->number[n];
+    numbers->count = kept;
+}
+
+void dcli_storage_prune(dcli_storage *storage, int64_t first)
+{
+    keep_from(&storage->failures, first);
+    keep_from(&storage->overwrites, first);
+}
