@@ -20,6 +20,13 @@ dcl_status dcli_device_select(const char *selection, int capacity, int numbers_o
 
 /** Open device `number`: a context and an in-order queue of its own. */
 dcl_status dcli_device_open(int number, const dcli_log *log, dcli_device **device_out);
+/** The same with choices for tests: a device that could work in place treated as one that cannot, and so on. */
+typedef enum dcli_open_flags {
+    DCLI_OPEN_SEPARATE = 1, /* memory of its own, copied to and from, also where host memory could be used in place */
+    DCLI_OPEN_AS_GPU = 2    /* kernels in the form for GPUs */
+} dcli_open_flags;
+dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_device **device_out);
+/** Memory and programs are released before. Waits for launches. NULL is accepted. */
 void dcli_device_close(dcli_device *device);
 const dcl_device_info *dcli_device_about(const dcli_device *device);
 /** Whether kernels are generated in the form for GPUs (a work-item per index) rather than for CPUs. */
@@ -39,6 +46,10 @@ void dcli_memory_release(dcli_memory *memory);
 /** Its address in host memory, or NULL on devices that are not in place. Not synchronized: see dcli_memory_settle(). */
 void *dcli_memory_host(const dcli_memory *memory);
 size_t dcli_memory_bytes(const dcli_memory *memory);
+/** Scratch memory of a device, at least `bytes`, with as much host memory beside it that it copies to and from fast.
+ *  The same memory at every call: contents last until the next call. Not released by the caller.
+ *  @param host_out  not the memory's own address: dcli_memory_put() and _get() copy between the two. */
+dcl_status dcli_device_staging(dcli_device *device, size_t bytes, dcli_memory **memory_out, void **host_out);
 /** Wait until launched kernels that write it (for_writing: that use it at all) are done, so that the host may touch it. */
 dcl_status dcli_memory_settle(dcli_memory *memory, bool for_writing);
 
@@ -49,12 +60,13 @@ dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host,
 /** A strided copy between two memories of one device, on the device (for devices that are not in place; works on all):
  *  element t (per axis below count) from source[source_offset + sum t*source_step] to target[...]; in elements.
  *  In order with launches; started when it returns. @param element_bytes 1, 2, 4 or 8. */
-dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t target_offset, const int64_t target_step[],
-                            dcli_memory *source, int64_t source_offset, const int64_t source_step[],
-                            int rank, const int64_t count[], size_t element_bytes);
+dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t target_offset,
+                            const int64_t target_step[], dcli_memory *source, int64_t source_offset,
+                            const int64_t source_step[], int rank, const int64_t count[], size_t element_bytes);
 /** The same with one element as source. */
-dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t target_offset, const int64_t target_step[],
-                            const void *element, int rank, const int64_t count[], size_t element_bytes);
+dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t target_offset,
+                            const int64_t target_step[], const void *element, int rank, const int64_t count[],
+                            size_t element_bytes);
 
 /** Compile. @param kernels  [kernel_count] names. Programs are cached per device by source: building the same source
  *  again gives another hold on the same program.
@@ -74,8 +86,9 @@ typedef struct dcli_argument {
 } dcli_argument;
 
 /** Start kernel number `kernel` of a program: in order with everything before. Arguments that equal those of the kernel's
- *  last launch are not set again. Does not flush: see dcli_device_flush().
- *  @param ticket_out  number of this launch, growing by one from 1. May be NULL. */
+ *  last launch are not set again. Does not flush: see dcli_device_flush(). A launch of no work-items starts nothing.
+ *  @param local  [dimensions], or NULL: the driver chooses.
+ *  @param ticket_out  number of this launch, growing by one from 1 (copies and fills count too). May be NULL. */
 dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,
                               const dcli_argument arguments[], int dimensions, const size_t global[],
                               const size_t local[], uint64_t *ticket_out);
@@ -86,8 +99,8 @@ uint64_t dcli_device_launched(const dcli_device *device);
 uint64_t dcli_device_retired(dcli_device *device);
 /** Wait until launch `ticket` is complete. @return DCL_OK, or DCL_ERR_DEVICE when it failed. */
 dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket);
-/** Call `fn(user)` once, from any thread, when everything launched so far is complete (also when it failed).
- *  `fn` must only signal. */
+/** Call `fn(user)` once, from any thread, when everything launched so far is complete (also when it failed); before this
+ *  returns, when it already is. `fn` must only signal. When this fails, `fn` is not called. */
 dcl_status dcli_device_notify(dcli_device *device, void (*fn)(void *user), void *user);
 
 #endif

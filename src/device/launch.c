@@ -1,0 +1,90 @@
+/* device/launch.c - starting kernels. Costs little more than the driver's own launch: arguments are compared with those
+ * of the last launch and set only when they differ. */
+#include "device/program.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+static dcl_status keep_value(dcli_last *last, const dcli_argument *argument)
+{
+    if (last->bytes != argument->bytes) {
+        void *value = dcli_realloc(last->value, 1, argument->bytes);
+        if (value == NULL)
+            return DCL_ERR_NOMEM;
+        last->value = value;
+        last->bytes = argument->bytes;
+    }
+    memcpy(last->value, argument->value, argument->bytes);
+    return DCL_OK;
+}
+
+static bool is_set(const dcli_last *last, const dcli_argument *argument)
+{
+    if (argument->memory != NULL)
+        return last->serial == argument->memory->serial;
+    return last->serial == 0 && last->bytes == argument->bytes &&
+           memcmp(last->value, argument->value, argument->bytes) == 0;
+}
+
+static dcl_status set_argument(const dcli_device *device, dcli_kernel *kernel, int n, const dcli_argument *argument)
+{
+    dcli_last *last = &kernel->last[n];
+    cl_int code;
+    if (argument->memory != NULL)
+        code = clSetKernelArg(kernel->kernel, (cl_uint)n, sizeof(cl_mem), &argument->memory->buffer);
+    else
+        code = clSetKernelArg(kernel->kernel, (cl_uint)n, argument->bytes, argument->value);
+    last->serial = 0;
+    if (code != CL_SUCCESS) {
+        last->bytes = 0;
+        return dcli_cl_fail(device, "clSetKernelArg", code);
+    }
+    if (argument->memory == NULL)
+        return keep_value(last, argument);
+    last->serial = argument->memory->serial;
+    return DCL_OK;
+}
+
+static dcl_status set_arguments(const dcli_device *device, dcli_kernel *kernel, int count,
+                                const dcli_argument arguments[])
+{
+    if (count != kernel->count)
+        return DCLI_FAIL(DCL_ERR_INTERNAL, "%d arguments for the kernel %s; it takes %d", count, kernel->name,
+                         kernel->count);
+    for (int n = 0; n < count; n++) {
+        if (is_set(&kernel->last[n], &arguments[n]))
+            continue;
+        dcl_status status = set_argument(device, kernel, n, &arguments[n]);
+        if (status != DCL_OK)
+            return status;
+    }
+    return DCL_OK;
+}
+
+dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,
+                              const dcli_argument arguments[], int dimensions, const size_t global[],
+                              const size_t local[], uint64_t *ticket_out)
+{
+    bool empty = false;
+    for (int d = 0; d < dimensions; d++)
+        empty = empty || global[d] == 0;
+    dcl_status status = empty ? DCL_OK : set_arguments(device, &program->kernels[kernel], count, arguments);
+    if (status != DCL_OK)
+        return status;
+    if (!empty) {
+        cl_event event = NULL;
+        cl_int code = clEnqueueNDRangeKernel(device->queue, program->kernels[kernel].kernel, (cl_uint)dimensions, NULL,
+                                             global, local, 0, NULL, &event);
+        if (code != CL_SUCCESS)
+            return dcli_cl_fail(device, "clEnqueueNDRangeKernel", code);
+        uint64_t ticket = dcli_ticket_add(device, event);
+        for (int n = 0; n < count; n++)
+            if (arguments[n].memory != NULL)
+                dcli_memory_touch(arguments[n].memory, ticket, arguments[n].written);
+    }
+    if (ticket_out != NULL)
+        *ticket_out = device->launched;
+    return DCL_OK;
+}

@@ -1,0 +1,224 @@
+/* device/memory.c - buffers: of the device, or host memory that it uses in place. */
+#include "device/opencl.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+/* Buffers are cleared by patterns of this size, so they are a multiple of it long. */
+enum { CLEAR_BYTES = 16 };
+
+static dcl_status check_size(const dcli_device *device, size_t bytes)
+{
+    if (bytes <= device->most_bytes)
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_NOMEM,
+        "%zu bytes in one buffer of device %d, \"%s\"; its driver allows %zu; use more nodes, smaller arrays, "
+        "or raise the driver's limit (PoCL: POCL_MEMORY_LIMIT, in GB, is four times that)",
+        bytes, device->info.number, device->info.name, device->most_bytes);
+}
+
+static dcli_memory *new_memory(dcli_device *device, size_t bytes)
+{
+    dcli_memory *memory = dcli_calloc(1, sizeof *memory);
+    if (memory != NULL) {
+        memory->device = device;
+        memory->serial = ++device->serial;
+        memory->bytes = bytes;
+    }
+    return memory;
+}
+
+/* OpenCL knows no buffer of 0 bytes: all of them share one that no kernel touches. */
+static dcl_status stand_for_nothing(dcli_memory *memory)
+{
+    clRetainMemObject(memory->device->nothing);
+    memory->buffer = memory->device->nothing;
+    memory->host = memory->device->nothing_at.host;
+    return DCL_OK;
+}
+
+static dcl_status use_host(dcli_memory *memory, void *host)
+{
+    cl_int code;
+    memory->buffer =
+        clCreateBuffer(memory->device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, memory->bytes, host, &code);
+    if (memory->buffer == NULL)
+        return dcli_cl_fail(memory->device, "clCreateBuffer", code);
+    memory->host = host;
+    return DCL_OK;
+}
+
+static dcl_status map_host(dcli_memory *memory)
+{
+    dcl_status status = dcli_mapping_take(memory->device, memory->bytes, &memory->mapping);
+    if (status != DCL_OK)
+        return status;
+    status = use_host(memory, memory->mapping.host);
+    if (status != DCL_OK)
+        dcli_mapping_give(memory->device, &memory->mapping);
+    return status;
+}
+
+/* Memory of the device, cleared in order with launches. Drivers may take it only when it is first used. */
+static dcl_status take_device_memory(dcli_memory *memory)
+{
+    dcli_device *device = memory->device;
+    size_t bytes = (memory->bytes + CLEAR_BYTES - 1) / CLEAR_BYTES * CLEAR_BYTES;
+    cl_int code;
+    memory->buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
+    if (memory->buffer == NULL)
+        return dcli_cl_fail(device, "clCreateBuffer", code);
+    static const unsigned char zero[CLEAR_BYTES];
+    cl_event event = NULL;
+    code = clEnqueueFillBuffer(device->queue, memory->buffer, zero, sizeof zero, 0, bytes, 0, NULL, &event);
+    if (code != CL_SUCCESS) {
+        clReleaseMemObject(memory->buffer);
+        return dcli_cl_fail(device, "clEnqueueFillBuffer", code);
+    }
+    dcli_memory_touch(memory, dcli_ticket_add(device, event), true);
+    return DCL_OK;
+}
+
+dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out)
+{
+    dcl_status status = check_size(device, bytes);
+    if (status != DCL_OK)
+        return status;
+    dcli_memory *memory = new_memory(device, bytes);
+    if (memory == NULL)
+        return DCL_ERR_NOMEM;
+    if (bytes == 0)
+        status = stand_for_nothing(memory);
+    else
+        status = device->in_place ? map_host(memory) : take_device_memory(memory);
+    if (status != DCL_OK) {
+        dcli_free(memory);
+        return status;
+    }
+    *memory_out = memory;
+    return DCL_OK;
+}
+
+dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out)
+{
+    if (!device->in_place)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "device %d, \"%s\", does not use host memory in place; expected a device that does; copy with "
+                         "dcli_memory_put()",
+                         device->info.number, device->info.name);
+    dcl_status status = check_size(device, bytes);
+    if (status != DCL_OK)
+        return status;
+    dcli_memory *memory = new_memory(device, bytes);
+    if (memory == NULL)
+        return DCL_ERR_NOMEM;
+    status = bytes == 0 ? stand_for_nothing(memory) : use_host(memory, host);
+    if (status != DCL_OK) {
+        dcli_free(memory);
+        return status;
+    }
+    *memory_out = memory;
+    return DCL_OK;
+}
+
+void dcli_memory_release(dcli_memory *memory)
+{
+    if (memory == NULL)
+        return;
+    dcli_device_finish(memory->device, memory->used); /* a failed launch no longer uses it either */
+    clReleaseMemObject(memory->buffer);
+    if (memory->mapping.host != NULL)
+        dcli_mapping_give(memory->device, &memory->mapping);
+    dcli_free(memory);
+}
+
+void *dcli_memory_host(const dcli_memory *memory) { return memory->host; }
+
+size_t dcli_memory_bytes(const dcli_memory *memory) { return memory->bytes; }
+
+dcl_status dcli_memory_settle(dcli_memory *memory, bool for_writing)
+{
+    return dcli_device_finish(memory->device, for_writing ? memory->used : memory->written);
+}
+
+static dcl_status check_stretch(const dcli_memory *memory, size_t offset, size_t bytes)
+{
+    if (offset <= memory->bytes && bytes <= memory->bytes - offset)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INTERNAL, "bytes %zu..%zu of a memory of %zu bytes were to be copied", offset,
+                     offset + bytes, memory->bytes);
+}
+
+dcl_status dcli_memory_put(dcli_memory *memory, size_t offset_bytes, const void *host, size_t bytes)
+{
+    dcl_status status = check_stretch(memory, offset_bytes, bytes);
+    if (status != DCL_OK || bytes == 0)
+        return status;
+    if (memory->host != NULL) {
+        status = dcli_memory_settle(memory, true);
+        if (status == DCL_OK)
+            memcpy((char *)memory->host + offset_bytes, host, bytes);
+        return status;
+    }
+    dcli_device *device = memory->device;
+    cl_int code =
+        clEnqueueWriteBuffer(device->queue, memory->buffer, CL_TRUE, offset_bytes, bytes, host, 0, NULL, NULL);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(device, "clEnqueueWriteBuffer", code);
+    return dcli_device_finish(device, memory->used);
+}
+
+dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host, size_t bytes)
+{
+    dcl_status status = check_stretch(memory, offset_bytes, bytes);
+    if (status != DCL_OK || bytes == 0)
+        return status;
+    if (memory->host != NULL) {
+        status = dcli_memory_settle(memory, false);
+        if (status == DCL_OK)
+            memcpy(host, (const char *)memory->host + offset_bytes, bytes);
+        return status;
+    }
+    dcli_device *device = memory->device;
+    cl_int code = clEnqueueReadBuffer(device->queue, memory->buffer, CL_TRUE, offset_bytes, bytes, host, 0, NULL, NULL);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(device, "clEnqueueReadBuffer", code);
+    return dcli_device_finish(device, memory->written);
+}
+
+/* Scratch memory grows to the next power of two, so that it is made anew a few times only. */
+static dcl_status grow_staging(dcli_device *device, size_t bytes)
+{
+    size_t size = 1 << 16;
+    while (size < bytes && size <= SIZE_MAX / 4)
+        size *= 2;
+    dcli_memory *memory;
+    dcl_status status = dcli_memory_create(device, size < bytes ? bytes : size, &memory);
+    if (status != DCL_OK)
+        return status;
+    void *host = dcli_malloc(dcli_memory_bytes(memory));
+    if (host == NULL) {
+        dcli_memory_release(memory);
+        return DCL_ERR_NOMEM;
+    }
+    dcli_memory_release(device->staging);
+    dcli_free(device->staging_host);
+    device->staging = memory;
+    device->staging_host = host;
+    return DCL_OK;
+}
+
+dcl_status dcli_device_staging(dcli_device *device, size_t bytes, dcli_memory **memory_out, void **host_out)
+{
+    if (device->staging == NULL || device->staging->bytes < bytes) {
+        dcl_status status = grow_staging(device, bytes);
+        if (status != DCL_OK)
+            return status;
+    }
+    *memory_out = device->staging;
+    *host_out = device->staging_host;
+    return DCL_OK;
+}

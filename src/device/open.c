@@ -1,0 +1,141 @@
+/* device/open.c - opening and closing a device. */
+#include "device/opencl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/error.h"
+
+enum { NOTHING_BYTES = 64 };
+
+static const int64_t most_kept_bytes = INT64_C(1) << 30; /* freed memory kept per device */
+
+static void CL_CALLBACK report(const char *text, const void *detail, size_t bytes, void *user)
+{
+    (void)detail;
+    (void)bytes;
+    const dcli_log *log = user;
+    DCLI_LOG(log, DCLI_LOG_WARN, "OpenCL: %s", text);
+}
+
+static dcl_status find(int number, dcli_found *found_out)
+{
+    dcli_found *found = dcli_calloc(DCLI_MOST_DEVICES, sizeof *found);
+    if (found == NULL)
+        return DCL_ERR_NOMEM;
+    int count = 0;
+    dcl_status status = dcli_find_devices(found, &count);
+    if (status == DCL_OK && (number < 0 || number >= count))
+        status =
+            DCLI_FAIL(DCL_ERR_DEVICE, "there is no device %d; expected one of the %d of this host; see \"dcl devices\"",
+                      number, count);
+    if (status == DCL_OK)
+        *found_out = found[number];
+    dcli_free(found);
+    return status;
+}
+
+static void describe(dcli_device *device, const dcli_found *found, int flags)
+{
+    device->info = found->info;
+    device->id = found->id;
+    device->is_gpu =
+        (found->type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR)) != 0 || (flags & DCLI_OPEN_AS_GPU) != 0;
+    snprintf(device->kind, sizeof device->kind, "%s; driver %s; %s", found->info.name, found->driver,
+             found->platform_version);
+    cl_ulong most = 0;
+    clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof most, &most, NULL);
+    device->most_bytes = most > SIZE_MAX ? SIZE_MAX : (size_t)most;
+    device->most_pool_bytes = (size_t)dcli_min(found->info.memory_bytes / 16, most_kept_bytes);
+}
+
+static dcl_status open_queue(dcli_device *device, cl_platform_id platform)
+{
+    cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0};
+    cl_int code;
+    device->context = clCreateContext(properties, 1, &device->id, device->log == NULL ? NULL : report,
+                                      (void *)(uintptr_t)device->log, &code);
+    if (device->context == NULL)
+        return dcli_cl_fail(device, "clCreateContext", code);
+    device->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
+    if (device->queue == NULL)
+        return dcli_cl_fail(device, "clCreateCommandQueue", code);
+    return DCL_OK;
+}
+
+/* The memory that stands for memory of 0 bytes. */
+static dcl_status make_nothing(dcli_device *device)
+{
+    cl_mem_flags flags = CL_MEM_READ_WRITE;
+    if (device->in_place) {
+        dcl_status status = dcli_mapping_take(device, NOTHING_BYTES, &device->nothing_at);
+        if (status != DCL_OK)
+            return status;
+        flags |= CL_MEM_USE_HOST_PTR;
+    }
+    cl_int code;
+    device->nothing = clCreateBuffer(device->context, flags, NOTHING_BYTES, device->nothing_at.host, &code);
+    return device->nothing == NULL ? dcli_cl_fail(device, "clCreateBuffer", code) : DCL_OK;
+}
+
+dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_device **device_out)
+{
+    dcli_found found;
+    dcl_status status = find(number, &found);
+    if (status != DCL_OK)
+        return status;
+    dcli_device *device = dcli_calloc(1, sizeof *device);
+    if (device == NULL)
+        return DCL_ERR_NOMEM;
+    device->log = log;
+    describe(device, &found, flags);
+    status = open_queue(device, found.platform);
+    if (status == DCL_OK && (flags & DCLI_OPEN_SEPARATE) == 0)
+        device->in_place = dcli_probe_in_place(device);
+    if (status == DCL_OK)
+        status = make_nothing(device);
+    if (status != DCL_OK) {
+        dcli_device_close(device);
+        return status;
+    }
+    DCLI_LOG(log, DCLI_LOG_INFO, "device %d: opened \"%s\", %d compute units, %lld bytes", number, device->info.name,
+             device->info.compute_units, (long long)device->info.memory_bytes);
+    *device_out = device;
+    return DCL_OK;
+}
+
+dcl_status dcli_device_open(int number, const dcli_log *log, dcli_device **device_out)
+{
+    return dcli_device_open_as(number, log, 0, device_out);
+}
+
+void dcli_device_close(dcli_device *device)
+{
+    if (device == NULL)
+        return;
+    dcli_memory_release(device->staging);
+    dcli_free(device->staging_host);
+    bool quiet = device->queue == NULL || dcli_ticket_end(device);
+    dcli_programs_free(device);
+    if (device->nothing != NULL)
+        clReleaseMemObject(device->nothing);
+    if (device->nothing_at.host != NULL)
+        dcli_mapping_give(device, &device->nothing_at);
+    dcli_pool_empty(device);
+    if (device->queue != NULL)
+        clReleaseCommandQueue(device->queue);
+    if (device->context != NULL)
+        clReleaseContext(device->context);
+    if (quiet) /* else a late notification still counts itself in it */
+        dcli_free(device);
+}
+
+const dcl_device_info *dcli_device_about(const dcli_device *device) { return &device->info; }
+
+bool dcli_device_is_gpu(const dcli_device *device) { return device->is_gpu; }
+
+bool dcli_device_in_place(const dcli_device *device) { return device->in_place; }
+
+const char *dcli_device_kind(const dcli_device *device) { return device->kind; }

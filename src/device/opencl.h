@@ -1,0 +1,137 @@
+/* device/opencl.h - what the files of this room share: the device, its memory and programs, and OpenCL's errors.
+ * Only functions of OpenCL 1.2 are used, so that every driver of today serves. */
+#ifndef DCLI_DEVICE_OPENCL_H
+#define DCLI_DEVICE_OPENCL_H
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <stdatomic.h>
+
+#include "device/device.h"
+
+enum {
+    DCLI_MOST_DEVICES = 256,
+    DCLI_MOST_MARKS = 256,    /* events kept of launches not yet known to be complete */
+    DCLI_POOL_REGIONS = 16,   /* freed host mappings kept for reuse */
+    DCLI_MOST_PROGRAMS = 256, /* programs kept, those in use apart */
+    DCLI_COPY_KERNELS = 8     /* copy and fill, for 1, 2, 4 and 8 bytes */
+};
+
+/* ---- errors (cl_error.c) ------------------------------------------------------------------------------------- */
+
+/** "CL_OUT_OF_RESOURCES"; "an unknown code" for a number that is none. Static storage. */
+const char *dcli_cl_name(cl_int code);
+/** Record that `call` gave `code` on a device (NULL: none yet). Codes that mean exhausted memory become DCL_ERR_NOMEM, all
+ *  others DCL_ERR_DEVICE. */
+dcl_status dcli_cl_fail(const dcli_device *device, const char *call, cl_int code);
+
+/* ---- finding (enumerate.c) ----------------------------------------------------------------------------------- */
+
+/** A device as found, before it is opened. */
+typedef struct dcli_found {
+    dcl_device_info info;
+    cl_platform_id platform;
+    cl_device_id id;
+    cl_device_type type;
+    char driver[128], platform_version[128];
+    bool has_bus, has_uuid; /* what identifies the hardware, where the driver tells */
+    uint32_t bus[4];        /* domain, bus, device, function */
+    unsigned char uuid[16];
+    int same_name_before; /* devices of this platform with the same name before this one */
+} dcli_found;
+
+/** All devices by number, duplicates through several platforms left out. @param found_out  [DCLI_MOST_DEVICES] */
+dcl_status dcli_find_devices(dcli_found found_out[], int *count_out);
+/** Whether two devices of different platforms are the same piece of hardware. */
+bool dcli_found_same(const dcli_found *a, const dcli_found *b);
+/** Mark the devices used when nothing is selected. */
+void dcli_mark_defaults(dcli_found found[], int count);
+
+/* ---- the device ---------------------------------------------------------------------------------------------- */
+
+/** Host memory mapped for a device. */
+typedef struct dcli_mapping {
+    void *host;
+    size_t bytes;
+} dcli_mapping;
+
+/** The event of a launch. */
+typedef struct dcli_mark {
+    uint64_t ticket;
+    cl_event event;
+} dcli_mark;
+
+struct dcli_device {
+    dcl_device_info info;
+    char kind[400];
+    bool is_gpu, in_place;
+    const dcli_log *log;
+    size_t most_bytes; /* of one buffer */
+    cl_device_id id;
+    cl_context context;
+    cl_command_queue queue;
+
+    uint64_t launched, retired;
+    dcli_mark marks[DCLI_MOST_MARKS]; /* a ring, tickets growing */
+    int first_mark, mark_count;
+    cl_int failure; /* of the first launch that failed; 0: none */
+    uint64_t failed_ticket;
+    atomic_int notices; /* notifications asked for and not yet given */
+
+    uint64_t serial; /* of the last memory made */
+    cl_mem nothing;  /* stands for memory of 0 bytes, which OpenCL does not know */
+    dcli_mapping nothing_at;
+    dcli_mapping pool[DCLI_POOL_REGIONS];
+    int pool_count;
+    size_t pool_bytes, most_pool_bytes;
+    dcli_memory *staging;
+    void *staging_host;
+
+    dcli_program *programs;
+    int program_count;
+    uint64_t program_clock;
+    dcli_program *copy_program;
+};
+
+struct dcli_memory {
+    dcli_device *device;
+    cl_mem buffer;
+    uint64_t serial; /* never used twice, as addresses are */
+    size_t bytes;
+    void *host;             /* NULL: not in place */
+    dcli_mapping mapping;   /* ours; host NULL: somebody else's */
+    uint64_t used, written; /* tickets of the last launches */
+};
+
+/* ---- probing (probe.c), host memory (pool.c) ----------------------------------------------------------------- */
+
+/** Whether kernels and the host see each other's writes to host memory. Remembered per device of this process. */
+bool dcli_probe_in_place(dcli_device *device);
+
+/** Zeroed pages; in huge pages where that helps. */
+dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, dcli_mapping *mapping_out);
+void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping);
+void dcli_pool_empty(dcli_device *device);
+
+/* ---- tickets (ticket.c) -------------------------------------------------------------------------------------- */
+
+/** Note a launch that was just enqueued with its event (NULL: it has none). @return its ticket. */
+uint64_t dcli_ticket_add(dcli_device *device, cl_event event);
+/** Note that everything launched so far is complete. */
+void dcli_ticket_all_done(dcli_device *device);
+/** Wait for all launches and the callbacks asked for, and drop all events. @return false when a callback stays away. */
+bool dcli_ticket_end(dcli_device *device);
+
+/** Note that the launch `ticket` uses a memory. */
+static inline void dcli_memory_touch(dcli_memory *memory, uint64_t ticket, bool written)
+{
+    memory->used = ticket;
+    if (written)
+        memory->written = ticket;
+}
+
+/** Free every program of the device's cache. */
+void dcli_programs_free(dcli_device *device);
+
+#endif

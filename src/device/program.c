@@ -1,0 +1,197 @@
+/* device/program.c - compiled programs, kept per device by their source. */
+#include "device/program.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+/* The compiler's log; NULL when it has none or there is no memory for it. */
+static char *build_log(const dcli_device *device, cl_program program)
+{
+    size_t bytes = 0;
+    if (clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes) != CL_SUCCESS)
+        return NULL;
+    char *log = dcli_calloc(bytes + 1, 1);
+    if (log != NULL && bytes > 0)
+        clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
+    return log;
+}
+
+static dcl_status fail_to_compile(const dcli_device *device, cl_program program, char **log_out)
+{
+    char *log = build_log(device, program);
+    const char *text = log != NULL && log[0] != '\0' ? log : "the compiler gave no reason";
+    dcl_status status = DCLI_FAIL(DCL_ERR_BODY, "the OpenCL compiler of device %d, \"%s\", refuses the program: %.*s",
+                                  device->info.number, device->info.name, (int)strcspn(text, "\n"), text);
+    if (log_out != NULL)
+        *log_out = log;
+    else
+        dcli_free(log);
+    return status;
+}
+
+static dcl_status compile(dcli_device *device, const char *source, cl_program *program_out, char **log_out)
+{
+    cl_int code;
+    cl_program program = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
+    if (program == NULL)
+        return dcli_cl_fail(device, "clCreateProgramWithSource", code);
+    code = clBuildProgram(program, 1, &device->id, "", NULL, NULL);
+    if (code == CL_SUCCESS) {
+        *program_out = program;
+        return DCL_OK;
+    }
+    cl_build_status built = CL_BUILD_NONE;
+    clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_STATUS, sizeof built, &built, NULL);
+    dcl_status status = code == CL_BUILD_PROGRAM_FAILURE || built == CL_BUILD_ERROR
+                            ? fail_to_compile(device, program, log_out)
+                            : dcli_cl_fail(device, "clBuildProgram", code);
+    clReleaseProgram(program);
+    return status;
+}
+
+static void free_kernel(dcli_kernel *kernel)
+{
+    if (kernel->kernel != NULL)
+        clReleaseKernel(kernel->kernel);
+    for (int n = 0; kernel->last != NULL && n < kernel->count; n++)
+        dcli_free(kernel->last[n].value);
+    dcli_free(kernel->last);
+    dcli_free(kernel->name);
+}
+
+static void free_program(dcli_program *program)
+{
+    for (int n = 0; program->kernels != NULL && n < program->kernel_count; n++)
+        free_kernel(&program->kernels[n]);
+    if (program->program != NULL)
+        clReleaseProgram(program->program);
+    dcli_free(program->kernels);
+    dcli_free(program->source);
+    dcli_free(program);
+}
+
+static dcl_status make_kernel(dcli_program *program, const char *name, dcli_kernel *kernel)
+{
+    cl_int code;
+    kernel->name = dcli_strdup(name);
+    if (kernel->name == NULL)
+        return DCL_ERR_NOMEM;
+    kernel->kernel = clCreateKernel(program->program, name, &code);
+    if (kernel->kernel == NULL)
+        return dcli_cl_fail(program->device, "clCreateKernel", code);
+    cl_uint count = 0;
+    code = clGetKernelInfo(kernel->kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(program->device, "clGetKernelInfo", code);
+    kernel->last = dcli_calloc(count, sizeof *kernel->last);
+    if (kernel->last == NULL)
+        return DCL_ERR_NOMEM;
+    kernel->count = (int)count;
+    return DCL_OK;
+}
+
+static dcl_status make_program(dcli_device *device, const char *source, int kernel_count, const char *const kernels[],
+                               dcli_program **program_out, char **log_out)
+{
+    dcli_program *program = dcli_calloc(1, sizeof *program);
+    if (program == NULL)
+        return DCL_ERR_NOMEM;
+    program->device = device;
+    program->kernel_count = kernel_count;
+    program->source = dcli_strdup(source);
+    program->kernels = dcli_calloc((size_t)kernel_count, sizeof *program->kernels);
+    dcl_status status = program->source == NULL || program->kernels == NULL ? DCL_ERR_NOMEM : DCL_OK;
+    if (status == DCL_OK)
+        status = compile(device, source, &program->program, log_out);
+    for (int n = 0; n < kernel_count && status == DCL_OK; n++)
+        status = make_kernel(program, kernels[n], &program->kernels[n]);
+    if (status != DCL_OK) {
+        free_program(program);
+        return status;
+    }
+    *program_out = program;
+    return DCL_OK;
+}
+
+static bool has_kernels(const dcli_program *program, int kernel_count, const char *const kernels[])
+{
+    if (program->kernel_count != kernel_count)
+        return false;
+    for (int n = 0; n < kernel_count; n++)
+        if (strcmp(program->kernels[n].name, kernels[n]) != 0)
+            return false;
+    return true;
+}
+
+static dcli_program *find_program(dcli_device *device, uint64_t hash, const char *source, int kernel_count,
+                                  const char *const kernels[])
+{
+    for (dcli_program *program = device->programs; program != NULL; program = program->next)
+        if (program->hash == hash && strcmp(program->source, source) == 0 &&
+            has_kernels(program, kernel_count, kernels))
+            return program;
+    return NULL;
+}
+
+/* Drop the program that nobody holds and that was used longest ago. */
+static void drop_oldest(dcli_device *device)
+{
+    dcli_program **oldest = NULL;
+    for (dcli_program **at = &device->programs; *at != NULL; at = &(*at)->next)
+        if ((*at)->holds == 0 && (oldest == NULL || (*at)->used < (*oldest)->used))
+            oldest = at;
+    if (oldest == NULL)
+        return;
+    dcli_program *program = *oldest;
+    *oldest = program->next;
+    device->program_count--;
+    free_program(program);
+}
+
+dcl_status dcli_program_build(dcli_device *device, const char *source, int kernel_count, const char *const kernels[],
+                              dcli_program **program_out, bool *fresh_out, char **log_out)
+{
+    if (log_out != NULL)
+        *log_out = NULL;
+    uint64_t hash = dcli_hash_bytes(DCLI_HASH_START, source, strlen(source));
+    dcli_program *program = find_program(device, hash, source, kernel_count, kernels);
+    bool fresh = program == NULL;
+    if (fresh) {
+        dcl_status status = make_program(device, source, kernel_count, kernels, &program, log_out);
+        if (status != DCL_OK)
+            return status;
+        program->hash = hash;
+        program->next = device->programs;
+        device->programs = program;
+        device->program_count++;
+    }
+    program->holds++;
+    program->used = ++device->program_clock;
+    if (device->program_count > DCLI_MOST_PROGRAMS)
+        drop_oldest(device);
+    *program_out = program;
+    if (fresh_out != NULL)
+        *fresh_out = fresh;
+    return DCL_OK;
+}
+
+void dcli_program_release(dcli_program *program)
+{
+    if (program == NULL)
+        return;
+    program->holds--;
+    if (program->device->program_count > DCLI_MOST_PROGRAMS)
+        drop_oldest(program->device);
+}
+
+void dcli_programs_free(dcli_device *device)
+{
+    while (device->programs != NULL) {
+        dcli_program *program = device->programs;
+        device->programs = program->next;
+        free_program(program);
+    }
+}

@@ -1,0 +1,32 @@
+/* device/program.h - a compiled program and its kernels. */
+#ifndef DCLI_DEVICE_PROGRAM_H
+#define DCLI_DEVICE_PROGRAM_H
+
+#include "device/opencl.h"
+
+/** What an argument was last set to. */
+typedef struct dcli_last {
+    uint64_t serial; /* of the memory; 0: a value, or never set */
+    void *value;
+    size_t bytes; /* of the value; 0: never set */
+} dcli_last;
+
+typedef struct dcli_kernel {
+    cl_kernel kernel;
+    char *name;
+    int count; /* of arguments */
+    dcli_last *last;
+} dcli_kernel;
+
+struct dcli_program {
+    dcli_device *device;
+    cl_program program;
+    char *source;
+    uint64_t hash, used; /* used: the device's program_clock at the last build */
+    int holds;
+    int kernel_count;
+    dcli_kernel *kernels;
+    dcli_program *next;
+};
+
+#endif

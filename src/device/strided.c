@@ -1,0 +1,246 @@
+/* device/strided.c - strided copies and fills by kernels of our own.
+ *
+ * Axes are sorted so that writes run along memory, and merged where both sides allow it. Work-items cover the innermost
+ * axis (x), the one that is innermost in the source (y), and all others counted through (z); they stride on where there
+ * are more elements than work-items, so no driver's limit on launches matters. */
+#include "device/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <dcl/grid.h>
+
+#include "base/check.h"
+#include "base/error.h"
+
+enum { X = DCL_MAX_RANK - 1, Y = DCL_MAX_RANK - 2, MOST_X = 1 << 16, MOST_Y = 1 << 12, MOST_Z = 1 << 12 };
+
+static const char kernel_source[] =
+    "typedef struct { long target, source; long count[8], target_step[8], source_step[8]; } walk;\n"
+    "#define WALK(NAME, T, SOURCE, VALUE)                                                          \\\n"
+    "__kernel void NAME(__global T *target, SOURCE, walk w)                                        \\\n"
+    "{                                                                                             \\\n"
+    "    long outer = 1;                                                                           \\\n"
+    "    for (int d = 0; d < 6; d++) outer *= w.count[d];                                          \\\n"
+    "    for (long z = get_global_id(2); z < outer; z += get_global_size(2)) {                     \\\n"
+    "        long rest = z, t = w.target, s = w.source;                                            \\\n"
+    "        for (int d = 5; rest > 0; d--) {                                                      \\\n"
+    "            long i = rest % w.count[d];                                                       \\\n"
+    "            rest /= w.count[d];                                                               \\\n"
+    "            t += i * w.target_step[d];                                                        \\\n"
+    "            s += i * w.source_step[d];                                                        \\\n"
+    "        }                                                                                     \\\n"
+    "        for (long y = get_global_id(1); y < w.count[6]; y += get_global_size(1))              \\\n"
+    "            for (long x = get_global_id(0); x < w.count[7]; x += get_global_size(0))          \\\n"
+    "                target[t + y * w.target_step[6] + x * w.target_step[7]] =                     \\\n"
+    "                    (T)VALUE;                                                                 \\\n"
+    "    }                                                                                         \\\n"
+    "}\n"
+    "#define AT source[s + y * w.source_step[6] + x * w.source_step[7]]\n"
+    "WALK(dcl_copy_1, uchar, __global const uchar *source, AT)\n"
+    "WALK(dcl_copy_2, ushort, __global const ushort *source, AT)\n"
+    "WALK(dcl_copy_4, uint, __global const uint *source, AT)\n"
+    "WALK(dcl_copy_8, ulong, __global const ulong *source, AT)\n"
+    "WALK(dcl_fill_1, uchar, ulong element, element)\n"
+    "WALK(dcl_fill_2, ushort, ulong element, element)\n"
+    "WALK(dcl_fill_4, uint, ulong element, element)\n"
+    "WALK(dcl_fill_8, ulong, ulong element, element)\n";
+
+static const char *const kernel_names[DCLI_COPY_KERNELS] = {"dcl_copy_1", "dcl_copy_2", "dcl_copy_4", "dcl_copy_8",
+                                                            "dcl_fill_1", "dcl_fill_2", "dcl_fill_4", "dcl_fill_8"};
+
+/* As the kernels take it. */
+struct walk {
+    int64_t target, source;
+    int64_t count[DCL_MAX_RANK], target_step[DCL_MAX_RANK], source_step[DCL_MAX_RANK];
+};
+
+struct axis {
+    int64_t count, target_step, source_step;
+};
+
+static int by_target_step(const void *a, const void *b)
+{
+    int64_t first = llabs(((const struct axis *)a)->target_step), second = llabs(((const struct axis *)b)->target_step);
+    return (first < second) - (first > second); /* largest first */
+}
+
+/* Axes of more than one element, sorted and merged. @return their number; -1 when there is no element. */
+static int normalize(int rank, const int64_t count[], const int64_t target_step[], const int64_t source_step[],
+                     struct axis axes_out[])
+{
+    int kept = 0, merged = 0;
+    for (int d = 0; d < rank; d++) {
+        if (count[d] == 0)
+            return -1;
+        if (count[d] > 1)
+            axes_out[kept++] = (struct axis){count[d], target_step[d], source_step == NULL ? 0 : source_step[d]};
+    }
+    qsort(axes_out, (size_t)kept, sizeof axes_out[0], by_target_step);
+    for (int d = 0; d < kept; d++) {
+        const struct axis inner = axes_out[d];
+        struct axis *outer = merged > 0 ? &axes_out[merged - 1] : NULL;
+        if (outer != NULL && outer->target_step == inner.target_step * inner.count &&
+            (source_step == NULL || outer->source_step == inner.source_step * inner.count)) {
+            *outer = (struct axis){outer->count * inner.count, inner.target_step, inner.source_step};
+        } else {
+            axes_out[merged++] = inner;
+        }
+    }
+    return merged;
+}
+
+/* Put the axis along which the source runs best just outside the innermost one. */
+static void choose_second(int rank, struct axis axes[])
+{
+    int best = rank - 2;
+    for (int d = 0; d < rank - 1; d++)
+        if (llabs(axes[d].source_step) < llabs(axes[best].source_step))
+            best = d;
+    if (best < 0)
+        return;
+    struct axis second = axes[best];
+    memmove(&axes[best], &axes[best + 1], (size_t)(rank - 2 - best) * sizeof axes[0]);
+    axes[rank - 2] = second;
+}
+
+static struct walk make_walk(int rank, const struct axis axes[], int64_t target_offset, int64_t source_offset)
+{
+    struct walk walk = {.target = target_offset, .source = source_offset};
+    for (int d = 0; d < DCL_MAX_RANK; d++)
+        walk.count[d] = 1;
+    for (int d = 0; d < rank; d++) {
+        int at = DCL_MAX_RANK - rank + d;
+        walk.count[at] = axes[d].count;
+        walk.target_step[at] = axes[d].target_step;
+        walk.source_step[at] = axes[d].source_step;
+    }
+    return walk;
+}
+
+static size_t round_up(int64_t count, int64_t most, size_t to)
+{
+    return ((size_t)dcli_min(count, most) + to - 1) / to * to;
+}
+
+static dcl_status launch_walk(dcli_device *device, int kernel, dcli_argument arguments[3], const struct walk *walk)
+{
+    if (device->copy_program == NULL) {
+        dcl_status status = dcli_program_build(device, kernel_source, DCLI_COPY_KERNELS, kernel_names,
+                                               &device->copy_program, NULL, NULL);
+        if (status != DCL_OK)
+            return status;
+    }
+    bool flat = walk->count[Y] < 4;
+    const size_t local[3] = {flat ? 256 : 32, flat ? 1 : 8, 1};
+    int64_t outer = 1;
+    for (int d = 0; d < Y; d++)
+        outer *= walk->count[d];
+    const size_t global[3] = {round_up(walk->count[X], MOST_X, local[0]), round_up(walk->count[Y], MOST_Y, local[1]),
+                              (size_t)dcli_min(outer, MOST_Z)};
+    arguments[2] = (dcli_argument){.value = walk, .bytes = sizeof *walk};
+    return dcli_device_launch(device, device->copy_program, kernel, 3, arguments, 3, global, local, NULL);
+}
+
+/* Number of the kernel for this size of element among those of one sort. */
+static int kernel_of(size_t element_bytes)
+{
+    for (int n = 0; n < 4; n++)
+        if (element_bytes == (size_t)1 << n)
+            return n;
+    return -1;
+}
+
+static dcl_status check_element(size_t element_bytes)
+{
+    if (kernel_of(element_bytes) >= 0)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INTERNAL, "elements of %zu bytes were to be copied; expected 1, 2, 4 or 8", element_bytes);
+}
+
+/* Whether the walk is one run of neighbouring elements on the target's side. */
+static bool is_run(int rank, const struct axis axes[]) { return rank == 0 || (rank == 1 && axes[0].target_step == 1); }
+
+static dcl_status copy_run(dcli_device *device, dcli_memory *target, int64_t target_offset, dcli_memory *source,
+                           int64_t source_offset, int64_t count, size_t bytes)
+{
+    cl_event event = NULL;
+    cl_int code = clEnqueueCopyBuffer(device->queue, source->buffer, target->buffer, (size_t)source_offset * bytes,
+                                      (size_t)target_offset * bytes, (size_t)count * bytes, 0, NULL, &event);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(device, "clEnqueueCopyBuffer", code);
+    uint64_t ticket = dcli_ticket_add(device, event);
+    dcli_memory_touch(source, ticket, false);
+    dcli_memory_touch(target, ticket, true);
+    return DCL_OK;
+}
+
+dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t target_offset,
+                            const int64_t target_step[], dcli_memory *source, int64_t source_offset,
+                            const int64_t source_step[], int rank, const int64_t count[], size_t element_bytes)
+{
+    struct axis axes[DCL_MAX_RANK];
+    int merged = normalize(rank, count, target_step, source_step, axes);
+    dcl_status status = check_element(element_bytes);
+    if (status != DCL_OK || merged < 0)
+        return status;
+    if (target->buffer != source->buffer && is_run(merged, axes) && (merged == 0 || axes[0].source_step == 1))
+        return copy_run(device, target, target_offset, source, source_offset, merged == 0 ? 1 : axes[0].count,
+                        element_bytes);
+    choose_second(merged, axes);
+    struct walk walk = make_walk(merged, axes, target_offset, source_offset);
+    dcli_argument arguments[3] = {{.memory = target, .written = true}, {.memory = source}};
+    return launch_walk(device, kernel_of(element_bytes), arguments, &walk);
+}
+
+static dcl_status fill_run(dcli_device *device, dcli_memory *target, int64_t offset, const void *element, int64_t count,
+                           size_t bytes)
+{
+    cl_event event = NULL;
+    cl_int code = clEnqueueFillBuffer(device->queue, target->buffer, element, bytes, (size_t)offset * bytes,
+                                      (size_t)count * bytes, 0, NULL, &event);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(device, "clEnqueueFillBuffer", code);
+    dcli_memory_touch(target, dcli_ticket_add(device, event), true);
+    return DCL_OK;
+}
+
+/* An element in the low bytes of a number: the kernel casts it down again. */
+static uint64_t widen(const void *element, size_t bytes)
+{
+    uint8_t one;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (bytes) {
+    case 1:
+        memcpy(&one, element, bytes);
+        return one;
+    case 2:
+        memcpy(&two, element, bytes);
+        return two;
+    case 4:
+        memcpy(&four, element, bytes);
+        return four;
+    default:
+        memcpy(&eight, element, bytes);
+        return eight;
+    }
+}
+
+dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t target_offset,
+                            const int64_t target_step[], const void *element, int rank, const int64_t count[],
+                            size_t element_bytes)
+{
+    struct axis axes[DCL_MAX_RANK];
+    int merged = normalize(rank, count, target_step, NULL, axes);
+    dcl_status status = check_element(element_bytes);
+    if (status != DCL_OK || merged < 0)
+        return status;
+    if (is_run(merged, axes))
+        return fill_run(device, target, target_offset, element, merged == 0 ? 1 : axes[0].count, element_bytes);
+    struct walk walk = make_walk(merged, axes, target_offset, 0);
+    uint64_t wide = widen(element, element_bytes);
+    dcli_argument arguments[3] = {{.memory = target, .written = true}, {.value = &wide, .bytes = sizeof wide}};
+    return launch_walk(device, 4 + kernel_of(element_bytes), arguments, &walk);
+}

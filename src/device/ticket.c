@@ -1,0 +1,233 @@
+/* device/ticket.c - which launches are complete, and waiting for them.
+ *
+ * Every launch has a number, its ticket. The queue is in order, so launches complete in the order of their tickets: the
+ * event of a launch stands for all before it. A waiting host asks the driver for a short time before it sleeps, because
+ * waking a sleeping thread costs more than a small kernel. */
+#include "device/opencl.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+enum { SPIN_NS = 50000, CLOSE_NS = 1000000000 };
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static dcli_mark *mark_at(dcli_device *device, int n)
+{
+    return &device->marks[(device->first_mark + n) % DCLI_MOST_MARKS];
+}
+
+/* Status of an event: CL_COMPLETE, above it (not yet), or below (failed). */
+static cl_int ask(cl_event event)
+{
+    cl_int state = CL_QUEUED;
+    cl_int code = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    return code != CL_SUCCESS ? code : state;
+}
+
+static void note_failure(dcli_device *device, uint64_t ticket, cl_int code)
+{
+    if (device->failure == 0) {
+        device->failure = code;
+        device->failed_ticket = ticket;
+        DCLI_LOG(device->log, DCLI_LOG_WARN, "device %d: launch %llu failed: %s (%d)", device->info.number,
+                 (unsigned long long)ticket, dcli_cl_name(code), code);
+    }
+}
+
+/* Drop the oldest `count` marks, whose launches are complete; the last one ended with `state`. */
+static void retire(dcli_device *device, int count, cl_int state)
+{
+    for (int n = 0; n < count; n++) {
+        dcli_mark *mark = mark_at(device, 0);
+        cl_int own = n == count - 1 ? state : ask(mark->event);
+        if (own < 0)
+            note_failure(device, mark->ticket, own);
+        device->retired = mark->ticket;
+        clReleaseEvent(mark->event);
+        device->first_mark = (device->first_mark + 1) % DCLI_MOST_MARKS;
+        device->mark_count--;
+    }
+}
+
+/* Find the newest complete mark by halving: completion is in order. */
+static void poll_marks(dcli_device *device)
+{
+    int complete = 0, open = device->mark_count; /* marks below `complete` are complete, from `open` on not */
+    cl_int state = CL_COMPLETE;
+    for (int n = 0; complete < open; n = complete + (open - complete) / 2) {
+        cl_int found = ask(mark_at(device, n)->event);
+        if (found > CL_COMPLETE) {
+            open = n;
+        } else {
+            complete = n + 1;
+            state = found;
+        }
+    }
+    retire(device, complete, state);
+}
+
+/* Make room for a mark: by dropping complete ones, else every other one. A wait for a launch whose mark was dropped lasts
+ * until the next one. */
+static void make_room(dcli_device *device)
+{
+    if (device->mark_count < DCLI_MOST_MARKS)
+        return;
+    poll_marks(device);
+    if (device->mark_count < DCLI_MOST_MARKS)
+        return;
+    for (int n = 0; n < DCLI_MOST_MARKS / 2; n++) {
+        clReleaseEvent(mark_at(device, 2 * n)->event);
+        *mark_at(device, n) = *mark_at(device, 2 * n + 1);
+    }
+    device->mark_count = DCLI_MOST_MARKS / 2;
+}
+
+static void add_mark(dcli_device *device, cl_event event)
+{
+    make_room(device);
+    *mark_at(device, device->mark_count++) = (dcli_mark){.ticket = device->launched, .event = event};
+}
+
+uint64_t dcli_ticket_add(dcli_device *device, cl_event event)
+{
+    device->launched++;
+    if (event != NULL)
+        add_mark(device, event);
+    return device->launched;
+}
+
+void dcli_ticket_all_done(dcli_device *device)
+{
+    retire(device, device->mark_count, CL_COMPLETE);
+    device->retired = device->launched;
+}
+
+/* See to it that the last launch has an event. */
+static dcl_status mark_last(dcli_device *device)
+{
+    uint64_t marked = device->mark_count > 0 ? mark_at(device, device->mark_count - 1)->ticket : device->retired;
+    if (marked == device->launched)
+        return DCL_OK;
+    cl_event event;
+    cl_int code = clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(device, "clEnqueueMarkerWithWaitList", code);
+    add_mark(device, event);
+    return DCL_OK;
+}
+
+static dcl_status wait_for_mark(dcli_device *device, int n)
+{
+    cl_event event = mark_at(device, n)->event;
+    cl_int state = ask(event);
+    if (state > CL_COMPLETE)
+        clFlush(device->queue);
+    for (int64_t end = now_ns() + SPIN_NS; state > CL_COMPLETE && now_ns() < end; state = ask(event))
+        sched_yield();
+    if (state > CL_COMPLETE) {
+        cl_int code = clWaitForEvents(1, &event);
+        state = ask(event);
+        if (state > CL_COMPLETE)
+            return dcli_cl_fail(device, "clWaitForEvents", code);
+    }
+    retire(device, n + 1, state);
+    return DCL_OK;
+}
+
+dcl_status dcli_device_flush(dcli_device *device)
+{
+    cl_int code = clFlush(device->queue);
+    return code == CL_SUCCESS ? DCL_OK : dcli_cl_fail(device, "clFlush", code);
+}
+
+uint64_t dcli_device_launched(const dcli_device *device) { return device->launched; }
+
+uint64_t dcli_device_retired(dcli_device *device)
+{
+    if (mark_last(device) == DCL_OK)
+        poll_marks(device);
+    return device->retired;
+}
+
+static dcl_status outcome(const dcli_device *device, uint64_t ticket)
+{
+    if (device->failure == 0 || ticket < device->failed_ticket)
+        return DCL_OK;
+    return dcli_cl_fail(device, "a kernel", device->failure);
+}
+
+dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket)
+{
+    if (ticket > device->launched)
+        ticket = device->launched;
+    if (ticket <= device->retired)
+        return outcome(device, ticket);
+    dcl_status status = mark_last(device);
+    int n = 0;
+    while (status == DCL_OK && mark_at(device, n)->ticket < ticket)
+        n++;
+    if (status == DCL_OK)
+        status = wait_for_mark(device, n);
+    return status == DCL_OK ? outcome(device, ticket) : status;
+}
+
+struct notice {
+    void (*fn)(void *user);
+    void *user;
+    atomic_int *open; /* also hands the fields over from the thread that asked: set before, read after */
+};
+
+static void CL_CALLBACK give_notice(cl_event event, cl_int state, void *user)
+{
+    (void)event;
+    (void)state;
+    struct notice *notice = user;
+    atomic_int *open = notice->open;
+    atomic_fetch_add(open, 0); /* acquires what the asking thread wrote */
+    notice->fn(notice->user);
+    dcli_free(notice);
+    atomic_fetch_sub(open, 1);
+}
+
+dcl_status dcli_device_notify(dcli_device *device, void (*fn)(void *user), void *user)
+{
+    if (device->retired == device->launched) {
+        fn(user);
+        return DCL_OK;
+    }
+    dcl_status status = mark_last(device);
+    if (status != DCL_OK)
+        return status;
+    struct notice *notice = dcli_malloc(sizeof *notice);
+    if (notice == NULL)
+        return DCL_ERR_NOMEM;
+    *notice = (struct notice){.fn = fn, .user = user, .open = &device->notices};
+    atomic_fetch_add(&device->notices, 1);
+    cl_event event = mark_at(device, device->mark_count - 1)->event;
+    cl_int code = clSetEventCallback(event, CL_COMPLETE, give_notice, notice);
+    if (code != CL_SUCCESS) {
+        atomic_fetch_sub(&device->notices, 1);
+        dcli_free(notice);
+        return dcli_cl_fail(device, "clSetEventCallback", code);
+    }
+    return dcli_device_flush(device);
+}
+
+bool dcli_ticket_end(dcli_device *device)
+{
+    dcli_device_finish(device, device->launched);
+    for (int64_t end = now_ns() + CLOSE_NS; atomic_load(&device->notices) > 0 && now_ns() < end;)
+        sched_yield();
+    while (device->mark_count > 0)
+        retire(device, 1, CL_COMPLETE);
+    return atomic_load(&device->notices) == 0;
+}

@@ -1,0 +1,196 @@
+/* Launching kernels, tickets, waiting and notifications, on a device. */
+#include "device/opened.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+enum { COUNT = 256 };
+
+/* An array of COUNT ints and the kernel that adds to it. */
+struct adder {
+    dcli_device *device;
+    dcli_program *program;
+    dcli_memory *memory;
+};
+
+static struct adder make_adder(int flags)
+{
+    struct adder adder = {.device = test_open(flags)};
+    adder.program = test_build(adder.device, TEST_ADD_SOURCE, "add");
+    cr_assert_eq(dcli_memory_create(adder.device, COUNT * sizeof(int), &adder.memory), DCL_OK, "%s", dcl_error());
+    return adder;
+}
+
+static void free_adder(struct adder *adder)
+{
+    dcli_memory_release(adder->memory);
+    dcli_program_release(adder->program);
+    dcli_device_close(adder->device);
+}
+
+static uint64_t add(struct adder *adder, int n)
+{
+    uint64_t ticket = 0;
+    const size_t global = COUNT, local = 64;
+    dcli_argument arguments[] = {{.memory = adder->memory, .written = true}, {.value = &n, .bytes = sizeof n}};
+    cr_assert_eq(dcli_device_launch(adder->device, adder->program, 0, 2, arguments, 1, &global, &local, &ticket),
+                 DCL_OK, "%s", dcl_error());
+    return ticket;
+}
+
+static void expect_all(struct adder *adder, int value)
+{
+    int found[COUNT];
+    cr_assert_eq(dcli_memory_get(adder->memory, 0, found, sizeof found), DCL_OK, "%s", dcl_error());
+    int right = 0;
+    for (int n = 0; n < COUNT; n++)
+        right += found[n] == value;
+    cr_expect_eq(right, COUNT, "%d of %d elements are %d; the first is %d", right, COUNT, value, found[0]);
+}
+
+Test(device_launch, thousand_dependent_launches_run_in_order)
+{
+    for (int mode = 0; mode < TEST_MODE_COUNT; mode++) {
+        struct adder adder = make_adder(TEST_MODES[mode]);
+        uint64_t before = dcli_device_launched(adder.device);
+        int sum = 0;
+        for (int n = 0; n < 1000; n++) {
+            cr_expect_eq(add(&adder, n % 7), before + (uint64_t)n + 1);
+            sum += n % 7;
+        }
+        expect_all(&adder, sum);
+        cr_expect_eq(dcli_device_retired(adder.device), before + 1000);
+        free_adder(&adder);
+    }
+}
+
+/* Arguments that stay are not set again; those that change are. */
+Test(device_launch, changed_arguments_are_seen)
+{
+    struct adder adder = make_adder(0);
+    dcli_memory *first = adder.memory, *second;
+    cr_assert_eq(dcli_memory_create(adder.device, COUNT * sizeof(int), &second), DCL_OK);
+    add(&adder, 1);
+    add(&adder, 1);
+    add(&adder, 10);
+    adder.memory = second;
+    add(&adder, 10);
+    add(&adder, 100);
+    expect_all(&adder, 110);
+    adder.memory = first;
+    expect_all(&adder, 12);
+    /* memory that takes the place of a released one is another memory */
+    dcli_memory_release(second);
+    cr_assert_eq(dcli_memory_create(adder.device, COUNT * sizeof(int), &second), DCL_OK);
+    adder.memory = second;
+    add(&adder, 5);
+    expect_all(&adder, 5);
+    dcli_memory_release(first);
+    free_adder(&adder);
+}
+
+Test(device_launch, settle_waits_for_writers)
+{
+    struct adder adder = make_adder(0);
+    if (!dcli_device_in_place(adder.device)) {
+        free_adder(&adder);
+        cr_skip_test("device 0 does not use host memory in place");
+    }
+    volatile int *host = dcli_memory_host(adder.memory);
+    cr_assert_not_null((void *)host);
+    for (int n = 1; n <= 100; n++) {
+        add(&adder, 1);
+        cr_assert_eq(dcli_memory_settle(adder.memory, n % 2 == 0), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(host[COUNT - 1], n);
+        host[0] = n; /* and the next launch sees what the host wrote */
+    }
+    free_adder(&adder);
+}
+
+Test(device_launch, finish_waits_for_one_ticket)
+{
+    struct adder adder = make_adder(0);
+    uint64_t first = add(&adder, 1), last = first;
+    for (int n = 0; n < 600; n++) /* more than events are kept for */
+        last = add(&adder, 1);
+    cr_expect_eq(dcli_device_finish(adder.device, first), DCL_OK);
+    cr_expect_geq(dcli_device_retired(adder.device), first);
+    cr_expect_eq(dcli_device_finish(adder.device, last), DCL_OK);
+    cr_expect_eq(dcli_device_retired(adder.device), last);
+    cr_expect_eq(dcli_device_finish(adder.device, last), DCL_OK, "a second wait returns at once");
+    free_adder(&adder);
+}
+
+Test(device_launch, no_work_items_start_nothing)
+{
+    struct adder adder = make_adder(0);
+    uint64_t before = add(&adder, 1), ticket = 0;
+    const size_t global[2] = {COUNT, 0};
+    int n = 1;
+    dcli_argument arguments[] = {{.memory = adder.memory, .written = true}, {.value = &n, .bytes = sizeof n}};
+    cr_expect_eq(dcli_device_launch(adder.device, adder.program, 0, 2, arguments, 2, global, NULL, &ticket), DCL_OK);
+    cr_expect_eq(ticket, before);
+    cr_expect_eq(dcli_device_launched(adder.device), before);
+    expect_all(&adder, 1);
+    free_adder(&adder);
+}
+
+Test(device_launch, refusals_name_call_and_code)
+{
+    struct adder adder = make_adder(0);
+    int n = 1;
+    const size_t global = COUNT, local = 100; /* 256 is no multiple of it */
+    dcli_argument arguments[] = {{.memory = adder.memory, .written = true}, {.value = &n, .bytes = 2}};
+    cr_expect_eq(dcli_device_launch(adder.device, adder.program, 0, 1, arguments, 1, &global, NULL, NULL),
+                 DCL_ERR_INTERNAL);
+    cr_expect(strstr(dcl_error(), "1 arguments for the kernel add; it takes 2"), "%s", dcl_error());
+    cr_expect_eq(dcli_device_launch(adder.device, adder.program, 0, 2, arguments, 1, &global, NULL, NULL),
+                 DCL_ERR_DEVICE);
+    cr_expect(strstr(dcl_error(), "clSetKernelArg gave CL_INVALID_ARG_SIZE (-51) on device 0"), "%s", dcl_error());
+    arguments[1].bytes = sizeof n;
+    cr_expect_eq(dcli_device_launch(adder.device, adder.program, 0, 2, arguments, 1, &global, &local, NULL),
+                 DCL_ERR_DEVICE);
+    cr_expect(strstr(dcl_error(), "clEnqueueNDRangeKernel gave CL_INVALID_WORK_GROUP_SIZE (-54)"), "%s", dcl_error());
+    add(&adder, 3); /* a refused launch leaves nothing behind */
+    expect_all(&adder, 3);
+    free_adder(&adder);
+}
+
+static void count_up(void *user) { atomic_fetch_add((atomic_int *)user, 1); }
+
+static bool comes_to(atomic_int *counter, int value)
+{
+    for (int n = 0; n < 5000 && atomic_load(counter) < value; n++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return atomic_load(counter) == value;
+}
+
+Test(device_launch, notify_calls_once_when_all_is_done)
+{
+    struct adder adder = make_adder(0);
+    atomic_int calls = 0;
+    for (int n = 1; n <= 50; n++) {
+        add(&adder, 1);
+        cr_assert_eq(dcli_device_notify(adder.device, count_up, &calls), DCL_OK, "%s", dcl_error());
+    }
+    cr_expect(comes_to(&calls, 50), "%d calls", atomic_load(&calls));
+    expect_all(&adder, 50);
+    cr_expect_eq(dcli_device_notify(adder.device, count_up, &calls), DCL_OK);
+    cr_expect_eq(atomic_load(&calls), 51, "with nothing launched the call comes at once");
+    free_adder(&adder);
+    cr_expect_eq(atomic_load(&calls), 51);
+}
+
+Test(device_launch, closing_waits_for_notifications)
+{
+    struct adder adder = make_adder(0);
+    atomic_int calls = 0;
+    for (int n = 0; n < 20; n++) {
+        add(&adder, 1);
+        dcli_device_notify(adder.device, count_up, &calls);
+    }
+    free_adder(&adder);
+    cr_expect_eq(atomic_load(&calls), 20);
+}

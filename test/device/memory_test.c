@@ -1,0 +1,178 @@
+/* Memory of a device: creating, wrapping, putting and getting, reuse. */
+#include "device/opened.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { BYTES = 100000 };
+
+static void expect_zero(dcli_memory *memory, size_t bytes, const char *what)
+{
+    unsigned char *found = malloc(bytes);
+    memset(found, 1, bytes);
+    cr_assert_eq(dcli_memory_get(memory, 0, found, bytes), DCL_OK, "%s", dcl_error());
+    size_t zeros = 0;
+    for (size_t n = 0; n < bytes; n++)
+        zeros += found[n] == 0;
+    cr_expect_eq(zeros, bytes, "%s: %zu of %zu bytes are 0", what, zeros, bytes);
+    free(found);
+}
+
+Test(device_memory, begins_as_zero_also_when_reused)
+{
+    for (int mode = 0; mode < TEST_MODE_COUNT; mode++) {
+        dcli_device *device = test_open(TEST_MODES[mode]);
+        const size_t sizes[] = {1, 17, 4096, BYTES, 3 << 20};
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+            for (int round = 0; round < 3; round++) {
+                dcli_memory *memory;
+                cr_assert_eq(dcli_memory_create(device, sizes[s], &memory), DCL_OK, "%s", dcl_error());
+                cr_expect_eq(dcli_memory_bytes(memory), sizes[s]);
+                expect_zero(memory, sizes[s], test_mode_name(TEST_MODES[mode]));
+                unsigned char *ones = malloc(sizes[s]);
+                memset(ones, 255, sizes[s]);
+                cr_expect_eq(dcli_memory_put(memory, 0, ones, sizes[s]), DCL_OK);
+                free(ones);
+                dcli_memory_release(memory);
+            }
+        dcli_device_close(device);
+    }
+}
+
+Test(device_memory, in_place_has_an_aligned_address_and_separate_has_none)
+{
+    dcli_device *device = test_open(0);
+    dcli_memory *small, *large;
+    cr_assert_eq(dcli_memory_create(device, 100, &small), DCL_OK);
+    cr_assert_eq(dcli_memory_create(device, 4 << 20, &large), DCL_OK);
+    if (dcli_device_in_place(device)) {
+        cr_expect_eq((uintptr_t)dcli_memory_host(small) % 4096, 0);
+        cr_expect_eq((uintptr_t)dcli_memory_host(large) % (2 << 20), 0, "huge pages begin at a multiple of their size");
+    } else {
+        cr_expect_null(dcli_memory_host(small));
+    }
+    dcli_memory_release(small);
+    dcli_memory_release(large);
+    dcli_device_close(device);
+
+    device = test_open(DCLI_OPEN_SEPARATE);
+    cr_expect_not(dcli_device_in_place(device));
+    cr_assert_eq(dcli_memory_create(device, 100, &small), DCL_OK);
+    cr_expect_null(dcli_memory_host(small));
+    dcli_memory_release(small);
+    dcli_device_close(device);
+}
+
+Test(device_memory, put_and_get_parts)
+{
+    for (int mode = 0; mode < TEST_MODE_COUNT; mode++) {
+        dcli_device *device = test_open(TEST_MODES[mode]);
+        dcli_memory *memory;
+        char text[] = "................";
+        cr_assert_eq(dcli_memory_create(device, 16, &memory), DCL_OK);
+        cr_expect_eq(dcli_memory_put(memory, 0, text, 16), DCL_OK);
+        cr_expect_eq(dcli_memory_put(memory, 3, "abc", 3), DCL_OK);
+        cr_expect_eq(dcli_memory_put(memory, 16, "", 0), DCL_OK, "nothing at the end");
+        cr_expect_eq(dcli_memory_get(memory, 2, text, 6), DCL_OK);
+        cr_expect(memcmp(text, ".abc..", 6) == 0, "%s: %s", test_mode_name(TEST_MODES[mode]), text);
+        cr_expect_eq(dcli_memory_put(memory, 15, "xy", 2), DCL_ERR_INTERNAL);
+        cr_expect(strstr(dcl_error(), "15..17 of a memory of 16"), "%s", dcl_error());
+        cr_expect_eq(dcli_memory_get(memory, 17, text, 0), DCL_ERR_INTERNAL);
+        dcli_memory_release(memory);
+        dcli_device_close(device);
+    }
+}
+
+Test(device_memory, of_no_bytes_works_everywhere)
+{
+    for (int mode = 0; mode < TEST_MODE_COUNT; mode++) {
+        dcli_device *device = test_open(TEST_MODES[mode]);
+        dcli_program *program = test_build(device, TEST_ADD_SOURCE, "add");
+        dcli_memory *memory, *wrapped = NULL;
+        cr_assert_eq(dcli_memory_create(device, 0, &memory), DCL_OK, "%s", dcl_error());
+        if (dcli_device_in_place(device)) {
+            cr_expect_not_null(dcli_memory_host(memory));
+            cr_expect_eq(dcli_memory_wrap(device, NULL, 0, &wrapped), DCL_OK);
+        }
+        char byte = 1;
+        cr_expect_eq(dcli_memory_bytes(memory), 0);
+        cr_expect_eq(dcli_memory_put(memory, 0, &byte, 0), DCL_OK);
+        cr_expect_eq(dcli_memory_get(memory, 0, &byte, 0), DCL_OK);
+        cr_expect_eq(byte, 1);
+        int n = 0;
+        const size_t global = 1;
+        dcli_argument arguments[] = {{.memory = memory, .written = true}, {.value = &n, .bytes = sizeof n}};
+        cr_expect_eq(dcli_device_launch(device, program, 0, 2, arguments, 1, &global, NULL, NULL), DCL_OK);
+        dcli_memory_release(wrapped);
+        dcli_memory_release(memory);
+        dcli_program_release(program);
+        dcli_device_close(device);
+    }
+}
+
+Test(device_memory, wrapped_memory_is_used_in_place)
+{
+    dcli_device *device = test_open(0);
+    if (!dcli_device_in_place(device)) {
+        dcli_device_close(device);
+        cr_skip_test("device 0 does not use host memory in place");
+    }
+    dcli_program *program = test_build(device, TEST_ADD_SOURCE, "add");
+    int values[65] = {0};
+    for (int round = 0; round < 3; round++) {
+        dcli_memory *memory; /* from the second element on: aligned to an int only */
+        cr_assert_eq(dcli_memory_wrap(device, values + 1, 64 * sizeof(int), &memory), DCL_OK, "%s", dcl_error());
+        cr_expect_eq(dcli_memory_host(memory), values + 1);
+        int n = 2;
+        const size_t global = 64, local = 64;
+        dcli_argument arguments[] = {{.memory = memory, .written = true}, {.value = &n, .bytes = sizeof n}};
+        cr_expect_eq(dcli_device_launch(device, program, 0, 2, arguments, 1, &global, &local, NULL), DCL_OK);
+        dcli_memory_release(memory); /* waits */
+        cr_expect_eq(values[64], 2 * (round + 1));
+        cr_expect_eq(values[0], 0);
+    }
+    dcli_program_release(program);
+    dcli_device_close(device);
+}
+
+Test(device_memory, refusals)
+{
+    dcli_device *device = test_open(DCLI_OPEN_SEPARATE);
+    dcli_memory *memory = NULL;
+    int value = 0;
+    cr_expect_eq(dcli_memory_wrap(device, &value, sizeof value, &memory), DCL_ERR_UNSUPPORTED);
+    cr_expect(strstr(dcl_error(), "does not use host memory in place"), "%s", dcl_error());
+    cr_expect_eq(dcli_memory_create(device, SIZE_MAX, &memory), DCL_ERR_NOMEM);
+    cr_expect(strstr(dcl_error(), "its driver allows"), "%s", dcl_error());
+    cr_expect_null(memory);
+    dcli_device_close(device);
+
+    device = test_open(0);
+    cr_expect_eq(dcli_memory_create(device, (size_t)1 << 60, &memory), DCL_ERR_NOMEM);
+    dcli_alloc_fail_after(1);
+    cr_expect_eq(dcli_memory_create(device, 100, &memory), DCL_ERR_NOMEM);
+    dcli_alloc_fail_after(0);
+    cr_expect_null(memory);
+    dcli_memory_release(NULL);
+    dcli_device_close(device);
+    dcli_device_close(NULL);
+}
+
+Test(device_memory, staging_grows_and_stays)
+{
+    dcli_device *device = test_open(DCLI_OPEN_SEPARATE);
+    dcli_memory *first, *second;
+    void *host, *again;
+    cr_assert_eq(dcli_device_staging(device, 1000, &first, &host), DCL_OK, "%s", dcl_error());
+    memset(host, 7, 1000);
+    cr_expect_eq(dcli_memory_put(first, 0, host, 1000), DCL_OK);
+    cr_expect_eq(dcli_device_staging(device, 500, &second, &again), DCL_OK);
+    cr_expect_eq(first, second);
+    cr_expect_eq(host, again);
+    cr_assert_eq(dcli_device_staging(device, 1 << 20, &second, &again), DCL_OK);
+    cr_expect_geq(dcli_memory_bytes(second), 1 << 20);
+    memset(again, 1, 1 << 20);
+    dcli_device_close(device);
+}
