@@ -26,7 +26,8 @@ typedef struct dcli_subscripts {
     dcli_subscript axis[DCL_MAX_RANK];
 } dcli_subscripts;
 
-/** Whether the footprint of a box is a box: each subscript uses at most one index, no index stands on two axes. */
+/** Whether the footprint of a box is a box: each subscript uses at most one index, no index stands on two axes.
+ *  False for a declared reach (DCLI_REACH_ALL, ROWS, COLUMNS). */
 bool dcli_subscripts_exact(const dcli_subscripts *subscripts);
 /** Whether different indices read different elements: exact, and every loop axis occurs. */
 bool dcli_subscripts_injective(const dcli_subscripts *subscripts);
@@ -41,7 +42,9 @@ bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, con
 
 /** The sub-range of `space`, in its own counting, whose reads lie inside `target` (a strided box of the array):
  *  for exact subscripts, all t with lo[m] <= t[m] < lo[m] + count[m] read only elements of target, and no larger range
- *  does. For others (not exact) the whole range or nothing, decided by the bounding box.
+ *  does. Where single indices lie inside but not their neighbours (target's stride), the first of them in target's order.
+ *  For others (not exact) the whole range or nothing, decided by the bounding box; for a declared reach nothing: compare
+ *  dcli_footprint() with the target.
  *  @return false when the range is empty. */
 bool dcli_footprint_inside(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_box *target,
                            int64_t lo_out[], int64_t count_out[]);

@@ -1,0 +1,198 @@
+/* segment/footprint.c - which elements affine subscripts read, and for which indices they stay inside a box.
+ *
+ * One subscript over a box of indices gives numbers low, low + stride, ..., high: exactly these where it uses one
+ * index, some of these where it uses several. All numbers are held in 128 bits until they are known to lie in a grid. */
+#include "segment/footprint.h"
+
+#include "base/check.h"
+#include "segment/wide.h"
+
+bool dcli_subscripts_exact(const dcli_subscripts *subscripts)
+{
+    if (subscripts->reach != DCLI_REACH_AFFINE)
+        return false;
+    int uses[DCL_MAX_RANK] = {0};
+    for (int d = 0; d < subscripts->rank; d++) {
+        int indices = 0;
+        for (int m = 0; m < subscripts->space_rank; m++)
+            if (subscripts->axis[d].coef[m] != 0) {
+                indices++;
+                uses[m]++;
+            }
+        if (indices > 1)
+            return false;
+    }
+    for (int m = 0; m < subscripts->space_rank; m++)
+        if (uses[m] > 1)
+            return false;
+    return true;
+}
+
+bool dcli_subscripts_injective(const dcli_subscripts *subscripts)
+{
+    if (!dcli_subscripts_exact(subscripts))
+        return false;
+    for (int m = 0; m < subscripts->space_rank; m++) {
+        bool used = false;
+        for (int d = 0; d < subscripts->rank; d++)
+            used |= subscripts->axis[d].coef[m] != 0;
+        if (!used)
+            return false;
+    }
+    return true;
+}
+
+/* The numbers a subscript takes: from low to high, all of them low plus a multiple of stride (0: one number). */
+typedef struct span {
+    dcli_wide low, high, stride;
+} span;
+
+/* Numbers this large lie in no grid; differences of smaller ones fit. One term with its constant always stays below. */
+#define SPAN_LIMIT (((dcli_wide)1 << 126) + ((dcli_wide)1 << 64))
+
+/* @return false when a sum of several terms exceeds the limit. */
+static bool span_of(const dcli_subscript *subscript, const dcl_box *space, span *out)
+{
+    *out = (span){subscript->constant, subscript->constant, 0};
+    for (int m = 0; m < space->rank; m++) {
+        dcli_wide first = (dcli_wide)subscript->coef[m] * space->start[m];
+        dcli_wide step = (dcli_wide)subscript->coef[m] * space->stride[m], length;
+        if (__builtin_mul_overflow(step, (dcli_wide)space->count[m] - 1, &length) ||
+            __builtin_add_overflow(out->low, first + (length < 0 ? length : 0), &out->low) ||
+            __builtin_add_overflow(out->high, first + (length > 0 ? length : 0), &out->high))
+            return false;
+        if (space->count[m] > 1)
+            out->stride = dcli_wide_gcd(out->stride, dcli_wide_abs(step));
+    }
+    return out->low >= -SPAN_LIMIT && out->high <= SPAN_LIMIT;
+}
+
+/* Remainder in 0..b-1; b > 0. */
+static dcli_wide wide_mod(dcli_wide a, dcli_wide b) { return a % b < 0 ? a % b + b : a % b; }
+
+/* Cut a span to the indices first .. last. @return false when nothing is left. */
+static bool cut_span(span *span, dcli_wide first, dcli_wide last)
+{
+    if (span->low < first && span->stride > 0)
+        span->low = first + wide_mod(span->low - first, span->stride);
+    if (span->high > last && span->stride > 0)
+        span->high = last - wide_mod(last - span->high, span->stride);
+    return first <= span->low && span->low <= span->high && span->high <= last;
+}
+
+static int64_t span_count(const span *span)
+{
+    return span->stride == 0 ? 1 : (int64_t)((span->high - span->low) / span->stride + 1);
+}
+
+/* The loop axis whose indices a declared reach reads unchanged on array axis d, or -1: it reads all of that axis. */
+static int followed_axis(const dcli_subscripts *subscripts, int d, const dcl_box *space)
+{
+    if (subscripts->reach == DCLI_REACH_ROWS && d == 0)
+        return 0;
+    if (subscripts->reach == DCLI_REACH_COLUMNS && d == subscripts->rank - 1)
+        return space->rank - 1;
+    return -1;
+}
+
+/* What array axis d reads, cut to the grid. @return false when nothing is left. */
+static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_box *space, const dcl_grid *grid,
+                           span *out, bool *cut_in_out)
+{
+    dcli_wide first = grid->origin[d], last = first + grid->extent[d] - 1;
+    *out = (span){first, last, 1}; /* all of the axis */
+    if (subscripts->reach == DCLI_REACH_AFFINE) {
+        span reach;
+        if (span_of(&subscripts->axis[d], space, &reach))
+            *out = reach;
+        else
+            *cut_in_out = true; /* some index reads far outside; others may read anything */
+    } else {
+        int m = followed_axis(subscripts, d, space);
+        if (m >= 0)
+            *out = (span){space->start[m], dcli_run_last(space->start[m], space->count[m], space->stride[m]),
+                          space->stride[m]};
+    }
+    *cut_in_out |= out->low < first || out->high > last;
+    return cut_span(out, first, last);
+}
+
+bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_grid *grid,
+                    dcl_box *footprint_out, bool *cut_out)
+{
+    dcl_box footprint = {.rank = subscripts->rank}, empty = footprint;
+    bool some = !dcli_box_is_empty(space), cut = false, read = some;
+    for (int d = 0; d < subscripts->rank; d++) {
+        span span;
+        empty.stride[d] = 1;
+        if (!some || !axis_footprint(subscripts, d, space, grid, &span, &cut)) {
+            read = false; /* the other axes may be cut all the same */
+            continue;
+        }
+        footprint.start[d] = (int64_t)span.low;
+        footprint.count[d] = span_count(&span);
+        footprint.stride[d] = footprint.count[d] > 1 ? (int64_t)span.stride : 1;
+    }
+    *cut_out = cut;
+    *footprint_out = read ? footprint : empty;
+    return read;
+}
+
+/* The numbers of a span that lie on axis d of a box: number `first_out` of them in the span's counting and, where the
+ * span's neighbours lie there too, the ones that follow. @return how many; 0 when there is none. */
+static int64_t span_inside(const span *whole, const dcl_box *target, int d, int64_t *first_out)
+{
+    span part = *whole;
+    int64_t start, count, stride;
+    if (!cut_span(&part, target->start[d], dcli_run_last(target->start[d], target->count[d], target->stride[d])))
+        return 0;
+    int64_t own_count = span_count(&part), own_stride = own_count > 1 ? (int64_t)part.stride : 1;
+    if (!dcli_run_intersect((int64_t)part.low, own_count, own_stride, target->start[d], target->count[d],
+                            target->stride[d], &start, &count, &stride))
+        return 0;
+    *first_out = whole->stride == 0 ? 0 : (int64_t)((start - whole->low) / whole->stride);
+    return count == 1 || stride == own_stride ? count : 1;
+}
+
+/* Narrow the range of the one index that a subscript uses, if any. */
+static bool narrow(const dcli_subscript *subscript, const dcl_box *space, const dcl_box *target, int d,
+                   int64_t lo_in_out[], int64_t count_in_out[])
+{
+    span span;
+    int64_t first, count;
+    if (!span_of(subscript, space, &span) || (count = span_inside(&span, target, d, &first)) == 0)
+        return false;
+    for (int m = 0; m < space->rank; m++)
+        if (subscript->coef[m] != 0) { /* with a negative one the span runs against the index */
+            lo_in_out[m] = subscript->coef[m] > 0 ? first : space->count[m] - first - count;
+            count_in_out[m] = count;
+        }
+    return true;
+}
+
+/* Whether all numbers of a span lie on axis d of a box. */
+static bool span_is_inside(const dcli_subscript *subscript, const dcl_box *space, const dcl_box *target, int d)
+{
+    span span;
+    int64_t first;
+    return span_of(subscript, space, &span) && span.low >= target->start[d] &&
+           span.high <= dcli_run_last(target->start[d], target->count[d], target->stride[d]) &&
+           span_inside(&span, target, d, &first) == span_count(&span);
+}
+
+bool dcli_footprint_inside(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_box *target,
+                           int64_t lo_out[], int64_t count_out[])
+{
+    bool exact = dcli_subscripts_exact(subscripts);
+    bool some = subscripts->reach == DCLI_REACH_AFFINE && !dcli_box_is_empty(space);
+    for (int m = 0; m < space->rank; m++) {
+        lo_out[m] = 0;
+        count_out[m] = space->count[m];
+    }
+    for (int d = 0; some && d < subscripts->rank; d++)
+        some = exact ? narrow(&subscripts->axis[d], space, target, d, lo_out, count_out)
+                     : span_is_inside(&subscripts->axis[d], space, target, d);
+    for (int m = 0; !some && m < space->rank; m++)
+        lo_out[m] = count_out[m] = 0;
+    return some;
+}

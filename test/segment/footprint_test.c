@@ -1,0 +1,328 @@
+/* test/segment/footprint_test.c - footprints against evaluating every subscript at every index. */
+#include "segment/footprint.h"
+
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "random.h"
+
+#define SEED UINT64_C(5551)
+#define SIDE 7 /* grids and targets lie in [-SIDE, SIDE) */
+
+/* ---- rows ---- */
+
+struct footprint_case {
+    char what[48];
+    int64_t constant, coef;
+    int64_t space[3];   /* start, count, stride */
+    int64_t extent;     /* of the grid, from 0 */
+    char footprint[32]; /* "" for none */
+    bool cut;
+};
+
+ParameterizedTestParameters(footprint, of_one_axis)
+{
+    static struct footprint_case cases[] = {
+        {"A(i)", 0, 1, {2, 4, 1}, 10, "[2:6]", false},
+        {"A(i-1) at the lower edge", -1, 1, {0, 4, 1}, 10, "[0:3]", true},
+        {"A(i+1) at the upper edge", 1, 1, {6, 4, 1}, 10, "[7:10]", true},
+        {"A(2*i)", 0, 2, {1, 3, 1}, 10, "[2:8:2]", false},
+        {"A(2*i) of every third i", 0, 2, {0, 4, 3}, 14, "[0:18:6]", true},
+        {"A(9-i)", 9, -1, {1, 3, 1}, 10, "[6:9]", false},
+        {"A(9-3*i) cut below", 9, -3, {0, 5, 1}, 10, "[0:12:3]", true},
+        {"A(5) whatever i", 5, 0, {0, 100, 1}, 10, "[5:6]", false},
+        {"A(50) is outside", 50, 0, {0, 100, 1}, 10, "", true},
+        {"no indices", 0, 1, {0, 0, 1}, 10, "", false},
+        {"grid without elements", 0, 1, {0, 4, 1}, 0, "", true},
+        {"steps over the grid", -5, 100, {0, 3, 1}, 10, "", true},
+        {"products beyond int64_t", 0, INT64_MAX, {0, 3, 1}, 10, "[0:1]", true},
+        {"the same downwards", 4, INT64_MIN, {-1, 3, INT64_C(1) << 61}, 10, "", true},
+    };
+    return cr_make_param_array(struct footprint_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct footprint_case *c, footprint, of_one_axis)
+{
+    dcl_box space = {.rank = 1, .start = {c->space[0]}, .count = {c->space[1]}, .stride = {c->space[2]}}, footprint;
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, c->extent);
+    dcli_subscripts subscripts = {.space_rank = 1, .rank = 1, .axis = {{.constant = c->constant, .coef = {c->coef}}}};
+    bool cut = !c->cut;
+    bool some = dcli_footprint(&subscripts, &space, &grid, &footprint, &cut);
+    char text[64] = "";
+    if (some)
+        dcli_box_print(&footprint, text, sizeof text);
+    cr_expect_str_eq(text, c->footprint, "%s: %s, expected %s", c->what, text, c->footprint);
+    cr_expect_eq(cut, c->cut, "%s", c->what);
+    cr_expect_eq(some, !dcli_box_is_empty(&footprint), "%s", c->what);
+}
+
+Test(footprint, sums_that_exceed_128_bits_are_taken_for_everything)
+{
+    dcl_box space = dcl_box_nd(4, (int64_t[]){0, 0, 0, 0}, (int64_t[]){1, 1, 1, 1}), footprint;
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 10);
+    dcli_subscripts subscripts = {.space_rank = 4, .rank = 1};
+    int64_t lo[4], count[4];
+    bool cut = false;
+    for (int m = 0; m < 4; m++) {
+        space.start[m] = INT64_MAX;
+        subscripts.axis[0].coef[m] = INT64_MAX;
+    }
+    cr_expect(dcli_footprint(&subscripts, &space, &grid, &footprint, &cut));
+    cr_expect(cut);
+    cr_expect_eq(dcli_box_elements(&footprint), 10);
+    cr_expect(!dcli_footprint_inside(&subscripts, &space, &footprint, lo, count));
+}
+
+/* ---- declared reaches ---- */
+
+Test(footprint, declared_reaches)
+{
+    dcl_box space = {.rank = 2, .start = {3, 5}, .count = {2, 3}, .stride = {2, 1}}, footprint;
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 4, 6);
+    dcli_subscripts subscripts = {.reach = DCLI_REACH_ALL, .space_rank = 2, .rank = 2};
+    char text[64];
+    bool cut;
+
+    cr_expect(dcli_footprint(&subscripts, &space, &grid, &footprint, &cut));
+    dcli_box_print(&footprint, text, sizeof text);
+    cr_expect_str_eq(text, "[0:4, 0:6]");
+    cr_expect(!cut);
+    subscripts.reach = DCLI_REACH_ROWS; /* rows 3 and 5 of 4 rows */
+    cr_expect(dcli_footprint(&subscripts, &space, &grid, &footprint, &cut));
+    dcli_box_print(&footprint, text, sizeof text);
+    cr_expect_str_eq(text, "[3:4, 0:6]");
+    cr_expect(cut);
+    subscripts.reach = DCLI_REACH_COLUMNS; /* columns 5, 6, 7 of 6 columns */
+    cr_expect(dcli_footprint(&subscripts, &space, &grid, &footprint, &cut));
+    dcli_box_print(&footprint, text, sizeof text);
+    cr_expect_str_eq(text, "[0:4, 5:6]");
+    cr_expect(cut);
+
+    int64_t lo[2], count[2];
+    dcl_box whole = dcl_box_of(&grid);
+    cr_expect(!dcli_footprint_inside(&subscripts, &space, &whole, lo, count));
+    cr_expect(!dcli_subscripts_exact(&subscripts));
+    cr_expect(!dcli_subscripts_injective(&subscripts));
+}
+
+Test(footprint, exact_and_injective)
+{
+    /* B(j, 2*i+1), B(j, 5), B(i, i), B(i+j, 0) */
+    dcli_subscripts permuted = {.space_rank = 2, .rank = 2, .axis = {{0, {0, 1}}, {1, {2, 0}}}};
+    dcli_subscripts column = {.space_rank = 2, .rank = 2, .axis = {{0, {0, 1}}, {5, {0, 0}}}};
+    dcli_subscripts diagonal = {.space_rank = 1, .rank = 2, .axis = {{0, {1}}, {0, {1}}}};
+    dcli_subscripts sum = {.space_rank = 2, .rank = 2, .axis = {{0, {1, 1}}, {0, {0, 0}}}};
+    cr_expect(dcli_subscripts_exact(&permuted) && dcli_subscripts_injective(&permuted));
+    cr_expect(dcli_subscripts_exact(&column) && !dcli_subscripts_injective(&column));
+    cr_expect(!dcli_subscripts_exact(&diagonal) && !dcli_subscripts_injective(&diagonal));
+    cr_expect(!dcli_subscripts_exact(&sum) && !dcli_subscripts_injective(&sum));
+}
+
+/* ---- properties ---- */
+
+typedef struct random_case {
+    dcli_subscripts subscripts;
+    dcl_box space, target;
+    dcl_grid grid;
+} random_case;
+
+static random_case make_case(uint64_t seed)
+{
+    test_random random = seed;
+    random_case c = {
+        .subscripts = {.space_rank = (int)test_between(&random, 1, 3), .rank = (int)test_between(&random, 1, 3)}};
+    int loops = c.subscripts.space_rank, rank = c.subscripts.rank, order[3] = {0, 1, 2};
+    int64_t origin[3], extent[3];
+    for (int m = 2; m > 0; m--) {
+        int other = (int)test_between(&random, 0, m), kept = order[m];
+        order[m] = order[other];
+        order[other] = kept;
+    }
+    bool several = test_between(&random, 0, 4) == 0;
+    for (int d = 0; d < rank; d++) {
+        c.subscripts.axis[d].constant = test_between(&random, -4, 4);
+        for (int m = 0; m < loops; m++)
+            if (several ? test_between(&random, 0, 1) == 0 : order[m] == d)
+                c.subscripts.axis[d].coef[m] = test_between(&random, -3, 3);
+        origin[d] = test_between(&random, -SIDE, SIDE - 1);
+        extent[d] = test_between(&random, test_between(&random, 0, 9) > 0, SIDE - origin[d]);
+    }
+    c.grid = dcl_grid_nd(DCL_INT8, rank, extent, origin);
+    c.space = test_box(&random, loops, loops == 3 ? 3 : 5);
+    c.target = test_box(&random, rank, SIDE);
+    return c;
+}
+
+static void subscripts_at(const random_case *c, const int64_t t[], int64_t index_out[])
+{
+    for (int d = 0; d < c->subscripts.rank; d++) {
+        index_out[d] = c->subscripts.axis[d].constant;
+        for (int m = 0; m < c->subscripts.space_rank; m++)
+            index_out[d] += c->subscripts.axis[d].coef[m] * (c->space.start[m] + t[m] * c->space.stride[m]);
+    }
+}
+
+/* The next number of an index of the space. */
+static bool next_number(const dcl_box *space, int64_t t[])
+{
+    for (int m = space->rank - 1; m >= 0; m--) {
+        if (++t[m] < space->count[m])
+            return true;
+        t[m] = 0;
+    }
+    return false;
+}
+
+static int64_t bit_of(const int64_t index[], int rank)
+{
+    int64_t bit = 0;
+    for (int d = 0; d < rank; d++)
+        bit = bit * 2 * SIDE + index[d] + SIDE;
+    return bit;
+}
+
+Test(footprint, matches_every_read)
+{
+    static bool read[8 * SIDE * SIDE * SIDE];
+    int exact_cases = 0;
+    for (uint64_t seed = SEED; seed < SEED + 6000; seed++) {
+        random_case c = make_case(seed);
+        int rank = c.subscripts.rank;
+        bool exact = dcli_subscripts_exact(&c.subscripts), cut, outside = false, right = true;
+        dcl_box footprint, whole = dcl_box_of(&c.grid), around = {.rank = rank, .count = {0}};
+        bool some = dcli_footprint(&c.subscripts, &c.space, &c.grid, &footprint, &cut);
+        exact_cases += exact;
+
+        memset(read, 0, sizeof read);
+        int64_t t[3] = {0}, index[3], elements = 0;
+        if (!dcli_box_is_empty(&c.space))
+            do {
+                subscripts_at(&c, t, index);
+                dcl_box one = dcl_box_nd(rank, index, (int64_t[]){1, 1, 1});
+                dcli_box_bound(&around, &one, &around);
+                if (!dcli_box_contains(&whole, index)) {
+                    outside = true;
+                    continue;
+                }
+                elements += !read[bit_of(index, rank)];
+                read[bit_of(index, rank)] = true;
+                right &= dcli_box_contains(&footprint, index);
+            } while (next_number(&c.space, t));
+        right &= cut == outside && some == !dcli_box_is_empty(&footprint);
+        if (exact)
+            right &= dcli_box_elements(&footprint) == elements;
+        else { /* the bounding box of all reads, then cut */
+            dcl_box expected;
+            dcli_box_intersect(&around, &whole, &expected);
+            right &= dcli_box_equal(&expected, &footprint);
+        }
+        cr_assert(right, "seed %" PRIu64 " (%s)", seed, exact ? "exact" : "bounding box");
+    }
+    cr_expect(exact_cases > 3000 && exact_cases < 5900, "%d exact cases", exact_cases);
+}
+
+/* The longest run of numbers of loop axis m (0: it occurs on no axis) whose reads lie in the target. */
+static int64_t longest_run(const random_case *c, int m)
+{
+    int64_t longest = 0, length = 0, t[3] = {0}, index[3];
+    for (t[m] = 0; t[m] < c->space.count[m]; t[m]++) {
+        bool in = true;
+        subscripts_at(c, t, index);
+        for (int d = 0; d < c->subscripts.rank; d++) {
+            dcl_box axis = {.rank = 1,
+                            .start = {c->target.start[d]},
+                            .count = {c->target.count[d]},
+                            .stride = {c->target.stride[d]}};
+            if (c->subscripts.axis[d].coef[m] != 0)
+                in &= dcli_box_contains(&axis, &index[d]);
+        }
+        length = in ? length + 1 : 0;
+        longest = dcli_max(longest, length);
+    }
+    return longest;
+}
+
+/* Whether all reads of the numbers lo .. lo + count - 1 lie in the target. */
+static bool all_inside(const random_case *c, const int64_t lo[], const int64_t count[])
+{
+    dcl_box range = {.rank = c->subscripts.space_rank};
+    int64_t t[3] = {0}, at[3], index[3];
+    for (int m = 0; m < range.rank; m++)
+        range.count[m] = count[m];
+    do {
+        for (int m = 0; m < range.rank; m++)
+            at[m] = lo[m] + t[m];
+        subscripts_at(c, at, index);
+        if (!dcli_box_contains(&c->target, index))
+            return false;
+    } while (next_number(&range, t));
+    return true;
+}
+
+/* Whether axes of the array that use no index lie in the target. */
+static bool constants_inside(const random_case *c)
+{
+    for (int d = 0; d < c->subscripts.rank; d++) {
+        bool constant = true;
+        for (int m = 0; m < c->subscripts.space_rank; m++)
+            constant &= c->subscripts.axis[d].coef[m] == 0;
+        dcl_box axis = {
+            .rank = 1, .start = {c->target.start[d]}, .count = {c->target.count[d]}, .stride = {c->target.stride[d]}};
+        if (constant && !dcli_box_contains(&axis, &c->subscripts.axis[d].constant))
+            return false;
+    }
+    return true;
+}
+
+Test(footprint, inside_is_the_largest_range)
+{
+    int found = 0;
+    for (uint64_t seed = SEED; seed < SEED + 12000; seed++) {
+        random_case c = make_case(seed);
+        int loops = c.subscripts.space_rank;
+        int64_t lo[3], count[3], zero[3] = {0};
+        bool some = dcli_footprint_inside(&c.subscripts, &c.space, &c.target, lo, count);
+        bool expected = !dcli_box_is_empty(&c.space), right = true;
+        if (dcli_subscripts_exact(&c.subscripts)) {
+            expected = expected && constants_inside(&c);
+            for (int m = 0; m < loops; m++)
+                expected = expected && longest_run(&c, m) > 0;
+            for (int m = 0; m < loops; m++)
+                right &= count[m] == (expected ? longest_run(&c, m) : 0);
+        } else { /* inside when the bounding box is; a finer answer is allowed to be no */
+            expected = expected && all_inside(&c, zero, c.space.count) && some;
+            for (int m = 0; m < loops; m++)
+                right &= lo[m] == 0 && count[m] == (some ? c.space.count[m] : 0);
+        }
+        right &= some == expected && (!some || all_inside(&c, lo, count));
+        cr_assert(right, "seed %" PRIu64, seed);
+        found += some;
+    }
+    cr_expect_gt(found, 500, "only %d cases had something inside", found);
+}
+
+/* For subscripts that are not exact: inside exactly when the bounding box is. */
+Test(footprint, inside_of_sums_follows_the_bounding_box)
+{
+    int found = 0;
+    for (uint64_t seed = SEED; seed < SEED + 12000; seed++) {
+        random_case c = make_case(seed);
+        int64_t lo[3], count[3], origin[3] = {-100, -100, -100}, extent[3] = {200, 200, 200};
+        dcl_grid wide = dcl_grid_nd(DCL_INT8, c.subscripts.rank, extent, origin);
+        dcl_box around, common;
+        bool cut;
+        if (dcli_subscripts_exact(&c.subscripts) || !dcli_footprint(&c.subscripts, &c.space, &wide, &around, &cut))
+            continue;
+        if (seed % 4 == 0) /* few random targets are large enough */
+            dcli_box_bound(&around, &c.target, &c.target);
+        bool some = dcli_footprint_inside(&c.subscripts, &c.space, &c.target, lo, count);
+        bool expected = dcli_box_intersect(&around, &c.target, &common) && dcli_box_equal(&around, &common);
+        cr_assert_eq(some, expected, "seed %" PRIu64, seed);
+        found += some;
+    }
+    cr_expect_gt(found, 200, "only %d cases lie inside", found);
+}
