@@ -97,7 +97,8 @@ int64_t dcli_layout_tile_count(const dcli_layout *layout, int node);
  *  where the map allows (all tiles of a node give the same regions as dcli_layout_regions(NULL)). */
 dcl_status dcli_layout_tiles(const dcli_layout *layout, int node, int64_t first, int64_t count, dcli_region_list *out);
 
-/** Blocks are cut from segments (per axis: one run of each axis; dealt: one piece), at the segment's edge.
+/** Blocks are cut from segments (per axis: one run of each axis, adjacent runs of one coordinate being one; dealt: one
+ *  piece), at the segment's edge.
  *  A set of block numbers, for counting: start with {0}. */
 typedef struct dcli_block_set {
     int64_t *slots; /* open addressing, numbers + 1 */

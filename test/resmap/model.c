@@ -1,0 +1,287 @@
+/* test/resmap/model.c - see model.h. */
+#include "resmap/model.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "resmap/map_text.h"
+
+void test_model_index(const test_model *model, int64_t e, int64_t index_out[])
+{
+    for (int d = model->grid.rank - 1; d >= 0; d--) {
+        index_out[d] = model->grid.origin[d] + e % model->grid.extent[d];
+        e /= model->grid.extent[d];
+    }
+}
+
+int64_t test_model_element(const test_model *model, const int64_t index[])
+{
+    int64_t e = 0;
+    for (int d = 0; d < model->grid.rank; d++)
+        e = e * model->grid.extent[d] + index[d] - model->grid.origin[d];
+    return e;
+}
+
+dcl_box test_model_box(test_model *model)
+{
+    dcl_box box = {.rank = model->grid.rank};
+    for (int d = 0; d < box.rank; d++) {
+        int64_t extent = model->grid.extent[d], offset = extent > 0 ? test_between(&model->random, 0, extent - 1) : 0;
+        int64_t most_stride = test_between(&model->random, 0, 2) == 0 ? 9 : 1;
+        box.start[d] = model->grid.origin[d] + offset;
+        box.stride[d] = test_between(&model->random, 1, most_stride);
+        box.count[d] = extent > 0 ? test_between(&model->random, 1, (extent - 1 - offset) / box.stride[d] + 1) : 0;
+    }
+    return box;
+}
+
+void test_box_index(const dcl_box *box, const int64_t at[], int64_t index_out[])
+{
+    for (int d = 0; d < box->rank; d++)
+        index_out[d] = box->start[d] + at[d] * box->stride[d];
+}
+
+bool test_box_next(const dcl_box *box, int64_t at[])
+{
+    for (int d = box->rank - 1; d >= 0; d--) {
+        if (++at[d] < box->count[d])
+            return true;
+        at[d] = 0;
+    }
+    return false;
+}
+
+/* Among all ways to write n as a product, not rising, the one that is first when compared number by number. */
+static bool arrange(int n, int axes, int most, int nodes_out[])
+{
+    if (axes == 0)
+        return n == 1;
+    for (int first = 1; first <= most; first++) {
+        nodes_out[0] = first;
+        if (n % first == 0 && arrange(n / first, axes - 1, first, nodes_out + 1))
+            return true;
+    }
+    return false;
+}
+
+static void draw_axes(test_model *model)
+{
+    dcli_map_rule *rule = &model->rule;
+    int rank = model->grid.rank, divided = 0, factor[DCL_MAX_RANK], left = rule->node_count;
+    for (int d = 0; d < rank; d++) {
+        int64_t word = test_between(&model->random, 0, 4), size = test_between(&model->random, 1, 4);
+        dcl_axis axes[] = {{DCL_AXIS_WHOLE, 0},
+                           {DCL_AXIS_BLOCK, 0},
+                           {DCL_AXIS_CYCLIC, 0},
+                           {DCL_AXIS_CYCLIC, size},
+                           {DCL_AXIS_BLOCK, size}};
+        rule->axes[d] = axes[d == 0 && word == 0 ? 1 : word];
+        divided += rule->axes[d].kind != DCL_AXIS_WHOLE;
+    }
+    arrange(left, divided, left, factor);
+    bool given = test_between(&model->random, 0, 1) == 0;
+    for (int d = 0, next = 0; d < rank; d++) {
+        bool whole = rule->axes[d].kind == DCL_AXIS_WHOLE;
+        model->nodes[d] = whole ? 1 : given && next == divided - 1 ? left : factor[next];
+        if (!whole && given && next < divided - 1)
+            while (left % (model->nodes[d] = (int)test_between(&model->random, 1, left)) != 0)
+                ;
+        left /= model->nodes[d];
+        next += !whole;
+        rule->nodes[d] = given ? model->nodes[d] : 0;
+        if (rule->axes[d].kind == DCL_AXIS_BLOCK && rule->axes[d].size > 0) /* with room for the extent, or more */
+            rule->axes[d].size += (model->grid.extent[d] + model->nodes[d] - 1) / model->nodes[d] - 1;
+    }
+}
+
+static void draw(test_model *model)
+{
+    static const int64_t extents[] = {0, 1, 2, 3, 5, 6, 7, 8, 11, 12, 13, 16, 31, 64, 101};
+    static const int longest[] = {14, 14, 11, 7}; /* by rank */
+    static const dcl_type types[] = {DCL_INT8, DCL_HALF, DCL_FLOAT, DCL_DOUBLE};
+    test_random *random = &model->random;
+    int rank = (int)test_between(random, 1, 4);
+    model->grid = (dcl_grid){.type = types[test_between(random, 0, 3)], .rank = rank};
+    model->rule = (dcli_map_rule){.node_count = (int)test_between(random, 1, 7), .rank = rank};
+    dcli_map_rule *rule = &model->rule;
+    for (int d = 0; d < rank; d++) {
+        model->grid.extent[d] =
+            extents[test_between(random, test_between(random, 0, 30) == 0 ? 0 : 1, longest[rank - 1])];
+        model->grid.origin[d] = test_between(random, -5, 5);
+        rule->block[d] = test_between(random, 1, 5);
+        rule->tile[d] = test_between(random, 1, 9);
+    }
+    rule->block_rank = test_between(random, 0, 1) * rank;
+    rule->tile_rank = test_between(random, 0, 1) * rank;
+    rule->tile_bytes = test_between(random, 0, 200);
+    rule->block_bytes = test_between(random, 0, 60);
+    rule->kind = test_between(random, 0, 1) == 0 ? DCLI_MAP_AXES : DCLI_MAP_DEALT;
+    if (rule->kind == DCLI_MAP_AXES) {
+        draw_axes(model);
+        return;
+    }
+    int64_t largest = test_between(random, 1, 6);
+    rule->order = (dcl_order)test_between(random, 0, 1);
+    rule->deal = (dcl_deal)test_between(random, 0, 1);
+    for (int d = 0; d < rank; d++)
+        rule->piece[d] = test_between(random, 1, largest);
+}
+
+/* One axis: whose each index is, its place among the owner's, and its run. */
+struct axis_model {
+    int64_t coordinate[TEST_SIDE], local[TEST_SIDE], run[TEST_SIDE], in_run[TEST_SIDE], owned[8];
+};
+
+static void deal_axis(const dcl_axis *axis, int64_t extent, int nodes, struct axis_model *out)
+{
+    int64_t coordinate = 0, left = 0, runs = 0, dealt = 0;
+    memset(out, 0, sizeof *out);
+    for (int64_t x = 0; x < extent; x++) {
+        if (left == 0) {
+            bool goes_on = runs > 0 && nodes == 1; /* the next run has the same owner: it is the same run */
+            coordinate = dealt++ % nodes;
+            runs += !goes_on;
+            if (axis->kind == DCL_AXIS_WHOLE)
+                left = extent;
+            else if (axis->size > 0)
+                left = axis->size;
+            else
+                left = axis->kind == DCL_AXIS_CYCLIC ? 1 : extent / nodes + (coordinate < extent % nodes);
+            out->in_run[x] = goes_on ? out->in_run[x - 1] + 1 : 0;
+        } else {
+            out->in_run[x] = out->in_run[x - 1] + 1;
+        }
+        left--;
+        out->coordinate[x] = coordinate;
+        out->run[x] = runs;
+        out->local[x] = out->owned[coordinate]++;
+    }
+}
+
+/* A tile of a local array, or of a slot: number of the place, axis by axis. */
+static int64_t tile_of(const dcli_map_rule *rule, const int64_t place[], const int64_t extent[])
+{
+    int64_t number = 0;
+    for (int d = 0; d < rule->rank; d++) {
+        int64_t shape = rule->tile[d] < extent[d] ? rule->tile[d] : extent[d];
+        number = number * ((extent[d] + shape - 1) / shape) + place[d] / shape;
+    }
+    return number;
+}
+
+static void lay_axes(test_model *model)
+{
+    static struct axis_model axis[4];
+    const dcli_map_rule *rule = &model->rule;
+    int rank = model->grid.rank;
+    for (int d = 0; d < rank; d++)
+        deal_axis(&rule->axes[d], model->grid.extent[d], model->nodes[d], &axis[d]);
+    for (int64_t e = 0; e < model->elements; e++) {
+        int64_t index[DCL_MAX_RANK], place[DCL_MAX_RANK], extent[DCL_MAX_RANK], block = 0;
+        test_model_index(model, e, index);
+        model->owner[e] = 0;
+        model->offset[e] = 0;
+        for (int d = 0; d < rank; d++) {
+            int64_t x = index[d] - model->grid.origin[d];
+            place[d] = axis[d].local[x];
+            extent[d] = axis[d].owned[axis[d].coordinate[x]];
+            model->owner[e] = model->owner[e] * model->nodes[d] + (int)axis[d].coordinate[x];
+            model->offset[e] = model->offset[e] * extent[d] + place[d];
+            block = block * 65536 + axis[d].run[x] * 256 + axis[d].in_run[x] / model->layout.rule.block[d];
+        }
+        model->block[e] = block;
+        model->tile[e] = rule->tile_rank > 0 ? tile_of(rule, place, extent) : -1;
+    }
+}
+
+/* Pieces are dealt in the order of their numbers; slots are filled as they come. */
+static void deal_pieces(const test_model *model, int64_t total, int owner_out[], int64_t slot_out[])
+{
+    int nodes = model->rule.node_count, node = 0;
+    int64_t given[8] = {0};
+    for (int64_t number = 0; number < total; number++) {
+        int64_t quota = total / nodes + (node < total % nodes);
+        if (model->rule.deal == DCL_DEAL_CYCLIC)
+            node = (int)(number % nodes);
+        else if (given[node] == quota) /* the next has its share to come; nodes without any stay behind */
+            node++;
+        owner_out[number] = node;
+        slot_out[number] = given[node]++;
+    }
+}
+
+static void lay_dealt(test_model *model)
+{
+    static int owner[TEST_MOST];
+    static int64_t slot_of[TEST_MOST];
+    const dcli_map_rule *rule = &model->rule;
+    int rank = model->grid.rank;
+    int64_t piece[DCL_MAX_RANK], pieces[DCL_MAX_RANK], weight[DCL_MAX_RANK], total = 1, slot = 1, tile = 1;
+    bool cut = false;
+    for (int k = 0; k < rank; k++) {
+        int d = rule->order == DCL_ROWS ? rank - 1 - k : k;
+        int64_t extent = model->grid.extent[d];
+        piece[d] = rule->piece[d] < extent ? rule->piece[d] : extent;
+        pieces[d] = (extent + piece[d] - 1) / piece[d];
+        weight[d] = total;
+        total *= pieces[d];
+        slot *= piece[d];
+        tile *= rule->tile[d] < extent ? rule->tile[d] : extent;
+        cut = cut || rule->tile[d] < piece[d];
+    }
+    deal_pieces(model, total, owner, slot_of);
+    for (int64_t e = 0; e < model->elements; e++) {
+        int64_t index[DCL_MAX_RANK], place[DCL_MAX_RANK], number = 0, position = 0, block = 0;
+        test_model_index(model, e, index);
+        for (int d = 0; d < rank; d++) {
+            int64_t x = index[d] - model->grid.origin[d];
+            place[d] = x % piece[d];
+            number += x / piece[d] * weight[d];
+            position = position * piece[d] + place[d];
+            block = block * 65536 + x / piece[d] * 256 + place[d] / model->layout.rule.block[d];
+        }
+        model->owner[e] = owner[number];
+        model->offset[e] = slot_of[number] * slot + position;
+        model->block[e] = block;
+        model->tile[e] = -1;
+        if (rule->tile_rank > 0 && cut) {
+            int64_t last[DCL_MAX_RANK];
+            for (int d = 0; d < rank; d++)
+                last[d] = piece[d] - 1;
+            model->tile[e] = slot_of[number] * (tile_of(rule, last, piece) + 1) + tile_of(rule, place, piece);
+        } else if (rule->tile_rank > 0) {
+            model->tile[e] = slot_of[number] / (tile / slot);
+        }
+    }
+}
+
+static void describe(test_model *model)
+{
+    int length = sprintf(model->text, "seed %" PRIu64 ": ", model->seed);
+    length += (int)dcli_map_rule_print(&model->rule, model->text + length, 300);
+    length += sprintf(model->text + length, " on %d nodes, grid", model->rule.node_count);
+    for (int d = 0; d < model->grid.rank; d++)
+        length += sprintf(model->text + length, "%s%" PRId64, d == 0 ? " " : "x", model->grid.extent[d]);
+}
+
+void test_model_make(test_model *model, uint64_t seed)
+{
+    model->seed = model->random = seed;
+    do {
+        memset(model->nodes, 0, sizeof model->nodes);
+        draw(model);
+        model->elements = dcl_grid_count(&model->grid);
+    } while (model->elements > TEST_MOST);
+    describe(model);
+    cr_assert_eq(dcli_map_rule_check(&model->rule), DCL_OK, "%s: %s", model->text, dcl_error());
+    cr_assert_eq(dcli_layout_bind(&model->rule, &model->grid, &model->layout), DCL_OK, "%s: %s", model->text,
+                 dcl_error());
+    if (model->elements == 0)
+        return;
+    if (model->rule.kind == DCLI_MAP_AXES)
+        lay_axes(model);
+    else
+        lay_dealt(model);
+}
