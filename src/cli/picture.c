@@ -26,7 +26,7 @@ struct picture {
 
 cli_canvas cli_canvas_of_stdout(void)
 {
-    cli_canvas canvas = {.columns = 80, .lines = 48, .colour = isatty(STDOUT_FILENO) == 1};
+    cli_canvas canvas = {.columns = 80, .lines = 40, .colour = isatty(STDOUT_FILENO) == 1};
     struct winsize size;
     if (canvas.colour && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
         canvas.columns = size.ws_col < MOST_COLUMNS ? size.ws_col : MOST_COLUMNS;
@@ -73,9 +73,9 @@ static void print_node(const struct picture *picture, int node)
     static const int backgrounds[] = {117, 215, 120, 218, 228, 153, 209, 157, 183, 186, 80, 250};
     int count = sizeof backgrounds / sizeof backgrounds[0];
     if (picture->canvas->colour)
-        printf("\033[38;5;16;48;5;%dm%*d \033[0m", backgrounds[node % count], picture->cell_width - 1, node);
+        printf("\033[38;5;16;48;5;%dm%*d\033[0m", backgrounds[node % count], picture->cell_width, node);
     else
-        printf("%*d ", picture->cell_width - 1, node);
+        printf("%*d", picture->cell_width, node);
 }
 
 static int print_cell(const struct picture *picture, const int64_t index[])
@@ -88,19 +88,19 @@ static int print_cell(const struct picture *picture, const int64_t index[])
     return CLI_OK;
 }
 
-/* Numbers of columns above their cells, as many as find room. */
+/* Numbers of columns above their cells: every one, or every 2nd, 4th, 8th, ... as they find room. */
 static void print_column_labels(const struct picture *picture, const struct scale *columns, const char *corner)
 {
-    printf("%*s ", picture->label_width, corner);
+    int widest = digits((columns->cells - 1) * columns->step) + 1;
+    int64_t every = 1;
+    while (every * picture->cell_width < widest)
+        every *= 2;
+    printf("%*s", picture->label_width, corner);
     int64_t used = 0;
-    for (int64_t c = 0; c < columns->cells; c++) {
-        int64_t label = c * columns->step, end = (c + 1) * picture->cell_width - 1;
-        int64_t begin = end - digits(label);
-        if (begin < used)
-            continue;
-        printf("%*s%" PRId64, (int)(begin - used), "", label);
-        used = end + 1;
-        fputc(' ', stdout);
+    for (int64_t c = 0; c < columns->cells; c += every) {
+        int64_t label = c * columns->step, spare = picture->cell_width - digits(label);
+        int64_t begin = c * picture->cell_width + (spare > 1 ? spare : 1);
+        used += printf("%*s%" PRId64, (int)(begin - used), "", label);
     }
     fputc('\n', stdout);
 }
@@ -108,7 +108,7 @@ static void print_column_labels(const struct picture *picture, const struct scal
 static int print_row(const struct picture *picture, int64_t label, int64_t index[], int64_t *column, int64_t first,
                      const struct scale *columns)
 {
-    printf("%*" PRId64 " ", picture->label_width, label);
+    printf("%*" PRId64, picture->label_width, label);
     for (int64_t c = 0; c < columns->cells; c++) {
         *column = first + c * columns->step;
         if (*column >= columns->extent)
@@ -116,7 +116,7 @@ static int print_row(const struct picture *picture, int64_t label, int64_t index
         if (print_cell(picture, index) != CLI_OK)
             return CLI_FAILURE;
     }
-    puts(columns->cropped ? "..." : "");
+    puts(columns->cropped ? " ..." : "");
     return CLI_OK;
 }
 
@@ -124,7 +124,7 @@ static int print_row(const struct picture *picture, int64_t label, int64_t index
 
 static int64_t cells_across(const struct picture *picture)
 {
-    int64_t room = (picture->canvas->columns - picture->label_width - 1 - 3) / picture->cell_width;
+    int64_t room = (picture->canvas->columns - picture->label_width - 4) / picture->cell_width;
     return room > 4 ? room : 4;
 }
 
@@ -137,7 +137,7 @@ static int draw_line(const struct picture *picture, const cli_survey *survey)
     struct scale columns = {.extent = extent, .step = 1, .cells = across};
     int64_t rows = (extent - 1) / across + 1;
     if (rows > MOST_WRAPPED) {
-        columns = scale_of(extent, across, survey->grain[0], survey->longest[0]);
+        columns = scale_of(extent, across, survey->border[0], survey->longest[0]);
         rows = 1;
     } else if (extent < across)
         columns.cells = extent;
@@ -171,7 +171,7 @@ static int draw_plane(const struct picture *picture, const struct scale *rows, c
 
 static void print_plane_label(const struct picture *picture, const cli_survey *survey, const int64_t index[])
 {
-    printf("\nplane (");
+    printf("plane (");
     for (int d = 0; d < picture->grid->rank - 2; d++) {
         int64_t last = index[d] + survey->grain[d] - 1;
         last = last < picture->grid->extent[d] ? last : picture->grid->extent[d] - 1;
@@ -200,14 +200,16 @@ static int draw_planes(const struct picture *picture, const cli_survey *survey)
     const dcl_grid *grid = picture->grid;
     int row_axis = grid->rank - 2;
     int64_t room = picture->canvas->lines - 10 > 12 ? picture->canvas->lines - 10 : 12;
-    struct scale rows = scale_of(grid->extent[row_axis], room, survey->grain[row_axis], survey->longest[row_axis]);
-    struct scale columns = scale_of(grid->extent[row_axis + 1], cells_across(picture), survey->grain[row_axis + 1],
+    struct scale rows = scale_of(grid->extent[row_axis], room, survey->border[row_axis], survey->longest[row_axis]);
+    struct scale columns = scale_of(grid->extent[row_axis + 1], cells_across(picture), survey->border[row_axis + 1],
                                     survey->longest[row_axis + 1]);
     if (rows.step > 1 || columns.step > 1)
         printf("1 cell = %" PRId64 " x %" PRId64 " elements, the first one's owner\n", rows.step, columns.step);
     int64_t index[DCL_MAX_RANK] = {0};
     bool more = true;
     for (int plane = 0; more && plane < MOST_PLANES; plane++) {
+        if (plane > 0)
+            putchar('\n');
         if (grid->rank > 2)
             print_plane_label(picture, survey, index);
         if (draw_plane(picture, &rows, &columns, index) != CLI_OK)
@@ -235,12 +237,12 @@ void cli_picture_legend(const dcl_grid *grid, const cli_survey *survey, const cl
     double all = (double)dcl_grid_count(grid);
     printf("\n%8s %14s %8s %14s\n", "node", "elements", "share", "storage");
     for (int n = 0; n < survey->nodes && n < MOST_LEGEND; n++) {
-        printf("%*s", 9 - picture.cell_width > 0 ? 9 - picture.cell_width : 0, "");
+        printf("%*s", 8 - picture.cell_width, ""); /* at most 7 characters */
         print_node(&picture, n);
         if (survey->complete)
-            printf("%14" PRId64 " %6.1f %% ", survey->owned[n], all > 0 ? 100 * (double)survey->owned[n] / all : 0);
+            printf(" %14" PRId64 " %6.1f %% ", survey->owned[n], all > 0 ? 100 * (double)survey->owned[n] / all : 0);
         else
-            printf("%14s %8s ", "-", "-");
+            printf(" %14s %8s ", "-", "-");
         printf("%14" PRId64 "\n", survey->storage[n]);
     }
     if (survey->nodes > MOST_LEGEND)

@@ -10,7 +10,7 @@ typedef struct cli_canvas {
     bool colour;        /* a terminal that understands colours */
 } cli_canvas;
 
-/** The terminal behind stdout, or 80 x 48 characters without colour. */
+/** The terminal behind stdout, or 80 x 40 characters without colour. */
 cli_canvas cli_canvas_of_stdout(void);
 
 /** Draw the owners of a grid that has elements to stdout: a row of nodes for rank 1, a plane for rank 2, the first

@@ -41,10 +41,7 @@ int cli_usage(const char *command, const char *format, ...)
     cli_progress_end();
     va_list values;
     va_start(values, format);
-    fputs("dcl", stderr);
-    if (command[0] != '\0')
-        fprintf(stderr, " %s", command);
-    fputs(": ", stderr);
+    fprintf(stderr, "dcl: %s%s", command, command[0] != '\0' ? ": " : "");
     vfprintf(stderr, format, values);
     fprintf(stderr, "\nRead on: dcl help%s%s\n", command[0] != '\0' ? " " : "", command);
     va_end(values);

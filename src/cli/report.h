@@ -14,7 +14,7 @@ enum {
 __attribute__((format(printf, 1, 2))) int cli_fail(const char *format, ...);
 /** Print the library's sentence, dcl_error(), without the name of the C function. @return CLI_FAILURE */
 int cli_library_failed(void);
-/** Print "dcl COMMAND: ..." and where to read on. @return CLI_USAGE */
+/** Print "dcl: COMMAND: ..." and where to read on. @return CLI_USAGE */
 __attribute__((format(printf, 2, 3))) int cli_usage(const char *command, const char *format, ...);
 
 /** malloc() that ends the program with a sentence when there is no memory. Never NULL; zeroed. */

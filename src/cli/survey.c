@@ -5,7 +5,10 @@
 
 #include "cli/report.h"
 
-enum { MOST_BOXES = 4000000 }; /* about a second; maps of single elements have as many boxes as elements */
+enum {
+    MOST_BOXES = 2000000, /* about a second; maps of single elements have as many boxes as elements */
+    MOST_STEPS = 1 << 20, /* along a line */
+};
 
 struct visit {
     cli_survey *survey;
@@ -26,14 +29,12 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 static void note_borders(cli_survey *survey, const dcl_grid *grid, const dcl_box *box, int d)
 {
-    int64_t begin = box->start[d], count = box->count[d];
-    bool scattered = count > 1 && box->stride[d] > 1;
-    int64_t run = scattered ? 1 : count;
+    int64_t begin = box->start[d], end = begin + box->count[d];
+    if (box->count[d] > 1 && box->stride[d] > 1)
+        end = begin + 1;
     survey->grain[d] = common_divisor(survey->grain[d], begin);
-    if (begin + run < grid->extent[d])
-        survey->grain[d] = common_divisor(survey->grain[d], begin + run);
-    if (run > survey->longest[d])
-        survey->longest[d] = run;
+    if (end < grid->extent[d])
+        survey->grain[d] = common_divisor(survey->grain[d], end);
 }
 
 static dcl_status visit_box(void *user, const dcl_box *box)
@@ -69,19 +70,66 @@ static int visit_nodes(const dcl_map *map, const dcl_grid *grid, cli_survey *sur
     return CLI_OK;
 }
 
+/* Walks along axis d from `index`. Boxes with strides do not show how long runs are, owners do. */
+static int walk_line(const dcl_map *map, const dcl_grid *grid, int d, int64_t index[], cli_survey *survey)
+{
+    int64_t offset, begin = 0, steps = grid->extent[d] < MOST_STEPS ? grid->extent[d] : MOST_STEPS;
+    int owner = -1;
+    for (index[d] = 0; index[d] < steps; index[d]++) {
+        int node;
+        if (dcl_map_locate(map, grid, index, &node, &offset) != DCL_OK)
+            return cli_library_failed();
+        if (node != owner) {
+            survey->border[d] = common_divisor(survey->border[d], index[d]);
+            begin = index[d];
+            owner = node;
+        }
+        if (index[d] - begin >= survey->longest[d])
+            survey->longest[d] = index[d] - begin + 1;
+    }
+    return CLI_OK;
+}
+
+static int walk_lines(const dcl_map *map, const dcl_grid *grid, cli_survey *survey)
+{
+    for (int line = 0; line < 3; line++)
+        for (int d = 0; d < grid->rank; d++) {
+            int64_t index[DCL_MAX_RANK];
+            for (int e = 0; e < grid->rank; e++)
+                index[e] = (grid->extent[e] - 1) * line / 2; /* first, middle, last */
+            int status = walk_line(map, grid, d, index, survey);
+            if (status != CLI_OK)
+                return status;
+        }
+    return CLI_OK;
+}
+
+/* Without any border the whole axis is the grain; an unfinished visit proves none. */
+static void complete_grains(const dcl_grid *grid, cli_survey *survey)
+{
+    for (int d = 0; d < grid->rank; d++) {
+        if (!survey->complete)
+            survey->grain[d] = 1;
+        else if (survey->grain[d] == 0)
+            survey->grain[d] = grid->extent[d];
+        if (survey->border[d] == 0)
+            survey->border[d] = grid->extent[d];
+    }
+}
+
 int cli_survey_make(const dcl_map *map, const dcl_grid *grid, cli_survey *survey_out)
 {
     cli_survey survey = {.nodes = dcl_map_node_count(map)};
     survey.owned = cli_alloc((size_t)survey.nodes, sizeof *survey.owned);
     survey.storage = cli_alloc((size_t)survey.nodes, sizeof *survey.storage);
     int status = visit_nodes(map, grid, &survey);
+    if (status == CLI_OK && dcl_grid_count(grid) > 0)
+        status = walk_lines(map, grid, &survey);
     if (status != CLI_OK) {
         cli_survey_free(&survey);
         return status;
     }
-    for (int d = 0; d < grid->rank; d++)
-        if (survey.grain[d] == 0) /* no border at all */
-            survey.grain[d] = grid->extent[d];
+    complete_grains(grid, &survey);
     *survey_out = survey;
     return CLI_OK;
 }

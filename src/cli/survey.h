@@ -9,8 +9,9 @@ typedef struct cli_survey {
     bool complete;                 /* false: so many boxes that the visit was ended; `owned` says too little */
     int64_t *owned;                /* [nodes] elements */
     int64_t *storage;              /* [nodes] elements a node must be able to store */
-    int64_t grain[DCL_MAX_RANK];   /* every border between owners lies at a multiple of it */
-    int64_t longest[DCL_MAX_RANK]; /* longest contiguous run of a box */
+    int64_t grain[DCL_MAX_RANK];   /* every border between boxes lies at a multiple of it */
+    int64_t border[DCL_MAX_RANK];  /* every border between owners on some lines along the axis, likewise */
+    int64_t longest[DCL_MAX_RANK]; /* longest run of one owner on these lines */
 } cli_survey;
 
 /** @return CLI_OK, or CLI_FAILURE after a sentence. End it with cli_survey_free(). */
