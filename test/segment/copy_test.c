@@ -46,7 +46,7 @@ static void copy_by_element(char *target, const dcli_region *to, const char *sou
  * @return the elements of storage it needs. */
 static int64_t random_region(test_random *random, const dcl_box *box, bool source, dcli_region *out)
 {
-    int order[DCL_MAX_RANK];
+    int order[DCL_MAX_RANK] = {0};
     int64_t size = 1;
     *out = (dcli_region){.box = *box};
     for (int d = 0; d < box->rank; d++) {
