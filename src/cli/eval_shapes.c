@@ -20,8 +20,8 @@ static int use(const cli_request *request, const char *const names[], cli_operan
                         "subscripts; leave it out or correct the name",
                         operand->name, operand->path, operand->name);
     if (operand->grid.rank > 0 && operand->grid.rank != use.rank)
-        return cli_fail("%s is given %d extents; expected %d, as many as the body gives it subscripts", operand->name,
-                        operand->grid.rank, use.rank);
+        return cli_fail("the shape given for %s has %d axes; expected %d, as many as the body gives it subscripts",
+                        operand->name, operand->grid.rank, use.rank);
     operand->access = !use.written ? DCL_ACCESS_IN : use.read ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT;
     operand->load =
         operand->access == DCL_ACCESS_IN || (operand->access == DCL_ACCESS_INOUT && access(operand->path, F_OK) == 0);

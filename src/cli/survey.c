@@ -6,7 +6,7 @@
 #include "cli/report.h"
 
 enum {
-    MOST_BOXES = 2000000, /* about a second; maps of single elements have as many boxes as elements */
+    MOST_BOXES = 2000000, /* a map of single elements can have as many boxes as elements */
     MOST_STEPS = 1 << 20, /* along a line */
 };
 

@@ -1,0 +1,486 @@
+#!/usr/bin/python3
+"""Tests of the dcl command as a person or a script meets it: cli_test.py PATH_TO_DCL
+
+Everything is compared with NumPy or with text that a reader can check by hand. Wrong inputs are rows: what is wrong, the
+command, the exit status, words of the message; afterwards the folder must hold what it held before.
+Ends with a line "N passed, M failed" and status 1 when something failed."""
+import json
+import os
+import pty
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy
+
+DCL = None  # the command, set by main()
+NODES = 3
+
+
+def environment(**more):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("DCL_")}
+    env["POCL_DEVICES"] = " ".join(["pthread"] * NODES)
+    env.update(more)
+    return env
+
+
+def run(*arguments, folder=None, env=None):
+    return subprocess.run([DCL, *arguments], cwd=folder, env=env or environment(), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+
+
+def has_device():
+    return run("devices").returncode == 0
+
+
+def lines_to_dict(text):
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+# ---- dcl map --------------------------------------------------------------------------------------------------------
+
+# The worked example of segmented arrays: a 6 x 6 grid, nine 2 x 2 segments, owners row by row, from 0.
+SIX_BY_SIX = [
+    ("rows:block", 3, "000000 000000 111111 111111 222222 222222"),
+    ("rows:block", 4, "000000 000111 111111 222222 222333 333333"),
+    ("columns:block(2x2)", 3, "001122 001122 001122 001122 001122 001122"),
+    ("rows:cyclic", 3, "012012 012012 012012 012012 012012 012012"),
+    ("rows:cyclic", 4, "012301 230123 012301 230123 012301 230123"),
+    ("rows:cyclic(2x2)", 3, "001122 001122 001122 001122 001122 001122"),
+    ("rows:cyclic(2x2)", 4, "001122 001122 330011 330011 223300 223300"),
+    ("rows:block(2x2)", 3, "000000 000000 111111 111111 222222 222222"),
+]
+
+OTHER_OWNERS = [
+    ("5", 2, "block", "0 0 0 1 1\n"),
+    ("4x4", 4, "block", "0 0 1 1\n0 0 1 1\n2 2 3 3\n2 2 3 3\n"),
+    ("2x4", 2, "*,cyclic(1)", "0 1 0 1\n0 1 0 1\n"),
+    ("2x2x3", 3, "rows:cyclic", "0 1 2\n0 1 2\n\n0 1 2\n0 1 2\n"),
+    ("1x2x1x2", 2, "rows:cyclic", "0 1\n\n0 1\n"),
+    ("0x4", 2, "block", ""),
+]
+
+
+class Map(unittest.TestCase):
+    def test_picture_has_owners_shares_and_title(self):
+        done = run("map", "--grid", "6x6", "--nodes", "4", "--map", "rows:cyclic(2x2)")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("rows:cyclic(2x2): 6x6 over 4 nodes", done.stdout)
+        self.assertIn("i\\j 0 1 2 3 4 5\n", done.stdout)
+        self.assertIn("  2 3 3 0 0 1 1\n", done.stdout)
+        self.assertRegex(done.stdout, r"0 +12 +33\.3 % +12\n")
+        self.assertNotIn("\033", done.stdout)
+
+    def test_large_grid_is_scaled_at_borders(self):
+        done = run("map", "--grid", "6144x6144", "--nodes", "4", "--map", "rows:cyclic(2048x2048)")
+        self.assertIn("1 cell = 256 x 256 elements", done.stdout)
+        self.assertIn("2048" + 8 * " 3" + 8 * " 0" + 8 * " 1" + "\n", done.stdout)
+        self.assertLess(max(map(len, done.stdout.splitlines())), 80)
+
+    def test_fine_pattern_is_cut_not_sampled(self):
+        done = run("map", "--grid", "10000x10000", "--nodes", "2", "--map", "rows:cyclic(1x1)")
+        self.assertIn("  0 0 1 0 1", done.stdout)
+        self.assertIn("...", done.stdout)
+
+    def test_planes_are_labelled(self):
+        done = run("map", "--grid", "4x2x3", "--nodes", "3", "--map", "*,*,block")
+        self.assertIn("plane (0..3, *, *)", done.stdout)
+        self.assertIn("j\\k 0 1 2\n", done.stdout)
+
+    def test_line_and_empty_grid(self):
+        self.assertIn("  0 0 0 1 1\n", run("map", "--grid", "4", "--nodes", "2", "--map", "block").stdout)
+        self.assertIn("no elements", run("map", "--grid", "0", "--nodes", "2", "--map", "block").stdout)
+
+    def test_terminal_gets_colours(self):
+        main, side = pty.openpty()
+        subprocess.run([DCL, "map", "--grid", "2x2", "--nodes", "2", "--map", "block,*"], stdout=side,
+                       env=environment(), check=True, timeout=60)
+        os.close(side)
+        text = os.read(main, 65536).decode()
+        os.close(main)
+        self.assertIn("\033[", text)
+
+
+def owners_test(grid, nodes, rule, expected):
+    def test(self):
+        done = run("map", "--grid", grid, "--nodes", str(nodes), "--map", rule, "--owners")
+        self.assertEqual((done.returncode, done.stderr, done.stdout), (0, "", expected))
+    return test
+
+
+for n, (rule, nodes, rows) in enumerate(SIX_BY_SIX):
+    text = "".join(" ".join(row) + "\n" for row in rows.split())
+    setattr(Map, f"test_six_by_six_{n}", owners_test("6x6", nodes, rule, text))
+for n, row in enumerate(OTHER_OWNERS):
+    setattr(Map, f"test_owners_{n}", owners_test(*row))
+
+
+# ---- help, version, devices -----------------------------------------------------------------------------------------
+
+class Texts(unittest.TestCase):
+    def test_version(self):
+        self.assertRegex(run("--version").stdout, r"^dcl \d+\.\d+\.\d+\n$")
+
+    def test_help(self):
+        for arguments in (["help"], ["--help"], ["help", "eval"], ["eval", "--help"], ["map", "-h"], ["help", "maps"],
+                          ["devices", "--help"], ["help", "devices"], ["help", "variables"]):
+            done = run(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
+            self.assertGreater(len(done.stdout), 100, arguments)
+        self.assertIn("--explain", run("help", "eval").stdout)
+        self.assertIn("DCL_TILE_BYTES", run("help", "variables").stdout)
+
+    def test_full_disk_is_noticed(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([DCL, "help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("dcl: standard output cannot be written", done.stderr)
+
+
+# ---- dcl eval -------------------------------------------------------------------------------------------------------
+
+class Folder(unittest.TestCase):
+    """A test in a folder of its own, with a few arrays in files."""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="dcl-cli-")
+        self.addCleanup(holder.cleanup)
+        self.folder = holder.name
+        random = numpy.random.default_rng(20)
+        self.a = self.put("a.npy", random.standard_normal((37, 53), dtype=numpy.float32))
+        self.b = self.put("b.npy", random.standard_normal((53, 37), dtype=numpy.float32))
+        self.x = self.put("x.npy", random.standard_normal(100, dtype=numpy.float32))
+        self.n = self.put("n.npy", numpy.arange(40, dtype=numpy.int32))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def put(self, name, array):
+        numpy.save(self.path(name), array)
+        return array
+
+    def get(self, name):
+        return numpy.load(self.path(name))
+
+    def eval(self, *arguments, env=None):
+        return run("eval", *arguments, folder=self.folder, env=env)
+
+    def good(self, *arguments):
+        done = self.eval(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([name for name in os.listdir(self.folder) if not name.endswith(".npy")], [])
+        return done
+
+    def same(self, name, expected):
+        found = self.get(name)
+        self.assertEqual((found.dtype, found.shape), (expected.dtype, expected.shape))
+        self.assertEqual(found.tobytes(), expected.tobytes(), name)
+
+
+SUM_TRANSPOSED = "C(i,j) = A(i,j) + B(j,i);"
+SCALED_SUM = "Y(i) = a*X(i) + Y(i);"
+
+
+class Eval(Folder):
+    def test_sum_with_transposed_and_nothing_printed(self):
+        done = self.good(SUM_TRANSPOSED, "A=a.npy", "B=b.npy", "C=c.npy")
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+        self.same("c.npy", self.a + self.b.T)
+
+    def test_shape_is_inferred_from_two_inputs(self):
+        self.put("row.npy", numpy.arange(7, dtype=numpy.int32))
+        self.good("C(i,j) = A(i) * B(j);", "A=n.npy", "B=row.npy", "C=c.npy")
+        self.same("c.npy", numpy.outer(self.n, numpy.arange(7, dtype=numpy.int32)))
+
+    def test_shape_and_type_are_given(self):
+        self.good("C(i,j) = 10*i + j;", "C=c.npy:3x4:int16")
+        self.same("c.npy", (10 * numpy.arange(3)[:, None] + numpy.arange(4)).astype(numpy.int16))
+
+    def test_type_alone_is_given(self):
+        self.good("C(i) = A(i);", "A=n.npy", "C=c.npy:double")
+        self.same("c.npy", self.n.astype(numpy.float64))
+
+    def test_given_shape_takes_the_first_inputs_type(self):
+        self.good("C(i) = A(i + 3);", "A=n.npy", "C=c.npy:10")
+        self.same("c.npy", self.n[3:13])
+
+    def test_no_inputs_give_float(self):
+        self.good("C(i,j) = 10*i + j;", "C=c.npy:3x4")
+        self.assertEqual(self.get("c.npy").dtype, numpy.float32)
+
+    def test_file_name_with_colons(self):
+        self.put("a:b.npy", self.n)
+        self.good("C(i) = A(i);", "A=a:b.npy", "C=c:d.npy")
+        self.same("c:d.npy", self.n)
+
+    def test_read_and_written_is_loaded_and_saved_back(self):
+        y = self.put("y.npy", numpy.arange(100, dtype=numpy.float32))
+        self.good(SCALED_SUM, "X=x.npy", "Y=y.npy", "--set", "a=0.5f")
+        self.same("y.npy", numpy.float32(0.5) * self.x + y)
+
+    def test_read_and_written_without_a_file_begins_as_zero(self):
+        self.good(SCALED_SUM, "X=x.npy", "Y=y.npy", "--set", "a=0.5f")
+        self.same("y.npy", numpy.float32(0.5) * self.x + numpy.float32(0))
+
+    def test_types_of_values(self):
+        self.good("C(i) = sizeof(w)*1000000 + sizeof(s)*10000 + sizeof(d)*100 + w;", "C=c.npy:1:int64", "--set", "w=-7",
+                  "--set", "s=1.0f", "--set", "d=1e0")
+        self.same("c.npy", numpy.array([8040793], numpy.int64))
+
+    def test_two_outputs(self):
+        self.good("C(i) = A(i) + 1; D(i) = A(i) * 2;", "A=n.npy", "C=c.npy", "D=d.npy")
+        self.same("c.npy", self.n + 1)
+        self.same("d.npy", self.n * 2)
+
+    def test_fortran_inputs_give_fortran_output(self):
+        self.put("f.npy", numpy.asfortranarray(self.a))
+        self.put("g.npy", numpy.asfortranarray(self.b))
+        arguments = [SUM_TRANSPOSED, "B=g.npy", "C=c.npy"]
+        self.good(*arguments, "A=f.npy")
+        self.assertTrue(self.get("c.npy").flags.f_contiguous)
+        self.good(*arguments, "A=a.npy")
+        self.assertTrue(self.get("c.npy").flags.c_contiguous)
+        self.good(*arguments, "A=f.npy", "--order", "C")
+        self.assertTrue(self.get("c.npy").flags.c_contiguous)
+        self.good(*arguments, "A=a.npy", "--order=F")
+        self.assertTrue(self.get("c.npy").flags.f_contiguous)
+        numpy.testing.assert_array_equal(self.get("c.npy"), self.a + self.b.T)
+
+    def test_options_stand_anywhere_and_end_at_two_dashes(self):
+        self.good("--map=block", SUM_TRANSPOSED, "A=a.npy", "--stats", "B=b.npy", "--", "C=c.npy")
+        self.same("c.npy", self.a + self.b.T)
+
+    def test_result_may_replace_an_input(self):
+        self.good("C(i) = A(39 - i);", "A=n.npy", "C=n.npy")
+        self.same("n.npy", self.n[::-1])
+
+    def test_runs_are_repeated_and_one_is_counted(self):
+        self.put("y.npy", numpy.zeros(100, numpy.float32))
+        once = lines_to_dict(self.good(SCALED_SUM, "X=x.npy", "Y=y.npy", "--set", "a=1.0f", "--stats").stderr)
+        four = lines_to_dict(self.good(SCALED_SUM, "X=x.npy", "Y=y.npy", "--set", "a=1.0f", "--stats", "--repeat",
+                                       "4").stderr)
+        self.assertEqual((once["tasks"], once["repeat"], four["repeat"]), (four["tasks"], "1", "4"))
+        expected = numpy.zeros(100, numpy.float32)
+        for _ in range(5):
+            expected = self.x + expected
+        self.same("y.npy", expected)
+
+    def test_every_array_has_its_map(self):
+        done = self.good(SUM_TRANSPOSED, "A=a.npy", "B=b.npy", "C=c.npy", "--json", "--map", "block,*", "--map",
+                         "B=*,block")
+        self.assertEqual(json.loads(done.stdout)["bytes_moved"], 0)
+        self.same("c.npy", self.a + self.b.T)
+
+
+class Figures(Folder):
+    KEYS = {"seconds", "nodes", "tasks", "blocks_moved", "bytes_moved", "approximate", "bytes_sent", "bytes_copied",
+            "launches", "kernels_built"}
+    PLANNED = ("tasks", "blocks_moved", "bytes_moved", "approximate")
+    ARGUMENTS = [SUM_TRANSPOSED, "A=a.npy", "B=b.npy", "C=c.npy", "--map", "rows:cyclic(8x8);block=4x4;tile=8x8"]
+
+    def test_stats_are_lines(self):
+        done = self.good(*self.ARGUMENTS, "--stats")
+        self.assertEqual(done.stdout, "")
+        found = lines_to_dict(done.stderr)
+        self.assertLessEqual(self.KEYS, set(found))
+        self.assertEqual(int(found["nodes"]), NODES)
+        self.assertGreater(float(found["seconds"]), 0)
+        self.assertGreater(int(found["tasks"]), 0)
+        self.assertGreater(int(found["bytes_moved"]), 0)
+
+    def test_json_is_one_object_with_the_same(self):
+        done = self.good(*self.ARGUMENTS, "--json", "--stats")
+        found, lines = json.loads(done.stdout), lines_to_dict(done.stderr)
+        self.assertEqual({key: str(found[key]) for key in self.PLANNED}, {key: lines[key] for key in self.PLANNED})
+        self.assertLessEqual(self.KEYS, set(found))
+        self.assertEqual(len(found["per_node"]), NODES)
+        for key in self.PLANNED[:3]:
+            self.assertEqual(sum(node[key] for node in found["per_node"]), found[key], key)
+
+    def test_explain_equals_stats(self):
+        planned = json.loads(self.good(*self.ARGUMENTS, "--explain", "--json").stdout)
+        self.assertFalse(os.path.exists(self.path("c.npy")))
+        counted = json.loads(self.good(*self.ARGUMENTS, "--json").stdout)
+        for key in self.PLANNED:
+            self.assertEqual(planned[key], counted[key], key)
+            self.assertEqual([node[key] for node in planned["per_node"]], [node[key] for node in counted["per_node"]])
+
+    def test_explain_prints_a_row_per_node(self):
+        done = self.good(*self.ARGUMENTS, "--explain")
+        self.assertEqual(done.stderr, "")
+        rows = [line.split() for line in done.stdout.splitlines()]
+        self.assertEqual(rows[0], ["node", *self.PLANNED])
+        self.assertEqual([row[0] for row in rows[1:]], [*map(str, range(NODES)), "all"])
+        for column in (1, 2, 3):
+            self.assertEqual(sum(int(row[column]) for row in rows[1:-1]), int(rows[-1][column]))
+
+    def test_explain_says_when_it_is_approximate(self):
+        done = self.good("C(i) = M(i, i);", "M=a.npy", "C=c.npy:37", "--explain")
+        self.assertIn("box around what is read", done.stdout)
+
+
+# ---- wrong inputs ---------------------------------------------------------------------------------------------------
+
+COPY, FILES = "C(i) = A(i);", ["A=x.npy", "C=c.npy"]
+MAP = ["map", "--grid", "6x6", "--nodes", "4"]
+
+WRONG = [
+    # what, arguments, exit status, words of the message
+    ("no command", [], 2, ["no command"]),
+    ("unknown command", ["evaluate"], 2, ["'evaluate'", "nearest is eval"]),
+    ("unknown help", ["help", "mps"], 2, ["'mps'", "maps"]),
+    ("unknown option", ["eval", COPY, *FILES, "--stat"], 2, ["--stat is not known", "--stats"]),
+    ("unknown short option", ["eval", "-x", COPY, *FILES], 2, ["x is not known"]),
+    ("option without value", ["eval", COPY, *FILES, "--map"], 2, ["--map has no value", "[NAME=]MAP"]),
+    ("value where none belongs", ["eval", COPY, *FILES, "--stats=1"], 2, ["--stats", "'1'"]),
+    ("no body", ["eval"], 2, ["no body"]),
+    ("no array", ["eval", COPY], 2, ["no array"]),
+    ("not a pair", ["eval", COPY, "A"], 2, ["'A'", "NAME=FILE"]),
+    ("name twice", ["eval", COPY, "A=x.npy", "A=n.npy"], 2, ["A is given twice"]),
+    ("value named as an array", ["eval", COPY, *FILES, "--set", "A=1"], 2, ["A is given twice"]),
+    ("value that is none", ["eval", COPY, *FILES, "--set", "a=half"], 2, ["'half'", "0.5f"]),
+    ("value too large", ["eval", COPY, *FILES, "--set", "a=99999999999999999999"], 2, ["99999999999999999999"]),
+    ("float too large", ["eval", COPY, *FILES, "--set", "a=1e39f"], 2, ["1e39f", "float"]),
+    ("map of no array", ["eval", COPY, *FILES, "--map", "Q=block"], 2, ["array Q"]),
+    ("repeat 0", ["eval", COPY, *FILES, "--repeat", "0"], 2, ["--repeat", "'0'"]),
+    ("order", ["eval", COPY, *FILES, "--order", "X"], 2, ["--order", "'X'"]),
+    ("bad shape", ["eval", COPY, "A=x.npy", "C=c.npy:3x"], 2, ["'3x'", "100x200"]),
+    ("negative shape", ["eval", COPY, "A=x.npy", "C=c.npy:-3"], 2, ["'-3'"]),
+    ("overflowing extent", ["eval", COPY, "A=x.npy", "C=c.npy:99999999999999999999"], 2, ["axis 0", "too long"]),
+    ("too many axes", ["eval", COPY, "A=x.npy", "C=c.npy:1x1x1x1x1x1x1x1x1"], 2, ["not a shape", "1 to 8"]),
+    ("unknown type", ["eval", COPY, "A=x.npy", "C=c.npy:100:flaot"], 2, ["'flaot'", "float"]),
+    ("map without grid", ["map", "--nodes", "4"], 2, ["--grid"]),
+    ("map without nodes", ["map", "--grid", "6x6"], 2, ["--nodes"]),
+    ("map over 0 nodes", ["map", "--grid", "6x6", "--nodes", "0"], 2, ["--nodes", "'0'"]),
+    ("map with bad grid", ["map", "--grid", "6by6", "--nodes", "4"], 2, ["'6by6'"]),
+    ("map with a stray word", [*MAP, "block"], 2, ["'block'"]),
+    ("map of the wrong rank", [*MAP, "--map", "block,block,block"], 1, ["rank 3", "rank 2"]),
+    ("map that does not parse", [*MAP, "--map", "rows:cyclic(2y2)"], 1, ["column", "2y2"]),
+    ("map with wrong count of sizes", [*MAP, "--map", "rows:cyclic(2x2x2)"], 1, ["rank"]),
+    ("arrangement of other nodes", [*MAP, "--map", "block,block@3x2"], 1, ["6 nodes", "expected 4"]),
+    ("blocks too small", [*MAP, "--map", "block(1),*"], 1, ["block(1)"]),
+    ("overflowing grid", ["map", "--grid", "9000000000x9000000000", "--nodes", "4", "--map", "block"], 1,
+     ["9000000000"]),
+    ("missing file", ["eval", COPY, "A=missing.npy", "C=c.npy"], 1, ["missing.npy"]),
+    ("truncated file", ["eval", COPY, "A=truncated.npy", "C=c.npy"], 1, ["truncated.npy"]),
+    ("truncated header", ["eval", COPY, "A=stub.npy", "C=c.npy"], 1, ["stub.npy"]),
+    ("not a .npy file", ["eval", COPY, "A=text.npy", "C=c.npy"], 1, ["text.npy"]),
+    ("objects in the file", ["eval", COPY, "A=objects.npy", "C=c.npy"], 1, ["objects.npy"]),
+    ("folder as a file", ["eval", COPY, "A=.", "C=c.npy"], 1, ["."]),
+    ("syntax error", ["eval", "C(i) = A(i) + ;", *FILES], 1, ["line 1"]),
+    ("open parenthesis", ["eval", "C(i) = (A(i);", *FILES], 1, ["line 1", "column"]),
+    ("empty body", ["eval", "", *FILES], 1, ["body"]),
+    ("array not in the body", ["eval", COPY, *FILES, "N=n.npy"], 1, ["N=n.npy", "N(...)"]),
+    ("nothing assigned", ["eval", "A(i);", "A=x.npy"], 1, ["assigns"]),
+    ("other shape than the file's", ["eval", COPY, "A=x.npy:99", "C=c.npy"], 1, ["99", "100"]),
+    ("other type than the file's", ["eval", COPY, "A=x.npy:100:double", "C=c.npy"], 1, ["double", "float"]),
+    ("other rank than the body's", ["eval", COPY, "A=x.npy", "C=c.npy:10x10"], 1, ["2", "1"]),
+    ("shape that cannot be known", ["eval", "C(i) = A(2*i);", *FILES], 1, ["C"]),
+    ("extents that differ", ["eval", "C(i) = A(i) + B(i);", "A=x.npy", "B=n.npy", "C=c.npy"], 1, ["100", "40"]),
+    ("no such folder", ["eval", COPY, "A=x.npy", "C=no/c.npy"], 1, ["no/"]),
+    ("output is a folder", ["eval", COPY, "A=x.npy", "C=."], 1, ["C=."]),
+    ("one file for two outputs", ["eval", "C(i) = A(i); D(i) = A(i);", "A=x.npy", "C=c.npy", "D=c.npy"], 1, ["c.npy"]),
+]
+
+# These need a device: what, arguments of eval, words of the message, environment.
+WRONG_ON_DEVICE = [
+    ("unknown name", ["C(i) = A(i) + q;", *FILES], ["q", "line 1"], {}),
+    ("unknown array", ["C(i) = A(i) + Q(i);", *FILES], ["Q", "line 1"], {}),
+    ("unknown function on line 2", ["C(i) = A(i);\nC(i) = frobnicate(A(i));", *FILES], ["frobnicate", "line 2"], {}),
+    ("product as subscript", ["C(i) = A(i*i);", "A=x.npy", "C=c.npy:10"], ["line 1", "column"], {}),
+    ("element as subscript", ["C(i) = A(N(i));", "A=x.npy", "N=n.npy", "C=c.npy:40"], ["line 1", "column"], {}),
+    ("wrong number of subscripts", ["C(i) = A(i,i);", "A=x.npy", "C=c.npy:10"], ["A"], {}),
+    ("alias", ["Y(i) = Y(99 - i) + X(i);", "X=x.npy", "Y=y.npy"], ["Y"], {}),
+    ("reserved name", ["C(i) = float(i);", "float=x.npy", "C=c.npy"], ["float"], {}),
+    ("index as a name", ["C(i) = A(i) + i;", *FILES, "--set", "i=3"], ["i"], {}),
+    ("index assigned", ["i = 3; C(i) = A(i);", *FILES], ["i", "line 1"], {}),
+    ("output at a shifted index", ["C(i+1) = A(i);", "A=x.npy", "C=c.npy:100"], ["C", "line 1"], {}),
+    ("read outside", ["C(i) = A(i + 1);", "A=x.npy", "C=c.npy:100"], ["A", "100"], {}),
+    ("read below", ["C(i) = A(i - 1);", "A=x.npy", "C=c.npy:100"], ["A", "-1"], {}),
+    ("map of the wrong rank", [COPY, *FILES, "--map", "block,block"], ["rank"], {}),
+    ("map that does not parse", [COPY, *FILES, "--map", "C=blok"], ["blok", "column"], {}),
+    ("arrangement of other nodes", [COPY, *FILES, "--map", "block@2"], ["2", "3"], {}),
+    ("blocks too small", [COPY, *FILES, "--map", "block(9)"], ["block(9)", "100"], {}),
+    ("overflowing output", ["C(i,j) = i;", "C=c.npy:9000000000x9000000000"], ["9000000000"], {}),
+    ("unknown variable", [COPY, *FILES], ["DCL_TYLE_BYTES", "DCL_TILE_BYTES"], {"DCL_TYLE_BYTES": "1M"}),
+    ("bad value of a variable", [COPY, *FILES], ["DCL_MOVE", "teleport"], {"DCL_MOVE": "teleport"}),
+    ("bad map of the environment", [COPY, *FILES], ["blok"], {"DCL_MAP": "blok"}),
+    ("no such device", [COPY, *FILES], ["99"], {"DCL_DEVICES": "99"}),
+    ("no OpenCL device", [COPY, *FILES], ["OpenCL"], {"OCL_ICD_VENDORS": "/nonexistent"}),
+    ("unguarded output shape in explain", ["C(i) = A(i) + q;", *FILES, "--explain"], ["q"], {}),
+]
+
+
+class Refusal(Folder):
+    """A command that must be refused and leave nothing behind."""
+
+    def setUp(self):
+        super().setUp()
+        self.put("y.npy", self.x)
+        numpy.save(self.path("objects.npy"), numpy.array([None, "x"], dtype=object), allow_pickle=True)
+        whole = open(self.path("x.npy"), "rb").read()
+        for name, content in (("truncated.npy", whole[:-4]), ("stub.npy", whole[:20]), ("text.npy", b"1 2 3\n" * 50)):
+            with open(self.path(name), "wb") as file:
+                file.write(content)
+
+    def contents(self):
+        return {name: open(self.path(name), "rb").read() for name in os.listdir(self.folder)}
+
+    def check(self, arguments, status, words, env=None):
+        before = self.contents()
+        done = run(*arguments, folder=self.folder, env=env)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertTrue(done.stderr.startswith("dcl: "), done.stderr)
+        self.assertEqual(done.stdout, "")
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertEqual(self.contents(), before, "something was left behind")
+
+
+class Wrong(Refusal):
+    """Found without a device; the tests are made from WRONG below."""
+
+
+class WrongOnDevice(Refusal):
+    def test_failure_of_memory_on_a_node_is_told(self):
+        self.check(["eval", COPY, *FILES, "--map", "block"], 1, ["node 1"],
+                   environment(DCL_FAULT="alloc node=1 count=2"))
+
+    def test_no_device_to_list(self):
+        self.check(["devices"], 1, ["no OpenCL device"], environment(OCL_ICD_VENDORS="/nonexistent"))
+
+
+def wrong_test(arguments, status, words, variables):
+    return lambda self: self.check(arguments, status, words, environment(**variables))
+
+
+for n, (what, arguments, status, words) in enumerate(WRONG):
+    setattr(Wrong, f"test_{n:02}_{what.replace(' ', '_')}", wrong_test(arguments, status, words, {}))
+for n, (what, arguments, words, variables) in enumerate(WRONG_ON_DEVICE):
+    setattr(WrongOnDevice, f"test_{n:02}_{what.replace(' ', '_')}", wrong_test(["eval", *arguments], 1, words, variables))
+
+
+def suite():
+    cases = [Map, Texts, Wrong]
+    if has_device():
+        cases += [Eval, Figures, WrongOnDevice]
+    else:
+        print("skipped: dcl eval, for there is no OpenCL device: " + run("devices").stderr.strip())
+    load = unittest.defaultTestLoader
+    return unittest.TestSuite([load.loadTestsFromTestCase(case) for case in cases])
+
+
+def main():
+    global DCL
+    if len(sys.argv) != 2 or not os.access(sys.argv[1], os.X_OK):
+        sys.exit("cli_test.py: expected the path of the dcl command as the only argument")
+    DCL = os.path.abspath(sys.argv[1])
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(suite())
+    failed = len(result.failures) + len(result.errors)
+    print(f"{result.testsRun - failed} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
