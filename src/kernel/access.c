@@ -1,0 +1,221 @@
+/* kernel/access.c - one occurrence of an array: its subscripts, its access, whether its role allows the use. */
+#include "kernel/parser.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernel/names.h"
+
+static bool is_output(const dcli_param *param)
+{
+    return param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
+}
+
+static dcli_reach reach_of(dcl_access access)
+{
+    switch (access) {
+    case DCL_ACCESS_IN_ALL:
+        return DCLI_REACH_ALL;
+    case DCL_ACCESS_IN_ROWS:
+        return DCLI_REACH_ROWS;
+    case DCL_ACCESS_IN_COLUMNS:
+        return DCLI_REACH_COLUMNS;
+    default:
+        return DCLI_REACH_AFFINE;
+    }
+}
+
+static dcl_status check_rank(const dcli_parser *parser, int name, dcli_param *param, int found)
+{
+    if (parser->survey && param->rank == 0 && found <= DCL_MAX_RANK)
+        param->rank = found; /* its first occurrence tells */
+    if (found == param->rank && found > 0)
+        return DCL_OK;
+    if (param->rank == 0)
+        return dcli_token_fail(parser->tokens, name, "%s has %d subscripts here; expected 1 to %d", param->name, found,
+                               DCL_MAX_RANK);
+    return dcli_token_fail(parser->tokens, name, "%s has %d subscript%s here; expected %d, one per axis of the array",
+                           param->name, found, found == 1 ? "" : "s", param->rank);
+}
+
+static bool same_tokens(const dcli_tokens *tokens, int a, int b, int count)
+{
+    for (int t = 0; t < count; t++) {
+        const dcli_token *x = &tokens->token[a + t], *y = &tokens->token[b + t];
+        if (x->length != y->length || memcmp(tokens->text + x->start, tokens->text + y->start, (size_t)x->length) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The access of a survey whose occurrence has the same text; -1. */
+static int find_by_text(const dcli_parser *parser, int param, int name, int close)
+{
+    const struct dcli_body_inside *inside = parser->inside;
+    for (int64_t p = 0; p < inside->place_count; p++) {
+        const dcli_place *place = &inside->place[p];
+        if (parser->body->access[place->access].param == param && place->close - place->name == close - name &&
+            same_tokens(parser->tokens, place->name, name, close - name))
+            return place->access;
+    }
+    return -1;
+}
+
+static int find_by_subscripts(const dcli_parser *parser, int param, const dcli_affine subscript[])
+{
+    const dcli_body *body = parser->body;
+    for (int a = 0; a < body->access_count; a++) {
+        if (body->access[a].param != param)
+            continue;
+        bool equal = true;
+        if (body->access[a].reach == DCLI_REACH_AFFINE)
+            for (int d = 0; d < body->params[param].rank && equal; d++)
+                equal = dcli_affine_equal(dcli_inside_subscript(body, a, d), &subscript[d]);
+        if (equal)
+            return a;
+    }
+    return -1;
+}
+
+static dcl_status add_access(dcli_parser *parser, int param, int name, const dcli_affine subscript[], int *access_out)
+{
+    dcli_body *body = parser->body;
+    struct dcli_body_inside *inside = parser->inside;
+    if (body->access_count == DCLI_MAX_ACCESSES)
+        return dcli_token_fail(parser->tokens, name, "this is access number %d to arrays; expected at most %d different "
+                               "ones; split the body", DCLI_MAX_ACCESSES + 1, DCLI_MAX_ACCESSES);
+    int a = body->access_count++;
+    body->access[a] = (dcli_body_access){.param = param,
+                                         .reach = reach_of(body->params[param].access),
+                                         .unit_axis = -1,
+                                         .line = parser->tokens->token[name].line,
+                                         .column = parser->tokens->token[name].column};
+    parser->early_read[a] = -1;
+    inside->first_subscript[a] = subscript != NULL ? (int)inside->subscript_count : -1;
+    for (int d = 0; subscript != NULL && d < body->params[param].rank; d++) {
+        if (dcli_grow(&inside->subscript, inside->subscript_count, &inside->subscript_capacity,
+                      sizeof *inside->subscript) != 0)
+            return DCL_ERR_NOMEM;
+        inside->subscript[inside->subscript_count++] = subscript[d];
+    }
+    *access_out = a;
+    return DCL_OK;
+}
+
+/* Affine subscripts are read; those of a declared reach are expressions that may hold accesses of their own, which
+ * dcli_parse_access() reads once the place stands in the list. */
+static dcl_status read_subscripts(dcli_parser *parser, int name, int param, int *access_out)
+{
+    dcli_param *declared = &parser->body->params[param];
+    int first[DCL_MAX_RANK], end[DCL_MAX_RANK];
+    int count = dcli_token_split(parser->tokens, name + 1, DCL_MAX_RANK, first, end);
+    dcl_status status = check_rank(parser, name, declared, count);
+    if (status != DCL_OK)
+        return status;
+    dcli_affine subscript[DCL_MAX_RANK];
+    bool affine = !parser->survey && reach_of(declared->access) == DCLI_REACH_AFFINE;
+    for (int d = 0; affine && d < count; d++) {
+        dcli_affine_reader reader = {.tokens = parser->tokens, .body = parser->body, .param = param, .axis = d};
+        status = dcli_affine_read(&reader, first[d], end[d], &subscript[d]);
+        if (status != DCL_OK)
+            return status;
+    }
+    int close = parser->tokens->token[name + 1].partner;
+    *access_out = parser->survey ? find_by_text(parser, param, name, close)
+                                 : find_by_subscripts(parser, param, subscript);
+    return *access_out >= 0 ? DCL_OK : add_access(parser, param, name, affine ? subscript : NULL, access_out);
+}
+
+static dcl_status add_place(dcli_parser *parser, int access, int name)
+{
+    struct dcli_body_inside *inside = parser->inside;
+    if (dcli_grow(&inside->place, inside->place_count, &inside->place_capacity, sizeof *inside->place) != 0)
+        return DCL_ERR_NOMEM;
+    inside->place[inside->place_count++] =
+        (dcli_place){.access = access, .name = name, .close = parser->tokens->token[name + 1].partner};
+    return DCL_OK;
+}
+
+/* Every output is written at a permutation of the indices. */
+static dcl_status check_permutation(const dcli_parser *parser, int a, int name)
+{
+    const dcli_body *body = parser->body;
+    const dcli_param *param = &body->params[body->access[a].param];
+    bool seen[DCL_MAX_RANK] = {false};
+    for (int d = 0; d < param->rank; d++) {
+        int index = dcli_affine_plain_index(dcli_inside_subscript(body, a, d));
+        if (index < 0 || seen[index])
+            return dcli_token_fail(parser->tokens, name, "%s is written where subscript %d is %s; an output is written at "
+                                   "the plain indices, each once, in any order; shift what is read instead",
+                                   param->name, d + 1, index < 0 ? "no plain index" : "an index that was used before");
+        seen[index] = true;
+    }
+    return DCL_OK;
+}
+
+static dcl_status write_access(dcli_parser *parser, int a, int name, bool maybe)
+{
+    dcli_body *body = parser->body;
+    const dcli_param *param = &body->params[body->access[a].param];
+    if (!parser->survey) {
+        if (!is_output(param))
+            return dcli_token_fail(parser->tokens, name, "%s is %s, but written here; declare DCL_OUT(%s), or "
+                                   "DCL_INOUT(%s) when it is read as well", param->name,
+                                   dcli_access_name(param->access), param->name, param->name);
+        dcl_status status = check_permutation(parser, a, name);
+        if (status != DCL_OK)
+            return status;
+    }
+    body->access[a].written = true;
+    if (!maybe)
+        parser->pending |= UINT64_C(1) << a;
+    return DCL_OK;
+}
+
+static void read_access(dcli_parser *parser, int a, int name)
+{
+    if ((parser->written >> a & 1) != 0)
+        return; /* its own value of this iteration */
+    parser->body->access[a].read = true;
+    if (parser->early_read[a] < 0)
+        parser->early_read[a] = name;
+}
+
+static dcl_status check_surroundings(const dcli_parser *parser, int name, int param)
+{
+    const dcli_tokens *tokens = parser->tokens;
+    const char *text = parser->body->params[param].name;
+    if (!dcli_token_is(tokens, name + 1, "("))
+        return dcli_token_fail(tokens, name, "%s is an array and stands without subscripts; write %s(i, ...)", text, text);
+    if (dcli_takes_address(tokens, name - 1))
+        return dcli_token_fail(tokens, name - 1, "the address of an element of %s is taken; elements have no address in "
+                               "a body; use its value", text);
+    int close = tokens->token[name + 1].partner;
+    dcli_token_kind behind = dcli_token_kind_of(tokens, close + 1);
+    if (behind == DCLI_TOKEN_NAME || behind == DCLI_TOKEN_NUMBER)
+        return dcli_token_fail_behind(tokens, close, "an operator or a semicolon is missing behind %s(...)", text);
+    return DCL_OK;
+}
+
+dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, bool maybe, int *next_out)
+{
+    dcl_status status = check_surroundings(parser, name, param);
+    int access = -1;
+    if (status == DCL_OK)
+        status = read_subscripts(parser, name, param, &access);
+    if (status == DCL_OK)
+        status = add_place(parser, access, name);
+    if (status != DCL_OK)
+        return status;
+    int close = parser->tokens->token[name + 1].partner;
+    *next_out = close + 1;
+    dcli_usage usage = dcli_usage_of(parser->tokens, name, close);
+    if (usage != DCLI_WRITES)
+        read_access(parser, access, name);
+    if (usage != DCLI_READS)
+        status = write_access(parser, access, name, maybe);
+    if (status == DCL_OK && parser->inside->first_subscript[access] < 0)
+        status = dcli_parse_expression(parser, name + 2, close, maybe, false);
+    return status;
+}

@@ -1,0 +1,321 @@
+/* kernel/affine.c - subscripts as sums of factor * scalars * index.
+ * A recursive-descent reader of + - * and parentheses over polynomials that are linear in the indices; token.c has
+ * limited how deep brackets nest. */
+#include "kernel/affine.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "kernel/names.h"
+
+struct reader {
+    const dcli_affine_reader *about;
+    int at, end;
+};
+
+static dcl_status read_sum(struct reader *r, dcli_affine *out);
+
+/* What a user whose subscript is refused should do depends on what the array is declared to be. */
+static dcl_status refuse(const struct reader *r, int t, const char *what)
+{
+    const dcli_affine_reader *about = r->about;
+    const dcli_param *param = &about->body->params[about->param];
+    const dcli_token *token = &about->tokens->token[t];
+    if (param->access == DCL_ACCESS_IN)
+        return dcli_token_fail(about->tokens, t,
+                               "'%.*s' in subscript %d of %s is not affine: %s; use + - * of indices, integer literals "
+                               "and integer DCL_VALUEs, or declare DCL_IN_ALL(%s)",
+                               token->length, about->tokens->text + token->start, about->axis + 1, param->name, what,
+                               param->name);
+    return dcli_token_fail(about->tokens, t,
+                           "'%.*s' in subscript %d of %s: %s; an output is written at the plain indices, each once",
+                           token->length, about->tokens->text + token->start, about->axis + 1, param->name, what);
+}
+
+static int compare_terms(const dcli_term *a, const dcli_term *b)
+{
+    if (a->index != b->index)
+        return a->index < b->index ? -1 : 1;
+    if (a->scalars != b->scalars)
+        return a->scalars < b->scalars ? -1 : 1;
+    return memcmp(a->scalar, b->scalar, (size_t)a->scalars);
+}
+
+/* Why a sum or product could not be kept; NULL: it could. */
+static const char *add_term(dcli_affine *sum, const dcli_term *term)
+{
+    int t = 0;
+    while (t < sum->count && compare_terms(&sum->term[t], term) < 0)
+        t++;
+    if (t < sum->count && compare_terms(&sum->term[t], term) == 0) {
+        if (!dcli_add(sum->term[t].factor, term->factor, &sum->term[t].factor))
+            return "its coefficients overflow";
+        if (sum->term[t].factor == 0)
+            memmove(&sum->term[t], &sum->term[t + 1], (size_t)(--sum->count - t) * sizeof *term);
+        return NULL;
+    }
+    if (term->factor == 0)
+        return NULL;
+    if (sum->count == DCLI_AFFINE_TERMS)
+        return "it has too many terms";
+    memmove(&sum->term[t + 1], &sum->term[t], (size_t)(sum->count++ - t) * sizeof *term);
+    sum->term[t] = *term;
+    return NULL;
+}
+
+static const char *multiply_terms(const dcli_term *a, const dcli_term *b, dcli_term *out)
+{
+    if (a->index >= 0 && b->index >= 0)
+        return "it multiplies an index by an index";
+    if (a->scalars + b->scalars > DCLI_TERM_SCALARS)
+        return "it multiplies too many scalars";
+    *out = (dcli_term){.index = a->index >= 0 ? a->index : b->index};
+    if (!dcli_mul(a->factor, b->factor, &out->factor))
+        return "its coefficients overflow";
+    for (int x = 0, y = 0; x < a->scalars || y < b->scalars;)
+        out->scalar[out->scalars++] =
+            y == b->scalars || (x < a->scalars && a->scalar[x] <= b->scalar[y]) ? a->scalar[x++] : b->scalar[y++];
+    return NULL;
+}
+
+static const char *multiply(const dcli_affine *a, const dcli_affine *b, dcli_affine *out)
+{
+    *out = (dcli_affine){0};
+    const char *why = NULL;
+    for (int x = 0; x < a->count && why == NULL; x++)
+        for (int y = 0; y < b->count && why == NULL; y++) {
+            dcli_term term;
+            why = multiply_terms(&a->term[x], &b->term[y], &term);
+            if (why == NULL)
+                why = add_term(out, &term);
+        }
+    return why;
+}
+
+static const char *negate(dcli_affine *a)
+{
+    for (int t = 0; t < a->count; t++)
+        if (!dcli_sub(0, a->term[t].factor, &a->term[t].factor))
+            return "its coefficients overflow";
+    return NULL;
+}
+
+static dcl_status read_number(struct reader *r, dcli_affine *out)
+{
+    const dcli_tokens *tokens = r->about->tokens;
+    const char *start = tokens->text + tokens->token[r->at].start;
+    char *end;
+    errno = 0;
+    long long value = strtoll(start, &end, 0);
+    bool overflows = errno == ERANGE;
+    while (*end != '\0' && strchr("uUlL", *end) != NULL)
+        end++;
+    if (end != start + tokens->token[r->at].length)
+        return refuse(r, r->at, "it is no integer");
+    if (overflows)
+        return refuse(r, r->at, "it is beyond the range of long");
+    *out = (dcli_affine){0};
+    add_term(out, &(dcli_term){.factor = value, .index = -1});
+    r->at++;
+    return DCL_OK;
+}
+
+static bool is_integer(const dcli_param *param)
+{
+    return param->access == DCL_ACCESS_VALUE && param->type < DCL_HALF;
+}
+
+static dcl_status read_name(struct reader *r, dcli_affine *out)
+{
+    const dcli_tokens *tokens = r->about->tokens;
+    const dcli_body *body = r->about->body;
+    const dcli_token *token = &tokens->token[r->at];
+    int index = dcli_name_index(tokens->text + token->start, (size_t)token->length);
+    dcli_term term = {.factor = 1, .index = index < body->space_rank ? index : -1};
+    if (term.index < 0) {
+        int p = 0;
+        while (p < body->param_count && !dcli_token_is(tokens, r->at, body->params[p].name))
+            p++;
+        if (p == body->param_count)
+            return refuse(r, r->at, dcli_token_is(tokens, r->at + 1, "(")
+                                        ? "it is a function call or an unknown array"
+                                        : "it is a variable of the body or unknown, no index and no DCL_VALUE");
+        if (!is_integer(&body->params[p]))
+            return refuse(r, r->at, body->params[p].access == DCL_ACCESS_VALUE ? "it is a scalar, but no integer"
+                                                                               : "it is an element of an array");
+        term.scalar[term.scalars++] = (unsigned char)p;
+    }
+    *out = (dcli_affine){0};
+    add_term(out, &term);
+    r->at++;
+    return DCL_OK;
+}
+
+static dcl_status read_operand(struct reader *r, dcli_affine *out)
+{
+    const dcli_tokens *tokens = r->about->tokens;
+    if (r->at >= r->end)
+        return dcli_token_fail(tokens, r->end, "subscript %d of %s ends too early; an index, a number or a scalar is "
+                               "missing here", r->about->axis + 1, r->about->body->params[r->about->param].name);
+    if (dcli_token_is(tokens, r->at, "(")) {
+        int close = tokens->token[r->at].partner;
+        struct reader inner = {.about = r->about, .at = r->at + 1, .end = close};
+        dcl_status status = read_sum(&inner, out);
+        r->at = close + 1;
+        return status;
+    }
+    switch (tokens->token[r->at].kind) {
+    case DCLI_TOKEN_NUMBER:
+        return read_number(r, out);
+    case DCLI_TOKEN_NAME:
+        return read_name(r, out);
+    default:
+        return refuse(r, r->at, "only + - * and parentheses are");
+    }
+}
+
+static dcl_status read_signed(struct reader *r, dcli_affine *out)
+{
+    bool negative = false;
+    int start = r->at;
+    for (; r->at < r->end && dcli_token_in(r->about->tokens, r->at, "+ -"); r->at++)
+        negative ^= dcli_token_is(r->about->tokens, r->at, "-");
+    dcl_status status = read_operand(r, out);
+    const char *why = status == DCL_OK && negative ? negate(out) : NULL;
+    return why != NULL ? refuse(r, start, why) : status;
+}
+
+static dcl_status read_product(struct reader *r, dcli_affine *out)
+{
+    dcl_status status = read_signed(r, out);
+    while (status == DCL_OK && r->at < r->end && dcli_token_is(r->about->tokens, r->at, "*")) {
+        int sign = r->at++;
+        dcli_affine left = *out, right;
+        status = read_signed(r, &right);
+        const char *why = status == DCL_OK ? multiply(&left, &right, out) : NULL;
+        if (why != NULL)
+            status = refuse(r, sign, why);
+    }
+    return status;
+}
+
+static dcl_status read_sum(struct reader *r, dcli_affine *out)
+{
+    dcl_status status = read_product(r, out);
+    while (status == DCL_OK && r->at < r->end && dcli_token_in(r->about->tokens, r->at, "+ -")) {
+        int sign = r->at++;
+        dcli_affine right;
+        status = read_product(r, &right);
+        const char *why = NULL;
+        if (status == DCL_OK && dcli_token_is(r->about->tokens, sign, "-"))
+            why = negate(&right);
+        for (int t = 0; status == DCL_OK && why == NULL && t < right.count; t++)
+            why = add_term(out, &right.term[t]);
+        if (why != NULL)
+            status = refuse(r, sign, why);
+    }
+    if (status == DCL_OK && r->at < r->end)
+        status = refuse(r, r->at, "only + - * and parentheses are");
+    return status;
+}
+
+dcl_status dcli_affine_read(const dcli_affine_reader *reader, int first, int end, dcli_affine *out)
+{
+    struct reader r = {.about = reader, .at = first, .end = end};
+    return read_sum(&r, out);
+}
+
+bool dcli_affine_equal(const dcli_affine *a, const dcli_affine *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (int t = 0; t < a->count; t++)
+        if (a->term[t].factor != b->term[t].factor || compare_terms(&a->term[t], &b->term[t]) != 0)
+            return false;
+    return true;
+}
+
+int dcli_affine_plain_index(const dcli_affine *a)
+{
+    return a->count == 1 && a->term[0].factor == 1 && a->term[0].scalars == 0 ? a->term[0].index : -1;
+}
+
+bool dcli_affine_uses(const dcli_affine *a, int index)
+{
+    for (int t = 0; t < a->count; t++)
+        if (a->term[t].index == index)
+            return true;
+    return false;
+}
+
+bool dcli_affine_has_unit(const dcli_affine *a, int index)
+{
+    bool unit = false;
+    for (int t = 0; t < a->count; t++)
+        if (a->term[t].index == index) {
+            if (a->term[t].factor != 1 || a->term[t].scalars != 0)
+                return false;
+            unit = true;
+        }
+    return unit;
+}
+
+__extension__ typedef __int128 wide;
+
+static const wide WIDEST = (wide)1 << 120;
+
+/* The value of a term's coefficient; sums of a few terms below 2^120 cannot overflow 128 bits. */
+static bool term_value(const dcli_term *term, const dcli_body *body, const dcli_scalar values[], wide *out)
+{
+    *out = term->factor;
+    for (int s = 0; s < term->scalars; s++) {
+        int p = term->scalar[s];
+        wide value = body->params[p].type >= DCL_UINT8 ? (wide)values[p].u : (wide)values[p].i;
+        if (__builtin_mul_overflow(*out, value, out) || *out > WIDEST || *out < -WIDEST)
+            return false;
+    }
+    return true;
+}
+
+bool dcli_affine_evaluate(const dcli_affine *a, const dcli_body *body, const dcli_scalar values[],
+                          int64_t *constant_out, int64_t coef_of_index_out[])
+{
+    wide sum[DCL_MAX_RANK + 1] = {0}; /* [0] is the constant */
+    for (int t = 0; t < a->count; t++) {
+        wide value;
+        if (!term_value(&a->term[t], body, values, &value))
+            return false;
+        sum[a->term[t].index + 1] += value;
+    }
+    for (int s = 0; s <= DCL_MAX_RANK; s++)
+        if (sum[s] > INT64_MAX || sum[s] < INT64_MIN)
+            return false;
+    *constant_out = (int64_t)sum[0];
+    for (int d = 0; d < DCL_MAX_RANK; d++)
+        coef_of_index_out[d] = (int64_t)sum[d + 1];
+    return true;
+}
+
+void dcli_affine_print(const dcli_affine *a, const dcli_body *body, dcli_text *out)
+{
+    if (a->count == 0)
+        dcli_text_put(out, "0L");
+    for (int t = 0; t < a->count; t++) {
+        const dcli_term *term = &a->term[t];
+        const char *joint = t > 0 ? " + " : "";
+        if (term->factor == INT64_MIN) /* has no literal */
+            dcli_text_put(out, "%s(%" PRId64 "L - 1)", joint, INT64_MIN + 1);
+        else if (term->factor != 1 || (term->index < 0 && term->scalars == 0))
+            dcli_text_put(out, term->factor < 0 ? "%s(%" PRId64 "L)" : "%s%" PRId64 "L", joint, term->factor);
+        else
+            dcli_text_put(out, "%s1L", joint);
+        for (int s = 0; s < term->scalars; s++)
+            dcli_text_put(out, " * (long)%s", body->params[term->scalar[s]].name);
+        if (term->index >= 0)
+            dcli_text_put(out, " * %s", dcli_index_name(term->index));
+    }
+}

@@ -1,0 +1,33 @@
+/* kernel/emit.h - the parts that the programs for all kinds of device have in common. */
+#ifndef DCLI_KERNEL_EMIT_H
+#define DCLI_KERNEL_EMIT_H
+
+#include "base/text.h"
+#include "kernel/body.h"
+
+/** "char" ... "double": an element type in OpenCL C. */
+const char *dcli_kernel_type(dcl_type type);
+
+/** Pragmas, the prelude, the functions that read checked elements. */
+void dcli_emit_head(dcli_text *out, const dcli_body *body);
+
+/** "__kernel void NAME(" and the arguments that all forms share, each followed by a comma. */
+void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant variant);
+
+/** Whether reads of an access go through a function that checks them. */
+bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant);
+
+/** Define what the body's `dcl_a<a>` stands for.
+ *  @param row      the row in the kernel, "dcl_r" or "dcl_r.v".
+ *  @param element  where the element of an affine access lies: an expression of type long. */
+void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_variant variant, int a, const char *row,
+                       const char *element);
+
+/** The user's statements in a block, then the end of all elements' definitions. */
+void dcli_emit_statements(dcli_text *out, const dcli_body *body);
+
+/** Whole programs. */
+void dcli_emit_cpu(dcli_text *out, const dcli_body *body);
+void dcli_emit_gpu(dcli_text *out, const dcli_body *body);
+
+#endif

@@ -1,0 +1,148 @@
+/* kernel/expression.c - expressions and declarations: which names they use, and how.
+ * No tree is built: what matters is visible in the tokens beside a name, and the compiler checks the rest. */
+#include "kernel/parser.h"
+
+#include <string.h>
+
+#include "kernel/names.h"
+
+static const char assignments[] = "+= -= *= /= %= &= |= ^= <<= >>=";
+
+static bool is_type(const dcli_tokens *tokens, int t)
+{
+    return dcli_token_kind_of(tokens, t) == DCLI_TOKEN_NAME &&
+           dcli_name_is_type(tokens->text + tokens->token[t].start, (size_t)tokens->token[t].length);
+}
+
+/* (float), (__global float *), (my_type *): parentheses around a type. */
+static bool is_cast(const dcli_tokens *tokens, int close)
+{
+    int open = tokens->token[close].partner;
+    bool type = dcli_token_is(tokens, close - 1, "*") || is_type(tokens, close - 1);
+    for (int t = open + 1; t < close; t++)
+        if (tokens->token[t].kind != DCLI_TOKEN_NAME && !dcli_token_is(tokens, t, "*"))
+            return false;
+    return type;
+}
+
+/* Whether token t ends an operand, so that an operator behind it has two sides. */
+static bool ends_operand(const dcli_tokens *tokens, int t)
+{
+    switch (dcli_token_kind_of(tokens, t)) {
+    case DCLI_TOKEN_NAME:
+        return !dcli_token_in(tokens, t, "case else do sizeof");
+    case DCLI_TOKEN_NUMBER:
+    case DCLI_TOKEN_TEXT:
+        return true;
+    case DCLI_TOKEN_SIGN:
+        return dcli_token_is(tokens, t, ")") ? !is_cast(tokens, t) : dcli_token_is(tokens, t, "]");
+    default:
+        return false;
+    }
+}
+
+bool dcli_takes_address(const dcli_tokens *tokens, int t)
+{
+    return dcli_token_is(tokens, t, "&") && !ends_operand(tokens, t - 1);
+}
+
+dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last)
+{
+    /* (C(i)) = ... assigns as well; f(C(i)) is a call, not parentheses around an element. */
+    while (dcli_token_is(tokens, first - 1, "(") && dcli_token_is(tokens, last + 1, ")") &&
+           dcli_token_kind_of(tokens, first - 2) != DCLI_TOKEN_NAME && !dcli_token_in(tokens, first - 2, ") ]")) {
+        first--;
+        last++;
+    }
+    if (dcli_token_is(tokens, last + 1, "="))
+        return DCLI_WRITES;
+    if (dcli_token_in(tokens, last + 1, assignments) || dcli_token_in(tokens, last + 1, "++ --"))
+        return DCLI_UPDATES;
+    if (dcli_token_in(tokens, first - 1, "++ --") && !ends_operand(tokens, first - 2))
+        return DCLI_UPDATES;
+    return DCLI_READS;
+}
+
+/* `long i`, `float *i`, and `, i` in a declaration. */
+static bool is_declared(const dcli_parser *parser, int t, bool outermost)
+{
+    const dcli_tokens *tokens = parser->tokens;
+    if (dcli_token_kind_of(tokens, t - 1) == DCLI_TOKEN_NAME)
+        return !dcli_token_in(tokens, t - 1, "case else do sizeof");
+    if (dcli_token_is(tokens, t - 1, "*") && is_type(tokens, t - 2))
+        return true;
+    return parser->declaring && outermost && dcli_token_is(tokens, t - 1, ",");
+}
+
+/* An index or a scalar keeps its value: subscripts were understood with it. */
+static dcl_status check_constant(const dcli_parser *parser, int t, bool outermost, const char *what)
+{
+    const dcli_tokens *tokens = parser->tokens;
+    const dcli_token *token = &tokens->token[t];
+    const char *name = tokens->text + token->start;
+    if (is_declared(parser, t, outermost))
+        return dcli_token_fail(tokens, t, "%.*s is %s and cannot be declared anew; choose another name", token->length,
+                               name, what);
+    if (dcli_usage_of(tokens, t, t) != DCLI_READS)
+        return dcli_token_fail(tokens, t, "%.*s is %s and cannot be assigned to; use a variable of your own",
+                               token->length, name, what);
+    if (dcli_takes_address(tokens, t - 1))
+        return dcli_token_fail(tokens, t - 1, "%.*s is %s and has no address; copy it into a variable of your own",
+                               token->length, name, what);
+    return DCL_OK;
+}
+
+static int find_param(const dcli_parser *parser, int t)
+{
+    for (int p = 0; p < parser->body->param_count; p++)
+        if (dcli_token_is(parser->tokens, t, parser->body->params[p].name))
+            return p;
+    return -1;
+}
+
+static dcl_status read_name(dcli_parser *parser, int t, bool maybe, bool outermost, int *next_out)
+{
+    const dcli_tokens *tokens = parser->tokens;
+    const dcli_token *token = &tokens->token[t];
+    const char *name = tokens->text + token->start;
+    *next_out = t + 1;
+    if (dcli_token_in(tokens, t - 1, ". ->"))
+        return DCL_OK; /* a member's name */
+    const char *refused = dcli_name_refused(name, (size_t)token->length);
+    if (refused != NULL)
+        return dcli_token_fail(tokens, t, "%.*s cannot stand in a body: %s", token->length, name, refused);
+    int param = find_param(parser, t);
+    if (param < 0) {
+        int index = dcli_name_index(name, (size_t)token->length);
+        return index >= 0 && index < parser->body->space_rank
+                   ? check_constant(parser, t, outermost, "an index of the body")
+                   : DCL_OK;
+    }
+    if (parser->body->params[param].access == DCL_ACCESS_VALUE)
+        return check_constant(parser, t, outermost, "a DCL_VALUE");
+    return dcli_parse_access(parser, t, param, maybe, next_out);
+}
+
+dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, bool maybe, bool outermost)
+{
+    const dcli_tokens *tokens = parser->tokens;
+    bool inherited = maybe;
+    dcl_status status = DCL_OK;
+    for (int t = first; t < end && status == DCL_OK;) {
+        if (tokens->token[t].kind == DCLI_TOKEN_NAME) {
+            status = read_name(parser, t, maybe, outermost, &t);
+        } else if (tokens->token[t].partner > t) {
+            if (dcli_token_is(tokens, t, "(") && dcli_token_is(tokens, t + 1, "{"))
+                return dcli_token_fail(tokens, t + 1, "statements inside an expression are not supported; put them before it");
+            status = dcli_parse_expression(parser, t + 1, tokens->token[t].partner, maybe, false);
+            t = tokens->token[t].partner + 1;
+        } else {
+            if (dcli_token_in(tokens, t, "? && ||"))
+                maybe = true;
+            else if (dcli_token_in(tokens, t, ", ;"))
+                maybe = inherited;
+            t++;
+        }
+    }
+    return status;
+}

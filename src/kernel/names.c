@@ -1,0 +1,158 @@
+/* kernel/names.c - the names a body and its parameters may use. */
+#include "kernel/names.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static const char index_names[DCL_MAX_RANK][2] = {"i", "j", "k", "l", "m", "n", "o", "p"};
+
+/* Source: The OpenCL C Specification 1.2, section 6.1.9 (keywords), 6.1.1 to 6.1.3 (types). */
+static const char type_words[] =
+    " void bool char short int long float double half signed unsigned size_t ptrdiff_t intptr_t uintptr_t uchar ushort "
+    "uint ulong const volatile restrict struct union enum typedef static extern inline register auto global local "
+    "constant private __global __local __constant __private __const __restrict ";
+static const char vector_words[] = " char uchar short ushort int uint long ulong float double half ";
+static const char other_keywords[] =
+    " break case continue default do else for goto if return sizeof switch while kernel __kernel read_only write_only "
+    "read_write __read_only __write_only __read_write image2d_t image3d_t sampler_t event_t true false NULL INFINITY NAN "
+    "HUGE_VAL HUGE_VALF MAXFLOAT ";
+
+struct refused {
+    const char *words, *why;
+};
+
+static const struct refused refused_words[] = {
+    {" return ", "a body is no function and ends at its last statement; use if"},
+    {" goto ", "a body runs from top to bottom; use if and loops"},
+    {" barrier work_group_barrier sub_group_barrier wait_group_events async_work_group_copy "
+     "async_work_group_strided_copy prefetch ",
+     "each index of a body stands for itself; write two bodies"},
+    {" get_global_id get_local_id get_group_id get_global_size get_local_size get_num_groups get_global_offset "
+     "get_work_dim get_global_linear_id get_local_linear_id get_sub_group_id get_sub_group_local_id ",
+     "which work-item computes an index is not fixed; use i, j, ..."},
+    {" local __local kernel __kernel ", "a body is one part of a kernel that is generated; put functions into a DCL_PRELUDE"},
+    {" asm __asm __asm__ _Pragma __pragma ", "a body is plain OpenCL C"},
+};
+
+static bool listed(const char *words, const char *name, size_t length)
+{
+    for (const char *at = words; (at = strchr(at, ' ')) != NULL && at[1] != '\0'; at++)
+        if (strncmp(at + 1, name, length) == 0 && at[1 + length] == ' ')
+            return true;
+    return false;
+}
+
+int dcli_name_index(const char *name, size_t length)
+{
+    for (int n = 0; n < DCL_MAX_RANK; n++)
+        if (length == 1 && *name == index_names[n][0])
+            return n;
+    return -1;
+}
+
+const char *dcli_index_name(int index) { return index_names[index]; }
+
+bool dcli_name_is_type(const char *name, size_t length)
+{
+    size_t digits = 0;
+    while (digits < length && isdigit((unsigned char)name[length - 1 - digits]))
+        digits++;
+    if (digits > 0)
+        return listed(" 2 3 4 8 16 ", name + length - digits, digits) && listed(vector_words, name, length - digits);
+    return listed(type_words, name, length);
+}
+
+const char *dcli_name_refused(const char *name, size_t length)
+{
+    if (length >= 4 && (strncmp(name, "dcl_", 4) == 0 || strncmp(name, "DCL_", 4) == 0))
+        return "names that begin with dcl_ or DCL_ belong to the library; choose another";
+    for (size_t r = 0; r < sizeof refused_words / sizeof refused_words[0]; r++)
+        if (listed(refused_words[r].words, name, length))
+            return refused_words[r].why;
+    return NULL;
+}
+
+const char *dcli_access_name(dcl_access access)
+{
+    static const char *const names[] = {"?",           "DCL_OUT",     "DCL_IN",         "DCL_INOUT",
+                                        "DCL_IN_ALL",  "DCL_IN_ROWS", "DCL_IN_COLUMNS", "DCL_VALUE"};
+    return (unsigned)access < sizeof names / sizeof names[0] ? names[access] : "?";
+}
+
+static bool is_identifier(const char *name)
+{
+    if (*name == '\0' || isdigit((unsigned char)*name))
+        return false;
+    for (; *name != '\0'; name++)
+        if (!isalnum((unsigned char)*name) && *name != '_')
+            return false;
+    return true;
+}
+
+static bool is_output(const dcli_param *param)
+{
+    return param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
+}
+
+static dcl_status check_name(int number, const dcli_param params[], int space_rank)
+{
+    const char *name = params[number].name;
+    size_t length = strlen(name);
+    if (!is_identifier(name))
+        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d is called '%s'; expected an identifier (letters, digits, _); give "
+                         "it one with DCL_IN_AS, DCL_OUT_AS, ...", number, name);
+    int index = dcli_name_index(name, length);
+    if (index >= 0 && index < space_rank)
+        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d is called %s, which names index %d of the body; give it another "
+                         "name with DCL_IN_AS, DCL_VALUE_AS, ...", number, name, index);
+    if (dcli_name_is_type(name, length) || listed(other_keywords, name, length) ||
+        dcli_name_refused(name, length) != NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d is called %s, a reserved name; give it another name with "
+                         "DCL_IN_AS, DCL_VALUE_AS, ...", number, name);
+    for (int other = 0; other < number; other++)
+        if (strcmp(params[other].name, name) == 0)
+            return DCLI_FAIL(DCL_ERR_INVALID, "arguments %d and %d are both called %s; expected different names; give one "
+                             "another name with DCL_IN_AS, ...", other, number, name);
+    return DCL_OK;
+}
+
+static dcl_status check_kind(int number, const dcli_param *param)
+{
+    if (param->access < DCL_ACCESS_OUT || param->access > DCL_ACCESS_VALUE)
+        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d (%s) has access %d; expected one of the DCL_ACCESS_ values of an "
+                         "array or a scalar", number, param->name, (int)param->access);
+    if (param->type < DCL_INT8 || param->type > DCL_DOUBLE)
+        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d (%s) has type %d; expected DCL_INT8 ... DCL_DOUBLE", number,
+                         param->name, (int)param->type);
+    bool scalar = param->access == DCL_ACCESS_VALUE;
+    if (scalar ? param->rank != 0 : param->rank < 1 || param->rank > DCL_MAX_RANK)
+        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d (%s) has rank %d; expected %s", number, param->name, param->rank,
+                         scalar ? "0 for a scalar" : "1 to 8 for an array");
+    return DCL_OK;
+}
+
+dcl_status dcli_params_check(int count, const dcli_param params[])
+{
+    if (count < 1 || count > DCLI_MAX_PARAMS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "a body has %d arguments; expected 1 to %d", count, DCLI_MAX_PARAMS);
+    int first = 0;
+    while (first < count && !is_output(&params[first]))
+        first++;
+    if (first == count)
+        return DCLI_FAIL(DCL_ERR_INVALID, "none of the %d arguments is an output; expected at least one DCL_OUT or "
+                         "DCL_INOUT: it gives the index space", count);
+    dcl_status status = DCL_OK;
+    for (int p = 0; p < count && status == DCL_OK; p++) {
+        status = check_kind(p, &params[p]);
+        if (status == DCL_OK)
+            status = check_name(p, params, params[first].rank);
+    }
+    for (int p = first; p < count && status == DCL_OK; p++)
+        if (is_output(&params[p]) && params[p].rank != params[first].rank)
+            status = DCLI_FAIL(DCL_ERR_INVALID, "output %s has %d axes, the first output %s has %d; expected equal ranks; "
+                               "write them with two bodies", params[p].name, params[p].rank, params[first].name,
+                               params[first].rank);
+    return status;
+}

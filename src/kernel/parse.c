@@ -1,0 +1,173 @@
+/* kernel/parse.c - a body from text to accesses, and the rules that hold for the body as a whole. */
+#include "kernel/parser.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernel/names.h"
+
+static bool is_output(const dcli_param *param)
+{
+    return param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
+}
+
+static int written_access(const dcli_body *body, int param)
+{
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].param == param && body->access[a].written)
+            return a;
+    return -1;
+}
+
+/* An operation may read and write an array only at the same subscript: others may belong to another iteration. */
+static dcl_status check_alias(const dcli_body *body, int written)
+{
+    int param = body->access[written].param;
+    const char *name = body->params[param].name;
+    for (int a = 0; a < body->access_count; a++)
+        if (a != written && body->access[a].param == param)
+            return dcli_token_fail(&body->inside->tokens, dcli_inside_first_token(body, a),
+                                   "%s is %s here at another subscript than it is written at in line %d, column %d; %s a "
+                                   "second array and dcl_swap(%s, ...) them afterwards",
+                                   name, body->access[a].written ? "written" : "read", body->access[written].line,
+                                   body->access[written].column, body->access[a].written ? "use" : "write to", name);
+    return DCL_OK;
+}
+
+static dcl_status check_output(const dcli_parser *parser, int param)
+{
+    const dcli_body *body = parser->body;
+    const dcli_param *declared = &body->params[param];
+    int a = written_access(body, param);
+    if (a < 0)
+        return DCLI_FAIL(DCL_ERR_BODY, "%s is %s, but the body does not assign to it; declare DCL_IN(%s) or write %s(i, "
+                         "...) = ...;", declared->name, dcli_access_name(declared->access), declared->name,
+                         declared->name);
+    dcl_status status = check_alias(body, a);
+    if (status == DCL_OK && declared->access == DCL_ACCESS_OUT && body->access[a].read)
+        status = dcli_token_fail(parser->tokens, parser->early_read[a], "%s is DCL_OUT, but read here before it is "
+                                 "surely written; declare DCL_INOUT(%s)", declared->name, declared->name);
+    return status;
+}
+
+/* The first output's subscripts tell which index runs which axis. */
+static void name_axes(dcli_body *body)
+{
+    int a = written_access(body, body->first_output);
+    for (int m = 0; m < DCL_MAX_RANK; m++)
+        body->inside->axis_of_index[m] = -1;
+    for (int m = 0; m < body->space_rank; m++) {
+        body->index_of_axis[m] = dcli_affine_plain_index(dcli_inside_subscript(body, a, m));
+        body->inside->axis_of_index[body->index_of_axis[m]] = m;
+    }
+}
+
+/* The innermost loop axis along which neighbours read neighbours: only the last subscript depends on it, by +1. */
+static int find_unit_axis(const dcli_body *body, int a)
+{
+    int last = body->params[body->access[a].param].rank - 1;
+    for (int m = body->space_rank - 1; m >= 0; m--) {
+        int index = body->index_of_axis[m];
+        bool unit = dcli_affine_has_unit(dcli_inside_subscript(body, a, last), index);
+        for (int d = 0; d < last && unit; d++)
+            unit = !dcli_affine_uses(dcli_inside_subscript(body, a, d), index);
+        if (unit)
+            return m;
+    }
+    return -1;
+}
+
+static dcl_status check_body(dcli_parser *parser)
+{
+    dcli_body *body = parser->body;
+    dcl_status status = DCL_OK;
+    for (int p = 0; p < body->param_count && status == DCL_OK; p++)
+        if (is_output(&body->params[p]))
+            status = check_output(parser, p);
+    if (status != DCL_OK)
+        return status;
+    name_axes(body);
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].reach == DCLI_REACH_AFFINE)
+            body->access[a].unit_axis = find_unit_axis(body, a);
+    return DCL_OK;
+}
+
+dcl_status dcli_parse(dcli_body *body, bool survey)
+{
+    dcl_status status = dcli_tokens_make(body->text, &body->inside->tokens);
+    if (status != DCL_OK)
+        return status;
+    if (body->inside->tokens.count == 0)
+        return DCLI_FAIL(DCL_ERR_BODY, "the body is empty; expected statements like C(i) = A(i) + B(i);");
+    dcli_parser parser = {.body = body, .inside = body->inside, .tokens = &body->inside->tokens, .survey = survey,
+                          .switch_block = -1};
+    status = dcli_parse_statements(&parser);
+    for (int a = 0; a < body->access_count; a++)
+        body->access[a].conditional = body->access[a].written && (parser.written >> a & 1) == 0;
+    return status == DCL_OK && !survey ? check_body(&parser) : status;
+}
+
+static dcl_status check_length(const char *text, const char *what)
+{
+    size_t length = strlen(text);
+    if (length <= DCLI_MAX_BODY_BYTES)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_BODY, "the %s is %zu bytes long; expected at most %d; split it", what, length,
+                     DCLI_MAX_BODY_BYTES);
+}
+
+dcli_body *dcli_body_new(const char *text, const char *prelude, int count, const dcli_param params[])
+{
+    if (check_length(text, "body") != DCL_OK || check_length(prelude, "prelude") != DCL_OK)
+        return NULL;
+    dcli_body *body = dcli_calloc(1, sizeof *body);
+    if (body == NULL)
+        return NULL;
+    body->text = dcli_strdup(text);
+    body->prelude = body->text != NULL ? dcli_strdup(prelude) : NULL;
+    body->inside = body->prelude != NULL ? dcli_calloc(1, sizeof *body->inside) : NULL;
+    if (body->inside == NULL) {
+        dcli_body_free(body);
+        return NULL;
+    }
+    body->param_count = count;
+    memcpy(body->params, params, (size_t)count * sizeof *params);
+    return body;
+}
+
+dcl_status dcli_body_parse(const char *text, const char *prelude, int count, const dcli_param params[],
+                           dcli_body **body_out)
+{
+    dcl_status status = dcli_params_check(count, params);
+    if (status != DCL_OK)
+        return status;
+    dcli_body *body = dcli_body_new(text, prelude, count, params);
+    if (body == NULL)
+        return dcli_error_status();
+    while (!is_output(&params[body->first_output]))
+        body->first_output++;
+    body->space_rank = params[body->first_output].rank;
+    status = dcli_parse(body, false);
+    if (status != DCL_OK)
+        dcli_body_free(body);
+    else
+        *body_out = body;
+    return status;
+}
+
+void dcli_body_free(dcli_body *body)
+{
+    if (body == NULL)
+        return;
+    if (body->inside != NULL) {
+        dcli_tokens_free(&body->inside->tokens);
+        dcli_free(body->inside->place);
+        dcli_free(body->inside->subscript);
+    }
+    dcli_free(body->inside);
+    dcli_free(body->text);
+    dcli_free(body->prelude);
+    dcli_free(body);
+}

@@ -1,0 +1,92 @@
+/* kernel/rewrite.c - a body with its accesses replaced by the names of macros. */
+#include "kernel/rewrite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct writer {
+    const char *text;
+    dcli_text *out;
+    dcli_shift_list *shifts;
+    int line, column;           /* where the next byte is written */
+    int user_line, user_column; /* where the next byte is read */
+    int at;                     /* that byte */
+};
+
+static void note(struct writer *w, int length)
+{
+    if (w->shifts == NULL || w->out->failed)
+        return;
+    if (dcli_grow(&w->shifts->shift, w->shifts->count, &w->shifts->capacity, sizeof *w->shifts->shift) != 0)
+        w->out->failed = true;
+    else
+        w->shifts->shift[w->shifts->count++] =
+            (dcli_shift){.line = w->line, .column = w->column, .length = length, .user_column = w->user_column};
+}
+
+static void step_user(struct writer *w)
+{
+    w->user_column++;
+    if (w->text[w->at++] == '\n') {
+        w->user_line++;
+        w->user_column = 1;
+    }
+}
+
+static void copy_until(struct writer *w, int end)
+{
+    note(w, 0);
+    while (w->at < end) {
+        dcli_text_append(w->out, &w->text[w->at], 1);
+        bool new_line = w->text[w->at] == '\n';
+        step_user(w);
+        w->column = new_line ? 1 : w->column + 1;
+        w->line += new_line;
+    }
+}
+
+/* Replaces the bytes up to `end`. Lines inside them are kept, so that all lines keep their numbers. */
+static void replace_until(struct writer *w, int end, const char *name)
+{
+    note(w, (int)strlen(name));
+    dcli_text_put(w->out, "%s", name);
+    w->column += (int)strlen(name);
+    while (w->at < end) {
+        if (w->text[w->at] == '\n') {
+            dcli_text_append(w->out, "\n", 1);
+            w->line++;
+            w->column = 1;
+        }
+        step_user(w);
+    }
+}
+
+void dcli_rewrite(const dcli_body *body, dcli_text *out, dcli_shift_list *shifts)
+{
+    const struct dcli_body_inside *inside = body->inside;
+    struct writer w = {.text = body->text, .out = out, .shifts = shifts, .line = 1, .column = 1, .user_line = 1,
+                       .user_column = 1};
+    for (int64_t p = 0; p < inside->place_count; p++) {
+        const dcli_place *place = &inside->place[p];
+        bool affine = body->access[place->access].reach == DCLI_REACH_AFFINE;
+        const dcli_token *last = &inside->tokens.token[affine ? place->close : place->name];
+        char name[24];
+        snprintf(name, sizeof name, "dcl_a%d", place->access);
+        copy_until(&w, inside->tokens.token[place->name].start);
+        replace_until(&w, last->start + last->length, name);
+    }
+    copy_until(&w, (int)strlen(body->text));
+}
+
+int dcli_shift_back(const dcli_shift_list *shifts, int line, int column)
+{
+    const dcli_shift *found = NULL;
+    for (int64_t s = 0; s < shifts->count; s++)
+        if (shifts->shift[s].line == line && shifts->shift[s].column <= column)
+            found = &shifts->shift[s];
+    if (found == NULL)
+        return column; /* a line without accesses */
+    return found->length > 0 ? found->user_column : found->user_column + column - found->column;
+}
