@@ -68,6 +68,17 @@ static dcl_type default_type(const cli_request *request)
     return given != 0 ? given : DCL_FLOAT;
 }
 
+/* The library's sentence says what is missing; how it is given is known here. */
+static int not_inferred(const cli_request *request)
+{
+    cli_library_failed();
+    for (int n = 0; n < request->operand_count; n++)
+        if (request->operand[n].grid.rank == 0)
+            return cli_fail("the shape of %s is given as %s=%s:SHAPE, such as 100x200", request->operand[n].name,
+                            request->operand[n].name, request->operand[n].path);
+    return CLI_FAILURE;
+}
+
 static int infer(cli_request *request, const char *const names[])
 {
     dcl_grid grids[CLI_MAX_ARGUMENTS];
@@ -79,7 +90,7 @@ static int infer(cli_request *request, const char *const names[])
         complete = complete && grids[n].rank > 0;
     }
     if (!complete && dcl_body_infer(request->body, request->operand_count, names, grids) != DCL_OK)
-        return cli_library_failed();
+        return not_inferred(request);
     for (int n = 0; n < request->operand_count; n++)
         request->operand[n].grid = grids[n];
     return CLI_OK;

@@ -368,7 +368,6 @@ WRONG = [
     ("not a .npy file", ["eval", COPY, "A=text.npy", "C=c.npy"], 1, ["text.npy"]),
     ("objects in the file", ["eval", COPY, "A=objects.npy", "C=c.npy"], 1, ["objects.npy"]),
     ("folder as a file", ["eval", COPY, "A=.", "C=c.npy"], 1, ["."]),
-    ("syntax error", ["eval", "C(i) = A(i) + ;", *FILES], 1, ["line 1"]),
     ("open parenthesis", ["eval", "C(i) = (A(i);", *FILES], 1, ["line 1", "column"]),
     ("empty body", ["eval", "", *FILES], 1, ["body"]),
     ("array not in the body", ["eval", COPY, *FILES, "N=n.npy"], 1, ["N=n.npy", "N(...)"]),
@@ -376,7 +375,7 @@ WRONG = [
     ("other shape than the file's", ["eval", COPY, "A=x.npy:99", "C=c.npy"], 1, ["99", "100"]),
     ("other type than the file's", ["eval", COPY, "A=x.npy:100:double", "C=c.npy"], 1, ["double", "float"]),
     ("other rank than the body's", ["eval", COPY, "A=x.npy", "C=c.npy:10x10"], 1, ["2", "1"]),
-    ("shape that cannot be known", ["eval", "C(i) = A(2*i);", *FILES], 1, ["C"]),
+    ("shape that cannot be known", ["eval", "C(i) = A(2*i);", *FILES], 1, ["C", "C=c.npy:SHAPE"]),
     ("extents that differ", ["eval", "C(i) = A(i) + B(i);", "A=x.npy", "B=n.npy", "C=c.npy"], 1, ["100", "40"]),
     ("no such folder", ["eval", COPY, "A=x.npy", "C=no/c.npy"], 1, ["no/"]),
     ("output is a folder", ["eval", COPY, "A=x.npy", "C=."], 1, ["C=."]),
@@ -385,6 +384,7 @@ WRONG = [
 
 # These need a device: what, arguments of eval, words of the message, environment.
 WRONG_ON_DEVICE = [
+    ("syntax error", ["C(i) = A(i) + ;", *FILES], ["line 1"], {}),
     ("unknown name", ["C(i) = A(i) + q;", *FILES], ["q", "line 1"], {}),
     ("unknown array", ["C(i) = A(i) + Q(i);", *FILES], ["Q", "line 1"], {}),
     ("unknown function on line 2", ["C(i) = A(i);\nC(i) = frobnicate(A(i));", *FILES], ["frobnicate", "line 2"], {}),
@@ -408,7 +408,7 @@ WRONG_ON_DEVICE = [
     ("bad map of the environment", [COPY, *FILES], ["blok"], {"DCL_MAP": "blok"}),
     ("no such device", [COPY, *FILES], ["99"], {"DCL_DEVICES": "99"}),
     ("no OpenCL device", [COPY, *FILES], ["OpenCL"], {"OCL_ICD_VENDORS": "/nonexistent"}),
-    ("unguarded output shape in explain", ["C(i) = A(i) + q;", *FILES, "--explain"], ["q"], {}),
+    ("wrong body to explain", ["C(i) = A(i) + q;", *FILES, "--explain"], ["q"], {}),
 ]
 
 
