@@ -8,7 +8,7 @@
 #include "resmap/map_text.h"
 #include "resmap/model.h"
 
-enum { SEEDS = 4000 };
+enum { SEEDS = 3000 };
 
 static test_model model;
 

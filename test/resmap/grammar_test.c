@@ -1,0 +1,190 @@
+/* test/resmap/grammar_test.c - maps as text: what is read, how it is printed, what is refused and with which words. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <string.h>
+
+#include <dcl/map.h>
+
+#include "resmap/fake_cluster.h"
+
+struct text_row {
+    char text[64];
+    int nodes;
+    char printed[64];
+};
+
+ParameterizedTestParameters(grammar, accepted)
+{
+    static struct text_row rows[] = {
+        {"block", 4, "block"},
+        {"cyclic", 4, "cyclic"},
+        {"cyclic(2048)", 3, "cyclic(2048)"},
+        {"*", 1, "*"},
+        {"block,*", 4, "block,*"},
+        {"block(3),cyclic(2)", 6, "block(3),cyclic(2)"},
+        {"block,cyclic(2),*@2x3x1", 6, "block,cyclic(2),*@2x3x1"},
+        {"block,cyclic(2),*@2x3", 6, "block,cyclic(2),*@2x3x1"},
+        {"*,block,*@4", 4, "*,block,*@1x4x1"},
+        {"block@4", 4, "block@4"},
+        {"block@2x2", 4, "block,block@2x2"},
+        {"cyclic(2)@1x4", 4, "cyclic(2),cyclic(2)@1x4"},
+        {"rows:cyclic", 3, "rows:cyclic"},
+        {"rows:block", 3, "rows:block"},
+        {"columns:cyclic(2x2)", 4, "columns:cyclic(2x2)"},
+        {"columns:block(5)", 4, "columns:block(5)"},
+        {"rows:cyclic(1x2x3x4x5x6x7x8)", 4, "rows:cyclic(1x2x3x4x5x6x7x8)"},
+        {"block;block=1024x1024", 4, "block;block=1024x1024"},
+        {"block;tile=512x512", 4, "block;tile=512x512"},
+        {"rows:cyclic(2048x2048);tile=1024x1024;block=2048x1024", 4,
+         "rows:cyclic(2048x2048);block=2048x1024;tile=1024x1024"},
+        {" block , cyclic ( 2 ) @ 2 x 2 ; tile = 3 x 3 ", 4, "block,cyclic(2)@2x2;tile=3x3"},
+        {"cyclic(9223372036854775807)", 2, "cyclic(9223372036854775807)"},
+    };
+    return cr_make_param_array(struct text_row, rows, sizeof rows / sizeof rows[0]);
+}
+
+ParameterizedTest(struct text_row *row, grammar, accepted)
+{
+    char printed[128];
+    dcl_map *map = dcl_map_parse(test_cluster(row->nodes), row->text);
+    cr_assert_not_null(map, "%s: %s", row->text, dcl_error());
+    cr_expect_eq(dcl_map_print(map, printed, sizeof printed), strlen(row->printed));
+    cr_expect_str_eq(printed, row->printed, "%s: printed as %s; expected %s", row->text, printed, row->printed);
+    dcl_map *again = dcl_map_parse(test_cluster(row->nodes), printed);
+    cr_expect(dcl_map_equal(map, again), "%s: %s reads back to another map", row->text, printed);
+    dcl_map_release(map);
+    dcl_map_release(again);
+}
+
+struct refused_row {
+    char text[64];
+    int nodes;
+    char words[80];
+};
+
+ParameterizedTestParameters(grammar, refused)
+{
+    static struct refused_row rows[] = {
+        {"", 4, "column 1: found the end; expected block, cyclic or *"},
+        {"   ", 4, "column 4: found the end"},
+        {"blok", 4, "column 1: found \"blok\"; expected block"},
+        {"blocks", 4, "column 1: found \"blocks\""},
+        {"BLOCK", 4, "found \"BLOCK\"; expected block"},
+        {"block,", 4, "column 7: found the end"},
+        {"block;", 4, "column 7: found the end; expected block= or tile="},
+        {"block(", 4, "column 7: found the end; expected a size of at least 1"},
+        {"block()", 4, "column 7: found \")\"; expected a size"},
+        {"block(0)", 4, "column 7: found \"0)\"; expected a size of at least 1"},
+        {"block(-3)", 4, "column 7: found \"-3)\""},
+        {"block(2", 4, "column 8: found the end; expected \")\""},
+        {"block(2x2)", 4, "column 8: found \"x2)\"; expected \")\" after the one size"},
+        {"block block", 4, "column 7: found \"block\"; expected \",\", \"@\", \";\" or the end"},
+        {"cyclic(99999999999999999999)", 4, "column 8: found \"99999999999999999999"},
+        {"*(2),block", 4, "column 2: found \"(2),block\""},
+        {"block,cyclic@", 4, "column 14: found the end; expected a number of nodes"},
+        {"block,cyclic@0x4", 4, "column 14: found \"0x4\"; expected a number of nodes, at least 1"},
+        {"block,cyclic@4", 4, "column 14: found \"4\"; expected 2 numbers of nodes"},
+        {"block,*,*@1x4", 4, "column 11: found \"1x4\"; expected 3 numbers of nodes, one for each axis (or 1,"},
+        {"block,cyclic@2x2x1", 4, "found \"2x2x1\"; expected 2 numbers"},
+        {"block,cyclic@2x2y", 4, "column 17: found \"y\""},
+        {"block,cyclic@2x3", 4, "the arrangement has 6 nodes; expected 4"},
+        {"block,*@2x2", 4, "nodes[1] is 2; expected 1, for axis 1 is whole"},
+        {"block@2x3x4x5x6x7x8x99999", 4, "the arrangement has at least 1000001 nodes; expected 4"},
+        {"*", 4, "every axis is whole (`*`) and there are 4 nodes"},
+        {"*,*", 2, "every axis is whole"},
+        {"block,block,block,block,block,block,block,block,block", 4, "expected at most 8 axes"},
+        {"rows", 4, "column 5: found the end; expected \":\" after rows or columns"},
+        {"rows:", 4, "column 6: found the end; expected cyclic or block after"},
+        {"rows:dealt", 4, "column 6: found \"dealt\"; expected cyclic or block"},
+        {"rows:*", 4, "column 6: found \"*\""},
+        {"rows:cyclic(2x)", 4, "column 15: found \")\"; expected the elements of a piece"},
+        {"rows:cyclic(2x0)", 4, "column 15: found \"0)\"; expected the elements of a piece, at least 1"},
+        {"rows:cyclic(2,2)", 4, "column 14: found \",2)\"; expected \"x\" and another size"},
+        {"rows:cyclic(1x1x1x1x1x1x1x1x1)", 4, "expected at most 8 numbers"},
+        {"rows:cyclic(2x2)@2x2", 4, "column 17: found \"@2x2\"; expected \";\" or the end"},
+        {"column:block", 4, "column 1: found \"column:block\""},
+        {"rows,columns", 4, "column 5: found \",columns\""},
+        {"block;grain=2", 4, "column 7: found \"grain=2\"; expected block= or tile="},
+        {"block;block", 4, "column 12: found the end; expected \"=\" and sizes"},
+        {"block;tile=0x2", 4, "column 12: found \"0x2\"; expected the elements of a tile"},
+        {"block;tile=2x2;tile=4x4", 4, "column 20: found \"=4x4\"; expected a grain that was not given before"},
+        {"block;tile=2x2;block=2", 4, "the block has 1 sizes and the tile 2"},
+        {"block,block;tile=2x2x2", 4, "a tile has 3 sizes and the map divides 2 axes"},
+        {"rows:cyclic(2x2);block=2", 4, "a block has 1 sizes and the map divides 2 axes"},
+        {"block;tile=2x2 block=2", 4, "column 16: found \"block=2\"; expected \";\" or the end"},
+        {"a map that is much longer than what is quoted", 4, "found \"a map that is much l...\""},
+    };
+    return cr_make_param_array(struct refused_row, rows, sizeof rows / sizeof rows[0]);
+}
+
+ParameterizedTest(struct refused_row *row, grammar, refused)
+{
+    dcl_map *map = dcl_map_parse(test_cluster(row->nodes), row->text);
+    cr_assert_null(map, "\"%s\" was accepted", row->text);
+    cr_expect_not_null(strstr(dcl_error(), row->words), "\"%s\": %s; expected the words: %s", row->text, dcl_error(),
+                       row->words);
+    cr_expect_eq(strncmp(dcl_error(), "dcl_map_parse: ", 15), 0, "%s", dcl_error());
+}
+
+Test(grammar, printing_is_cut_like_snprintf)
+{
+    char text[8] = "unused";
+    dcl_map *map = dcl_map_parse(test_cluster(4), "rows:cyclic(20x30)");
+    cr_expect_eq(dcl_map_print(map, NULL, 0), 18);
+    cr_expect_eq(dcl_map_print(map, text, sizeof text), 18);
+    cr_expect_str_eq(text, "rows:cy");
+    cr_expect_eq(dcl_map_print(map, text, 1), 18);
+    cr_expect_str_eq(text, "");
+    cr_expect_eq(dcl_map_print(NULL, text, sizeof text), 0);
+    dcl_map_release(map);
+}
+
+/* Put one letter in the place of another, before it, or take it away. */
+static void mistype(char text[], uint64_t *random)
+{
+    static const char letters[] = "blockyi,@()x:;= *1209\n-";
+    *random = *random * UINT64_C(6364136223846793005) + 1;
+    size_t length = strlen(text), at = (*random >> 33) % (length + 1);
+    char letter = letters[(*random >> 43) % (sizeof letters - 1)];
+    switch ((*random >> 53) % 3) {
+    case 0:
+        memmove(text + at + 1, text + at, length + 1 - at);
+        text[at] = letter;
+        break;
+    case 1:
+        if (at < length)
+            text[at] = letter;
+        break;
+    case 2:
+        if (at < length)
+            memmove(text + at, text + at + 1, length - at);
+        break;
+    }
+}
+
+/* Any text is read or refused, and what is read prints as what is read again. */
+Test(grammar, mistyped_maps)
+{
+    static const char *const maps[] = {"block", "cyclic(12),*@4x1;tile=2x9", "rows:cyclic(2x2)", "columns:block",
+                                       "*,block(3),cyclic@1x2x2;block=1x1x1"};
+    uint64_t random = 7;
+    int accepted = 0;
+    for (int k = 0; k < 20000; k++) {
+        char text[96], printed[128];
+        strcpy(text, maps[k % 5]);
+        for (int times = 0; times <= k % 3; times++)
+            mistype(text, &random);
+        dcl_map *map = dcl_map_parse(test_cluster(4), text);
+        if (map == NULL) {
+            cr_assert_not_null(strstr(dcl_error(), "expected"), "seed 7, text %d \"%s\": %s", k, text, dcl_error());
+            continue;
+        }
+        accepted++;
+        dcl_map_print(map, printed, sizeof printed);
+        dcl_map *again = dcl_map_parse(test_cluster(4), printed);
+        cr_assert(dcl_map_equal(map, again), "seed 7, text %d \"%s\" prints as \"%s\"", k, text, printed);
+        dcl_map_release(map);
+        dcl_map_release(again);
+    }
+    cr_expect_gt(accepted, 200);
+}

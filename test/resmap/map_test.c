@@ -1,0 +1,282 @@
+/* test/resmap/map_test.c - the public functions of maps: what they make, what they answer, what they refuse. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include <dcl/map.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "resmap/fake_cluster.h"
+
+static const dcl_axis block = {DCL_AXIS_BLOCK, 0}, cyclic = {DCL_AXIS_CYCLIC, 0}, whole = {DCL_AXIS_WHOLE, 0};
+
+static void expect_text(dcl_map *map, const char *expected)
+{
+    char text[128];
+    cr_assert_not_null(map, "%s: %s", expected, dcl_error());
+    dcl_map_print(map, text, sizeof text);
+    cr_expect_str_eq(text, expected);
+    dcl_map_release(map);
+}
+
+Test(map, constructors)
+{
+    dcl_cluster *four = test_cluster(4);
+    expect_text(dcl_map_axes(four, 2, (dcl_axis[]){block, whole}, NULL), "block,*");
+    expect_text(dcl_map_axes(four, 2, (dcl_axis[]){block, cyclic}, (int[]){1, 4}), "block,cyclic@1x4");
+    expect_text(dcl_map_axes(four, 1, &block, NULL), "block@4");
+    expect_text(dcl_map_axes(test_cluster(1), 1, &whole, NULL), "*@1");
+    expect_text(dcl_map_dealt(four, DCL_ROWS, DCL_DEAL_BLOCK, 2, (int64_t[]){2, 3}), "rows:block(2x3)");
+    expect_text(dcl_map_dealt(four, DCL_COLUMNS, DCL_DEAL_CYCLIC, 2, NULL), "columns:cyclic(1x1)");
+    expect_text(dcl_map_dealt(four, DCL_COLUMNS, DCL_DEAL_CYCLIC, 0, NULL), "columns:cyclic");
+    expect_text(dcl_map_block_cyclic(four, 2, (int64_t[]){2048, 2048}), "rows:cyclic(2048x2048)");
+    expect_text(dcl_map_block(four), "block");
+    expect_text(dcl_map_default(four), "block");
+    test_cluster_config()->map = "rows:cyclic(2x2)";
+    expect_text(dcl_map_default(four), "rows:cyclic(2x2)");
+}
+
+Test(map, null_is_passed_through)
+{
+    cr_expect_null(dcl_map_axes(NULL, 1, &block, NULL));
+    cr_expect_null(dcl_map_dealt(NULL, DCL_ROWS, DCL_DEAL_BLOCK, 0, NULL));
+    cr_expect_null(dcl_map_block_cyclic(NULL, 1, (int64_t[]){1}));
+    cr_expect_null(dcl_map_block(NULL));
+    cr_expect_null(dcl_map_default(NULL));
+    cr_expect_null(dcl_map_parse(NULL, "block"));
+    cr_expect_null(dcl_map_with_grains(NULL, 1, NULL, NULL));
+    cr_expect_null(dcl_map_retain(NULL));
+    cr_expect_eq(dcl_map_node_count(NULL), 0);
+    dcl_map_release(NULL);
+}
+
+static void expect_refused(dcl_map *map, const char *words)
+{
+    cr_expect_null(map, "accepted; expected: %s", words);
+    cr_expect_eq(dcli_error_status(), DCL_ERR_INVALID, "%s: %s", words, dcl_status_name(dcli_error_status()));
+    cr_expect_not_null(strstr(dcl_error(), words), "%s; expected the words: %s", dcl_error(), words);
+}
+
+Test(map, constructors_refuse)
+{
+    dcl_cluster *four = test_cluster(4);
+    dcl_axis axes[] = {block, whole, cyclic};
+    expect_refused(dcl_map_axes(four, 0, axes, NULL), "dcl_map_axes: rank is 0; expected 1..8");
+    expect_refused(dcl_map_axes(four, 9, axes, NULL), "rank is 9; expected 1..8");
+    expect_refused(dcl_map_axes(four, 2, NULL, NULL), "axes is NULL; expected 2 rules");
+    expect_refused(dcl_map_axes(four, 2, axes, (int[]){4, 0}), "nodes[1] is 0; expected at least 1");
+    expect_refused(dcl_map_axes(four, 2, axes, (int[]){0, 0}), "nodes[0] is 0; expected at least 1");
+    expect_refused(dcl_map_axes(four, 2, axes, (int[]){2, 2}), "nodes[1] is 2; expected 1");
+    expect_refused(dcl_map_axes(four, 2, axes, (int[]){3, 1}), "the arrangement has 3 nodes; expected 4");
+    expect_refused(dcl_map_axes(four, 1, &whole, NULL), "every axis is whole (`*`) and there are 4 nodes");
+    axes[2].size = -1;
+    expect_refused(dcl_map_axes(four, 3, axes, NULL), "axes[2].size is -1; expected at least 1 element, or 0");
+    axes[1].size = 3;
+    expect_refused(dcl_map_axes(four, 3, axes, NULL), "axes[1].size is 3; expected 0, for the axis is whole");
+    axes[0].kind = (dcl_axis_kind)17;
+    expect_refused(dcl_map_axes(four, 3, axes, NULL), "axes[0].kind is 17; expected DCL_AXIS_WHOLE");
+
+    int64_t piece[] = {2, 0};
+    expect_refused(dcl_map_block_cyclic(four, 2, piece), "dcl_map_block_cyclic: piece[1] is 0; expected at least 1");
+    expect_refused(dcl_map_block_cyclic(four, 2, NULL), "piece is NULL; expected 2 sizes");
+    expect_refused(dcl_map_block_cyclic(four, 0, piece), "rank is 0");
+    expect_refused(dcl_map_dealt(four, DCL_ROWS, DCL_DEAL_BLOCK, 0, piece), "dcl_map_dealt: rank is 0");
+    expect_refused(dcl_map_dealt(four, (dcl_order)2, DCL_DEAL_BLOCK, 1, piece), "order is 2; expected DCL_ROWS");
+    expect_refused(dcl_map_dealt(four, DCL_ROWS, (dcl_deal)-1, 1, piece), "deal is -1; expected DCL_DEAL_CYCLIC");
+    expect_refused(dcl_map_dealt(four, DCL_ROWS, DCL_DEAL_BLOCK, 1, (int64_t[]){INT64_MIN}), "piece[0] is -9223372");
+    expect_refused(dcl_map_parse(four, NULL), "text is NULL");
+    test_cluster_config()->map = "rows:cyclc";
+    expect_refused(dcl_map_default(four), "dcl_map_default: map \"rows:cyclc\": column 6: found \"cyclc\"");
+}
+
+Test(map, grains)
+{
+    dcl_map *plain = dcl_map_block(test_cluster(4));
+    dcl_map *grained = dcl_map_with_grains(plain, 2, (int64_t[]){4, 5}, (int64_t[]){6, 7});
+    cr_expect_not(dcl_map_equal(plain, grained));
+    dcl_map *kept = dcl_map_with_grains(grained, 2, NULL, (int64_t[]){8, 9});
+    expect_refused(dcl_map_with_grains(plain, 0, NULL, NULL), "dcl_map_with_grains: rank is 0");
+    expect_refused(dcl_map_with_grains(plain, 2, (int64_t[]){1, 0}, NULL), "block[1] is 0; expected at least 1");
+    expect_refused(dcl_map_with_grains(grained, 3, NULL, (int64_t[]){1, 2, 3}), "the block has 2 sizes and the tile 3");
+    expect_text(kept, "block;block=4x5;tile=8x9");
+    expect_text(grained, "block;block=4x5;tile=6x7");
+    dcl_map_release(plain);
+}
+
+Test(map, equal)
+{
+    static const struct {
+        const char *a, *b;
+        bool equal;
+    } rows[] = {
+        {"block", "block", true},
+        {"block", "cyclic", false},
+        {"cyclic", "cyclic(1)", true},
+        {"block,block", "block@2x2", true},
+        {"block,block", "block@4x1", false},
+        {"block,*", "block,*@4", true},
+        {"block", "block,block", false}, /* one serves all ranks */
+        {"rows:cyclic(2x2)", "rows:block(2x2)", false},
+        {"rows:cyclic(2x2)", "columns:cyclic(2x2)", false},
+        {"rows:cyclic(2x2)", "rows:cyclic(2x3)", false},
+        {"rows:cyclic", "rows:cyclic(1)", false},
+        {"block;tile=2x2", "block", false},
+        {"block;tile=2x2", "block;block=2x2", false},
+        {"block;tile=2x2", "block;tile=2x2", true},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        dcl_map *a = dcl_map_parse(test_cluster(4), rows[k].a), *b = dcl_map_parse(test_cluster(4), rows[k].b);
+        cr_expect_eq(dcl_map_equal(a, b), rows[k].equal, "%s and %s", rows[k].a, rows[k].b);
+        cr_expect(dcl_map_equal(a, a) && !dcl_map_equal(a, NULL) && dcl_map_equal(NULL, NULL));
+        dcl_map_release(a);
+        dcl_map_release(b);
+    }
+    dcl_map *a = dcl_map_block(test_cluster(4)), *b = dcl_map_block(test_cluster(5));
+    cr_expect_not(dcl_map_equal(a, b));
+    dcl_map_release(a);
+    dcl_map_release(b);
+}
+
+Test(map, a_map_lives_until_its_last_hold_ends)
+{
+    dcl_map *map = dcl_map_block(test_cluster(3));
+    cr_expect_eq(dcl_map_retain(map), map);
+    dcl_map_release(map);
+    cr_expect_eq(dcl_map_node_count(map), 3);
+    dcl_map_release(map);
+}
+
+Test(map, memory_may_run_out)
+{
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 10);
+    dcli_alloc_fail_after(1);
+    cr_expect_null(dcl_map_block(test_cluster(3)));
+    cr_expect_eq(dcli_error_status(), DCL_ERR_NOMEM);
+    dcl_map *map = dcl_map_block(test_cluster(3));
+    dcli_alloc_fail_after(1);
+    cr_expect_eq(dcl_map_boxes(map, &grid, 0, NULL, NULL), DCL_ERR_INVALID);
+    dcli_alloc_fail_after(0);
+    dcl_map_release(map);
+}
+
+struct locate_case {
+    char what[32], map[32];
+    int64_t extent[2], index[2];
+    dcl_status status;
+    int node;
+    int64_t offset;
+};
+
+ParameterizedTestParameters(map, locate)
+{
+    static struct locate_case cases[] = {
+        /* what               map                 extent    index   status  node offset; 4 nodes, origin 10, -10 */
+        {"first", "block", {6, 6}, {10, -10}, DCL_OK, 0, 0},
+        {"second row", "block", {6, 6}, {11, -9}, DCL_OK, 0, 4},
+        {"last", "block", {6, 6}, {15, -5}, DCL_OK, 3, 8},
+        {"uneven: longer first", "block,*", {6, 6}, {13, -10}, DCL_OK, 1, 6},
+        {"uneven: shorter last", "block,*", {6, 6}, {15, -10}, DCL_OK, 3, 0},
+        {"fewer than nodes", "block,*", {2, 6}, {11, -5}, DCL_OK, 1, 5},
+        {"wraps to node 0", "cyclic(1),*", {6, 6}, {14, -9}, DCL_OK, 0, 7},
+        {"cut edge keeps a slot", "rows:cyclic(4x4)", {6, 6}, {14, -6}, DCL_OK, 3, 0},
+        {"in a cut piece", "rows:cyclic(4x4)", {6, 6}, {15, -10}, DCL_OK, 2, 4},
+        {"piece clamped", "rows:cyclic(99x1)", {6, 6}, {15, -6}, DCL_OK, 0, 11},
+        {"one before the start", "block", {6, 6}, {9, -10}, DCL_ERR_RANGE, -1, -1},
+        {"one past the end", "block", {6, 6}, {10, -4}, DCL_ERR_RANGE, -1, -1},
+        {"no elements", "block", {6, 0}, {10, -10}, DCL_ERR_RANGE, -1, -1},
+        {"another rank", "block,block,block", {6, 6}, {10, -10}, DCL_ERR_INVALID, -1, -1},
+        {"block too small", "block(1),*", {6, 6}, {10, -10}, DCL_ERR_INVALID, -1, -1},
+    };
+    return cr_make_param_array(struct locate_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct locate_case *c, map, locate)
+{
+    dcl_map *map = dcl_map_parse(test_cluster(4), c->map);
+    dcl_grid grid = dcl_grid_nd(DCL_FLOAT, 2, c->extent, (int64_t[]){10, -10});
+    int node = -1; /* stays so when the call fails: outputs are untouched */
+    int64_t offset = -1;
+    cr_expect_eq(dcl_map_locate(map, &grid, c->index, &node, &offset), c->status, "%s: %s", c->what, dcl_error());
+    cr_expect_eq(node, c->node, "%s: node %d, expected %d", c->what, node, c->node);
+    cr_expect_eq(offset, c->offset, "%s: offset %" PRId64 ", expected %" PRId64, c->what, offset, c->offset);
+    dcl_map_release(map);
+}
+
+static void expect_words(dcl_status status, dcl_status expected, const char *words)
+{
+    cr_expect_eq(status, expected, "%s: %s", words, dcl_status_name(status));
+    cr_expect_not_null(strstr(dcl_error(), words), "%s; expected the words: %s", dcl_error(), words);
+}
+
+static dcl_status storage_of(const char *text, dcl_grid grid)
+{
+    int64_t elements;
+    dcl_map *map = dcl_map_parse(test_cluster(4), text);
+    cr_assert_not_null(map, "%s", dcl_error());
+    dcl_status status = dcl_map_storage(map, &grid, 0, &elements);
+    dcl_map_release(map);
+    return status;
+}
+
+Test(map, grids_that_do_not_fit)
+{
+    dcl_grid square = dcl_grid_2d(DCL_FLOAT, 10, 10);
+    dcl_grid negative = dcl_grid_2d(DCL_FLOAT, -1, 10), wide = dcl_grid_2d(DCL_INT8, 0, INT64_MAX);
+    expect_words(storage_of("block,block,block", square), DCL_ERR_INVALID,
+                 "dcl_map_storage: the map serves grids of rank 3; the grid has rank 2");
+    expect_words(
+        storage_of("block(2),*", square), DCL_ERR_INVALID,
+        "axis 0 is block(2) over 4 nodes, room for 8 elements; expected at least the extent, 10; use block(3)");
+    expect_words(storage_of("block;tile=2x2x2", square), DCL_ERR_INVALID, "grains have 3 sizes; the grid has rank 2");
+    expect_words(storage_of("block", negative), DCL_ERR_INVALID, "extent[0] is -1");
+    expect_words(storage_of("block", wide), DCL_ERR_INVALID, "extent[1] is 9223372036854775807; maps serve at most");
+    expect_words(storage_of("rows:cyclic(5x4611686018427387)", dcl_grid_2d(DCL_INT8, 8, 1000000000000000000)),
+                 DCL_ERR_INVALID, "the storage of the grid exceeds");
+}
+
+static dcl_status stop_at_once(void *user, const dcl_box *box)
+{
+    (void)box;
+    ++*(int *)user;
+    return DCL_ERR_UNSUPPORTED;
+}
+
+Test(map, arguments_that_are_wrong)
+{
+    dcl_map *map = dcl_map_parse(test_cluster(4), "rows:cyclic(2x2)");
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 8, 8);
+    int node, calls = 0;
+    int64_t at = 0, index[] = {0, 8};
+    expect_words(dcl_map_locate(NULL, &grid, index, &node, &at), DCL_ERR_INVALID, "dcl_map_locate: map is NULL");
+    expect_words(dcl_map_locate(map, NULL, index, &node, &at), DCL_ERR_INVALID, "grid is NULL");
+    expect_words(dcl_map_locate(map, &grid, NULL, &node, &at), DCL_ERR_INVALID,
+                 "index, node_out or offset_out is NULL");
+    expect_words(dcl_map_locate(map, &grid, index, &node, &at), DCL_ERR_RANGE, "index[1] is 8; expected 0..7");
+    expect_words(dcl_map_storage(map, &grid, 4, &at), DCL_ERR_INVALID, "dcl_map_storage: node is 4; expected 0..3");
+    expect_words(dcl_map_storage(map, &grid, 0, NULL), DCL_ERR_INVALID, "elements_out is NULL");
+    expect_words(dcl_map_boxes(map, &grid, -1, stop_at_once, &calls), DCL_ERR_INVALID, "node is -1; expected 0..3");
+    expect_words(dcl_map_boxes(map, &grid, 0, NULL, &calls), DCL_ERR_INVALID, "visit is NULL");
+    cr_expect_eq(dcl_map_boxes(map, &grid, 0, stop_at_once, &calls), DCL_ERR_UNSUPPORTED);
+    cr_expect_eq(calls, 1);
+    dcli_alloc_fail_after(1);
+    cr_expect_eq(dcl_map_boxes(map, &grid, 0, stop_at_once, &calls), DCL_ERR_NOMEM);
+    dcl_map_release(map);
+}
+
+Test(map, small_grids_of_the_default_map_stay_on_node_0)
+{
+    dcl_map *map = dcl_map_default(test_cluster(4)); /* below 16 KB */
+    dcl_grid small = dcl_grid_1d(DCL_FLOAT, 4095), large = dcl_grid_1d(DCL_FLOAT, 4096);
+    int node;
+    int64_t at, index = 4094;
+    cr_assert_eq(dcl_map_locate(map, &small, &index, &node, &at), DCL_OK);
+    cr_expect(node == 0 && at == 4094, "node %d, offset %" PRId64, node, at);
+    cr_assert_eq(dcl_map_storage(map, &small, 1, &at), DCL_OK);
+    cr_expect_eq(at, 0);
+    cr_assert_eq(dcl_map_locate(map, &large, &index, &node, &at), DCL_OK);
+    cr_expect(node == 3 && at == 1022, "node %d, offset %" PRId64, node, at);
+    dcl_map_release(map);
+}
