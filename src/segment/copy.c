@@ -191,13 +191,14 @@ ALWAYS_INLINE void packed_square(const loop *rows, const loop *line, char *targe
                               source + j * line->source + (size_t)i * bytes, line->source, bytes);
 }
 
-/* Neither side is read or written in an order that the hardware foresees: ask for the lines of a square beforehand. */
+/* Neither side is read or written in an order that the hardware foresees: ask for the lines of a square beforehand.
+ * Into the second-level cache: with steps of a power of two they would drive each other out of the first. */
 ALWAYS_INLINE void prefetch_square(const loop *rows, const loop *line, const char *target, const char *source,
                                    size_t bytes)
 {
     for (int k = 0; k < (int)(LINE_BYTES / bytes); k++) {
-        __builtin_prefetch(source + k * line->source, 0);
-        __builtin_prefetch(target + k * rows->target, 1);
+        __builtin_prefetch(source + k * line->source, 0, 2);
+        __builtin_prefetch(target + k * rows->target, 1, 2);
     }
 }
 

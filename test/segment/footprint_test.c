@@ -273,8 +273,6 @@ static bool constants_inside(const random_case *c)
         bool constant = true;
         for (int m = 0; m < c->subscripts.space_rank; m++)
             constant &= c->subscripts.axis[d].coef[m] == 0;
-        dcl_box axis = {
-            .rank = 1, .start = {c->target.start[d]}, .count = {c->target.count[d]}, .stride = {c->target.stride[d]}};
         if (constant && !axis_has(&c->target, d, c->subscripts.axis[d].constant))
             return false;
     }
