@@ -7,12 +7,20 @@
 /** Protocol version, first field of every message. */
 #define DCLI_PROTOCOL 1
 
-enum { /* limits every message is checked against before a byte of it is used */
-    DCLI_MOST_OPERATIONS = 64,   /* descriptors in one message */
-    DCLI_MOST_OPERANDS = 64,
-    DCLI_MOST_PATH = 4096,
-    DCLI_MOST_TEXT = 1 << 16,    /* bytes of a body or prelude */
-    DCLI_MOST_SENTENCE = 1536
+enum {                              /* limits every message is checked against before a byte of it is used */
+       DCLI_MOST_MESSAGE = 1 << 20, /* bytes of a message; payloads are apart */
+       DCLI_MOST_DEPTH = 8,         /* arrays in arrays: operands of operations of a message need 5 */
+       DCLI_MOST_ITEMS = 1 << 14,   /* numbers, strings and arrays: 64 operations of 64 operands have 16,133 */
+       DCLI_MOST_OPERATIONS = 64,   /* descriptors in one message */
+       DCLI_MOST_OPERATION_KIND = 8,
+       DCLI_MOST_OPERANDS = 64,
+       DCLI_MOST_PEERS = 1 << 16,
+       DCLI_MOST_PATH = 4096, /* bytes, as of all strings */
+       DCLI_MOST_MAP_TEXT = 4096,
+       DCLI_MOST_NAME = 63,
+       DCLI_MOST_TEXT = 1 << 16,  /* a body or prelude */
+       DCLI_MOST_SENTENCE = 1536, /* longer ones are cut, not refused */
+       DCLI_MSG_COUNTERS = 10     /* of dcl_counters */
 };
 
 typedef enum dcli_message_kind {
@@ -38,20 +46,20 @@ typedef struct dcli_msg_operand {
 /** One descriptor. Which fields mean something depends on kind; others are 0. */
 typedef struct dcli_msg_operation {
     int64_t number;
-    int kind;
-    int64_t kernel;                  /* FORALL */
+    int kind;       /* 1..DCLI_MOST_OPERATION_KIND; the numbers are the workqueue room's */
+    int64_t kernel; /* FORALL */
     int operand_count;
-    dcli_msg_operand *operand;       /* [operand_count] */
-    int box_rank;                    /* 0: the whole grid */
-    dcl_box box;                     /* start, count, stride as three arrays of box_rank */
-    uint64_t element;                /* FILL: the element's bits, little-endian in the low bytes */
-    const char *path;                /* LOAD, SAVE */
+    dcli_msg_operand *operand; /* [operand_count] */
+    int box_rank;              /* 0: the whole grid */
+    dcl_box box;               /* start, count, stride as three arrays of box_rank */
+    uint64_t element;          /* FILL: the element's bits, little-endian in the low bytes */
+    const char *path;          /* LOAD, SAVE */
     int64_t data_start;
     bool fortran_order, swapped;
     /* CREATE: grid and rule of the map */
     int type, rank;
     int64_t origin[DCL_MAX_RANK], extent[DCL_MAX_RANK];
-    const char *map;                 /* text of the map; sizes aimed at follow */
+    const char *map; /* text of the map; sizes aimed at follow */
     int64_t tile_bytes, block_bytes, small_bytes;
 } dcli_msg_operation;
 
@@ -86,9 +94,9 @@ typedef struct dcli_msg_grant {
 
 typedef struct dcli_msg_chunk {
     int64_t operation;
-    int stream;     /* 0: T, what the receiver reads; 1: U, what the sender wrote for the receiver */
-    int64_t chunk;  /* number in the stream */
-    int status;     /* dcl_status; not DCL_OK: no payload, the storage behind it failed */
+    int stream;    /* 0: T, what the receiver reads; 1: U, what the sender wrote for the receiver */
+    int64_t chunk; /* number in the stream */
+    int status;    /* dcl_status; not DCL_OK: no payload, the storage behind it failed */
 } dcli_msg_chunk;
 
 typedef struct dcli_msg_credit {
@@ -97,14 +105,14 @@ typedef struct dcli_msg_credit {
 
 typedef struct dcli_msg_marks {
     int64_t done, ready;
-    int64_t counter[10]; /* dcl_counters in the order of its fields; zeros to peers */
+    int64_t counter[DCLI_MSG_COUNTERS]; /* dcl_counters in the order of its fields; zeros to peers */
 } dcli_msg_marks;
 
 typedef struct dcli_msg_failed {
     int64_t operation;
-    int node;       /* where it failed first */
+    int node; /* where it failed first */
     int status;
-    bool cause;     /* this node found it; false: skipped because of another failure */
+    bool cause; /* this node found it; false: skipped because of another failure */
     int storage_count;
     int64_t *storage; /* [storage_count], <= DCLI_MOST_OPERANDS: what may now hold anything */
     const char *sentence;
@@ -117,7 +125,8 @@ typedef struct dcli_msg_report {
     int64_t index[DCL_MAX_RANK];
 } dcli_msg_report;
 
-/** Any message. Strings and arrays are borrowed: by packing for the call, in a received one from its frames. */
+/** Any message. Strings and arrays are borrowed: by packing for the call, in a received one from its frames. A string
+ *  that is NULL is sent as ""; received ones are never NULL and hold no other '\0' than their last. */
 typedef struct dcli_message {
     dcli_message_kind kind;
     uint64_t epoch;
@@ -134,7 +143,8 @@ typedef struct dcli_message {
     };
 } dcli_message;
 
-/** Bytes of a message. @param bytes_out  freed with dcli_free(). */
+/** Bytes of a message. @param bytes_out  freed with dcli_free(). @return DCL_OK, DCL_ERR_NOMEM, or DCL_ERR_INVALID for a
+ *  field outside what its receivers accept. */
 dcl_status dcli_message_pack(const dcli_message *message, void **bytes_out, size_t *length_out);
 
 /** Memory a decoded message's arrays and strings live in; reused from message to message. Start with {0}. */
@@ -145,8 +155,8 @@ typedef struct dcli_arena {
 } dcli_arena;
 void dcli_arena_free(dcli_arena *arena);
 
-/** Check bytes against the table (structure first, without allocating: depth, counts, lengths, nothing trailing; then
- *  types and ranges of every field) and decode. @return DCL_OK, DCL_ERR_PROTOCOL with the field, value and limit, or
+/** What `arena` held before is gone. Check bytes against the table (structure first, without allocating: depth, counts, lengths, nothing trailing; then
+ *  types and ranges of every field) and decode; box.rank is set beside box_rank. @return DCL_OK, DCL_ERR_PROTOCOL with the field, value and limit, or
  *  DCL_ERR_NOMEM. */
 dcl_status dcli_message_unpack(const void *bytes, size_t length, dcli_arena *arena, dcli_message *message_out);
 

@@ -1,0 +1,111 @@
+/* net/message_document.c - the page about the protocol, made from the table. */
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "net/table.h"
+
+static void put_integers(dcli_text *text, const dcli_field *field)
+{
+    if (field->minimum == INT64_MIN)
+        dcli_text_put(text, "any int64");
+    else if (field->maximum == INT64_MAX)
+        dcli_text_put(text, "%" PRId64 " or more", field->minimum);
+    else
+        dcli_text_put(text, "%" PRId64 "..%" PRId64, field->minimum, field->maximum);
+}
+
+static void put_array(dcli_text *text, const dcli_field *field, const char *before)
+{
+    dcli_text_put(text, "array of ");
+    if (field->count_kind == DCLI_COUNT_OWN)
+        dcli_text_put(text, "at most %d", field->most);
+    else if (field->count_kind == DCLI_COUNT_FIXED)
+        dcli_text_put(text, "%d", field->most);
+    else
+        dcli_text_put(text, "as many as %s", before);
+    if (field->kind == DCLI_FIELD_RECORDS) {
+        dcli_text_put(text, " of *%s*", field->record->name);
+        return;
+    }
+    dcli_text_put(text, " integers, each ");
+    put_integers(text, field);
+}
+
+static void put_type(dcli_text *text, const dcli_field *field, const char *before)
+{
+    switch (field->kind) {
+    case DCLI_FIELD_INT:
+    case DCLI_FIELD_INT64:
+        dcli_text_put(text, "integer, ");
+        put_integers(text, field);
+        break;
+    case DCLI_FIELD_BITS:
+        dcli_text_put(text, "integer, any uint64");
+        break;
+    case DCLI_FIELD_BOOL:
+        dcli_text_put(text, "boolean");
+        break;
+    case DCLI_FIELD_STRING:
+    case DCLI_FIELD_SENTENCE:
+        dcli_text_put(text, "string of at most %d bytes", field->most);
+        break;
+    default:
+        put_array(text, field, before);
+    }
+}
+
+static void put_record(dcli_text *text, const dcli_record *record)
+{
+    const char *counted = ""; /* the array that the next ones may be as long as */
+    if (record->field_count > 0)
+        dcli_text_put(text, "\n| field | on the wire | meaning |\n|---|---|---|\n");
+    for (int i = 0; i < record->field_count; i++) {
+        const dcli_field *field = &record->field[i];
+        dcli_text_put(text, "| %s%s | ", field->name, i < record->required ? "" : " (may be left out)");
+        put_type(text, field, counted);
+        dcli_text_put(text, " | %s |\n", field->about);
+        if (field->kind == DCLI_FIELD_INLINE && field->count_kind == DCLI_COUNT_OWN)
+            counted = field->name;
+    }
+}
+
+static void put_inner(dcli_text *text, const dcli_record *record)
+{
+    for (int i = 0; i < record->field_count; i++) {
+        const dcli_record *inner = record->field[i].record;
+        if (inner == NULL)
+            continue;
+        dcli_text_put(text, "\n### *%s*: %s\n", inner->name, inner->about);
+        put_record(text, inner);
+        put_inner(text, inner);
+    }
+}
+
+static const char introduction[] =
+    "# The protocol\n\n"
+    "Made from the table in `src/net/message_table.c` by `dcli_message_document()`; a test compares the two.\n\n"
+    "A message is one frame, a [MessagePack](https://msgpack.org) array: version, kind, epoch, then the fields below "
+    "in\n"
+    "their order. The version here is %d: a peer that speaks another is refused. The epoch, any uint64, numbers the\n"
+    "membership of the session. An array inside a message that stands for a struct holds its fields in their order.\n"
+    "Fields that may be left out are left out from the end of their array, and are then 0, false, empty or \"\". A "
+    "CHUNK\n"
+    "may have a second frame, its data, as the sender's memory holds it; more frames are an error.\n\n"
+    "Before a field is looked at, a frame is scanned, without allocating: at most %d bytes, arrays at most %d deep, "
+    "at\n"
+    "most %d items, never more items announced than bytes are left, strings that end in the frame, no other types "
+    "than\n"
+    "integers, booleans, strings and arrays, nothing behind the message. Strings hold no byte 0.\n";
+
+char *dcli_message_document(void)
+{
+    dcli_text text = {0};
+    dcli_text_put(&text, introduction, DCLI_PROTOCOL, DCLI_MOST_MESSAGE, DCLI_MOST_DEPTH, DCLI_MOST_ITEMS);
+    for (int kind = 1; kind < DCLI_MSG_KIND_COUNT; kind++) {
+        const dcli_record *record = &dcli_message_table[kind];
+        dcli_text_put(&text, "\n## %d %s: %s\n", kind, record->name, record->about);
+        put_record(&text, record);
+        put_inner(&text, record);
+    }
+    return dcli_text_take(&text);
+}

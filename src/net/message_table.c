@@ -1,0 +1,191 @@
+/* net/message_table.c - the messages, field by field. */
+
+#include <dcl/forall.h>
+
+#include "net/table.h"
+
+_Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MARKS carries all of dcl_counters");
+
+#define ANY INT64_MIN, INT64_MAX
+#define NATURAL 0, INT64_MAX
+
+#define INT(name, low, high, text)                                                                          \
+    {                                                                                                       \
+#name, DCLI_FIELD_INT, offsetof(OBJECT, name), .minimum = (low), .maximum = (high), .about = (text) \
+    }
+#define INT64(name, low, text)                                                                                   \
+    {                                                                                                            \
+#name, DCLI_FIELD_INT64, offsetof(OBJECT, name), .minimum = (low), .maximum = INT64_MAX, .about = (text) \
+    }
+#define BITS(name, text)                                                \
+    {                                                                   \
+#name, DCLI_FIELD_BITS, offsetof(OBJECT, name), .about = (text) \
+    }
+#define BOOL(name, text)                                                \
+    {                                                                   \
+#name, DCLI_FIELD_BOOL, offsetof(OBJECT, name), .about = (text) \
+    }
+#define STRING(name, bytes, text)                                                          \
+    {                                                                                      \
+#name, DCLI_FIELD_STRING, offsetof(OBJECT, name), .most = (bytes), .about = (text) \
+    }
+#define SENTENCE(name, text)                                                                            \
+    {                                                                                                   \
+#name, DCLI_FIELD_SENTENCE, offsetof(OBJECT, name), .most = DCLI_MOST_SENTENCE, .about = (text) \
+    }
+#define AXES(name, how, number, low, text)                                                \
+    {                                                                                     \
+#name, DCLI_FIELD_INLINE, offsetof(OBJECT, name), how, offsetof(OBJECT, number),  \
+            .most = DCL_MAX_RANK, .minimum = (low), .maximum = INT64_MAX, .about = (text) \
+    }
+#define RECORDS(name, number, limit, table, text)                                                    \
+    {                                                                                                \
+#name, DCLI_FIELD_RECORDS, offsetof(OBJECT, name), DCLI_COUNT_OWN, offsetof(OBJECT, number), \
+            .most = (limit), .record = (table), .about = (text)                                      \
+    }
+#define RECORD(title, type, list, least, text)                                          \
+    {                                                                                   \
+        title, sizeof(type), sizeof(list) / sizeof((list)[0]), least, list, false, text \
+    }
+
+/* ---- structs inside messages ---- */
+
+#define OBJECT dcli_msg_operand
+static const dcli_field operand_fields[] = {
+    INT64(storage, -1, "number of the storage; -1: a scalar or prelude"),
+    BITS(value, "bits of a scalar"),
+};
+static const dcli_record operand_record = RECORD("operand", OBJECT, operand_fields, 1, "an array or scalar");
+#undef OBJECT
+
+#define OBJECT dcli_msg_operation
+static const dcli_field operation_fields[] = {
+    /* in the order that lets the frequent kinds leave out the most */
+    INT64(number, 0, "operations are numbered in the program's order"),
+    INT(kind, 1, DCLI_MOST_OPERATION_KIND, "create, release, forall, fill, write, read, load, save"),
+    INT64(kernel, 0, "forall: the body"),
+    RECORDS(operand, operand_count, DCLI_MOST_OPERANDS, &operand_record, "arrays and scalars, as the body has them"),
+    {"box.start", DCLI_FIELD_INLINE, offsetof(OBJECT, box.start), DCLI_COUNT_OWN, offsetof(OBJECT, box_rank),
+     offsetof(OBJECT, box.rank), DCL_MAX_RANK, ANY, NULL, "per axis; empty: the whole grid"},
+    AXES(box.count, DCLI_COUNT_SAME, box_rank, 0, "per axis"),
+    AXES(box.stride, DCLI_COUNT_SAME, box_rank, 1, "per axis"),
+    BITS(element, "fill: bits of the element"),
+    STRING(path, DCLI_MOST_PATH, "load, save: the file"),
+    INT64(data_start, 0, "load, save: bytes before the first element"),
+    BOOL(fortran_order, "load, save: first axis fastest in the file"),
+    BOOL(swapped, "load: the other order of bytes in an element"),
+    INT(type, 0, DCL_DOUBLE, "create: element type; 0: none"),
+    AXES(origin, DCLI_COUNT_OWN, rank, INT64_MIN, "create: first index per axis"),
+    AXES(extent, DCLI_COUNT_SAME, rank, 0, "create: elements per axis"),
+    STRING(map, DCLI_MOST_MAP_TEXT, "create: the map, as dcl_map_parse() reads it"),
+    INT64(tile_bytes, 0, "create: size aimed at for a tile"),
+    INT64(block_bytes, 0, "create: size aimed at for a block"),
+    INT64(small_bytes, 0, "create: smaller arrays lie on one node"),
+};
+static const dcli_record operation_record = RECORD("operation", OBJECT, operation_fields, 2, "one call of the program");
+#undef OBJECT
+
+#define OBJECT dcli_msg_parameter
+static const dcli_field parameter_fields[] = {
+    STRING(name, DCLI_MOST_NAME, "in the body"),
+    INT(access, DCL_ACCESS_OUT, DCL_ACCESS_PRELUDE, "dcl_access"),
+    INT(type, 0, DCL_DOUBLE, "element type; 0: none"),
+    INT(rank, 0, DCL_MAX_RANK, "axes; 0: a scalar"),
+};
+static const dcli_record parameter_record = RECORD("parameter", OBJECT, parameter_fields, 2, "a name of a body");
+#undef OBJECT
+
+/* ---- messages ---- */
+
+#define OBJECT dcli_msg_kernel
+static const dcli_field kernel_fields[] = {
+    INT64(kernel, 0, "number, chosen by the host"),
+    STRING(text, DCLI_MOST_TEXT, "the body"),
+    STRING(prelude, DCLI_MOST_TEXT, "text before it"),
+    RECORDS(parameter, parameter_count, DCLI_MOST_OPERANDS, &parameter_record, "its names"),
+    BOOL(build, "compile now and answer BUILT; else when first used"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_built
+static const dcli_field built_fields[] = {
+    INT64(kernel, 0, "its number"),
+    INT(status, DCL_OK, DCL_ERR_INTERNAL, "dcl_status"),
+    SENTENCE(sentence, "what went wrong"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_operations
+static const dcli_field operations_fields[] = {
+    RECORDS(operation, count, DCLI_MOST_OPERATIONS, &operation_record, "in the program's order"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_grant
+static const dcli_field grant_fields[] = {
+    INT64(operation, 0, "its number"),
+    INT64(chunks, 0, "of the stream, from the first: may be sent in all"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_chunk
+static const dcli_field chunk_fields[] = {
+    INT64(operation, 0, "its number"),
+    INT(stream, 0, 1, "0: what the receiver reads; 1: what the sender wrote for it"),
+    INT64(chunk, 0, "number in the stream"),
+    INT(status, DCL_OK, DCL_ERR_INTERNAL, "dcl_status; not 0: no payload, the storage behind it failed"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_credit
+static const dcli_field credit_fields[] = {
+    INT64(chunks, 0, "committed since the last credit"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_marks
+static const dcli_field marks_fields[] = {
+    INT64(done, 0, "the sender's tasks have finished reading up to this operation"),
+    INT64(ready, 0, "what the sender owns is written up to this operation"),
+    {"counter", DCLI_FIELD_INLINE, offsetof(OBJECT, counter), DCLI_COUNT_FIXED, .most = DCLI_MSG_COUNTERS, .minimum = 0,
+     .maximum = INT64_MAX, .about = "dcl_counters in its order; zeros to nodes"},
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_failed
+static const dcli_field failed_fields[] = {
+    INT64(operation, 0, "its number"),
+    INT(node, DCL_HOST, DCLI_MOST_PEERS, "where it failed first"),
+    INT(status, DCL_OK, DCL_ERR_INTERNAL, "dcl_status"),
+    BOOL(cause, "found by the sender; false: skipped because of another failure"),
+    {"storage", DCLI_FIELD_NUMBERS, offsetof(OBJECT, storage), DCLI_COUNT_OWN, offsetof(OBJECT, storage_count), 0,
+     DCLI_MOST_OPERANDS, NATURAL, NULL, "what may now hold anything"},
+    SENTENCE(sentence, "what went wrong"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_report
+static const dcli_field report_fields[] = {
+    INT64(operation, 0, "its number"),
+    STRING(array, DCLI_MOST_NAME, "name in the body"),
+    AXES(index, DCLI_COUNT_OWN, rank, INT64_MIN, "the first that was read outside the grid"),
+};
+#undef OBJECT
+
+const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
+    [DCLI_MSG_KERNEL] =
+        RECORD("KERNEL", dcli_msg_kernel, kernel_fields, 2, "host -> worker: a body to parse and build"),
+    [DCLI_MSG_BUILT] = RECORD("BUILT", dcli_msg_built, built_fields, 2, "worker -> host: how that went"),
+    [DCLI_MSG_OPERATIONS] =
+        RECORD("OPERATIONS", dcli_msg_operations, operations_fields, 1, "host -> worker: descriptors, in order"),
+    [DCLI_MSG_GRANT] =
+        RECORD("GRANT", dcli_msg_grant, grant_fields, 2, "reader -> owner: chunks of one operation may be sent"),
+    [DCLI_MSG_CHUNK] = {"CHUNK", sizeof(dcli_msg_chunk), sizeof chunk_fields / sizeof chunk_fields[0], 3, chunk_fields,
+                        true, "owner -> reader, or writer -> owner: packed data in the second frame"},
+    [DCLI_MSG_CREDIT] = RECORD("CREDIT", dcli_msg_credit, credit_fields, 1, "owner -> writer: chunks were committed"),
+    [DCLI_MSG_MARKS] = RECORD("MARKS", dcli_msg_marks, marks_fields, 2, "node -> peers and host: watermarks"),
+    [DCLI_MSG_FAILED] =
+        RECORD("FAILED", dcli_msg_failed, failed_fields, 3, "node -> peers and host: an operation failed here"),
+    [DCLI_MSG_REPORT] = RECORD("REPORT", dcli_msg_report, report_fields, 2, "node -> host: a read outside its grid"),
+    [DCLI_MSG_STOP] = {"STOP", 0, 0, 0, NULL, false, "host -> worker: no more will come"},
+};

@@ -1,0 +1,530 @@
+/* net/message_test.c - packing and unpacking of every kind, and what is refused. */
+#include "net/message.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dcl/forall.h>
+#include <msgpack.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "net/random_message.h"
+#include "net/table.h"
+#include "net/wire_text.h"
+
+/** Unpack a copy of exactly `length` bytes, so that reading behind it is seen. */
+static dcl_status unpack_exact(const void *bytes, size_t length, dcli_arena *arena, dcli_message *message_out)
+{
+    void *copy = malloc(length > 0 ? length : 1);
+    memcpy(copy, bytes, length);
+    dcl_status status = dcli_message_unpack(copy, length, arena, message_out);
+    free(copy);
+    return status;
+}
+
+static dcl_status unpack_text(const char *text)
+{
+    const unsigned char *bytes;
+    size_t length = test_wire(text, &bytes);
+    dcli_arena arena = {0};
+    dcli_message message;
+    dcl_status status = unpack_exact(bytes, length, &arena, &message);
+    dcli_arena_free(&arena);
+    return status;
+}
+
+/* ---- round trips ---- */
+
+Test(message, every_kind_arrives_as_it_was)
+{
+    const uint64_t seed = 20261120;
+    test_random random = {seed};
+    dcli_arena arena = {0};
+    for (int i = 0; i < 2000; i++) {
+        dcli_message message = test_random_message(&random, 1 + i % (DCLI_MSG_KIND_COUNT - 1)), received;
+        void *bytes;
+        size_t length;
+        const char *different;
+        cr_assert_eq(dcli_message_pack(&message, &bytes, &length), DCL_OK, "seed %" PRIu64 " message %d: %s", seed, i,
+                     dcl_error());
+        cr_assert_eq(unpack_exact(bytes, length, &arena, &received), DCL_OK, "seed %" PRIu64 " message %d: %s", seed, i,
+                     dcl_error());
+        cr_assert(test_message_equal(&message, &received, &different), "seed %" PRIu64 " message %d: %s", seed, i,
+                  different);
+        dcli_free(bytes);
+    }
+    dcli_arena_free(&arena);
+}
+
+static size_t packed_length(const dcli_message *message)
+{
+    void *bytes;
+    size_t length = 0;
+    cr_assert_eq(dcli_message_pack(message, &bytes, &length), DCL_OK, "%s", dcl_error());
+    dcli_free(bytes);
+    return length;
+}
+
+Test(message, what_says_nothing_is_left_out)
+{
+    dcli_msg_operand operand[3] = {{5, 0}, {6, 0}, {7, 0}};
+    dcli_msg_operation operation = {.number = 9, .kind = 3, .kernel = 2, .operand_count = 3, .operand = operand};
+    dcli_message forall = {.kind = DCLI_MSG_OPERATIONS, .operations = {1, &operation}};
+    cr_expect_eq(packed_length(&forall), 4 + 1 + 4 + 1 + 3 * 2, "head, list, operation, list, three operands");
+    dcli_message stop = {.kind = DCLI_MSG_STOP, .epoch = 7};
+    cr_expect_eq(packed_length(&stop), 4, "array, version, kind, epoch");
+    dcli_message marks = {.kind = DCLI_MSG_MARKS, .marks = {.done = 1, .ready = 2}};
+    cr_expect_eq(packed_length(&marks), 6, "no counters to nodes");
+}
+
+static int count_items(const msgpack_object *object)
+{
+    int items = 1;
+    if (object->type == MSGPACK_OBJECT_ARRAY)
+        for (uint32_t i = 0; i < object->via.array.size; i++)
+            items += count_items(&object->via.array.ptr[i]);
+    return items;
+}
+
+/** All fields of all operations at their largest: 64 operations of 64 operands. */
+static dcli_message largest_message(void)
+{
+    static dcli_msg_operation operation[DCLI_MOST_OPERATIONS];
+    static dcli_msg_operand operand[DCLI_MOST_OPERANDS];
+    static char path[DCLI_MOST_PATH + 1], map[DCLI_MOST_MAP_TEXT + 1];
+    memset(path, 'p', DCLI_MOST_PATH);
+    memset(map, 'm', DCLI_MOST_MAP_TEXT);
+    dcli_msg_operation one = {INT64_MAX,
+                              DCLI_MOST_OPERATION_KIND,
+                              INT64_MAX,
+                              DCLI_MOST_OPERANDS,
+                              operand,
+                              DCL_MAX_RANK,
+                              {.rank = DCL_MAX_RANK},
+                              UINT64_MAX,
+                              path,
+                              INT64_MAX,
+                              true,
+                              true,
+                              DCL_DOUBLE,
+                              DCL_MAX_RANK,
+                              {0},
+                              {0},
+                              map,
+                              INT64_MAX,
+                              INT64_MAX,
+                              INT64_MAX};
+    for (int d = 0; d < DCL_MAX_RANK; d++) {
+        one.origin[d] = one.box.start[d] = INT64_MIN;
+        one.extent[d] = one.box.count[d] = one.box.stride[d] = INT64_MAX;
+    }
+    for (int i = 0; i < DCLI_MOST_OPERANDS; i++)
+        operand[i] = (dcli_msg_operand){INT64_MAX, UINT64_MAX};
+    for (int i = 0; i < DCLI_MOST_OPERATIONS; i++)
+        operation[i] = one;
+    return (dcli_message){
+        .kind = DCLI_MSG_OPERATIONS, .epoch = UINT64_MAX, .operations = {DCLI_MOST_OPERATIONS, operation}};
+}
+
+Test(message, the_largest_is_within_the_limits)
+{
+    dcli_message largest = largest_message(), received;
+    dcli_arena arena = {0};
+    void *bytes;
+    size_t length;
+    const char *different;
+    cr_assert_eq(dcli_message_pack(&largest, &bytes, &length), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_message_unpack(bytes, length, &arena, &received), DCL_OK, "%s", dcl_error());
+    cr_expect(test_message_equal(&largest, &received, &different), "%s", different);
+
+    msgpack_unpacked reference; /* msgpack-c agrees on what is in it */
+    msgpack_unpacked_init(&reference);
+    cr_assert_eq(msgpack_unpack_next(&reference, bytes, length, NULL), MSGPACK_UNPACK_SUCCESS);
+    cr_expect_eq(count_items(&reference.data), 16133, "%d items", count_items(&reference.data));
+    msgpack_unpacked_destroy(&reference);
+    dcli_free(bytes);
+    dcli_arena_free(&arena);
+}
+
+Test(message, other_encodings_of_a_number_are_read)
+{
+    /* CREDIT of 5 as fixint, uint8 .. uint64, int8 .. int64 */
+    static const struct {
+        unsigned char bytes[16];
+        size_t length;
+    } forms[] = {
+        {{0x94, 1, 6, 0, 5}, 5},
+        {{0x94, 1, 6, 0, 0xcc, 5}, 6},
+        {{0x94, 1, 6, 0, 0xcd, 0, 5}, 7},
+        {{0x94, 1, 6, 0, 0xce, 0, 0, 0, 5}, 9},
+        {{0x94, 1, 6, 0, 0xcf, 0, 0, 0, 0, 0, 0, 0, 5}, 13},
+        {{0x94, 1, 6, 0, 0xd0, 5}, 6},
+        {{0x94, 1, 6, 0, 0xd1, 0, 5}, 7},
+        {{0x94, 1, 6, 0, 0xd2, 0, 0, 0, 5}, 9},
+        {{0x94, 1, 6, 0, 0xd3, 0, 0, 0, 0, 0, 0, 0, 5}, 13},
+        {{0xdc, 0, 4, 1, 6, 0, 5}, 7},
+        {{0xdd, 0, 0, 0, 4, 1, 6, 0, 5}, 9},
+    };
+    dcli_arena arena = {0};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        dcli_message message = {0};
+        cr_expect_eq(unpack_exact(forms[i].bytes, forms[i].length, &arena, &message), DCL_OK, "form %zu: %s", i,
+                     dcl_error());
+        cr_expect(message.kind == DCLI_MSG_CREDIT && message.credit.chunks == 5, "form %zu", i);
+    }
+    dcli_arena_free(&arena);
+}
+
+/* ---- refusals ---- */
+
+static const struct {
+    const char *text, *words;
+} refusals[] = {
+    /* the head */
+    {"[]", "the array of a message of unknown kind has 0 items; expected 3..16384"},
+    {"[1]", "has 1 items; expected 3.."},
+    {"[1,10]", "has 2 items; expected 3.."},
+    {"7", "the array of a message of unknown kind is of another type (first byte 0x07); expected an array"},
+    {"[2,10,0]", "version 2 of the protocol, this peer version 1;"},
+    {"[300,'what a later version may hold',nil]", "version 300 of the protocol, this peer version 1;"},
+    {"[-1,10,0]", "version -1 of the protocol, this peer version 1;"},
+    {"[0,10,0]", "version 0 of the protocol, this peer version 1;"},
+    {"['1',10,0]", "version of a message of unknown kind is of another type"},
+    {"[1,0,0]", "kind of a message of unknown kind is 0; expected 1..10"},
+    {"[1,11,0]", "kind of a message of unknown kind is 11; expected 1..10"},
+    {"[1,10,-1]", "epoch of a message STOP is -1; expected 0 or more"},
+    {"[1,10,true]", "epoch of a message STOP is of another type"},
+    {"[1,10,0,0]", "a message STOP has 1 fields; expected 0..0"},
+    /* KERNEL */
+    {"[1,1,0,4]", "a message KERNEL has 1 fields; expected 2..5"},
+    {"[1,1,0,-1,'']", "kernel of a message KERNEL is -1; expected 0.."},
+    {"[1,1,0,9223372036854775808,'']", "kernel of a message KERNEL is 9223372036854775808; expected 0.."},
+    {"[1,1,0,4,5]", "text of a message KERNEL is of another type (first byte 0x05); expected a string"},
+    {"[1,1,0,4,'a'*65537]", "text of a message KERNEL has 65537 bytes; expected 65536 at most"},
+    {"[1,1,0,4,'a\\b']", "text of a message KERNEL holds a byte 0"},
+    {"[1,1,0,4,'','b'*65537]", "prelude of a message KERNEL has 65537 bytes"},
+    {"[1,1,0,4,'','',5]", "parameter of a message KERNEL is of another type (first byte 0x05); expected an array"},
+    {"[1,1,0,4,'','',[['A',2]]*65]", "parameter of a message KERNEL has 65 items; expected 0..64"},
+    {"[1,1,0,4,'','',[['A']]]", "parameter[0] of a message KERNEL has 1 items; expected 2..4"},
+    {"[1,1,0,4,'','',[['A',2],['B',2,1,1,1]]]", "parameter[1] of a message KERNEL has 5 items; expected 2..4"},
+    {"[1,1,0,4,'','',[['A'*64,2]]]", "parameter[0].name of a message KERNEL has 64 bytes; expected 63 at most"},
+    {"[1,1,0,4,'','',[['A',0]]]", "parameter[0].access of a message KERNEL is 0; expected 1..8"},
+    {"[1,1,0,4,'','',[['A',9]]]", "parameter[0].access of a message KERNEL is 9; expected 1..8"},
+    {"[1,1,0,4,'','',[['A',1,12]]]", "parameter[0].type of a message KERNEL is 12; expected 0..11"},
+    {"[1,1,0,4,'','',[['A',1,-1]]]", "parameter[0].type of a message KERNEL is -1; expected 0..11"},
+    {"[1,1,0,4,'','',[['A',1,2,9]]]", "parameter[0].rank of a message KERNEL is 9; expected 0..8"},
+    {"[1,1,0,4,'','',[['A',1,2,-1]]]", "parameter[0].rank of a message KERNEL is -1; expected 0..8"},
+    {"[1,1,0,4,'','',[],1]", "build of a message KERNEL is of another type (first byte 0x01); expected a boolean"},
+    /* BUILT */
+    {"[1,2,0,-1,0]", "kernel of a message BUILT is -1"},
+    {"[1,2,0,1,13]", "status of a message BUILT is 13; expected 0..12"},
+    {"[1,2,0,1,-1]", "status of a message BUILT is -1; expected 0..12"},
+    {"[1,2,0,1,1,'s'*1537]", "sentence of a message BUILT has 1537 bytes; expected 1536 at most"},
+    /* OPERATIONS */
+    {"[1,3,0,[[1,1]]*65]", "operation of a message OPERATIONS has 65 items; expected 0..64"},
+    {"[1,3,0,[[1]]]", "operation[0] of a message OPERATIONS has 1 items; expected 2..19"},
+    {"[1,3,0,[[1,1],7]]", "operation[1] of a message OPERATIONS is of another type (first byte 0x07)"},
+    {"[1,3,0,[[-1,1]]]", "operation[0].number of a message OPERATIONS is -1; expected 0.."},
+    {"[1,3,0,[[1,1],[2,0]]]", "operation[1].kind of a message OPERATIONS is 0; expected 1..8"},
+    {"[1,3,0,[[1,9]]]", "operation[0].kind of a message OPERATIONS is 9; expected 1..8"},
+    {"[1,3,0,[[1,4294967297]]]", "operation[0].kind of a message OPERATIONS is 4294967297; expected 1..8"},
+    {"[1,3,0,[[1,3,-5]]]", "operation[0].kernel of a message OPERATIONS is -5; expected 0.."},
+    {"[1,3,0,[[1,3,0,[[1]]*65]]]", "operation[0].operand of a message OPERATIONS has 65 items; expected 0..64"},
+    {"[1,3,0,[[1,3,0,[[]]]]]", "operation[0].operand[0] of a message OPERATIONS has 0 items; expected 1..2"},
+    {"[1,3,0,[[1,3,0,[[1],[-2]]]]]", "operation[0].operand[1].storage of a message OPERATIONS is -2; expected -1.."},
+    {"[1,3,0,[[1,3,0,[[1,-1]]]]]", "operation[0].operand[0].value of a message OPERATIONS is -1; expected 0 or more"},
+    {"[1,3,0,[[1,3,0,[],[0]*9]]]", "operation[0].box.start of a message OPERATIONS has 9 items; expected 0..8"},
+    {"[1,3,0,[[1,3,0,[],[0,9223372036854775808]]]]", "operation[0].box.start[1] of a message OPERATIONS is 92233720"},
+    {"[1,3,0,[[1,3,0,[],[0,0]]]]", "operation[0].box.count of a message OPERATIONS is left out; expected 2 items"},
+    {"[1,3,0,[[1,3,0,[],[0,0],[1]]]]", "operation[0].box.count of a message OPERATIONS has 1 items; expected 2..2"},
+    {"[1,3,0,[[1,3,0,[],[0,0],[1,-1]]]]", "operation[0].box.count[1] of a message OPERATIONS is -1; expected 0.."},
+    {"[1,3,0,[[1,3,0,[],[0,0],[1,1]]]]", "operation[0].box.stride of a message OPERATIONS is left out; expected 2"},
+    {"[1,3,0,[[1,3,0,[],[0],[1],[0]]]]", "operation[0].box.stride[0] of a message OPERATIONS is 0; expected 1.."},
+    {"[1,3,0,[[1,4,0,[],[],[],[],-1]]]", "operation[0].element of a message OPERATIONS is -1; expected 0 or more"},
+    {"[1,3,0,[[1,7,0,[],[],[],[],0,'p'*4097]]]", "operation[0].path of a message OPERATIONS has 4097 bytes"},
+    {"[1,3,0,[[1,7,0,[],[],[],[],0,'\\']]]", "operation[0].path of a message OPERATIONS holds a byte 0"},
+    {"[1,3,0,[[1,7,0,[],[],[],[],0,'p',-1]]]", "operation[0].data_start of a message OPERATIONS is -1; expected 0.."},
+    {"[1,3,0,[[1,7,0,[],[],[],[],0,'p',0,0]]]", "operation[0].fortran_order of a message OPERATIONS is of another"},
+    {"[1,3,0,[[1,7,0,[],[],[],[],0,'p',0,true,[]]]]", "operation[0].swapped of a message OPERATIONS is of another"},
+    {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,12]]]",
+     "operation[0].type of a message OPERATIONS is 12; expected 0..11"},
+    {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0]*9]]]",
+     "operation[0].origin of a message OPERATIONS has 9 items"},
+    {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0]]]]",
+     "operation[0].extent of a message OPERATIONS is left out"},
+    {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0],[-1]]]]",
+     "operation[0].extent[0] of a message OPERATIONS is -1"},
+    {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0],[4],'m'*4097]]]",
+     "operation[0].map of a message OPERATIONS has"},
+    {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0],[4],'',-1]]]",
+     "operation[0].tile_bytes of a message OPERATIONS is"},
+    {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[],[],'',0,-1]]]",
+     "operation[0].block_bytes of a message OPERATIONS"},
+    {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[],[],'',0,0,-1]]]",
+     "operation[0].small_bytes of a message OPERATI"},
+    /* GRANT, CHUNK, CREDIT, MARKS */
+    {"[1,4,0,-1,0]", "operation of a message GRANT is -1"},
+    {"[1,4,0,1,-1]", "chunks of a message GRANT is -1"},
+    {"[1,4,0,1]", "a message GRANT has 1 fields; expected 2..2"},
+    {"[1,5,0,-1,0,0]", "operation of a message CHUNK is -1"},
+    {"[1,5,0,1,2,0]", "stream of a message CHUNK is 2; expected 0..1"},
+    {"[1,5,0,1,0,-1]", "chunk of a message CHUNK is -1"},
+    {"[1,5,0,1,0,0,13]", "status of a message CHUNK is 13; expected 0..12"},
+    {"[1,6,0,-1]", "chunks of a message CREDIT is -1"},
+    {"[1,7,0,-1,0]", "done of a message MARKS is -1"},
+    {"[1,7,0,0,-1]", "ready of a message MARKS is -1"},
+    {"[1,7,0,0,0,[0]*9]", "counter of a message MARKS has 9 items; expected 10..10"},
+    {"[1,7,0,0,0,[0]*11]", "counter of a message MARKS has 11 items; expected 10..10"},
+    {"[1,7,0,0,0,[0,0,0,0,0,0,0,0,0,-1]]", "counter[9] of a message MARKS is -1"},
+    /* FAILED, REPORT */
+    {"[1,8,0,-1,0,1]", "operation of a message FAILED is -1"},
+    {"[1,8,0,1,-3,1]", "node of a message FAILED is -3; expected -2..65536"},
+    {"[1,8,0,1,65537,1]", "node of a message FAILED is 65537"},
+    {"[1,8,0,1,0,13]", "status of a message FAILED is 13"},
+    {"[1,8,0,1,0,1,0]", "cause of a message FAILED is of another type"},
+    {"[1,8,0,1,0,1,true,[0]*65]", "storage of a message FAILED has 65 items; expected 0..64"},
+    {"[1,8,0,1,0,1,true,[0,-1]]", "storage[1] of a message FAILED is -1"},
+    {"[1,8,0,1,0,1,true,[],'s'*1537]", "sentence of a message FAILED has 1537 bytes"},
+    {"[1,9,0,-1,'A']", "operation of a message REPORT is -1"},
+    {"[1,9,0,1,'A'*64]", "array of a message REPORT has 64 bytes; expected 63 at most"},
+    {"[1,9,0,1,'A',[0]*9]", "index of a message REPORT has 9 items; expected 0..8"},
+    {"[1,9,0,1,'A',['x']]", "index[0] of a message REPORT is of another type"},
+};
+
+Test(message, every_field_outside_its_range_is_refused_by_name)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        cr_expect_eq(unpack_text(refusals[i].text), DCL_ERR_PROTOCOL, "%s was accepted", refusals[i].text);
+        cr_expect(strstr(dcl_error(), refusals[i].words) != NULL, "%s: \"%s\"; expected \"%s\"", refusals[i].text,
+                  dcl_error(), refusals[i].words);
+        cr_expect(strstr(dcl_error(), "same version of DCL") != NULL, "%s: no remedy in \"%s\"", refusals[i].text,
+                  dcl_error());
+    }
+}
+
+static const struct {
+    const char *what, *words;
+    unsigned char bytes[24];
+    size_t length;
+} malformed[] = {
+    {"nothing", "byte 0 of a message of 0 bytes: the message ends where an item should follow", {0}, 0},
+    {"an array of 2^28 items in five bytes", "more items are announced than bytes are left", {0xdd, 0x10, 0, 0, 0}, 5},
+    {"an array of 2^32 - 1 items", "more items are announced than bytes are left", {0xdd, 255, 255, 255, 255}, 5},
+    {"nested arrays that fit each alone",
+     "more items are announced than bytes are left",
+     {0xdc, 0, 10, 0xdc, 0, 10, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+     16},
+    {"nine arrays in each other",
+     "too deep in each other; expected a depth of 8 at most",
+     {0x91, 0x91, 0x91, 0x91, 0x91, 0x91, 0x91, 0x91, 0x91, 1},
+     10},
+    {"a string of 2^32 - 1 bytes", "ends inside an item", {0x91, 0xdb, 255, 255, 255, 255, 'a'}, 7},
+    {"a string one byte too long", "ends inside an item", {0x91, 0xa3, 'a', 'b'}, 4},
+    {"a string without all of its length", "ends inside a count", {0x91, 0xda, 0}, 3},
+    {"half a number", "ends inside an item", {0x94, 1, 6, 0, 0xcf, 0, 0, 0}, 8},
+    {"half a version", "ends inside an item", {0x91, 0xcd, 1}, 3},
+    {"nil", "byte 3 of a message of 4 bytes: an item of a type that no message has", {0x93, 1, 10, 0xc0}, 4},
+    {"a float", "a type that no message has", {0x94, 1, 6, 0, 0xca, 0, 0, 0, 0}, 9},
+    {"bytes", "a type that no message has", {0x94, 1, 6, 0, 0xc4, 0}, 6},
+    {"a map", "a type that no message has", {0x94, 1, 6, 0, 0x80}, 5},
+    {"a large map", "a type that no message has", {0x94, 1, 6, 0, 0xdf, 255, 255, 255, 255}, 9},
+    {"an ext", "a type that no message has", {0x94, 1, 6, 0, 0xc7, 0, 1}, 7},
+    {"a fixext", "a type that no message has", {0x94, 1, 6, 0, 0xd4, 1, 1}, 7},
+    {"the byte msgpack never uses", "a type that no message has", {0x94, 1, 6, 0, 0xc1}, 5},
+    {"a byte behind it", "byte 5 of a message of 6 bytes: bytes follow", {0x94, 1, 6, 0, 5, 0}, 6},
+    {"a message behind it", "bytes follow", {0x93, 1, 10, 0, 0x93, 1, 10, 0}, 8},
+};
+
+Test(message, malformed_bytes_are_refused)
+{
+    dcli_arena arena = {0};
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
+        dcli_message message;
+        cr_expect_eq(unpack_exact(malformed[i].bytes, malformed[i].length, &arena, &message), DCL_ERR_PROTOCOL, "%s",
+                     malformed[i].what);
+        cr_expect(strstr(dcl_error(), malformed[i].words) != NULL, "%s: \"%s\"", malformed[i].what, dcl_error());
+    }
+    cr_expect_eq(arena.capacity, 0, "nothing was allocated for any of them");
+    dcli_arena_free(&arena);
+}
+
+Test(message, too_many_items_or_bytes_are_refused)
+{
+    size_t length = DCLI_MOST_MESSAGE + 1;
+    unsigned char *bytes = calloc(1, length);
+    dcli_arena arena = {0};
+    dcli_message message;
+    memcpy(bytes, (unsigned char[]){0xdd, 0, 0, 0x40, 0}, 5); /* 16384 items beside the array itself */
+    cr_expect_eq(unpack_exact(bytes, 5 + 16384, &arena, &message), DCL_ERR_PROTOCOL);
+    cr_expect(strstr(dcl_error(), "version 0") != NULL, "%s", dcl_error());
+    bytes[5] = DCLI_PROTOCOL;
+    cr_expect_eq(unpack_exact(bytes, 5 + 16384, &arena, &message), DCL_ERR_PROTOCOL);
+    cr_expect(strstr(dcl_error(), "too many items; expected 16384 at most") != NULL, "%s", dcl_error());
+    cr_expect_eq(unpack_exact(bytes, length, &arena, &message), DCL_ERR_PROTOCOL);
+    cr_expect(strstr(dcl_error(), "it is too long; expected 1048576 bytes at most") != NULL, "%s", dcl_error());
+    free(bytes);
+    dcli_arena_free(&arena);
+}
+
+Test(message, cut_anywhere_or_followed_by_anything_is_refused)
+{
+    const uint64_t seed = 77;
+    test_random random = {seed};
+    dcli_arena arena = {0};
+    for (int i = 0; i < 60; i++) {
+        dcli_message message = test_random_message(&random, 1 + i % (DCLI_MSG_KIND_COUNT - 1)), received;
+        void *bytes;
+        size_t length;
+        cr_assert_eq(dcli_message_pack(&message, &bytes, &length), DCL_OK, "%s", dcl_error());
+        for (size_t cut = 0; cut < length; cut += 1 + length / 300)
+            cr_assert_eq(unpack_exact(bytes, cut, &arena, &received), DCL_ERR_PROTOCOL,
+                         "seed %" PRIu64 " message %d of %zu bytes, cut to %zu", seed, i, length, cut);
+        unsigned char *longer = malloc(length + 1);
+        memcpy(longer, bytes, length);
+        longer[length] = (unsigned char)i;
+        cr_assert_eq(unpack_exact(longer, length + 1, &arena, &received), DCL_ERR_PROTOCOL,
+                     "seed %" PRIu64 " message %d", seed, i);
+        free(longer);
+        dcli_free(bytes);
+    }
+    dcli_arena_free(&arena);
+}
+
+/* ---- packing refuses too ---- */
+
+static dcl_status pack(const dcli_message *message)
+{
+    void *bytes;
+    size_t length;
+    dcl_status status = dcli_message_pack(message, &bytes, &length);
+    if (status == DCL_OK)
+        dcli_free(bytes);
+    return status;
+}
+
+#define EXPECT_PACK(message, expected, words)                                                     \
+    do {                                                                                          \
+        cr_expect_eq(pack(message), expected);                                                    \
+        cr_expect(strstr(dcl_error(), words) != NULL, "\"%s\" lacks \"%s\"", dcl_error(), words); \
+    } while (0)
+
+Test(message, packing_refuses_what_receivers_would)
+{
+    dcli_msg_operand operand[2] = {{0, 0}, {-2, 0}};
+    dcli_msg_operation operation[2] = {{.kind = 1}, {.kind = 3, .operand_count = 2, .operand = operand}};
+    dcli_message message = {.kind = DCLI_MSG_OPERATIONS, .operations = {2, operation}};
+    EXPECT_PACK(&message, DCL_ERR_INVALID, "operation[1].operand[1].storage of a message OPERATIONS is -2");
+    operation[1].operand_count = 65;
+    EXPECT_PACK(&message, DCL_ERR_INVALID, "operation[1].operand of a message OPERATIONS has 65 items; expected 0..64");
+    operation[1].operand_count = -1;
+    EXPECT_PACK(&message, DCL_ERR_INVALID, "has -1 items");
+    operation[1].operand_count = 0;
+    operation[0].box_rank = 1; /* strides are 1 at least */
+    EXPECT_PACK(&message, DCL_ERR_INVALID, "operation[0].box.stride[0] of a message OPERATIONS is 0; expected 1..");
+    char path[DCLI_MOST_PATH + 2];
+    memset(path, 'p', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    operation[0] = (dcli_msg_operation){.kind = 7, .path = path};
+    EXPECT_PACK(&message, DCL_ERR_INVALID, "operation[0].path of a message OPERATIONS has 4097 bytes; expected 4096");
+    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..10");
+    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 11");
+}
+
+Test(message, long_sentences_are_cut_not_refused)
+{
+    char sentence[3000];
+    memset(sentence, 's', sizeof sentence - 1);
+    sentence[sizeof sentence - 1] = '\0';
+    dcli_message message = {.kind = DCLI_MSG_BUILT, .built = {1, DCL_ERR_BODY, sentence}}, received;
+    dcli_arena arena = {0};
+    void *bytes;
+    size_t length;
+    cr_assert_eq(dcli_message_pack(&message, &bytes, &length), DCL_OK);
+    cr_assert_eq(dcli_message_unpack(bytes, length, &arena, &received), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(strlen(received.built.sentence), DCLI_MOST_SENTENCE);
+    dcli_free(bytes);
+    dcli_arena_free(&arena);
+}
+
+Test(message, running_out_of_memory_is_an_error)
+{
+    dcli_message message = largest_message(), received;
+    dcli_arena arena = {0};
+    void *bytes;
+    size_t length;
+    cr_assert_eq(dcli_message_pack(&message, &bytes, &length), DCL_OK);
+    for (int n = 1; n <= 4; n++) {
+        dcli_arena_free(&arena);
+        dcli_alloc_fail_after(n);
+        cr_expect_eq(dcli_message_unpack(bytes, length, &arena, &received), DCL_ERR_NOMEM, "allocation %d", n);
+        dcli_alloc_fail_after(n);
+        cr_expect_eq(pack(&message), DCL_ERR_NOMEM, "allocation %d", n);
+    }
+    dcli_alloc_fail_after(0);
+    cr_expect_eq(dcli_message_unpack(bytes, length, &arena, &received), DCL_OK, "%s", dcl_error());
+    dcli_free(bytes);
+    dcli_arena_free(&arena);
+}
+
+/* ---- the table and the page ---- */
+
+static void check_record(const dcli_record *record, int depth)
+{
+    cr_expect(depth <= DCLI_MOST_DEPTH, "%s", record->name);
+    for (int i = record->required; i < record->field_count; i++) {
+        const dcli_field *field = &record->field[i];
+        if (field->kind == DCLI_FIELD_INT || field->kind == DCLI_FIELD_INT64 || field->count_kind == DCLI_COUNT_FIXED)
+            cr_expect(field->minimum <= 0 && field->maximum >= 0, "%s.%s may be left out, so 0 is in its range",
+                      record->name, field->name);
+    }
+    for (int i = 0; i < record->field_count; i++) {
+        const dcli_field *field = &record->field[i];
+        if (field->kind == DCLI_FIELD_INT)
+            cr_expect(field->minimum >= INT32_MIN && field->maximum <= INT32_MAX, "%s.%s", record->name, field->name);
+        if (field->record != NULL)
+            check_record(field->record, depth + 2);
+    }
+}
+
+Test(message, the_table_is_sound)
+{
+    for (int kind = 1; kind < DCLI_MSG_KIND_COUNT; kind++) {
+        cr_assert_not_null(dcli_message_table[kind].name, "kind %d", kind);
+        check_record(&dcli_message_table[kind], 1);
+    }
+}
+
+/** docs/protocol.md beside this file's folder. TEST_WRITE_PROTOCOL=1 writes it anew. */
+static FILE *open_page(const char *mode)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s", __FILE__);
+    char *end = strstr(path, "test/net/");
+    cr_assert_not_null(end);
+    snprintf(end, sizeof path - (size_t)(end - path), "docs/protocol.md");
+    FILE *file = fopen(path, mode);
+    cr_assert_not_null(file, "%s cannot be opened", path);
+    return file;
+}
+
+Test(message, the_page_is_made_from_the_table)
+{
+    char *document = dcli_message_document();
+    cr_assert_not_null(document);
+    if (getenv("TEST_WRITE_PROTOCOL") != NULL) {
+        FILE *page = open_page("w");
+        fputs(document, page);
+        fclose(page);
+    }
+    static char text[1 << 16];
+    FILE *page = open_page("r");
+    text[fread(text, 1, sizeof text - 1, page)] = '\0';
+    fclose(page);
+    cr_expect_str_eq(text, document,
+                     "docs/protocol.md differs from the table: run this test with TEST_WRITE_PROTOCOL=1");
+    dcli_free(document);
+}
