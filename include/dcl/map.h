@@ -68,7 +68,8 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
  *      DEALT  = ("rows" | "columns") ":" ("cyclic" | "block") [ "(" SIZES ")" ]
  *      SIZES  = N { "x" N }
  *
- *  After "@" stands one number per axis, 1 for "*", or one number per axis that is not "*". Spaces are ignored.
+ *  After "@" stands one number per axis, 1 for "*", or one number per axis that is not "*". One RULE with "@" stands for
+ *  as many axes as there are numbers: `block@4` is of rank 1, `block@2x2` of rank 2. Spaces between words are ignored.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID naming the column, what was found and what was expected. */
 DCL_API dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text);
 
@@ -87,7 +88,8 @@ DCL_API void dcl_map_release(dcl_map *map);
 /** Number of nodes the map lays grids over; 0 for NULL. */
 DCL_API int dcl_map_node_count(const dcl_map *map);
 
-/** Write the map as text that dcl_map_parse() reads back to an equal map.
+/** Write the map as text that dcl_map_parse() reads back to an equal map. (The default map prints as the map of its
+ *  larger arrays: the grammar has no word for keeping small ones on one node.)
  *  @param text_out  [capacity] receives the text, cut to capacity - 1 and ended by '\0'; may be NULL when capacity is 0.
  *  @return length of the whole text without '\0', as snprintf() does; 0 for NULL. */
 DCL_API size_t dcl_map_print(const dcl_map *map, char *text_out, size_t capacity);

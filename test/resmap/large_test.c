@@ -178,6 +178,25 @@ Test(large, a_box_costs_what_it_holds)
     }
 }
 
+Test(large, every_node_has_its_share)
+{
+    for (size_t m = 0; m < sizeof large_maps / sizeof large_maps[0]; m++) {
+        dcl_grid grid = dcl_grid_3d(DCL_INT8, (1 << 19) - 1, 1 << 19, (1 << 19) + 21);
+        dcli_layout layout = bind(large_maps[m], 7, grid);
+        dcl_box whole = dcl_box_of(&grid);
+        bool owner[7];
+        int64_t elements = 0;
+        dcli_layout_owners(&layout, &whole, owner);
+        for (int node = 0; node < 7; node++) {
+            int64_t owned = dcli_layout_owned(&layout, node);
+            cr_expect_eq(owner[node], owned > 0, "%s: node %d", large_maps[m], node);
+            cr_expect_geq(dcli_layout_storage(&layout, node), owned, "%s: node %d", large_maps[m], node);
+            elements += owned;
+        }
+        cr_expect_eq(elements, dcl_grid_count(&grid), "%s: %" PRId64 " elements", large_maps[m], elements);
+    }
+}
+
 /* A tile is found by division too, and lies where its node's elements do. */
 Test(large, tiles_of_large_grids)
 {
