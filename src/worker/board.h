@@ -1,0 +1,12 @@
+/* worker/board.h - addresses of parts in this process, by storage and node. Locked inside; never held for long. */
+#ifndef DCLI_WORKER_BOARD_H
+#define DCLI_WORKER_BOARD_H
+
+#include "worker/worker.h"
+
+dcl_status dcli_board_put(dcli_board *board, int64_t storage, int node, void *address);
+/** The address, or NULL: the node holds no such part (its allocation failed). */
+void *dcli_board_get(dcli_board *board, int64_t storage, int node);
+void dcli_board_drop(dcli_board *board, int64_t storage, int node);
+
+#endif

@@ -1,0 +1,360 @@
+/* worker/catalog.c - storages, kernels and open operations of a peer. Plans are in plans.c. */
+#include "worker/catalog.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "resmap/map_text.h"
+#include "worker/plans.h"
+
+enum { BUCKETS = 256 };
+
+void dcli_catalog_init(dcli_catalog *catalog, const dcli_plan_terms *terms)
+{
+    *catalog = (dcli_catalog){.terms = *terms, .peers = terms->node_count + 1};
+}
+
+/* ---- storages ----------------------------------------------------------------------------------------------------- */
+
+dcli_held *dcli_catalog_held(const dcli_catalog *catalog, int64_t storage)
+{
+    dcli_held *held = storage < 0 ? NULL : catalog->held[storage % BUCKETS];
+    while (held != NULL && held->id != storage)
+        held = held->next;
+    return held;
+}
+
+static void end_layout_use(dcli_catalog *catalog, dcli_shared_layout *shared)
+{
+    if (--shared->uses > 0)
+        return;
+    dcli_plans_forget(catalog, &shared->layout);
+    for (dcli_shared_layout **at = &catalog->layouts; *at != NULL; at = &(*at)->next)
+        if (*at == shared) {
+            *at = shared->next;
+            dcli_free(shared);
+            return;
+        }
+}
+
+void dcli_held_forget_peers(const dcli_catalog *catalog, dcli_held *held)
+{
+    for (int n = 0; held->peer != NULL && n < catalog->terms.node_count; n++)
+        dcli_memory_release(held->peer[n]);
+    dcli_free(held->peer);
+    held->peer = NULL;
+}
+
+void dcli_catalog_drop(dcli_catalog *catalog, dcli_held *held)
+{
+    for (dcli_held **at = &catalog->held[held->id % BUCKETS]; *at != NULL; at = &(*at)->next)
+        if (*at == held) {
+            *at = held->next;
+            dcli_held_forget_peers(catalog, held);
+            end_layout_use(catalog, held->shared);
+            dcli_free(held);
+            return;
+        }
+}
+
+static bool equal_grids(const dcl_grid *a, const dcl_grid *b)
+{
+    if (a->type != b->type || a->rank != b->rank)
+        return false;
+    for (int d = 0; d < a->rank; d++)
+        if (a->origin[d] != b->origin[d] || a->extent[d] != b->extent[d])
+            return false;
+    return true;
+}
+
+static dcl_status share_layout(dcli_catalog *catalog, const dcli_layout *layout, dcli_shared_layout **shared_out)
+{
+    dcli_shared_layout *shared = catalog->layouts;
+    while (shared != NULL && !(equal_grids(&shared->layout.grid, &layout->grid) &&
+                               dcli_map_rule_equal(&shared->layout.rule, &layout->rule) &&
+                               shared->layout.rule.tile_bytes == layout->rule.tile_bytes &&
+                               shared->layout.rule.block_bytes == layout->rule.block_bytes))
+        shared = shared->next;
+    if (shared == NULL) {
+        shared = dcli_calloc(1, sizeof *shared);
+        if (shared == NULL)
+            return DCL_ERR_NOMEM;
+        shared->layout = *layout;
+        shared->next = catalog->layouts;
+        catalog->layouts = shared;
+    }
+    shared->uses++;
+    *shared_out = shared;
+    return DCL_OK;
+}
+
+static dcl_status bind_descriptor(const dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_layout *layout_out)
+{
+    dcli_map_rule rule;
+    dcl_grid grid = {.type = (dcl_type)descriptor->type, .rank = descriptor->rank};
+    memcpy(grid.origin, descriptor->origin, sizeof grid.origin);
+    memcpy(grid.extent, descriptor->extent, sizeof grid.extent);
+    dcl_status status = dcli_grid_check(&grid);
+    if (status == DCL_OK)
+        status = dcli_map_rule_parse(descriptor->map, catalog->terms.node_count, &rule);
+    if (status != DCL_OK)
+        return status;
+    rule.tile_bytes = descriptor->tile_bytes;
+    rule.block_bytes = descriptor->block_bytes;
+    rule.small_bytes = descriptor->small_bytes;
+    return dcli_layout_bind(&rule, &grid, layout_out);
+}
+
+static dcl_status create(dcli_catalog *catalog, const dcli_msg_operation *descriptor)
+{
+    if (descriptor->operand_count != 1 || descriptor->operand[0].storage < 0 ||
+        dcli_catalog_held(catalog, descriptor->operand[0].storage) != NULL)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " creates a storage that exists", descriptor->number);
+    dcli_layout layout;
+    dcl_status status = bind_descriptor(catalog, descriptor, &layout);
+    if (status != DCL_OK)
+        return status;
+    dcli_held *held = dcli_calloc(1, sizeof *held);
+    if (held == NULL || share_layout(catalog, &layout, &held->shared) != DCL_OK) {
+        dcli_free(held);
+        return DCL_ERR_NOMEM;
+    }
+    held->id = descriptor->operand[0].storage;
+    held->next = catalog->held[held->id % BUCKETS];
+    catalog->held[held->id % BUCKETS] = held;
+    return DCL_OK;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------------------ */
+
+dcli_kernel *dcli_catalog_kernel(const dcli_catalog *catalog, int64_t number)
+{
+    dcli_kernel *kernel = number < 0 ? NULL : catalog->kernels[number % BUCKETS];
+    while (kernel != NULL && kernel->number != number)
+        kernel = kernel->next;
+    return kernel;
+}
+
+dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel *message, dcli_kernel **kernel_out)
+{
+    if (message->kernel < 0 || dcli_catalog_kernel(catalog, message->kernel) != NULL)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "kernel %" PRId64 " is there already", message->kernel);
+    dcli_param params[DCLI_MAX_PARAMS];
+    if (message->parameter_count > DCLI_MAX_PARAMS)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "kernel %" PRId64 " has %d parameters; expected at most %d", message->kernel,
+                         message->parameter_count, DCLI_MAX_PARAMS);
+    for (int k = 0; k < message->parameter_count; k++) {
+        const dcli_msg_parameter *parameter = &message->parameter[k];
+        params[k] = (dcli_param){.access = (dcl_access)parameter->access, .type = (dcl_type)parameter->type,
+                                 .rank = parameter->rank};
+        strncpy(params[k].name, parameter->name, sizeof params[k].name - 1);
+    }
+    dcli_kernel *kernel = dcli_calloc(1, sizeof *kernel);
+    if (kernel == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = dcli_body_parse(message->text, message->prelude, message->parameter_count, params, &kernel->body);
+    if (status != DCL_OK) {
+        dcli_free(kernel);
+        return status;
+    }
+    kernel->number = message->kernel;
+    kernel->next = catalog->kernels[kernel->number % BUCKETS];
+    catalog->kernels[kernel->number % BUCKETS] = kernel;
+    *kernel_out = kernel;
+    return DCL_OK;
+}
+
+/* ---- operations --------------------------------------------------------------------------------------------------- */
+
+static dcl_status copy_strings(dcli_msg_operation *descriptor)
+{
+    descriptor->operand = NULL;
+    descriptor->map = NULL;
+    if (descriptor->path == NULL)
+        return DCL_OK;
+    descriptor->path = dcli_strdup(descriptor->path);
+    return descriptor->path != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+static dcl_status find_operands(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry)
+{
+    dcli_operation *operation = &entry->operation;
+    if (descriptor->operand_count > DCLI_MAX_PARAMS || descriptor->operand_count < 1)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has %d operands", descriptor->number,
+                         descriptor->operand_count);
+    operation->operand_count = descriptor->operand_count;
+    for (int k = 0; k < descriptor->operand_count; k++) {
+        int64_t storage = descriptor->operand[k].storage;
+        dcli_held *held = dcli_catalog_held(catalog, storage);
+        if (storage >= 0 && held == NULL)
+            return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " uses storage %" PRId64 ", which does not exist",
+                             descriptor->number, storage);
+        entry->held[k] = held;
+        operation->operand[k] = (dcli_operand){.storage = storage, .layout = held != NULL ? &held->shared->layout : NULL};
+        operation->value[k].u = descriptor->operand[k].value;
+    }
+    return DCL_OK;
+}
+
+static dcl_status fit_forall(const dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry)
+{
+    entry->kernel = dcli_catalog_kernel(catalog, descriptor->kernel);
+    if (entry->kernel == NULL || entry->kernel->body->param_count != descriptor->operand_count)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " runs kernel %" PRId64 " with %d operands, which does not fit",
+                         descriptor->number, descriptor->kernel, descriptor->operand_count);
+    const dcli_body *body = entry->kernel->body;
+    for (int k = 0; k < body->param_count; k++)
+        if ((body->params[k].access == DCL_ACCESS_VALUE) != (entry->operation.operand[k].layout == NULL))
+            return DCLI_FAIL(DCL_ERR_PROTOCOL, "operand %d of operation %" PRId64 " does not fit its kernel", k,
+                             descriptor->number);
+    entry->operation.body = body;
+    return DCL_OK;
+}
+
+static dcl_status set_box(const dcli_msg_operation *descriptor, dcli_entry *entry)
+{
+    dcli_operation *operation = &entry->operation;
+    int first = operation->kind == DCLI_OP_FORALL ? operation->body->first_output : 0;
+    const dcli_layout *layout = operation->operand[first].layout;
+    if (layout == NULL)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has no array", descriptor->number);
+    operation->box = descriptor->box_rank == 0 ? dcl_box_of(&layout->grid) : descriptor->box;
+    return dcli_box_check(&operation->box, &layout->grid);
+}
+
+static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry)
+{
+    if (descriptor->kind < DCLI_OP_CREATE || descriptor->kind >= DCLI_OP_KIND_COUNT)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " is of kind %d", descriptor->number, descriptor->kind);
+    dcl_status status = descriptor->kind == DCLI_OP_CREATE ? create(catalog, descriptor) : DCL_OK;
+    if (status == DCL_OK)
+        status = find_operands(catalog, descriptor, entry);
+    if (status == DCL_OK && descriptor->kind == DCLI_OP_FORALL)
+        status = fit_forall(catalog, descriptor, entry);
+    if (status == DCL_OK)
+        status = set_box(descriptor, entry);
+    if (status != DCL_OK)
+        return status;
+    dcli_operation_resolve(&entry->operation);
+    return entry->operation.kind == DCLI_OP_FORALL ? dcli_operation_check(&entry->operation) : DCL_OK;
+}
+
+static dcli_entry *take_entry(dcli_catalog *catalog)
+{
+    dcli_entry *entry = catalog->spare;
+    if (entry == NULL) {
+        entry = dcli_calloc(1, sizeof *entry);
+        if (entry != NULL)
+            entry->plan = dcli_calloc((size_t)catalog->peers, sizeof(dcli_kept_plan *));
+        if (entry != NULL && entry->plan == NULL) {
+            dcli_free(entry);
+            return NULL;
+        }
+        return entry;
+    }
+    catalog->spare = entry->next;
+    entry->next = NULL;
+    return entry;
+}
+
+/* Back to the state of a new one; what is large stays allocated. */
+static void clear_entry(const dcli_catalog *catalog, dcli_entry *entry)
+{
+    dcli_kept_plan **plan = entry->plan;
+    memset(plan, 0, (size_t)catalog->peers * sizeof(dcli_kept_plan *));
+    dcli_free((char *)entry->descriptor.path);
+    dcli_free(entry->problem);
+    memset(entry, 0, sizeof *entry);
+    entry->plan = plan;
+}
+
+dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out)
+{
+    dcli_entry *entry = take_entry(catalog);
+    if (entry == NULL)
+        return DCL_ERR_NOMEM;
+    entry->operation.number = descriptor->number;
+    entry->operation.kind = (dcli_op_kind)descriptor->kind;
+    dcl_status status = fill_entry(catalog, descriptor, entry);
+    if (status == DCL_OK) {
+        entry->descriptor = *descriptor;
+        status = copy_strings(&entry->descriptor);
+    }
+    if (status != DCL_OK) {
+        clear_entry(catalog, entry);
+        entry->next = catalog->spare;
+        catalog->spare = entry;
+        return status;
+    }
+    *(catalog->last != NULL ? &catalog->last->next : &catalog->first) = entry;
+    catalog->last = entry;
+    *entry_out = entry;
+    return DCL_OK;
+}
+
+void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry)
+{
+    dcli_entry *before = NULL;
+    for (dcli_entry *at = catalog->first; at != entry; at = at->next)
+        before = at;
+    *(before != NULL ? &before->next : &catalog->first) = entry->next;
+    if (catalog->last == entry)
+        catalog->last = before;
+    for (int q = 0; q < catalog->peers; q++)
+        if (entry->plan[q] != NULL)
+            entry->plan[q]->uses--;
+    clear_entry(catalog, entry);
+    entry->next = catalog->spare;
+    catalog->spare = entry;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------ */
+
+void dcli_catalog_release_device(dcli_catalog *catalog)
+{
+    dcli_plans_release_device(catalog);
+    for (int b = 0; b < BUCKETS; b++) {
+        for (dcli_held *held = catalog->held[b]; held != NULL; held = held->next) {
+            dcli_held_forget_peers(catalog, held);
+            dcli_memory_release(held->memory);
+            held->memory = NULL;
+        }
+        for (dcli_kernel *kernel = catalog->kernels[b]; kernel != NULL; kernel = kernel->next) {
+            dcli_program_release(kernel->program);
+            kernel->program = NULL;
+        }
+    }
+}
+
+static void free_entry(dcli_entry *entry)
+{
+    dcli_free((char *)entry->descriptor.path);
+    dcli_free(entry->problem);
+    dcli_free(entry->plan);
+    dcli_free(entry);
+}
+
+void dcli_catalog_free(dcli_catalog *catalog)
+{
+    while (catalog->first != NULL)
+        dcli_catalog_retire(catalog, catalog->first);
+    while (catalog->spare != NULL) {
+        dcli_entry *entry = catalog->spare;
+        catalog->spare = entry->next;
+        free_entry(entry);
+    }
+    for (int b = 0; b < BUCKETS; b++) {
+        while (catalog->held[b] != NULL)
+            dcli_catalog_drop(catalog, catalog->held[b]);
+        while (catalog->kernels[b] != NULL) {
+            dcli_kernel *kernel = catalog->kernels[b];
+            catalog->kernels[b] = kernel->next;
+            dcli_body_free(kernel->body);
+            dcli_free(kernel->build_problem);
+            dcli_free(kernel);
+        }
+    }
+    dcli_plans_free(catalog);
+}

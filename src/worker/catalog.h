@@ -1,0 +1,114 @@
+/* worker/catalog.h - what a peer knows from descriptors: storages, kernels, operations that are open, plans. */
+#ifndef DCLI_WORKER_CATALOG_H
+#define DCLI_WORKER_CATALOG_H
+
+#include "device/device.h"
+#include "net/message.h"
+#include "workqueue/plan.h"
+
+/** A layout that storages share: equal grids and maps are one object, so that plans are found by address. */
+typedef struct dcli_shared_layout {
+    dcli_layout layout;
+    int64_t uses;
+    struct dcli_shared_layout *next;
+} dcli_shared_layout;
+
+/** A storage as this peer holds it. */
+typedef struct dcli_held {
+    int64_t id;
+    dcli_shared_layout *shared;
+    dcli_memory *memory; /* this node's part; NULL: none here, or its allocation failed */
+    dcli_memory **peer;  /* [node_count] other nodes' parts as kernels here see them; NULL until first used */
+    struct dcli_held *next;
+} dcli_held;
+
+/** A body, and its program on this node's device once it was needed. */
+typedef struct dcli_kernel {
+    int64_t number;
+    dcli_body *body;
+    dcli_program *program;
+    dcl_status build_status; /* of the last attempt */
+    char *build_problem;     /* sentence, when it failed */
+    struct dcli_kernel *next;
+} dcli_kernel;
+
+/** Rows of one launch of a batch, ready in the device's memory. */
+typedef struct dcli_launch {
+    dcli_variant variant;
+    int64_t *row; /* [row_count][dcli_row_length()] */
+    int64_t row_count, row_capacity;
+    dcli_memory *table; /* the rows on the device; CPU form only */
+    int kind[DCLI_MAX_ACCESSES], where[DCLI_MAX_ACCESSES]; /* per access as in dcli_binding; STAGE: the arena */
+} dcli_launch;
+
+/** What is prepared for a batch the first time it runs. */
+typedef struct dcli_prepared {
+    bool ready;
+    dcli_launch *launch;
+    int64_t launch_count, launch_capacity;
+    int64_t *stage_at; /* [stage_count] where each stage begins in the arena, bytes */
+    int64_t arena_bytes;
+} dcli_prepared;
+
+/** A plan kept for operations of the same shape. */
+typedef struct dcli_kept_plan {
+    uint64_t hash;
+    dcli_operation key; /* what it was made for; storages and values that do not matter are 0 */
+    int node;
+    dcli_plan *plan;
+    dcli_prepared *prepared; /* [batch_count], own plans only; NULL until the first batch runs */
+    int64_t uses;            /* open operations that use it */
+    int64_t last_use;
+    struct dcli_kept_plan *next;
+} dcli_kept_plan;
+
+/** An open operation. */
+typedef struct dcli_entry {
+    dcli_operation operation; /* first, so that the address of one is the address of the other */
+    dcli_msg_operation descriptor; /* strings copied; operands not */
+    dcli_kernel *kernel;
+    dcli_held *held[DCLI_MAX_PARAMS];
+    dcli_kept_plan **plan; /* [peers] */
+    void *memory;          /* host: READ, WRITE */
+    dcli_region region;    /* host: the box in that memory */
+    char *problem;         /* sentence of a failure found here */
+    struct dcli_entry *next;
+} dcli_entry;
+
+typedef struct dcli_catalog {
+    dcli_plan_terms terms;
+    int peers;
+    dcli_shared_layout *layouts;
+    dcli_held *held[256];
+    dcli_kernel *kernels[256];
+    dcli_entry *first, *last;
+    dcli_entry *spare; /* ended entries, kept for reuse */
+    dcli_kept_plan *plans[256];
+    int64_t plan_count, clock;
+} dcli_catalog;
+
+void dcli_catalog_init(dcli_catalog *catalog, const dcli_plan_terms *terms);
+/** Device memory and programs must have been released before by dcli_catalog_release_device(). */
+void dcli_catalog_free(dcli_catalog *catalog);
+void dcli_catalog_release_device(dcli_catalog *catalog);
+
+dcli_held *dcli_catalog_held(const dcli_catalog *catalog, int64_t storage);
+/** Release what kernels here used to see peers' parts. */
+void dcli_held_forget_peers(const dcli_catalog *catalog, dcli_held *held);
+void dcli_catalog_drop(dcli_catalog *catalog, dcli_held *held);
+dcli_kernel *dcli_catalog_kernel(const dcli_catalog *catalog, int64_t number);
+
+/** Parse a body that came. @return DCL_OK, DCL_ERR_BODY, DCL_ERR_PROTOCOL (number taken), DCL_ERR_NOMEM. */
+dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel *message, dcli_kernel **kernel_out);
+
+/** Make an operation from its descriptor. @return DCL_OK; DCL_ERR_PROTOCOL for what a correct host does not send;
+ *  DCL_ERR_NOMEM. */
+dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out);
+/** Forget a retired operation. */
+void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry);
+
+/** The plan of an operation for a node, from the cache or made now; held until the operation is retired.
+ *  @return NULL: DCL_ERR_NOMEM. */
+dcli_kept_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node);
+
+#endif

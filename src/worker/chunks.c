@@ -1,0 +1,67 @@
+/* worker/chunks.c - a hash table of chunks. */
+#include "worker/chunks.h"
+
+#include "base/alloc.h"
+#include "base/hash.h"
+
+enum { BUCKETS = 256 };
+
+static uint64_t bucket_of(int peer, int64_t operation, bool written, int64_t number)
+{
+    uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)operation);
+    hash = dcli_hash_word(hash, (uint64_t)peer * 2 + written);
+    return dcli_hash_word(hash, (uint64_t)number) % BUCKETS;
+}
+
+dcli_kept_chunk *dcli_chunks_add(dcli_chunks *chunks, int peer, int64_t operation, bool written, int64_t number)
+{
+    dcli_kept_chunk *chunk = dcli_calloc(1, sizeof *chunk);
+    if (chunk == NULL)
+        return NULL;
+    chunk->peer = peer;
+    chunk->operation = operation;
+    chunk->written = written;
+    chunk->number = number;
+    dcli_kept_chunk **bucket = &chunks->bucket[bucket_of(peer, operation, written, number)];
+    chunk->next = *bucket;
+    *bucket = chunk;
+    return chunk;
+}
+
+dcli_kept_chunk *dcli_chunks_find(const dcli_chunks *chunks, int peer, int64_t operation, bool written, int64_t number)
+{
+    dcli_kept_chunk *chunk = chunks->bucket[bucket_of(peer, operation, written, number)];
+    while (chunk != NULL && (chunk->peer != peer || chunk->operation != operation || chunk->written != written ||
+                             chunk->number != number))
+        chunk = chunk->next;
+    return chunk;
+}
+
+static void free_chunk(dcli_kept_chunk *chunk)
+{
+    if (chunk->received.frames != NULL)
+        dcli_received_free(&chunk->received);
+    dcli_free(chunk->bytes);
+    dcli_free(chunk);
+}
+
+void dcli_chunks_drop(dcli_chunks *chunks, dcli_kept_chunk *chunk)
+{
+    if (chunk == NULL)
+        return;
+    dcli_kept_chunk **at = &chunks->bucket[bucket_of(chunk->peer, chunk->operation, chunk->written, chunk->number)];
+    while (*at != chunk)
+        at = &(*at)->next;
+    *at = chunk->next;
+    free_chunk(chunk);
+}
+
+void dcli_chunks_free(dcli_chunks *chunks)
+{
+    for (int b = 0; b < BUCKETS; b++)
+        while (chunks->bucket[b] != NULL) {
+            dcli_kept_chunk *chunk = chunks->bucket[b];
+            chunks->bucket[b] = chunk->next;
+            free_chunk(chunk);
+        }
+}

@@ -1,0 +1,170 @@
+/* worker/exec.c - carrying out what the state machine of a node says: everything but loop bodies. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "store/npy.h"
+#include "worker/peer.h"
+
+/* ---- storage ------------------------------------------------------------------------------------------------------ */
+
+dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
+{
+    if (held->memory != NULL)
+        return DCL_OK;
+    const dcli_layout *layout = &held->shared->layout;
+    size_t bytes = (size_t)dcli_layout_storage(layout, worker->terms.self) * dcl_type_bytes(layout->grid.type);
+    dcl_status status;
+    if (++worker->allocations == worker->fault_at)
+        status = DCLI_FAIL(DCL_ERR_NOMEM, "allocation %" PRId64 " of storage (%zu bytes) fails, as DCL_FAULT asks for",
+                           worker->allocations, bytes);
+    else
+        status = dcli_memory_create(worker->device, bytes, &held->memory);
+    if (status != DCL_OK)
+        return status;
+    worker->counters.storage_bytes += (int64_t)bytes;
+    return dcli_board_put(worker->terms.board, held->id, worker->terms.self, dcli_memory_host(held->memory));
+}
+
+static void release(dcli_worker *worker, dcli_held *held)
+{
+    if (held->memory == NULL)
+        return;
+    dcli_board_drop(worker->terms.board, held->id, worker->terms.self);
+    worker->counters.storage_bytes -= (int64_t)dcli_memory_bytes(held->memory);
+    dcli_memory_release(held->memory);
+    held->memory = NULL;
+}
+
+/* ---- operations on a node's whole part ---------------------------------------------------------------------------- */
+
+static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
+{
+    dcli_held *held = entry->held[0];
+    size_t bytes = dcli_operand_bytes(entry, 0);
+    int64_t count = (int64_t)(dcli_memory_bytes(held->memory) / bytes), zero = 0;
+    dcl_box all = dcl_box_nd(1, &zero, &count);
+    dcli_region region = dcli_region_packed(&all, 0);
+    return dcli_store_fill(worker->device, held->memory, &region, &entry->descriptor.element, bytes);
+}
+
+static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
+{
+    dcli_held *held = entry->held[0];
+    const dcli_layout *layout = &held->shared->layout;
+    dcl_npy_info info = {.grid = layout->grid, .fortran_order = entry->descriptor.fortran_order,
+                         .swapped = entry->descriptor.swapped, .data_start = entry->descriptor.data_start};
+    memset(info.grid.origin, 0, sizeof info.grid.origin);
+    dcli_region_list regions = {0};
+    dcl_status status = dcli_layout_regions(layout, worker->terms.self, NULL, &regions);
+    if (status == DCL_OK)
+        status = entry->operation.kind == DCLI_OP_LOAD
+                     ? dcli_npy_load(entry->descriptor.path, &info, layout->grid.origin, &regions, worker->device,
+                                     held->memory)
+                     : dcli_npy_save(entry->descriptor.path, &info, layout->grid.origin, &regions, worker->device,
+                                     held->memory);
+    dcli_region_list_free(&regions);
+    return status;
+}
+
+dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out)
+{
+    if (worker->is_host) {
+        *ended_out = true;
+        return dcli_host_run(worker, entry, batch);
+    }
+    *ended_out = entry->operation.kind != DCLI_OP_FORALL;
+    if (entry->operation.kind == DCLI_OP_RELEASE) {
+        release(worker, entry->held[0]);
+        return DCL_OK;
+    }
+    for (int k = 0; k < entry->operation.operand_count; k++) {
+        if (entry->held[k] == NULL || worker->terms.self >= entry->held[k]->shared->layout.node_count)
+            continue;
+        dcl_status status = dcli_exec_allocate(worker, entry->held[k]);
+        if (status != DCL_OK)
+            return status;
+    }
+    switch (entry->operation.kind) {
+    case DCLI_OP_FORALL:
+        return dcli_exec_forall(worker, entry, batch, ended_out);
+    case DCLI_OP_FILL:
+        return fill(worker, entry);
+    case DCLI_OP_LOAD:
+    case DCLI_OP_SAVE:
+        return use_file(worker, entry);
+    default:
+        return DCL_OK;
+    }
+}
+
+/* ---- chunks ------------------------------------------------------------------------------------------------------- */
+
+dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_chunk *chunk,
+                          void **bytes_out)
+{
+    char *bytes = dcli_malloc((size_t)chunk->bytes);
+    if (bytes == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = DCL_OK;
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
+        const dcli_item *item = &plan->item[i];
+        dcli_held *held = entry->held[item->operand];
+        dcli_region packed = dcli_region_packed(&item->region.box, 0);
+        status = dcli_exec_allocate(worker, held);
+        if (status == DCL_OK)
+            status = dcli_store_pack(worker->device, held->memory, &item->region, bytes + item->byte_offset, &packed,
+                                     dcli_operand_bytes(entry, item->operand));
+    }
+    worker->counters.bytes_copied += chunk->bytes;
+    if (status != DCL_OK) {
+        dcli_free(bytes);
+        return status;
+    }
+    *bytes_out = bytes;
+    return DCL_OK;
+}
+
+dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_chunk *chunk,
+                            const dcli_kept_chunk *received)
+{
+    if (received == NULL || received->received.payload_bytes != (size_t)chunk->bytes)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "a chunk of operation %" PRId64 " has %zu bytes; expected %" PRId64,
+                         entry->operation.number, received != NULL ? received->received.payload_bytes : 0, chunk->bytes);
+    const char *bytes = received->received.payload;
+    dcl_status status = DCL_OK;
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
+        const dcli_item *item = &plan->item[i];
+        dcli_held *held = entry->held[item->operand];
+        dcli_region packed = dcli_region_packed(&item->region.box, 0);
+        status = dcli_exec_allocate(worker, held);
+        if (status == DCL_OK)
+            status = dcli_store_unpack(worker->device, held->memory, &item->region, bytes + item->byte_offset, &packed,
+                                       dcli_operand_bytes(entry, item->operand));
+    }
+    worker->counters.bytes_copied += chunk->bytes;
+    return status;
+}
+
+/* ---- batches that run --------------------------------------------------------------------------------------------- */
+
+dcl_status dcli_exec_collect(dcli_worker *worker)
+{
+    if (worker->running_first == worker->running_count)
+        return DCL_OK;
+    uint64_t retired = dcli_device_retired(worker->device);
+    dcl_status status = DCL_OK;
+    while (worker->running_first < worker->running_count && status == DCL_OK) {
+        dcli_running *running = &worker->running[worker->running_first];
+        if (running->ticket > retired)
+            break;
+        dcl_status ended = dcli_device_finish(worker->device, running->ticket); /* did it fail? does not wait */
+        dcli_exec_end_forall(worker, running);
+        worker->running_first++;
+        status = dcli_node_batch_done(worker->node, running->operation, running->batch, ended);
+    }
+    if (worker->running_first == worker->running_count)
+        worker->running_first = worker->running_count = 0;
+    return status;
+}

@@ -1,0 +1,530 @@
+/* worker/exec_forall.c - running a batch of a loop body: stages filled, rows made, kernels launched, outputs passed on. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "worker/peer.h"
+
+/* ---- programs ----------------------------------------------------------------------------------------------------- */
+
+static dcl_status keep_problem(dcli_kernel *kernel, dcl_status status)
+{
+    kernel->build_status = status;
+    dcli_free(kernel->build_problem);
+    kernel->build_problem = dcli_strdup(dcli_error_sentence());
+    return status;
+}
+
+static dcl_status fail_build(dcli_kernel *kernel, dcl_status status, char *log)
+{
+    if (status == DCL_ERR_BODY) {
+        char *sentence = dcli_body_log(kernel->body, log != NULL ? log : "");
+        DCLI_FAIL(DCL_ERR_BODY, "%s", sentence != NULL ? sentence : "the compiler refuses the body");
+        dcli_free(sentence);
+    }
+    dcli_free(log);
+    return keep_problem(kernel, status);
+}
+
+dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
+{
+    if (kernel->program != NULL)
+        return DCL_OK;
+    if (kernel->build_status != DCL_OK)
+        return DCLI_FAIL(kernel->build_status, "%s", kernel->build_problem != NULL ? kernel->build_problem : "");
+    char *source = dcli_body_source(kernel->body, dcli_device_is_gpu(worker->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU);
+    if (source == NULL)
+        return DCL_ERR_NOMEM;
+    const char *names[DCLI_VARIANT_COUNT];
+    for (int v = 0; v < DCLI_VARIANT_COUNT; v++)
+        names[v] = dcli_variant_kernel((dcli_variant)v);
+    char *log = NULL;
+    bool fresh = false;
+    dcl_status status =
+        dcli_program_build(worker->device, source, DCLI_VARIANT_COUNT, names, &kernel->program, &fresh, &log);
+    dcli_free(source);
+    if (status != DCL_OK)
+        return fail_build(kernel, status, log);
+    worker->counters.kernels_built += fresh;
+    return DCL_OK;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------------------- */
+
+static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, const dcli_prepared *prepared,
+                            const dcli_entry *entry, int stage)
+{
+    if (stage < 0)
+        return 0;
+    return prepared->stage_at[stage - batch->first_stage] /
+           (int64_t)dcli_operand_bytes(entry, plan->stage[stage].operand);
+}
+
+/* The part lo .. lo + count - 1 (per axis) of a work as a row; layout: kernel/body.h. */
+static void fill_row(const dcli_entry *entry, const dcli_work *work, const dcli_binding bindings[],
+                     const int64_t base[], const int64_t lo[], const int64_t count[], int64_t row[])
+{
+    const dcli_body *body = entry->operation.body;
+    int rank = body->space_rank;
+    for (int m = 0; m < rank; m++) {
+        row[m] = work->box.start[m] + lo[m] * work->box.stride[m];
+        row[rank + m] = work->box.stride[m];
+        row[2 * rank + m] = count[m];
+    }
+    for (int a = 0; a < body->access_count; a++) {
+        const dcli_binding *binding = &bindings[a];
+        const dcl_grid *grid = &entry->operation.operand[body->access[a].param].layout->grid;
+        int64_t *at = row + dcli_row_access(body, a), *bounds = row + dcli_row_bounds(body, a);
+        at[0] = binding->offset + base[a];
+        if (body->access[a].reach == DCLI_REACH_AFFINE) {
+            for (int m = 0; m < rank; m++) {
+                at[0] += lo[m] * binding->step[m];
+                at[1 + m] = binding->step[m];
+            }
+        } else {
+            memcpy(at + 1, binding->low, (size_t)grid->rank * sizeof(int64_t));
+            memcpy(at + 1 + grid->rank, binding->count, (size_t)grid->rank * sizeof(int64_t));
+            memcpy(at + 1 + 2 * grid->rank, binding->step, (size_t)grid->rank * sizeof(int64_t));
+        }
+        for (int d = 0; d < grid->rank; d++) {
+            bounds[d] = grid->origin[d];
+            bounds[grid->rank + d] = grid->origin[d] + grid->extent[d];
+        }
+    }
+}
+
+static bool binds_alike(const dcli_launch *launch, const dcli_binding bindings[], int accesses)
+{
+    for (int a = 0; a < accesses; a++)
+        if (launch->kind[a] != (int)bindings[a].kind ||
+            (bindings[a].kind == DCLI_BIND_PEER && launch->where[a] != bindings[a].where))
+            return false;
+    return true;
+}
+
+/* The launch that rows with these bindings belong to; a new one when there is none. */
+static dcli_launch *launch_for(dcli_prepared *prepared, dcli_variant variant, const dcli_binding bindings[], int accesses)
+{
+    enum { LOOK_BACK = 16 };
+    for (int64_t l = prepared->launch_count - 1; l >= dcli_max(0, prepared->launch_count - LOOK_BACK); l--)
+        if (prepared->launch[l].variant == variant && binds_alike(&prepared->launch[l], bindings, accesses))
+            return &prepared->launch[l];
+    if (dcli_grow(&prepared->launch, prepared->launch_count, &prepared->launch_capacity, sizeof *prepared->launch) != 0)
+        return NULL;
+    dcli_launch *launch = &prepared->launch[prepared->launch_count++];
+    memset(launch, 0, sizeof *launch);
+    launch->variant = variant;
+    for (int a = 0; a < accesses; a++) {
+        launch->kind[a] = bindings[a].kind;
+        launch->where[a] = bindings[a].where;
+    }
+    return launch;
+}
+
+static int64_t *next_row(dcli_launch *launch, int length)
+{
+    if (dcli_grow(&launch->row, launch->row_count, &launch->row_capacity, (size_t)length * sizeof(int64_t)) != 0)
+        return NULL;
+    return launch->row + launch->row_count++ * length;
+}
+
+/* Cut a work into rows. */
+static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_work *work,
+                           const dcli_binding bindings[], const int64_t base[], dcli_prepared *prepared)
+{
+    const dcli_body *body = entry->operation.body;
+    int rank = body->space_rank, length = dcli_row_length(body);
+    int64_t shape[DCL_MAX_RANK], lo[DCL_MAX_RANK] = {0}, count[DCL_MAX_RANK];
+    memcpy(shape, work->box.count, sizeof shape);
+    if (!dcli_device_is_gpu(worker->device))
+        dcli_body_row_shape(body, work->box.count, dcli_device_about(worker->device)->compute_units, shape);
+    int64_t first[length];
+    fill_row(entry, work, bindings, base, lo, shape, first);
+    dcli_variant variant = work->checked                     ? DCLI_VARIANT_CHECKED
+                           : dcli_row_is_unit(body, first) ? DCLI_VARIANT_UNIT
+                                                             : DCLI_VARIANT_ANY;
+    dcli_launch *launch = launch_for(prepared, variant, bindings, body->access_count);
+    if (launch == NULL)
+        return DCL_ERR_NOMEM;
+    for (;;) {
+        int64_t *row = next_row(launch, length);
+        if (row == NULL)
+            return DCL_ERR_NOMEM;
+        for (int m = 0; m < rank; m++)
+            count[m] = dcli_min(shape[m], work->box.count[m] - lo[m]);
+        fill_row(entry, work, bindings, base, lo, count, row);
+        int m = rank - 1;
+        while (m >= 0 && (lo[m] += shape[m]) >= work->box.count[m])
+            lo[m--] = 0;
+        if (m < 0)
+            return DCL_OK;
+    }
+}
+
+static dcl_status upload_tables(dcli_worker *worker, const dcli_body *body, dcli_prepared *prepared)
+{
+    for (int64_t l = 0; l < prepared->launch_count && !dcli_device_is_gpu(worker->device); l++) {
+        dcli_launch *launch = &prepared->launch[l];
+        size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
+        dcl_status status = dcli_memory_create(worker->device, bytes, &launch->table);
+        if (status == DCL_OK)
+            status = dcli_memory_put(launch->table, 0, launch->row, bytes);
+        if (status != DCL_OK)
+            return status;
+    }
+    return DCL_OK;
+}
+
+static dcl_status place_stages(const dcli_plan *plan, const dcli_batch *batch, const dcli_entry *entry,
+                               dcli_prepared *prepared)
+{
+    prepared->stage_at = dcli_malloc((size_t)batch->stage_count * sizeof *prepared->stage_at);
+    if (prepared->stage_at == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t s = 0; s < batch->stage_count; s++) {
+        const dcli_stage *stage = &plan->stage[batch->first_stage + s];
+        prepared->stage_at[s] = prepared->arena_bytes;
+        int64_t bytes = stage->elements * (int64_t)dcli_operand_bytes(entry, stage->operand);
+        prepared->arena_bytes += (bytes + 63) / 64 * 64;
+    }
+    return DCL_OK;
+}
+
+static dcl_status prepare(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
+                          dcli_prepared *prepared)
+{
+    const dcli_body *body = entry->operation.body;
+    dcl_status status = place_stages(plan, batch, entry, prepared);
+    for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count && status == DCL_OK; w++) {
+        const dcli_work *work = &plan->work[w];
+        const dcli_binding *bindings = &plan->binding[work->first_binding];
+        int64_t base[DCLI_MAX_ACCESSES];
+        for (int a = 0; a < body->access_count; a++)
+            base[a] = bindings[a].kind == DCLI_BIND_STAGE
+                          ? stage_offset(plan, batch, prepared, entry, bindings[a].where)
+                          : 0;
+        status = add_rows(worker, entry, work, bindings, base, prepared);
+    }
+    if (status == DCL_OK)
+        status = upload_tables(worker, body, prepared);
+    prepared->ready = status == DCL_OK;
+    return status;
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------- */
+
+/* Where a piece of a stage lies in the arena. */
+static dcli_region in_arena(const dcli_entry *entry, const dcli_stage *stage, int64_t at, const dcl_box *box)
+{
+    dcli_region whole = dcli_region_packed(&stage->box, at / (int64_t)dcli_operand_bytes(entry, stage->operand)), part;
+    dcli_region_cut(&whole, box, &part);
+    return part;
+}
+
+static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_stage *stage,
+                          int64_t at, const dcli_piece *piece, dcli_memory *arena)
+{
+    size_t bytes = dcli_operand_bytes(entry, stage->operand);
+    dcli_region target = in_arena(entry, stage, at, &piece->region.box);
+    dcli_held *held = entry->held[stage->operand];
+    worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
+    if (piece->kind == DCLI_BIND_OWN)
+        return dcli_store_copy(worker->device, arena, &target, held->memory, &piece->region, bytes);
+    const char *source;
+    if (piece->kind == DCLI_BIND_PEER) {
+        source = dcli_board_get(worker->terms.board, held->id, piece->where);
+    } else {
+        const dcli_chunk *chunk = &plan->chunk[piece->where];
+        const dcli_kept_chunk *kept =
+            dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
+        source = kept != NULL && kept->received.payload_bytes == (size_t)chunk->bytes
+                     ? (const char *)kept->received.payload + piece->byte_offset
+                     : NULL;
+    }
+    if (source == NULL)
+        return DCLI_FAIL(DCL_ERR_INTERNAL, "elements of operation %" PRId64 " from node %d are not there",
+                         entry->operation.number, piece->where);
+    return dcli_store_unpack(worker->device, arena, &target, source, &piece->region, bytes);
+}
+
+static dcl_status fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
+                              const dcli_prepared *prepared, dcli_memory *arena)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t s = 0; s < batch->stage_count; s++) {
+        const dcli_stage *stage = &plan->stage[batch->first_stage + s];
+        for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
+            status = copy_in(worker, entry, plan, stage, prepared->stage_at[s], &plan->piece[p], arena);
+    }
+    return status;
+}
+
+static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch)
+{
+    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
+        dcli_kept_chunk *made = dcli_chunks_add(&worker->made, plan->chunk[c].peer, entry->operation.number, true, c);
+        if (made == NULL || (made->bytes = dcli_malloc((size_t)plan->chunk[c].bytes)) == NULL)
+            return DCL_ERR_NOMEM;
+    }
+    return DCL_OK;
+}
+
+static dcl_status copy_out(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_stage *stage,
+                           int64_t at, const dcli_piece *piece, dcli_memory *arena)
+{
+    size_t bytes = dcli_operand_bytes(entry, stage->operand);
+    dcli_region source = in_arena(entry, stage, at, &piece->region.box);
+    worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
+    if (piece->kind == DCLI_BIND_OWN)
+        return dcli_store_copy(worker->device, entry->held[stage->operand]->memory, &piece->region, arena, &source, bytes);
+    const dcli_chunk *chunk = &plan->chunk[piece->where];
+    dcli_kept_chunk *made =
+        dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, piece->where);
+    return dcli_store_pack(worker->device, arena, &source, (char *)made->bytes + piece->byte_offset, &piece->region, bytes);
+}
+
+static bool has_outputs(const dcli_plan *plan, const dcli_batch *batch)
+{
+    for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count; s++)
+        if (plan->stage[s].out_count > 0)
+            return true;
+    return false;
+}
+
+static dcl_status pass_outputs(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
+                               const dcli_prepared *prepared, dcli_memory *arena)
+{
+    dcl_status status = make_chunks(worker, entry, plan, batch);
+    for (int64_t s = 0; s < batch->stage_count; s++) {
+        const dcli_stage *stage = &plan->stage[batch->first_stage + s];
+        for (int64_t p = stage->first_out; p < stage->first_out + stage->out_count && status == DCL_OK; p++)
+            status = copy_out(worker, entry, plan, stage, prepared->stage_at[s], &plan->piece[p], arena);
+    }
+    return status;
+}
+
+/* ---- launches ----------------------------------------------------------------------------------------------------- */
+
+static dcl_status peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out)
+{
+    int nodes = worker->terms.node_count;
+    void *address = dcli_board_get(worker->terms.board, held->id, node);
+    if (address == NULL)
+        return DCLI_FAIL(DCL_ERR_INTERNAL, "node %d has no part of storage %" PRId64, node, held->id);
+    if (held->peer == NULL && (held->peer = dcli_calloc((size_t)nodes, sizeof(dcli_memory *))) == NULL)
+        return DCL_ERR_NOMEM;
+    if (held->peer[node] != NULL && dcli_memory_host(held->peer[node]) != address) {
+        dcli_memory_release(held->peer[node]);
+        held->peer[node] = NULL;
+    }
+    const dcli_layout *layout = &held->shared->layout;
+    size_t bytes = (size_t)dcli_layout_storage(layout, node) * dcl_type_bytes(layout->grid.type);
+    dcl_status status =
+        held->peer[node] == NULL ? dcli_memory_wrap(worker->device, address, bytes, &held->peer[node]) : DCL_OK;
+    *memory_out = held->peer[node];
+    return status;
+}
+
+/* A scalar in its own type. */
+union scalar {
+    int8_t i8;
+    int16_t i16;
+    int32_t i32;
+    int64_t i64;
+    float f32;
+    double f64;
+};
+
+static void set_scalar(dcl_type type, dcli_scalar value, union scalar *scalar, dcli_argument *argument)
+{
+    switch (type) {
+    case DCL_INT8:
+    case DCL_UINT8:
+        scalar->i8 = (int8_t)value.u;
+        break;
+    case DCL_INT16:
+    case DCL_UINT16:
+        scalar->i16 = (int16_t)value.u;
+        break;
+    case DCL_INT32:
+    case DCL_UINT32:
+        scalar->i32 = (int32_t)value.u;
+        break;
+    case DCL_FLOAT:
+        scalar->f32 = (float)value.f;
+        break;
+    default:
+        scalar->i64 = value.i; /* double: the same bits */
+        break;
+    }
+    *argument = (dcli_argument){.value = scalar, .bytes = dcl_type_bytes(type)};
+}
+
+/* Arguments in the order kernel/body.h gives, without the row or table. */
+static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch, dcli_memory *arena,
+                                union scalar scalars[], dcli_argument arguments[], int *count_out)
+{
+    const dcli_body *body = entry->operation.body;
+    int count = 0;
+    for (int a = 0; a < body->access_count; a++) {
+        dcli_held *held = entry->held[body->access[a].param];
+        dcli_memory *memory = launch->kind[a] == DCLI_BIND_STAGE ? arena : held->memory;
+        if (memory == NULL)
+            memory = worker->nothing; /* no element of it is touched */
+        dcl_status status = DCL_OK;
+        if (launch->kind[a] == DCLI_BIND_PEER)
+            status = peer_memory(worker, held, launch->where[a], &memory);
+        if (status != DCL_OK)
+            return status;
+        arguments[count++] = (dcli_argument){.memory = memory, .written = body->access[a].written};
+    }
+    for (int k = 0; k < body->param_count; k++)
+        if (body->params[k].access == DCL_ACCESS_VALUE) {
+            set_scalar(body->params[k].type, entry->operation.value[k], &scalars[k], &arguments[count]);
+            count++;
+        }
+    *count_out = count;
+    return DCL_OK;
+}
+
+static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
+                              dcli_argument arguments[], int count)
+{
+    const dcli_body *body = entry->operation.body;
+    dcli_argument report = arguments[count];
+    int length = dcli_row_length(body);
+    worker->counters.launches += dcli_device_is_gpu(worker->device) ? launch->row_count : 1;
+    if (!dcli_device_is_gpu(worker->device)) {
+        size_t global = (size_t)launch->row_count, local = 1;
+        arguments[count] = (dcli_argument){.memory = launch->table};
+        arguments[count + 1] = report;
+        return dcli_device_launch(worker->device, entry->kernel->program, launch->variant, count + 2, arguments, 1, &global,
+                                  &local, NULL);
+    }
+    dcl_status status = DCL_OK;
+    for (int64_t r = 0; r < launch->row_count && status == DCL_OK; r++) {
+        const int64_t *row = launch->row + r * length;
+        size_t global[3], local[3];
+        int dimensions = dcli_body_launch_size(body, launch->variant, row + 2 * body->space_rank, global, local);
+        arguments[count] = (dcli_argument){.value = row, .bytes = (size_t)length * sizeof(int64_t)};
+        arguments[count + 1] = report;
+        status = dcli_device_launch(worker->device, entry->kernel->program, launch->variant, count + 2, arguments,
+                                    dimensions, global, local, NULL);
+    }
+    return status;
+}
+
+enum { REPORT_LONGS = 2 + DCL_MAX_RANK };
+
+static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_prepared *prepared, dcli_running *running)
+{
+    union scalar scalars[DCLI_MAX_PARAMS];
+    dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 2];
+    dcl_status status = DCL_OK;
+    for (int64_t l = 0; l < prepared->launch_count && status == DCL_OK; l++) {
+        int count;
+        status = set_arguments(worker, entry, &prepared->launch[l], running->arena, scalars, arguments, &count);
+        if (status != DCL_OK)
+            break;
+        dcli_memory *report = running->report != NULL ? running->report : worker->nothing;
+        arguments[count] = (dcli_argument){.memory = report, .written = running->report != NULL};
+        status = launch_rows(worker, entry, &prepared->launch[l], arguments, count);
+    }
+    running->ticket = dcli_device_launched(worker->device);
+    return status;
+}
+
+/* Whether kernels of this batch may report a read outside. */
+static bool may_report(const dcli_body *body, const dcli_prepared *prepared)
+{
+    for (int64_t l = 0; l < prepared->launch_count; l++)
+        if (prepared->launch[l].variant == DCLI_VARIANT_CHECKED)
+            return true;
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].reach != DCLI_REACH_AFFINE)
+            return true;
+    return false;
+}
+
+static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_prepared **prepared_out)
+{
+    dcli_kept_plan *kept = entry->plan[worker->terms.self];
+    if (kept->prepared == NULL)
+        kept->prepared = dcli_calloc((size_t)kept->plan->batch_count, sizeof *kept->prepared);
+    if (kept->prepared == NULL)
+        return DCL_ERR_NOMEM;
+    *prepared_out = &kept->prepared[batch];
+    if ((*prepared_out)->ready)
+        return DCL_OK;
+    return prepare(worker, entry, kept->plan, &kept->plan->batch[batch], *prepared_out);
+}
+
+static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepared *prepared, int64_t batch,
+                        dcli_running *running)
+{
+    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
+    const dcli_batch *in = &plan->batch[batch];
+    dcl_status status = DCL_OK;
+    if (prepared->arena_bytes > 0)
+        status = dcli_memory_create(worker->device, (size_t)prepared->arena_bytes, &running->arena);
+    if (status == DCL_OK && may_report(entry->operation.body, prepared))
+        status = dcli_memory_create(worker->device, REPORT_LONGS * sizeof(int64_t), &running->report);
+    if (status == DCL_OK)
+        status = fill_stages(worker, entry, plan, in, prepared, running->arena);
+    if (status == DCL_OK)
+        status = launch_all(worker, entry, prepared, running);
+    if (status == DCL_OK && has_outputs(plan, in))
+        status = pass_outputs(worker, entry, plan, in, prepared, running->arena);
+    return status;
+}
+
+dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out)
+{
+    dcli_prepared *prepared;
+    dcli_running running = {.operation = entry->operation.number, .batch = batch};
+    dcl_status status = dcli_exec_build(worker, entry->kernel);
+    if (status == DCL_OK)
+        status = get_prepared(worker, entry, batch, &prepared);
+    if (status == DCL_OK &&
+        dcli_grow(&worker->running, worker->running_count, &worker->running_capacity, sizeof *worker->running) != 0)
+        status = DCL_ERR_NOMEM;
+    if (status != DCL_OK)
+        return status;
+    status = start(worker, entry, prepared, batch, &running);
+    if (status != DCL_OK) {
+        dcli_memory_release(running.report); /* waits for what was launched */
+        dcli_memory_release(running.arena);
+        return status;
+    }
+    worker->running[worker->running_count++] = running;
+    *ended_out = false;
+    return DCL_OK;
+}
+
+/* ---- the end of a batch ------------------------------------------------------------------------------------------- */
+
+static void send_report(dcli_worker *worker, const dcli_entry *entry, const int64_t report[])
+{
+    const dcli_body *body = entry->operation.body;
+    if (report[1] < 0 || report[1] >= body->access_count)
+        return;
+    const dcli_param *param = &body->params[body->access[report[1]].param];
+    dcli_message message = {.kind = DCLI_MSG_REPORT,
+                            .report = {.operation = entry->operation.number, .array = param->name, .rank = param->rank}};
+    memcpy(message.report.index, report + 2, (size_t)param->rank * sizeof(int64_t));
+    dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
+}
+
+void dcli_exec_end_forall(dcli_worker *worker, const dcli_running *running)
+{
+    const dcli_entry *entry = worker->catalog.first;
+    while (entry != NULL && entry->operation.number != running->operation)
+        entry = entry->next;
+    int64_t report[REPORT_LONGS];
+    if (entry != NULL && running->report != NULL && dcli_memory_get(running->report, 0, report, sizeof report) == DCL_OK && (int32_t)report[0] != 0)
+        send_report(worker, entry, report);
+    dcli_memory_release(running->report);
+    dcli_memory_release(running->arena);
+}

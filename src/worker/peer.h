@@ -1,0 +1,96 @@
+/* worker/peer.h - the insides of a worker, shared by its files. */
+#ifndef DCLI_WORKER_PEER_H
+#define DCLI_WORKER_PEER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "store/store.h"
+#include "worker/board.h"
+#include "worker/catalog.h"
+#include "worker/chunks.h"
+#include "worker/worker.h"
+#include "workqueue/node.h"
+
+/** A batch whose kernels were launched and have not been seen to end. */
+typedef struct dcli_running {
+    int64_t operation, batch;
+    uint64_t ticket;
+    dcli_memory *arena, *report; /* released when it has ended; NULL: none */
+} dcli_running;
+
+/** A queue from the threads of the program to the host's worker. */
+typedef struct dcli_outbox {
+    pthread_mutex_t lock;
+    struct dcli_posted *first, *last;
+    int64_t operations; /* descriptors queued */
+    bool stop, asleep;
+} dcli_outbox;
+
+struct dcli_worker {
+    dcli_worker_terms terms;
+    bool is_host;
+    dcli_plan_terms plan_terms;
+    pthread_t thread;
+    dcli_endpoint *endpoint;
+    dcli_device *device;
+    dcli_catalog catalog;
+    dcli_node *node;
+    dcli_chunks received, made;
+    dcli_running *running; /* [running_first .. running_count) */
+    int64_t running_first, running_count, running_capacity;
+    int64_t allocations, fault_at; /* for tests: which allocation of storage fails, 0: none */
+    dcl_counters counters;
+    dcli_memory *nothing; /* stands where a kernel argument has no elements */
+    int64_t marks_told[2]; /* host: own watermarks the runtime knows */
+    bool started, stopping;
+    dcl_status broken; /* this worker cannot go on */
+    dcli_outbox outbox; /* host only */
+};
+
+/* What the loop does for an action; node.c of the workqueue room names them. exec.c, host.c. */
+
+/** RUN. @return DCL_OK when the batch was started: it is in worker->running, or *ended_out is true. */
+dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out);
+/** PACK: into fresh memory of chunk->bytes. */
+dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_chunk *chunk,
+                          void **bytes_out);
+/** COMMIT of a received chunk. */
+dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_chunk *chunk,
+                            const dcli_kept_chunk *received);
+/** Batches whose kernels have ended: tell the state machine. */
+dcl_status dcli_exec_collect(dcli_worker *worker);
+
+/** A batch of a FORALL. */
+dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out);
+/** Release what a batch held while it ran, and pass on what it reported. */
+void dcli_exec_end_forall(dcli_worker *worker, const dcli_running *running);
+/** Compile the kernel for this worker's device if that has not been done. @return DCL_OK, or what it gave before. */
+dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
+
+/** Give a storage its memory if it has none. */
+dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held);
+
+/** RUN at the host: READ, WRITE. */
+dcl_status dcli_host_run(dcli_worker *worker, dcli_entry *entry, int64_t batch);
+/** Take what the program has queued. *stop_out: nothing more will come. */
+dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out);
+/** Say that the host's worker is about to sleep: the next queued item wakes it. @return false when one is there. */
+bool dcli_host_may_sleep(dcli_worker *worker);
+dcl_status dcli_host_open(dcli_worker *worker);
+void dcli_host_close(dcli_worker *worker);
+
+/** Feed a descriptor to the state machine. `memory`, `strides`: host, READ and WRITE. */
+dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, void *memory,
+                               const int64_t strides[]);
+dcl_status dcli_peer_send(dcli_worker *worker, int to, dcli_message *message, dcli_payload *payload);
+/** Counters as they go into marks: [DCLI_MSG_COUNTERS]. */
+void dcli_peer_counters(const dcli_worker *worker, int64_t counters_out[]);
+
+/** Elements of an operand, in bytes. */
+static inline size_t dcli_operand_bytes(const dcli_entry *entry, int operand)
+{
+    return dcl_type_bytes(entry->operation.operand[operand].layout->grid.type);
+}
+
+#endif

@@ -1,0 +1,154 @@
+/* worker/plans.c - plans are kept: a program repeats its operations, and a plan does not depend on which storages of a
+ * layout are used. */
+#include "worker/plans.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+
+enum { BUCKETS = 256, MOST_KEPT = 256 };
+
+/* Only integer scalars can stand in subscripts. */
+static uint64_t value_of(const dcli_operation *operation, int k)
+{
+    dcl_type type = operation->body->params[k].type;
+    bool integer = operation->body->params[k].access == DCL_ACCESS_VALUE && type != DCL_FLOAT && type != DCL_DOUBLE;
+    return integer ? operation->value[k].u : 0;
+}
+
+static uint64_t hash_of(const dcli_operation *operation, int node)
+{
+    uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)operation->kind * 1048576 + (uint64_t)node);
+    hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->body);
+    for (int k = 0; k < operation->operand_count; k++) {
+        hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->operand[k].layout);
+        if (operation->body != NULL)
+            hash = dcli_hash_word(hash, value_of(operation, k));
+    }
+    size_t bytes = (size_t)operation->box.rank * sizeof(int64_t);
+    hash = dcli_hash_bytes(hash, operation->box.start, bytes);
+    hash = dcli_hash_bytes(hash, operation->box.count, bytes);
+    return dcli_hash_bytes(hash, operation->box.stride, bytes);
+}
+
+static bool equal_keys(const dcli_operation *a, const dcli_operation *b)
+{
+    if (a->kind != b->kind || a->body != b->body || a->operand_count != b->operand_count || a->box.rank != b->box.rank)
+        return false;
+    for (int k = 0; k < a->operand_count; k++)
+        if (a->operand[k].layout != b->operand[k].layout ||
+            (a->body != NULL && value_of(a, k) != value_of(b, k)))
+            return false;
+    size_t bytes = (size_t)a->box.rank * sizeof(int64_t);
+    return memcmp(a->box.start, b->box.start, bytes) == 0 && memcmp(a->box.count, b->box.count, bytes) == 0 &&
+           memcmp(a->box.stride, b->box.stride, bytes) == 0;
+}
+
+static void release_prepared(dcli_kept_plan *kept)
+{
+    for (int64_t b = 0; kept->prepared != NULL && b < kept->plan->batch_count; b++) {
+        dcli_prepared *prepared = &kept->prepared[b];
+        for (int64_t l = 0; l < prepared->launch_count; l++) {
+            dcli_memory_release(prepared->launch[l].table);
+            dcli_free(prepared->launch[l].row);
+        }
+        dcli_free(prepared->launch);
+        dcli_free(prepared->stage_at);
+    }
+    dcli_free(kept->prepared);
+    kept->prepared = NULL;
+}
+
+static void free_kept(dcli_kept_plan *kept)
+{
+    release_prepared(kept);
+    dcli_plan_free(kept->plan);
+    dcli_free(kept);
+}
+
+/* Remove the plans that `match` picks. */
+typedef bool match_fn(const dcli_kept_plan *kept, const void *what);
+
+static void remove_if(dcli_catalog *catalog, match_fn *match, const void *what)
+{
+    for (int b = 0; b < BUCKETS; b++)
+        for (dcli_kept_plan **at = &catalog->plans[b]; *at != NULL;) {
+            dcli_kept_plan *kept = *at;
+            if (!match(kept, what)) {
+                at = &kept->next;
+                continue;
+            }
+            *at = kept->next;
+            free_kept(kept);
+            catalog->plan_count--;
+        }
+}
+
+static bool names_layout(const dcli_kept_plan *kept, const void *layout)
+{
+    for (int k = 0; k < kept->key.operand_count; k++)
+        if (kept->key.operand[k].layout == layout)
+            return true;
+    return false;
+}
+
+void dcli_plans_forget(dcli_catalog *catalog, const dcli_layout *layout) { remove_if(catalog, names_layout, layout); }
+
+static bool is_old(const dcli_kept_plan *kept, const void *limit)
+{
+    return kept->uses == 0 && kept->last_use < *(const int64_t *)limit;
+}
+
+static bool is_any(const dcli_kept_plan *kept, const void *what)
+{
+    (void)kept;
+    (void)what;
+    return true;
+}
+
+void dcli_plans_free(dcli_catalog *catalog) { remove_if(catalog, is_any, NULL); }
+
+void dcli_plans_release_device(dcli_catalog *catalog)
+{
+    for (int b = 0; b < BUCKETS; b++)
+        for (dcli_kept_plan *kept = catalog->plans[b]; kept != NULL; kept = kept->next)
+            release_prepared(kept);
+}
+
+static dcli_kept_plan *make_plan(dcli_catalog *catalog, const dcli_operation *operation, int node, uint64_t hash)
+{
+    dcli_kept_plan *kept = dcli_calloc(1, sizeof *kept);
+    if (kept == NULL || dcli_plan_make(operation, node, &catalog->terms, &kept->plan) != DCL_OK) {
+        dcli_free(kept);
+        return NULL;
+    }
+    if (catalog->plan_count >= MOST_KEPT) {
+        int64_t limit = catalog->clock - MOST_KEPT / 2;
+        remove_if(catalog, is_old, &limit);
+    }
+    kept->key = *operation;
+    kept->hash = hash;
+    kept->node = node;
+    kept->next = catalog->plans[hash % BUCKETS];
+    catalog->plans[hash % BUCKETS] = kept;
+    catalog->plan_count++;
+    return kept;
+}
+
+dcli_kept_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node)
+{
+    if (entry->plan[node] != NULL)
+        return entry->plan[node];
+    uint64_t hash = hash_of(&entry->operation, node);
+    dcli_kept_plan *kept = catalog->plans[hash % BUCKETS];
+    while (kept != NULL && !(kept->hash == hash && kept->node == node && equal_keys(&kept->key, &entry->operation)))
+        kept = kept->next;
+    if (kept == NULL)
+        kept = make_plan(catalog, &entry->operation, node, hash);
+    if (kept == NULL)
+        return NULL;
+    kept->uses++;
+    kept->last_use = ++catalog->clock;
+    return entry->plan[node] = kept;
+}

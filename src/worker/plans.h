@@ -1,0 +1,13 @@
+/* worker/plans.h - the cache of plans. Used by the catalog. */
+#ifndef DCLI_WORKER_PLANS_H
+#define DCLI_WORKER_PLANS_H
+
+#include "worker/catalog.h"
+
+/** Forget plans that name a layout, which is about to end; none of them is in use. */
+void dcli_plans_forget(dcli_catalog *catalog, const dcli_layout *layout);
+/** Give back what plans hold on the device. */
+void dcli_plans_release_device(dcli_catalog *catalog);
+void dcli_plans_free(dcli_catalog *catalog);
+
+#endif

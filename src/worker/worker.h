@@ -1,0 +1,74 @@
+/* worker/worker.h - serving a peer: a thread that sees every operation, plans its share and carries it out.
+ *
+ * A node's worker has a device and holds parts of arrays. The host's has neither: it is the program's side of the same
+ * protocol, moving elements between the program's memory and the nodes, and telling the runtime what it hears. */
+#ifndef DCLI_WORKER_WORKER_H
+#define DCLI_WORKER_WORKER_H
+
+#include <dcl/cluster.h>
+#include <dcl/forall.h>
+
+#include "base/log.h"
+#include "net/net.h"
+
+typedef struct dcli_worker dcli_worker;
+
+/** Where the parts of the nodes of one program lie, so that nodes can read each other's in place. Used by all threads. */
+typedef struct dcli_board dcli_board;
+dcli_board *dcli_board_open(void);
+void dcli_board_close(dcli_board *board);
+
+/** What the host's worker tells the runtime, from its own thread. */
+typedef struct dcli_host_hooks {
+    void *user;
+    /** Peer's watermarks (peer node_count: the host itself) and, from nodes, their counters [DCLI_MSG_COUNTERS]. */
+    void (*marks)(void *user, int peer, int64_t done, int64_t ready, const int64_t counters[]);
+    void (*failed)(void *user, const dcli_msg_failed *failed);
+    void (*report)(void *user, int node, const dcli_msg_report *report);
+    void (*built)(void *user, const dcli_msg_built *built);
+    /** A peer broke the protocol, or this worker cannot go on: nothing more will complete. */
+    void (*broken)(void *user, dcl_status status, const char *sentence);
+} dcli_host_hooks;
+
+typedef struct dcli_worker_terms {
+    dcli_net *net;
+    uint64_t session;
+    int self, node_count; /* self == node_count: the host */
+    int device;           /* number of the device; nodes only */
+    const bool *in_place; /* [node_count] whether the node reads others' parts in place; outlives the worker */
+    const dcl_config *config;
+    const dcli_log *log;
+    dcli_board *board;
+    const dcli_host_hooks *hooks; /* host only */
+} dcli_worker_terms;
+
+
+/** Open the endpoint (and the device). Strings and pointers of `terms` outlive the worker; what `in_place` points to may
+ *  still change until dcli_worker_start(). @return DCL_OK, or the error of device or network. */
+dcl_status dcli_worker_open(const dcli_worker_terms *terms, dcli_worker **worker_out);
+/** Start the thread. All workers of the session are open. */
+dcl_status dcli_worker_start(dcli_worker *worker);
+/** Wait until the thread has ended (nodes: after DCLI_MSG_STOP; the host: after dcli_host_stop()), if it was started. */
+void dcli_worker_join(dcli_worker *worker);
+/** Free it. All workers of the session have been joined. NULL is accepted, here and above. */
+void dcli_worker_close(dcli_worker *worker);
+/** Facts of a node's device: valid until dcli_worker_close(). */
+const dcl_device_info *dcli_worker_device(const dcli_worker *worker);
+bool dcli_worker_in_place(const dcli_worker *worker);
+const char *dcli_worker_kind(const dcli_worker *worker);
+
+/* The host's worker. These may be called from any thread; they only queue. */
+
+/** Queue a descriptor for all nodes (strings and operands are copied); messages gather up to DCLI_MOST_OPERATIONS of
+ *  them while the nodes are busy. READ and WRITE name the program's memory, borrowed until the host's own `done` has
+ *  reached the operation.
+ *  @param memory   NULL but for READ, WRITE: address of the element at the box's first index.
+ *  @param strides  [box.rank] elements from one element of the box to the next along each axis. */
+dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, void *memory,
+                               const int64_t strides[]);
+/** Queue a message for one node, after everything queued before. */
+dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message);
+/** Tell all nodes to stop, then end the host's worker too. Everything is complete before. */
+void dcli_host_stop(dcli_worker *host);
+
+#endif
