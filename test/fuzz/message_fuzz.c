@@ -14,13 +14,14 @@
 /** What was seen, so that a run can tell whether it went deep. */
 static struct {
     long accepted, refused;
+    unsigned long long seed; /* of a replay */
 } fuzz_seen;
 
 static void demand(bool holds, const char *what)
 {
     if (holds)
         return;
-    fprintf(stderr, "message_fuzz: %s\n", what);
+    fprintf(stderr, "message_fuzz: seed %llu: %s\n", fuzz_seen.seed, what);
     abort();
 }
 
@@ -54,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/** Change some bytes, or cut, or repeat a part. @return the new length. */
+/** Change some bytes, or cut. @return the new length. */
 static size_t mutate(test_random *random, uint8_t *bytes, size_t length)
 {
     static const uint8_t heads[] = {0x00, 0x7f, 0x80, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc2, 0xc4, 0xc7, 0xca, 0xcc,
@@ -84,14 +85,15 @@ void fuzz_replay(uint64_t seed, int messages)
 {
     test_random random = {seed};
     dcli_pack_buffer packed = {0};
+    fuzz_seen.seed = seed;
     for (int i = 0; i < messages; i++) {
         dcli_message message = test_random_message(&random, 1 + i % (DCLI_MSG_KIND_COUNT - 1));
         demand(dcli_message_pack_into(&message, &packed) == DCL_OK, "a random message cannot be packed");
         for (int round = 0; round < 8; round++) {
-            uint8_t *copy = malloc(packed.length); /* of its exact size: an access behind it is seen */
+            uint8_t *copy = malloc(packed.length);
             memcpy(copy, packed.bytes, packed.length);
             size_t length = round == 0 ? packed.length : mutate(&random, copy, packed.length);
-            uint8_t *exact = malloc(length > 0 ? length : 1);
+            uint8_t *exact = malloc(length > 0 ? length : 1); /* an access behind it is seen */
             memcpy(exact, copy, length);
             LLVMFuzzerTestOneInput(exact, length);
             free(exact);
