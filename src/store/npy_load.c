@@ -1,0 +1,79 @@
+/* store/npy_load.c - a node reads its part of a .npy file. */
+#include "store/npy_file.h"
+
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "store/store.h"
+
+struct load {
+    const char *path;
+    const dcl_npy_info *info;
+    dcli_device *device;
+    dcli_memory *memory;
+    int fd;
+    char *buffer; /* a slab */
+    size_t bytes; /* of an element */
+};
+
+/* Read the whole stretch, take the pieces out of it. */
+static dcl_status load_stretch(const struct load *load, const dcli_npy_slab *slab)
+{
+    dcl_status status = dcli_npy_pread(load->fd, load->path, load->buffer, (size_t)slab->bytes, slab->start_bytes);
+    if (status == DCL_OK && load->info->swapped)
+        dcli_npy_swap(load->buffer, slab->bytes / (int64_t)load->bytes, load->bytes);
+    dcli_region part, file;
+    for (int64_t at = slab->first_region; status == DCL_OK && dcli_npy_next_piece(slab, &at, &part, &file);)
+        status = dcli_store_unpack(load->device, load->memory, &part, load->buffer, &file, load->bytes);
+    return status;
+}
+
+/* Read the runs of one piece. */
+static dcl_status load_piece(const struct load *load, const dcli_npy_slab *slab, const dcli_region *part,
+                             const dcli_region *file)
+{
+    dcli_npy_runs runs = dcli_npy_runs_of(slab->walk, file);
+    int64_t bytes = (int64_t)load->bytes;
+    char *at = load->buffer;
+    dcl_status status;
+    do {
+        status = dcli_npy_pread(load->fd, load->path, at, (size_t)(runs.length * bytes),
+                                slab->start_bytes + runs.offset * bytes);
+        at += runs.length * bytes;
+    } while (status == DCL_OK && dcli_npy_next_run(&runs));
+    if (status != DCL_OK)
+        return status;
+    if (load->info->swapped)
+        dcli_npy_swap(load->buffer, dcli_box_elements(&file->box), load->bytes);
+    dcli_region packed = dcli_npy_packed(slab->walk, &file->box);
+    return dcli_store_unpack(load->device, load->memory, part, load->buffer, &packed, load->bytes);
+}
+
+static dcl_status load_slab(void *user, const dcli_npy_slab *slab)
+{
+    const struct load *load = user;
+    if (slab->runs * DCLI_NPY_RUN_BYTES + slab->needed * (int64_t)load->bytes >= slab->bytes)
+        return load_stretch(load, slab);
+    dcl_status status = DCL_OK;
+    dcli_region part, file;
+    for (int64_t at = slab->first_region; status == DCL_OK && dcli_npy_next_piece(slab, &at, &part, &file);)
+        status = load_piece(load, slab, &part, &file);
+    return status;
+}
+
+dcl_status dcli_npy_load(const char *path, const dcl_npy_info *info, const int64_t origin[],
+                         const dcli_region_list *regions, dcli_device *device, dcli_memory *memory)
+{
+    struct load load = {.path = path, .info = info, .device = device, .memory = memory};
+    load.bytes = dcl_type_bytes(info->grid.type);
+    load.fd = dcli_npy_open(path, false);
+    if (load.fd < 0)
+        return DCL_ERR_FILE;
+    load.buffer = dcli_malloc(DCLI_NPY_SLAB_BYTES);
+    dcl_status status = load.buffer == NULL ? DCL_ERR_NOMEM : DCL_OK;
+    if (status == DCL_OK)
+        status = dcli_npy_walk_slabs(info, origin, regions, load_slab, &load);
+    dcli_free(load.buffer);
+    close(load.fd);
+    return status;
+}
