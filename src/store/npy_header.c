@@ -102,7 +102,7 @@ static dcl_status read_shape(struct reader *reader, dcl_grid *grid)
         return fail_at(reader, "the shape, a tuple such as (3, 4)");
     grid->rank = 0;
     while (!take(reader, ')')) {
-        int64_t extent;
+        int64_t extent = 0;
         dcl_status status = read_extent(reader, &extent);
         if (status != DCL_OK)
             return status;

@@ -92,7 +92,7 @@ static dcl_status inspect(int fd, const char *path, dcl_npy_info *info_out)
     struct stat stat;
     if (fstat(fd, &stat) != 0)
         return DCLI_FAIL(DCL_ERR_FILE, "\"%s\": its length is not known; expected a .npy file", path);
-    struct prefix prefix;
+    struct prefix prefix = {0};
     dcl_npy_info info = {.data_start = 0};
     dcl_status status = read_prefix(fd, path, stat.st_size, &prefix);
     if (status == DCL_OK)

@@ -36,7 +36,7 @@ static int64_t last_of(const dcli_region *region, int d)
 
 static struct span bound(const dcli_npy_walk *walk)
 {
-    struct span span;
+    struct span span = {{0}, {0}};
     for (int d = 0; d < walk->info->grid.rank; d++) {
         span.lo[d] = INT64_MAX;
         span.hi[d] = INT64_MIN;
