@@ -1,7 +1,7 @@
 /* kernel/rows.c - the numbers a kernel is given for a box: where they stand, how boxes are cut. */
 #include "base/check.h"
+#include "kernel/block.h"
 #include "kernel/inside.h"
-#include "kernel/nest.h"
 
 /* Longs that say where the elements of an access lie. */
 static int place_length(const dcli_body *body, int a)
@@ -46,23 +46,60 @@ bool dcli_row_is_unit(const dcli_body *body, const int64_t row[])
 }
 
 enum {
-    SMALL_BOX = 16384,    /* elements that one work-item runs: below, starting another costs more than it brings */
-    ROWS_PER_UNIT = 8     /* table rows per compute unit, so that units that are slower get fewer */
+    SMALL_BOX = 16384,   /* elements that one work-item runs: below, starting another costs more than it brings */
+    LOOP_WEIGHT = 64,    /* how many times as long an element may take when the body has loops of its own */
+    ROWS_PER_UNIT = 8,   /* table rows per compute unit, so that units that are slower get fewer */
+    ACROSS_ELEMENTS = 256, /* transposed inputs: a row is that long along the axis they lie contiguous in, */
+    ALONG_ELEMENTS = 1024  /* and so long along the innermost: its pages fit the translation caches */
 };
+
+static int64_t product(int rank, const int64_t count[])
+{
+    int64_t elements = 1;
+    for (int m = 0; m < rank; m++)
+        if (!dcli_mul(elements, count[m], &elements))
+            return INT64_MAX;
+    return elements;
+}
+
+/* Cut axes into about equal parts, the outermost first, until there are `wanted` rows. */
+static void cut_rows(int rank, int64_t wanted, int64_t shape[])
+{
+    for (int m = 0; m < rank && wanted > 1; m++) {
+        int64_t cuts = dcli_min(wanted, shape[m]);
+        shape[m] = dcli_ceil_div(shape[m], cuts);
+        wanted = dcli_ceil_div(wanted, cuts);
+    }
+}
+
+/* Rows like squares in the two axes of the transposition, and as many of the other axes as fill them. */
+static void cut_squares(const dcli_body *body, int across, int64_t wanted, int64_t shape[])
+{
+    int along = body->space_rank - 1;
+    int64_t elements = product(body->space_rank, shape);
+    int64_t most = dcli_min((int64_t)ACROSS_ELEMENTS * ALONG_ELEMENTS, dcli_max(elements / wanted, SMALL_BOX));
+    int64_t least = dcli_block_height(body);
+    shape[along] = dcli_min(shape[along], ALONG_ELEMENTS);
+    int64_t high = dcli_max(most / shape[along], least) / least * least;
+    shape[across] = dcli_min(shape[across], high);
+    int64_t left = dcli_max(most / (shape[along] * shape[across]), 1);
+    for (int m = along - 1; m >= 0; m--)
+        if (m != across) {
+            shape[m] = dcli_min(shape[m], left);
+            left /= shape[m];
+        }
+}
 
 void dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, int64_t shape_out[])
 {
-    int64_t elements = 1;
-    for (int m = 0; m < body->space_rank; m++) {
+    for (int m = 0; m < body->space_rank; m++)
         shape_out[m] = dcli_max(count[m], 1);
-        if (!dcli_mul(elements, shape_out[m], &elements))
-            elements = INT64_MAX;
-    }
-    int64_t small = body->inside->has_loop ? SMALL_BOX / 64 : SMALL_BOX;
-    int64_t wanted = dcli_min(elements / small, (int64_t)ROWS_PER_UNIT * dcli_max(units, 1));
-    for (int m = 0; m < body->space_rank && wanted > 1; m++) {
-        int64_t cuts = dcli_min(wanted, shape_out[m]);
-        shape_out[m] = dcli_ceil_div(shape_out[m], cuts);
-        wanted = dcli_ceil_div(wanted, cuts);
-    }
+    int64_t small = body->inside->has_loop ? SMALL_BOX / LOOP_WEIGHT : SMALL_BOX;
+    int64_t wanted =
+        dcli_min(product(body->space_rank, shape_out) / small, (int64_t)ROWS_PER_UNIT * dcli_max(units, 1));
+    int across = dcli_transposed_axis(body);
+    if (wanted > 1 && across >= 0)
+        cut_squares(body, across, wanted, shape_out);
+    else
+        cut_rows(body->space_rank, wanted, shape_out);
 }

@@ -1,6 +1,24 @@
-/* kernel/source_cpu.c - the program for a CPU: a work-item runs the boxes of table rows as loops. */
+/* kernel/source_cpu.c - the program for a CPU: a work-item runs the boxes of table rows as loops.
+ *
+ * dcl_any and dcl_checked are plain loop nests. dcl_unit knows the steps of the innermost axis. Where inputs are
+ * transposed it goes through the two axes in blocks, and turns each block of input first; where the result is larger
+ * than caches it gathers lines of output and stores them past the cache.
+ *
+ * The loops are not marked as free of dependences (assume_safety), though they are: LLVM would then execute reads that
+ * the body guards. `restrict` says what is needed, as an array that is written is touched by one access only. */
+#include "kernel/block.h"
 #include "kernel/inside.h"
-#include "kernel/nest.h"
+
+enum {
+    LINE_ELEMENTS = 1024,            /* of output gathered at once where no input is transposed */
+    STREAM_ARRAY_BYTES = 32 << 20,   /* an array from this size on does not stay in caches */
+    STREAM_LAUNCH_BYTES = 4 << 20    /* nor is what a launch writes read again from them, from this size on */
+};
+
+static const char *type_of(const dcli_body *body, int a)
+{
+    return dcli_kernel_type(body->params[body->access[a].param].type);
+}
 
 static void open_loop(dcli_nest *nest, int m)
 {
@@ -9,21 +27,150 @@ static void open_loop(dcli_nest *nest, int m)
     dcli_nest_advance(nest, m);
 }
 
-static void emit_innermost(dcli_nest *nest)
+static void emit_elements(dcli_nest *nest)
 {
-    int m = nest->innermost;
     for (int a = 0; a < nest->body->access_count; a++) {
         char offset[96] = "";
         if (nest->body->access[a].reach == DCLI_REACH_AFFINE)
-            dcli_nest_offset(nest, a, m, offset, sizeof offset);
+            dcli_nest_offset(nest, a, nest->innermost, offset, sizeof offset);
         dcli_emit_element(nest->out, nest->body, nest->variant, a, nest->row, offset);
     }
+}
+
+/* The whole innermost axis at once. */
+static void emit_plain_line(dcli_nest *nest)
+{
+    int v = nest->innermost;
+    emit_elements(nest);
     if (nest->variant == DCLI_VARIANT_UNIT)
-        /* Safe: within an operation an array that is written is touched at one subscript only. */
         dcli_text_put(nest->out, "#pragma clang loop vectorize(enable)\n");
-    dcli_text_put(nest->out, "    for (long dcl_t%d = 0; dcl_t%d < dcl_n%d; dcl_t%d++) {\n", m, m, m, m);
-    dcli_nest_index(nest, m);
+    dcli_text_put(nest->out, "    for (long dcl_t%d = 0; dcl_t%d < dcl_n%d; dcl_t%d++) {\n", v, v, v, v);
+    dcli_nest_index(nest, v);
     dcli_emit_statements(nest->out, nest->body);
+    dcli_text_put(nest->out, "    }\n");
+}
+
+static void emit_plain_kernel(dcli_nest *nest)
+{
+    for (int m = 0; m < nest->innermost; m++)
+        open_loop(nest, m);
+    emit_plain_line(nest);
+    for (int m = 0; m < nest->innermost; m++)
+        dcli_text_put(nest->out, "    }\n");
+}
+
+/* Buffers, and whether this launch streams: dcl_stream. On CPU devices all address spaces are one, so that a buffer can
+ * stand in for the output. */
+static void emit_buffers(dcli_nest *nest, int across, int width)
+{
+    const dcli_body *body = nest->body;
+    int streamed = dcli_first_streamed(body);
+    for (int a = 0; a < body->access_count; a++) {
+        if (across >= 0 && dcli_is_transposed(body, a))
+            dcli_text_put(nest->out, "    %s dcl_b%d[%d] __attribute__((aligned(64)));\n", type_of(body, a), a,
+                          dcli_block_height(body) * width);
+        if (dcli_is_streamed(body, a))
+            dcli_text_put(nest->out, "    %s dcl_o%d[%d] __attribute__((aligned(64)));\n", type_of(body, a), a, width);
+    }
+    if (streamed < 0)
+        return;
+    int rank = body->space_rank, bounds = dcli_row_bounds(body, streamed);
+    dcli_text_put(nest->out, "    const int dcl_stream = sizeof(%s)", type_of(body, streamed));
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(nest->out, " * (%s[%d] - %s[%d])", nest->row, bounds + rank + d, nest->row, bounds + d);
+    dcli_text_put(nest->out, " >= %d && sizeof(%s) * get_global_size(0)", STREAM_ARRAY_BYTES, type_of(body, streamed));
+    for (int m = 0; m < rank; m++)
+        dcli_text_put(nest->out, " * dcl_n%d", m);
+    dcli_text_put(nest->out, " >= %d;\n", STREAM_LAUNCH_BYTES);
+}
+
+/* A loop over lines of the innermost axis: dcl_m elements from dcl_v on. The first line is cut so that the next ones
+ * begin where a cache line of the first streamed output begins. */
+static void open_lines(dcli_nest *nest, int across, int width)
+{
+    int v = nest->innermost, streamed = dcli_first_streamed(nest->body);
+    dcli_text_put(nest->out, "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n", v);
+    if (across >= 0)
+        dcli_text_put(nest->out, "    dcl_m = %d;\n", width);
+    else
+        dcli_text_put(nest->out, "    dcl_m = dcl_stream ? %d : dcl_n%d;\n", width, v);
+    dcli_text_put(nest->out, "    if (dcl_m > dcl_n%d - dcl_v)\n        dcl_m = dcl_n%d - dcl_v;\n", v, v);
+    if (streamed >= 0)
+        dcli_text_put(nest->out, "    else if (dcl_stream)\n        dcl_m -= ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_v + dcl_m) & "
+                                 "63) / sizeof(%s);\n", streamed, streamed, nest->level[streamed],
+                      type_of(nest->body, streamed));
+}
+
+/* One line: the body runs over it, then what was gathered is stored. */
+static void emit_line(dcli_nest *nest, int across, int width)
+{
+    const dcli_body *body = nest->body;
+    int v = nest->innermost;
+    for (int a = 0; a < body->access_count; a++)
+        if (dcli_is_streamed(body, a))
+            dcli_text_put(nest->out, "    __global %s *const dcl_w%d = dcl_stream ? (__global %s *)(ulong)dcl_o%d : dcl_p%d + "
+                                     "dcl_x%d_%d + dcl_v;\n", type_of(body, a), a, type_of(body, a), a, a, a,
+                          nest->level[a]);
+    emit_elements(nest);
+    for (int a = 0; a < body->access_count; a++) {
+        if (dcli_is_streamed(body, a))
+            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_w%d[dcl_k]\n", a, a, a);
+        else if (across >= 0 && dcli_is_transposed(body, a))
+            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * %d + dcl_k]\n", a, a, a, width);
+    }
+    dcli_text_put(nest->out, "#pragma clang loop vectorize(enable)\n"
+                             "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n"
+                             "    const long dcl_t%d = dcl_v + dcl_k;\n", v);
+    dcli_nest_index(nest, v);
+    dcli_emit_statements(nest->out, body);
+    dcli_text_put(nest->out, "    }\n");
+    for (int a = 0; a < body->access_count; a++)
+        if (dcli_is_streamed(body, a))
+            dcli_text_put(nest->out, "    if (dcl_stream)\n        dcl_store_%s(dcl_p%d + dcl_x%d_%d + dcl_v, dcl_o%d, "
+                                     "dcl_m);\n", type_of(body, a), a, a, nest->level[a], a);
+}
+
+/* Blocks of dcl_h indices of the axis `across` and a line of the innermost: turn the inputs, then go line by line. */
+static void emit_blocks(dcli_nest *nest, int across, int width)
+{
+    const dcli_body *body = nest->body;
+    int height = dcli_block_height(body);
+    dcli_text_put(nest->out, "    for (long dcl_u = 0; dcl_u < dcl_n%d; dcl_u += %d) {\n", across, height);
+    dcli_text_put(nest->out, "    const long dcl_h = dcl_n%d - dcl_u < %d ? dcl_n%d - dcl_u : %d;\n", across, height, across,
+                  height);
+    for (int a = 0; a < body->access_count; a++)
+        if (dcli_is_transposed(body, a))
+            dcli_text_put(nest->out, "    dcl_turn_%s(dcl_p%d + dcl_x%d_%d + dcl_u + dcl_v * dcl_s%d_%d, dcl_s%d_%d, dcl_b%d, "
+                                     "dcl_h, dcl_m);\n", type_of(body, a), a, a, nest->level[a], a, nest->innermost, a,
+                          nest->innermost, a);
+    dcli_text_put(nest->out, "    for (long dcl_q = 0; dcl_q < dcl_h; dcl_q++) {\n    const long dcl_t%d = dcl_u + dcl_q;\n",
+                  across);
+    dcli_nest_index(nest, across);
+    dcli_nest_advance(nest, across);
+    emit_line(nest, across, width);
+    dcli_text_put(nest->out, "    }\n    }\n");
+}
+
+static void emit_unit_kernel(dcli_nest *nest)
+{
+    int across = dcli_transposed_axis(nest->body);
+    int width = across >= 0 ? dcli_block_width(nest->body) : LINE_ELEMENTS;
+    if (across < 0 && dcli_first_streamed(nest->body) < 0) {
+        emit_plain_kernel(nest);
+        return;
+    }
+    emit_buffers(nest, across, width);
+    for (int m = 0; m < nest->innermost; m++)
+        if (m != across)
+            open_loop(nest, m);
+    open_lines(nest, across, width);
+    if (across >= 0)
+        emit_blocks(nest, across, width);
+    else
+        emit_line(nest, across, width);
+    for (int m = 0; m < nest->innermost; m++)
+        if (m != across)
+            dcli_text_put(nest->out, "    }\n");
     dcli_text_put(nest->out, "    }\n");
 }
 
@@ -35,17 +182,17 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     dcli_text_put(out, "    __global const long *const dcl_r = dcl_table + (long)get_global_id(0) * %d;\n",
                   dcli_row_length(body));
     dcli_nest_row(&nest);
-    for (int m = 0; m < nest.innermost; m++)
-        open_loop(&nest, m);
-    emit_innermost(&nest);
-    for (int m = 0; m < nest.innermost; m++)
-        dcli_text_put(out, "    }\n");
+    if (variant == DCLI_VARIANT_UNIT)
+        emit_unit_kernel(&nest);
+    else
+        emit_plain_kernel(&nest);
     dcli_text_put(out, "}\n");
 }
 
 void dcli_emit_cpu(dcli_text *out, const dcli_body *body)
 {
-    dcli_text_put(out, "#pragma clang diagnostic ignored \"-Wpass-failed\"\n");
+    dcli_text_put(out, "#ifdef __clang__\n#pragma clang diagnostic ignored \"-Wpass-failed\"\n#endif\n");
+    dcli_emit_block_functions(out, body);
     for (int variant = 0; variant < DCLI_VARIANT_COUNT; variant++)
         emit_kernel(out, body, (dcli_variant)variant);
 }

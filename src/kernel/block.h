@@ -1,0 +1,22 @@
+/* kernel/block.h - what a CPU kernel does beside its loops: inputs turned block by block, outputs stored past the cache. */
+#ifndef DCLI_KERNEL_BLOCK_H
+#define DCLI_KERNEL_BLOCK_H
+
+#include "kernel/nest.h"
+
+/** Elements along the transposed axis and along the innermost axis of the blocks of a body's transposed inputs. */
+int dcli_block_height(const dcli_body *body);
+int dcli_block_width(const dcli_body *body);
+
+/** Whether the elements of access a may be gathered in a line and then stored at once: written at every index, never
+ *  read, neighbours along the innermost axis. */
+bool dcli_is_streamed(const dcli_body *body, int a);
+/** The first such access, -1. */
+int dcli_first_streamed(const dcli_body *body);
+
+/** The functions that the kernels of this body call:
+ *  dcl_turn_T(source, pitch, target, height, width): target[u][v] = source[v * pitch + u];
+ *  dcl_store_T(target, source, count): count elements, not kept in caches. */
+void dcli_emit_block_functions(dcli_text *out, const dcli_body *body);
+
+#endif
