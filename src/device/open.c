@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/error.h"
 
-enum { NOTHING_BYTES = 64 };
+enum { NOTHING_BYTES = 64, MOST_PROGRAMS = 256 };
 
 static const int64_t most_kept_bytes = INT64_C(1) << 30; /* freed memory kept per device */
 
@@ -90,6 +90,7 @@ dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_
     if (device == NULL)
         return DCL_ERR_NOMEM;
     device->log = log;
+    device->most_programs = MOST_PROGRAMS;
     describe(device, &found, flags);
     status = open_queue(device, found.platform);
     if (status == DCL_OK && (flags & DCLI_OPEN_SEPARATE) == 0)

@@ -12,10 +12,9 @@
 
 enum {
     DCLI_MOST_DEVICES = 256,
-    DCLI_MOST_MARKS = 256,    /* events kept of launches not yet known to be complete */
-    DCLI_POOL_REGIONS = 16,   /* freed host mappings kept for reuse */
-    DCLI_MOST_PROGRAMS = 256, /* programs kept, those in use apart */
-    DCLI_COPY_KERNELS = 8     /* copy and fill, for 1, 2, 4 and 8 bytes */
+    DCLI_MOST_MARKS = 256,  /* events kept of launches not yet known to be complete */
+    DCLI_POOL_REGIONS = 16, /* freed host mappings kept for reuse */
+    DCLI_COPY_KERNELS = 8   /* copy and fill, for 1, 2, 4 and 8 bytes */
 };
 
 /* ---- errors (cl_error.c) ------------------------------------------------------------------------------------- */
@@ -89,7 +88,7 @@ struct dcli_device {
     void *staging_host;
 
     dcli_program *programs;
-    int program_count;
+    int program_count, most_programs; /* more are kept only while in use */
     uint64_t program_clock;
     dcli_program *copy_program;
 };

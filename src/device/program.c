@@ -170,7 +170,7 @@ dcl_status dcli_program_build(dcli_device *device, const char *source, int kerne
     }
     program->holds++;
     program->used = ++device->program_clock;
-    if (device->program_count > DCLI_MOST_PROGRAMS)
+    if (device->program_count > device->most_programs)
         drop_oldest(device);
     *program_out = program;
     if (fresh_out != NULL)
@@ -183,7 +183,7 @@ void dcli_program_release(dcli_program *program)
     if (program == NULL)
         return;
     program->holds--;
-    if (program->device->program_count > DCLI_MOST_PROGRAMS)
+    if (program->device->program_count > program->device->most_programs)
         drop_oldest(program->device);
 }
 

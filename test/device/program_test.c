@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "device/opencl.h"
 
 Test(device_program, same_source_is_built_once)
 {
@@ -63,5 +64,44 @@ Test(device_program, missing_kernel_names_the_call)
     dcli_program *program = NULL;
     cr_expect_eq(dcli_program_build(device, TEST_ADD_SOURCE, 1, &name, &program, NULL, NULL), DCL_ERR_DEVICE);
     cr_expect(strstr(dcl_error(), "clCreateKernel gave CL_INVALID_KERNEL_NAME (-46)"), "%s", dcl_error());
+    dcli_device_close(device);
+}
+
+/* Build number `n` of a row of programs that differ. */
+static dcli_program *build_number(dcli_device *device, int n, bool *fresh_out)
+{
+    char source[200];
+    const char *name = "add";
+    dcli_program *program = NULL;
+    snprintf(source, sizeof source, "%s/* %d */\n", TEST_ADD_SOURCE, n);
+    cr_assert_eq(dcli_program_build(device, source, 1, &name, &program, fresh_out, NULL), DCL_OK, "%s", dcl_error());
+    return program;
+}
+
+Test(device_program, those_used_longest_ago_are_dropped_first)
+{
+    dcli_device *device = test_open(0);
+    device->most_programs = 3;
+    bool fresh;
+    dcli_program *held = build_number(device, 0, &fresh);
+    for (int n = 1; n <= 3; n++)
+        dcli_program_release(build_number(device, n, &fresh));
+    cr_expect_eq(device->program_count, 3);
+    static const struct {
+        int number;
+        bool fresh;
+    } rows[] = {{0, false}, {3, false}, {2, false}, {1, true}, {3, true}, {2, true}};
+    for (size_t n = 0; n < sizeof rows / sizeof rows[0]; n++) {
+        dcli_program_release(build_number(device, rows[n].number, &fresh));
+        cr_expect_eq(fresh, rows[n].fresh, "row %zu, program %d", n, rows[n].number);
+    }
+    dcli_program *more[4];
+    for (int n = 0; n < 4; n++)
+        more[n] = build_number(device, 10 + n, NULL);
+    cr_expect_eq(device->program_count, 5, "those in use are kept beyond the limit");
+    for (int n = 0; n < 4; n++)
+        dcli_program_release(more[n]);
+    dcli_program_release(held);
+    cr_expect_eq(device->program_count, 3);
     dcli_device_close(device);
 }
