@@ -172,8 +172,10 @@ static dcl_status copy_strings(dcli_msg_operation *descriptor)
 {
     descriptor->operand = NULL;
     descriptor->map = NULL;
-    if (descriptor->path == NULL)
+    if (descriptor->path == NULL || descriptor->path[0] == '\0') {
+        descriptor->path = NULL;
         return DCL_OK;
+    }
     descriptor->path = dcli_strdup(descriptor->path);
     return descriptor->path != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }

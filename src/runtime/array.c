@@ -1,0 +1,156 @@
+/* runtime/array.c - making, asking about, filling, exchanging and releasing arrays. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "device/device.h"
+#include "resmap/map_text.h"
+#include "runtime/cluster.h"
+
+/* half and double exist only where every device has them. */
+static dcl_status check_type(const dcl_cluster *cluster, dcl_type type)
+{
+    for (int n = 0; n < cluster->node_count && !cluster->plan_only; n++) {
+        const dcl_device_info *info = dcli_worker_device(cluster->worker[n]);
+        if ((type == DCL_HALF && !info->has_half) || (type == DCL_DOUBLE && !info->has_double))
+            return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "node %d (%s) has no %s; use another element type, or choose devices that "
+                             "have it (DCL_DEVICES, see `dcl devices`)", n, info->name, dcl_type_name(type));
+    }
+    return DCL_OK;
+}
+
+static dcl_status create_storage(dcl_array *array)
+{
+    const dcli_map_rule *rule = &array->layout.rule;
+    const dcl_grid *grid = &array->layout.grid;
+    char map[1024];
+    if (dcli_map_rule_print(rule, map, sizeof map) >= sizeof map)
+        return DCLI_FAIL(DCL_ERR_INTERNAL, "the text of the map is too long");
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_CREATE, .type = grid->type, .rank = grid->rank, .map = map,
+                                     .tile_bytes = rule->tile_bytes, .block_bytes = rule->block_bytes,
+                                     .small_bytes = rule->small_bytes};
+    memcpy(descriptor.origin, grid->origin, sizeof descriptor.origin);
+    memcpy(descriptor.extent, grid->extent, sizeof descriptor.extent);
+    return dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
+}
+
+static void link_array(dcl_cluster *cluster, dcl_array *array)
+{
+    array->after = cluster->arrays;
+    if (cluster->arrays != NULL)
+        cluster->arrays->before = array;
+    cluster->arrays = array;
+}
+
+static dcl_status make_array(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
+{
+    dcli_layout layout;
+    dcl_status status = dcli_grid_check(grid);
+    if (status == DCL_OK)
+        status = check_type(cluster, grid->type);
+    if (status == DCL_OK)
+        status = dcli_layout_bind(&map->rule, grid, &layout);
+    if (status != DCL_OK)
+        return status;
+    dcl_array *array = dcli_calloc(1, sizeof *array);
+    dcli_books *books = dcli_calloc(1, sizeof *books);
+    if (array == NULL || books == NULL) {
+        dcli_free(array);
+        dcli_free(books);
+        return DCL_ERR_NOMEM;
+    }
+    *books = (dcli_books){.id = ++cluster->storages};
+    *array = (dcl_array){.cluster = cluster, .map = dcl_map_retain(map), .layout = layout, .books = books};
+    link_array(cluster, array);
+    status = cluster->plan_only ? DCL_OK : create_storage(array);
+    if (status != DCL_OK) {
+        dcli_array_free(array);
+        return status;
+    }
+    *array_out = array;
+    return DCL_OK;
+}
+
+dcl_array *dcl_agile(dcl_grid grid, dcl_map *map)
+{
+    dcli_error_enter(__func__);
+    if (map == NULL)
+        return NULL; /* the error that made it NULL is still the current one */
+    dcl_cluster *cluster = map->cluster;
+    dcl_array *array = NULL;
+    pthread_mutex_lock(&cluster->lock);
+    dcl_status status = dcli_cluster_end_call(cluster, make_array(cluster, &grid, map, &array));
+    (void)status; /* with DCL_SYNC the array exists, failed */
+    pthread_mutex_unlock(&cluster->lock);
+    return array;
+}
+
+void dcl_array_release(dcl_array *array)
+{
+    dcli_error_enter(__func__);
+    if (array == NULL)
+        return;
+    dcl_cluster *cluster = array->cluster;
+    pthread_mutex_lock(&cluster->lock);
+    dcl_status status = DCL_OK;
+    if (!cluster->plan_only && cluster->broken == DCL_OK) {
+        dcli_msg_operation descriptor = {.kind = DCLI_OP_RELEASE};
+        status = dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
+    }
+    if (status != DCL_OK)
+        dcli_cluster_failed_call(cluster, status);
+    dcli_array_free(array);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+dcl_grid dcl_grid_of(const dcl_array *array) { return array != NULL ? array->layout.grid : (dcl_grid){.rank = 0}; }
+
+const dcl_map *dcl_map_of(const dcl_array *array) { return array != NULL ? array->map : NULL; }
+
+dcl_cluster *dcl_cluster_of(const dcl_array *array) { return array != NULL ? array->cluster : NULL; }
+
+dcl_status dcl_fill(dcl_array *array, const void *element)
+{
+    dcli_error_enter(__func__);
+    dcl_status status = dcli_array_check(array);
+    if (status != DCL_OK)
+        return status;
+    if (element == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "element is NULL; expected the address of one %s",
+                         dcl_type_name(array->layout.grid.type));
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_FILL};
+    memcpy(&descriptor.element, element, dcl_type_bytes(array->layout.grid.type));
+    pthread_mutex_lock(&array->cluster->lock);
+    status = dcli_cluster_end_call(array->cluster, dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL));
+    pthread_mutex_unlock(&array->cluster->lock);
+    return status;
+}
+
+static dcl_status swap(dcl_array *a, dcl_array *b)
+{
+    const dcl_grid *x = &a->layout.grid, *y = &b->layout.grid;
+    if (a->cluster != b->cluster)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the arrays are of different clusters; expected two of one");
+    bool equal = x->type == y->type && x->rank == y->rank && dcl_map_equal(a->map, b->map);
+    for (int d = 0; d < x->rank && equal; d++)
+        equal = x->extent[d] == y->extent[d] && x->origin[d] == y->origin[d];
+    if (!equal)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the arrays differ in grid, type or map; expected equal ones; copy with "
+                         "dcl_forall() instead");
+    dcli_books *books = a->books;
+    a->books = b->books;
+    b->books = books;
+    return DCL_OK;
+}
+
+dcl_status dcl_swap(dcl_array *a, dcl_array *b)
+{
+    dcli_error_enter(__func__);
+    if (a == NULL || b == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected an array made by dcl_agile()", a == NULL ? "a" : "b");
+    pthread_mutex_lock(&a->cluster->lock);
+    dcl_status status = swap(a, b);
+    if (status != DCL_OK)
+        dcli_cluster_failed_call(a->cluster, status);
+    pthread_mutex_unlock(&a->cluster->lock);
+    return status;
+}

@@ -1,0 +1,167 @@
+/* runtime/bodies.c - the bodies a program uses: parsed once, compiled once per kind of device. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "runtime/cluster.h"
+
+enum { BUCKETS = 256 };
+
+static int rank_of(const dcl_arg *arg) { return arg->array != NULL ? arg->array->layout.grid.rank : 0; }
+
+static dcl_type type_of(const dcl_arg *arg) { return arg->array != NULL ? arg->array->layout.grid.type : arg->type; }
+
+static uint64_t hash_call(const char *text, int count, const dcl_arg args[])
+{
+    uint64_t hash = dcli_hash_bytes(DCLI_HASH_START, text, strlen(text));
+    for (int k = 0; k < count; k++) {
+        hash = dcli_hash_bytes(hash, args[k].name, strlen(args[k].name));
+        hash = dcli_hash_word(hash, (uint64_t)args[k].access << 16 | (uint64_t)type_of(&args[k]) << 8 | (uint64_t)rank_of(&args[k]));
+    }
+    return hash;
+}
+
+/* Preludes follow each other in the parsed body's `prelude`, a line feed after each. */
+static bool same_preludes(const char *kept, int count, const dcl_arg args[])
+{
+    for (int k = 0; k < count; k++) {
+        if (args[k].access != DCL_ACCESS_PRELUDE)
+            continue;
+        size_t length = strlen(args[k].name);
+        if (strncmp(kept, args[k].name, length) != 0 || kept[length] != '\n')
+            return false;
+        kept += length + 1;
+    }
+    return *kept == '\0';
+}
+
+static bool same_call(const dcli_body *body, const char *text, int count, const dcl_arg args[])
+{
+    int p = 0;
+    for (int k = 0; k < count; k++) {
+        if (args[k].access == DCL_ACCESS_PRELUDE)
+            continue;
+        if (p == body->param_count)
+            return false;
+        const dcli_param *param = &body->params[p++];
+        if (param->access != args[k].access || param->type != type_of(&args[k]) || param->rank != rank_of(&args[k]) ||
+            strcmp(param->name, args[k].name) != 0)
+            return false;
+    }
+    return p == body->param_count && strcmp(body->text, text) == 0 && same_preludes(body->prelude, count, args);
+}
+
+static dcl_status make_params(int count, const dcl_arg args[], dcli_param params[], int *count_out, dcli_text *prelude)
+{
+    int p = 0;
+    for (int k = 0; k < count; k++) {
+        const dcl_arg *arg = &args[k];
+        if (arg->access == DCL_ACCESS_PRELUDE) {
+            dcli_text_put(prelude, "%s\n", arg->name);
+            continue;
+        }
+        if (strlen(arg->name) >= sizeof params[p].name)
+            return DCLI_FAIL(DCL_ERR_INVALID, "argument %d has a name of %zu letters; expected at most %zu", k,
+                             strlen(arg->name), sizeof params[p].name - 1);
+        params[p] = (dcli_param){.access = arg->access, .type = type_of(arg), .rank = rank_of(arg)};
+        strcpy(params[p++].name, arg->name);
+    }
+    *count_out = p;
+    return DCL_OK;
+}
+
+static dcl_status parse_call(const char *text, int count, const dcl_arg args[], dcli_body **body_out)
+{
+    dcli_param params[DCLI_MAX_PARAMS];
+    int param_count;
+    dcli_text prelude = {0};
+    dcl_status status = make_params(count, args, params, &param_count, &prelude);
+    char *prelude_text = dcli_text_take(&prelude);
+    if (status == DCL_OK && prelude_text == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        status = dcli_body_parse(text, prelude_text, param_count, params, body_out);
+    dcli_free(prelude_text);
+    return status;
+}
+
+dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[],
+                             dcli_known_body **known_out)
+{
+    uint64_t hash = hash_call(text, count, args);
+    dcli_known_body *known = cluster->known[hash % BUCKETS];
+    while (known != NULL && !(known->hash == hash && same_call(known->body, text, count, args)))
+        known = known->next;
+    if (known == NULL) {
+        dcli_body *body;
+        dcl_status status = parse_call(text, count, args, &body);
+        if (status != DCL_OK)
+            return status;
+        known = dcli_calloc(1, sizeof *known);
+        if (known == NULL) {
+            dcli_body_free(body);
+            return DCL_ERR_NOMEM;
+        }
+        *known = (dcli_known_body){.hash = hash, .number = ++cluster->bodies, .body = body,
+                                   .next = cluster->known[hash % BUCKETS]};
+        cluster->known[hash % BUCKETS] = known;
+    }
+    *known_out = known;
+    return DCL_OK;
+}
+
+/* ---- compiling ---------------------------------------------------------------------------------------------------- */
+
+static bool first_of_kind(const dcl_cluster *cluster, int node)
+{
+    for (int n = 0; n < node; n++)
+        if (strcmp(dcli_worker_kind(cluster->worker[n]), dcli_worker_kind(cluster->worker[node])) == 0)
+            return false;
+    return true;
+}
+
+/* Every peer parses the body, the host's worker too; one node of each kind compiles it now. */
+static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
+{
+    const dcli_body *body = known->body;
+    dcli_msg_parameter parameters[DCLI_MAX_PARAMS];
+    for (int k = 0; k < body->param_count; k++)
+        parameters[k] = (dcli_msg_parameter){.name = body->params[k].name, .access = body->params[k].access,
+                                             .type = body->params[k].type, .rank = body->params[k].rank};
+    known->announced = true;
+    dcl_status status = DCL_OK;
+    for (int n = cluster->node_count; n >= 0 && status == DCL_OK; n--) {
+        dcli_message message = {.kind = DCLI_MSG_KERNEL,
+                                .kernel = {.kernel = known->number, .text = body->text, .prelude = body->prelude,
+                                           .parameter_count = body->param_count, .parameter = parameters,
+                                           .build = n < cluster->node_count && first_of_kind(cluster, n)}};
+        known->answers_due += message.kernel.build;
+        status = dcli_host_message(cluster->worker[cluster->node_count], n, &message);
+    }
+    return status;
+}
+
+dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known)
+{
+    dcl_status status = known->announced ? DCL_OK : announce(cluster, known);
+    while (status == DCL_OK && known->answers_due > 0 && cluster->broken == DCL_OK)
+        pthread_cond_wait(&cluster->changed, &cluster->lock);
+    if (status == DCL_OK && cluster->broken != DCL_OK)
+        status = dcli_error_adopt(cluster->broken, cluster->broken_text);
+    if (status == DCL_OK && known->status != DCL_OK)
+        status = DCLI_FAIL(known->status, "%s", known->text != NULL ? known->text : "the body does not compile");
+    return status;
+}
+
+void dcli_bodies_free(dcl_cluster *cluster)
+{
+    for (int b = 0; b < BUCKETS; b++)
+        while (cluster->known[b] != NULL) {
+            dcli_known_body *known = cluster->known[b];
+            cluster->known[b] = known->next;
+            dcli_body_free(known->body);
+            dcli_free(known->text);
+            dcli_free(known);
+        }
+}

@@ -1,0 +1,129 @@
+/* runtime/cluster.h - the insides of a cluster and of an array, shared by the files of the runtime. */
+#ifndef DCLI_RUNTIME_CLUSTER_H
+#define DCLI_RUNTIME_CLUSTER_H
+
+#include <pthread.h>
+
+#include <dcl/array.h>
+#include <dcl/forall.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "resmap/layout.h"
+#include "worker/worker.h"
+#include "workqueue/operation.h"
+#include "workqueue/plan.h"
+
+/** What the program knows of a storage. Handles exchange these in dcl_swap(). */
+typedef struct dcli_books {
+    int64_t id;
+    int64_t last_use;  /* last operation that touches it */
+    int64_t overwritten_at; /* last operation that writes all of it anew */
+    int64_t failed_at; /* operation after which it may hold anything; failed while >= overwritten_at and > 0 */
+    dcl_status status;
+    char *text; /* sentence of that failure */
+} dcli_books;
+
+struct dcl_array {
+    dcl_cluster *cluster;
+    dcl_map *map;
+    dcli_layout layout;
+    dcli_books *books;
+    struct dcl_array *before, *after; /* all arrays of the cluster */
+};
+
+/** A body the program has used with parameters of one shape. */
+typedef struct dcli_known_body {
+    uint64_t hash;
+    int64_t number;
+    dcli_body *body; /* its texts and parameters are the key */
+    bool announced;  /* the workers have it */
+    int answers_due; /* compilations not yet answered */
+    dcl_status status;
+    char *text; /* sentence, when the compiler refused it */
+    struct dcli_known_body *next;
+} dcli_known_body;
+
+/** How an operation somebody waits for has failed. */
+typedef struct dcli_outcome {
+    int64_t operation;
+    dcl_status status;
+    char *text;
+    struct dcli_outcome *next;
+} dcli_outcome;
+
+struct dcl_cluster {
+    dcl_config config;
+    dcli_log log;
+    bool plan_only;
+    int node_count;
+    bool *in_place; /* [node_count] */
+    dcli_net *net;
+    dcli_board *board;
+    dcli_worker **worker; /* [node_count + 1], the last is the host's */
+    dcli_host_hooks hooks;
+
+    pthread_mutex_t lock; /* what follows */
+    pthread_cond_t changed;
+    int64_t operations, storages, bodies; /* numbers given so far */
+    int64_t *done, *ready;                /* [node_count + 1] */
+    dcl_counters *counters;               /* [node_count + 1] */
+    int64_t complete;                     /* all operations up to this one */
+    dcl_array *arrays;
+    dcli_known_body *known[256];
+    dcli_outcome *outcomes; /* of operations that are being waited for */
+    dcl_status error;       /* the first */
+    char error_text[DCLI_ERROR_BYTES];
+    dcl_status broken; /* nothing will complete any more */
+    char broken_text[DCLI_ERROR_BYTES];
+};
+
+/* ---- waits and errors (wait.c); the lock is held unless said otherwise ---- */
+
+void dcli_cluster_hooks(dcl_cluster *cluster);
+/** Keep the first error of the cluster. @return status */
+dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char *text);
+/** Keep this thread's error as the cluster's (a failing call). @return status */
+dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status);
+/** Wait until every peer (`host_only`: the host's own side) has done with operation n.
+ *  @param seconds  negative: as long as it takes. @return DCL_OK, DCL_ERR_TIMEOUT, or what broke the cluster. */
+dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds);
+/** The outcome of an operation that was waited for: DCL_OK, or its error recorded for this thread. */
+dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation);
+
+/* ---- operations (operations.c); the lock is held ---- */
+
+/** Number a descriptor and queue it; what it touches and overwrites is noted in the books of `arrays`. Waits while the
+ *  window of open operations is full.
+ *  @param operation  the same, planned form: number is filled in, operands and kind are there.
+ *  @param arrays     [operation->operand_count], NULL for scalars.
+ *  @param waited     keep its outcome for dcli_cluster_outcome().
+ *  @param memory, strides  READ, WRITE: as dcli_host_operation(). */
+dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
+                              dcl_array *const arrays[], bool waited, void *memory, const int64_t strides[]);
+/** Issue an operation on one whole array, or on a box of it (READ, WRITE). */
+dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
+                                  void *memory, const int64_t strides[]);
+/** The error of a failed array, recorded for this thread as refusing its use; DCL_OK when it is not failed. */
+dcl_status dcli_array_usable(const dcl_array *array, const char *use);
+bool dcli_books_failed(const dcli_books *books);
+void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, const char *text);
+/** The call failed after it named this array as output. */
+void dcli_array_spoil(dcl_array *array, dcl_status status);
+/** DCL_SYNC: wait for what was just called. */
+dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
+/** Free the handle. */
+void dcli_array_free(dcl_array *array);
+/** Check that an array can be used in a call. @return DCL_OK, or DCL_ERR_INVALID / DCL_ERR_UNSUPPORTED (plans only). */
+dcl_status dcli_array_check(const dcl_array *array);
+
+/* ---- bodies (bodies.c) ---- */
+
+/** Find or parse the body of a call. @return DCL_OK, DCL_ERR_BODY, DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[],
+                             dcli_known_body **known_out);
+/** Have it compiled once per kind of device, the first time. The lock is given up while waiting. */
+dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known);
+void dcli_bodies_free(dcl_cluster *cluster);
+
+#endif

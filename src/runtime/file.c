@@ -1,0 +1,147 @@
+/* runtime/file.c - .npy files, read and written by the nodes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "runtime/cluster.h"
+#include "store/npy.h"
+
+static void print_shape(const dcl_grid *grid, char *text, size_t capacity)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (int d = 0; d < grid->rank && length < capacity; d++)
+        length += (size_t)snprintf(text + length, capacity - length, "%s%lld", d > 0 ? " x " : "",
+                                   (long long)grid->extent[d]);
+}
+
+static dcl_status check_file(const dcl_array *array, const char *path, const dcl_npy_info *info)
+{
+    const dcl_grid *grid = &array->layout.grid;
+    if (info->grid.type != grid->type)
+        return DCLI_FAIL(DCL_ERR_FILE, "%s holds elements of type %s; expected %s, the array's; make the array of the "
+                         "file's type, or convert the file", path, dcl_type_name(info->grid.type), dcl_type_name(grid->type));
+    bool equal = info->grid.rank == grid->rank;
+    for (int d = 0; d < grid->rank && equal; d++)
+        equal = info->grid.extent[d] == grid->extent[d];
+    if (equal)
+        return DCL_OK;
+    char found[256], expected[256];
+    print_shape(&info->grid, found, sizeof found);
+    print_shape(grid, expected, sizeof expected);
+    return DCLI_FAIL(DCL_ERR_FILE, "%s holds %s elements; expected %s, the array's shape; make the array of the file's "
+                     "shape (dcl_npy_inspect())", path, found, expected);
+}
+
+static dcl_status issue_and_wait(dcl_array *array, dcli_msg_operation *descriptor)
+{
+    dcl_cluster *cluster = array->cluster;
+    dcl_status status = dcli_cluster_issue_one(array, descriptor, NULL, true, NULL, NULL);
+    if (status == DCL_OK)
+        status = dcli_cluster_wait(cluster, descriptor->number, false, -1);
+    return status == DCL_OK ? dcli_cluster_outcome(cluster, descriptor->number) : status;
+}
+
+static dcl_status check_call(const dcl_array *array, const char *path)
+{
+    dcl_status status = dcli_array_check(array);
+    if (status == DCL_OK && path == NULL)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "path is NULL; expected the name of a .npy file");
+    if (status == DCL_OK && strlen(path) + 16 > DCLI_MOST_PATH)
+        status = DCLI_FAIL(DCL_ERR_FILE, "path has %zu bytes; expected at most %d; use a shorter name", strlen(path),
+                           DCLI_MOST_PATH - 16);
+    return status;
+}
+
+static dcl_status load(dcl_array *array, const char *path)
+{
+    dcl_npy_info info;
+    dcl_status status = dcli_npy_inspect(path, &info);
+    if (status == DCL_OK)
+        status = check_file(array, path, &info);
+    if (status != DCL_OK) {
+        dcli_array_spoil(array, status);
+        return status;
+    }
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_LOAD, .path = path, .data_start = info.data_start,
+                                     .fortran_order = info.fortran_order, .swapped = info.swapped};
+    return issue_and_wait(array, &descriptor);
+}
+
+dcl_status dcl_load_npy(dcl_array *array, const char *path)
+{
+    dcli_error_enter(__func__);
+    dcl_status status = check_call(array, path);
+    if (status != DCL_OK)
+        return status;
+    pthread_mutex_lock(&array->cluster->lock);
+    status = dcli_cluster_end_call(array->cluster, load(array, path));
+    pthread_mutex_unlock(&array->cluster->lock);
+    return status;
+}
+
+/* A name beside `path` that no other file has. The file is made; it gets the rights a new file would have. */
+static dcl_status make_beside(const char *path, char *beside, size_t capacity)
+{
+    snprintf(beside, capacity, "%s.XXXXXX", path);
+    int file = mkstemp(beside);
+    if (file < 0)
+        return DCLI_FAIL(DCL_ERR_FILE, "%s cannot be made: %s; save to a folder you may write to", beside, strerror(errno));
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(file, 0666 & ~mask);
+    close(file);
+    return DCL_OK;
+}
+
+static dcl_status save_beside(dcl_array *array, const char *beside, bool fortran_order)
+{
+    dcl_npy_info info;
+    dcl_grid grid = array->layout.grid;
+    memset(grid.origin, 0, sizeof grid.origin);
+    dcl_status status = dcli_npy_create(beside, &grid, fortran_order, &info);
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_SAVE, .path = beside, .data_start = info.data_start,
+                                     .fortran_order = fortran_order};
+    return status == DCL_OK ? issue_and_wait(array, &descriptor) : status;
+}
+
+static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
+{
+    char beside[DCLI_MOST_PATH];
+    /* An array that is still being written may fail yet: then nothing is touched. */
+    dcl_status status = dcli_cluster_wait(array->cluster, array->books->last_use, false, -1);
+    if (status == DCL_OK)
+        status = dcli_array_usable(array, "save");
+    if (status == DCL_OK)
+        status = make_beside(path, beside, sizeof beside);
+    if (status != DCL_OK)
+        return status;
+    status = save_beside(array, beside, fortran_order);
+    if (status == DCL_OK && rename(beside, path) != 0)
+        status = DCLI_FAIL(DCL_ERR_FILE, "%s cannot be renamed to %s: %s", beside, path, strerror(errno));
+    if (status != DCL_OK)
+        unlink(beside);
+    return status;
+}
+
+dcl_status dcl_save_npy_order(dcl_array *array, const char *path, bool fortran_order)
+{
+    dcli_error_enter(__func__);
+    dcl_status status = check_call(array, path);
+    if (status != DCL_OK)
+        return status;
+    pthread_mutex_lock(&array->cluster->lock);
+    status = dcli_cluster_end_call(array->cluster, save(array, path, fortran_order));
+    pthread_mutex_unlock(&array->cluster->lock);
+    return status;
+}
+
+dcl_status dcl_save_npy(dcl_array *array, const char *path)
+{
+    dcl_status status = dcl_save_npy_order(array, path, false);
+    return status;
+}

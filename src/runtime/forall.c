@@ -1,0 +1,264 @@
+/* runtime/forall.c - loop bodies: checking a call, starting it, explaining it. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "runtime/cluster.h"
+
+/* A call as it is prepared: one entry per parameter of the body. */
+struct call {
+    dcl_cluster *cluster;
+    dcli_known_body *known;
+    int count;
+    dcl_array *array[DCLI_MAX_PARAMS];
+    dcli_operation operation;
+};
+
+/* ---- arguments ---------------------------------------------------------------------------------------------------- */
+
+static bool is_output(const dcl_arg *arg) { return arg->access == DCL_ACCESS_OUT || arg->access == DCL_ACCESS_INOUT; }
+
+static bool is_scalar_type(dcl_type type)
+{
+    return type >= DCL_INT8 && type <= DCL_DOUBLE && type != DCL_HALF;
+}
+
+static dcl_status check_array_arg(const dcl_cluster *cluster, const dcl_arg *arg)
+{
+    if (arg->array == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "argument %s is NULL; expected an array made by dcl_agile(); see the error of that "
+                         "call", arg->name);
+    if (arg->array->cluster != cluster)
+        return DCLI_FAIL(DCL_ERR_INVALID, "argument %s is an array of another cluster; expected all of one", arg->name);
+    return DCL_OK;
+}
+
+static dcl_status check_arg(const dcl_cluster *cluster, int k, const dcl_arg *arg)
+{
+    if (arg->name == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d has no name; expected the name it has in the body", k);
+    switch (arg->access) {
+    case DCL_ACCESS_PRELUDE:
+        return DCL_OK;
+    case DCL_ACCESS_VALUE:
+        if (arg->array != NULL || !is_scalar_type(arg->type))
+            return DCLI_FAIL(DCL_ERR_INVALID, "scalar %s has type number %d; expected an integer type, float or double",
+                             arg->name, (int)arg->type);
+        return DCL_OK;
+    case DCL_ACCESS_OUT:
+    case DCL_ACCESS_IN:
+    case DCL_ACCESS_INOUT:
+    case DCL_ACCESS_IN_ALL:
+    case DCL_ACCESS_IN_ROWS:
+    case DCL_ACCESS_IN_COLUMNS:
+        return check_array_arg(cluster, arg);
+    }
+    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_PRELUDE",
+                     arg->name, (int)arg->access);
+}
+
+static dcl_status check_args(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
+{
+    if (cluster == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "cluster is NULL; expected one made by dcl_open()");
+    if (body == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "body is NULL; expected OpenCL C statements such as \"C(i,j) = A(i,j);\"");
+    if (count < 1 || count > DCLI_MAX_PARAMS || args == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; expected 1..%d arguments, an output among them", count,
+                         DCLI_MAX_PARAMS);
+    bool output = false;
+    for (int k = 0; k < count; k++) {
+        dcl_status status = check_arg(cluster, k, &args[k]);
+        if (status != DCL_OK)
+            return status;
+        output |= is_output(&args[k]);
+    }
+    return output ? DCL_OK
+                  : DCLI_FAIL(DCL_ERR_INVALID, "no argument is an output; expected at least one DCL_OUT or DCL_INOUT");
+}
+
+/* ---- calls -------------------------------------------------------------------------------------------------------- */
+
+static void fill_operation(struct call *call, const dcl_box *box, int count, const dcl_arg args[])
+{
+    dcli_operation *operation = &call->operation;
+    operation->number = 0;
+    operation->kind = DCLI_OP_FORALL;
+    operation->body = call->known->body;
+    call->count = 0;
+    for (int k = 0; k < count; k++) {
+        if (args[k].access == DCL_ACCESS_PRELUDE)
+            continue;
+        int p = call->count++;
+        dcl_array *array = args[k].access == DCL_ACCESS_VALUE ? NULL : args[k].array;
+        call->array[p] = array;
+        operation->operand[p] = (dcli_operand){.storage = array != NULL ? array->books->id : -1,
+                                               .layout = array != NULL ? &array->layout : NULL};
+        operation->value[p].u = array == NULL ? args[k].value.u : 0;
+    }
+    operation->operand_count = call->count;
+    operation->box = box != NULL ? *box : dcl_box_of(&call->array[operation->body->first_output]->layout.grid);
+}
+
+static dcl_status prepare_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
+{
+    dcl_status status = dcli_body_of_call(call->cluster, body, count, args, &call->known);
+    if (status != DCL_OK)
+        return status;
+    fill_operation(call, box, count, args);
+    if (box != NULL)
+        status = dcli_box_check(box, &call->array[call->known->body->first_output]->layout.grid);
+    if (status != DCL_OK)
+        return status;
+    dcli_operation_resolve(&call->operation);
+    return dcli_operation_check(&call->operation);
+}
+
+static dcl_status check_inputs(const struct call *call)
+{
+    for (int k = 0; k < call->count; k++)
+        if (call->array[k] != NULL && call->operation.operand[k].reads) {
+            dcl_status status = dcli_array_usable(call->array[k], "read");
+            if (status != DCL_OK)
+                return status;
+        }
+    return DCL_OK;
+}
+
+static dcl_status issue_call(struct call *call, const dcl_box *box)
+{
+    dcli_msg_operand operands[DCLI_MAX_PARAMS];
+    for (int k = 0; k < call->count; k++)
+        operands[k] = (dcli_msg_operand){.storage = call->operation.operand[k].storage,
+                                         .value = call->operation.value[k].u};
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_FORALL, .kernel = call->known->number, .operand_count = call->count,
+                                     .operand = operands};
+    if (box != NULL) {
+        descriptor.box_rank = box->rank;
+        descriptor.box = *box;
+    }
+    return dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->array, false, NULL, NULL);
+}
+
+static dcl_status start_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
+{
+    dcl_status status = prepare_call(call, box, body, count, args);
+    if (status == DCL_OK && call->cluster->plan_only)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_explain(), or dcl_open() "
+                         "for data");
+    if (status == DCL_OK)
+        status = check_inputs(call);
+    if (status == DCL_OK)
+        status = dcli_body_build(call->cluster, call->known);
+    return status == DCL_OK ? issue_call(call, box) : status;
+}
+
+dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[])
+{
+    dcli_error_enter(__func__);
+    dcl_status status = check_args(cluster, body, count, args);
+    if (cluster == NULL)
+        return status;
+    struct call call = {.cluster = cluster};
+    pthread_mutex_lock(&cluster->lock);
+    if (status == DCL_OK)
+        status = start_call(&call, box, body, count, args);
+    for (int k = 0; status != DCL_OK && !cluster->plan_only && args != NULL && k < count && k < DCLI_MAX_PARAMS; k++)
+        if (is_output(&args[k]) && args[k].array != NULL && args[k].array->cluster == cluster)
+            dcli_array_spoil(args[k].array, status);
+    status = dcli_cluster_end_call(cluster, status);
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
+}
+
+dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
+{
+    return dcl_forall_over_n(cluster, NULL, body, count, args);
+}
+
+/* ---- explaining --------------------------------------------------------------------------------------------------- */
+
+static dcl_status explain_node(const struct call *call, int node, dcl_counters *sum)
+{
+    dcl_cluster *cluster = call->cluster;
+    dcli_plan_terms terms = {.node_count = cluster->node_count, .in_place = cluster->in_place,
+                             .batch_bytes = (int64_t)cluster->config.tile_bytes,
+                             .chunk_bytes = (int64_t)cluster->config.chunk_bytes,
+                             .pool_bytes = (int64_t)cluster->config.pool_bytes};
+    dcli_plan *plan;
+    dcl_status status = dcli_plan_make(&call->operation, node, &terms, &plan);
+    if (status != DCL_OK)
+        return status;
+    if (plan->status != DCL_OK)
+        status = DCLI_FAIL(plan->status, "node %d: %s", node, plan->problem);
+    sum->tasks += plan->counters.tasks;
+    sum->blocks_moved += plan->counters.blocks_moved;
+    sum->bytes_moved += plan->counters.bytes_moved;
+    sum->approximate += plan->counters.approximate;
+    dcli_plan_free(plan);
+    return status;
+}
+
+static dcl_status check_node(const dcl_cluster *cluster, int node, const void *out)
+{
+    if (node < DCL_HOST || node >= cluster->node_count)
+        return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, DCL_ALL_NODES or DCL_HOST", node,
+                         cluster->node_count - 1);
+    if (out == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "counters_out is NULL; expected a dcl_counters to fill");
+    return DCL_OK;
+}
+
+static dcl_status explain(struct call *call, int node, dcl_counters *counters_out)
+{
+    dcl_counters sum = {0};
+    dcl_status status = DCL_OK;
+    int first = node >= 0 ? node : 0, end = node >= 0 ? node + 1 : node == DCL_HOST ? 0 : call->cluster->node_count;
+    for (int n = first; n < end && status == DCL_OK; n++)
+        status = explain_node(call, n, &sum);
+    if (status == DCL_OK)
+        *counters_out = sum;
+    return status;
+}
+
+dcl_status dcl_explain_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[],
+                         int node, dcl_counters *counters_out)
+{
+    dcli_error_enter(__func__);
+    dcl_status status = check_args(cluster, body, count, args);
+    if (status == DCL_OK)
+        status = check_node(cluster, node, counters_out);
+    if (status != DCL_OK)
+        return status;
+    struct call call = {.cluster = cluster};
+    pthread_mutex_lock(&cluster->lock);
+    status = prepare_call(&call, box, body, count, args);
+    if (status == DCL_OK)
+        status = explain(&call, node, counters_out);
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
+}
+
+dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
+{
+    dcli_error_enter(__func__);
+    if (cluster == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "cluster is NULL; expected one made by dcl_open()");
+    dcl_status status = check_node(cluster, node, counters_out);
+    if (status != DCL_OK)
+        return status;
+    dcl_counters sum = {0};
+    pthread_mutex_lock(&cluster->lock);
+    if (!cluster->plan_only)
+        status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
+    int first = node == DCL_ALL_NODES ? 0 : node == DCL_HOST ? cluster->node_count : node;
+    int end = node == DCL_ALL_NODES ? cluster->node_count : first + 1;
+    for (int n = first; n < end; n++) {
+        const int64_t *from = (const int64_t *)&cluster->counters[n];
+        for (size_t c = 0; c < sizeof sum / sizeof(int64_t); c++)
+            ((int64_t *)&sum)[c] += from[c];
+    }
+    pthread_mutex_unlock(&cluster->lock);
+    if (status == DCL_OK)
+        *counters_out = sum;
+    return status;
+}

@@ -1,0 +1,268 @@
+/* runtime/open.c - opening and closing clusters. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/config.h"
+#include "device/device.h"
+#include "runtime/cluster.h"
+
+enum { MOST_NODES = 256 };
+
+static dcl_cluster *make_cluster(const dcl_config *config, int node_count)
+{
+    dcl_cluster *cluster = dcli_calloc(1, sizeof *cluster);
+    if (cluster == NULL)
+        return NULL;
+    size_t peers = (size_t)node_count + 1;
+    cluster->config = *config;
+    cluster->log = (dcli_log){.level = dcli_config_log_level(config), .fn = config->log_fn, .user = config->log_user};
+    cluster->node_count = node_count;
+    cluster->in_place = dcli_calloc(peers, sizeof *cluster->in_place);
+    cluster->worker = dcli_calloc(peers, sizeof(dcli_worker *));
+    cluster->done = dcli_calloc(2 * peers, sizeof *cluster->done);
+    cluster->counters = dcli_calloc(peers, sizeof *cluster->counters);
+    pthread_mutex_init(&cluster->lock, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&cluster->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    cluster->ready = cluster->done != NULL ? cluster->done + peers : NULL;
+    dcli_cluster_hooks(cluster);
+    return cluster;
+}
+
+static void free_array(dcl_cluster *cluster, dcl_array *array)
+{
+    if (array->before != NULL)
+        array->before->after = array->after;
+    else
+        cluster->arrays = array->after;
+    if (array->after != NULL)
+        array->after->before = array->before;
+    dcli_free(array->books->text);
+    dcli_free(array->books);
+    dcl_map_release(array->map);
+    dcli_free(array);
+}
+
+void dcli_array_free(dcl_array *array) { free_array(array->cluster, array); }
+
+static void free_config(dcl_config *config)
+{
+    dcli_free((char *)config->map);
+    dcli_free((char *)config->fault);
+}
+
+static void free_cluster(dcl_cluster *cluster)
+{
+    for (int n = 0; cluster->worker != NULL && n <= cluster->node_count; n++)
+        dcli_worker_close(cluster->worker[n]);
+    while (cluster->arrays != NULL)
+        free_array(cluster, cluster->arrays);
+    while (cluster->outcomes != NULL) {
+        dcli_outcome *outcome = cluster->outcomes;
+        cluster->outcomes = outcome->next;
+        dcli_free(outcome->text);
+        dcli_free(outcome);
+    }
+    dcli_bodies_free(cluster);
+    dcli_board_close(cluster->board);
+    if (cluster->net != NULL)
+        dcli_net_close(cluster->net);
+    pthread_mutex_destroy(&cluster->lock);
+    pthread_cond_destroy(&cluster->changed);
+    free_config(&cluster->config);
+    dcli_free(cluster->in_place);
+    dcli_free(cluster->worker);
+    dcli_free(cluster->done);
+    dcli_free(cluster->counters);
+    dcli_free(cluster);
+}
+
+/* Strings of the configuration that are needed later are the cluster's own. */
+static dcl_status own_strings(dcl_config *config)
+{
+    const char *map = config->map, *fault = config->fault;
+    config->map = map != NULL ? dcli_strdup(map) : NULL;
+    config->fault = fault != NULL ? dcli_strdup(fault) : NULL;
+    return (map == NULL || config->map != NULL) && (fault == NULL || config->fault != NULL) ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+static dcl_status check_parts(dcl_cluster *cluster)
+{
+    return own_strings(&cluster->config) == DCL_OK && cluster->in_place != NULL && cluster->worker != NULL &&
+                   cluster->done != NULL && cluster->counters != NULL
+               ? DCL_OK
+               : DCL_ERR_NOMEM;
+}
+
+/* ---- workers ------------------------------------------------------------------------------------------------------ */
+
+static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
+{
+    static atomic_uint_fast64_t sessions;
+    uint64_t session = ((uint64_t)getpid() << 32) + atomic_fetch_add(&sessions, 1) + 1;
+    dcl_status status = DCL_OK;
+    for (int n = 0; n <= cluster->node_count && status == DCL_OK; n++) {
+        dcli_worker_terms terms = {.net = cluster->net, .session = session, .self = n,
+                                   .node_count = cluster->node_count,
+                                   .device = n < cluster->node_count ? devices[n] : -1,
+                                   .in_place = cluster->in_place, .config = &cluster->config, .log = &cluster->log,
+                                   .board = cluster->board, .hooks = &cluster->hooks};
+        status = dcli_worker_open(&terms, &cluster->worker[n]);
+    }
+    return status;
+}
+
+/* A node reads others' parts in place when every part has an address and its kernels can use it. */
+static dcl_status choose_movement(dcl_cluster *cluster)
+{
+    bool all = true;
+    for (int n = 0; n < cluster->node_count; n++)
+        all &= dcli_worker_in_place(cluster->worker[n]);
+    const char *move = cluster->config.move;
+    if (strcmp(move, "place") == 0 && !all)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "DCL_MOVE is \"place\", but not every device works in host memory; use "
+                         "\"auto\" or \"send\"");
+    for (int n = 0; n < cluster->node_count; n++)
+        cluster->in_place[n] = all && strcmp(move, "send") != 0;
+    return DCL_OK;
+}
+
+static void stop_workers(dcl_cluster *cluster)
+{
+    if (cluster->worker[cluster->node_count] != NULL)
+        dcli_host_stop(cluster->worker[cluster->node_count]);
+    for (int n = cluster->node_count; n >= 0; n--)
+        dcli_worker_join(cluster->worker[n]);
+}
+
+/* The host starts first: it can end all that start after it. */
+static dcl_status start_workers(dcl_cluster *cluster)
+{
+    dcl_status status = DCL_OK;
+    for (int n = cluster->node_count; n >= 0 && status == DCL_OK; n--) {
+        status = dcli_worker_start(cluster->worker[n]);
+        if (status != DCL_OK && n < cluster->node_count)
+            stop_workers(cluster);
+    }
+    return status;
+}
+
+static dcl_status start_cluster(dcl_cluster *cluster, const int devices[])
+{
+    dcl_status status = check_parts(cluster);
+    if (status == DCL_OK && (cluster->board = dcli_board_open()) == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        status = dcli_net_open(&cluster->net);
+    if (status == DCL_OK)
+        status = open_workers(cluster, devices);
+    if (status == DCL_OK)
+        status = choose_movement(cluster);
+    if (status == DCL_OK)
+        status = start_workers(cluster);
+    for (int n = 0; n < cluster->node_count && status == DCL_OK; n++)
+        DCLI_LOG(&cluster->log, DCLI_LOG_INFO, "node %d is %s, %s", n, dcl_node_name(cluster, n),
+                 cluster->in_place[n] ? "reads peers in place" : "receives streams");
+    return status;
+}
+
+/* "alloc node=N count=N" is the only fault there is. */
+static dcl_status check_fault(const char *fault)
+{
+    int node;
+    long long count;
+    char rest;
+    if (fault == NULL || (sscanf(fault, "alloc node=%d count=%lld%c", &node, &count, &rest) == 2 && node >= 0 && count > 0))
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID, "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\", N from 0 and from 1; unset it "
+                     "unless you test failures", fault);
+}
+
+dcl_cluster *dcl_open(const dcl_config *config)
+{
+    dcl_config settings, complete;
+    dcl_status status = config == NULL ? dcl_config_read(&settings) : DCL_OK;
+    dcli_error_enter(__func__);
+    if (status != DCL_OK) {
+        DCLI_FAIL(status, "%s", dcli_error_sentence());
+        return NULL;
+    }
+    int devices[MOST_NODES], count;
+    if (dcli_config_check(config != NULL ? config : &settings, &complete) != DCL_OK || check_fault(complete.fault) != DCL_OK ||
+        dcli_device_select(complete.devices, MOST_NODES, devices, &count) != DCL_OK)
+        return NULL;
+    dcl_cluster *cluster = make_cluster(&complete, count);
+    if (cluster == NULL)
+        return NULL;
+    if (start_cluster(cluster, devices) != DCL_OK) {
+        free_cluster(cluster);
+        return NULL;
+    }
+    dcl_map *map = complete.map != NULL ? dcl_map_parse(cluster, complete.map) : NULL;
+    if (complete.map != NULL && map == NULL) {
+        char text[DCLI_ERROR_BYTES];
+        strcpy(text, dcli_error_sentence());
+        dcl_close(cluster);
+        dcli_error_enter(__func__);
+        DCLI_FAIL(DCL_ERR_INVALID, "DCL_MAP: %s", text);
+        return NULL;
+    }
+    dcl_map_release(map);
+    return cluster;
+}
+
+dcl_cluster *dcl_open_plan(int nodes)
+{
+    enum { MOST_PLANNED = 1000000 };
+    dcli_error_enter(__func__);
+    if (nodes < 1 || nodes > MOST_PLANNED) {
+        DCLI_FAIL(DCL_ERR_INVALID, "nodes is %d; expected 1..%d", nodes, MOST_PLANNED);
+        return NULL;
+    }
+    dcl_config config;
+    dcli_config_defaults(&config);
+    dcl_cluster *cluster = make_cluster(&config, nodes);
+    if (cluster == NULL)
+        return NULL;
+    cluster->plan_only = true;
+    if (check_parts(cluster) != DCL_OK) {
+        free_cluster(cluster);
+        return NULL;
+    }
+    return cluster;
+}
+
+dcl_status dcl_close(dcl_cluster *cluster)
+{
+    dcli_error_enter(__func__);
+    if (cluster == NULL)
+        return DCL_OK;
+    if (!cluster->plan_only) {
+        pthread_mutex_lock(&cluster->lock);
+        dcli_cluster_wait(cluster, cluster->operations, false, -1);
+        pthread_mutex_unlock(&cluster->lock);
+        stop_workers(cluster);
+    }
+    dcl_status status = dcl_status_of(cluster);
+    free_cluster(cluster);
+    return status;
+}
+
+/* ---- questions ---------------------------------------------------------------------------------------------------- */
+
+int dcl_node_count(const dcl_cluster *cluster) { return cluster == NULL ? 0 : cluster->node_count; }
+
+const char *dcl_node_name(const dcl_cluster *cluster, int node)
+{
+    if (cluster == NULL || node < 0 || node >= cluster->node_count)
+        return NULL;
+    return cluster->plan_only ? "planned" : dcli_worker_device(cluster->worker[node])->name;
+}
+
+const dcl_config *dcli_cluster_config(const dcl_cluster *cluster) { return &cluster->config; }

@@ -1,0 +1,120 @@
+/* runtime/operations.c - numbering operations, and the books of storages. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "runtime/cluster.h"
+
+/* ---- books -------------------------------------------------------------------------------------------------------- */
+
+bool dcli_books_failed(const dcli_books *books) { return books->failed_at > 0 && books->failed_at >= books->overwritten_at; }
+
+void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, const char *text)
+{
+    bool failed = dcli_books_failed(books);
+    if (operation < books->overwritten_at || (failed && books->text != NULL && books->text[0] != '\0'))
+        return; /* overwritten since, or known already with its first cause */
+    books->failed_at = dcli_max(operation, books->failed_at);
+    books->status = status;
+    dcli_free(books->text);
+    books->text = dcli_strdup(text);
+}
+
+dcl_status dcli_array_usable(const dcl_array *array, const char *use)
+{
+    const dcli_books *books = array->books;
+    if (!dcli_books_failed(books))
+        return DCL_OK;
+    return DCLI_FAIL(books->status, "cannot %s an array whose contents have failed (%s); overwrite all of it first", use,
+                     books->text != NULL ? books->text : "out of memory");
+}
+
+void dcli_array_spoil(dcl_array *array, dcl_status status)
+{
+    dcli_books *books = array->books;
+    if (!dcli_books_failed(books)) {
+        dcli_free(books->text);
+        books->text = NULL;
+    }
+    dcli_books_fail(books, dcli_max(array->cluster->operations, 1), status, dcl_error());
+}
+
+dcl_status dcli_array_check(const dcl_array *array)
+{
+    if (array == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "array is NULL; expected one made by dcl_agile(); see the error of that call");
+    if (array->cluster->plan_only)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
+    return DCL_OK;
+}
+
+/* ---- issuing ------------------------------------------------------------------------------------------------------ */
+
+static void note_books(const dcli_operation *operation, dcl_array *const arrays[])
+{
+    for (int k = 0; k < operation->operand_count; k++) {
+        if (arrays[k] == NULL)
+            continue;
+        dcli_books *books = arrays[k]->books;
+        books->last_use = operation->number;
+        if (operation->operand[k].overwrites)
+            books->overwritten_at = operation->number;
+    }
+}
+
+static dcl_status expect_outcome(dcl_cluster *cluster, int64_t operation)
+{
+    dcli_outcome *outcome = dcli_calloc(1, sizeof *outcome);
+    if (outcome == NULL)
+        return DCL_ERR_NOMEM;
+    outcome->operation = operation;
+    outcome->next = cluster->outcomes;
+    cluster->outcomes = outcome;
+    return DCL_OK;
+}
+
+dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
+                              dcl_array *const arrays[], bool waited, void *memory, const int64_t strides[])
+{
+    dcl_status status = dcli_cluster_wait(cluster, cluster->operations + 1 - (int64_t)cluster->config.window, false, -1);
+    if (status != DCL_OK)
+        return status;
+    operation->number = descriptor->number = cluster->operations + 1;
+    if (waited && expect_outcome(cluster, operation->number) != DCL_OK)
+        return DCL_ERR_NOMEM;
+    status = dcli_host_operation(cluster->worker[cluster->node_count], descriptor, memory, strides);
+    if (status != DCL_OK)
+        return status;
+    cluster->operations++;
+    note_books(operation, arrays);
+    return DCL_OK;
+}
+
+dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
+                                  void *memory, const int64_t strides[])
+{
+    dcli_msg_operand operand = {.storage = array->books->id};
+    dcli_operation operation = {.kind = (dcli_op_kind)descriptor->kind, .operand_count = 1,
+                                .box = box != NULL ? *box : dcl_box_of(&array->layout.grid)};
+    operation.operand[0] = (dcli_operand){.storage = array->books->id, .layout = &array->layout};
+    dcli_operation_resolve(&operation);
+    descriptor->operand_count = 1;
+    descriptor->operand = &operand;
+    if (box != NULL) {
+        descriptor->box_rank = box->rank;
+        descriptor->box = *box;
+    }
+    return dcli_cluster_issue(array->cluster, descriptor, &operation, &array, waited, memory, strides);
+}
+
+dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status)
+{
+    if (status != DCL_OK)
+        return dcli_cluster_failed_call(cluster, status);
+    if (!cluster->config.sync)
+        return DCL_OK;
+    status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
+    if (status == DCL_OK && cluster->error != DCL_OK)
+        status = dcli_error_adopt(cluster->error, cluster->error_text);
+    return status;
+}

@@ -1,0 +1,76 @@
+/* runtime/transfer.c - elements between the program's memory and arrays. */
+#include <string.h>
+
+#include "base/check.h"
+#include "runtime/cluster.h"
+#include "segment/box.h"
+
+/* A box as it goes into descriptors, and the strides of the program's memory. */
+static dcl_status check_transfer(const dcl_array *array, const dcl_box *box, const void *memory, const int64_t strides[],
+                                 const char *name, dcl_box *box_out, int64_t strides_out[])
+{
+    dcl_status status = dcli_array_check(array);
+    if (status != DCL_OK)
+        return status;
+    *box_out = box != NULL ? *box : dcl_box_of(&array->layout.grid);
+    status = dcli_box_check(box_out, &array->layout.grid);
+    if (status != DCL_OK)
+        return status;
+    if (memory == NULL && !dcli_box_is_empty(box_out))
+        return DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected the address of the box's first element", name);
+    int64_t step = 1;
+    for (int d = box_out->rank - 1; d >= 0; d--) {
+        strides_out[d] = strides != NULL ? strides[d] : step;
+        step *= dcli_max(box_out->count[d], 1);
+    }
+    return DCL_OK;
+}
+
+static dcl_status issue_transfer(dcl_array *array, dcli_op_kind kind, const dcl_box *box, void *memory,
+                                 const int64_t strides[])
+{
+    dcl_cluster *cluster = array->cluster;
+    dcli_msg_operation descriptor = {.kind = kind};
+    dcl_status status = dcli_cluster_issue_one(array, &descriptor, box, true, memory, strides);
+    if (status == DCL_OK)
+        status = dcli_cluster_wait(cluster, descriptor.number, true, -1);
+    return status == DCL_OK ? dcli_cluster_outcome(cluster, descriptor.number) : status;
+}
+
+dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[])
+{
+    dcli_error_enter(__func__);
+    dcl_box checked;
+    int64_t steps[DCL_MAX_RANK];
+    dcl_status status = check_transfer(array, box, source, strides, "source", &checked, steps);
+    if (status != DCL_OK && (array == NULL || array->cluster->plan_only))
+        return status;
+    pthread_mutex_lock(&array->cluster->lock);
+    if (status != DCL_OK)
+        dcli_array_spoil(array, status);
+    else if (!dcli_box_is_empty(&checked))
+        status = issue_transfer(array, DCLI_OP_WRITE, &checked, (void *)source, steps);
+    status = dcli_cluster_end_call(array->cluster, status);
+    pthread_mutex_unlock(&array->cluster->lock);
+    return status;
+}
+
+dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[])
+{
+    dcli_error_enter(__func__);
+    dcl_box checked;
+    int64_t steps[DCL_MAX_RANK];
+    dcl_status status = check_transfer(array, box, target, strides, "target", &checked, steps);
+    if (status != DCL_OK && (array == NULL || array->cluster->plan_only))
+        return status;
+    pthread_mutex_lock(&array->cluster->lock);
+    if (status == DCL_OK)
+        status = dcli_array_usable(array, "read");
+    if (status == DCL_OK && !dcli_box_is_empty(&checked))
+        status = issue_transfer(array, DCLI_OP_READ, &checked, target, steps);
+    if (status != DCL_OK && dcli_books_failed(array->books))
+        status = dcli_array_usable(array, "read"); /* with the cause */
+    status = dcli_cluster_end_call(array->cluster, status);
+    pthread_mutex_unlock(&array->cluster->lock);
+    return status;
+}

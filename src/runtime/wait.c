@@ -1,0 +1,227 @@
+/* runtime/wait.c - what the nodes tell the program, waiting for it, and the cluster's first error. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "runtime/cluster.h"
+
+/* ---- errors ------------------------------------------------------------------------------------------------------- */
+
+dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char *text)
+{
+    if (cluster->error == DCL_OK && status != DCL_OK) {
+        cluster->error = status;
+        snprintf(cluster->error_text, sizeof cluster->error_text, "%s", text);
+    }
+    return status;
+}
+
+dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status)
+{
+    return dcli_cluster_keep(cluster, status, dcl_error());
+}
+
+static dcl_status first_error(const dcl_cluster *cluster)
+{
+    return cluster->error == DCL_OK ? DCL_OK : dcli_error_adopt(cluster->error, cluster->error_text);
+}
+
+dcl_status dcl_status_of(dcl_cluster *cluster)
+{
+    if (cluster == NULL)
+        return dcli_error_status();
+    pthread_mutex_lock(&cluster->lock);
+    dcl_status status = first_error(cluster);
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
+}
+
+void dcl_clear_error(dcl_cluster *cluster)
+{
+    dcli_error_clear();
+    if (cluster == NULL)
+        return;
+    pthread_mutex_lock(&cluster->lock);
+    cluster->error = DCL_OK;
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+/* ---- what the host's worker says ---------------------------------------------------------------------------------- */
+
+static void on_marks(void *user, int peer, int64_t done, int64_t ready, const int64_t counters[])
+{
+    dcl_cluster *cluster = user;
+    pthread_mutex_lock(&cluster->lock);
+    cluster->done[peer] = done;
+    cluster->ready[peer] = ready;
+    memcpy(&cluster->counters[peer], counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
+    int64_t complete = cluster->operations;
+    for (int p = 0; p <= cluster->node_count; p++)
+        complete = dcli_min(complete, cluster->ready[p]);
+    cluster->complete = complete;
+    pthread_cond_broadcast(&cluster->changed);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+static void keep_outcome(dcl_cluster *cluster, const dcli_msg_failed *failed)
+{
+    dcli_outcome *outcome = cluster->outcomes;
+    while (outcome != NULL && outcome->operation != failed->operation)
+        outcome = outcome->next;
+    if (outcome == NULL || (outcome->status != DCL_OK && !failed->cause))
+        return;
+    outcome->status = (dcl_status)failed->status;
+    dcli_free(outcome->text);
+    outcome->text = dcli_strdup(failed->sentence);
+}
+
+static void on_failed(void *user, const dcli_msg_failed *failed)
+{
+    dcl_cluster *cluster = user;
+    char text[DCLI_ERROR_BYTES];
+    snprintf(text, sizeof text, "operation %lld: %s", (long long)failed->operation, failed->sentence);
+    pthread_mutex_lock(&cluster->lock);
+    for (int s = 0; s < failed->storage_count; s++)
+        for (dcl_array *array = cluster->arrays; array != NULL; array = array->after)
+            if (array->books->id == failed->storage[s])
+                dcli_books_fail(array->books, failed->operation, (dcl_status)failed->status, text);
+    keep_outcome(cluster, failed);
+    if (failed->cause)
+        dcli_cluster_keep(cluster, (dcl_status)failed->status, text);
+    pthread_cond_broadcast(&cluster->changed);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+static void on_report(void *user, int node, const dcli_msg_report *report)
+{
+    dcl_cluster *cluster = user;
+    char text[DCLI_ERROR_BYTES], index[200] = "";
+    int length = 0;
+    for (int d = 0; d < report->rank; d++)
+        length += snprintf(index + length, sizeof index - (size_t)length, "%s%lld", d > 0 ? ", " : "",
+                           (long long)report->index[d]);
+    snprintf(text, sizeof text,
+             "operation %lld: node %d: %s(%s) was read, which is outside its grid; 0 was taken; guard the read in the "
+             "body (`inside ? %s(...) : 0`), or narrow the loop with dcl_forall_over()",
+             (long long)report->operation, node, report->array, index, report->array);
+    pthread_mutex_lock(&cluster->lock);
+    dcli_cluster_keep(cluster, DCL_ERR_RANGE, text);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+static void on_built(void *user, const dcli_msg_built *built)
+{
+    dcl_cluster *cluster = user;
+    pthread_mutex_lock(&cluster->lock);
+    for (int b = 0; b < 256; b++)
+        for (dcli_known_body *known = cluster->known[b]; known != NULL; known = known->next) {
+            if (known->number != built->kernel)
+                continue;
+            known->answers_due--;
+            if (built->status != DCL_OK && known->status == DCL_OK) {
+                known->status = (dcl_status)built->status;
+                known->text = dcli_strdup(built->sentence);
+            }
+        }
+    pthread_cond_broadcast(&cluster->changed);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+static void on_broken(void *user, dcl_status status, const char *sentence)
+{
+    dcl_cluster *cluster = user;
+    pthread_mutex_lock(&cluster->lock);
+    if (cluster->broken == DCL_OK) {
+        cluster->broken = status;
+        snprintf(cluster->broken_text, sizeof cluster->broken_text, "%s", sentence);
+    }
+    dcli_cluster_keep(cluster, status, sentence);
+    pthread_cond_broadcast(&cluster->changed);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+void dcli_cluster_hooks(dcl_cluster *cluster)
+{
+    cluster->hooks = (dcli_host_hooks){.user = cluster, .marks = on_marks, .failed = on_failed, .report = on_report,
+                                       .built = on_built, .broken = on_broken};
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------------------ */
+
+static struct timespec in_seconds(double seconds)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double whole = seconds > 1e9 ? 1e9 : seconds;
+    now.tv_sec += (time_t)whole;
+    now.tv_nsec += (long)((whole - (double)(time_t)whole) * 1e9);
+    if (now.tv_nsec >= 1000000000) {
+        now.tv_sec++;
+        now.tv_nsec -= 1000000000;
+    }
+    return now;
+}
+
+dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds)
+{
+    struct timespec until = seconds >= 0 ? in_seconds(seconds) : (struct timespec){0};
+    const int64_t *mark = host_only ? &cluster->done[cluster->node_count] : &cluster->complete;
+    while (*mark < operation) {
+        if (cluster->broken != DCL_OK)
+            return dcli_error_adopt(cluster->broken, cluster->broken_text);
+        if (seconds < 0)
+            pthread_cond_wait(&cluster->changed, &cluster->lock);
+        else if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) == ETIMEDOUT && *mark < operation)
+            return DCLI_FAIL(DCL_ERR_TIMEOUT, "operation %lld is not complete after %g seconds; wait longer, or see "
+                             "DCL_LOG=debug for what it waits for", (long long)operation, seconds);
+    }
+    return DCL_OK;
+}
+
+dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation)
+{
+    dcl_status status = DCL_OK;
+    for (dcli_outcome **at = &cluster->outcomes; *at != NULL; at = &(*at)->next) {
+        dcli_outcome *outcome = *at;
+        if (outcome->operation != operation)
+            continue;
+        status = outcome->status;
+        if (status != DCL_OK)
+            DCLI_FAIL(status, "%s", outcome->text != NULL ? outcome->text : "the operation failed");
+        *at = outcome->next;
+        dcli_free(outcome->text);
+        dcli_free(outcome);
+        break;
+    }
+    return status;
+}
+
+dcl_status dcl_wait(dcl_cluster *cluster)
+{
+    dcli_error_enter(__func__);
+    if (cluster == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "cluster is NULL; expected one made by dcl_open()");
+    pthread_mutex_lock(&cluster->lock);
+    dcl_status status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
+    if (status == DCL_OK)
+        status = first_error(cluster);
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
+}
+
+dcl_status dcl_wait_for(dcl_array *array, double seconds)
+{
+    dcli_error_enter(__func__);
+    if (array == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "array is NULL; expected one made by dcl_agile()");
+    dcl_cluster *cluster = array->cluster;
+    pthread_mutex_lock(&cluster->lock);
+    dcl_status status = dcli_cluster_wait(cluster, array->books->last_use, false, seconds);
+    if (status == DCL_OK)
+        status = dcli_array_usable(array, "wait for");
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
+}
