@@ -2,6 +2,7 @@
  * In generated text everything of the library's own begins with dcl_: a body and its parameters cannot use such names. */
 #include "kernel/emit.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -20,6 +21,19 @@ const char *dcli_kernel_type(dcl_type type)
     return names[type];
 }
 
+static bool is_word_byte(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* Whether `double`, `double4`, ... stands in a text. */
+static bool names_type(const char *text, const char *name)
+{
+    for (const char *at = text; (at = strstr(at, name)) != NULL; at++) {
+        size_t length = strlen(name) + strspn(at + strlen(name), "0123456789");
+        if ((at == text || !is_word_byte(at[-1])) && !is_word_byte(at[length]))
+            return true;
+    }
+    return false;
+}
+
 /* Whether a type is used: by a parameter, or by name in the body or its prelude. */
 static bool uses_type(const dcli_body *body, dcl_type type)
 {
@@ -27,7 +41,7 @@ static bool uses_type(const dcli_body *body, dcl_type type)
     for (int p = 0; p < body->param_count; p++)
         if (body->params[p].type == type)
             return true;
-    return strstr(body->text, name) != NULL || strstr(body->prelude, name) != NULL;
+    return names_type(body->text, name) || names_type(body->prelude, name);
 }
 
 static bool has_checks(const dcli_body *body)

@@ -1,6 +1,6 @@
 /* kernel/log.c - a compiler's log turned into a sentence about the user's text.
  * Generated programs name their parts by #line: "body", "prelude", "generated". A compiler that keeps only the numbers
- * (`<kernel>:1:20: error: ...`) is taken to mean the body. */
+ * (`<kernel>:1:20: ...`) is taken to mean the body. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static bool read_count(const char **at, int *out)
     return true;
 }
 
-/* ":12:20: error: " at `at`, and the message behind it. */
+/* ":12:20: " at `at`, and the message behind it. The column may be missing. */
 static bool read_position(const char *at, struct message *out)
 {
     out->column = 1;
@@ -37,26 +37,37 @@ static bool read_position(const char *at, struct message *out)
         return false;
     if (read_count(&at, &out->column) && *at++ != ':')
         return false;
-    at += strspn(at, " ");
-    if (strncmp(at, "fatal ", 6) == 0)
-        at += 6;
-    if (strncmp(at, "error:", 6) != 0)
-        return false;
-    at += 6;
     out->text = at + strspn(at, " ");
     out->length = (int)strcspn(out->text, "\r\n");
     return true;
 }
 
+/* Passes the word "error:" or "fatal error:" at the start of a text. */
+static bool pass_error(const char **at)
+{
+    const char *word = *at + (strncmp(*at, "fatal ", 6) == 0 ? 6 : 0);
+    if (strncmp(word, "error:", 6) != 0)
+        return false;
+    *at = word + 6 + strspn(word + 6, " ");
+    return true;
+}
+
+/* clang and NVIDIA write `file:line:column: error: message`, PoCL `error: file:line:column: message`. */
 static bool read_line(const char *line, struct message *out)
 {
-    size_t length = strcspn(line, "\n");
-    for (const char *at = line; (at = memchr(at, ':', length - (size_t)(at - line))) != NULL; at++)
-        if (read_position(at, out)) {
-            out->file = line;
-            out->file_length = (int)(at - line);
-            return true;
-        }
+    const char *end = line + strcspn(line, "\n");
+    bool leads = pass_error(&line);
+    for (const char *at = line; (at = memchr(at, ':', (size_t)(end - at))) != NULL; at++) {
+        if (!read_position(at, out))
+            continue;
+        const char *text = out->text;
+        if (!leads && !pass_error(&out->text))
+            continue;
+        out->length -= (int)(out->text - text);
+        out->file = line;
+        out->file_length = (int)(at - line);
+        return true;
+    }
     return false;
 }
 

@@ -1,0 +1,272 @@
+/* test/kernel/device.c - run a body on the first OpenCL device. */
+#define CL_TARGET_OPENCL_VERSION 120
+#include "kernel/device.h"
+
+#include <CL/cl.h>
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct test_device {
+    cl_device_id id;
+    cl_context context;
+    cl_command_queue queue;
+};
+
+struct test_program {
+    test_device *device;
+    dcli_form form;
+    cl_program program;
+    cl_kernel kernel[DCLI_VARIANT_COUNT];
+};
+
+static void must(cl_int code, const char *call)
+{
+    cr_assert_eq(code, CL_SUCCESS, "%s: code %d", call, code);
+}
+
+test_device *test_device_open(void)
+{
+    cl_platform_id platform;
+    cl_uint found = 0;
+    test_device device;
+    if (clGetPlatformIDs(1, &platform, &found) != CL_SUCCESS || found == 0 ||
+        clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device.id, &found) != CL_SUCCESS || found == 0) {
+        fprintf(stderr, "kernel runs are skipped: this machine has no OpenCL device\n");
+        return NULL;
+    }
+    cl_int code;
+    device.context = clCreateContext(NULL, 1, &device.id, NULL, NULL, &code);
+    must(code, "clCreateContext");
+    device.queue = clCreateCommandQueue(device.context, device.id, 0, &code);
+    must(code, "clCreateCommandQueue");
+    test_device *out = malloc(sizeof *out);
+    *out = device;
+    return out;
+}
+
+void test_device_close(test_device *device)
+{
+    clReleaseCommandQueue(device->queue);
+    clReleaseContext(device->context);
+    free(device);
+}
+
+static char *build_log(test_device *device, cl_program program)
+{
+    size_t bytes = 0;
+    clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
+    char *log = calloc(1, bytes + 1);
+    clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
+    return log;
+}
+
+test_program *test_program_build(test_device *device, const dcli_body *body, dcli_form form, char **log_out)
+{
+    test_program program = {.device = device, .form = form};
+    char *source = dcli_body_source(body, form);
+    cl_int code;
+    program.program = clCreateProgramWithSource(device->context, 1, (const char *[]){source}, NULL, &code);
+    must(code, "clCreateProgramWithSource");
+    code = clBuildProgram(program.program, 1, &device->id, "-cl-std=CL1.2", NULL, NULL);
+    if (code != CL_SUCCESS) {
+        char *log = build_log(device, program.program);
+        clReleaseProgram(program.program);
+        if (log_out == NULL)
+            cr_assert_fail("does not build: %s\n%s", log, source);
+        *log_out = log;
+        dcli_free(source);
+        return NULL;
+    }
+    dcli_free(source);
+    for (int v = 0; v < DCLI_VARIANT_COUNT; v++) {
+        program.kernel[v] = clCreateKernel(program.program, dcli_variant_kernel((dcli_variant)v), &code);
+        must(code, "clCreateKernel");
+    }
+    test_program *out = malloc(sizeof *out);
+    *out = program;
+    return out;
+}
+
+void test_program_free(test_program *program)
+{
+    for (int v = 0; v < DCLI_VARIANT_COUNT; v++)
+        clReleaseKernel(program->kernel[v]);
+    clReleaseProgram(program->program);
+    free(program);
+}
+
+void test_params(int count, const test_arg args[], dcli_param params_out[])
+{
+    for (int p = 0; p < count; p++) {
+        params_out[p] = (dcli_param){.access = args[p].access, .type = args[p].type, .rank = args[p].rank};
+        snprintf(params_out[p].name, sizeof params_out[p].name, "%s", args[p].name);
+    }
+}
+
+static size_t type_bytes(dcl_type type)
+{
+    static const size_t bytes[] = {0, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8};
+    return bytes[type];
+}
+
+static void pitches(const test_arg *arg, int64_t pitch_out[])
+{
+    pitch_out[arg->rank - 1] = 1;
+    for (int d = arg->rank - 2; d >= 0; d--)
+        pitch_out[d] = pitch_out[d + 1] * (arg->extent[d + 1] + (d == arg->rank - 2 ? arg->pad : 0));
+}
+
+static size_t arg_bytes(const test_arg *arg)
+{
+    int64_t pitch[4];
+    pitches(arg, pitch);
+    int64_t elements = arg->rank > 1 ? pitch[0] * arg->extent[0] : arg->extent[0] + arg->pad;
+    return (size_t)elements * type_bytes(arg->type);
+}
+
+/* The row of a box, by the definition in kernel/body.h. */
+static void fill_row(const dcli_body *body, const test_arg args[], const int64_t start[], const int64_t stride[],
+                     const int64_t count[], int64_t row[])
+{
+    dcli_scalar values[DCLI_MAX_PARAMS];
+    for (int p = 0; p < body->param_count; p++)
+        values[p] = args[p].value;
+    int rank = body->space_rank;
+    for (int m = 0; m < rank; m++) {
+        row[m] = start[m];
+        row[rank + m] = stride[m];
+        row[2 * rank + m] = count[m];
+    }
+    for (int a = 0; a < body->access_count; a++) {
+        const test_arg *arg = &args[body->access[a].param];
+        int64_t pitch[4], *at = &row[dcli_row_access(body, a)], *bounds = &row[dcli_row_bounds(body, a)];
+        pitches(arg, pitch);
+        dcli_subscripts subscripts;
+        cr_assert_eq(dcli_body_subscripts(body, a, values, &subscripts), DCL_OK);
+        memset(at, 0, (size_t)(1 + (subscripts.reach == DCLI_REACH_AFFINE ? rank : 3 * arg->rank)) * sizeof *at);
+        for (int d = 0; d < arg->rank; d++) {
+            bounds[d] = arg->origin[d];
+            bounds[arg->rank + d] = arg->origin[d] + arg->extent[d];
+            if (subscripts.reach != DCLI_REACH_AFFINE) {
+                at[1 + d] = arg->origin[d];
+                at[1 + arg->rank + d] = arg->extent[d];
+                at[1 + 2 * arg->rank + d] = pitch[d];
+                continue;
+            }
+            at[0] += (subscripts.axis[d].constant - arg->origin[d]) * pitch[d];
+            for (int m = 0; m < rank; m++) {
+                at[0] += subscripts.axis[d].coef[m] * start[m] * pitch[d];
+                at[1 + m] += subscripts.axis[d].coef[m] * stride[m] * pitch[d];
+            }
+        }
+    }
+}
+
+/* All rows of a box cut to `shape`. @return their number. */
+static size_t fill_table(const dcli_body *body, const test_arg args[], const int64_t start[], const int64_t stride[],
+                         const int64_t count[], const int64_t shape[], int64_t **table_out)
+{
+    int rank = body->space_rank;
+    size_t rows = 1, length = (size_t)dcli_row_length(body);
+    for (int m = 0; m < rank; m++)
+        rows *= (size_t)((count[m] + shape[m] - 1) / shape[m]);
+    *table_out = malloc(rows * length * sizeof **table_out + 1);
+    for (size_t r = 0; r < rows; r++) {
+        int64_t first[DCL_MAX_RANK], part[DCL_MAX_RANK];
+        size_t rest = r;
+        for (int m = rank - 1; m >= 0; m--) {
+            size_t cuts = (size_t)((count[m] + shape[m] - 1) / shape[m]);
+            int64_t lo = (int64_t)(rest % cuts) * shape[m];
+            rest /= cuts;
+            first[m] = start[m] + lo * stride[m];
+            part[m] = count[m] - lo < shape[m] ? count[m] - lo : shape[m];
+        }
+        fill_row(body, args, first, stride, part, *table_out + r * length);
+    }
+    return rows;
+}
+
+static cl_mem make_buffer(test_device *device, void *data, size_t bytes)
+{
+    cl_int code;
+    cl_mem buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes, data, &code);
+    must(code, "clCreateBuffer");
+    return buffer;
+}
+
+static cl_uint set_scalars(cl_kernel kernel, const dcli_body *body, const test_arg args[], cl_uint at)
+{
+    for (int p = 0; p < body->param_count; p++) {
+        if (args[p].access != DCL_ACCESS_VALUE)
+            continue;
+        float f = (float)args[p].value.f;
+        const void *value = args[p].type == DCL_FLOAT ? (const void *)&f : (const void *)&args[p].value;
+        must(clSetKernelArg(kernel, at++, type_bytes(args[p].type), value), "clSetKernelArg"); /* little-endian */
+    }
+    return at;
+}
+
+static void launch(test_program *program, cl_kernel kernel, const dcli_body *body, dcli_variant variant, size_t rows,
+                   const int64_t count[])
+{
+    size_t global[3] = {rows}, local[3] = {1};
+    int dimension = 1;
+    if (program->form == DCLI_FORM_GPU)
+        dimension = dcli_body_launch_size(body, variant, count, global, local);
+    must(clEnqueueNDRangeKernel(program->device->queue, kernel, (cl_uint)dimension, NULL, global, local, 0, NULL, NULL),
+         "clEnqueueNDRangeKernel");
+    must(clFinish(program->device->queue), "clFinish");
+}
+
+test_report test_program_run(test_program *program, const dcli_body *body, dcli_variant variant, int count,
+                             test_arg args[], const int64_t start[], const int64_t stride[], const int64_t box_count[])
+{
+    test_device *device = program->device;
+    cl_kernel kernel = program->kernel[variant];
+    int64_t shape[DCL_MAX_RANK], *table, report[10] = {0};
+    memcpy(shape, box_count, (size_t)body->space_rank * sizeof *shape);
+    if (program->form == DCLI_FORM_CPU)
+        dcli_body_row_shape(body, box_count, 2, shape);
+    size_t rows = fill_table(body, args, start, stride, box_count, shape, &table);
+    for (size_t r = 0; r < rows && variant == DCLI_VARIANT_UNIT; r++)
+        cr_assert(dcli_row_is_unit(body, table + r * (size_t)dcli_row_length(body)), "row %zu is not unit", r);
+
+    cl_mem buffer[DCLI_MAX_PARAMS] = {NULL};
+    for (int p = 0; p < count; p++)
+        if (args[p].access != DCL_ACCESS_VALUE)
+            buffer[p] = make_buffer(device, args[p].data, arg_bytes(&args[p]));
+    cl_uint at = 0;
+    for (int a = 0; a < body->access_count; a++)
+        must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &buffer[body->access[a].param]), "clSetKernelArg");
+    at = set_scalars(kernel, body, args, at);
+    size_t row_bytes = (size_t)dcli_row_length(body) * sizeof *table;
+    cl_mem rows_buffer = NULL, report_buffer = make_buffer(device, report, sizeof report);
+    if (program->form == DCLI_FORM_CPU) {
+        rows_buffer = make_buffer(device, table, rows * row_bytes);
+        must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &rows_buffer), "clSetKernelArg");
+    } else {
+        must(clSetKernelArg(kernel, at++, row_bytes, table), "clSetKernelArg");
+    }
+    must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &report_buffer), "clSetKernelArg");
+    launch(program, kernel, body, variant, rows, box_count);
+
+    for (int p = 0; p < count; p++)
+        if (buffer[p] != NULL) {
+            must(clEnqueueReadBuffer(device->queue, buffer[p], CL_TRUE, 0, arg_bytes(&args[p]), args[p].data, 0, NULL,
+                                     NULL), "clEnqueueReadBuffer");
+            clReleaseMemObject(buffer[p]);
+        }
+    must(clEnqueueReadBuffer(device->queue, report_buffer, CL_TRUE, 0, sizeof report, report, 0, NULL, NULL),
+         "clEnqueueReadBuffer");
+    clReleaseMemObject(report_buffer);
+    if (rows_buffer != NULL)
+        clReleaseMemObject(rows_buffer);
+    free(table);
+    test_report out = {.any = report[0] != 0, .access = report[1]};
+    memcpy(out.index, &report[2], sizeof out.index);
+    return out;
+}

@@ -1,0 +1,44 @@
+/* test/kernel/device.h - run a body on the first OpenCL device, with rows computed the plain way. */
+#ifndef TEST_KERNEL_DEVICE_H
+#define TEST_KERNEL_DEVICE_H
+
+#include "kernel/body.h"
+
+/** An argument of a body. Arrays lie row-major in `data`, `pad` elements behind every row of the last axis. */
+typedef struct test_arg {
+    const char *name;
+    dcl_access access;
+    dcl_type type;
+    int rank;
+    int64_t extent[4], origin[4];
+    int64_t pad;
+    void *data;
+    dcli_scalar value;
+} test_arg;
+
+/** What a run reported. */
+typedef struct test_report {
+    bool any;
+    int64_t access, index[4];
+} test_report;
+
+typedef struct test_device test_device;
+
+/** The first device. @return NULL when there is none; the reason is printed then. */
+test_device *test_device_open(void);
+void test_device_close(test_device *device);
+
+/** Build a body for a form. @return false: *log_out is the compiler's log, free() it. */
+typedef struct test_program test_program;
+test_program *test_program_build(test_device *device, const dcli_body *body, dcli_form form, char **log_out);
+void test_program_free(test_program *program);
+
+/** Run one box (start, stride, count per loop axis) of a body and wait.
+ *  Fails the test when the row may not be run by `variant`. */
+test_report test_program_run(test_program *program, const dcli_body *body, dcli_variant variant, int count,
+                             test_arg args[], const int64_t start[], const int64_t stride[], const int64_t box_count[]);
+
+/** Parameters of arguments, for dcli_body_parse(). */
+void test_params(int count, const test_arg args[], dcli_param params_out[]);
+
+#endif
