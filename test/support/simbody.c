@@ -1,0 +1,236 @@
+/* test/support/simbody.c - random loop bodies: as text, parsed by the library.
+ *
+ * Expressions are sums; what counts is what is read: plain, permuted, shifted beyond the edge, strided, reversed,
+ * constant subscripts, two indices in one subscript, one index on two axes, declared reaches; and how it is written: one
+ * or two outputs at permuted indices, conditional, or read as well. */
+#include "support/simbody.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static const char index_names[] = "ijklmnop";
+
+struct maker {
+    test_random *random;
+    int count;
+    sim_array *const *arrays;
+    sim_step *step;
+    size_t length;
+    int params;
+    dcli_param param[DCLI_MAX_PARAMS];
+    int rank;           /* of the first output */
+    int index_of[DCL_MAX_RANK]; /* which index stands on its axes */
+};
+
+static int64_t pick(struct maker *maker, int64_t lo, int64_t hi) { return test_between(maker->random, lo, hi); }
+
+__attribute__((format(printf, 2, 3))) static void put(struct maker *maker, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    int length = vsnprintf(maker->step->text + maker->length, sizeof maker->step->text - maker->length, format, values);
+    va_end(values);
+    maker->length += (size_t)length;
+    if (maker->length >= sizeof maker->step->text)
+        abort();
+}
+
+static int add_array(struct maker *maker, const char *name, dcl_access access, const sim_array *array)
+{
+    dcli_param *param = &maker->param[maker->params];
+    *param = (dcli_param){.access = access, .type = DCL_INT64, .rank = array->layout.grid.rank};
+    snprintf(param->name, sizeof param->name, "%s", name);
+    maker->step->operation.operand[maker->params] = (dcli_operand){.storage = array->storage, .layout = &array->layout};
+    return maker->params++;
+}
+
+static void add_scalar(struct maker *maker, const char *name, int64_t value)
+{
+    dcli_param *param = &maker->param[maker->params];
+    *param = (dcli_param){.access = DCL_ACCESS_VALUE, .type = DCL_INT64};
+    snprintf(param->name, sizeof param->name, "%s", name);
+    maker->step->operation.operand[maker->params] = (dcli_operand){.storage = -1};
+    maker->step->operation.value[maker->params++].i = value;
+}
+
+static void shuffle(struct maker *maker, int count, int numbers[])
+{
+    for (int n = 0; n < count; n++)
+        numbers[n] = n;
+    for (int n = count - 1; n > 0; n--) {
+        int other = (int)pick(maker, 0, n), kept = numbers[n];
+        numbers[n] = numbers[other];
+        numbers[other] = kept;
+    }
+}
+
+/* ---- what is read ------------------------------------------------------------------------------------------------- */
+
+static void put_subscript(struct maker *maker, int index)
+{
+    char name = index_names[index], other = index_names[pick(maker, 0, maker->rank - 1)];
+    switch (pick(maker, 0, 19)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+        put(maker, "%c%+d", name, (int)pick(maker, -3, 3));
+        break;
+    case 4:
+        put(maker, "%d*%c%+d", (int)pick(maker, 2, 3), name, (int)pick(maker, -1, 1));
+        break;
+    case 5:
+    case 6:
+        put(maker, "t - %c", name);
+        break;
+    case 7:
+        put(maker, "%d", (int)pick(maker, 0, 6));
+        break;
+    case 8:
+        put(maker, "%c + %c", name, other);
+        break;
+    case 9:
+        put(maker, "s*%c", name);
+        break;
+    case 10:
+        put(maker, "%c", other); /* perhaps on two axes */
+        break;
+    default:
+        put(maker, "%c", name);
+    }
+}
+
+static void put_affine(struct maker *maker, const char *name, int rank)
+{
+    int index[DCL_MAX_RANK];
+    bool straight = pick(maker, 0, 2) == 0;
+    shuffle(maker, maker->rank, index);
+    put(maker, "%s(", name);
+    for (int d = 0; d < rank; d++) {
+        put(maker, "%s", d > 0 ? ", " : "");
+        put_subscript(maker, straight && d < maker->rank ? maker->index_of[d] : index[d % maker->rank]);
+    }
+    put(maker, ")");
+}
+
+static void put_reach(struct maker *maker, const char *name, int rank)
+{
+    put(maker, "%s(", name);
+    for (int d = 0; d < rank; d++)
+        put(maker, "%s(%c * %c + %d) %% 7", d > 0 ? ", " : "", index_names[pick(maker, 0, maker->rank - 1)],
+            index_names[pick(maker, 0, maker->rank - 1)], d);
+    put(maker, ")");
+}
+
+/* One input, read once or twice. */
+static void put_input(struct maker *maker, const char *name)
+{
+    static const dcl_access reaches[] = {DCL_ACCESS_IN_ALL, DCL_ACCESS_IN_ROWS, DCL_ACCESS_IN_COLUMNS};
+    const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];
+    bool declared = pick(maker, 0, 9) == 0;
+    int rank = array->layout.grid.rank;
+    add_array(maker, name, declared ? reaches[pick(maker, 0, 2)] : DCL_ACCESS_IN, array);
+    for (int64_t times = pick(maker, 0, 3) == 0 ? 2 : 1; times > 0; times--) {
+        put(maker, " + ");
+        if (declared)
+            put_reach(maker, name, rank);
+        else
+            put_affine(maker, name, rank);
+    }
+}
+
+/* ---- what is written ---------------------------------------------------------------------------------------------- */
+
+static void put_written(struct maker *maker, const char *name, const int index[])
+{
+    put(maker, "%s(", name);
+    for (int d = 0; d < maker->rank; d++)
+        put(maker, "%s%c", d > 0 ? "," : "", index_names[index[d]]);
+    put(maker, ")");
+}
+
+/* How an output is assigned to: plainly, in a condition, adding to what is there. */
+static const char *put_assignment(struct maker *maker, const char *name, const int index[], dcl_access access)
+{
+    if (pick(maker, 0, 3) == 0)
+        put(maker, "if (%c > 2) ", index_names[index[0]]);
+    put_written(maker, name, index);
+    return access == DCL_ACCESS_INOUT ? " +=" : " =";
+}
+
+/* Another array that covers the index space under some order of its axes. */
+static bool find_output(struct maker *maker, const sim_array **array_out, int index_out[])
+{
+    enum { TRIES = 8 };
+    const dcl_grid *space = &maker->step->operation.operand[0].layout->grid;
+    for (int tries = 0; tries < TRIES; tries++) {
+        const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];
+        int axis[DCL_MAX_RANK];
+        bool fits = array->layout.grid.rank == maker->rank &&
+                    array->storage != maker->step->operation.operand[0].storage;
+        shuffle(maker, maker->rank, axis);
+        for (int d = 0; d < maker->rank && fits; d++) {
+            fits = array->layout.grid.extent[d] == space->extent[axis[d]] &&
+                   array->layout.grid.origin[d] == space->origin[axis[d]];
+            index_out[d] = maker->index_of[axis[d]];
+        }
+        *array_out = array;
+        if (fits)
+            return true;
+    }
+    return false;
+}
+
+static void put_output(struct maker *maker, const char *name, const sim_array *array, const int index[], int inputs)
+{
+    static const char *names[] = {"A", "B", "F", "G", "H", "K"};
+    dcl_access access = pick(maker, 0, 3) == 0 ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT;
+    add_array(maker, name, access, array);
+    put(maker, "%s 1", put_assignment(maker, name, index, access));
+    int first = name[0] == 'C' ? 0 : 3;
+    for (int n = 0; n < inputs; n++)
+        put_input(maker, names[first + n]);
+    put(maker, "; ");
+}
+
+static void put_body(struct maker *maker)
+{
+    const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];
+    maker->rank = array->layout.grid.rank;
+    if (pick(maker, 0, 2) > 0)
+        for (int d = 0; d < maker->rank; d++)
+            maker->index_of[d] = d;
+    else
+        shuffle(maker, maker->rank, maker->index_of);
+    put_output(maker, "C", array, maker->index_of, (int)pick(maker, 0, 3));
+    const sim_array *other;
+    int index[DCL_MAX_RANK];
+    if (pick(maker, 0, 2) == 0 && find_output(maker, &other, index))
+        put_output(maker, "D", other, index, (int)pick(maker, 0, 2));
+    add_scalar(maker, "s", pick(maker, -2, 2));
+    add_scalar(maker, "t", array->layout.grid.extent[0] + array->layout.grid.origin[0] - 1);
+}
+
+bool sim_body_make(test_random *random, int count, sim_array *const arrays[], sim_step *step)
+{
+    struct maker maker = {.random = random, .count = count, .arrays = arrays, .step = step};
+    put_body(&maker);
+    dcli_operation *operation = &step->operation;
+    operation->operand_count = maker.params;
+    operation->box = sim_random_box(random, &operation->operand[0].layout->grid);
+    if (dcli_body_parse(step->text, "", maker.params, maker.param, &step->body) != DCL_OK) {
+        fprintf(stderr, "%s\n%s\n", step->text, dcl_error());
+        abort();
+    }
+    operation->body = step->body;
+    if (dcli_operation_check(operation) == DCL_OK)
+        return true;
+    dcli_body_free(step->body);
+    step->body = NULL;
+    return false;
+}

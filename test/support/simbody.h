@@ -1,0 +1,14 @@
+/* test/support/simbody.h - random loop bodies over given arrays. */
+#ifndef TEST_SUPPORT_SIMBODY_H
+#define TEST_SUPPORT_SIMBODY_H
+
+#include "support/simprogram.h"
+
+/** Fill in a FORALL: text, body, operands, box. @return false when what came out is refused (an array read and written at
+ *  different subscripts): try again. */
+bool sim_body_make(test_random *random, int count, sim_array *const arrays[], sim_step *step);
+
+/** A random box of a grid: often all of it, seldom empty. */
+dcl_box sim_random_box(test_random *random, const dcl_grid *grid);
+
+#endif

@@ -1,0 +1,166 @@
+/* test/support/simcheck.c - the judge of a simulated run. */
+#include "support/simcheck.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "support/simcount.h"
+
+void sim_verdict_open(sim_verdict *verdict, sim_program *program)
+{
+    size_t steps = (size_t)program->step_count;
+    *verdict = (sim_verdict){.program = program, .known = {.peers = 1}};
+    verdict->failed = calloc(3 * steps, sizeof(bool));
+    if (verdict->failed == NULL)
+        abort();
+    verdict->cause = verdict->failed + steps;
+    verdict->refused = verdict->cause + steps;
+}
+
+void sim_verdict_close(sim_verdict *verdict)
+{
+    free(verdict->failed);
+    dcli_storages_free(&verdict->known);
+}
+
+static dcli_storage *known(sim_verdict *verdict, int64_t storage)
+{
+    dcli_storage *entry = dcli_storages_get(&verdict->known, storage);
+    if (entry == NULL)
+        abort();
+    return entry;
+}
+
+void sim_verdict_issued(sim_verdict *verdict, const dcli_operation *operation)
+{
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].overwrites &&
+            dcli_storage_overwrite(known(verdict, operation->operand[k].storage), operation->number) != DCL_OK)
+            abort();
+}
+
+void sim_verdict_failed(sim_verdict *verdict, const dcli_operation *operation)
+{
+    verdict->failed[operation->number - 1] = true;
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].storage >= 0 && operation->operand[k].writes &&
+            dcli_storage_fail(known(verdict, operation->operand[k].storage), operation->number) != DCL_OK)
+            abort();
+}
+
+void sim_verdict_cause(sim_verdict *verdict, const dcli_operation *operation)
+{
+    verdict->cause[operation->number - 1] = true;
+}
+
+void sim_verdict_read(sim_verdict *verdict, sim_data *data, const sim_step *step)
+{
+    int64_t number = step->operation.number;
+    verdict->refused[number - 1] = verdict->failed[number - 1];
+    if (verdict->failed[number - 1])
+        return;
+    for (int64_t n = 0; n < dcli_box_elements(&step->operation.box); n++)
+        if (step->memory[n] != step->expected[n]) {
+            sim_wrong(data, "operation %" PRId64 " reads %" PRIx64 " at place %" PRId64 "; expected %" PRIx64, number,
+                      step->memory[n], n, step->expected[n]);
+            return;
+        }
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------- */
+
+static void check_contents(sim_data *data, const sim_array *array)
+{
+    const dcl_grid *grid = &array->layout.grid;
+    dcl_box box = dcl_box_of(grid);
+    int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK], offset;
+    if (array->elements == 0)
+        return;
+    do {
+        int node;
+        for (int d = 0; d < grid->rank; d++)
+            element[d] = grid->origin[d] + place[d];
+        dcli_layout_locate(&array->layout, element, &node, &offset);
+        const sim_part *part = &data->part[(array->storage - 1) * data->terms.node_count + node];
+        int64_t expected = array->value[sim_number_of(grid, element)];
+        if (part->data == NULL || part->data[offset] != expected) {
+            sim_wrong(data, "storage %" PRId64 " ends with %" PRIx64 " at element %" PRId64 "; expected %" PRIx64,
+                      array->storage, part->data == NULL ? 0 : part->data[offset], sim_number_of(grid, element), expected);
+            return;
+        }
+    } while (sim_next_place(place, &box));
+}
+
+/* Follow failures through the program: what can have failed, and what surely has. */
+struct failures {
+    bool may[SIM_MAX_ARRAYS + 1], must[SIM_MAX_ARRAYS + 1]; /* by storage */
+};
+
+static bool follow(struct failures *failures, const dcli_operation *operation, bool cause)
+{
+    bool may = cause;
+    for (int k = 0; k < operation->operand_count; k++)
+        may |= operation->operand[k].storage >= 0 && operation->operand[k].reads &&
+               failures->may[operation->operand[k].storage];
+    for (int k = 0; k < operation->operand_count; k++) {
+        const dcli_operand *operand = &operation->operand[k];
+        if (operand->storage < 0 || !operand->writes)
+            continue;
+        if (operand->overwrites)
+            failures->may[operand->storage] = failures->must[operand->storage] = false;
+        failures->may[operand->storage] |= may;
+        failures->must[operand->storage] |= cause;
+    }
+    return may;
+}
+
+void sim_verdict_end(sim_verdict *verdict, sim_data *data)
+{
+    struct failures failures = {.may = {false}};
+    for (int s = 0; s < verdict->program->step_count; s++) {
+        bool may = follow(&failures, &verdict->program->step[s].operation, verdict->cause[s]);
+        if (verdict->failed[s] && !may)
+            sim_wrong(data, "operation %d fails without a reason", s + 1);
+        if (verdict->cause[s] && !verdict->failed[s])
+            sim_wrong(data, "operation %d failed, and the program is not told", s + 1);
+    }
+    for (int n = 0; n < verdict->program->array_count && !sim_is_wrong(data); n++) {
+        const sim_array *array = &verdict->program->array[n];
+        bool failed = dcli_storage_failed(known(verdict, array->storage), INT64_MAX);
+        if (array->released)
+            continue;
+        if (failed && !failures.may[array->storage])
+            sim_wrong(data, "storage %" PRId64 " is failed without a reason", array->storage);
+        if (!failed && failures.must[array->storage])
+            sim_wrong(data, "storage %" PRId64 " failed, and the program takes it for good", array->storage);
+        if (!failed)
+            check_contents(data, array);
+    }
+}
+
+/* ---- counters ------------------------------------------------------------------------------------------------------ */
+
+static void check_operation(sim_data *data, const dcli_operation *operation, int64_t *bytes_moved)
+{
+    enum { MOST = 64 };
+    int64_t bytes[MOST], blocks[MOST];
+    bool exact = sim_count_moved(operation, data->terms.node_count, bytes, blocks);
+    for (int p = 0; p < data->terms.node_count; p++) {
+        const dcl_counters *counters = &sim_plan_of(data, operation, p)->plan->counters;
+        if (counters->bytes_moved < bytes[p] || counters->blocks_moved < blocks[p] ||
+            (exact && (counters->bytes_moved != bytes[p] || counters->blocks_moved != blocks[p])))
+            sim_wrong(data, "operation %" PRId64 " plans to move %" PRId64 " bytes, %" PRId64 " blocks to node %d; counted "
+                      "are %" PRId64 ", %" PRId64, operation->number, counters->bytes_moved, counters->blocks_moved, p,
+                      bytes[p], blocks[p]);
+        if (exact && counters->approximate != 0)
+            sim_wrong(data, "operation %" PRId64 " is called approximate", operation->number);
+        *bytes_moved += counters->bytes_moved;
+    }
+}
+
+void sim_check_counters(sim_data *data, int64_t *bytes_moved_out)
+{
+    for (int s = 0; s < data->program->step_count && !sim_is_wrong(data); s++)
+        if (data->program->step[s].operation.kind == DCLI_OP_FORALL)
+            check_operation(data, &data->program->step[s].operation, bytes_moved_out);
+}

@@ -1,0 +1,47 @@
+/* test/support/simclock.h - events in the order of a virtual time. */
+#ifndef TEST_SUPPORT_SIMCLOCK_H
+#define TEST_SUPPORT_SIMCLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dcl/base.h>
+
+typedef enum sim_event_kind {
+    SIM_ISSUE,      /* the program makes its next call */
+    SIM_DESCRIPTOR, /* an operation arrives at `to` */
+    SIM_STEP,       /* node `to` looks for something to do */
+    SIM_EFFECT,     /* the batch that runs on `to` changes memory */
+    SIM_DONE,       /* batch `number` has ended on `to` */
+    /* messages */
+    SIM_CHUNK,
+    SIM_GRANT,
+    SIM_CREDIT,
+    SIM_FAILED,
+    SIM_MARKS
+} sim_event_kind;
+
+typedef struct sim_event {
+    int64_t time, order; /* order: among equal times */
+    sim_event_kind kind;
+    int from, to;
+    int64_t operation, number, chunk;
+    int64_t done, ready;
+    bool written;
+    dcl_status status;
+} sim_event;
+
+/** A heap; start with {0}. */
+typedef struct sim_clock {
+    int64_t now, posted;
+    sim_event *event;
+    int64_t count, capacity;
+} sim_clock;
+
+/** Put an event in, `delay` from now on or at event->time, whichever is later. */
+void sim_post(sim_clock *clock, sim_event event, int64_t delay);
+/** Take the next one and set the clock. @return false when there is none. */
+bool sim_take(sim_clock *clock, sim_event *event_out);
+void sim_clock_free(sim_clock *clock);
+
+#endif

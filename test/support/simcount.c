@@ -1,0 +1,189 @@
+/* test/support/simcount.c - what moves, found without plans: every index asks every access for its element, and the
+ * element for its owner. A set of nodes is a word of 64 bits. */
+#include "support/simcount.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "support/simprogram.h"
+
+/* What is known of one operand. */
+struct touched {
+    uint64_t *element; /* nodes that touch it and do not own it */
+    uint64_t *block;
+    int64_t elements;
+};
+
+/* The first index of the segment that an index of one axis lies in, from the definition of the rules. */
+static int64_t segment_start(const dcli_layout *layout, int d, int64_t index)
+{
+    const dcli_map_rule *rule = &layout->rule;
+    int64_t extent = layout->grid.extent[d], nodes = rule->nodes[d], size = rule->axes[d].size;
+    if (layout->kind == DCLI_MAP_DEALT)
+        size = rule->piece[d];
+    else if (rule->axes[d].kind == DCL_AXIS_WHOLE || nodes == 1)
+        size = extent; /* one node's runs lie one after the other */
+    else if (rule->axes[d].kind == DCL_AXIS_CYCLIC)
+        size = dcli_max(size, 1);
+    else if (size == 0) { /* as even as can be, the first ones one more */
+        int64_t segment = 0, start = 0;
+        for (int64_t length = extent / nodes + (extent % nodes > 0); start + length <= index;
+             length = extent / nodes + (segment < extent % nodes)) {
+            start += length;
+            segment++;
+        }
+        return start;
+    }
+    return index / size * size;
+}
+
+/* A block is told by its first element: blocks are cut from segments. */
+static int64_t block_of(const dcli_layout *layout, const int64_t element[])
+{
+    int64_t number = 0;
+    for (int d = 0; d < layout->grid.rank; d++) {
+        int64_t index = element[d] - layout->grid.origin[d], start = segment_start(layout, d, index);
+        int64_t first = start + (index - start) / layout->rule.block[d] * layout->rule.block[d];
+        number = number * layout->grid.extent[d] + first;
+    }
+    return number;
+}
+
+static void touch(const dcli_layout *layout, const int64_t element[], int by, struct touched *touched)
+{
+    int owner;
+    int64_t offset;
+    dcli_layout_locate(layout, element, &owner, &offset);
+    if (owner == by)
+        return;
+    touched->element[sim_number_of(&layout->grid, element)] |= UINT64_C(1) << by;
+    touched->block[block_of(layout, element)] |= UINT64_C(1) << by;
+}
+
+static void touch_index(const dcli_operation *operation, const dcli_subscripts subscripts[], const int64_t index[], int by,
+                        struct touched touched[])
+{
+    const dcli_body *body = operation->body;
+    int64_t element[DCL_MAX_RANK];
+    for (int a = 0; a < body->access_count; a++) {
+        const dcli_layout *layout = operation->operand[body->access[a].param].layout;
+        if (subscripts[a].reach == DCLI_REACH_AFFINE && sim_element(&subscripts[a], &layout->grid, index, element))
+            touch(layout, element, by, &touched[body->access[a].param]);
+    }
+}
+
+/* A declared reach: what one index may read. */
+static void touch_reach(const dcli_operation *operation, const dcli_subscripts *subscripts, int k, const int64_t index[],
+                        int by, struct touched *touched)
+{
+    const dcli_layout *layout = operation->operand[k].layout;
+    dcl_box box = dcl_box_of(&layout->grid);
+    int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK];
+    int fixed = subscripts->reach == DCLI_REACH_ROWS ? 0 : box.rank - 1;
+    if (subscripts->reach != DCLI_REACH_ALL) {
+        int64_t at = subscripts->reach == DCLI_REACH_ROWS ? index[0] : index[subscripts->space_rank - 1];
+        if (at < box.start[fixed] || at >= box.start[fixed] + box.count[fixed])
+            return;
+        box.start[fixed] = at;
+        box.count[fixed] = 1;
+    }
+    if (dcli_box_is_empty(&box))
+        return;
+    do {
+        for (int d = 0; d < box.rank; d++)
+            element[d] = box.start[d] + place[d];
+        touch(layout, element, by, touched);
+    } while (sim_next_place(place, &box));
+}
+
+static void touch_declared(const dcli_operation *operation, const dcli_subscripts subscripts[], const int64_t index[],
+                           int by, struct touched touched[], bool *rows_seen[])
+{
+    for (int a = 0; a < operation->body->access_count; a++) {
+        int k = operation->body->access[a].param;
+        if (subscripts[a].reach == DCLI_REACH_AFFINE)
+            continue;
+        /* an axis is gone through once per node and index of the axis that counts */
+        const dcl_box *box = &operation->box;
+        int axis = subscripts[a].reach == DCLI_REACH_ROWS ? 0 : box->rank - 1;
+        int64_t row = subscripts[a].reach == DCLI_REACH_ALL ? 0 : (index[axis] - box->start[axis]) / box->stride[axis];
+        bool *seen = &rows_seen[a][row * 64 + by];
+        if (!*seen)
+            touch_reach(operation, &subscripts[a], k, index, by, &touched[k]);
+        *seen = true;
+    }
+}
+
+static void *need(int64_t count, size_t bytes)
+{
+    void *memory = calloc((size_t)dcli_max(count, 1), bytes);
+    if (memory == NULL)
+        abort();
+    return memory;
+}
+
+static void add_up(const uint64_t sets[], int64_t count, int64_t each, int64_t sums[])
+{
+    for (int64_t n = 0; n < count; n++)
+        for (uint64_t left = sets[n]; left != 0; left &= left - 1)
+            sums[__builtin_ctzll(left)] += each;
+}
+
+static void go_through(const dcli_operation *operation, struct touched touched[])
+{
+    dcli_subscripts subscripts[DCLI_MAX_ACCESSES];
+    bool *rows_seen[DCLI_MAX_ACCESSES] = {NULL};
+    int accesses = operation->body->access_count;
+    const dcli_layout *space = operation->operand[operation->body->first_output].layout;
+    int64_t place[DCL_MAX_RANK] = {0}, index[DCL_MAX_RANK], offset, most = 1;
+    sim_subscripts(operation, subscripts);
+    for (int m = 0; m < operation->box.rank; m++)
+        most = dcli_max(most, operation->box.count[m]);
+    for (int a = 0; a < accesses; a++)
+        if (subscripts[a].reach != DCLI_REACH_AFFINE)
+            rows_seen[a] = need(most * 64, sizeof(bool));
+    do {
+        int by;
+        for (int m = 0; m < operation->box.rank; m++)
+            index[m] = operation->box.start[m] + place[m] * operation->box.stride[m];
+        dcli_layout_locate(space, index, &by, &offset);
+        touch_index(operation, subscripts, index, by, touched);
+        touch_declared(operation, subscripts, index, by, touched, rows_seen);
+    } while (sim_next_place(place, &operation->box));
+    for (int a = 0; a < accesses; a++)
+        free(rows_seen[a]);
+}
+
+static bool is_exact(const dcli_operation *operation)
+{
+    dcli_subscripts subscripts[DCLI_MAX_ACCESSES];
+    sim_subscripts(operation, subscripts);
+    for (int a = 0; a < operation->body->access_count; a++)
+        if (subscripts[a].reach == DCLI_REACH_AFFINE && !dcli_subscripts_exact(&subscripts[a]))
+            return false;
+    return true;
+}
+
+bool sim_count_moved(const dcli_operation *operation, int node_count, int64_t bytes_out[], int64_t blocks_out[])
+{
+    struct touched touched[DCLI_MAX_PARAMS] = {{0}};
+    memset(bytes_out, 0, (size_t)node_count * sizeof *bytes_out);
+    memset(blocks_out, 0, (size_t)node_count * sizeof *blocks_out);
+    if (dcli_box_is_empty(&operation->box))
+        return is_exact(operation);
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].layout != NULL) {
+            touched[k].elements = dcl_grid_count(&operation->operand[k].layout->grid);
+            touched[k].element = need(touched[k].elements, sizeof(uint64_t));
+            touched[k].block = need(touched[k].elements, sizeof(uint64_t));
+        }
+    go_through(operation, touched);
+    for (int k = 0; k < operation->operand_count; k++) {
+        add_up(touched[k].element, touched[k].elements, sizeof(int64_t), bytes_out);
+        add_up(touched[k].block, touched[k].elements, 1, blocks_out);
+        free(touched[k].element);
+        free(touched[k].block);
+    }
+    return is_exact(operation);
+}

@@ -1,0 +1,12 @@
+/* test/support/simcount.h - the planned counters of a loop body, found element by element. */
+#ifndef TEST_SUPPORT_SIMCOUNT_H
+#define TEST_SUPPORT_SIMCOUNT_H
+
+#include "workqueue/operation.h"
+
+/** What every node's tasks touch of elements it does not own; 1..64 nodes.
+ *  @param bytes_out, blocks_out  [node_count]
+ *  @return whether these are exact: the plan must count the same, else at least as much. */
+bool sim_count_moved(const dcli_operation *operation, int node_count, int64_t bytes_out[], int64_t blocks_out[]);
+
+#endif

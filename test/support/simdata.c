@@ -1,0 +1,368 @@
+/* test/support/simdata.c - parts, chunks and plans of a simulated cluster, and everything but loop bodies. */
+#include "support/simdata.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "support/simkernel.h"
+
+void sim_wrong(sim_data *data, const char *format, ...)
+{
+    char line[512];
+    va_list values;
+    if (sim_is_wrong(data))
+        return;
+    va_start(values, format);
+    vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    dcli_text_put(&data->problem, "%s\n", line);
+}
+
+int64_t *sim_garbage(int64_t elements)
+{
+    int64_t *memory = malloc((size_t)dcli_max(elements, 1) * sizeof *memory);
+    if (memory == NULL)
+        abort();
+    for (int64_t n = 0; n < elements; n++)
+        memory[n] = SIM_GARBAGE;
+    return memory;
+}
+
+/* ---- plans -------------------------------------------------------------------------------------------------------- */
+
+/* The most bytes of chunks that are there at once, batch by batch. */
+static int64_t most_bytes(const dcli_plan *plan)
+{
+    int64_t most = 0;
+    for (int64_t b = 0; b < plan->batch_count; b++) {
+        int64_t live = 0;
+        for (int64_t c = 0; c < plan->chunk_count; c++)
+            if (!plan->chunk[c].written && plan->chunk[c].first_batch <= b && b <= plan->chunk[c].last_batch)
+                live += plan->chunk[c].bytes;
+        most = dcli_max(most, live);
+    }
+    return most;
+}
+
+sim_plan *sim_plan_of(sim_data *data, const dcli_operation *operation, int peer)
+{
+    sim_plan *plan = &data->plan[(operation->number - 1) * data->peers + peer];
+    if (plan->plan != NULL)
+        return plan;
+    if (dcli_plan_make(operation, peer, &data->terms, &plan->plan) != DCL_OK)
+        abort();
+    plan->payload = calloc((size_t)plan->plan->chunk_count + 1, sizeof *plan->payload);
+    plan->most = most_bytes(plan->plan);
+    if (plan->payload == NULL)
+        abort();
+    return plan;
+}
+
+void sim_data_open(sim_data *data, sim_program *program, const dcli_plan_terms *terms)
+{
+    *data = (sim_data){.program = program, .terms = *terms, .peers = terms->node_count + 1};
+    data->plan = calloc((size_t)(program->step_count * data->peers), sizeof *data->plan);
+    data->part = calloc((size_t)(program->array_count * terms->node_count), sizeof *data->part);
+    if (data->plan == NULL || data->part == NULL)
+        abort();
+}
+
+static void free_plan(sim_plan *plan)
+{
+    for (int64_t c = 0; plan->plan != NULL && c < plan->plan->chunk_count; c++)
+        free(plan->payload[c].data);
+    free(plan->payload);
+    dcli_plan_free(plan->plan);
+}
+
+void sim_data_close(sim_data *data)
+{
+    for (int n = 0; n < data->program->step_count * data->peers; n++)
+        free_plan(&data->plan[n]);
+    for (int n = 0; n < data->program->array_count * data->terms.node_count; n++)
+        free(data->part[n].data);
+    free(data->plan);
+    free(data->part);
+    dcli_text_free(&data->problem);
+}
+
+/* ---- memories ----------------------------------------------------------------------------------------------------- */
+
+static sim_part *part_of(sim_data *data, int64_t storage, int p)
+{
+    return &data->part[(storage - 1) * data->terms.node_count + p];
+}
+
+sim_memory sim_read_part(sim_data *data, const dcli_operation *operation, int k, int p)
+{
+    const sim_part *part = part_of(data, operation->operand[k].storage, p);
+    if (part->data == NULL && dcli_layout_storage(operation->operand[k].layout, p) > 0)
+        sim_wrong(data, "operation %" PRId64 " reads the part of node %d of storage %" PRId64 ", which is not there",
+                  operation->number, p, operation->operand[k].storage);
+    return (sim_memory){.data = part->data, .elements = part->data == NULL ? 0 : part->elements};
+}
+
+sim_memory sim_written_part(sim_data *data, const dcli_operation *operation, int k, int p)
+{
+    sim_part *part = part_of(data, operation->operand[k].storage, p);
+    if (part->released)
+        sim_wrong(data, "operation %" PRId64 " writes to the part of node %d of storage %" PRId64 " after its release",
+                  operation->number, p, operation->operand[k].storage);
+    if (part->data == NULL) { /* creating it failed: try again now */
+        part->elements = dcli_layout_storage(operation->operand[k].layout, p);
+        part->data = sim_garbage(part->elements);
+        for (int64_t n = 0; n < part->elements; n++)
+            part->data[n] = SIM_POISON;
+    }
+    return (sim_memory){.data = part->data, .elements = part->elements};
+}
+
+sim_memory sim_chunk_memory(sim_data *data, sim_plan *plan, int64_t c, int64_t byte_offset)
+{
+    const dcli_chunk *chunk = &plan->plan->chunk[c];
+    const sim_payload *payload = &plan->payload[c];
+    if (payload->data == NULL || (!chunk->written && !payload->arrived))
+        sim_wrong(data, "chunk %" PRId64 " is used and not there", c);
+    if (byte_offset % 8 != 0 || byte_offset < 0 || byte_offset > chunk->bytes)
+        sim_wrong(data, "byte offset %" PRId64 " in a chunk of %" PRId64 " bytes", byte_offset, chunk->bytes);
+    if (payload->data == NULL || sim_is_wrong(data))
+        return (sim_memory){0};
+    return (sim_memory){.data = payload->data + byte_offset / 8, .elements = (chunk->bytes - byte_offset) / 8};
+}
+
+static bool fits(const sim_memory *memory, const dcli_region *region)
+{
+    int64_t low = region->offset, high = region->offset;
+    if (dcli_box_is_empty(&region->box))
+        return true;
+    for (int d = 0; d < region->box.rank; d++) {
+        int64_t reach = (region->box.count[d] - 1) * region->step[d];
+        *(reach < 0 ? &low : &high) += reach;
+    }
+    return low >= 0 && high < memory->elements;
+}
+
+static int64_t *place_in(const sim_memory *memory, const dcli_region *region, const int64_t place[])
+{
+    int64_t *at = memory->data + region->offset;
+    for (int d = 0; d < region->box.rank; d++)
+        at += place[d] * region->step[d];
+    return at;
+}
+
+void sim_copy(sim_data *data, const sim_memory *target, const dcli_region *to, const sim_memory *source,
+              const dcli_region *from)
+{
+    int64_t place[DCL_MAX_RANK] = {0};
+    if (sim_is_wrong(data) || dcli_box_is_empty(&to->box))
+        return;
+    if (!fits(target, to) || !fits(source, from) || !dcli_box_equal(&to->box, &from->box)) {
+        sim_wrong(data, "a region does not fit its memory");
+        return;
+    }
+    do {
+        int64_t value = *place_in(source, from, place);
+        if (value == SIM_GARBAGE)
+            sim_wrong(data, "an element is copied that was never written");
+        *place_in(target, to, place) = value;
+    } while (sim_next_place(place, &to->box));
+}
+
+void sim_poison(sim_data *data, const sim_memory *target, const dcli_region *region)
+{
+    int64_t place[DCL_MAX_RANK] = {0};
+    if (dcli_box_is_empty(&region->box))
+        return;
+    if (!fits(target, region)) {
+        sim_wrong(data, "a region does not fit its memory");
+        return;
+    }
+    do
+        *place_in(target, region, place) = SIM_POISON;
+    while (sim_next_place(place, &region->box));
+}
+
+/* ---- actions ------------------------------------------------------------------------------------------------------ */
+
+void sim_make_chunks(sim_data *data, int p, const dcli_operation *operation, int64_t b)
+{
+    sim_plan *plan = sim_plan_of(data, operation, p);
+    const dcli_batch *batch = &plan->plan->batch[b];
+    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
+        if (plan->payload[c].data != NULL)
+            sim_wrong(data, "chunk %" PRId64 " is made twice", c);
+        plan->payload[c].data = sim_garbage(plan->plan->chunk[c].bytes / 8);
+    }
+}
+
+static void run_create(sim_data *data, int p, const dcli_operation *operation, bool failed)
+{
+    sim_part *part = part_of(data, operation->operand[0].storage, p);
+    if (failed)
+        return;
+    part->elements = dcli_layout_storage(operation->operand[0].layout, p);
+    part->data = sim_garbage(part->elements);
+    for (int64_t n = 0; n < part->elements; n++)
+        part->data[n] = 0;
+}
+
+static void run_release(sim_data *data, int p, const dcli_operation *operation)
+{
+    sim_part *part = part_of(data, operation->operand[0].storage, p);
+    for (int64_t n = 0; part->data != NULL && n < part->elements; n++)
+        part->data[n] = SIM_GARBAGE;
+    part->released = true;
+}
+
+/* The value that FILL and LOAD give an element, and SAVE expects. */
+static int64_t whole_value(const sim_step *step, int64_t number, bool failed)
+{
+    if (failed)
+        return SIM_POISON;
+    switch (step->operation.kind) {
+    case DCLI_OP_FILL:
+        return step->fill;
+    case DCLI_OP_LOAD:
+        return sim_loaded(step->fill, number);
+    default:
+        return step->expected[number];
+    }
+}
+
+/* FILL, LOAD, SAVE: every element of the own part. */
+static void run_whole(sim_data *data, int p, const dcli_operation *operation, bool failed)
+{
+    const sim_step *step = sim_step_of(data->program, operation->number);
+    const dcli_layout *layout = operation->operand[0].layout;
+    bool saves = operation->kind == DCLI_OP_SAVE;
+    dcli_region_list regions = {0};
+    if ((saves && failed) || dcli_layout_owned(layout, p) == 0)
+        return;
+    sim_memory memory = saves ? sim_read_part(data, operation, 0, p) : sim_written_part(data, operation, 0, p);
+    if (dcli_layout_regions(layout, p, NULL, &regions) != DCL_OK)
+        abort();
+    for (int64_t r = 0; r < regions.count && !sim_is_wrong(data); r++) {
+        const dcli_region *region = &regions.region[r];
+        int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK];
+        do {
+            for (int d = 0; d < region->box.rank; d++)
+                element[d] = region->box.start[d] + place[d] * region->box.stride[d];
+            int64_t *at = place_in(&memory, region, place);
+            int64_t value = whole_value(step, sim_number_of(&layout->grid, element), failed);
+            if (saves && *at != value)
+                sim_wrong(data, "operation %" PRId64 " saves a wrong element on node %d: %" PRIx64 ", expected %" PRIx64,
+                          operation->number, p, *at, value);
+            *at = value;
+        } while (sim_next_place(place, &region->box));
+    }
+    dcli_region_list_free(&regions);
+}
+
+/* READ, WRITE on the host: between a chunk and the program's memory. */
+static void run_transfer(sim_data *data, int p, const dcli_operation *operation, int64_t b, bool failed)
+{
+    const sim_step *step = sim_step_of(data->program, operation->number);
+    sim_plan *plan = sim_plan_of(data, operation, p);
+    const dcli_stage *stage = &plan->plan->stage[plan->plan->batch[b].first_stage];
+    sim_memory program = {.data = step->memory, .elements = dcli_box_elements(&operation->box)};
+    dcli_region whole = dcli_region_packed(&operation->box, 0);
+    bool reads = operation->kind == DCLI_OP_READ;
+    if (failed)
+        return;
+    if (!reads)
+        sim_make_chunks(data, p, operation, b);
+    int64_t first = reads ? stage->first_in : stage->first_out, count = reads ? stage->in_count : stage->out_count;
+    for (int64_t n = first; n < first + count && !sim_is_wrong(data); n++) {
+        const dcli_piece *piece = &plan->plan->piece[n];
+        sim_memory chunk = sim_chunk_memory(data, plan, piece->where, piece->byte_offset);
+        dcli_region part;
+        if (!dcli_region_cut(&whole, &piece->region.box, &part))
+            sim_wrong(data, "operation %" PRId64 " moves what it was not asked to", operation->number);
+        else if (reads)
+            sim_copy(data, &program, &part, &chunk, &piece->region);
+        else
+            sim_copy(data, &chunk, &piece->region, &program, &part);
+    }
+}
+
+void sim_run(sim_data *data, int p, const dcli_operation *operation, int64_t b, bool failed)
+{
+    switch (operation->kind) {
+    case DCLI_OP_CREATE:
+        run_create(data, p, operation, failed);
+        break;
+    case DCLI_OP_RELEASE:
+        run_release(data, p, operation);
+        break;
+    case DCLI_OP_FORALL:
+        sim_kernel(data, p, operation, b, failed);
+        break;
+    case DCLI_OP_READ:
+    case DCLI_OP_WRITE:
+        run_transfer(data, p, operation, b, failed);
+        break;
+    default:
+        run_whole(data, p, operation, failed);
+    }
+}
+
+void sim_pack(sim_data *data, int p, const dcli_operation *operation, int peer, int64_t c, bool failed)
+{
+    sim_plan *plan = sim_plan_of(data, operation, peer);
+    const dcli_chunk *chunk = &plan->plan->chunk[c];
+    sim_payload *payload = &plan->payload[c];
+    if (chunk->written || chunk->peer != p || payload->data != NULL)
+        sim_wrong(data, "node %d packs chunk %" PRId64 " of node %d, which it cannot", p, c, peer);
+    if (failed)
+        return;
+    payload->data = sim_garbage(chunk->bytes / 8);
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && !sim_is_wrong(data); i++) {
+        const dcli_item *item = &plan->plan->item[i];
+        sim_memory part = sim_read_part(data, operation, item->operand, p);
+        sim_memory target = {.data = payload->data + item->byte_offset / 8,
+                             .elements = (chunk->bytes - item->byte_offset) / 8};
+        dcli_region packed = dcli_region_packed(&item->region.box, 0);
+        sim_copy(data, &target, &packed, &part, &item->region);
+    }
+    if (sim_is_wrong(data))
+        dcli_text_put(&data->problem, "node %d packs chunk %" PRId64 " of operation %" PRId64 " for %d\n", p, c,
+                      operation->number, peer);
+}
+
+void sim_commit(sim_data *data, int p, const dcli_operation *operation, int peer, int64_t c, bool failed)
+{
+    sim_plan *plan = sim_plan_of(data, operation, peer);
+    const dcli_chunk *chunk = &plan->plan->chunk[c];
+    sim_payload *payload = &plan->payload[c];
+    if (!chunk->written || chunk->peer != p || !payload->arrived)
+        sim_wrong(data, "node %d commits chunk %" PRId64 " of node %d, which it cannot", p, c, peer);
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && !sim_is_wrong(data); i++) {
+        const dcli_item *item = &plan->plan->item[i];
+        sim_memory part = sim_written_part(data, operation, item->operand, p);
+        dcli_region packed = dcli_region_packed(&item->region.box, 0);
+        if (failed) {
+            sim_poison(data, &part, &item->region);
+            continue;
+        }
+        sim_memory source = sim_chunk_memory(data, plan, c, item->byte_offset);
+        sim_copy(data, &part, &item->region, &source, &packed);
+    }
+    if (sim_is_wrong(data))
+        dcli_text_put(&data->problem, "node %d commits chunk %" PRId64 " of operation %" PRId64 " of %d\n", p, c,
+                      operation->number, peer);
+    free(payload->data);
+    *payload = (sim_payload){0};
+}
+
+void sim_drop(sim_data *data, int p, const dcli_operation *operation, int64_t c)
+{
+    sim_plan *plan = sim_plan_of(data, operation, p);
+    if (plan->plan->chunk[c].written || !plan->payload[c].arrived)
+        sim_wrong(data, "node %d drops chunk %" PRId64 " of operation %" PRId64 ", which it does not have", p, c,
+                  operation->number);
+    free(plan->payload[c].data);
+    plan->payload[c] = (sim_payload){0};
+}

@@ -1,0 +1,55 @@
+/* test/support/simdata.h - the memories of a simulated cluster, and the actions that touch them.
+ *
+ * Everything is copied as the plan says and only so: parts, stages and chunks are memories of their own, filled with
+ * SIM_GARBAGE until something is written there and after they are given up. */
+#ifndef TEST_SUPPORT_SIMDATA_H
+#define TEST_SUPPORT_SIMDATA_H
+
+#include "support/simprogram.h"
+#include "workqueue/plan.h"
+
+/** A chunk between two peers. */
+typedef struct sim_payload {
+    int64_t *data; /* NULL: not made, without contents, or given up */
+    bool arrived;
+} sim_payload;
+
+typedef struct sim_plan {
+    dcli_plan *plan;
+    sim_payload *payload; /* [plan->chunk_count]: a chunk of a plan has one sender and one receiver */
+    int64_t most;         /* bytes of received chunks that live at once */
+} sim_plan;
+
+/** A node's part of a storage. */
+typedef struct sim_part {
+    int64_t *data;
+    int64_t elements;
+    bool released;
+} sim_part;
+
+typedef struct sim_data {
+    sim_program *program;
+    dcli_plan_terms terms;
+    int peers;
+    sim_plan *plan; /* [steps * peers] */
+    sim_part *part; /* [arrays * nodes] */
+    dcli_text problem; /* the first thing that was wrong */
+} sim_data;
+
+void sim_data_open(sim_data *data, sim_program *program, const dcli_plan_terms *terms);
+void sim_data_close(sim_data *data);
+
+/** Note what is wrong, unless something was before. */
+void sim_wrong(sim_data *data, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static inline bool sim_is_wrong(const sim_data *data) { return data->problem.length > 0; }
+
+/** The plan of an operation for a peer; made at the first call. */
+sim_plan *sim_plan_of(sim_data *data, const dcli_operation *operation, int peer);
+
+/* What peer p does. `failed`: nothing can be relied on: everything that would be written gets SIM_POISON. */
+void sim_run(sim_data *data, int p, const dcli_operation *operation, int64_t batch, bool failed);
+void sim_pack(sim_data *data, int p, const dcli_operation *operation, int peer, int64_t chunk, bool failed);
+void sim_commit(sim_data *data, int p, const dcli_operation *operation, int peer, int64_t chunk, bool failed);
+void sim_drop(sim_data *data, int p, const dcli_operation *operation, int64_t chunk);
+
+#endif

@@ -1,0 +1,221 @@
+/* test/support/simkernel.c - a batch of a loop body: stages are filled, works run through their bindings, what was
+ * written to stages is copied out. */
+#include "support/simkernel.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct run {
+    sim_data *data;
+    int p;
+    const dcli_operation *operation;
+    sim_plan *plan;
+    const dcli_batch *batch;
+    bool failed;
+    int64_t **stage; /* [batch->stage_count] */
+    dcli_subscripts subscripts[DCLI_MAX_ACCESSES];
+    /* the work that runs */
+    const dcli_work *work;
+    sim_memory memory[DCLI_MAX_ACCESSES];
+    int64_t place[DCL_MAX_RANK];
+};
+
+static void wrong(struct run *run, int a, const char *what)
+{
+    char box[160];
+    dcli_box_print(&run->work->box, box, sizeof box);
+    sim_wrong(run->data, "operation %" PRId64 " on node %d, batch %td, work %s, access %d (binding %d): %s",
+              run->operation->number, run->p, run->batch - run->plan->plan->batch, box, a,
+              run->plan->plan->binding[run->work->first_binding + a].kind, what);
+}
+
+static const dcli_stage *stage_of(const struct run *run, int64_t s)
+{
+    return &run->plan->plan->stage[run->batch->first_stage + s];
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------- */
+
+static sim_memory piece_memory(struct run *run, const dcli_stage *stage, const dcli_piece *piece, bool in)
+{
+    if (piece->kind == DCLI_PIECE_CHUNK)
+        return sim_chunk_memory(run->data, run->plan, piece->where, piece->byte_offset);
+    if (piece->kind == DCLI_BIND_PEER && (!in || !run->plan->plan->peer_read[piece->where]))
+        sim_wrong(run->data, "a piece lies at peer %d, which is not read in place", piece->where);
+    int owner = piece->kind == DCLI_BIND_PEER ? piece->where : run->p;
+    return in ? sim_read_part(run->data, run->operation, stage->operand, owner)
+              : sim_written_part(run->data, run->operation, stage->operand, owner);
+}
+
+static void copy_pieces(struct run *run, int64_t s, bool in)
+{
+    const dcli_stage *stage = stage_of(run, s);
+    sim_memory memory = {.data = run->stage[s], .elements = stage->elements};
+    dcli_region whole = dcli_region_packed(&stage->box, 0), part;
+    int64_t first = in ? stage->first_in : stage->first_out, count = in ? stage->in_count : stage->out_count;
+    for (int64_t n = first; n < first + count && !sim_is_wrong(run->data); n++) {
+        const dcli_piece *piece = &run->plan->plan->piece[n];
+        if (run->failed && (in || piece->kind == DCLI_PIECE_CHUNK))
+            continue;
+        sim_memory other = piece_memory(run, stage, piece, in);
+        if (!dcli_region_cut(&whole, &piece->region.box, &part))
+            sim_wrong(run->data, "a piece lies outside its stage");
+        else if (run->failed)
+            sim_poison(run->data, &other, &piece->region);
+        else if (in)
+            sim_copy(run->data, &memory, &part, &other, &piece->region);
+        else
+            sim_copy(run->data, &other, &piece->region, &memory, &part);
+    }
+    if (sim_is_wrong(run->data))
+        dcli_text_put(&run->data->problem, "operation %" PRId64 " on node %d, batch %td, stage %" PRId64 ", %s\n",
+                      run->operation->number, run->p, run->batch - run->plan->plan->batch, s, in ? "in" : "out");
+}
+
+static void open_stages(struct run *run)
+{
+    run->stage = calloc((size_t)run->batch->stage_count + 1, sizeof *run->stage);
+    if (run->stage == NULL)
+        abort();
+    for (int64_t s = 0; s < run->batch->stage_count; s++) {
+        const dcli_stage *stage = stage_of(run, s);
+        if (stage->elements != dcli_box_elements(&stage->box))
+            sim_wrong(run->data, "a stage has another size than its box");
+        run->stage[s] = sim_garbage(stage->elements);
+        copy_pieces(run, s, true);
+    }
+}
+
+static void close_stages(struct run *run)
+{
+    for (int64_t s = 0; s < run->batch->stage_count; s++) {
+        copy_pieces(run, s, false);
+        free(run->stage[s]);
+    }
+    free(run->stage);
+}
+
+/* ---- works -------------------------------------------------------------------------------------------------------- */
+
+static sim_memory binding_memory(struct run *run, int a, const dcli_binding *binding)
+{
+    int k = run->operation->body->access[a].param;
+    int64_t s = binding->where - run->batch->first_stage;
+    switch (binding->kind) {
+    case DCLI_BIND_OWN:
+        return run->operation->body->access[a].written ? sim_written_part(run->data, run->operation, k, run->p)
+                                                       : sim_read_part(run->data, run->operation, k, run->p);
+    case DCLI_BIND_PEER:
+        if (run->operation->body->access[a].written || !run->plan->plan->peer_read[binding->where])
+            wrong(run, a, "bound to a peer that is not read in place");
+        return sim_read_part(run->data, run->operation, k, binding->where);
+    default:
+        if (binding->where == -1)
+            return (sim_memory){0}; /* nothing is touched */
+        if (s < 0 || s >= run->batch->stage_count || stage_of(run, s)->operand != k) {
+            wrong(run, a, "bound to a stage of another batch or operand");
+            return (sim_memory){0};
+        }
+        return (sim_memory){.data = run->stage[s], .elements = stage_of(run, s)->elements};
+    }
+}
+
+/* Where access `a` finds an element; NULL when the plan is wrong. */
+static int64_t *find_place(struct run *run, int a, const int64_t element[])
+{
+    const dcli_binding *binding = &run->plan->plan->binding[run->work->first_binding + a];
+    const dcli_subscripts *subscripts = &run->subscripts[a];
+    int64_t at = binding->offset;
+    if (subscripts->reach == DCLI_REACH_AFFINE)
+        for (int m = 0; m < subscripts->space_rank; m++)
+            at += run->place[m] * binding->step[m];
+    else
+        for (int d = 0; d < subscripts->rank; d++) {
+            if (element[d] < binding->low[d] || element[d] >= binding->low[d] + binding->count[d]) {
+                wrong(run, a, "reads what is not said to be there");
+                return NULL;
+            }
+            at += (element[d] - binding->low[d]) * binding->step[d];
+        }
+    if (at >= 0 && at < run->memory[a].elements)
+        return run->memory[a].data + at;
+    wrong(run, a, "lies outside its memory");
+    return NULL;
+}
+
+static int64_t fetch(void *user, int a, const int64_t element[])
+{
+    struct run *run = user;
+    const int64_t *place = find_place(run, a, element);
+    if (place == NULL)
+        return 0;
+    if (*place == SIM_GARBAGE)
+        wrong(run, a, "reads what was never written");
+    if (*place == SIM_POISON)
+        wrong(run, a, "reads what failed");
+    return *place;
+}
+
+static void outside(void *user, int a)
+{
+    struct run *run = user;
+    if (run->subscripts[a].reach == DCLI_REACH_AFFINE && !run->work->checked)
+        wrong(run, a, "reads outside the grid unchecked");
+}
+
+static void store(void *user, int a, const int64_t element[], int64_t value)
+{
+    struct run *run = user;
+    int64_t *place = find_place(run, a, element);
+    if (place != NULL)
+        *place = value;
+}
+
+/* Instead of running: whatever would be written in the own part is lost. */
+static void lose(struct run *run)
+{
+    const dcli_body *body = run->operation->body;
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].written &&
+            run->plan->plan->binding[run->work->first_binding + a].kind == DCLI_BIND_OWN)
+            store(run, a, NULL, SIM_POISON);
+}
+
+static void run_work(struct run *run, const dcli_work *work)
+{
+    const dcli_body *body = run->operation->body;
+    sim_access access = {.user = run, .fetch = fetch, .outside = outside, .store = store};
+    int64_t index[DCL_MAX_RANK];
+    run->work = work;
+    memset(run->place, 0, sizeof run->place);
+    for (int a = 0; a < body->access_count; a++)
+        if (!run->failed || body->access[a].written)
+            run->memory[a] = binding_memory(run, a, &run->plan->plan->binding[work->first_binding + a]);
+    if (dcli_box_is_empty(&work->box)) {
+        wrong(run, 0, "has no index");
+        return;
+    }
+    do {
+        for (int m = 0; m < work->box.rank; m++)
+            index[m] = work->box.start[m] + run->place[m] * work->box.stride[m];
+        if (run->failed)
+            lose(run);
+        else
+            sim_evaluate(run->operation, run->subscripts, index, &access);
+    } while (!sim_is_wrong(run->data) && sim_next_place(run->place, &work->box));
+}
+
+void sim_kernel(sim_data *data, int p, const dcli_operation *operation, int64_t b, bool failed)
+{
+    struct run run = {.data = data, .p = p, .operation = operation, .failed = failed};
+    run.plan = sim_plan_of(data, operation, p);
+    run.batch = &run.plan->plan->batch[b];
+    sim_subscripts(operation, run.subscripts);
+    if (!failed)
+        sim_make_chunks(data, p, operation, b);
+    open_stages(&run);
+    for (int64_t w = 0; w < run.batch->work_count && !sim_is_wrong(data); w++)
+        run_work(&run, &run.plan->plan->work[run.batch->first_work + w]);
+    close_stages(&run);
+}

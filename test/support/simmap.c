@@ -1,0 +1,137 @@
+/* test/support/simmap.c - random maps: written in the grammar, read back by the library. */
+#include "support/simmap.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "resmap/map_text.h"
+
+struct writer {
+    test_random *random;
+    char *text;
+    size_t length, capacity;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    int length = vsnprintf(writer->text + writer->length, writer->capacity - writer->length, format, values);
+    va_end(values);
+    writer->length += (size_t)length;
+    if (writer->length >= writer->capacity)
+        abort();
+}
+
+static int64_t pick(struct writer *writer, int64_t lo, int64_t hi) { return test_between(writer->random, lo, hi); }
+
+/* Random sizes of at most about an extent; small ones more often. */
+static void put_sizes(struct writer *writer, const dcl_grid *grid)
+{
+    for (int d = 0; d < grid->rank; d++) {
+        int64_t most = dcli_max(1, grid->extent[d]);
+        if (pick(writer, 0, 2) > 0)
+            most = dcli_min(most, 4);
+        put(writer, "%s%" PRId64, d > 0 ? "x" : "", pick(writer, 1, most));
+    }
+}
+
+/* Split the nodes over the divided axes at random: each prime factor goes to one of them. */
+static void put_arrangement(struct writer *writer, int rank, const bool divided[], int node_count)
+{
+    int nodes[DCL_MAX_RANK];
+    for (int d = 0; d < rank; d++)
+        nodes[d] = 1;
+    for (int left = node_count, factor = 2; left > 1;) {
+        if (left % factor != 0) {
+            factor++;
+            continue;
+        }
+        int d;
+        do
+            d = (int)pick(writer, 0, rank - 1);
+        while (!divided[d]);
+        nodes[d] *= factor;
+        left /= factor;
+    }
+    put(writer, "@");
+    for (int d = 0; d < rank; d++)
+        put(writer, "%s%d", d > 0 ? "x" : "", nodes[d]);
+}
+
+static void put_axes(struct writer *writer, const dcl_grid *grid, int node_count)
+{
+    bool divided[DCL_MAX_RANK], any = false;
+    for (int d = 0; d < grid->rank; d++) {
+        divided[d] = pick(writer, 0, 3) > 0;
+        any |= divided[d];
+    }
+    divided[0] |= !any;
+    for (int d = 0; d < grid->rank; d++) {
+        put(writer, "%s", d > 0 ? "," : "");
+        int64_t kind = pick(writer, 0, 2);
+        if (!divided[d])
+            put(writer, "*");
+        else if (kind == 0)
+            put(writer, "block");
+        else if (kind == 1)
+            put(writer, "cyclic");
+        else
+            put(writer, "cyclic(%" PRId64 ")", pick(writer, 1, 5));
+    }
+    if (pick(writer, 0, 1) == 0)
+        put_arrangement(writer, grid->rank, divided, node_count);
+}
+
+static void put_dealt(struct writer *writer, const dcl_grid *grid)
+{
+    put(writer, "%s:%s", pick(writer, 0, 1) == 0 ? "rows" : "columns", pick(writer, 0, 1) == 0 ? "cyclic" : "block");
+    if (pick(writer, 0, 4) == 0)
+        return;
+    put(writer, "(");
+    put_sizes(writer, grid);
+    put(writer, ")");
+}
+
+static void put_map(struct writer *writer, const dcl_grid *grid, int node_count)
+{
+    int64_t kind = pick(writer, 0, 9);
+    if (kind == 0)
+        put(writer, "block");
+    else if (kind == 1)
+        put(writer, "cyclic(%" PRId64 ")", pick(writer, 1, 6));
+    else if (kind < 6)
+        put_axes(writer, grid, node_count);
+    else
+        put_dealt(writer, grid);
+    if (pick(writer, 0, 3) == 0) {
+        put(writer, ";block=");
+        put_sizes(writer, grid);
+    }
+    if (pick(writer, 0, 3) == 0) {
+        put(writer, ";tile=");
+        put_sizes(writer, grid);
+    }
+}
+
+void sim_map_bind(test_random *random, int node_count, const dcl_grid *grid, char *text_out, size_t capacity,
+                  dcli_layout *layout_out)
+{
+    struct writer writer = {.random = random, .text = text_out, .capacity = capacity};
+    dcli_map_rule rule;
+    put_map(&writer, grid, node_count);
+    if (dcli_map_rule_parse(text_out, node_count, &rule) != DCL_OK) {
+        fprintf(stderr, "map %s: %s\n", text_out, dcl_error());
+        abort();
+    }
+    rule.tile_bytes = INT64_C(8) << test_between(random, 0, 9);
+    rule.block_bytes = INT64_C(8) << test_between(random, 0, 6);
+    if (dcli_map_rule_check(&rule) != DCL_OK || dcli_layout_bind(&rule, grid, layout_out) != DCL_OK) {
+        fprintf(stderr, "map %s: %s\n", text_out, dcl_error());
+        abort();
+    }
+}

@@ -1,0 +1,495 @@
+/* test/support/simprogram.c - random programs and their oracle: operations run one after the other on plain arrays. */
+#include "support/simprogram.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "support/simbody.h"
+#include "support/simmap.h"
+
+sim_array *sim_array_of(sim_program *program, int64_t storage)
+{
+    for (int s = 0; s < program->array_count; s++)
+        if (program->array[s].storage == storage)
+            return &program->array[s];
+    abort();
+}
+
+const sim_step *sim_step_of(const sim_program *program, int64_t operation) { return &program->step[operation - 1]; }
+
+int64_t sim_number_of(const dcl_grid *grid, const int64_t element[])
+{
+    int64_t number = 0;
+    for (int d = 0; d < grid->rank; d++)
+        number = number * grid->extent[d] + element[d] - grid->origin[d];
+    return number;
+}
+
+int64_t sim_loaded(int64_t fill, int64_t number)
+{
+    return (int64_t)dcli_hash_word(dcli_hash_word(DCLI_HASH_START, (uint64_t)fill), (uint64_t)number);
+}
+
+bool sim_next_place(int64_t place[], const dcl_box *box)
+{
+    for (int d = box->rank - 1; d >= 0; d--) {
+        if (++place[d] < box->count[d])
+            return true;
+        place[d] = 0;
+    }
+    return false;
+}
+
+/* ---- a body at one index ------------------------------------------------------------------------------------------ */
+
+void sim_subscripts(const dcli_operation *operation, dcli_subscripts subscripts_out[])
+{
+    for (int a = 0; a < operation->body->access_count; a++)
+        if (dcli_body_subscripts(operation->body, a, operation->value, &subscripts_out[a]) != DCL_OK)
+            abort();
+}
+
+static bool is_inside(const dcl_grid *grid, const int64_t element[])
+{
+    for (int d = 0; d < grid->rank; d++)
+        if (element[d] < grid->origin[d] || element[d] >= grid->origin[d] + grid->extent[d])
+            return false;
+    return true;
+}
+
+bool sim_element(const dcli_subscripts *subscripts, const dcl_grid *grid, const int64_t index[], int64_t element_out[])
+{
+    for (int d = 0; d < subscripts->rank; d++) {
+        element_out[d] = subscripts->axis[d].constant;
+        for (int m = 0; m < subscripts->space_rank; m++)
+            element_out[d] += subscripts->axis[d].coef[m] * index[m];
+    }
+    return is_inside(grid, element_out);
+}
+
+static uint64_t hash_index(uint64_t salt, int rank, const int64_t index[])
+{
+    uint64_t hash = dcli_hash_word(DCLI_HASH_START, salt);
+    for (int m = 0; m < rank; m++)
+        hash = dcli_hash_word(hash, (uint64_t)index[m] + 77);
+    return hash ^ hash >> 29;
+}
+
+/* An element that an access of a declared reach may read: a different one for every index, access and `salt`. */
+static bool reach_element(const dcli_subscripts *subscripts, const dcl_grid *grid, const int64_t index[], uint64_t salt,
+                          int64_t element_out[])
+{
+    uint64_t hash = hash_index(salt, subscripts->space_rank, index);
+    for (int d = 0; d < grid->rank; d++) {
+        hash = dcli_hash_word(hash, (uint64_t)d);
+        element_out[d] = grid->origin[d] + (int64_t)((hash >> 8) % (uint64_t)dcli_max(grid->extent[d], 1));
+    }
+    if (subscripts->reach == DCLI_REACH_ROWS)
+        element_out[0] = index[0];
+    if (subscripts->reach == DCLI_REACH_COLUMNS)
+        element_out[grid->rank - 1] = index[subscripts->space_rank - 1];
+    return is_inside(grid, element_out);
+}
+
+static int64_t read_one(const sim_access *access, int a, bool inside, const int64_t element[])
+{
+    if (inside)
+        return access->fetch(access->user, a, element);
+    access->outside(access->user, a);
+    return 0;
+}
+
+static void mix(uint64_t *hash, bool *poisoned, int64_t value)
+{
+    *poisoned |= value == SIM_POISON;
+    *hash = dcli_hash_word(*hash, (uint64_t)value);
+}
+
+static void gather(const dcli_operation *operation, const dcli_subscripts subscripts[], const int64_t index[],
+                   const sim_access *access, uint64_t *hash, bool *poisoned)
+{
+    enum { REACHED = 3 };
+    int64_t element[DCL_MAX_RANK];
+    for (int a = 0; a < operation->body->access_count; a++) {
+        const dcl_grid *grid = &operation->operand[operation->body->access[a].param].layout->grid;
+        if (!operation->body->access[a].read)
+            continue;
+        if (subscripts[a].reach == DCLI_REACH_AFFINE) {
+            bool inside = sim_element(&subscripts[a], grid, index, element);
+            mix(hash, poisoned, read_one(access, a, inside, element));
+            continue;
+        }
+        for (int n = 0; n < REACHED; n++) {
+            bool inside = reach_element(&subscripts[a], grid, index, (uint64_t)(a * REACHED + n), element);
+            mix(hash, poisoned, read_one(access, a, inside, element));
+        }
+    }
+}
+
+void sim_evaluate(const dcli_operation *operation, const dcli_subscripts subscripts[], const int64_t index[],
+                  const sim_access *access)
+{
+    const dcli_body *body = operation->body;
+    uint64_t hash = hash_index((uint64_t)operation->number, body->space_rank, index);
+    bool poisoned = false;
+    gather(operation, subscripts, index, access, &hash, &poisoned);
+    for (int a = 0; a < body->access_count; a++) {
+        int64_t element[DCL_MAX_RANK];
+        if (!body->access[a].written)
+            continue;
+        if (body->access[a].conditional && (hash_index((uint64_t)a + 1000, body->space_rank, index) & 1) == 0)
+            continue;
+        if (!sim_element(&subscripts[a], &operation->operand[body->access[a].param].layout->grid, index, element))
+            abort(); /* outputs cover the index space: checked */
+        access->store(access->user, a, element, poisoned ? SIM_POISON : (int64_t)dcli_hash_word(hash, (uint64_t)a));
+    }
+}
+
+/* ---- the oracle --------------------------------------------------------------------------------------------------- */
+
+struct oracle {
+    sim_program *program;
+    const dcli_operation *operation;
+    sim_array *array[DCLI_MAX_PARAMS];
+};
+
+static int64_t *oracle_place(struct oracle *oracle, int a, const int64_t element[])
+{
+    sim_array *array = oracle->array[oracle->operation->body->access[a].param];
+    return &array->value[sim_number_of(&array->layout.grid, element)];
+}
+
+static int64_t oracle_fetch(void *user, int a, const int64_t element[]) { return *oracle_place(user, a, element); }
+
+static void oracle_outside(void *user, int a)
+{
+    (void)user;
+    (void)a;
+}
+
+static void oracle_store(void *user, int a, const int64_t element[], int64_t value)
+{
+    *oracle_place(user, a, element) = value;
+}
+
+static void run_forall(sim_program *program, const dcli_operation *operation)
+{
+    struct oracle oracle = {.program = program, .operation = operation};
+    sim_access access = {.user = &oracle, .fetch = oracle_fetch, .outside = oracle_outside, .store = oracle_store};
+    dcli_subscripts subscripts[DCLI_MAX_ACCESSES];
+    sim_subscripts(operation, subscripts);
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].storage >= 0)
+            oracle.array[k] = sim_array_of(program, operation->operand[k].storage);
+    int64_t place[DCL_MAX_RANK] = {0}, index[DCL_MAX_RANK];
+    if (dcli_box_is_empty(&operation->box))
+        return;
+    do {
+        for (int m = 0; m < operation->box.rank; m++)
+            index[m] = operation->box.start[m] + place[m] * operation->box.stride[m];
+        sim_evaluate(operation, subscripts, index, &access);
+    } while (sim_next_place(place, &operation->box));
+}
+
+/* Copy between an array and memory packed over a box. */
+static void transfer(sim_array *array, const dcl_box *box, int64_t memory[], bool read)
+{
+    int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK], n = 0;
+    if (dcli_box_is_empty(box))
+        return;
+    do {
+        for (int d = 0; d < box->rank; d++)
+            element[d] = box->start[d] + place[d] * box->stride[d];
+        int64_t *value = &array->value[sim_number_of(&array->layout.grid, element)];
+        if (read)
+            memory[n++] = *value;
+        else
+            *value = memory[n++];
+    } while (sim_next_place(place, box));
+}
+
+static void *need(size_t count, size_t bytes)
+{
+    void *memory = calloc(count > 0 ? count : 1, bytes);
+    if (memory == NULL)
+        abort();
+    return memory;
+}
+
+static void run_step(sim_program *program, sim_step *step)
+{
+    const dcli_operation *operation = &step->operation;
+    sim_array *array = operation->kind == DCLI_OP_FORALL ? NULL : sim_array_of(program, operation->operand[0].storage);
+    switch (operation->kind) {
+    case DCLI_OP_FORALL:
+        run_forall(program, operation);
+        break;
+    case DCLI_OP_RELEASE:
+        array->released = true;
+        break;
+    case DCLI_OP_FILL:
+        for (int64_t n = 0; n < array->elements; n++)
+            array->value[n] = step->fill;
+        break;
+    case DCLI_OP_LOAD:
+        for (int64_t n = 0; n < array->elements; n++)
+            array->value[n] = sim_loaded(step->fill, n);
+        break;
+    case DCLI_OP_WRITE:
+        transfer(array, &operation->box, step->memory, false);
+        break;
+    case DCLI_OP_READ:
+        step->expected = need((size_t)dcli_box_elements(&operation->box), sizeof *step->expected);
+        transfer(array, &operation->box, step->expected, true);
+        break;
+    case DCLI_OP_SAVE:
+        step->expected = need((size_t)array->elements, sizeof *step->expected);
+        memcpy(step->expected, array->value, (size_t)array->elements * sizeof *array->value);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- making a program --------------------------------------------------------------------------------------------- */
+
+/* A program being made: handles are what the user holds, and swaps exchange what they stand for. */
+struct maker {
+    sim_program *program;
+    test_random *random;
+    int64_t extent[4], origin[4]; /* axes of arrays are taken from these, so that many fit each other */
+    int handle[SIM_MAX_ARRAYS], handles;
+};
+
+static sim_step *new_step(struct maker *maker, dcli_op_kind kind)
+{
+    sim_program *program = maker->program;
+    sim_step *step = &program->step[program->step_count++];
+    step->operation = (dcli_operation){.number = program->step_count, .kind = kind, .operand_count = 1};
+    return step;
+}
+
+static void finish_step(struct maker *maker, sim_step *step)
+{
+    dcli_operation_resolve(&step->operation);
+    run_step(maker->program, step);
+}
+
+static sim_step *step_on(struct maker *maker, dcli_op_kind kind, sim_array *array)
+{
+    sim_step *step = new_step(maker, kind);
+    step->operation.operand[0] = (dcli_operand){.storage = array->storage, .layout = &array->layout};
+    step->operation.box = dcl_box_of(&array->layout.grid);
+    return step;
+}
+
+static sim_array *any_array(struct maker *maker)
+{
+    return &maker->program->array[maker->handle[test_between(maker->random, 0, maker->handles - 1)]];
+}
+
+static void pick_extents(struct maker *maker)
+{
+    static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 19, 23, 24, 29, 32, 37};
+    for (int d = 0; d < 4; d++) {
+        maker->extent[d] = extents[test_between(maker->random, d > 1 ? 0 : 3, d > 1 ? 5 : 16)];
+        if (test_between(maker->random, 0, 39) == 0)
+            maker->extent[d] = test_between(maker->random, 0, 1);
+        maker->origin[d] = test_between(maker->random, 0, 3) == 0 ? test_between(maker->random, -5, 9) : 0;
+    }
+}
+
+static void pick_grid(struct maker *maker, dcl_grid *grid)
+{
+    static const int ranks[] = {1, 1, 2, 2, 2, 2, 2, 3, 3, 4};
+    *grid = (dcl_grid){.type = DCL_INT64, .rank = ranks[test_between(maker->random, 0, 9)]};
+    int first = (int)test_between(maker->random, 0, 3);
+    for (int d = 0, axis = first; d < grid->rank; d++, axis++) {
+        int from = grid->rank <= 2 ? axis % 2 : axis % grid->rank;
+        grid->extent[d] = maker->extent[from];
+        grid->origin[d] = maker->origin[from];
+    }
+    if (grid->rank == 1 && test_between(maker->random, 0, 2) == 0)
+        grid->extent[0] = test_between(maker->random, 1, 200);
+}
+
+static void create(struct maker *maker)
+{
+    sim_program *program = maker->program;
+    sim_array *array = &program->array[program->array_count];
+    dcl_grid grid;
+    pick_grid(maker, &grid);
+    array->storage = ++program->array_count;
+    sim_map_bind(maker->random, program->node_count, &grid, array->map, sizeof array->map, &array->layout);
+    array->elements = dcl_grid_count(&grid);
+    array->value = need((size_t)array->elements, sizeof *array->value);
+    maker->handle[maker->handles++] = program->array_count - 1;
+    sim_step *step = step_on(maker, DCLI_OP_CREATE, array);
+    finish_step(maker, step);
+}
+
+static void release(struct maker *maker)
+{
+    int h = (int)test_between(maker->random, 0, maker->handles - 1);
+    sim_array *array = &maker->program->array[maker->handle[h]];
+    maker->handle[h] = maker->handle[--maker->handles];
+    finish_step(maker, step_on(maker, DCLI_OP_RELEASE, array));
+}
+
+static void simple(struct maker *maker, dcli_op_kind kind)
+{
+    sim_step *step = step_on(maker, kind, any_array(maker));
+    step->fill = (int64_t)(test_next(maker->random) >> 2);
+    finish_step(maker, step);
+}
+
+dcl_box sim_random_box(test_random *random, const dcl_grid *grid)
+{
+    dcl_box box = dcl_box_of(grid);
+    if (test_between(random, 0, 2) == 0)
+        return box;
+    for (int d = 0; d < grid->rank; d++) {
+        if (grid->extent[d] == 0 || test_between(random, 0, 2) == 0)
+            continue;
+        box.stride[d] = test_between(random, 0, 2) == 0 ? test_between(random, 1, 4) : 1;
+        int64_t first = test_between(random, 0, grid->extent[d] - 1);
+        box.start[d] = grid->origin[d] + first;
+        box.count[d] = test_between(random, 1, (grid->extent[d] - 1 - first) / box.stride[d] + 1);
+        if (test_between(random, 0, 39) == 0)
+            box.count[d] = 0;
+    }
+    return box;
+}
+
+static void host_transfer(struct maker *maker, dcli_op_kind kind, bool whole)
+{
+    sim_array *array = any_array(maker);
+    sim_step *step = step_on(maker, kind, array);
+    if (!whole)
+        step->operation.box = sim_random_box(maker->random, &array->layout.grid);
+    int64_t elements = dcli_box_elements(&step->operation.box);
+    step->memory = need((size_t)elements, sizeof *step->memory);
+    for (int64_t n = 0; n < elements; n++)
+        step->memory[n] = kind == DCLI_OP_WRITE ? (int64_t)(test_next(maker->random) >> 1) : SIM_GARBAGE;
+    step->waits = test_between(maker->random, 0, 2) == 0;
+    finish_step(maker, step);
+}
+
+static void swap(struct maker *maker)
+{
+    int a = (int)test_between(maker->random, 0, maker->handles - 1);
+    int b = (int)test_between(maker->random, 0, maker->handles - 1);
+    const dcli_layout *one = &maker->program->array[maker->handle[a]].layout;
+    const dcli_layout *other = &maker->program->array[maker->handle[b]].layout;
+    if (!dcli_layout_same(one, other))
+        return;
+    int kept = maker->handle[a];
+    maker->handle[a] = maker->handle[b];
+    maker->handle[b] = kept;
+}
+
+static void forall(struct maker *maker)
+{
+    enum { TRIES = 12 };
+    sim_program *program = maker->program;
+    sim_array *arrays[SIM_MAX_ARRAYS];
+    for (int h = 0; h < maker->handles; h++)
+        arrays[h] = &program->array[maker->handle[h]];
+    for (int tries = 0; tries < TRIES; tries++) {
+        sim_step *step = new_step(maker, DCLI_OP_FORALL);
+        if (sim_body_make(maker->random, maker->handles, arrays, step)) {
+            finish_step(maker, step);
+            return;
+        }
+        program->step_count--;
+        memset(step, 0, sizeof *step);
+    }
+}
+
+static void any_step(struct maker *maker)
+{
+    int64_t dice = test_between(maker->random, 0, 99);
+    if (dice < 56)
+        forall(maker);
+    else if (dice < 61)
+        simple(maker, DCLI_OP_FILL);
+    else if (dice < 64)
+        simple(maker, DCLI_OP_LOAD);
+    else if (dice < 67)
+        simple(maker, DCLI_OP_SAVE);
+    else if (dice < 77)
+        host_transfer(maker, DCLI_OP_WRITE, false);
+    else if (dice < 88)
+        host_transfer(maker, DCLI_OP_READ, false);
+    else if (dice < 91)
+        swap(maker);
+    else if (dice < 96 && maker->handles > 2)
+        release(maker);
+    else if (maker->handles < 8)
+        create(maker);
+}
+
+sim_program *sim_program_make(test_random *random, int node_count, int steps)
+{
+    sim_program *program = need(1, sizeof *program);
+    program->node_count = node_count;
+    struct maker maker = {.program = program, .random = random};
+    pick_extents(&maker);
+    int64_t arrays = test_between(random, 2, 5);
+    for (int64_t n = 0; n < arrays; n++)
+        create(&maker);
+    for (int64_t n = 0; n < arrays; n++)
+        host_transfer(&maker, DCLI_OP_WRITE, true);
+    for (int64_t first = program->step_count, tries = 0; program->step_count < first + steps && tries < 1000; tries++)
+        any_step(&maker);
+    return program;
+}
+
+void sim_program_free(sim_program *program)
+{
+    for (int s = 0; s < program->step_count; s++) {
+        dcli_body_free(program->step[s].body);
+        free(program->step[s].memory);
+        free(program->step[s].expected);
+    }
+    for (int s = 0; s < program->array_count; s++)
+        free(program->array[s].value);
+    free(program);
+}
+
+/* ---- as text ------------------------------------------------------------------------------------------------------ */
+
+static void print_array(const sim_array *array, dcli_text *text)
+{
+    dcl_box whole = dcl_box_of(&array->layout.grid);
+    char box[160];
+    dcli_box_print(&whole, box, sizeof box);
+    dcli_text_put(text, "storage %" PRId64 ": %s, map %s\n", array->storage, box, array->map);
+}
+
+void sim_program_print(const sim_program *program, dcli_text *text)
+{
+    static const char *kinds[] = {"?", "create", "release", "forall", "fill", "write", "read", "load", "save"};
+    for (int s = 0; s < program->array_count; s++)
+        print_array(&program->array[s], text);
+    for (int s = 0; s < program->step_count; s++) {
+        const dcli_operation *operation = &program->step[s].operation;
+        char box[160];
+        dcli_box_print(&operation->box, box, sizeof box);
+        dcli_text_put(text, "%3" PRId64 " %s over %s: %s", operation->number, kinds[operation->kind], box,
+                      program->step[s].text);
+        for (int k = 0; k < operation->operand_count; k++)
+            if (operation->operand[k].storage >= 0)
+                dcli_text_put(text, " %s=%" PRId64, operation->body != NULL ? operation->body->params[k].name : "array",
+                              operation->operand[k].storage);
+            else
+                dcli_text_put(text, " %s=%" PRId64, operation->body->params[k].name, operation->value[k].i);
+        dcli_text_put(text, "\n");
+    }
+}

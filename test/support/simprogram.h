@@ -1,0 +1,83 @@
+/* test/support/simprogram.h - random programs for the simulated cluster, and what they must compute.
+ *
+ * All elements are int64_t. The value that a body writes at an index is a mixture of the index and of the values found
+ * through its accesses: which arithmetic stands in the text does not matter, which elements it reads does. */
+#ifndef TEST_SUPPORT_SIMPROGRAM_H
+#define TEST_SUPPORT_SIMPROGRAM_H
+
+#include "base/text.h"
+#include "segment/random.h"
+#include "workqueue/operation.h"
+
+/** What memory holds after a failure, and where nothing was written. No mixture gives these. */
+#define SIM_POISON INT64_C(0x5BADBADBADBADBAD)
+#define SIM_GARBAGE INT64_C(0x6A6A6A6A6A6A6A6A)
+
+/** A storage and its true contents. */
+typedef struct sim_array {
+    int64_t storage;
+    dcli_layout layout;
+    char map[96];
+    int64_t elements;
+    int64_t *value; /* [elements] row-major: as the program leaves it */
+    bool released;
+} sim_array;
+
+/** One operation of the program. */
+typedef struct sim_step {
+    dcli_operation operation;
+    dcli_body *body;   /* FORALL */
+    char text[1024];   /* FORALL: its text; others: what they do */
+    int64_t fill;      /* FILL, LOAD: what is written depends on it */
+    int64_t *memory;   /* READ, WRITE: the program's memory, packed over the box */
+    int64_t *expected; /* READ, SAVE: what must be found (SAVE: the whole array) */
+    bool waits;        /* READ: the program goes on when it has ended */
+} sim_step;
+
+enum { SIM_MAX_ARRAYS = 64, SIM_MAX_STEPS = 64 };
+
+typedef struct sim_program {
+    int node_count;
+    int array_count, step_count;
+    sim_array array[SIM_MAX_ARRAYS];
+    sim_step step[SIM_MAX_STEPS];
+} sim_program;
+
+/** Make a program: some arrays with contents, then `steps` random operations; runs it on plain arrays. Aborts the test
+ *  when memory is out. */
+sim_program *sim_program_make(test_random *random, int node_count, int steps);
+void sim_program_free(sim_program *program);
+/** The program as text, an operation per line. */
+void sim_program_print(const sim_program *program, dcli_text *text);
+
+/** The array of a storage. */
+sim_array *sim_array_of(sim_program *program, int64_t storage);
+const sim_step *sim_step_of(const sim_program *program, int64_t operation);
+
+/** Row-major number of an element. */
+int64_t sim_number_of(const dcl_grid *grid, const int64_t element[]);
+/** What LOAD finds in its file. */
+int64_t sim_loaded(int64_t fill, int64_t number);
+
+/** How a body's elements are reached: by the oracle in plain arrays, by a node through bindings. */
+typedef struct sim_access {
+    void *user;
+    /** The value of an element read by access `a` (in the grid). */
+    int64_t (*fetch)(void *user, int a, const int64_t element[]);
+    /** Called instead where access `a` reads outside its grid: the value is 0. */
+    void (*outside)(void *user, int a);
+    void (*store)(void *user, int a, const int64_t element[], int64_t value);
+} sim_access;
+
+/** Run the body of a FORALL at one index (of the loop axes). SIM_POISON anywhere gives SIM_POISON everywhere. */
+void sim_evaluate(const dcli_operation *operation, const dcli_subscripts subscripts[], const int64_t index[],
+                  const sim_access *access);
+/** The element that an affine access touches. @return whether it lies in the grid. */
+bool sim_element(const dcli_subscripts *subscripts, const dcl_grid *grid, const int64_t index[], int64_t element_out[]);
+/** The subscripts of all accesses. */
+void sim_subscripts(const dcli_operation *operation, dcli_subscripts subscripts_out[]);
+
+/** Steps through a box, last axis fastest: place[] counts from 0. Start with zeros. @return false after the last. */
+bool sim_next_place(int64_t place[], const dcl_box *box);
+
+#endif
