@@ -67,16 +67,18 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
                               const dcli_argument arguments[], int dimensions, const size_t global[],
                               const size_t local[], uint64_t *ticket_out)
 {
-    bool empty = false;
+    size_t items = 1;
     for (int d = 0; d < dimensions; d++)
-        empty = empty || global[d] == 0;
+        items *= global[d];
+    bool empty = items == 0;
     dcl_status status = empty ? DCL_OK : set_arguments(device, &program->kernels[kernel], count, arguments);
     if (status != DCL_OK)
         return status;
     if (!empty) {
         cl_event event = NULL;
-        cl_int code = clEnqueueNDRangeKernel(device->queue, program->kernels[kernel].kernel, (cl_uint)dimensions, NULL,
-                                             global, local, 0, NULL, &event);
+        cl_int code =
+            clEnqueueNDRangeKernel(device->queue, program->kernels[kernel].kernel, (cl_uint)dimensions, NULL, global,
+                                   local, 0, NULL, dcli_ticket_wants_event(device, items) ? &event : NULL);
         if (code != CL_SUCCESS)
             return dcli_cl_fail(device, "clEnqueueNDRangeKernel", code);
         uint64_t ticket = dcli_ticket_add(device, event);

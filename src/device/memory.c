@@ -189,26 +189,44 @@ dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host,
     return dcli_device_finish(device, memory->written);
 }
 
+void dcli_staging_free(dcli_device *device)
+{
+    dcli_memory_release(device->staging);
+    if (device->staging_host != NULL)
+        clEnqueueUnmapMemObject(device->queue, device->staging_pinned, device->staging_host, 0, NULL, NULL);
+    if (device->staging_pinned != NULL)
+        clReleaseMemObject(device->staging_pinned);
+    device->staging = NULL;
+    device->staging_pinned = NULL;
+    device->staging_host = NULL;
+}
+
+/* Host memory that drivers copy from and to without a copy of their own. */
+static dcl_status take_pinned(dcli_device *device, size_t bytes)
+{
+    cl_int code;
+    device->staging_pinned =
+        clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
+    if (device->staging_pinned == NULL)
+        return dcli_cl_fail(device, "clCreateBuffer", code);
+    device->staging_host = clEnqueueMapBuffer(device->queue, device->staging_pinned, CL_TRUE,
+                                              CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &code);
+    return device->staging_host == NULL ? dcli_cl_fail(device, "clEnqueueMapBuffer", code) : DCL_OK;
+}
+
 /* Scratch memory grows to the next power of two, so that it is made anew a few times only. */
 static dcl_status grow_staging(dcli_device *device, size_t bytes)
 {
     size_t size = 1 << 16;
     while (size < bytes && size <= SIZE_MAX / 4)
         size *= 2;
-    dcli_memory *memory;
-    dcl_status status = dcli_memory_create(device, size < bytes ? bytes : size, &memory);
+    dcli_staging_free(device);
+    dcl_status status = dcli_memory_create(device, size < bytes ? bytes : size, &device->staging);
+    if (status == DCL_OK)
+        status = take_pinned(device, device->staging->bytes);
     if (status != DCL_OK)
-        return status;
-    void *host = dcli_malloc(dcli_memory_bytes(memory));
-    if (host == NULL) {
-        dcli_memory_release(memory);
-        return DCL_ERR_NOMEM;
-    }
-    dcli_memory_release(device->staging);
-    dcli_free(device->staging_host);
-    device->staging = memory;
-    device->staging_host = host;
-    return DCL_OK;
+        dcli_staging_free(device);
+    return status;
 }
 
 dcl_status dcli_device_staging(dcli_device *device, size_t bytes, dcli_memory **memory_out, void **host_out)

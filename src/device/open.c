@@ -116,8 +116,7 @@ void dcli_device_close(dcli_device *device)
 {
     if (device == NULL)
         return;
-    dcli_memory_release(device->staging);
-    dcli_free(device->staging_host);
+    dcli_staging_free(device);
     bool quiet = device->queue == NULL || dcli_ticket_end(device);
     dcli_programs_free(device);
     if (device->nothing != NULL)

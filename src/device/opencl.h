@@ -85,6 +85,7 @@ struct dcli_device {
     int pool_count;
     size_t pool_bytes, most_pool_bytes;
     dcli_memory *staging;
+    cl_mem staging_pinned; /* host memory that the device reaches fast, mapped at staging_host */
     void *staging_host;
 
     dcli_program *programs;
@@ -117,8 +118,8 @@ void dcli_pool_empty(dcli_device *device);
 
 /** Note a launch that was just enqueued with its event (NULL: it has none). @return its ticket. */
 uint64_t dcli_ticket_add(dcli_device *device, cl_event event);
-/** Note that everything launched so far is complete. */
-void dcli_ticket_all_done(dcli_device *device);
+/** Whether a launch of so many work-items should have an event: on GPUs it costs a third of a small launch. */
+bool dcli_ticket_wants_event(dcli_device *device, size_t items);
 /** Wait for all launches and the callbacks asked for, and drop all events. @return false when a callback stays away. */
 bool dcli_ticket_end(dcli_device *device);
 
@@ -129,6 +130,8 @@ static inline void dcli_memory_touch(dcli_memory *memory, uint64_t ticket, bool 
     if (written)
         memory->written = ticket;
 }
+
+void dcli_staging_free(dcli_device *device);
 
 /** Free every program of the device's cache. */
 void dcli_programs_free(dcli_device *device);

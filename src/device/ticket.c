@@ -1,7 +1,7 @@
 /* device/ticket.c - which launches are complete, and waiting for them.
  *
  * Every launch has a number, its ticket. The queue is in order, so launches complete in the order of their tickets: the
- * event of a launch stands for all before it. A waiting host asks the driver for a short time before it sleeps, because
+ * event of a launch stands for all before it, and not every small one needs an event. A waiting host asks the driver for a short time before it sleeps, because
  * waking a sleeping thread costs more than a small kernel. */
 #include "device/opencl.h"
 
@@ -11,7 +11,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { SPIN_NS = 50000, CLOSE_NS = 1000000000 };
+enum {
+    SPIN_NS = 50000,
+    CLOSE_NS = 1000000000,
+    LARGE_ITEMS = 1 << 16, /* a launch of so many runs longer than its event costs */
+    MOST_UNMARKED = 15     /* launches in a row without an event */
+};
 
 static int64_t now_ns(void)
 {
@@ -105,17 +110,21 @@ uint64_t dcli_ticket_add(dcli_device *device, cl_event event)
     return device->launched;
 }
 
-void dcli_ticket_all_done(dcli_device *device)
+/* The last launch that has an event or is known to be complete. */
+static uint64_t last_marked(dcli_device *device)
 {
-    retire(device, device->mark_count, CL_COMPLETE);
-    device->retired = device->launched;
+    return device->mark_count > 0 ? mark_at(device, device->mark_count - 1)->ticket : device->retired;
+}
+
+bool dcli_ticket_wants_event(dcli_device *device, size_t items)
+{
+    return !device->is_gpu || items >= LARGE_ITEMS || device->launched - last_marked(device) >= MOST_UNMARKED;
 }
 
 /* See to it that the last launch has an event. */
 static dcl_status mark_last(dcli_device *device)
 {
-    uint64_t marked = device->mark_count > 0 ? mark_at(device, device->mark_count - 1)->ticket : device->retired;
-    if (marked == device->launched)
+    if (last_marked(device) == device->launched)
         return DCL_OK;
     cl_event event;
     cl_int code = clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event);
