@@ -461,6 +461,34 @@ static dcl_status plan_box(dcli_builder *builder, const dcl_box *box)
     return cut_any ? split_box(builder, box, &range, plan_edge) : plan_unchecked(builder, box);
 }
 
+/* An axis with gaps between its indices that a declared reach follows, or -1: kernels index the rows that are there one
+ * by one. */
+static int find_gaps(const dcli_builder *builder, const dcl_box *box)
+{
+    for (int a = 0; a < builder->operation->body->access_count; a++) {
+        dcli_reach reach = builder->subscripts[a].reach;
+        int axis = reach == DCLI_REACH_ROWS ? 0 : box->rank - 1;
+        if ((reach == DCLI_REACH_ROWS || reach == DCLI_REACH_COLUMNS) && box->stride[axis] != 1 && box->count[axis] > 1)
+            return axis;
+    }
+    return -1;
+}
+
+static dcl_status plan_region(dcli_builder *builder, const dcl_box *box)
+{
+    int axis = find_gaps(builder, box);
+    if (axis < 0)
+        return plan_box(builder, box);
+    dcl_box row = *box;
+    row.count[axis] = row.stride[axis] = 1;
+    dcl_status status = DCL_OK;
+    for (int64_t t = 0; t < box->count[axis] && status == DCL_OK; t++) {
+        row.start[axis] = box->start[axis] + t * box->stride[axis];
+        status = plan_region(builder, &row);
+    }
+    return status;
+}
+
 /* ---- pieces of stages --------------------------------------------------------------------------------------------- */
 
 static dcl_status add_piece(dcli_builder *builder, int kind, int where, const dcli_region *region, int64_t byte_offset)
@@ -619,7 +647,7 @@ static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count
     for (int64_t r = 0; r < builder->tiles.count && status == DCL_OK; r++) {
         dcl_box box;
         if (dcli_box_intersect(&builder->tiles.region[r].box, &operation->box, &box))
-            status = plan_box(builder, &box);
+            status = plan_region(builder, &box);
     }
     if (status == DCL_OK)
         status = dcli_builder_chunks(builder);
