@@ -252,7 +252,7 @@ class Eval(Folder):
         self.same("c.npy", self.a + self.b.T)
 
     def test_result_may_replace_an_input(self):
-        self.good("C(i) = A(39 - i);", "A=n.npy", "C=n.npy")
+        self.good("C(i) = A(39 - i);", "A=n.npy", "C=n.npy:40")
         self.same("n.npy", self.n[::-1])
 
     def test_runs_are_repeated_and_one_is_counted(self):
@@ -408,7 +408,7 @@ WRONG_ON_DEVICE = [
     ("bad map of the environment", [COPY, *FILES], ["blok"], {"DCL_MAP": "blok"}),
     ("no such device", [COPY, *FILES], ["99"], {"DCL_DEVICES": "99"}),
     ("no OpenCL device", [COPY, *FILES], ["OpenCL"], {"OCL_ICD_VENDORS": "/nonexistent"}),
-    ("wrong body to explain", ["C(i) = A(i) + q;", *FILES, "--explain"], ["q"], {}),
+    ("wrong body to explain", ["C(i) = A(i*i);", "A=x.npy", "C=c.npy:10", "--explain"], ["line 1", "column"], {}),
 ]
 
 
@@ -431,7 +431,7 @@ class Refusal(Folder):
         before = self.contents()
         done = run(*arguments, folder=self.folder, env=env)
         self.assertEqual(done.returncode, status, done.stderr)
-        self.assertTrue(done.stderr.startswith("dcl: "), done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^dcl: ")  # the driver's compiler may have said something before
         self.assertEqual(done.stdout, "")
         for word in words:
             self.assertIn(word, done.stderr)
