@@ -1,9 +1,8 @@
 /* runtime/file.c - .npy files, read and written by the nodes. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -84,18 +83,20 @@ dcl_status dcl_load_npy(dcl_array *array, const char *path)
     return status;
 }
 
-/* A name beside `path` that no other file has. The file is made; it gets the rights a new file would have. */
-static dcl_status make_beside(const char *path, char *beside, size_t capacity)
+/* A name beside `path` that no file has. Making the file is left to the store, which refuses an existing one. */
+static dcl_status name_beside(const char *path, char *beside, size_t capacity)
 {
-    snprintf(beside, capacity, "%s.XXXXXX", path);
-    int file = mkstemp(beside);
-    if (file < 0)
-        return DCLI_FAIL(DCL_ERR_FILE, "%s cannot be made: %s; save to a folder you may write to", beside, strerror(errno));
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(file, 0666 & ~mask);
-    close(file);
-    return DCL_OK;
+    static atomic_uint names;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        snprintf(beside, capacity, "%s.%ld-%u", path, (long)getpid(), atomic_fetch_add(&names, 1));
+        if (access(beside, F_OK) == 0)
+            continue;
+        if (errno == ENOENT)
+            return DCL_OK;
+        break;
+    }
+    return DCLI_FAIL(DCL_ERR_FILE, "no new file can be made beside %s: %s; save to a folder you may write to", path,
+                     strerror(errno));
 }
 
 static dcl_status save_beside(dcl_array *array, const char *beside, bool fortran_order)
@@ -117,7 +118,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
     if (status == DCL_OK)
         status = dcli_array_usable(array, "save");
     if (status == DCL_OK)
-        status = make_beside(path, beside, sizeof beside);
+        status = name_beside(path, beside, sizeof beside);
     if (status != DCL_OK)
         return status;
     status = save_beside(array, beside, fortran_order);
