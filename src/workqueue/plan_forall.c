@@ -612,9 +612,9 @@ static dcl_status fill_stages(dcli_builder *builder)
 {
     struct chains chains;
     dcli_plan *plan = builder->plan;
-    dcl_status status = builder->want_count > 0 ? make_chains(builder, &chains) : DCL_OK;
     if (builder->want_count == 0)
         return DCL_OK;
+    dcl_status status = make_chains(builder, &chains);
     for (int64_t first = 0, end; first < builder->want_count && status == DCL_OK; first = end) {
         int64_t s = builder->want[first].stage;
         plan->stage[s].first_in = plan->piece_count;

@@ -16,7 +16,7 @@
 
 /* A thing that goes wrong once: the `after`-th action of a kind that `peer` is told to do for an operation. */
 struct fault {
-    dcli_action_kind kind; /* RUN, PACK, COMMIT; 0: none (any more) */
+    dcli_action_kind kind; /* RUN, PACK, COMMIT; RETIRE: none (any more) */
     int64_t operation;
     int peer;
     int64_t after;
@@ -156,10 +156,10 @@ static bool strike(struct sim *sim, int p, const dcli_action *action)
 {
     for (int f = 0; f < MAX_FAULTS; f++) {
         struct fault *fault = &sim->fault[f];
-        if (fault->kind != action->kind || action->operation == NULL || fault->operation != action->operation->number ||
-            fault->peer != p || fault->after-- > 0)
+        if (fault->kind != action->kind || fault->kind == DCLI_DO_RETIRE || action->operation == NULL ||
+            fault->operation != action->operation->number || fault->peer != p || fault->after-- > 0)
             continue;
-        fault->kind = 0;
+        fault->kind = DCLI_DO_RETIRE;
         sim->figures.failures++;
         sim_verdict_cause(&sim->verdict, action->operation);
         return true;
@@ -336,6 +336,9 @@ static void issue(struct sim *sim)
     check(sim, sim->host, dcli_node_operation(sim->node[sim->host].node, &step->operation));
     post_step(sim, sim->host);
     sim_verdict_issued(&sim->verdict, &step->operation);
+    for (int p = 0; p < sim->peers; p++)
+        if (sim_plan_of(&sim->data, &step->operation, p)->plan->status != DCL_OK)
+            sim_verdict_cause(&sim->verdict, &step->operation);
     for (int p = 0; p < sim->host; p++) {
         int64_t delay = pick(sim, 0, p == sim->slow ? 200 * sim->latency : sim->latency);
         sim->descriptors[p] = dcli_max(sim->descriptors[p], sim->clock.now + delay);
@@ -428,21 +431,21 @@ static void *need(int64_t count, size_t bytes)
     return memory;
 }
 
-/* Pools from just enough for the largest batch to plenty. */
-static int64_t pick_pool(struct sim *sim)
+/* Pools from just enough for the largest batch to plenty; seldom too small for some operations, which then fail. */
+static void pick_pool(struct sim *sim)
 {
-    int64_t most = 1;
+    int64_t most = 8;
     for (int s = 0; s < sim->program->step_count; s++)
         for (int p = 0; p < sim->peers; p++)
             most = dcli_max(most, sim_plan_of(&sim->data, &sim->program->step[s].operation, p)->most);
-    switch (pick(sim, 0, 3)) {
-    case 0:
-        return INT64_C(1) << 30;
-    case 1:
-        return most + pick(sim, 0, most);
-    default:
-        return most;
-    }
+    int64_t kind = pick(sim, 0, 15);
+    if (kind < 4)
+        most *= 1000;
+    else if (kind < 8)
+        most += pick(sim, 0, most);
+    else if (kind == 8)
+        most = pick(sim, most / 4, most - 1);
+    sim_set_pool(&sim->data, most);
 }
 
 static void pick_terms(struct sim *sim, dcli_plan_terms *terms)
@@ -458,18 +461,36 @@ static void pick_terms(struct sim *sim, dcli_plan_terms *terms)
                                .chunk_bytes = INT64_C(64) << pick(sim, 0, 3), .batch_bytes = INT64_C(1) << pick(sim, 0, 11)};
 }
 
+/* The action that a fault of a kind can hit, at random. @return false when this operation and peer have none. */
+static bool aim(struct sim *sim, dcli_action_kind kind, const dcli_operation *operation, struct fault *fault)
+{
+    int peer = (int)pick(sim, 0, sim->host);
+    const dcli_plan *plan = sim_plan_of(&sim->data, operation, peer)->plan;
+    int64_t c = plan->chunk_count > 0 ? pick(sim, 0, plan->chunk_count - 1) : 0;
+    *fault = (struct fault){.kind = kind, .operation = operation->number, .peer = peer};
+    if (kind == DCLI_DO_RUN) {
+        fault->after = plan->batch_count > 0 ? pick(sim, 0, dcli_min(plan->batch_count - 1, 3)) : 0;
+        return plan->batch_count > 0 && operation->kind != DCLI_OP_RELEASE;
+    }
+    if (plan->chunk_count == 0 || plan->chunk[c].written != (kind == DCLI_DO_COMMIT))
+        return false;
+    fault->peer = plan->chunk[c].peer;
+    return true;
+}
+
 static void pick_faults(struct sim *sim)
 {
     static const dcli_action_kind kinds[] = {DCLI_DO_RUN, DCLI_DO_RUN, DCLI_DO_PACK, DCLI_DO_COMMIT};
-    if (pick(sim, 0, 3) != 0)
+    enum { TRIES = 20 };
+    if (pick(sim, 0, 2) != 0)
         return;
     for (int f = 0; f < MAX_FAULTS; f++) {
-        int64_t operation = pick(sim, 1, sim->program->step_count);
-        if (operation_of(sim, operation)->kind == DCLI_OP_RELEASE)
-            continue;
         dcli_action_kind kind = kinds[pick(sim, 0, 3)];
-        sim->fault[f] = (struct fault){.kind = kind, .operation = operation, .peer = (int)pick(sim, 0, sim->host),
-                                       .after = pick(sim, 0, 2)};
+        bool aimed = false;
+        for (int tries = 0; tries < TRIES && !aimed; tries++)
+            aimed = aim(sim, kind, operation_of(sim, pick(sim, 1, sim->program->step_count)), &sim->fault[f]);
+        if (!aimed)
+            sim->fault[f].kind = DCLI_DO_RETIRE; /* which never fails */
     }
 }
 
@@ -500,8 +521,9 @@ static void open_sim(struct sim *sim)
     dcli_plan_terms terms;
     pick_terms(sim, &terms);
     sim_data_open(&sim->data, sim->program, &terms);
-    terms.pool_bytes = pick_pool(sim);
-    sim->terms = (dcli_node_terms){.plan = terms, .window_chunks = pick(sim, 1, 4), .plan_of = plan_of, .user = sim,
+    sim_check_counters(&sim->data, &sim->figures.bytes_moved);
+    pick_pool(sim);
+    sim->terms = (dcli_node_terms){.plan = sim->data.terms, .window_chunks = pick(sim, 1, 4), .plan_of = plan_of, .user = sim,
                                    .made_bytes = INT64_C(64) << pick(sim, 0, 6)};
     sim->latency = INT64_C(1) << pick(sim, 0, 8);
     sim->pause = pick(sim, 0, 1) * sim->latency;
@@ -575,7 +597,6 @@ char *sim_cluster_run(const sim_settings *settings, sim_figures *figures_out)
     struct sim sim = {.settings = settings};
     sim_event event;
     open_sim(&sim);
-    sim_check_counters(&sim.data, &sim.figures.bytes_moved);
     sim_post(&sim.clock, (sim_event){.kind = SIM_ISSUE}, 0);
     while (!sim_is_wrong(&sim.data) && sim_take(&sim.clock, &event))
         happen(&sim, &event);

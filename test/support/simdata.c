@@ -70,18 +70,27 @@ void sim_data_open(sim_data *data, sim_program *program, const dcli_plan_terms *
         abort();
 }
 
-static void free_plan(sim_plan *plan)
+static void free_plans(sim_data *data)
 {
-    for (int64_t c = 0; plan->plan != NULL && c < plan->plan->chunk_count; c++)
-        free(plan->payload[c].data);
-    free(plan->payload);
-    dcli_plan_free(plan->plan);
+    for (int n = 0; n < data->program->step_count * data->peers; n++) {
+        sim_plan *plan = &data->plan[n];
+        for (int64_t c = 0; plan->plan != NULL && c < plan->plan->chunk_count; c++)
+            free(plan->payload[c].data);
+        free(plan->payload);
+        dcli_plan_free(plan->plan);
+        *plan = (sim_plan){0};
+    }
+}
+
+void sim_set_pool(sim_data *data, int64_t pool_bytes)
+{
+    free_plans(data);
+    data->terms.pool_bytes = pool_bytes;
 }
 
 void sim_data_close(sim_data *data)
 {
-    for (int n = 0; n < data->program->step_count * data->peers; n++)
-        free_plan(&data->plan[n]);
+    free_plans(data);
     for (int n = 0; n < data->program->array_count * data->terms.node_count; n++)
         free(data->part[n].data);
     free(data->plan);

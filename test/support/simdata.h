@@ -45,6 +45,8 @@ static inline bool sim_is_wrong(const sim_data *data) { return data->problem.len
 
 /** The plan of an operation for a peer; made at the first call. */
 sim_plan *sim_plan_of(sim_data *data, const dcli_operation *operation, int peer);
+/** Make all plans anew, for a pool of this size. */
+void sim_set_pool(sim_data *data, int64_t pool_bytes);
 
 /* What peer p does. `failed`: nothing can be relied on: everything that would be written gets SIM_POISON. */
 void sim_run(sim_data *data, int p, const dcli_operation *operation, int64_t batch, bool failed);
