@@ -74,7 +74,7 @@ static dcl_status make_params(int count, const dcl_arg args[], dcli_param params
 static dcl_status parse_call(const char *text, int count, const dcl_arg args[], dcli_body **body_out)
 {
     dcli_param params[DCLI_MAX_PARAMS];
-    int param_count;
+    int param_count = 0;
     dcli_text prelude = {0};
     dcl_status status = make_params(count, args, params, &param_count, &prelude);
     char *prelude_text = dcli_text_take(&prelude);

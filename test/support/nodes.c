@@ -1,0 +1,85 @@
+/* test/support/nodes.c - clusters of real nodes for tests of the public interface. */
+#include "support/nodes.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* PoCL reads this once in a process. A value that is there already is the user's. */
+static void ask_for_devices(int nodes)
+{
+    char devices[TEST_MOST_NODES * 8] = "";
+    for (int n = 0; n < nodes; n++)
+        strcat(devices, n == 0 ? "pthread" : " pthread");
+    setenv("POCL_DEVICES", devices, 0);
+}
+
+static bool is_wanted(const dcl_device_info *info, bool defaults)
+{
+    return defaults ? info->is_default : strcmp(info->kind, "cpu") == 0;
+}
+
+/* Numbers of the first `nodes` devices, separated by commas. @return how many there are. */
+static int list_devices(const dcl_device_info info[], int count, bool defaults, int nodes, char *list)
+{
+    int found = 0;
+    list[0] = '\0';
+    for (int d = 0; d < count && found < nodes; d++)
+        if (is_wanted(&info[d], defaults))
+            sprintf(list + strlen(list), "%s%d", found++ == 0 ? "" : ",", info[d].number);
+    return found;
+}
+
+dcl_config test_config(int nodes)
+{
+    enum { MOST_DEVICES = 64 };
+    static dcl_device_info info[MOST_DEVICES];
+    static char list[TEST_MOST_NODES * 8];
+    int count = 0;
+    ask_for_devices(nodes);
+    TEST_OK(dcl_device_list(MOST_DEVICES, info, &count));
+    count = count < MOST_DEVICES ? count : MOST_DEVICES;
+    if (list_devices(info, count, true, nodes, list) < nodes && list_devices(info, count, false, nodes, list) < nodes)
+        cr_skip_test("%d OpenCL devices of one kind are wanted; this host has %d in all", nodes, count);
+    dcl_config config;
+    TEST_OK(dcl_config_read(&config));
+    config.devices = list;
+    return config;
+}
+
+dcl_cluster *test_open(const dcl_config *config)
+{
+    dcl_cluster *cluster = dcl_open(config);
+    cr_assert_not_null(cluster, "%s", dcl_error());
+    return cluster;
+}
+
+dcl_cluster *open_nodes(int nodes)
+{
+    dcl_config config = test_config(nodes);
+    return test_open(&config);
+}
+
+dcl_counters test_counters(dcl_cluster *cluster, int node)
+{
+    dcl_counters counters;
+    TEST_OK(dcl_stats(cluster, node, &counters));
+    return counters;
+}
+
+void test_count_up(dcl_array *array, int64_t start, int64_t step)
+{
+    dcl_grid grid = dcl_grid_of(array);
+    int64_t count = dcl_grid_count(&grid);
+    cr_assert(grid.type == DCL_INT32 || grid.type == DCL_FLOAT);
+    void *elements = malloc((size_t)count * 4 + 1);
+    for (int64_t e = 0; e < count; e++)
+        if (grid.type == DCL_FLOAT)
+            ((float *)elements)[e] = (float)(start + e * step);
+        else
+            ((int32_t *)elements)[e] = (int32_t)(start + e * step);
+    dcl_status status = dcl_write(array, NULL, elements, NULL);
+    free(elements);
+    TEST_OK(status);
+}

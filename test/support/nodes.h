@@ -1,0 +1,44 @@
+/* test/support/nodes.h - clusters of real nodes for tests of the public interface.
+ *
+ * The nodes are the devices that dcl_open() takes by default when these are enough, else CPU devices; PoCL is asked for as
+ * many as the process first wants. Where there are not enough, the test is skipped and the reason printed. */
+#ifndef TEST_SUPPORT_NODES_H
+#define TEST_SUPPORT_NODES_H
+
+#include <dcl.h>
+
+/** Seconds a test may take before it counts as hanging; generous, for sanitized runs on busy machines. */
+#define TEST_SECONDS 180
+
+/** Nodes the first call in a process asks for. */
+enum { TEST_MOST_NODES = 5 };
+
+/** The environment's settings with `nodes` nodes, 1..TEST_MOST_NODES. Valid until the next call. */
+dcl_config test_config(int nodes);
+/** Open a cluster; fails the test when that fails. */
+dcl_cluster *test_open(const dcl_config *config);
+/** test_open(test_config(nodes)). */
+dcl_cluster *open_nodes(int nodes);
+
+/** Fails the test unless the call succeeded, with the library's sentence. */
+#define TEST_OK(call) \
+    do { \
+        dcl_status test_status = (call); \
+        cr_assert_eq(test_status, DCL_OK, "%s: %s: %s", #call, dcl_status_name(test_status), dcl_error()); \
+    } while (0)
+
+/** Fails the test unless the call gave this status and dcl_error() has these words. */
+#define TEST_REFUSED(call, expected, words) \
+    do { \
+        dcl_status test_status = (call); \
+        cr_expect_eq(test_status, (expected), "%s: %s: %s", #call, dcl_status_name(test_status), dcl_error()); \
+        cr_expect(strstr(dcl_error(), (words)) != NULL, "%s: \"%s\" has not \"%s\"", #call, dcl_error(), (words)); \
+    } while (0)
+
+/** Counters of a node, DCL_ALL_NODES or DCL_HOST. */
+dcl_counters test_counters(dcl_cluster *cluster, int node);
+
+/** An array with the elements start, start + step, ... in row-major order. Types: int32, float. */
+void test_count_up(dcl_array *array, int64_t start, int64_t step);
+
+#endif
