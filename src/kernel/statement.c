@@ -38,7 +38,8 @@ static dcl_status find_end(const dcli_parser *parser, int *end_out)
             return DCL_OK;
         }
         bool ends = dcli_token_kind_of(tokens, t) == DCLI_TOKEN_END || dcli_token_is(tokens, t, "}") ||
-                    dcli_token_in(tokens, t, "if else for while do switch break continue return goto") ||
+                    (t > parser->at &&
+                     dcli_token_in(tokens, t, "if else for while do switch break continue return goto")) ||
                     (dcli_token_is(tokens, t, "{") && !dcli_token_in(tokens, t - 1, "= )") &&
                      !dcli_token_in(tokens, t - 1, "struct union enum") &&
                      !dcli_token_in(tokens, t - 2, "struct union enum"));

@@ -1,0 +1,181 @@
+/* test/kernel/rows_test.c - table rows, launches, logs and the texts themselves. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernel/spec.h"
+
+static dcli_body *parse(const char *spec, const char *text)
+{
+    dcli_body *body = NULL;
+    cr_assert_eq(test_parse(spec, text, &body), DCL_OK, "%s", dcl_error());
+    return body;
+}
+
+Test(kernel_rows, layout)
+{
+    dcli_body *body = parse("out C 2, in A 3, all T 1", "C(i,j) = A(i,j,0) + T(T(0));");
+    cr_expect_eq(dcli_row_access(body, 0), 6, "start, stride, count of two axes");
+    cr_expect_eq(dcli_row_access(body, 1), 9, "offset and two steps");
+    cr_expect_eq(dcli_row_access(body, 2), 12);
+    cr_expect_eq(dcli_row_bounds(body, 0), 16, "offset, low, count, step of one axis");
+    cr_expect_eq(dcli_row_bounds(body, 1), 20);
+    cr_expect_eq(dcli_row_bounds(body, 2), 26);
+    cr_expect_eq(dcli_row_length(body), 28);
+    dcli_body_free(body);
+}
+
+Test(kernel_rows, unit_rows)
+{
+    dcli_body *body = parse("out C 2, in A 2, in B 2, in D 1", "C(i,j) = A(i,2*j) + B(j,i) + D(i);");
+    int64_t row[64] = {0, 0, 1, 1, 10, 20, /* C */ 0, 50, 1, /* A */ 0, 50, 2, /* B */ 0, 1, 50, /* D */ 0, 1, 0};
+    cr_expect(dcli_row_is_unit(body, row));
+    row[8] = 2;
+    cr_expect_not(dcli_row_is_unit(body, row), "C's columns lie apart");
+    row[5] = 1;
+    cr_expect(dcli_row_is_unit(body, row), "of one column nothing lies apart");
+    row[5] = 20, row[8] = 1, row[13] = 4;
+    cr_expect_not(dcli_row_is_unit(body, row), "B's rows lie apart");
+    row[13] = 1, row[16] = 9;
+    cr_expect(dcli_row_is_unit(body, row), "D is not read along the innermost axis");
+    dcli_body_free(body);
+}
+
+/* Rows cover the box, are several per unit when it is large, one when it is small. */
+static void expect_rows(const char *spec, const char *text, const int64_t count[2], int units, int64_t least, int64_t most)
+{
+    dcli_body *body = parse(spec, text);
+    int64_t shape[DCL_MAX_RANK], rows = 1;
+    dcli_body_row_shape(body, count, units, shape);
+    for (int m = 0; m < body->space_rank; m++) {
+        cr_expect(shape[m] >= 1 && (shape[m] <= count[m] || count[m] == 0), "%s axis %d: %d", text, m, (int)shape[m]);
+        rows *= (count[m] + shape[m] - 1) / shape[m];
+    }
+    cr_expect(rows >= least && rows <= most, "%s: %d rows of %d x %d", text, (int)rows, (int)shape[0], (int)shape[1]);
+    dcli_body_free(body);
+}
+
+Test(kernel_rows, shapes)
+{
+    const char *two = "out C 2, in B 2", *one = "out C 1, in B 1";
+    expect_rows(two, "C(i,j) = B(i,j);", (int64_t[]){64, 64}, 2, 1, 1);
+    expect_rows(two, "C(i,j) = B(i,j);", (int64_t[]){8192, 8192}, 2, 8, 64);
+    expect_rows(two, "C(i,j) = B(i,j);", (int64_t[]){3, 1000000}, 4, 8, 64);
+    expect_rows(two, "C(i,j) = B(i,j);", (int64_t[]){0, 10}, 2, 0, 1);
+    expect_rows(two, "C(i,j) = B(j,i);", (int64_t[]){8192, 8192}, 2, 64, 1024);
+    expect_rows(two, "C(i,j) = B(j,i);", (int64_t[]){200, 200}, 2, 1, 16);
+    expect_rows(two, "C(i,j) = B(j,i);", (int64_t[]){1, 100000000}, 2, 16, 100000);
+    expect_rows(one, "C(i) = B(i);", (int64_t[]){1 << 26, 1}, 2, 8, 64);
+    expect_rows(one, "float s = 0; for (int t = 0; t < 99; t++) s += t; C(i) = s;", (int64_t[]){4096, 1}, 2, 4, 64);
+}
+
+static void expect_launch(const char *text, dcli_variant variant, const int64_t count[3], int dimension,
+                          const size_t global[3], const size_t local[3])
+{
+    dcli_body *body = parse("out C 3, in A 3", text);
+    size_t found_global[3], found_local[3];
+    cr_expect_eq(dcli_body_launch_size(body, variant, count, found_global, found_local), dimension);
+    for (int d = 0; d < dimension; d++) {
+        cr_expect_eq(found_global[d], global[d], "%s: global %d is %zu", text, d, found_global[d]);
+        cr_expect_eq(found_local[d], local[d], "%s: local %d is %zu", text, d, found_local[d]);
+    }
+    dcli_body_free(body);
+}
+
+Test(kernel_rows, launches)
+{
+    expect_launch("C(i,j,k) = A(i,j,k);", DCLI_VARIANT_UNIT, (int64_t[]){5, 100, 1000}, 3, (size_t[]){1024, 100, 5},
+                  (size_t[]){256, 1, 1});
+    expect_launch("C(i,j,k) = A(i,j,k);", DCLI_VARIANT_ANY, (int64_t[]){5, 100, 20}, 3, (size_t[]){32, 104, 5},
+                  (size_t[]){32, 8, 1});
+    expect_launch("C(i,j,k) = A(k,j,i);", DCLI_VARIANT_UNIT, (int64_t[]){100, 5, 1000}, 3, (size_t[]){1024, 32, 5},
+                  (size_t[]){32, 8, 1});
+    expect_launch("C(i,j,k) = A(k,j,i);", DCLI_VARIANT_ANY, (int64_t[]){100000, 100000, 1000}, 3,
+                  (size_t[]){1024, 32768, 32768}, (size_t[]){256, 1, 1});
+}
+
+static void expect_log(const char *text, const char *log, const char *expected)
+{
+    dcli_param params[3];
+    dcli_body *body;
+    int count = test_spec("out C 2, in Temperature 2, all T 1", params);
+    cr_assert_eq(dcli_body_parse(text, "int f(int x)\n{ return y; }", count, params, &body), DCL_OK, "%s", dcl_error());
+    char *found = dcli_body_log(body, log);
+    cr_expect_str_eq(found, expected, "found: %s", found);
+    dcli_free(found);
+    dcli_body_free(body);
+}
+
+#define REMEDY "; declare it: an array with DCL_IN or DCL_OUT, a scalar with DCL_VALUE, a function in a DCL_PRELUDE"
+
+Test(kernel_rows, logs)
+{
+    /* The compiler sees `dcl_a0 = dcl_a1 + x;`. */
+    const char *text = "C(i,j) = Temperature(i,j) + x;";
+    expect_log(text, "file:1:19: error: use of undeclared identifier 'x'\nsource\n  ^\n",
+               "line 1, column 29: use of undeclared identifier 'x'" REMEDY
+               "\nC(i,j) = Temperature(i,j) + x;\n                            ^");
+    expect_log(text, "warning: body:1:2: unused\n<kernel>:1:19: error: wrong", "line 1, column 29: wrong\n"
+               "C(i,j) = Temperature(i,j) + x;\n                            ^");
+    expect_log(text, "error: body:1:10: wrong type\nerror: body:1:1: more",
+               "line 1, column 10: wrong type\nC(i,j) = Temperature(i,j) + x;\n         ^");
+    expect_log(text, "error: body:1:13: inside a name",
+               "line 1, column 10: inside a name\nC(i,j) = Temperature(i,j) + x;\n         ^");
+    /* `dcl_a0 = dcl_a2(dcl_a2(q)); ` */
+    expect_log("\nC(i,j) =\n T(T(q));", "body:3:16: fatal error: use of undeclared identifier 'q'",
+               "line 3, column 6: use of undeclared identifier 'q'" REMEDY "\n T(T(q));\n     ^");
+    expect_log(text, "error: prelude:2:10: use of undeclared identifier 'y'",
+               "prelude line 2, column 10: use of undeclared identifier 'y'\n{ return y; }\n         ^");
+    expect_log(text, "error: generated:20:1: odd",
+               "the compiler of the device refused what was generated around the body: odd; this is a mistake of the "
+               "library, or the prelude redefines a word of OpenCL C");
+    expect_log(text, "out of memory", "the compiler of the device refused the body and named no line; its log begins: out of memory");
+}
+
+static bool contains(const dcli_body *body, dcli_form form, const char *words)
+{
+    char *text = dcli_body_source(body, form);
+    bool found = strstr(text, words) != NULL;
+    dcli_free(text);
+    return found;
+}
+
+Test(kernel_rows, texts)
+{
+    dcli_body *body = parse("out C 2 half, in A 2 half", "C(i,j) = 2 * A(j,i);");
+    for (dcli_form form = DCLI_FORM_CPU; form <= DCLI_FORM_GPU; form++) {
+        cr_expect(contains(body, form, "#pragma OPENCL FP_CONTRACT OFF"));
+        cr_expect(contains(body, form, "cl_khr_fp16 : enable"));
+        cr_expect_not(contains(body, form, "cl_khr_fp64"), "no double occurs");
+        cr_expect(contains(body, form, "__global const half *restrict dcl_p1"));
+        cr_expect(contains(body, form, "#line 1 \"body\"\ndcl_a0 = 2 * dcl_a1;\n"));
+        for (int variant = 0; variant < DCLI_VARIANT_COUNT; variant++)
+            cr_expect(contains(body, form, dcli_variant_kernel((dcli_variant)variant)));
+    }
+    cr_expect(contains(body, DCLI_FORM_GPU, "__local half dcl_b1[32][33];"));
+    cr_expect(contains(body, DCLI_FORM_GPU, "typedef struct { long v[20]; } dcl_row;"));
+    cr_expect_not(contains(body, DCLI_FORM_CPU, "barrier"));
+    dcli_body_free(body);
+}
+
+/* Every allocation that fails is an error of that kind, and nothing leaks (the sanitizers watch). */
+Test(kernel_rows, allocations_that_fail)
+{
+    for (int n = 1; n < 200; n++) {
+        dcli_alloc_fail_after(n);
+        dcli_body *body = NULL;
+        dcl_status status = test_parse("out C 2, in A 2, all T 1", "C(i,j) = A(j,i) + T(T(i));", &body);
+        char *text = status == DCL_OK ? dcli_body_source(body, DCLI_FORM_CPU) : NULL;
+        char *log = text != NULL ? dcli_body_log(body, "error: body:1:1: x") : NULL;
+        dcli_alloc_fail_after(0);
+        cr_expect(status == DCL_OK || status == DCL_ERR_NOMEM);
+        bool all = log != NULL;
+        dcli_free(log);
+        dcli_free(text);
+        dcli_body_free(body);
+        if (all)
+            return;
+    }
+    cr_assert_fail("200 allocations are more than expected");
+}

@@ -1,0 +1,73 @@
+/* test/kernel/subscript_test.c - subscripts with the values of scalars. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/spec.h"
+
+struct value_case {
+    char what[40], subscript[64]; /* of A in C(i,j) = A(...), over n int64, u uint32, b int8 */
+    int64_t n;
+    uint64_t u;
+    int64_t b;
+    char found[64]; /* over x0, x1; "overflow" */
+};
+
+ParameterizedTestParameters(kernel_subscript, values)
+{
+    static struct value_case cases[] = {
+        {"a scalar", "n", 7, 0, 0, "7"},
+        {"reversed", "n-1-i", 10, 0, 0, "9-1*x0"},
+        {"a coefficient", "n*i + u*j - b", 3, 4, -5, "5+3*x0+4*x1"},
+        {"products of scalars", "(n + 1) * (u - b) * i", 2, 5, 1, "12*x0"},
+        {"terms that cancel", "n*i - i*n + j", 99, 0, 0, "x1"},
+        {"a coefficient of 0", "n*i + j", 0, 0, 0, "x1"},
+        {"nested signs", "-(-(i - n)) * -1", 4, 0, 0, "4-1*x0"},
+        {"unsigned is not wrapped", "u - 5", 0, 3, 0, "-2"},
+        {"powers", "n*n*n*i", 100, 0, 0, "1000000*x0"},
+        {"largest", "n + 0*i", INT64_MAX, 0, 0, "9223372036854775807"},
+        {"smallest", "n", INT64_MIN, 0, 0, "-9223372036854775808"},
+        {"over the end", "n + 1", INT64_MAX, 0, 0, "overflow"},
+        {"and back", "n + 1 - b", INT64_MAX, 0, 1, "9223372036854775807"},
+        {"products overflow", "n*n*i", INT64_C(4000000000), 0, 0, "overflow"},
+        {"far beyond 128 bits", "n*n*n*n*n*n*i", INT64_MIN, 0, 0, "overflow"},
+    };
+    return cr_make_param_array(struct value_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct value_case *c, kernel_subscript, values)
+{
+    char text[128];
+    snprintf(text, sizeof text, "C(i,j) = A(%s);", c->subscript);
+    dcli_body *body;
+    cr_assert_eq(test_parse("out C 2, in A 1, value n int64, value u uint32, value b int8", text, &body), DCL_OK, "%s: %s",
+                 c->what, dcl_error());
+    dcli_scalar values[5] = {[2].i = c->n, [3].u = c->u, [4].i = c->b};
+    if (strcmp(c->found, "overflow") == 0) {
+        dcli_subscripts subscripts;
+        cr_expect_eq(dcli_body_subscripts(body, 1, values, &subscripts), DCL_ERR_BODY, "%s", c->what);
+        cr_expect(strstr(dcl_error(), "subscript 1 of A (line 1, column 10) overflows 64 bits") != NULL, "%s", dcl_error());
+    } else {
+        char expected[128], *found = test_accesses(body, values);
+        snprintf(expected, sizeof expected, "C(x0,x1) w u1; A(%s) r", c->found);
+        cr_expect_eq(strncmp(found, expected, strlen(expected)), 0, "%s: found %s, expected %s", c->what, found, expected);
+        free(found);
+    }
+    dcli_body_free(body);
+}
+
+/* The loop axes of subscripts are those of the first output, whatever the indices are called. */
+Test(kernel_subscript, axes_follow_the_first_output)
+{
+    dcli_body *body;
+    cr_assert_eq(test_parse("out D 3, inout C 3, in A 2", "C(i,j,k) += A(2*k, i); D(k,i,j) = 1;", &body), DCL_OK, "%s",
+                 dcl_error());
+    char *found = test_accesses(body, NULL);
+    cr_expect_str_eq(found, "C(x1,x2,x0) rw u0; A(2*x0,x1) r u1; D(x0,x1,x2) w u2");
+    cr_expect_eq(body->first_output, 0);
+    cr_expect(body->index_of_axis[0] == 2 && body->index_of_axis[1] == 0 && body->index_of_axis[2] == 1);
+    free(found);
+    dcli_body_free(body);
+}
