@@ -11,9 +11,9 @@
 
 enum { BUCKETS = 256 };
 
-void dcli_catalog_init(dcli_catalog *catalog, const dcli_plan_terms *terms)
+void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms)
 {
-    *catalog = (dcli_catalog){.terms = *terms, .peers = terms->node_count + 1};
+    *catalog = (dcli_catalog){.terms = *terms, .self = self, .peers = terms->node_count + 1};
 }
 
 /* ---- storages ----------------------------------------------------------------------------------------------------- */
@@ -226,6 +226,16 @@ static dcl_status set_box(const dcli_msg_operation *descriptor, dcli_entry *entr
     return dcli_box_check(&operation->box, &layout->grid);
 }
 
+/* Whether two operands are the same storage: then it matters which subscripts they have. */
+static bool names_twice(const dcli_operation *operation)
+{
+    for (int k = 1; k < operation->operand_count; k++)
+        for (int l = 0; l < k && operation->operand[k].storage >= 0; l++)
+            if (operation->operand[k].storage == operation->operand[l].storage)
+                return true;
+    return false;
+}
+
 static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry)
 {
     if (descriptor->kind < DCLI_OP_CREATE || descriptor->kind >= DCLI_OP_KIND_COUNT)
@@ -240,7 +250,9 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
     if (status != DCL_OK)
         return status;
     dcli_operation_resolve(&entry->operation);
-    return entry->operation.kind == DCLI_OP_FORALL ? dcli_operation_check(&entry->operation) : DCL_OK;
+    bool checked = entry->operation.kind != DCLI_OP_FORALL ||
+                   (dcli_plans_known(catalog, &entry->operation) && !names_twice(&entry->operation));
+    return checked ? DCL_OK : dcli_operation_check(&entry->operation);
 }
 
 static dcli_entry *take_entry(dcli_catalog *catalog)

@@ -77,7 +77,7 @@ typedef struct dcli_entry {
 
 typedef struct dcli_catalog {
     dcli_plan_terms terms;
-    int peers;
+    int self, peers;
     dcli_shared_layout *layouts;
     dcli_held *held[256];
     dcli_kernel *kernels[256];
@@ -87,7 +87,7 @@ typedef struct dcli_catalog {
     int64_t plan_count, clock;
 } dcli_catalog;
 
-void dcli_catalog_init(dcli_catalog *catalog, const dcli_plan_terms *terms);
+void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms);
 /** Device memory and programs must have been released before by dcli_catalog_release_device(). */
 void dcli_catalog_free(dcli_catalog *catalog);
 void dcli_catalog_release_device(dcli_catalog *catalog);

@@ -517,14 +517,20 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
     dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
 
-void dcli_exec_end_forall(dcli_worker *worker, const dcli_running *running)
+static void pass_report(dcli_worker *worker, const dcli_running *running)
 {
     const dcli_entry *entry = worker->catalog.first;
     while (entry != NULL && entry->operation.number != running->operation)
         entry = entry->next;
     int64_t report[REPORT_LONGS];
-    if (entry != NULL && running->report != NULL && dcli_memory_get(running->report, 0, report, sizeof report) == DCL_OK && (int32_t)report[0] != 0)
+    if (entry != NULL && dcli_memory_get(running->report, 0, report, sizeof report) == DCL_OK && (int32_t)report[0] != 0)
         send_report(worker, entry, report);
+}
+
+void dcli_exec_end_forall(dcli_worker *worker, const dcli_running *running)
+{
+    if (running->report != NULL)
+        pass_report(worker, running);
     dcli_memory_release(running->report);
     dcli_memory_release(running->arena);
 }

@@ -43,6 +43,7 @@ struct dcli_worker {
     dcl_counters counters;
     dcli_memory *nothing; /* stands where a kernel argument has no elements */
     int64_t marks_told[2]; /* host: own watermarks the runtime knows */
+    int64_t asked; /* how often in a row the device was asked whether its kernels have ended */
     bool started, stopping;
     dcl_status broken; /* this worker cannot go on */
     dcli_outbox outbox; /* host only */

@@ -136,14 +136,25 @@ static dcli_kept_plan *make_plan(dcli_catalog *catalog, const dcli_operation *op
     return kept;
 }
 
+static dcli_kept_plan *find_plan(const dcli_catalog *catalog, const dcli_operation *operation, int node, uint64_t hash)
+{
+    dcli_kept_plan *kept = catalog->plans[hash % BUCKETS];
+    while (kept != NULL && !(kept->hash == hash && kept->node == node && equal_keys(&kept->key, operation)))
+        kept = kept->next;
+    return kept;
+}
+
+bool dcli_plans_known(const dcli_catalog *catalog, const dcli_operation *operation)
+{
+    return find_plan(catalog, operation, catalog->self, hash_of(operation, catalog->self)) != NULL;
+}
+
 dcli_kept_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node)
 {
     if (entry->plan[node] != NULL)
         return entry->plan[node];
     uint64_t hash = hash_of(&entry->operation, node);
-    dcli_kept_plan *kept = catalog->plans[hash % BUCKETS];
-    while (kept != NULL && !(kept->hash == hash && kept->node == node && equal_keys(&kept->key, &entry->operation)))
-        kept = kept->next;
+    dcli_kept_plan *kept = find_plan(catalog, &entry->operation, node, hash);
     if (kept == NULL)
         kept = make_plan(catalog, &entry->operation, node, hash);
     if (kept == NULL)

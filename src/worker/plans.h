@@ -4,6 +4,8 @@
 
 #include "worker/catalog.h"
 
+/** Whether this node has planned an operation of this shape before: then it was checked, too. */
+bool dcli_plans_known(const dcli_catalog *catalog, const dcli_operation *operation);
 /** Forget plans that name a layout, which is about to end; none of them is in use. */
 void dcli_plans_forget(dcli_catalog *catalog, const dcli_layout *layout);
 /** Give back what plans hold on the device. */

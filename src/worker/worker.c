@@ -378,15 +378,19 @@ static dcl_status receive(dcli_worker *worker, int milliseconds)
 
 static void wake(void *user) { dcli_endpoint_wake(user); }
 
-/* How long the loop may sleep: 0 when there is more to do. */
+/* How long the loop may sleep, in milliseconds: 0 when there is more to do. */
 static int idle_time(dcli_worker *worker)
 {
+    enum { ASK_OFTEN = 20000 };
     if (worker->is_host)
         return dcli_host_may_sleep(worker) ? -1 : 0;
-    if (worker->running_first < worker->running_count)
-        if (dcli_device_notify(worker->device, wake, worker->endpoint) != DCL_OK)
-            return 1;
-    return -1;
+    if (worker->running_first == worker->running_count) {
+        worker->asked = 0;
+        return -1;
+    }
+    if (dcli_device_is_gpu(worker->device)) /* drivers of GPUs may take 20 ms to call back: ask, then ask less often */
+        return worker->asked++ < ASK_OFTEN ? 0 : 1;
+    return dcli_device_notify(worker->device, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
 
 static dcl_status act(dcli_worker *worker)
@@ -464,7 +468,7 @@ static dcl_status open_node(dcli_worker *worker)
                                            .batch_bytes = (int64_t)config->tile_bytes,
                                            .chunk_bytes = (int64_t)config->chunk_bytes,
                                            .pool_bytes = (int64_t)config->pool_bytes};
-    dcli_catalog_init(&worker->catalog, &worker->plan_terms);
+    dcli_catalog_init(&worker->catalog, worker->terms.self, &worker->plan_terms);
     dcli_node_terms terms = {.plan = worker->plan_terms, .self = worker->terms.self, .window_chunks = WINDOW_CHUNKS,
                              .made_bytes = (int64_t)config->pool_bytes, .plan_of = plan_of, .user = worker};
     worker->node = dcli_node_open(&terms);

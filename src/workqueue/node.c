@@ -253,8 +253,7 @@ static dcl_status note_touches(dcli_node *node, struct open_op *op)
             continue;
         if (operand->writes)
             storage->last_write = op->number;
-        if (storage->failures.count + storage->overwrites.count > 32)
-            dcli_storage_prune(storage, node->first);
+        dcli_storage_prune(storage, node->first);
         if (operand->overwrites && dcli_storage_overwrite(storage, op->number) != DCL_OK)
             return DCL_ERR_NOMEM;
         for (int q = 0; op->exchange != NULL && q < node->peers; q++)

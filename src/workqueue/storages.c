@@ -142,6 +142,10 @@ static void keep_from(dcli_numbers *numbers, int64_t first)
 
 void dcli_storage_prune(dcli_storage *storage, int64_t first)
 {
+    enum { FEW = 32 };
+    if (storage->failures.count + storage->overwrites.count <= FEW + storage->prune_at)
+        return;
     keep_from(&storage->failures, first);
     keep_from(&storage->overwrites, first);
+    storage->prune_at = 2 * (storage->failures.count + storage->overwrites.count);
 }

@@ -15,6 +15,7 @@ typedef struct dcli_storage {
     int64_t last_write;     /* last operation seen that writes it, on any node */
     int64_t *last_read_by;  /* [peers] last operation seen in which this peer reads our part */
     int64_t *last_write_by; /* [peers] last operation seen in which this peer's output goes to our part */
+    int64_t prune_at; /* entries of the lists below that make pruning worth its while */
     dcli_numbers failures;   /* operations after which it may hold anything */
     dcli_numbers overwrites; /* operations that write all of it anew */
 } dcli_storage;
@@ -37,7 +38,7 @@ void dcli_storages_free(dcli_storages *table);
 bool dcli_storage_failed(const dcli_storage *storage, int64_t reader);
 dcl_status dcli_storage_fail(dcli_storage *storage, int64_t operation);
 dcl_status dcli_storage_overwrite(dcli_storage *storage, int64_t operation);
-/** Forget what only operations before `first` need. */
+/** Now and then, forget what only operations before `first` need: constant cost per operation on the average. */
 void dcli_storage_prune(dcli_storage *storage, int64_t first);
 
 #endif
