@@ -51,9 +51,9 @@ static dcl_status use_host(dcli_memory *memory, void *host)
     return DCL_OK;
 }
 
-static dcl_status map_host(dcli_memory *memory)
+static dcl_status map_host(dcli_memory *memory, bool zero)
 {
-    dcl_status status = dcli_mapping_take(memory->device, memory->bytes, &memory->mapping);
+    dcl_status status = dcli_mapping_take(memory->device, memory->bytes, zero, &memory->mapping);
     if (status != DCL_OK)
         return status;
     status = use_host(memory, memory->mapping.host);
@@ -62,8 +62,8 @@ static dcl_status map_host(dcli_memory *memory)
     return status;
 }
 
-/* Memory of the device, cleared in order with launches. Drivers may take it only when it is first used. */
-static dcl_status take_device_memory(dcli_memory *memory)
+/* Memory of the device, cleared (if asked for) in order with launches. Drivers may take it only when it is first used. */
+static dcl_status take_device_memory(dcli_memory *memory, bool zero)
 {
     dcli_device *device = memory->device;
     size_t bytes = (memory->bytes + CLEAR_BYTES - 1) / CLEAR_BYTES * CLEAR_BYTES;
@@ -71,9 +71,11 @@ static dcl_status take_device_memory(dcli_memory *memory)
     memory->buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
     if (memory->buffer == NULL)
         return dcli_cl_fail(device, "clCreateBuffer", code);
-    static const unsigned char zero[CLEAR_BYTES];
+    static const unsigned char nulls[CLEAR_BYTES];
+    if (!zero)
+        return DCL_OK;
     cl_event event = NULL;
-    code = clEnqueueFillBuffer(device->queue, memory->buffer, zero, sizeof zero, 0, bytes, 0, NULL, &event);
+    code = clEnqueueFillBuffer(device->queue, memory->buffer, nulls, sizeof nulls, 0, bytes, 0, NULL, &event);
     if (code != CL_SUCCESS) {
         clReleaseMemObject(memory->buffer);
         return dcli_cl_fail(device, "clEnqueueFillBuffer", code);
@@ -82,7 +84,7 @@ static dcl_status take_device_memory(dcli_memory *memory)
     return DCL_OK;
 }
 
-dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out)
+static dcl_status create(dcli_device *device, size_t bytes, bool zero, dcli_memory **memory_out)
 {
     dcl_status status = check_size(device, bytes);
     if (status != DCL_OK)
@@ -93,13 +95,23 @@ dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **m
     if (bytes == 0)
         status = stand_for_nothing(memory);
     else
-        status = device->in_place ? map_host(memory) : take_device_memory(memory);
+        status = device->in_place ? map_host(memory, zero) : take_device_memory(memory, zero);
     if (status != DCL_OK) {
         dcli_free(memory);
         return status;
     }
     *memory_out = memory;
     return DCL_OK;
+}
+
+dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out)
+{
+    return create(device, bytes, true, memory_out);
+}
+
+dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **memory_out)
+{
+    return create(device, bytes, false, memory_out);
 }
 
 dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out)

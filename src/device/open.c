@@ -70,7 +70,7 @@ static dcl_status make_nothing(dcli_device *device)
 {
     cl_mem_flags flags = CL_MEM_READ_WRITE;
     if (device->in_place) {
-        dcl_status status = dcli_mapping_take(device, NOTHING_BYTES, &device->nothing_at);
+        dcl_status status = dcli_mapping_take(device, NOTHING_BYTES, true, &device->nothing_at);
         if (status != DCL_OK)
             return status;
         flags |= CL_MEM_USE_HOST_PTR;

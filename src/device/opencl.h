@@ -109,8 +109,8 @@ struct dcli_memory {
 /** Whether kernels and the host see each other's writes to host memory. Remembered per device of this process. */
 bool dcli_probe_in_place(dcli_device *device);
 
-/** Zeroed pages; in huge pages where that helps. */
-dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, dcli_mapping *mapping_out);
+/** Pages, zeroed if asked for; in huge pages where that helps. */
+dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, bool zero, dcli_mapping *mapping_out);
 void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping);
 void dcli_pool_empty(dcli_device *device);
 

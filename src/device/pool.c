@@ -1,6 +1,6 @@
 /* device/pool.c - host memory that a device uses in place: mapped in huge pages, kept for reuse.
  * The first write to fresh pages runs at a tenth of the memory's speed, so what is freed is kept, up to a limit, and
- * zeroed when it is taken again. */
+ * zeroed when it is taken again, unless the taker overwrites it anyway. */
 #include "device/opencl.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ static dcli_mapping remove_kept(dcli_device *device, int n)
     return mapping;
 }
 
-dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, dcli_mapping *mapping_out)
+dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, bool zero, dcli_mapping *mapping_out)
 {
     if (bytes > SIZE_MAX / 2)
         return fail_to_map(device, bytes, "that is more than a process can address");
@@ -107,7 +107,8 @@ dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, dcli_mapping *ma
     if (kept < 0)
         return map_pages(device, rounded, mapping_out);
     *mapping_out = remove_kept(device, kept);
-    memset(mapping_out->host, 0, mapping_out->bytes);
+    if (zero)
+        memset(mapping_out->host, 0, mapping_out->bytes);
     return DCL_OK;
 }
 

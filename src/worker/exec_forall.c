@@ -468,7 +468,7 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     const dcli_batch *in = &plan->batch[batch];
     dcl_status status = DCL_OK;
     if (prepared->arena_bytes > 0)
-        status = dcli_memory_create(worker->device, (size_t)prepared->arena_bytes, &running->arena);
+        status = dcli_memory_scratch(worker->device, (size_t)prepared->arena_bytes, &running->arena);
     if (status == DCL_OK && may_report(entry->operation.body, prepared))
         status = dcli_memory_create(worker->device, REPORT_LONGS * sizeof(int64_t), &running->report);
     if (status == DCL_OK)
