@@ -108,19 +108,27 @@ const dcl_map *dcl_map_of(const dcl_array *array) { return array != NULL ? array
 
 dcl_cluster *dcl_cluster_of(const dcl_array *array) { return array != NULL ? array->cluster : NULL; }
 
+static dcl_status fill(dcl_array *array, const void *element)
+{
+    if (element == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "element is NULL; expected the address of one %s",
+                         dcl_type_name(array->layout.grid.type));
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_FILL};
+    memcpy(&descriptor.element, element, dcl_type_bytes(array->layout.grid.type));
+    return dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
+}
+
 dcl_status dcl_fill(dcl_array *array, const void *element)
 {
     dcli_error_enter(__func__);
     dcl_status status = dcli_array_check(array);
     if (status != DCL_OK)
         return status;
-    if (element == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "element is NULL; expected the address of one %s",
-                         dcl_type_name(array->layout.grid.type));
-    dcli_msg_operation descriptor = {.kind = DCLI_OP_FILL};
-    memcpy(&descriptor.element, element, dcl_type_bytes(array->layout.grid.type));
     pthread_mutex_lock(&array->cluster->lock);
-    status = dcli_cluster_end_call(array->cluster, dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL));
+    status = fill(array, element);
+    if (status != DCL_OK)
+        dcli_array_spoil(array, status);
+    status = dcli_cluster_end_call(array->cluster, status);
     pthread_mutex_unlock(&array->cluster->lock);
     return status;
 }

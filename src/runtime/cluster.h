@@ -74,6 +74,8 @@ struct dcl_cluster {
     dcli_outcome *outcomes; /* of operations that are being waited for */
     dcl_status error;       /* the first */
     char error_text[DCLI_ERROR_BYTES];
+    dcl_status fresh; /* the first since the last call ended: what DCL_SYNC gives */
+    char fresh_text[DCLI_ERROR_BYTES];
     dcl_status broken; /* nothing will complete any more */
     char broken_text[DCLI_ERROR_BYTES];
 };

@@ -45,27 +45,26 @@ static dcl_status issue_and_wait(dcl_array *array, dcli_msg_operation *descripto
     return status == DCL_OK ? dcli_cluster_outcome(cluster, descriptor->number) : status;
 }
 
-static dcl_status check_call(const dcl_array *array, const char *path)
+static dcl_status check_path(const char *path)
 {
-    dcl_status status = dcli_array_check(array);
-    if (status == DCL_OK && path == NULL)
-        status = DCLI_FAIL(DCL_ERR_INVALID, "path is NULL; expected the name of a .npy file");
-    if (status == DCL_OK && strlen(path) + 16 > DCLI_MOST_PATH)
-        status = DCLI_FAIL(DCL_ERR_FILE, "path has %zu bytes; expected at most %d; use a shorter name", strlen(path),
-                           DCLI_MOST_PATH - 16);
-    return status;
+    if (path == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "path is NULL; expected the name of a .npy file");
+    if (strlen(path) + 16 > DCLI_MOST_PATH)
+        return DCLI_FAIL(DCL_ERR_FILE, "path has %zu bytes; expected at most %d; use a shorter name", strlen(path),
+                         DCLI_MOST_PATH - 16);
+    return DCL_OK;
 }
 
 static dcl_status load(dcl_array *array, const char *path)
 {
     dcl_npy_info info;
-    dcl_status status = dcli_npy_inspect(path, &info);
+    dcl_status status = check_path(path);
+    if (status == DCL_OK)
+        status = dcli_npy_inspect(path, &info);
     if (status == DCL_OK)
         status = check_file(array, path, &info);
-    if (status != DCL_OK) {
-        dcli_array_spoil(array, status);
+    if (status != DCL_OK)
         return status;
-    }
     dcli_msg_operation descriptor = {.kind = DCLI_OP_LOAD, .path = path, .data_start = info.data_start,
                                      .fortran_order = info.fortran_order, .swapped = info.swapped};
     return issue_and_wait(array, &descriptor);
@@ -74,11 +73,14 @@ static dcl_status load(dcl_array *array, const char *path)
 dcl_status dcl_load_npy(dcl_array *array, const char *path)
 {
     dcli_error_enter(__func__);
-    dcl_status status = check_call(array, path);
+    dcl_status status = dcli_array_check(array);
     if (status != DCL_OK)
         return status;
     pthread_mutex_lock(&array->cluster->lock);
-    status = dcli_cluster_end_call(array->cluster, load(array, path));
+    status = load(array, path);
+    if (status != DCL_OK)
+        dcli_array_spoil(array, status);
+    status = dcli_cluster_end_call(array->cluster, status);
     pthread_mutex_unlock(&array->cluster->lock);
     return status;
 }
@@ -114,7 +116,9 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
 {
     char beside[DCLI_MOST_PATH];
     /* An array that is still being written may fail yet: then nothing is touched. */
-    dcl_status status = dcli_cluster_wait(array->cluster, array->books->last_use, false, -1);
+    dcl_status status = check_path(path);
+    if (status == DCL_OK)
+        status = dcli_cluster_wait(array->cluster, array->books->last_use, false, -1);
     if (status == DCL_OK)
         status = dcli_array_usable(array, "save");
     if (status == DCL_OK)
@@ -132,7 +136,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
 dcl_status dcl_save_npy_order(dcl_array *array, const char *path, bool fortran_order)
 {
     dcli_error_enter(__func__);
-    dcl_status status = check_call(array, path);
+    dcl_status status = dcli_array_check(array);
     if (status != DCL_OK)
         return status;
     pthread_mutex_lock(&array->cluster->lock);

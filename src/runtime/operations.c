@@ -109,12 +109,13 @@ dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descript
 
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status)
 {
-    if (status != DCL_OK)
-        return dcli_cluster_failed_call(cluster, status);
-    if (!cluster->config.sync)
-        return DCL_OK;
-    status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
-    if (status == DCL_OK && cluster->error != DCL_OK)
-        status = dcli_error_adopt(cluster->error, cluster->error_text);
+    if (status != DCL_OK) {
+        dcli_cluster_failed_call(cluster, status);
+    } else if (cluster->config.sync) {
+        status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
+        if (status == DCL_OK && cluster->fresh != DCL_OK)
+            status = dcli_error_adopt(cluster->fresh, cluster->fresh_text);
+    }
+    cluster->fresh = DCL_OK;
     return status;
 }

@@ -46,10 +46,10 @@ dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, c
     if (status != DCL_OK && (array == NULL || array->cluster->plan_only))
         return status;
     pthread_mutex_lock(&array->cluster->lock);
+    if (status == DCL_OK && !dcli_box_is_empty(&checked))
+        status = issue_transfer(array, DCLI_OP_WRITE, &checked, (void *)source, steps);
     if (status != DCL_OK)
         dcli_array_spoil(array, status);
-    else if (!dcli_box_is_empty(&checked))
-        status = issue_transfer(array, DCLI_OP_WRITE, &checked, (void *)source, steps);
     status = dcli_cluster_end_call(array->cluster, status);
     pthread_mutex_unlock(&array->cluster->lock);
     return status;

@@ -16,6 +16,10 @@ dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char
         cluster->error = status;
         snprintf(cluster->error_text, sizeof cluster->error_text, "%s", text);
     }
+    if (cluster->fresh == DCL_OK && status != DCL_OK) {
+        cluster->fresh = status;
+        snprintf(cluster->fresh_text, sizeof cluster->fresh_text, "%s", text);
+    }
     return status;
 }
 

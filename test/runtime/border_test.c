@@ -1,0 +1,150 @@
+/* test/runtime/border_test.c - reads outside of a grid: 0 is taken and the place reported, unless the body guards it. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "support/nodes.h"
+
+TestSuite(border_on_device, .timeout = TEST_SECONDS);
+
+enum { N = 40 };
+
+static const char *const plain = "C(i) = A(i-1) + A(i+1);";
+static const char *const guarded = "C(i) = (i > -5 ? A(i-1) : 0) + (i < 34 ? A(i+1) : 0);";
+
+struct line {
+    dcl_cluster *cluster;
+    dcl_array *A, *C;
+};
+
+/* Two arrays over -5..34 on three nodes; A is 1 2 3 ... */
+static struct line open_line(const dcl_config *config)
+{
+    struct line line = {.cluster = test_open(config)};
+    dcl_map *map = dcl_map_block(line.cluster);
+    dcl_grid grid = dcl_grid_nd(DCL_INT32, 1, (int64_t[]){N}, (int64_t[]){-5});
+    line.A = dcl_agile(grid, map);
+    line.C = dcl_agile(grid, map);
+    dcl_release(map);
+    test_count_up(line.A, 1, 1);
+    return line;
+}
+
+/* C is the sum of both neighbours, 0 outside. */
+static void expect_sums(dcl_array *C)
+{
+    int32_t c[N];
+    TEST_OK(dcl_read(C, NULL, c, NULL));
+    for (int e = 0; e < N; e++) {
+        int expected = e + (e == N - 1 ? 0 : e + 2);
+        cr_assert_eq(c[e], expected, "element %d is %d; expected %d", e, c[e], expected);
+    }
+}
+
+Test(border_on_device, takes_0_outside_and_reports_at_the_next_wait)
+{
+    dcl_config config = test_config(3);
+    for (int mode = 0; mode < 2; mode++) {
+        config.move = mode == 0 ? "auto" : "send";
+        struct line line = open_line(&config);
+        dcl_array *A = line.A, *C = line.C;
+        TEST_OK(dcl_forall(line.cluster, plain, DCL_OUT(C), DCL_IN(A)));
+        TEST_REFUSED(dcl_wait(line.cluster), DCL_ERR_RANGE, "outside its grid; 0 was taken; guard the read");
+        bool low = strstr(dcl_error(), "A(-6)") != NULL, high = strstr(dcl_error(), "A(35)") != NULL;
+        cr_expect(low || high, "the index is not named: %s", dcl_error());
+        cr_expect_eq(dcl_status_of(line.cluster), DCL_ERR_RANGE);
+        expect_sums(C); /* the array has not failed */
+        TEST_OK(dcl_wait_for(C, -1));
+        dcl_clear_error(line.cluster);
+        cr_expect_eq(dcl_wait(line.cluster), DCL_OK, "%s", dcl_error());
+        cr_expect_eq(dcl_close(line.cluster), DCL_OK, "%s", dcl_error());
+    }
+}
+
+Test(border_on_device, never_reports_guarded_reads)
+{
+    dcl_config config = test_config(3);
+    for (int mode = 0; mode < 2; mode++) {
+        config.move = mode == 0 ? "auto" : "send";
+        struct line line = open_line(&config);
+        dcl_array *A = line.A, *C = line.C;
+        TEST_OK(dcl_forall(line.cluster, guarded, DCL_OUT(C), DCL_IN(A)));
+        cr_expect_eq(dcl_wait(line.cluster), DCL_OK, "%s", dcl_error());
+        expect_sums(C);
+        cr_expect_eq(dcl_close(line.cluster), DCL_OK, "%s", dcl_error());
+    }
+}
+
+Test(border_on_device, is_not_reached_by_a_narrower_loop)
+{
+    dcl_config config = test_config(3);
+    struct line line = open_line(&config);
+    dcl_array *A = line.A, *C = line.C;
+    dcl_box inside = dcl_box_nd(1, (int64_t[]){-4}, (int64_t[]){N - 2});
+    int32_t c[N], seven = 7;
+    TEST_OK(dcl_fill(C, &seven));
+    TEST_OK(dcl_forall_over(line.cluster, &inside, plain, DCL_OUT(C), DCL_IN(A)));
+    cr_expect_eq(dcl_wait(line.cluster), DCL_OK, "%s", dcl_error());
+    TEST_OK(dcl_read(C, NULL, c, NULL));
+    cr_expect(c[0] == 7 && c[1] == 1 + 3 && c[N - 2] == N - 2 + N && c[N - 1] == 7);
+    cr_expect_eq(dcl_close(line.cluster), DCL_OK, "%s", dcl_error());
+}
+
+/* Reads far outside, whole tiles of them, and of an array with fewer elements. */
+Test(border_on_device, may_be_far_away)
+{
+    dcl_config config = test_config(3);
+    for (int mode = 0; mode < 2; mode++) {
+        config.move = mode == 0 ? "auto" : "send";
+        struct line line = open_line(&config);
+        dcl_array *A = line.A, *C = line.C;
+        int far = 1000000, c[N];
+        TEST_OK(dcl_fill(C, &far));
+        TEST_OK(dcl_forall(line.cluster, "C(i) = A(i + far);", DCL_OUT(C), DCL_IN(A), DCL_VALUE(far)));
+        TEST_REFUSED(dcl_wait(line.cluster), DCL_ERR_RANGE, "A(");
+        TEST_OK(dcl_read(C, NULL, c, NULL));
+        for (int e = 0; e < N; e++)
+            cr_assert_eq(c[e], 0, "element %d is %d", e, c[e]);
+        dcl_clear_error(line.cluster);
+        far = 20;
+        TEST_OK(dcl_forall(line.cluster, "C(i) = A(i + far);", DCL_OUT(C), DCL_IN(A), DCL_VALUE(far)));
+        TEST_REFUSED(dcl_wait(line.cluster), DCL_ERR_RANGE, "A(");
+        TEST_OK(dcl_read(C, NULL, c, NULL));
+        for (int e = 0; e < N; e++)
+            cr_assert_eq(c[e], e < 20 ? e + 21 : 0, "element %d is %d", e, c[e]);
+        cr_expect_eq(dcl_close(line.cluster), DCL_ERR_RANGE);
+    }
+}
+
+Test(border_on_device, holds_for_arrays_read_anywhere)
+{
+    dcl_config config = test_config(3);
+    struct line line = open_line(&config);
+    dcl_array *A = line.A, *C = line.C;
+    TEST_OK(dcl_forall(line.cluster, "C(i) = A((i * i) % 35);", DCL_OUT(C), DCL_IN_ALL(A))); /* 0..34: inside */
+    cr_expect_eq(dcl_wait(line.cluster), DCL_OK, "%s", dcl_error());
+    TEST_OK(dcl_forall(line.cluster, "C(i) = A(i == 7 ? 35 : -5);", DCL_OUT(C), DCL_IN_ALL(A)));
+    TEST_REFUSED(dcl_wait(line.cluster), DCL_ERR_RANGE, "A(35)");
+    int32_t c[N];
+    TEST_OK(dcl_read(C, NULL, c, NULL));
+    for (int e = 0; e < N; e++)
+        cr_assert_eq(c[e], e == 12 ? 0 : 1, "element %d is %d", e, c[e]);
+    cr_expect_eq(dcl_close(line.cluster), DCL_ERR_RANGE);
+}
+
+/* Two axes, two arrays: the one that is read outside is named, with all its subscripts. */
+Test(border_on_device, names_the_array_and_all_subscripts)
+{
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_map *map = dcl_map_block(cluster);
+    dcl_array *inner = dcl_agile(dcl_grid_2d(DCL_INT32, 4, 6), map), *wide = dcl_agile(dcl_grid_2d(DCL_INT32, 6, 5), map);
+    TEST_OK(dcl_forall(cluster, "inner(i,j) = wide(i + 2, j - 1 > 0 ? 1 : 0) + wide(j, i);", DCL_OUT(inner), DCL_IN_ALL(wide)));
+    cr_expect_eq(dcl_wait(cluster), DCL_OK, "%s", dcl_error());
+    TEST_OK(dcl_forall(cluster, "inner(i,j) = wide(i + 1, j);", DCL_OUT(inner), DCL_IN(wide)));
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "node ");
+    cr_expect(strstr(dcl_error(), "wide(") != NULL && strstr(dcl_error(), ", 5)") != NULL, "%s", dcl_error());
+    dcl_release(inner);
+    dcl_release(wide);
+    dcl_release(map);
+    cr_expect_eq(dcl_close(cluster), DCL_ERR_RANGE);
+}
