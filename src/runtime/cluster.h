@@ -60,6 +60,7 @@ struct dcl_cluster {
     bool *in_place; /* [node_count] */
     dcli_net *net;
     dcli_board *board;
+    dcli_buffers *buffers;
     dcli_worker **worker; /* [node_count + 1], the last is the host's */
     dcli_host_hooks hooks;
 

@@ -72,7 +72,8 @@ static void free_cluster(dcl_cluster *cluster)
     dcli_bodies_free(cluster);
     dcli_board_close(cluster->board);
     if (cluster->net != NULL)
-        dcli_net_close(cluster->net);
+        dcli_net_close(cluster->net); /* the last payloads are released here */
+    dcli_buffers_close(cluster->buffers);
     pthread_mutex_destroy(&cluster->lock);
     pthread_cond_destroy(&cluster->changed);
     free_config(&cluster->config);
@@ -112,7 +113,7 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
                                    .node_count = cluster->node_count,
                                    .device = n < cluster->node_count ? devices[n] : -1,
                                    .in_place = cluster->in_place, .config = &cluster->config, .log = &cluster->log,
-                                   .board = cluster->board, .hooks = &cluster->hooks};
+                                   .board = cluster->board, .buffers = cluster->buffers, .hooks = &cluster->hooks};
         status = dcli_worker_open(&terms, &cluster->worker[n]);
     }
     return status;
@@ -156,7 +157,8 @@ static dcl_status start_workers(dcl_cluster *cluster)
 static dcl_status start_cluster(dcl_cluster *cluster, const int devices[])
 {
     dcl_status status = check_parts(cluster);
-    if (status == DCL_OK && (cluster->board = dcli_board_open()) == NULL)
+    if (status == DCL_OK && ((cluster->board = dcli_board_open()) == NULL ||
+                             (cluster->buffers = dcli_buffers_open()) == NULL))
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)
         status = dcli_net_open(&cluster->net);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "worker/buffers.h"
 
 enum { BUCKETS = 256 };
 
@@ -41,7 +42,7 @@ static void free_chunk(dcli_kept_chunk *chunk)
 {
     if (chunk->received.frames != NULL)
         dcli_received_free(&chunk->received);
-    dcli_free(chunk->bytes);
+    dcli_buffers_give(chunk->bytes);
     dcli_free(chunk);
 }
 

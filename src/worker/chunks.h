@@ -10,7 +10,7 @@ typedef struct dcli_kept_chunk {
     bool written;
     int64_t operation, number;
     dcli_received received; /* received: payload and length in here */
-    void *bytes;            /* made: dcli_malloc'ed */
+    void *bytes;            /* made: of dcli_buffers_take() */
     struct dcli_kept_chunk *next;
 } dcli_kept_chunk;
 

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "store/npy.h"
 #include "worker/peer.h"
@@ -104,7 +103,7 @@ dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, 
 dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_chunk *chunk,
                           void **bytes_out)
 {
-    char *bytes = dcli_malloc((size_t)chunk->bytes);
+    char *bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes);
     if (bytes == NULL)
         return DCL_ERR_NOMEM;
     dcl_status status = DCL_OK;
@@ -119,7 +118,7 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, const dcli_pla
     }
     worker->counters.bytes_copied += chunk->bytes;
     if (status != DCL_OK) {
-        dcli_free(bytes);
+        dcli_buffers_give(bytes);
         return status;
     }
     *bytes_out = bytes;

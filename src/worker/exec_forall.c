@@ -265,7 +265,7 @@ static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, cons
 {
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
         dcli_kept_chunk *made = dcli_chunks_add(&worker->made, plan->chunk[c].peer, entry->operation.number, true, c);
-        if (made == NULL || (made->bytes = dcli_malloc((size_t)plan->chunk[c].bytes)) == NULL)
+        if (made == NULL || (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)plan->chunk[c].bytes)) == NULL)
             return DCL_ERR_NOMEM;
     }
     return DCL_OK;

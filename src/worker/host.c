@@ -208,7 +208,7 @@ static dcl_status pack_write(dcli_worker *worker, dcli_entry *entry, const dcli_
     const dcli_stage *stage = &plan->stage[batch->first_stage];
     dcli_kept_chunk *made =
         dcli_chunks_add(&worker->made, chunk->peer, entry->operation.number, true, batch->first_made);
-    if (made == NULL || (made->bytes = dcli_malloc((size_t)chunk->bytes)) == NULL)
+    if (made == NULL || (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes)) == NULL)
         return DCL_ERR_NOMEM;
     for (int64_t p = stage->first_out; p < stage->first_out + stage->out_count; p++) {
         const dcli_piece *piece = &plan->piece[p];

@@ -7,6 +7,7 @@
 
 #include "store/store.h"
 #include "worker/board.h"
+#include "worker/buffers.h"
 #include "worker/catalog.h"
 #include "worker/chunks.h"
 #include "worker/worker.h"

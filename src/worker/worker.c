@@ -27,7 +27,7 @@ void dcli_peer_counters(const dcli_worker *worker, int64_t counters_out[])
 static void free_payload(void *bytes, void *user)
 {
     (void)user;
-    dcli_free(bytes);
+    dcli_buffers_give(bytes);
 }
 
 /* `bytes` NULL: an empty chunk that carries `status`. */

@@ -30,6 +30,11 @@ typedef struct dcli_host_hooks {
     void (*broken)(void *user, dcl_status status, const char *sentence);
 } dcli_host_hooks;
 
+/** Memory for data on its way, shared by all workers of a program; it outlives the net. */
+typedef struct dcli_buffers dcli_buffers;
+dcli_buffers *dcli_buffers_open(void);
+void dcli_buffers_close(dcli_buffers *buffers);
+
 typedef struct dcli_worker_terms {
     dcli_net *net;
     uint64_t session;
@@ -39,6 +44,7 @@ typedef struct dcli_worker_terms {
     const dcl_config *config;
     const dcli_log *log;
     dcli_board *board;
+    dcli_buffers *buffers;
     const dcli_host_hooks *hooks; /* host only */
 } dcli_worker_terms;
 
