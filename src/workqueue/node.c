@@ -24,15 +24,28 @@ struct exchange {
     int64_t grant_due, grant_told; /* T we read from it: chunks granted */
 };
 
+/* What an operation waits for, storage by storage: the last operation before it that ... In each of these, what is done
+ * for one storage and peer is done in the order of operations, so the last one stands for all before. */
+enum need_kind {
+    NEED_READ,   /* has the peer read what is written here */
+    NEED_COMMIT, /* has the peer's output to what is touched here been committed */
+    NEED_READY,  /* is the peer ready with what is read in place */
+    NEED_PACK    /* was packed for the peer */
+};
+
+struct need {
+    enum need_kind kind;
+    int peer;
+    int64_t operation;
+};
+
 struct open_op {
     const dcli_operation *operation;
     int64_t number;
     const dcli_plan *own;
     struct exchange *exchange; /* [peers], NULL: a local operation */
-    int64_t *need;             /* [3 * peers]: the last operation before whose ... must have ended: */
-    int64_t *need_read;        /*   reads by peers of what is written here */
-    int64_t *need_commit;      /*   outputs of peers to what is touched here */
-    int64_t *need_ready;       /*   writes by peers to what is read in place */
+    struct need *need;         /* what is not met yet */
+    int64_t need_count, need_capacity;
     int64_t started, ended;    /* batches; ended is a prefix */
     bool *batch_ended, *arrived, *dropped; /* [batches], [own chunks] */
     int64_t drop_from;         /* own chunks before are dropped */
@@ -183,6 +196,12 @@ static dcl_status collect(const dcli_plan *plan, int peer, bool written, struct 
     return DCL_OK;
 }
 
+/* Whether there can be anything between us and others: the host has no part of a forall. */
+static bool exchanges(const dcli_node *node, const struct open_op *op)
+{
+    return !op->own->local && (is_node(node, node->terms.self) || op->operation->kind != DCLI_OP_FORALL);
+}
+
 /* What other peers read of us and write to us: their plans, as far as they name us. */
 static dcl_status meet_peers(dcli_node *node, struct open_op *op)
 {
@@ -211,25 +230,64 @@ static void raise(int64_t *value, int64_t to)
         *value = to;
 }
 
+static bool has_read(const dcli_node *node, int q, int64_t m);
+static bool has_committed(const dcli_node *node, int q, int64_t m);
+
+static bool is_met(const dcli_node *node, const struct need *need)
+{
+    switch (need->kind) {
+    case NEED_COMMIT:
+        return has_committed(node, need->peer, need->operation);
+    case NEED_READY:
+        return need->peer == node->terms.self || need->operation <= node->peer[need->peer].ready;
+    default:
+        return has_read(node, need->peer, need->operation);
+    }
+}
+
+static dcl_status add_need(const dcli_node *node, struct open_op *op, enum need_kind kind, int peer, int64_t operation)
+{
+    struct need need = {.kind = kind, .peer = peer, .operation = operation};
+    if (operation < 1 || is_met(node, &need))
+        return DCL_OK;
+    if (dcli_grow(&op->need, op->need_count, &op->need_capacity, sizeof need) != 0)
+        return DCL_ERR_NOMEM;
+    op->need[op->need_count++] = need;
+    return DCL_OK;
+}
+
+static dcl_status note_storage(dcli_node *node, struct open_op *op, int64_t id, bool writes)
+{
+    const dcli_storage *storage = dcli_storages_get(&node->storages, id);
+    dcl_status status = storage == NULL ? DCL_ERR_NOMEM : DCL_OK;
+    for (int q = 0; q < node->peers && status == DCL_OK; q++) {
+        status = add_need(node, op, NEED_COMMIT, q, storage->last_write_by[q]);
+        if (status == DCL_OK && writes)
+            status = add_need(node, op, NEED_READ, q, storage->last_read_by[q]);
+        if (status == DCL_OK && op->own->peer_read[q])
+            status = add_need(node, op, NEED_READY, q, storage->last_write);
+        if (status == DCL_OK && op->exchange != NULL && op->exchange[q].send.total > 0)
+            status = add_need(node, op, NEED_PACK, q, storage->last_read_by[q]);
+    }
+    return status;
+}
+
 /* What the operation has to wait for: looks at the storages as the operations before left them. */
 static dcl_status note_needs(dcli_node *node, struct open_op *op)
 {
-    for (int k = 0; k < op->operation->operand_count; k++) {
-        const dcli_operand *operand = &op->operation->operand[k];
-        if (operand->storage < 0)
-            continue;
-        const dcli_storage *storage = dcli_storages_get(&node->storages, operand->storage);
-        if (storage == NULL)
-            return DCL_ERR_NOMEM;
-        for (int q = 0; q < node->peers; q++) {
-            raise(&op->need_commit[q], storage->last_write_by[q]);
-            if (operand->writes)
-                raise(&op->need_read[q], storage->last_read_by[q]);
-            if (op->own->peer_read[q])
-                raise(&op->need_ready[q], storage->last_write);
-        }
+    const dcli_operand *operand = op->operation->operand;
+    dcl_status status = DCL_OK;
+    for (int k = 0; k < op->operation->operand_count && status == DCL_OK; k++) {
+        bool seen = operand[k].storage < 0, writes = false;
+        for (int other = 0; other < op->operation->operand_count; other++)
+            if (operand[other].storage == operand[k].storage) {
+                seen |= other < k;
+                writes |= operand[other].writes;
+            }
+        if (!seen)
+            status = note_storage(node, op, operand[k].storage, writes);
     }
-    return DCL_OK;
+    return status;
 }
 
 static void note_exchange(dcli_node *node, const struct open_op *op, int q, const dcli_plan *plan)
@@ -284,12 +342,8 @@ static dcl_status append_op(dcli_node *node, struct open_op *op)
 static dcl_status prepare(dcli_node *node, struct open_op *op)
 {
     op->own = node->terms.plan_of(node->terms.user, op->operation, node->terms.self);
-    op->need = dcli_calloc(3 * (size_t)node->peers, sizeof *op->need);
-    if (op->own == NULL || op->need == NULL)
+    if (op->own == NULL)
         return DCL_ERR_NOMEM;
-    op->need_read = op->need;
-    op->need_commit = op->need + node->peers;
-    op->need_ready = op->need + 2 * node->peers;
     op->batch_ended = dcli_calloc((size_t)op->own->batch_count, sizeof(bool));
     op->arrived = dcli_calloc((size_t)op->own->chunk_count, sizeof(bool));
     op->dropped = dcli_calloc((size_t)op->own->chunk_count, sizeof(bool));
@@ -333,7 +387,7 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
     op->operation = operation;
     op->number = operation->number;
     dcl_status status = prepare(node, op);
-    if (status == DCL_OK && !dcli_operation_is_local(operation))
+    if (status == DCL_OK && exchanges(node, op))
         status = meet_peers(node, op);
     if (status == DCL_OK)
         status = note_needs(node, op);
@@ -495,31 +549,31 @@ static bool has_committed(const dcli_node *node, int q, int64_t m)
     return op == NULL || op->exchange == NULL || op->exchange[q].receive.passed == op->exchange[q].receive.total;
 }
 
-static bool commits_met(const dcli_node *node, const struct open_op *op)
+/* Whether all needs of a kind are met (peer -1: of all peers); needs that are met are forgotten. */
+static bool needs_met(const dcli_node *node, struct open_op *op, enum need_kind kind, int peer)
 {
-    for (int q = 0; q < node->peers; q++)
-        if (!has_committed(node, q, op->need_commit[q]))
+    for (int64_t n = 0; n < op->need_count;) {
+        const struct need *need = &op->need[n];
+        if (need->kind != kind || (peer >= 0 && need->peer != peer))
+            n++;
+        else if (is_met(node, need))
+            op->need[n] = op->need[--op->need_count];
+        else
             return false;
+    }
     return true;
 }
 
+static bool commits_met(const dcli_node *node, struct open_op *op) { return needs_met(node, op, NEED_COMMIT, -1); }
+
 /* The write rule. */
-static bool writes_allowed(const dcli_node *node, const struct open_op *op)
+static bool writes_allowed(const dcli_node *node, struct open_op *op)
 {
-    for (int q = 0; q < node->peers; q++)
-        if (!has_read(node, q, op->need_read[q]))
-            return false;
-    return commits_met(node, op);
+    return needs_met(node, op, NEED_READ, -1) && commits_met(node, op);
 }
 
 /* The read rule, for what is read in place. */
-static bool reads_allowed(const dcli_node *node, const struct open_op *op)
-{
-    for (int q = 0; q < node->peers; q++)
-        if (op->need_ready[q] > node->peer[q].ready && q != node->terms.self)
-            return false;
-    return true;
-}
+static bool reads_allowed(const dcli_node *node, struct open_op *op) { return needs_met(node, op, NEED_READY, -1); }
 
 static bool chunks_arrived(const struct open_op *op, const dcli_batch *batch)
 {
@@ -537,7 +591,7 @@ static int64_t made_bytes(const struct open_op *op, const dcli_batch *batch)
     return bytes;
 }
 
-static bool may_start(const dcli_node *node, const struct open_op *op)
+static bool may_start(const dcli_node *node, struct open_op *op)
 {
     const dcli_batch *batch = &op->own->batch[op->started];
     if (!chunks_arrived(op, batch) || !writes_allowed(node, op) || !reads_allowed(node, op))
@@ -696,7 +750,7 @@ static bool next_pack(dcli_node *node, struct open_op *op, dcli_action *action)
 {
     for (int q = 0; q < node->peers; q++) {
         struct stream *stream = &op->exchange[q].send;
-        if (stream->passed == stream->granted || !commits_met(node, op))
+        if (stream->passed == stream->granted || !commits_met(node, op) || !needs_met(node, op, NEED_PACK, q))
             continue;
         *action = (dcli_action){.kind = DCLI_DO_PACK, .operation = op->operation, .peer = q,
                                 .chunk = stream->chunk[stream->passed++],
@@ -869,17 +923,15 @@ const dcli_plan *dcli_node_plan(const dcli_node *node, int64_t operation, int pe
 
 static void explain_op(const dcli_node *node, const struct open_op *op, dcli_text *text)
 {
+    static const char *texts[] = {" peer %d still reads for %" PRId64 ";",
+                                  " output of peer %d in %" PRId64 " not committed;",
+                                  " peer %d not ready at %" PRId64 ";", " not all packed for peer %d in %" PRId64 ";"};
     dcli_text_put(text, "operation %" PRId64 " kind %d: started %" PRId64 ", ended %" PRId64 " of %" PRId64
                   " batches, %" PRId64 " transfers open;", op->number, op->operation->kind, op->started, op->ended,
                   op->own->batch_count, op->transfers);
-    for (int q = 0; q < node->peers; q++) {
-        if (!has_read(node, q, op->need_read[q]))
-            dcli_text_put(text, " peer %d still reads for %" PRId64 ";", q, op->need_read[q]);
-        if (!has_committed(node, q, op->need_commit[q]))
-            dcli_text_put(text, " output of peer %d in %" PRId64 " not committed;", q, op->need_commit[q]);
-        if (op->need_ready[q] > node->peer[q].ready)
-            dcli_text_put(text, " peer %d not ready at %" PRId64 ";", q, op->need_ready[q]);
-    }
+    for (int64_t n = 0; n < op->need_count; n++)
+        if (!is_met(node, &op->need[n]))
+            dcli_text_put(text, texts[op->need[n].kind], op->need[n].peer, op->need[n].operation);
     dcli_text_put(text, "\n");
 }
 

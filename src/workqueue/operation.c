@@ -23,7 +23,7 @@ static void resolve_forall(dcli_operation *operation)
     for (int a = 0; a < body->access_count; a++) {
         const dcli_body_access *access = &body->access[a];
         dcli_operand *operand = &operation->operand[access->param];
-        operand->reads |= access->read;
+        operand->reads |= access->read || access->conditional; /* what is not overwritten is kept */
         operand->writes |= access->written;
         if (access->written && !access->conditional && whole)
             operand->overwrites = true;

@@ -21,7 +21,7 @@ typedef enum dcli_op_kind {
 typedef struct dcli_operand {
     int64_t storage;           /* number of the storage; -1: a scalar or prelude */
     const dcli_layout *layout; /* borrowed; NULL for scalars */
-    bool reads, writes;
+    bool reads, writes;        /* what is written perhaps is read too: the rest is kept */
     bool overwrites; /* writes every element of the storage without reading it: heals a failed one */
 } dcli_operand;
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -133,7 +134,10 @@ static dcl_status check_pool(dcli_builder *builder)
                  "its tasks need %" PRId64 " bytes of other nodes' elements at once; the pool has %" PRId64
                  "; set DCL_POOL_BYTES to more, or give the map smaller tiles (;tile=...)",
                  most, builder->terms->pool_bytes);
-        plan->batch_count = plan->chunk_count = 0; /* nothing moves: the same on every node */
+        /* Nothing moves: the same on every node. */
+        plan->batch_count = plan->work_count = plan->binding_count = plan->stage_count = 0;
+        plan->piece_count = plan->chunk_count = plan->item_count = 0;
+        memset(plan->peer_read, 0, sizeof(bool) * (size_t)(builder->terms->node_count + 1));
     }
     return DCL_OK;
 }
@@ -164,6 +168,8 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
     if (builder.plan != NULL && builder.owners != NULL && builder.stream_length != NULL &&
         builder.plan->peer_read != NULL)
         status = fill_plan(&builder);
+    if (status == DCL_OK)
+        builder.plan->local = dcli_operation_is_local(operation);
     if (status == DCL_OK && builder.plan->chunk_count > 0)
         status = check_pool(&builder);
     free_builder(&builder);

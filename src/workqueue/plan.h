@@ -92,6 +92,7 @@ typedef struct dcli_plan {
     dcli_chunk *chunk;
     dcli_item *item;
     bool *peer_read;    /* [node_count + 1] parts of these peers are read in place */
+    bool local;         /* dcli_operation_is_local() */
     int64_t space[7];      /* capacities of the lists above */
     dcl_counters counters; /* the planned ones */
     dcl_status status;     /* DCL_ERR_NOMEM: a batch needs more than the pool; the sentence is in `problem` */

@@ -40,6 +40,12 @@ struct sim_node {
     int64_t *granted;    /* [steps * peers] chunks */
 };
 
+/* From one peer to another. */
+struct channel {
+    int64_t last; /* when the last message arrives */
+    int64_t slowness;
+};
+
 enum { MAX_FAULTS = 3 };
 
 struct sim {
@@ -53,7 +59,7 @@ struct sim {
     bool *in_place;
     dcli_node_terms terms;
     struct sim_node *node; /* [peers] */
-    int64_t *channel;      /* [peers * peers] when the last message arrives */
+    struct channel *channel; /* [peers * peers] */
     int64_t *descriptors;  /* [peers] when the last descriptor arrives */
     int64_t latency, pause, think, slack; /* most time of a message, of a node, of the program, of a batch */
     bool late_effects;     /* batches change memory some time after their start */
@@ -84,12 +90,12 @@ static void trace_event(const struct sim *sim, const sim_event *event)
                 event->number, event->written, event->status, event->done, event->ready);
 }
 
-/* Messages between two peers stay in order; most are quick, some are very late. */
+/* Messages between two peers stay in order; most are quick, some are very late, and some pairs are slow. */
 static void send(struct sim *sim, sim_event event)
 {
-    int64_t *last = &sim->channel[event.from * sim->peers + event.to];
-    int64_t delay = pick(sim, 0, pick(sim, 0, 15) == 0 ? 20 * sim->latency : sim->latency);
-    event.time = *last = dcli_max(*last, sim->clock.now + delay);
+    struct channel *channel = &sim->channel[event.from * sim->peers + event.to];
+    int64_t most = pick(sim, 0, 15) == 0 ? 20 * sim->latency : sim->latency;
+    event.time = channel->last = dcli_max(channel->last, sim->clock.now + pick(sim, 0, most * channel->slowness));
     sim->figures.messages++;
     sim_post(&sim->clock, event, 0);
 }
@@ -499,6 +505,9 @@ static void open_nodes(struct sim *sim)
     sim->node = need(sim->peers, sizeof *sim->node);
     sim->channel = need((int64_t)sim->peers * sim->peers, sizeof *sim->channel);
     sim->descriptors = need(sim->peers, sizeof *sim->descriptors);
+    int64_t slow_pairs = pick(sim, 0, 3);
+    for (int pair = 0; pair < sim->peers * sim->peers; pair++)
+        sim->channel[pair].slowness = slow_pairs > 0 && pick(sim, 0, 7) < slow_pairs ? 40 : 1;
     for (int p = 0; p < sim->peers; p++) {
         sim->terms.self = p;
         sim->node[p].node = dcli_node_open(&sim->terms);
