@@ -1,13 +1,18 @@
 /* kernel/log.c - a compiler's log turned into a sentence about the user's text.
- * Generated programs name their parts by #line: "body", "prelude", "generated". A compiler that keeps only the numbers
- * (`<kernel>:1:20: ...`) is taken to mean the body. */
+ * Generated programs name their parts by #line: "body", "prelude", "generated". NVIDIA's compiler does not care and counts
+ * the lines of the whole program (`<kernel>:41:20: ...`): they are looked up in the text that it was given. */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "kernel/quote.h"
 #include "kernel/rewrite.h"
+
+enum part { PART_BODY, PART_PRELUDE, PART_GENERATED, PART_COUNT };
+
+static const char *const part_names[PART_COUNT] = {"body", "prelude", "generated"};
 
 /* One message of a log: `file:line:column: error: message`. */
 struct message {
@@ -42,26 +47,31 @@ static bool read_position(const char *at, struct message *out)
     return true;
 }
 
-/* Passes the word "error:" or "fatal error:" at the start of a text. */
-static bool pass_error(const char **at)
+/* Passes the words that begin a message that counts: an error; a call of an unknown function, which some compilers leave
+ * to a linker that knows no lines. */
+static bool pass_kind(const char **at, bool error)
 {
-    const char *word = *at + (strncmp(*at, "fatal ", 6) == 0 ? 6 : 0);
-    if (strncmp(word, "error:", 6) != 0)
+    const char *word = *at + (strncmp(*at, "fatal ", 6) == 0 ? 6 : 0), *kind = error ? "error:" : "warning:";
+    if (strncmp(word, kind, strlen(kind)) != 0)
         return false;
-    *at = word + 6 + strspn(word + 6, " ");
+    word += strlen(kind);
+    word += strspn(word, " ");
+    if (!error && strncmp(word, "implicit declaration", 20) != 0)
+        return false;
+    *at = word;
     return true;
 }
 
 /* clang and NVIDIA write `file:line:column: error: message`, PoCL `error: file:line:column: message`. */
-static bool read_line(const char *line, struct message *out)
+static bool read_line(const char *line, bool error, struct message *out)
 {
     const char *end = line + strcspn(line, "\n");
-    bool leads = pass_error(&line);
+    bool leads = pass_kind(&line, error);
     for (const char *at = line; (at = memchr(at, ':', (size_t)(end - at))) != NULL; at++) {
         if (!read_position(at, out))
             continue;
         const char *text = out->text;
-        if (!leads && !pass_error(&out->text))
+        if (!leads && !pass_kind(&out->text, error))
             continue;
         out->length -= (int)(out->text - text);
         out->file = line;
@@ -71,23 +81,70 @@ static bool read_line(const char *line, struct message *out)
     return false;
 }
 
-/* The first error of a log. */
-static bool find_error(const char *log, struct message *out)
+/* The first error of a log, else the first call of an unknown function. */
+static bool find_message(const char *log, bool error, struct message *out)
 {
-    while (*log != '\0') {
-        if (read_line(log, out))
+    for (const char *line = log; *line != '\0';) {
+        if (read_line(line, error, out))
             return true;
-        log += strcspn(log, "\n");
-        log += *log == '\n';
+        line += strcspn(line, "\n");
+        line += *line == '\n';
     }
-    return false;
+    return error && find_message(log, false, out);
 }
 
-static bool is_in(const struct message *message, const char *part)
+static bool is_called(const char *name, int length, const char *part)
 {
-    int length = (int)strlen(part);
-    return message->file_length >= length &&
-           memcmp(message->file + message->file_length - length, part, (size_t)length) == 0;
+    int wanted = (int)strlen(part);
+    return length >= wanted && memcmp(name + length - wanted, part, (size_t)wanted) == 0;
+}
+
+/* Follow the #line directives of a program to its line number *line_in_out: the part it lies in, and its number there. */
+static enum part look_up(const char *source, int *line_in_out)
+{
+    enum part part = PART_GENERATED;
+    int here = 1, line = 1;
+    for (const char *at = source; *at != '\0' && line < *line_in_out; line++, here++) {
+        char name[16];
+        if (sscanf(at, "#line %d \"%15[a-z]\"", &here, name) == 2) {
+            here--;
+            for (int p = 0; p < PART_COUNT; p++)
+                if (strcmp(name, part_names[p]) == 0)
+                    part = (enum part)p;
+        }
+        at += strcspn(at, "\n");
+        at += *at == '\n';
+    }
+    *line_in_out = here;
+    return part;
+}
+
+static bool has_line(const char *text, int line)
+{
+    for (; line > 1 && text != NULL; line--) {
+        text = strchr(text, '\n');
+        text = text != NULL ? text + 1 : NULL;
+    }
+    return text != NULL;
+}
+
+/* Which part a message is about; its line becomes a line of that part. */
+static enum part find_part(const dcli_body *body, struct message *message)
+{
+    for (int p = 0; p < PART_COUNT; p++)
+        if (is_called(message->file, message->file_length, part_names[p]))
+            return (enum part)p;
+    for (int form = DCLI_FORM_GPU; form >= DCLI_FORM_CPU; form--) {
+        char *source = dcli_body_source(body, (dcli_form)form);
+        int line = message->line;
+        enum part part = source != NULL ? look_up(source, &line) : PART_GENERATED;
+        dcli_free(source);
+        if (part != PART_GENERATED) {
+            message->line = line;
+            return part;
+        }
+    }
+    return has_line(body->text, message->line) ? PART_BODY : PART_GENERATED;
 }
 
 /* A name nobody declared is most often an argument that was forgotten. */
@@ -118,19 +175,24 @@ char *dcli_body_log(const dcli_body *body, const char *build_log)
 {
     dcli_text out = {0};
     struct message message;
-    if (!find_error(build_log, &message)) {
+    if (!find_message(build_log, true, &message)) {
         int shown = (int)strnlen(build_log, 600);
         dcli_text_put(&out, "the compiler of the device refused the body and named no line; its log begins: %.*s", shown,
                       build_log);
-    } else if (is_in(&message, "prelude")) {
+        return dcli_text_take(&out);
+    }
+    switch (find_part(body, &message)) {
+    case PART_PRELUDE:
         dcli_text_put(&out, "prelude line %d, column %d: %.*s", message.line, message.column, message.length,
                       message.text);
         dcli_quote(&out, body->prelude, message.line, message.column);
-    } else if (is_in(&message, "generated")) {
+        break;
+    case PART_GENERATED:
         dcli_text_put(&out, "the compiler of the device refused what was generated around the body: %.*s; this is a "
                             "mistake of the library, or the prelude redefines a word of OpenCL C", message.length,
                       message.text);
-    } else {
+        break;
+    default:
         put_body_error(&out, body, &message);
     }
     return dcli_text_take(&out);

@@ -1,5 +1,6 @@
 /* test/kernel/rows_test.c - table rows, launches, logs and the texts themselves. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,14 +86,14 @@ static void expect_launch(const char *text, dcli_variant variant, const int64_t 
 
 Test(kernel_rows, launches)
 {
-    expect_launch("C(i,j,k) = A(i,j,k);", DCLI_VARIANT_UNIT, (int64_t[]){5, 100, 1000}, 3, (size_t[]){1024, 100, 5},
+    expect_launch("C(i,j,k) = A(i,j,k);", DCLI_VARIANT_UNIT, (int64_t[]){5, 100, 1000}, 3, (size_t[]){256, 100, 5},
                   (size_t[]){256, 1, 1});
     expect_launch("C(i,j,k) = A(i,j,k);", DCLI_VARIANT_ANY, (int64_t[]){5, 100, 20}, 3, (size_t[]){32, 104, 5},
                   (size_t[]){32, 8, 1});
     expect_launch("C(i,j,k) = A(k,j,i);", DCLI_VARIANT_UNIT, (int64_t[]){100, 5, 1000}, 3, (size_t[]){1024, 32, 5},
                   (size_t[]){32, 8, 1});
-    expect_launch("C(i,j,k) = A(k,j,i);", DCLI_VARIANT_ANY, (int64_t[]){100000, 100000, 1000}, 3,
-                  (size_t[]){1024, 32768, 32768}, (size_t[]){256, 1, 1});
+    expect_launch("C(i,j,k) = A(k,j,i);", DCLI_VARIANT_ANY, (int64_t[]){4, 100000, 5000}, 3,
+                  (size_t[]){1280, 32768, 16}, (size_t[]){256, 1, 1});
 }
 
 static void expect_log(const char *text, const char *log, const char *expected)
@@ -130,7 +131,34 @@ Test(kernel_rows, logs)
     expect_log(text, "error: generated:20:1: odd",
                "the compiler of the device refused what was generated around the body: odd; this is a mistake of the "
                "library, or the prelude redefines a word of OpenCL C");
+    expect_log(text, "<kernel>:2:1: warning: implicit declaration of function 'Q' is invalid in OpenCL\nptxas fatal: no Q",
+               "the compiler of the device refused what was generated around the body: implicit declaration of function "
+               "'Q' is invalid in OpenCL; this is a mistake of the library, or the prelude redefines a word of OpenCL C");
     expect_log(text, "out of memory", "the compiler of the device refused the body and named no line; its log begins: out of memory");
+}
+
+/* NVIDIA's compiler counts the lines of the whole program, in which the body stands three times. */
+Test(kernel_rows, logs_without_parts)
+{
+    dcli_body *body = parse("out C 1, in A 1", "float t = 0;\nC(i) = A(i) + t;");
+    for (dcli_form form = DCLI_FORM_CPU; form <= DCLI_FORM_GPU; form++) {
+        char *source = dcli_body_source(body, form), log[64];
+        const char *at = source;
+        for (int copy = 0; copy < 3; copy++) {
+            at = strstr(at + 1, "dcl_a0 = dcl_a1 + t;");
+            cr_assert_not_null(at);
+            int line = 1;
+            for (const char *c = source; c < at; c++)
+                line += *c == '\n';
+            snprintf(log, sizeof log, "<kernel>:%d:19: error: bad\n", line);
+            char *found = dcli_body_log(body, log);
+            cr_expect_str_eq(found, "line 2, column 15: bad\nC(i) = A(i) + t;\n              ^", "form %d copy %d: %s", form,
+                             copy, found);
+            dcli_free(found);
+        }
+        dcli_free(source);
+    }
+    dcli_body_free(body);
 }
 
 static bool contains(const dcli_body *body, dcli_form form, const char *words)
