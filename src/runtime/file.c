@@ -133,9 +133,8 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
     return status;
 }
 
-dcl_status dcl_save_npy_order(dcl_array *array, const char *path, bool fortran_order)
+static dcl_status save_call(dcl_array *array, const char *path, bool fortran_order)
 {
-    dcli_error_enter(__func__);
     dcl_status status = dcli_array_check(array);
     if (status != DCL_OK)
         return status;
@@ -147,6 +146,12 @@ dcl_status dcl_save_npy_order(dcl_array *array, const char *path, bool fortran_o
 
 dcl_status dcl_save_npy(dcl_array *array, const char *path)
 {
-    dcl_status status = dcl_save_npy_order(array, path, false);
-    return status;
+    dcli_error_enter(__func__);
+    return save_call(array, path, false);
+}
+
+dcl_status dcl_save_npy_order(dcl_array *array, const char *path, bool fortran_order)
+{
+    dcli_error_enter(__func__);
+    return save_call(array, path, fortran_order);
 }

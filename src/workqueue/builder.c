@@ -106,11 +106,14 @@ static void split(const dcli_region *region, int d, int64_t count, dcli_region *
     tail->offset += count * region->step[d];
 }
 
+enum { CHUNKS_IN_POOL = 4 }; /* at least, so that a small pool takes what comes bit by bit */
+
 /* Pack a need into chunks, `open` being whether the last chunk may take more. Recursion: cut along the slowest axis that
  * can be cut until the pieces fit. */
 static dcl_status place(dcli_builder *builder, const dcli_need *need, const dcli_region *region, bool *open)
 {
-    int64_t most = builder->terms->chunk_bytes, element = dcli_builder_bytes(builder, need->operand);
+    int64_t most = dcli_min(builder->terms->chunk_bytes, builder->terms->pool_bytes / CHUNKS_IN_POOL);
+    int64_t element = dcli_builder_bytes(builder, need->operand);
     int64_t elements = dcli_box_elements(&region->box), bytes = elements * element;
     int d = 0;
     while (d < region->box.rank - 1 && region->box.count[d] == 1)

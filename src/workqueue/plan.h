@@ -14,7 +14,7 @@ typedef struct dcli_plan_terms {
     int node_count;
     const bool *in_place;  /* [node_count] whether node q reads other nodes' parts in place */
     int64_t batch_bytes;   /* size aimed at for the first output's part of a batch */
-    int64_t chunk_bytes;   /* most bytes of a chunk, unless one element is larger */
+    int64_t chunk_bytes;   /* most bytes of a chunk, unless the pool is small or one element is larger */
     int64_t pool_bytes;    /* most bytes of chunks a node holds */
 } dcli_plan_terms;
 
