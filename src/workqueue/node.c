@@ -138,9 +138,6 @@ static void free_op(const dcli_node *node, struct open_op *op)
     }
     dcli_free(op->exchange);
     dcli_free(op->need);
-    dcli_free(op->batch_ended);
-    dcli_free(op->arrived);
-    dcli_free(op->dropped);
     dcli_free(op);
 }
 
@@ -339,20 +336,26 @@ static dcl_status append_op(dcli_node *node, struct open_op *op)
     return DCL_OK;
 }
 
-static dcl_status prepare(dcli_node *node, struct open_op *op)
+/* An operation, in one piece of memory with the lists whose lengths its plan gives. NULL: DCL_ERR_NOMEM. */
+static struct open_op *new_op(const dcli_node *node, const dcli_operation *operation)
 {
-    op->own = node->terms.plan_of(node->terms.user, op->operation, node->terms.self);
-    if (op->own == NULL)
-        return DCL_ERR_NOMEM;
-    op->batch_ended = dcli_calloc((size_t)op->own->batch_count, sizeof(bool));
-    op->arrived = dcli_calloc((size_t)op->own->chunk_count, sizeof(bool));
-    op->dropped = dcli_calloc((size_t)op->own->chunk_count, sizeof(bool));
-    if (op->batch_ended == NULL || op->arrived == NULL || op->dropped == NULL)
-        return DCL_ERR_NOMEM;
-    for (int64_t c = 0; c < op->own->chunk_count; c++)
-        op->dropped[c] = op->own->chunk[c].written;
-    op->transfers += op->own->chunk_count;
-    return DCL_OK;
+    const dcli_plan *own = node->terms.plan_of(node->terms.user, operation, node->terms.self);
+    if (own == NULL)
+        return NULL;
+    size_t batches = (size_t)own->batch_count, chunks = (size_t)own->chunk_count;
+    struct open_op *op = dcli_calloc(1, sizeof *op + (batches + 2 * chunks) * sizeof(bool));
+    if (op == NULL)
+        return NULL;
+    op->operation = operation;
+    op->number = operation->number;
+    op->own = own;
+    op->batch_ended = (bool *)(op + 1);
+    op->arrived = op->batch_ended + batches;
+    op->dropped = op->arrived + chunks;
+    for (size_t c = 0; c < chunks; c++)
+        op->dropped[c] = own->chunk[c].written;
+    op->transfers = own->chunk_count;
+    return op;
 }
 
 static dcl_status tell_failed(dcli_node *node, struct open_op *op, dcl_status status, bool cause)
@@ -381,14 +384,10 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
     if (operation->number != node->seen + 1)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " came after %" PRId64 "; expected %" PRId64,
                          operation->number, node->seen, node->seen + 1);
-    struct open_op *op = dcli_calloc(1, sizeof *op);
+    struct open_op *op = new_op(node, operation);
     if (op == NULL)
         return DCL_ERR_NOMEM;
-    op->operation = operation;
-    op->number = operation->number;
-    dcl_status status = prepare(node, op);
-    if (status == DCL_OK && exchanges(node, op))
-        status = meet_peers(node, op);
+    dcl_status status = exchanges(node, op) ? meet_peers(node, op) : DCL_OK;
     if (status == DCL_OK)
         status = note_needs(node, op);
     if (status == DCL_OK)
