@@ -1,0 +1,221 @@
+"""Ways to run a case: the dcl command, and case_runner, a program on the public interface."""
+import json
+import os
+import select
+import shlex
+import subprocess
+import time
+
+import numpy
+
+from bodies import DTYPES
+
+NODES_MOST = 5
+TIMEOUT = float(os.environ.get("TEST_TIMEOUT", "120"))  # seconds for one case; it is then taken to hang
+REPORTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:")
+
+
+class Broken(Exception):
+    """A case did not get through; the text says how."""
+
+
+def environment(nodes, **more):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("DCL_")}
+    env["POCL_DEVICES"] = " ".join(["pthread"] * nodes)
+    env.update(more)
+    return env
+
+
+def write_npy(path, values, fortran=False, swapped=False, version=None):
+    if swapped:
+        values = values.astype(values.dtype.newbyteorder(">"))
+    values = numpy.asarray(values, order="F" if fortran else "C")
+    with open(path, "wb") as file:
+        numpy.lib.format.write_array(file, values, version=version)
+
+
+def write_raw(path, values, order):
+    """Orders as case_runner.c names them: c, f, r."""
+    if order == "r":
+        values = values[::-1]
+    with open(path, "wb") as file:
+        file.write(values.tobytes("F" if order == "f" else "C"))
+
+
+def read_raw(path, shape, dtype, order):
+    values = numpy.fromfile(path, dtype=dtype).reshape(shape, order="F" if order == "f" else "C")
+    return values[::-1] if order == "r" else values
+
+
+def read_npy(path):
+    values = numpy.load(path)
+    if values.dtype.byteorder == ">":
+        raise Broken(f"{path} is saved big-endian")
+    return values
+
+
+# ---- dcl eval -----------------------------------------------------------------------------------------------------------
+
+
+def text_of(type_name, value):
+    return f"{value!r}f" if type_name == "float" else repr(value)
+
+
+class Command:
+    def __init__(self, path):
+        self.path = path
+        self.said = ""  # the last command line, for people
+
+    def call(self, arguments, env, folder):
+        settings = [f"{k}={v}" for k, v in env.items() if k.startswith("DCL_") or k == "POCL_DEVICES"]
+        self.said = shlex.join(["env", "-C", folder, *settings, self.path, *arguments])
+        try:
+            done = subprocess.run([self.path, *arguments], cwd=folder, env=env, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            raise Broken(f"dcl eval did not end within {TIMEOUT:g} seconds") from None
+        if done.returncode != 0 or any(word in done.stderr for word in REPORTS):
+            raise Broken(f"dcl eval ended with {done.returncode}: {done.stderr.strip()}")
+        return done
+
+    def run(self, case, folder):
+        env = environment(case.nodes)
+        env.update({f"DCL_{name.upper()}_BYTES": str(value) for name, value in case.settings.items() if name != "move"})
+        if "move" in case.settings:
+            env["DCL_MOVE"] = case.settings["move"]
+        arguments = [case.kernel.text]
+        for name in case.shapes:
+            field = f"{name}={name}.npy"
+            if case.access(name) != "in":
+                if not case.inferred:
+                    field += ":" + "x".join(map(str, case.shapes[name])) + ":" + case.kernel.type_of(name)
+                if case.access(name) == "inout":
+                    write_npy(f"{folder}/{name}.npy", case.start[name])
+            else:
+                write_npy(f"{folder}/{name}.npy", case.start[name], **case.file_form[name])
+            arguments.append(field)
+            if case.maps[name].text:
+                arguments[:0] = ["--map", f"{name}={case.maps[name].text}"]
+        for name, (type_name, value) in case.values.items():
+            arguments += ["--set", f"{name}={text_of(type_name, value)}"]
+        if case.saved_order:
+            arguments[:0] = ["--order", case.saved_order]
+        plan = json.loads(self.call(["eval", "--explain", "--json", *arguments], env, folder).stdout)
+        done = self.call(["eval", "--stats", "--json", *arguments], env, folder)
+        return self.compare(case, plan, json.loads(done.stdout), done.stderr, folder)
+
+    def compare(self, case, plan, counted, lines, folder):
+        planned = [tuple(row[key] for key in ("tasks", "blocks_moved", "bytes_moved", "approximate"))
+                   for row in plan["per_node"] + [plan]]
+        found = [tuple(row[key] for key in ("tasks", "blocks_moved", "bytes_moved", "approximate"))
+                 for row in counted["per_node"] + [counted]]
+        if planned != found:
+            raise Broken(f"explain and stats differ (tasks, blocks, bytes, approximate; per node, total): "
+                         f"{planned} and {found}")
+        stats = dict(line.split("=", 1) for line in lines.splitlines() if "=" in line)
+        for key in ("nodes", "tasks", "blocks_moved", "bytes_moved"):
+            if stats.get(key) != str(counted[key]):
+                raise Broken(f"--stats says {key}={stats.get(key)}, --json {counted[key]}")
+        return {name: read_npy(f"{folder}/{name}.npy") for name in case.outputs()}, planned
+
+
+# ---- case_runner --------------------------------------------------------------------------------------------------------
+
+
+class Runner:
+    def __init__(self, path, errors_path):
+        self.path, self.errors_path = path, errors_path
+        self.process = None
+        self.said = ""
+
+    def start(self):
+        with open(self.errors_path, "wb") as errors:
+            self.process = subprocess.Popen([self.path], env=environment(NODES_MOST), stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=errors)
+
+    def errors(self):
+        with open(self.errors_path, encoding="utf-8", errors="replace") as file:
+            return file.read()[-2000:].strip()
+
+    def end(self):
+        """Close it as a program ends by itself. @return what is wrong with that, or None."""
+        if self.process is None:
+            return None
+        self.process.stdin.close()
+        try:
+            code = self.process.wait(TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return f"case_runner did not end within {TIMEOUT:g} seconds after its last case"
+        finally:
+            self.process.stdout.close()
+            self.process = None
+        return f"case_runner ended with {code}: {self.errors()}" if code != 0 or any(
+            word in self.errors() for word in REPORTS) else None
+
+    def drop(self, why):
+        self.process.kill()
+        code = self.process.wait()
+        self.process = None
+        raise Broken(f"{why} (status {code}) {self.errors()}")
+
+    def ask(self, line):
+        if self.process is None:
+            self.start()
+        self.said = f"printf '%s\\n' {shlex.quote(line)} | POCL_DEVICES='{' '.join(['pthread'] * NODES_MOST)}' {self.path}"
+        answer, until = b"", time.monotonic() + TIMEOUT
+        try:
+            self.process.stdin.write(line.replace("\n", " ").encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            self.drop("case_runner ended before the case")
+        while not answer.endswith(b"\n"):
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))
+            if not ready:
+                self.drop(f"case_runner did not answer within {TIMEOUT:g} seconds")
+            more = os.read(self.process.stdout.fileno(), 1 << 16)
+            if more == b"":
+                time.sleep(0.2)
+                self.drop("case_runner died")
+            answer += more
+        return json.loads(answer)
+
+    def array_field(self, case, name, folder):
+        how, path = case.way_in.get(name, "none"), f"{folder}/{name}.in"
+        if how == "npy":
+            write_npy(path, case.start[name], **case.file_form[name])
+        elif how != "none":
+            write_raw(path, case.start[name], how[0])
+        return "|".join([name, case.access(name), case.kernel.type_of(name), ",".join(map(str, case.shapes[name])),
+                         ",".join(map(str, case.origins[name])), case.maps[name].text, how, path])
+
+    def run(self, case, folder):
+        fields = [f"nodes={case.nodes}"] + [f"{key}={value}" for key, value in case.settings.items()]
+        fields += ["array=" + self.array_field(case, name, folder) for name in case.shapes]
+        fields += [f"value={name}|{type_name}|{value!r}" for name, (type_name, value) in case.values.items()]
+        if case.kernel.prelude:
+            fields.append(f"prelude={case.kernel.prelude}")
+        if case.boxed:
+            fields.append("box=" + "|".join(",".join(str(axis[n]) for axis in case.box) for n in range(3)))
+        fields.append(f"body={case.kernel.text}")
+        fields += [f"read={name}|{case.way_out[name]}|{folder}/{name}.out" for name in case.outputs()]
+        fields += [f"owners={name}" for name in case.listed]
+        answer = self.ask("\t".join(fields))
+        if answer["status"] != "DCL_OK":
+            raise Broken(f"{answer['step']}: {answer['status']}: {answer['error']}")
+        if answer["waited"] != case.ends():
+            raise Broken(f"dcl_wait gave {answer['waited']} ({answer['waited_error']}); expected {case.ends()}")
+        if answer["differs"]:
+            raise Broken(answer["differs"])
+        for name in case.listed:
+            if answer[f"owners_{name}"] != case.maps[name].owners().ravel().tolist():
+                raise Broken(f"owners of {name} under {case.maps[name].text or 'the default map'} are "
+                             f"{answer[f'owners_{name}']}; expected {case.maps[name].owners().ravel().tolist()}")
+        return {name: self.read(case, name, folder) for name in case.outputs()}, [tuple(row) for row in answer["planned"]]
+
+    def read(self, case, name, folder):
+        path, how = f"{folder}/{name}.out", case.way_out[name]
+        if how.startswith("npy"):
+            return read_npy(path)
+        return read_raw(path, case.shapes[name], DTYPES[case.kernel.type_of(name)], how[0])
