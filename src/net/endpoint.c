@@ -86,6 +86,7 @@ dcl_status dcli_endpoint_open(dcli_net *net, uint64_t session, int self, int pee
     endpoint->net = net;
     endpoint->self = self;
     endpoint->wake_fd = -1;
+    endpoint->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)peer_count + 2 ? DCLI_LONG_SPIN_NS : DCLI_SPIN_NS;
     status = make_books(endpoint, peer_count);
     if (status != DCL_OK)
         goto free_books;

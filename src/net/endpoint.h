@@ -12,6 +12,7 @@
 
 enum {
     DCLI_SPIN_NS = 20000,       /* a waiting receive looks this long before it sleeps: waking up costs more */
+    DCLI_LONG_SPIN_NS = 300000, /* where every peer has two processors to itself */
     DCLI_FREE_DESCRIPTORS = 16, /* kept free: libzmq aborts where it gets none */
     DCLI_ROUTING_BYTES = 4      /* 1, then the peer's number: an id must not begin with 0 */
 };
@@ -58,6 +59,7 @@ struct dcli_endpoint {
     dcli_net *net;
     dcli_session *session;
     int self;
+    int64_t spin_ns;
     void *router;
     void **dealer; /* [peer_count]; NULL: nothing was sent there yet */
     bool *broken;  /* [peer_count]: a message went there in part only */

@@ -180,7 +180,7 @@ static void sleep_until(dcli_endpoint *endpoint, int64_t deadline_ns)
 static dcl_status wait_and_take(dcli_endpoint *endpoint, int64_t deadline_ns, dcli_received *received_out)
 {
     int64_t start_ns = now_ns();
-    spin(endpoint, deadline_ns - start_ns < DCLI_SPIN_NS ? deadline_ns : start_ns + DCLI_SPIN_NS);
+    spin(endpoint, deadline_ns - start_ns < endpoint->spin_ns ? deadline_ns : start_ns + endpoint->spin_ns);
     for (;;) {
         dcl_status status = take(endpoint, received_out);
         if (status != DCL_ERR_TIMEOUT)
