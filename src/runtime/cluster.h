@@ -58,6 +58,7 @@ struct dcl_cluster {
     bool plan_only;
     int node_count;
     bool *in_place; /* [node_count] */
+    bool spins;     /* there are processors to spare for waiting threads */
     dcli_net *net;
     dcli_board *board;
     dcli_buffers *buffers;

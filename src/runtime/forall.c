@@ -152,9 +152,8 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
     return status == DCL_OK ? issue_call(call, box) : status;
 }
 
-dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[])
+static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[])
 {
-    dcli_error_enter(__func__);
     dcl_status status = check_args(cluster, body, count, args);
     if (cluster == NULL)
         return status;
@@ -172,7 +171,14 @@ dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const cha
 
 dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
 {
-    return dcl_forall_over_n(cluster, NULL, body, count, args);
+    dcli_error_enter(__func__);
+    return run_call(cluster, NULL, body, count, args);
+}
+
+dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[])
+{
+    dcli_error_enter(__func__);
+    return run_call(cluster, box, body, count, args);
 }
 
 /* ---- explaining --------------------------------------------------------------------------------------------------- */

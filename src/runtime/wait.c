@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -28,6 +27,14 @@ dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char
 dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status)
 {
     return dcli_cluster_keep(cluster, status, dcl_error());
+}
+
+void dcli_cluster_refused(dcl_cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->lock);
+    dcli_cluster_failed_call(cluster, dcli_error_status());
+    cluster->fresh = DCL_OK; /* this call has ended */
+    pthread_mutex_unlock(&cluster->lock);
 }
 
 static dcl_status first_error(const dcl_cluster *cluster)
@@ -188,7 +195,7 @@ dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_
 {
     struct timespec until = seconds >= 0 ? in_seconds(seconds) : (struct timespec){0};
     const int64_t *mark = host_only ? &cluster->done[cluster->node_count] : &cluster->complete;
-    if (*mark < operation && sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)cluster->node_count + 4)
+    if (*mark < operation && cluster->spins)
         spin_briefly(cluster, mark, operation);
     while (*mark < operation) {
         if (cluster->broken != DCL_OK)
