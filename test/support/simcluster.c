@@ -37,6 +37,7 @@ struct sim_node {
     bool running;      /* task[first] is a batch that has not changed memory yet */
     int64_t done, ready; /* as last told */
     int64_t pool;        /* bytes granted and not dropped */
+    int64_t made;        /* bytes made for others and not sent */
     int64_t *granted;    /* [steps * peers] chunks */
 };
 
@@ -44,6 +45,7 @@ struct sim_node {
 struct channel {
     int64_t last; /* when the last message arrives */
     int64_t slowness;
+    int64_t outstanding; /* U chunks without credit */
 };
 
 enum { MAX_FAULTS = 3 };
@@ -153,6 +155,27 @@ static void send_chunk(struct sim *sim, int p, int owner_of_plan, const dcli_act
     sim->figures.chunks++;
     send(sim, (sim_event){.kind = SIM_CHUNK, .from = p, .to = to, .operation = action->operation->number,
                           .number = chunk->number, .chunk = action->chunk, .written = chunk->written, .status = status});
+}
+
+static void send_made(struct sim *sim, int p, const dcli_action *action)
+{
+    struct channel *channel = &sim->channel[p * sim->peers + action->peer];
+    sim->node[p].made -= sim_plan_of(&sim->data, action->operation, p)->plan->chunk[action->chunk].bytes;
+    if (++channel->outstanding > sim->terms.window_chunks)
+        sim_wrong(&sim->data, "node %d has %" PRId64 " chunks on the way to %d", p, channel->outstanding, action->peer);
+    send_chunk(sim, p, p, action, action->peer, action->status);
+}
+
+/* A batch that makes chunks waits while many are not sent. */
+static void count_made(struct sim *sim, int p, const dcli_action *action)
+{
+    const dcli_plan *plan = sim_plan_of(&sim->data, action->operation, p)->plan;
+    const dcli_batch *batch = &plan->batch[action->index];
+    int64_t before = sim->node[p].made;
+    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++)
+        sim->node[p].made += plan->chunk[c].bytes;
+    if (before > 0 && sim->node[p].made > dcli_max(before, sim->terms.made_bytes))
+        sim_wrong(&sim->data, "node %d makes chunks while %" PRId64 " bytes wait to be sent", p, before);
 }
 
 /* ---- tasks: what is done in order ---------------------------------------------------------------------------------- */
@@ -281,19 +304,21 @@ static void act(struct sim *sim, int p, const dcli_action *action)
         send_failed(sim, p, action);
         break;
     case DCLI_DO_SEND:
-        send_chunk(sim, p, p, action, action->peer, action->status);
+        send_made(sim, p, action);
         break;
     case DCLI_DO_DROP:
         sim->node[p].pool -= sim_plan_of(&sim->data, operation, p)->plan->chunk[action->chunk].bytes;
         sim_drop(&sim->data, p, operation, action->chunk);
         break;
     case DCLI_DO_RUN:
+    case DCLI_DO_SKIP:
         sim->figures.batches++;
+        count_made(sim, p, action);
+        if (action->kind == DCLI_DO_SKIP && p == sim->host)
+            sim_verdict_failed(&sim->verdict, operation);
         queue(sim, p, action);
         break;
     default:
-        if (action->kind == DCLI_DO_SKIP && p == sim->host)
-            sim_verdict_failed(&sim->verdict, operation);
         queue(sim, p, action);
     }
 }
@@ -394,6 +419,7 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
     case SIM_GRANT:
         return dcli_node_grant(node, event->from, event->operation, event->number);
     case SIM_CREDIT:
+        sim->channel[event->to * sim->peers + event->from].outstanding -= event->number;
         return dcli_node_credit(node, event->from, event->number);
     case SIM_FAILED:
         return tell_failed(sim, event);
