@@ -1,0 +1,741 @@
+/* movement.pml - how data moves between nodes: the protocol of src/workqueue, for spin.
+ *
+ * N nodes and the program's host, one more peer under the same rules, run a program of K operations (programs.pml).
+ * A storage has one part per node, a part has CELLS cells, and a cell holds the number of the operation that wrote
+ * it last. What a reader must find is known from the program alone, so every packing, reading and committing is an
+ * assertion. Nothing here stands for the C code's data structures: only what is waited for, and who is told.
+ *
+ *   -DN= nodes   -DPOOL= chunks a node can hold   -DW= outputs per pair not yet committed
+ *   -DMEDIUM= 0 send, 1 in place, 2 in place from lower to higher numbers only
+ *   -DEAGER     a peer's word (watermarks, grants, credits) is known at once; data still travels (see docs/model.md)
+ *   -DCLOSE_EARLY   the program may close after any operation
+ *   -DFAIL_OP= -DFAIL_NODE=   tasks of that operation on that node may fail, at their start or in the middle
+ *   -DBREAK_...     one rule left out: spin must find an error
+ */
+#ifndef N
+#define N 2
+#endif
+#ifndef POOL
+#define POOL 1
+#endif
+#ifndef W
+#define W 1
+#endif
+#ifndef MEDIUM
+#define MEDIUM 0
+#endif
+#ifndef FAIL_OP
+#define FAIL_OP 0
+#define FAIL_NODE 0
+#endif
+
+#define HOST N
+#define P (N + 1)
+#define ALL_NODES ((1 << N) - 1)
+#define THE_HOST (1 << N)
+
+#include "programs.pml"
+
+#define NONE STORAGES /* a storage that nobody owns: its tables stay zero */
+#define BUSY 254      /* a cell while a task writes it */
+#define UNDEFINED 255 /* a cell whose writer failed in the middle */
+
+#define PLACED(p, q) (MEDIUM == 1 || (MEDIUM == 2 && (p) < (q)))
+#define PAIR(p, q) ((p)*P + (q))
+#define BIT(n) (1 << (n))
+
+#if N == 2
+#define EVERY(condition) (condition(0) && condition(1) && condition(2))
+#define EACH(option) option(0) option(1) option(2)
+#else
+#define EVERY(condition) (condition(0) && condition(1) && condition(2) && condition(3))
+#define EACH(option) option(0) option(1) option(2) option(3)
+#endif
+
+/* ---- The program, and what follows from it for everyone alike: set once by init, then constant. ----
+ * Hidden variables are no part of a state. That is sound because the search goes depth first: init computes them
+ * anew for each choice of a program, and the choice itself is part of the state. */
+#define ROW (K + 2)
+hidden byte who[ROW], batches[ROW], pieces[ROW], near[ROW], far[ROW], from[ROW], out[ROW], second[ROW], to[ROW];
+hidden byte shared[ROW];
+
+hidden byte t_upto_[P * P * ROW], u_upto_[P * P * ROW]; /* chunks of T(m, p->q), U(m, q->p) with m <= n */
+hidden byte t_op_[P * P * STREAM], u_op_[P * P * STREAM];  /* operation of a pair's i-th chunk */
+hidden byte grant_op_[P * STREAM], grant_from_[P * STREAM], grants[P]; /* a peer's chunks in (operation, batch) order */
+hidden byte version_[(STORAGES + 1) * P * ROW];  /* last operation before n that writes p's part */
+hidden byte own_write_[(STORAGES + 1) * P * ROW]; /* ... by tasks of p itself */
+hidden byte far_write_[(STORAGES + 1) * P * ROW]; /* ... by outputs that arrive at p */
+hidden byte far_read_[(STORAGES + 1) * P * P * ROW]; /* last operation before n whose T(m, p->q) is of that storage */
+hidden byte share_parts_[P * P];  /* one of the two reads the other's part in place at some time */
+hidden byte depends_[ROW]; /* the earlier operations whose failure is a failure of n */
+hidden byte writers_[STORAGES + 1];
+
+#define T_UPTO(p, q, n) t_upto_[PAIR(p, q) * ROW + (n)]
+#define U_UPTO(q, p, n) u_upto_[PAIR(q, p) * ROW + (n)]
+#define T_OP(p, q, i) t_op_[PAIR(p, q) * STREAM + (i)]
+#define U_OP(q, p, i) u_op_[PAIR(q, p) * STREAM + (i)]
+#define GRANT_OP(q, i) grant_op_[(q)*STREAM + (i)]
+#define GRANT_FROM(q, i) grant_from_[(q)*STREAM + (i)]
+#define SHARE_PARTS(p, q) share_parts_[PAIR(p, q)]
+#define VERSION(s, p, n) version_[((s)*P + (p)) * ROW + (n)]
+#define OWN_WRITE(s, p, n) own_write_[((s)*P + (p)) * ROW + (n)]
+#define FAR_WRITE(s, p, n) far_write_[((s)*P + (p)) * ROW + (n)]
+#define FAR_READ(s, p, q, n) far_read_[((s)*P * P + PAIR(p, q)) * ROW + (n)]
+
+/* The bits of `from` and `to`: for a node the distance round the ring of nodes, for the host the node itself. */
+#define HITS(set, p, q) ((p) < N && (((set) >> ((q) == HOST -> (p) : ((p) + N - (q)) % N)) & 1))
+#define HAS_TASKS(n, q) ((who[n] >> (q)) & 1)
+#define READS(n, p, q) (HAS_TASKS(n, q) && far[n] != NONE && (p) != (q) && HITS(from[n], p, q))
+#define WRITES_FAR(n, q, p) (HAS_TASKS(n, q) && second[n] != NONE && (p) != (q) && HITS(to[n], p, q))
+#define SENDS(n, p, q) (READS(n, p, q) && !PLACED(p, q))
+
+/* ---- What changes: everything below is indexed by peer, or by pair. ---- */
+mtype = { DATA, OUTPUT };
+chan wire[P * (P - 1)] = [POOL + W] of { mtype, byte /* operation */, byte /* version */, bool /* failed */ };
+#define WIRE(p, q) wire[(p) * (P - 1) + (q) - ((q) > (p) -> 1 : 0)]
+
+#define IDLE 0
+#define RUNNING 1 /* reading its inputs, writing its part */
+#define WRITING 2 /* computed; outputs for others still to be sent */
+#define ENDED 3
+
+byte cell[(STORAGES + 1) * N * CELLS];
+#define CELL(s, p, c) cell[((s)*N + (p)) * CELLS + (c)]
+
+byte seen[P];               /* operations whose descriptor has come */
+byte op[P], batch[P], phase[P]; /* the batch next to start, or running */
+byte pool[P], next_grant[P];
+byte granted[P * P], packed[P * P], got[P * P];      /* T(p->q): at q, at p, at q */
+byte sent[P * P], arrived[P * P], committed[P * P]; /* U(q->p): at q, at p, at p */
+byte done[P], ready[P];     /* the watermarks */
+byte failed[P];             /* bit n: this peer knows that operation n failed */
+byte told[P];               /* ... and has said so, with its ready[n] */
+byte last;                  /* 1 + the program's last operation, once the host has said STOP */
+bool closed;                /* the program has made its last call */
+byte injected;              /* bit n: a task of n did fail */
+byte chosen[ROW];           /* for PROGRAM_ANY: the kind of each operation */
+#ifdef BREAK_LATE_FAILURE
+byte sticky[P]; /* bit s: storage s is failed, whatever the order of the news */
+#endif
+
+/* A peer's word to another: the latest of its grants, credits, watermarks with the failures told, and STOP. A line of
+ * such messages in order is the same as hearing the latest of all at any time, since each only grows. */
+#ifdef EAGER
+#define GRANTED(q) granted[PAIR(me, q)]
+#define CREDITED(p) RETURNED(me, p)
+#define DONE(r) done[r]
+#define READY(r) (told[r] & ~failed[me] -> 0 : ready[r]) /* not before the failures told with it are heard */
+#define STOP last
+#else
+byte heard_grants[P * P], heard_credits[P * P], heard_done[P * P], heard_ready[P * P], heard_last[P];
+#define GRANTED(q) heard_grants[PAIR(me, q)]
+#define CREDITED(p) heard_credits[PAIR(me, p)]
+#define DONE(r) ((r) == me -> done[me] : heard_done[PAIR(me, r)])
+#define READY(r) ((r) == me -> ready[me] : heard_ready[PAIR(me, r)])
+#define STOP heard_last[me]
+#endif
+
+hidden byte x, y, z, s, c, m, truth; /* scratch, used within one step */
+
+/* ---- The rules. `me` decides; n is the operation in question, r any other peer. ---- */
+
+#define BATCH_NEEDS(n, p) (T_UPTO(p, me, (n)-1) + (SENDS(n, p, me) -> (shared[n] -> 1 : batch[me] + 1) : 0))
+#define BATCH_OWES(n, p) (U_UPTO(me, p, (n)-1) + (WRITES_FAR(n, me, p) -> (batch[me] + 1) * pieces[n] : 0))
+
+/* Outputs of r on storage s of operations before n are in me's part. */
+#define OUTPUTS_IN(s, r, n) (committed[PAIR(r, me)] >= U_UPTO(r, me, FAR_WRITE(s, me, n)))
+
+/* r has read, or has been sent, all that operations before n read of me's part of storage s. */
+#ifdef BREAK_WRITE_IGNORES_PACKED
+#define PACKED_FOR(s, r, n) true
+#else
+#define PACKED_FOR(s, r, n) (packed[PAIR(me, r)] >= T_UPTO(me, r, FAR_READ(s, me, r, n)))
+#endif
+#ifdef BREAK_WRITE_IGNORES_DONE
+#define READ_BY(s, r, n) true
+#else
+#define READ_BY(s, r, n) (DONE(r) >= FAR_READ(s, me, r, n))
+#endif
+#define READERS_THROUGH(s, r, n) (PLACED(me, r) -> READ_BY(s, r, n) : PACKED_FOR(s, r, n))
+
+/* The read rule. */
+#ifdef BREAK_READ_IGNORES_READY
+#define READABLE(n, r) true
+#else
+#define READABLE(n, r) (!READS(n, r, me) || !PLACED(r, me) || READY(r) >= VERSION(far[n], r, n))
+#endif
+
+#define INPUTS_HERE(r) (got[PAIR(r, me)] >= BATCH_NEEDS(op[me], r))
+#define MAY_START(r)                                                                                                   \
+    (INPUTS_HERE(r) && READABLE(op[me], r) && OUTPUTS_IN(near[op[me]], r, op[me]) &&                                   \
+     OUTPUTS_IN(out[op[me]], r, op[me]) && READERS_THROUGH(out[op[me]], r, op[me]))
+
+#ifdef BREAK_LATE_FAILURE
+#define READS_STORAGE(n) ((near[n] != NONE -> BIT(near[n]) : 0) | (far[n] != NONE -> BIT(far[n]) : 0))
+#define KNOWN_FAILED(n) ((failed[me] & BIT(n)) || (sticky[me] & READS_STORAGE(n)))
+#else
+#define KNOWN_FAILED(n) (failed[me] & (depends_[n] | BIT(n)))
+#endif
+
+#ifdef BREAK_NO_DRAIN
+#define DRAINED(r) true
+#define WORTH_GRANTING(n) (!KNOWN_FAILED(n))
+#else
+#define DRAINED(r) INPUTS_HERE(r)
+#define WORTH_GRANTING(n) true
+#endif
+
+/* Packing the next chunk of T(n, me->q). */
+#define PACK_OP(q) T_OP(me, q, packed[PAIR(me, q)])
+#ifdef BREAK_PACK_EARLY
+#define OWN_WRITES_DONE(q) true
+#else
+#define OWN_WRITES_DONE(q) (op[me] > OWN_WRITE(far[PACK_OP(q)], me, PACK_OP(q)))
+#endif
+
+/* Committing the next output from q. Nothing of the operation itself is waited for. */
+#define COMMIT_OP(q) U_OP(q, me, committed[PAIR(q, me)])
+#ifdef BREAK_COMMIT_ORDER
+#define EARLIER_OUTPUTS_IN(s, r, n) true
+#else
+#define EARLIER_OUTPUTS_IN(s, r, n) OUTPUTS_IN(s, r, n)
+#endif
+#ifdef BREAK_COMMIT_WAITS_OWN
+#define OWN_OPERATION_PACKED(r, n) (packed[PAIR(me, r)] >= T_UPTO(me, r, n))
+#else
+#define OWN_OPERATION_PACKED(r, n) true
+#endif
+#ifdef BREAK_COMMIT_IGNORES_READERS
+#define COMMIT_AFTER_READERS(s, r, n) true
+#else
+#define COMMIT_AFTER_READERS(s, r, n) READERS_THROUGH(s, r, n)
+#endif
+#define MAY_COMMIT(r, q)                                                                                               \
+    (COMMIT_AFTER_READERS(second[COMMIT_OP(q)], r, COMMIT_OP(q)) &&                                                    \
+     EARLIER_OUTPUTS_IN(second[COMMIT_OP(q)], r, COMMIT_OP(q)) && OWN_OPERATION_PACKED(r, COMMIT_OP(q)))
+
+#ifdef BREAK_NO_CREDIT
+#define RETURNED(q, p) 0
+#else
+#define RETURNED(q, p) committed[PAIR(q, p)] /* a commit is also the credit for the next */
+#endif
+
+#ifdef BREAK_READY_EARLY
+#define ALL_OUTPUTS_IN(r) true
+#else
+#define ALL_OUTPUTS_IN(r) (committed[PAIR(r, me)] >= U_UPTO(r, me, ready[me] + 1))
+#endif
+
+/* ---- What follows from a fact: deterministic, part of the step that establishes it. ---- */
+
+/* `peer` hears that operation n failed. */
+inline learn_failure(peer, n)
+{
+    failed[peer] = failed[peer] | BIT(n);
+#ifdef BREAK_LATE_FAILURE
+    sticky[peer] = sticky[peer] | (out[n] != NONE -> BIT(out[n]) : 0) | (second[n] != NONE -> BIT(second[n]) : 0);
+#endif
+}
+
+inline learn_failures(peer, set)
+{
+    for (m : 1 .. K) {
+        if
+        :: (set & BIT(m)) && !(failed[peer] & BIT(m)) -> learn_failure(peer, m)
+        :: else
+        fi
+    }
+}
+
+inline receive(r)
+{
+    if
+    :: kind == DATA ->
+        assert(n == T_OP(r, me, got[PAIR(r, me)]) && n <= seen[me]);
+        got[PAIR(r, me)]++;
+        if
+        :: bad -> learn_failure(me, n)
+        :: else -> assert(v == VERSION(far[n], r, n))
+        fi
+    :: kind == OUTPUT -> /* perhaps before its descriptor: it waits in the pair's buffer */
+        assert(n == U_OP(r, me, arrived[PAIR(r, me)]));
+        arrived[PAIR(r, me)]++;
+        assert(arrived[PAIR(r, me)] - committed[PAIR(r, me)] <= W);
+        if
+        :: bad -> learn_failure(me, n)
+        :: else -> assert(v == n)
+        fi
+    fi
+}
+
+inline send(r, kind_, n_, v_, bad_)
+{
+    assert(nfull(WIRE(me, r)));
+    WIRE(me, r)!kind_(n_, v_, bad_)
+}
+
+#ifndef EAGER
+/* Hearing is a step, and leaves a trace, only where it can matter: lines that nobody listens to multiply the states. */
+#define CLOSING (me == HOST -> closed : STOP != 0)
+#define HEEDS_CREDITS(r) (CLOSING || sent[PAIR(me, r)] < U_UPTO(me, r, K))
+#define HEEDS_MARKS(r) (CLOSING || SHARE_PARTS(me, r))
+#define NEWS(r)                                                                                                        \
+    (GRANTED(r) != granted[PAIR(me, r)] || (HEEDS_CREDITS(r) && CREDITED(r) != RETURNED(me, r)) ||                     \
+     (HEEDS_MARKS(r) && (DONE(r) != done[r] || READY(r) != ready[r])) || (told[r] & ~failed[me]) ||                    \
+     ((r) == HOST && STOP != last))
+#define HEAR(r)                                                                                                        \
+    :: d_step { r != me && NEWS(r) -> hear(r) }
+
+inline hear(r)
+{
+    if
+    :: r == HOST -> heard_last[me] = last
+    :: else
+    fi;
+    heard_grants[PAIR(me, r)] = granted[PAIR(me, r)];
+    if
+    :: HEEDS_CREDITS(r) -> heard_credits[PAIR(me, r)] = RETURNED(me, r)
+    :: else
+    fi;
+    if
+    :: HEEDS_MARKS(r) ->
+        assert(heard_done[PAIR(me, r)] <= done[r] && heard_ready[PAIR(me, r)] <= ready[r]);
+        heard_done[PAIR(me, r)] = done[r];
+        heard_ready[PAIR(me, r)] = ready[r]
+    :: else
+    fi;
+    learn_failures(me, told[r]);
+    skip
+}
+#elif FAIL_OP
+#define HEAR(r)                                                                                                        \
+    :: d_step { r != me && (told[r] & ~failed[me]) -> learn_failures(me, told[r]); skip }
+#else
+#define HEAR(r)
+#endif
+
+/* Pass operations without own batches; move and publish the watermarks. */
+inline settle()
+{
+    do
+    :: op[me] <= seen[me] && (batch[me] == batches[op[me]] || !HAS_TASKS(op[me], me)) ->
+        if
+        :: KNOWN_FAILED(op[me]) -> learn_failure(me, op[me])
+        :: else
+        fi;
+#ifdef BREAK_LATE_FAILURE
+        if
+        :: !(failed[me] & BIT(op[me])) -> sticky[me] = sticky[me] & ~(out[op[me]] != NONE -> BIT(out[op[me]]) : 0)
+        :: else
+        fi;
+#endif
+        done[me] = op[me];
+        op[me]++;
+        batch[me] = 0
+    :: else -> break
+    od;
+    do
+    :: ready[me] < done[me] && EVERY(ALL_OUTPUTS_IN) ->
+        ready[me]++;
+        if
+        :: failed[me] & depends_[ready[me]] -> learn_failure(me, ready[me])
+        :: else
+        fi;
+#ifdef BREAK_FAILURE_NOT_FORWARDED /* told only by the node where it happened */
+        told[me] = told[me] | (me == FAIL_NODE -> failed[me] & BIT(ready[me]) : 0)
+#else
+        told[me] = told[me] | (failed[me] & BIT(ready[me]))
+#endif
+    :: else -> break
+    od;
+    skip /* a deterministic step may not end in a loop */
+}
+
+/* The cells [x, y) of me's running batch. */
+#define BATCH_CELLS(n) x = batch[me] * (CELLS / batches[n]); y = x + CELLS / batches[n]
+
+inline check_reads(at_end)
+{
+    BATCH_CELLS(op[me]);
+    for (z : 0 .. N - 1) {
+        for (c : x .. y - 1) {
+            assert(z != me || near[op[me]] == NONE || (at_end && near[op[me]] == out[op[me]]) ||
+                   CELL(near[op[me]], z, c) == VERSION(near[op[me]], z, op[me]))
+        }
+        for (c : (shared[op[me]] -> 0 : x) .. (shared[op[me]] -> CELLS : y) - 1) {
+            assert(!READS(op[me], z, me) || !PLACED(z, me) ||
+                   CELL(far[op[me]], z, c) == VERSION(far[op[me]], z, op[me]))
+        }
+    }
+}
+
+inline write_own(check_before, value)
+{
+    if
+    :: out[op[me]] != NONE && me != HOST ->
+        BATCH_CELLS(op[me]);
+        for (c : x .. y - 1) {
+            z = CELL(out[op[me]], me, c);
+            assert(check_before);
+            CELL(out[op[me]], me, c) = value
+        }
+    :: else
+    fi
+}
+
+#define OWES_NOTHING(p) (sent[PAIR(me, p)] >= BATCH_OWES(op[me], p))
+
+/* A batch ends when all its outputs are out: its chunks are given back only then, scratch outputs lie among them. */
+inline finish_when_sent()
+{
+    if
+    :: EVERY(OWES_NOTHING) ->
+        if
+        :: !shared[op[me]] || batch[me] == batches[op[me]] - 1 ->
+            for (z : 0 .. N - 1) {
+                if
+                :: SENDS(op[me], z, me) ->
+#ifdef BREAK_NO_DRAIN
+                    pool[me] = (pool[me] > 0 -> pool[me] - 1 : 0)
+#else
+                    assert(pool[me] > 0);
+                    pool[me]--
+#endif
+                :: else
+                fi
+            }
+        :: else
+        fi;
+        phase[me] = IDLE;
+        batch[me]++;
+        settle()
+    :: else
+    fi
+}
+
+/* ---- The steps of a peer. ---- */
+
+#define RECEIVE(r)                                                                                                     \
+    :: d_step {                                                                                                        \
+        r != me && nempty(WIRE(r, me)) ->                                                                              \
+        WIRE(r, me)?kind(n, v, bad);                                                                                   \
+        receive(r);                                                                                                    \
+        kind = 0; n = 0; v = 0; bad = false                                                                            \
+    }
+
+#define PACK(q)                                                                                                        \
+    :: d_step {                                                                                                        \
+        q != me && GRANTED(q) > packed[PAIR(me, q)] && PACK_OP(q) <= seen[me] && OWN_WRITES_DONE(q) &&       \
+        OUTPUTS_IN(far[PACK_OP(q)], 0, PACK_OP(q)) && OUTPUTS_IN(far[PACK_OP(q)], 1, PACK_OP(q)) &&                    \
+        OUTPUTS_IN(far[PACK_OP(q)], 2, PACK_OP(q)) && OUTPUTS_IN(far[PACK_OP(q)], P - 1, PACK_OP(q)) ->                \
+        pack(q)                                                                                                        \
+    }
+
+inline pack(q)
+{
+    m = PACK_OP(q);
+    z = packed[PAIR(me, q)] - T_UPTO(me, q, m - 1);
+    packed[PAIR(me, q)]++;
+    if
+    :: failed[me] & (depends_[m] | BIT(m)) -> send(q, DATA, m, 0, true) /* empty: it carries the error */
+    :: else ->
+        x = (shared[m] -> 0 : z * (CELLS / batches[m]));
+        y = (shared[m] -> CELLS : x + CELLS / batches[m]);
+        for (c : x .. y - 1) {
+            assert(CELL(far[m], me, c) == VERSION(far[m], me, m))
+        }
+        send(q, DATA, m, VERSION(far[m], me, m), false)
+    fi
+}
+
+#define COMMIT(q)                                                                                                      \
+    :: d_step {                                                                                                        \
+        q != me && arrived[PAIR(q, me)] > committed[PAIR(q, me)] && COMMIT_OP(q) <= seen[me] &&                        \
+        op[me] >= COMMIT_OP(q) && MAY_COMMIT(0, q) && MAY_COMMIT(1, q) && MAY_COMMIT(2, q) && MAY_COMMIT(P - 1, q) ->  \
+        commit(q)                                                                                                      \
+    }
+
+inline commit(q)
+{
+    m = COMMIT_OP(q);
+    if
+    :: failed[me] & BIT(m) /* nothing to write; the order is kept */
+    :: else ->
+        x = (committed[PAIR(q, me)] - U_UPTO(q, me, m - 1)) * (CELLS / (batches[m] * pieces[m]));
+        for (c : x .. x + CELLS / (batches[m] * pieces[m]) - 1) {
+            z = CELL(second[m], me, c);
+            assert(z == UNDEFINED || z < m); /* nobody is writing it, nothing newer is there */
+            CELL(second[m], me, c) = m
+        }
+    fi;
+    committed[PAIR(q, me)]++;
+    settle()
+}
+
+#define EMIT(p)                                                                                                        \
+    :: d_step {                                                                                                        \
+        phase[me] == WRITING && !OWES_NOTHING(p) && sent[PAIR(me, p)] - CREDITED(p) < W ->                   \
+        sent[PAIR(me, p)]++;                                                                                           \
+        send(p, OUTPUT, op[me], op[me], (failed[me] & BIT(op[me])) != 0);                                              \
+        finish_when_sent()                                                                                             \
+    }
+
+#ifdef BREAK_GRANT_ORDER /* a pair's chunks in order, but the pairs regardless of each other */
+#define GRANT(p)                                                                                                       \
+    :: d_step {                                                                                                        \
+        granted[PAIR(p, me)] < T_UPTO(p, me, K) && T_OP(p, me, granted[PAIR(p, me)]) <= seen[me] && pool[me] < POOL -> \
+        pool[me]++;                                                                                                    \
+        granted[PAIR(p, me)]++                                                                                         \
+    }
+#else
+#define GRANT(p)                                                                                                       \
+    :: d_step {                                                                                                        \
+        next_grant[me] < grants[me] && GRANT_FROM(me, next_grant[me]) == p &&                                          \
+        GRANT_OP(me, next_grant[me]) <= seen[me] && pool[me] < POOL && WORTH_GRANTING(GRANT_OP(me, next_grant[me])) -> \
+        pool[me]++;                                                                                                    \
+        next_grant[me]++;                                                                                              \
+        granted[PAIR(p, me)]++                                                                                         \
+    }
+#endif
+
+#define BATCH_WAITS (phase[me] == IDLE && op[me] <= seen[me])
+#define MAY_FAIL(n) (FAIL_OP == (n) && FAIL_NODE == me)
+
+/* What is left of a failed or skipped batch: its outputs go out empty. */
+inline skip_batch()
+{
+    learn_failure(me, op[me]);
+#ifdef BREAK_SKIP_SENDS_NOTHING
+    for (z : 0 .. P - 1) {
+        sent[PAIR(me, z)] = BATCH_OWES(op[me], z)
+    }
+#endif
+    phase[me] = WRITING;
+    finish_when_sent()
+}
+
+#define THROUGH(r) (DONE(r) >= seen[me] && READY(r) >= seen[me])
+#define CREDITS_HOME(r) (CREDITED(r) == sent[PAIR(me, r)])
+#ifdef BREAK_STOP_AT_ONCE
+#define AT_REST true
+#else
+#define AT_REST (EVERY(THROUGH) && EVERY(CREDITS_HOME))
+#endif
+
+proctype Peer(byte me)
+{
+    mtype kind;
+    byte n, v;
+    bool bad;
+
+    do
+    :: d_step { /* the host makes a call; elsewhere a descriptor arrives, whenever it likes */
+        (me == HOST -> !closed && seen[me] < K : seen[me] < seen[HOST]) ->
+        seen[me]++;
+        if
+        :: me == HOST && seen[me] == K -> closed = true
+        :: else
+        fi;
+        settle()
+    }
+#ifdef CLOSE_EARLY
+    :: d_step { me == HOST && !closed -> closed = true }
+#endif
+    EACH(RECEIVE)
+    EACH(HEAR)
+    EACH(PACK)
+    EACH(COMMIT)
+    EACH(EMIT)
+    EACH(GRANT)
+    :: d_step { /* start: the read rule and the write rule hold */
+        BATCH_WAITS && !KNOWN_FAILED(op[me]) && EVERY(MAY_START) ->
+#ifdef MUST_SKIP /* every node reads what may have failed from where it failed */
+        assert(!(BIT(op[me]) & MUST_SKIP) || !injected);
+#endif
+        check_reads(false);
+        write_own((z == UNDEFINED || z < op[me]), BUSY);
+#ifdef BREAK_DONE_EARLY
+        done[me] = (batch[me] == batches[op[me]] - 1 -> op[me] : done[me]);
+#endif
+        phase[me] = RUNNING
+    }
+    :: d_step { /* end of computing; a task may have failed on the way */
+        phase[me] == RUNNING ->
+        check_reads(true);
+        write_own((z == BUSY), op[me]);
+        phase[me] = WRITING;
+        finish_when_sent()
+    }
+#if FAIL_OP
+    :: d_step {
+        phase[me] == RUNNING && MAY_FAIL(op[me]) ->
+        injected = injected | BIT(op[me]);
+        write_own((z == BUSY), UNDEFINED);
+        skip_batch()
+    }
+    :: d_step { /* no memory to start with */
+        BATCH_WAITS && MAY_FAIL(op[me]) && EVERY(DRAINED) ->
+        injected = injected | BIT(op[me]);
+        skip_batch()
+    }
+    :: d_step { BATCH_WAITS && KNOWN_FAILED(op[me]) && EVERY(DRAINED) -> skip_batch() }
+#endif
+    :: d_step { /* the program closes: it waits for everyone first, then says so */
+        me == HOST && closed && last == 0 && AT_REST ->
+        last = seen[me] + 1;
+        phase[me] = ENDED
+    }
+    :: d_step { me != HOST && phase[me] == IDLE && STOP == seen[me] + 1 && AT_REST -> phase[me] = ENDED }
+    :: phase[me] == ENDED -> break
+    od
+}
+
+/* ---- The tables, from the program. ---- */
+
+#define OP(n, who_, batches_, near__, far__, from__, out__, second__, to__, pieces__, shared__)                        \
+    who[n] = who_; batches[n] = batches_; near[n] = near__; far[n] = far__; from[n] = from__; out[n] = out__;          \
+    second[n] = second__; to[n] = to__; pieces[n] = pieces__; shared[n] = shared__;
+
+/* What operation m does to p's part of storage s. */
+#define WRITES_OWN(m, s, p) (out[m] == (s) && (p) < N && HAS_TASKS(m, p))
+#define SOMEONE_WRITES(m, s, p)                                                                                        \
+    (second[m] == (s) && (WRITES_FAR(m, 0, p) || WRITES_FAR(m, 1, p) || WRITES_FAR(m, 2, p) || WRITES_FAR(m, P - 1, p)))
+
+inline tabulate_streams()
+{
+    for (x : 0 .. P - 1) {
+        grants[x] = 0;
+        for (y : 0 .. P - 1) {
+            SHARE_PARTS(x, y) = 0;
+            for (m : 1 .. K) {
+                if
+                :: (READS(m, x, y) && PLACED(x, y)) || (READS(m, y, x) && PLACED(y, x)) -> SHARE_PARTS(x, y) = 1
+                :: else
+                fi
+            }
+        }
+        for (m : 1 .. K) {
+            for (y : 0 .. P - 1) {
+                T_UPTO(y, x, 0) = 0;
+                T_UPTO(y, x, m) = T_UPTO(y, x, m - 1);
+                U_UPTO(x, y, 0) = 0;
+                U_UPTO(x, y, m) = U_UPTO(x, y, m - 1)
+            }
+            for (z : 0 .. batches[m] - 1) {
+                for (y : 0 .. P - 1) {
+                    if
+                    :: SENDS(m, y, x) && (z == 0 || !shared[m]) ->
+                        GRANT_OP(x, grants[x]) = m;
+                        GRANT_FROM(x, grants[x]) = y;
+                        grants[x]++;
+                        T_OP(y, x, T_UPTO(y, x, m)) = m;
+                        T_UPTO(y, x, m)++
+                    :: else
+                    fi;
+                    if
+                    :: WRITES_FAR(m, x, y) ->
+                        for (c : 1 .. pieces[m]) {
+                            U_OP(x, y, U_UPTO(x, y, m)) = m;
+                            U_UPTO(x, y, m)++
+                        }
+                    :: else
+                    fi
+                }
+            }
+        }
+    }
+}
+
+inline tabulate_storages()
+{
+    for (s : 0 .. STORAGES - 1) {
+        for (x : 0 .. P - 1) {
+            VERSION(s, x, 1) = 0;
+            OWN_WRITE(s, x, 1) = 0;
+            FAR_WRITE(s, x, 1) = 0;
+            for (m : 1 .. K) {
+                OWN_WRITE(s, x, m + 1) = (WRITES_OWN(m, s, x) -> m : OWN_WRITE(s, x, m));
+                FAR_WRITE(s, x, m + 1) = (SOMEONE_WRITES(m, s, x) -> m : FAR_WRITE(s, x, m));
+                VERSION(s, x, m + 1) = (WRITES_OWN(m, s, x) || SOMEONE_WRITES(m, s, x) -> m : VERSION(s, x, m));
+                for (y : 0 .. P - 1) {
+                    FAR_READ(s, x, y, 1) = 0;
+                    FAR_READ(s, x, y, m + 1) = (far[m] == s && READS(m, x, y) -> m : FAR_READ(s, x, y, m))
+                }
+            }
+        }
+    }
+}
+
+/* Which failures an operation inherits: those of the writers of what it reads, back to the last full overwrite. */
+inline tabulate_failures()
+{
+    for (s : 0 .. STORAGES) {
+        writers_[s] = 0
+    }
+    for (m : 1 .. K) {
+        depends_[m] = (near[m] != NONE -> writers_[near[m]] : 0) | (far[m] != NONE -> writers_[far[m]] : 0);
+        for (s : 0 .. STORAGES - 1) {
+            z = 0;
+            for (x : 0 .. N - 1) {
+                z = z + (VERSION(s, x, m + 1) == m -> 1 : 0)
+            }
+            if
+            :: z == N && near[m] != s && far[m] != s -> writers_[s] = BIT(m)
+            :: z > 0 && !(z == N && near[m] != s && far[m] != s) -> writers_[s] = writers_[s] | BIT(m)
+            :: z == 0
+            fi
+        }
+    }
+}
+
+/* Everyone has ended: nothing is left over, and all agree with what the program order says. */
+inline check_end()
+{
+    truth = 0;
+    for (m : 1 .. seen[HOST]) {
+        truth = truth | ((injected & BIT(m)) || (truth & depends_[m]) -> BIT(m) : 0)
+    }
+    for (x : 0 .. P - 1) {
+        assert(phase[x] == ENDED && pool[x] == 0 && failed[x] == truth);
+        for (y : 0 .. P - 1) {
+            assert(x == y || empty(WIRE(x, y)));
+            assert(arrived[PAIR(x, y)] == sent[PAIR(x, y)] && committed[PAIR(x, y)] == sent[PAIR(x, y)]);
+            assert(packed[PAIR(x, y)] == granted[PAIR(x, y)] && got[PAIR(x, y)] == packed[PAIR(x, y)]);
+            assert(got[PAIR(x, y)] == T_UPTO(x, y, seen[HOST]) && sent[PAIR(x, y)] == U_UPTO(x, y, seen[HOST]))
+        }
+    }
+    for (s : 0 .. STORAGES - 1) {
+        for (x : 0 .. N - 1) {
+            for (c : 0 .. CELLS - 1) {
+                assert((truth & BIT(VERSION(s, x, seen[HOST] + 1))) ||
+                       CELL(s, x, c) == VERSION(s, x, seen[HOST] + 1))
+            }
+        }
+    }
+}
+
+init
+{
+#ifdef PROGRAM_ANY
+    byte choice;
+    CHOOSE_PROGRAM
+#endif
+    d_step {
+        THE_PROGRAM
+        tabulate_streams();
+        tabulate_storages();
+        tabulate_failures();
+        for (x : 0 .. P - 1) {
+            op[x] = 1
+        }
+    }
+    atomic {
+        run Peer(0);
+        run Peer(1);
+#if N == 3
+        run Peer(2);
+#endif
+        run Peer(HOST)
+    }
+    d_step { _nr_pr == 1 -> check_end() }
+}
