@@ -117,5 +117,7 @@ dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box
 dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule);
 /** The settings of a cluster, also of one that only plans. Defined by the runtime. */
 const dcl_config *dcli_cluster_config(const dcl_cluster *cluster);
+/** This thread's error is that of a call on this cluster. Defined by the runtime. */
+void dcli_cluster_refused(dcl_cluster *cluster);
 
 #endif

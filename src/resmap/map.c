@@ -25,6 +25,14 @@ dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule)
     return map;
 }
 
+/* What a constructor returns: a call that failed is told to the cluster, which keeps its first error. */
+static dcl_map *made(dcl_cluster *cluster, dcl_map *map)
+{
+    if (map == NULL)
+        dcli_cluster_refused(cluster);
+    return map;
+}
+
 static dcl_status check_rank(int rank)
 {
     if (rank < 1 || rank > DCL_MAX_RANK)
@@ -33,10 +41,9 @@ static dcl_status check_rank(int rank)
     return DCL_OK;
 }
 
-dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[])
+static dcl_map *make_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[])
 {
-    dcli_error_enter(__func__);
-    if (cluster == NULL || check_rank(rank) != DCL_OK)
+    if (check_rank(rank) != DCL_OK)
         return NULL;
     if (axes == NULL) {
         DCLI_FAIL(DCL_ERR_INVALID, "axes is NULL; expected %d rules, one for each axis", rank);
@@ -59,6 +66,12 @@ dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], con
     return dcli_map_new(cluster, &rule);
 }
 
+dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[])
+{
+    dcli_error_enter(__func__);
+    return cluster != NULL ? made(cluster, make_axes(cluster, rank, axes, nodes)) : NULL;
+}
+
 static dcl_map *make_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[])
 {
     dcli_map_rule rule = rule_for(cluster);
@@ -77,21 +90,19 @@ dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int
     if (cluster == NULL)
         return NULL;
     bool any_rank = rank == 0 && piece == NULL;
-    if (!any_rank && check_rank(rank) != DCL_OK)
-        return NULL;
-    return make_dealt(cluster, order, deal, rank, piece);
+    bool right = any_rank || check_rank(rank) == DCL_OK;
+    return made(cluster, right ? make_dealt(cluster, order, deal, rank, piece) : NULL);
 }
 
 dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piece[])
 {
     dcli_error_enter(__func__);
-    if (cluster == NULL || check_rank(rank) != DCL_OK)
+    if (cluster == NULL)
         return NULL;
-    if (piece == NULL) {
-        DCLI_FAIL(DCL_ERR_INVALID, "piece is NULL; expected %d sizes, one for each axis", rank);
-        return NULL;
-    }
-    return make_dealt(cluster, DCL_ROWS, DCL_DEAL_CYCLIC, rank, piece);
+    dcl_status status = check_rank(rank);
+    if (status == DCL_OK && piece == NULL)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "piece is NULL; expected %d sizes, one for each axis", rank);
+    return made(cluster, status == DCL_OK ? make_dealt(cluster, DCL_ROWS, DCL_DEAL_CYCLIC, rank, piece) : NULL);
 }
 
 static dcl_map *make_block(dcl_cluster *cluster, int64_t small_bytes)
@@ -106,11 +117,15 @@ static dcl_map *make_block(dcl_cluster *cluster, int64_t small_bytes)
 dcl_map *dcl_map_block(dcl_cluster *cluster)
 {
     dcli_error_enter(__func__);
-    return cluster != NULL ? make_block(cluster, 0) : NULL;
+    return cluster != NULL ? made(cluster, make_block(cluster, 0)) : NULL;
 }
 
 static dcl_map *make_parsed(dcl_cluster *cluster, const char *text)
 {
+    if (text == NULL) {
+        DCLI_FAIL(DCL_ERR_INVALID, "text is NULL; expected a map such as block or rows:cyclic(2x2)");
+        return NULL;
+    }
     dcli_map_rule given = rule_for(cluster), rule;
     if (dcli_map_rule_parse(text, given.node_count, &rule) != DCL_OK)
         return NULL;
@@ -125,28 +140,23 @@ dcl_map *dcl_map_default(dcl_cluster *cluster)
     if (cluster == NULL)
         return NULL;
     const dcl_config *config = dcli_cluster_config(cluster);
-    if (config->map != NULL)
-        return make_parsed(cluster, config->map);
-    return make_block(cluster, (int64_t)config->small_bytes);
+    return made(cluster, config->map != NULL ? make_parsed(cluster, config->map)
+                                             : make_block(cluster, (int64_t)config->small_bytes));
 }
 
 dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text)
 {
     dcli_error_enter(__func__);
-    if (cluster == NULL)
-        return NULL;
-    if (text == NULL) {
-        DCLI_FAIL(DCL_ERR_INVALID, "text is NULL; expected a map such as block or rows:cyclic(2x2)");
-        return NULL;
-    }
-    return make_parsed(cluster, text);
+    return cluster != NULL ? made(cluster, make_parsed(cluster, text)) : NULL;
 }
 
 dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[], const int64_t tile[])
 {
     dcli_error_enter(__func__);
-    if (map == NULL || check_rank(rank) != DCL_OK)
+    if (map == NULL)
         return NULL;
+    if (check_rank(rank) != DCL_OK)
+        return made(map->cluster, NULL);
     dcli_map_rule rule = map->rule;
     if (block != NULL)
         rule.block_rank = rank;
@@ -158,7 +168,7 @@ dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[]
         if (tile != NULL)
             rule.tile[d] = tile[d];
     }
-    return dcli_map_new(map->cluster, &rule);
+    return made(map->cluster, dcli_map_new(map->cluster, &rule));
 }
 
 dcl_map *dcl_map_retain(dcl_map *map)

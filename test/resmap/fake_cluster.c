@@ -30,3 +30,5 @@ const dcl_config *dcli_cluster_config(const dcl_cluster *cluster)
     (void)cluster;
     return test_cluster_config();
 }
+
+void dcli_cluster_refused(dcl_cluster *cluster) { (void)cluster; }
