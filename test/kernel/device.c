@@ -14,6 +14,7 @@ struct test_device {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue;
+    bool few_groups;
 };
 
 struct test_program {
@@ -32,7 +33,7 @@ test_device *test_device_open(void)
 {
     cl_platform_id platform;
     cl_uint found = 0;
-    test_device device;
+    test_device device = {.few_groups = false};
     if (clGetPlatformIDs(1, &platform, &found) != CL_SUCCESS || found == 0 ||
         clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device.id, &found) != CL_SUCCESS || found == 0) {
         fprintf(stderr, "kernel runs are skipped: this machine has no OpenCL device\n");
@@ -54,6 +55,8 @@ void test_device_close(test_device *device)
     clReleaseContext(device->context);
     free(device);
 }
+
+void test_device_few_groups(test_device *device, bool few) { device->few_groups = few; }
 
 static char *build_log(test_device *device, cl_program program)
 {
@@ -217,6 +220,8 @@ static void launch(test_program *program, cl_kernel kernel, const dcli_body *bod
     int dimension = 1;
     if (program->form == DCLI_FORM_GPU)
         dimension = dcli_body_launch_size(body, variant, count, global, local);
+    for (int d = 1; d < dimension && program->device->few_groups; d++)
+        global[d] = 2 * local[d];
     must(clEnqueueNDRangeKernel(program->device->queue, kernel, (cl_uint)dimension, NULL, global, local, 0, NULL, NULL),
          "clEnqueueNDRangeKernel");
     must(clFinish(program->device->queue), "clFinish");

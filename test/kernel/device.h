@@ -38,6 +38,10 @@ void test_program_free(test_program *program);
 test_report test_program_run(test_program *program, const dcli_body *body, dcli_variant variant, int count,
                              test_arg args[], const int64_t start[], const int64_t stride[], const int64_t box_count[]);
 
+/** Make GPU launches smaller than dcli_body_launch_size() says: a kernel must cover its box with any number of groups
+ *  along dimensions 1 and 2. */
+void test_device_few_groups(test_device *device, bool few);
+
 /** Parameters of arguments, for dcli_body_parse(). */
 void test_params(int count, const test_arg args[], dcli_param params_out[]);
 

@@ -97,6 +97,8 @@ Test(kernel_device_run, transposed_on_a_cpu)
 Test(kernel_device_run, transposed_on_a_gpu)
 {
     transposed_add(DCLI_FORM_GPU, DCLI_VARIANT_UNIT, 70, 45, 3);
+    test_device_few_groups(device, true);
+    transposed_add(DCLI_FORM_GPU, DCLI_VARIANT_UNIT, 170, 45, 0);
 }
 
 /* Arrays of 32 MB and launches of 4 MB are stored past the cache: two outputs, lines that begin anywhere. */
@@ -225,7 +227,11 @@ static void subscripts(dcli_form form, dcli_variant first)
 
 Test(kernel_device_run, subscripts_of_all_kinds_on_a_cpu) { subscripts(DCLI_FORM_CPU, DCLI_VARIANT_UNIT); }
 
-Test(kernel_device_run, subscripts_of_all_kinds_on_a_gpu) { subscripts(DCLI_FORM_GPU, DCLI_VARIANT_ANY); }
+Test(kernel_device_run, subscripts_of_all_kinds_on_a_gpu) 
+{
+    test_device_few_groups(device, true);
+    subscripts(DCLI_FORM_GPU, DCLI_VARIANT_ANY);
+}
 
 /* A gather through an index array, both declared DCL_IN_ALL; a wrong index gives 0 and a report in every kernel. */
 static void gather(dcli_form form, dcli_variant variant)
@@ -281,6 +287,7 @@ Test(kernel_device_run, three_axes_and_other_widths)
         struct run run = begin("C(i,j,k) = A(k,j,i); D(i,j,k) = -B(k,j,i) + j;", "", form, 4, args);
         memset(c, 0, N * M * L);
         memset(d, 0, N * M * L * sizeof *d);
+        test_device_few_groups(device, true);
         run_all(&run, DCLI_VARIANT_UNIT, (int64_t[]){N, M, L});
         for (int i = 0; i < N; i++)
             for (int j = 0; j < M; j++)
