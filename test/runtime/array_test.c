@@ -29,7 +29,8 @@ static int64_t count_other(dcl_array *array, const void *expected)
 Test(array_on_device, is_zero_at_birth_and_filled_in_every_type_and_rank)
 {
     static const char *const maps[] = {"block", "cyclic(3)", "rows:cyclic", "columns:block"};
-    static const int64_t ones[DCL_MAX_RANK] = {7, 2, 3, 2, 1, 2, 1, 2}, origin[DCL_MAX_RANK] = {-3, 5, 0, -1, 9, 0, 2, 4};
+    static const int64_t ones[DCL_MAX_RANK] = {7, 2, 3, 2, 1, 2, 1, 2},
+                         origin[DCL_MAX_RANK] = {-3, 5, 0, -1, 9, 0, 2, 4};
     static const char pattern[8] = {1, 2, 3, 4, 5, 6, 7, 8}, zero[8] = {0};
     dcl_cluster *cluster = open_nodes(3);
     for (int m = 0; m < 4; m++) {
@@ -192,7 +193,8 @@ Test(array_on_device, is_released_while_operations_use_it)
     for (int i = 0; i < N; i++) /* i and 999 - i alternate: ten times 999 */
         cr_assert_eq(elements[i], 9990, "element %d is %d", i, elements[i]);
     dcl_counters counters = test_counters(cluster, DCL_ALL_NODES);
-    cr_expect_eq(counters.storage_bytes, N * 4, "storage of released arrays is kept: %lld bytes", (long long)counters.storage_bytes);
+    cr_expect_eq(counters.storage_bytes, N * 4, "storage of released arrays is kept: %lld bytes",
+                 (long long)counters.storage_bytes);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error()); /* and `last` with it */
 }
 

@@ -67,7 +67,8 @@ Test(body_on_device, writes_a_second_output_where_its_condition_holds)
             for (int j = 0; j < COLUMNS; j++) {
                 int a = i * COLUMNS + j, expected = a % 3 == 0 ? -a : 1000 + j * ROWS + i;
                 cr_assert_eq(c[i][j], a, "%s: C(%d,%d) is %d", config.move, i, j, c[i][j]);
-                cr_assert_eq(d[j][i], expected, "%s: D(%d,%d) is %d; expected %d", config.move, j, i, d[j][i], expected);
+                cr_assert_eq(d[j][i], expected, "%s: D(%d,%d) is %d; expected %d", config.move, j, i, d[j][i],
+                             expected);
             }
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     }
@@ -76,7 +77,8 @@ Test(body_on_device, writes_a_second_output_where_its_condition_holds)
 Test(body_on_device, changes_an_array_in_place)
 {
     dcl_cluster *cluster = open_nodes(3);
-    dcl_array *C = make(cluster, dcl_grid_1d(DCL_INT32, 100), "cyclic(7)"), *A = make(cluster, dcl_grid_1d(DCL_INT32, 100), "block");
+    dcl_array *C = make(cluster, dcl_grid_1d(DCL_INT32, 100), "cyclic(7)"),
+              *A = make(cluster, dcl_grid_1d(DCL_INT32, 100), "block");
     test_count_up(C, 0, 1);
     test_count_up(A, 5, 0);
     for (int n = 0; n < 3; n++)
@@ -91,9 +93,11 @@ Test(body_on_device, changes_an_array_in_place)
 Test(body_on_device, takes_names_that_are_not_variables)
 {
     dcl_cluster *cluster = open_nodes(2);
-    dcl_array *fields[] = {make(cluster, dcl_grid_1d(DCL_INT32, 10), "block"), make(cluster, dcl_grid_1d(DCL_INT32, 10), "block")};
+    dcl_array *fields[] = {make(cluster, dcl_grid_1d(DCL_INT32, 10), "block"),
+                           make(cluster, dcl_grid_1d(DCL_INT32, 10), "block")};
     test_count_up(fields[1], 1, 1);
-    TEST_OK(dcl_forall(cluster, "u(i) = v(i) * ten;", DCL_OUT_AS("u", fields[0]), DCL_IN_AS("v", fields[1]), DCL_VALUE_AS("ten", 10)));
+    TEST_OK(dcl_forall(cluster, "u(i) = v(i) * ten;", DCL_OUT_AS("u", fields[0]), DCL_IN_AS("v", fields[1]),
+                       DCL_VALUE_AS("ten", 10)));
     /* the same by hand, as other languages do */
     dcl_arg args[] = {dcl_arg_array(DCL_ACCESS_OUT, "u", fields[1]), dcl_arg_array(DCL_ACCESS_IN, "v", fields[0]),
                       dcl_arg_signed("ten", DCL_INT32, 100)};
@@ -110,7 +114,8 @@ Test(body_on_device, takes_names_that_are_not_variables)
 Test(body_on_device, takes_scalars_of_every_type)
 {
     dcl_cluster *cluster = open_nodes(2);
-    dcl_array *L = make(cluster, dcl_grid_1d(DCL_INT64, 12), "cyclic"), *D = make(cluster, dcl_grid_1d(DCL_DOUBLE, 12), "block");
+    dcl_array *L = make(cluster, dcl_grid_1d(DCL_INT64, 12), "cyclic"),
+              *D = make(cluster, dcl_grid_1d(DCL_DOUBLE, 12), "block");
     bool vb = true;
     char vc = 'x';
     signed char vsc = -100;
@@ -125,14 +130,16 @@ Test(body_on_device, takes_scalars_of_every_type)
     unsigned long long vull = UINT64_C(1) << 63;
     float vf = 0.1f;
     double vd = 0.1;
-    TEST_OK(dcl_forall(cluster,
-                       "L(i) = i == 0 ? vb : i == 1 ? vc : i == 2 ? vsc : i == 3 ? vs : i == 4 ? vi : i == 5 ? vl : i == 6 ? vll "
-                       ": i == 7 ? vuc : i == 8 ? vus : i == 9 ? vu : i == 10 ? as_long(vul) : as_long(vull);\n"
-                       "D(i) = i == 0 ? (double)vf : i == 1 ? vd : i == 2 ? (double)vul : i == 3 ? (double)vu : 0.0;",
-                       DCL_OUT(L), DCL_OUT(D), DCL_VALUE(vb), DCL_VALUE(vc), DCL_VALUE(vsc), DCL_VALUE(vs), DCL_VALUE(vi),
-                       DCL_VALUE(vl), DCL_VALUE(vll), DCL_VALUE(vuc), DCL_VALUE(vus), DCL_VALUE(vu), DCL_VALUE(vul),
-                       DCL_VALUE(vull), DCL_VALUE(vf), DCL_VALUE(vd)));
-    int64_t l[12], expected[] = {1, 'x', -100, -30000, -2000000000, INT64_MIN, INT64_MAX, 200, 60000, 4000000000, -1, INT64_MIN};
+    TEST_OK(dcl_forall(
+        cluster,
+        "L(i) = i == 0 ? vb : i == 1 ? vc : i == 2 ? vsc : i == 3 ? vs : i == 4 ? vi : i == 5 ? vl : i == 6 ? vll "
+        ": i == 7 ? vuc : i == 8 ? vus : i == 9 ? vu : i == 10 ? as_long(vul) : as_long(vull);\n"
+        "D(i) = i == 0 ? (double)vf : i == 1 ? vd : i == 2 ? (double)vul : i == 3 ? (double)vu : 0.0;",
+        DCL_OUT(L), DCL_OUT(D), DCL_VALUE(vb), DCL_VALUE(vc), DCL_VALUE(vsc), DCL_VALUE(vs), DCL_VALUE(vi),
+        DCL_VALUE(vl), DCL_VALUE(vll), DCL_VALUE(vuc), DCL_VALUE(vus), DCL_VALUE(vu), DCL_VALUE(vul), DCL_VALUE(vull),
+        DCL_VALUE(vf), DCL_VALUE(vd)));
+    int64_t l[12],
+        expected[] = {1, 'x', -100, -30000, -2000000000, INT64_MIN, INT64_MAX, 200, 60000, 4000000000, -1, INT64_MIN};
     double d[12];
     TEST_OK(dcl_read(L, NULL, l, NULL));
     TEST_OK(dcl_read(D, NULL, d, NULL));
@@ -173,7 +180,8 @@ Test(body_on_device, runs_over_a_box)
     dcl_box box = dcl_box_nd(2, (int64_t[]){-3, 4}, (int64_t[]){4, 3});
     box.stride[0] = 3;
     box.stride[1] = 2; /* rows -3 0 3 6, columns 4 6 8 */
-    TEST_OK(dcl_forall_over(cluster, &box, "C(j,i) = 100 + 10 * (int)j + (int)i; D(i,j) = C(j,i);", DCL_OUT(C), DCL_OUT(D)));
+    TEST_OK(dcl_forall_over(cluster, &box, "C(j,i) = 100 + 10 * (int)j + (int)i; D(i,j) = C(j,i);", DCL_OUT(C),
+                            DCL_OUT(D)));
     int32_t c[ROWS][COLUMNS], d[COLUMNS][ROWS];
     TEST_OK(dcl_read(C, NULL, c, NULL));
     TEST_OK(dcl_read(D, NULL, d, NULL));
@@ -181,8 +189,10 @@ Test(body_on_device, runs_over_a_box)
         for (int column = 0; column < COLUMNS; column++) {
             bool inside = row % 3 == 1 && column % 2 == 1 && column < 6;
             int expected = inside ? 100 + 10 * (row - 4) + column + 3 : 0;
-            cr_assert_eq(c[row][column], expected, "C(%d,%d) is %d; expected %d", row - 4, column + 3, c[row][column], expected);
-            cr_assert_eq(d[column][row], expected, "D(%d,%d) is %d; expected %d", column + 3, row - 4, d[column][row], expected);
+            cr_assert_eq(c[row][column], expected, "C(%d,%d) is %d; expected %d", row - 4, column + 3, c[row][column],
+                         expected);
+            cr_assert_eq(d[column][row], expected, "D(%d,%d) is %d; expected %d", column + 3, row - 4, d[column][row],
+                         expected);
         }
     dcl_box none = dcl_box_nd(2, (int64_t[]){-4, 3}, (int64_t[]){0, 3});
     TEST_OK(dcl_forall_over(cluster, &none, "C(j,i) = 1;", DCL_OUT(C)));
@@ -209,14 +219,15 @@ Test(body_on_device, reads_at_affine_subscripts)
         int s = 2;
         short t = -3;
         /* strided by a scalar, mirrored, broadcast, constant, and two indices in one subscript */
-        TEST_OK(dcl_forall(cluster, "C(i,j) = A(s*i + 1, 29 - j) + v(11 - i) + A(4, 7) + w(i + 2*j + t);", DCL_OUT(C), DCL_IN(A), DCL_IN(v),
-                           DCL_IN(w), DCL_VALUE(s), DCL_VALUE(t)));
+        TEST_OK(dcl_forall(cluster, "C(i,j) = A(s*i + 1, 29 - j) + v(11 - i) + A(4, 7) + w(i + 2*j + t);", DCL_OUT(C),
+                           DCL_IN(A), DCL_IN(v), DCL_IN(w), DCL_VALUE(s), DCL_VALUE(t)));
         int32_t c[ROWS][COLUMNS];
         TEST_OK(dcl_read(C, NULL, c, NULL));
         for (int i = 0; i < ROWS; i++)
             for (int j = 0; j < COLUMNS; j++) {
                 int expected = (2 * i + 1) * 30 + 29 - j + (11 - i) * 1000 + 4 * 30 + 7 + (i + 2 * j) * 100000;
-                cr_assert_eq(c[i][j], expected, "%s: C(%d,%d) is %d; expected %d", config.move, i, j, c[i][j], expected);
+                cr_assert_eq(c[i][j], expected, "%s: C(%d,%d) is %d; expected %d", config.move, i, j, c[i][j],
+                             expected);
             }
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     }
@@ -237,8 +248,9 @@ Test(body_on_device, reads_what_it_declares_to_read)
         test_count_up(B, 2, 3);
         test_count_up(g, 0, 7);
         int n = 8;
-        TEST_OK(dcl_forall(cluster, "int s = 0; for (int k = 0; k < n; k++) s += A(i,k) * B(k,j);\nC(i,j) = s + g((i * j) % 45 - 5);",
-                           DCL_OUT(C), DCL_IN_ROWS(A), DCL_IN_COLUMNS(B), DCL_IN_ALL(g), DCL_VALUE(n)));
+        TEST_OK(dcl_forall(
+            cluster, "int s = 0; for (int k = 0; k < n; k++) s += A(i,k) * B(k,j);\nC(i,j) = s + g((i * j) % 45 - 5);",
+            DCL_OUT(C), DCL_IN_ROWS(A), DCL_IN_COLUMNS(B), DCL_IN_ALL(g), DCL_VALUE(n)));
         int32_t c[N][N];
         TEST_OK(dcl_read(C, NULL, c, NULL));
         for (int i = 0; i < N; i++)
@@ -246,7 +258,8 @@ Test(body_on_device, reads_what_it_declares_to_read)
                 int expected = (i * j) % 45 * 7;
                 for (int k = 0; k < 8; k++)
                     expected += (1 + i * 8 + k) * (2 + 3 * (k * N + j));
-                cr_assert_eq(c[i][j], expected, "%s: C(%d,%d) is %d; expected %d", config.move, i, j, c[i][j], expected);
+                cr_assert_eq(c[i][j], expected, "%s: C(%d,%d) is %d; expected %d", config.move, i, j, c[i][j],
+                             expected);
             }
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     }
@@ -257,7 +270,8 @@ Test(body_on_device, has_up_to_eight_indices)
     static const int64_t extent[DCL_MAX_RANK] = {3, 2, 2, 1, 3, 2, 2, 4}, back[DCL_MAX_RANK] = {4, 2, 2, 3, 1, 2, 2, 3};
     enum { COUNT = 3 * 2 * 2 * 1 * 3 * 2 * 2 * 4 };
     dcl_cluster *cluster = open_nodes(3);
-    dcl_array *A = make(cluster, dcl_grid_nd(DCL_INT32, 8, back, NULL), "rows:cyclic"), *C = make(cluster, dcl_grid_nd(DCL_INT32, 8, extent, NULL), "block");
+    dcl_array *A = make(cluster, dcl_grid_nd(DCL_INT32, 8, back, NULL), "rows:cyclic"),
+              *C = make(cluster, dcl_grid_nd(DCL_INT32, 8, extent, NULL), "block");
     test_count_up(A, 0, 1);
     TEST_OK(dcl_forall(cluster, "C(i,j,k,l,m,n,o,p) = A(p,o,n,m,l,k,j,i);", DCL_OUT(C), DCL_IN(A)));
     int32_t c[COUNT];
@@ -290,11 +304,14 @@ Test(body_on_device, is_compiled_once)
 {
     const char *body = "C(i) = A(i) + alpha;";
     dcl_cluster *cluster = open_nodes(3);
-    dcl_array *A = make(cluster, dcl_grid_1d(DCL_INT32, 90), "block"), *C = make(cluster, dcl_grid_1d(DCL_INT32, 90), "block");
-    dcl_array *P = make(cluster, dcl_grid_1d(DCL_INT32, 7), "cyclic"), *Q = make(cluster, dcl_grid_1d(DCL_INT32, 9), "rows:block");
+    dcl_array *A = make(cluster, dcl_grid_1d(DCL_INT32, 90), "block"),
+              *C = make(cluster, dcl_grid_1d(DCL_INT32, 90), "block");
+    dcl_array *P = make(cluster, dcl_grid_1d(DCL_INT32, 7), "cyclic"),
+              *Q = make(cluster, dcl_grid_1d(DCL_INT32, 9), "rows:block");
     for (int alpha = 0; alpha < 3; alpha++) {
         TEST_OK(dcl_forall(cluster, body, DCL_OUT(C), DCL_IN(A), DCL_VALUE(alpha)));
-        TEST_OK(dcl_forall(cluster, body, DCL_OUT_AS("C", P), DCL_IN_AS("A", Q), DCL_VALUE(alpha))); /* other grids and maps */
+        TEST_OK(dcl_forall(cluster, body, DCL_OUT_AS("C", P), DCL_IN_AS("A", Q),
+                           DCL_VALUE(alpha))); /* other grids and maps */
     }
     expect_built(cluster, 1);
     dcl_array *F = make(cluster, dcl_grid_1d(DCL_FLOAT, 90), "block");

@@ -137,8 +137,10 @@ Test(border_on_device, names_the_array_and_all_subscripts)
     dcl_config config = test_config(2);
     dcl_cluster *cluster = test_open(&config);
     dcl_map *map = dcl_map_block(cluster);
-    dcl_array *inner = dcl_agile(dcl_grid_2d(DCL_INT32, 4, 6), map), *wide = dcl_agile(dcl_grid_2d(DCL_INT32, 6, 5), map);
-    TEST_OK(dcl_forall(cluster, "inner(i,j) = wide(i + 2, j - 1 > 0 ? 1 : 0) + wide(j, i);", DCL_OUT(inner), DCL_IN_ALL(wide)));
+    dcl_array *inner = dcl_agile(dcl_grid_2d(DCL_INT32, 4, 6), map),
+              *wide = dcl_agile(dcl_grid_2d(DCL_INT32, 6, 5), map);
+    TEST_OK(dcl_forall(cluster, "inner(i,j) = wide(i + 2, j - 1 > 0 ? 1 : 0) + wide(j, i);", DCL_OUT(inner),
+                       DCL_IN_ALL(wide)));
     cr_expect_eq(dcl_wait(cluster), DCL_OK, "%s", dcl_error());
     TEST_OK(dcl_forall(cluster, "inner(i,j) = wide(i + 1, j);", DCL_OUT(inner), DCL_IN(wide)));
     TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "node ");

@@ -20,9 +20,12 @@ struct moved_case {
     int64_t blocks; /* of A + B^T */
 };
 
-#define MOVED_CASES \
+#define MOVED_CASES                                                                                       \
     {6144, 2048, 1024, 1024, 16}, {6144, 2048, 2048, 1024, 8}, {96, 32, 16, 16, 16}, {96, 32, 32, 16, 8}, \
-        {96, 32, 32, 32, 4}, {96, 32, 1, 32, 4 * 32}
+        {96, 32, 32, 32, 4},                                                                              \
+    {                                                                                                     \
+        96, 32, 1, 32, 4 * 32                                                                             \
+    }
 
 static dcl_map *example_map(dcl_cluster *cluster, const struct moved_case *c)
 {
@@ -50,7 +53,8 @@ static void expect_plans(dcl_cluster *cluster, const struct moved_case *c, dcl_a
     for (int n = 0; n < 4; n++) {
         TEST_OK(dcl_explain_n(cluster, NULL, transposed, 3, args, n, &node));
         cr_expect_eq(node.tasks, tasks[n], "node %d: %" PRId64 " tasks", n, node.tasks);
-        cr_expect_eq(node.blocks_moved, segments[n] * c->blocks / 4, "node %d: %" PRId64 " blocks", n, node.blocks_moved);
+        cr_expect_eq(node.blocks_moved, segments[n] * c->blocks / 4, "node %d: %" PRId64 " blocks", n,
+                     node.blocks_moved);
         cr_expect_eq(node.bytes_moved, segments[n] * segment_bytes, "node %d: %" PRId64 " bytes", n, node.bytes_moved);
     }
     TEST_OK(dcl_explain_n(cluster, NULL, transposed, 3, args, DCL_HOST, &node));
@@ -144,7 +148,8 @@ Test(counts_on_device, planned_are_those_counted)
     for (int mode = 0; mode < 2; mode++) {
         config.move = mode == 0 ? "auto" : "send";
         dcl_cluster *cluster = test_open(&config);
-        dcl_map *map = dcl_map_parse(cluster, "rows:cyclic(2x3);block=2x2;tile=3x3"), *other = dcl_map_parse(cluster, "block;tile=5x2");
+        dcl_map *map = dcl_map_parse(cluster, "rows:cyclic(2x3);block=2x2;tile=3x3"),
+                *other = dcl_map_parse(cluster, "block;tile=5x2");
         dcl_grid grid = dcl_grid_2d(DCL_INT32, 12, 12);
         dcl_array *A = dcl_agile(grid, map), *B = dcl_agile(grid, other), *C = dcl_agile(grid, map);
         for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
@@ -157,8 +162,10 @@ Test(counts_on_device, planned_are_those_counted)
                 TEST_OK(dcl_forall_n(cluster, body, 3, args));
                 after = test_counters(cluster, node);
                 cr_expect_eq(after.tasks - before.tasks, planned.tasks, "%s: tasks of node %d", body, node);
-                cr_expect_eq(after.blocks_moved - before.blocks_moved, planned.blocks_moved, "%s: blocks of node %d", body, node);
-                cr_expect_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved, "%s: bytes of node %d", body, node);
+                cr_expect_eq(after.blocks_moved - before.blocks_moved, planned.blocks_moved, "%s: blocks of node %d",
+                             body, node);
+                cr_expect_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved, "%s: bytes of node %d", body,
+                             node);
                 cr_expect_eq(after.approximate - before.approximate, planned.approximate);
                 if (node == DCL_ALL_NODES)
                     cr_expect_eq(planned.approximate > 0, cases[n].approximate > 0, "%s: approximate %" PRId64, body,
@@ -173,10 +180,12 @@ Test(counts_on_device, are_not_changed_by_asking)
 {
     dcl_cluster *cluster = open_nodes(2);
     dcl_map *map = dcl_map_block(cluster);
-    dcl_array *A = dcl_agile(dcl_grid_2d(DCL_FLOAT, 8, 8), map), *B = dcl_agile(dcl_grid_2d(DCL_FLOAT, 8, 8), map), *C = dcl_agile(dcl_grid_2d(DCL_FLOAT, 8, 8), map);
+    dcl_array *A = dcl_agile(dcl_grid_2d(DCL_FLOAT, 8, 8), map), *B = dcl_agile(dcl_grid_2d(DCL_FLOAT, 8, 8), map),
+              *C = dcl_agile(dcl_grid_2d(DCL_FLOAT, 8, 8), map);
     dcl_counters before = test_counters(cluster, DCL_ALL_NODES), planned;
     TEST_OK(dcl_explain(cluster, &planned, transposed, DCL_OUT(C), DCL_IN(A), DCL_IN(B)));
-    TEST_REFUSED(dcl_explain(cluster, &planned, "C(i,j) = A(i*i, j) + B(i,j);", DCL_OUT(C), DCL_IN(A), DCL_IN(B)), DCL_ERR_BODY, "line 1");
+    TEST_REFUSED(dcl_explain(cluster, &planned, "C(i,j) = A(i*i, j) + B(i,j);", DCL_OUT(C), DCL_IN(A), DCL_IN(B)),
+                 DCL_ERR_BODY, "line 1");
     dcl_counters after = test_counters(cluster, DCL_ALL_NODES);
     before.messages_sent = after.messages_sent = 0;
     cr_expect_eq(memcmp(&before, &after, sizeof before), 0);
@@ -194,8 +203,8 @@ Test(counts_on_device, are_not_changed_by_asking)
 enum { BIG = 10000, MOST_PART = BIG / 4 * BIG / 20 * 21 }; /* elements: a quarter and 5 % */
 
 static const char *const storage_maps[] = {
-    "block", "block@4x1", "block@1x4", "*,block", "block,*", "cyclic", "cyclic(16)", "cyclic(3),block", "block(2500),*",
-    "rows:cyclic", "columns:cyclic", "rows:block", "columns:block",
+    "block",           "block@4x1",     "block@1x4",   "*,block",        "block,*",    "cyclic",        "cyclic(16)",
+    "cyclic(3),block", "block(2500),*", "rows:cyclic", "columns:cyclic", "rows:block", "columns:block",
 };
 enum { STORAGE_MAPS = sizeof storage_maps / sizeof storage_maps[0] };
 
@@ -211,7 +220,8 @@ Test(counts_planned, of_storage)
             int64_t elements;
             TEST_OK(dcl_map_storage(map, &grid, node, &elements));
             sum += elements;
-            cr_expect_leq(elements, MOST_PART, "%s: node %d stores %" PRId64 " elements", storage_maps[m], node, elements);
+            cr_expect_leq(elements, MOST_PART, "%s: node %d stores %" PRId64 " elements", storage_maps[m], node,
+                          elements);
         }
         cr_expect_geq(sum, (int64_t)BIG * BIG);
         dcl_release(map);
@@ -249,8 +259,14 @@ Test(counts_on_device, of_storage)
 /* A map is arithmetic: 10^12 elements are as many as 10^2. */
 Test(counts_planned, need_no_memory_for_the_grid)
 {
-    static const char *const maps[] = {"block",       "cyclic(3)",          "rows:cyclic",    "columns:block",
-                                       "rows:cyclic(3x3)", "columns:cyclic(7x1)", "rows:block(2x2)", "rows:cyclic(1024x1024)"};
+    static const char *const maps[] = {"block",
+                                       "cyclic(3)",
+                                       "rows:cyclic",
+                                       "columns:block",
+                                       "rows:cyclic(3x3)",
+                                       "columns:cyclic(7x1)",
+                                       "rows:block(2x2)",
+                                       "rows:cyclic(1024x1024)"};
     enum { QUESTIONS = 20000 };
     dcl_cluster *cluster = dcl_open_plan(1000);
     dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 1000000, 1000000);
@@ -307,9 +323,10 @@ Test(counts_on_device, of_messages_do_not_grow_with_tiles)
         dcl_cluster *cluster = test_open(&config);
         for (int moving = 0; moving < 2; moving++) {
             const char *body = moving ? transposed : plain;
-            int64_t with_few = host_messages(cluster, few, body, 4), with_many = host_messages(cluster, many, body, 40000);
-            cr_expect_eq(with_few, with_many, "%s, %s: %" PRId64 " messages for 4 tiles, %" PRId64 " for 40,000", config.move, body,
-                         with_few, with_many);
+            int64_t with_few = host_messages(cluster, few, body, 4),
+                    with_many = host_messages(cluster, many, body, 40000);
+            cr_expect_eq(with_few, with_many, "%s, %s: %" PRId64 " messages for 4 tiles, %" PRId64 " for 40,000",
+                         config.move, body, with_few, with_many);
             cr_expect(with_few >= 1 && with_few <= 8, "%" PRId64 " messages", with_few);
         }
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());

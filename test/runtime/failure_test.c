@@ -54,8 +54,8 @@ static void close_broken(struct broken *b, dcl_status expected)
 
 static void expect_cause(void)
 {
-    cr_expect(strstr(dcl_error(), "node 1: ") != NULL && strstr(dcl_error(), "DCL_FAULT") != NULL, "the cause is not named: %s",
-              dcl_error());
+    cr_expect(strstr(dcl_error(), "node 1: ") != NULL && strstr(dcl_error(), "DCL_FAULT") != NULL,
+              "the cause is not named: %s", dcl_error());
 }
 
 Test(failure_on_device, of_one_node_is_told_and_does_not_hang_the_others)
@@ -177,7 +177,8 @@ static void heal_by_computing(struct broken *b, const char *path)
 /* Told before, or not yet known of when it is overwritten. */
 Test(failure_on_device, is_healed_by_overwriting_everything)
 {
-    static void (*const heal[])(struct broken *, const char *) = {heal_by_fill, heal_by_write, heal_by_loading, heal_by_computing};
+    static void (*const heal[])(struct broken *, const char *) = {heal_by_fill, heal_by_write, heal_by_loading,
+                                                                  heal_by_computing};
     char path[TEST_PATH];
     test_make_folder();
     test_path(path, "a.npy");
@@ -247,7 +248,8 @@ Test(failure_on_device, of_a_pool_that_is_too_small_says_what_to_do)
     for (int e = 0; e < MANY; e++)
         cr_assert_eq(elements[e], e);
     TEST_OK(dcl_forall(cluster, "C(i) = A((i * 7) % 20000);", DCL_OUT(C), DCL_IN_ALL(A)));
-    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_NOMEM, "the pool has 4096; set DCL_POOL_BYTES to more, or give the map smaller tiles");
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_NOMEM,
+                 "the pool has 4096; set DCL_POOL_BYTES to more, or give the map smaller tiles");
     TEST_REFUSED(dcl_wait_for(C, -1), DCL_ERR_NOMEM, "contents have failed");
     TEST_OK(dcl_wait_for(A, -1));
     dcl_counters planned;

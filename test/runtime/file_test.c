@@ -18,7 +18,8 @@ static void make_npy(const char *path, const char *descr, const char *fortran, c
                      size_t bytes)
 {
     char header[128];
-    int length = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr, fortran, shape);
+    int length =
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr, fortran, shape);
     int padded = (10 + length + 1 + 63) / 64 * 64 - 10;
     FILE *file = fopen(path, "wb");
     cr_assert_not_null(file);
@@ -108,8 +109,8 @@ static void save_and_load(dcl_cluster *cluster, const char *path, dcl_grid grid,
     TEST_OK(dcl_save_npy_order(A, path, fortran_order));
     TEST_OK(dcl_load_npy(B, path));
     TEST_OK(dcl_read(B, NULL, after, NULL));
-    cr_expect_arr_eq(after, before, bytes, "%s, rank %d, %s -> %s: contents differ", dcl_type_name(grid.type), grid.rank, first,
-                     second);
+    cr_expect_arr_eq(after, before, bytes, "%s, rank %d, %s -> %s: contents differ", dcl_type_name(grid.type),
+                     grid.rank, first, second);
     dcl_npy_info info;
     TEST_OK(dcl_npy_inspect(path, &info));
     cr_expect_eq(info.grid.type, grid.type);
@@ -135,7 +136,8 @@ Test(file_on_device, comes_back_from_a_file_under_another_map)
         for (int rank = 1; rank <= 4; rank++) {
             int64_t extent[] = {7, rank == 2 ? 31 : 3, 5, 2};
             dcl_grid grid = dcl_grid_nd((dcl_type)type, rank, extent, (int64_t[]){-2, 3, 0, 1});
-            save_and_load(cluster, path, grid, maps[(type + rank) % 4], maps[(type + 2 * rank + 1) % 4], (type + rank) % 2);
+            save_and_load(cluster, path, grid, maps[(type + rank) % 4], maps[(type + 2 * rank + 1) % 4],
+                          (type + rank) % 2);
         }
     }
     cr_expect_eq(test_files_left("there and back.npy"), 0, "other files are left");

@@ -24,7 +24,8 @@ static void run_dependent(const dcl_config *config, int operations)
 {
     dcl_cluster *cluster = test_open(config);
     dcl_map *map = dcl_map_parse(cluster, "rows:cyclic(3x2)");
-    dcl_array *A = dcl_agile(dcl_grid_2d(DCL_INT32, SIDE, SIDE), map), *B = dcl_agile(dcl_grid_2d(DCL_INT32, SIDE, SIDE), map);
+    dcl_array *A = dcl_agile(dcl_grid_2d(DCL_INT32, SIDE, SIDE), map),
+              *B = dcl_agile(dcl_grid_2d(DCL_INT32, SIDE, SIDE), map);
     test_count_up(A, 0, 1);
     for (int n = 0; n < operations; n++) {
         TEST_OK(dcl_forall(cluster, "B(i,j) = A(j,i) + 1;", DCL_OUT(B), DCL_IN(A)));
@@ -35,8 +36,8 @@ static void run_dependent(const dcl_config *config, int operations)
     for (int i = 0; i < SIDE; i++)
         for (int j = 0; j < SIDE; j++) {
             int expected = (operations % 2 == 0 ? i * SIDE + j : j * SIDE + i) + operations;
-            cr_assert_eq(a[i][j], expected, "%s, window %zu: A(%d,%d) is %d; expected %d", config->move, config->window, i, j,
-                         a[i][j], expected);
+            cr_assert_eq(a[i][j], expected, "%s, window %zu: A(%d,%d) is %d; expected %d", config->move, config->window,
+                         i, j, a[i][j], expected);
         }
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
 }
@@ -179,7 +180,8 @@ static void *work(void *argument)
         else
             status = dcl_swap(A, B);
         thread->failures += status != DCL_OK;
-        thread->failures += dcl_forall(thread->cluster, "C(i,j) += one;", DCL_INOUT_AS("C", thread->shared), DCL_VALUE_AS("one", 1)) != DCL_OK;
+        thread->failures += dcl_forall(thread->cluster, "C(i,j) += one;", DCL_INOUT_AS("C", thread->shared),
+                                       DCL_VALUE_AS("one", 1)) != DCL_OK;
         if (n % 64 == 7)
             thread->failures += dcl_wait_for(A, -1) != DCL_OK;
     }
@@ -198,8 +200,11 @@ Test(order_on_device, serves_threads_that_share_a_cluster)
     struct thread threads[THREADS];
     pthread_t handles[THREADS];
     for (int t = 0; t < THREADS; t++) {
-        threads[t] = (struct thread){.cluster = cluster, .shared = shared, .own = dcl_agile(grid, map),
-                                     .spare = dcl_agile(grid, map), .number = t};
+        threads[t] = (struct thread){.cluster = cluster,
+                                     .shared = shared,
+                                     .own = dcl_agile(grid, map),
+                                     .spare = dcl_agile(grid, map),
+                                     .number = t};
         cr_assert_eq(pthread_create(&handles[t], NULL, work, &threads[t]), 0);
     }
     for (int t = 0; t < THREADS; t++)

@@ -15,8 +15,7 @@ TestSuite(transfer_on_device, .timeout = TEST_SECONDS);
 static dcl_array *three_by_four(dcl_cluster *cluster)
 {
     dcl_map *map = dcl_map_parse(cluster, "rows:cyclic(2x1)");
-    dcl_array *array =
-        dcl_agile(dcl_grid_nd(DCL_INT32, 2, (int64_t[]){3, 4}, (int64_t[]){10, -1}), map);
+    dcl_array *array = dcl_agile(dcl_grid_nd(DCL_INT32, 2, (int64_t[]){3, 4}, (int64_t[]){10, -1}), map);
     dcl_release(map);
     cr_assert_not_null(array, "%s", dcl_error());
     test_count_up(array, 0, 1);
@@ -197,7 +196,8 @@ static void check_random_array(dcl_cluster *cluster, uint64_t seed)
     dcl_map *map = dcl_map_parse(cluster, text);
     dcl_array *array = dcl_agile(grid, map);
     cr_assert_not_null(array, "seed %" PRIu64 ", %s: %s", seed, text, dcl_error());
-    char *model = calloc(1, model_bytes), *memory = malloc(16 * MOST_ELEMENTS * 8), *expected = malloc(16 * MOST_ELEMENTS * 8);
+    char *model = calloc(1, model_bytes), *memory = malloc(16 * MOST_ELEMENTS * 8),
+         *expected = malloc(16 * MOST_ELEMENTS * 8);
     for (int n = 0; n < 6; n++) {
         dcl_box box = random_part(&random, &grid);
         struct layout layout = random_layout(&random, &box);

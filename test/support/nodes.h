@@ -21,17 +21,17 @@ dcl_cluster *test_open(const dcl_config *config);
 dcl_cluster *open_nodes(int nodes);
 
 /** Fails the test unless the call succeeded, with the library's sentence. */
-#define TEST_OK(call) \
-    do { \
-        dcl_status test_status = (call); \
+#define TEST_OK(call)                                                                                      \
+    do {                                                                                                   \
+        dcl_status test_status = (call);                                                                   \
         cr_assert_eq(test_status, DCL_OK, "%s: %s: %s", #call, dcl_status_name(test_status), dcl_error()); \
     } while (0)
 
 /** Fails the test unless the call gave this status and dcl_error() has these words. */
-#define TEST_REFUSED(call, expected, words) \
-    do { \
-        dcl_status test_status = (call); \
-        cr_expect_eq(test_status, (expected), "%s: %s: %s", #call, dcl_status_name(test_status), dcl_error()); \
+#define TEST_REFUSED(call, expected, words)                                                                        \
+    do {                                                                                                           \
+        dcl_status test_status = (call);                                                                           \
+        cr_expect_eq(test_status, (expected), "%s: %s: %s", #call, dcl_status_name(test_status), dcl_error());     \
         cr_expect(strstr(dcl_error(), (words)) != NULL, "%s: \"%s\" has not \"%s\"", #call, dcl_error(), (words)); \
     } while (0)
 
