@@ -4,6 +4,11 @@
 
 #include "kernel/emit.h"
 
+enum {
+    DCLI_SQUARE = 32,         /* side of the squares of transposed input that a GPU turns */
+    DCLI_MOST_SQUARES = 65535 /* along the axis across: what devices let dimensions 1 and 2 of a launch have */
+};
+
 /** A kernel being written. In it dcl_n<m>, dcl_i<m>, dcl_d<m> are count, start and stride of loop axis m, dcl_t<m> its
  *  counter; dcl_s<a>_<m> is the step of access a along axis m, dcl_x<a>_<level[a]> its offset in the loops so far. */
 typedef struct dcli_nest {

@@ -36,7 +36,9 @@ static bool is_step_one(const dcli_body *body, const int64_t row[], int a, int a
 
 bool dcli_row_is_unit(const dcli_body *body, const int64_t row[])
 {
-    int innermost = body->space_rank - 1;
+    int innermost = body->space_rank - 1, across = dcli_transposed_axis(body);
+    if (across >= 0 && row[2 * body->space_rank + across] > (int64_t)DCLI_MOST_SQUARES * DCLI_SQUARE)
+        return false;
     for (int a = 0; a < body->access_count; a++) {
         int axis = body->access[a].unit_axis;
         if (axis >= 0 && (axis == innermost || dcli_is_transposed(body, a)) && !is_step_one(body, row, a, axis))

@@ -7,22 +7,19 @@
  * are one column wider than needed: a column then lies in different banks.
  * Source: G. Ruetsch, P. Micikevicius, Optimizing Matrix Transpose in CUDA (NVIDIA, 2009).
  *
- * Counters of dimensions 0 and 1 count from group numbers alone, so that the compiler knows them to be small; what lies
- * beyond is added to offsets that are the same for all work-items. On an H200 (16384 x 16384 float, GB/s): C = A + B^T 3940
- * so, 2760 with counters of 64 bits, 2330 with loops over squares; C = A + B 3510 with 4 indices per work-item, 2480 with
- * one; the copies of the hardware reach 4000. */
-#include <stdio.h>
-
+ * On an H200 (16384 x 16384 float, GB/s): C = A + B^T 3940 so, 2950 where squares can lie beyond dimension 1 (the offsets
+ * then take registers, and with them work-groups), 2330 with loops over squares. C = A + B 3510 with 4 indices per
+ * work-item, 2480 with one. Copies of the hardware reach 4000. */
 #include "base/check.h"
 #include "kernel/inside.h"
 #include "kernel/nest.h"
 
 enum {
-    SQUARE = 32,         /* side of a square of transposed input */
+    SQUARE = DCLI_SQUARE,
     SQUARE_ROWS = 8,     /* rows of it that a work-group handles at once */
     GROUP = 256,         /* work-items of a group */
     EACH = 4,            /* indices of a long row per work-item */
-    MOST_GROUPS = 32768, /* along dimensions 1 and 2; devices limit these to 65535 */
+    MOST_GROUPS = DCLI_MOST_SQUARES, /* along dimensions 1 and 2 */
     MOST_GROUPS_0 = 1 << 22
 };
 
@@ -36,13 +33,17 @@ static void open_part(dcli_nest *nest, int u)
     dcli_text_put(nest->out, "    {\n    const long dcl_i%d = dcl_first, dcl_n%d = dcl_left;\n", u, u);
 }
 
-/* The loop over dimension 2: the axes that are neither the innermost nor u, and the parts of u, of `span` indices each.
- * Two blocks are open afterwards. */
-static void open_outer(dcli_nest *nest, int u, const char *span)
+/* The loop over dimension 2: the axes that are neither the innermost nor u, and the parts of u where `in_parts`. Two blocks
+ * are open afterwards. */
+static void open_outer(dcli_nest *nest, int u, bool in_parts)
 {
-    dcli_text_put(nest->out, "    const long dcl_span = %s;\n"
-                             "    const long dcl_parts = dcl_n%d <= dcl_span ? 1 : (dcl_n%d + dcl_span - 1) / dcl_span;\n"
-                             "    const long dcl_outer = dcl_parts", span, u, u);
+    if (in_parts)
+        dcli_text_put(nest->out, "    const long dcl_span = get_global_size(1);\n"
+                                 "    const long dcl_parts = dcl_n%d <= dcl_span ? 1 : (dcl_n%d + dcl_span - 1) / dcl_span;\n",
+                      u, u);
+    else
+        dcli_text_put(nest->out, "    const long dcl_span = 0, dcl_parts = 1;\n");
+    dcli_text_put(nest->out, "    const long dcl_outer = dcl_parts");
     int last = -1; /* the axis that varies slowest takes what is left without a division */
     for (int m = nest->innermost - 1; m >= 0; m--)
         if (m != u) {
@@ -84,7 +85,7 @@ static void emit_plain(dcli_nest *nest)
 {
     int v = nest->innermost, u = v - 1;
     if (v > 0) {
-        open_outer(nest, u, "get_global_size(1)");
+        open_outer(nest, u, true);
         dcli_text_put(nest->out, "    const long dcl_t%d = get_global_id(1);\n", u);
         dcli_text_put(nest->out, "    if (dcl_t%d < dcl_n%d) {\n", u, u);
         dcli_nest_index(nest, u);
@@ -132,7 +133,8 @@ static void use_squares(dcli_nest *nest, int u)
     dcli_text_put(nest->out, "    }\n    }\n    barrier(CLK_LOCAL_MEM_FENCE);\n");
 }
 
-/* All work-items of a group have the same square, so all of them reach the barriers. */
+/* All work-items of a group have the same square, so all of them reach the barriers. Dimension 1 covers the axis across:
+ * dcli_row_is_unit() sees to that. */
 static void emit_squares(dcli_nest *nest, int u)
 {
     const dcli_body *body = nest->body;
@@ -140,9 +142,7 @@ static void emit_squares(dcli_nest *nest, int u)
         if (dcli_is_transposed(body, a))
             dcli_text_put(nest->out, "    __local %s dcl_b%d[%d][%d];\n",
                           dcli_kernel_type(body->params[body->access[a].param].type), a, SQUARE, SQUARE + 1);
-    char span[40];
-    snprintf(span, sizeof span, "get_num_groups(1) * %d", SQUARE);
-    open_outer(nest, u, span);
+    open_outer(nest, u, false);
     dcli_text_put(nest->out, "    const long dcl_u = get_group_id(1) * %d;\n"
                              "    const long dcl_v = get_group_id(0) * %d;\n", SQUARE, SQUARE);
     load_squares(nest, u);

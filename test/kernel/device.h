@@ -39,7 +39,7 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
                              test_arg args[], const int64_t start[], const int64_t stride[], const int64_t box_count[]);
 
 /** Make GPU launches smaller than dcli_body_launch_size() says: a kernel must cover its box with any number of groups
- *  along dimensions 1 and 2. */
+ *  along dimension 2, and where no input is transposed along dimension 1. */
 void test_device_few_groups(test_device *device, bool few);
 
 /** Parameters of arguments, for dcli_body_parse(). */
