@@ -83,8 +83,10 @@ static dcl_status add_access(dcli_parser *parser, int param, int name, const dcl
     dcli_body *body = parser->body;
     struct dcli_body_inside *inside = parser->inside;
     if (body->access_count == DCLI_MAX_ACCESSES)
-        return dcli_token_fail(parser->tokens, name, "this is access number %d to arrays; expected at most %d different "
-                               "ones; split the body", DCLI_MAX_ACCESSES + 1, DCLI_MAX_ACCESSES);
+        return dcli_token_fail(parser->tokens, name,
+                               "this is access number %d to arrays; expected at most %d different "
+                               "ones; split the body",
+                               DCLI_MAX_ACCESSES + 1, DCLI_MAX_ACCESSES);
     int a = body->access_count++;
     body->access[a] = (dcli_body_access){.param = param,
                                          .reach = reach_of(body->params[param].access),
@@ -122,8 +124,8 @@ static dcl_status read_subscripts(dcli_parser *parser, int name, int param, int 
             return status;
     }
     int close = parser->tokens->token[name + 1].partner;
-    *access_out = parser->survey ? find_by_text(parser, param, name, close)
-                                 : find_by_subscripts(parser, param, subscript);
+    *access_out =
+        parser->survey ? find_by_text(parser, param, name, close) : find_by_subscripts(parser, param, subscript);
     return *access_out >= 0 ? DCL_OK : add_access(parser, param, name, affine ? subscript : NULL, access_out);
 }
 
@@ -146,7 +148,8 @@ static dcl_status check_permutation(const dcli_parser *parser, int a, int name)
     for (int d = 0; d < param->rank; d++) {
         int index = dcli_affine_plain_index(dcli_inside_subscript(body, a, d));
         if (index < 0 || seen[index])
-            return dcli_token_fail(parser->tokens, name, "%s is written where subscript %d is %s; an output is written at "
+            return dcli_token_fail(parser->tokens, name,
+                                   "%s is written where subscript %d is %s; an output is written at "
                                    "the plain indices, each once, in any order; shift what is read instead",
                                    param->name, d + 1, index < 0 ? "no plain index" : "an index that was used before");
         seen[index] = true;
@@ -160,9 +163,10 @@ static dcl_status write_access(dcli_parser *parser, int a, int name, bool maybe)
     const dcli_param *param = &body->params[body->access[a].param];
     if (!parser->survey) {
         if (!is_output(param))
-            return dcli_token_fail(parser->tokens, name, "%s is %s, but written here; declare DCL_OUT(%s), or "
-                                   "DCL_INOUT(%s) when it is read as well", param->name,
-                                   dcli_access_name(param->access), param->name, param->name);
+            return dcli_token_fail(parser->tokens, name,
+                                   "%s is %s, but written here; declare DCL_OUT(%s), or "
+                                   "DCL_INOUT(%s) when it is read as well",
+                                   param->name, dcli_access_name(param->access), param->name, param->name);
         dcl_status status = check_permutation(parser, a, name);
         if (status != DCL_OK)
             return status;
@@ -187,10 +191,13 @@ static dcl_status check_surroundings(const dcli_parser *parser, int name, int pa
     const dcli_tokens *tokens = parser->tokens;
     const char *text = parser->body->params[param].name;
     if (!dcli_token_is(tokens, name + 1, "("))
-        return dcli_token_fail(tokens, name, "%s is an array and stands without subscripts; write %s(i, ...)", text, text);
+        return dcli_token_fail(tokens, name, "%s is an array and stands without subscripts; write %s(i, ...)", text,
+                               text);
     if (dcli_takes_address(tokens, name - 1))
-        return dcli_token_fail(tokens, name - 1, "the address of an element of %s is taken; elements have no address in "
-                               "a body; use its value", text);
+        return dcli_token_fail(tokens, name - 1,
+                               "the address of an element of %s is taken; elements have no address in "
+                               "a body; use its value",
+                               text);
     int close = tokens->token[name + 1].partner;
     dcli_token_kind behind = dcli_token_kind_of(tokens, close + 1);
     if (behind == DCLI_TOKEN_NAME || behind == DCLI_TOKEN_NUMBER)

@@ -124,10 +124,7 @@ static dcl_status read_number(struct reader *r, dcli_affine *out)
     return DCL_OK;
 }
 
-static bool is_integer(const dcli_param *param)
-{
-    return param->access == DCL_ACCESS_VALUE && param->type < DCL_HALF;
-}
+static bool is_integer(const dcli_param *param) { return param->access == DCL_ACCESS_VALUE && param->type < DCL_HALF; }
 
 static dcl_status read_name(struct reader *r, dcli_affine *out)
 {
@@ -141,12 +138,14 @@ static dcl_status read_name(struct reader *r, dcli_affine *out)
         while (p < body->param_count && !dcli_token_is(tokens, r->at, body->params[p].name))
             p++;
         if (p == body->param_count)
-            return refuse(r, r->at, dcli_token_is(tokens, r->at + 1, "(")
-                                        ? "it is a function call or an unknown array"
-                                        : "it is a variable of the body or unknown, no index and no DCL_VALUE");
+            return refuse(r, r->at,
+                          dcli_token_is(tokens, r->at + 1, "(")
+                              ? "it is a function call or an unknown array"
+                              : "it is a variable of the body or unknown, no index and no DCL_VALUE");
         if (!is_integer(&body->params[p]))
-            return refuse(r, r->at, body->params[p].access == DCL_ACCESS_VALUE ? "it is a scalar, but no integer"
-                                                                               : "it is an element of an array");
+            return refuse(r, r->at,
+                          body->params[p].access == DCL_ACCESS_VALUE ? "it is a scalar, but no integer"
+                                                                     : "it is an element of an array");
         term.scalar[term.scalars++] = (unsigned char)p;
     }
     *out = (dcli_affine){0};
@@ -159,8 +158,10 @@ static dcl_status read_operand(struct reader *r, dcli_affine *out)
 {
     const dcli_tokens *tokens = r->about->tokens;
     if (r->at >= r->end)
-        return dcli_token_fail(tokens, r->end, "subscript %d of %s ends too early; an index, a number or a scalar is "
-                               "missing here", r->about->axis + 1, r->about->body->params[r->about->param].name);
+        return dcli_token_fail(tokens, r->end,
+                               "subscript %d of %s ends too early; an index, a number or a scalar is "
+                               "missing here",
+                               r->about->axis + 1, r->about->body->params[r->about->param].name);
     if (dcli_token_is(tokens, r->at, "(")) {
         int close = tokens->token[r->at].partner;
         struct reader inner = {.about = r->about, .at = r->at + 1, .end = close};

@@ -65,16 +65,16 @@ static void emit_square(dcli_text *out, dcl_type type, int width)
 {
     const char *name = dcli_kernel_type(type);
     int rounds = 0;
-    dcli_text_put(out, "static void dcl_square_%s(__global const %s *dcl_s, const long dcl_pitch, %s *dcl_d)\n{\n", name,
-                  name, name);
+    dcli_text_put(out, "static void dcl_square_%s(__global const %s *dcl_s, const long dcl_pitch, %s *dcl_d)\n{\n",
+                  name, name, name);
     for (int r = 0; r < LANES; r++)
         dcli_text_put(out, "    const %s8 dcl_0_%d = vload8(0, dcl_s + %d * dcl_pitch);\n", name, r, r);
     for (int step = 1; step < LANES; step *= 2, rounds++)
         for (int row = 0; row < LANES; row++) {
             const char *half = row % 2 == 0 ? "lo" : "hi";
             dcli_text_put(out, "    %s8 dcl_%d_%d;\n", name, rounds + 1, row);
-            dcli_text_put(out, "    dcl_%d_%d.even = dcl_%d_%d.%s; dcl_%d_%d.odd = dcl_%d_%d.%s;\n", rounds + 1, row, rounds,
-                          row / 2, half, rounds + 1, row, rounds, row / 2 + LANES / 2, half);
+            dcli_text_put(out, "    dcl_%d_%d.even = dcl_%d_%d.%s; dcl_%d_%d.odd = dcl_%d_%d.%s;\n", rounds + 1, row,
+                          rounds, row / 2, half, rounds + 1, row, rounds, row / 2 + LANES / 2, half);
         }
     for (int r = 0; r < LANES; r++)
         dcli_text_put(out, "    vstore8(dcl_%d_%d, 0, dcl_d + %d);\n", rounds, r, r * width);
@@ -85,29 +85,40 @@ static void emit_turn(dcli_text *out, dcl_type type, int width)
 {
     const char *name = dcli_kernel_type(type);
     emit_square(out, type, width);
-    dcli_text_put(out, "static void dcl_turn_%s(__global const %s *dcl_s, const long dcl_pitch, %s *dcl_d, "
-                       "const long dcl_height, const long dcl_width)\n{\n", name, name, name);
-    dcli_text_put(out, "    const long dcl_h = dcl_height / 8 * 8, dcl_w = dcl_width / 8 * 8;\n"
-                       "    for (long dcl_v = 0; dcl_v < dcl_w; dcl_v += 8)\n"
-                       "        for (long dcl_u = 0; dcl_u < dcl_h; dcl_u += 8)\n"
-                       "            dcl_square_%s(dcl_s + dcl_v * dcl_pitch + dcl_u, dcl_pitch, dcl_d + dcl_u * %d + "
-                       "dcl_v);\n", name, width);
-    dcli_text_put(out, "    for (long dcl_v = 0; dcl_v < dcl_width; dcl_v++)\n"
-                       "        for (long dcl_u = dcl_v < dcl_w ? dcl_h : 0; dcl_u < dcl_height; dcl_u++)\n"
-                       "            dcl_d[dcl_u * %d + dcl_v] = dcl_s[dcl_v * dcl_pitch + dcl_u];\n}\n", width);
+    dcli_text_put(out,
+                  "static void dcl_turn_%s(__global const %s *dcl_s, const long dcl_pitch, %s *dcl_d, "
+                  "const long dcl_height, const long dcl_width)\n{\n",
+                  name, name, name);
+    dcli_text_put(out,
+                  "    const long dcl_h = dcl_height / 8 * 8, dcl_w = dcl_width / 8 * 8;\n"
+                  "    for (long dcl_v = 0; dcl_v < dcl_w; dcl_v += 8)\n"
+                  "        for (long dcl_u = 0; dcl_u < dcl_h; dcl_u += 8)\n"
+                  "            dcl_square_%s(dcl_s + dcl_v * dcl_pitch + dcl_u, dcl_pitch, dcl_d + dcl_u * %d + "
+                  "dcl_v);\n",
+                  name, width);
+    dcli_text_put(out,
+                  "    for (long dcl_v = 0; dcl_v < dcl_width; dcl_v++)\n"
+                  "        for (long dcl_u = dcl_v < dcl_w ? dcl_h : 0; dcl_u < dcl_height; dcl_u++)\n"
+                  "            dcl_d[dcl_u * %d + dcl_v] = dcl_s[dcl_v * dcl_pitch + dcl_u];\n}\n",
+                  width);
 }
 
 static void emit_store(dcli_text *out, dcl_type type)
 {
     const char *name = dcli_kernel_type(type);
     int lanes = dcli_min(LINE_BYTES / bytes_of(type), 16);
-    dcli_text_put(out, "static void dcl_store_%s(__global %s *dcl_d, const %s *dcl_s, const long dcl_n)\n{\n"
-                       "    long dcl_t = 0;\n", name, name, name);
-    dcli_text_put(out, "    for (; dcl_t < dcl_n && ((ulong)(dcl_d + dcl_t) & %d) != 0; dcl_t++)\n"
-                       "        dcl_d[dcl_t] = dcl_s[dcl_t];\n", lanes * bytes_of(type) - 1);
-    dcli_text_put(out, "    for (; dcl_t + %d <= dcl_n; dcl_t += %d)\n"
-                       "        DCL_STORE(vload%d(0, dcl_s + dcl_t), (__global %s%d *)(dcl_d + dcl_t));\n", lanes, lanes,
-                  lanes, name, lanes);
+    dcli_text_put(out,
+                  "static void dcl_store_%s(__global %s *dcl_d, const %s *dcl_s, const long dcl_n)\n{\n"
+                  "    long dcl_t = 0;\n",
+                  name, name, name);
+    dcli_text_put(out,
+                  "    for (; dcl_t < dcl_n && ((ulong)(dcl_d + dcl_t) & %d) != 0; dcl_t++)\n"
+                  "        dcl_d[dcl_t] = dcl_s[dcl_t];\n",
+                  lanes * bytes_of(type) - 1);
+    dcli_text_put(out,
+                  "    for (; dcl_t + %d <= dcl_n; dcl_t += %d)\n"
+                  "        DCL_STORE(vload%d(0, dcl_s + dcl_t), (__global %s%d *)(dcl_d + dcl_t));\n",
+                  lanes, lanes, lanes, name, lanes);
     dcli_text_put(out, "    for (; dcl_t < dcl_n; dcl_t++)\n        dcl_d[dcl_t] = dcl_s[dcl_t];\n}\n");
 }
 
@@ -119,8 +130,9 @@ void dcli_emit_block_functions(dcli_text *out, const dcli_body *body)
         stored[type_of(body, a)] |= dcli_is_streamed(body, a);
     }
     if (dcli_first_streamed(body) >= 0)
-        dcli_text_put(out, "#ifdef __clang__\n#define DCL_STORE(value, place) __builtin_nontemporal_store(value, place)\n"
-                           "#else\n#define DCL_STORE(value, place) (*(place) = (value))\n#endif\n");
+        dcli_text_put(out,
+                      "#ifdef __clang__\n#define DCL_STORE(value, place) __builtin_nontemporal_store(value, place)\n"
+                      "#else\n#define DCL_STORE(value, place) (*(place) = (value))\n#endif\n");
     for (dcl_type type = DCL_INT8; type <= DCL_DOUBLE; type++) {
         if (turned[type])
             emit_turn(out, type, dcli_block_width(body));

@@ -8,7 +8,7 @@
 
 enum {
     DCLI_MAX_PARAMS = 64,
-    DCLI_MAX_ACCESSES = 64,   /* distinct (array, subscripts) pairs of one body */
+    DCLI_MAX_ACCESSES = 64, /* distinct (array, subscripts) pairs of one body */
     DCLI_MAX_BODY_BYTES = 1 << 16
 };
 
@@ -30,9 +30,9 @@ typedef union dcli_scalar {
 /** One distinct access: an array at one list of subscripts. */
 typedef struct dcli_body_access {
     int param;
-    bool read;        /* reads what was there before this iteration */
+    bool read; /* reads what was there before this iteration */
     bool written;
-    bool conditional; /* written, but perhaps not at every index: stands in if, loop, ?:, &&, || or a block */
+    bool conditional; /* written, but not surely at every index: only behind some if, loop, switch, ?:, && or || */
     dcli_reach reach;
     int unit_axis;    /* loop axis whose index is the last subscript with coefficient +1; -1: none or not known */
     int line, column; /* of its first occurrence in the user's text, from 1 */
@@ -46,12 +46,12 @@ typedef struct dcli_body {
     char *text, *prelude; /* prelude may be "" */
     int param_count;
     dcli_param params[DCLI_MAX_PARAMS];
-    int first_output;                 /* param number */
-    int space_rank;                   /* loop axes = rank of the first output */
-    int index_of_axis[DCL_MAX_RANK];  /* which index name (0 = i, 1 = j, ...) loop axis m runs */
+    int first_output;                /* param number */
+    int space_rank;                  /* loop axes = rank of the first output */
+    int index_of_axis[DCL_MAX_RANK]; /* which index name (0 = i, 1 = j, ...) loop axis m runs */
     int access_count;
     dcli_body_access access[DCLI_MAX_ACCESSES];
-    struct dcli_body_inside *inside;  /* tokens, subscript expressions: kernel room only */
+    struct dcli_body_inside *inside; /* tokens, subscript expressions: kernel room only */
 } dcli_body;
 
 /** Parse and check a body against its parameters.
@@ -111,7 +111,11 @@ int dcli_row_access(const dcli_body *body, int a);
 int dcli_row_bounds(const dcli_body *body, int a);
 
 /** Whether a row may be run by dcl_unit: its innermost steps (and for transposed accesses the step along unit_axis) are
- *  what the text was generated for. Looks at one row. */
+ *  what the text was generated for, and a transposed box is not longer than a launch can cover (2 million indices across).
+ *  Looks at one row.
+ *
+ *  dcl_unit may read an element that the body guards (`i > 0 ? B(j,i) : 0`): a row whose footprint was cut at a grid's
+ *  edge is run by dcl_checked, which reads only what the body asks for. */
 bool dcli_row_is_unit(const dcli_body *body, const int64_t row[]);
 
 /** CPU: how to cut a box of the loop axes into table rows: elements per axis of one row, chosen for caches and so that

@@ -36,7 +36,7 @@ static dcl_status survey(const char *text, int count, const char *const names[],
 dcl_status dcl_body_use(const char *body, int count, const char *const names[], const char *name, dcl_use *use_out)
 {
     dcli_error_enter("dcl_body_use");
-    dcli_body *parsed;
+    dcli_body *parsed = NULL;
     dcl_status status = survey(body, count, names, &parsed);
     if (status != DCL_OK)
         return status;
@@ -91,9 +91,12 @@ static dcl_status check_equal(const struct inference *f, int index, const struct
     if (a->extent == b->extent && a->origin == b->origin)
         return DCL_OK;
     const dcli_param *params = f->body->params;
-    return DCLI_FAIL(DCL_ERR_BODY, "index %s runs over axis %d of %s (from %" PRId64 ", %" PRId64 " elements) and over axis "
-                     "%d of %s (from %" PRId64 ", %" PRId64 " elements); expected equal ranges; give the shape of what is "
-                     "written", dcli_index_name(index), a->axis, params[a->param].name, a->origin, a->extent, b->axis,
+    return DCLI_FAIL(DCL_ERR_BODY,
+                     "index %s runs over axis %d of %s (from %" PRId64 ", %" PRId64 " elements) and over axis "
+                     "%d of %s (from %" PRId64 ", %" PRId64
+                     " elements); expected equal ranges; give the shape of what is "
+                     "written",
+                     dcli_index_name(index), a->axis, params[a->param].name, a->origin, a->extent, b->axis,
                      params[b->param].name, b->origin, b->extent);
 }
 
@@ -125,8 +128,12 @@ static dcl_status note_place(struct inference *f, const dcli_place *place, bool 
         int index = lone_index(f, place, d);
         if (index < 0 || !needed[index])
             continue;
-        struct range found = {.known = true, .by_output = is_written(f->body, param), .origin = grid->origin[d],
-                              .extent = grid->extent[d], .param = param, .axis = d};
+        struct range found = {.known = true,
+                              .by_output = is_written(f->body, param),
+                              .origin = grid->origin[d],
+                              .extent = grid->extent[d],
+                              .param = param,
+                              .axis = d};
         status = note_range(f, index, &found);
     }
     return status;
@@ -173,8 +180,10 @@ static dcl_status find_needed(const struct inference *f, bool needed[])
         for (int d = 0; d < f->body->params[p].rank; d++) {
             int index = lone_index(f, place, d);
             if (index < 0)
-                return dcli_token_fail(&f->body->inside->tokens, place->name, "subscript %d of %s is no plain index, so the "
-                                       "shape of %s is unknown; give it", d + 1, name, name);
+                return dcli_token_fail(&f->body->inside->tokens, place->name,
+                                       "subscript %d of %s is no plain index, so the "
+                                       "shape of %s is unknown; give it",
+                                       d + 1, name, name);
             needed[index] = true;
         }
     }
@@ -184,19 +193,22 @@ static dcl_status find_needed(const struct inference *f, bool needed[])
 static dcl_status shape_grid(struct inference *f, int param, dcl_type type)
 {
     const dcli_place *place = shaping_place(f->body, param);
-    dcl_grid grid = {.type = f->grids[param].type != 0 ? f->grids[param].type : type, .rank = f->body->params[param].rank};
+    dcl_grid grid = {.type = f->grids[param].type != 0 ? f->grids[param].type : type,
+                     .rank = f->body->params[param].rank};
     for (int d = 0; d < grid.rank; d++) {
         int index = lone_index(f, place, d);
         const struct range *range = &f->range[index];
         if (!range->known)
-            return dcli_token_fail(&f->body->inside->tokens, place->name, "index %s stands alone as a subscript of no "
+            return dcli_token_fail(&f->body->inside->tokens, place->name,
+                                   "index %s stands alone as a subscript of no "
                                    "array whose shape is known, so the shape of %s is unknown; give it",
                                    dcli_index_name(index), f->body->params[param].name);
         grid.origin[d] = range->origin;
         grid.extent[d] = range->extent;
     }
     if (grid.type == 0)
-        return DCLI_FAIL(DCL_ERR_BODY, "the type of %s is unknown, as no array's is; give it", f->body->params[param].name);
+        return DCLI_FAIL(DCL_ERR_BODY, "the type of %s is unknown, as no array's is; give it",
+                         f->body->params[param].name);
     f->grids[param] = grid;
     return DCL_OK;
 }
@@ -222,7 +234,7 @@ static dcl_status infer(struct inference *f)
 dcl_status dcl_body_infer(const char *body, int count, const char *const names[], dcl_grid grids[])
 {
     dcli_error_enter("dcl_body_infer");
-    dcli_body *parsed;
+    dcli_body *parsed = NULL;
     dcl_status status = survey(body, count, names, &parsed);
     if (status != DCL_OK)
         return status;

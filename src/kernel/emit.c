@@ -129,7 +129,8 @@ void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant var
 /* The arguments of dcl_get<a> between the pointer and the subscripts. */
 static void emit_limits(dcli_text *out, const dcli_body *body, int a, const char *row, const char *element)
 {
-    int rank = body->params[body->access[a].param].rank, at = dcli_row_access(body, a), bounds = dcli_row_bounds(body, a);
+    int rank = body->params[body->access[a].param].rank, at = dcli_row_access(body, a),
+        bounds = dcli_row_bounds(body, a);
     if (body->access[a].reach == DCLI_REACH_AFFINE) {
         dcli_text_put(out, "%s", element);
         for (int d = 0; d < rank; d++)

@@ -133,7 +133,8 @@ dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, bool m
             status = read_name(parser, t, maybe, outermost, &t);
         } else if (tokens->token[t].partner > t) {
             if (dcli_token_is(tokens, t, "(") && dcli_token_is(tokens, t + 1, "{"))
-                return dcli_token_fail(tokens, t + 1, "statements inside an expression are not supported; put them before it");
+                return dcli_token_fail(tokens, t + 1,
+                                       "statements inside an expression are not supported; put them before it");
             status = dcli_parse_expression(parser, t + 1, tokens->token[t].partner, maybe, false);
             t = tokens->token[t].partner + 1;
         } else {

@@ -153,7 +153,8 @@ static const char *remedy(const struct message *message)
     static const char *const unknown[] = {"undeclared", "implicit declaration", "undefined"};
     for (size_t u = 0; u < sizeof unknown / sizeof unknown[0]; u++)
         if (memmem(message->text, (size_t)message->length, unknown[u], strlen(unknown[u])) != NULL)
-            return "; declare it: an array with DCL_IN or DCL_OUT, a scalar with DCL_VALUE, a function in a DCL_PRELUDE";
+            return "; declare it: an array with DCL_IN or DCL_OUT, a scalar with DCL_VALUE, a function in a "
+                   "DCL_PRELUDE";
     return "";
 }
 
@@ -177,8 +178,8 @@ char *dcli_body_log(const dcli_body *body, const char *build_log)
     struct message message;
     if (!find_message(build_log, true, &message)) {
         int shown = (int)strnlen(build_log, 600);
-        dcli_text_put(&out, "the compiler of the device refused the body and named no line; its log begins: %.*s", shown,
-                      build_log);
+        dcli_text_put(&out, "the compiler of the device refused the body and named no line; its log begins: %.*s",
+                      shown, build_log);
         return dcli_text_take(&out);
     }
     switch (find_part(body, &message)) {
@@ -188,9 +189,10 @@ char *dcli_body_log(const dcli_body *body, const char *build_log)
         dcli_quote(&out, body->prelude, message.line, message.column);
         break;
     case PART_GENERATED:
-        dcli_text_put(&out, "the compiler of the device refused what was generated around the body: %.*s; this is a "
-                            "mistake of the library, or the prelude redefines a word of OpenCL C", message.length,
-                      message.text);
+        dcli_text_put(&out,
+                      "the compiler of the device refused what was generated around the body: %.*s; this is a "
+                      "mistake of the library, or the prelude redefines a word of OpenCL C",
+                      message.length, message.text);
         break;
     default:
         put_body_error(&out, body, &message);

@@ -16,7 +16,8 @@ static const char type_words[] =
 static const char vector_words[] = " char uchar short ushort int uint long ulong float double half ";
 static const char other_keywords[] =
     " break case continue default do else for goto if return sizeof switch while kernel __kernel read_only write_only "
-    "read_write __read_only __write_only __read_write image2d_t image3d_t sampler_t event_t true false NULL INFINITY NAN "
+    "read_write __read_only __write_only __read_write image2d_t image3d_t sampler_t event_t true false NULL INFINITY "
+    "NAN "
     "HUGE_VAL HUGE_VALF MAXFLOAT ";
 
 struct refused {
@@ -32,7 +33,8 @@ static const struct refused refused_words[] = {
     {" get_global_id get_local_id get_group_id get_global_size get_local_size get_num_groups get_global_offset "
      "get_work_dim get_global_linear_id get_local_linear_id get_sub_group_id get_sub_group_local_id ",
      "which work-item computes an index is not fixed; use i, j, ..."},
-    {" local __local kernel __kernel ", "a body is one part of a kernel that is generated; put functions into a DCL_PRELUDE"},
+    {" local __local kernel __kernel ",
+     "a body is one part of a kernel that is generated; put functions into a DCL_PRELUDE"},
     {" asm __asm __asm__ _Pragma __pragma ", "a body is plain OpenCL C"},
 };
 
@@ -76,8 +78,8 @@ const char *dcli_name_refused(const char *name, size_t length)
 
 const char *dcli_access_name(dcl_access access)
 {
-    static const char *const names[] = {"?",           "DCL_OUT",     "DCL_IN",         "DCL_INOUT",
-                                        "DCL_IN_ALL",  "DCL_IN_ROWS", "DCL_IN_COLUMNS", "DCL_VALUE"};
+    static const char *const names[] = {"?",          "DCL_OUT",     "DCL_IN",         "DCL_INOUT",
+                                        "DCL_IN_ALL", "DCL_IN_ROWS", "DCL_IN_COLUMNS", "DCL_VALUE"};
     return (unsigned)access < sizeof names / sizeof names[0] ? names[access] : "?";
 }
 
@@ -101,28 +103,38 @@ static dcl_status check_name(int number, const dcli_param params[], int space_ra
     const char *name = params[number].name;
     size_t length = strlen(name);
     if (!is_identifier(name))
-        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d is called '%s'; expected an identifier (letters, digits, _); give "
-                         "it one with DCL_IN_AS, DCL_OUT_AS, ...", number, name);
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "argument %d is called '%s'; expected an identifier (letters, digits, _); give "
+                         "it one with DCL_IN_AS, DCL_OUT_AS, ...",
+                         number, name);
     int index = dcli_name_index(name, length);
     if (index >= 0 && index < space_rank)
-        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d is called %s, which names index %d of the body; give it another "
-                         "name with DCL_IN_AS, DCL_VALUE_AS, ...", number, name, index);
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "argument %d is called %s, which names index %d of the body; give it another "
+                         "name with DCL_IN_AS, DCL_VALUE_AS, ...",
+                         number, name, index);
     if (dcli_name_is_type(name, length) || listed(other_keywords, name, length) ||
         dcli_name_refused(name, length) != NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d is called %s, a reserved name; give it another name with "
-                         "DCL_IN_AS, DCL_VALUE_AS, ...", number, name);
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "argument %d is called %s, a reserved name; give it another name with "
+                         "DCL_IN_AS, DCL_VALUE_AS, ...",
+                         number, name);
     for (int other = 0; other < number; other++)
         if (strcmp(params[other].name, name) == 0)
-            return DCLI_FAIL(DCL_ERR_INVALID, "arguments %d and %d are both called %s; expected different names; give one "
-                             "another name with DCL_IN_AS, ...", other, number, name);
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "arguments %d and %d are both called %s; expected different names; give one "
+                             "another name with DCL_IN_AS, ...",
+                             other, number, name);
     return DCL_OK;
 }
 
 static dcl_status check_kind(int number, const dcli_param *param)
 {
     if (param->access < DCL_ACCESS_OUT || param->access > DCL_ACCESS_VALUE)
-        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d (%s) has access %d; expected one of the DCL_ACCESS_ values of an "
-                         "array or a scalar", number, param->name, (int)param->access);
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "argument %d (%s) has access %d; expected one of the DCL_ACCESS_ values of an "
+                         "array or a scalar",
+                         number, param->name, (int)param->access);
     if (param->type < DCL_INT8 || param->type > DCL_DOUBLE)
         return DCLI_FAIL(DCL_ERR_INVALID, "argument %d (%s) has type %d; expected DCL_INT8 ... DCL_DOUBLE", number,
                          param->name, (int)param->type);
@@ -141,8 +153,10 @@ dcl_status dcli_params_check(int count, const dcli_param params[])
     while (first < count && !is_output(&params[first]))
         first++;
     if (first == count)
-        return DCLI_FAIL(DCL_ERR_INVALID, "none of the %d arguments is an output; expected at least one DCL_OUT or "
-                         "DCL_INOUT: it gives the index space", count);
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "none of the %d arguments is an output; expected at least one DCL_OUT or "
+                         "DCL_INOUT: it gives the index space",
+                         count);
     dcl_status status = DCL_OK;
     for (int p = 0; p < count && status == DCL_OK; p++) {
         status = check_kind(p, &params[p]);
@@ -151,8 +165,9 @@ dcl_status dcli_params_check(int count, const dcli_param params[])
     }
     for (int p = first; p < count && status == DCL_OK; p++)
         if (is_output(&params[p]) && params[p].rank != params[first].rank)
-            status = DCLI_FAIL(DCL_ERR_INVALID, "output %s has %d axes, the first output %s has %d; expected equal ranks; "
-                               "write them with two bodies", params[p].name, params[p].rank, params[first].name,
-                               params[first].rank);
+            status = DCLI_FAIL(DCL_ERR_INVALID,
+                               "output %s has %d axes, the first output %s has %d; expected equal ranks; "
+                               "write them with two bodies",
+                               params[p].name, params[p].rank, params[first].name, params[first].rank);
     return status;
 }

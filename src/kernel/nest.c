@@ -10,8 +10,7 @@ enum { MOST_TRANSPOSED = 4 }; /* inputs loaded in blocks: their blocks share a f
 
 dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_variant variant, const char *row)
 {
-    return (dcli_nest){
-        .out = out, .body = body, .variant = variant, .row = row, .innermost = body->space_rank - 1};
+    return (dcli_nest){.out = out, .body = body, .variant = variant, .row = row, .innermost = body->space_rank - 1};
 }
 
 static bool is_affine(const dcli_nest *nest, int a) { return nest->body->access[a].reach == DCLI_REACH_AFFINE; }
@@ -28,8 +27,8 @@ void dcli_nest_row(dcli_nest *nest)
     const dcli_body *body = nest->body;
     int rank = body->space_rank;
     for (int m = 0; m < rank; m++)
-        dcli_text_put(nest->out, "    const long dcl_i%d = %s[%d], dcl_d%d = %s[%d], dcl_n%d = %s[%d];\n", m, nest->row, m,
-                      m, nest->row, rank + m, m, nest->row, 2 * rank + m);
+        dcli_text_put(nest->out, "    const long dcl_i%d = %s[%d], dcl_d%d = %s[%d], dcl_n%d = %s[%d];\n", m, nest->row,
+                      m, m, nest->row, rank + m, m, nest->row, 2 * rank + m);
     for (int a = 0; a < body->access_count; a++) {
         if (!is_affine(nest, a))
             continue;

@@ -27,11 +27,12 @@ static dcl_status check_alias(const dcli_body *body, int written)
     const char *name = body->params[param].name;
     for (int a = 0; a < body->access_count; a++)
         if (a != written && body->access[a].param == param)
-            return dcli_token_fail(&body->inside->tokens, dcli_inside_first_token(body, a),
-                                   "%s is %s here at another subscript than it is written at in line %d, column %d; %s a "
-                                   "second array and dcl_swap(%s, ...) them afterwards",
-                                   name, body->access[a].written ? "written" : "read", body->access[written].line,
-                                   body->access[written].column, body->access[a].written ? "use" : "write to", name);
+            return dcli_token_fail(
+                &body->inside->tokens, dcli_inside_first_token(body, a),
+                "%s is %s here at another subscript than it is written at in line %d, column %d; %s a "
+                "second array and dcl_swap(%s, ...) them afterwards",
+                name, body->access[a].written ? "written" : "read", body->access[written].line,
+                body->access[written].column, body->access[a].written ? "use" : "write to", name);
     return DCL_OK;
 }
 
@@ -41,13 +42,16 @@ static dcl_status check_output(const dcli_parser *parser, int param)
     const dcli_param *declared = &body->params[param];
     int a = written_access(body, param);
     if (a < 0)
-        return DCLI_FAIL(DCL_ERR_BODY, "%s is %s, but the body does not assign to it; declare DCL_IN(%s) or write %s(i, "
-                         "...) = ...;", declared->name, dcli_access_name(declared->access), declared->name,
-                         declared->name);
+        return DCLI_FAIL(DCL_ERR_BODY,
+                         "%s is %s, but the body does not assign to it; declare DCL_IN(%s) or write %s(i, "
+                         "...) = ...;",
+                         declared->name, dcli_access_name(declared->access), declared->name, declared->name);
     dcl_status status = check_alias(body, a);
     if (status == DCL_OK && declared->access == DCL_ACCESS_OUT && body->access[a].read)
-        status = dcli_token_fail(parser->tokens, parser->early_read[a], "%s is DCL_OUT, but read here before it is "
-                                 "surely written; declare DCL_INOUT(%s)", declared->name, declared->name);
+        status = dcli_token_fail(parser->tokens, parser->early_read[a],
+                                 "%s is DCL_OUT, but read here before it is "
+                                 "surely written; declare DCL_INOUT(%s)",
+                                 declared->name, declared->name);
     return status;
 }
 
@@ -101,8 +105,8 @@ dcl_status dcli_parse(dcli_body *body, bool survey)
         return status;
     if (body->inside->tokens.count == 0)
         return DCLI_FAIL(DCL_ERR_BODY, "the body is empty; expected statements like C(i) = A(i) + B(i);");
-    dcli_parser parser = {.body = body, .inside = body->inside, .tokens = &body->inside->tokens, .survey = survey,
-                          .switch_block = -1};
+    dcli_parser parser = {
+        .body = body, .inside = body->inside, .tokens = &body->inside->tokens, .survey = survey, .switch_block = -1};
     status = dcli_parse_statements(&parser);
     for (int a = 0; a < body->access_count; a++)
         body->access[a].conditional = body->access[a].written && (parser.written >> a & 1) == 0;

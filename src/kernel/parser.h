@@ -21,9 +21,9 @@ typedef struct dcli_parser {
 
     /* Bits by access number. Definite assignment as in the Java Language Specification, chapter 16: an access is
      * written when it is on every way that leads here. */
-    uint64_t written; /* here */
-    uint64_t pending; /* by the statement being read, effective at its end */
-    uint64_t switch_written; /* where the innermost switch began: what its labels start from */
+    uint64_t written;                  /* here */
+    uint64_t pending;                  /* by the statement being read, effective at its end */
+    uint64_t switch_written;           /* where the innermost switch began: what its labels start from */
     int early_read[DCLI_MAX_ACCESSES]; /* token of the first read before it was written, -1 */
 } dcli_parser;
 

@@ -66,8 +66,8 @@ static void replace_until(struct writer *w, int end, const char *name)
 void dcli_rewrite(const dcli_body *body, dcli_text *out, dcli_shift_list *shifts)
 {
     const struct dcli_body_inside *inside = body->inside;
-    struct writer w = {.text = body->text, .out = out, .shifts = shifts, .line = 1, .column = 1, .user_line = 1,
-                       .user_column = 1};
+    struct writer w = {
+        .text = body->text, .out = out, .shifts = shifts, .line = 1, .column = 1, .user_line = 1, .user_column = 1};
     for (int64_t p = 0; p < inside->place_count; p++) {
         const dcli_place *place = &inside->place[p];
         bool affine = body->access[place->access].reach == DCLI_REACH_AFFINE;

@@ -8,8 +8,8 @@
 /** From this column of a rewritten line on, columns are the user's again, shifted; before it stands a replaced name. */
 typedef struct dcli_shift {
     int line;
-    int column;        /* of the rewritten line */
-    int length;        /* of the replacement that begins here; 0: the user's own text begins here */
+    int column; /* of the rewritten line */
+    int length; /* of the replacement that begins here; 0: the user's own text begins here */
     int user_column;
 } dcli_shift;
 

@@ -48,9 +48,9 @@ bool dcli_row_is_unit(const dcli_body *body, const int64_t row[])
 }
 
 enum {
-    SMALL_BOX = 16384,   /* elements that one work-item runs: below, starting another costs more than it brings */
-    LOOP_WEIGHT = 64,    /* how many times as long an element may take when the body has loops of its own */
-    ROWS_PER_UNIT = 8,   /* table rows per compute unit, so that units that are slower get fewer */
+    SMALL_BOX = 16384,     /* elements that one work-item runs: below, starting another costs more than it brings */
+    LOOP_WEIGHT = 64,      /* how many times as long an element may take when the body has loops of its own */
+    ROWS_PER_UNIT = 8,     /* table rows per compute unit, so that units that are slower get fewer */
     ACROSS_ELEMENTS = 256, /* transposed inputs: a row is that long along the axis they lie contiguous in, */
     ALONG_ELEMENTS = 1024  /* and so long along the innermost: its pages fit the translation caches */
 };

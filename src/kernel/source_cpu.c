@@ -10,9 +10,9 @@
 #include "kernel/inside.h"
 
 enum {
-    LINE_ELEMENTS = 1024,            /* of output gathered at once where no input is transposed */
-    STREAM_ARRAY_BYTES = 32 << 20,   /* an array from this size on does not stay in caches */
-    STREAM_LAUNCH_BYTES = 4 << 20    /* nor is what a launch writes read again from them, from this size on */
+    LINE_ELEMENTS = 1024,          /* of output gathered at once where no input is transposed */
+    STREAM_ARRAY_BYTES = 32 << 20, /* an array from this size on does not stay in caches */
+    STREAM_LAUNCH_BYTES = 4 << 20  /* nor is what a launch writes read again from them, from this size on */
 };
 
 static const char *type_of(const dcli_body *body, int a)
@@ -96,9 +96,10 @@ static void open_lines(dcli_nest *nest, int across, int width)
         dcli_text_put(nest->out, "    dcl_m = dcl_stream ? %d : dcl_n%d;\n", width, v);
     dcli_text_put(nest->out, "    if (dcl_m > dcl_n%d - dcl_v)\n        dcl_m = dcl_n%d - dcl_v;\n", v, v);
     if (streamed >= 0)
-        dcli_text_put(nest->out, "    else if (dcl_stream)\n        dcl_m -= ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_v + dcl_m) & "
-                                 "63) / sizeof(%s);\n", streamed, streamed, nest->level[streamed],
-                      type_of(nest->body, streamed));
+        dcli_text_put(nest->out,
+                      "    else if (dcl_stream)\n        dcl_m -= ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_v + dcl_m) & "
+                      "63) / sizeof(%s);\n",
+                      streamed, streamed, nest->level[streamed], type_of(nest->body, streamed));
 }
 
 /* One line: the body runs over it, then what was gathered is stored. */
@@ -108,9 +109,10 @@ static void emit_line(dcli_nest *nest, int across, int width)
     int v = nest->innermost;
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_streamed(body, a))
-            dcli_text_put(nest->out, "    __global %s *const dcl_w%d = dcl_stream ? (__global %s *)(ulong)dcl_o%d : dcl_p%d + "
-                                     "dcl_x%d_%d + dcl_v;\n", type_of(body, a), a, type_of(body, a), a, a, a,
-                          nest->level[a]);
+            dcli_text_put(nest->out,
+                          "    __global %s *const dcl_w%d = dcl_stream ? (__global %s *)(ulong)dcl_o%d : dcl_p%d + "
+                          "dcl_x%d_%d + dcl_v;\n",
+                          type_of(body, a), a, type_of(body, a), a, a, a, nest->level[a]);
     emit_elements(nest);
     for (int a = 0; a < body->access_count; a++) {
         if (dcli_is_streamed(body, a))
@@ -118,16 +120,20 @@ static void emit_line(dcli_nest *nest, int across, int width)
         else if (across >= 0 && dcli_is_transposed(body, a))
             dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * %d + dcl_k]\n", a, a, a, width);
     }
-    dcli_text_put(nest->out, "#pragma clang loop vectorize(enable)\n"
-                             "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n"
-                             "    const long dcl_t%d = dcl_v + dcl_k;\n", v);
+    dcli_text_put(nest->out,
+                  "#pragma clang loop vectorize(enable)\n"
+                  "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n"
+                  "    const long dcl_t%d = dcl_v + dcl_k;\n",
+                  v);
     dcli_nest_index(nest, v);
     dcli_emit_statements(nest->out, body);
     dcli_text_put(nest->out, "    }\n");
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_streamed(body, a))
-            dcli_text_put(nest->out, "    if (dcl_stream)\n        dcl_store_%s(dcl_p%d + dcl_x%d_%d + dcl_v, dcl_o%d, "
-                                     "dcl_m);\n", type_of(body, a), a, a, nest->level[a], a);
+            dcli_text_put(nest->out,
+                          "    if (dcl_stream)\n        dcl_store_%s(dcl_p%d + dcl_x%d_%d + dcl_v, dcl_o%d, "
+                          "dcl_m);\n",
+                          type_of(body, a), a, a, nest->level[a], a);
 }
 
 /* Blocks of dcl_h indices of the axis `across` and a line of the innermost: turn the inputs, then go line by line. */
@@ -136,14 +142,16 @@ static void emit_blocks(dcli_nest *nest, int across, int width)
     const dcli_body *body = nest->body;
     int height = dcli_block_height(body);
     dcli_text_put(nest->out, "    for (long dcl_u = 0; dcl_u < dcl_n%d; dcl_u += %d) {\n", across, height);
-    dcli_text_put(nest->out, "    const long dcl_h = dcl_n%d - dcl_u < %d ? dcl_n%d - dcl_u : %d;\n", across, height, across,
-                  height);
+    dcli_text_put(nest->out, "    const long dcl_h = dcl_n%d - dcl_u < %d ? dcl_n%d - dcl_u : %d;\n", across, height,
+                  across, height);
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_transposed(body, a))
-            dcli_text_put(nest->out, "    dcl_turn_%s(dcl_p%d + dcl_x%d_%d + dcl_u + dcl_v * dcl_s%d_%d, dcl_s%d_%d, dcl_b%d, "
-                                     "dcl_h, dcl_m);\n", type_of(body, a), a, a, nest->level[a], a, nest->innermost, a,
-                          nest->innermost, a);
-    dcli_text_put(nest->out, "    for (long dcl_q = 0; dcl_q < dcl_h; dcl_q++) {\n    const long dcl_t%d = dcl_u + dcl_q;\n",
+            dcli_text_put(nest->out,
+                          "    dcl_turn_%s(dcl_p%d + dcl_x%d_%d + dcl_u + dcl_v * dcl_s%d_%d, dcl_s%d_%d, dcl_b%d, "
+                          "dcl_h, dcl_m);\n",
+                          type_of(body, a), a, a, nest->level[a], a, nest->innermost, a, nest->innermost, a);
+    dcli_text_put(nest->out,
+                  "    for (long dcl_q = 0; dcl_q < dcl_h; dcl_q++) {\n    const long dcl_t%d = dcl_u + dcl_q;\n",
                   across);
     dcli_nest_index(nest, across);
     dcli_nest_advance(nest, across);

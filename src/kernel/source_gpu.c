@@ -16,9 +16,9 @@
 
 enum {
     SQUARE = DCLI_SQUARE,
-    SQUARE_ROWS = 8,     /* rows of it that a work-group handles at once */
-    GROUP = 256,         /* work-items of a group */
-    EACH = 4,            /* indices of a long row per work-item */
+    SQUARE_ROWS = 8,                 /* rows of it that a work-group handles at once */
+    GROUP = 256,                     /* work-items of a group */
+    EACH = 4,                        /* indices of a long row per work-item */
     MOST_GROUPS = DCLI_MOST_SQUARES, /* along dimensions 1 and 2 */
     MOST_GROUPS_0 = 1 << 22
 };
@@ -26,9 +26,10 @@ enum {
 /* What lies before the part of axis u that dimension 1 stands for goes into offsets, first index and count. */
 static void open_part(dcli_nest *nest, int u)
 {
-    dcli_text_put(nest->out, "    const long dcl_t%d = dcl_part * dcl_span;\n"
-                             "    const long dcl_first = dcl_i%d + dcl_t%d * dcl_d%d, dcl_left = dcl_n%d - dcl_t%d;\n", u, u, u,
-                  u, u, u);
+    dcli_text_put(nest->out,
+                  "    const long dcl_t%d = dcl_part * dcl_span;\n"
+                  "    const long dcl_first = dcl_i%d + dcl_t%d * dcl_d%d, dcl_left = dcl_n%d - dcl_t%d;\n",
+                  u, u, u, u, u, u);
     dcli_nest_advance(nest, u);
     dcli_text_put(nest->out, "    {\n    const long dcl_i%d = dcl_first, dcl_n%d = dcl_left;\n", u, u);
 }
@@ -38,8 +39,9 @@ static void open_part(dcli_nest *nest, int u)
 static void open_outer(dcli_nest *nest, int u, bool in_parts)
 {
     if (in_parts)
-        dcli_text_put(nest->out, "    const long dcl_span = get_global_size(1);\n"
-                                 "    const long dcl_parts = dcl_n%d <= dcl_span ? 1 : (dcl_n%d + dcl_span - 1) / dcl_span;\n",
+        dcli_text_put(nest->out,
+                      "    const long dcl_span = get_global_size(1);\n"
+                      "    const long dcl_parts = dcl_n%d <= dcl_span ? 1 : (dcl_n%d + dcl_span - 1) / dcl_span;\n",
                       u, u);
     else
         dcli_text_put(nest->out, "    const long dcl_span = 0, dcl_parts = 1;\n");
@@ -50,10 +52,11 @@ static void open_outer(dcli_nest *nest, int u, bool in_parts)
             dcli_text_put(nest->out, " * dcl_n%d", m);
             last = m;
         }
-    dcli_text_put(nest->out, ";\n    for (long dcl_z = get_global_id(2); dcl_z < dcl_outer; dcl_z += get_global_size(2)) {\n"
-                             "    long dcl_rest = dcl_z, dcl_part = 0;\n"
-                             "    if (dcl_parts > 1) {\n    dcl_part = dcl_rest %% dcl_parts;\n    dcl_rest /= dcl_parts;\n"
-                             "    }\n");
+    dcli_text_put(nest->out,
+                  ";\n    for (long dcl_z = get_global_id(2); dcl_z < dcl_outer; dcl_z += get_global_size(2)) {\n"
+                  "    long dcl_rest = dcl_z, dcl_part = 0;\n"
+                  "    if (dcl_parts > 1) {\n    dcl_part = dcl_rest %% dcl_parts;\n    dcl_rest /= dcl_parts;\n"
+                  "    }\n");
     for (int m = nest->innermost - 1; m >= 0; m--)
         if (m != u && m != last)
             dcli_text_put(nest->out, "    const long dcl_t%d = dcl_rest %% dcl_n%d; dcl_rest /= dcl_n%d;\n", m, m, m);
@@ -92,8 +95,10 @@ static void emit_plain(dcli_nest *nest)
         dcli_nest_advance(nest, u);
     }
     emit_elements(nest, false);
-    dcli_text_put(nest->out, "    for (long dcl_t%d = get_global_id(0); dcl_t%d < dcl_n%d; dcl_t%d += get_global_size(0)) "
-                             "{\n", v, v, v, v);
+    dcli_text_put(nest->out,
+                  "    for (long dcl_t%d = get_global_id(0); dcl_t%d < dcl_n%d; dcl_t%d += get_global_size(0)) "
+                  "{\n",
+                  v, v, v, v);
     dcli_nest_index(nest, v);
     dcli_emit_statements(nest->out, nest->body);
     dcli_text_put(nest->out, v > 0 ? "    }\n    }\n    }\n    }\n" : "    }\n");
@@ -102,8 +107,10 @@ static void emit_plain(dcli_nest *nest)
 /* The rows of a square that this work-item has, by a constant number of steps. */
 static void open_square(dcli_nest *nest)
 {
-    dcli_text_put(nest->out, "#pragma unroll\n    for (int dcl_k = 0; dcl_k < %d; dcl_k += %d) {\n"
-                             "    const int dcl_q = dcl_k + get_local_id(1);\n", SQUARE, SQUARE_ROWS);
+    dcli_text_put(nest->out,
+                  "#pragma unroll\n    for (int dcl_k = 0; dcl_k < %d; dcl_k += %d) {\n"
+                  "    const int dcl_q = dcl_k + get_local_id(1);\n",
+                  SQUARE, SQUARE_ROWS);
 }
 
 static void load_squares(dcli_nest *nest, int u)
@@ -114,8 +121,10 @@ static void load_squares(dcli_nest *nest, int u)
     dcli_text_put(nest->out, "    if (dcl_t%d < dcl_n%d && dcl_t%d < dcl_n%d) {\n", v, v, u, u);
     for (int a = 0; a < nest->body->access_count; a++)
         if (dcli_is_transposed(nest->body, a))
-            dcli_text_put(nest->out, "    dcl_b%d[dcl_q][get_local_id(0)] = dcl_p%d[dcl_x%d_%d + dcl_t%d + dcl_t%d * "
-                                     "dcl_s%d_%d];\n", a, a, a, nest->level[a], u, v, a, v);
+            dcli_text_put(nest->out,
+                          "    dcl_b%d[dcl_q][get_local_id(0)] = dcl_p%d[dcl_x%d_%d + dcl_t%d + dcl_t%d * "
+                          "dcl_s%d_%d];\n",
+                          a, a, a, nest->level[a], u, v, a, v);
     dcli_text_put(nest->out, "    }\n    }\n    barrier(CLK_LOCAL_MEM_FENCE);\n");
 }
 
@@ -143,8 +152,10 @@ static void emit_squares(dcli_nest *nest, int u)
             dcli_text_put(nest->out, "    __local %s dcl_b%d[%d][%d];\n",
                           dcli_kernel_type(body->params[body->access[a].param].type), a, SQUARE, SQUARE + 1);
     open_outer(nest, u, false);
-    dcli_text_put(nest->out, "    const long dcl_u = get_group_id(1) * %d;\n"
-                             "    const long dcl_v = get_group_id(0) * %d;\n", SQUARE, SQUARE);
+    dcli_text_put(nest->out,
+                  "    const long dcl_u = get_group_id(1) * %d;\n"
+                  "    const long dcl_v = get_group_id(0) * %d;\n",
+                  SQUARE, SQUARE);
     load_squares(nest, u);
     use_squares(nest, u);
     dcli_text_put(nest->out, "    }\n    }\n");

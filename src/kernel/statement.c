@@ -37,12 +37,11 @@ static dcl_status find_end(const dcli_parser *parser, int *end_out)
             *end_out = t;
             return DCL_OK;
         }
-        bool ends = dcli_token_kind_of(tokens, t) == DCLI_TOKEN_END || dcli_token_is(tokens, t, "}") ||
-                    (t > parser->at &&
-                     dcli_token_in(tokens, t, "if else for while do switch break continue return goto")) ||
-                    (dcli_token_is(tokens, t, "{") && !dcli_token_in(tokens, t - 1, "= )") &&
-                     !dcli_token_in(tokens, t - 1, "struct union enum") &&
-                     !dcli_token_in(tokens, t - 2, "struct union enum"));
+        bool ends =
+            dcli_token_kind_of(tokens, t) == DCLI_TOKEN_END || dcli_token_is(tokens, t, "}") ||
+            (t > parser->at && dcli_token_in(tokens, t, "if else for while do switch break continue return goto")) ||
+            (dcli_token_is(tokens, t, "{") && !dcli_token_in(tokens, t - 1, "= )") &&
+             !dcli_token_in(tokens, t - 1, "struct union enum") && !dcli_token_in(tokens, t - 2, "struct union enum"));
         if (ends)
             return dcli_token_fail_behind(tokens, t > parser->at ? t - 1 : t, "a semicolon is missing here");
         if (tokens->token[t].partner > t)
@@ -78,7 +77,7 @@ static dcl_status expect_parentheses(dcli_parser *parser, int keyword, int *clos
 
 static dcl_status read_condition(dcli_parser *parser)
 {
-    int close;
+    int close = 0;
     dcl_status status = expect_parentheses(parser, parser->at, &close);
     if (status != DCL_OK)
         return status;
@@ -150,15 +149,16 @@ static dcl_status read_do(dcli_parser *parser)
 static dcl_status read_for(dcli_parser *parser)
 {
     const dcli_tokens *tokens = parser->tokens;
-    int keyword = parser->at, close, semicolon[2] = {0}, found = 0;
+    int keyword = parser->at, close = 0, semicolon[2] = {0}, found = 0;
     dcl_status status = expect_parentheses(parser, keyword, &close);
     if (status != DCL_OK)
         return status;
-    for (int t = keyword + 2; t < close; t = tokens->token[t].partner > t ? tokens->token[t].partner : t + 1)
+    for (int t = keyword + 2; t<close; t = tokens->token[t].partner> t ? tokens->token[t].partner : t + 1)
         if (dcli_token_is(tokens, t, ";") && found++ < 2)
             semicolon[found - 1] = t;
     if (found != 2)
-        return dcli_token_fail(tokens, keyword, "a for loop has three parts separated by two semicolons; found %d", found);
+        return dcli_token_fail(tokens, keyword, "a for loop has three parts separated by two semicolons; found %d",
+                               found);
     parser->declaring = is_type(parser, keyword + 2) || is_name(parser, keyword + 3);
     status = dcli_parse_expression(parser, keyword + 2, semicolon[0], false, true);
     settle(parser);
@@ -197,7 +197,8 @@ static dcl_status read_label(dcli_parser *parser, int block)
     const dcli_tokens *tokens = parser->tokens;
     int label = parser->at, t = label;
     if (block < 0 || block != parser->switch_block)
-        return dcli_token_fail(tokens, label, "this label does not stand directly in the braces of a switch; move it there");
+        return dcli_token_fail(tokens, label,
+                               "this label does not stand directly in the braces of a switch; move it there");
     while (!dcli_token_in(tokens, t, ": ; { }") && t < tokens->count)
         t++;
     if (!dcli_token_is(tokens, t, ":"))
@@ -215,7 +216,7 @@ static dcl_status read_block(dcli_parser *parser)
     parser->at++;
     while (status == DCL_OK && parser->at < close)
         status = dcli_token_in(parser->tokens, parser->at, "case default") ? read_label(parser, open)
-                                                                          : read_statement(parser);
+                                                                           : read_statement(parser);
     parser->at = close + 1;
     return status;
 }
@@ -225,8 +226,10 @@ static dcl_status read_jump(dcli_parser *parser)
     const dcli_tokens *tokens = parser->tokens;
     bool leaves = dcli_token_is(tokens, parser->at, "break");
     if (parser->loops == 0 && !(leaves && parser->switches > 0))
-        return dcli_token_fail(tokens, parser->at, "%s stands outside of the body's own loops; the loops over the indices "
-                               "run to their end; use if", leaves ? "break" : "continue");
+        return dcli_token_fail(tokens, parser->at,
+                               "%s stands outside of the body's own loops; the loops over the indices "
+                               "run to their end; use if",
+                               leaves ? "break" : "continue");
     if (!dcli_token_is(tokens, parser->at + 1, ";"))
         return dcli_token_fail_behind(tokens, parser->at, "a semicolon is missing here");
     parser->at += 2;
@@ -238,7 +241,7 @@ static dcl_status read_one(dcli_parser *parser)
     static const struct {
         const char *word;
         dcl_status (*read)(dcli_parser *parser);
-    } kinds[] = {{"if", read_if},         {"for", read_for},   {"while", read_while},    {"do", read_do},
+    } kinds[] = {{"if", read_if},         {"for", read_for},    {"while", read_while},   {"do", read_do},
                  {"switch", read_switch}, {"break", read_jump}, {"continue", read_jump}, {"{", read_block}};
     const dcli_tokens *tokens = parser->tokens;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)

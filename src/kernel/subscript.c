@@ -12,7 +12,8 @@ dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar 
         if (!dcli_affine_evaluate(dcli_inside_subscript(body, a, d), body, values, &subscripts.axis[d].constant, coef))
             return dcli_token_fail(&body->inside->tokens, dcli_inside_first_token(body, a),
                                    "subscript %d of %s (line %d, column %d) overflows 64 bits with the scalars of this "
-                                   "call; pass smaller ones", d + 1, param->name, access->line, access->column);
+                                   "call; pass smaller ones",
+                                   d + 1, param->name, access->line, access->column);
         for (int m = 0; m < body->space_rank; m++)
             subscripts.axis[d].coef[m] = coef[body->index_of_axis[m]];
     }

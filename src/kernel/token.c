@@ -134,9 +134,10 @@ static dcl_status measure(struct scanner *s, dcli_token *token)
     } else {
         token->length = sign_length(s->at);
         if (token->length == 0)
-            return fail_at(s, s->at, isprint((unsigned char)*s->at) ? "'%c' has no meaning in OpenCL C; take it away"
-                                                                   : "a byte of value %d has no meaning in OpenCL C; "
-                                                                     "outside of comments use plain ASCII",
+            return fail_at(s, s->at,
+                           isprint((unsigned char)*s->at) ? "'%c' has no meaning in OpenCL C; take it away"
+                                                          : "a byte of value %d has no meaning in OpenCL C; "
+                                                            "outside of comments use plain ASCII",
                            (unsigned char)*s->at);
     }
     return DCL_OK;
@@ -174,8 +175,8 @@ static dcl_status check_open(const dcli_tokens *tokens, int open, int t)
 {
     char sign = tokens->text[tokens->token[open].start];
     if (dcli_token_is(tokens, t, ";") && sign != '{' && !dcli_token_is(tokens, open - 1, "for"))
-        return dcli_token_fail(tokens, open, "this %c is not closed before the statement ends; add the missing %c", sign,
-                               closing_of(sign));
+        return dcli_token_fail(tokens, open, "this %c is not closed before the statement ends; add the missing %c",
+                               sign, closing_of(sign));
     return DCL_OK;
 }
 
@@ -257,7 +258,8 @@ bool dcli_token_is(const dcli_tokens *tokens, int t, const char *spelling)
     if (dcli_token_kind_of(tokens, t) == DCLI_TOKEN_END)
         return false;
     const dcli_token *token = &tokens->token[t];
-    return token->kind != DCLI_TOKEN_TEXT && strncmp(tokens->text + token->start, spelling, (size_t)token->length) == 0 &&
+    return token->kind != DCLI_TOKEN_TEXT &&
+           strncmp(tokens->text + token->start, spelling, (size_t)token->length) == 0 &&
            spelling[token->length] == '\0';
 }
 

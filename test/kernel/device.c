@@ -24,10 +24,7 @@ struct test_program {
     cl_kernel kernel[DCLI_VARIANT_COUNT];
 };
 
-static void must(cl_int code, const char *call)
-{
-    cr_assert_eq(code, CL_SUCCESS, "%s: code %d", call, code);
-}
+static void must(cl_int code, const char *call) { cr_assert_eq(code, CL_SUCCESS, "%s: code %d", call, code); }
 
 test_device *test_device_open(void)
 {
@@ -263,7 +260,8 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
     for (int p = 0; p < count; p++)
         if (buffer[p] != NULL) {
             must(clEnqueueReadBuffer(device->queue, buffer[p], CL_TRUE, 0, arg_bytes(&args[p]), args[p].data, 0, NULL,
-                                     NULL), "clEnqueueReadBuffer");
+                                     NULL),
+                 "clEnqueueReadBuffer");
             clReleaseMemObject(buffer[p]);
         }
     must(clEnqueueReadBuffer(device->queue, report_buffer, CL_TRUE, 0, sizeof report, report, 0, NULL, NULL),

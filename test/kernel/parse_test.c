@@ -45,10 +45,10 @@ ParameterizedTestParameters(kernel_parse, accesses)
          "D(x0) w u0; C(x0) wc u0"},
         {"a block", "out C 1", "{ int x = 3; C(i) = x; }", "C(x0) w u0"},
         {"loop", "out C 1, in A 1", "for (int t = 0; t < 3; t++) C(i) = A(i);", "C(x0) wc u0; A(x0) r u0"},
-        {"sum in a loop", "out C 1, in A 1", "C(i) = 0; for (int t = 0; t < 3; t++) { if (t == 1) continue; C(i) += A(i); }",
-         "C(x0) w u0; A(x0) r u0"},
-        {"while and do", "out C 1", "int t = 0; while (t < 3) t++; do { t--; if (t < 0) break; } while (t > 1); C(i) = t;",
-         "C(x0) w u0"},
+        {"sum in a loop", "out C 1, in A 1",
+         "C(i) = 0; for (int t = 0; t < 3; t++) { if (t == 1) continue; C(i) += A(i); }", "C(x0) w u0; A(x0) r u0"},
+        {"while and do", "out C 1",
+         "int t = 0; while (t < 3) t++; do { t--; if (t < 0) break; } while (t > 1); C(i) = t;", "C(x0) w u0"},
         {"switch", "out C 1", "switch (i % 3) { case 0: C(i) = 1; break; case 1: { C(i) = 2; } break; default: ; }",
          "C(x0) wc u0"},
         {"behind ?", "out C 1, out D 1", "D(i) = 1; i > 2 ? (C(i) = 1) : 0;", "D(x0) w u0; C(x0) wc u0"},
@@ -58,14 +58,17 @@ ParameterizedTestParameters(kernel_parse, accesses)
         {"two outputs, one permuted", "out C 2, out D 2", "C(i,j) = 1; D(j,i) = 2;", "C(x0,x1) w u1; D(x1,x0) w u0"},
         {"read anywhere", "out C 1, all T 2, all idx 1", "C(i) = T(idx(i), i % 4) + T(0, idx(idx(0)));",
          "C(x0) w u0; T() r all; idx() r all"},
-        {"rows and columns", "out C 2, rows A 2, columns B 2", "C(i,j) = 0; for (int k = 0; k < 9; k++) C(i,j) += A(i,k) * B(k,j);",
+        {"rows and columns", "out C 2, rows A 2, columns B 2",
+         "C(i,j) = 0; for (int k = 0; k < 9; k++) C(i,j) += A(i,k) * B(k,j);",
          "C(x0,x1) w u1; A() r rows; B() r columns"},
         {"an index beyond the rank is a name", "out C 1", "int j = 3; j += 2; C(i) = j;", "C(x0) w u0"},
         {"members are no names", "out C 1, value x float", "float2 v; v.x = x; v.x += v.y; C(i) = v.x;", "C(x0) w u0"},
-        {"a cast is no address", "out C 1, in A 1", "C(i) = (float)A(i) * (int) i & (3) & (int)A(i);", "C(x0) w u0; A(x0) r u0"},
-        {"comments and lines", "out C 1, in A 1", "/* C(0) = 1; */ C(i) // A\n = A( /* x */ i\n + 1) ; // ;", "C(x0) w u0; A(1+x0) r u0"},
-        {"an initializer with braces", "out C 1, in A 1", "float w[2] = {1, A(i)}; float4 v = (float4){1,2,3,4}; C(i) = w[1];",
-         "A(x0) r u0; C(x0) w u0"},
+        {"a cast is no address", "out C 1, in A 1", "C(i) = (float)A(i) * (int) i & (3) & (int)A(i);",
+         "C(x0) w u0; A(x0) r u0"},
+        {"comments and lines", "out C 1, in A 1", "/* C(0) = 1; */ C(i) // A\n = A( /* x */ i\n + 1) ; // ;",
+         "C(x0) w u0; A(1+x0) r u0"},
+        {"an initializer with braces", "out C 1, in A 1",
+         "float w[2] = {1, A(i)}; float4 v = (float4){1,2,3,4}; C(i) = w[1];", "A(x0) r u0; C(x0) w u0"},
     };
     return cr_make_param_array(struct parse_case, cases, sizeof cases / sizeof cases[0]);
 }
@@ -89,14 +92,17 @@ struct refusal_case {
 ParameterizedTestParameters(kernel_parse, refusals)
 {
     static struct refusal_case cases[] = {
-        {"open parenthesis", "out C 1, in A 1", "C(i) = (A(i) + 1;", 1, 8, "this ( is not closed before the statement ends", ""},
+        {"open parenthesis", "out C 1, in A 1", "C(i) = (A(i) + 1;", 1, 8,
+         "this ( is not closed before the statement ends", ""},
         {"open parenthesis at the end", "out C 1", "C(i) = (1", 1, 8, "this ( is not closed", ""},
         {"stray parenthesis", "out C 1", "C(i) = 1);", 1, 9, "this ) closes nothing", ""},
         {"open brace", "out C 1", "if (i > 0) {\n  C(i) = 1;\n", 1, 12, "this { is not closed", ""},
         {"stray brace", "out C 1", "C(i) = 1; } {", 1, 11, "this } closes nothing", ""},
-        {"crossed brackets", "out C 1", "float w[(3];", 1, 11, "found ], expected ) to close the ( of line 1, column 9", ""},
+        {"crossed brackets", "out C 1", "float w[(3];", 1, 11, "found ], expected ) to close the ( of line 1, column 9",
+         ""},
         {"no semicolon at the end", "out C 1", "C(i) = 1", 1, 9, "a semicolon is missing here", ""},
-        {"no semicolon before a statement", "out C 1", "C(i) = 1\nif (i) C(i) = 2;", 1, 9, "a semicolon is missing here", ""},
+        {"no semicolon before a statement", "out C 1", "C(i) = 1\nif (i) C(i) = 2;", 1, 9,
+         "a semicolon is missing here", ""},
         {"no semicolon behind an element", "out C 1, in A 1, out D 1", "C(i) = A(i)\nD(i) = 2;", 1, 12,
          "an operator or a semicolon is missing", "A(...)"},
         {"no semicolon in a block", "out C 1", "{ C(i) = 1 }", 1, 11, "a semicolon is missing here", ""},
@@ -110,56 +116,83 @@ ParameterizedTestParameters(kernel_parse, refusals)
         {"preprocessor line", "out C 1", "C(i) = 1;\n#define X 1", 2, 1, "# begins a preprocessor line", "DCL_PRELUDE"},
         {"digraph", "out C 1", "C(i) = w<:1:>;", 1, 9, "<: is a digraph", ""},
         {"joined lines", "out C 1", "C(i) = 1; // x\\\nC(i) = 2;", 1, 15, "a backslash at the end of a line", ""},
-        {"no subscripts", "out C 1, in A 1", "C(i) = A;", 1, 8, "A is an array and stands without subscripts", "A(i, ...)"},
+        {"no subscripts", "out C 1, in A 1", "C(i) = A;", 1, 8, "A is an array and stands without subscripts",
+         "A(i, ...)"},
         {"too few subscripts", "out C 2, in A 2", "C(i,j) = A(i);", 1, 10, "A has 1 subscript here; expected 2", ""},
         {"too many subscripts", "out C 1, in A 1", "C(i) = A(i,0,0);", 1, 8, "A has 3 subscripts here; expected 1", ""},
         {"no subscript at all", "out C 1, in A 1", "C(i) = A();", 1, 8, "A has 0 subscripts here; expected 1", ""},
-        {"a variable as subscript", "out C 1, in A 1", "int t = 2; C(i) = A(t);", 1, 21, "'t' in subscript 1 of A is not affine",
-         "declare DCL_IN_ALL(A)"},
-        {"a call as subscript", "out C 1, in A 1", "C(i) = A(f(i));", 1, 10, "'f' in subscript 1 of A is not affine: it is a "
-         "function call", "DCL_IN_ALL(A)"},
-        {"an array as subscript", "out C 2, in A 2, in X 1", "C(i,j) =\n  A(i, X(j));", 2, 8, "'X' in subscript 2 of A is not affine: "
-         "it is an element of an array", "DCL_IN_ALL(A)"},
-        {"division", "out C 1, in A 1", "C(i) = A(i/2);", 1, 11, "'/' in subscript 1 of A is not affine: only + - *", ""},
+        {"a variable as subscript", "out C 1, in A 1", "int t = 2; C(i) = A(t);", 1, 21,
+         "'t' in subscript 1 of A is not affine", "declare DCL_IN_ALL(A)"},
+        {"a call as subscript", "out C 1, in A 1", "C(i) = A(f(i));", 1, 10,
+         "'f' in subscript 1 of A is not affine: it is a "
+         "function call",
+         "DCL_IN_ALL(A)"},
+        {"an array as subscript", "out C 2, in A 2, in X 1", "C(i,j) =\n  A(i, X(j));", 2, 8,
+         "'X' in subscript 2 of A is not affine: "
+         "it is an element of an array",
+         "DCL_IN_ALL(A)"},
+        {"division", "out C 1, in A 1", "C(i) = A(i/2);", 1, 11, "'/' in subscript 1 of A is not affine: only + - *",
+         ""},
         {"index times index", "out C 2, in A 2", "C(i,j) = A(i*j,0);", 1, 13, "it multiplies an index by an index", ""},
-        {"a fraction", "out C 1, in A 1", "C(i) = A(i+1.5);", 1, 12, "'1.5' in subscript 1 of A is not affine: it is no integer", ""},
-        {"a real scalar", "out C 1, in A 1, value x float", "C(i) = A(i+x);", 1, 12, "it is a scalar, but no integer", ""},
-        {"coefficients too large", "out C 1, in A 1", "C(i) = A(4000000000 * i * 4000000000);", 1, 25, "its coefficients overflow", ""},
-        {"a literal too large", "out C 1, in A 1", "C(i) = A(i + 9223372036854775808);", 1, 14, "beyond the range of long", ""},
+        {"a fraction", "out C 1, in A 1", "C(i) = A(i+1.5);", 1, 12,
+         "'1.5' in subscript 1 of A is not affine: it is no integer", ""},
+        {"a real scalar", "out C 1, in A 1, value x float", "C(i) = A(i+x);", 1, 12, "it is a scalar, but no integer",
+         ""},
+        {"coefficients too large", "out C 1, in A 1", "C(i) = A(4000000000 * i * 4000000000);", 1, 25,
+         "its coefficients overflow", ""},
+        {"a literal too large", "out C 1, in A 1", "C(i) = A(i + 9223372036854775808);", 1, 14,
+         "beyond the range of long", ""},
         {"a subscript that ends", "out C 1, in A 1", "C(i) = A(i + );", 1, 14, "subscript 1 of A ends too early", ""},
-        {"assignment to an index", "out C 1", "i = 3; C(i) = 1;", 1, 1, "i is an index of the body and cannot be assigned to", ""},
-        {"increment of an index", "out C 1", "C(i) = i++;", 1, 8, "i is an index of the body and cannot be assigned to", ""},
-        {"an index declared", "out C 2", "for (int j = 0; j < 3; j++) C(i,j) = 1;", 1, 10, "j is an index of the body and cannot be "
-         "declared anew", ""},
+        {"assignment to an index", "out C 1", "i = 3; C(i) = 1;", 1, 1,
+         "i is an index of the body and cannot be assigned to", ""},
+        {"increment of an index", "out C 1", "C(i) = i++;", 1, 8, "i is an index of the body and cannot be assigned to",
+         ""},
+        {"an index declared", "out C 2", "for (int j = 0; j < 3; j++) C(i,j) = 1;", 1, 10,
+         "j is an index of the body and cannot be "
+         "declared anew",
+         ""},
         {"an index declared second", "out C 2", "int a, j; C(i,j) = 1;", 1, 8, "cannot be declared anew", ""},
-        {"assignment to a scalar", "out C 1, value n int32", "n += 1; C(i) = n;", 1, 1, "n is a DCL_VALUE and cannot be assigned to", ""},
+        {"assignment to a scalar", "out C 1, value n int32", "n += 1; C(i) = n;", 1, 1,
+         "n is a DCL_VALUE and cannot be assigned to", ""},
         {"address of an index", "out C 1", "C(i) = *(&i);", 1, 10, "i is an index of the body and has no address", ""},
-        {"IN written", "out C 1, in A 1", "C(i) = 1; A(i) = 2;", 1, 11, "A is DCL_IN, but written here", "DCL_INOUT(A)"},
+        {"IN written", "out C 1, in A 1", "C(i) = 1; A(i) = 2;", 1, 11, "A is DCL_IN, but written here",
+         "DCL_INOUT(A)"},
         {"IN_ALL written", "out C 1, all A 1", "C(i) = 1; A(i)++;", 1, 11, "A is DCL_IN_ALL, but written here", ""},
-        {"OUT read first", "out C 1", "C(i) = C(i) + 1;", 1, 8, "C is DCL_OUT, but read here before it is surely written",
-         "DCL_INOUT(C)"},
+        {"OUT read first", "out C 1", "C(i) = C(i) + 1;", 1, 8,
+         "C is DCL_OUT, but read here before it is surely written", "DCL_INOUT(C)"},
         {"OUT updated", "out C 1, in A 1", "C(i) += A(i);", 1, 1, "C is DCL_OUT, but read here", "DCL_INOUT(C)"},
-        {"OUT read after a maybe", "out C 1, out D 1", "if (i > 0) C(i) = 1;\nD(i) = C(i);", 2, 8, "before it is surely written", ""},
+        {"OUT read after a maybe", "out C 1, out D 1", "if (i > 0) C(i) = 1;\nD(i) = C(i);", 2, 8,
+         "before it is surely written", ""},
         {"OUT read past a case", "out C 1, out D 1", "switch (i) { case 0: C(i) = 1; case 1: D(i) = C(i); }", 1, 47,
          "before it is surely written", ""},
-        {"alias", "inout C 1", "C(i) = C(i-1) + 1;", 1, 8, "C is read here at another subscript than it is written at in line 1, "
-         "column 1", "dcl_swap(C"},
-        {"alias before the write", "inout C 2", "float t = C(j,i); C(i,j) = t;", 1, 11, "C is read here at another subscript", "dcl_swap"},
-        {"written twice", "out C 2", "C(i,j) = 1; C(j,i) = 2;", 1, 13, "C is written here at another subscript", "second array"},
+        {"alias", "inout C 1", "C(i) = C(i-1) + 1;", 1, 8,
+         "C is read here at another subscript than it is written at in line 1, "
+         "column 1",
+         "dcl_swap(C"},
+        {"alias before the write", "inout C 2", "float t = C(j,i); C(i,j) = t;", 1, 11,
+         "C is read here at another subscript", "dcl_swap"},
+        {"written twice", "out C 2", "C(i,j) = 1; C(j,i) = 2;", 1, 13, "C is written here at another subscript",
+         "second array"},
         {"written at a shift", "out C 1", "C(i+1) = 1;", 1, 1, "C is written where subscript 1 is no plain index", ""},
         {"written at a scalar", "out C 1, value n int32", "C(n) = 1;", 1, 1, "subscript 1 is no plain index", ""},
         {"written at a variable", "out C 1", "int t = 0; C(t) = 1;", 1, 14, "'t' in subscript 1 of C", "plain indices"},
         {"an index twice", "out C 2", "C(i,i) = 1;", 1, 1, "subscript 2 is an index that was used before", ""},
-        {"address of an element", "out C 1, in A 1", "C(i) = f(&A(i));", 1, 10, "the address of an element of A is taken", ""},
+        {"address of an element", "out C 1, in A 1", "C(i) = f(&A(i));", 1, 10,
+         "the address of an element of A is taken", ""},
         {"return", "out C 1", "C(i) = 1; return;", 1, 11, "return cannot stand in a body", "use if"},
         {"goto", "out C 1", "again: C(i) = 1; goto again;", 1, 18, "goto cannot stand in a body", "use if"},
         {"barrier", "out C 1", "C(i) = 1; barrier(CLK_LOCAL_MEM_FENCE);", 1, 11, "barrier cannot stand in a body", ""},
-        {"work-item functions", "out C 1", "C(i) = get_global_id(0);", 1, 8, "get_global_id cannot stand in a body", "use i, j"},
+        {"work-item functions", "out C 1", "C(i) = get_global_id(0);", 1, 8, "get_global_id cannot stand in a body",
+         "use i, j"},
         {"local memory", "out C 1", "__local int x; C(i) = 1;", 1, 1, "__local cannot stand in a body", ""},
-        {"the library's names", "out C 1", "int dcl_t0 = 1; C(i) = 1;", 1, 5, "dcl_t0 cannot stand in a body", "choose another"},
-        {"break outside", "out C 1", "C(i) = 1; if (i > 3) break;", 1, 22, "break stands outside of the body's own loops", ""},
-        {"continue in a switch", "out C 1", "switch (i) { case 0: continue; } C(i) = 1;", 1, 22, "continue stands outside", ""},
-        {"a case in a nested block", "out C 1", "switch (i) { case 0: { case 1: C(i) = 1; } }", 1, 24, "directly in the braces", ""},
+        {"the library's names", "out C 1", "int dcl_t0 = 1; C(i) = 1;", 1, 5, "dcl_t0 cannot stand in a body",
+         "choose another"},
+        {"break outside", "out C 1", "C(i) = 1; if (i > 3) break;", 1, 22,
+         "break stands outside of the body's own loops", ""},
+        {"continue in a switch", "out C 1", "switch (i) { case 0: continue; } C(i) = 1;", 1, 22,
+         "continue stands outside", ""},
+        {"a case in a nested block", "out C 1", "switch (i) { case 0: { case 1: C(i) = 1; } }", 1, 24,
+         "directly in the braces", ""},
         {"statements in an expression", "out C 1", "C(i) = ({ 3; });", 1, 9, "statements inside an expression", ""},
         {"tabs stay under the caret", "out C 1", "\tC(i)\t= q @ 1;", 1, 11, "'@' has no meaning", ""},
     };
@@ -204,7 +237,8 @@ Test(kernel_parse, bodies_refused_as_a_whole)
 {
     expect_refused("out C 1", "", DCL_ERR_BODY, "the body is empty");
     expect_refused("out C 1", " /* nothing */ ", DCL_ERR_BODY, "the body is empty");
-    expect_refused("out C 1, in A 1", "float x = A(i);", DCL_ERR_BODY, "C is DCL_OUT, but the body does not assign to it");
+    expect_refused("out C 1, in A 1", "float x = A(i);", DCL_ERR_BODY,
+                   "C is DCL_OUT, but the body does not assign to it");
     expect_refused("out C 1, inout D 1", "C(i) = D(i);", DCL_ERR_BODY, "D is DCL_INOUT, but the body does not assign");
 }
 
@@ -219,7 +253,8 @@ Test(kernel_parse, arguments_are_checked)
     expect_refused("out fields[0] 2", "C(i,j) = 1;", DCL_ERR_INVALID, "expected an identifier");
     expect_refused("out C 2, in A 9", "C(i,j) = 1;", DCL_ERR_INVALID, "argument 1 (A) has rank 9; expected 1 to 8");
     expect_refused("out C 2, in A 2 complex", "C(i,j) = 1;", DCL_ERR_INVALID, "argument 1 (A) has type 0");
-    expect_refused("out C 2, out D 1", "C(i,j) = 1; D(i) = 2;", DCL_ERR_INVALID, "output D has 1 axes, the first output C has 2");
+    expect_refused("out C 2, out D 1", "C(i,j) = 1; D(i) = 2;", DCL_ERR_INVALID,
+                   "output D has 1 axes, the first output C has 2");
 }
 
 Test(kernel_parse, lengths_and_counts_have_limits)
@@ -247,9 +282,19 @@ Test(kernel_parse, lengths_and_counts_have_limits)
 /* Mutations of good bodies end in DCL_OK or DCL_ERR_BODY, never in a crash (the sanitizers watch). */
 Test(kernel_parse, random_texts)
 {
-    static const char *const parts[] = {"C(i,j)", "A(i,j)", "T(A(i,j), 1)", "=", "+", ";", "(", ")", "{", "}", "if", "else", "for",
-                                        "int", "t", "i", "n", "?", ":", ",", "switch", "case", "0", "1.5f", "&", "++", "do",
-                                        "while", "break", "[", "]", "A", "*", "-", "return", "default", "\n", "float4"};
+    static const char *const parts[] = {"C(i,j)", "A(i,j)", "T(A(i,j), 1)",
+                                        "=",      "+",      ";",
+                                        "(",      ")",      "{",
+                                        "}",      "if",     "else",
+                                        "for",    "int",    "t",
+                                        "i",      "n",      "?",
+                                        ":",      ",",      "switch",
+                                        "case",   "0",      "1.5f",
+                                        "&",      "++",     "do",
+                                        "while",  "break",  "[",
+                                        "]",      "A",      "*",
+                                        "-",      "return", "default",
+                                        "\n",     "float4"};
     unsigned seed = 12345;
     int good = 0;
     for (int round = 0; round < 20000; round++) {

@@ -46,7 +46,8 @@ Test(kernel_rows, unit_rows)
 }
 
 /* Rows cover the box, are several per unit when it is large, one when it is small. */
-static void expect_rows(const char *spec, const char *text, const int64_t count[2], int units, int64_t least, int64_t most)
+static void expect_rows(const char *spec, const char *text, const int64_t count[2], int units, int64_t least,
+                        int64_t most)
 {
     dcli_body *body = parse(spec, text);
     int64_t shape[DCL_MAX_RANK], rows = 1;
@@ -94,8 +95,8 @@ Test(kernel_rows, launches)
                   (size_t[]){32, 8, 1});
     expect_launch("C(i,j,k) = A(k,j,i);", DCLI_VARIANT_UNIT, (int64_t[]){100, 5, 1000}, 3, (size_t[]){1024, 32, 5},
                   (size_t[]){32, 8, 1});
-    expect_launch("C(i,j,k) = A(k,j,i);", DCLI_VARIANT_ANY, (int64_t[]){4, 100000, 5000}, 3,
-                  (size_t[]){1280, 65535, 8}, (size_t[]){256, 1, 1});
+    expect_launch("C(i,j,k) = A(k,j,i);", DCLI_VARIANT_ANY, (int64_t[]){4, 100000, 5000}, 3, (size_t[]){1280, 65535, 8},
+                  (size_t[]){256, 1, 1});
 }
 
 static void expect_log(const char *text, const char *log, const char *expected)
@@ -119,7 +120,8 @@ Test(kernel_rows, logs)
     expect_log(text, "file:1:19: error: use of undeclared identifier 'x'\nsource\n  ^\n",
                "line 1, column 29: use of undeclared identifier 'x'" REMEDY
                "\nC(i,j) = Temperature(i,j) + x;\n                            ^");
-    expect_log(text, "warning: body:1:2: unused\n<kernel>:1:19: error: wrong", "line 1, column 29: wrong\n"
+    expect_log(text, "warning: body:1:2: unused\n<kernel>:1:19: error: wrong",
+               "line 1, column 29: wrong\n"
                "C(i,j) = Temperature(i,j) + x;\n                            ^");
     expect_log(text, "error: body:1:10: wrong type\nerror: body:1:1: more",
                "line 1, column 10: wrong type\nC(i,j) = Temperature(i,j) + x;\n         ^");
@@ -133,10 +135,12 @@ Test(kernel_rows, logs)
     expect_log(text, "error: generated:20:1: odd",
                "the compiler of the device refused what was generated around the body: odd; this is a mistake of the "
                "library, or the prelude redefines a word of OpenCL C");
-    expect_log(text, "<kernel>:2:1: warning: implicit declaration of function 'Q' is invalid in OpenCL\nptxas fatal: no Q",
-               "the compiler of the device refused what was generated around the body: implicit declaration of function "
-               "'Q' is invalid in OpenCL; this is a mistake of the library, or the prelude redefines a word of OpenCL C");
-    expect_log(text, "out of memory", "the compiler of the device refused the body and named no line; its log begins: out of memory");
+    expect_log(
+        text, "<kernel>:2:1: warning: implicit declaration of function 'Q' is invalid in OpenCL\nptxas fatal: no Q",
+        "the compiler of the device refused what was generated around the body: implicit declaration of function "
+        "'Q' is invalid in OpenCL; this is a mistake of the library, or the prelude redefines a word of OpenCL C");
+    expect_log(text, "out of memory",
+               "the compiler of the device refused the body and named no line; its log begins: out of memory");
 }
 
 /* NVIDIA's compiler counts the lines of the whole program, in which the body stands three times. */
@@ -154,8 +158,8 @@ Test(kernel_rows, logs_without_parts)
                 line += *c == '\n';
             snprintf(log, sizeof log, "<kernel>:%d:19: error: bad\n", line);
             char *found = dcli_body_log(body, log);
-            cr_expect_str_eq(found, "line 2, column 15: bad\nC(i) = A(i) + t;\n              ^", "form %d copy %d: %s", form,
-                             copy, found);
+            cr_expect_str_eq(found, "line 2, column 15: bad\nC(i) = A(i) + t;\n              ^", "form %d copy %d: %s",
+                             form, copy, found);
             dcli_free(found);
         }
         dcli_free(source);

@@ -71,9 +71,27 @@ static void transposed_add(dcli_form form, dcli_variant variant, int64_t rows, i
     float *a = floats(rows * (columns + pad), 1), *b = floats(columns * (rows + pad), 2);
     float *c = calloc((size_t)(rows * (columns + pad)), sizeof *c);
     test_arg args[] = {
-        {.name = "C", .access = DCL_ACCESS_OUT, .type = DCL_FLOAT, .rank = 2, .extent = {rows, columns}, .pad = pad, .data = c},
-        {.name = "A", .access = DCL_ACCESS_IN, .type = DCL_FLOAT, .rank = 2, .extent = {rows, columns}, .pad = pad, .data = a},
-        {.name = "B", .access = DCL_ACCESS_IN, .type = DCL_FLOAT, .rank = 2, .extent = {columns, rows}, .pad = pad, .data = b},
+        {.name = "C",
+         .access = DCL_ACCESS_OUT,
+         .type = DCL_FLOAT,
+         .rank = 2,
+         .extent = {rows, columns},
+         .pad = pad,
+         .data = c},
+        {.name = "A",
+         .access = DCL_ACCESS_IN,
+         .type = DCL_FLOAT,
+         .rank = 2,
+         .extent = {rows, columns},
+         .pad = pad,
+         .data = a},
+        {.name = "B",
+         .access = DCL_ACCESS_IN,
+         .type = DCL_FLOAT,
+         .rank = 2,
+         .extent = {columns, rows},
+         .pad = pad,
+         .data = b},
     };
     struct run run = begin("C(i,j) = A(i,j) + B(j,i);", "", form, 3, args);
     test_report report = run_all(&run, variant, (int64_t[]){rows, columns});
@@ -89,15 +107,9 @@ static void transposed_add(dcli_form form, dcli_variant variant, int64_t rows, i
     free(c);
 }
 
-Test(kernel_device_run, transposed_on_a_cpu)
-{
-    transposed_add(DCLI_FORM_CPU, DCLI_VARIANT_UNIT, 300, 517, 3);
-}
+Test(kernel_device_run, transposed_on_a_cpu) { transposed_add(DCLI_FORM_CPU, DCLI_VARIANT_UNIT, 300, 517, 3); }
 
-Test(kernel_device_run, transposed_on_a_gpu)
-{
-    transposed_add(DCLI_FORM_GPU, DCLI_VARIANT_UNIT, 70, 45, 3);
-}
+Test(kernel_device_run, transposed_on_a_gpu) { transposed_add(DCLI_FORM_GPU, DCLI_VARIANT_UNIT, 70, 45, 3); }
 
 /* Arrays of 32 MB and launches of 4 MB are stored past the cache: two outputs, lines that begin anywhere. */
 Test(kernel_device_run, large_outputs_are_streamed)
@@ -144,9 +156,9 @@ static void stencil(dcli_form form, dcli_variant first)
         memset(c, 0, N * M * sizeof *c);
         /* Only the checked kernel may run where a footprint was cut. */
         int64_t border = variant == DCLI_VARIANT_CHECKED ? 0 : 8;
-        test_report report = test_program_run(run.program, run.body, (dcli_variant)variant, 4, args,
-                                              (int64_t[]){border, border}, (int64_t[]){1, 1},
-                                              (int64_t[]){N - 2 * border, M - 2 * border});
+        test_report report =
+            test_program_run(run.program, run.body, (dcli_variant)variant, 4, args, (int64_t[]){border, border},
+                             (int64_t[]){1, 1}, (int64_t[]){N - 2 * border, M - 2 * border});
         cr_expect(!report.any, "variant %d: a guarded read was reported", variant);
         for (int64_t i = border; i < N - border; i++)
             for (int64_t j = border; j < M - border; j++) {
@@ -208,7 +220,8 @@ static void subscripts(dcli_form form, dcli_variant first)
         cr_expect(!report.any);
         for (int64_t i = 0; i < N; i++)
             for (int64_t j = 0; j < M; j++) {
-                bool ran = i >= 2 && (i - 2) % 3 == 0 && i < 23 && j >= 4 && (j - 4) % stride == 0 && j < 4 + 15 * stride;
+                bool ran =
+                    i >= 2 && (i - 2) % 3 == 0 && i < 23 && j >= 4 && (j - 4) % stride == 0 && j < 4 + 15 * stride;
                 int64_t expected = i * M + j + (ran ? 1000 * (N - 1 - i) + 14 * j : 0);
                 cr_assert_eq(t[i * M + j], expected, "variant %d T(%" PRId64 ",%" PRId64 ")", variant, i, j);
                 expected = ran ? expected + (uint8_t)(250 + j) + 1000000 * i : 0;
@@ -225,7 +238,7 @@ static void subscripts(dcli_form form, dcli_variant first)
 
 Test(kernel_device_run, subscripts_of_all_kinds_on_a_cpu) { subscripts(DCLI_FORM_CPU, DCLI_VARIANT_UNIT); }
 
-Test(kernel_device_run, subscripts_of_all_kinds_on_a_gpu) 
+Test(kernel_device_run, subscripts_of_all_kinds_on_a_gpu)
 {
     test_device_few_groups(device, true);
     subscripts(DCLI_FORM_GPU, DCLI_VARIANT_ANY);
@@ -291,7 +304,8 @@ Test(kernel_device_run, three_axes_and_other_widths)
             for (int j = 0; j < M; j++)
                 for (int k = 0; k < L; k++) {
                     cr_assert_eq(c[(i * M + j) * L + k], a[(k * M + j) * N + i], "form %d C(%d,%d,%d)", form, i, j, k);
-                    cr_assert_eq(d[(i * M + j) * L + k], j - b[(k * M + j) * N + i], "form %d D(%d,%d,%d)", form, i, j, k);
+                    cr_assert_eq(d[(i * M + j) * L + k], j - b[(k * M + j) * N + i], "form %d D(%d,%d,%d)", form, i, j,
+                                 k);
                 }
         end(&run);
     }
@@ -315,7 +329,8 @@ Test(kernel_device_run, compiler_errors_are_mapped_back)
         {"float t = A( i );\nC(i) = A(i) + A( i + 1 - 1 ) * wrong;", "",
          "line 2, column 32: use of undeclared identifier 'wrong'; declare it"},
         {"C(i) = Q(i,3) + 1;", "", "line 1, column 8: "},
-        {"C(i) = half_of(A(i));", "float half_of(float x)\n{\n  return y / 2;\n}", "prelude line 3, column 10: use of undeclared"},
+        {"C(i) = half_of(A(i));", "float half_of(float x)\n{\n  return y / 2;\n}",
+         "prelude line 3, column 10: use of undeclared"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         dcli_param params[2];

@@ -70,7 +70,8 @@ char *test_accesses(const dcli_body *body, const dcli_scalar values[])
         const dcli_body_access *access = &body->access[a];
         dcli_subscripts subscripts;
         cr_assert_eq(dcli_body_subscripts(body, a, values, &subscripts), DCL_OK, "%s", dcl_error());
-        snprintf(out + strlen(out), CAPACITY - strlen(out), "%s%s(", a > 0 ? "; " : "", body->params[access->param].name);
+        snprintf(out + strlen(out), CAPACITY - strlen(out), "%s%s(", a > 0 ? "; " : "",
+                 body->params[access->param].name);
         for (int d = 0; d < subscripts.rank && access->reach == DCLI_REACH_AFFINE; d++) {
             if (d > 0)
                 strcat(out, ",");

@@ -42,17 +42,19 @@ ParameterizedTest(struct value_case *c, kernel_subscript, values)
     char text[128];
     snprintf(text, sizeof text, "C(i,j) = A(%s);", c->subscript);
     dcli_body *body;
-    cr_assert_eq(test_parse("out C 2, in A 1, value n int64, value u uint32, value b int8", text, &body), DCL_OK, "%s: %s",
-                 c->what, dcl_error());
+    cr_assert_eq(test_parse("out C 2, in A 1, value n int64, value u uint32, value b int8", text, &body), DCL_OK,
+                 "%s: %s", c->what, dcl_error());
     dcli_scalar values[5] = {[2].i = c->n, [3].u = c->u, [4].i = c->b};
     if (strcmp(c->found, "overflow") == 0) {
         dcli_subscripts subscripts;
         cr_expect_eq(dcli_body_subscripts(body, 1, values, &subscripts), DCL_ERR_BODY, "%s", c->what);
-        cr_expect(strstr(dcl_error(), "subscript 1 of A (line 1, column 10) overflows 64 bits") != NULL, "%s", dcl_error());
+        cr_expect(strstr(dcl_error(), "subscript 1 of A (line 1, column 10) overflows 64 bits") != NULL, "%s",
+                  dcl_error());
     } else {
         char expected[128], *found = test_accesses(body, values);
         snprintf(expected, sizeof expected, "C(x0,x1) w u1; A(%s) r", c->found);
-        cr_expect_eq(strncmp(found, expected, strlen(expected)), 0, "%s: found %s, expected %s", c->what, found, expected);
+        cr_expect_eq(strncmp(found, expected, strlen(expected)), 0, "%s: found %s, expected %s", c->what, found,
+                     expected);
         free(found);
     }
     dcli_body_free(body);

@@ -15,8 +15,8 @@ static dcl_use use_of(const char *body, const char *name)
 static void expect_use(const char *body, const char *name, bool read, bool written, int rank)
 {
     dcl_use use = use_of(body, name);
-    cr_expect(use.read == read && use.written == written && use.rank == rank, "%s in '%s': read %d written %d rank %d", name,
-              body, use.read, use.written, use.rank);
+    cr_expect(use.read == read && use.written == written && use.rank == rank, "%s in '%s': read %d written %d rank %d",
+              name, body, use.read, use.written, use.rank);
 }
 
 Test(kernel_use, roles_and_ranks)
@@ -80,7 +80,8 @@ Test(kernel_use, grids_that_cannot_be_inferred)
 {
     dcl_grid grids[4] = {grid(DCL_FLOAT, 1, 12, 0), grid(DCL_FLOAT, 1, 10, 0), {0}, grid(DCL_FLOAT, 2, 5, 5)};
     cr_expect_eq(dcl_body_infer("C(i) = A(i) + B(i);", 3, names, grids), DCL_ERR_BODY);
-    cr_expect(strstr(dcl_error(), "index i runs over axis 0 of A (from 0, 12 elements) and over axis 0 of B (from 0, 10") != NULL,
+    cr_expect(strstr(dcl_error(),
+                     "index i runs over axis 0 of A (from 0, 12 elements) and over axis 0 of B (from 0, 10") != NULL,
               "%s", dcl_error());
     cr_expect_eq(dcl_body_infer("C(i,j) = A(i) + B(j+1);", 3, names, grids), DCL_ERR_BODY);
     cr_expect(strstr(dcl_error(), "line 1, column 1: index j stands alone as a subscript of no array") != NULL, "%s",
