@@ -1,0 +1,398 @@
+/* test/workqueue/plan_test.c - what moves, what runs where, how it is cut: examples to check by hand. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "workqueue/ops.h"
+
+enum { MOST_NODES = 8 };
+
+static dcli_plan_terms terms_of(int nodes, bool in_place)
+{
+    static bool flags[2][MOST_NODES] = {{false}, {true, true, true, true, true, true, true, true}};
+    return (dcli_plan_terms){.node_count = nodes, .in_place = flags[in_place], .batch_bytes = 1 << 20,
+                             .chunk_bytes = 1 << 22, .pool_bytes = INT64_C(1) << 40};
+}
+
+static dcli_plan *make(const dcli_operation *operation, int self, const dcli_plan_terms *terms)
+{
+    dcli_plan *plan = NULL;
+    cr_assert_eq(dcli_plan_make(operation, self, terms, &plan), DCL_OK, "%s", dcl_error());
+    return plan;
+}
+
+/* ---- counters ----------------------------------------------------------------------------------------------------- */
+
+/* Two inputs A and B and an output C, each with a grid and a map; "" : the array does not occur. */
+struct moved_case {
+    char what[48], body[64];
+    int nodes;
+    char c[80], a[64], b[64]; /* "extents|map" */
+    char tasks[48], blocks[48], bytes[80]; /* node after node */
+};
+
+static const dcli_layout *read_array(const char *text, int nodes)
+{
+    dcl_grid grid = {.type = DCL_FLOAT};
+    for (char after = 'x'; after == 'x'; text++) {
+        int used = 0;
+        cr_assert_eq(sscanf(text, "%" SCNd64 "%n", &grid.extent[grid.rank++], &used), 1, "%s", text);
+        text += used;
+        after = *text;
+    }
+    return test_layout(text, nodes, &grid);
+}
+
+ParameterizedTestParameters(plan, counters)
+{
+    static struct moved_case cases[] = {
+        /* The worked example: 6144 x 6144, pieces of 2048 x 2048 dealt to four nodes; the nodes 1 and 3 exchange two
+         * pieces each. */
+        {"a sum moves nothing", "C(i,j) = A(i,j) + B(i,j);", 4,
+         "6144x6144|rows:cyclic(2048x2048);block=1024x1024;tile=1024x1024", "6144x6144|rows:cyclic(2048x2048)",
+         "6144x6144|rows:cyclic(2048x2048)", "12 8 8 8", "0 0 0 0", "0 0 0 0"},
+        {"a transposed sum: 16 blocks, 64 MiB", "C(i,j) = A(i,j) + B(j,i);", 4,
+         "6144x6144|rows:cyclic(2048x2048);tile=1024x1024", "6144x6144|rows:cyclic(2048x2048)",
+         "6144x6144|rows:cyclic(2048x2048);block=1024x1024", "12 8 8 8", "0 8 0 8", "0 33554432 0 33554432"},
+        {"larger blocks: 8 of them", "C(i,j) = A(i,j) + B(j,i);", 4,
+         "6144x6144|rows:cyclic(2048x2048);tile=1024x1024", "6144x6144|rows:cyclic(2048x2048)",
+         "6144x6144|rows:cyclic(2048x2048);block=2048x1024", "12 8 8 8", "0 4 0 4", "0 33554432 0 33554432"},
+        /* One axis, two nodes: 0..3 and 4..7. */
+        {"neighbours at the seam", "C(i) = A(i-1) + A(i) + A(i+1);", 2, "8|block", "8|block", "", "1 1", "1 1", "4 4"},
+        {"an element needed by two accesses, once", "C(i) = A(i+1) + A(i+2) + A(i+1);", 2, "8|block", "8|block", "", "1 1",
+         "1 0", "8 0"},
+        {"two arguments, counted each", "C(i) = A(i+1) + B(i+1);", 2, "8|block", "8|block", "8|block", "1 1", "2 0", "8 0"},
+        {"reversed: all of it", "C(i) = A(7 - i);", 2, "8|block", "8|block", "", "1 1", "1 1", "16 16"},
+        {"reversed, blocks of two", "C(i) = A(7 - i);", 2, "8|block", "8|block;block=2", "", "1 1", "2 2", "16 16"},
+        {"every second element: at home", "C(i) = A(2*i);", 2, "8|block", "16|block", "", "1 1", "0 0", "0 0"},
+        {"every second element, dealt: odd ones", "C(i) = A(2*i);", 2, "8|block", "16|cyclic(2)", "", "1 1", "2 2", "8 8"},
+        {"another map", "C(i) = A(i);", 2, "8|block", "8|cyclic", "", "1 1", "2 2", "8 8"},
+        {"one element for all", "C(i) = A(5);", 2, "8|block", "8|block", "", "1 1", "1 0", "4 0"},
+        {"a row for all rows, needed once", "C(i,j) = A(j);", 2, "6x4|block,*", "4|block", "", "1 1", "1 1", "8 8"},
+        {"beyond the edge: nothing", "C(i) = A(i+8);", 2, "8|block", "8|block", "", "1 1", "0 0", "0 0"},
+        {"nothing owned, nothing done", "C(i) = A(i);", 3, "2|block", "8|cyclic", "", "1 1 0", "0 0 0", "0 0 0"},
+        {"no elements", "C(i) = A(i);", 2, "0|block", "8|block", "", "0 0", "0 0", "0 0"},
+        {"tiles of two", "C(i) = A(i);", 2, "8|block;tile=2", "8|block", "", "2 2", "0 0", "0 0"},
+        {"dealt pieces, tiles of one piece", "C(i) = 1;", 2, "9|rows:cyclic(2);tile=2", "", "", "3 2", "0 0", "0 0"},
+    };
+    return cr_make_param_array(struct moved_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+static void print_counters(const dcli_operation *operation, const dcli_plan_terms *terms, dcli_text text[3])
+{
+    for (int p = 0; p < terms->node_count; p++) {
+        dcli_plan *plan = make(operation, p, terms);
+        const char *gap = p > 0 ? " " : "";
+        dcli_text_put(&text[0], "%s%" PRId64, gap, plan->counters.tasks);
+        dcli_text_put(&text[1], "%s%" PRId64, gap, plan->counters.blocks_moved);
+        dcli_text_put(&text[2], "%s%" PRId64, gap, plan->counters.bytes_moved);
+        cr_expect_eq(plan->counters.approximate, 0);
+        dcli_plan_free(plan);
+    }
+}
+
+ParameterizedTest(struct moved_case *c, plan, counters)
+{
+    test_arg args[3] = {{DCL_ACCESS_OUT, "C", 1, read_array(c->c, c->nodes)}};
+    int count = 1;
+    if (c->a[0] != '\0')
+        args[count++] = (test_arg){DCL_ACCESS_IN, "A", 2, read_array(c->a, c->nodes)};
+    if (c->b[0] != '\0')
+        args[count++] = (test_arg){DCL_ACCESS_IN, "B", 3, read_array(c->b, c->nodes)};
+    dcli_operation *operation = test_forall(1, c->body, count, args);
+    for (int in_place = 0; in_place < 2; in_place++) {
+        dcli_plan_terms terms = terms_of(c->nodes, in_place != 0);
+        dcli_text text[3] = {{0}};
+        print_counters(operation, &terms, text);
+        cr_expect_str_eq(text[0].bytes, c->tasks, "%s, in place %d: tasks %s", c->what, in_place, text[0].bytes);
+        cr_expect_str_eq(text[1].bytes, c->blocks, "%s, in place %d: blocks %s", c->what, in_place, text[1].bytes);
+        cr_expect_str_eq(text[2].bytes, c->bytes, "%s, in place %d: bytes %s", c->what, in_place, text[2].bytes);
+        for (int n = 0; n < 3; n++)
+            dcli_text_free(&text[n]);
+    }
+    test_ops_free();
+}
+
+/* What is written elsewhere is counted where the task runs; what is read and written elsewhere, once. */
+Test(plan, second_outputs)
+{
+    dcl_grid square = dcl_grid_2d(DCL_INT64, 4, 4);
+    const dcli_layout *rows = test_layout("block,*", 2, &square);
+    dcli_plan_terms terms = terms_of(2, false);
+    static const struct {
+        dcl_access access;
+        const char *body;
+        int64_t received, sent;
+    } cases[] = {
+        {DCL_ACCESS_OUT, "C(i,j) = 1; D(j,i) = 2;", 0, 1},
+        {DCL_ACCESS_INOUT, "C(i,j) = 1; D(j,i) += 2;", 1, 1},
+        {DCL_ACCESS_OUT, "C(i,j) = 1; if (i > j) D(j,i) = 2;", 1, 1},
+    };
+    for (int n = 0; n < 3; n++) {
+        dcli_operation *operation =
+            TEST_FORALL(1, cases[n].body, {DCL_ACCESS_OUT, "C", 1, rows}, {cases[n].access, "D", 2, rows});
+        dcli_plan *plan = make(operation, 0, &terms);
+        int64_t chunks[2] = {0, 0};
+        for (int64_t c = 0; c < plan->chunk_count; c++)
+            chunks[plan->chunk[c].written] += plan->chunk[c].peer == 1 && plan->chunk[c].bytes == 4 * 8;
+        cr_expect_eq(plan->counters.bytes_moved, 4 * 8, "%s: %" PRId64, cases[n].body, plan->counters.bytes_moved);
+        cr_expect(chunks[0] == cases[n].received && chunks[1] == cases[n].sent, "%s: %" PRId64 " in, %" PRId64 " out",
+                  cases[n].body, chunks[0], chunks[1]);
+        dcli_plan_free(plan);
+    }
+    test_ops_free();
+}
+
+/* Declared reaches, and subscripts whose footprint is only a box around what is read. */
+Test(plan, wide_footprints)
+{
+    dcl_grid square = dcl_grid_2d(DCL_INT64, 4, 4), line = dcl_grid_1d(DCL_INT64, 8);
+    const dcli_layout *rows = test_layout("block,*", 2, &square), *columns = test_layout("*,block", 2, &square);
+    const dcli_layout *halves = test_layout("block", 2, &line), *odd = test_layout("cyclic,*", 2, &square);
+    static const struct {
+        const char *body;
+        dcl_access access;
+        int c, a; /* which layout */
+        int64_t bytes, approximate;
+    } cases[] = {
+        {"C(i,j) = A(i*i, j);", DCL_ACCESS_IN_ALL, 0, 0, 8 * 8, 0},      /* the other two rows */
+        {"C(i,j) = A(i, j*j);", DCL_ACCESS_IN_ROWS, 0, 0, 0, 0},         /* own rows */
+        {"C(i,j) = A(i, j*j);", DCL_ACCESS_IN_ROWS, 0, 1, 4 * 8, 0},     /* half of two rows */
+        {"C(i,j) = A(i, j*j);", DCL_ACCESS_IN_ROWS, 3, 3, 0, 0},         /* own rows, which have gaps */
+        {"C(i,j) = A(i*i, j);", DCL_ACCESS_IN_COLUMNS, 0, 0, 8 * 8, 0},  /* all columns */
+        {"C(i,j) = A(i*i, j);", DCL_ACCESS_IN_COLUMNS, 1, 1, 0, 0},      /* own columns */
+        {"C(i,j) = A(i + j);", DCL_ACCESS_IN, 0, 2, 1 * 8, 1},           /* rows 0, 1: elements 0 .. 4 */
+    };
+    const dcli_layout *layouts[] = {rows, columns, halves, odd};
+    dcli_plan_terms terms = terms_of(2, true);
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        dcli_operation *operation = TEST_FORALL(1, cases[n].body, {DCL_ACCESS_OUT, "C", 1, layouts[cases[n].c]},
+                                                {cases[n].access, "A", 2, layouts[cases[n].a]});
+        dcli_plan *plan = make(operation, 0, &terms);
+        cr_expect(plan->counters.bytes_moved == cases[n].bytes && plan->counters.approximate == cases[n].approximate,
+                  "case %zu, %s: %" PRId64 " bytes, approximate %" PRId64, n, cases[n].body, plan->counters.bytes_moved,
+                  plan->counters.approximate);
+        dcli_plan_free(plan);
+    }
+    test_ops_free();
+}
+
+/* ---- works -------------------------------------------------------------------------------------------------------- */
+
+/* A line per work: its box, "checked" when reads may be outside, and how each access is bound: own, peer n, stage. */
+static char *print_works(const dcli_plan *plan, int accesses)
+{
+    dcli_text text = {0};
+    dcli_text_put(&text, "%s", "");
+    for (int64_t w = 0; w < plan->work_count; w++) {
+        char box[128];
+        dcli_box_print(&plan->work[w].box, box, sizeof box);
+        dcli_text_put(&text, "%s%s", box, plan->work[w].checked ? " checked:" : ":");
+        for (int a = 0; a < accesses; a++) {
+            const dcli_binding *binding = &plan->binding[plan->work[w].first_binding + a];
+            if (binding->kind == DCLI_BIND_PEER)
+                dcli_text_put(&text, " peer %d", binding->where);
+            else
+                dcli_text_put(&text, " %s", binding->kind == DCLI_BIND_OWN ? "own" : "stage");
+        }
+        dcli_text_put(&text, "\n");
+    }
+    return dcli_text_take(&text);
+}
+
+static void expect_works(const char *what, const dcli_operation *operation, int self, const dcli_plan_terms *terms,
+                         const char *expected)
+{
+    dcli_plan *plan = make(operation, self, terms);
+    char *works = print_works(plan, operation->body->access_count);
+    cr_expect_str_eq(works, expected, "%s:\n%s", what, works);
+    dcli_free(works);
+    dcli_plan_free(plan);
+}
+
+/* Eight elements on two nodes; node 1 owns 4 .. 7. */
+Test(plan, works)
+{
+    dcl_grid line = dcl_grid_1d(DCL_INT64, 80);
+    const dcli_layout *halves = test_layout("block", 2, &line);
+    dcli_plan_terms send = terms_of(2, false), place = terms_of(2, true);
+    dcli_operation *same = TEST_FORALL(1, "C(i) = A(i);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
+    dcli_operation *stencil = TEST_FORALL(1, "C(i) = A(i-1) + A(i+1);", {DCL_ACCESS_OUT, "C", 1, halves},
+                                          {DCL_ACCESS_IN, "A", 2, halves});
+    dcli_operation *far = TEST_FORALL(1, "C(i) = A(i+40);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
+    expect_works("all at home", same, 0, &send, "[0:40]: own own\n");
+    /* The inside reads its own part; at the seam a stage; at the grid's edge checks. */
+    expect_works("stencil, left half", stencil, 0, &send,
+                 "[1:39]: own own own\n[39:40]: own own stage\n[0:1] checked: own stage own\n");
+    expect_works("stencil, right half, in place", stencil, 1, &place,
+                 "[41:79]: own own own\n[40:41]: own peer 0 own\n[79:80] checked: own own stage\n");
+    expect_works("all elsewhere, in place", far, 0, &place, "[0:40]: own peer 1\n");
+    expect_works("all elsewhere, sent", far, 0, &send, "[0:40]: own stage\n");
+    expect_works("all outside", far, 1, &send, "[40:80] checked: own stage\n");
+    expect_works("nothing for the host", same, 2, &send, "");
+    test_ops_free();
+}
+
+/* A five-point stencil on two nodes: of the 40 x 20 rows of node 0, only the last needs the other node's, and only the
+ * rim is checked. */
+Test(plan, stencil)
+{
+    dcl_grid square = dcl_grid_2d(DCL_INT64, 80, 20);
+    const dcli_layout *rows = test_layout("block,*", 2, &square);
+    dcli_plan_terms terms = terms_of(2, true);
+    dcli_operation *operation = TEST_FORALL(1, "C(i,j) = A(i,j) + A(i-1,j) + A(i+1,j) + A(i,j-1) + A(i,j+1);",
+                                            {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
+    expect_works("five points", operation, 0, &terms,
+                 "[1:39, 1:19]: own own own own own own\n"
+                 "[39:40, 1:19]: own own own peer 1 own own\n"
+                 "[0:1, 0:20] checked: own own stage own own own\n"
+                 "[1:40, 0:1] checked: own own own stage stage own\n"
+                 "[1:40, 19:20] checked: own own own stage own stage\n");
+    test_ops_free();
+}
+
+/* ---- limits -------------------------------------------------------------------------------------------------------- */
+
+/* 40 elements of 8 bytes come from the other node. */
+Test(plan, pool_and_chunks)
+{
+    dcl_grid line = dcl_grid_1d(DCL_INT64, 80);
+    const dcli_layout *halves = test_layout("block;tile=10", 2, &line);
+    dcli_operation *far = TEST_FORALL(1, "C(i) = A(i+40);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
+    dcli_plan_terms terms = terms_of(2, false);
+    terms.chunk_bytes = 64;
+    terms.batch_bytes = 80; /* a tile per batch */
+    dcli_plan *plan = make(far, 0, &terms);
+    cr_expect(plan->batch_count == 4 && plan->chunk_count == 8, "%" PRId64 " batches, %" PRId64 " chunks", plan->batch_count,
+              plan->chunk_count);
+    for (int64_t c = 0; c < plan->chunk_count; c++)
+        cr_expect(plan->chunk[c].bytes <= 64 && plan->chunk[c].number == c && plan->chunk[c].first_batch == c / 2);
+    dcli_plan_free(plan);
+
+    terms.pool_bytes = 80;
+    plan = make(far, 0, &terms);
+    cr_expect_eq(plan->status, DCL_OK, "80 bytes at once fit: %s", plan->problem);
+    dcli_plan_free(plan);
+    terms.pool_bytes = 72;
+    plan = make(far, 0, &terms);
+    cr_expect_eq(plan->status, DCL_ERR_NOMEM);
+    cr_expect_not_null(strstr(plan->problem, "need 80 bytes"), "%s", plan->problem);
+    cr_expect_not_null(strstr(plan->problem, "the pool has 72"), "%s", plan->problem);
+    cr_expect_not_null(strstr(plan->problem, "set DCL_POOL_BYTES"), "%s", plan->problem);
+    cr_expect(plan->batch_count == 0 && plan->chunk_count == 0 && plan->item_count == 0 && !plan->peer_read[1]);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
+/* The host reads and writes: a chunk per batch, from or to the owners. */
+Test(plan, transfers)
+{
+    dcl_grid line = dcl_grid_1d(DCL_INT64, 80);
+    const dcli_layout *halves = test_layout("block", 2, &line);
+    dcli_plan_terms terms = terms_of(2, true);
+    terms.chunk_bytes = 160;
+    for (int written = 0; written < 2; written++) {
+        dcli_operation *operation = test_operation(1, written ? DCLI_OP_WRITE : DCLI_OP_READ, 1, halves);
+        dcli_plan *plan = make(operation, 2, &terms);
+        cr_expect(plan->batch_count == 4 && plan->chunk_count == 4);
+        for (int64_t c = 0; c < plan->chunk_count; c++)
+            cr_expect(plan->chunk[c].peer == c / 2 && plan->chunk[c].number == c % 2 && plan->chunk[c].bytes == 160 &&
+                      plan->chunk[c].written == (written != 0) && plan->chunk[c].first_batch == c);
+        dcli_plan_free(plan);
+        plan = make(operation, 0, &terms);
+        cr_expect(plan->batch_count == 0 && plan->chunk_count == 0);
+        dcli_plan_free(plan);
+    }
+    test_ops_free();
+}
+
+/* ---- operations ---------------------------------------------------------------------------------------------------- */
+
+Test(operation, resolve)
+{
+    dcl_grid line = dcl_grid_1d(DCL_INT64, 8);
+    const dcli_layout *layout = test_layout("block", 2, &line);
+    static const struct {
+        const char *body;
+        dcl_access access;
+        bool reads, overwrites; /* C; it is written in all of them */
+    } cases[] = {
+        {"C(i) = A(i);", DCL_ACCESS_OUT, false, true},
+        {"C(i) += A(i);", DCL_ACCESS_INOUT, true, false},
+        {"if (i > 2) C(i) = A(i);", DCL_ACCESS_OUT, true, false}, /* the rest is kept */
+        {"C(i) = 1; C(i) = C(i) + A(i);", DCL_ACCESS_OUT, false, true},
+    };
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        dcli_operation *operation =
+            TEST_FORALL(1, cases[n].body, {cases[n].access, "C", 1, layout}, {DCL_ACCESS_IN, "A", 2, layout});
+        const dcli_operand *c = &operation->operand[0], *a = &operation->operand[1];
+        cr_expect(c->writes && c->reads == cases[n].reads && c->overwrites == cases[n].overwrites, "%s: reads %d, overwrites %d",
+                  cases[n].body, c->reads, c->overwrites);
+        cr_expect(a->reads && !a->writes && !a->overwrites);
+    }
+    dcli_operation *part = TEST_FORALL(1, "C(i) = 1;", {DCL_ACCESS_OUT, "C", 1, layout});
+    part->box.count[0] = 7;
+    part->operand[0].overwrites = false;
+    dcli_operation_resolve(part);
+    cr_expect_not(part->operand[0].overwrites, "one element is left");
+    cr_expect(test_operation(1, DCLI_OP_FILL, 1, layout)->operand[0].overwrites);
+    cr_expect(test_operation(1, DCLI_OP_WRITE, 1, layout)->operand[0].overwrites);
+    cr_expect_not(test_operation(1, DCLI_OP_SAVE, 1, layout)->operand[0].writes);
+    test_ops_free();
+}
+
+/* Bodies over C (storage 1), A and B; `same`: B is the array of C. */
+Test(operation, check)
+{
+    dcl_grid wide = dcl_grid_2d(DCL_INT64, 4, 6), high = dcl_grid_2d(DCL_INT64, 6, 4);
+    const dcli_layout *w = test_layout("block", 2, &wide), *h = test_layout("block", 2, &high);
+    const struct {
+        const char *body;
+        const dcli_layout *b;
+        dcl_access access;
+        int64_t storage;
+        dcl_status status;
+        const char *words;
+    } cases[] = {
+        {"C(i,j) = B(j,i);", h, DCL_ACCESS_IN, 2, DCL_OK, ""},
+        {"C(i,j) = B(i,j);", w, DCL_ACCESS_IN, 1, DCL_OK, ""},
+        {"C(i,j) = B(i,j+1);", w, DCL_ACCESS_IN, 1, DCL_ERR_BODY, "same array"},
+        {"C(i,j) = B(i,j+1);", w, DCL_ACCESS_IN, 1, DCL_ERR_BODY, "dcl_swap"},
+        {"C(i,j) = B(i,j+1);", w, DCL_ACCESS_IN, 1, DCL_ERR_BODY, "line 1, column 10"},
+        {"C(i,j) = B(j*j,i);", w, DCL_ACCESS_IN_ALL, 1, DCL_ERR_BODY, "same array"},
+        {"C(i,j) = 1; B(j,i) = 1;", h, DCL_ACCESS_OUT, 2, DCL_OK, ""},
+        {"C(i,j) = 1; B(i,j) = 1;", h, DCL_ACCESS_OUT, 2, DCL_ERR_INVALID, "axis 0 of output B runs 0..5; expected 0..3"},
+        {"C(i,j) = 1; B(i,j) = 2;", w, DCL_ACCESS_OUT, 1, DCL_OK, ""},
+    };
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        dcli_operation *operation =
+            TEST_FORALL(1, cases[n].body, {DCL_ACCESS_OUT, "C", 1, w}, {cases[n].access, "B", cases[n].storage, cases[n].b});
+        dcl_status status = dcli_operation_check(operation);
+        cr_expect_eq(status, cases[n].status, "case %zu: %s", n, dcl_error());
+        if (cases[n].status != DCL_OK)
+            cr_expect_not_null(strstr(dcl_error(), cases[n].words), "case %zu: %s", n, dcl_error());
+    }
+    dcli_operation *outside = TEST_FORALL(1, "C(i,j) = 1;", {DCL_ACCESS_OUT, "C", 1, w});
+    outside->box.start[1] = 1;
+    cr_expect_eq(dcli_operation_check(outside), DCL_ERR_RANGE);
+    test_ops_free();
+}
+
+Test(operation, local)
+{
+    dcl_grid line = dcl_grid_1d(DCL_INT64, 8);
+    const dcli_layout *block = test_layout("block", 2, &line), *cyclic = test_layout("cyclic", 2, &line);
+    cr_expect(dcli_operation_is_local(
+        TEST_FORALL(1, "C(i) = A(i);", {DCL_ACCESS_OUT, "C", 1, block}, {DCL_ACCESS_IN, "A", 2, block})));
+    cr_expect_not(dcli_operation_is_local(
+        TEST_FORALL(1, "C(i) = A(i+1);", {DCL_ACCESS_OUT, "C", 1, block}, {DCL_ACCESS_IN, "A", 2, block})));
+    cr_expect_not(dcli_operation_is_local(
+        TEST_FORALL(1, "C(i) = A(i);", {DCL_ACCESS_OUT, "C", 1, block}, {DCL_ACCESS_IN, "A", 2, cyclic})));
+    cr_expect(dcli_operation_is_local(test_operation(1, DCLI_OP_FILL, 1, block)));
+    cr_expect_not(dcli_operation_is_local(test_operation(1, DCLI_OP_READ, 1, block)));
+    test_ops_free();
+}
