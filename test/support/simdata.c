@@ -47,6 +47,25 @@ static int64_t most_bytes(const dcli_plan *plan)
     return most;
 }
 
+/* What every plan promises, whatever it is for. */
+static void check_plan(sim_data *data, const dcli_operation *operation, int self, const dcli_plan *plan)
+{
+    int64_t length[2][65] = {{0}}, batch = 0;
+    for (int64_t c = 0; c < plan->chunk_count; c++) {
+        const dcli_chunk *chunk = &plan->chunk[c];
+        bool ordered = chunk->number == length[chunk->written][chunk->peer]++ && chunk->first_batch >= batch &&
+                       chunk->last_batch >= chunk->first_batch && chunk->last_batch < plan->batch_count;
+        if (!ordered || chunk->peer == self || chunk->bytes > dcli_max(data->terms.chunk_bytes, 8) || chunk->bytes < 8 ||
+            chunk->item_count < 1)
+            sim_wrong(data, "chunk %" PRId64 " of operation %" PRId64 " for peer %d is not as it should be", c,
+                      operation->number, self);
+        batch = chunk->first_batch;
+    }
+    for (int64_t w = 0; w < plan->work_count; w++)
+        if (dcli_box_is_empty(&plan->work[w].box))
+            sim_wrong(data, "work %" PRId64 " of operation %" PRId64 " for peer %d is empty", w, operation->number, self);
+}
+
 sim_plan *sim_plan_of(sim_data *data, const dcli_operation *operation, int peer)
 {
     sim_plan *plan = &data->plan[(operation->number - 1) * data->peers + peer];
@@ -56,6 +75,7 @@ sim_plan *sim_plan_of(sim_data *data, const dcli_operation *operation, int peer)
         abort();
     plan->payload = calloc((size_t)plan->plan->chunk_count + 1, sizeof *plan->payload);
     plan->most = most_bytes(plan->plan);
+    check_plan(data, operation, peer, plan->plan);
     if (plan->payload == NULL)
         abort();
     return plan;

@@ -192,10 +192,6 @@ static void run_work(struct run *run, const dcli_work *work)
     for (int a = 0; a < body->access_count; a++)
         if (!run->failed || body->access[a].written)
             run->memory[a] = binding_memory(run, a, &run->plan->plan->binding[work->first_binding + a]);
-    if (dcli_box_is_empty(&work->box)) {
-        wrong(run, 0, "has no index");
-        return;
-    }
     do {
         for (int m = 0; m < work->box.rank; m++)
             index[m] = work->box.start[m] + run->place[m] * work->box.stride[m];
