@@ -125,6 +125,7 @@ Test(counts_on_device, of_the_worked_example)
         for (int i = 0; i < SIDE; i++)
             for (int j = 0; j < SIDE; j++)
                 cr_assert_eq(element[i][j], (float)(i * SIDE + j + 7 + 3 * (j * SIDE + i)));
+        dcl_release(map);
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     }
 }
@@ -172,6 +173,8 @@ Test(counts_on_device, planned_are_those_counted)
                                  planned.approximate);
             }
         }
+        dcl_release(map);
+        dcl_release(other);
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     }
 }

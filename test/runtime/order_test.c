@@ -39,6 +39,7 @@ static void run_dependent(const dcl_config *config, int operations)
             cr_assert_eq(a[i][j], expected, "%s, window %zu: A(%d,%d) is %d; expected %d", config->move, config->window,
                          i, j, a[i][j], expected);
         }
+    dcl_release(map);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
 }
 
@@ -81,6 +82,7 @@ Test(order_on_device, keeps_what_earlier_operations_read)
             for (int e = 0; e < SIDE * SIDE; e++)
                 cr_assert_eq(b[e], n + 1, "%s: element %d of copy %d is %d", config.move, e, n, b[e]);
         }
+        dcl_release(map);
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     }
 }
@@ -221,5 +223,6 @@ Test(order_on_device, serves_threads_that_share_a_cluster)
     TEST_OK(dcl_read(shared, NULL, elements, NULL));
     for (int e = 0; e < SIDE * SIDE; e++)
         cr_assert_eq(elements[e], THREADS * OPERATIONS, "element %d is %d", e, elements[e]);
+    dcl_release(map);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
 }
