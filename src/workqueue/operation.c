@@ -114,9 +114,17 @@ static dcl_status check_alias(const dcli_operation *operation, int a, int b, con
     const dcli_body_access *first = &operation->body->access[a], *second = &operation->body->access[b];
     const dcli_param *params = operation->body->params;
     if (operation->operand[first->param].storage != operation->operand[second->param].storage ||
-        !(first->written || second->written) || same_subscripts(&subscripts[a], &subscripts[b]))
+        !(first->written || second->written))
+        return DCL_OK;
+    bool same = same_subscripts(&subscripts[a], &subscripts[b]);
+    if (same && first->param == second->param)
         return DCL_OK;
     const dcli_body_access *written = second->written ? second : first, *other = second->written ? first : second;
+    if (same) /* compilers may take two names for two places in memory */
+        return DCLI_FAIL(DCL_ERR_BODY,
+                         "line %d, column %d: %s and %s are the same array, which is written; give it one name, with "
+                         "DCL_INOUT",
+                         other->line, other->column, params[other->param].name, params[written->param].name);
     return DCLI_FAIL(DCL_ERR_BODY,
                      "line %d, column %d: %s and %s are the same array, written and used at different subscripts; an "
                      "operation may read and write an array only at the same subscript; write a second array and "
