@@ -39,7 +39,8 @@ typedef struct dcl_arg {
  *  named i, j, k, l, m, n, o, p (as many as the first output has axes; reserved, read-only, type long). Outputs are
  *  written at a permutation of the plain indices, inputs read at affine subscripts (`A(2*i + 1, j)`; integer scalars may
  *  occur). A read outside its grid gives 0 and is reported as DCL_ERR_RANGE at the next wait, unless the body guards it.
- *  An array may be read and written only at the same subscript. The owner of an element of the first output computes it.
+ *  An array that is written has one name and one list of subscripts in a body. The owner of an element of the first output
+ *  computes it.
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.

@@ -4,7 +4,7 @@
  * simulation) carries them out such that their effects on the node's memory are as if done in the order given; only the end
  * of a batch is told later, by dcli_node_batch_done().
  *
- * Rules (docs/movement.md; model/): batches start in the order of (operation, batch). A batch starts when what it reads has
+ * Rules (docs/design.md, docs/model.md): batches start in the order of (operation, batch). A batch starts when what it reads has
  * arrived or, in place, is ready, and when nobody still has to read what it overwrites. Data is packed, and arriving
  * output committed, when all own batches of earlier operations have started. All waits are for earlier operations, or for
  * data of the same operation that only waits for earlier ones: nothing can wait in a circle. */
