@@ -36,14 +36,20 @@ int64_t *sim_garbage(int64_t elements)
 /* The most bytes of chunks that are there at once, batch by batch. */
 static int64_t most_bytes(const dcli_plan *plan)
 {
-    int64_t most = 0;
-    for (int64_t b = 0; b < plan->batch_count; b++) {
-        int64_t live = 0;
-        for (int64_t c = 0; c < plan->chunk_count; c++)
-            if (!plan->chunk[c].written && plan->chunk[c].first_batch <= b && b <= plan->chunk[c].last_batch)
+    int64_t most = 0, live = 0;
+    int64_t *ending = calloc((size_t)plan->batch_count + 1, sizeof *ending);
+    if (ending == NULL)
+        abort();
+    for (int64_t b = 0, c = 0; b < plan->batch_count; b++) {
+        for (; c < plan->chunk_count && plan->chunk[c].first_batch == b; c++)
+            if (!plan->chunk[c].written) {
                 live += plan->chunk[c].bytes;
+                ending[plan->chunk[c].last_batch] += plan->chunk[c].bytes;
+            }
         most = dcli_max(most, live);
+        live -= ending[b];
     }
+    free(ending);
     return most;
 }
 
