@@ -18,7 +18,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan bench install format lint model cases chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan bench install format lint model cases simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ model: ## check the model of the protocol, and that its broken variants are caug
 cases: build ## compare N (5000) random evaluations with NumPy, from SEED (a new one)
 	@TEST_DCL=build/dcl TEST_CASES=$(or $(N),5000) $(if $(SEED),TEST_SEED=$(SEED)) \
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/eval/generator.py
+
+simulate: build ## run N (2000) random programs on simulated clusters, from SEED (1)
+	@TEST_SEEDS=$(or $(N),2000) TEST_SEED=$(or $(SEED),1) TEST_SECONDS=0 build/test/test-workqueue --filter 'simulation/*'
 
 chroot-test: ## make demo and make test in a fresh Debian 12 (root; needs the network and some minutes)
 	@scripts/install-deps --chroot
