@@ -22,8 +22,9 @@ static void *append(dcli_builder *builder, int list, void *items, int64_t *count
     return entry;
 }
 
-#define APPEND(builder, list, name, more) \
-    append((builder), (list), &(builder)->plan->name, &(builder)->plan->name##_count, (more), sizeof *(builder)->plan->name)
+#define APPEND(builder, list, name, more)                                                     \
+    append((builder), (list), &(builder)->plan->name, &(builder)->plan->name##_count, (more), \
+           sizeof *(builder)->plan->name)
 
 dcli_batch *dcli_builder_batch(dcli_builder *builder)
 {
@@ -70,8 +71,11 @@ static dcli_chunk *open_chunk(dcli_builder *builder, const dcli_need *need)
     dcli_chunk *chunk = APPEND(builder, CHUNK, chunk, 1);
     if (chunk == NULL)
         return NULL;
-    *chunk = (dcli_chunk){.written = need->written, .peer = need->peer, .number = (*length)++,
-                          .first_batch = plan->batch_count - 1, .last_batch = plan->batch_count - 1,
+    *chunk = (dcli_chunk){.written = need->written,
+                          .peer = need->peer,
+                          .number = (*length)++,
+                          .first_batch = plan->batch_count - 1,
+                          .last_batch = plan->batch_count - 1,
                           .first_item = plan->item_count};
     return chunk;
 }
@@ -89,7 +93,8 @@ static dcl_status add_item(dcli_builder *builder, const dcli_need *need, const d
     if (item == NULL)
         return DCL_ERR_NOMEM;
     dcli_chunk *chunk = &plan->chunk[plan->chunk_count - 1];
-    *item = (dcli_item){.operand = need->operand, .chunk = plan->chunk_count - 1, .region = *region, .byte_offset = chunk->bytes};
+    *item = (dcli_item){
+        .operand = need->operand, .chunk = plan->chunk_count - 1, .region = *region, .byte_offset = chunk->bytes};
     builder->item_stage[number] = need->stage;
     chunk->bytes += (bytes + 7) / 8 * 8;
     chunk->item_count++;

@@ -19,8 +19,8 @@ struct stream {
 };
 
 struct exchange {
-    const dcli_plan *plan; /* the other peer's; NULL: nothing between us */
-    struct stream send, receive; /* T it reads from us; U it writes to us */
+    const dcli_plan *plan;         /* the other peer's; NULL: nothing between us */
+    struct stream send, receive;   /* T it reads from us; U it writes to us */
     int64_t grant_due, grant_told; /* T we read from it: chunks granted */
 };
 
@@ -46,11 +46,11 @@ struct open_op {
     struct exchange *exchange; /* [peers], NULL: a local operation */
     struct need *need;         /* what is not met yet */
     int64_t need_count, need_capacity;
-    int64_t started, ended;    /* batches; ended is a prefix */
+    int64_t started, ended;                /* batches; ended is a prefix */
     bool *batch_ended, *arrived, *dropped; /* [batches], [own chunks] */
-    int64_t drop_from;         /* own chunks before are dropped */
-    int64_t transfers;         /* chunks of both directions not yet passed on, committed, dropped */
-    dcl_status skip;           /* not DCL_OK: compute nothing more */
+    int64_t drop_from;                     /* own chunks before are dropped */
+    int64_t transfers;                     /* chunks of both directions not yet passed on, committed, dropped */
+    dcl_status skip;                       /* not DCL_OK: compute nothing more */
     bool told_failed;
 };
 
@@ -91,12 +91,12 @@ struct peer {
 struct dcli_node {
     dcli_node_terms terms;
     int peers;
-    struct open_op **op; /* ring by number: op[number - first] */
+    struct open_op **op;              /* ring by number: op[number - first] */
     int64_t first, seen, op_capacity; /* open: first .. seen */
-    int64_t cursor;      /* operation whose batches are being started */
+    int64_t cursor;                   /* operation whose batches are being started */
     int64_t done, ready;
     int64_t grant_op, grant_chunk, pool_used;
-    int64_t exchanging;  /* open operations with an exchange */
+    int64_t exchanging; /* open operations with an exchange */
     int64_t made_unsent;
     struct peer *peer;
     struct outbox *outbox;
@@ -211,8 +211,7 @@ static dcl_status meet_peers(dcli_node *node, struct open_op *op)
         if (q == node->terms.self || transfer == is_node(node, q))
             continue; /* only the host moves in a transfer, only nodes in a forall */
         exchange->plan = node->terms.plan_of(node->terms.user, op->operation, q);
-        if (exchange->plan == NULL ||
-            collect(exchange->plan, node->terms.self, false, &exchange->send) != DCL_OK ||
+        if (exchange->plan == NULL || collect(exchange->plan, node->terms.self, false, &exchange->send) != DCL_OK ||
             collect(exchange->plan, node->terms.self, true, &exchange->receive) != DCL_OK)
             return DCL_ERR_NOMEM;
         op->transfers += exchange->send.total + exchange->receive.total;
@@ -293,7 +292,8 @@ static void note_exchange(dcli_node *node, const struct open_op *op, int q, cons
         const dcli_chunk *chunk = &plan->chunk[plan->item[i].chunk];
         if (chunk->peer != node->terms.self)
             continue;
-        dcli_storage *storage = dcli_storages_find(&node->storages, op->operation->operand[plan->item[i].operand].storage);
+        dcli_storage *storage =
+            dcli_storages_find(&node->storages, op->operation->operand[plan->item[i].operand].storage);
         raise(chunk->written ? &storage->last_write_by[q] : &storage->last_read_by[q], op->number);
     }
 }
@@ -409,8 +409,9 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
 static dcl_status keep_early(dcli_node *node, const struct early *early)
 {
     if (early->operation <= node->seen)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d speaks of operation %" PRId64 ", which needs nothing of it any more",
-                         early->from, early->operation);
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "peer %d speaks of operation %" PRId64 ", which needs nothing of it any more", early->from,
+                         early->operation);
     if (dcli_grow(&node->early, node->early_count, &node->early_capacity, sizeof *early) != 0)
         return DCL_ERR_NOMEM;
     node->early[node->early_count++] = *early;
@@ -427,7 +428,8 @@ dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t
 {
     struct open_op *op = find(node, operation);
     if (op == NULL)
-        return keep_early(node, &(struct early){.from = from, .is_grant = true, .operation = operation, .number = chunks});
+        return keep_early(node,
+                          &(struct early){.from = from, .is_grant = true, .operation = operation, .number = chunks});
     if (op->exchange == NULL || chunks < op->exchange[from].send.granted || chunks > op->exchange[from].send.total)
         return refuse(from, "a grant up to chunk", operation, chunks);
     op->exchange[from].send.granted = chunks;
@@ -468,12 +470,14 @@ static dcl_status take_written(dcli_node *node, struct open_op *op, int from, in
     return DCL_OK;
 }
 
-dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number, dcl_status status)
+dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number,
+                           dcl_status status)
 {
     struct open_op *op = find(node, operation);
     if (op == NULL)
-        return keep_early(node, &(struct early){.from = from, .written = written, .operation = operation,
-                                                .number = number, .status = status});
+        return keep_early(
+            node, &(struct early){
+                      .from = from, .written = written, .operation = operation, .number = number, .status = status});
     return written ? take_written(node, op, from, number, status) : take_read(node, op, from, number, status);
 }
 
@@ -500,8 +504,8 @@ static dcl_status replay_early(dcli_node *node, int64_t number)
 dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks)
 {
     if (chunks < 1 || chunks > node->outbox[from].outstanding)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d gives credit for %" PRId64 " chunks; %" PRId64 " are outstanding", from,
-                         chunks, node->outbox[from].outstanding);
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d gives credit for %" PRId64 " chunks; %" PRId64 " are outstanding",
+                         from, chunks, node->outbox[from].outstanding);
     node->outbox[from].outstanding -= chunks;
     return DCL_OK;
 }
@@ -510,8 +514,9 @@ dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t read
 {
     struct peer *peer = &node->peer[from];
     if (done < peer->done || ready < peer->ready || ready > done)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d sets done %" PRId64 ", ready %" PRId64 " after %" PRId64 ", %" PRId64,
-                         from, done, ready, peer->done, peer->ready);
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "peer %d sets done %" PRId64 ", ready %" PRId64 " after %" PRId64 ", %" PRId64, from, done,
+                         ready, peer->done, peer->ready);
     peer->done = done;
     peer->ready = ready;
     return DCL_OK;
@@ -700,7 +705,9 @@ static bool next_notice(dcli_node *node, dcli_action *action)
     if (node->notice_first == node->notice_count)
         return false;
     const struct notice *notice = &node->notice[node->notice_first++];
-    *action = (dcli_action){.kind = DCLI_DO_FAILED, .status = notice->status, .cause = notice->cause,
+    *action = (dcli_action){.kind = DCLI_DO_FAILED,
+                            .status = notice->status,
+                            .cause = notice->cause,
                             .operation = find(node, notice->operation)->operation};
     if (node->notice_first == node->notice_count)
         node->notice_first = node->notice_count = 0;
@@ -715,8 +722,8 @@ static bool next_send(dcli_node *node, dcli_action *action)
         if (made == NULL || !made->ended || outbox->outstanding >= node->terms.window_chunks)
             continue;
         struct open_op *op = find(node, made->operation);
-        *action = (dcli_action){.kind = DCLI_DO_SEND, .operation = op->operation, .peer = q, .chunk = made->chunk,
-                                .status = made->status};
+        *action = (dcli_action){
+            .kind = DCLI_DO_SEND, .operation = op->operation, .peer = q, .chunk = made->chunk, .status = made->status};
         node->made_unsent -= op->own->chunk[made->chunk].bytes;
         op->transfers--;
         outbox->first++;
@@ -732,8 +739,11 @@ static bool next_commit(dcli_node *node, struct open_op *op, dcli_action *action
         struct stream *stream = &op->exchange[q].receive;
         if (stream->passed == stream->granted || !writes_allowed(node, op))
             continue;
-        *action = (dcli_action){.kind = DCLI_DO_COMMIT, .operation = op->operation, .peer = q,
-                                .chunk = stream->chunk[stream->passed], .status = stream->status[stream->passed]};
+        *action = (dcli_action){.kind = DCLI_DO_COMMIT,
+                                .operation = op->operation,
+                                .peer = q,
+                                .chunk = stream->chunk[stream->passed],
+                                .status = stream->status[stream->passed]};
         if (action->status != DCL_OK)
             tell_failed(node, op, action->status, false);
         stream->passed++;
@@ -751,7 +761,9 @@ static bool next_pack(dcli_node *node, struct open_op *op, dcli_action *action)
         struct stream *stream = &op->exchange[q].send;
         if (stream->passed == stream->granted || !commits_met(node, op) || !needs_met(node, op, NEED_PACK, q))
             continue;
-        *action = (dcli_action){.kind = DCLI_DO_PACK, .operation = op->operation, .peer = q,
+        *action = (dcli_action){.kind = DCLI_DO_PACK,
+                                .operation = op->operation,
+                                .peer = q,
                                 .chunk = stream->chunk[stream->passed++],
                                 .status = reads_failed(node, op) ? DCL_ERR_INVALID : DCL_OK};
         op->transfers--;
@@ -771,7 +783,8 @@ static bool next_drop(dcli_node *node, struct open_op *op, dcli_action *action)
         op->dropped[c] = true;
         op->transfers--;
         node->pool_used -= plan->chunk[c].bytes;
-        *action = (dcli_action){.kind = DCLI_DO_DROP, .operation = op->operation, .peer = plan->chunk[c].peer, .chunk = c};
+        *action =
+            (dcli_action){.kind = DCLI_DO_DROP, .operation = op->operation, .peer = plan->chunk[c].peer, .chunk = c};
         return true;
     }
     return false;
@@ -801,7 +814,8 @@ static bool next_grant(struct open_op *op, int peers, dcli_action *action)
         if (exchange->grant_told == exchange->grant_due)
             continue;
         exchange->grant_told = exchange->grant_due;
-        *action = (dcli_action){.kind = DCLI_DO_GRANT, .operation = op->operation, .peer = q, .index = exchange->grant_due};
+        *action =
+            (dcli_action){.kind = DCLI_DO_GRANT, .operation = op->operation, .peer = q, .index = exchange->grant_due};
         return true;
     }
     return false;
@@ -849,8 +863,10 @@ static bool next_batch(dcli_node *node, dcli_action *action)
     op->started++;
     if (op->skip == DCL_OK && reads_failed(node, op))
         op->skip = DCL_ERR_INVALID;
-    *action = (dcli_action){.kind = op->skip == DCL_OK ? DCLI_DO_RUN : DCLI_DO_SKIP, .operation = op->operation,
-                            .index = b, .status = op->skip};
+    *action = (dcli_action){.kind = op->skip == DCL_OK ? DCLI_DO_RUN : DCLI_DO_SKIP,
+                            .operation = op->operation,
+                            .index = b,
+                            .status = op->skip};
     if (op->skip != DCL_OK) {
         tell_failed(node, op, op->skip, false);
         end_batch(node, op, b, op->skip);
@@ -925,9 +941,10 @@ static void explain_op(const dcli_node *node, const struct open_op *op, dcli_tex
     static const char *texts[] = {" peer %d still reads for %" PRId64 ";",
                                   " output of peer %d in %" PRId64 " not committed;",
                                   " peer %d not ready at %" PRId64 ";", " not all packed for peer %d in %" PRId64 ";"};
-    dcli_text_put(text, "operation %" PRId64 " kind %d: started %" PRId64 ", ended %" PRId64 " of %" PRId64
-                  " batches, %" PRId64 " transfers open;", op->number, op->operation->kind, op->started, op->ended,
-                  op->own->batch_count, op->transfers);
+    dcli_text_put(text,
+                  "operation %" PRId64 " kind %d: started %" PRId64 ", ended %" PRId64 " of %" PRId64
+                  " batches, %" PRId64 " transfers open;",
+                  op->number, op->operation->kind, op->started, op->ended, op->own->batch_count, op->transfers);
     for (int64_t n = 0; n < op->need_count; n++)
         if (!is_met(node, &op->need[n]))
             dcli_text_put(text, texts[op->need[n].kind], op->need[n].peer, op->need[n].operation);
@@ -937,9 +954,11 @@ static void explain_op(const dcli_node *node, const struct open_op *op, dcli_tex
 char *dcli_node_explain(const dcli_node *node)
 {
     dcli_text text = {0};
-    dcli_text_put(&text, "peer %d: seen %" PRId64 ", cursor %" PRId64 ", done %" PRId64 ", ready %" PRId64
-                  ", pool used %" PRId64 ", unsent %" PRId64 "\n", node->terms.self, node->seen, node->cursor, node->done,
-                  node->ready, node->pool_used, node->made_unsent);
+    dcli_text_put(&text,
+                  "peer %d: seen %" PRId64 ", cursor %" PRId64 ", done %" PRId64 ", ready %" PRId64
+                  ", pool used %" PRId64 ", unsent %" PRId64 "\n",
+                  node->terms.self, node->seen, node->cursor, node->done, node->ready, node->pool_used,
+                  node->made_unsent);
     for (int64_t n = node->first; n <= node->seen; n++)
         explain_op(node, find(node, n), &text);
     return dcli_text_take(&text);

@@ -16,20 +16,20 @@
 typedef struct dcli_node dcli_node;
 
 typedef struct dcli_node_terms {
-    dcli_plan_terms plan; /* borrowed pointers inside outlive the node */
-    int self;             /* 0..node_count-1, or node_count: the host */
+    dcli_plan_terms plan;  /* borrowed pointers inside outlive the node */
+    int self;              /* 0..node_count-1, or node_count: the host */
     int64_t window_chunks; /* U chunks to one peer that are not yet committed */
-    int64_t made_bytes;   /* most bytes of U chunks made and not yet sent before the next batch has to wait */
+    int64_t made_bytes;    /* most bytes of U chunks made and not yet sent before the next batch has to wait */
     /** plan(operation, node), kept by the provider at least until the operation is retired. NULL: DCL_ERR_NOMEM. */
     const dcli_plan *(*plan_of)(void *user, const dcli_operation *operation, int node);
     void *user;
 } dcli_node_terms;
 
 typedef enum dcli_action_kind {
-    DCLI_DO_RUN,    /* start batch `index` of `operation`; later dcli_node_batch_done() */
-    DCLI_DO_SKIP,   /* the same, but do not compute: something it reads failed. No batch_done follows. */
-    DCLI_DO_PACK,   /* pack T chunk `chunk` of the plan of `peer` from own storage and send it; `status`: empty, failed */
-    DCLI_DO_SEND,   /* send U chunk `chunk` of the own plan to `peer`; `status`: empty, failed */
+    DCLI_DO_RUN,  /* start batch `index` of `operation`; later dcli_node_batch_done() */
+    DCLI_DO_SKIP, /* the same, but do not compute: something it reads failed. No batch_done follows. */
+    DCLI_DO_PACK, /* pack T chunk `chunk` of the plan of `peer` from own storage and send it; `status`: empty, failed */
+    DCLI_DO_SEND, /* send U chunk `chunk` of the own plan to `peer`; `status`: empty, failed */
     DCLI_DO_COMMIT, /* write U chunk `chunk` of the plan of `peer` to own storage (`status`: nothing in it), free it */
     DCLI_DO_DROP,   /* T chunk `chunk` of the own plan, from `peer`, is not needed any more */
     DCLI_DO_GRANT,  /* tell `peer`: T chunks up to number `index` (a count) of `operation` may be sent */
@@ -44,10 +44,10 @@ typedef struct dcli_action {
     const dcli_operation *operation;
     int peer;
     int64_t index;
-    int64_t chunk;     /* number in plan->chunk of the plan named above */
+    int64_t chunk; /* number in plan->chunk of the plan named above */
     int64_t done, ready;
     dcl_status status;
-    bool cause;        /* FAILED: found here, not passed on */
+    bool cause; /* FAILED: found here, not passed on */
 } dcli_action;
 
 /** @return the node, or NULL: DCL_ERR_NOMEM. */
@@ -63,7 +63,8 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
 dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t chunks);
 /** A chunk has come: T (written false: number in the stream from `from` to here) or U. Payload is the executor's to keep
  *  until DROP or COMMIT name it (peer and plan->chunk[].number). */
-dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number, dcl_status status);
+dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number,
+                           dcl_status status);
 dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks);
 dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready);
 /** Another peer says that storages may hold anything since `operation`. */

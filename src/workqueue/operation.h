@@ -22,7 +22,7 @@ typedef struct dcli_operand {
     int64_t storage;           /* number of the storage; -1: a scalar or prelude */
     const dcli_layout *layout; /* borrowed; NULL for scalars */
     bool reads, writes;        /* what is written perhaps is read too: the rest is kept */
-    bool overwrites; /* writes every element of the storage without reading it: heals a failed one */
+    bool overwrites;           /* writes every element of the storage without reading it: heals a failed one */
 } dcli_operand;
 
 /** A descriptor, ready to be planned. For FORALL operand k is parameter k of the body; otherwise operand 0 is the array.
@@ -32,9 +32,9 @@ typedef struct dcli_operation {
     dcli_op_kind kind;
     int operand_count;
     dcli_operand operand[DCLI_MAX_PARAMS];
-    const dcli_body *body;               /* FORALL */
-    dcli_scalar value[DCLI_MAX_PARAMS];  /* FORALL: scalars, by parameter */
-    dcl_box box;                         /* FORALL: index space; READ, WRITE: what is moved */
+    const dcli_body *body;              /* FORALL */
+    dcli_scalar value[DCLI_MAX_PARAMS]; /* FORALL: scalars, by parameter */
+    dcl_box box;                        /* FORALL: index space; READ, WRITE: what is moved */
 } dcli_operation;
 
 /** Fill in what follows from the kind (and for FORALL from the body): reads, writes, overwrites of the operands. */

@@ -55,8 +55,9 @@ static dcl_status need_all(dcli_builder *builder, bool written)
         builder->regions.count = 0;
         status = dcli_layout_regions(layout, p, &operation->box, &builder->regions);
         for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
-            status = dcli_builder_need(builder, &(dcli_need){.written = written, .peer = p, .stage = -1,
-                                                             .region = builder->regions.region[r]});
+            status = dcli_builder_need(
+                builder,
+                &(dcli_need){.written = written, .peer = p, .stage = -1, .region = builder->regions.region[r]});
     }
     return status;
 }
@@ -70,18 +71,24 @@ static dcl_status batch_of_chunk(dcli_builder *builder, int64_t b, bool written)
     dcli_stage *stage = dcli_builder_stage(builder);
     if (stage == NULL)
         return DCL_ERR_NOMEM;
-    *stage = (dcli_stage){.box = builder->operation->box, .first_in = plan->piece_count, .first_out = plan->piece_count};
+    *stage =
+        (dcli_stage){.box = builder->operation->box, .first_in = plan->piece_count, .first_out = plan->piece_count};
     *(written ? &stage->out_count : &stage->in_count) = chunk->item_count;
     for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++) {
         dcli_piece *piece = dcli_builder_piece(builder);
         if (piece == NULL)
             return DCL_ERR_NOMEM;
-        *piece = (dcli_piece){.kind = DCLI_PIECE_CHUNK, .where = (int)b, .byte_offset = plan->item[i].byte_offset,
+        *piece = (dcli_piece){.kind = DCLI_PIECE_CHUNK,
+                              .where = (int)b,
+                              .byte_offset = plan->item[i].byte_offset,
                               .region = dcli_region_packed(&plan->item[i].region.box, 0)};
     }
-    plan->batch[b] = (dcli_batch){.first_stage = b, .stage_count = 1,
-                                  .first_chunk = b, .chunk_count = !written,
-                                  .first_made = b, .made_count = written};
+    plan->batch[b] = (dcli_batch){.first_stage = b,
+                                  .stage_count = 1,
+                                  .first_chunk = b,
+                                  .chunk_count = !written,
+                                  .first_made = b,
+                                  .made_count = written};
     return DCL_OK;
 }
 

@@ -12,10 +12,10 @@
  *  host. */
 typedef struct dcli_plan_terms {
     int node_count;
-    const bool *in_place;  /* [node_count] whether node q reads other nodes' parts in place */
-    int64_t batch_bytes;   /* size aimed at for the first output's part of a batch */
-    int64_t chunk_bytes;   /* most bytes of a chunk, unless the pool is small or one element is larger */
-    int64_t pool_bytes;    /* most bytes of chunks a node holds */
+    const bool *in_place; /* [node_count] whether node q reads other nodes' parts in place */
+    int64_t batch_bytes;  /* size aimed at for the first output's part of a batch */
+    int64_t chunk_bytes;  /* most bytes of a chunk, unless the pool is small or one element is larger */
+    int64_t pool_bytes;   /* most bytes of chunks a node holds */
 } dcli_plan_terms;
 
 typedef enum dcli_bind_kind { DCLI_BIND_OWN, DCLI_BIND_PEER, DCLI_BIND_STAGE } dcli_bind_kind;
@@ -23,17 +23,17 @@ typedef enum dcli_bind_kind { DCLI_BIND_OWN, DCLI_BIND_PEER, DCLI_BIND_STAGE } d
 /** Where one access of one work finds its elements. */
 typedef struct dcli_binding {
     dcli_bind_kind kind;
-    int where;                    /* PEER: node; STAGE: number in plan->stage */
-    int64_t offset;               /* elements, of the first index of the work (AFFINE) or of low[] (others) */
-    int64_t step[DCL_MAX_RANK];   /* AFFINE: per loop axis; others: per axis of the array */
+    int where;                  /* PEER: node; STAGE: number in plan->stage */
+    int64_t offset;             /* elements, of the first index of the work (AFFINE) or of low[] (others) */
+    int64_t step[DCL_MAX_RANK]; /* AFFINE: per loop axis; others: per axis of the array */
     int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* others than AFFINE: indices that are there (stride 1) */
 } dcli_binding;
 
 /** A box of the index space run by one kind of kernel. */
 typedef struct dcli_work {
     dcl_box box;
-    bool checked;           /* some read may be outside its grid */
-    int64_t first_binding;  /* plan->binding, one per access of the body */
+    bool checked;          /* some read may be outside its grid */
+    int64_t first_binding; /* plan->binding, one per access of the body */
 } dcli_work;
 
 /** Elements that are copied into (or, for outputs, out of) a stage. */
@@ -57,15 +57,15 @@ typedef struct dcli_stage {
 /** A box of elements in a chunk: packed, last axis fastest, at byte_offset (aligned to 8). */
 typedef struct dcli_item {
     int operand;
-    int64_t chunk;       /* number in plan->chunk */
-    dcli_region region;  /* in the owner's storage */
+    int64_t chunk;      /* number in plan->chunk */
+    dcli_region region; /* in the owner's storage */
     int64_t byte_offset;
 } dcli_item;
 
 /** A message of data. Streams: T (peer -> this node, what it reads) and U (this node -> peer, what it writes). Chunks of
  *  one stream and peer are numbered 0, 1, ... in the order of this list. */
 typedef struct dcli_chunk {
-    bool written;  /* U */
+    bool written; /* U */
     int peer;
     int64_t number;
     int64_t bytes;
@@ -91,8 +91,8 @@ typedef struct dcli_plan {
     dcli_piece *piece;
     dcli_chunk *chunk;
     dcli_item *item;
-    bool *peer_read;    /* [node_count + 1] parts of these peers are read in place */
-    bool local;         /* dcli_operation_is_local() */
+    bool *peer_read;       /* [node_count + 1] parts of these peers are read in place */
+    bool local;            /* dcli_operation_is_local() */
     int64_t space[7];      /* capacities of the lists above */
     dcl_counters counters; /* the planned ones */
     dcl_status status;     /* DCL_ERR_NOMEM: a batch needs more than the pool; the sentence is in `problem` */
@@ -102,7 +102,8 @@ typedef struct dcli_plan {
 /** Plan `operation` for node `self` (node_count: the host).
  *  @return DCL_OK (also when plan->status is not: that is the same on every node), or DCL_ERR_NOMEM for the plan's own
  *          memory. */
-dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms, dcli_plan **plan_out);
+dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms,
+                          dcli_plan **plan_out);
 void dcli_plan_free(dcli_plan *plan);
 
 /** Whether no node needs anything of another for this operation, found without planning it: then plans of other nodes

@@ -80,8 +80,10 @@ static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, con
             if (move->counted)
                 status = count_moved(builder, k, p, &region->box);
             if (status == DCL_OK && move->stream)
-                status = dcli_builder_need(builder, &(dcli_need){.written = move->written, .peer = p, .operand = k,
-                                                                 .stage = move->stage, .region = *region});
+                status = dcli_builder_need(
+                    builder,
+                    &(dcli_need){
+                        .written = move->written, .peer = p, .operand = k, .stage = move->stage, .region = *region});
         }
     }
     return status;
@@ -134,12 +136,14 @@ static int64_t find_stage(const dcli_builder *builder, int k, const dcl_box *box
 static dcl_status want_view(dcli_builder *builder, int a, const struct view *view)
 {
     dcl_status status = dcli_builder_want(
-        builder, &(dcli_want){.stage = view->stage, .content = view->content, .written = view->written, .box = view->foot});
+        builder,
+        &(dcli_want){.stage = view->stage, .content = view->content, .written = view->written, .box = view->foot});
     if (status == DCL_OK && view->content)
         status = need_content(builder, param_of(builder, a), &view->foot, view->stage);
     if (status == DCL_OK && view->written)
-        status = move_box(builder, param_of(builder, a), &view->foot,
-                          &(struct move){.stage = view->stage, .written = true, .counted = !view->content, .stream = true});
+        status =
+            move_box(builder, param_of(builder, a), &view->foot,
+                     &(struct move){.stage = view->stage, .written = true, .counted = !view->content, .stream = true});
     return status;
 }
 
@@ -557,7 +561,8 @@ static dcl_status make_chains(dcli_builder *builder, struct chains *chains)
     for (int64_t i = plan->item_count - 1; i >= chains->first_item; i--) {
         if (builder->item_stage[i] < 0)
             continue;
-        int64_t *head = &chains->head[plan->chunk[plan->item[i].chunk].written][builder->item_stage[i] - batch->first_stage];
+        int64_t *head =
+            &chains->head[plan->chunk[plan->item[i].chunk].written][builder->item_stage[i] - batch->first_stage];
         chains->next[i - chains->first_item] = *head;
         *head = i;
     }
@@ -640,8 +645,8 @@ static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count
     const dcli_operation *operation = builder->operation;
     dcli_plan *plan = builder->plan;
     builder->tiles.count = 0;
-    dcl_status status = dcli_layout_tiles(operation->operand[operation->body->first_output].layout, builder->self, first,
-                                          count, &builder->tiles);
+    dcl_status status = dcli_layout_tiles(operation->operand[operation->body->first_output].layout, builder->self,
+                                          first, count, &builder->tiles);
     if (status == DCL_OK && dcli_builder_batch(builder) == NULL)
         status = DCL_ERR_NOMEM;
     for (int64_t r = 0; r < builder->tiles.count && status == DCL_OK; r++) {
@@ -703,8 +708,8 @@ static dcl_status look_at_accesses(dcli_builder *builder)
         if (subscripts->reach == DCLI_REACH_AFFINE && !dcli_subscripts_exact(subscripts))
             builder->plan->counters.approximate = 1;
         int k = body->access[a].param;
-        builder->seen[k].unique = readers[k]++ == 0 && subscripts->reach == DCLI_REACH_AFFINE &&
-                                  dcli_subscripts_injective(subscripts);
+        builder->seen[k].unique =
+            readers[k]++ == 0 && subscripts->reach == DCLI_REACH_AFFINE && dcli_subscripts_injective(subscripts);
     }
     return DCL_OK;
 }

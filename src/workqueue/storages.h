@@ -11,11 +11,11 @@ typedef struct dcli_numbers {
 } dcli_numbers;
 
 typedef struct dcli_storage {
-    int64_t id; /* 0: a free slot of the table */
-    int64_t last_write;     /* last operation seen that writes it, on any node */
-    int64_t *last_read_by;  /* [peers] last operation seen in which this peer reads our part */
-    int64_t *last_write_by; /* [peers] last operation seen in which this peer's output goes to our part */
-    int64_t prune_at; /* entries of the lists below that make pruning worth its while */
+    int64_t id;              /* 0: a free slot of the table */
+    int64_t last_write;      /* last operation seen that writes it, on any node */
+    int64_t *last_read_by;   /* [peers] last operation seen in which this peer reads our part */
+    int64_t *last_write_by;  /* [peers] last operation seen in which this peer's output goes to our part */
+    int64_t prune_at;        /* entries of the lists below that make pruning worth its while */
     dcli_numbers failures;   /* operations after which it may hold anything */
     dcli_numbers overwrites; /* operations that write all of it anew */
 } dcli_storage;

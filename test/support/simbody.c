@@ -23,7 +23,7 @@ struct maker {
     size_t length;
     int params;
     dcli_param param[DCLI_MAX_PARAMS];
-    int rank;           /* of the first output */
+    int rank;                   /* of the first output */
     int index_of[DCL_MAX_RANK]; /* which index stands on its axes */
 };
 
@@ -171,8 +171,8 @@ static bool find_output(struct maker *maker, const sim_array **array_out, int in
     for (int tries = 0; tries < TRIES; tries++) {
         const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];
         int axis[DCL_MAX_RANK];
-        bool fits = array->layout.grid.rank == maker->rank &&
-                    array->storage != maker->step->operation.operand[0].storage;
+        bool fits =
+            array->layout.grid.rank == maker->rank && array->storage != maker->step->operation.operand[0].storage;
         shuffle(maker, maker->rank, axis);
         for (int d = 0; d < maker->rank && fits; d++) {
             fits = array->layout.grid.extent[d] == space->extent[axis[d]] &&

@@ -85,7 +85,8 @@ static void check_contents(sim_data *data, const sim_array *array)
         int64_t expected = array->value[sim_number_of(grid, element)];
         if (part->data == NULL || part->data[offset] != expected) {
             sim_wrong(data, "storage %" PRId64 " ends with %" PRIx64 " at element %" PRId64 "; expected %" PRIx64,
-                      array->storage, part->data == NULL ? 0 : part->data[offset], sim_number_of(grid, element), expected);
+                      array->storage, part->data == NULL ? 0 : part->data[offset], sim_number_of(grid, element),
+                      expected);
             return;
         }
     } while (sim_next_place(place, &box));
@@ -149,9 +150,10 @@ static void check_operation(sim_data *data, const dcli_operation *operation, int
         const dcl_counters *counters = &sim_plan_of(data, operation, p)->plan->counters;
         if (counters->bytes_moved < bytes[p] || counters->blocks_moved < blocks[p] ||
             (exact && (counters->bytes_moved != bytes[p] || counters->blocks_moved != blocks[p])))
-            sim_wrong(data, "operation %" PRId64 " plans to move %" PRId64 " bytes, %" PRId64 " blocks to node %d; counted "
-                      "are %" PRId64 ", %" PRId64, operation->number, counters->bytes_moved, counters->blocks_moved, p,
-                      bytes[p], blocks[p]);
+            sim_wrong(data,
+                      "operation %" PRId64 " plans to move %" PRId64 " bytes, %" PRId64 " blocks to node %d; counted "
+                      "are %" PRId64 ", %" PRId64,
+                      operation->number, counters->bytes_moved, counters->blocks_moved, p, bytes[p], blocks[p]);
         if (exact && counters->approximate != 0)
             sim_wrong(data, "operation %" PRId64 " is called approximate", operation->number);
         *bytes_moved += counters->bytes_moved;

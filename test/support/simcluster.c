@@ -34,7 +34,7 @@ struct sim_node {
     bool step_posted;
     struct task *task; /* [first .. count) */
     int64_t first, count, capacity;
-    bool running;      /* task[first] is a batch that has not changed memory yet */
+    bool running;        /* task[first] is a batch that has not changed memory yet */
     int64_t done, ready; /* as last told */
     int64_t pool;        /* bytes granted and not dropped */
     int64_t made;        /* bytes made for others and not sent */
@@ -60,15 +60,15 @@ struct sim {
     int peers, host;
     bool *in_place;
     dcli_node_terms terms;
-    struct sim_node *node; /* [peers] */
-    struct channel *channel; /* [peers * peers] */
-    int64_t *descriptors;  /* [peers] when the last descriptor arrives */
+    struct sim_node *node;                /* [peers] */
+    struct channel *channel;              /* [peers * peers] */
+    int64_t *descriptors;                 /* [peers] when the last descriptor arrives */
     int64_t latency, pause, think, slack; /* most time of a message, of a node, of the program, of a batch */
-    bool late_effects;     /* batches change memory some time after their start */
-    int slow;              /* this node gets descriptors very late */
+    bool late_effects;                    /* batches change memory some time after their start */
+    int slow;                             /* this node gets descriptors very late */
     int issued;
-    int64_t waits_for;     /* the program waits for this operation */
-    int64_t checked;       /* operations whose end the program has seen */
+    int64_t waits_for; /* the program waits for this operation */
+    int64_t checked;   /* operations whose end the program has seen */
     struct fault fault[MAX_FAULTS];
     sim_verdict verdict;
 };
@@ -84,12 +84,14 @@ static const dcli_operation *operation_of(const struct sim *sim, int64_t number)
 
 static void trace_event(const struct sim *sim, const sim_event *event)
 {
-    static const char *names[] = {"issue", "descriptor", "step", "effect", "done", "chunk", "grant", "credit", "failed",
-                                  "marks"};
+    static const char *names[] = {"issue", "descriptor", "step",   "effect", "done",
+                                  "chunk", "grant",      "credit", "failed", "marks"};
     if (sim->settings->trace && event->kind != SIM_STEP)
-        fprintf(stderr, "%8" PRId64 " %d -> %d %s operation %" PRId64 " number %" PRId64 " written %d status %d done %" PRId64
-                " ready %" PRId64 "\n", event->time, event->from, event->to, names[event->kind], event->operation,
-                event->number, event->written, event->status, event->done, event->ready);
+        fprintf(stderr,
+                "%8" PRId64 " %d -> %d %s operation %" PRId64 " number %" PRId64 " written %d status %d done %" PRId64
+                " ready %" PRId64 "\n",
+                event->time, event->from, event->to, names[event->kind], event->operation, event->number,
+                event->written, event->status, event->done, event->ready);
 }
 
 /* Messages between two peers stay in order; most are quick, some are very late, and some pairs are slow. */
@@ -115,7 +117,10 @@ static void send_failed(struct sim *sim, int p, const dcli_action *action)
 {
     for (int q = 0; q < sim->peers; q++)
         if (q != p)
-            send(sim, (sim_event){.kind = SIM_FAILED, .from = p, .to = q, .operation = action->operation->number,
+            send(sim, (sim_event){.kind = SIM_FAILED,
+                                  .from = p,
+                                  .to = q,
+                                  .operation = action->operation->number,
                                   .status = action->status});
     if (p == sim->host)
         sim_verdict_failed(&sim->verdict, action->operation);
@@ -134,7 +139,10 @@ static void send_grant(struct sim *sim, int p, const dcli_action *action)
     if (node->pool > sim->terms.plan.pool_bytes)
         sim_wrong(&sim->data, "node %d grants %" PRId64 " bytes; its pool has %" PRId64, p, node->pool,
                   sim->terms.plan.pool_bytes);
-    send(sim, (sim_event){.kind = SIM_GRANT, .from = p, .to = action->peer, .operation = action->operation->number,
+    send(sim, (sim_event){.kind = SIM_GRANT,
+                          .from = p,
+                          .to = action->peer,
+                          .operation = action->operation->number,
                           .number = action->index});
 }
 
@@ -146,15 +154,22 @@ static void send_marks(struct sim *sim, int p, const dcli_action *action)
                   action->done, action->ready, node->done, node->ready);
     node->done = action->done;
     node->ready = action->ready;
-    send(sim, (sim_event){.kind = SIM_MARKS, .from = p, .to = action->peer, .done = action->done, .ready = action->ready});
+    send(sim,
+         (sim_event){.kind = SIM_MARKS, .from = p, .to = action->peer, .done = action->done, .ready = action->ready});
 }
 
 static void send_chunk(struct sim *sim, int p, int owner_of_plan, const dcli_action *action, int to, dcl_status status)
 {
     const dcli_chunk *chunk = &sim_plan_of(&sim->data, action->operation, owner_of_plan)->plan->chunk[action->chunk];
     sim->figures.chunks++;
-    send(sim, (sim_event){.kind = SIM_CHUNK, .from = p, .to = to, .operation = action->operation->number,
-                          .number = chunk->number, .chunk = action->chunk, .written = chunk->written, .status = status});
+    send(sim, (sim_event){.kind = SIM_CHUNK,
+                          .from = p,
+                          .to = to,
+                          .operation = action->operation->number,
+                          .number = chunk->number,
+                          .chunk = action->chunk,
+                          .written = chunk->written,
+                          .status = status});
 }
 
 static void send_made(struct sim *sim, int p, const dcli_action *action)
@@ -206,8 +221,13 @@ static void add_task(struct sim_node *node, const struct task *task)
 static void post_done(struct sim *sim, int p, const struct task *task)
 {
     if (!task->reported)
-        sim_post(&sim->clock, (sim_event){.kind = SIM_DONE, .from = p, .to = p, .operation = task->action.operation->number,
-                                          .number = task->action.index}, pick(sim, 0, sim->slack));
+        sim_post(&sim->clock,
+                 (sim_event){.kind = SIM_DONE,
+                             .from = p,
+                             .to = p,
+                             .operation = task->action.operation->number,
+                             .number = task->action.index},
+                 pick(sim, 0, sim->slack));
 }
 
 /* @return false when a batch has only been started: what follows has to wait. */
@@ -229,7 +249,8 @@ static bool do_task(struct sim *sim, int p, struct task *task)
         sim_run(&sim->data, p, action->operation, action->index, true);
         break;
     case DCLI_DO_PACK:
-        sim_pack(&sim->data, p, action->operation, action->peer, action->chunk, task->failed || action->status != DCL_OK);
+        sim_pack(&sim->data, p, action->operation, action->peer, action->chunk,
+                 task->failed || action->status != DCL_OK);
         send_chunk(sim, p, action->peer, action, action->peer, task->failed ? DCL_ERR_NOMEM : action->status);
         break;
     case DCLI_DO_COMMIT:
@@ -264,13 +285,14 @@ static void do_tasks(struct sim *sim, int p)
 
 static void trace_action(const struct sim *sim, int p, const dcli_action *action)
 {
-    static const char *names[] = {"run", "skip", "pack", "send", "commit", "drop", "grant", "credit", "failed", "marks",
-                                  "retire"};
+    static const char *names[] = {"run",   "skip",   "pack",   "send",  "commit", "drop",
+                                  "grant", "credit", "failed", "marks", "retire"};
     if (sim->settings->trace)
-        fprintf(stderr, "%8" PRId64 " node %d: %s operation %" PRId64 " peer %d index %" PRId64 " chunk %" PRId64
-                " status %d\n", sim->clock.now, p, names[action->kind],
-                action->operation != NULL ? action->operation->number : 0, action->peer, action->index, action->chunk,
-                action->status);
+        fprintf(stderr,
+                "%8" PRId64 " node %d: %s operation %" PRId64 " peer %d index %" PRId64 " chunk %" PRId64
+                " status %d\n",
+                sim->clock.now, p, names[action->kind], action->operation != NULL ? action->operation->number : 0,
+                action->peer, action->index, action->chunk, action->status);
 }
 
 static void check(struct sim *sim, int p, dcl_status status)
@@ -373,8 +395,13 @@ static void issue(struct sim *sim)
     for (int p = 0; p < sim->host; p++) {
         int64_t delay = pick(sim, 0, p == sim->slow ? 200 * sim->latency : sim->latency);
         sim->descriptors[p] = dcli_max(sim->descriptors[p], sim->clock.now + delay);
-        sim_post(&sim->clock, (sim_event){.kind = SIM_DESCRIPTOR, .time = sim->descriptors[p], .from = sim->host, .to = p,
-                                          .operation = step->operation.number}, 0);
+        sim_post(&sim->clock,
+                 (sim_event){.kind = SIM_DESCRIPTOR,
+                             .time = sim->descriptors[p],
+                             .from = sim->host,
+                             .to = p,
+                             .operation = step->operation.number},
+                 0);
     }
     if (step->waits)
         sim->waits_for = step->operation.number;
@@ -489,8 +516,11 @@ static void pick_terms(struct sim *sim, dcli_plan_terms *terms)
         sim->figures.in_place |= sim->in_place[p];
         sim->figures.sent |= !sim->in_place[p];
     }
-    *terms = (dcli_plan_terms){.node_count = sim->host, .in_place = sim->in_place, .pool_bytes = INT64_MAX,
-                               .chunk_bytes = INT64_C(64) << pick(sim, 0, 3), .batch_bytes = INT64_C(1) << pick(sim, 0, 11)};
+    *terms = (dcli_plan_terms){.node_count = sim->host,
+                               .in_place = sim->in_place,
+                               .pool_bytes = INT64_MAX,
+                               .chunk_bytes = INT64_C(64) << pick(sim, 0, 3),
+                               .batch_bytes = INT64_C(1) << pick(sim, 0, 11)};
 }
 
 /* The action that a fault of a kind can hit, at random. @return false when this operation and peer have none. */
@@ -558,7 +588,10 @@ static void open_sim(struct sim *sim)
     sim_data_open(&sim->data, sim->program, &terms);
     sim_check_counters(&sim->data, &sim->figures.bytes_moved);
     pick_pool(sim);
-    sim->terms = (dcli_node_terms){.plan = sim->data.terms, .window_chunks = pick(sim, 1, 4), .plan_of = plan_of, .user = sim,
+    sim->terms = (dcli_node_terms){.plan = sim->data.terms,
+                                   .window_chunks = pick(sim, 1, 4),
+                                   .plan_of = plan_of,
+                                   .user = sim,
                                    .made_bytes = INT64_C(64) << pick(sim, 0, 6)};
     sim->latency = INT64_C(1) << pick(sim, 0, 8);
     sim->pause = pick(sim, 0, 1) * sim->latency;
@@ -610,9 +643,11 @@ static char *report(struct sim *sim)
 {
     dcli_text text = {0};
     dcli_text_put(&text, "seed %" PRIu64 ", %d nodes: %s", sim->settings->seed, sim->host, sim->data.problem.bytes);
-    dcli_text_put(&text, "pool %" PRId64 ", chunks of %" PRId64 ", batches of %" PRId64 " bytes, window %" PRId64
-                  ", made %" PRId64 ", late effects %d\nin place:", sim->terms.plan.pool_bytes, sim->data.terms.chunk_bytes,
-                  sim->data.terms.batch_bytes, sim->terms.window_chunks, sim->terms.made_bytes, sim->late_effects);
+    dcli_text_put(&text,
+                  "pool %" PRId64 ", chunks of %" PRId64 ", batches of %" PRId64 " bytes, window %" PRId64
+                  ", made %" PRId64 ", late effects %d\nin place:",
+                  sim->terms.plan.pool_bytes, sim->data.terms.chunk_bytes, sim->data.terms.batch_bytes,
+                  sim->terms.window_chunks, sim->terms.made_bytes, sim->late_effects);
     for (int p = 0; p < sim->host; p++)
         if (sim->in_place[p])
             dcli_text_put(&text, " %d", p);

@@ -8,8 +8,8 @@
 
 typedef struct sim_settings {
     uint64_t seed;
-    int nodes; /* 0: 8..64 at random */
-    int steps; /* operations after the first ones, which give some arrays their contents */
+    int nodes;  /* 0: 8..64 at random */
+    int steps;  /* operations after the first ones, which give some arrays their contents */
     bool trace; /* every action and message, on standard error */
 } sim_settings;
 

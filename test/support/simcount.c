@@ -61,8 +61,8 @@ static void touch(const dcli_layout *layout, const int64_t element[], int by, st
     touched->block[block_of(layout, element)] |= UINT64_C(1) << by;
 }
 
-static void touch_index(const dcli_operation *operation, const dcli_subscripts subscripts[], const int64_t index[], int by,
-                        struct touched touched[])
+static void touch_index(const dcli_operation *operation, const dcli_subscripts subscripts[], const int64_t index[],
+                        int by, struct touched touched[])
 {
     const dcli_body *body = operation->body;
     int64_t element[DCL_MAX_RANK];
@@ -74,8 +74,8 @@ static void touch_index(const dcli_operation *operation, const dcli_subscripts s
 }
 
 /* A declared reach: what one index may read. */
-static void touch_reach(const dcli_operation *operation, const dcli_subscripts *subscripts, int k, const int64_t index[],
-                        int by, struct touched *touched)
+static void touch_reach(const dcli_operation *operation, const dcli_subscripts *subscripts, int k,
+                        const int64_t index[], int by, struct touched *touched)
 {
     const dcli_layout *layout = operation->operand[k].layout;
     dcl_box box = dcl_box_of(&layout->grid);

@@ -61,15 +61,16 @@ static void check_plan(sim_data *data, const dcli_operation *operation, int self
         const dcli_chunk *chunk = &plan->chunk[c];
         bool ordered = chunk->number == length[chunk->written][chunk->peer]++ && chunk->first_batch >= batch &&
                        chunk->last_batch >= chunk->first_batch && chunk->last_batch < plan->batch_count;
-        if (!ordered || chunk->peer == self || chunk->bytes > dcli_max(data->terms.chunk_bytes, 8) || chunk->bytes < 8 ||
-            chunk->item_count < 1)
+        if (!ordered || chunk->peer == self || chunk->bytes > dcli_max(data->terms.chunk_bytes, 8) ||
+            chunk->bytes < 8 || chunk->item_count < 1)
             sim_wrong(data, "chunk %" PRId64 " of operation %" PRId64 " for peer %d is not as it should be", c,
                       operation->number, self);
         batch = chunk->first_batch;
     }
     for (int64_t w = 0; w < plan->work_count; w++)
         if (dcli_box_is_empty(&plan->work[w].box))
-            sim_wrong(data, "work %" PRId64 " of operation %" PRId64 " for peer %d is empty", w, operation->number, self);
+            sim_wrong(data, "work %" PRId64 " of operation %" PRId64 " for peer %d is empty", w, operation->number,
+                      self);
 }
 
 sim_plan *sim_plan_of(sim_data *data, const dcli_operation *operation, int peer)
@@ -288,7 +289,8 @@ static void run_whole(sim_data *data, int p, const dcli_operation *operation, bo
             int64_t *at = place_in(&memory, region, place);
             int64_t value = whole_value(step, sim_number_of(&layout->grid, element), failed);
             if (saves && *at != value)
-                sim_wrong(data, "operation %" PRId64 " saves a wrong element on node %d: %" PRIx64 ", expected %" PRIx64,
+                sim_wrong(data,
+                          "operation %" PRId64 " saves a wrong element on node %d: %" PRIx64 ", expected %" PRIx64,
                           operation->number, p, *at, value);
             *at = value;
         } while (sim_next_place(place, &region->box));

@@ -31,8 +31,8 @@ typedef struct sim_data {
     sim_program *program;
     dcli_plan_terms terms;
     int peers;
-    sim_plan *plan; /* [steps * peers] */
-    sim_part *part; /* [arrays * nodes] */
+    sim_plan *plan;    /* [steps * peers] */
+    sim_part *part;    /* [arrays * nodes] */
     dcli_text problem; /* the first thing that was wrong */
 } sim_data;
 

@@ -177,8 +177,7 @@ static void lose(struct run *run)
 {
     const dcli_body *body = run->operation->body;
     for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].written &&
-            run->plan->plan->binding[run->work->first_binding + a].kind == DCLI_BIND_OWN)
+        if (body->access[a].written && run->plan->plan->binding[run->work->first_binding + a].kind == DCLI_BIND_OWN)
             store(run, a, NULL, SIM_POISON);
 }
 

@@ -36,10 +36,16 @@ static struct bench *open_bench(int self, bool in_place)
     dcl_grid line = dcl_grid_1d(DCL_INT64, 8);
     bench = (struct bench){.in_place = {in_place, in_place}};
     bench.halves = test_layout("block", NODES, &line);
-    bench.terms = (dcli_node_terms){
-        .plan = {.node_count = NODES, .in_place = bench.in_place, .batch_bytes = 1 << 20, .chunk_bytes = 1 << 20,
-                 .pool_bytes = 1 << 20},
-        .self = self, .window_chunks = 2, .made_bytes = 1 << 20, .plan_of = plan_of, .user = &bench};
+    bench.terms = (dcli_node_terms){.plan = {.node_count = NODES,
+                                             .in_place = bench.in_place,
+                                             .batch_bytes = 1 << 20,
+                                             .chunk_bytes = 1 << 20,
+                                             .pool_bytes = 1 << 20},
+                                    .self = self,
+                                    .window_chunks = 2,
+                                    .made_bytes = 1 << 20,
+                                    .plan_of = plan_of,
+                                    .user = &bench};
     bench.node = dcli_node_open(&bench.terms);
     cr_assert_not_null(bench.node);
     return &bench;
@@ -56,8 +62,8 @@ static void close_bench(struct bench *bench)
 
 static void put_action(dcli_text *text, const dcli_action *action)
 {
-    static const char *names[] = {"run", "skip", "pack", "send", "commit", "drop", "grant", "credit", "failed", "marks",
-                                  "retire"};
+    static const char *names[] = {"run",   "skip",   "pack",   "send",  "commit", "drop",
+                                  "grant", "credit", "failed", "marks", "retire"};
     int64_t number = action->operation != NULL ? action->operation->number : 0;
     dcli_text_put(text, "%s%s", text->length > 0 ? "; " : "", names[action->kind]);
     if (number > 0)
@@ -230,8 +236,8 @@ Test(node, packs_in_order)
     for (int64_t n = 1; n <= 4; n++)
         create(bench, n, n);
     sees(bench, test_operation(5, DCLI_OP_WRITE, 2, bench->halves));
-    sees(bench, TEST_FORALL(6, "C(i) = A(i) + B(i);", {DCL_ACCESS_OUT, "C", 3, zero}, {DCL_ACCESS_IN, "A", 1, bench->halves},
-                            {DCL_ACCESS_IN, "B", 2, bench->halves}));
+    sees(bench, TEST_FORALL(6, "C(i) = A(i) + B(i);", {DCL_ACCESS_OUT, "C", 3, zero},
+                            {DCL_ACCESS_IN, "A", 1, bench->halves}, {DCL_ACCESS_IN, "B", 2, bench->halves}));
     sees(bench, TEST_FORALL(7, "C(i) = A(i);", {DCL_ACCESS_OUT, "C", 4, zero}, {DCL_ACCESS_IN, "A", 1, bench->halves}));
     sees(bench, test_operation(8, DCLI_OP_FILL, 1, bench->halves));
     int64_t chunks = 0;
@@ -241,8 +247,9 @@ Test(node, packs_in_order)
     cr_expect_eq(dcli_node_grant(bench->node, 0, 7, 1), DCL_OK);
     expect(bench, "all is granted, but the write has not come", "marks to 2 7/4");
     cr_expect_eq(dcli_node_chunk(bench->node, HOST, 5, true, 0, DCL_OK), DCL_OK);
-    expect(bench, "it has", "commit 5 from 2; pack 6 to 0; pack 7 to 0; run 8; credit from 2; retire 5; retire 6; retire 7; "
-                            "marks to 2 7/7");
+    expect(bench, "it has",
+           "commit 5 from 2; pack 6 to 0; pack 7 to 0; run 8; credit from 2; retire 5; retire 6; retire 7; "
+           "marks to 2 7/7");
     close_bench(bench);
 }
 
@@ -324,7 +331,8 @@ Test(node, failure_elsewhere)
     cr_expect_eq(dcli_node_failed(bench->node, 3, 1, (int64_t[]){2}, DCL_ERR_DEVICE), DCL_OK);
     ends(bench, 3, DCL_OK);
     ends(bench, 4, DCL_OK);
-    expect(bench, "node 1 failed the fill while the reader ran", "failed 4 INVALID; retire 3; retire 4; marks to 2 4/4");
+    expect(bench, "node 1 failed the fill while the reader ran",
+           "failed 4 INVALID; retire 3; retire 4; marks to 2 4/4");
     close_bench(bench);
 }
 
@@ -343,9 +351,9 @@ Test(node, pool_too_small)
 
 /* ---- what no correct peer says ---------------------------------------------------------------------------------------- */
 
-#define EXPECT_REFUSED(call, words)                                       \
-    do {                                                                  \
-        cr_expect_eq((call), DCL_ERR_PROTOCOL);                           \
+#define EXPECT_REFUSED(call, words)                                          \
+    do {                                                                     \
+        cr_expect_eq((call), DCL_ERR_PROTOCOL);                              \
         cr_expect_not_null(strstr(dcl_error(), (words)), "%s", dcl_error()); \
     } while (0)
 

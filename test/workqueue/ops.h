@@ -17,7 +17,7 @@ typedef struct test_arg {
 
 /** A FORALL over the whole first output; resolved, not checked. A body that is wrong ends the test. */
 dcli_operation *test_forall(int64_t number, const char *text, int count, const test_arg args[]);
-#define TEST_FORALL(number, text, ...)                                                            \
+#define TEST_FORALL(number, text, ...)                                                         \
     test_forall((number), (text), (int)(sizeof((test_arg[]){__VA_ARGS__}) / sizeof(test_arg)), \
                 (test_arg[]){__VA_ARGS__})
 

@@ -14,8 +14,11 @@ enum { MOST_NODES = 8 };
 static dcli_plan_terms terms_of(int nodes, bool in_place)
 {
     static bool flags[2][MOST_NODES] = {{false}, {true, true, true, true, true, true, true, true}};
-    return (dcli_plan_terms){.node_count = nodes, .in_place = flags[in_place], .batch_bytes = 1 << 20,
-                             .chunk_bytes = 1 << 22, .pool_bytes = INT64_C(1) << 40};
+    return (dcli_plan_terms){.node_count = nodes,
+                             .in_place = flags[in_place],
+                             .batch_bytes = 1 << 20,
+                             .chunk_bytes = 1 << 22,
+                             .pool_bytes = INT64_C(1) << 40};
 }
 
 static dcli_plan *make(const dcli_operation *operation, int self, const dcli_plan_terms *terms)
@@ -31,7 +34,7 @@ static dcli_plan *make(const dcli_operation *operation, int self, const dcli_pla
 struct moved_case {
     char what[48], body[64];
     int nodes;
-    char c[80], a[64], b[64]; /* "extents|map" */
+    char c[80], a[64], b[64];              /* "extents|map" */
     char tasks[48], blocks[48], bytes[80]; /* node after node */
 };
 
@@ -58,18 +61,20 @@ ParameterizedTestParameters(plan, counters)
         {"a transposed sum: 16 blocks, 64 MiB", "C(i,j) = A(i,j) + B(j,i);", 4,
          "6144x6144|rows:cyclic(2048x2048);tile=1024x1024", "6144x6144|rows:cyclic(2048x2048)",
          "6144x6144|rows:cyclic(2048x2048);block=1024x1024", "12 8 8 8", "0 8 0 8", "0 33554432 0 33554432"},
-        {"larger blocks: 8 of them", "C(i,j) = A(i,j) + B(j,i);", 4,
-         "6144x6144|rows:cyclic(2048x2048);tile=1024x1024", "6144x6144|rows:cyclic(2048x2048)",
-         "6144x6144|rows:cyclic(2048x2048);block=2048x1024", "12 8 8 8", "0 4 0 4", "0 33554432 0 33554432"},
+        {"larger blocks: 8 of them", "C(i,j) = A(i,j) + B(j,i);", 4, "6144x6144|rows:cyclic(2048x2048);tile=1024x1024",
+         "6144x6144|rows:cyclic(2048x2048)", "6144x6144|rows:cyclic(2048x2048);block=2048x1024", "12 8 8 8", "0 4 0 4",
+         "0 33554432 0 33554432"},
         /* One axis, two nodes: 0..3 and 4..7. */
         {"neighbours at the seam", "C(i) = A(i-1) + A(i) + A(i+1);", 2, "8|block", "8|block", "", "1 1", "1 1", "4 4"},
-        {"an element needed by two accesses, once", "C(i) = A(i+1) + A(i+2) + A(i+1);", 2, "8|block", "8|block", "", "1 1",
-         "1 0", "8 0"},
-        {"two arguments, counted each", "C(i) = A(i+1) + B(i+1);", 2, "8|block", "8|block", "8|block", "1 1", "2 0", "8 0"},
+        {"an element needed by two accesses, once", "C(i) = A(i+1) + A(i+2) + A(i+1);", 2, "8|block", "8|block", "",
+         "1 1", "1 0", "8 0"},
+        {"two arguments, counted each", "C(i) = A(i+1) + B(i+1);", 2, "8|block", "8|block", "8|block", "1 1", "2 0",
+         "8 0"},
         {"reversed: all of it", "C(i) = A(7 - i);", 2, "8|block", "8|block", "", "1 1", "1 1", "16 16"},
         {"reversed, blocks of two", "C(i) = A(7 - i);", 2, "8|block", "8|block;block=2", "", "1 1", "2 2", "16 16"},
         {"every second element: at home", "C(i) = A(2*i);", 2, "8|block", "16|block", "", "1 1", "0 0", "0 0"},
-        {"every second element, dealt: odd ones", "C(i) = A(2*i);", 2, "8|block", "16|cyclic(2)", "", "1 1", "2 2", "8 8"},
+        {"every second element, dealt: odd ones", "C(i) = A(2*i);", 2, "8|block", "16|cyclic(2)", "", "1 1", "2 2",
+         "8 8"},
         {"another map", "C(i) = A(i);", 2, "8|block", "8|cyclic", "", "1 1", "2 2", "8 8"},
         {"one element for all", "C(i) = A(5);", 2, "8|block", "8|block", "", "1 1", "1 0", "4 0"},
         {"a row for all rows, needed once", "C(i,j) = A(j);", 2, "6x4|block,*", "4|block", "", "1 1", "1 1", "8 8"},
@@ -159,13 +164,13 @@ Test(plan, wide_footprints)
         int c, a; /* which layout */
         int64_t bytes, approximate;
     } cases[] = {
-        {"C(i,j) = A(i*i, j);", DCL_ACCESS_IN_ALL, 0, 0, 8 * 8, 0},      /* the other two rows */
-        {"C(i,j) = A(i, j*j);", DCL_ACCESS_IN_ROWS, 0, 0, 0, 0},         /* own rows */
-        {"C(i,j) = A(i, j*j);", DCL_ACCESS_IN_ROWS, 0, 1, 4 * 8, 0},     /* half of two rows */
-        {"C(i,j) = A(i, j*j);", DCL_ACCESS_IN_ROWS, 3, 3, 0, 0},         /* own rows, which have gaps */
-        {"C(i,j) = A(i*i, j);", DCL_ACCESS_IN_COLUMNS, 0, 0, 8 * 8, 0},  /* all columns */
-        {"C(i,j) = A(i*i, j);", DCL_ACCESS_IN_COLUMNS, 1, 1, 0, 0},      /* own columns */
-        {"C(i,j) = A(i + j);", DCL_ACCESS_IN, 0, 2, 1 * 8, 1},           /* rows 0, 1: elements 0 .. 4 */
+        {"C(i,j) = A(i*i, j);", DCL_ACCESS_IN_ALL, 0, 0, 8 * 8, 0},     /* the other two rows */
+        {"C(i,j) = A(i, j*j);", DCL_ACCESS_IN_ROWS, 0, 0, 0, 0},        /* own rows */
+        {"C(i,j) = A(i, j*j);", DCL_ACCESS_IN_ROWS, 0, 1, 4 * 8, 0},    /* half of two rows */
+        {"C(i,j) = A(i, j*j);", DCL_ACCESS_IN_ROWS, 3, 3, 0, 0},        /* own rows, which have gaps */
+        {"C(i,j) = A(i*i, j);", DCL_ACCESS_IN_COLUMNS, 0, 0, 8 * 8, 0}, /* all columns */
+        {"C(i,j) = A(i*i, j);", DCL_ACCESS_IN_COLUMNS, 1, 1, 0, 0},     /* own columns */
+        {"C(i,j) = A(i + j);", DCL_ACCESS_IN, 0, 2, 1 * 8, 1},          /* rows 0, 1: elements 0 .. 4 */
     };
     const dcli_layout *layouts[] = {rows, columns, halves, odd};
     dcli_plan_terms terms = terms_of(2, true);
@@ -220,10 +225,12 @@ Test(plan, works)
     dcl_grid line = dcl_grid_1d(DCL_INT64, 80);
     const dcli_layout *halves = test_layout("block", 2, &line);
     dcli_plan_terms send = terms_of(2, false), place = terms_of(2, true);
-    dcli_operation *same = TEST_FORALL(1, "C(i) = A(i);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
-    dcli_operation *stencil = TEST_FORALL(1, "C(i) = A(i-1) + A(i+1);", {DCL_ACCESS_OUT, "C", 1, halves},
-                                          {DCL_ACCESS_IN, "A", 2, halves});
-    dcli_operation *far = TEST_FORALL(1, "C(i) = A(i+40);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
+    dcli_operation *same =
+        TEST_FORALL(1, "C(i) = A(i);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
+    dcli_operation *stencil =
+        TEST_FORALL(1, "C(i) = A(i-1) + A(i+1);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
+    dcli_operation *far =
+        TEST_FORALL(1, "C(i) = A(i+40);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
     expect_works("all at home", same, 0, &send, "[0:40]: own own\n");
     /* The inside reads its own part; at the seam a stage; at the grid's edge checks. */
     expect_works("stencil, left half", stencil, 0, &send,
@@ -262,13 +269,14 @@ Test(plan, pool_and_chunks)
 {
     dcl_grid line = dcl_grid_1d(DCL_INT64, 80);
     const dcli_layout *halves = test_layout("block;tile=10", 2, &line);
-    dcli_operation *far = TEST_FORALL(1, "C(i) = A(i+40);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
+    dcli_operation *far =
+        TEST_FORALL(1, "C(i) = A(i+40);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
     dcli_plan_terms terms = terms_of(2, false);
     terms.chunk_bytes = 64;
     terms.batch_bytes = 80; /* a tile per batch */
     dcli_plan *plan = make(far, 0, &terms);
-    cr_expect(plan->batch_count == 4 && plan->chunk_count == 8, "%" PRId64 " batches, %" PRId64 " chunks", plan->batch_count,
-              plan->chunk_count);
+    cr_expect(plan->batch_count == 4 && plan->chunk_count == 8, "%" PRId64 " batches, %" PRId64 " chunks",
+              plan->batch_count, plan->chunk_count);
     for (int64_t c = 0; c < plan->chunk_count; c++)
         cr_expect(plan->chunk[c].bytes <= 64 && plan->chunk[c].number == c && plan->chunk[c].first_batch == c / 2);
     dcli_plan_free(plan);
@@ -330,8 +338,8 @@ Test(operation, resolve)
         dcli_operation *operation =
             TEST_FORALL(1, cases[n].body, {cases[n].access, "C", 1, layout}, {DCL_ACCESS_IN, "A", 2, layout});
         const dcli_operand *c = &operation->operand[0], *a = &operation->operand[1];
-        cr_expect(c->writes && c->reads == cases[n].reads && c->overwrites == cases[n].overwrites, "%s: reads %d, overwrites %d",
-                  cases[n].body, c->reads, c->overwrites);
+        cr_expect(c->writes && c->reads == cases[n].reads && c->overwrites == cases[n].overwrites,
+                  "%s: reads %d, overwrites %d", cases[n].body, c->reads, c->overwrites);
         cr_expect(a->reads && !a->writes && !a->overwrites);
     }
     dcli_operation *part = TEST_FORALL(1, "C(i) = 1;", {DCL_ACCESS_OUT, "C", 1, layout});
@@ -365,12 +373,13 @@ Test(operation, check)
         {"C(i,j) = B(i,j+1);", w, DCL_ACCESS_IN, 1, DCL_ERR_BODY, "line 1, column 10"},
         {"C(i,j) = B(j*j,i);", w, DCL_ACCESS_IN_ALL, 1, DCL_ERR_BODY, "same array"},
         {"C(i,j) = 1; B(j,i) = 1;", h, DCL_ACCESS_OUT, 2, DCL_OK, ""},
-        {"C(i,j) = 1; B(i,j) = 1;", h, DCL_ACCESS_OUT, 2, DCL_ERR_INVALID, "axis 0 of output B runs 0..5; expected 0..3"},
+        {"C(i,j) = 1; B(i,j) = 1;", h, DCL_ACCESS_OUT, 2, DCL_ERR_INVALID,
+         "axis 0 of output B runs 0..5; expected 0..3"},
         {"C(i,j) = 1; B(i,j) = 2;", w, DCL_ACCESS_OUT, 1, DCL_OK, ""},
     };
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
-        dcli_operation *operation =
-            TEST_FORALL(1, cases[n].body, {DCL_ACCESS_OUT, "C", 1, w}, {cases[n].access, "B", cases[n].storage, cases[n].b});
+        dcli_operation *operation = TEST_FORALL(1, cases[n].body, {DCL_ACCESS_OUT, "C", 1, w},
+                                                {cases[n].access, "B", cases[n].storage, cases[n].b});
         dcl_status status = dcli_operation_check(operation);
         cr_expect_eq(status, cases[n].status, "case %zu: %s", n, dcl_error());
         if (cases[n].status != DCL_OK)

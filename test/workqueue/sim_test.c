@@ -50,8 +50,10 @@ static int64_t run_seeds(uint64_t first, int64_t count, int64_t step, int nodes,
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
     for (; run < count && (seconds == 0 || seconds_since(&start) < (double)seconds); run++) {
-        sim_settings settings = {.seed = first + (uint64_t)(run * step), .nodes = nodes,
-                                 .steps = (int)setting("TEST_STEPS", 20), .trace = setting("TEST_TRACE", 0) != 0};
+        sim_settings settings = {.seed = first + (uint64_t)(run * step),
+                                 .nodes = nodes,
+                                 .steps = (int)setting("TEST_STEPS", 20),
+                                 .trace = setting("TEST_TRACE", 0) != 0};
         sim_figures figures;
         char *wrong = sim_cluster_run(&settings, &figures);
         cr_assert_null(wrong, "%s", wrong);
@@ -75,9 +77,11 @@ ParameterizedTest(int *runner, simulation, random_programs)
     int64_t count = (setting("TEST_SEEDS", 2000) + RUNNERS - 1 - *runner) / RUNNERS;
     uint64_t first = (uint64_t)setting("TEST_SEED", 1) + (uint64_t)*runner;
     int64_t run = run_seeds(first, count, RUNNERS, (int)setting("TEST_NODES", 0), &sum);
-    fprintf(stderr, "simulation %d of %d: %" PRId64 " seeds from %" PRIu64 ", %d operations (%d bodies), %" PRId64
-            " batches, %" PRId64 " chunks, %" PRId64 " messages, %" PRId64 " provoked failures\n", *runner + 1, RUNNERS, run,
-            first, sum.operations, sum.foralls, sum.batches, sum.chunks, sum.messages, sum.failures);
+    fprintf(stderr,
+            "simulation %d of %d: %" PRId64 " seeds from %" PRIu64 ", %d operations (%d bodies), %" PRId64
+            " batches, %" PRId64 " chunks, %" PRId64 " messages, %" PRId64 " provoked failures\n",
+            *runner + 1, RUNNERS, run, first, sum.operations, sum.foralls, sum.batches, sum.chunks, sum.messages,
+            sum.failures);
     if (run >= 50) /* it does exercise all of it */
         cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.in_place && sum.sent);
 }
@@ -99,5 +103,6 @@ Test(simulation, repeats)
     cr_assert_null(wrong, "%s", wrong);
     wrong = sim_cluster_run(&settings, &again);
     cr_assert_null(wrong, "%s", wrong);
-    cr_assert(once.messages == again.messages && once.batches == again.batches && once.bytes_moved == again.bytes_moved);
+    cr_assert(once.messages == again.messages && once.batches == again.batches &&
+              once.bytes_moved == again.bytes_moved);
 }

@@ -88,8 +88,8 @@ Test(storages, table)
                 there[id] = false;
             }
             int64_t asked = test_between(&random, 1, IDS);
-            cr_assert_eq(dcli_storages_find(&table, asked) != NULL, there[asked], "seed %" PRIu64 ": storage %" PRId64, seed,
-                         asked);
+            cr_assert_eq(dcli_storages_find(&table, asked) != NULL, there[asked], "seed %" PRIu64 ": storage %" PRId64,
+                         seed, asked);
         }
         dcli_storages_free(&table);
     }
