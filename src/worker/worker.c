@@ -378,18 +378,28 @@ static dcl_status receive(dcli_worker *worker, int milliseconds)
 
 static void wake(void *user) { dcli_endpoint_wake(user); }
 
+/* Drivers of GPUs may take 20 ms to call back, and half a millisecond to answer that a launch has ended; waiting for it
+ * returns at once. That is done where no other node can want anything meanwhile; else the device is asked, first often. */
+static int wait_for_gpu(dcli_worker *worker)
+{
+    enum { ASK_OFTEN = 20000 };
+    if (dcli_node_exchanges(worker->node))
+        return worker->asked++ < ASK_OFTEN ? 0 : 1;
+    dcli_device_finish(worker->device, worker->running[worker->running_first].ticket); /* failures: dcli_exec_collect() */
+    return 0;
+}
+
 /* How long the loop may sleep, in milliseconds: 0 when there is more to do. */
 static int idle_time(dcli_worker *worker)
 {
-    enum { ASK_OFTEN = 20000 };
     if (worker->is_host)
         return dcli_host_may_sleep(worker) ? -1 : 0;
     if (worker->running_first == worker->running_count) {
         worker->asked = 0;
         return -1;
     }
-    if (dcli_device_is_gpu(worker->device)) /* drivers of GPUs may take 20 ms to call back: ask, then ask less often */
-        return worker->asked++ < ASK_OFTEN ? 0 : 1;
+    if (dcli_device_is_gpu(worker->device))
+        return wait_for_gpu(worker);
     return dcli_device_notify(worker->device, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
 

@@ -928,6 +928,8 @@ void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *rea
 
 bool dcli_node_idle(const dcli_node *node) { return node->first > node->seen; }
 
+bool dcli_node_exchanges(const dcli_node *node) { return node->exchanging > 0; }
+
 const dcli_plan *dcli_node_plan(const dcli_node *node, int64_t operation, int peer)
 {
     const struct open_op *op = find(node, operation);
