@@ -46,9 +46,11 @@
 
 #if N == 2
 #define EVERY(condition) (condition(0) && condition(1) && condition(2))
+#define EVERY_FOR(q, condition) (condition(0, q) && condition(1, q) && condition(2, q))
 #define EACH(option) option(0) option(1) option(2)
 #else
 #define EVERY(condition) (condition(0) && condition(1) && condition(2) && condition(3))
+#define EVERY_FOR(q, condition) (condition(0, q) && condition(1, q) && condition(2, q) && condition(3, q))
 #define EACH(option) option(0) option(1) option(2) option(3)
 #endif
 
@@ -114,6 +116,9 @@ byte last;                  /* 1 + the program's last operation, once the host h
 bool closed;                /* the program has made its last call */
 byte injected;              /* bit n: a task of n did fail */
 byte chosen[ROW];           /* for PROGRAM_ANY: the kind of each operation */
+#ifdef BREAK_OUTCOME_LATE
+byte unreported[P]; /* bit n: a task of n failed, and its node works on without knowing */
+#endif
 #ifdef BREAK_LATE_FAILURE
 byte sticky[P]; /* bit s: storage s is failed, whatever the order of the news */
 #endif
@@ -192,6 +197,7 @@ hidden byte x, y, z, s, c, m, truth; /* scratch, used within one step */
 #else
 #define OWN_WRITES_DONE(q) (op[me] > OWN_WRITE(far[PACK_OP(q)], me, PACK_OP(q)))
 #endif
+#define MAY_PACK(r, q) OUTPUTS_IN(far[PACK_OP(q)], r, PACK_OP(q))
 
 /* Committing the next output from q. Nothing of the operation itself is waited for. */
 #define COMMIT_OP(q) U_OP(q, me, committed[PAIR(q, me)])
@@ -314,15 +320,18 @@ inline hear(r)
 #define HEAR(r)
 #endif
 
-/* Pass operations without own batches; move and publish the watermarks. */
+/* Pass operations without own batches; move and publish the watermarks. What a failure means for an operation is said
+ * also by nodes that have no tasks in it: those that have may read good parts only, and not have heard. */
 inline settle()
 {
     do
     :: op[me] <= seen[me] && (batch[me] == batches[op[me]] || !HAS_TASKS(op[me], me)) ->
+#ifndef BREAK_ONLY_TASKS_TELL
         if
         :: KNOWN_FAILED(op[me]) -> learn_failure(me, op[me])
         :: else
         fi;
+#endif
 #ifdef BREAK_LATE_FAILURE
         if
         :: !(failed[me] & BIT(op[me])) -> sticky[me] = sticky[me] & ~(out[op[me]] != NONE -> BIT(out[op[me]]) : 0)
@@ -337,10 +346,12 @@ inline settle()
     do
     :: ready[me] < done[me] && EVERY(ALL_OUTPUTS_IN) ->
         ready[me]++;
+#ifndef BREAK_ONLY_TASKS_TELL
         if
         :: failed[me] & depends_[ready[me]] -> learn_failure(me, ready[me])
         :: else
         fi;
+#endif
 #ifdef BREAK_FAILURE_NOT_FORWARDED /* told only by the node where it happened */
         told[me] = told[me] | (me == FAIL_NODE -> failed[me] & BIT(ready[me]) : 0)
 #else
@@ -425,9 +436,8 @@ inline finish_when_sent()
 
 #define PACK(q)                                                                                                        \
     :: d_step {                                                                                                        \
-        q != me && GRANTED(q) > packed[PAIR(me, q)] && PACK_OP(q) <= seen[me] && OWN_WRITES_DONE(q) &&       \
-        OUTPUTS_IN(far[PACK_OP(q)], 0, PACK_OP(q)) && OUTPUTS_IN(far[PACK_OP(q)], 1, PACK_OP(q)) &&                    \
-        OUTPUTS_IN(far[PACK_OP(q)], 2, PACK_OP(q)) && OUTPUTS_IN(far[PACK_OP(q)], P - 1, PACK_OP(q)) ->                \
+        q != me && GRANTED(q) > packed[PAIR(me, q)] && PACK_OP(q) <= seen[me] && OWN_WRITES_DONE(q) &&                 \
+        EVERY_FOR(q, MAY_PACK) ->                                                                                      \
         pack(q)                                                                                                        \
     }
 
@@ -451,7 +461,7 @@ inline pack(q)
 #define COMMIT(q)                                                                                                      \
     :: d_step {                                                                                                        \
         q != me && arrived[PAIR(q, me)] > committed[PAIR(q, me)] && COMMIT_OP(q) <= seen[me] &&                        \
-        op[me] >= COMMIT_OP(q) && MAY_COMMIT(0, q) && MAY_COMMIT(1, q) && MAY_COMMIT(2, q) && MAY_COMMIT(P - 1, q) ->  \
+        op[me] >= COMMIT_OP(q) && EVERY_FOR(q, MAY_COMMIT) ->                                                          \
         commit(q)                                                                                                      \
     }
 
@@ -474,7 +484,7 @@ inline commit(q)
 
 #define EMIT(p)                                                                                                        \
     :: d_step {                                                                                                        \
-        phase[me] == WRITING && !OWES_NOTHING(p) && sent[PAIR(me, p)] - CREDITED(p) < W ->                   \
+        phase[me] == WRITING && !OWES_NOTHING(p) && sent[PAIR(me, p)] - CREDITED(p) < W ->                             \
         sent[PAIR(me, p)]++;                                                                                           \
         send(p, OUTPUT, op[me], op[me], (failed[me] & BIT(op[me])) != 0);                                              \
         finish_when_sent()                                                                                             \
@@ -571,8 +581,21 @@ proctype Peer(byte me)
         phase[me] == RUNNING && MAY_FAIL(op[me]) ->
         injected = injected | BIT(op[me]);
         write_own((z == BUSY), UNDEFINED);
+#ifdef BREAK_OUTCOME_LATE
+        phase[me] = WRITING;
+        unreported[me] = unreported[me] | BIT(op[me]);
+        finish_when_sent()
+    }
+    :: d_step {
+        unreported[me] ->
+        learn_failures(me, unreported[me]);
+        told[me] = told[me] | unreported[me];
+        unreported[me] = 0
+    }
+#else
         skip_batch()
     }
+#endif
     :: d_step { /* no memory to start with */
         BATCH_WAITS && MAY_FAIL(op[me]) && EVERY(DRAINED) ->
         injected = injected | BIT(op[me]);
@@ -628,6 +651,7 @@ inline tabulate_streams()
                         GRANT_OP(x, grants[x]) = m;
                         GRANT_FROM(x, grants[x]) = y;
                         grants[x]++;
+                        assert(grants[x] <= STREAM && T_UPTO(y, x, m) < STREAM);
                         T_OP(y, x, T_UPTO(y, x, m)) = m;
                         T_UPTO(y, x, m)++
                     :: else
@@ -635,6 +659,7 @@ inline tabulate_streams()
                     if
                     :: WRITES_FAR(m, x, y) ->
                         for (c : 1 .. pieces[m]) {
+                            assert(U_UPTO(x, y, m) < STREAM);
                             U_OP(x, y, U_UPTO(x, y, m)) = m;
                             U_UPTO(x, y, m)++
                         }

@@ -1,16 +1,15 @@
 /* programs.pml - the programs that movement.pml runs: small, each made to bring out one rule.
  *
  * OP(n, who, batches, near, far, from, out, second, to, pieces, shared)
- *   who      the peers with tasks: ALL_NODES, THE_HOST
+ *   who      the peers with tasks: ALL_NODES, THE_HOST, or bits of nodes
  *   batches  groups of tasks each of them runs in turn; batch b works on the b-th share of the cells
  *   near     storage read in the own part, or NONE
- *   far      storage read in other parts: T, from the peers in `from` (TO_THE_RIGHT, ...; of the host: bits of nodes)
+ *   far      storage read in other parts: T, from the peers in `from`: RIGHT for nodes, for the host bits of nodes
  *   out      storage written in the own part, or NONE
  *   second   storage written in other parts: U, to the peers in `to`, in `pieces` chunks a batch
  *   shared   all batches read one and the same chunk from each peer
  */
-#define RIGHT 2  /* the next node round the ring */
-#define RIGHT2 4 /* the one after it */
+#define RIGHT 2 /* the next node round the ring */
 
 #if defined(PROGRAM_TWO_OUTPUTS)
 /* C, D^T = ...; E = C + D^T; D overwritten while E's readers may still want it; and read again. */
@@ -106,6 +105,15 @@
     OP(2, ALL_NODES, 1, NONE, 0, RIGHT, 1, NONE, 0, 1, false)                                                          \
     OP(3, ALL_NODES, 1, NONE, NONE, 0, 0, NONE, 0, 1, false)
 
+#elif defined(PROGRAM_FAILURE_ELSEWHERE)
+/* Only node 0 uses what may have failed on node 1, and reads nothing but its own good part: the use has failed too. */
+#define K 2
+#define STORAGES 2
+#define CELLS 1
+#define THE_PROGRAM                                                                                                    \
+    OP(1, ALL_NODES, 1, NONE, NONE, 0, 0, NONE, 0, 1, false)                                                           \
+    OP(2, 1, 1, 0, NONE, 0, 1, NONE, 0, 1, false)
+
 #elif defined(PROGRAM_FAILED_OUTPUT)
 /* The operation that may fail on node 1 also writes node 0's part; the host reads that part alone, and heals. */
 #define K 3
@@ -134,7 +142,7 @@
     :: chosen[n] == 7 -> OP(n, THE_HOST, 1, NONE, 0, 1, NONE, NONE, 0, 1, false)                                       \
     fi;
 #define CHOOSE_PROGRAM                                                                                                 \
-    select(choice : 0 .. 7); chosen[1] = choice; select(choice : 0 .. 7); chosen[2] = choice;                                             \
+    select(choice : 0 .. 7); chosen[1] = choice; select(choice : 0 .. 7); chosen[2] = choice;                          \
     if :: K > 2 -> select(choice : 0 .. 7); chosen[K] = choice :: else fi;
 #define THE_PROGRAM KIND(1) KIND(2) if :: K > 2 -> KIND(K) :: else fi;
 #endif
