@@ -116,6 +116,14 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
     dcl_status status = action->status;
     if (status == DCL_OK)
         status = dcli_exec_pack(worker, entry, plan, chunk, &bytes);
+    /* Packing waited for the kernels that made what was packed: now it is known whether these failed. */
+    if (status == DCL_OK && (status = dcli_exec_collect(worker)) == DCL_OK &&
+        dcli_node_reads_failed(worker->node, entry->operation.number))
+        status = DCL_ERR_INVALID;
+    if (status != DCL_OK) {
+        dcli_buffers_give(bytes);
+        bytes = NULL;
+    }
     return send_chunk(worker, action->peer, &entry->operation, chunk, bytes, status);
 }
 

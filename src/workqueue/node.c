@@ -617,6 +617,14 @@ static bool reads_failed(const dcli_node *node, const struct open_op *op)
     return false;
 }
 
+static bool has_outputs(const struct open_op *op)
+{
+    for (int k = 0; k < op->operation->operand_count; k++)
+        if (op->operation->operand[k].writes)
+            return true;
+    return false;
+}
+
 /* ---- progress ----------------------------------------------------------------------------------------------------- */
 
 static void advance_marks(dcli_node *node)
@@ -627,10 +635,13 @@ static void advance_marks(dcli_node *node)
             break;
     }
     for (; node->ready < node->done; node->ready++) {
-        const struct open_op *op = find(node, node->ready + 1);
+        struct open_op *op = find(node, node->ready + 1);
         for (int q = 0; op != NULL && op->exchange != NULL && q < node->peers; q++)
             if (op->exchange[q].receive.passed < op->exchange[q].receive.total)
                 return;
+        /* Also a peer without tasks in it passes a failure on: so what failed does not depend on who heard when. */
+        if (op != NULL && has_outputs(op) && reads_failed(node, op))
+            tell_failed(node, op, DCL_ERR_INVALID, false);
     }
 }
 
@@ -927,6 +938,12 @@ void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *rea
 }
 
 bool dcli_node_idle(const dcli_node *node) { return node->first > node->seen; }
+
+bool dcli_node_reads_failed(const dcli_node *node, int64_t operation)
+{
+    const struct open_op *op = find(node, operation);
+    return op != NULL && reads_failed(node, op);
+}
 
 bool dcli_node_exchanges(const dcli_node *node) { return node->exchanging > 0; }
 

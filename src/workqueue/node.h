@@ -83,6 +83,8 @@ bool dcli_node_next(dcli_node *node, dcli_action *action_out);
 void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *ready_out);
 /** Whether every operation seen is retired. */
 bool dcli_node_idle(const dcli_node *node);
+/** Whether something that an open operation reads is known to have failed. */
+bool dcli_node_reads_failed(const dcli_node *node, int64_t operation);
 /** Whether something may still pass between this node and others for the operations seen. */
 bool dcli_node_exchanges(const dcli_node *node);
 /** The plan of `operation` for `peer` as this node uses it (own plan: peer == self). NULL when it is not needed here. */
