@@ -522,10 +522,22 @@ static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *b
     return status;
 }
 
+/* Whether two boxes can have an index in common, found quickly. */
+static bool may_meet(const dcl_box *a, const dcl_box *b)
+{
+    for (int d = 0; d < a->rank; d++)
+        if (a->start[d] > b->start[d] + (b->count[d] - 1) * b->stride[d] ||
+            b->start[d] > a->start[d] + (a->count[d] - 1) * a->stride[d])
+            return false;
+    return true;
+}
+
 static dcl_status piece_of_item(dcli_builder *builder, int64_t i, const dcl_box *box)
 {
     dcli_plan *plan = builder->plan;
     dcli_item *item = &plan->item[i];
+    if (!may_meet(&item->region.box, box))
+        return DCL_OK;
     dcli_region packed = dcli_region_packed(&item->region.box, 0), common;
     if (!dcli_region_cut(&packed, box, &common))
         return DCL_OK;

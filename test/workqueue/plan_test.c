@@ -367,7 +367,7 @@ Test(operation, check)
         const char *words;
     } cases[] = {
         {"C(i,j) = B(j,i);", h, DCL_ACCESS_IN, 2, DCL_OK, ""},
-        {"C(i,j) = B(i,j);", w, DCL_ACCESS_IN, 1, DCL_OK, ""},
+        {"C(i,j) = B(i,j);", w, DCL_ACCESS_IN, 1, DCL_ERR_BODY, "one name, with DCL_INOUT"},
         {"C(i,j) = B(i,j+1);", w, DCL_ACCESS_IN, 1, DCL_ERR_BODY, "same array"},
         {"C(i,j) = B(i,j+1);", w, DCL_ACCESS_IN, 1, DCL_ERR_BODY, "dcl_swap"},
         {"C(i,j) = B(i,j+1);", w, DCL_ACCESS_IN, 1, DCL_ERR_BODY, "line 1, column 10"},
@@ -375,7 +375,7 @@ Test(operation, check)
         {"C(i,j) = 1; B(j,i) = 1;", h, DCL_ACCESS_OUT, 2, DCL_OK, ""},
         {"C(i,j) = 1; B(i,j) = 1;", h, DCL_ACCESS_OUT, 2, DCL_ERR_INVALID,
          "axis 0 of output B runs 0..5; expected 0..3"},
-        {"C(i,j) = 1; B(i,j) = 2;", w, DCL_ACCESS_OUT, 1, DCL_OK, ""},
+        {"C(i,j) = 1; B(i,j) = 2;", w, DCL_ACCESS_OUT, 1, DCL_ERR_BODY, "one name"},
     };
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
         dcli_operation *operation = TEST_FORALL(1, cases[n].body, {DCL_ACCESS_OUT, "C", 1, w},
