@@ -74,19 +74,20 @@ Test(body_on_device, writes_a_second_output_where_its_condition_holds)
     }
 }
 
-Test(body_on_device, changes_an_array_in_place)
+/* A scalar has the value of the call, whatever becomes of the variable. */
+Test(body_on_device, changes_an_array_in_place_by_a_scalar)
 {
     dcl_cluster *cluster = open_nodes(3);
-    dcl_array *C = make(cluster, dcl_grid_1d(DCL_INT32, 100), "cyclic(7)"),
-              *A = make(cluster, dcl_grid_1d(DCL_INT32, 100), "block");
-    test_count_up(C, 0, 1);
-    test_count_up(A, 5, 0);
-    for (int n = 0; n < 3; n++)
-        TEST_OK(dcl_forall(cluster, "C(i) += A(99 - i) * (int)i;", DCL_INOUT(C), DCL_IN(A)));
+    dcl_array *C = make(cluster, dcl_grid_1d(DCL_INT32, 100), "cyclic(7)");
+    dcl_array *A = make(cluster, dcl_grid_1d(DCL_INT32, 100), "block");
+    test_count_up(C, 0, 1000);
+    test_count_up(A, 0, 1);
+    for (int alpha = 1; alpha <= 10; alpha++)
+        TEST_OK(dcl_forall(cluster, "C(i) += A(99 - i) * alpha;", DCL_INOUT(C), DCL_IN(A), DCL_VALUE(alpha)));
     int32_t c[100];
     TEST_OK(dcl_read(C, NULL, c, NULL));
     for (int i = 0; i < 100; i++)
-        cr_assert_eq(c[i], i + 3 * 5 * i, "C(%d) is %d", i, c[i]);
+        cr_assert_eq(c[i], 1000 * i + 55 * (99 - i), "C(%d) is %d", i, c[i]);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
 }
 
@@ -96,16 +97,17 @@ Test(body_on_device, takes_names_that_are_not_variables)
     dcl_array *fields[] = {make(cluster, dcl_grid_1d(DCL_INT32, 10), "block"),
                            make(cluster, dcl_grid_1d(DCL_INT32, 10), "block")};
     test_count_up(fields[1], 1, 1);
-    TEST_OK(dcl_forall(cluster, "u(i) = v(i) * ten;", DCL_OUT_AS("u", fields[0]), DCL_IN_AS("v", fields[1]),
-                       DCL_VALUE_AS("ten", 10)));
+    TEST_OK(dcl_forall(cluster, TEST_SHIFT, DCL_OUT_AS("C", fields[0]), DCL_IN_AS("A", fields[1]),
+                       DCL_VALUE_AS("s", -1), DCL_VALUE_AS("t", 9), DCL_VALUE_AS("u", 100)));
     /* the same by hand, as other languages do */
-    dcl_arg args[] = {dcl_arg_array(DCL_ACCESS_OUT, "u", fields[1]), dcl_arg_array(DCL_ACCESS_IN, "v", fields[0]),
-                      dcl_arg_signed("ten", DCL_INT32, 100)};
-    TEST_OK(dcl_forall_n(cluster, "u(i) = v(i) * ten;", 3, args));
-    int32_t u[10];
-    TEST_OK(dcl_read(fields[1], NULL, u, NULL));
+    dcl_arg args[] = {dcl_arg_array(DCL_ACCESS_OUT, "C", fields[1]), dcl_arg_array(DCL_ACCESS_IN, "A", fields[0]),
+                      dcl_arg_signed("s", DCL_INT32, -1), dcl_arg_signed("t", DCL_INT32, 9),
+                      dcl_arg_signed("u", DCL_INT32, 1000)};
+    TEST_OK(dcl_forall_n(cluster, TEST_SHIFT, 5, args));
+    int32_t c[10];
+    TEST_OK(dcl_read(fields[1], NULL, c, NULL));
     for (int i = 0; i < 10; i++)
-        cr_assert_eq(u[i], 1000 * (i + 1), "u(%d) is %d", i, u[i]);
+        cr_assert_eq(c[i], 1101 + i, "C(%d) is %d", i, c[i]);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
 }
 
@@ -149,20 +151,6 @@ Test(body_on_device, takes_scalars_of_every_type)
     cr_expect_eq(d[1], 0.1);
     cr_expect_eq(d[2], 0x1p64);
     cr_expect_eq(d[3], 4e9);
-    cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
-}
-
-/* A scalar has the value of the call, whatever becomes of the variable. */
-Test(body_on_device, takes_scalars_at_the_call)
-{
-    dcl_cluster *cluster = open_nodes(2);
-    dcl_array *C = make(cluster, dcl_grid_1d(DCL_INT32, 10), "block");
-    int32_t c[10];
-    for (int alpha = 1; alpha <= 100; alpha++)
-        TEST_OK(dcl_forall(cluster, "C(i) += alpha;", DCL_INOUT(C), DCL_VALUE(alpha)));
-    TEST_OK(dcl_read(C, NULL, c, NULL));
-    for (int i = 0; i < 10; i++)
-        cr_assert_eq(c[i], 5050, "C(%d) is %d", i, c[i]);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
 }
 
@@ -302,23 +290,21 @@ static void expect_built(dcl_cluster *cluster, int64_t expected)
 /* On every device that runs it. */
 Test(body_on_device, is_compiled_once)
 {
-    const char *body = "C(i) = A(i) + alpha;";
     dcl_cluster *cluster = open_nodes(3);
     dcl_array *A = make(cluster, dcl_grid_1d(DCL_INT32, 90), "block"),
               *C = make(cluster, dcl_grid_1d(DCL_INT32, 90), "block");
     dcl_array *P = make(cluster, dcl_grid_1d(DCL_INT32, 7), "cyclic"),
               *Q = make(cluster, dcl_grid_1d(DCL_INT32, 9), "rows:block");
-    for (int alpha = 0; alpha < 3; alpha++) {
-        TEST_OK(dcl_forall(cluster, body, DCL_OUT(C), DCL_IN(A), DCL_VALUE(alpha)));
-        TEST_OK(dcl_forall(cluster, body, DCL_OUT_AS("C", P), DCL_IN_AS("A", Q),
-                           DCL_VALUE(alpha))); /* other grids and maps */
+    for (int u = 0; u < 3; u++) {
+        TEST_OK(test_shift(C, A, 1, 0, u));
+        TEST_OK(test_shift(P, Q, -1, 8, u)); /* other grids, maps and values */
     }
     expect_built(cluster, 1);
     dcl_array *F = make(cluster, dcl_grid_1d(DCL_FLOAT, 90), "block");
-    int alpha = 1;
-    TEST_OK(dcl_forall(cluster, body, DCL_OUT(C), DCL_IN_AS("A", F), DCL_VALUE(alpha))); /* another type */
+    TEST_OK(dcl_forall(cluster, TEST_SHIFT, DCL_OUT(C), DCL_IN_AS("A", F), DCL_VALUE_AS("s", 1), DCL_VALUE_AS("t", 0),
+                       DCL_VALUE_AS("u", 0))); /* another type */
     expect_built(cluster, 2);
-    TEST_OK(dcl_forall(cluster, body, DCL_OUT(C), DCL_IN(A), DCL_VALUE(alpha)));
+    TEST_OK(test_shift(C, A, 1, 0, 0));
     expect_built(cluster, 2);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
 }

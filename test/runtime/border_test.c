@@ -99,14 +99,14 @@ Test(border_on_device, may_be_far_away)
         dcl_array *A = line.A, *C = line.C;
         int far = 1000000, c[N];
         TEST_OK(dcl_fill(C, &far));
-        TEST_OK(dcl_forall(line.cluster, "C(i) = A(i + far);", DCL_OUT(C), DCL_IN(A), DCL_VALUE(far)));
+        TEST_OK(test_shift(C, A, 1, far, 0));
         TEST_REFUSED(dcl_wait(line.cluster), DCL_ERR_RANGE, "A(");
         TEST_OK(dcl_read(C, NULL, c, NULL));
         for (int e = 0; e < N; e++)
             cr_assert_eq(c[e], 0, "element %d is %d", e, c[e]);
         dcl_clear_error(line.cluster);
         far = 20;
-        TEST_OK(dcl_forall(line.cluster, "C(i) = A(i + far);", DCL_OUT(C), DCL_IN(A), DCL_VALUE(far)));
+        TEST_OK(test_shift(C, A, 1, far, 0));
         TEST_REFUSED(dcl_wait(line.cluster), DCL_ERR_RANGE, "A(");
         TEST_OK(dcl_read(C, NULL, c, NULL));
         for (int e = 0; e < N; e++)

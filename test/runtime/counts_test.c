@@ -151,7 +151,7 @@ Test(counts_on_device, planned_are_those_counted)
         dcl_cluster *cluster = test_open(&config);
         dcl_map *map = dcl_map_parse(cluster, "rows:cyclic(2x3);block=2x2;tile=3x3"),
                 *other = dcl_map_parse(cluster, "block;tile=5x2");
-        dcl_grid grid = dcl_grid_2d(DCL_INT32, 12, 12);
+        dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 12, 12);
         dcl_array *A = dcl_agile(grid, map), *B = dcl_agile(grid, other), *C = dcl_agile(grid, map);
         for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
             const char *body = cases[n].body;

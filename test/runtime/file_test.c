@@ -168,8 +168,10 @@ Test(file_on_device, is_replaced_with_the_array_as_it_is_in_the_programs_order)
     dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, 10000), map), *B = dcl_agile(dcl_grid_1d(DCL_INT32, 10000), map);
     make_npy(path, "<i4", "False", "(1,)", "abcd", 4);
     FILE *old = fopen(path, "rb");
-    for (int step = 0; step < 30; step++)
-        TEST_OK(dcl_forall(cluster, "A(i) = A(i) + 1;", DCL_INOUT(A)));
+    for (int step = 0; step < 30; step++) {
+        TEST_OK(test_shift(B, A, 1, 0, 1));
+        TEST_OK(dcl_swap(A, B));
+    }
     TEST_OK(dcl_save_npy(A, path));
     TEST_OK(dcl_load_npy(B, path));
     int32_t elements[10000];

@@ -94,11 +94,11 @@ Test(open_on_device, keeps_small_arrays_on_one_node_by_default)
     config.small_bytes = 4000;
     dcl_cluster *cluster = test_open(&config);
     dcl_map *map = dcl_map_default(cluster);
-    dcl_array *small = dcl_agile(dcl_grid_1d(DCL_FLOAT, 999), map);
+    dcl_array *small = dcl_agile(dcl_grid_1d(DCL_INT32, 999), map);
     cr_expect_eq(test_counters(cluster, 1).storage_bytes, 0);
-    dcl_array *large = dcl_agile(dcl_grid_1d(DCL_FLOAT, 1000), map);
+    dcl_array *large = dcl_agile(dcl_grid_1d(DCL_INT32, 1000), map);
     cr_expect_geq(test_counters(cluster, 1).storage_bytes, 2000);
-    TEST_OK(dcl_forall(cluster, "C(i) = A(998 - i) + 1;", DCL_OUT_AS("C", small), DCL_IN_AS("A", large)));
+    TEST_OK(test_shift(small, large, -1, 998, 1));
     dcl_release(map);
     dcl_map *block = dcl_map_block(cluster); /* a map that is given is obeyed */
     dcl_release(large);

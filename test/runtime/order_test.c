@@ -134,10 +134,11 @@ Test(order_on_device, waits_in_every_call_with_sync)
     TEST_REFUSED(dcl_forall(cluster, "B(i) = A(i + 1);", DCL_OUT_AS("B", A), DCL_IN(A)), DCL_ERR_BODY, "same array");
     dcl_clear_error(cluster);
     TEST_OK(dcl_fill(A, &one));
-    dcl_array *C = dcl_agile(dcl_grid_1d(DCL_FLOAT, 4), map);
-    TEST_REFUSED(dcl_forall(cluster, "C(i) = A(i + 1);", DCL_OUT(C), DCL_IN(A)), DCL_ERR_RANGE, "A(4)");
+    dcl_array *P = dcl_agile(dcl_grid_1d(DCL_INT32, 4), map), *Q = dcl_agile(dcl_grid_1d(DCL_INT32, 4), map);
+    TEST_REFUSED(test_shift(P, Q, 1, 1, 0), DCL_ERR_RANGE, "A(4)");
     dcl_release(A);
-    dcl_release(C);
+    dcl_release(P);
+    dcl_release(Q);
     dcl_release(map);
     cr_expect_eq(dcl_close(cluster), DCL_ERR_RANGE);
 }

@@ -337,6 +337,6 @@ static void run_clusters(int clusters, int programs, bool failing)
     test_remove_folder();
 }
 
-Test(program_on_device, agrees_with_plain_loops) { run_clusters(6, 5, false); }
+Test(program_on_device, agrees_with_plain_loops) { run_clusters(4, 8, false); }
 
-Test(program_on_device, loses_only_what_depends_on_a_failure) { run_clusters(8, 1, true); }
+Test(program_on_device, loses_only_what_depends_on_a_failure) { run_clusters(6, 1, true); }

@@ -68,6 +68,11 @@ dcl_counters test_counters(dcl_cluster *cluster, int node)
     return counters;
 }
 
+dcl_status test_shift(dcl_array *C, dcl_array *A, int s, int t, int u)
+{
+    return dcl_forall(dcl_cluster_of(C), TEST_SHIFT, DCL_OUT(C), DCL_IN(A), DCL_VALUE(s), DCL_VALUE(t), DCL_VALUE(u));
+}
+
 void test_count_up(dcl_array *array, int64_t start, int64_t step)
 {
     dcl_grid grid = dcl_grid_of(array);

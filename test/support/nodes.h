@@ -38,6 +38,10 @@ dcl_cluster *open_nodes(int nodes);
 /** Counters of a node, DCL_ALL_NODES or DCL_HOST. */
 dcl_counters test_counters(dcl_cluster *cluster, int node);
 
+/** A body that several tests share, as compiling one takes long: C(i) = A(s*i + t) + u, all int32. Started. */
+#define TEST_SHIFT "C(i) = A(s*i + t) + u;"
+dcl_status test_shift(dcl_array *C, dcl_array *A, int s, int t, int u);
+
 /** An array with the elements start, start + step, ... in row-major order. Types: int32, float. */
 void test_count_up(dcl_array *array, int64_t start, int64_t step);
 
