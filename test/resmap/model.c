@@ -179,7 +179,7 @@ static void lay_axes(test_model *model)
     for (int d = 0; d < rank; d++)
         deal_axis(&rule->axes[d], model->grid.extent[d], model->nodes[d], &axis[d]);
     for (int64_t e = 0; e < model->elements; e++) {
-        int64_t index[DCL_MAX_RANK], place[DCL_MAX_RANK], extent[DCL_MAX_RANK], block = 0;
+        int64_t index[DCL_MAX_RANK], place[DCL_MAX_RANK] = {0}, extent[DCL_MAX_RANK] = {0}, block = 0;
         test_model_index(model, e, index);
         model->owner[e] = 0;
         model->offset[e] = 0;
