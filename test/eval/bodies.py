@@ -29,6 +29,7 @@ class Body:
         self.first = next(key for key in self.shapes if self.access[key] in ("out", "inout"))
         self.order = [sub.strip() for sub in next(subs for key, subs in self.accesses if key == self.first)]
         self.rank = len(self.order)
+        self.grows = ulps is not None or re.search(r"\) \* [A-Z]\(|square", text) is not None  # when done repeatedly
 
     def shape(self, name, extents, values):
         names = dict(zip(INDICES, extents), max=max, **{key: value for key, (_, value) in values.items()})
@@ -126,19 +127,19 @@ BODIES = [
     Body("sums of indices", "C(i,j) = A(i + j);", "C=i,j;A=max(i+j-1,0)", inexact=True),
     Body("differences", "C(i,j) = A(i - j + N1 - 1) + B(i,j);", "C=i,j;A=max(i+j-1,0);B=i,j", inexact=True),
     Body("diagonal", "C(i) = A(i,i) + B(i);", "C=i;A=i,i;B=i", inexact=True, most=60),
-    Body("anywhere", "C(i,j) = A((7*i + 3*j) % N0, (i + j) % N1);", "C=i,j;A=i,j", access={"C": "out", "A": "in_all"},
+    Body("anywhere", "C(i,j) = A((7*i + 3*j) % N0, (i + j) % N1);", "C=i,j;A=i,j", access={"C": "out", "A": "in_all"}, most=61,
          eval=False),
-    Body("in rows", "C(i,j) = A(i, (3*j + 1) % N1);", "C=i,j;A=i,j", access={"C": "out", "A": "in_rows"}, eval=False),
-    Body("in columns", "C(i,j) = A((5*i + 1) % N0, j);", "C=i,j;A=i,j", access={"C": "out", "A": "in_columns"},
+    Body("in rows", "C(i,j) = A(i, (3*j + 1) % N1);", "C=i,j;A=i,j", access={"C": "out", "A": "in_rows"}, most=61, eval=False),
+    Body("in columns", "C(i,j) = A((5*i + 1) % N0, j);", "C=i,j;A=i,j", access={"C": "out", "A": "in_columns"}, most=61,
          eval=False),
     Body("matrix times vector", "$T sum = 0;\nfor (long q = 0; q < K; q++) sum += A(i,q) * B(q);\nC(i) = sum;",
          "C=i;A=i,K;B=K", "sum = 0*abs(A(i,0))\nfor q in range(int(K[0])): sum = sum + A(i,q) * B(q)\nC.put((i,), sum)",
-         access={"C": "out", "A": "in_rows", "B": "in_all"}, scalars={"K": lambda rng, e: ("int64", rng.randint(1, 9))},
+         access={"C": "out", "A": "in_rows", "B": "in_all"}, most=61, scalars={"K": lambda rng, e: ("int64", rng.randint(1, 9))},
          eval=False),
     Body("matrix product", "$T sum = 0;\nfor (long q = 0; q < K; q++) sum += A(i,q) * B(q,j);\nC(i,j) = sum;",
          "C=i,j;A=i,K;B=K,j",
          "sum = 0*abs(A(i,0))\nfor q in range(int(K[0])): sum = sum + A(i,q) * B(q,j)\nC.put((i,j), sum)",
-         access={"C": "out", "A": "in_rows", "B": "in_columns"},
+         access={"C": "out", "A": "in_rows", "B": "in_columns"}, most=61,
          scalars={"K": lambda rng, e: ("int64", rng.randint(1, 9))}, eval=False),
     Body("helper", "$T t = square(A(j,i)); C(i,j) = t + A(j,i);", "C=i,j;A=j,i",
          "C.put((i,j), A(j,i)*A(j,i) + A(j,i))", prelude="static $T square($T x) { return x * x; }", eval=False,

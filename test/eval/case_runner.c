@@ -9,12 +9,14 @@
  *   prelude=TEXT
  *   box=START|COUNT|STRIDE
  *   body=TEXT
+ *   again=TIMES|X|Y    run the body again and again without waiting, X and Y exchanged before each time if given
+ *   rewrite=NAME|HOW|PATH
  *   read=NAME|HOW|PATH
  *   owners=NAME        have them listed, elements in row-major order
  *
  * Numbers per axis are separated by commas. HOW is `none`; `npy`, `npyf`: a .npy file (saved in Fortran order); or raw
  * bytes, last axis fastest `c`, first axis fastest `f`, or as `c` with the first axis from its end `r`; with a `b` behind,
- * the array is written or read in several strided boxes.
+ * the array is written or read in several strided boxes. `same`: no array of its own, PATH is the name of another.
  *
  * A line of JSON answers each case: how it ended, and for every node and in total what was planned. That what was counted
  * is the same is checked here. */
@@ -247,12 +249,25 @@ static dcl_status move_raw(dcl_array *array, const char *how, const char *path, 
 
 /* ---- a case ------------------------------------------------------------------------------------------------------- */
 
+static dcl_array *array_named(const struct run *run, const char *name)
+{
+    for (int n = 0; n < run->array_count; n++)
+        if (strcmp(run->name[n], name) == 0)
+            return run->array[n];
+    return NULL;
+}
+
 static dcl_status make_array(struct run *run, char *text)
 {
     struct item item = split(text, '|');
     int64_t extent[DCL_MAX_RANK], origin[DCL_MAX_RANK] = {0};
     int rank = numbers(item.field[3], extent);
     numbers(item.field[4], origin);
+    if (strcmp(item.field[6], "same") == 0) {
+        dcl_array *other = array_named(run, item.field[7]);
+        run->args[run->arg_count++] = dcl_arg_array(access_named(item.field[1]), item.field[0], other);
+        return DCL_OK;
+    }
     dcl_map *map =
         item.field[5][0] != '\0' ? dcl_map_parse(run->cluster, item.field[5]) : dcl_map_default(run->cluster);
     dcl_array *array = dcl_agile(dcl_grid_nd(dcl_type_named(item.field[2]), rank, extent, origin), map);
@@ -266,14 +281,6 @@ static dcl_status make_array(struct run *run, char *text)
     if (strcmp(how, "none") == 0)
         return DCL_OK;
     return strcmp(how, "npy") == 0 ? dcl_load_npy(array, path) : move_raw(array, how, path, true);
-}
-
-static dcl_array *array_named(const struct run *run, const char *name)
-{
-    for (int n = 0; n < run->array_count; n++)
-        if (strcmp(run->name[n], name) == 0)
-            return run->array[n];
-    return NULL;
 }
 
 static dcl_status read_array(struct run *run, char *text)
@@ -322,6 +329,12 @@ static void compare_counters(struct run *run)
     }
 }
 
+static dcl_status start(struct run *run)
+{
+    return run->boxed ? dcl_forall_over_n(run->cluster, &run->box, run->body, run->arg_count, run->args)
+                      : dcl_forall_n(run->cluster, run->body, run->arg_count, run->args);
+}
+
 static dcl_status compute(struct run *run)
 {
     run->step = "explain";
@@ -331,8 +344,7 @@ static dcl_status compute(struct run *run)
     if (status != DCL_OK)
         return status;
     run->step = "forall";
-    status = run->boxed ? dcl_forall_over_n(run->cluster, &run->box, run->body, run->arg_count, run->args)
-                        : dcl_forall_n(run->cluster, run->body, run->arg_count, run->args);
+    status = start(run);
     if (status != DCL_OK)
         return status;
     run->waited = dcl_wait(run->cluster);
@@ -343,6 +355,27 @@ static dcl_status compute(struct run *run)
     if (status == DCL_OK)
         compare_counters(run);
     return status;
+}
+
+/* Operations follow each other without anyone waiting. */
+static dcl_status run_again(struct run *run, char *text)
+{
+    struct item item = split(text, '|');
+    dcl_array *x = array_named(run, item.field[1]), *y = array_named(run, item.field[2]);
+    dcl_status status = DCL_OK;
+    for (long n = strtol(item.field[0], NULL, 10); n > 0 && status == DCL_OK; n--) {
+        if (x != NULL)
+            status = dcl_swap(x, y);
+        if (status == DCL_OK)
+            status = start(run);
+    }
+    return status;
+}
+
+static dcl_status rewrite(struct run *run, char *text)
+{
+    struct item item = split(text, '|');
+    return move_raw(array_named(run, item.field[0]), item.field[1], item.field[2], true);
 }
 
 static void read_setting(struct settings *settings, const char *key, const char *text)
@@ -437,7 +470,11 @@ static dcl_status take_field(struct run *run, char *key, char *text)
     else if (strcmp(key, "body") == 0) {
         run->body = text;
         status = compute(run);
-    } else if (strcmp(key, "read") == 0)
+    } else if (strcmp(key, "again") == 0)
+        status = run_again(run, text);
+    else if (strcmp(key, "rewrite") == 0)
+        status = rewrite(run, text);
+    else if (strcmp(key, "read") == 0)
         status = read_array(run, text);
     else if (strcmp(key, "owners") == 0)
         print_owners(run, text);

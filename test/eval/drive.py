@@ -73,9 +73,9 @@ class Command:
             done = subprocess.run([self.path, *arguments], cwd=folder, env=env, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
-            raise Broken(f"dcl eval did not end within {TIMEOUT:g} seconds") from None
+            raise Broken(f"dcl did not end within {TIMEOUT:g} seconds") from None
         if done.returncode != 0 or any(word in done.stderr for word in REPORTS):
-            raise Broken(f"dcl eval ended with {done.returncode}: {done.stderr.strip()}")
+            raise Broken(f"dcl {arguments[0]} ended with {done.returncode}: {done.stderr.strip()}")
         return done
 
     def run(self, case, folder):
@@ -100,9 +100,22 @@ class Command:
             arguments += ["--set", f"{name}={text_of(type_name, value)}"]
         if case.saved_order:
             arguments[:0] = ["--order", case.saved_order]
+        for name in case.listed:
+            self.check_owners(case, name, env, folder)
+        if case.times > 1:
+            arguments[:0] = ["--repeat", str(case.times)]
         plan = json.loads(self.call(["eval", "--explain", "--json", *arguments], env, folder).stdout)
         done = self.call(["eval", "--stats", "--json", *arguments], env, folder)
         return self.compare(case, plan, json.loads(done.stdout), done.stderr, folder)
+
+    def check_owners(self, case, name, env, folder):
+        shape, map_ = case.shapes[name], case.maps[name]
+        if not map_.text:
+            return
+        done = self.call(["map", "--grid", "x".join(map(str, shape)), "--nodes", str(case.nodes), "--map", map_.text,
+                          "--owners"], env, folder)
+        if [int(word) for word in done.stdout.split()] != map_.owners().ravel().tolist():
+            raise Broken(f"owners of {name} under {map_.text} are {done.stdout!r}; expected {map_.owners().tolist()}")
 
     def compare(self, case, plan, counted, lines, folder):
         planned = [tuple(row[key] for key in ("tasks", "blocks_moved", "bytes_moved", "approximate"))
@@ -185,6 +198,8 @@ class Runner:
         how, path = case.way_in.get(name, "none"), f"{folder}/{name}.in"
         if how == "npy":
             write_npy(path, case.start[name], **case.file_form[name])
+        elif how == "same":
+            path = case.twin[name]
         elif how != "none":
             write_raw(path, case.start[name], how[0])
         return "|".join([name, case.access(name), case.kernel.type_of(name), ",".join(map(str, case.shapes[name])),
@@ -199,6 +214,11 @@ class Runner:
         if case.boxed:
             fields.append("box=" + "|".join(",".join(str(axis[n]) for axis in case.box) for n in range(3)))
         fields.append(f"body={case.kernel.text}")
+        if case.again:
+            fields.append("again=" + "|".join([str(case.again), *case.swapped]))
+            for name in case.rewritten:
+                write_raw(f"{folder}/{name}.over", numpy.full_like(case.start[name], 99), "c")
+                fields.append(f"rewrite={name}|{case.way_over}|{folder}/{name}.over")
         fields += [f"read={name}|{case.way_out[name]}|{folder}/{name}.out" for name in case.outputs()]
         fields += [f"owners={name}" for name in case.listed]
         answer = self.ask("\t".join(fields))

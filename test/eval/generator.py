@@ -31,6 +31,7 @@ NODES = [1, 2, 3, 5]
 CASES = int(os.environ.get("TEST_CASES") or 500)
 SEED = int(os.environ.get("TEST_SEED") or time.time_ns() % 1000000)
 MOST_KERNELS = 60
+SHRINK_SECONDS = 20
 SMALL = 4000  # elements up to which movement is counted here
 
 STAYS = [{}, {"tile": 256}, {"move": "place", "tile": 1024, "block": 512}]
@@ -93,6 +94,8 @@ class Case:
         self.fractions = [rng.choice([(0, 1, 1), (0, 1, 2), (1, 1, 1), (1, 2, 3), (0, 3, 4)]) for _ in range(8)]
         self.map_seed = 0
         self.plain = False
+        self.wants_twin = self.via == "c" and rng.random() < 0.15
+        self.again = 0
         self.complete()
 
     def complete(self):
@@ -113,15 +116,47 @@ class Case:
         self.maps = {name: maps.make(random.Random(f"{SEED}/{self.number}/{name}/{self.map_seed}"), self.kinds[name],
                                      shape, self.nodes, DTYPES[self.kernel.type_of(name)].itemsize, not self.plain)
                      for name, shape in self.shapes.items()}
+        self.twin = self.find_twin()
+        for name, other in self.twin.items():
+            self.start[name], self.maps[name] = self.start[other], self.maps[other]
+        self.swapped = self.find_swap()
+        if self.swapped:
+            self.maps[self.swapped[1]] = self.maps[self.swapped[0]]
         self.inferred = body.infer and rng.random() < 0.5
+        self.times = rng.choice([1] * 7 + [3]) if "inout" not in body.access.values() else 1
         self.saved_order = rng.choice([None, "C", "F"])
         self.file_form = {name: {"fortran": rng.random() < 0.4, "swapped": rng.random() < 0.25,
                                  "version": rng.choice([None, None, (2, 0)])} for name in self.shapes}
         self.way_in = {name: rng.choice(["npy", "npy", "c", "f", "r", "cb", "fb", "rb"]) for name in self.shapes
                        if body.access[name] != "out"}
+        self.way_in.update(dict.fromkeys(self.twin, "same"))
+        self.way_over = rng.choice(["c", "cb"])
+        self.rewritten = [name for name in self.shapes if body.access[name].startswith("in") and name not in self.twin
+                          and body.access[name] != "inout"]
         self.way_out = {name: rng.choice(["npy", "npyf", "c", "f", "r", "cb", "fb", "rb"]) for name in self.outputs()}
-        self.listed = [name for name in self.shapes if self.start[name].size <= 600 and rng.random() < 0.4]
+        self.listed = [name for name in self.shapes if name not in self.twin and self.start[name].size <= 600
+                       and rng.random() < 0.4]
         self.box = self.draw_box()
+
+    def alike(self, a, b):
+        return (self.shapes[a] == self.shapes[b] and self.origins[a] == self.origins[b] and
+                self.kernel.type_of(a) == self.kernel.type_of(b))
+
+    def find_twin(self):
+        """Two inputs that are one array: {second: first}."""
+        inputs = [name for name in self.shapes if self.access(name) == "in"]
+        if self.wants_twin and len(inputs) > 1 and self.alike(inputs[0], inputs[1]):
+            return {inputs[1]: inputs[0]}
+        return {}
+
+    def find_swap(self):
+        """An output and an input that can be exchanged between two runs."""
+        body = self.kernel.body
+        if self.again and not self.twin and self.access(body.first) == "out":
+            for name in self.shapes:
+                if self.access(name) == "in" and self.alike(name, body.first):
+                    return body.first, name
+        return ()
 
     def scalar(self, drawn):
         kind, value = drawn
@@ -177,6 +212,8 @@ class Case:
         more = f" {self.settings}" if self.settings else ""
         more += f" box {self.box}" if self.boxed else ""
         more += f" values { {k: v for k, (_, v) in self.values.items()} }" if self.values else ""
+        more += f" {self.twin}" if self.twin else ""
+        more += f" then {self.again} times more, {self.swapped} exchanged, inputs overwritten" if self.again else ""
         more += f" origins {self.origins}" if any(any(o) for o in self.origins.values()) else ""
         return f"{self.kernel.body.name}: {self.kernel.text!r} on {self.nodes} nodes; {where}{more}; through {self.via}"
 
@@ -187,6 +224,11 @@ class Case:
 def expected(case):
     arrays = {name: values.copy() for name, values in case.start.items()}
     evaluate(case.kernel, arrays, case.origins, case.values, case.box)
+    for _ in range(case.again):
+        if case.swapped:
+            x, y = case.swapped
+            arrays[x], arrays[y] = arrays[y], arrays[x]
+        evaluate(case.kernel, arrays, case.origins, case.values, case.box)
     return arrays
 
 
@@ -240,7 +282,7 @@ class Lane:
         self.folder, self.report = folder, report
         self.command = Command(DCL)
         self.runner = Runner(RUNNER, f"{folder}/runner{number}.err")
-        self.counts = dict.fromkeys(["eval", "c", "sent", "repeats", "counted", "inexact", "passed", "failed"], 0)
+        self.counts = dict.fromkeys(["eval", "c", "sent", "repeats", "sequences", "counted", "inexact", "passed", "failed"], 0)
         self.seen = {"pairs": set(), "types": set(), "nodes": set(), "kernels": set()}
 
     def attempt(self, case, wanted=None):
@@ -254,7 +296,7 @@ class Lane:
                 check_array(case, name, found[name], arrays[name])
             result = found, check_movement(case, planned)
         except Broken as broken:
-            broken.folder, broken.said = folder, driver.said
+            broken.case, broken.said = case, driver.said
             raise
         if not os.environ.get("TEST_KEEP"):
             shutil.rmtree(folder)
@@ -277,11 +319,15 @@ class Lane:
         try:
             found, counted = self.attempt(case)
             self.note(case, counted)
-            if case.number % 10 == 0:
+            if (case.number + case.number // MOST_KERNELS) % 10 == 0:  # not always of the same kernels
                 self.repeat(case, found)
+            elif (case.number + case.number // MOST_KERNELS) % 10 == 5 and case.ends() == "DCL_OK" and not case.kernel.body.grows:
+                self.attempt(case.varied(via="c", again=3))
+                self.counts["sequences"] += 1
             self.counts["passed"] += 1
         except Broken as broken:
             self.counts["failed"] += 1
+            case = getattr(broken, "case", case)
             self.report(case, broken, self.shrink(case))
 
     def note(self, case, counted):
@@ -298,9 +344,11 @@ class Lane:
 
     def shrink(self, case):
         """A simpler case that fails too, if a few attempts find one. @return (case, Broken) or None"""
-        best = None
+        best, until = None, time.monotonic() + SHRINK_SECONDS
         for _ in range(4):
             for other in simpler(case):
+                if time.monotonic() > until:
+                    return best
                 try:
                     self.attempt(other)
                 except Broken as broken:
@@ -321,6 +369,10 @@ def simpler(case):
                 changes.append({"extents": case.extents[:d] + [less] + case.extents[d + 1:]})
     if case.nodes > 2:
         changes.append({"nodes": 2})
+    if case.again:
+        changes += [{"again": 0}, {"again": 1}]
+    if case.wants_twin:
+        changes.append({"wants_twin": False})
     if case.wants_box:
         changes.append({"wants_box": False})
     if case.wants_origin:
@@ -390,7 +442,8 @@ def check_coverage(lanes, pairs, kernels, failed):
     counts = {key: sum(lane.counts[key] for lane in lanes) for key in lanes[0].counts}
     covered = len(seen["pairs"] & set(pairs))
     print(f"{counts['c']} cases through C, {counts['eval']} through dcl eval, {counts['sent']} of them sent; "
-          f"{counts['repeats']} repeats on other nodes and maps; movement counted element by element in "
+          f"{counts['repeats']} repeats on other nodes and maps, "
+          f"{counts['sequences']} operations in sequence; movement counted element by element in "
           f"{counts['counted']}; {len(seen['kernels'])} kernels; pairs of maps {covered} of {len(pairs)}; "
           f"types {len(seen['types'])} of {len(TYPES)}; nodes {sorted(seen['nodes'])}")
     if CASES < 300 or failed:
