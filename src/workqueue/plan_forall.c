@@ -522,13 +522,16 @@ static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *b
     return status;
 }
 
-/* Whether two boxes can have an index in common, found quickly. */
+/* Whether two boxes can have an index in common, found quickly: by their bounds, and for equal strides by the rest. */
 static bool may_meet(const dcl_box *a, const dcl_box *b)
 {
-    for (int d = 0; d < a->rank; d++)
-        if (a->start[d] > b->start[d] + (b->count[d] - 1) * b->stride[d] ||
-            b->start[d] > a->start[d] + (a->count[d] - 1) * a->stride[d])
+    for (int d = 0; d < a->rank; d++) {
+        int64_t apart = a->start[d] - b->start[d];
+        if (apart > (b->count[d] - 1) * b->stride[d] || -apart > (a->count[d] - 1) * a->stride[d])
             return false;
+        if (a->stride[d] == b->stride[d] && a->stride[d] > 1 && apart % a->stride[d] != 0)
+            return false;
+    }
     return true;
 }
 
