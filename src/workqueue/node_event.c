@@ -1,0 +1,207 @@
+/* workqueue/node_event.c - what a node is told: messages of peers, ends of its batches. */
+#include "workqueue/node_inside.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status status, bool cause)
+{
+    if (op->told_failed)
+        return DCL_OK;
+    if (dcli_grow(&node->notice, node->notice_count, &node->notice_capacity, sizeof *node->notice) != 0)
+        return DCL_ERR_NOMEM;
+    node->notice[node->notice_count++] =
+        (struct dcli_notice){.operation = op->number, .status = status, .cause = cause};
+    op->told_failed = true;
+    for (int k = 0; k < op->operation->operand_count; k++) {
+        const dcli_operand *operand = &op->operation->operand[k];
+        if (operand->storage < 0 || !operand->writes)
+            continue;
+        dcli_storage *storage = dcli_storages_get(&node->storages, operand->storage);
+        if (storage == NULL || dcli_storage_fail(storage, op->number) != DCL_OK)
+            return DCL_ERR_NOMEM;
+    }
+    return DCL_OK;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+static dcl_status keep_early(dcli_node *node, const struct dcli_early *early)
+{
+    if (early->operation <= node->seen)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "peer %d speaks of operation %" PRId64 ", which needs nothing of it any more", early->from,
+                         early->operation);
+    if (dcli_grow(&node->early, node->early_count, &node->early_capacity, sizeof *early) != 0)
+        return DCL_ERR_NOMEM;
+    node->early[node->early_count++] = *early;
+    return DCL_OK;
+}
+
+static dcl_status refuse(int from, const char *what, int64_t operation, int64_t number)
+{
+    return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d sent %s %" PRId64 " of operation %" PRId64 ", which was not expected",
+                     from, what, number, operation);
+}
+
+dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t chunks)
+{
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    if (op == NULL)
+        return keep_early(
+            node, &(struct dcli_early){.from = from, .is_grant = true, .operation = operation, .number = chunks});
+    if (op->exchange == NULL || chunks < op->exchange[from].send.granted || chunks > op->exchange[from].send.total)
+        return refuse(from, "a grant up to chunk", operation, chunks);
+    op->exchange[from].send.granted = chunks;
+    return DCL_OK;
+}
+
+/* Number `number` of the stream that `from` sends us for our reading, in our plan. -1: there is none. */
+static int64_t own_chunk(const struct dcli_open_op *op, int from, int64_t number)
+{
+    for (int64_t c = op->drop_from; c < op->own->chunk_count; c++) {
+        const dcli_chunk *chunk = &op->own->chunk[c];
+        if (!chunk->written && chunk->peer == from && chunk->number == number)
+            return op->arrived[c] ? -1 : c;
+    }
+    return -1;
+}
+
+static dcl_status take_read(dcli_node *node, struct dcli_open_op *op, int from, int64_t number, dcl_status status)
+{
+    int64_t c = own_chunk(op, from, number);
+    if (c < 0 || op->exchange == NULL || number >= op->exchange[from].grant_told)
+        return refuse(from, "chunk", op->number, number);
+    op->arrived[c] = true;
+    if (status == DCL_OK || op->skip != DCL_OK)
+        return DCL_OK;
+    op->skip = status;
+    return dcli_tell_failed(node, op, status, false);
+}
+
+static dcl_status take_written(dcli_node *node, struct dcli_open_op *op, int from, int64_t number, dcl_status status)
+{
+    (void)node;
+    struct dcli_stream *stream = op->exchange == NULL ? NULL : &op->exchange[from].receive;
+    if (stream == NULL || number != stream->granted || number >= stream->total)
+        return refuse(from, "written chunk", op->number, number);
+    stream->status[number] = status;
+    stream->granted++;
+    return DCL_OK;
+}
+
+dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number,
+                           dcl_status status)
+{
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    if (op == NULL)
+        return keep_early(
+            node, &(struct dcli_early){
+                      .from = from, .written = written, .operation = operation, .number = number, .status = status});
+    return written ? take_written(node, op, from, number, status) : take_read(node, op, from, number, status);
+}
+
+dcl_status dcli_replay_early(dcli_node *node, int64_t number)
+{
+    int64_t kept = 0, count = node->early_count;
+    dcl_status status = DCL_OK;
+    for (int64_t e = 0; e < count; e++) {
+        struct dcli_early early = node->early[e];
+        if (early.operation != number) {
+            node->early[kept++] = early;
+            continue;
+        }
+        dcl_status this = early.is_grant
+                              ? dcli_node_grant(node, early.from, number, early.number)
+                              : dcli_node_chunk(node, early.from, number, early.written, early.number, early.status);
+        if (status == DCL_OK)
+            status = this;
+    }
+    node->early_count = kept;
+    return status;
+}
+
+dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks)
+{
+    if (chunks < 1 || chunks > node->outbox[from].outstanding)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d gives credit for %" PRId64 " chunks; %" PRId64 " are outstanding",
+                         from, chunks, node->outbox[from].outstanding);
+    node->outbox[from].outstanding -= chunks;
+    return DCL_OK;
+}
+
+dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready)
+{
+    struct dcli_peer *peer = &node->peer[from];
+    if (done < peer->done || ready < peer->ready || ready > done)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "peer %d sets done %" PRId64 ", ready %" PRId64 " after %" PRId64 ", %" PRId64, from, done,
+                         ready, peer->done, peer->ready);
+    peer->done = done;
+    peer->ready = ready;
+    return DCL_OK;
+}
+
+dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const int64_t storages[], dcl_status status)
+{
+    (void)status;
+    for (int s = 0; s < count; s++) {
+        dcli_storage *storage = dcli_storages_get(&node->storages, storages[s]);
+        if (storage == NULL || dcli_storage_fail(storage, operation) != DCL_OK)
+            return DCL_ERR_NOMEM;
+    }
+    return DCL_OK;
+}
+
+/* ---- ends of batches --------------------------------------------------------------------------------------------- */
+
+static void mark_made(dcli_node *node, const struct dcli_open_op *op, int64_t b, dcl_status status)
+{
+    const dcli_batch *batch = &op->own->batch[b];
+    if (batch->made_count == 0)
+        return;
+    for (int q = 0; q < node->peers; q++)
+        for (int64_t n = node->outbox[q].first; n < node->outbox[q].count; n++) {
+            struct dcli_made *made = &node->outbox[q].made[n];
+            if (made->operation == op->number && made->batch == b) {
+                made->ended = true;
+                made->status = status;
+            }
+        }
+}
+
+void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status)
+{
+    op->batch_ended[b] = true;
+    while (op->ended < op->own->batch_count && op->batch_ended[op->ended])
+        op->ended++;
+    mark_made(node, op, b, status);
+    dcli_advance_marks(node);
+}
+
+dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batch, dcl_status status)
+{
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    if (op == NULL || batch < 0 || batch >= op->started || op->batch_ended[batch])
+        return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " ended but does not run", batch,
+                         operation);
+    bool cause = status != DCL_OK;
+    if (status == DCL_OK && dcli_op_reads_failed(node, op)) /* found out while it ran */
+        status = DCL_ERR_INVALID;
+    dcl_status told = DCL_OK;
+    if (status != DCL_OK) {
+        if (op->skip == DCL_OK)
+            op->skip = status;
+        told = dcli_tell_failed(node, op, status, cause);
+    }
+    dcli_end_batch(node, op, batch, op->skip);
+    return told;
+}
+
+dcl_status dcli_node_fail(dcli_node *node, int64_t operation, dcl_status status)
+{
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    return op == NULL ? DCL_OK : dcli_tell_failed(node, op, status, true);
+}

@@ -1,0 +1,106 @@
+/* workqueue/node_rules.c - the conditions under which something may happen, and the watermarks. */
+#include "workqueue/node_inside.h"
+
+/* Whether peer q has finished reading our part for operation m: in place by its watermark, else when all was packed. */
+static bool has_read(const dcli_node *node, int q, int64_t m)
+{
+    if (m < 1)
+        return true;
+    if (dcli_reads_in_place(node, q))
+        return node->peer[q].done >= m;
+    const struct dcli_open_op *op = dcli_op_find(node, m);
+    return op == NULL || op->exchange == NULL || op->exchange[q].send.passed == op->exchange[q].send.total;
+}
+
+/* Whether all that peer q wrote to our part in operation m is committed. */
+static bool has_committed(const dcli_node *node, int q, int64_t m)
+{
+    const struct dcli_open_op *op = m < 1 ? NULL : dcli_op_find(node, m);
+    return op == NULL || op->exchange == NULL || op->exchange[q].receive.passed == op->exchange[q].receive.total;
+}
+
+bool dcli_need_is_met(const dcli_node *node, const struct dcli_need *need)
+{
+    switch (need->kind) {
+    case DCLI_NEED_COMMIT:
+        return has_committed(node, need->peer, need->operation);
+    case DCLI_NEED_READY:
+        return need->peer == node->terms.self || need->operation <= node->peer[need->peer].ready;
+    default:
+        return has_read(node, need->peer, need->operation);
+    }
+}
+
+/* Whether all needs of a kind are met (peer -1: of all peers); needs that are met are forgotten. */
+bool dcli_needs_met(const dcli_node *node, struct dcli_open_op *op, enum dcli_need_kind kind, int peer)
+{
+    for (int64_t n = 0; n < op->need_count;) {
+        const struct dcli_need *need = &op->need[n];
+        if (need->kind != kind || (peer >= 0 && need->peer != peer))
+            n++;
+        else if (dcli_need_is_met(node, need))
+            op->need[n] = op->need[--op->need_count];
+        else
+            return false;
+    }
+    return true;
+}
+
+bool dcli_commits_met(const dcli_node *node, struct dcli_open_op *op)
+{
+    return dcli_needs_met(node, op, DCLI_NEED_COMMIT, -1);
+}
+
+/* The write rule. */
+bool dcli_writes_allowed(const dcli_node *node, struct dcli_open_op *op)
+{
+    return dcli_needs_met(node, op, DCLI_NEED_READ, -1) && dcli_commits_met(node, op);
+}
+
+/* The read rule, for what is read in place. */
+bool dcli_reads_allowed(const dcli_node *node, struct dcli_open_op *op)
+{
+    return dcli_needs_met(node, op, DCLI_NEED_READY, -1);
+}
+
+/* Whether something the operation reads is known to have failed. */
+bool dcli_op_reads_failed(const dcli_node *node, const struct dcli_open_op *op)
+{
+    for (int k = 0; k < op->operation->operand_count; k++) {
+        const dcli_operand *operand = &op->operation->operand[k];
+        if (operand->storage < 0 || !operand->reads)
+            continue;
+        const dcli_storage *storage = dcli_storages_find(&node->storages, operand->storage);
+        if (storage != NULL && dcli_storage_failed(storage, op->number))
+            return true;
+    }
+    return false;
+}
+
+/* ---- watermarks -------------------------------------------------------------------------------------------------- */
+
+static bool has_outputs(const struct dcli_open_op *op)
+{
+    for (int k = 0; k < op->operation->operand_count; k++)
+        if (op->operation->operand[k].writes)
+            return true;
+    return false;
+}
+
+void dcli_advance_marks(dcli_node *node)
+{
+    for (; node->done < node->seen; node->done++) {
+        const struct dcli_open_op *op = dcli_op_find(node, node->done + 1);
+        if (op != NULL && op->ended < op->own->batch_count)
+            break;
+    }
+    for (; node->ready < node->done; node->ready++) {
+        struct dcli_open_op *op = dcli_op_find(node, node->ready + 1);
+        for (int q = 0; op != NULL && op->exchange != NULL && q < node->peers; q++)
+            if (op->exchange[q].receive.passed < op->exchange[q].receive.total)
+                return;
+        /* Also a peer without tasks in it passes a failure on: so what failed does not depend on who heard when. */
+        if (op != NULL && has_outputs(op) && dcli_op_reads_failed(node, op))
+            dcli_tell_failed(node, op, DCL_ERR_INVALID, false);
+    }
+}
