@@ -54,7 +54,8 @@ DCL_API dcl_status dcl_config_print(const dcl_config *config, FILE *file);
  *          DCL_ERR_DEVICE (no OpenCL device, or one that fails), DCL_ERR_NOMEM. */
 DCL_API dcl_cluster *dcl_open(const dcl_config *config);
 
-/** Open a cluster that only plans: maps, owners, dcl_explain(). No device, no thread, no data.
+/** Open a cluster that only plans: maps, owners, dcl_explain(). No device, no thread, no data. Settings are those of the
+ *  environment (dcl_config_read()).
  *  @param nodes  1..1000000. @return the cluster, or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 DCL_API dcl_cluster *dcl_open_plan(int nodes);
 

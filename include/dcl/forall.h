@@ -78,6 +78,7 @@ typedef struct dcl_counters {
 DCL_API dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out);
 
 /** What dcl_forall_n() with these arguments would count, without running it: the planned counters; others are 0.
+ *  The body is not compiled: what only a device's compiler refuses, an unknown function for one, is found by dcl_forall_n().
  *  @param box   as in dcl_forall_over_n(), or NULL. @param node  as in dcl_stats() (DCL_HOST: zeros).
  *  @return the statuses of dcl_forall_n(). The cluster's state does not change. */
 DCL_API dcl_status dcl_explain_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
@@ -157,6 +158,10 @@ static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(D
 #ifndef __cplusplus
 /* One maker per scalar type, chosen by _Generic below. */
 static inline dcl_arg dcli_value_i8(const char *n, int8_t v) { return dcl_arg_signed(n, DCL_INT8, v); }
+static inline dcl_arg dcli_value_char(const char *n, char v)
+{
+    return (char)-1 < 0 ? dcl_arg_signed(n, DCL_INT8, v) : dcl_arg_unsigned(n, DCL_UINT8, (uint8_t)v);
+}
 static inline dcl_arg dcli_value_i16(const char *n, int16_t v) { return dcl_arg_signed(n, DCL_INT16, v); }
 static inline dcl_arg dcli_value_i32(const char *n, int32_t v) { return dcl_arg_signed(n, DCL_INT32, v); }
 static inline dcl_arg dcli_value_i64(const char *n, int64_t v) { return dcl_arg_signed(n, DCL_INT64, v); }
@@ -170,7 +175,7 @@ static inline dcl_arg dcli_value_f64(const char *n, double v) { return dcl_arg_f
 /* clang-format off */
 /** A scalar under a name of its own: any arithmetic type but long double. */
 #define DCL_VALUE_AS(name, x)                                                                       \
-    _Generic((x), _Bool: dcli_value_u8, char: dcli_value_i8, signed char: dcli_value_i8,            \
+    _Generic((x), _Bool: dcli_value_u8, char: dcli_value_char, signed char: dcli_value_i8,            \
              short: dcli_value_i16, int: dcli_value_i32, long: dcli_value_i64,                      \
              long long: dcli_value_i64, unsigned char: dcli_value_u8,                               \
              unsigned short: dcli_value_u16, unsigned: dcli_value_u32,                              \

@@ -146,7 +146,7 @@ dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcl_status status = known->announced ? DCL_OK : announce(cluster, known);
     while (status == DCL_OK && known->answers_due > 0 && cluster->broken == DCL_OK)
-        pthread_cond_wait(&cluster->changed, &cluster->lock);
+        dcli_cluster_sleep(cluster, cluster->operations + 1);
     if (status == DCL_OK && cluster->broken != DCL_OK)
         status = dcli_error_adopt(cluster->broken, cluster->broken_text);
     if (status == DCL_OK && known->status != DCL_OK)

@@ -187,17 +187,39 @@ static dcl_status check_fault(const char *fault)
                      "unless you test failures", fault);
 }
 
+/* The settings of the environment; errors begin with the name of the call. */
+static dcl_status read_config(dcl_config *config, const char *function)
+{
+    dcl_status status = dcl_config_read(config);
+    dcli_error_enter(function);
+    return status == DCL_OK ? DCL_OK : DCLI_FAIL(status, "%s", dcli_error_sentence());
+}
+
+/* The map of the configuration must parse now, not when it is first used. Closes the cluster when it does not. */
+static dcl_cluster *with_checked_map(dcl_cluster *cluster, const char *function)
+{
+    dcl_map *map = cluster->config.map != NULL ? dcl_map_parse(cluster, cluster->config.map) : NULL;
+    if (cluster->config.map != NULL && map == NULL) {
+        char text[DCLI_ERROR_BYTES];
+        strcpy(text, dcli_error_sentence());
+        dcl_close(cluster);
+        dcli_error_enter(function);
+        DCLI_FAIL(DCL_ERR_INVALID, "DCL_MAP: %s", text);
+        return NULL;
+    }
+    dcl_map_release(map);
+    return cluster;
+}
+
 dcl_cluster *dcl_open(const dcl_config *config)
 {
     dcl_config settings, complete;
-    dcl_status status = config == NULL ? dcl_config_read(&settings) : DCL_OK;
-    dcli_error_enter(__func__);
-    if (status != DCL_OK) {
-        DCLI_FAIL(status, "%s", dcli_error_sentence());
-        return NULL;
-    }
     int devices[MOST_NODES], count;
-    if (dcli_config_check(config != NULL ? config : &settings, &complete) != DCL_OK || check_fault(complete.fault) != DCL_OK ||
+    dcli_error_enter(__func__);
+    if (config == NULL && read_config(&settings, __func__) != DCL_OK)
+        return NULL;
+    if (dcli_config_check(config != NULL ? config : &settings, &complete) != DCL_OK ||
+        check_fault(complete.fault) != DCL_OK ||
         dcli_device_select(complete.devices, MOST_NODES, devices, &count) != DCL_OK)
         return NULL;
     dcl_cluster *cluster = make_cluster(&complete, count);
@@ -207,17 +229,7 @@ dcl_cluster *dcl_open(const dcl_config *config)
         free_cluster(cluster);
         return NULL;
     }
-    dcl_map *map = complete.map != NULL ? dcl_map_parse(cluster, complete.map) : NULL;
-    if (complete.map != NULL && map == NULL) {
-        char text[DCLI_ERROR_BYTES];
-        strcpy(text, dcli_error_sentence());
-        dcl_close(cluster);
-        dcli_error_enter(__func__);
-        DCLI_FAIL(DCL_ERR_INVALID, "DCL_MAP: %s", text);
-        return NULL;
-    }
-    dcl_map_release(map);
-    return cluster;
+    return with_checked_map(cluster, __func__);
 }
 
 dcl_cluster *dcl_open_plan(int nodes)
@@ -229,7 +241,8 @@ dcl_cluster *dcl_open_plan(int nodes)
         return NULL;
     }
     dcl_config config;
-    dcli_config_defaults(&config);
+    if (read_config(&config, __func__) != DCL_OK)
+        return NULL;
     dcl_cluster *cluster = make_cluster(&config, nodes);
     if (cluster == NULL)
         return NULL;
@@ -238,7 +251,7 @@ dcl_cluster *dcl_open_plan(int nodes)
         free_cluster(cluster);
         return NULL;
     }
-    return cluster;
+    return with_checked_map(cluster, __func__);
 }
 
 dcl_status dcl_close(dcl_cluster *cluster)

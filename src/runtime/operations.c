@@ -43,9 +43,12 @@ dcl_status dcli_array_check(const dcl_array *array)
 {
     if (array == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "array is NULL; expected one made by dcl_agile(); see the error of that call");
-    if (array->cluster->plan_only)
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
-    return DCL_OK;
+    if (!array->cluster->plan_only)
+        return DCL_OK;
+    dcl_status status =
+        DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
+    dcli_cluster_refused(array->cluster);
+    return status;
 }
 
 /* ---- issuing ------------------------------------------------------------------------------------------------------ */

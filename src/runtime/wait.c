@@ -178,6 +178,16 @@ static struct timespec in_seconds(double seconds)
     return now;
 }
 
+void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation)
+{
+    enum { SECONDS = 10 };
+    struct timespec until = in_seconds(SECONDS);
+    if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) == ETIMEDOUT)
+        DCLI_LOG(&cluster->log, DCLI_LOG_WARN,
+                 "waited %d seconds for operation %lld; up to %lld of %lld all are complete", SECONDS, (long long)operation,
+                 (long long)cluster->complete, (long long)cluster->operations);
+}
+
 /* Waking up costs more than most small operations: where there are processors to spare, look again for a while. */
 static void spin_briefly(dcl_cluster *cluster, const int64_t *mark, int64_t operation)
 {
@@ -201,7 +211,7 @@ dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_
         if (cluster->broken != DCL_OK)
             return dcli_error_adopt(cluster->broken, cluster->broken_text);
         if (seconds < 0)
-            pthread_cond_wait(&cluster->changed, &cluster->lock);
+            dcli_cluster_sleep(cluster, operation);
         else if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) == ETIMEDOUT && *mark < operation)
             return DCLI_FAIL(DCL_ERR_TIMEOUT, "operation %lld is not complete after %g seconds; wait longer, or see "
                              "DCL_LOG=debug for what it waits for", (long long)operation, seconds);

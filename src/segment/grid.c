@@ -45,8 +45,8 @@ dcl_grid dcl_grid_3d(dcl_type type, int64_t n0, int64_t n1, int64_t n2)
 dcl_grid dcl_grid_nd(dcl_type type, int rank, const int64_t extent[], const int64_t origin[])
 {
     /* A rank out of range is kept: dcli_grid_check() then names it. */
-    dcl_grid grid = {.type = type, .rank = extent == NULL ? 0 : rank};
-    for (int d = 0; d < grid.rank && d < DCL_MAX_RANK; d++) {
+    dcl_grid grid = {.type = type, .rank = extent == NULL && rank <= DCL_MAX_RANK ? 0 : rank};
+    for (int d = 0; extent != NULL && d < grid.rank && d < DCL_MAX_RANK; d++) {
         grid.extent[d] = extent[d];
         grid.origin[d] = origin == NULL ? 0 : origin[d];
     }
