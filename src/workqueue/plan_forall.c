@@ -6,202 +6,10 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/check.h"
+#include "workqueue/plan_view.h"
 
-/* One access of the work being planned. */
-struct view {
-    bool content; /* what is there before must be there: read, or not surely overwritten */
-    bool written;
-    bool empty;    /* touches nothing inside the grid */
-    bool own;      /* lies wholly in `region` of the own part */
-    int peer;      /* lies wholly in `region` of this peer's part, read in place; -1: no */
-    int64_t stage; /* else: here; -1: nothing to hold */
-    dcl_box foot;
-    dcli_region region;
-};
-
-static int param_of(const dcli_builder *builder, int a) { return builder->operation->body->access[a].param; }
-
-static const dcli_layout *layout_of(const dcli_builder *builder, int a)
-{
-    return builder->operation->operand[param_of(builder, a)].layout;
-}
-
-static bool in_place(const dcli_builder *builder) { return builder->terms->in_place[builder->self]; }
-
-static bool is_first_output(const dcli_builder *builder, int a)
-{
-    return param_of(builder, a) == builder->operation->body->first_output;
-}
-
-static bool needs_content(const dcli_body_access *access)
-{
-    return access->read || (access->written && access->conditional);
-}
-
-/* ---- what moves --------------------------------------------------------------------------------------------------- */
-
-static dcl_status count_moved(dcli_builder *builder, int k, int peer, const dcl_box *box)
-{
-    dcli_seen *seen = &builder->seen[k];
-    if (seen->blocks == NULL) {
-        seen->blocks = dcli_calloc((size_t)builder->terms->node_count, sizeof *seen->blocks);
-        if (seen->blocks == NULL)
-            return DCL_ERR_NOMEM;
-    }
-    dcl_counters *counters = &builder->plan->counters;
-    counters->bytes_moved += dcli_box_elements(box) * dcli_builder_bytes(builder, k);
-    return dcli_layout_blocks(builder->operation->operand[k].layout, peer, box, &seen->blocks[peer],
-                              &counters->blocks_moved);
-}
-
-/* How a box of other nodes' elements is moved. */
-struct move {
-    int64_t stage;
-    bool written, counted, stream;
-};
-
-/* Go through what peers own of a box: count it, and where it has to be sent, note the need. */
-static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, const struct move *move)
-{
-    const dcli_layout *layout = builder->operation->operand[k].layout;
-    dcli_layout_owners(layout, box, builder->owners);
-    dcl_status status = DCL_OK;
-    for (int p = 0; p < layout->node_count && status == DCL_OK; p++) {
-        if (p == builder->self || !builder->owners[p])
-            continue;
-        if (!move->stream)
-            builder->plan->peer_read[p] = true;
-        builder->regions.count = 0;
-        status = dcli_layout_regions(layout, p, box, &builder->regions);
-        for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++) {
-            const dcli_region *region = &builder->regions.region[r];
-            if (move->counted)
-                status = count_moved(builder, k, p, &region->box);
-            if (status == DCL_OK && move->stream)
-                status = dcli_builder_need(
-                    builder,
-                    &(dcli_need){
-                        .written = move->written, .peer = p, .operand = k, .stage = move->stage, .region = *region});
-        }
-    }
-    return status;
-}
-
-/* A footprint that is read: move what no task of this node needed before. */
-static dcl_status need_content(dcli_builder *builder, int k, const dcl_box *foot, int64_t stage)
-{
-    dcli_seen *seen = &builder->seen[k];
-    struct move move = {.stage = seen->unique ? stage : -1, .counted = true, .stream = !in_place(builder)};
-    if (seen->unique)
-        return move_box(builder, k, foot, &move);
-    builder->fresh.count = 0;
-    dcl_status status = dcli_box_set_add(&seen->set, foot, &builder->fresh);
-    for (int64_t b = 0; b < builder->fresh.count && status == DCL_OK; b++)
-        status = move_box(builder, k, &builder->fresh.box[b], &move);
-    return status;
-}
-
-/* ---- stages ------------------------------------------------------------------------------------------------------- */
-
-static dcl_status add_stage(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out)
-{
-    dcli_stage *stage = dcli_builder_stage(builder);
-    if (stage == NULL)
-        return DCL_ERR_NOMEM;
-    *stage = (dcli_stage){.operand = k, .box = *box, .elements = dcli_box_elements(box)};
-    *stage_out = builder->plan->stage_count - 1;
-    return DCL_OK;
-}
-
-/* A recent stage of this batch with the same contents, or -1. Only for footprints staged alone. */
-static int64_t find_stage(const dcli_builder *builder, int k, const dcl_box *box)
-{
-    enum { LOOK_BACK = 8 };
-    const dcli_plan *plan = builder->plan;
-    int64_t first = dcli_max(plan->batch[plan->batch_count - 1].first_stage, plan->stage_count - LOOK_BACK);
-    int64_t last = builder->want_count - 1;
-    for (int64_t s = plan->stage_count - 1; s >= first; s--) {
-        while (last >= 0 && builder->want[last].stage > s)
-            last--;
-        bool single = last >= 0 && builder->want[last].stage == s && (last == 0 || builder->want[last - 1].stage != s);
-        if (single && plan->stage[s].operand == k && !builder->want[last].written &&
-            dcli_box_equal(&builder->want[last].box, box))
-            return s;
-    }
-    return -1;
-}
-
-static dcl_status want_view(dcli_builder *builder, int a, const struct view *view)
-{
-    dcl_status status = dcli_builder_want(
-        builder,
-        &(dcli_want){.stage = view->stage, .content = view->content, .written = view->written, .box = view->foot});
-    if (status == DCL_OK && view->content)
-        status = need_content(builder, param_of(builder, a), &view->foot, view->stage);
-    if (status == DCL_OK && view->written)
-        status =
-            move_box(builder, param_of(builder, a), &view->foot,
-                     &(struct move){.stage = view->stage, .written = true, .counted = !view->content, .stream = true});
-    return status;
-}
-
-static bool is_staged(const struct view *view) { return !view->empty && !view->own && view->peer < 0; }
-
-/* The accesses of one array share a stage where the box around their footprints is no larger than these together. */
-static dcl_status stage_together(dcli_builder *builder, int a, struct view views[], bool *done_out)
-{
-    int accesses = builder->operation->body->access_count, together = 0;
-    int64_t apart = 0;
-    dcl_box bound = views[a].foot;
-    for (int b = a; b < accesses; b++)
-        if (param_of(builder, b) == param_of(builder, a) && is_staged(&views[b])) {
-            dcli_box_bound(&bound, &views[b].foot, &bound);
-            apart += dcli_box_elements(&views[b].foot);
-            together++;
-        }
-    *done_out = together > 1 && dcli_box_elements(&bound) <= apart;
-    if (!*done_out)
-        return DCL_OK;
-    int64_t stage;
-    dcl_status status = add_stage(builder, param_of(builder, a), &bound, &stage);
-    for (int b = a; b < accesses && status == DCL_OK; b++)
-        if (param_of(builder, b) == param_of(builder, a) && is_staged(&views[b])) {
-            views[b].stage = stage;
-            status = want_view(builder, b, &views[b]);
-        }
-    return status;
-}
-
-static dcl_status stage_alone(dcli_builder *builder, int a, struct view *view)
-{
-    if (!view->written)
-        view->stage = find_stage(builder, param_of(builder, a), &view->foot);
-    if (view->stage >= 0)
-        return DCL_OK;
-    dcl_status status = add_stage(builder, param_of(builder, a), &view->foot, &view->stage);
-    return status == DCL_OK ? want_view(builder, a, view) : status;
-}
-
-static dcl_status stage_views(dcli_builder *builder, struct view views[])
-{
-    int accesses = builder->operation->body->access_count;
-    dcl_status status = DCL_OK;
-    for (int a = 0; a < accesses && status == DCL_OK; a++) {
-        if (views[a].peer >= 0)
-            status = need_content(builder, param_of(builder, a), &views[a].foot, -1);
-        if (!is_staged(&views[a]) || views[a].stage >= 0)
-            continue;
-        bool done;
-        status = stage_together(builder, a, views, &done);
-        if (status == DCL_OK && !done)
-            status = stage_alone(builder, a, &views[a]);
-    }
-    return status;
-}
-
-/* ---- bindings ----------------------------------------------------------------------------------------------------- */
+/* ---- bindings ---------------------------------------------------------------------------------------------------- */
 
 /* Where the loop's first element lies in a region that holds all that is read, and how far apart the next ones are. A
  * footprint of one index along an axis adds no step: reads elsewhere are outside the grid and never made. */
@@ -236,7 +44,7 @@ static void bind_reach(const dcl_box *foot, const dcli_region *region, dcli_bind
     }
 }
 
-static void bind(dcli_builder *builder, int a, const dcl_box *box, const struct view *view, dcli_binding *binding)
+static void bind(dcli_builder *builder, int a, const dcl_box *box, const struct dcli_view *view, dcli_binding *binding)
 {
     dcli_region region = view->region;
     binding->kind = view->own ? DCLI_BIND_OWN : view->peer >= 0 ? DCLI_BIND_PEER : DCLI_BIND_STAGE;
@@ -253,10 +61,10 @@ static void bind(dcli_builder *builder, int a, const dcl_box *box, const struct 
         bind_reach(&view->foot, &region, binding);
 }
 
-static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool checked, struct view views[])
+static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool checked, struct dcli_view views[])
 {
     int accesses = builder->operation->body->access_count;
-    dcl_status status = stage_views(builder, views);
+    dcl_status status = dcli_stage_views(builder, views);
     if (status != DCL_OK)
         return status;
     dcli_work *work = dcli_builder_work(builder);
@@ -271,7 +79,7 @@ static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool chec
     return DCL_OK;
 }
 
-/* ---- cutting a box into works ------------------------------------------------------------------------------------- */
+/* ---- cutting a box into works ------------------------------------------------------------------------------------ */
 
 /* Regions of kernels with subscripts of their own are indexed one by one: no gaps. */
 static bool is_usable(const dcli_subscripts *subscripts, const dcli_region *region)
@@ -286,11 +94,11 @@ static bool is_usable(const dcli_subscripts *subscripts, const dcli_region *regi
 
 /* Look whether one node's part holds the whole footprint in one region. The largest region of the own part is left in
  * builder->regions.region[*largest_out] (-1: none). */
-static dcl_status look_at(dcli_builder *builder, int a, int node, struct view *view, bool *covers_out,
+static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_view *view, bool *covers_out,
                           dcli_region *largest_out)
 {
     builder->regions.count = 0;
-    dcl_status status = dcli_layout_regions(layout_of(builder, a), node, &view->foot, &builder->regions);
+    dcl_status status = dcli_layout_regions(dcli_layout_of(builder, a), node, &view->foot, &builder->regions);
     const dcli_region *largest = NULL;
     for (int64_t r = 0; r < builder->regions.count; r++) {
         const dcli_region *region = &builder->regions.region[r];
@@ -311,7 +119,7 @@ static dcl_status look_at(dcli_builder *builder, int a, int node, struct view *v
 /* The only peer that owns all of a footprint, or -1. */
 static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
 {
-    const dcli_layout *layout = layout_of(builder, a);
+    const dcli_layout *layout = dcli_layout_of(builder, a);
     int owner = -1;
     dcli_layout_owners(layout, foot, builder->owners);
     for (int p = 0; p < layout->node_count; p++)
@@ -323,12 +131,14 @@ static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
     return owner;
 }
 
-static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct view *view, dcli_region *largest_out)
+static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct dcli_view *view,
+                       dcli_region *largest_out)
 {
     const dcli_body_access *access = &builder->operation->body->access[a];
-    const dcli_layout *layout = layout_of(builder, a);
+    const dcli_layout *layout = dcli_layout_of(builder, a);
     bool cut, covers;
-    *view = (struct view){.content = needs_content(access), .written = access->written, .peer = -1, .stage = -1};
+    *view =
+        (struct dcli_view){.content = dcli_needs_content(access), .written = access->written, .peer = -1, .stage = -1};
     largest_out->box.rank = 0;
     view->empty = !dcli_footprint(&builder->subscripts[a], box, &layout->grid, &view->foot, &cut);
     if (view->empty)
@@ -338,7 +148,7 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
         status = look_at(builder, a, builder->self, view, &covers, largest_out);
         view->own = covers;
     }
-    if (status != DCL_OK || view->own || view->written || !in_place(builder))
+    if (status != DCL_OK || view->own || view->written || !dcli_in_place(builder))
         return status;
     int owner = only_owner(builder, a, &view->foot);
     dcli_region ignored;
@@ -390,7 +200,7 @@ static dcl_status split_box(dcli_builder *builder, const dcl_box *box, const str
 
 static dcl_status plan_as_is(dcli_builder *builder, const dcl_box *box, bool checked)
 {
-    struct view views[DCLI_MAX_ACCESSES];
+    struct dcli_view views[DCLI_MAX_ACCESSES];
     dcli_region largest;
     dcl_status status = DCL_OK;
     for (int a = 0; a < builder->operation->body->access_count && status == DCL_OK; a++)
@@ -407,7 +217,7 @@ static dcl_status plan_split(dcli_builder *builder, const dcl_box *box, bool ins
 /* Where most of a box reads the own part only, that much runs without staging. */
 static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
 {
-    struct view views[DCLI_MAX_ACCESSES];
+    struct dcli_view views[DCLI_MAX_ACCESSES];
     struct range range = whole_range(box);
     int rank = box->rank;
     bool splits = false;
@@ -416,7 +226,7 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
         dcli_region largest;
         struct range mine;
         status = look(builder, a, box, &views[a], &largest);
-        if (status != DCL_OK || !is_staged(&views[a]) || largest.box.rank == 0 ||
+        if (status != DCL_OK || !dcli_is_staged(&views[a]) || largest.box.rank == 0 ||
             builder->subscripts[a].reach != DCLI_REACH_AFFINE ||
             !dcli_footprint_inside(&builder->subscripts[a], box, &largest.box, mine.lo, mine.count))
             continue;
@@ -448,11 +258,11 @@ static dcl_status plan_box(dcli_builder *builder, const dcl_box *box)
     bool cut_any = false;
     for (int a = 0; a < builder->operation->body->access_count; a++) {
         const dcli_subscripts *subscripts = &builder->subscripts[a];
-        const dcl_grid *grid = &layout_of(builder, a)->grid;
+        const dcl_grid *grid = &dcli_layout_of(builder, a)->grid;
         dcl_box foot, whole = dcl_box_of(grid);
         bool cut;
         struct range mine;
-        if (subscripts->reach != DCLI_REACH_AFFINE || is_first_output(builder, a))
+        if (subscripts->reach != DCLI_REACH_AFFINE || dcli_is_first_output(builder, a))
             continue;
         dcli_footprint(subscripts, box, grid, &foot, &cut);
         if (!cut)
@@ -493,167 +303,7 @@ static dcl_status plan_region(dcli_builder *builder, const dcl_box *box)
     return status;
 }
 
-/* ---- pieces of stages --------------------------------------------------------------------------------------------- */
-
-static dcl_status add_piece(dcli_builder *builder, int kind, int where, const dcli_region *region, int64_t byte_offset)
-{
-    dcli_piece *piece = dcli_builder_piece(builder);
-    if (piece == NULL)
-        return DCL_ERR_NOMEM;
-    *piece = (dcli_piece){.kind = kind, .where = where, .region = *region, .byte_offset = byte_offset};
-    return DCL_OK;
-}
-
-/* Pieces of a wanted box that lie in parts: the own one, and (reading in place) those of peers. */
-static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *box, bool peers)
-{
-    const dcli_layout *layout = builder->operation->operand[k].layout;
-    dcl_status status = DCL_OK;
-    dcli_layout_owners(layout, box, builder->owners);
-    for (int p = 0; p < layout->node_count && status == DCL_OK; p++) {
-        if (!builder->owners[p] || (p != builder->self && !peers))
-            continue;
-        builder->regions.count = 0;
-        status = dcli_layout_regions(layout, p, box, &builder->regions);
-        for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
-            status = add_piece(builder, p == builder->self ? DCLI_BIND_OWN : DCLI_BIND_PEER, p,
-                               &builder->regions.region[r], 0);
-    }
-    return status;
-}
-
-/* Whether two boxes can have an index in common, found quickly: by their bounds, and for equal strides by the rest. */
-static bool may_meet(const dcl_box *a, const dcl_box *b)
-{
-    for (int d = 0; d < a->rank; d++) {
-        int64_t apart = a->start[d] - b->start[d];
-        if (apart > (b->count[d] - 1) * b->stride[d] || -apart > (a->count[d] - 1) * a->stride[d])
-            return false;
-        if (a->stride[d] == b->stride[d] && a->stride[d] > 1 && apart % a->stride[d] != 0)
-            return false;
-    }
-    return true;
-}
-
-static dcl_status piece_of_item(dcli_builder *builder, int64_t i, const dcl_box *box)
-{
-    dcli_plan *plan = builder->plan;
-    dcli_item *item = &plan->item[i];
-    if (!may_meet(&item->region.box, box))
-        return DCL_OK;
-    dcli_region packed = dcli_region_packed(&item->region.box, 0), common;
-    if (!dcli_region_cut(&packed, box, &common))
-        return DCL_OK;
-    dcli_chunk *chunk = &plan->chunk[item->chunk];
-    chunk->last_batch = plan->batch_count - 1;
-    return add_piece(builder, DCLI_PIECE_CHUNK, (int)item->chunk, &common, item->byte_offset);
-}
-
-/* Items of this batch by the stage they were made for: chains through `next`, one set for each direction. */
-struct chains {
-    int64_t first_stage, first_item;
-    int64_t *head[2], *next;
-};
-
-static dcl_status make_chains(dcli_builder *builder, struct chains *chains)
-{
-    dcli_plan *plan = builder->plan;
-    const dcli_batch *batch = &plan->batch[plan->batch_count - 1];
-    int64_t stages = plan->stage_count - batch->first_stage;
-    *chains = (struct chains){.first_stage = batch->first_stage, .first_item = plan->item_count};
-    if (batch->first_chunk < plan->chunk_count)
-        chains->first_item = plan->chunk[batch->first_chunk].first_item;
-    for (int w = 0; w < 2; w++) {
-        chains->head[w] = dcli_malloc((size_t)stages * sizeof(int64_t));
-        if (chains->head[w] == NULL)
-            return DCL_ERR_NOMEM;
-        for (int64_t s = 0; s < stages; s++)
-            chains->head[w][s] = -1;
-    }
-    chains->next = dcli_malloc((size_t)(plan->item_count - chains->first_item) * sizeof(int64_t));
-    if (chains->next == NULL)
-        return DCL_ERR_NOMEM;
-    for (int64_t i = plan->item_count - 1; i >= chains->first_item; i--) {
-        if (builder->item_stage[i] < 0)
-            continue;
-        int64_t *head =
-            &chains->head[plan->chunk[plan->item[i].chunk].written][builder->item_stage[i] - batch->first_stage];
-        chains->next[i - chains->first_item] = *head;
-        *head = i;
-    }
-    return DCL_OK;
-}
-
-static void free_chains(struct chains *chains)
-{
-    dcli_free(chains->head[0]);
-    dcli_free(chains->head[1]);
-    dcli_free(chains->next);
-}
-
-static dcl_status chained_pieces(dcli_builder *builder, const struct chains *chains, int written, const dcli_want *want)
-{
-    dcl_status status = DCL_OK;
-    for (int64_t i = chains->head[written][want->stage - chains->first_stage]; i >= 0 && status == DCL_OK;
-         i = chains->next[i - chains->first_item])
-        status = piece_of_item(builder, i, &want->box);
-    return status;
-}
-
-/* Everything received for an array so far may hold elements of this footprint. */
-static dcl_status searched_pieces(dcli_builder *builder, int k, const dcl_box *box)
-{
-    const dcli_plan *plan = builder->plan;
-    dcl_status status = DCL_OK;
-    for (int64_t i = 0; i < plan->item_count && status == DCL_OK; i++)
-        if (plan->item[i].operand == k && !plan->chunk[plan->item[i].chunk].written)
-            status = piece_of_item(builder, i, box);
-    return status;
-}
-
-static dcl_status pieces_in(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
-{
-    int k = builder->plan->stage[want->stage].operand;
-    dcl_status status = pieces_of_parts(builder, k, &want->box, in_place(builder));
-    if (status != DCL_OK || in_place(builder))
-        return status;
-    return builder->seen[k].unique ? chained_pieces(builder, chains, 0, want) : searched_pieces(builder, k, &want->box);
-}
-
-static dcl_status pieces_out(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
-{
-    int k = builder->plan->stage[want->stage].operand;
-    dcl_status status = pieces_of_parts(builder, k, &want->box, false);
-    return status == DCL_OK ? chained_pieces(builder, chains, 1, want) : status;
-}
-
-/* Wants of a stage stand together: first everything that goes in, then everything that comes out. */
-static dcl_status fill_stages(dcli_builder *builder)
-{
-    struct chains chains;
-    dcli_plan *plan = builder->plan;
-    if (builder->want_count == 0)
-        return DCL_OK;
-    dcl_status status = make_chains(builder, &chains);
-    for (int64_t first = 0, end; first < builder->want_count && status == DCL_OK; first = end) {
-        int64_t s = builder->want[first].stage;
-        plan->stage[s].first_in = plan->piece_count;
-        for (end = first; end < builder->want_count && builder->want[end].stage == s; end++)
-            if (builder->want[end].content && status == DCL_OK)
-                status = pieces_in(builder, &chains, &builder->want[end]);
-        plan->stage[s].in_count = plan->piece_count - plan->stage[s].first_in;
-        plan->stage[s].first_out = plan->piece_count;
-        for (int64_t w = first; w < end && status == DCL_OK; w++)
-            if (builder->want[w].written)
-                status = pieces_out(builder, &chains, &builder->want[w]);
-        plan->stage[s].out_count = plan->piece_count - plan->stage[s].first_out;
-    }
-    free_chains(&chains);
-    builder->want_count = 0;
-    return status;
-}
-
-/* ---- batches ------------------------------------------------------------------------------------------------------ */
+/* ---- batches ----------------------------------------------------------------------------------------------------- */
 
 static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count)
 {
@@ -672,7 +322,7 @@ static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count
     if (status == DCL_OK)
         status = dcli_builder_chunks(builder);
     if (status == DCL_OK)
-        status = fill_stages(builder);
+        status = dcli_fill_stages(builder);
     if (status != DCL_OK)
         return status;
     dcli_batch *batch = &plan->batch[plan->batch_count - 1];
@@ -718,7 +368,7 @@ static dcl_status look_at_accesses(dcli_builder *builder)
         if (status != DCL_OK)
             return status;
         const dcli_subscripts *subscripts = &builder->subscripts[a];
-        if (!needs_content(&body->access[a]))
+        if (!dcli_needs_content(&body->access[a]))
             continue;
         if (subscripts->reach == DCLI_REACH_AFFINE && !dcli_subscripts_exact(subscripts))
             builder->plan->counters.approximate = 1;

@@ -1,0 +1,49 @@
+/* workqueue/plan_view.h - what the files that plan a loop body share. Used by plan_forall.c and plan_stage.c only. */
+#ifndef DCLI_WORKQUEUE_PLAN_VIEW_H
+#define DCLI_WORKQUEUE_PLAN_VIEW_H
+
+#include "workqueue/builder.h"
+
+/* One access of the work being planned. */
+struct dcli_view {
+    bool content; /* what is there before must be there: read, or not surely overwritten */
+    bool written;
+    bool empty;    /* touches nothing inside the grid */
+    bool own;      /* lies wholly in `region` of the own part */
+    int peer;      /* lies wholly in `region` of this peer's part, read in place; -1: no */
+    int64_t stage; /* else: here; -1: nothing to hold */
+    dcl_box foot;
+    dcli_region region;
+};
+
+static inline int dcli_param_of(const dcli_builder *builder, int a)
+{
+    return builder->operation->body->access[a].param;
+}
+
+static inline const dcli_layout *dcli_layout_of(const dcli_builder *builder, int a)
+{
+    return builder->operation->operand[dcli_param_of(builder, a)].layout;
+}
+
+static inline bool dcli_in_place(const dcli_builder *builder) { return builder->terms->in_place[builder->self]; }
+
+static inline bool dcli_is_first_output(const dcli_builder *builder, int a)
+{
+    return dcli_param_of(builder, a) == builder->operation->body->first_output;
+}
+
+static inline bool dcli_needs_content(const dcli_body_access *access)
+{
+    return access->read || (access->written && access->conditional);
+}
+
+static inline bool dcli_is_staged(const struct dcli_view *view) { return !view->empty && !view->own && view->peer < 0; }
+
+/** Note what the accesses of a work need of other nodes, and give those a stage that are bound to none. */
+dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[]);
+
+/** Once the needs of the last batch are in chunks: find the pieces that its stages are filled from and emptied to. */
+dcl_status dcli_fill_stages(dcli_builder *builder);
+
+#endif
