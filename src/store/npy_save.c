@@ -143,8 +143,10 @@ dcl_status dcli_npy_create(const char *path, const dcl_grid *grid, bool fortran_
                          .swapped = __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__};
     dcli_text header = {0};
     dcli_npy_print_header(&info, &header);
-    if (header.failed)
+    if (header.failed) {
+        dcli_text_free(&header);
         return DCL_ERR_NOMEM;
+    }
     info.data_start = (int64_t)header.length;
     int64_t total;
     if (!dcli_add(info.data_start, dcl_grid_count(&info.grid) * (int64_t)dcl_type_bytes(grid->type), &total))
