@@ -1,480 +1,12 @@
-/* test/support/simcluster.c - the nodes of a simulated cluster and the messages between them. */
+/* test/support/simcluster.c - a simulated cluster is set up at random, runs, and is looked at in the end. */
 #include "support/simcluster.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "base/error.h"
-#include "support/simcheck.h"
-#include "support/simclock.h"
-#include "support/simdata.h"
-#include "workqueue/node.h"
-
-/* A thing that goes wrong once: the `after`-th action of a kind that `peer` is told to do for an operation. */
-struct fault {
-    dcli_action_kind kind; /* RUN, PACK, COMMIT; RETIRE: none (any more) */
-    int64_t operation;
-    int peer;
-    int64_t after;
-};
-
-/* An action that changes or sends memory, waiting for the ones before. */
-struct task {
-    dcli_action action;
-    bool failed; /* instead of its effect: nothing can be relied on */
-    bool reported;
-};
-
-struct sim_node {
-    dcli_node *node;
-    bool step_posted;
-    struct task *task; /* [first .. count) */
-    int64_t first, count, capacity;
-    bool running;        /* task[first] is a batch that has not changed memory yet */
-    int64_t done, ready; /* as last told */
-    int64_t pool;        /* bytes granted and not dropped */
-    int64_t made;        /* bytes made for others and not sent */
-    int64_t *granted;    /* [steps * peers] chunks */
-};
-
-/* From one peer to another. */
-struct channel {
-    int64_t last; /* when the last message arrives */
-    int64_t slowness;
-    int64_t outstanding; /* U chunks without credit */
-};
-
-enum { MAX_FAULTS = 3 };
-
-struct sim {
-    const sim_settings *settings;
-    sim_figures figures;
-    test_random random;
-    sim_program *program;
-    sim_data data;
-    sim_clock clock;
-    int peers, host;
-    bool *in_place;
-    dcli_node_terms terms;
-    struct sim_node *node;                /* [peers] */
-    struct channel *channel;              /* [peers * peers] */
-    int64_t *descriptors;                 /* [peers] when the last descriptor arrives */
-    int64_t latency, pause, think, slack; /* most time of a message, of a node, of the program, of a batch */
-    bool late_effects;                    /* batches change memory some time after their start */
-    int slow;                             /* this node gets descriptors very late */
-    int issued;
-    int64_t waits_for; /* the program waits for this operation */
-    int64_t checked;   /* operations whose end the program has seen */
-    struct fault fault[MAX_FAULTS];
-    sim_verdict verdict;
-};
-
-static int64_t pick(struct sim *sim, int64_t lo, int64_t hi) { return test_between(&sim->random, lo, hi); }
-
-static const dcli_operation *operation_of(const struct sim *sim, int64_t number)
-{
-    return &sim_step_of(sim->program, number)->operation;
-}
-
-/* ---- messages ----------------------------------------------------------------------------------------------------- */
-
-static void trace_event(const struct sim *sim, const sim_event *event)
-{
-    static const char *names[] = {"issue", "descriptor", "step",   "effect", "done",
-                                  "chunk", "grant",      "credit", "failed", "marks"};
-    if (sim->settings->trace && event->kind != SIM_STEP)
-        fprintf(stderr,
-                "%8" PRId64 " %d -> %d %s operation %" PRId64 " number %" PRId64 " written %d status %d done %" PRId64
-                " ready %" PRId64 "\n",
-                event->time, event->from, event->to, names[event->kind], event->operation, event->number,
-                event->written, event->status, event->done, event->ready);
-}
-
-/* Messages between two peers stay in order; most are quick, some are very late, and some pairs are slow. */
-static void send(struct sim *sim, sim_event event)
-{
-    struct channel *channel = &sim->channel[event.from * sim->peers + event.to];
-    int64_t most = pick(sim, 0, 15) == 0 ? 20 * sim->latency : sim->latency;
-    event.time = channel->last = dcli_max(channel->last, sim->clock.now + pick(sim, 0, most * channel->slowness));
-    sim->figures.messages++;
-    sim_post(&sim->clock, event, 0);
-}
-
-static void post_step(struct sim *sim, int p)
-{
-    struct sim_node *node = &sim->node[p];
-    if (node->step_posted)
-        return;
-    node->step_posted = true;
-    sim_post(&sim->clock, (sim_event){.kind = SIM_STEP, .to = p}, pick(sim, 0, sim->pause));
-}
-
-static void send_failed(struct sim *sim, int p, const dcli_action *action)
-{
-    for (int q = 0; q < sim->peers; q++)
-        if (q != p)
-            send(sim, (sim_event){.kind = SIM_FAILED,
-                                  .from = p,
-                                  .to = q,
-                                  .operation = action->operation->number,
-                                  .status = action->status});
-    if (p == sim->host)
-        sim_verdict_failed(&sim->verdict, action->operation);
-}
-
-static void send_grant(struct sim *sim, int p, const dcli_action *action)
-{
-    struct sim_node *node = &sim->node[p];
-    const dcli_plan *plan = sim_plan_of(&sim->data, action->operation, p)->plan;
-    int64_t *granted = &node->granted[(action->operation->number - 1) * sim->peers + action->peer];
-    for (int64_t c = 0; c < plan->chunk_count; c++)
-        if (!plan->chunk[c].written && plan->chunk[c].peer == action->peer && plan->chunk[c].number >= *granted &&
-            plan->chunk[c].number < action->index)
-            node->pool += plan->chunk[c].bytes;
-    *granted = action->index;
-    if (node->pool > sim->terms.plan.pool_bytes)
-        sim_wrong(&sim->data, "node %d grants %" PRId64 " bytes; its pool has %" PRId64, p, node->pool,
-                  sim->terms.plan.pool_bytes);
-    send(sim, (sim_event){.kind = SIM_GRANT,
-                          .from = p,
-                          .to = action->peer,
-                          .operation = action->operation->number,
-                          .number = action->index});
-}
-
-static void send_marks(struct sim *sim, int p, const dcli_action *action)
-{
-    struct sim_node *node = &sim->node[p];
-    if (action->done < node->done || action->ready < node->ready || action->ready > action->done)
-        sim_wrong(&sim->data, "node %d tells done %" PRId64 ", ready %" PRId64 " after %" PRId64 ", %" PRId64, p,
-                  action->done, action->ready, node->done, node->ready);
-    node->done = action->done;
-    node->ready = action->ready;
-    send(sim,
-         (sim_event){.kind = SIM_MARKS, .from = p, .to = action->peer, .done = action->done, .ready = action->ready});
-}
-
-static void send_chunk(struct sim *sim, int p, int owner_of_plan, const dcli_action *action, int to, dcl_status status)
-{
-    const dcli_chunk *chunk = &sim_plan_of(&sim->data, action->operation, owner_of_plan)->plan->chunk[action->chunk];
-    sim->figures.chunks++;
-    send(sim, (sim_event){.kind = SIM_CHUNK,
-                          .from = p,
-                          .to = to,
-                          .operation = action->operation->number,
-                          .number = chunk->number,
-                          .chunk = action->chunk,
-                          .written = chunk->written,
-                          .status = status});
-}
-
-static void send_made(struct sim *sim, int p, const dcli_action *action)
-{
-    struct channel *channel = &sim->channel[p * sim->peers + action->peer];
-    sim->node[p].made -= sim_plan_of(&sim->data, action->operation, p)->plan->chunk[action->chunk].bytes;
-    if (++channel->outstanding > sim->terms.window_chunks)
-        sim_wrong(&sim->data, "node %d has %" PRId64 " chunks on the way to %d", p, channel->outstanding, action->peer);
-    send_chunk(sim, p, p, action, action->peer, action->status);
-}
-
-/* A batch that makes chunks waits while many are not sent. */
-static void count_made(struct sim *sim, int p, const dcli_action *action)
-{
-    const dcli_plan *plan = sim_plan_of(&sim->data, action->operation, p)->plan;
-    const dcli_batch *batch = &plan->batch[action->index];
-    int64_t before = sim->node[p].made;
-    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++)
-        sim->node[p].made += plan->chunk[c].bytes;
-    if (before > 0 && sim->node[p].made > dcli_max(before, sim->terms.made_bytes))
-        sim_wrong(&sim->data, "node %d makes chunks while %" PRId64 " bytes wait to be sent", p, before);
-}
-
-/* ---- tasks: what is done in order ---------------------------------------------------------------------------------- */
-
-/* Whether this action fails now. */
-static bool strike(struct sim *sim, int p, const dcli_action *action)
-{
-    for (int f = 0; f < MAX_FAULTS; f++) {
-        struct fault *fault = &sim->fault[f];
-        if (fault->kind != action->kind || fault->kind == DCLI_DO_RETIRE || action->operation == NULL ||
-            fault->operation != action->operation->number || fault->peer != p || fault->after-- > 0)
-            continue;
-        fault->kind = DCLI_DO_RETIRE;
-        sim->figures.failures++;
-        sim_verdict_cause(&sim->verdict, action->operation);
-        return true;
-    }
-    return false;
-}
-
-static void add_task(struct sim_node *node, const struct task *task)
-{
-    if (dcli_grow(&node->task, node->count, &node->capacity, sizeof *task) != 0)
-        abort();
-    node->task[node->count++] = *task;
-}
-
-static void post_done(struct sim *sim, int p, const struct task *task)
-{
-    if (!task->reported)
-        sim_post(&sim->clock,
-                 (sim_event){.kind = SIM_DONE,
-                             .from = p,
-                             .to = p,
-                             .operation = task->action.operation->number,
-                             .number = task->action.index},
-                 pick(sim, 0, sim->slack));
-}
-
-/* @return false when a batch has only been started: what follows has to wait. */
-static bool do_task(struct sim *sim, int p, struct task *task)
-{
-    const dcli_action *action = &task->action;
-    switch (action->kind) {
-    case DCLI_DO_RUN:
-        if (sim->late_effects && !sim->node[p].running) {
-            sim->node[p].running = true;
-            sim_post(&sim->clock, (sim_event){.kind = SIM_EFFECT, .from = p, .to = p}, pick(sim, 0, sim->slack));
-            return false;
-        }
-        sim->node[p].running = false;
-        sim_run(&sim->data, p, action->operation, action->index, task->failed);
-        post_done(sim, p, task);
-        break;
-    case DCLI_DO_SKIP:
-        sim_run(&sim->data, p, action->operation, action->index, true);
-        break;
-    case DCLI_DO_PACK:
-        sim_pack(&sim->data, p, action->operation, action->peer, action->chunk,
-                 task->failed || action->status != DCL_OK);
-        send_chunk(sim, p, action->peer, action, action->peer, task->failed ? DCL_ERR_NOMEM : action->status);
-        break;
-    case DCLI_DO_COMMIT:
-        sim_commit(&sim->data, p, action->operation, action->peer, action->chunk,
-                   task->failed || action->status != DCL_OK);
-        break;
-    case DCLI_DO_CREDIT:
-        send(sim, (sim_event){.kind = SIM_CREDIT, .from = p, .to = action->peer, .number = action->index});
-        break;
-    case DCLI_DO_MARKS:
-        send_marks(sim, p, action);
-        break;
-    default:
-        break;
-    }
-    return true;
-}
-
-static void do_tasks(struct sim *sim, int p)
-{
-    struct sim_node *node = &sim->node[p];
-    while (node->first < node->count && !sim_is_wrong(&sim->data)) {
-        struct task task = node->task[node->first];
-        if (!do_task(sim, p, &task))
-            return;
-        node->first++;
-    }
-    node->first = node->count = 0;
-}
-
-/* ---- what a node says ---------------------------------------------------------------------------------------------- */
-
-static void trace_action(const struct sim *sim, int p, const dcli_action *action)
-{
-    static const char *names[] = {"run",   "skip",   "pack",   "send",  "commit", "drop",
-                                  "grant", "credit", "failed", "marks", "retire"};
-    if (sim->settings->trace)
-        fprintf(stderr,
-                "%8" PRId64 " node %d: %s operation %" PRId64 " peer %d index %" PRId64 " chunk %" PRId64
-                " status %d\n",
-                sim->clock.now, p, names[action->kind], action->operation != NULL ? action->operation->number : 0,
-                action->peer, action->index, action->chunk, action->status);
-}
-
-static void check(struct sim *sim, int p, dcl_status status)
-{
-    if (status != DCL_OK)
-        sim_wrong(&sim->data, "node %d: %s", p, dcli_error_sentence());
-}
-
-static void queue(struct sim *sim, int p, const dcli_action *action)
-{
-    struct sim_node *node = &sim->node[p];
-    bool failed = strike(sim, p, action);
-    add_task(node, &(struct task){.action = *action, .failed = failed, .reported = failed});
-    if (failed && action->kind == DCLI_DO_RUN)
-        check(sim, p, dcli_node_batch_done(node->node, action->operation->number, action->index, DCL_ERR_DEVICE));
-    if (failed && action->kind == DCLI_DO_COMMIT)
-        check(sim, p, dcli_node_fail(node->node, action->operation->number, DCL_ERR_NOMEM));
-    if (!node->running)
-        do_tasks(sim, p);
-}
-
-static void act(struct sim *sim, int p, const dcli_action *action)
-{
-    const dcli_operation *operation = action->operation;
-    trace_action(sim, p, action);
-    switch (action->kind) {
-    case DCLI_DO_GRANT:
-        send_grant(sim, p, action);
-        break;
-    case DCLI_DO_FAILED:
-        send_failed(sim, p, action);
-        break;
-    case DCLI_DO_SEND:
-        send_made(sim, p, action);
-        break;
-    case DCLI_DO_DROP:
-        sim->node[p].pool -= sim_plan_of(&sim->data, operation, p)->plan->chunk[action->chunk].bytes;
-        sim_drop(&sim->data, p, operation, action->chunk);
-        break;
-    case DCLI_DO_RUN:
-    case DCLI_DO_SKIP:
-        sim->figures.batches++;
-        count_made(sim, p, action);
-        if (action->kind == DCLI_DO_SKIP && p == sim->host)
-            sim_verdict_failed(&sim->verdict, operation);
-        queue(sim, p, action);
-        break;
-    default:
-        queue(sim, p, action);
-    }
-}
-
-/* What the program can see after the host's node has said all it had to say. */
-static void look_at_ends(struct sim *sim)
-{
-    int64_t done, ready;
-    dcli_node_watermarks(sim->node[sim->host].node, &done, &ready);
-    for (; sim->checked < done && !sim_is_wrong(&sim->data); sim->checked++) {
-        const sim_step *step = sim_step_of(sim->program, sim->checked + 1);
-        if (step->operation.kind == DCLI_OP_READ)
-            sim_verdict_read(&sim->verdict, &sim->data, step);
-        if (sim->waits_for == sim->checked + 1) {
-            sim->waits_for = 0;
-            if (sim->issued < sim->program->step_count)
-                sim_post(&sim->clock, (sim_event){.kind = SIM_ISSUE}, pick(sim, 0, sim->think));
-        }
-    }
-}
-
-static void step_node(struct sim *sim, int p)
-{
-    struct sim_node *node = &sim->node[p];
-    int64_t most = pick(sim, 0, 3) == 0 ? pick(sim, 1, 3) : INT64_MAX;
-    node->step_posted = false;
-    dcli_action action;
-    for (int64_t n = 0; n < most; n++) {
-        if (sim_is_wrong(&sim->data))
-            return;
-        if (!dcli_node_next(node->node, &action)) {
-            if (p == sim->host)
-                look_at_ends(sim);
-            return;
-        }
-        act(sim, p, &action);
-    }
-    post_step(sim, p);
-}
-
-/* ---- what happens --------------------------------------------------------------------------------------------------- */
-
-static void issue(struct sim *sim)
-{
-    const sim_step *step = &sim->program->step[sim->issued++];
-    check(sim, sim->host, dcli_node_operation(sim->node[sim->host].node, &step->operation));
-    post_step(sim, sim->host);
-    sim_verdict_issued(&sim->verdict, &step->operation);
-    for (int p = 0; p < sim->peers; p++)
-        if (sim_plan_of(&sim->data, &step->operation, p)->plan->status != DCL_OK)
-            sim_verdict_cause(&sim->verdict, &step->operation);
-    for (int p = 0; p < sim->host; p++) {
-        int64_t delay = pick(sim, 0, p == sim->slow ? 200 * sim->latency : sim->latency);
-        sim->descriptors[p] = dcli_max(sim->descriptors[p], sim->clock.now + delay);
-        sim_post(&sim->clock,
-                 (sim_event){.kind = SIM_DESCRIPTOR,
-                             .time = sim->descriptors[p],
-                             .from = sim->host,
-                             .to = p,
-                             .operation = step->operation.number},
-                 0);
-    }
-    if (step->waits)
-        sim->waits_for = step->operation.number;
-    else if (sim->issued < sim->program->step_count)
-        sim_post(&sim->clock, (sim_event){.kind = SIM_ISSUE}, pick(sim, 0, sim->think));
-}
-
-static dcl_status tell_failed(struct sim *sim, const sim_event *event)
-{
-    const dcli_operation *operation = operation_of(sim, event->operation);
-    int64_t storages[DCLI_MAX_PARAMS];
-    int count = 0;
-    for (int k = 0; k < operation->operand_count; k++)
-        if (operation->operand[k].storage >= 0 && operation->operand[k].writes)
-            storages[count++] = operation->operand[k].storage;
-    if (event->to == sim->host)
-        sim_verdict_failed(&sim->verdict, operation);
-    return dcli_node_failed(sim->node[event->to].node, event->operation, count, storages, event->status);
-}
-
-static void arrive(struct sim *sim, const sim_event *event)
-{
-    sim_plan *plan =
-        sim_plan_of(&sim->data, operation_of(sim, event->operation), event->written ? event->from : event->to);
-    sim_payload *payload = &plan->payload[event->chunk];
-    if (payload->arrived)
-        sim_wrong(&sim->data, "chunk %" PRId64 " arrives twice", event->chunk);
-    payload->arrived = true;
-}
-
-static dcl_status deliver(struct sim *sim, const sim_event *event)
-{
-    dcli_node *node = sim->node[event->to].node;
-    switch (event->kind) {
-    case SIM_DESCRIPTOR:
-        return dcli_node_operation(node, operation_of(sim, event->operation));
-    case SIM_DONE:
-        return dcli_node_batch_done(node, event->operation, event->number, DCL_OK);
-    case SIM_CHUNK:
-        arrive(sim, event);
-        return dcli_node_chunk(node, event->from, event->operation, event->written, event->number, event->status);
-    case SIM_GRANT:
-        return dcli_node_grant(node, event->from, event->operation, event->number);
-    case SIM_CREDIT:
-        sim->channel[event->to * sim->peers + event->from].outstanding -= event->number;
-        return dcli_node_credit(node, event->from, event->number);
-    case SIM_FAILED:
-        return tell_failed(sim, event);
-    default:
-        return dcli_node_marks(node, event->from, event->done, event->ready);
-    }
-}
-
-static void happen(struct sim *sim, const sim_event *event)
-{
-    trace_event(sim, event);
-    switch (event->kind) {
-    case SIM_ISSUE:
-        issue(sim);
-        break;
-    case SIM_STEP:
-        step_node(sim, event->to);
-        break;
-    case SIM_EFFECT:
-        do_tasks(sim, event->to);
-        break;
-    default:
-        check(sim, event->to, deliver(sim, event));
-        post_step(sim, event->to);
-    }
-}
-
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+#include "support/simstate.h"
 
 static const dcli_plan *plan_of(void *user, const dcli_operation *operation, int peer)
 {
@@ -497,41 +29,41 @@ static void pick_pool(struct sim *sim)
     for (int s = 0; s < sim->program->step_count; s++)
         for (int p = 0; p < sim->peers; p++)
             most = dcli_max(most, sim_plan_of(&sim->data, &sim->program->step[s].operation, p)->most);
-    int64_t kind = pick(sim, 0, 15);
+    int64_t kind = sim_pick(sim, 0, 15);
     if (kind < 4)
         most *= 1000;
     else if (kind < 8)
-        most += pick(sim, 0, most);
+        most += sim_pick(sim, 0, most);
     else if (kind == 8)
-        most = pick(sim, most / 4, most - 1);
+        most = sim_pick(sim, most / 4, most - 1);
     sim_set_pool(&sim->data, most);
 }
 
 static void pick_terms(struct sim *sim, dcli_plan_terms *terms)
 {
-    int64_t mode = pick(sim, 0, 2);
+    int64_t mode = sim_pick(sim, 0, 2);
     sim->in_place = need(sim->peers, sizeof *sim->in_place);
     for (int p = 0; p < sim->host; p++) {
-        sim->in_place[p] = mode == 0 || (mode == 1 && pick(sim, 0, 1) == 0);
+        sim->in_place[p] = mode == 0 || (mode == 1 && sim_pick(sim, 0, 1) == 0);
         sim->figures.in_place |= sim->in_place[p];
         sim->figures.sent |= !sim->in_place[p];
     }
     *terms = (dcli_plan_terms){.node_count = sim->host,
                                .in_place = sim->in_place,
                                .pool_bytes = INT64_MAX,
-                               .chunk_bytes = INT64_C(64) << pick(sim, 0, 3),
-                               .batch_bytes = INT64_C(1) << pick(sim, 0, 11)};
+                               .chunk_bytes = INT64_C(64) << sim_pick(sim, 0, 3),
+                               .batch_bytes = INT64_C(1) << sim_pick(sim, 0, 11)};
 }
 
 /* The action that a fault of a kind can hit, at random. @return false when this operation and peer have none. */
-static bool aim(struct sim *sim, dcli_action_kind kind, const dcli_operation *operation, struct fault *fault)
+static bool aim(struct sim *sim, dcli_action_kind kind, const dcli_operation *operation, struct sim_fault *fault)
 {
-    int peer = (int)pick(sim, 0, sim->host);
+    int peer = (int)sim_pick(sim, 0, sim->host);
     const dcli_plan *plan = sim_plan_of(&sim->data, operation, peer)->plan;
-    int64_t c = plan->chunk_count > 0 ? pick(sim, 0, plan->chunk_count - 1) : 0;
-    *fault = (struct fault){.kind = kind, .operation = operation->number, .peer = peer};
+    int64_t c = plan->chunk_count > 0 ? sim_pick(sim, 0, plan->chunk_count - 1) : 0;
+    *fault = (struct sim_fault){.kind = kind, .operation = operation->number, .peer = peer};
     if (kind == DCLI_DO_RUN) {
-        fault->after = plan->batch_count > 0 ? pick(sim, 0, dcli_min(plan->batch_count - 1, 3)) : 0;
+        fault->after = plan->batch_count > 0 ? sim_pick(sim, 0, dcli_min(plan->batch_count - 1, 3)) : 0;
         return plan->batch_count > 0 && operation->kind != DCLI_OP_RELEASE;
     }
     if (plan->chunk_count == 0 || plan->chunk[c].written != (kind == DCLI_DO_COMMIT))
@@ -544,13 +76,13 @@ static void pick_faults(struct sim *sim)
 {
     static const dcli_action_kind kinds[] = {DCLI_DO_RUN, DCLI_DO_RUN, DCLI_DO_PACK, DCLI_DO_COMMIT};
     enum { TRIES = 20 };
-    if (pick(sim, 0, 2) != 0)
+    if (sim_pick(sim, 0, 2) != 0)
         return;
-    for (int f = 0; f < MAX_FAULTS; f++) {
-        dcli_action_kind kind = kinds[pick(sim, 0, 3)];
+    for (int f = 0; f < SIM_MAX_FAULTS; f++) {
+        dcli_action_kind kind = kinds[sim_pick(sim, 0, 3)];
         bool aimed = false;
         for (int tries = 0; tries < TRIES && !aimed; tries++)
-            aimed = aim(sim, kind, operation_of(sim, pick(sim, 1, sim->program->step_count)), &sim->fault[f]);
+            aimed = aim(sim, kind, sim_operation_of(sim, sim_pick(sim, 1, sim->program->step_count)), &sim->fault[f]);
         if (!aimed)
             sim->fault[f].kind = DCLI_DO_RETIRE; /* which never fails */
     }
@@ -561,9 +93,9 @@ static void open_nodes(struct sim *sim)
     sim->node = need(sim->peers, sizeof *sim->node);
     sim->channel = need((int64_t)sim->peers * sim->peers, sizeof *sim->channel);
     sim->descriptors = need(sim->peers, sizeof *sim->descriptors);
-    int64_t slow_pairs = pick(sim, 0, 3);
+    int64_t slow_pairs = sim_pick(sim, 0, 3);
     for (int pair = 0; pair < sim->peers * sim->peers; pair++)
-        sim->channel[pair].slowness = slow_pairs > 0 && pick(sim, 0, 7) < slow_pairs ? 40 : 1;
+        sim->channel[pair].slowness = slow_pairs > 0 && sim_pick(sim, 0, 7) < slow_pairs ? 40 : 1;
     for (int p = 0; p < sim->peers; p++) {
         sim->terms.self = p;
         sim->node[p].node = dcli_node_open(&sim->terms);
@@ -579,7 +111,7 @@ static void open_sim(struct sim *sim)
     test_next(&sim->random);
     sim->host = sim->settings->nodes;
     if (sim->host == 0)
-        sim->host = (int)dcli_min(pick(sim, 8, 64), pick(sim, 8, 64));
+        sim->host = (int)dcli_min(sim_pick(sim, 8, 64), sim_pick(sim, 8, 64));
     sim->peers = sim->host + 1;
     sim->program = sim_program_make(&sim->random, sim->host, sim->settings->steps);
     sim_verdict_open(&sim->verdict, sim->program);
@@ -589,16 +121,16 @@ static void open_sim(struct sim *sim)
     sim_check_counters(&sim->data, &sim->figures.bytes_moved);
     pick_pool(sim);
     sim->terms = (dcli_node_terms){.plan = sim->data.terms,
-                                   .window_chunks = pick(sim, 1, 4),
+                                   .window_chunks = sim_pick(sim, 1, 4),
                                    .plan_of = plan_of,
                                    .user = sim,
-                                   .made_bytes = INT64_C(64) << pick(sim, 0, 6)};
-    sim->latency = INT64_C(1) << pick(sim, 0, 8);
-    sim->pause = pick(sim, 0, 1) * sim->latency;
-    sim->think = INT64_C(1) << pick(sim, 0, 8);
-    sim->slack = INT64_C(1) << pick(sim, 0, 10);
-    sim->late_effects = pick(sim, 0, 1) == 0;
-    sim->slow = (int)pick(sim, 0, 2 * sim->host);
+                                   .made_bytes = INT64_C(64) << sim_pick(sim, 0, 6)};
+    sim->latency = INT64_C(1) << sim_pick(sim, 0, 8);
+    sim->pause = sim_pick(sim, 0, 1) * sim->latency;
+    sim->think = INT64_C(1) << sim_pick(sim, 0, 8);
+    sim->slack = INT64_C(1) << sim_pick(sim, 0, 10);
+    sim->late_effects = sim_pick(sim, 0, 1) == 0;
+    sim->slow = (int)sim_pick(sim, 0, 2 * sim->host);
     pick_faults(sim);
     open_nodes(sim);
 }
@@ -669,7 +201,7 @@ char *sim_cluster_run(const sim_settings *settings, sim_figures *figures_out)
     open_sim(&sim);
     sim_post(&sim.clock, (sim_event){.kind = SIM_ISSUE}, 0);
     while (!sim_is_wrong(&sim.data) && sim_take(&sim.clock, &event))
-        happen(&sim, &event);
+        sim_happen(&sim, &event);
     check_end(&sim);
     char *text = sim_is_wrong(&sim.data) ? report(&sim) : NULL;
     sim.figures.nodes = sim.host;
