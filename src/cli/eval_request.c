@@ -34,7 +34,15 @@ static int add_map(struct pending *pending, char *text)
     if (pending->map_count == CLI_MAX_ARGUMENTS)
         return too_many();
     char *map = cli_split_name(text, pending->map_name[pending->map_count]);
-    if (map == NULL)
+    const char *name = map != NULL ? pending->map_name[pending->map_count] : NULL;
+    for (int m = 0; m < pending->map_count && name != NULL; m++)
+        if (strcmp(pending->map_name[m], name) == 0)
+            return cli_usage("eval", "--map is given twice for %s: %s and %s; expected one map", name,
+                             pending->map_text[m], map);
+    if (name == NULL && pending->map != NULL)
+        return cli_usage("eval", "--map is given twice for all arrays: %s and %s; expected one map; that of one array is "
+                         "given as --map NAME=%s", pending->map, text, text);
+    if (name == NULL)
         pending->map = text;
     else
         pending->map_text[pending->map_count++] = map;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,11 +21,44 @@ static int use(const cli_request *request, const char *const names[], cli_operan
                         "subscripts; leave it out or correct the name",
                         operand->name, operand->path, operand->name);
     if (operand->grid.rank > 0 && operand->grid.rank != use.rank)
-        return cli_fail("the shape given for %s has %d axes; expected %d, as many as the body gives it subscripts",
-                        operand->name, operand->grid.rank, use.rank);
+        return cli_fail("the shape given for %s has %d %s; expected %d, as many as the body gives it subscripts",
+                        operand->name, operand->grid.rank, operand->grid.rank == 1 ? "axis" : "axes", use.rank);
     operand->access = !use.written ? DCL_ACCESS_IN : use.read ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT;
     operand->load =
         operand->access == DCL_ACCESS_IN || (operand->access == DCL_ACCESS_INOUT && access(operand->path, F_OK) == 0);
+    return CLI_OK;
+}
+
+/* The end of a comment, or `text` itself where none begins. */
+static const char *skip_comment(const char *text)
+{
+    if (text[0] != '/' || (text[1] != '/' && text[1] != '*'))
+        return text;
+    const char *end = strstr(text + 2, text[1] == '/' ? "\n" : "*/");
+    return end == NULL ? text + strlen(text) : text[1] == '/' ? end : end + 2;
+}
+
+/* Whether the name occurs as a word: not in a comment, nor as a part of a number such as 1.0f. */
+static bool mentions(const char *body, const char *name)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    while (*body != '\0') {
+        const char *next = skip_comment(body);
+        size_t length = next == body ? strspn(body, letters) : 0;
+        if (length == strlen(name) && memcmp(body, name, length) == 0)
+            return true;
+        body = next > body ? next : body + (length > 0 ? length : 1);
+    }
+    return false;
+}
+
+static int check_values(const cli_request *request)
+{
+    for (int n = 0; n < request->value_count; n++)
+        if (!mentions(request->body, request->value_name[n]))
+            return cli_fail("--set %s is given, but the body has no %s; expected every value to occur in the body; leave "
+                            "it out or correct the name",
+                            request->value_name[n], request->value_name[n]);
     return CLI_OK;
 }
 
@@ -68,14 +102,18 @@ static dcl_type default_type(const cli_request *request)
     return given != 0 ? given : DCL_FLOAT;
 }
 
-/* The library's sentence says what is missing; how it is given is known here. */
+/* The library's sentence says whether a shape is missing, and whose; how it is given is known here. */
 static int not_inferred(const cli_request *request)
 {
     cli_library_failed();
-    for (int n = 0; n < request->operand_count; n++)
-        if (request->operand[n].grid.rank == 0)
-            return cli_fail("the shape of %s is given as %s=%s:SHAPE, such as 100x200", request->operand[n].name,
-                            request->operand[n].name, request->operand[n].path);
+    for (int n = 0; n < request->operand_count; n++) {
+        const cli_operand *operand = &request->operand[n];
+        char missing[CLI_NAME_BYTES + 32];
+        snprintf(missing, sizeof missing, "the shape of %s is unknown", operand->name);
+        if (strstr(dcl_error(), missing) != NULL)
+            return cli_fail("the shape of %s is given as %s=%s:SHAPE, such as 100x200", operand->name, operand->name,
+                            operand->path);
+    }
     return CLI_FAILURE;
 }
 
@@ -150,6 +188,8 @@ int cli_request_resolve(cli_request *request)
     int status = CLI_OK;
     for (int n = 0; n < request->operand_count && status == CLI_OK; n++)
         status = use(request, names, &request->operand[n]);
+    if (status == CLI_OK)
+        status = check_values(request);
     for (int n = 0; n < request->operand_count && status == CLI_OK; n++)
         if (request->operand[n].load)
             status = inspect(&request->operand[n]);

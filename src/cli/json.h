@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/** Write a string with its quotation marks; bytes beyond ASCII are written as the characters of Latin-1, so that the
- *  result is valid whatever they were. */
+/** Write a string with its quotation marks. UTF-8 stays as it is; other bytes beyond ASCII are written as the characters
+ *  of Latin-1, so that the result is valid whatever they were. */
 void cli_json_string(FILE *file, const char *text);
 
 #endif

@@ -51,7 +51,7 @@ static int take(struct request *request, int option, const char *value)
 
 static int parse(int count, char **list, struct request *request_out)
 {
-    struct request request = {.grid.type = DCL_INT8}; /* maps count elements: any type will do */
+    struct request request = {.grid.type = DCL_FLOAT}; /* only the default map's limit counts bytes */
     cli_arguments arguments = {.command = "map", .options = options, .count = count, .list = list};
     for (;;) {
         char *value = NULL;
@@ -95,22 +95,29 @@ static int print_owners(const dcl_map *map, const dcl_grid *grid)
     return CLI_OK;
 }
 
-static void print_title(const dcl_map *map, const dcl_grid *grid)
+/* A map that was asked for has its text; the default one, unless DCL_MAP says another, has a limit beside it. */
+static void print_title(const struct request *request, const dcl_map *map)
 {
     char text[512], shape[CLI_SHAPE_BYTES];
+    dcl_config config;
     dcl_map_print(map, text, sizeof text);
+    if (request->map == NULL && dcl_config_read(&config) == DCL_OK && config.map == NULL)
+        printf("default (%s; float arrays below %zu bytes on one node)", text, config.small_bytes);
+    else
+        printf("%s", text);
     int nodes = dcl_map_node_count(map);
-    printf("%s: %s over %d node%s\n\n", text, cli_shape_print(grid, shape), nodes, nodes == 1 ? "" : "s");
+    printf(": %s over %d node%s\n\n", cli_shape_print(&request->grid, shape), nodes, nodes == 1 ? "" : "s");
 }
 
-static int draw(const dcl_map *map, const dcl_grid *grid)
+static int draw(const struct request *request, const dcl_map *map)
 {
+    const dcl_grid *grid = &request->grid;
     cli_survey survey;
     int status = cli_survey_make(map, grid, &survey);
     if (status != CLI_OK)
         return status;
     cli_canvas canvas = cli_canvas_of_stdout();
-    print_title(map, grid);
+    print_title(request, map);
     if (dcl_grid_count(grid) > 0)
         status = cli_picture_draw(map, grid, &survey, &canvas);
     else
@@ -129,7 +136,7 @@ static int show(const struct request *request, dcl_cluster *cluster)
     int64_t storage; /* says whether map and grid fit */
     int status = dcl_map_storage(map, &request->grid, 0, &storage) == DCL_OK ? CLI_OK : cli_library_failed();
     if (status == CLI_OK && !request->owners)
-        status = draw(map, &request->grid);
+        status = draw(request, map);
     else if (status == CLI_OK && dcl_grid_count(&request->grid) > 0)
         status = print_owners(map, &request->grid);
     dcl_release(map);

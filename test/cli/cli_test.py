@@ -21,6 +21,7 @@ NODES = 3
 def environment(**more):
     env = {name: value for name, value in os.environ.items() if not name.startswith("DCL_")}
     env["POCL_DEVICES"] = " ".join(["pthread"] * NODES)
+    env["DCL_DEVICES"] = "cpu"  # also where there is a GPU, whose nodes would be fewer
     env.update(more)
     return env
 
@@ -31,7 +32,7 @@ def run(*arguments, folder=None, env=None):
 
 
 def has_device():
-    return run("devices").returncode == 0
+    return " cpu " in run("devices").stdout
 
 
 def lines_to_dict(text):
@@ -87,6 +88,13 @@ class Map(unittest.TestCase):
         done = run("map", "--grid", "4x2x3", "--nodes", "3", "--map", "*,*,block")
         self.assertIn("plane (0..3, *, *)", done.stdout)
         self.assertIn("j\\k 0 1 2\n", done.stdout)
+
+    def test_title_tells_a_default_from_a_map(self):
+        arguments = ["map", "--grid", "6x6", "--nodes", "4"]
+        self.assertIn("default (block; float arrays below 16384 bytes on one node): 6x6", run(*arguments).stdout)
+        self.assertIn("block: 6x6", run(*arguments, "--map", "block").stdout.splitlines()[0])
+        self.assertEqual(run(*arguments, env=environment(DCL_MAP="*,block")).stdout.splitlines()[0],
+                         "*,block: 6x6 over 4 nodes")
 
     def test_line_and_empty_grid(self):
         self.assertIn("  0 0 0 1 1\n", run("map", "--grid", "4", "--nodes", "2", "--map", "block").stdout)
@@ -343,6 +351,9 @@ WRONG = [
     ("value too large", ["eval", COPY, *FILES, "--set", "a=99999999999999999999"], 2, ["99999999999999999999"]),
     ("float too large", ["eval", COPY, *FILES, "--set", "a=1e39f"], 2, ["1e39f", "float"]),
     ("map of no array", ["eval", COPY, *FILES, "--map", "Q=block"], 2, ["array Q"]),
+    ("two maps of one array", ["eval", COPY, *FILES, "--map", "A=block", "--map=A=*"], 2, ["twice for A: block and *"]),
+    ("two maps of all arrays", ["eval", COPY, *FILES, "--map", "*", "--map", "block"], 2, ["twice for all", "NAME=block"]),
+    ("value not in the body", ["eval", "C(i) = 1.0b * A(i); /* b */", *FILES, "--set", "b=1"], 1, ["body has no b"]),
     ("repeat 0", ["eval", COPY, *FILES, "--repeat", "0"], 2, ["--repeat", "'0'"]),
     ("order", ["eval", COPY, *FILES, "--order", "X"], 2, ["--order", "'X'"]),
     ("bad shape", ["eval", COPY, "A=x.npy", "C=c.npy:3x"], 2, ["'3x'", "100x200"]),
@@ -374,7 +385,8 @@ WRONG = [
     ("nothing assigned", ["eval", "A(i);", "A=x.npy"], 1, ["assigns"]),
     ("other shape than the file's", ["eval", COPY, "A=x.npy:99", "C=c.npy"], 1, ["99", "100"]),
     ("other type than the file's", ["eval", COPY, "A=x.npy:100:double", "C=c.npy"], 1, ["double", "float"]),
-    ("other rank than the body's", ["eval", COPY, "A=x.npy", "C=c.npy:10x10"], 1, ["2", "1"]),
+    ("other rank than the body's", ["eval", COPY, "A=x.npy", "C=c.npy:10x10"], 1, ["2 axes", "1"]),
+    ("one axis too few", ["eval", "C(i,j) = A(i);", "A=x.npy", "C=c.npy:10"], 1, ["has 1 axis;"]),
     ("shape that cannot be known", ["eval", "C(i) = A(2*i);", *FILES], 1, ["C", "C=c.npy:SHAPE"]),
     ("extents that differ", ["eval", "C(i) = A(i) + B(i);", "A=x.npy", "B=n.npy", "C=c.npy"], 1, ["100", "40"]),
     ("no such folder", ["eval", COPY, "A=x.npy", "C=no/c.npy"], 1, ["no/"]),
@@ -441,6 +453,10 @@ class Refusal(Folder):
 class Wrong(Refusal):
     """Found without a device; the tests are made from WRONG below."""
 
+    def test_remedy_is_of_the_shape_that_is_missing(self):
+        self.assertNotIn(":SHAPE", self.eval("C(i) = A(i) + B(i);", "A=x.npy", "B=n.npy", "C=c.npy").stderr)
+        self.assertIn("D=d.npy:SHAPE", self.eval("C(i) = A(i); D(j) = A(j);", "A=x.npy", "C=c.npy", "D=d.npy").stderr)
+
 
 class WrongOnDevice(Refusal):
     def test_failure_of_memory_on_a_node_is_told(self):
@@ -466,7 +482,8 @@ def suite():
     if has_device():
         cases += [Eval, Figures, WrongOnDevice]
     else:
-        print("skipped: dcl eval, for there is no OpenCL device: " + run("devices").stderr.strip())
+        print("skipped: dcl eval, for there is no CPU among the OpenCL devices: " +
+              (run("devices").stderr.strip() or "GPUs only; PoCL makes the processor one"))
     load = unittest.defaultTestLoader
     return unittest.TestSuite([load.loadTestsFromTestCase(case) for case in cases])
 
