@@ -12,7 +12,8 @@ extern "C" {
 typedef struct dcl_array dcl_array;
 
 /** Make an array: the grid's elements across the map's nodes, all zero.
- *  The memory is taken asynchronously; a node that has none fails the array (see dcl_status_of()).
+ *  The memory is taken asynchronously; a node that has none fails the array (see dcl_status_of()). Also
+ *  with DCL_SYNC=1, where that is known at once, the failed array is returned, not NULL.
  *  @param grid  checked here: type, rank 1..DCL_MAX_RANK, extents >= 0, total bytes within int64_t.
  *  @param map   borrowed; the array keeps what it needs. NULL is passed through.
  *  @return the array, yours: dcl_release(); or NULL: DCL_ERR_INVALID (grid, map and grid do not fit), DCL_ERR_NOMEM,
