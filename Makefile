@@ -5,8 +5,6 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 # Sanitizers want addresses where they expect them; not every container lets a program ask for that.
 FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
-FORMATTED = $(shell git ls-files '*.c' '*.h' '*.cpp')
-CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format))
 
 # Random evaluations that a sanitized run compares with NumPy.
 asan tsan: export TEST_CASES ?= 60
@@ -18,10 +16,10 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan bench install format lint model cases simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads bench install format lint model cases simulate chroot-test clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: build ## install what is needed, build, run the main job and check its result
 	@scripts/demo
@@ -49,6 +47,11 @@ tsan: ## all tests under the thread sanitizer, in build-tsan/
 	$(call build,tsan,build-tsan)
 	$(FIXED_ADDRESSES) ctest --preset tsan
 
+tsan-threads: ## the few tests that need the thread sanitizer most, in build-tsan/
+	@scripts/install-deps
+	$(call build,tsan,build-tsan,test-net test-runtime)
+	$(FIXED_ADDRESSES) ctest --preset tsan -R '^(net|threads)$$'
+
 bench: build ## run the benchmarks, one after the other
 	@set -e; for program in build/bench/*; do \
 	    if [ -f "$$program" ] && [ -x "$$program" ]; then echo "== $$program"; "$$program"; fi; done
@@ -59,12 +62,12 @@ install: build ## install below PREFIX (/usr/local), staged in DESTDIR when that
 
 format: ## format all C files (clang-format 14)
 	@scripts/install-deps --format
-	@$(CLANG_FORMAT) -i $(FORMATTED)
+	@scripts/format
 
 lint: ## check the layers and the format
 	@scripts/check-layers
 	@scripts/install-deps --format
-	@$(CLANG_FORMAT) --dry-run --Werror $(FORMATTED)
+	@scripts/format --check
 
 model: ## check the model of the protocol, and that its broken variants are caught (spin)
 	@scripts/install-deps --model
