@@ -127,6 +127,7 @@ dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, bool m
 {
     const dcli_tokens *tokens = parser->tokens;
     bool inherited = maybe;
+    int open = 0; /* how many ? wait for their : */
     dcl_status status = DCL_OK;
     for (int t = first; t < end && status == DCL_OK;) {
         if (tokens->token[t].kind == DCLI_TOKEN_NAME) {
@@ -140,8 +141,10 @@ dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, bool m
         } else {
             if (dcli_token_in(tokens, t, "? && ||"))
                 maybe = true;
-            else if (dcli_token_in(tokens, t, ", ;"))
-                maybe = inherited;
+            else if (dcli_token_in(tokens, t, ", ;") && open == 0)
+                maybe = inherited; /* a comma between ? and : separates what is evaluated together */
+            open += dcli_token_is(tokens, t, "?");
+            open -= dcli_token_is(tokens, t, ":") && open > 0;
             t++;
         }
     }
