@@ -73,7 +73,7 @@ DCL_API const char *dcl_node_name(const dcl_cluster *cluster, int node);
 /** The first error of this cluster, of a call or asynchronous, since dcl_clear_error(); its text becomes dcl_error().
  *  Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster; DCL_OK if none. */
 DCL_API dcl_status dcl_status_of(dcl_cluster *cluster);
-/** Forget the cluster's first error (or, with NULL, this thread's). Failed arrays stay failed until overwritten. */
+/** Forget the cluster's first error and this thread's (with NULL: only this thread's). Failed arrays stay failed until overwritten. */
 DCL_API void dcl_clear_error(dcl_cluster *cluster);
 
 /** Wait until every operation called so far is complete.

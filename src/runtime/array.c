@@ -96,9 +96,8 @@ void dcl_array_release(dcl_array *array)
         dcli_msg_operation descriptor = {.kind = DCLI_OP_RELEASE};
         status = dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
     }
-    if (status != DCL_OK)
-        dcli_cluster_failed_call(cluster, status);
     dcli_array_free(array);
+    dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);
 }
 
@@ -153,12 +152,15 @@ static dcl_status swap(dcl_array *a, dcl_array *b)
 dcl_status dcl_swap(dcl_array *a, dcl_array *b)
 {
     dcli_error_enter(__func__);
-    if (a == NULL || b == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected an array made by dcl_agile()", a == NULL ? "a" : "b");
-    pthread_mutex_lock(&a->cluster->lock);
-    dcl_status status = swap(a, b);
-    if (status != DCL_OK)
-        dcli_cluster_failed_call(a->cluster, status);
-    pthread_mutex_unlock(&a->cluster->lock);
+    if (a == NULL && b == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "a and b are NULL; expected two arrays made by dcl_agile()");
+    dcl_cluster *cluster = a != NULL ? a->cluster : b->cluster;
+    pthread_mutex_lock(&cluster->lock);
+    dcl_status status = a != NULL && b != NULL
+                            ? swap(a, b)
+                            : DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected an array made by dcl_agile()",
+                                        a == NULL ? "a" : "b");
+    status = dcli_cluster_end_call(cluster, status);
+    pthread_mutex_unlock(&cluster->lock);
     return status;
 }

@@ -8,9 +8,17 @@
 
 enum { BUCKETS = 256 };
 
-static int rank_of(const dcl_arg *arg) { return arg->array != NULL ? arg->array->layout.grid.rank : 0; }
+static bool has_array(const dcl_arg *arg)
+{
+    return arg->access != DCL_ACCESS_VALUE && arg->access != DCL_ACCESS_PRELUDE;
+}
 
-static dcl_type type_of(const dcl_arg *arg) { return arg->array != NULL ? arg->array->layout.grid.type : arg->type; }
+static int rank_of(const dcl_arg *arg) { return has_array(arg) ? arg->array->layout.grid.rank : 0; }
+
+static dcl_type type_of(const dcl_arg *arg)
+{
+    return has_array(arg) ? arg->array->layout.grid.type : arg->access == DCL_ACCESS_VALUE ? arg->type : (dcl_type)0;
+}
 
 static uint64_t hash_call(const char *text, int count, const dcl_arg args[])
 {
@@ -129,15 +137,28 @@ static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
     for (int k = 0; k < body->param_count; k++)
         parameters[k] = (dcli_msg_parameter){.name = body->params[k].name, .access = body->params[k].access,
                                              .type = body->params[k].type, .rank = body->params[k].rank};
-    known->announced = true;
-    dcl_status status = DCL_OK;
-    for (int n = cluster->node_count; n >= 0 && status == DCL_OK; n--) {
-        dcli_message message = {.kind = DCLI_MSG_KERNEL,
-                                .kernel = {.kernel = known->number, .text = body->text, .prelude = body->prelude,
-                                           .parameter_count = body->param_count, .parameter = parameters,
-                                           .build = n < cluster->node_count && first_of_kind(cluster, n)}};
-        known->answers_due += message.kernel.build;
-        status = dcli_host_message(cluster->worker[cluster->node_count], n, &message);
+    bool build[cluster->node_count + 1];
+    int answers = 0;
+    for (int n = 0; n <= cluster->node_count; n++)
+        answers += build[n] = n < cluster->node_count && first_of_kind(cluster, n);
+    dcli_msg_kernel kernel = {.kernel = known->number, .text = body->text, .prelude = body->prelude,
+                              .parameter_count = body->param_count, .parameter = parameters};
+    dcl_status status = dcli_host_kernel(cluster->worker[cluster->node_count], &kernel, build);
+    if (status == DCL_OK) {
+        known->announced = true;
+        known->answers_due = answers;
+    }
+    return status;
+}
+
+/* A text that is wrong stays wrong; anything else may go well the next time, when the nodes compile it as they run it. */
+static dcl_status fail_build(dcli_known_body *known)
+{
+    dcl_status status = DCLI_FAIL(known->status, "%s", known->text != NULL ? known->text : "the body does not compile");
+    if (status != DCL_ERR_BODY) {
+        known->status = DCL_OK;
+        dcli_free(known->text);
+        known->text = NULL;
     }
     return status;
 }
@@ -150,7 +171,7 @@ dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known)
     if (status == DCL_OK && cluster->broken != DCL_OK)
         status = dcli_error_adopt(cluster->broken, cluster->broken_text);
     if (status == DCL_OK && known->status != DCL_OK)
-        status = DCLI_FAIL(known->status, "%s", known->text != NULL ? known->text : "the body does not compile");
+        status = fail_build(known);
     return status;
 }
 

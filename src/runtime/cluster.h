@@ -96,17 +96,19 @@ dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_
 void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation);
 /** The outcome of an operation that was waited for: DCL_OK, or its error recorded for this thread. */
 dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation);
+/** dcli_cluster_wait() as long as it takes, then the outcome. */
+dcl_status dcli_cluster_end_of(dcl_cluster *cluster, int64_t operation, bool host_only);
 
 /* ---- operations (operations.c); the lock is held ---- */
 
-/** Number a descriptor and queue it; what it touches and overwrites is noted in the books of `arrays`. Waits while the
- *  window of open operations is full.
+/** Number a descriptor and queue it; what it touches and overwrites is noted in `books`. Waits while the window of open
+ *  operations is full: meanwhile other threads may exchange storages, so books are taken together with their ids.
  *  @param operation  the same, planned form: number is filled in, operands and kind are there.
- *  @param arrays     [operation->operand_count], NULL for scalars.
+ *  @param books      [operation->operand_count], NULL for scalars.
  *  @param waited     keep its outcome for dcli_cluster_outcome().
  *  @param memory, strides  READ, WRITE: as dcli_host_operation(). */
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
-                              dcl_array *const arrays[], bool waited, void *memory, const int64_t strides[]);
+                              dcli_books *const books[], bool waited, void *memory, const int64_t strides[]);
 /** Issue an operation on one whole array, or on a box of it (READ, WRITE). */
 dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                   void *memory, const int64_t strides[]);

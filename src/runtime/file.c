@@ -38,11 +38,8 @@ static dcl_status check_file(const dcl_array *array, const char *path, const dcl
 
 static dcl_status issue_and_wait(dcl_array *array, dcli_msg_operation *descriptor)
 {
-    dcl_cluster *cluster = array->cluster;
     dcl_status status = dcli_cluster_issue_one(array, descriptor, NULL, true, NULL, NULL);
-    if (status == DCL_OK)
-        status = dcli_cluster_wait(cluster, descriptor->number, false, -1);
-    return status == DCL_OK ? dcli_cluster_outcome(cluster, descriptor->number) : status;
+    return status == DCL_OK ? dcli_cluster_end_of(array->cluster, descriptor->number, false) : status;
 }
 
 static dcl_status check_path(const char *path)

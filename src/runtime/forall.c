@@ -10,6 +10,7 @@ struct call {
     dcli_known_body *known;
     int count;
     dcl_array *array[DCLI_MAX_PARAMS];
+    dcli_books *books[DCLI_MAX_PARAMS];
     dcli_operation operation;
 };
 
@@ -91,6 +92,7 @@ static void fill_operation(struct call *call, const dcl_box *box, int count, con
         int p = call->count++;
         dcl_array *array = args[k].access == DCL_ACCESS_VALUE ? NULL : args[k].array;
         call->array[p] = array;
+        call->books[p] = array != NULL ? array->books : NULL;
         operation->operand[p] = (dcli_operand){.storage = array != NULL ? array->books->id : -1,
                                                .layout = array != NULL ? &array->layout : NULL};
         operation->value[p].u = array == NULL ? args[k].value.u : 0;
@@ -136,7 +138,7 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
         descriptor.box_rank = box->rank;
         descriptor.box = *box;
     }
-    return dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->array, false, NULL, NULL);
+    return dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->books, false, NULL, NULL);
 }
 
 static dcl_status start_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])

@@ -1,4 +1,5 @@
 /* runtime/open.c - opening and closing clusters. */
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -187,6 +188,17 @@ static dcl_status check_fault(const char *fault)
                      "unless you test failures", fault);
 }
 
+/* Threads started now leave the program's signals to the program's threads. */
+static void block_signals(sigset_t *before_out)
+{
+    sigset_t all;
+    sigfillset(&all);
+    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    for (size_t s = 0; s < sizeof own_faults / sizeof own_faults[0]; s++)
+        sigdelset(&all, own_faults[s]);
+    pthread_sigmask(SIG_SETMASK, &all, before_out);
+}
+
 /* The settings of the environment; errors begin with the name of the call. */
 static dcl_status read_config(dcl_config *config, const char *function)
 {
@@ -225,7 +237,11 @@ dcl_cluster *dcl_open(const dcl_config *config)
     dcl_cluster *cluster = make_cluster(&complete, count);
     if (cluster == NULL)
         return NULL;
-    if (start_cluster(cluster, devices) != DCL_OK) {
+    sigset_t before;
+    block_signals(&before);
+    dcl_status status = start_cluster(cluster, devices);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (status != DCL_OK) {
         free_cluster(cluster);
         return NULL;
     }

@@ -53,15 +53,14 @@ dcl_status dcli_array_check(const dcl_array *array)
 
 /* ---- issuing ------------------------------------------------------------------------------------------------------ */
 
-static void note_books(const dcli_operation *operation, dcl_array *const arrays[])
+static void note_books(const dcli_operation *operation, dcli_books *const books[])
 {
     for (int k = 0; k < operation->operand_count; k++) {
-        if (arrays[k] == NULL)
+        if (books[k] == NULL)
             continue;
-        dcli_books *books = arrays[k]->books;
-        books->last_use = operation->number;
+        books[k]->last_use = operation->number;
         if (operation->operand[k].overwrites)
-            books->overwritten_at = operation->number;
+            books[k]->overwritten_at = operation->number;
     }
 }
 
@@ -77,7 +76,7 @@ static dcl_status expect_outcome(dcl_cluster *cluster, int64_t operation)
 }
 
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
-                              dcl_array *const arrays[], bool waited, void *memory, const int64_t strides[])
+                              dcli_books *const books[], bool waited, void *memory, const int64_t strides[])
 {
     dcl_status status = dcli_cluster_wait(cluster, cluster->operations + 1 - (int64_t)cluster->config.window, false, -1);
     if (status != DCL_OK)
@@ -86,10 +85,12 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
     if (waited && expect_outcome(cluster, operation->number) != DCL_OK)
         return DCL_ERR_NOMEM;
     status = dcli_host_operation(cluster->worker[cluster->node_count], descriptor, memory, strides);
-    if (status != DCL_OK)
+    if (status != DCL_OK) {
+        dcli_cluster_outcome(cluster, operation->number); /* nobody will ask */
         return status;
+    }
     cluster->operations++;
-    note_books(operation, arrays);
+    note_books(operation, books);
     return DCL_OK;
 }
 
@@ -107,7 +108,8 @@ dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descript
         descriptor->box_rank = box->rank;
         descriptor->box = *box;
     }
-    return dcli_cluster_issue(array->cluster, descriptor, &operation, &array, waited, memory, strides);
+    dcli_books *books = array->books;
+    return dcli_cluster_issue(array->cluster, descriptor, &operation, &books, waited, memory, strides);
 }
 
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status)

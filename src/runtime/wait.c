@@ -237,6 +237,13 @@ dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation)
     return status;
 }
 
+dcl_status dcli_cluster_end_of(dcl_cluster *cluster, int64_t operation, bool host_only)
+{
+    dcl_status waited = dcli_cluster_wait(cluster, operation, host_only, -1);
+    dcl_status outcome = dcli_cluster_outcome(cluster, operation);
+    return waited != DCL_OK ? dcli_error_adopt(waited, cluster->broken_text) : outcome;
+}
+
 dcl_status dcl_wait(dcl_cluster *cluster)
 {
     dcli_error_enter(__func__);

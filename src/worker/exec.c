@@ -22,8 +22,14 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
         status = dcli_memory_create(worker->device, bytes, &held->memory);
     if (status != DCL_OK)
         return status;
+    status = dcli_board_put(worker->terms.board, held->id, worker->terms.self, dcli_memory_host(held->memory));
+    if (status != DCL_OK) {
+        dcli_memory_release(held->memory);
+        held->memory = NULL;
+        return status;
+    }
     worker->counters.storage_bytes += (int64_t)bytes;
-    return dcli_board_put(worker->terms.board, held->id, worker->terms.self, dcli_memory_host(held->memory));
+    return DCL_OK;
 }
 
 static void release(dcli_worker *worker, dcli_held *held)

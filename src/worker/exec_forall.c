@@ -6,16 +6,9 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "worker/peer.h"
+#include "worker/plans.h"
 
 /* ---- programs ----------------------------------------------------------------------------------------------------- */
-
-static dcl_status keep_problem(dcli_kernel *kernel, dcl_status status)
-{
-    kernel->build_status = status;
-    dcli_free(kernel->build_problem);
-    kernel->build_problem = dcli_strdup(dcli_error_sentence());
-    return status;
-}
 
 static dcl_status fail_build(dcli_kernel *kernel, dcl_status status, char *log)
 {
@@ -25,7 +18,12 @@ static dcl_status fail_build(dcli_kernel *kernel, dcl_status status, char *log)
         dcli_free(sentence);
     }
     dcli_free(log);
-    return keep_problem(kernel, status);
+    if (status == DCL_ERR_BODY) { /* for good; anything else is tried again */
+        kernel->build_status = status;
+        dcli_free(kernel->build_problem);
+        kernel->build_problem = dcli_strdup(dcli_error_sentence());
+    }
+    return status;
 }
 
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
@@ -209,7 +207,10 @@ static dcl_status prepare(dcli_worker *worker, const dcli_entry *entry, const dc
     }
     if (status == DCL_OK)
         status = upload_tables(worker, body, prepared);
-    prepared->ready = status == DCL_OK;
+    if (status != DCL_OK)
+        dcli_prepared_clear(prepared); /* the next try begins anew */
+    else
+        prepared->ready = true;
     return status;
 }
 
@@ -494,7 +495,9 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         return status;
     status = start(worker, entry, prepared, batch, &running);
     if (status != DCL_OK) {
-        dcli_memory_release(running.report); /* waits for what was launched */
+        /* Kernels of this batch may run: nobody is told that it ended before they have. */
+        dcli_device_finish(worker->device, dcli_device_launched(worker->device));
+        dcli_memory_release(running.report);
         dcli_memory_release(running.arena);
         return status;
     }

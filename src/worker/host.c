@@ -94,18 +94,40 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
     return DCL_OK;
 }
 
-dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message)
+/* A list of messages, one for each peer, the host's own worker first. NULL: DCL_ERR_NOMEM. */
+static dcli_posted *pack_kernels(const dcli_worker *host, const dcli_msg_kernel *kernel, const bool build[])
 {
-    dcli_posted *posted = dcli_calloc(1, sizeof *posted);
-    if (posted == NULL)
-        return DCL_ERR_NOMEM;
-    posted->node = node;
-    dcl_status status = dcli_message_pack(message, &posted->packed, &posted->packed_bytes);
-    if (status != DCL_OK) {
-        free_posted(posted);
-        return status;
+    dcli_posted *first = NULL;
+    for (int node = 0; node <= host->terms.node_count; node++) {
+        dcli_message message = {.kind = DCLI_MSG_KERNEL, .kernel = *kernel};
+        message.kernel.build = build[node];
+        dcli_posted *posted = dcli_calloc(1, sizeof *posted);
+        if (posted != NULL) {
+            posted->node = node;
+            posted->next = first;
+            first = posted;
+        }
+        if (posted != NULL && dcli_message_pack(&message, &posted->packed, &posted->packed_bytes) == DCL_OK)
+            continue;
+        for (dcli_posted *next; first != NULL; first = next) {
+            next = first->next;
+            free_posted(first);
+        }
+        return NULL;
     }
-    post(host, posted);
+    return first;
+}
+
+dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel, const bool build[])
+{
+    dcli_posted *posted = pack_kernels(host, kernel, build);
+    if (posted == NULL)
+        return dcli_error_status();
+    for (dcli_posted *next; posted != NULL; posted = next) {
+        next = posted->next;
+        posted->next = NULL;
+        post(host, posted);
+    }
     return DCL_OK;
 }
 

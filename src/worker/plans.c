@@ -45,17 +45,21 @@ static bool equal_keys(const dcli_operation *a, const dcli_operation *b)
            memcmp(a->box.stride, b->box.stride, bytes) == 0;
 }
 
+void dcli_prepared_clear(dcli_prepared *prepared)
+{
+    for (int64_t l = 0; l < prepared->launch_count; l++) {
+        dcli_memory_release(prepared->launch[l].table);
+        dcli_free(prepared->launch[l].row);
+    }
+    dcli_free(prepared->launch);
+    dcli_free(prepared->stage_at);
+    *prepared = (dcli_prepared){0};
+}
+
 static void release_prepared(dcli_kept_plan *kept)
 {
-    for (int64_t b = 0; kept->prepared != NULL && b < kept->plan->batch_count; b++) {
-        dcli_prepared *prepared = &kept->prepared[b];
-        for (int64_t l = 0; l < prepared->launch_count; l++) {
-            dcli_memory_release(prepared->launch[l].table);
-            dcli_free(prepared->launch[l].row);
-        }
-        dcli_free(prepared->launch);
-        dcli_free(prepared->stage_at);
-    }
+    for (int64_t b = 0; kept->prepared != NULL && b < kept->plan->batch_count; b++)
+        dcli_prepared_clear(&kept->prepared[b]);
     dcli_free(kept->prepared);
     kept->prepared = NULL;
 }

@@ -114,8 +114,13 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
     const dcli_chunk *chunk = &plan->chunk[action->chunk];
     void *bytes = NULL;
     dcl_status status = action->status;
-    if (status == DCL_OK)
+    if (status == DCL_OK) {
         status = dcli_exec_pack(worker, entry, plan, chunk, &bytes);
+        if (status != DCL_OK) {
+            keep_problem(entry);
+            dcli_node_fail(worker->node, entry->operation.number, status);
+        }
+    }
     /* Packing waited for the kernels that made what was packed: now it is known whether these failed. */
     if (status == DCL_OK && (status = dcli_exec_collect(worker)) == DCL_OK &&
         dcli_node_reads_failed(worker->node, entry->operation.number))
@@ -464,6 +469,9 @@ static void *serve(void *argument)
     dcli_message stop = {.kind = DCLI_MSG_STOP};
     for (int node = 0; worker->is_host && node < worker->terms.node_count; node++)
         dcli_peer_send(worker, node, &stop, NULL);
+    /* Kernels may read peers' parts: nobody closes before all threads have ended. */
+    if (!worker->is_host)
+        dcli_device_finish(worker->device, dcli_device_launched(worker->device));
     return NULL;
 }
 
@@ -507,9 +515,9 @@ static void close_worker(dcli_worker *worker)
         dcli_catalog_release_device(&worker->catalog);
     dcli_catalog_free(&worker->catalog);
     dcli_memory_release(worker->nothing);
+    dcli_device_close(worker->device); /* waits for callbacks, which wake the endpoint */
     if (worker->endpoint != NULL)
         dcli_endpoint_close(worker->endpoint);
-    dcli_device_close(worker->device);
     if (worker->is_host)
         dcli_host_close(worker);
     dcli_free(worker);

@@ -72,8 +72,9 @@ const char *dcli_worker_kind(const dcli_worker *worker);
  *  @param strides  [box.rank] elements from one element of the box to the next along each axis. */
 dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, void *memory,
                                const int64_t strides[]);
-/** Queue a message for one node, after everything queued before. */
-dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message);
+/** Queue a body for all peers, after everything queued before: for all of them or, on failure, for none.
+ *  @param build  [node_count + 1] which of them compile it now and answer. */
+dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel, const bool build[]);
 /** Tell all nodes to stop, then end the host's worker too. Everything is complete before. */
 void dcli_host_stop(dcli_worker *host);
 
