@@ -113,29 +113,40 @@ static void split(const dcli_region *region, int d, int64_t count, dcli_region *
 
 enum { CHUNKS_IN_POOL = 4 }; /* at least, so that a small pool takes what comes bit by bit */
 
-/* Pack a need into chunks, `open` being whether the last chunk may take more. Recursion: cut along the slowest axis that
- * can be cut until the pieces fit. */
-static dcl_status place(dcli_builder *builder, const dcli_need *need, const dcli_region *region, bool *open)
+/* Put a region that fits a chunk, or cannot be cut, into the last chunk or a new one. */
+static dcl_status place_piece(dcli_builder *builder, const dcli_need *need, const dcli_region *region, int64_t bytes,
+                              int64_t most, bool *open)
 {
-    int64_t most = dcli_min(builder->terms->chunk_bytes, builder->terms->pool_bytes / CHUNKS_IN_POOL);
-    int64_t element = dcli_builder_bytes(builder, need->operand);
-    int64_t elements = dcli_box_elements(&region->box), bytes = elements * element;
-    int d = 0;
-    while (d < region->box.rank - 1 && region->box.count[d] == 1)
-        d++;
-    if (bytes > most && region->box.count[d] > 1) {
-        int64_t slice = bytes / region->box.count[d];
-        dcli_region head, tail;
-        split(region, d, dcli_min(dcli_max(most / slice, 1), region->box.count[d] - 1), &head, &tail);
-        dcl_status status = place(builder, need, &head, open);
-        return status == DCL_OK ? place(builder, need, &tail, open) : status;
-    }
     if (*open && builder->plan->chunk[builder->plan->chunk_count - 1].bytes + bytes > most)
         *open = false;
     if (!*open && open_chunk(builder, need) == NULL)
         return DCL_ERR_NOMEM;
     *open = true;
     return add_item(builder, need, region, bytes);
+}
+
+/* Pack a need into chunks, `open` being whether the last chunk may take more: cut along the slowest axis that can be cut,
+ * piece after piece. A piece that is still too large is one index thick there, so the recursion ends with the axes. */
+static dcl_status place(dcli_builder *builder, const dcli_need *need, const dcli_region *region, bool *open)
+{
+    int64_t most = dcli_min(builder->terms->chunk_bytes, builder->terms->pool_bytes / CHUNKS_IN_POOL);
+    dcli_region rest = *region;
+    int d = 0;
+    while (d < rest.box.rank - 1 && rest.box.count[d] == 1)
+        d++;
+    int64_t slice = dcli_box_elements(&rest.box) / rest.box.count[d] * dcli_builder_bytes(builder, need->operand);
+    dcl_status status = DCL_OK;
+    while (status == DCL_OK && slice * rest.box.count[d] > most && rest.box.count[d] > 1) {
+        dcli_region head;
+        split(&rest, d, dcli_min(dcli_max(most / slice, 1), rest.box.count[d] - 1), &head, &rest);
+        status = slice > most ? place(builder, need, &head, open)
+                              : place_piece(builder, need, &head, slice * head.box.count[d], most, open);
+    }
+    if (status != DCL_OK)
+        return status;
+    if (slice > most && d < rest.box.rank - 1)
+        return place(builder, need, &rest, open);
+    return place_piece(builder, need, &rest, slice * rest.box.count[d], most, open);
 }
 
 /* Written after read, then by peer. Counting keeps the order of the needs. */

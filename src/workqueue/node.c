@@ -73,15 +73,20 @@ static bool may_start(const dcli_node *node, struct dcli_open_op *op)
     return node->made_unsent == 0 || node->made_unsent + made_bytes(op, batch) <= node->terms.made_bytes;
 }
 
+/* Queue what a batch will make: all of it or, without memory, nothing. */
 static dcl_status queue_made(dcli_node *node, const struct dcli_open_op *op, int64_t b)
 {
     const dcli_batch *batch = &op->own->batch[b];
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
         struct dcli_outbox *outbox = &node->outbox[op->own->chunk[c].peer];
+        while (outbox->capacity < outbox->count + batch->made_count)
+            if (dcli_grow(&outbox->made, outbox->capacity, &outbox->capacity, sizeof *outbox->made) != 0)
+                return DCL_ERR_NOMEM;
+    }
+    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
+        struct dcli_outbox *outbox = &node->outbox[op->own->chunk[c].peer];
         if (outbox->first == outbox->count)
             outbox->first = outbox->count = 0;
-        if (dcli_grow(&outbox->made, outbox->count, &outbox->capacity, sizeof *outbox->made) != 0)
-            return DCL_ERR_NOMEM;
         outbox->made[outbox->count++] = (struct dcli_made){.operation = op->number, .chunk = c, .batch = b};
         node->made_unsent += op->own->chunk[c].bytes;
     }
@@ -248,7 +253,7 @@ static bool next_batch(dcli_node *node, dcli_action *action)
         return false;
     int64_t b = op->started;
     if (queue_made(node, op, b) != DCL_OK)
-        op->skip = DCL_ERR_NOMEM;
+        return false; /* tried again after the next event: what ends meanwhile frees memory */
     op->started++;
     if (op->skip == DCL_OK && dcli_op_reads_failed(node, op))
         op->skip = DCL_ERR_INVALID;

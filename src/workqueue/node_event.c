@@ -148,6 +148,8 @@ dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const
 {
     (void)status;
     for (int s = 0; s < count; s++) {
+        if (operation <= node->seen && dcli_storages_find(&node->storages, storages[s]) == NULL)
+            continue; /* released meanwhile */
         dcli_storage *storage = dcli_storages_get(&node->storages, storages[s]);
         if (storage == NULL || dcli_storage_fail(storage, operation) != DCL_OK)
             return DCL_ERR_NOMEM;

@@ -160,8 +160,12 @@ static dcl_status note_touches(dcli_node *node, struct dcli_open_op *op)
     return DCL_OK;
 }
 
+/* With it goes the room to tell that it failed: that must not fail itself. */
 static dcl_status append_op(dcli_node *node, struct dcli_open_op *op)
 {
+    while (node->notice_capacity < node->seen - node->first + 2)
+        if (dcli_grow(&node->notice, node->notice_capacity, &node->notice_capacity, sizeof *node->notice) != 0)
+            return DCL_ERR_NOMEM;
     if (dcli_grow(&node->op, node->seen - node->first + 1, &node->op_capacity, sizeof *node->op) != 0)
         return DCL_ERR_NOMEM;
     node->op[++node->seen - node->first] = op;
