@@ -157,7 +157,7 @@ static dcl_status check_permutation(const dcli_parser *parser, int a, int name)
     return DCL_OK;
 }
 
-static dcl_status write_access(dcli_parser *parser, int a, int name, bool maybe)
+static dcl_status write_access(dcli_parser *parser, int a, int name, dcli_spot spot)
 {
     dcli_body *body = parser->body;
     const dcli_param *param = &body->params[body->access[a].param];
@@ -172,7 +172,7 @@ static dcl_status write_access(dcli_parser *parser, int a, int name, bool maybe)
             return status;
     }
     body->access[a].written = true;
-    if (!maybe)
+    if (parser->hidden < 0 && dcli_is_sure(parser, name, parser->tokens->token[name + 1].partner, spot))
         parser->pending |= UINT64_C(1) << a;
     return DCL_OK;
 }
@@ -205,7 +205,7 @@ static dcl_status check_surroundings(const dcli_parser *parser, int name, int pa
     return DCL_OK;
 }
 
-dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, bool maybe, int *next_out)
+dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, dcli_spot spot, int *next_out)
 {
     dcl_status status = check_surroundings(parser, name, param);
     int access = -1;
@@ -221,8 +221,9 @@ dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, bool mayb
     if (usage != DCLI_WRITES)
         read_access(parser, access, name);
     if (usage != DCLI_READS)
-        status = write_access(parser, access, name, maybe);
+        status = write_access(parser, access, name, spot);
     if (status == DCL_OK && parser->inside->first_subscript[access] < 0)
-        status = dcli_parse_expression(parser, name + 2, close, maybe, false);
+        status = dcli_parse_expression(parser, name + 2, close,
+                                       (dcli_spot){.maybe = spot.maybe, .brackets = spot.brackets + 1});
     return status;
 }

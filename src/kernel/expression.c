@@ -46,14 +46,30 @@ bool dcli_takes_address(const dcli_tokens *tokens, int t)
     return dcli_token_is(tokens, t, "&") && !ends_operand(tokens, t - 1);
 }
 
+/* Widens [first, last] by the parentheses that stand around it alone: (C(i)) = ... assigns as well; f(C(i)) is a call,
+ * not parentheses around an element. @return how many pairs. */
+static int unwrap(const dcli_tokens *tokens, int *first, int *last)
+{
+    int pairs = 0;
+    while (dcli_token_is(tokens, *first - 1, "(") && dcli_token_is(tokens, *last + 1, ")") &&
+           dcli_token_kind_of(tokens, *first - 2) != DCLI_TOKEN_NAME && !dcli_token_in(tokens, *first - 2, ") ]")) {
+        (*first)--;
+        (*last)++;
+        pairs++;
+    }
+    return pairs;
+}
+
+bool dcli_is_sure(const dcli_parser *parser, int first, int last, dcli_spot spot)
+{
+    bool plain = unwrap(parser->tokens, &first, &last) == spot.brackets;
+    first -= dcli_token_in(parser->tokens, first - 1, "++ --");
+    return plain && !spot.maybe && (first == parser->start || dcli_token_in(parser->tokens, first - 1, "= ,"));
+}
+
 dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last)
 {
-    /* (C(i)) = ... assigns as well; f(C(i)) is a call, not parentheses around an element. */
-    while (dcli_token_is(tokens, first - 1, "(") && dcli_token_is(tokens, last + 1, ")") &&
-           dcli_token_kind_of(tokens, first - 2) != DCLI_TOKEN_NAME && !dcli_token_in(tokens, first - 2, ") ]")) {
-        first--;
-        last++;
-    }
+    unwrap(tokens, &first, &last);
     if (dcli_token_is(tokens, last + 1, "="))
         return DCLI_WRITES;
     if (dcli_token_in(tokens, last + 1, assignments) || dcli_token_in(tokens, last + 1, "++ --"))
@@ -64,23 +80,23 @@ dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last)
 }
 
 /* `long i`, `float *i`, and `, i` in a declaration. */
-static bool is_declared(const dcli_parser *parser, int t, bool outermost)
+static bool is_declared(const dcli_parser *parser, int t, dcli_spot spot)
 {
     const dcli_tokens *tokens = parser->tokens;
     if (dcli_token_kind_of(tokens, t - 1) == DCLI_TOKEN_NAME)
         return !dcli_token_in(tokens, t - 1, "case else do sizeof");
     if (dcli_token_is(tokens, t - 1, "*") && is_type(tokens, t - 2))
         return true;
-    return parser->declaring && outermost && dcli_token_is(tokens, t - 1, ",");
+    return parser->declaring && spot.brackets == 0 && dcli_token_is(tokens, t - 1, ",");
 }
 
 /* An index or a scalar keeps its value: subscripts were understood with it. */
-static dcl_status check_constant(const dcli_parser *parser, int t, bool outermost, const char *what)
+static dcl_status check_constant(const dcli_parser *parser, int t, dcli_spot spot, const char *what)
 {
     const dcli_tokens *tokens = parser->tokens;
     const dcli_token *token = &tokens->token[t];
     const char *name = tokens->text + token->start;
-    if (is_declared(parser, t, outermost))
+    if (is_declared(parser, t, spot))
         return dcli_token_fail(tokens, t, "%.*s is %s and cannot be declared anew; choose another name", token->length,
                                name, what);
     if (dcli_usage_of(tokens, t, t) != DCLI_READS)
@@ -100,7 +116,7 @@ static int find_param(const dcli_parser *parser, int t)
     return -1;
 }
 
-static dcl_status read_name(dcli_parser *parser, int t, bool maybe, bool outermost, int *next_out)
+static dcl_status read_name(dcli_parser *parser, int t, dcli_spot spot, int *next_out)
 {
     const dcli_tokens *tokens = parser->tokens;
     const dcli_token *token = &tokens->token[t];
@@ -114,35 +130,35 @@ static dcl_status read_name(dcli_parser *parser, int t, bool maybe, bool outermo
     int param = find_param(parser, t);
     if (param < 0) {
         int index = dcli_name_index(name, (size_t)token->length);
-        return index >= 0 && index < parser->body->space_rank
-                   ? check_constant(parser, t, outermost, "an index of the body")
-                   : DCL_OK;
+        return index >= 0 && index < parser->body->space_rank ? check_constant(parser, t, spot, "an index of the body")
+                                                              : DCL_OK;
     }
     if (parser->body->params[param].access == DCL_ACCESS_VALUE)
-        return check_constant(parser, t, outermost, "a DCL_VALUE");
-    return dcli_parse_access(parser, t, param, maybe, next_out);
+        return check_constant(parser, t, spot, "a DCL_VALUE");
+    return dcli_parse_access(parser, t, param, spot, next_out);
 }
 
-dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, bool maybe, bool outermost)
+dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, dcli_spot spot)
 {
     const dcli_tokens *tokens = parser->tokens;
-    bool inherited = maybe;
+    bool inherited = spot.maybe;
     int open = 0; /* how many ? wait for their : */
     dcl_status status = DCL_OK;
     for (int t = first; t < end && status == DCL_OK;) {
         if (tokens->token[t].kind == DCLI_TOKEN_NAME) {
-            status = read_name(parser, t, maybe, outermost, &t);
+            status = read_name(parser, t, spot, &t);
         } else if (tokens->token[t].partner > t) {
             if (dcli_token_is(tokens, t, "(") && dcli_token_is(tokens, t + 1, "{"))
                 return dcli_token_fail(tokens, t + 1,
                                        "statements inside an expression are not supported; put them before it");
-            status = dcli_parse_expression(parser, t + 1, tokens->token[t].partner, maybe, false);
+            dcli_spot inner = {.maybe = spot.maybe, .brackets = spot.brackets + 1};
+            status = dcli_parse_expression(parser, t + 1, tokens->token[t].partner, inner);
             t = tokens->token[t].partner + 1;
         } else {
             if (dcli_token_in(tokens, t, "? && ||"))
-                maybe = true;
+                spot.maybe = true;
             else if (dcli_token_in(tokens, t, ", ;") && open == 0)
-                maybe = inherited; /* a comma between ? and : separates what is evaluated together */
+                spot.maybe = inherited; /* a comma between ? and : separates what is evaluated together */
             open += dcli_token_is(tokens, t, "?");
             open -= dcli_token_is(tokens, t, ":") && open > 0;
             t++;

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "kernel/macro.h"
 #include "kernel/names.h"
 
 static bool is_output(const dcli_param *param)
@@ -36,6 +37,19 @@ static dcl_status check_alias(const dcli_body *body, int written)
     return DCL_OK;
 }
 
+static dcl_status fail_early_read(const dcli_parser *parser, int t, const char *name)
+{
+    const dcli_tokens *tokens = parser->tokens;
+    if (parser->hidden < 0)
+        return dcli_token_fail(
+            tokens, t, "%s is DCL_OUT, but read here before it is surely written; declare DCL_INOUT(%s)", name, name);
+    const dcli_token *macro = &tokens->token[parser->hidden];
+    return dcli_token_fail(tokens, t,
+                           "%s is DCL_OUT, but read here before it is surely written, as the prelude's %.*s in line %d "
+                           "may be more than an expression; write that out, or declare DCL_INOUT(%s)",
+                           name, macro->length, tokens->text + macro->start, macro->line, name);
+}
+
 static dcl_status check_output(const dcli_parser *parser, int param)
 {
     const dcli_body *body = parser->body;
@@ -48,10 +62,7 @@ static dcl_status check_output(const dcli_parser *parser, int param)
                          declared->name, dcli_access_name(declared->access), declared->name, declared->name);
     dcl_status status = check_alias(body, a);
     if (status == DCL_OK && declared->access == DCL_ACCESS_OUT && body->access[a].read)
-        status = dcli_token_fail(parser->tokens, parser->early_read[a],
-                                 "%s is DCL_OUT, but read here before it is "
-                                 "surely written; declare DCL_INOUT(%s)",
-                                 declared->name, declared->name);
+        status = fail_early_read(parser, parser->early_read[a], declared->name);
     return status;
 }
 
@@ -105,9 +116,15 @@ dcl_status dcli_parse(dcli_body *body, bool survey)
         return status;
     if (body->inside->tokens.count == 0)
         return DCLI_FAIL(DCL_ERR_BODY, "the body is empty; expected statements like C(i) = A(i) + B(i);");
-    dcli_parser parser = {
-        .body = body, .inside = body->inside, .tokens = &body->inside->tokens, .survey = survey, .switch_block = -1};
-    status = dcli_parse_statements(&parser);
+    dcli_parser parser = {.body = body,
+                          .inside = body->inside,
+                          .tokens = &body->inside->tokens,
+                          .survey = survey,
+                          .hidden = -1,
+                          .switch_block = -1};
+    status = dcli_macros_check(body, &parser.hidden);
+    if (status == DCL_OK)
+        status = dcli_parse_statements(&parser);
     for (int a = 0; a < body->access_count; a++)
         body->access[a].conditional = body->access[a].written && (parser.written >> a & 1) == 0;
     return status == DCL_OK && !survey ? check_body(&parser) : status;

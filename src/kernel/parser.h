@@ -7,6 +7,12 @@
 /** How an occurrence uses its element. */
 typedef enum dcli_usage { DCLI_READS, DCLI_WRITES, DCLI_UPDATES } dcli_usage;
 
+/** Where a part of a statement stands. */
+typedef struct dcli_spot {
+    bool maybe;   /* perhaps not evaluated: behind ?, && or || */
+    int brackets; /* around it; those of a condition count */
+} dcli_spot;
+
 typedef struct dcli_parser {
     dcli_body *body;
     struct dcli_body_inside *inside;
@@ -14,6 +20,8 @@ typedef struct dcli_parser {
     bool survey; /* roles and scalars are unknown: subscripts may be anything, accesses are told apart by their text */
 
     int at;              /* token where the next statement begins */
+    int start;           /* token where the statement or condition being read begins */
+    int hidden;          /* token that may stand for control flow (kernel/macro.h), -1: then no write is sure */
     int depth;           /* statements inside one another */
     int loops, switches; /* of the body around the statement */
     int switch_block;    /* the token { of the innermost switch, -1 */
@@ -31,14 +39,17 @@ typedef struct dcli_parser {
 dcl_status dcli_parse_statements(dcli_parser *parser);
 
 /** Read the tokens [first, end) of an expression or declaration: its names, its accesses.
- *  @param maybe  whether it is perhaps not evaluated. @param outermost  not inside brackets of its statement. */
-dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, bool maybe, bool outermost);
+ *  @param spot  where `first` stands. */
+dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, dcli_spot spot);
 
 /** Read an occurrence of array `param` at token `name`. @param next_out  the token behind it. */
-dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, bool maybe, int *next_out);
+dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, dcli_spot spot, int *next_out);
 
 /** What stands around the tokens [first, last] makes of them. */
 dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last);
+/** Whether what stands at [first, last] is evaluated whenever its statement is, as far as it can be told without the
+ *  macros of a prelude: it begins the statement, or follows its = and commas. */
+bool dcli_is_sure(const dcli_parser *parser, int first, int last, dcli_spot spot);
 /** Whether token t is an & that takes an address of what follows. */
 bool dcli_takes_address(const dcli_tokens *tokens, int t);
 

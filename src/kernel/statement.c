@@ -7,6 +7,8 @@
 
 enum { DEEPEST = 200 }; /* statements inside one another */
 
+static const dcli_spot in_brackets = {.brackets = 1};
+
 static dcl_status read_statement(dcli_parser *parser);
 
 /* Ends the statement being read: what it wrote is written from here on. */
@@ -56,7 +58,8 @@ static dcl_status read_simple(dcli_parser *parser)
     if (status != DCL_OK)
         return status;
     parser->declaring = is_type(parser, parser->at) || (is_name(parser, parser->at) && is_name(parser, parser->at + 1));
-    status = dcli_parse_expression(parser, parser->at, end, false, true);
+    parser->start = parser->at;
+    status = dcli_parse_expression(parser, parser->at, end, (dcli_spot){0});
     settle(parser);
     parser->at = end + 1;
     return status;
@@ -81,7 +84,7 @@ static dcl_status read_condition(dcli_parser *parser)
     dcl_status status = expect_parentheses(parser, parser->at, &close);
     if (status != DCL_OK)
         return status;
-    status = dcli_parse_expression(parser, parser->at + 2, close, false, false);
+    status = dcli_parse_expression(parser, parser->at + 2, close, in_brackets);
     settle(parser);
     parser->at = close + 1;
     return status;
@@ -160,11 +163,12 @@ static dcl_status read_for(dcli_parser *parser)
         return dcli_token_fail(tokens, keyword, "a for loop has three parts separated by two semicolons; found %d",
                                found);
     parser->declaring = is_type(parser, keyword + 2) || is_name(parser, keyword + 3);
-    status = dcli_parse_expression(parser, keyword + 2, semicolon[0], false, true);
+    parser->start = keyword + 2;
+    status = dcli_parse_expression(parser, keyword + 2, semicolon[0], (dcli_spot){0});
     settle(parser);
     uint64_t before = parser->written;
     if (status == DCL_OK)
-        status = dcli_parse_expression(parser, semicolon[0] + 1, close, false, false);
+        status = dcli_parse_expression(parser, semicolon[0] + 1, close, in_brackets);
     settle(parser);
     parser->written = before; /* condition and step may run after the body, and perhaps never */
     parser->at = close + 1;
@@ -203,7 +207,7 @@ static dcl_status read_label(dcli_parser *parser, int block)
         t++;
     if (!dcli_token_is(tokens, t, ":"))
         return dcli_token_fail(tokens, label, "this label has no colon; write case value: or default:");
-    dcl_status status = dcli_parse_expression(parser, label + 1, t, false, false);
+    dcl_status status = dcli_parse_expression(parser, label + 1, t, in_brackets);
     parser->written = parser->switch_written;
     parser->at = t + 1;
     return status;
