@@ -186,8 +186,9 @@ static double run_hand(struct hand *hand, const struct shape *shape, cl_long n)
     clSetKernelArg(kernel, 2, sizeof(cl_mem), &hand->b);
     clSetKernelArg(kernel, 3, sizeof n, &n);
     double start = now();
-    check(clEnqueueNDRangeKernel(hand->queue, kernel, (cl_uint)shape->dimensions, NULL, shape->global, shape->local, 0, NULL,
-                                 NULL) == CL_SUCCESS, shape->kernel);
+    check(clEnqueueNDRangeKernel(hand->queue, kernel, (cl_uint)shape->dimensions, NULL, shape->global, shape->local, 0,
+                                 NULL, NULL) == CL_SUCCESS,
+          shape->kernel);
     clFinish(hand->queue);
     double seconds = now() - start;
     clReleaseKernel(kernel);
@@ -243,8 +244,10 @@ static void measure(const char *name, const char *body, bool turned, const struc
         for (int s = 0; s < shape_count; s++)
             hands[s][r] = run_hand(hand, &shapes[s], m->n);
     }
-    double mine = median(dcl), best = 1e9, spread = 100 * (dcl[ROUNDS - 2] - dcl[1]) / mine, gigabytes = 3e-9 * (double)bytes;
-    printf("%s f32 n %ld, 1 device \"%s\": dcl %.2f ms %.1f GB/s", name, m->n, hand->device, 1e3 * mine, gigabytes / mine);
+    double mine = median(dcl), best = 1e9, spread = 100 * (dcl[ROUNDS - 2] - dcl[1]) / mine,
+           gigabytes = 3e-9 * (double)bytes;
+    printf("%s f32 n %ld, 1 device \"%s\": dcl %.2f ms %.1f GB/s", name, m->n, hand->device, 1e3 * mine,
+           gigabytes / mine);
     for (int s = 0; s < shape_count; s++) {
         double theirs = median(hands[s]);
         best = theirs < best ? theirs : best;
@@ -275,8 +278,9 @@ static double chain_hand(struct hand *hand, const struct shape *shape)
         clSetKernelArg(kernel, 0, sizeof(cl_mem), k % 2 == 0 ? &hand->c : &hand->a);
         clSetKernelArg(kernel, 1, sizeof(cl_mem), k % 2 == 0 ? &hand->a : &hand->c);
         clSetKernelArg(kernel, 2, sizeof n, &n);
-        check(clEnqueueNDRangeKernel(hand->queue, kernel, (cl_uint)shape->dimensions, NULL, shape->global, shape->local, 0,
-                                     NULL, NULL) == CL_SUCCESS, shape->kernel);
+        check(clEnqueueNDRangeKernel(hand->queue, kernel, (cl_uint)shape->dimensions, NULL, shape->global, shape->local,
+                                     0, NULL, NULL) == CL_SUCCESS,
+              shape->kernel);
     }
     clFinish(hand->queue);
     double seconds = now() - start;
@@ -312,7 +316,8 @@ static void verify_chain(dcl_cluster *cluster, dcl_array *X, dcl_array *Y, struc
 
 static void measure_chain(dcl_cluster *cluster, struct hand *hand)
 {
-    static const struct shape shapes[] = {{"step_naive", 2, {SMALL, SMALL}, {SMALL, 1}}, {"step_rows", 1, {1, 1}, {1, 1}}};
+    static const struct shape shapes[] = {{"step_naive", 2, {SMALL, SMALL}, {SMALL, 1}},
+                                          {"step_rows", 1, {1, 1}, {1, 1}}};
     dcl_map *map = dcl_map_block(cluster);
     dcl_array *X = dcl_agile(dcl_grid_2d(DCL_FLOAT, SMALL, SMALL), map);
     dcl_array *Y = dcl_agile(dcl_grid_2d(DCL_FLOAT, SMALL, SMALL), map);
@@ -324,10 +329,11 @@ static void measure_chain(dcl_cluster *cluster, struct hand *hand)
             hands[s][r] = chain_hand(hand, &shapes[s]);
     }
     double mine = median(dcl), naive = median(hands[0]), rows = median(hands[1]), best = naive < rows ? naive : rows;
-    printf("chain of %d dependent operations f32 %d x %d, 1 device \"%s\": dcl %.2f us each, step_naive %.2f us, step_rows "
+    printf("chain of %d dependent operations f32 %d x %d, 1 device \"%s\": dcl %.2f us each, step_naive %.2f us, "
+           "step_rows "
            "%.2f us, dcl / best by hand %.2f (median of %d, spread %.0f %%)\n",
-           CHAIN, SMALL, SMALL, hand->device, 1e6 * mine / CHAIN, 1e6 * naive / CHAIN, 1e6 * rows / CHAIN, mine / best, ROUNDS,
-           100 * (dcl[ROUNDS - 2] - dcl[1]) / mine);
+           CHAIN, SMALL, SMALL, hand->device, 1e6 * mine / CHAIN, 1e6 * naive / CHAIN, 1e6 * rows / CHAIN, mine / best,
+           ROUNDS, 100 * (dcl[ROUNDS - 2] - dcl[1]) / mine);
     dcl_release(X);
     dcl_release(Y);
     dcl_release(map);

@@ -40,8 +40,10 @@ static int add_map(struct pending *pending, char *text)
             return cli_usage("eval", "--map is given twice for %s: %s and %s; expected one map", name,
                              pending->map_text[m], map);
     if (name == NULL && pending->map != NULL)
-        return cli_usage("eval", "--map is given twice for all arrays: %s and %s; expected one map; that of one array is "
-                         "given as --map NAME=%s", pending->map, text, text);
+        return cli_usage("eval",
+                         "--map is given twice for all arrays: %s and %s; expected one map; that of one array is "
+                         "given as --map NAME=%s",
+                         pending->map, text, text);
     if (name == NULL)
         pending->map = text;
     else

@@ -56,9 +56,10 @@ static int check_values(const cli_request *request)
 {
     for (int n = 0; n < request->value_count; n++)
         if (!mentions(request->body, request->value_name[n]))
-            return cli_fail("--set %s is given, but the body has no %s; expected every value to occur in the body; leave "
-                            "it out or correct the name",
-                            request->value_name[n], request->value_name[n]);
+            return cli_fail(
+                "--set %s is given, but the body has no %s; expected every value to occur in the body; leave "
+                "it out or correct the name",
+                request->value_name[n], request->value_name[n]);
     return CLI_OK;
 }
 

@@ -12,8 +12,10 @@ static dcl_status check_type(const dcl_cluster *cluster, dcl_type type)
     for (int n = 0; n < cluster->node_count && !cluster->plan_only; n++) {
         const dcl_device_info *info = dcli_worker_device(cluster->worker[n]);
         if ((type == DCL_HALF && !info->has_half) || (type == DCL_DOUBLE && !info->has_double))
-            return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "node %d (%s) has no %s; use another element type, or choose devices that "
-                             "have it (DCL_DEVICES, see `dcl devices`)", n, info->name, dcl_type_name(type));
+            return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                             "node %d (%s) has no %s; use another element type, or choose devices that "
+                             "have it (DCL_DEVICES, see `dcl devices`)",
+                             n, info->name, dcl_type_name(type));
     }
     return DCL_OK;
 }
@@ -25,8 +27,12 @@ static dcl_status create_storage(dcl_array *array)
     char map[1024];
     if (dcli_map_rule_print(rule, map, sizeof map) >= sizeof map)
         return DCLI_FAIL(DCL_ERR_INTERNAL, "the text of the map is too long");
-    dcli_msg_operation descriptor = {.kind = DCLI_OP_CREATE, .type = grid->type, .rank = grid->rank, .map = map,
-                                     .tile_bytes = rule->tile_bytes, .block_bytes = rule->block_bytes,
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_CREATE,
+                                     .type = grid->type,
+                                     .rank = grid->rank,
+                                     .map = map,
+                                     .tile_bytes = rule->tile_bytes,
+                                     .block_bytes = rule->block_bytes,
                                      .small_bytes = rule->small_bytes};
     memcpy(descriptor.origin, grid->origin, sizeof descriptor.origin);
     memcpy(descriptor.extent, grid->extent, sizeof descriptor.extent);
@@ -142,7 +148,7 @@ static dcl_status swap(dcl_array *a, dcl_array *b)
         equal = x->extent[d] == y->extent[d] && x->origin[d] == y->origin[d];
     if (!equal)
         return DCLI_FAIL(DCL_ERR_INVALID, "the arrays differ in grid, type or map; expected equal ones; copy with "
-                         "dcl_forall() instead");
+                                          "dcl_forall() instead");
     dcli_books *books = a->books;
     a->books = b->books;
     b->books = books;
@@ -156,10 +162,10 @@ dcl_status dcl_swap(dcl_array *a, dcl_array *b)
         return DCLI_FAIL(DCL_ERR_INVALID, "a and b are NULL; expected two arrays made by dcl_agile()");
     dcl_cluster *cluster = a != NULL ? a->cluster : b->cluster;
     pthread_mutex_lock(&cluster->lock);
-    dcl_status status = a != NULL && b != NULL
-                            ? swap(a, b)
-                            : DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected an array made by dcl_agile()",
-                                        a == NULL ? "a" : "b");
+    dcl_status status =
+        a != NULL && b != NULL
+            ? swap(a, b)
+            : DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected an array made by dcl_agile()", a == NULL ? "a" : "b");
     status = dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);
     return status;

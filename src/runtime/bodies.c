@@ -25,7 +25,8 @@ static uint64_t hash_call(const char *text, int count, const dcl_arg args[])
     uint64_t hash = dcli_hash_bytes(DCLI_HASH_START, text, strlen(text));
     for (int k = 0; k < count; k++) {
         hash = dcli_hash_bytes(hash, args[k].name, strlen(args[k].name));
-        hash = dcli_hash_word(hash, (uint64_t)args[k].access << 16 | (uint64_t)type_of(&args[k]) << 8 | (uint64_t)rank_of(&args[k]));
+        hash = dcli_hash_word(hash, (uint64_t)args[k].access << 16 | (uint64_t)type_of(&args[k]) << 8 |
+                                        (uint64_t)rank_of(&args[k]));
     }
     return hash;
 }
@@ -111,8 +112,8 @@ dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, int count, 
             dcli_body_free(body);
             return DCL_ERR_NOMEM;
         }
-        *known = (dcli_known_body){.hash = hash, .number = ++cluster->bodies, .body = body,
-                                   .next = cluster->known[hash % BUCKETS]};
+        *known = (dcli_known_body){
+            .hash = hash, .number = ++cluster->bodies, .body = body, .next = cluster->known[hash % BUCKETS]};
         cluster->known[hash % BUCKETS] = known;
     }
     *known_out = known;
@@ -135,14 +136,19 @@ static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
     const dcli_body *body = known->body;
     dcli_msg_parameter parameters[DCLI_MAX_PARAMS];
     for (int k = 0; k < body->param_count; k++)
-        parameters[k] = (dcli_msg_parameter){.name = body->params[k].name, .access = body->params[k].access,
-                                             .type = body->params[k].type, .rank = body->params[k].rank};
+        parameters[k] = (dcli_msg_parameter){.name = body->params[k].name,
+                                             .access = body->params[k].access,
+                                             .type = body->params[k].type,
+                                             .rank = body->params[k].rank};
     bool build[cluster->node_count + 1];
     int answers = 0;
     for (int n = 0; n <= cluster->node_count; n++)
         answers += build[n] = n < cluster->node_count && first_of_kind(cluster, n);
-    dcli_msg_kernel kernel = {.kernel = known->number, .text = body->text, .prelude = body->prelude,
-                              .parameter_count = body->param_count, .parameter = parameters};
+    dcli_msg_kernel kernel = {.kernel = known->number,
+                              .text = body->text,
+                              .prelude = body->prelude,
+                              .parameter_count = body->param_count,
+                              .parameter = parameters};
     dcl_status status = dcli_host_kernel(cluster->worker[cluster->node_count], &kernel, build);
     if (status == DCL_OK) {
         known->announced = true;

@@ -17,9 +17,9 @@
 /** What the program knows of a storage. Handles exchange these in dcl_swap(). */
 typedef struct dcli_books {
     int64_t id;
-    int64_t last_use;  /* last operation that touches it */
+    int64_t last_use;       /* last operation that touches it */
     int64_t overwritten_at; /* last operation that writes all of it anew */
-    int64_t failed_at; /* operation after which it may hold anything; failed while >= overwritten_at and > 0 */
+    int64_t failed_at;      /* operation after which it may hold anything; failed while >= overwritten_at and > 0 */
     dcl_status status;
     char *text; /* sentence of that failure */
 } dcli_books;

@@ -22,8 +22,10 @@ static dcl_status check_file(const dcl_array *array, const char *path, const dcl
 {
     const dcl_grid *grid = &array->layout.grid;
     if (info->grid.type != grid->type)
-        return DCLI_FAIL(DCL_ERR_FILE, "%s holds elements of type %s; expected %s, the array's; make the array of the "
-                         "file's type, or convert the file", path, dcl_type_name(info->grid.type), dcl_type_name(grid->type));
+        return DCLI_FAIL(DCL_ERR_FILE,
+                         "%s holds elements of type %s; expected %s, the array's; make the array of the "
+                         "file's type, or convert the file",
+                         path, dcl_type_name(info->grid.type), dcl_type_name(grid->type));
     bool equal = info->grid.rank == grid->rank;
     for (int d = 0; d < grid->rank && equal; d++)
         equal = info->grid.extent[d] == grid->extent[d];
@@ -32,8 +34,10 @@ static dcl_status check_file(const dcl_array *array, const char *path, const dcl
     char found[256], expected[256];
     print_shape(&info->grid, found, sizeof found);
     print_shape(grid, expected, sizeof expected);
-    return DCLI_FAIL(DCL_ERR_FILE, "%s holds %s elements; expected %s, the array's shape; make the array of the file's "
-                     "shape (dcl_npy_inspect())", path, found, expected);
+    return DCLI_FAIL(DCL_ERR_FILE,
+                     "%s holds %s elements; expected %s, the array's shape; make the array of the file's "
+                     "shape (dcl_npy_inspect())",
+                     path, found, expected);
 }
 
 static dcl_status issue_and_wait(dcl_array *array, dcli_msg_operation *descriptor)
@@ -62,8 +66,11 @@ static dcl_status load(dcl_array *array, const char *path)
         status = check_file(array, path, &info);
     if (status != DCL_OK)
         return status;
-    dcli_msg_operation descriptor = {.kind = DCLI_OP_LOAD, .path = path, .data_start = info.data_start,
-                                     .fortran_order = info.fortran_order, .swapped = info.swapped};
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_LOAD,
+                                     .path = path,
+                                     .data_start = info.data_start,
+                                     .fortran_order = info.fortran_order,
+                                     .swapped = info.swapped};
     return issue_and_wait(array, &descriptor);
 }
 
@@ -104,8 +111,8 @@ static dcl_status save_beside(dcl_array *array, const char *beside, bool fortran
     dcl_grid grid = array->layout.grid;
     memset(grid.origin, 0, sizeof grid.origin);
     dcl_status status = dcli_npy_create(beside, &grid, fortran_order, &info);
-    dcli_msg_operation descriptor = {.kind = DCLI_OP_SAVE, .path = beside, .data_start = info.data_start,
-                                     .fortran_order = fortran_order};
+    dcli_msg_operation descriptor = {
+        .kind = DCLI_OP_SAVE, .path = beside, .data_start = info.data_start, .fortran_order = fortran_order};
     return status == DCL_OK ? issue_and_wait(array, &descriptor) : status;
 }
 

@@ -18,16 +18,15 @@ struct call {
 
 static bool is_output(const dcl_arg *arg) { return arg->access == DCL_ACCESS_OUT || arg->access == DCL_ACCESS_INOUT; }
 
-static bool is_scalar_type(dcl_type type)
-{
-    return type >= DCL_INT8 && type <= DCL_DOUBLE && type != DCL_HALF;
-}
+static bool is_scalar_type(dcl_type type) { return type >= DCL_INT8 && type <= DCL_DOUBLE && type != DCL_HALF; }
 
 static dcl_status check_array_arg(const dcl_cluster *cluster, const dcl_arg *arg)
 {
     if (arg->array == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "argument %s is NULL; expected an array made by dcl_agile(); see the error of that "
-                         "call", arg->name);
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "argument %s is NULL; expected an array made by dcl_agile(); see the error of that "
+                         "call",
+                         arg->name);
     if (arg->array->cluster != cluster)
         return DCLI_FAIL(DCL_ERR_INVALID, "argument %s is an array of another cluster; expected all of one", arg->name);
     return DCL_OK;
@@ -130,10 +129,10 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
 {
     dcli_msg_operand operands[DCLI_MAX_PARAMS];
     for (int k = 0; k < call->count; k++)
-        operands[k] = (dcli_msg_operand){.storage = call->operation.operand[k].storage,
-                                         .value = call->operation.value[k].u};
-    dcli_msg_operation descriptor = {.kind = DCLI_OP_FORALL, .kernel = call->known->number, .operand_count = call->count,
-                                     .operand = operands};
+        operands[k] =
+            (dcli_msg_operand){.storage = call->operation.operand[k].storage, .value = call->operation.value[k].u};
+    dcli_msg_operation descriptor = {
+        .kind = DCLI_OP_FORALL, .kernel = call->known->number, .operand_count = call->count, .operand = operands};
     if (box != NULL) {
         descriptor.box_rank = box->rank;
         descriptor.box = *box;
@@ -145,7 +144,8 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
 {
     dcl_status status = prepare_call(call, box, body, count, args);
     if (status == DCL_OK && call->cluster->plan_only)
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_explain(), or dcl_open() "
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "this cluster only plans (dcl_open_plan()); use dcl_explain(), or dcl_open() "
                          "for data");
     if (status == DCL_OK)
         status = check_inputs(call);
@@ -177,7 +177,8 @@ dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const
     return run_call(cluster, NULL, body, count, args);
 }
 
-dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[])
+dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                             const dcl_arg args[])
 {
     dcli_error_enter(__func__);
     return run_call(cluster, box, body, count, args);
@@ -188,7 +189,8 @@ dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const cha
 static dcl_status explain_node(const struct call *call, int node, dcl_counters *sum)
 {
     dcl_cluster *cluster = call->cluster;
-    dcli_plan_terms terms = {.node_count = cluster->node_count, .in_place = cluster->in_place,
+    dcli_plan_terms terms = {.node_count = cluster->node_count,
+                             .in_place = cluster->in_place,
                              .batch_bytes = (int64_t)cluster->config.tile_bytes,
                              .chunk_bytes = (int64_t)cluster->config.chunk_bytes,
                              .pool_bytes = (int64_t)cluster->config.pool_bytes};

@@ -111,11 +111,17 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
     uint64_t session = ((uint64_t)getpid() << 32) + atomic_fetch_add(&sessions, 1) + 1;
     dcl_status status = DCL_OK;
     for (int n = 0; n <= cluster->node_count && status == DCL_OK; n++) {
-        dcli_worker_terms terms = {.net = cluster->net, .session = session, .self = n,
+        dcli_worker_terms terms = {.net = cluster->net,
+                                   .session = session,
+                                   .self = n,
                                    .node_count = cluster->node_count,
                                    .device = n < cluster->node_count ? devices[n] : -1,
-                                   .in_place = cluster->in_place, .config = &cluster->config, .log = &cluster->log,
-                                   .board = cluster->board, .buffers = cluster->buffers, .hooks = &cluster->hooks};
+                                   .in_place = cluster->in_place,
+                                   .config = &cluster->config,
+                                   .log = &cluster->log,
+                                   .board = cluster->board,
+                                   .buffers = cluster->buffers,
+                                   .hooks = &cluster->hooks};
         status = dcli_worker_open(&terms, &cluster->worker[n]);
     }
     return status;
@@ -130,7 +136,7 @@ static dcl_status choose_movement(dcl_cluster *cluster)
     const char *move = cluster->config.move;
     if (strcmp(move, "place") == 0 && !all)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "DCL_MOVE is \"place\", but not every device works in host memory; use "
-                         "\"auto\" or \"send\"");
+                                              "\"auto\" or \"send\"");
     for (int n = 0; n < cluster->node_count; n++)
         cluster->in_place[n] = all && strcmp(move, "send") != 0;
     return DCL_OK;
@@ -159,8 +165,8 @@ static dcl_status start_workers(dcl_cluster *cluster)
 static dcl_status start_cluster(dcl_cluster *cluster, const int devices[])
 {
     dcl_status status = check_parts(cluster);
-    if (status == DCL_OK && ((cluster->board = dcli_board_open()) == NULL ||
-                             (cluster->buffers = dcli_buffers_open()) == NULL))
+    if (status == DCL_OK &&
+        ((cluster->board = dcli_board_open()) == NULL || (cluster->buffers = dcli_buffers_open()) == NULL))
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)
         status = dcli_net_open(&cluster->net);
@@ -182,10 +188,13 @@ static dcl_status check_fault(const char *fault)
     int node;
     long long count;
     char rest;
-    if (fault == NULL || (sscanf(fault, "alloc node=%d count=%lld%c", &node, &count, &rest) == 2 && node >= 0 && count > 0))
+    if (fault == NULL ||
+        (sscanf(fault, "alloc node=%d count=%lld%c", &node, &count, &rest) == 2 && node >= 0 && count > 0))
         return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_INVALID, "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\", N from 0 and from 1; unset it "
-                     "unless you test failures", fault);
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\", N from 0 and from 1; unset it "
+                     "unless you test failures",
+                     fault);
 }
 
 /* Threads started now leave the program's signals to the program's threads. */

@@ -7,7 +7,10 @@
 
 /* ---- books -------------------------------------------------------------------------------------------------------- */
 
-bool dcli_books_failed(const dcli_books *books) { return books->failed_at > 0 && books->failed_at >= books->overwritten_at; }
+bool dcli_books_failed(const dcli_books *books)
+{
+    return books->failed_at > 0 && books->failed_at >= books->overwritten_at;
+}
 
 void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, const char *text)
 {
@@ -25,8 +28,8 @@ dcl_status dcli_array_usable(const dcl_array *array, const char *use)
     const dcli_books *books = array->books;
     if (!dcli_books_failed(books))
         return DCL_OK;
-    return DCLI_FAIL(books->status, "cannot %s an array whose contents have failed (%s); overwrite all of it first", use,
-                     books->text != NULL ? books->text : "out of memory");
+    return DCLI_FAIL(books->status, "cannot %s an array whose contents have failed (%s); overwrite all of it first",
+                     use, books->text != NULL ? books->text : "out of memory");
 }
 
 void dcli_array_spoil(dcl_array *array, dcl_status status)
@@ -42,7 +45,8 @@ void dcli_array_spoil(dcl_array *array, dcl_status status)
 dcl_status dcli_array_check(const dcl_array *array)
 {
     if (array == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "array is NULL; expected one made by dcl_agile(); see the error of that call");
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "array is NULL; expected one made by dcl_agile(); see the error of that call");
     if (!array->cluster->plan_only)
         return DCL_OK;
     dcl_status status =
@@ -78,7 +82,8 @@ static dcl_status expect_outcome(dcl_cluster *cluster, int64_t operation)
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
                               dcli_books *const books[], bool waited, void *memory, const int64_t strides[])
 {
-    dcl_status status = dcli_cluster_wait(cluster, cluster->operations + 1 - (int64_t)cluster->config.window, false, -1);
+    dcl_status status =
+        dcli_cluster_wait(cluster, cluster->operations + 1 - (int64_t)cluster->config.window, false, -1);
     if (status != DCL_OK)
         return status;
     operation->number = descriptor->number = cluster->operations + 1;
@@ -98,7 +103,8 @@ dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descript
                                   void *memory, const int64_t strides[])
 {
     dcli_msg_operand operand = {.storage = array->books->id};
-    dcli_operation operation = {.kind = (dcli_op_kind)descriptor->kind, .operand_count = 1,
+    dcli_operation operation = {.kind = (dcli_op_kind)descriptor->kind,
+                                .operand_count = 1,
                                 .box = box != NULL ? *box : dcl_box_of(&array->layout.grid)};
     operation.operand[0] = (dcli_operand){.storage = array->books->id, .layout = &array->layout};
     dcli_operation_resolve(&operation);

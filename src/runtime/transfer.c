@@ -6,8 +6,8 @@
 #include "segment/box.h"
 
 /* A box as it goes into descriptors, and the strides of the program's memory. */
-static dcl_status check_transfer(const dcl_array *array, const dcl_box *box, const void *memory, const int64_t strides[],
-                                 const char *name, dcl_box *box_out, int64_t strides_out[])
+static dcl_status check_transfer(const dcl_array *array, const dcl_box *box, const void *memory,
+                                 const int64_t strides[], const char *name, dcl_box *box_out, int64_t strides_out[])
 {
     dcl_status status = dcli_array_check(array);
     if (status != DCL_OK)

@@ -158,8 +158,12 @@ static void on_broken(void *user, dcl_status status, const char *sentence)
 
 void dcli_cluster_hooks(dcl_cluster *cluster)
 {
-    cluster->hooks = (dcli_host_hooks){.user = cluster, .marks = on_marks, .failed = on_failed, .report = on_report,
-                                       .built = on_built, .broken = on_broken};
+    cluster->hooks = (dcli_host_hooks){.user = cluster,
+                                       .marks = on_marks,
+                                       .failed = on_failed,
+                                       .report = on_report,
+                                       .built = on_built,
+                                       .broken = on_broken};
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
@@ -184,8 +188,8 @@ void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation)
     struct timespec until = in_seconds(SECONDS);
     if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) == ETIMEDOUT)
         DCLI_LOG(&cluster->log, DCLI_LOG_WARN,
-                 "waited %d seconds for operation %lld; up to %lld of %lld all are complete", SECONDS, (long long)operation,
-                 (long long)cluster->complete, (long long)cluster->operations);
+                 "waited %d seconds for operation %lld; up to %lld of %lld all are complete", SECONDS,
+                 (long long)operation, (long long)cluster->complete, (long long)cluster->operations);
 }
 
 /* Waking up costs more than most small operations: where there are processors to spare, look again for a while. */
@@ -213,8 +217,10 @@ dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_
         if (seconds < 0)
             dcli_cluster_sleep(cluster, operation);
         else if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) == ETIMEDOUT && *mark < operation)
-            return DCLI_FAIL(DCL_ERR_TIMEOUT, "operation %lld is not complete after %g seconds; wait longer, or see "
-                             "DCL_LOG=debug for what it waits for", (long long)operation, seconds);
+            return DCLI_FAIL(DCL_ERR_TIMEOUT,
+                             "operation %lld is not complete after %g seconds; wait longer, or see "
+                             "DCL_LOG=debug for what it waits for",
+                             (long long)operation, seconds);
     }
     return DCL_OK;
 }

@@ -12,10 +12,10 @@ typedef struct dcli_subscript {
 
 /** What an access reaches beyond its subscripts. */
 typedef enum dcli_reach {
-    DCLI_REACH_AFFINE,  /**< exactly its affine subscripts */
-    DCLI_REACH_ALL,     /**< anything in the grid (declared) */
-    DCLI_REACH_ROWS,    /**< first axis: the same indices as the first loop axis; other axes: all */
-    DCLI_REACH_COLUMNS  /**< last axis: the same indices as the last loop axis; other axes: all */
+    DCLI_REACH_AFFINE, /**< exactly its affine subscripts */
+    DCLI_REACH_ALL,    /**< anything in the grid (declared) */
+    DCLI_REACH_ROWS,   /**< first axis: the same indices as the first loop axis; other axes: all */
+    DCLI_REACH_COLUMNS /**< last axis: the same indices as the last loop axis; other axes: all */
 } dcli_reach;
 
 /** The subscripts of one access to an array, over the loop axes of an operation (axis m of the index space). */

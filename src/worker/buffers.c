@@ -63,13 +63,15 @@ void *dcli_buffers_take(dcli_buffers *buffers, size_t bytes)
 {
     int class = 0;
     while (class < CLASSES && bytes_of(class) < bytes)
-        class++;
+        class ++;
     struct header *header = class < CLASSES ? take_kept(buffers, class) : NULL;
     if (header == NULL && class < CLASSES)
         header = aligned_alloc(HEADER_BYTES, HEADER_BYTES + bytes_of(class));
     if (header == NULL) {
-        DCLI_FAIL(DCL_ERR_NOMEM, "out of memory: %zu bytes for data on its way; set DCL_POOL_BYTES to less, or use smaller "
-                  "arrays", bytes);
+        DCLI_FAIL(DCL_ERR_NOMEM,
+                  "out of memory: %zu bytes for data on its way; set DCL_POOL_BYTES to less, or use smaller "
+                  "arrays",
+                  bytes);
         return NULL;
     }
     *header = (struct header){.owner = buffers, .class = class};

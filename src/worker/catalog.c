@@ -90,7 +90,8 @@ static dcl_status share_layout(dcli_catalog *catalog, const dcli_layout *layout,
     return DCL_OK;
 }
 
-static dcl_status bind_descriptor(const dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_layout *layout_out)
+static dcl_status bind_descriptor(const dcli_catalog *catalog, const dcli_msg_operation *descriptor,
+                                  dcli_layout *layout_out)
 {
     dcli_map_rule rule;
     dcl_grid grid = {.type = (dcl_type)descriptor->type, .rank = descriptor->rank};
@@ -147,14 +148,15 @@ dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel 
                          message->parameter_count, DCLI_MAX_PARAMS);
     for (int k = 0; k < message->parameter_count; k++) {
         const dcli_msg_parameter *parameter = &message->parameter[k];
-        params[k] = (dcli_param){.access = (dcl_access)parameter->access, .type = (dcl_type)parameter->type,
-                                 .rank = parameter->rank};
+        params[k] = (dcli_param){
+            .access = (dcl_access)parameter->access, .type = (dcl_type)parameter->type, .rank = parameter->rank};
         strncpy(params[k].name, parameter->name, sizeof params[k].name - 1);
     }
     dcli_kernel *kernel = dcli_calloc(1, sizeof *kernel);
     if (kernel == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status = dcli_body_parse(message->text, message->prelude, message->parameter_count, params, &kernel->body);
+    dcl_status status =
+        dcli_body_parse(message->text, message->prelude, message->parameter_count, params, &kernel->body);
     if (status != DCL_OK) {
         dcli_free(kernel);
         return status;
@@ -194,7 +196,8 @@ static dcl_status find_operands(dcli_catalog *catalog, const dcli_msg_operation 
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " uses storage %" PRId64 ", which does not exist",
                              descriptor->number, storage);
         entry->held[k] = held;
-        operation->operand[k] = (dcli_operand){.storage = storage, .layout = held != NULL ? &held->shared->layout : NULL};
+        operation->operand[k] =
+            (dcli_operand){.storage = storage, .layout = held != NULL ? &held->shared->layout : NULL};
         operation->value[k].u = descriptor->operand[k].value;
     }
     return DCL_OK;
@@ -204,7 +207,8 @@ static dcl_status fit_forall(const dcli_catalog *catalog, const dcli_msg_operati
 {
     entry->kernel = dcli_catalog_kernel(catalog, descriptor->kernel);
     if (entry->kernel == NULL || entry->kernel->body->param_count != descriptor->operand_count)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " runs kernel %" PRId64 " with %d operands, which does not fit",
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "operation %" PRId64 " runs kernel %" PRId64 " with %d operands, which does not fit",
                          descriptor->number, descriptor->kernel, descriptor->operand_count);
     const dcli_body *body = entry->kernel->body;
     for (int k = 0; k < body->param_count; k++)

@@ -37,7 +37,7 @@ typedef struct dcli_launch {
     dcli_variant variant;
     int64_t *row; /* [row_count][dcli_row_length()] */
     int64_t row_count, row_capacity;
-    dcli_memory *table; /* the rows on the device; CPU form only */
+    dcli_memory *table;                                    /* the rows on the device; CPU form only */
     int kind[DCLI_MAX_ACCESSES], where[DCLI_MAX_ACCESSES]; /* per access as in dcli_binding; STAGE: the arena */
 } dcli_launch;
 
@@ -64,7 +64,7 @@ typedef struct dcli_kept_plan {
 
 /** An open operation. */
 typedef struct dcli_entry {
-    dcli_operation operation; /* first, so that the address of one is the address of the other */
+    dcli_operation operation;      /* first, so that the address of one is the address of the other */
     dcli_msg_operation descriptor; /* strings copied; operands not */
     dcli_kernel *kernel;
     dcli_held *held[DCLI_MAX_PARAMS];

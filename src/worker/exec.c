@@ -58,8 +58,10 @@ static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
 {
     dcli_held *held = entry->held[0];
     const dcli_layout *layout = &held->shared->layout;
-    dcl_npy_info info = {.grid = layout->grid, .fortran_order = entry->descriptor.fortran_order,
-                         .swapped = entry->descriptor.swapped, .data_start = entry->descriptor.data_start};
+    dcl_npy_info info = {.grid = layout->grid,
+                         .fortran_order = entry->descriptor.fortran_order,
+                         .swapped = entry->descriptor.swapped,
+                         .data_start = entry->descriptor.data_start};
     memset(info.grid.origin, 0, sizeof info.grid.origin);
     dcli_region_list regions = {0};
     dcl_status status = dcli_layout_regions(layout, worker->terms.self, NULL, &regions);
@@ -136,7 +138,8 @@ dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, const dcli_p
 {
     if (received == NULL || received->received.payload_bytes != (size_t)chunk->bytes)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "a chunk of operation %" PRId64 " has %zu bytes; expected %" PRId64,
-                         entry->operation.number, received != NULL ? received->received.payload_bytes : 0, chunk->bytes);
+                         entry->operation.number, received != NULL ? received->received.payload_bytes : 0,
+                         chunk->bytes);
     const char *bytes = received->received.payload;
     dcl_status status = DCL_OK;
     for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {

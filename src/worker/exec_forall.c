@@ -103,7 +103,8 @@ static bool binds_alike(const dcli_launch *launch, const dcli_binding bindings[]
 }
 
 /* The launch that rows with these bindings belong to; a new one when there is none. */
-static dcli_launch *launch_for(dcli_prepared *prepared, dcli_variant variant, const dcli_binding bindings[], int accesses)
+static dcli_launch *launch_for(dcli_prepared *prepared, dcli_variant variant, const dcli_binding bindings[],
+                               int accesses)
 {
     enum { LOOK_BACK = 16 };
     for (int64_t l = prepared->launch_count - 1; l >= dcli_max(0, prepared->launch_count - LOOK_BACK); l--)
@@ -140,9 +141,9 @@ static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const d
         dcli_body_row_shape(body, work->box.count, dcli_device_about(worker->device)->compute_units, shape);
     int64_t first[length];
     fill_row(entry, work, bindings, base, lo, shape, first);
-    dcli_variant variant = work->checked                     ? DCLI_VARIANT_CHECKED
+    dcli_variant variant = work->checked                   ? DCLI_VARIANT_CHECKED
                            : dcli_row_is_unit(body, first) ? DCLI_VARIANT_UNIT
-                                                             : DCLI_VARIANT_ANY;
+                                                           : DCLI_VARIANT_ANY;
     dcli_launch *launch = launch_for(prepared, variant, bindings, body->access_count);
     if (launch == NULL)
         return DCL_ERR_NOMEM;
@@ -200,9 +201,8 @@ static dcl_status prepare(dcli_worker *worker, const dcli_entry *entry, const dc
         const dcli_binding *bindings = &plan->binding[work->first_binding];
         int64_t base[DCLI_MAX_ACCESSES];
         for (int a = 0; a < body->access_count; a++)
-            base[a] = bindings[a].kind == DCLI_BIND_STAGE
-                          ? stage_offset(plan, batch, prepared, entry, bindings[a].where)
-                          : 0;
+            base[a] =
+                bindings[a].kind == DCLI_BIND_STAGE ? stage_offset(plan, batch, prepared, entry, bindings[a].where) : 0;
         status = add_rows(worker, entry, work, bindings, base, prepared);
     }
     if (status == DCL_OK)
@@ -262,11 +262,13 @@ static dcl_status fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli
     return status;
 }
 
-static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch)
+static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                              const dcli_batch *batch)
 {
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
         dcli_kept_chunk *made = dcli_chunks_add(&worker->made, plan->chunk[c].peer, entry->operation.number, true, c);
-        if (made == NULL || (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)plan->chunk[c].bytes)) == NULL)
+        if (made == NULL ||
+            (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)plan->chunk[c].bytes)) == NULL)
             return DCL_ERR_NOMEM;
     }
     return DCL_OK;
@@ -279,11 +281,12 @@ static dcl_status copy_out(dcli_worker *worker, dcli_entry *entry, const dcli_pl
     dcli_region source = in_arena(entry, stage, at, &piece->region.box);
     worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
     if (piece->kind == DCLI_BIND_OWN)
-        return dcli_store_copy(worker->device, entry->held[stage->operand]->memory, &piece->region, arena, &source, bytes);
+        return dcli_store_copy(worker->device, entry->held[stage->operand]->memory, &piece->region, arena, &source,
+                               bytes);
     const dcli_chunk *chunk = &plan->chunk[piece->where];
-    dcli_kept_chunk *made =
-        dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, piece->where);
-    return dcli_store_pack(worker->device, arena, &source, (char *)made->bytes + piece->byte_offset, &piece->region, bytes);
+    dcli_kept_chunk *made = dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, piece->where);
+    return dcli_store_pack(worker->device, arena, &source, (char *)made->bytes + piece->byte_offset, &piece->region,
+                           bytes);
 }
 
 static bool has_outputs(const dcli_plan *plan, const dcli_batch *batch)
@@ -364,8 +367,8 @@ static void set_scalar(dcl_type type, dcli_scalar value, union scalar *scalar, d
 }
 
 /* Arguments in the order kernel/body.h gives, without the row or table. */
-static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch, dcli_memory *arena,
-                                union scalar scalars[], dcli_argument arguments[], int *count_out)
+static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
+                                dcli_memory *arena, union scalar scalars[], dcli_argument arguments[], int *count_out)
 {
     const dcli_body *body = entry->operation.body;
     int count = 0;
@@ -401,8 +404,8 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
         size_t global = (size_t)launch->row_count, local = 1;
         arguments[count] = (dcli_argument){.memory = launch->table};
         arguments[count + 1] = report;
-        return dcli_device_launch(worker->device, entry->kernel->program, launch->variant, count + 2, arguments, 1, &global,
-                                  &local, NULL);
+        return dcli_device_launch(worker->device, entry->kernel->program, launch->variant, count + 2, arguments, 1,
+                                  &global, &local, NULL);
     }
     dcl_status status = DCL_OK;
     for (int64_t r = 0; r < launch->row_count && status == DCL_OK; r++) {
@@ -419,7 +422,8 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
 
 enum { REPORT_LONGS = 2 + DCL_MAX_RANK };
 
-static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_prepared *prepared, dcli_running *running)
+static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_prepared *prepared,
+                             dcli_running *running)
 {
     union scalar scalars[DCLI_MAX_PARAMS];
     dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 2];
@@ -514,8 +518,9 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
     if (report[1] < 0 || report[1] >= body->access_count)
         return;
     const dcli_param *param = &body->params[body->access[report[1]].param];
-    dcli_message message = {.kind = DCLI_MSG_REPORT,
-                            .report = {.operation = entry->operation.number, .array = param->name, .rank = param->rank}};
+    dcli_message message = {
+        .kind = DCLI_MSG_REPORT,
+        .report = {.operation = entry->operation.number, .array = param->name, .rank = param->rank}};
     memcpy(message.report.index, report + 2, (size_t)param->rank * sizeof(int64_t));
     dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
@@ -526,7 +531,8 @@ static void pass_report(dcli_worker *worker, const dcli_running *running)
     while (entry != NULL && entry->operation.number != running->operation)
         entry = entry->next;
     int64_t report[REPORT_LONGS];
-    if (entry != NULL && dcli_memory_get(running->report, 0, report, sizeof report) == DCL_OK && (int32_t)report[0] != 0)
+    if (entry != NULL && dcli_memory_get(running->report, 0, report, sizeof report) == DCL_OK &&
+        (int32_t)report[0] != 0)
         send_report(worker, entry, report);
 }
 

@@ -37,8 +37,7 @@ static bool equal_keys(const dcli_operation *a, const dcli_operation *b)
     if (a->kind != b->kind || a->body != b->body || a->operand_count != b->operand_count || a->box.rank != b->box.rank)
         return false;
     for (int k = 0; k < a->operand_count; k++)
-        if (a->operand[k].layout != b->operand[k].layout ||
-            (a->body != NULL && value_of(a, k) != value_of(b, k)))
+        if (a->operand[k].layout != b->operand[k].layout || (a->body != NULL && value_of(a, k) != value_of(b, k)))
             return false;
     size_t bytes = (size_t)a->box.rank * sizeof(int64_t);
     return memcmp(a->box.start, b->box.start, bytes) == 0 && memcmp(a->box.count, b->box.count, bytes) == 0 &&

@@ -34,9 +34,9 @@ static void free_payload(void *bytes, void *user)
 static dcl_status send_chunk(dcli_worker *worker, int to, const dcli_operation *operation, const dcli_chunk *chunk,
                              void *bytes, dcl_status status)
 {
-    dcli_message message = {.kind = DCLI_MSG_CHUNK,
-                            .chunk = {.operation = operation->number, .stream = chunk->written, .chunk = chunk->number,
-                                      .status = status}};
+    dcli_message message = {
+        .kind = DCLI_MSG_CHUNK,
+        .chunk = {.operation = operation->number, .stream = chunk->written, .chunk = chunk->number, .status = status}};
     dcli_payload payload = {.bytes = bytes, .length = (size_t)chunk->bytes, .release = free_payload};
     return dcli_peer_send(worker, to, &message, bytes != NULL ? &payload : NULL);
 }
@@ -55,15 +55,19 @@ static dcl_status publish_failure(dcli_worker *worker, const dcli_action *action
     int64_t storages[DCLI_MAX_PARAMS];
     char sentence[DCLI_MOST_SENTENCE] = "";
     const dcli_plan *own = dcli_node_plan(worker->node, entry->operation.number, worker->terms.self);
-    const char *problem = entry->problem != NULL ? entry->problem
-                          : own != NULL && own->status != DCL_OK ? own->problem : "an operand had failed before";
+    const char *problem = entry->problem != NULL                 ? entry->problem
+                          : own != NULL && own->status != DCL_OK ? own->problem
+                                                                 : "an operand had failed before";
     if (worker->is_host)
         snprintf(sentence, sizeof sentence, "%s", problem);
     else
         snprintf(sentence, sizeof sentence, "node %d: %s", worker->terms.self, problem);
     dcli_message message = {.kind = DCLI_MSG_FAILED,
-                            .failed = {.operation = entry->operation.number, .node = worker->terms.self,
-                                       .status = action->status, .cause = action->cause, .storage = storages,
+                            .failed = {.operation = entry->operation.number,
+                                       .node = worker->terms.self,
+                                       .status = action->status,
+                                       .cause = action->cause,
+                                       .storage = storages,
                                        .sentence = sentence}};
     for (int k = 0; k < entry->operation.operand_count; k++)
         if (entry->operation.operand[k].writes)
@@ -90,8 +94,9 @@ static void break_down(dcli_worker *worker, dcl_status status)
         return;
     }
     snprintf(sentence, sizeof sentence, "node %d: %s", worker->terms.self, dcli_error_sentence());
-    dcli_message message = {.kind = DCLI_MSG_FAILED, /* operation 0: the node itself */
-                            .failed = {.node = worker->terms.self, .status = status, .cause = true, .sentence = sentence}};
+    dcli_message message = {
+        .kind = DCLI_MSG_FAILED, /* operation 0: the node itself */
+        .failed = {.node = worker->terms.self, .status = status, .cause = true, .sentence = sentence}};
     dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
 
@@ -135,8 +140,7 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
 static dcl_status send_made(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)
 {
     const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, worker->terms.self);
-    dcli_kept_chunk *made =
-        dcli_chunks_find(&worker->made, action->peer, entry->operation.number, true, action->chunk);
+    dcli_kept_chunk *made = dcli_chunks_find(&worker->made, action->peer, entry->operation.number, true, action->chunk);
     void *bytes = NULL;
     dcl_status status = action->status;
     if (status == DCL_OK && made != NULL) {
@@ -272,7 +276,8 @@ static dcl_status take_kernel(dcli_worker *worker, const dcli_msg_kernel *messag
     if (status == DCL_OK)
         status = dcli_exec_build(worker, kernel);
     dcli_message answer = {.kind = DCLI_MSG_BUILT,
-                           .built = {.kernel = message->kernel, .status = status,
+                           .built = {.kernel = message->kernel,
+                                     .status = status,
                                      .sentence = status == DCL_OK ? "" : dcli_error_sentence()}};
     return dcli_peer_send(worker, worker->terms.node_count, &answer, NULL);
 }
@@ -289,12 +294,12 @@ static dcl_status take_operations(dcli_worker *worker, const dcli_msg_operations
 static dcl_status take_chunk(dcli_worker *worker, dcli_received *received)
 {
     const dcli_msg_chunk *chunk = &received->message.chunk;
-    dcl_status status = dcli_node_chunk(worker->node, received->from, chunk->operation, chunk->stream != 0, chunk->chunk,
-                                        (dcl_status)chunk->status);
+    dcl_status status = dcli_node_chunk(worker->node, received->from, chunk->operation, chunk->stream != 0,
+                                        chunk->chunk, (dcl_status)chunk->status);
     if (status != DCL_OK)
         return status;
-    dcli_kept_chunk *kept = dcli_chunks_add(&worker->received, received->from, chunk->operation, chunk->stream != 0,
-                                            chunk->chunk);
+    dcli_kept_chunk *kept =
+        dcli_chunks_add(&worker->received, received->from, chunk->operation, chunk->stream != 0, chunk->chunk);
     if (kept == NULL)
         return DCL_ERR_NOMEM;
     kept->received = *received;
@@ -398,7 +403,8 @@ static int wait_for_gpu(dcli_worker *worker)
     enum { ASK_OFTEN = 20000 };
     if (dcli_node_exchanges(worker->node))
         return worker->asked++ < ASK_OFTEN ? 0 : 1;
-    dcli_device_finish(worker->device, worker->running[worker->running_first].ticket); /* failures: dcli_exec_collect() */
+    dcli_device_finish(worker->device,
+                       worker->running[worker->running_first].ticket); /* failures: dcli_exec_collect() */
     return 0;
 }
 
@@ -490,13 +496,18 @@ static dcl_status open_node(dcli_worker *worker)
 {
     enum { WINDOW_CHUNKS = 4 };
     const dcl_config *config = worker->terms.config;
-    worker->plan_terms = (dcli_plan_terms){.node_count = worker->terms.node_count, .in_place = worker->terms.in_place,
+    worker->plan_terms = (dcli_plan_terms){.node_count = worker->terms.node_count,
+                                           .in_place = worker->terms.in_place,
                                            .batch_bytes = (int64_t)config->tile_bytes,
                                            .chunk_bytes = (int64_t)config->chunk_bytes,
                                            .pool_bytes = (int64_t)config->pool_bytes};
     dcli_catalog_init(&worker->catalog, worker->terms.self, &worker->plan_terms);
-    dcli_node_terms terms = {.plan = worker->plan_terms, .self = worker->terms.self, .window_chunks = WINDOW_CHUNKS,
-                             .made_bytes = (int64_t)config->pool_bytes, .plan_of = plan_of, .user = worker};
+    dcli_node_terms terms = {.plan = worker->plan_terms,
+                             .self = worker->terms.self,
+                             .window_chunks = WINDOW_CHUNKS,
+                             .made_bytes = (int64_t)config->pool_bytes,
+                             .plan_of = plan_of,
+                             .user = worker};
     worker->node = dcli_node_open(&terms);
     return worker->node != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
@@ -561,7 +572,8 @@ dcl_status dcli_worker_start(dcli_worker *worker)
     if (status != DCL_OK)
         return status;
     if (pthread_create(&worker->thread, NULL, serve, worker) != 0)
-        return DCLI_FAIL(DCL_ERR_NOMEM, "a thread for node %d could not be started; close other programs", worker->terms.self);
+        return DCLI_FAIL(DCL_ERR_NOMEM, "a thread for node %d could not be started; close other programs",
+                         worker->terms.self);
     worker->started = true;
     return DCL_OK;
 }

@@ -48,7 +48,6 @@ typedef struct dcli_worker_terms {
     const dcli_host_hooks *hooks; /* host only */
 } dcli_worker_terms;
 
-
 /** Open the endpoint (and the device). Strings and pointers of `terms` outlive the worker; what `in_place` points to may
  *  still change until dcli_worker_start(). @return DCL_OK, or the error of device or network. */
 dcl_status dcli_worker_open(const dcli_worker_terms *terms, dcli_worker **worker_out);
