@@ -34,14 +34,29 @@ static bool read_count(const char **at, int *out)
     return true;
 }
 
-/* ":12:20: " at `at`, and the message behind it. The column may be missing. */
+/* Passes <...>, in which more of these may stand. */
+static const char *pass_angles(const char *at)
+{
+    int depth = 0;
+    do
+        depth += (*at == '<') - (*at == '>');
+    while (*at++ != '\0' && *at != '\n' && depth > 0);
+    return at;
+}
+
+/* ":12:20: " at `at`, and the message behind it. The column may be missing; where a macro stands, PoCL adds in front of
+ * the last colon where it is defined: ` <Spelling=file:291:23>`. */
 static bool read_position(const char *at, struct message *out)
 {
     out->column = 1;
     if (*at++ != ':' || !read_count(&at, &out->line) || *at++ != ':')
         return false;
-    if (read_count(&at, &out->column) && *at++ != ':')
-        return false;
+    if (read_count(&at, &out->column)) {
+        if (strncmp(at, " <Spelling=", 11) == 0)
+            at = pass_angles(at + 1);
+        if (*at++ != ':')
+            return false;
+    }
     out->text = at + strspn(at, " ");
     out->length = (int)strcspn(out->text, "\r\n");
     return true;

@@ -125,6 +125,12 @@ Test(kernel_rows, logs)
                "C(i,j) = Temperature(i,j) + x;\n                            ^");
     expect_log(text, "error: body:1:10: wrong type\nerror: body:1:1: more",
                "line 1, column 10: wrong type\nC(i,j) = Temperature(i,j) + x;\n         ^");
+    expect_log(text, "error: body:1:10 <Spelling=/usr/include/renames.h:126:24>: no match\n",
+               "line 1, column 10: no match\nC(i,j) = Temperature(i,j) + x;\n         ^");
+    expect_log(text, "body:1:10 <Spelling=<scratch space>:2:1>: error: no match\n",
+               "line 1, column 10: no match\nC(i,j) = Temperature(i,j) + x;\n         ^");
+    expect_log(text, "body:1:10 <Spelling=",
+               "the compiler of the device refused the body and named no line; its log begins: body:1:10 <Spelling=");
     expect_log(text, "error: body:1:13: inside a name",
                "line 1, column 10: inside a name\nC(i,j) = Temperature(i,j) + x;\n         ^");
     /* `dcl_a0 = dcl_a2(dcl_a2(q)); ` */
