@@ -96,6 +96,15 @@ static void emit_getter(dcli_text *out, const dcli_body *body, int a)
     dcli_text_put(out, "    }\n    return 0;\n}\n");
 }
 
+/* A name of the user's is no macro, of the prelude or of OpenCL C (M_PI), from here on. */
+static void emit_names(dcli_text *out, const dcli_body *body)
+{
+    for (int p = 0; p < body->param_count; p++)
+        dcli_text_put(out, "#undef %s\n", body->params[p].name);
+    for (int m = 0; m < body->space_rank; m++)
+        dcli_text_put(out, "#undef %s\n", dcli_index_name(body->index_of_axis[m]));
+}
+
 void dcli_emit_head(dcli_text *out, const dcli_body *body)
 {
     dcli_text_put(out, "#pragma OPENCL FP_CONTRACT OFF\n");
@@ -106,6 +115,7 @@ void dcli_emit_head(dcli_text *out, const dcli_body *body)
     if (body->prelude[0] != '\0')
         dcli_text_put(out, "#line 1 \"prelude\"\n%s\n", body->prelude);
     dcli_text_put(out, "#line 1 \"generated\"\n");
+    emit_names(out, body);
     if (!has_checks(body))
         return;
     dcli_text_put(out, "static int dcl_is_first(__global long *dcl_report)\n{\n"

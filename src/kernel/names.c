@@ -18,7 +18,10 @@ static const char other_keywords[] =
     " break case continue default do else for goto if return sizeof switch while kernel __kernel read_only write_only "
     "read_write __read_only __write_only __read_write image2d_t image3d_t sampler_t event_t true false NULL INFINITY "
     "NAN "
-    "HUGE_VAL HUGE_VALF MAXFLOAT ";
+    "HUGE_VAL HUGE_VALF MAXFLOAT defined ";
+
+/* What the compiler or generated code gives a meaning. */
+static const char *const reserved_prefixes[] = {"__", "CLK_", "atomic_", "vload", "vstore"};
 
 struct refused {
     const char *words, *why;
@@ -93,6 +96,16 @@ static bool is_identifier(const char *name)
     return true;
 }
 
+static bool is_reserved(const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t p = 0; p < sizeof reserved_prefixes / sizeof reserved_prefixes[0]; p++)
+        if (strncmp(name, reserved_prefixes[p], strlen(reserved_prefixes[p])) == 0)
+            return true;
+    return dcli_name_is_type(name, length) || listed(other_keywords, name, length) ||
+           dcli_name_refused(name, length) != NULL;
+}
+
 static bool is_output(const dcli_param *param)
 {
     return param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
@@ -113,8 +126,7 @@ static dcl_status check_name(int number, const dcli_param params[], int space_ra
                          "argument %d is called %s, which names index %d of the body; give it another "
                          "name with DCL_IN_AS, DCL_VALUE_AS, ...",
                          number, name, index);
-    if (dcli_name_is_type(name, length) || listed(other_keywords, name, length) ||
-        dcli_name_refused(name, length) != NULL)
+    if (is_reserved(name))
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %d is called %s, a reserved name; give it another name with "
                          "DCL_IN_AS, DCL_VALUE_AS, ...",

@@ -315,6 +315,25 @@ Test(kernel_device_run, three_axes_and_other_widths)
     free(d);
 }
 
+/* Names of arguments and indices win over macros of OpenCL C and of the prelude. */
+Test(kernel_device_run, names_are_no_macros)
+{
+    float c[4] = {0}, a[4] = {1, 2, 3, 4};
+    test_arg args[] = {
+        {.name = "C", .access = DCL_ACCESS_OUT, .type = DCL_FLOAT, .rank = 1, .extent = {4}, .data = c},
+        {.name = "FLT_MAX", .access = DCL_ACCESS_IN, .type = DCL_FLOAT, .rank = 1, .extent = {4}, .data = a},
+        {.name = "M_PI", .access = DCL_ACCESS_VALUE, .type = DCL_FLOAT, .value = {.f = 3}},
+        {.name = "n", .access = DCL_ACCESS_VALUE, .type = DCL_INT32, .value = {.i = 100}},
+    };
+    for (dcli_form form = DCLI_FORM_CPU; form <= DCLI_FORM_GPU; form++) {
+        struct run run = begin("C(i) = M_PI * FLT_MAX(i) + n * i;", "#define n 7\n#define i if (0)", form, 4, args);
+        run_all(&run, form == DCLI_FORM_CPU ? DCLI_VARIANT_UNIT : DCLI_VARIANT_CHECKED, (int64_t[]){4});
+        for (int k = 0; k < 4; k++)
+            cr_expect_eq(c[k], 3 * a[k] + 100 * k, "form %d C(%d) is %g", form, k, c[k]);
+        end(&run);
+    }
+}
+
 /* What the compiler refuses comes back with the user's own line and column. */
 Test(kernel_device_run, compiler_errors_are_mapped_back)
 {
@@ -329,6 +348,8 @@ Test(kernel_device_run, compiler_errors_are_mapped_back)
         {"float t = A( i );\nC(i) = A(i) + A( i + 1 - 1 ) * wrong;", "",
          "line 2, column 32: use of undeclared identifier 'wrong'; declare it"},
         {"C(i) = Q(i,3) + 1;", "", "line 1, column 8: "},
+        {"C(i) = length((float2)(1,2), A(i));", "", "line 1, column 8: no matching function"},
+        {"C(i) = 1;\nfloat M_PI = 3;", "", "line 2, column 7: "},
         {"C(i) = half_of(A(i));", "float half_of(float x)\n{\n  return y / 2;\n}",
          "prelude line 3, column 10: use of undeclared"},
     };
