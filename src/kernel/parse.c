@@ -130,6 +130,21 @@ dcl_status dcli_parse(dcli_body *body, bool survey)
     return status == DCL_OK && !survey ? check_body(&parser) : status;
 }
 
+/* For compilers it ends a line, and so a comment, for kernel/macro.c it does not. */
+static dcl_status check_returns(const char *prelude)
+{
+    int line = 1;
+    for (const char *at = prelude; *at != '\0'; at++) {
+        if (*at == '\r' && at[1] != '\n')
+            return DCLI_FAIL(DCL_ERR_BODY,
+                             "prelude line %d has a carriage return alone, which ends a line only for some compilers; "
+                             "end lines with \\n",
+                             line);
+        line += *at == '\n';
+    }
+    return DCL_OK;
+}
+
 static dcl_status check_length(const char *text, const char *what)
 {
     size_t length = strlen(text);
@@ -141,7 +156,8 @@ static dcl_status check_length(const char *text, const char *what)
 
 dcli_body *dcli_body_new(const char *text, const char *prelude, int count, const dcli_param params[])
 {
-    if (check_length(text, "body") != DCL_OK || check_length(prelude, "prelude") != DCL_OK)
+    if (check_length(text, "body") != DCL_OK || check_length(prelude, "prelude") != DCL_OK ||
+        check_returns(prelude) != DCL_OK)
         return NULL;
     dcli_body *body = dcli_calloc(1, sizeof *body);
     if (body == NULL)

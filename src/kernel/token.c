@@ -214,10 +214,13 @@ static dcl_status match_brackets(dcli_tokens *tokens)
                            closing_of(opened));
 }
 
-/* A backslash at a line's end joins lines before anything else is understood, inside of words and comments too. */
-static dcl_status refuse_joined_lines(struct scanner *s)
+/* What moves the ends of lines before anything else is understood, inside of words and comments too: a backslash there
+ * joins lines; a carriage return alone parts them for clang, so that a comment ends earlier than it seems. */
+static dcl_status refuse_odd_lines(struct scanner *s)
 {
     for (const char *at = s->at; *at != '\0'; at++) {
+        if (*at == '\r' && at[1] != '\n')
+            return fail_at(s, at, "a carriage return alone ends a line only for some compilers; end lines with \\n");
         if (*at == '\\' && at[1 + strspn(at + 1, " \t\r\v\f")] == '\n')
             return fail_at(s, at, "a backslash at the end of a line joins it to the next; take the backslash away");
         if (*at == '\n')
@@ -230,7 +233,7 @@ dcl_status dcli_tokens_make(const char *text, dcli_tokens *tokens_out)
 {
     dcli_tokens tokens = {.text = text};
     struct scanner first = {.at = text, .line_start = text, .line = 1, .tokens = &tokens}, scanner = first;
-    dcl_status status = refuse_joined_lines(&first);
+    dcl_status status = refuse_odd_lines(&first);
     if (status == DCL_OK)
         status = cut(&scanner);
     if (status == DCL_OK)

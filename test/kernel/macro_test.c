@@ -83,6 +83,7 @@ Test(kernel_macro, refusals)
                    "line 1, column 11: DONE cannot stand in a body, as the prelude defines it with return: ");
     expect_refused("#define ME AT(0)\n#define AT(d) get_global_id(d)", "C(i) = ME;", "defines it with get_global_id: ");
     expect_refused("#define NEXT continue", "if (i > 5) NEXT; C(i) = 1;", "it may end a loop over the indices");
+    expect_refused("\r\n// c \r#define C if (0)", "C(i) = 1;", "prelude line 2 has a carriage return alone");
     expect_refused("#define SET(x, y) { x = y; }", "float t; C(i) = 1; SET(t, 2) C(i) = C(i) + t;",
                    "read here before it is surely written, as the prelude's SET in line 1 may be more than");
 }

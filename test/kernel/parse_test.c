@@ -70,6 +70,7 @@ ParameterizedTestParameters(kernel_parse, accesses)
         {"members are no names", "out C 1, value x float", "float2 v; v.x = x; v.x += v.y; C(i) = v.x;", "C(x0) w u0"},
         {"a cast is no address", "out C 1, in A 1", "C(i) = (float)A(i) * (int) i & (3) & (int)A(i);",
          "C(x0) w u0; A(x0) r u0"},
+        {"lines end with two bytes", "out C 1", "// C\r\nC(i) =\r\n1;\r\n", "C(x0) w u0"},
         {"comments and lines", "out C 1, in A 1", "/* C(0) = 1; */ C(i) // A\n = A( /* x */ i\n + 1) ; // ;",
          "C(x0) w u0; A(1+x0) r u0"},
         {"an initializer with braces", "out C 1, in A 1",
@@ -246,6 +247,10 @@ Test(kernel_parse, bodies_refused_as_a_whole)
     expect_refused("out C 1", " /* nothing */ ", DCL_ERR_BODY, "the body is empty");
     expect_refused("out C 1, in A 1", "float x = A(i);", DCL_ERR_BODY,
                    "C is DCL_OUT, but the body does not assign to it");
+    expect_refused("out C 1", "C(i) = 1; // x\\\r\nC(i) = 2;", DCL_ERR_BODY, "line 1, column 15: a backslash at");
+    expect_refused("out C 1", "C(i) = 1; // c \r } } x", DCL_ERR_BODY,
+                   "line 1, column 16: a carriage return alone ends a line");
+    expect_refused("out C 1", "C(i) = 1;\n\r", DCL_ERR_BODY, "line 2, column 1: a carriage return");
     expect_refused("out C 1, inout D 1", "C(i) = D(i);", DCL_ERR_BODY, "D is DCL_INOUT, but the body does not assign");
 }
 
@@ -255,6 +260,8 @@ Test(kernel_parse, arguments_are_checked)
     expect_refused("out C 2, in j 2", "C(i,j) = 1;", DCL_ERR_INVALID, "argument 1 is called j, which names index 1");
     expect_refused("out C 2, in float4 2", "C(i,j) = 1;", DCL_ERR_INVALID, "float4, a reserved name");
     expect_refused("out C 2, value dcl_n int32", "C(i,j) = 1;", DCL_ERR_INVALID, "dcl_n, a reserved name");
+    expect_refused("out C 2, value __LINE__ int32", "C(i,j) = 1;", DCL_ERR_INVALID, "__LINE__, a reserved name");
+    expect_refused("out C 2, value vload8 int32", "C(i,j) = 1;", DCL_ERR_INVALID, "vload8, a reserved name");
     expect_refused("out C 2, in while 2", "C(i,j) = 1;", DCL_ERR_INVALID, "while, a reserved name");
     expect_refused("out C 2, in A 2, in A 2", "C(i,j) = 1;", DCL_ERR_INVALID, "arguments 1 and 2 are both called A");
     expect_refused("out fields[0] 2", "C(i,j) = 1;", DCL_ERR_INVALID, "expected an identifier");
