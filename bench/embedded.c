@@ -330,8 +330,7 @@ static void measure_chain(dcl_cluster *cluster, struct hand *hand)
     }
     double mine = median(dcl), naive = median(hands[0]), rows = median(hands[1]), best = naive < rows ? naive : rows;
     printf("chain of %d dependent operations f32 %d x %d, 1 device \"%s\": dcl %.2f us each, step_naive %.2f us, "
-           "step_rows "
-           "%.2f us, dcl / best by hand %.2f (median of %d, spread %.0f %%)\n",
+           "step_rows %.2f us, dcl / best by hand %.2f (median of %d, spread %.0f %%)\n",
            CHAIN, SMALL, SMALL, hand->device, 1e6 * mine / CHAIN, 1e6 * naive / CHAIN, 1e6 * rows / CHAIN, mine / best,
            ROUNDS, 100 * (dcl[ROUNDS - 2] - dcl[1]) / mine);
     dcl_release(X);
