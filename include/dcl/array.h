@@ -70,7 +70,8 @@ DCL_API dcl_status dcl_npy_inspect(const char *path, dcl_npy_info *info_out);
  *  Returns when the file may change: complete.
  *  @return DCL_OK; DCL_ERR_FILE (as dcl_npy_inspect(), or another type or shape), DCL_ERR_INVALID. */
 DCL_API dcl_status dcl_load_npy(dcl_array *array, const char *path);
-/** Save as .npy, C order, little-endian. Waits for the array; writes beside `path` and renames.
+/** Save as .npy, C order, little-endian. Waits for the array; writes beside `path` and renames, so that a link or a file
+ *  of that name is replaced. Does not wait for the disk: a power cut soon after may lose the file.
  *  @return DCL_OK; DCL_ERR_FILE, or the error of a failed array: `path` is then as it was. */
 DCL_API dcl_status dcl_save_npy(dcl_array *array, const char *path);
 /** dcl_save_npy() with a choice of order: `fortran_order` true stores the first axis fastest. */

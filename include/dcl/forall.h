@@ -61,7 +61,7 @@ typedef struct dcl_counters {
     int64_t blocks_moved;  /**< planned: blocks touched by bytes_moved, once per operation, node and argument */
     int64_t bytes_moved;   /**< planned: bytes a node's tasks read or write of elements it does not own, once per
                                 operation, node and argument, whatever the medium */
-    int64_t approximate;   /**< planned: operations whose footprints are boxes around what is really read */
+    int64_t approximate;   /**< planned: a node's operations whose footprints are boxes around what is really read */
     int64_t bytes_sent;    /**< bytes of data in messages */
     int64_t bytes_copied;  /**< bytes copied on a node: packing, unpacking, staging */
     int64_t messages_sent; /**< messages of every kind */

@@ -20,7 +20,7 @@
 #include "store/npy_header.h"
 #include "store/store.h"
 
-enum { PAGE_BYTES = 4096, FEW_RUNS = 16 };
+enum { FEW_RUNS = 16 };
 
 struct save {
     const char *path;
@@ -74,7 +74,7 @@ static dcl_status place_piece(const struct save *save, const dcli_npy_slab *slab
 
 static dcl_status save_mapped(const struct save *save, const dcli_npy_slab *slab)
 {
-    int64_t before = slab->start_bytes % PAGE_BYTES;
+    int64_t before = slab->start_bytes % sysconf(_SC_PAGESIZE);
     size_t length = (size_t)(slab->bytes + before);
     char *at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, save->fd, slab->start_bytes - before);
     if (at == MAP_FAILED)
@@ -103,7 +103,7 @@ static dcl_status save_slab(void *user, const dcli_npy_slab *slab)
 /* The disk may only now say that it is full (quotas, network file systems). */
 static dcl_status close_file(int fd, const char *path, dcl_status status)
 {
-    if (close(fd) != 0 && status == DCL_OK)
+    if (close(fd) != 0 && errno != EINTR && status == DCL_OK)
         return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written: %s", path, strerror(errno));
     return status;
 }
@@ -126,7 +126,10 @@ dcl_status dcli_npy_save(const char *path, const dcl_npy_info *info, const int64
 
 static dcl_status write_new(int fd, const char *path, const char *header, int64_t header_bytes, int64_t total)
 {
-    int code = posix_fallocate(fd, 0, total);
+    int code;
+    do
+        code = posix_fallocate(fd, 0, total);
+    while (code == EINTR);
     if (code != 0)
         return DCLI_FAIL(DCL_ERR_FILE, "%" PRId64 " bytes for \"%s\" cannot be reserved: %s; free some space there",
                          total, path, strerror(code));

@@ -379,6 +379,31 @@ static dcl_status look_at_accesses(dcli_builder *builder)
     return DCL_OK;
 }
 
+static dcl_status plan_batches(dcli_builder *builder, int64_t tiles, int64_t per_batch)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t t = 0; t < tiles && status == DCL_OK; t += per_batch)
+        status = plan_batch(builder, t, dcli_min(per_batch, tiles - t));
+    return status;
+}
+
+static int64_t staged_bytes(const dcli_builder *builder)
+{
+    int64_t bytes = 0;
+    for (int64_t s = 0; s < builder->plan->stage_count; s++)
+        bytes += builder->plan->stage[s].elements * dcli_builder_bytes(builder, builder->plan->stage[s].operand);
+    return bytes;
+}
+
+/* Forget what was planned for the only node there is (nothing was moved): one batch would stage too much at once. */
+static void start_over(dcli_builder *builder)
+{
+    dcli_plan *plan = builder->plan;
+    plan->batch_count = plan->work_count = plan->binding_count = plan->stage_count = plan->piece_count = 0;
+    for (int k = 0; k < builder->operation->operand_count; k++)
+        dcli_box_set_free(&builder->seen[k].set);
+}
+
 dcl_status dcli_plan_forall(dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
@@ -389,13 +414,14 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     int64_t tiles = dcli_layout_tile_count(layout, builder->self), owned = dcli_layout_owned(layout, builder->self);
     if (owned == 0)
         return DCL_OK;
-    int64_t per_batch = tiles;
-    if (builder->terms->node_count > 1 && !dcli_operation_is_local(operation)) {
-        int64_t tile_bytes = owned / tiles * (int64_t)dcl_type_bytes(layout->grid.type);
-        per_batch = dcli_min(tiles, dcli_max(1, builder->terms->batch_bytes / dcli_max(1, tile_bytes)));
+    int64_t tile_bytes = owned / tiles * (int64_t)dcl_type_bytes(layout->grid.type);
+    int64_t few = dcli_min(tiles, dcli_max(1, builder->terms->batch_bytes / dcli_max(1, tile_bytes)));
+    bool alone = builder->terms->node_count == 1, at_once = alone || dcli_operation_is_local(operation);
+    status = plan_batches(builder, tiles, at_once ? tiles : few);
+    if (status == DCL_OK && alone && few < tiles && staged_bytes(builder) > builder->terms->batch_bytes) {
+        start_over(builder);
+        status = plan_batches(builder, tiles, few);
     }
-    for (int64_t t = 0; t < tiles && status == DCL_OK; t += per_batch)
-        status = plan_batch(builder, t, dcli_min(per_batch, tiles - t));
     for (int k = 0; k < operation->operand_count; k++)
         for (int p = 0; builder->seen[k].blocks != NULL && p < builder->terms->node_count; p++)
             builder->plan->counters.blocks_moved += builder->seen[k].blocks[p].count;
