@@ -1,5 +1,7 @@
-/* test/runtime/memory_test.c - the program's side without memory: the n-th allocation of this thread fails, for every n. */
+/* test/runtime/memory_test.c - no memory for the library's own books: the n-th allocation of a thread fails. */
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -101,4 +103,70 @@ Test(memory_on_device, that_lacks_in_a_call_is_told_and_nothing_else_suffers)
     cr_expect_eq(run(cluster, path, 7, &asked) + asked, 0);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     test_remove_folder();
+}
+
+/* ---- a node's thread ---------------------------------------------------------------------------------------------- */
+
+struct trap {
+    pthread_t program;
+    int n;
+    atomic_bool set;
+};
+
+/* Called by the thread of node 1 when it says that the first array has failed. */
+static void set_trap(void *user, int level, const char *line)
+{
+    struct trap *trap = user;
+    (void)level, (void)line;
+    if (!pthread_equal(pthread_self(), trap->program) && !atomic_exchange(&trap->set, true))
+        dcli_alloc_fail_after(trap->n);
+}
+
+static void expect_right_or_told(int n, dcl_status status, const char *call)
+{
+    cr_expect(status == DCL_OK || status == DCL_ERR_NOMEM, "allocation %d: %s: %s: %s", n, call,
+              dcl_status_name(status), dcl_error());
+    cr_expect(status == DCL_OK || strstr(dcl_error(), "node 1: out of memory: ") != NULL, "allocation %d: %s: %s", n,
+              call, dcl_error());
+}
+
+static void run_with_trap(dcl_config *config, int n)
+{
+    struct trap trap = {.program = pthread_self(), .n = n};
+    int32_t memory[N] = {0}, one = 1;
+    config->log_user = &trap;
+    dcl_cluster *cluster = test_open(config);
+    dcl_map *map = dcl_map_parse(cluster, "cyclic(4)");
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, N);
+    dcl_array *first = dcl_agile(grid, map);
+    cr_expect_eq(dcl_wait(cluster), DCL_ERR_NOMEM, "%s", dcl_error());
+    dcl_clear_error(cluster);
+    dcl_array *A = dcl_agile(grid, map), *C = dcl_agile(grid, map);
+    expect_right_or_told(n, dcl_fill(A, &one), "fill");
+    expect_right_or_told(n, test_shift(C, A, -1, N - 1, 1), "forall");
+    expect_right_or_told(n, test_shift(A, C, -1, N - 1, 1), "forall");
+    dcl_status status = dcl_read(A, NULL, memory, NULL);
+    expect_right_or_told(n, status, "read");
+    for (int e = 0; e < N && status == DCL_OK; e++)
+        cr_assert_eq(memory[e], 3, "allocation %d: element %d is %d", n, e, memory[e]);
+    expect_right_or_told(n, dcl_write(C, NULL, memory, NULL), "write");
+    expect_right_or_told(n, dcl_wait(cluster), "wait");
+    dcl_release(A);
+    dcl_release(C);
+    dcl_release(first);
+    dcl_release(map);
+    expect_right_or_told(n, dcl_close(cluster), "close");
+}
+
+/* Wherever it happens: an operation fails, or nothing completes any more; nothing hangs, nothing is lost at the end. */
+Test(memory_on_device, that_lacks_on_a_node_is_told)
+{
+    dcl_config config = test_config(3);
+    config.fault = "alloc node=1 count=1";
+    config.log = "warn";
+    config.log_fn = set_trap;
+    for (int n = 1; n < 120; n += 5) {
+        config.move = n % 2 == 0 ? "auto" : "send";
+        run_with_trap(&config, n);
+    }
 }
