@@ -47,12 +47,15 @@ bool dcli_takes_address(const dcli_tokens *tokens, int t)
 }
 
 /* Widens [first, last] by the parentheses that stand around it alone: (C(i)) = ... assigns as well; f(C(i)) is a call,
- * not parentheses around an element. @return how many pairs. */
+ * not parentheses around an element. Behind `)` stands a statement, if (x) (C(i)) = ..., or what is cast. @return how many
+ * pairs. */
 static int unwrap(const dcli_tokens *tokens, int *first, int *last)
 {
     int pairs = 0;
-    while (dcli_token_is(tokens, *first - 1, "(") && dcli_token_is(tokens, *last + 1, ")") &&
-           dcli_token_kind_of(tokens, *first - 2) != DCLI_TOKEN_NAME && !dcli_token_in(tokens, *first - 2, ") ]")) {
+    while (
+        dcli_token_is(tokens, *first - 1, "(") && dcli_token_is(tokens, *last + 1, ")") &&
+        !dcli_token_is(tokens, *first - 2, "]") &&
+        (dcli_token_kind_of(tokens, *first - 2) != DCLI_TOKEN_NAME || dcli_token_in(tokens, *first - 2, "else do"))) {
         (*first)--;
         (*last)++;
         pairs++;
@@ -74,9 +77,7 @@ dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last)
         return DCLI_WRITES;
     if (dcli_token_in(tokens, last + 1, assignments) || dcli_token_in(tokens, last + 1, "++ --"))
         return DCLI_UPDATES;
-    if (dcli_token_in(tokens, first - 1, "++ --") && !ends_operand(tokens, first - 2))
-        return DCLI_UPDATES;
-    return DCLI_READS;
+    return dcli_token_in(tokens, first - 1, "++ --") ? DCLI_UPDATES : DCLI_READS;
 }
 
 /* `long i`, `float *i`, and `, i` in a declaration. */
