@@ -42,6 +42,9 @@ typedef struct dcl_arg {
  *  An array that is written has one name and one list of subscripts in a body. The owner of an element of the first output
  *  computes it.
  *
+ *  A body is parsed and compiled at its first use and kept until dcl_close(), about 12 KB and a program per node: pass what
+ *  changes as DCL_VALUE rather than in the text.
+ *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
  *  @param count    number of arguments, 1..64.
