@@ -2,6 +2,7 @@
  * No tree is built: what matters is visible in the tokens beside a name, and the compiler checks the rest. */
 #include "kernel/parser.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "kernel/names.h"
@@ -80,15 +81,57 @@ dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last)
     return dcli_token_in(tokens, first - 1, "++ --") ? DCLI_UPDATES : DCLI_READS;
 }
 
-/* `long i`, `float *i`, and `, i` in a declaration. */
+/* Whether the name at token t is a function or a macro with parameters in the prelude. */
+static bool is_function(const dcli_parser *parser, int t)
+{
+    const dcli_token *token = &parser->tokens->token[t];
+    const char *prelude = parser->body->prelude, *name = parser->tokens->text + token->start;
+    size_t length = (size_t)token->length;
+    for (const char *at = prelude; (at = memmem(at, strlen(at), name, length)) != NULL; at++) {
+        const char *behind = at + length + strspn(at + length, " \t\r\n");
+        if ((at == prelude || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) && *behind == '(')
+            return true;
+    }
+    return false;
+}
+
+/* `real (*i)`, `real * i`, `real (i) = 5` where `real` at token t may be a type of the prelude: what could only compute
+ * something useless otherwise. */
+static bool is_declarator(const dcli_parser *parser, int type, int t, dcli_spot spot)
+{
+    const dcli_tokens *tokens = parser->tokens;
+    if (dcli_token_in(tokens, type, "if while for switch return else do case sizeof"))
+        return false;
+    bool begins = type == parser->start || (dcli_token_kind_of(tokens, type - 1) == DCLI_TOKEN_NAME &&
+                                            !dcli_token_in(tokens, type - 1, "else do case sizeof"));
+    if (dcli_token_is(tokens, t - 1, "*"))
+        return t - 2 != type || (begins && spot.brackets == 0);
+    int behind = t + 1, pairs = 0;
+    for (; dcli_token_is(tokens, behind, ")"); pairs++)
+        behind++;
+    return begins && pairs == spot.brackets &&
+           (dcli_token_in(tokens, behind, "= [") ||
+            (dcli_token_in(tokens, behind, ", ;") && !is_function(parser, type)));
+}
+
+/* `long i`, `long (i)`, `float *i`, `struct { ... } i`, and `, i` in a declaration. */
 static bool is_declared(const dcli_parser *parser, int t, dcli_spot spot)
 {
     const dcli_tokens *tokens = parser->tokens;
-    if (dcli_token_kind_of(tokens, t - 1) == DCLI_TOKEN_NAME)
-        return !dcli_token_in(tokens, t - 1, "case else do sizeof");
-    if (dcli_token_is(tokens, t - 1, "*") && is_type(tokens, t - 2))
-        return true;
-    return parser->declaring && spot.brackets == 0 && dcli_token_is(tokens, t - 1, ",");
+    int before = t - 1, pairs = 0;
+    for (; dcli_token_in(tokens, before, "( *"); before--)
+        pairs += dcli_token_is(tokens, before, "(");
+    if (dcli_token_is(tokens, before, ","))
+        return pairs == spot.brackets && (parser->declaring || dcli_token_in(tokens, t + 1, ", ; ="));
+    if (before == t - 1 && dcli_token_is(tokens, before, ")"))
+        return dcli_token_in(tokens, tokens->token[before].partner - 1, "__attribute__ __attribute");
+    if (dcli_token_is(tokens, before, "}")) /* of a struct, not of the value of a compound literal */
+        return t > parser->start && !dcli_token_in(tokens, tokens->token[before].partner - 1, ") =");
+    if (dcli_token_kind_of(tokens, before) != DCLI_TOKEN_NAME)
+        return false;
+    if (before == t - 1)
+        return !dcli_token_in(tokens, before, "case else do sizeof");
+    return is_type(tokens, before) || is_declarator(parser, before, t, spot);
 }
 
 /* An index or a scalar keeps its value: subscripts were understood with it. */

@@ -38,7 +38,9 @@ static const struct refused refused_words[] = {
      "which work-item computes an index is not fixed; use i, j, ..."},
     {" local __local kernel __kernel ",
      "a body is one part of a kernel that is generated; put functions into a DCL_PRELUDE"},
-    {" asm __asm __asm__ _Pragma __pragma ", "a body is plain OpenCL C"},
+    {" asm __asm __asm__ _Pragma __pragma typeof __typeof __typeof__ __auto_type _Atomic _Generic ",
+     "a body is plain OpenCL C"},
+    {" enum ", "its names are like variables; put it into a DCL_PRELUDE"},
 };
 
 static bool listed(const char *words, const char *name, size_t length)

@@ -33,6 +33,7 @@ ParameterizedTestParameters(kernel_macro, writes)
         {"a choice", "#define MAX(a, b) ((a) > (b) ? (a) : (b))", "C(i) = MAX(A(i), 2);", "C(x0) w u0; A(x0) r u0"},
         {"a choice without parentheses", "#define MAX(a, b) a > b ? a : b", "C(i) = MAX(A(i), 2);",
          "C(x0) wc u0; A(x0) r u0"},
+        {"a function of an index", "void trace (long i) {}", "trace(i); C(i) = 2;", "C(x0) w u0"},
         {"one not used", "#define WHEN(x) if (x)\nint f(int when) { return when; }", "C(i) = f(2);", "C(x0) w u0"},
         {"text and comments are none", "// #define f if (0)\n/*\n#define f if (0)\n*/", "C(i) = f(2);", "C(x0) w u0"},
     };
@@ -79,6 +80,8 @@ static void expect_refused(const char *prelude, const char *text, const char *wo
 
 Test(kernel_macro, refusals)
 {
+    expect_refused("typedef long real;", "real (i); C(i) = i;",
+                   "line 1, column 7: i is an index of the body and cannot be");
     expect_refused("#define DONE return", "C(i) = 1; DONE;",
                    "line 1, column 11: DONE cannot stand in a body, as the prelude defines it with return: ");
     expect_refused("#define ME AT(0)\n#define AT(d) get_global_id(d)", "C(i) = ME;", "defines it with get_global_id: ");
