@@ -240,6 +240,18 @@ static dcl_status read_jump(dcli_parser *parser)
     return DCL_OK;
 }
 
+/* __attribute__((opencl_unroll_hint(2))) in front of a loop is the compiler's business; in front of others it is part of
+ * them. */
+static void skip_attributes(dcli_parser *parser)
+{
+    const dcli_tokens *tokens = parser->tokens;
+    int t = parser->at;
+    while (dcli_token_in(tokens, t, "__attribute__ __attribute") && dcli_token_is(tokens, t + 1, "("))
+        t = tokens->token[t + 1].partner + 1;
+    if (dcli_token_in(tokens, t, "for while do"))
+        parser->at = t;
+}
+
 static dcl_status read_one(dcli_parser *parser)
 {
     static const struct {
@@ -248,6 +260,7 @@ static dcl_status read_one(dcli_parser *parser)
     } kinds[] = {{"if", read_if},         {"for", read_for},    {"while", read_while},   {"do", read_do},
                  {"switch", read_switch}, {"break", read_jump}, {"continue", read_jump}, {"{", read_block}};
     const dcli_tokens *tokens = parser->tokens;
+    skip_attributes(parser);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         if (dcli_token_is(tokens, parser->at, kinds[k].word))
             return kinds[k].read(parser);
