@@ -27,15 +27,34 @@ struct refused {
     const char *words, *why;
 };
 
+static const char apart[] = "each index of a body stands for itself; write two bodies";
+static const char no_item[] = "which work-item computes an index is not fixed; use i, j, ...";
+
+/* Families of functions, those of OpenCL 2 and 3 and of subgroups included. */
+static const struct refused refused_prefixes[] = {
+    {"work_group_", apart},
+    {"sub_group_", apart},
+    {"intel_sub_group_", apart},
+    {"async_work_group_", apart},
+    {"mem_fence", apart},
+    {"read_mem_fence", apart},
+    {"write_mem_fence", apart},
+    {"atomic_work_item_fence", apart},
+    {"get_global_", no_item},
+    {"get_local_", no_item},
+    {"get_group_", no_item},
+    {"get_num_groups", no_item},
+    {"get_num_sub_groups", no_item},
+    {"get_sub_group_", no_item},
+    {"get_max_sub_group_", no_item},
+    {"get_enqueued_", no_item},
+};
+
 static const struct refused refused_words[] = {
     {" return ", "a body is no function and ends at its last statement; use if"},
     {" goto ", "a body runs from top to bottom; use if and loops"},
-    {" barrier work_group_barrier sub_group_barrier wait_group_events async_work_group_copy "
-     "async_work_group_strided_copy prefetch ",
-     "each index of a body stands for itself; write two bodies"},
-    {" get_global_id get_local_id get_group_id get_global_size get_local_size get_num_groups get_global_offset "
-     "get_work_dim get_global_linear_id get_local_linear_id get_sub_group_id get_sub_group_local_id ",
-     "which work-item computes an index is not fixed; use i, j, ..."},
+    {" barrier wait_group_events prefetch enqueue_kernel enqueue_marker ", apart},
+    {" get_work_dim ", no_item},
     {" local __local kernel __kernel ",
      "a body is one part of a kernel that is generated; put functions into a DCL_PRELUDE"},
     {" asm __asm __asm__ _Pragma __pragma typeof __typeof __typeof__ __auto_type _Atomic _Generic ",
@@ -75,6 +94,11 @@ const char *dcli_name_refused(const char *name, size_t length)
 {
     if (length >= 4 && (strncmp(name, "dcl_", 4) == 0 || strncmp(name, "DCL_", 4) == 0))
         return "names that begin with dcl_ or DCL_ belong to the library; choose another";
+    for (size_t r = 0; r < sizeof refused_prefixes / sizeof refused_prefixes[0]; r++) {
+        size_t prefix = strlen(refused_prefixes[r].words);
+        if (length >= prefix && strncmp(name, refused_prefixes[r].words, prefix) == 0)
+            return refused_prefixes[r].why;
+    }
     for (size_t r = 0; r < sizeof refused_words / sizeof refused_words[0]; r++)
         if (listed(refused_words[r].words, name, length))
             return refused_words[r].why;
