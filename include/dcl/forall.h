@@ -38,7 +38,8 @@ typedef struct dcl_arg {
  *  The body is OpenCL C statements without preprocessor lines. `C(i,j)` is the element of argument C; the indices are
  *  named i, j, k, l, m, n, o, p (as many as the first output has axes; reserved, read-only, type long). Outputs are
  *  written at a permutation of the plain indices, inputs read at affine subscripts (`A(2*i + 1, j)`; integer scalars may
- *  occur). A read outside its grid gives 0 and is reported as DCL_ERR_RANGE at the next wait, unless the body guards it.
+ *  occur). Affine subscripts are exact integers of 64 bits, whatever the types of scalars and literals in them: they do
+ *  not wrap, and one that does not fit is an error. A read outside its grid gives 0 and is reported as DCL_ERR_RANGE at the next wait, unless the body guards it.
  *  An array that is written has one name and one list of subscripts in a body. The owner of an element of the first output
  *  computes it.
  *

@@ -112,10 +112,13 @@ static dcl_status read_number(struct reader *r, dcli_affine *out)
     errno = 0;
     long long value = strtoll(start, &end, 0);
     bool overflows = errno == ERANGE;
-    while (*end != '\0' && strchr("uUlL", *end) != NULL)
-        end++;
-    if (end != start + tokens->token[r->at].length)
+    const char *suffix = end, *behind = start + tokens->token[r->at].length;
+    end += strspn(end, "uUlL");
+    if (end != behind)
         return refuse(r, r->at, "it is no integer");
+    if (memchr(suffix, 'u', (size_t)(end - suffix)) != NULL || memchr(suffix, 'U', (size_t)(end - suffix)) != NULL)
+        return refuse(r, r->at,
+                      "it is unsigned, but subscripts are exact signed integers that do not wrap; leave out u");
     if (overflows)
         return refuse(r, r->at, "it is beyond the range of long");
     *out = (dcli_affine){0};
