@@ -37,10 +37,11 @@ static bool read_count(const char **at, int *out)
 /* Passes <...>, in which more of these may stand. */
 static const char *pass_angles(const char *at)
 {
-    int depth = 0;
-    do
+    for (int depth = 0; *at != '\0' && *at != '\n'; at++) {
         depth += (*at == '<') - (*at == '>');
-    while (*at++ != '\0' && *at != '\n' && depth > 0);
+        if (depth == 0)
+            return at + 1;
+    }
     return at;
 }
 
