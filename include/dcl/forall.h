@@ -156,7 +156,9 @@ static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(D
 #define DCL_IN_ALL(array) DCL_IN_ALL_AS(#array, array)
 #define DCL_IN_ROWS(array) DCL_IN_ROWS_AS(#array, array)
 #define DCL_IN_COLUMNS(array) DCL_IN_COLUMNS_AS(#array, array)
-/** Helper functions and types the body uses, in OpenCL C. */
+/** Helper functions, types and macros the body uses, in OpenCL C. Behind macros that are more than an expression (with
+ *  statements, with ? && || outside of parentheses) no write of the body is sure: what was there is kept, and an array that
+ *  is read after it was written has to be DCL_INOUT. Names of arguments and indices are no macros in the body. */
 #define DCL_PRELUDE(text) dcl_arg_prelude(text)
 
 #ifndef __cplusplus

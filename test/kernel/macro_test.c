@@ -90,3 +90,42 @@ Test(kernel_macro, refusals)
     expect_refused("#define SET(x, y) { x = y; }", "float t; C(i) = 1; SET(t, 2) C(i) = C(i) + t;",
                    "read here before it is surely written, as the prelude's SET in line 1 may be more than");
 }
+
+/* Every allocation that fails is an error of that kind, and nothing leaks (the sanitizers watch). */
+Test(kernel_macro, allocations_that_fail)
+{
+    dcl_status status = DCL_ERR_NOMEM;
+    for (int n = 1; n < 200 && status == DCL_ERR_NOMEM; n++) {
+        dcli_body *body = NULL;
+        dcli_alloc_fail_after(n);
+        status = parse("#define A (1)\n#define B {\n#define D ) A\n", "C(i) = 2;", &body);
+        dcli_alloc_fail_after(0);
+        dcli_body_free(body);
+    }
+    cr_expect_eq(status, DCL_OK, "%s", dcl_error());
+}
+
+/* Any prelude ends in DCL_OK or DCL_ERR_BODY, never in a crash (the sanitizers watch). */
+Test(kernel_macro, random_preludes)
+{
+    static const char *const parts[] = {"#",  "define", "X",    "Y",       "(",  ")",  "a",  "if",
+                                        "\n", "\n",     "\\\n", "/*",      "*/", "//", "?",  ":",
+                                        "{",  "\"",     "\'",   "include", "%:", " ",  "\\", "\r\n"};
+    unsigned state = 54321;
+    int conditional = 0;
+    for (int round = 0; round < 5000; round++) {
+        char prelude[256] = "#define ";
+        for (int p = 0; p < 12; p++) {
+            state = state * 1664525u + 1013904223u;
+            strcat(prelude, parts[(state >> 16) % (sizeof parts / sizeof parts[0])]);
+            strcat(prelude, (state >> 12) % 2 ? " " : "");
+        }
+        dcli_body *body = NULL;
+        dcl_status status = parse(prelude, "C(i) = X(Y);", &body);
+        cr_assert(status == DCL_OK || status == DCL_ERR_BODY, "seed 54321 round %d: %s", round, prelude);
+        conditional += body != NULL && body->access[0].conditional;
+        dcli_body_free(body);
+    }
+    cr_expect(conditional > 50 && conditional < 4950, "%d of 5000 hide something: the generator is of no use",
+              conditional);
+}
