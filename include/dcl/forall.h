@@ -39,9 +39,9 @@ typedef struct dcl_arg {
  *  named i, j, k, l, m, n, o, p (as many as the first output has axes; reserved, read-only, type long). Outputs are
  *  written at a permutation of the plain indices, inputs read at affine subscripts (`A(2*i + 1, j)`; integer scalars may
  *  occur). Affine subscripts are exact integers of 64 bits, whatever the types of scalars and literals in them: they do
- *  not wrap, and one that does not fit is an error. A read outside its grid gives 0 and is reported as DCL_ERR_RANGE at the next wait, unless the body guards it.
- *  An array that is written has one name and one list of subscripts in a body. The owner of an element of the first output
- *  computes it.
+ *  not wrap, and one that does not fit is an error. A read outside its grid gives 0 and is reported as DCL_ERR_RANGE at
+ *  the next wait, unless the body guards it. An array that is written has one name and one list of subscripts in a body.
+ *  The owner of an element of the first output computes it.
  *
  *  A body is parsed and compiled at its first use and kept until dcl_close(), about 12 KB and a program per node: pass what
  *  changes as DCL_VALUE rather than in the text.
@@ -157,8 +157,8 @@ static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(D
 #define DCL_IN_ROWS(array) DCL_IN_ROWS_AS(#array, array)
 #define DCL_IN_COLUMNS(array) DCL_IN_COLUMNS_AS(#array, array)
 /** Helper functions, types and macros the body uses, in OpenCL C. Behind macros that are more than an expression (with
- *  statements, with ? && || outside of parentheses) no write of the body is sure: what was there is kept, and an array that
- *  is read after it was written has to be DCL_INOUT. Names of arguments and indices are no macros in the body. */
+ *  statements, with ? && || outside of parentheses) no write of the body is sure: what was there is kept, and an array
+ *  that is read after it was written has to be DCL_INOUT. Names of arguments and indices are no macros in the body. */
 #define DCL_PRELUDE(text) dcl_arg_prelude(text)
 
 #ifndef __cplusplus
