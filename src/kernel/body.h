@@ -69,6 +69,9 @@ void dcli_body_free(dcli_body *body);
  *  @return DCL_OK, or DCL_ERR_BODY (a coefficient overflows, a scalar in a subscript is not an integer). */
 dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar values[], dcli_subscripts *out);
 
+/** Whether some subscript depends on scalar parameter k: only such scalars matter to where data moves. */
+bool dcli_body_subscripts_use(const dcli_body *body, int k);
+
 /** Kinds of device a text is generated for. */
 typedef enum dcli_form {
     DCLI_FORM_CPU, /* a work-item runs whole boxes: table row get_global_id(0), work-group size 1, no barriers */

@@ -20,3 +20,21 @@ dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar 
     *out = subscripts;
     return DCL_OK;
 }
+
+static bool names_scalar(const dcli_affine *affine, int k)
+{
+    for (int t = 0; t < affine->count; t++)
+        for (int s = 0; s < affine->term[t].scalars; s++)
+            if (affine->term[t].scalar[s] == k)
+                return true;
+    return false;
+}
+
+bool dcli_body_subscripts_use(const dcli_body *body, int k)
+{
+    for (int a = 0; a < body->access_count; a++)
+        for (int d = 0; body->access[a].reach == DCLI_REACH_AFFINE && d < body->params[body->access[a].param].rank; d++)
+            if (names_scalar(dcli_inside_subscript(body, a, d), k))
+                return true;
+    return false;
+}

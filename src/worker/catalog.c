@@ -162,6 +162,8 @@ dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel 
         return status;
     }
     kernel->number = message->kernel;
+    for (int k = 0; k < kernel->body->param_count; k++)
+        kernel->shapes[k] = dcli_body_subscripts_use(kernel->body, k);
     kernel->next = catalog->kernels[kernel->number % BUCKETS];
     catalog->kernels[kernel->number % BUCKETS] = kernel;
     *kernel_out = kernel;
@@ -255,7 +257,7 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
         return status;
     dcli_operation_resolve(&entry->operation);
     bool checked = entry->operation.kind != DCLI_OP_FORALL ||
-                   (dcli_plans_known(catalog, &entry->operation) && !names_twice(&entry->operation));
+                   (dcli_plans_known(catalog, entry) && !names_twice(&entry->operation));
     return checked ? DCL_OK : dcli_operation_check(&entry->operation);
 }
 

@@ -26,6 +26,7 @@ typedef struct dcli_held {
 typedef struct dcli_kernel {
     int64_t number;
     dcli_body *body;
+    bool shapes[DCLI_MAX_PARAMS]; /* scalars that stand in subscripts: the others do not matter to plans */
     dcli_program *program;
     dcl_status build_status; /* of the last attempt */
     char *build_problem;     /* sentence, when it failed */
@@ -53,7 +54,8 @@ typedef struct dcli_prepared {
 /** A plan kept for operations of the same shape. */
 typedef struct dcli_kept_plan {
     uint64_t hash;
-    dcli_operation key; /* what it was made for; storages and values that do not matter are 0 */
+    dcli_operation key; /* what it was made for: shapes and the scalars below count, storages do not */
+    const bool *shapes; /* [operand_count] scalars that count; NULL: none */
     int node;
     dcli_plan *plan;
     dcli_prepared *prepared; /* [batch_count], own plans only; NULL until the first batch runs */

@@ -9,22 +9,25 @@
 
 enum { BUCKETS = 256, MOST_KEPT = 256 };
 
-/* Only integer scalars can stand in subscripts. */
-static uint64_t value_of(const dcli_operation *operation, int k)
+/* An operation as the cache looks at it. */
+struct key {
+    const dcli_operation *operation;
+    const bool *shapes; /* scalars that stand in subscripts; NULL: no body */
+};
+
+static uint64_t value_of(const struct key *key, int k)
 {
-    dcl_type type = operation->body->params[k].type;
-    bool integer = operation->body->params[k].access == DCL_ACCESS_VALUE && type != DCL_FLOAT && type != DCL_DOUBLE;
-    return integer ? operation->value[k].u : 0;
+    return key->shapes != NULL && key->shapes[k] ? key->operation->value[k].u : 0;
 }
 
-static uint64_t hash_of(const dcli_operation *operation, int node)
+static uint64_t hash_of(const struct key *key, int node)
 {
+    const dcli_operation *operation = key->operation;
     uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)operation->kind * 1048576 + (uint64_t)node);
     hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->body);
     for (int k = 0; k < operation->operand_count; k++) {
         hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->operand[k].layout);
-        if (operation->body != NULL)
-            hash = dcli_hash_word(hash, value_of(operation, k));
+        hash = dcli_hash_word(hash, value_of(key, k));
     }
     size_t bytes = (size_t)operation->box.rank * sizeof(int64_t);
     hash = dcli_hash_bytes(hash, operation->box.start, bytes);
@@ -32,12 +35,13 @@ static uint64_t hash_of(const dcli_operation *operation, int node)
     return dcli_hash_bytes(hash, operation->box.stride, bytes);
 }
 
-static bool equal_keys(const dcli_operation *a, const dcli_operation *b)
+static bool equal_keys(const struct key *x, const struct key *y)
 {
+    const dcli_operation *a = x->operation, *b = y->operation;
     if (a->kind != b->kind || a->body != b->body || a->operand_count != b->operand_count || a->box.rank != b->box.rank)
         return false;
     for (int k = 0; k < a->operand_count; k++)
-        if (a->operand[k].layout != b->operand[k].layout || (a->body != NULL && value_of(a, k) != value_of(b, k)))
+        if (a->operand[k].layout != b->operand[k].layout || value_of(x, k) != value_of(y, k))
             return false;
     size_t bytes = (size_t)a->box.rank * sizeof(int64_t);
     return memcmp(a->box.start, b->box.start, bytes) == 0 && memcmp(a->box.count, b->box.count, bytes) == 0 &&
@@ -119,10 +123,15 @@ void dcli_plans_release_device(dcli_catalog *catalog)
             release_prepared(kept);
 }
 
-static dcli_kept_plan *make_plan(dcli_catalog *catalog, const dcli_operation *operation, int node, uint64_t hash)
+static struct key key_of(const dcli_entry *entry)
+{
+    return (struct key){.operation = &entry->operation, .shapes = entry->kernel != NULL ? entry->kernel->shapes : NULL};
+}
+
+static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, int node, uint64_t hash)
 {
     dcli_kept_plan *kept = dcli_calloc(1, sizeof *kept);
-    if (kept == NULL || dcli_plan_make(operation, node, &catalog->terms, &kept->plan) != DCL_OK) {
+    if (kept == NULL || dcli_plan_make(key->operation, node, &catalog->terms, &kept->plan) != DCL_OK) {
         dcli_free(kept);
         return NULL;
     }
@@ -130,7 +139,8 @@ static dcli_kept_plan *make_plan(dcli_catalog *catalog, const dcli_operation *op
         int64_t limit = catalog->clock - MOST_KEPT / 2;
         remove_if(catalog, is_old, &limit);
     }
-    kept->key = *operation;
+    kept->key = *key->operation;
+    kept->shapes = key->shapes;
     kept->hash = hash;
     kept->node = node;
     kept->next = catalog->plans[hash % BUCKETS];
@@ -139,27 +149,30 @@ static dcli_kept_plan *make_plan(dcli_catalog *catalog, const dcli_operation *op
     return kept;
 }
 
-static dcli_kept_plan *find_plan(const dcli_catalog *catalog, const dcli_operation *operation, int node, uint64_t hash)
+static dcli_kept_plan *find_plan(const dcli_catalog *catalog, const struct key *key, int node, uint64_t hash)
 {
     dcli_kept_plan *kept = catalog->plans[hash % BUCKETS];
-    while (kept != NULL && !(kept->hash == hash && kept->node == node && equal_keys(&kept->key, operation)))
+    while (kept != NULL && !(kept->hash == hash && kept->node == node &&
+                             equal_keys(&(struct key){.operation = &kept->key, .shapes = kept->shapes}, key)))
         kept = kept->next;
     return kept;
 }
 
-bool dcli_plans_known(const dcli_catalog *catalog, const dcli_operation *operation)
+bool dcli_plans_known(const dcli_catalog *catalog, const dcli_entry *entry)
 {
-    return find_plan(catalog, operation, catalog->self, hash_of(operation, catalog->self)) != NULL;
+    struct key key = key_of(entry);
+    return find_plan(catalog, &key, catalog->self, hash_of(&key, catalog->self)) != NULL;
 }
 
 dcli_kept_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node)
 {
     if (entry->plan[node] != NULL)
         return entry->plan[node];
-    uint64_t hash = hash_of(&entry->operation, node);
-    dcli_kept_plan *kept = find_plan(catalog, &entry->operation, node, hash);
+    struct key key = key_of(entry);
+    uint64_t hash = hash_of(&key, node);
+    dcli_kept_plan *kept = find_plan(catalog, &key, node, hash);
     if (kept == NULL)
-        kept = make_plan(catalog, &entry->operation, node, hash);
+        kept = make_plan(catalog, &key, node, hash);
     if (kept == NULL)
         return NULL;
     kept->uses++;

@@ -5,7 +5,7 @@
 #include "worker/catalog.h"
 
 /** Whether this node has planned an operation of this shape before: then it was checked, too. */
-bool dcli_plans_known(const dcli_catalog *catalog, const dcli_operation *operation);
+bool dcli_plans_known(const dcli_catalog *catalog, const dcli_entry *entry);
 /** Give back what was prepared for a batch: as if it had never run. */
 void dcli_prepared_clear(dcli_prepared *prepared);
 /** Forget plans that name a layout, which is about to end; none of them is in use. */
