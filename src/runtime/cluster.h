@@ -21,7 +21,7 @@ typedef struct dcli_books {
     int64_t overwritten_at; /* last operation that writes all of it anew */
     int64_t failed_at;      /* operation after which it may hold anything; failed while >= overwritten_at and > 0 */
     dcl_status status;
-    char *text; /* sentence of that failure */
+    char *text; /* sentence of that failure; NULL: see the cluster's causes */
 } dcli_books;
 
 struct dcl_array {
@@ -74,6 +74,7 @@ struct dcl_cluster {
     dcl_array *arrays;
     dcli_known_body *known[256];
     dcli_outcome *outcomes; /* of operations that are being waited for */
+    dcli_outcome *causes;   /* the last operations that failed by themselves, newest first */
     dcl_status error;       /* the first */
     char error_text[DCLI_ERROR_BYTES];
     dcl_status fresh; /* the first since the last call ended: what DCL_SYNC gives */
@@ -96,6 +97,7 @@ dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_
 void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation);
 /** The outcome of an operation that was waited for: DCL_OK, or its error recorded for this thread. */
 dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation);
+void dcli_outcomes_free(dcli_outcome **first);
 /** dcli_cluster_wait() as long as it takes, then the outcome. */
 dcl_status dcli_cluster_end_of(dcl_cluster *cluster, int64_t operation, bool host_only);
 
@@ -115,6 +117,7 @@ dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descript
 /** The error of a failed array, recorded for this thread as refusing its use; DCL_OK when it is not failed. */
 dcl_status dcli_array_usable(const dcl_array *array, const char *use);
 bool dcli_books_failed(const dcli_books *books);
+/** @param text  NULL: the operation failed because of what it was computed from. */
 void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, const char *text);
 /** The call failed after it named this array as output. */
 void dcli_array_spoil(dcl_array *array, dcl_status status);

@@ -65,12 +65,8 @@ static void free_cluster(dcl_cluster *cluster)
         dcli_worker_close(cluster->worker[n]);
     while (cluster->arrays != NULL)
         free_array(cluster, cluster->arrays);
-    while (cluster->outcomes != NULL) {
-        dcli_outcome *outcome = cluster->outcomes;
-        cluster->outcomes = outcome->next;
-        dcli_free(outcome->text);
-        dcli_free(outcome);
-    }
+    dcli_outcomes_free(&cluster->outcomes);
+    dcli_outcomes_free(&cluster->causes);
     dcli_bodies_free(cluster);
     dcli_board_close(cluster->board);
     if (cluster->net != NULL)

@@ -20,7 +20,17 @@ void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, co
     books->failed_at = dcli_max(operation, books->failed_at);
     books->status = status;
     dcli_free(books->text);
-    books->text = dcli_strdup(text);
+    books->text = text != NULL ? dcli_strdup(text) : NULL;
+}
+
+/* Nodes tell of what they find in any order. When this is asked all causes are there that come before the failure. */
+static const dcli_outcome *cause_of(const dcl_cluster *cluster, const dcli_books *books)
+{
+    const dcli_outcome *cause = cluster->causes, *found = NULL;
+    for (; cause != NULL; cause = cause->next)
+        if (cause->operation <= books->failed_at && (found == NULL || cause->operation > found->operation))
+            found = cause;
+    return found;
 }
 
 dcl_status dcli_array_usable(const dcl_array *array, const char *use)
@@ -28,8 +38,11 @@ dcl_status dcli_array_usable(const dcl_array *array, const char *use)
     const dcli_books *books = array->books;
     if (!dcli_books_failed(books))
         return DCL_OK;
-    return DCLI_FAIL(books->status, "cannot %s an array whose contents have failed (%s); overwrite all of it first",
-                     use, books->text != NULL ? books->text : "out of memory");
+    const dcli_outcome *cause = books->text == NULL ? cause_of(array->cluster, books) : NULL;
+    const char *text = cause != NULL ? cause->text : books->text;
+    return DCLI_FAIL(cause != NULL ? cause->status : books->status,
+                     "cannot %s an array whose contents have failed (%s); overwrite all of it first", use,
+                     text != NULL ? text : "what it was computed from had failed");
 }
 
 void dcli_array_spoil(dcl_array *array, dcl_status status)

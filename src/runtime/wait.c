@@ -79,6 +79,16 @@ static void on_marks(void *user, int peer, int64_t done, int64_t ready, const in
     pthread_mutex_unlock(&cluster->lock);
 }
 
+void dcli_outcomes_free(dcli_outcome **first)
+{
+    while (*first != NULL) {
+        dcli_outcome *outcome = *first;
+        *first = outcome->next;
+        dcli_free(outcome->text);
+        dcli_free(outcome);
+    }
+}
+
 static void keep_outcome(dcl_cluster *cluster, const dcli_msg_failed *failed)
 {
     dcli_outcome *outcome = cluster->outcomes;
@@ -91,6 +101,23 @@ static void keep_outcome(dcl_cluster *cluster, const dcli_msg_failed *failed)
     outcome->text = dcli_strdup(failed->sentence);
 }
 
+/* Keeps it for what is computed from the operation's outputs. */
+static void keep_cause(dcl_cluster *cluster, int64_t operation, dcl_status status, const char *text)
+{
+    enum { MOST_CAUSES = 64 };
+    dcli_outcome *cause = dcli_calloc(1, sizeof *cause);
+    if (cause == NULL)
+        return;
+    *cause =
+        (dcli_outcome){.operation = operation, .status = status, .text = dcli_strdup(text), .next = cluster->causes};
+    cluster->causes = cause;
+    int count = 0;
+    dcli_outcome **at = &cluster->causes;
+    while (*at != NULL && count++ < MOST_CAUSES)
+        at = &(*at)->next;
+    dcli_outcomes_free(at);
+}
+
 static void on_failed(void *user, const dcli_msg_failed *failed)
 {
     dcl_cluster *cluster = user;
@@ -100,10 +127,13 @@ static void on_failed(void *user, const dcli_msg_failed *failed)
     for (int s = 0; s < failed->storage_count; s++)
         for (dcl_array *array = cluster->arrays; array != NULL; array = array->after)
             if (array->books->id == failed->storage[s])
-                dcli_books_fail(array->books, failed->operation, (dcl_status)failed->status, text);
+                dcli_books_fail(array->books, failed->operation, (dcl_status)failed->status,
+                                failed->cause ? text : NULL);
     keep_outcome(cluster, failed);
-    if (failed->cause)
+    if (failed->cause) {
+        keep_cause(cluster, failed->operation, (dcl_status)failed->status, text);
         dcli_cluster_keep(cluster, (dcl_status)failed->status, text);
+    }
     pthread_cond_broadcast(&cluster->changed);
     pthread_mutex_unlock(&cluster->lock);
 }
