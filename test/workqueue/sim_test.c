@@ -12,9 +12,9 @@
 #include "support/simcluster.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SECONDS = 15 };
+enum { SECONDS = 15, LEAST_SEEDS = 10 };
 #else
-enum { SECONDS = 55 };
+enum { SECONDS = 55, LEAST_SEEDS = 100 };
 #endif
 
 static int64_t setting(const char *name, int64_t otherwise)
@@ -82,6 +82,8 @@ ParameterizedTest(int *runner, simulation, random_programs)
             " batches, %" PRId64 " chunks, %" PRId64 " messages, %" PRId64 " provoked failures\n",
             *runner + 1, RUNNERS, run, first, sum.operations, sum.foralls, sum.batches, sum.chunks, sum.messages,
             sum.failures);
+    cr_assert(run >= (count < LEAST_SEEDS ? count : LEAST_SEEDS), "only %" PRId64 " of %" PRId64 " seeds in the time",
+              run, count);
     if (run >= 50) /* it does exercise all of it */
         cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.in_place && sum.sent);
 }
