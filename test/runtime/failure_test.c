@@ -92,6 +92,7 @@ Test(failure_on_device, reaches_the_operations_that_follow)
             cr_expect(status == DCL_OK || status == DCL_ERR_NOMEM, "%s", dcl_error());
         }
         TEST_REFUSED(dcl_wait_for(C, -1), DCL_ERR_NOMEM, "contents have failed");
+        expect_cause(); /* not that something had failed, but what and why */
         TEST_REFUSED(dcl_wait(b.cluster), DCL_ERR_NOMEM, "node 1: "); /* the first error: the cause */
         expect_cause();
         expect_ints(A, 7, 0);
