@@ -91,6 +91,8 @@ BODIES = [
          scalars={"s": less(lambda e: 5), "t": less(lambda e: 4)}),
     Body("reversed", "C(i,j) = A(N0 - 1 - i, j) + B(i, N1 - 1 - j);", "C=i,j;A=i,j;B=i,j"),
     Body("reversed strided", "C(i) = A(2*(N0 - 1 - i));", "C=i;A=2*i"),
+    Body("reversed at the border", "C(i) = i + s < N0 ? A(N0 - 1 - s - i) : 0;", "C=i;A=i",
+         "C.put((i,), pick(i + s < N0, A(N0 - 1 - s - i), 0))", scalars={"s": less(lambda e: e[0])}),
     Body("broadcast", "C(i,j) = A(i) * B(j) + D(0,j);", "C=i,j;A=i;B=j;D=2,j"),
     Body("broadcast planes", "C(i,j,k) = A(j) + B(k,1) * D(i);", "C=i,j,k;A=j;B=k,3;D=i"),
     Body("last row, first column", "C(i,j) = A(N0 - 1, j) + B(i, 0);", "C=i,j;A=i,j;B=i,max(j,1)"),
@@ -145,6 +147,7 @@ BODIES = [
          "C.put((i,j), A(j,i)*A(j,i) + A(j,i))", prelude="static $T square($T x) { return x * x; }", eval=False,
          origin=True),
     Body("outside", "C(i) = A(i + 1);", "C=i;A=i", ends="DCL_ERR_RANGE", eval=False, box=False),
+    Body("outside, reversed", "C(i) = A(N0 - 2 - i);", "C=i;A=i", ends="DCL_ERR_RANGE", eval=False, box=False),
     Body("sine", "C(i,j) = sin(A(i,j));", "C=i,j;A=i,j", types=FLOATS, ulps=4, origin=True, infer=True),
     Body("exponential", "C(i,j) = exp(A(j,i));", "C=i,j;A=j,i", types=FLOATS, ulps=3, origin=True, infer=True),
 ]

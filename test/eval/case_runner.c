@@ -9,7 +9,8 @@
  *   prelude=TEXT
  *   box=START|COUNT|STRIDE
  *   body=TEXT
- *   again=TIMES|X|Y    run the body again and again without waiting, X and Y exchanged before each time if given
+ *   again=TIMES|X|Y|N  run the body again and again without waiting; if X is given, before each time X and Y are
+ *                      exchanged, and if N is, X and one of N further arrays in turn
  *   rewrite=NAME|HOW|PATH
  *   read=NAME|HOW|PATH
  *   owners=NAME        have them listed, elements in row-major order
@@ -361,14 +362,21 @@ static dcl_status compute(struct run *run)
 static dcl_status run_again(struct run *run, char *text)
 {
     struct item item = split(text, '|');
-    dcl_array *x = array_named(run, item.field[1]), *y = array_named(run, item.field[2]);
+    dcl_array *x = array_named(run, item.field[1]), *y = array_named(run, item.field[2]), *spare[4];
+    long times = strtol(item.field[0], NULL, 10), spares = strtol(item.field[3], NULL, 10);
     dcl_status status = DCL_OK;
-    for (long n = strtol(item.field[0], NULL, 10); n > 0 && status == DCL_OK; n--) {
+    for (long s = 0; s < spares; s++)
+        spare[s] = dcl_agile(dcl_grid_of(x), (dcl_map *)dcl_map_of(x));
+    for (long n = 0; n < times && status == DCL_OK; n++) {
         if (x != NULL)
             status = dcl_swap(x, y);
+        if (spares > 0 && status == DCL_OK)
+            status = dcl_swap(x, spare[n % spares]);
         if (status == DCL_OK)
             status = start(run);
     }
+    for (long s = 0; s < spares; s++)
+        dcl_release(spare[s]);
     return status;
 }
 

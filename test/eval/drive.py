@@ -215,7 +215,7 @@ class Runner:
             fields.append("box=" + "|".join(",".join(str(axis[n]) for axis in case.box) for n in range(3)))
         fields.append(f"body={case.kernel.text}")
         if case.again:
-            fields.append("again=" + "|".join([str(case.again), *case.swapped]))
+            fields.append("again=" + "|".join([str(case.again), *case.swapped, *[str(case.spares)] * bool(case.swapped)]))
             for name in case.rewritten:
                 write_raw(f"{folder}/{name}.over", numpy.full_like(case.start[name], 99), "c")
                 fields.append(f"rewrite={name}|{case.way_over}|{folder}/{name}.over")

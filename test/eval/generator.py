@@ -119,7 +119,7 @@ class Case:
         self.twin = self.find_twin()
         for name, other in self.twin.items():
             self.start[name], self.maps[name] = self.start[other], self.maps[other]
-        self.swapped = self.find_swap()
+        self.swapped, self.spares = self.find_swap(rng), rng.randrange(3)
         if self.swapped:
             self.maps[self.swapped[1]] = self.maps[self.swapped[0]]
         self.inferred = body.infer and rng.random() < 0.5
@@ -149,14 +149,11 @@ class Case:
             return {inputs[1]: inputs[0]}
         return {}
 
-    def find_swap(self):
-        """An output and an input that can be exchanged between two runs."""
-        body = self.kernel.body
-        if self.again and not self.twin and self.access(body.first) == "out":
-            for name in self.shapes:
-                if self.access(name) == "in" and self.alike(name, body.first):
-                    return body.first, name
-        return ()
+    def find_swap(self, rng):
+        """An output and an input that can be exchanged between two runs; () where there is none."""
+        pairs = [(x, y) for x in self.shapes for y in self.shapes
+                 if self.access(x) == "out" and self.access(y) == "in" and self.alike(x, y)]
+        return rng.choice(pairs) if self.again and pairs and not self.twin else ()
 
     def scalar(self, drawn):
         kind, value = drawn
@@ -213,7 +210,7 @@ class Case:
         more += f" box {self.box}" if self.boxed else ""
         more += f" values { {k: v for k, (_, v) in self.values.items()} }" if self.values else ""
         more += f" {self.twin}" if self.twin else ""
-        more += f" then {self.again} times more, {self.swapped} exchanged, inputs overwritten" if self.again else ""
+        more += f" then {self.again} times more, {self.swapped} exchanged with {self.spares} spare, inputs overwritten" if self.again else ""
         more += f" origins {self.origins}" if any(any(o) for o in self.origins.values()) else ""
         return f"{self.kernel.body.name}: {self.kernel.text!r} on {self.nodes} nodes; {where}{more}; through {self.via}"
 
@@ -224,10 +221,13 @@ class Case:
 def expected(case):
     arrays = {name: values.copy() for name, values in case.start.items()}
     evaluate(case.kernel, arrays, case.origins, case.values, case.box)
-    for _ in range(case.again):
+    spares = [numpy.zeros_like(arrays[name]) for name in case.swapped[:1] * case.spares]
+    for n in range(case.again):
         if case.swapped:
             x, y = case.swapped
             arrays[x], arrays[y] = arrays[y], arrays[x]
+            if spares:
+                arrays[x], spares[n % case.spares] = spares[n % case.spares], arrays[x]
         evaluate(case.kernel, arrays, case.origins, case.values, case.box)
     return arrays
 
@@ -321,8 +321,9 @@ class Lane:
             self.note(case, counted)
             if (case.number + case.number // MOST_KERNELS) % 10 == 0:  # not always of the same kernels
                 self.repeat(case, found)
-            elif (case.number + case.number // MOST_KERNELS) % 10 == 5 and case.ends() == "DCL_OK" and not case.kernel.body.grows:
-                self.attempt(case.varied(via="c", again=3))
+            elif case.via == "c" and case.number % 3 == 1 and case.ends() == "DCL_OK" and not case.kernel.body.grows:
+                overflows = case.kernel.type in ("int32", "int64")
+                self.attempt(case.varied(again=3 if overflows else 8))
                 self.counts["sequences"] += 1
             self.counts["passed"] += 1
         except Broken as broken:
