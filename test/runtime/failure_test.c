@@ -103,12 +103,12 @@ Test(failure_on_device, reaches_the_operations_that_follow)
 Test(failure_on_device, refuses_the_users_of_a_failed_array)
 {
     char path[TEST_PATH];
+    struct broken b = open_broken("auto");
     test_make_folder();
     test_path(path, "b.npy");
     FILE *file = fopen(path, "w");
     fputs("as it was", file);
     fclose(file);
-    struct broken b = open_broken("auto");
     dcl_array *A = b.A, *B = b.B, *C = b.C;
     dcl_wait(b.cluster);
     int32_t elements[N], seven = 7;
@@ -182,6 +182,7 @@ Test(failure_on_device, is_healed_by_overwriting_everything)
     static void (*const heal[])(struct broken *, const char *) = {heal_by_fill, heal_by_write, heal_by_loading,
                                                                   heal_by_computing};
     char path[TEST_PATH];
+    test_config(3); /* skips the test where there are no three nodes */
     test_make_folder();
     test_path(path, "a.npy");
     for (int way = 0; way < 4; way++)
@@ -301,8 +302,8 @@ Test(failure_on_device, is_none_where_tiles_fit_the_pool)
 Test(failure_on_device, of_a_save_leaves_nothing_behind)
 {
     char path[TEST_PATH];
-    test_make_folder();
     dcl_cluster *cluster = open_nodes(2);
+    test_make_folder();
     dcl_map *map = dcl_map_block(cluster);
     dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, N), map);
     test_path(path, "no/such/folder.npy");

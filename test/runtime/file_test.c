@@ -43,8 +43,8 @@ Test(file_on_device, loads_both_orders_and_both_byte_orders)
 {
     static const int16_t rows[] = {1, 2, 3, 4, 5, 6}, swapped[] = {0x0100, 0x0200, 0x0300, 0x0400, 0x0500, 0x0600};
     char path[TEST_PATH];
-    test_make_folder();
     dcl_cluster *cluster = open_nodes(2);
+    test_make_folder();
     dcl_map *map = dcl_map_parse(cluster, "columns:cyclic(1x2)");
     dcl_array *array = dcl_agile(dcl_grid_nd(DCL_INT16, 2, (int64_t[]){2, 3}, (int64_t[]){5, 6}), map);
     test_path(path, "c.npy");
@@ -73,9 +73,9 @@ Test(file_on_device, may_change_when_loading_returns)
 {
     static int32_t data[3000];
     char path[TEST_PATH];
+    dcl_cluster *cluster = open_nodes(3);
     test_make_folder();
     test_path(path, "a.npy");
-    dcl_cluster *cluster = open_nodes(3);
     dcl_map *map = dcl_map_block(cluster);
     dcl_array *array = dcl_agile(dcl_grid_1d(DCL_INT32, 3000), map);
     for (int e = 0; e < 3000; e++)
@@ -127,9 +127,9 @@ Test(file_on_device, comes_back_from_a_file_under_another_map)
 {
     static const char *const maps[] = {"block", "rows:cyclic", "cyclic(3)", "columns:block"};
     char path[TEST_PATH];
+    dcl_cluster *cluster = open_nodes(3);
     test_make_folder();
     test_path(path, "there and back.npy");
-    dcl_cluster *cluster = open_nodes(3);
     for (int type = DCL_INT8; type <= DCL_DOUBLE; type++) {
         if (type == DCL_HALF)
             continue;
@@ -148,9 +148,9 @@ Test(file_on_device, comes_back_from_a_file_under_another_map)
 Test(file_on_device, holds_arrays_without_elements)
 {
     char path[TEST_PATH];
+    dcl_cluster *cluster = open_nodes(2);
     test_make_folder();
     test_path(path, "empty.npy");
-    dcl_cluster *cluster = open_nodes(2);
     save_and_load(cluster, path, dcl_grid_2d(DCL_FLOAT, 0, 4), "block", "rows:cyclic", false);
     save_and_load(cluster, path, dcl_grid_1d(DCL_FLOAT, 1), "block", "block", false);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
@@ -161,9 +161,9 @@ Test(file_on_device, holds_arrays_without_elements)
 Test(file_on_device, is_replaced_with_the_array_as_it_is_in_the_programs_order)
 {
     char path[TEST_PATH];
+    dcl_cluster *cluster = open_nodes(2);
     test_make_folder();
     test_path(path, "a.npy");
-    dcl_cluster *cluster = open_nodes(2);
     dcl_map *map = dcl_map_block(cluster);
     dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, 10000), map), *B = dcl_agile(dcl_grid_1d(DCL_INT32, 10000), map);
     make_npy(path, "<i4", "False", "(1,)", "abcd", 4);

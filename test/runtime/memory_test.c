@@ -83,9 +83,9 @@ static int run(dcl_cluster *cluster, const char *path, int n, int *asked_out)
 Test(memory_on_device, that_lacks_in_a_call_is_told_and_nothing_else_suffers)
 {
     char path[TEST_PATH];
+    dcl_cluster *cluster = open_nodes(2);
     test_make_folder();
     test_path(path, "a.npy");
-    dcl_cluster *cluster = open_nodes(2);
     int n = 0, failed = 1, asked = 0;
     while (failed + asked > 0 && ++n < MOST_ALLOCATIONS) {
         dcl_clear_error(NULL);

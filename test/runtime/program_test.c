@@ -329,9 +329,9 @@ static void run_clusters(int clusters, int programs, bool failing)
     const char *first = getenv("TEST_SEED"), *count = getenv("TEST_CLUSTERS");
     uint64_t seed = first != NULL ? strtoull(first, NULL, 10) : 1;
     char path[TEST_PATH];
+    test_config(TEST_MOST_NODES); /* before a cluster asks for fewer */
     test_make_folder();
     test_path(path, "array.npy");
-    test_config(TEST_MOST_NODES); /* before a cluster asks for fewer */
     for (int n = count != NULL ? atoi(count) : clusters; n > 0; n--, seed++)
         run_cluster(seed, programs, failing ? 1 + (int)(seed % (ARRAYS + 2)) : 0, path);
     test_remove_folder();

@@ -634,9 +634,9 @@ static void make_file(const char *path, const struct file_case *row)
 Test(refusal_on_device, of_files)
 {
     char path[TEST_PATH];
+    struct arrays a = open_arrays();
     test_make_folder();
     test_path(path, "a.npy");
-    struct arrays a = open_arrays();
     for (size_t c = 0; c < sizeof file_cases / sizeof file_cases[0]; c++) {
         const struct file_case *row = &file_cases[c];
         make_file(path, row);
