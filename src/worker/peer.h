@@ -42,9 +42,12 @@ struct dcli_worker {
     int64_t running_first, running_count, running_capacity;
     int64_t allocations, fault_at; /* for tests: which allocation of storage fails, 0: none */
     dcl_counters counters;
-    dcli_memory *nothing;  /* stands where a kernel argument has no elements */
-    int64_t marks_told[2]; /* host: own watermarks the runtime knows */
-    int64_t asked;         /* how often in a row the device was asked whether its kernels have ended */
+    dcli_memory *nothing;      /* stands where a kernel argument has no elements */
+    int64_t marks_told[2];     /* host: own watermarks the runtime knows */
+    dcli_msg_marks host_marks; /* nodes: what the host is to hear next */
+    bool host_due;
+    int64_t busy_steps; /* steps of the loop that found messages */
+    int64_t asked;      /* how often in a row the device was asked whether its kernels have ended */
     bool started, stopping;
     dcl_status broken;  /* this worker cannot go on */
     dcli_outbox outbox; /* host only */

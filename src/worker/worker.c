@@ -179,12 +179,26 @@ static void drop(dcli_worker *worker, const dcli_action *action)
                      dcli_chunks_find(&worker->received, chunk->peer, action->operation->number, false, chunk->number));
 }
 
+/* The host waits for few of the watermarks it is told: it hears of them when there is nothing else to do, or now and
+ * then. */
 static dcl_status send_marks(dcli_worker *worker, const dcli_action *action)
 {
     dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = {.done = action->done, .ready = action->ready}};
-    if (action->peer == worker->terms.node_count)
-        dcli_peer_counters(worker, message.marks.counter);
-    return dcli_peer_send(worker, action->peer, &message, NULL);
+    if (action->peer != worker->terms.node_count)
+        return dcli_peer_send(worker, action->peer, &message, NULL);
+    worker->host_marks = message.marks;
+    worker->host_due = true;
+    return DCL_OK;
+}
+
+static dcl_status tell_host(dcli_worker *worker)
+{
+    if (!worker->host_due)
+        return DCL_OK;
+    dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = worker->host_marks};
+    dcli_peer_counters(worker, message.marks.counter);
+    worker->host_due = false;
+    return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
 
 static void retire(dcli_worker *worker, dcli_entry *entry)
@@ -371,8 +385,8 @@ static dcl_status take(dcli_worker *worker, dcli_received *received)
     }
 }
 
-/* Messages that are there; waits for the first one. */
-static dcl_status receive(dcli_worker *worker, int milliseconds)
+/* Messages that are there; waits for the first one. *any_out: there was one. */
+static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 {
     enum { MOST_AT_ONCE = 256 };
     for (int n = 0; n < MOST_AT_ONCE; n++) {
@@ -380,6 +394,7 @@ static dcl_status receive(dcli_worker *worker, int milliseconds)
         dcl_status status = dcli_endpoint_receive(worker->endpoint, n == 0 ? milliseconds : 0, &received);
         if (status == DCL_ERR_TIMEOUT)
             return DCL_OK;
+        *any_out = true;
         if (status == DCL_OK && worker->broken == DCL_OK)
             status = take(worker, &received);
         else if (status == DCL_OK && received.message.kind == DCLI_MSG_STOP)
@@ -447,6 +462,7 @@ static void tell_own_marks(dcli_worker *worker)
 
 static dcl_status step(dcli_worker *worker, bool *end_out)
 {
+    enum { TELL_HOST_STEPS = 4 };
     bool stop = false;
     dcl_status status = DCL_OK;
     if (worker->is_host)
@@ -460,7 +476,11 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
     *end_out = worker->stopping || (stop && (worker->broken != DCL_OK || dcli_node_idle(worker->node)));
     if (status != DCL_OK || *end_out)
         return status;
-    return receive(worker, idle_time(worker));
+    bool any = false;
+    status = receive(worker, 0, &any);
+    if (status == DCL_OK && (!any || ++worker->busy_steps % TELL_HOST_STEPS == 0))
+        status = tell_host(worker);
+    return status == DCL_OK && !any ? receive(worker, idle_time(worker), &any) : status;
 }
 
 static void *serve(void *argument)
