@@ -1,4 +1,4 @@
-/* workqueue/builder.h - growing a plan: lists, needs, chunks. Used by plan.c only. */
+/* workqueue/builder.h - growing a plan: lists, needs, chunks. Used by the files of the plan only. */
 #ifndef DCLI_WORKQUEUE_BUILDER_H
 #define DCLI_WORKQUEUE_BUILDER_H
 

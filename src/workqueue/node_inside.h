@@ -86,7 +86,7 @@ struct dcli_peer {
 struct dcli_node {
     dcli_node_terms terms;
     int peers;
-    struct dcli_open_op **op;         /* ring by number: op[number - first] */
+    struct dcli_open_op **op;         /* by number: op[number - first] */
     int64_t first, seen, op_capacity; /* open: first .. seen */
     int64_t cursor;                   /* operation whose batches are being started */
     int64_t done, ready;

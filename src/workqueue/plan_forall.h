@@ -1,4 +1,4 @@
-/* workqueue/plan_forall.h - the plan of a loop body. Used by plan.c only. */
+/* workqueue/plan_forall.h - the plan of a loop body. Used by the files of the plan only. */
 #ifndef DCLI_WORKQUEUE_PLAN_FORALL_H
 #define DCLI_WORKQUEUE_PLAN_FORALL_H
 
