@@ -71,6 +71,7 @@ struct dcl_cluster {
     int64_t *done, *ready;                /* [node_count + 1] */
     dcl_counters *counters;               /* [node_count + 1] */
     int64_t complete;                     /* all operations up to this one */
+    int64_t awaited, awaited_host;        /* first operation a sleeping thread waits for: on all peers, at the host */
     dcl_array *arrays;
     dcli_known_body *known[256];
     dcli_outcome *outcomes; /* of operations that are being waited for */

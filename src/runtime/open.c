@@ -21,6 +21,7 @@ static dcl_cluster *make_cluster(const dcl_config *config, int node_count)
     cluster->config = *config;
     cluster->log = (dcli_log){.level = dcli_config_log_level(config), .fn = config->log_fn, .user = config->log_user};
     cluster->node_count = node_count;
+    cluster->awaited = cluster->awaited_host = INT64_MAX;
     cluster->spins = sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)node_count + 4;
     cluster->in_place = dcli_calloc(peers, sizeof *cluster->in_place);
     cluster->worker = dcli_calloc(peers, sizeof(dcli_worker *));

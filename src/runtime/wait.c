@@ -75,7 +75,10 @@ static void on_marks(void *user, int peer, int64_t done, int64_t ready, const in
     for (int p = 0; p <= cluster->node_count; p++)
         complete = dcli_min(complete, cluster->ready[p]);
     cluster->complete = complete;
-    pthread_cond_broadcast(&cluster->changed);
+    if (complete >= cluster->awaited || cluster->done[cluster->node_count] >= cluster->awaited_host) {
+        cluster->awaited = cluster->awaited_host = INT64_MAX; /* who still waits says so again */
+        pthread_cond_broadcast(&cluster->changed);
+    }
     pthread_mutex_unlock(&cluster->lock);
 }
 
@@ -239,11 +242,13 @@ dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_
 {
     struct timespec until = seconds >= 0 ? in_seconds(seconds) : (struct timespec){0};
     const int64_t *mark = host_only ? &cluster->done[cluster->node_count] : &cluster->complete;
+    int64_t *awaited = host_only ? &cluster->awaited_host : &cluster->awaited;
     if (*mark < operation && cluster->spins)
         spin_briefly(cluster, mark, operation);
     while (*mark < operation) {
         if (cluster->broken != DCL_OK)
             return dcli_error_adopt(cluster->broken, cluster->broken_text);
+        *awaited = dcli_min(*awaited, operation);
         if (seconds < 0)
             dcli_cluster_sleep(cluster, operation);
         else if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) == ETIMEDOUT && *mark < operation)

@@ -249,13 +249,19 @@ static dcl_status perform(dcli_worker *worker, const dcli_action *action)
 
 static const dcli_plan *plan_of(void *user, const dcli_operation *operation, int node)
 {
+    static bool nobody[DCLI_MOST_PEERS];
+    static const dcli_plan nothing = {.peer_read = nobody};
     dcli_worker *worker = user;
+    if (worker->is_host && operation->kind == DCLI_OP_FORALL)
+        return &nothing; /* the host has no part of it */
     dcli_kept_plan *kept = dcli_catalog_plan(&worker->catalog, (dcli_entry *)operation, node);
     return kept != NULL ? kept->plan : NULL;
 }
 
 static void count_planned(dcli_worker *worker, const dcli_entry *entry)
 {
+    if (worker->is_host)
+        return;
     const dcl_counters *planned = &entry->plan[worker->terms.self]->plan->counters;
     worker->counters.tasks += planned->tasks;
     worker->counters.blocks_moved += planned->blocks_moved;
