@@ -2,7 +2,7 @@
  *
  * A line is one case, made by generator.py. Its fields stand between tabs:
  *
- *   nodes=3            on how many devices (the first ones); a cluster is opened once for each distinct set of settings
+ *   devices=0,1,2      DCL_DEVICES; a cluster is opened once for each distinct set of settings
  *   move=send          DCL_MOVE; likewise tile=, chunk=, pool=, block= in bytes, 0 or left out: the default
  *   array=NAME|ACCESS|TYPE|EXTENTS|ORIGINS|MAP|HOW|PATH
  *   value=NAME|TYPE|NUMBER
@@ -109,8 +109,7 @@ static dcl_arg value_arg(const struct item *item)
 /* ---- clusters ----------------------------------------------------------------------------------------------------- */
 
 struct settings {
-    int nodes;
-    const char *move;
+    const char *devices, *move;
     size_t tile, chunk, pool, block;
 };
 
@@ -119,10 +118,7 @@ static dcl_cluster *open_cluster(const struct settings *settings)
     dcl_config config;
     if (dcl_config_read(&config) != DCL_OK)
         return NULL;
-    char devices[64] = "";
-    for (int n = 0; n < settings->nodes; n++)
-        snprintf(devices + strlen(devices), sizeof devices - strlen(devices), "%s%d", n > 0 ? "," : "", n);
-    config.devices = devices;
+    config.devices = settings->devices;
     if (settings->move[0] != '\0')
         config.move = settings->move;
     config.tile_bytes = settings->tile > 0 ? settings->tile : config.tile_bytes;
@@ -135,7 +131,7 @@ static dcl_cluster *open_cluster(const struct settings *settings)
 static dcl_cluster *cluster_with(const struct settings *settings)
 {
     char text[128];
-    snprintf(text, sizeof text, "%d %s %zu %zu %zu %zu", settings->nodes, settings->move, settings->tile,
+    snprintf(text, sizeof text, "%s %s %zu %zu %zu %zu", settings->devices, settings->move, settings->tile,
              settings->chunk, settings->pool, settings->block);
     for (int n = 0; n < place_count; n++)
         if (strcmp(places[n].settings, text) == 0)
@@ -389,8 +385,8 @@ static dcl_status rewrite(struct run *run, char *text)
 static void read_setting(struct settings *settings, const char *key, const char *text)
 {
     size_t number = strtoull(text, NULL, 10);
-    if (strcmp(key, "nodes") == 0)
-        settings->nodes = (int)number;
+    if (strcmp(key, "devices") == 0)
+        settings->devices = text;
     else if (strcmp(key, "move") == 0)
         settings->move = text;
     else if (strcmp(key, "tile") == 0)
@@ -492,7 +488,7 @@ static dcl_status take_field(struct run *run, char *key, char *text)
 static void answer(char *line)
 {
     static struct run run;
-    struct settings settings = {.nodes = 1, .move = ""};
+    struct settings settings = {.devices = "0", .move = ""};
     char *keys[64], *texts[64];
     int fields = 0;
     for (char *at = line; at != NULL && fields < 64; fields++) {
@@ -506,8 +502,9 @@ static void answer(char *line)
         *texts[fields]++ = '\0';
         read_setting(&settings, keys[fields], texts[fields]);
     }
-    run = (struct run){.nodes = settings.nodes, .step = "open"};
+    run = (struct run){.step = "open"};
     run.cluster = cluster_with(&settings);
+    run.nodes = dcl_node_count(run.cluster);
     dcl_status status = run.cluster != NULL ? DCL_OK : dcl_status_of(NULL);
     printf("{\"nodes\": %d", run.nodes);
     for (int n = 0; n < fields && status == DCL_OK; n++)

@@ -19,11 +19,24 @@ class Broken(Exception):
     """A case did not get through; the text says how."""
 
 
-def environment(nodes, **more):
+def environment(nodes):
+    """Of a process that finds at least so many devices, of PoCL exactly so many."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("DCL_")}
     env["POCL_DEVICES"] = " ".join(["pthread"] * nodes)
-    env.update(more)
     return env
+
+
+class Devices:
+    """What serves as nodes: the CPU several times with PoCL, else the devices there are."""
+
+    def __init__(self, dcl):
+        done = subprocess.run([dcl, "devices"], env=environment(NODES_MOST), stdout=subprocess.PIPE, text=True)
+        used = [line for line in done.stdout.splitlines()[1:] if line.split()[1:2] == ["yes"]]
+        self.numbers = [line.split()[0] for line in used][:NODES_MOST]
+        self.pocl = all("Portable Computing Language" in line for line in used)
+
+    def first(self, nodes):
+        return ",".join(self.numbers[:nodes])
 
 
 def write_npy(path, values, fortran=False, swapped=False, version=None):
@@ -62,8 +75,8 @@ def text_of(type_name, value):
 
 
 class Command:
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, devices):
+        self.path, self.devices = path, devices
         self.said = ""  # the last command line, for people
 
     def call(self, arguments, env, folder):
@@ -80,6 +93,8 @@ class Command:
 
     def run(self, case, folder):
         env = environment(case.nodes)
+        if not self.devices.pocl:
+            env["DCL_DEVICES"] = self.devices.first(case.nodes)
         env.update({f"DCL_{name.upper()}_BYTES": str(value) for name, value in case.settings.items() if name != "move"})
         if "move" in case.settings:
             env["DCL_MOVE"] = case.settings["move"]
@@ -136,8 +151,8 @@ class Command:
 
 
 class Runner:
-    def __init__(self, path, errors_path):
-        self.path, self.errors_path = path, errors_path
+    def __init__(self, path, devices, errors_path):
+        self.path, self.devices, self.errors_path = path, devices, errors_path
         self.process = None
         self.said = ""
 
@@ -206,7 +221,7 @@ class Runner:
                          ",".join(map(str, case.origins[name])), case.maps[name].text, how, path])
 
     def run(self, case, folder):
-        fields = [f"nodes={case.nodes}"] + [f"{key}={value}" for key, value in case.settings.items()]
+        fields = [f"devices={self.devices.first(case.nodes)}"] + [f"{key}={value}" for key, value in case.settings.items()]
         fields += ["array=" + self.array_field(case, name, folder) for name in case.shapes]
         fields += [f"value={name}|{type_name}|{value!r}" for name, (type_name, value) in case.values.items()]
         if case.kernel.prelude:
