@@ -20,10 +20,11 @@ dcl_status dcli_device_select(const char *selection, int capacity, int numbers_o
 
 /** Open device `number`: a context and an in-order queue of its own. */
 dcl_status dcli_device_open(int number, const dcli_log *log, dcli_device **device_out);
-/** The same with choices for tests: a device that could work in place treated as one that cannot, and so on. */
+/** The same with choices; the first two are for tests. */
 typedef enum dcli_open_flags {
     DCLI_OPEN_SEPARATE = 1, /* memory of its own, copied to and from, also where host memory could be used in place */
-    DCLI_OPEN_AS_GPU = 2    /* kernels in the form for GPUs */
+    DCLI_OPEN_AS_GPU = 2,   /* kernels in the form for GPUs */
+    DCLI_OPEN_SHARED = 4    /* memory that other processes can map: see dcli_memory_descriptor() */
 } dcli_open_flags;
 dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_device **device_out);
 /** Memory and programs are released before. Waits for launches. NULL is accepted. */
@@ -48,6 +49,12 @@ void dcli_memory_release(dcli_memory *memory);
 /** Its address in host memory, or NULL on devices that are not in place. Not synchronized: see dcli_memory_settle(). */
 void *dcli_memory_host(const dcli_memory *memory);
 size_t dcli_memory_bytes(const dcli_memory *memory);
+/** The memfd whose bytes from 0 on are this memory: another process maps it (PROT_READ, MAP_SHARED) and sees what is
+ *  written here. Its size never changes, and where the system can (Linux 5.1) nobody else can map it for writing. Once
+ *  the memory is released the same memfd may serve other memory; the pages live as long as somebody maps them.
+ *  @return borrowed, close-on-exec; -1 where there is none: memory of 0 bytes, scratch or wrapped memory, devices that
+ *          do not work in place, devices not opened with DCLI_OPEN_SHARED. */
+int dcli_memory_descriptor(const dcli_memory *memory);
 /** Scratch memory of a device, at least `bytes`, with as much host memory beside it that it copies to and from fast.
  *  The same memory at every call: contents last until the next call. Not released by the caller.
  *  @param host_out  not the memory's own address: dcli_memory_put() and _get() copy between the two. */

@@ -51,9 +51,11 @@ static dcl_status use_host(dcli_memory *memory, void *host)
     return DCL_OK;
 }
 
+/* Scratch memory is its device's own business: it stays private, and in huge pages, which memfds rarely get. */
 static dcl_status map_host(dcli_memory *memory, bool zero)
 {
-    dcl_status status = dcli_mapping_take(memory->device, memory->bytes, zero, &memory->mapping);
+    int flags = !zero ? 0 : DCLI_MAPPING_ZEROED | (memory->device->shared ? DCLI_MAPPING_SHARED : 0);
+    dcl_status status = dcli_mapping_take(memory->device, memory->bytes, flags, &memory->mapping);
     if (status != DCL_OK)
         return status;
     status = use_host(memory, memory->mapping.host);
@@ -150,6 +152,11 @@ void dcli_memory_release(dcli_memory *memory)
 void *dcli_memory_host(const dcli_memory *memory) { return memory->host; }
 
 size_t dcli_memory_bytes(const dcli_memory *memory) { return memory->bytes; }
+
+int dcli_memory_descriptor(const dcli_memory *memory)
+{
+    return memory->mapping.host == NULL ? -1 : memory->mapping.descriptor;
+}
 
 dcl_status dcli_memory_settle(dcli_memory *memory, bool for_writing)
 {

@@ -70,7 +70,7 @@ static dcl_status make_nothing(dcli_device *device)
 {
     cl_mem_flags flags = CL_MEM_READ_WRITE;
     if (device->in_place) {
-        dcl_status status = dcli_mapping_take(device, NOTHING_BYTES, true, &device->nothing_at);
+        dcl_status status = dcli_mapping_take(device, NOTHING_BYTES, DCLI_MAPPING_ZEROED, &device->nothing_at);
         if (status != DCL_OK)
             return status;
         flags |= CL_MEM_USE_HOST_PTR;
@@ -91,6 +91,7 @@ dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_
         return DCL_ERR_NOMEM;
     device->log = log;
     device->most_programs = MOST_PROGRAMS;
+    device->shared = (flags & DCLI_OPEN_SHARED) != 0;
     describe(device, &found, flags);
     status = open_queue(device, found.platform);
     if (status == DCL_OK && (flags & DCLI_OPEN_SEPARATE) == 0)

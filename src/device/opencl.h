@@ -53,6 +53,7 @@ void dcli_mark_defaults(dcli_found found[], int count);
 typedef struct dcli_mapping {
     void *host;
     size_t bytes;
+    int descriptor; /* the memfd it maps; -1: private memory */
 } dcli_mapping;
 
 /** The event of a launch. */
@@ -64,7 +65,7 @@ typedef struct dcli_mark {
 struct dcli_device {
     dcl_device_info info;
     char kind[400];
-    bool is_gpu, in_place;
+    bool is_gpu, in_place, shared; /* shared: opened so */
     const dcli_log *log;
     size_t most_bytes; /* of one buffer */
     cl_device_id id;
@@ -109,8 +110,12 @@ struct dcli_memory {
 /** Whether kernels and the host see each other's writes to host memory. Remembered per device of this process. */
 bool dcli_probe_in_place(dcli_device *device);
 
-/** Pages, zeroed if asked for; in huge pages where that helps. */
-dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, bool zero, dcli_mapping *mapping_out);
+/** Pages, in huge pages where that helps. */
+typedef enum dcli_mapping_flags {
+    DCLI_MAPPING_ZEROED = 1, /* else they hold anything */
+    DCLI_MAPPING_SHARED = 2  /* in a memfd of their own */
+} dcli_mapping_flags;
+dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_mapping *mapping_out);
 void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping);
 void dcli_pool_empty(dcli_device *device);
 
