@@ -2,6 +2,7 @@
 #ifndef DCLI_NET_ENDPOINT_H
 #define DCLI_NET_ENDPOINT_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -40,10 +41,17 @@ struct dcli_net {
     dcli_session *sessions;
 };
 
+struct dcli_frames_pool;
+
 /** What a received message holds on to. */
 typedef struct dcli_frames {
-    zmq_msg_t payload;
+    zmq_msg_t header, payload; /* of transports by ZeroMQ */
     dcli_arena arena;
+    /** Ends the hold on header and payload. */
+    void (*end)(struct dcli_frames *frames);
+    void *owner;     /* for `end` */
+    uint64_t ticket; /* for `end` */
+    int peer;        /* for `end` */
     struct dcli_frames_pool *pool;
     struct dcli_frames *next;
 } dcli_frames;
@@ -55,22 +63,86 @@ typedef struct dcli_frames_pool {
     int64_t holders; /* frames in use, and 1 for the endpoint */
 } dcli_frames_pool;
 
+/** A message as it came, not yet looked at. */
+typedef struct dcli_incoming {
+    int from;
+    const void *bytes; /* the packed message; valid as long as the frames */
+    size_t length;
+    const void *payload; /* NULL: none */
+    size_t payload_bytes;
+    int extra_frames; /* behind the message */
+    int descriptor;   /* that came with it, the taker's to close; -1: none */
+    dcli_frames *frames;
+} dcli_incoming;
+
+/** How the peers of a session reach each other. Functions are called by the endpoint's thread. */
+typedef struct dcli_transport {
+    /** Send a packed message to a peer that is not lost. Never blocks. Takes the payload (NULL: none) over, also on
+     *  failure. @param descriptor  -1, or one to go along: it stays the caller's. */
+    dcl_status (*send)(dcli_endpoint *endpoint, int to, const void *bytes, size_t length, const dcli_payload *payload,
+                       int descriptor);
+    /** The next message; does not wait. *incoming->frames are taken from the pool; all else is set.
+     *  @return DCL_OK; DCL_ERR_TIMEOUT: none; DCL_ERR_NODE_LOST: incoming->from is gone, said once, after its last
+     *  message; DCL_ERR_PROTOCOL: something came that is no message, and was dropped; DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
+    dcl_status (*take)(dcli_endpoint *endpoint, dcli_incoming *incoming);
+    /** Whether something is there, as far as can be seen without a system call. */
+    bool (*seems_ready)(const dcli_endpoint *endpoint);
+    /** Prepare for sleeping in poll(): from now on whatever comes makes one of the descriptors readable.
+     *  @return false when something is there already. */
+    bool (*arm)(dcli_endpoint *endpoint);
+    void (*disarm)(dcli_endpoint *endpoint);
+    /** Descriptors to poll for reading. @return how many, at most `most_descriptors`. */
+    int (*descriptors)(const dcli_endpoint *endpoint, int descriptors_out[]);
+    void (*close)(dcli_endpoint *endpoint);
+    int most_descriptors; /* 0: as many as there are peers, and 4 */
+} dcli_transport;
+
 struct dcli_endpoint {
+    const dcli_transport *transport;
+    void *link; /* the transport's own */
     dcli_net *net;
-    dcli_session *session;
-    int self;
+    int self, peer_count;
     int64_t spin_ns;
-    void *router;
-    void **dealer; /* [peer_count]; NULL: nothing was sent there yet */
-    bool *broken;  /* [peer_count]: a message went there in part only */
-    int router_fd, wake_fd;
+    struct pollfd *polled; /* [polled_capacity] */
+    int *descriptors;      /* [polled_capacity] */
+    int polled_capacity;
+    bool *lost; /* [peer_count] nothing is sent there any more, nothing taken from there */
+    int wake_fd;
     atomic_bool woken;    /* a wake that no waiting receive has returned for */
     atomic_bool sleeping; /* the owner is in poll(), or about to be */
-    uint64_t taken;       /* announced messages that were received */
     dcli_frames_pool *pool;
     dcli_pack_buffer packed;
     int64_t messages, payload_bytes, refused;
 };
+
+/** The parts that all transports share. On success the transport fills `link`. @param transport  outlives it.
+ *  @return NULL (recorded). */
+dcli_endpoint *dcli_endpoint_new(dcli_net *net, const dcli_transport *transport, int self, int peer_count);
+/** The opposite, after the transport has ended its own. */
+void dcli_endpoint_free(dcli_endpoint *endpoint);
+
+void dcli_release_payload(const dcli_payload *payload);
+/** A payload on its way through ZeroMQ without being copied: makes a frame that owns it; on failure it is released. */
+dcl_status dcli_wrap_payload(const dcli_payload *payload, zmq_msg_t *frame_out);
+/** The id that a peer's sockets have; and back. @return -1: none of peer_count peers. */
+void dcli_routing_id(int peer, unsigned char id_out[DCLI_ROUTING_BYTES]);
+int dcli_peer_of(const void *id, size_t length, int peer_count);
+/** A frame that holds a copy. */
+dcl_status dcli_frame_of(const void *bytes, size_t length, zmq_msg_t *frame_out);
+/** Take the routing id of the next message of a ROUTER. @param from_out  -1: of no peer. @return DCL_OK,
+ *  DCL_ERR_TIMEOUT (no message), DCL_ERR_NETWORK. */
+dcl_status dcli_take_sender(void *router, int peer_count, int *from_out, bool *more_out);
+/** Send or receive one frame, without waiting. @return bytes, or -1: zmq_errno(). */
+int dcli_send_frame(zmq_msg_t *frame, void *socket, int flags);
+int dcli_receive_frame(zmq_msg_t *frame, void *socket);
+/** Receive what is left of a message, one frame at a time. @return how many frames it were. */
+int dcli_drop_rest(void *socket, bool more);
+/** Frames behind the routing id: into incoming->frames, which are there already. */
+void dcli_take_rest(void *socket, dcli_incoming *incoming);
+/** `end` of frames that hold ZeroMQ messages. */
+void dcli_frames_close(dcli_frames *frames);
+bool dcli_socket_has_input(void *socket);
+int64_t dcli_now_ns(void);
 
 /** Record what libzmq or the system says: "zmq_bind: EADDRINUSE, Address already in use; remedy". @return status. */
 dcl_status dcli_net_fail(dcl_status status, const char *call, const char *remedy);

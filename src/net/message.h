@@ -20,6 +20,9 @@ enum {                              /* limits every message is checked against b
        DCLI_MOST_NAME = 63,
        DCLI_MOST_TEXT = 1 << 16,  /* a body or prelude */
        DCLI_MOST_SENTENCE = 1536, /* longer ones are cut, not refused */
+       DCLI_MOST_ADDRESS = 255,   /* bytes of "tcp://host:port" */
+       DCLI_MOST_KEY = 64,        /* bytes of a key or token as text */
+       DCLI_MOST_NODES = 256,     /* of a session that has processes */
        DCLI_MSG_COUNTERS = 10     /* of dcl_counters */
 };
 
@@ -34,6 +37,22 @@ typedef enum dcli_message_kind {
     DCLI_MSG_FAILED,     /* node -> peers and host: an operation failed here, with its sentence */
     DCLI_MSG_REPORT,     /* node -> host: a read outside its grid */
     DCLI_MSG_STOP,       /* host -> worker */
+    DCLI_MSG_DEVICE,     /* worker -> host, its first: what it serves */
+    DCLI_MSG_SETUP,      /* host -> worker, its first: the session */
+    DCLI_MSG_PART,       /* node -> nodes of its host: memory of a part, its descriptor beside it */
+    DCLI_MSG_LOST,       /* node -> host: cannot reach a peer; host -> nodes: a peer is gone */
+    DCLI_MSG_JOINED,     /* host -> nodes: a peer takes part from now on */
+    DCLI_MSG_SEES,       /* host -> worker: is this file there? */
+    DCLI_MSG_SEEN,       /* worker -> host: the answer */
+    DCLI_MSG_COUNT,      /* host -> worker: send your counters */
+    DCLI_MSG_COUNTS,     /* worker -> host: the answer */
+    DCLI_MSG_HELLO,      /* client -> desk, its first */
+    DCLI_MSG_WELCOME,    /* desk -> client: what can be had here */
+    DCLI_MSG_REFUSED,    /* desk -> client: no, and why */
+    DCLI_MSG_OPEN,       /* client -> desk: start the processes of a session */
+    DCLI_MSG_OPENED,     /* desk -> client: where they are */
+    DCLI_MSG_BEAT,       /* client <-> desk: still there */
+    DCLI_MSG_GONE,       /* desk -> client: a process has ended */
     DCLI_MSG_KIND_COUNT
 } dcli_message_kind;
 
@@ -61,6 +80,7 @@ typedef struct dcli_msg_operation {
     int64_t origin[DCL_MAX_RANK], extent[DCL_MAX_RANK];
     const char *map; /* text of the map; sizes aimed at follow */
     int64_t tile_bytes, block_bytes, small_bytes;
+    int map_nodes; /* CREATE: nodes of the cluster when the map was made; 0: all */
 } dcli_msg_operation;
 
 typedef struct dcli_msg_operations {
@@ -125,11 +145,115 @@ typedef struct dcli_msg_report {
     int64_t index[DCL_MAX_RANK];
 } dcli_msg_report;
 
+/** A device as its worker describes it. */
+typedef struct dcli_msg_device {
+    const char *name, *platform, *version, *class, *kind; /* class: "cpu", ...; kind: compiles alike when equal */
+    int number, compute_units;
+    bool has_half, has_double, in_place;
+    int64_t memory_bytes;
+    int64_t process; /* its number on its host */
+} dcli_msg_device;
+
+/** A peer of a session, in the order of the nodes. */
+typedef struct dcli_msg_peer {
+    bool present, in_place;
+    const char *address; /* "": reached otherwise */
+    const char *key;     /* public, hex; "": none */
+} dcli_msg_peer;
+
+typedef struct dcli_msg_setup {
+    int self;
+    int peer_count; /* nodes, absent ones too */
+    dcli_msg_peer *peer;
+    int64_t first_operation; /* it takes part from this one on */
+    int64_t tile_bytes, chunk_bytes, pool_bytes, quota_bytes;
+    int64_t silence_ms, build_ms, kernel_ms;
+    int fanout, log;
+    const char *fault;
+} dcli_msg_setup;
+
+typedef struct dcli_msg_part {
+    int64_t storage, bytes;
+} dcli_msg_part;
+
+typedef struct dcli_msg_lost {
+    int peer;
+    int64_t epoch; /* the session's, after this; 0: a node asks the host to see to it */
+    const char *sentence;
+} dcli_msg_lost;
+
+typedef struct dcli_msg_joined {
+    int peer;
+    int64_t epoch, first_operation;
+    const char *address, *key;
+    bool in_place;
+} dcli_msg_joined;
+
+typedef struct dcli_msg_sees {
+    int64_t number;
+    const char *path, *token;
+} dcli_msg_sees;
+
+typedef struct dcli_msg_seen {
+    int64_t number;
+    bool yes;
+} dcli_msg_seen;
+
+typedef struct dcli_msg_count {
+    int64_t number;
+} dcli_msg_count;
+
+typedef struct dcli_msg_counts {
+    int64_t number;
+    int64_t counter[DCLI_MSG_COUNTERS];
+} dcli_msg_counts;
+
+typedef struct dcli_msg_hello {
+    const char *program; /* library version and process, for people */
+    uint64_t capabilities;
+} dcli_msg_hello;
+
+typedef struct dcli_msg_welcome {
+    const char *program;
+    uint64_t capabilities;
+    int device_count;
+    dcli_msg_device *device;
+    int sessions, processes; /* running here now */
+    int64_t load_percent;    /* of the host's processors, over the last minute */
+    bool files;
+} dcli_msg_welcome;
+
+typedef struct dcli_msg_refused {
+    int status;
+    const char *sentence;
+} dcli_msg_refused;
+
+typedef struct dcli_msg_open {
+    uint64_t session;
+    const char *key; /* the session's public key of the host; "": the password follows */
+    const char *password;
+    int64_t silence_ms;
+} dcli_msg_open;
+
+typedef struct dcli_msg_opened {
+    int peer_count;
+    dcli_msg_peer *peer;
+} dcli_msg_opened;
+
+typedef struct dcli_msg_beat {
+    int64_t number;
+} dcli_msg_beat;
+
+typedef struct dcli_msg_gone {
+    int process; /* place in OPENED */
+    const char *sentence;
+} dcli_msg_gone;
+
 /** Any message. Strings and arrays are borrowed: by packing for the call, in a received one from its frames. A string
  *  that is NULL is sent as ""; received ones are never NULL and hold no other '\0' than their last. */
 typedef struct dcli_message {
     dcli_message_kind kind;
-    uint64_t epoch;
+    uint64_t epoch; /* of the session: a message of another one is refused */
     union {
         dcli_msg_kernel kernel;
         dcli_msg_built built;
@@ -140,6 +264,22 @@ typedef struct dcli_message {
         dcli_msg_marks marks;
         dcli_msg_failed failed;
         dcli_msg_report report;
+        dcli_msg_device device;
+        dcli_msg_setup setup;
+        dcli_msg_part part;
+        dcli_msg_lost lost;
+        dcli_msg_joined joined;
+        dcli_msg_sees sees;
+        dcli_msg_seen seen;
+        dcli_msg_count count;
+        dcli_msg_counts counts;
+        dcli_msg_hello hello;
+        dcli_msg_welcome welcome;
+        dcli_msg_refused refused;
+        dcli_msg_open open;
+        dcli_msg_opened opened;
+        dcli_msg_beat beat;
+        dcli_msg_gone gone;
     };
 } dcli_message;
 

@@ -1,5 +1,7 @@
 /* net/message_table.c - the messages, field by field. */
 
+#include <limits.h>
+
 #include <dcl/forall.h>
 
 #include "net/table.h"
@@ -81,6 +83,7 @@ static const dcli_field operation_fields[] = {
     INT64(tile_bytes, 0, "create: size aimed at for a tile"),
     INT64(block_bytes, 0, "create: size aimed at for a block"),
     INT64(small_bytes, 0, "create: smaller arrays lie on one node"),
+    INT(map_nodes, 0, DCLI_MOST_PEERS, "create: nodes that there were when the map was made; 0: all of the session"),
 };
 static const dcli_record operation_record = RECORD("operation", OBJECT, operation_fields, 2, "one call of the program");
 #undef OBJECT
@@ -172,6 +175,161 @@ static const dcli_field report_fields[] = {
 };
 #undef OBJECT
 
+#define OBJECT dcli_msg_device
+static const dcli_field device_fields[] = {
+    STRING(name, DCLI_MOST_ADDRESS, "as its driver calls it"),
+    STRING(platform, DCLI_MOST_ADDRESS, "of the driver"),
+    STRING(version, DCLI_MOST_ADDRESS, "of OpenCL"),
+    STRING(class, DCLI_MOST_NAME, "cpu, gpu, accelerator or other"),
+    STRING(kind, 512, "devices of equal kind compile alike"),
+    INT(number, 0, 65535, "on its host"),
+    INT(compute_units, 0, INT_MAX, "as reported"),
+    BOOL(has_half, "knows half"),
+    BOOL(has_double, "knows double"),
+    BOOL(in_place, "works in host memory that others of its host can map"),
+    INT64(memory_bytes, 0, "global memory it reports"),
+    INT64(process, 0, "number of the process that serves it, on its host"),
+};
+static const dcli_record device_record = RECORD("device", OBJECT, device_fields, 6, "an OpenCL device");
+#undef OBJECT
+
+#define OBJECT dcli_msg_peer
+static const dcli_field peer_fields[] = {
+    BOOL(present, "false: nobody yet, or not any more"),
+    BOOL(in_place, "reads parts of others in place"),
+    STRING(address, DCLI_MOST_ADDRESS, "where it listens; empty: nowhere"),
+    STRING(key, DCLI_MOST_KEY, "its public key, hexadecimal; empty: none"),
+};
+static const dcli_record peer_record = RECORD("peer", OBJECT, peer_fields, 1, "a node of the session");
+#undef OBJECT
+
+#define OBJECT dcli_msg_setup
+static const dcli_field setup_fields[] = {
+    INT(self, 0, DCLI_MOST_NODES - 1, "the receiver's number"),
+    RECORDS(peer, peer_count, DCLI_MOST_NODES, &peer_record, "all nodes, in the order of their numbers"),
+    INT64(first_operation, 1, "the receiver takes part from this one on"),
+    INT64(tile_bytes, 1, "size aimed at for a tile"),
+    INT64(chunk_bytes, 1, "most bytes of a chunk"),
+    INT64(pool_bytes, 1, "memory for what arrives"),
+    INT64(quota_bytes, 0, "most bytes of storage; 0: no limit"),
+    INT64(silence_ms, 1, "who is not heard of for so long is lost"),
+    INT64(build_ms, 1, "most time of a compilation"),
+    INT64(kernel_ms, 1, "most time of a kernel"),
+    INT(fanout, 1, DCLI_MOST_NODES, "children of a peer in the tree of descriptors"),
+    INT(log, 0, 3, "level of the log"),
+    STRING(fault, DCLI_MOST_ADDRESS, "for tests: a failure to provoke"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_part
+static const dcli_field part_fields[] = {
+    INT64(storage, 0, "number of the storage"),
+    INT64(bytes, 1, "length of the sender's part of it"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_lost
+static const dcli_field lost_fields[] = {
+    INT(peer, 0, DCLI_MOST_PEERS, "its number"),
+    INT64(epoch, 0, "of the session, from now on; 0: a node's observation"),
+    SENTENCE(sentence, "how it was noticed"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_joined
+static const dcli_field joined_fields[] = {
+    INT(peer, 0, DCLI_MOST_NODES - 1, "its number"),
+    INT64(epoch, 1, "of the session, from now on"),
+    INT64(first_operation, 1, "it takes part from this one on"),
+    STRING(address, DCLI_MOST_ADDRESS, "where it listens; empty: nowhere"),
+    STRING(key, DCLI_MOST_KEY, "its public key, hexadecimal; empty: none"),
+    BOOL(in_place, "reads parts of others in place"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_sees
+static const dcli_field sees_fields[] = {
+    INT64(number, 0, "of the question"),
+    STRING(path, DCLI_MOST_PATH, "a file the host has made"),
+    STRING(token, DCLI_MOST_KEY, "what it holds"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_seen
+static const dcli_field seen_fields[] = {
+    INT64(number, 0, "of the question"),
+    BOOL(yes, "the file is there, holds that, and may be used"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_count
+static const dcli_field count_fields[] = {
+    INT64(number, 0, "of the question"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_counts
+static const dcli_field counts_fields[] = {
+    INT64(number, 0, "of the question"),
+    {"counter", DCLI_FIELD_INLINE, offsetof(OBJECT, counter), DCLI_COUNT_FIXED, .most = DCLI_MSG_COUNTERS, .minimum = 0,
+     .maximum = INT64_MAX, .about = "dcl_counters in its order"},
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_hello
+static const dcli_field hello_fields[] = {
+    STRING(program, DCLI_MOST_ADDRESS, "who calls, for people"),
+    BITS(capabilities, "1: keys, 2: files"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_welcome
+static const dcli_field welcome_fields[] = {
+    STRING(program, DCLI_MOST_ADDRESS, "who answers, for people"),
+    BITS(capabilities, "1: keys, 2: files"),
+    RECORDS(device, device_count, DCLI_MOST_NODES, &device_record, "what can serve as a node here"),
+    INT(sessions, 0, INT_MAX, "open here now"),
+    INT(processes, 0, INT_MAX, "that serve them"),
+    INT64(load_percent, 0, "of the processors, over the last minute"),
+    BOOL(files, "workers here may read and write files"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_refused
+static const dcli_field refused_fields[] = {
+    INT(status, DCL_OK, DCL_ERR_INTERNAL, "dcl_status"),
+    SENTENCE(sentence, "why"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_open
+static const dcli_field open_fields[] = {
+    BITS(session, "its number, random"),
+    STRING(key, DCLI_MOST_KEY, "public key of the host in this session, hexadecimal; empty: none"),
+    STRING(password, DCLI_MOST_KEY, "without keys: of this session"),
+    INT64(silence_ms, 1, "who is not heard of for so long is lost"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_opened
+static const dcli_field opened_fields[] = {
+    RECORDS(peer, peer_count, DCLI_MOST_NODES, &peer_record, "one per device"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_beat
+static const dcli_field beat_fields[] = {
+    INT64(number, 0, "grows"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_gone
+static const dcli_field gone_fields[] = {
+    INT(process, 0, DCLI_MOST_NODES - 1, "its place in OPENED"),
+    SENTENCE(sentence, "how it ended"),
+};
+#undef OBJECT
+
 const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_KERNEL] =
         RECORD("KERNEL", dcli_msg_kernel, kernel_fields, 2, "host -> worker: a body to parse and build"),
@@ -188,4 +346,24 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         RECORD("FAILED", dcli_msg_failed, failed_fields, 3, "node -> peers and host: an operation failed here"),
     [DCLI_MSG_REPORT] = RECORD("REPORT", dcli_msg_report, report_fields, 2, "node -> host: a read outside its grid"),
     [DCLI_MSG_STOP] = {"STOP", 0, 0, 0, NULL, false, "host -> worker: no more will come"},
+    [DCLI_MSG_DEVICE] =
+        RECORD("DEVICE", dcli_msg_device, device_fields, 6, "worker -> host, its first message: what it serves"),
+    [DCLI_MSG_SETUP] = RECORD("SETUP", dcli_msg_setup, setup_fields, 12, "host -> worker, its first: the session"),
+    [DCLI_MSG_PART] = RECORD("PART", dcli_msg_part, part_fields, 2,
+                             "node -> nodes of its host: memory of a part, a descriptor of which comes along"),
+    [DCLI_MSG_LOST] = RECORD("LOST", dcli_msg_lost, lost_fields, 3,
+                             "node -> host: cannot reach a peer; host -> nodes: a peer is gone for good"),
+    [DCLI_MSG_JOINED] =
+        RECORD("JOINED", dcli_msg_joined, joined_fields, 3, "host -> nodes: a peer takes part from now on"),
+    [DCLI_MSG_SEES] = RECORD("SEES", dcli_msg_sees, sees_fields, 3, "host -> worker: is this file there?"),
+    [DCLI_MSG_SEEN] = RECORD("SEEN", dcli_msg_seen, seen_fields, 1, "worker -> host: the answer"),
+    [DCLI_MSG_COUNT] = RECORD("COUNT", dcli_msg_count, count_fields, 1, "host -> worker: send your counters"),
+    [DCLI_MSG_COUNTS] = RECORD("COUNTS", dcli_msg_counts, counts_fields, 2, "worker -> host: the answer"),
+    [DCLI_MSG_HELLO] = RECORD("HELLO", dcli_msg_hello, hello_fields, 2, "client -> desk, its first message"),
+    [DCLI_MSG_WELCOME] = RECORD("WELCOME", dcli_msg_welcome, welcome_fields, 3, "desk -> client: what can be had here"),
+    [DCLI_MSG_REFUSED] = RECORD("REFUSED", dcli_msg_refused, refused_fields, 2, "desk -> client: no, and why"),
+    [DCLI_MSG_OPEN] = RECORD("OPEN", dcli_msg_open, open_fields, 4, "client -> desk: start the processes of a session"),
+    [DCLI_MSG_OPENED] = RECORD("OPENED", dcli_msg_opened, opened_fields, 1, "desk -> client: where they listen"),
+    [DCLI_MSG_BEAT] = RECORD("BEAT", dcli_msg_beat, beat_fields, 1, "client <-> desk: still there"),
+    [DCLI_MSG_GONE] = RECORD("GONE", dcli_msg_gone, gone_fields, 2, "desk -> client: a process has ended"),
 };
