@@ -34,6 +34,18 @@ typedef struct dcl_config {
     bool sync;           /**< DCL_SYNC: every call waits for its end; for finding errors */
     dcl_log_fn *log_fn;  /**< where log lines go; NULL: standard error */
     void *log_user;      /**< passed to log_fn */
+    const char *workers; /**< DCL_WORKERS: NULL (threads of this program), "local:N", addresses or a file of them */
+    const char *keys;    /**< DCL_KEYS: folder with this program's keys, as `dcl keys` makes it */
+    const char *token;   /**< DCL_TOKEN: file with the token of a worker of this host that has no keys */
+    const char *program; /**< DCL_PROGRAM: the dcl command that worker processes are started with */
+    const char *files;   /**< DCL_FILES: "auto", "direct" (nodes use files) or "stream" (the host does) */
+    size_t silence_ms;   /**< DCL_SILENCE_MS: who is not heard of for so long is lost */
+    size_t build_ms;     /**< DCL_BUILD_MS: most time one compilation may take in a worker process */
+    size_t kernel_ms;    /**< DCL_KERNEL_MS: most time one kernel may take in a worker process */
+    size_t quota_bytes;  /**< DCL_QUOTA_BYTES: most bytes of arrays per worker process; 0: what its device has */
+    size_t spare;        /**< DCL_SPARE: numbers kept free for nodes that join later; worker processes only */
+    size_t fanout;       /**< DCL_FANOUT: with more nodes, descriptors go down a tree of so many children each */
+    size_t io_threads;   /**< DCL_IO_THREADS: threads per process that encrypt and send between hosts */
 } dcl_config;
 
 /** Fill a configuration with the defaults, then with the DCL_ variables of the environment.
@@ -49,9 +61,15 @@ DCL_API dcl_status dcl_config_print(const dcl_config *config, FILE *file);
  *  instead: "all", "cpu", "gpu", or a comma-separated list of numbers as printed by `dcl devices` ("0,2").
  *  Every node is served by a worker thread; no port is opened.
  *
+ *  With `workers`, nodes are served by processes instead, and the program stays the same:
+ *  "local:3" starts three on this host, which share the selected devices in turn and end with the program;
+ *  "tcp://host:port,tcp://host:port" uses those that `dcl worker` offers there, one node per device;
+ *  anything else is the name of a file with one such address per line (and `key=` with the worker's public key).
+ *
  *  @param config  settings, borrowed; NULL reads the environment (dcl_config_read()).
  *  @return the cluster, yours: end it with dcl_close(); or NULL, see dcl_error(): DCL_ERR_INVALID (configuration),
- *          DCL_ERR_DEVICE (no OpenCL device, or one that fails), DCL_ERR_NOMEM. */
+ *          DCL_ERR_DEVICE (no OpenCL device, or one that fails), DCL_ERR_NETWORK (a worker cannot be reached or refuses),
+ *          DCL_ERR_PROTOCOL (it speaks another version), DCL_ERR_TIMEOUT, DCL_ERR_FILE (host file, keys), DCL_ERR_NOMEM. */
 DCL_API dcl_cluster *dcl_open(const dcl_config *config);
 
 /** Open a cluster that only plans: maps, owners, dcl_explain(). No device, no thread, no data. Settings are those of the
@@ -69,6 +87,16 @@ DCL_API int dcl_node_count(const dcl_cluster *cluster);
 /** Name of the device that node `node` is; "planned" for a planning cluster; NULL when there is no such node.
  *  Valid until dcl_close(). */
 DCL_API const char *dcl_node_name(const dcl_cluster *cluster, int node);
+
+/** Whether a node is there: false once its worker process was lost. Node numbers are never used again. Arrays with a part
+ *  on a lost node have failed for good; maps made after the loss lay grids over the nodes that are left. */
+DCL_API bool dcl_node_is_alive(const dcl_cluster *cluster, int node);
+
+/** Let more workers take part: they get the next node numbers, and maps made from now on lay grids over them too.
+ *  Complete when it returns.
+ *  @param workers  addresses as in dcl_config; "local:N" in a cluster of local workers.
+ *  @return DCL_OK, or as dcl_open(); DCL_ERR_UNSUPPORTED for a cluster of threads or when no number is free (DCL_SPARE). */
+DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
 
 /** The first error of this cluster, of a call or asynchronous, since dcl_clear_error(); its text becomes dcl_error().
  *  Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster; DCL_OK if none. */
