@@ -10,7 +10,7 @@
 enum {                              /* limits every message is checked against before a byte of it is used */
        DCLI_MOST_MESSAGE = 1 << 20, /* bytes of a message; payloads are apart */
        DCLI_MOST_DEPTH = 8,         /* arrays in arrays: operands of operations of a message need 5 */
-       DCLI_MOST_ITEMS = 1 << 14,   /* numbers, strings and arrays: 64 operations of 64 operands have 16,133 */
+       DCLI_MOST_ITEMS = 1 << 14,   /* numbers, strings and arrays: 64 operations of 64 operands have 16,197 */
        DCLI_MOST_OPERATIONS = 64,   /* descriptors in one message */
        DCLI_MOST_OPERATION_KIND = 8,
        DCLI_MOST_OPERANDS = 64,

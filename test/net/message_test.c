@@ -117,7 +117,8 @@ static dcli_message largest_message(void)
                               map,
                               INT64_MAX,
                               INT64_MAX,
-                              INT64_MAX};
+                              INT64_MAX,
+                              DCLI_MOST_PEERS};
     for (int d = 0; d < DCL_MAX_RANK; d++) {
         one.origin[d] = one.box.start[d] = INT64_MIN;
         one.extent[d] = one.box.count[d] = one.box.stride[d] = INT64_MAX;
@@ -144,7 +145,7 @@ Test(message, the_largest_is_within_the_limits)
     msgpack_unpacked reference; /* msgpack-c agrees on what is in it */
     msgpack_unpacked_init(&reference);
     cr_assert_eq(msgpack_unpack_next(&reference, bytes, length, NULL), MSGPACK_UNPACK_SUCCESS);
-    cr_expect_eq(count_items(&reference.data), 16133, "%d items", count_items(&reference.data));
+    cr_expect_eq(count_items(&reference.data), 16197, "%d items", count_items(&reference.data));
     msgpack_unpacked_destroy(&reference);
     dcli_free(bytes);
     dcli_arena_free(&arena);
@@ -194,8 +195,8 @@ static const struct {
     {"[-1,10,0]", "version -1 of the protocol, this peer version 1;"},
     {"[0,10,0]", "version 0 of the protocol, this peer version 1;"},
     {"['1',10,0]", "version of a message of unknown kind is of another type"},
-    {"[1,0,0]", "kind of a message of unknown kind is 0; expected 1..10"},
-    {"[1,11,0]", "kind of a message of unknown kind is 11; expected 1..10"},
+    {"[1,0,0]", "kind of a message of unknown kind is 0; expected 1..26"},
+    {"[1,27,0]", "kind of a message of unknown kind is 27; expected 1..26"},
     {"[1,10,-1]", "epoch of a message STOP is -1; expected 0 or more"},
     {"[1,10,true]", "epoch of a message STOP is of another type"},
     {"[1,10,0,0]", "a message STOP has 1 fields; expected 0..0"},
@@ -226,7 +227,7 @@ static const struct {
     {"[1,2,0,1,1,'s'*1537]", "sentence of a message BUILT has 1537 bytes; expected 1536 at most"},
     /* OPERATIONS */
     {"[1,3,0,[[1,1]]*65]", "operation of a message OPERATIONS has 65 items; expected 0..64"},
-    {"[1,3,0,[[1]]]", "operation[0] of a message OPERATIONS has 1 items; expected 2..19"},
+    {"[1,3,0,[[1]]]", "operation[0] of a message OPERATIONS has 1 items; expected 2..20"},
     {"[1,3,0,[[1,1],7]]", "operation[1] of a message OPERATIONS is of another type (first byte 0x07)"},
     {"[1,3,0,[[-1,1]]]", "operation[0].number of a message OPERATIONS is -1; expected 0.."},
     {"[1,3,0,[[1,1],[2,0]]]", "operation[1].kind of a message OPERATIONS is 0; expected 1..8"},
@@ -266,6 +267,8 @@ static const struct {
      "operation[0].block_bytes of a message OPERATIONS"},
     {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[],[],'',0,0,-1]]]",
      "operation[0].small_bytes of a message OPERATI"},
+    {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[],[],'',0,0,0,65537]]]",
+     "operation[0].map_nodes of a message OPERATIONS is 65537; expected 0..65536"},
     /* GRANT, CHUNK, CREDIT, MARKS */
     {"[1,4,0,-1,0]", "operation of a message GRANT is -1"},
     {"[1,4,0,1,-1]", "chunks of a message GRANT is -1"},
@@ -293,6 +296,80 @@ static const struct {
     {"[1,9,0,1,'A'*64]", "array of a message REPORT has 64 bytes; expected 63 at most"},
     {"[1,9,0,1,'A',[0]*9]", "index of a message REPORT has 9 items; expected 0..8"},
     {"[1,9,0,1,'A',['x']]", "index[0] of a message REPORT is of another type"},
+    /* DEVICE */
+    {"[1,11,0,'d','p','v','cpu','k']", "a message DEVICE has 5 fields; expected 6..12"},
+    {"[1,11,0,'d'*256,'p','v','cpu','k',0]", "name of a message DEVICE has 256 bytes; expected 255 at most"},
+    {"[1,11,0,'d','p'*256,'v','cpu','k',0]", "platform of a message DEVICE has 256 bytes"},
+    {"[1,11,0,'d','p','v'*256,'cpu','k',0]", "version of a message DEVICE has 256 bytes"},
+    {"[1,11,0,'d','p','v','c'*64,'k',0]", "class of a message DEVICE has 64 bytes"},
+    {"[1,11,0,'d','p','v','cpu','k'*513,0]", "kind of a message DEVICE has 513 bytes"},
+    {"[1,11,0,'d','p','v','cpu','k',65536]", "number of a message DEVICE is 65536; expected 0..65535"},
+    {"[1,11,0,'d','p','v','cpu','k',0,-1]", "compute_units of a message DEVICE is -1"},
+    {"[1,11,0,'d','p','v','cpu','k',0,0,1]", "has_half of a message DEVICE is of another type"},
+    {"[1,11,0,'d','p','v','cpu','k',0,0,true,true,true,-1]", "memory_bytes of a message DEVICE is -1"},
+    {"[1,11,0,'d','p','v','cpu','k',0,0,true,true,true,1,-1]", "process of a message DEVICE is -1"},
+    /* SETUP */
+    {"[1,12,0,256,[],1,1,1,1,0,1,1,1,1,0]", "self of a message SETUP is 256; expected 0..255"},
+    {"[1,12,0,0,[[true]]*257,1,1,1,1,0,1,1,1,1,0]", "peer of a message SETUP has 257 items; expected 0..256"},
+    {"[1,12,0,0,[[0]],1,1,1,1,0,1,1,1,1,0]", "peer[0].present of a message SETUP is of another type"},
+    {"[1,12,0,0,[[true,true,'a'*256]],1,1,1,1,0,1,1,1,1,0]", "peer[0].address of a message SETUP has 256 bytes"},
+    {"[1,12,0,0,[[true,true,'a','k'*65]],1,1,1,1,0,1,1,1,1,0]", "peer[0].key of a message SETUP has 65 bytes"},
+    {"[1,12,0,0,[],0,1,1,1,0,1,1,1,1,0]", "first_operation of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,0,1,1,0,1,1,1,1,0]", "tile_bytes of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,1,0,1,0,1,1,1,1,0]", "chunk_bytes of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,1,1,0,0,1,1,1,1,0]", "pool_bytes of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,1,1,1,-1,1,1,1,1,0]", "quota_bytes of a message SETUP is -1; expected 0.."},
+    {"[1,12,0,0,[],1,1,1,1,0,0,1,1,1,0]", "silence_ms of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,1,1,1,0,1,0,1,1,0]", "build_ms of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,1,1,1,0,1,1,0,1,0]", "kernel_ms of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,1,1,1,0,1,1,1,0,0]", "fanout of a message SETUP is 0; expected 1..256"},
+    {"[1,12,0,0,[],1,1,1,1,0,1,1,1,1,4]", "log of a message SETUP is 4; expected 0..3"},
+    {"[1,12,0,0,[],1,1,1,1,0,1,1,1,1,0,'f'*256]", "fault of a message SETUP has 256 bytes"},
+    /* PART, LOST, JOINED */
+    {"[1,13,0,-1,1]", "storage of a message PART is -1"},
+    {"[1,13,0,1,0]", "bytes of a message PART is 0; expected 1.."},
+    {"[1,14,0,65537,0,'']", "peer of a message LOST is 65537; expected 0..65536"},
+    {"[1,14,0,0,-1,'']", "epoch of a message LOST is -1"},
+    {"[1,14,0,0,0,'s'*1537]", "sentence of a message LOST has 1537 bytes"},
+    {"[1,15,0,256,1,1]", "peer of a message JOINED is 256; expected 0..255"},
+    {"[1,15,0,0,0,1]", "epoch of a message JOINED is 0; expected 1.."},
+    {"[1,15,0,0,1,0]", "first_operation of a message JOINED is 0; expected 1.."},
+    {"[1,15,0,0,1,1,'a'*256]", "address of a message JOINED has 256 bytes"},
+    {"[1,15,0,0,1,1,'a','k'*65]", "key of a message JOINED has 65 bytes"},
+    {"[1,15,0,0,1,1,'a','k',1]", "in_place of a message JOINED is of another type"},
+    /* SEES, SEEN, COUNT, COUNTS */
+    {"[1,16,0,-1,'','']", "number of a message SEES is -1"},
+    {"[1,16,0,0,'p'*4097,'']", "path of a message SEES has 4097 bytes"},
+    {"[1,16,0,0,'','t'*65]", "token of a message SEES has 65 bytes"},
+    {"[1,17,0,-1]", "number of a message SEEN is -1"},
+    {"[1,17,0,0,1]", "yes of a message SEEN is of another type"},
+    {"[1,18,0,-1]", "number of a message COUNT is -1"},
+    {"[1,19,0,-1,[0]*10]", "number of a message COUNTS is -1"},
+    {"[1,19,0,0,[0]*9]", "counter of a message COUNTS has 9 items; expected 10..10"},
+    {"[1,19,0,0,[-1]*10]", "counter[0] of a message COUNTS is -1"},
+    /* HELLO, WELCOME, REFUSED */
+    {"[1,20,0,'p'*256,0]", "program of a message HELLO has 256 bytes"},
+    {"[1,20,0,'p',-1]", "capabilities of a message HELLO is -1; expected 0 or more"},
+    {"[1,21,0,'p'*256,0,[]]", "program of a message WELCOME has 256 bytes"},
+    {"[1,21,0,'p',true,[]]", "capabilities of a message WELCOME is of another type"},
+    {"[1,21,0,'p',0,[['','','','','',0]]*257]", "device of a message WELCOME has 257 items; expected 0..256"},
+    {"[1,21,0,'p',0,[['','','','','',-1]]]", "device[0].number of a message WELCOME is -1"},
+    {"[1,21,0,'p',0,[],-1]", "sessions of a message WELCOME is -1"},
+    {"[1,21,0,'p',0,[],0,-1]", "processes of a message WELCOME is -1"},
+    {"[1,21,0,'p',0,[],0,0,-1]", "load_percent of a message WELCOME is -1"},
+    {"[1,21,0,'p',0,[],0,0,0,0]", "files of a message WELCOME is of another type"},
+    {"[1,22,0,13,'']", "status of a message REFUSED is 13; expected 0..12"},
+    {"[1,22,0,1,'s'*1537]", "sentence of a message REFUSED has 1537 bytes"},
+    /* OPEN, OPENED, BEAT, GONE */
+    {"[1,23,0,-1,'','',1]", "session of a message OPEN is -1"},
+    {"[1,23,0,0,'k'*65,'',1]", "key of a message OPEN has 65 bytes"},
+    {"[1,23,0,0,'','p'*65,1]", "password of a message OPEN has 65 bytes"},
+    {"[1,23,0,0,'','',0]", "silence_ms of a message OPEN is 0; expected 1.."},
+    {"[1,24,0,[[true]]*257]", "peer of a message OPENED has 257 items"},
+    {"[1,24,0,[[]]]", "peer[0] of a message OPENED has 0 items; expected 1..4"},
+    {"[1,25,0,-1]", "number of a message BEAT is -1"},
+    {"[1,26,0,256,'']", "process of a message GONE is 256; expected 0..255"},
+    {"[1,26,0,0,'s'*1537]", "sentence of a message GONE has 1537 bytes"},
 };
 
 Test(message, every_field_outside_its_range_is_refused_by_name)
@@ -430,8 +507,8 @@ Test(message, packing_refuses_what_receivers_would)
     path[sizeof path - 1] = '\0';
     operation[0] = (dcli_msg_operation){.kind = 7, .path = path};
     EXPECT_PACK(&message, DCL_ERR_INVALID, "operation[0].path of a message OPERATIONS has 4097 bytes; expected 4096");
-    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..10");
-    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 11");
+    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..26");
+    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 27");
 }
 
 Test(message, long_sentences_are_cut_not_refused)

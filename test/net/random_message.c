@@ -1,6 +1,7 @@
 /* net/random_message.c - messages with random contents, and their comparison. */
 #include "net/random_message.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include <dcl/forall.h>
@@ -23,6 +24,11 @@ static uint64_t bits(test_random *random)
 }
 
 static int64_t natural(test_random *random) { return (int64_t)(bits(random) & INT64_MAX); }
+static int64_t positive(test_random *random)
+{
+    int64_t value = natural(random);
+    return value > 0 ? value : 1;
+}
 static int64_t any(test_random *random) { return (int64_t)bits(random) * (test_random_below(random, 2) ? 1 : -1); }
 static bool flag(test_random *random) { return test_random_below(random, 2) == 1; }
 
@@ -33,6 +39,8 @@ static struct {
     dcli_msg_operand operand[DCLI_MOST_OPERATIONS * DCLI_MOST_OPERANDS];
     dcli_msg_parameter parameter[DCLI_MOST_OPERANDS];
     int64_t storage[DCLI_MOST_OPERANDS];
+    dcli_msg_peer peer[DCLI_MOST_NODES];
+    dcli_msg_device device[DCLI_MOST_NODES];
 } pool;
 
 static const char *string(test_random *random, int most)
@@ -85,6 +93,7 @@ static void fill_grid(test_random *random, dcli_msg_operation *operation)
     operation->tile_bytes = natural(random);
     operation->block_bytes = natural(random);
     operation->small_bytes = natural(random);
+    operation->map_nodes = test_random_below(random, DCLI_MOST_PEERS + 1);
 }
 
 static dcli_msg_operation random_operation(test_random *random, dcli_msg_operand operand[])
@@ -165,6 +174,153 @@ static dcli_msg_marks random_marks(test_random *random)
     return marks;
 }
 
+static dcli_msg_device random_device(test_random *random)
+{
+    return (dcli_msg_device){.name = string(random, DCLI_MOST_ADDRESS),
+                             .platform = string(random, DCLI_MOST_ADDRESS),
+                             .version = string(random, DCLI_MOST_ADDRESS),
+                             .class = string(random, DCLI_MOST_NAME),
+                             .kind = string(random, 512),
+                             .number = test_random_below(random, 65536),
+                             .compute_units = (int)(bits(random) & INT_MAX),
+                             .has_half = flag(random),
+                             .has_double = flag(random),
+                             .in_place = flag(random),
+                             .memory_bytes = natural(random),
+                             .process = natural(random)};
+}
+
+/** 0..DCLI_MOST_NODES of them. */
+static int random_peers(test_random *random)
+{
+    int count = few(random, DCLI_MOST_NODES);
+    for (int i = 0; i < count; i++)
+        pool.peer[i] = (dcli_msg_peer){flag(random), flag(random), string(random, DCLI_MOST_ADDRESS),
+                                       string(random, DCLI_MOST_KEY)};
+    return count;
+}
+
+static dcli_msg_setup random_setup(test_random *random)
+{
+    return (dcli_msg_setup){.self = test_random_below(random, DCLI_MOST_NODES),
+                            .peer_count = random_peers(random),
+                            .peer = pool.peer,
+                            .first_operation = positive(random),
+                            .tile_bytes = positive(random),
+                            .chunk_bytes = positive(random),
+                            .pool_bytes = positive(random),
+                            .quota_bytes = natural(random),
+                            .silence_ms = positive(random),
+                            .build_ms = positive(random),
+                            .kernel_ms = positive(random),
+                            .fanout = 1 + test_random_below(random, DCLI_MOST_NODES),
+                            .log = test_random_below(random, 4),
+                            .fault = string(random, DCLI_MOST_ADDRESS)};
+}
+
+static dcli_msg_joined random_joined(test_random *random)
+{
+    return (dcli_msg_joined){.peer = test_random_below(random, DCLI_MOST_NODES),
+                             .epoch = positive(random),
+                             .first_operation = positive(random),
+                             .address = string(random, DCLI_MOST_ADDRESS),
+                             .key = string(random, DCLI_MOST_KEY),
+                             .in_place = flag(random)};
+}
+
+static dcli_msg_counts random_counts(test_random *random)
+{
+    dcli_msg_counts counts = {.number = natural(random)};
+    if (flag(random))
+        for (int i = 0; i < DCLI_MSG_COUNTERS; i++)
+            counts.counter[i] = natural(random);
+    return counts;
+}
+
+static dcli_msg_welcome random_welcome(test_random *random)
+{
+    dcli_msg_welcome welcome = {.program = string(random, DCLI_MOST_ADDRESS),
+                                .capabilities = bits(random),
+                                .device_count = few(random, DCLI_MOST_NODES),
+                                .device = pool.device,
+                                .sessions = (int)(bits(random) & INT_MAX),
+                                .processes = (int)(bits(random) & INT_MAX),
+                                .load_percent = natural(random),
+                                .files = flag(random)};
+    for (int i = 0; i < welcome.device_count; i++)
+        pool.device[i] = random_device(random);
+    return welcome;
+}
+
+/** Kinds that processes of a session have, and not only threads. */
+static void fill_session_message(test_random *random, dcli_message *message)
+{
+    switch (message->kind) {
+    case DCLI_MSG_DEVICE:
+        message->device = random_device(random);
+        break;
+    case DCLI_MSG_SETUP:
+        message->setup = random_setup(random);
+        break;
+    case DCLI_MSG_PART:
+        message->part = (dcli_msg_part){natural(random), positive(random)};
+        break;
+    case DCLI_MSG_LOST:
+        message->lost = (dcli_msg_lost){test_random_below(random, DCLI_MOST_PEERS + 1), natural(random),
+                                        string(random, DCLI_MOST_SENTENCE)};
+        break;
+    case DCLI_MSG_JOINED:
+        message->joined = random_joined(random);
+        break;
+    case DCLI_MSG_SEES:
+        message->sees = (dcli_msg_sees){natural(random), string(random, DCLI_MOST_PATH), string(random, DCLI_MOST_KEY)};
+        break;
+    case DCLI_MSG_SEEN:
+        message->seen = (dcli_msg_seen){natural(random), flag(random)};
+        break;
+    case DCLI_MSG_COUNT:
+        message->count.number = natural(random);
+        break;
+    case DCLI_MSG_COUNTS:
+        message->counts = random_counts(random);
+        break;
+    default:
+        break;
+    }
+}
+
+/** Kinds between a client and a desk. */
+static void fill_desk_message(test_random *random, dcli_message *message)
+{
+    switch (message->kind) {
+    case DCLI_MSG_HELLO:
+        message->hello = (dcli_msg_hello){string(random, DCLI_MOST_ADDRESS), bits(random)};
+        break;
+    case DCLI_MSG_WELCOME:
+        message->welcome = random_welcome(random);
+        break;
+    case DCLI_MSG_REFUSED:
+        message->refused =
+            (dcli_msg_refused){test_random_below(random, DCL_ERR_INTERNAL + 1), string(random, DCLI_MOST_SENTENCE)};
+        break;
+    case DCLI_MSG_OPEN:
+        message->open = (dcli_msg_open){bits(random), string(random, DCLI_MOST_KEY), string(random, DCLI_MOST_KEY),
+                                        positive(random)};
+        break;
+    case DCLI_MSG_OPENED:
+        message->opened = (dcli_msg_opened){random_peers(random), pool.peer};
+        break;
+    case DCLI_MSG_BEAT:
+        message->beat.number = natural(random);
+        break;
+    case DCLI_MSG_GONE:
+        message->gone = (dcli_msg_gone){test_random_below(random, DCLI_MOST_NODES), string(random, DCLI_MOST_SENTENCE)};
+        break;
+    default:
+        break;
+    }
+}
+
 dcli_message test_random_message(test_random *random, int kind)
 {
     dcli_message message = {.kind = (dcli_message_kind)kind, .epoch = bits(random)};
@@ -199,6 +355,8 @@ dcli_message test_random_message(test_random *random, int kind)
         message.report = random_report(random);
         break;
     default:
+        fill_session_message(random, &message);
+        fill_desk_message(random, &message);
         break;
     }
     return message;
@@ -230,7 +388,8 @@ static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation
         !EQUAL(box.rank) || !NUMBERS(box.start, box_rank) || !NUMBERS(box.count, box_rank) ||
         !NUMBERS(box.stride, box_rank) || !EQUAL(element) || !STRINGS(path) || !EQUAL(data_start) ||
         !EQUAL(fortran_order) || !EQUAL(swapped) || !EQUAL(type) || !EQUAL(rank) || !NUMBERS(origin, rank) ||
-        !NUMBERS(extent, rank) || !STRINGS(map) || !EQUAL(tile_bytes) || !EQUAL(block_bytes) || !EQUAL(small_bytes))
+        !NUMBERS(extent, rank) || !STRINGS(map) || !EQUAL(tile_bytes) || !EQUAL(block_bytes) || !EQUAL(small_bytes) ||
+        !EQUAL(map_nodes))
         return false;
     for (int i = 0; i < a->operand_count; i++)
         if (!same_operand(&a->operand[i], &b->operand[i]))
@@ -263,6 +422,93 @@ static bool same_kernel(const dcli_msg_kernel *a, const dcli_msg_kernel *b)
     return true;
 }
 
+static bool same_device(const dcli_msg_device *a, const dcli_msg_device *b)
+{
+    return STRINGS(name) && STRINGS(platform) && STRINGS(version) && STRINGS(class) && STRINGS(kind) && EQUAL(number) &&
+           EQUAL(compute_units) && EQUAL(has_half) && EQUAL(has_double) && EQUAL(in_place) && EQUAL(memory_bytes) &&
+           EQUAL(process);
+}
+
+static bool same_peers(const dcli_msg_peer a[], const dcli_msg_peer b[], int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!SAME(a[i].present == b[i].present && a[i].in_place == b[i].in_place) ||
+            !SAME(same_string(a[i].address, b[i].address) && same_string(a[i].key, b[i].key)))
+            return false;
+    return true;
+}
+
+static bool same_setup(const dcli_msg_setup *a, const dcli_msg_setup *b)
+{
+    return EQUAL(self) && EQUAL(peer_count) && same_peers(a->peer, b->peer, a->peer_count) && EQUAL(first_operation) &&
+           EQUAL(tile_bytes) && EQUAL(chunk_bytes) && EQUAL(pool_bytes) && EQUAL(quota_bytes) && EQUAL(silence_ms) &&
+           EQUAL(build_ms) && EQUAL(kernel_ms) && EQUAL(fanout) && EQUAL(log) && STRINGS(fault);
+}
+
+static bool same_joined(const dcli_msg_joined *a, const dcli_msg_joined *b)
+{
+    return EQUAL(peer) && EQUAL(epoch) && EQUAL(first_operation) && STRINGS(address) && STRINGS(key) && EQUAL(in_place);
+}
+
+static bool same_welcome(const dcli_msg_welcome *a, const dcli_msg_welcome *b)
+{
+    if (!STRINGS(program) || !EQUAL(capabilities) || !EQUAL(device_count) || !EQUAL(sessions) || !EQUAL(processes) ||
+        !EQUAL(load_percent) || !EQUAL(files))
+        return false;
+    for (int i = 0; i < a->device_count; i++)
+        if (!same_device(&a->device[i], &b->device[i]))
+            return false;
+    return true;
+}
+
+static bool same_desk_contents(const dcli_message *a, const dcli_message *b)
+{
+    switch (a->kind) {
+    case DCLI_MSG_HELLO:
+        return STRINGS(hello.program) && EQUAL(hello.capabilities);
+    case DCLI_MSG_WELCOME:
+        return same_welcome(&a->welcome, &b->welcome);
+    case DCLI_MSG_REFUSED:
+        return EQUAL(refused.status) && STRINGS(refused.sentence);
+    case DCLI_MSG_OPEN:
+        return EQUAL(open.session) && STRINGS(open.key) && STRINGS(open.password) && EQUAL(open.silence_ms);
+    case DCLI_MSG_OPENED:
+        return EQUAL(opened.peer_count) && same_peers(a->opened.peer, b->opened.peer, a->opened.peer_count);
+    case DCLI_MSG_BEAT:
+        return EQUAL(beat.number);
+    case DCLI_MSG_GONE:
+        return EQUAL(gone.process) && STRINGS(gone.sentence);
+    default:
+        return true;
+    }
+}
+
+static bool same_session_contents(const dcli_message *a, const dcli_message *b)
+{
+    switch (a->kind) {
+    case DCLI_MSG_DEVICE:
+        return same_device(&a->device, &b->device);
+    case DCLI_MSG_SETUP:
+        return same_setup(&a->setup, &b->setup);
+    case DCLI_MSG_PART:
+        return EQUAL(part.storage) && EQUAL(part.bytes);
+    case DCLI_MSG_LOST:
+        return EQUAL(lost.peer) && EQUAL(lost.epoch) && STRINGS(lost.sentence);
+    case DCLI_MSG_JOINED:
+        return same_joined(&a->joined, &b->joined);
+    case DCLI_MSG_SEES:
+        return EQUAL(sees.number) && STRINGS(sees.path) && STRINGS(sees.token);
+    case DCLI_MSG_SEEN:
+        return EQUAL(seen.number) && EQUAL(seen.yes);
+    case DCLI_MSG_COUNT:
+        return EQUAL(count.number);
+    case DCLI_MSG_COUNTS:
+        return EQUAL(counts.number) && SAME(same_numbers(a->counts.counter, b->counts.counter, DCLI_MSG_COUNTERS));
+    default:
+        return same_desk_contents(a, b);
+    }
+}
+
 static bool same_contents(const dcli_message *a, const dcli_message *b)
 {
     switch (a->kind) {
@@ -288,7 +534,7 @@ static bool same_contents(const dcli_message *a, const dcli_message *b)
         return EQUAL(report.operation) && STRINGS(report.array) && EQUAL(report.rank) &&
                NUMBERS(report.index, report.rank);
     default:
-        return true;
+        return same_session_contents(a, b);
     }
 }
 
