@@ -3,7 +3,6 @@
 #include "workqueue/node_inside.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
@@ -16,15 +15,28 @@ dcli_node *dcli_node_open(const dcli_node_terms *terms)
     if (node == NULL)
         return NULL;
     node->terms = *terms;
+    if (node->terms.first_operation < 1)
+        node->terms.first_operation = 1;
     node->peers = terms->plan.node_count + 1;
     node->storages.peers = node->peers;
-    node->first = node->cursor = node->grant_op = 1;
+    node->base = node->first = node->cursor = node->grant_op = node->terms.first_operation;
+    node->seen = node->done = node->ready = node->terms.first_operation - 1;
+    /* Of what others wrote before it only knows that it is over when they are ready with all before its time. */
+    node->storages.last_write = node->seen;
+    node->moving_end = &node->moving;
     node->peer = dcli_calloc((size_t)node->peers, sizeof *node->peer);
     node->outbox = dcli_calloc((size_t)node->peers, sizeof *node->outbox);
     if (node->peer == NULL || node->outbox == NULL) {
         dcli_node_close(node);
         return NULL;
     }
+    for (int q = 0; q < node->peers; q++) {
+        struct dcli_peer *peer = &node->peer[q];
+        peer->told_done = peer->told_ready = node->seen;
+        if (dcli_is_node(node, q) && terms->absent != NULL && terms->absent[q])
+            *peer = (struct dcli_peer){.presence = DCLI_ABSENT, .done = INT64_MAX, .ready = INT64_MAX};
+    }
+    node->terms.absent = NULL;
     node->peer[terms->plan.node_count].interest = INT64_MAX; /* the host waits for completion */
     node->peer[terms->self].interest = 0;
     return node;
@@ -35,7 +47,7 @@ void dcli_node_close(dcli_node *node)
     if (node == NULL)
         return;
     for (int64_t n = node->first; n <= node->seen; n++)
-        dcli_op_free(node, node->op[n - node->first]);
+        dcli_op_free(node, dcli_op_find(node, n));
     for (int q = 0; node->outbox != NULL && q < node->peers; q++)
         dcli_free(node->outbox[q].made);
     dcli_free(node->op);
@@ -112,11 +124,15 @@ static bool next_send(dcli_node *node, dcli_action *action)
     for (int q = 0; q < node->peers && node->made_unsent > 0; q++) {
         struct dcli_outbox *outbox = &node->outbox[q];
         struct dcli_made *made = outbox->first < outbox->count ? &outbox->made[outbox->first] : NULL;
-        if (made == NULL || !made->ended || outbox->outstanding >= node->terms.window_chunks)
+        bool there = dcli_is_there(node, q);
+        if (made == NULL || !made->ended || (there && outbox->outstanding >= node->terms.window_chunks))
             continue;
         struct dcli_open_op *op = dcli_op_find(node, made->operation);
-        *action = (dcli_action){
-            .kind = DCLI_DO_SEND, .operation = op->operation, .peer = q, .chunk = made->chunk, .status = made->status};
+        *action = (dcli_action){.kind = there ? DCLI_DO_SEND : DCLI_DO_DISCARD,
+                                .operation = op->operation,
+                                .peer = q,
+                                .chunk = made->chunk,
+                                .status = made->status};
         node->made_unsent -= op->own->chunk[made->chunk].bytes;
         op->transfers--;
         outbox->first++;
@@ -136,12 +152,12 @@ static bool next_commit(dcli_node *node, struct dcli_open_op *op, dcli_action *a
                                 .operation = op->operation,
                                 .peer = q,
                                 .chunk = stream->chunk[stream->passed],
-                                .status = stream->status[stream->passed]};
+                                .status = op->lost ? DCL_ERR_NODE_LOST : stream->status[stream->passed]};
         if (action->status != DCL_OK)
             dcli_tell_failed(node, op, action->status, false);
         stream->passed++;
         op->transfers--;
-        node->peer[q].credit_due++;
+        node->peer[q].credit_due += dcli_is_there(node, q);
         dcli_advance_marks(node);
         return true;
     }
@@ -159,7 +175,7 @@ static bool next_pack(dcli_node *node, struct dcli_open_op *op, dcli_action *act
                                 .operation = op->operation,
                                 .peer = q,
                                 .chunk = stream->chunk[stream->passed++],
-                                .status = dcli_op_reads_failed(node, op) ? DCL_ERR_INVALID : DCL_OK};
+                                .status = dcli_op_inputs(node, op)};
         op->transfers--;
         return true;
     }
@@ -191,7 +207,7 @@ static void grant_ahead(dcli_node *node)
         struct dcli_open_op *op = dcli_op_find(node, node->grant_op);
         for (; op != NULL && op->exchange != NULL && node->grant_chunk < op->own->chunk_count; node->grant_chunk++) {
             const dcli_chunk *chunk = &op->own->chunk[node->grant_chunk];
-            if (chunk->written)
+            if (chunk->written || op->dropped[node->grant_chunk])
                 continue;
             if (node->pool_used + chunk->bytes > node->terms.plan.pool_bytes)
                 return;
@@ -215,20 +231,27 @@ static bool next_grant(struct dcli_open_op *op, int peers, dcli_action *action)
     return false;
 }
 
+/* Take out of the list the operation that *link names. */
+static void unlink_moving(dcli_node *node, struct dcli_open_op **link)
+{
+    *link = (*link)->next_moving;
+    if (*link == NULL)
+        node->moving_end = link;
+}
+
 static bool next_exchange(dcli_node *node, dcli_action *action)
 {
-    int64_t left = node->exchanging;
-    for (int64_t n = node->first; n <= node->seen && left > 0; n++) {
-        struct dcli_open_op *op = dcli_op_find(node, n);
-        if (op->exchange == NULL)
+    for (struct dcli_open_op **link = &node->moving; *link != NULL;) {
+        struct dcli_open_op *op = *link;
+        if (op->transfers == 0) {
+            unlink_moving(node, link);
             continue;
-        left--;
-        if (op->transfers == 0)
-            continue;
+        }
         if (next_grant(op, node->peers, action) || next_drop(node, op, action))
             return true;
-        if (n <= node->cursor && (next_commit(node, op, action) || next_pack(node, op, action)))
+        if (op->number <= node->cursor && (next_commit(node, op, action) || next_pack(node, op, action)))
             return true;
+        link = &op->next_moving;
     }
     return false;
 }
@@ -255,8 +278,8 @@ static bool next_batch(dcli_node *node, dcli_action *action)
     if (queue_made(node, op, b) != DCL_OK)
         return false; /* tried again after the next event: what ends meanwhile frees memory */
     op->started++;
-    if (op->skip == DCL_OK && dcli_op_reads_failed(node, op))
-        op->skip = DCL_ERR_INVALID;
+    if (op->skip == DCL_OK)
+        op->skip = dcli_op_inputs(node, op);
     *action = (dcli_action){.kind = op->skip == DCL_OK ? DCLI_DO_RUN : DCLI_DO_SKIP,
                             .operation = op->operation,
                             .index = b,
@@ -282,9 +305,10 @@ static bool next_retired(dcli_node *node, dcli_action *action)
     node->exchanging -= op->exchange != NULL;
     if (op->operation->kind == DCLI_OP_RELEASE)
         dcli_storages_drop(&node->storages, op->operation->operand[0].storage);
+    if (node->moving == op) /* it is the first, if it is there */
+        unlink_moving(node, &node->moving);
     dcli_op_free(node, op);
     node->first++;
-    memmove(node->op, node->op + 1, (size_t)(node->seen - node->first + 1) * sizeof *node->op);
     return true;
 }
 
@@ -293,7 +317,7 @@ static bool next_marks(dcli_node *node, dcli_action *action)
     for (int q = 0; q < node->peers; q++) {
         struct dcli_peer *peer = &node->peer[q];
         if ((peer->told_done == node->done && peer->told_ready == node->ready) || peer->told_ready >= peer->interest ||
-            q == node->terms.self)
+            q == node->terms.self || !dcli_is_there(node, q))
             continue;
         peer->told_done = node->done;
         peer->told_ready = node->ready;
@@ -325,7 +349,7 @@ bool dcli_node_idle(const dcli_node *node) { return node->first > node->seen; }
 bool dcli_node_reads_failed(const dcli_node *node, int64_t operation)
 {
     const struct dcli_open_op *op = dcli_op_find(node, operation);
-    return op != NULL && dcli_op_reads_failed(node, op);
+    return op != NULL && dcli_op_inputs(node, op) != DCL_OK;
 }
 
 bool dcli_node_exchanges(const dcli_node *node) { return node->exchanging > 0; }
@@ -350,7 +374,7 @@ static void explain_op(const dcli_node *node, const struct dcli_open_op *op, dcl
     for (int64_t n = 0; n < op->need_count; n++)
         if (!dcli_need_is_met(node, &op->need[n]))
             dcli_text_put(text, texts[op->need[n].kind], op->need[n].peer, op->need[n].operation);
-    dcli_text_put(text, "\n");
+    dcli_text_put(text, "%s\n", op->lost ? " needs a lost node;" : "");
 }
 
 char *dcli_node_explain(const dcli_node *node)

@@ -7,7 +7,13 @@
  * Rules (docs/design.md, docs/model.md): batches start in the order of (operation, batch). A batch starts when what it reads has
  * arrived or, in place, is ready, and when nobody still has to read what it overwrites. Data is packed, and arriving
  * output committed, when all own batches of earlier operations have started. All waits are for earlier operations, or for
- * data of the same operation that only waits for earlier ones: nothing can wait in a circle. */
+ * data of the same operation that only waits for earlier ones: nothing can wait in a circle.
+ *
+ * Members come and go. A peer that is lost, or not there yet, is waited for by nobody and sent nothing: its watermarks count as
+ * infinite. What needed something of it fails instead, with DCL_ERR_NODE_LOST: every operation that names an array with a
+ * part on it and has not ended here, and every such operation from then on, whatever it overwrites. What has come from it
+ * was right when it was sent; whether an array that has no part on it is right is for its owners to say, who are all there.
+ * So nodes may learn of a loss at different times, in any order relative to operations. */
 #ifndef DCLI_WORKQUEUE_NODE_H
 #define DCLI_WORKQUEUE_NODE_H
 
@@ -23,6 +29,8 @@ typedef struct dcli_node_terms {
     /** plan(operation, node), kept by the provider at least until the operation is retired. NULL: DCL_ERR_NOMEM. */
     const dcli_plan *(*plan_of)(void *user, const dcli_operation *operation, int node);
     void *user;
+    int64_t first_operation; /* the first one this peer is told of; 0 stands for 1. Earlier ones are over for it. */
+    const bool *absent; /* [node_count] nodes that are not there: not yet, or no more; copied. NULL: all are there */
 } dcli_node_terms;
 
 typedef enum dcli_action_kind {
@@ -34,9 +42,11 @@ typedef enum dcli_action_kind {
     DCLI_DO_DROP,   /* T chunk `chunk` of the own plan, from `peer`, is not needed any more */
     DCLI_DO_GRANT,  /* tell `peer`: T chunks up to number `index` (a count) of `operation` may be sent */
     DCLI_DO_CREDIT, /* tell `peer`: `index` U chunks were committed */
-    DCLI_DO_FAILED, /* tell all peers: `operation` failed here with `status`; what it writes may hold anything */
+    DCLI_DO_FAILED, /* tell all peers that are there: `operation` failed here with `status`; what it writes may hold
+                       anything */
     DCLI_DO_MARKS,  /* tell `peer` the watermarks */
-    DCLI_DO_RETIRE  /* nothing more will be asked about `operation` */
+    DCLI_DO_RETIRE, /* nothing more will be asked about `operation` */
+    DCLI_DO_DISCARD /* U chunk `chunk` of the own plan, made for `peer`, which is lost: free it, if it was made */
 } dcli_action_kind;
 
 typedef struct dcli_action {
@@ -67,7 +77,8 @@ dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool wr
                            dcl_status status);
 dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks);
 dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready);
-/** Another peer says that storages may hold anything since `operation`. */
+/** Another peer says that storages may hold anything since `operation`. To one that has joined it may be said of operations
+ *  before its first. */
 dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const int64_t storages[], dcl_status status);
 /** A batch started by DCLI_DO_RUN has ended; all its effects on memory are there. A failure is reported as soon as it is
  *  known, if possible before the next action is taken: what is sent in between does not carry it. */
@@ -75,6 +86,25 @@ dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batc
 
 /** Something the executor was told to do for `operation` failed here (committing, say): what it writes may hold anything. */
 dcl_status dcli_node_fail(dcli_node *node, int64_t operation, dcl_status status);
+
+/** Node `peer` is gone for good. Where it could read memory of others in place, the caller has made sure that it does not run
+ *  any more: from now on these overwrite what it was reading. Its own memory is read no more by batches that start later,
+ *  but those that run may still do so: it stays mapped until they have ended.
+ *  No action names the peer any more but DROP, COMMIT and DISCARD, for what is here of it or for it. What the executor holds of
+ *  it for operations that the node has not been given yet is the executor's to free; later messages of it are ignored by the
+ *  functions above (DCL_OK), their payload is the executor's to free, too.
+ *  @return DCL_OK, also when it was known; DCL_ERR_PROTOCOL: there can be no such peer; DCL_ERR_NOMEM. */
+dcl_status dcli_node_lost(dcli_node *node, int peer);
+
+/** Node `peer`, absent so far, takes part in the operations from `first_operation` on, of which none has been seen here. What it
+ *  said before this was known here is kept. Nothing happens when it has been lost meanwhile.
+ *  The newcomer itself is opened with that first_operation, is then told by dcli_node_failed() of the storages that are failed,
+ *  with the operations that failed them, and may read what the others hold.
+ *  @return DCL_OK, or DCL_ERR_PROTOCOL: it is there already, or the operation has been seen. */
+dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation);
+
+/** Whether a peer takes part: not absent, not lost. The host and the node itself always do. */
+bool dcli_node_is_there(const dcli_node *node, int peer);
 
 /** The next action. @return false when there is none until the next event. */
 bool dcli_node_next(dcli_node *node, dcli_action *action_out);

@@ -48,6 +48,8 @@ static dcl_status refuse(int from, const char *what, int64_t operation, int64_t 
 
 dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t chunks)
 {
+    if (node->peer[from].presence == DCLI_LOST)
+        return DCL_OK;
     struct dcli_open_op *op = dcli_op_find(node, operation);
     if (op == NULL)
         return keep_early(
@@ -95,6 +97,8 @@ static dcl_status take_written(dcli_node *node, struct dcli_open_op *op, int fro
 dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number,
                            dcl_status status)
 {
+    if (node->peer[from].presence == DCLI_LOST)
+        return DCL_OK;
     struct dcli_open_op *op = dcli_op_find(node, operation);
     if (op == NULL)
         return keep_early(
@@ -125,6 +129,8 @@ dcl_status dcli_replay_early(dcli_node *node, int64_t number)
 
 dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks)
 {
+    if (node->peer[from].presence == DCLI_LOST)
+        return DCL_OK;
     if (chunks < 1 || chunks > node->outbox[from].outstanding)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d gives credit for %" PRId64 " chunks; %" PRId64 " are outstanding",
                          from, chunks, node->outbox[from].outstanding);
@@ -135,12 +141,16 @@ dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks)
 dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready)
 {
     struct dcli_peer *peer = &node->peer[from];
-    if (done < peer->done || ready < peer->ready || ready > done)
+    if (peer->presence == DCLI_LOST)
+        return DCL_OK;
+    int64_t *last_done = peer->presence == DCLI_ABSENT ? &peer->early_done : &peer->done;
+    int64_t *last_ready = peer->presence == DCLI_ABSENT ? &peer->early_ready : &peer->ready;
+    if (done < *last_done || ready < *last_ready || ready > done)
         return DCLI_FAIL(DCL_ERR_PROTOCOL,
                          "peer %d sets done %" PRId64 ", ready %" PRId64 " after %" PRId64 ", %" PRId64, from, done,
-                         ready, peer->done, peer->ready);
-    peer->done = done;
-    peer->ready = ready;
+                         ready, *last_done, *last_ready);
+    *last_done = done;
+    *last_ready = ready;
     return DCL_OK;
 }
 
@@ -148,7 +158,8 @@ dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const
 {
     (void)status;
     for (int s = 0; s < count; s++) {
-        if (operation <= node->seen && dcli_storages_find(&node->storages, storages[s]) == NULL)
+        bool seen = operation >= node->terms.first_operation && operation <= node->seen;
+        if (seen && dcli_storages_find(&node->storages, storages[s]) == NULL)
             continue; /* released meanwhile */
         dcli_storage *storage = dcli_storages_get(&node->storages, storages[s]);
         if (storage == NULL || dcli_storage_fail(storage, operation) != DCL_OK)
@@ -190,8 +201,8 @@ dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batc
         return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " ended but does not run", batch,
                          operation);
     bool cause = status != DCL_OK;
-    if (status == DCL_OK && dcli_op_reads_failed(node, op)) /* found out while it ran */
-        status = DCL_ERR_INVALID;
+    if (status == DCL_OK)
+        status = dcli_op_inputs(node, op); /* found out while it ran */
     dcl_status told = DCL_OK;
     if (status != DCL_OK) {
         if (op->skip == DCL_OK)

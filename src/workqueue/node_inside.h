@@ -46,7 +46,9 @@ struct dcli_open_op {
     int64_t drop_from;                     /* own chunks before are dropped */
     int64_t transfers;                     /* chunks of both directions not yet passed on, committed, dropped */
     dcl_status skip;                       /* not DCL_OK: compute nothing more */
+    bool lost;                             /* it needs a node that is not there: it has failed, whatever comes */
     bool told_failed;
+    struct dcli_open_op *next_moving; /* of the list in struct dcli_node */
 };
 
 /* A message about an operation whose descriptor is not here yet. */
@@ -76,19 +78,26 @@ struct dcli_notice {
     bool cause;
 };
 
+enum dcli_presence { DCLI_THERE, DCLI_ABSENT, DCLI_LOST };
+
 struct dcli_peer {
-    int64_t done, ready;           /* what it told us */
-    int64_t told_done, told_ready; /* what we told it */
-    int64_t interest;              /* it waits for our watermarks up to this operation */
+    enum dcli_presence presence;
+    int64_t done, ready;             /* what it told us; INT64_MAX when it is not there */
+    int64_t early_done, early_ready; /* what it told us before we knew that it has joined */
+    int64_t told_done, told_ready;   /* what we told it */
+    int64_t interest;                /* it waits for our watermarks up to this operation */
     int64_t credit_due;
 };
 
 struct dcli_node {
     dcli_node_terms terms;
     int peers;
-    struct dcli_open_op **op;         /* by number: op[number - first] */
-    int64_t first, seen, op_capacity; /* open: first .. seen */
-    int64_t cursor;                   /* operation whose batches are being started */
+    struct dcli_open_op **op; /* by number: op[number - base] */
+    int64_t base, op_capacity;
+    int64_t first, seen; /* open: first .. seen */
+    struct dcli_open_op *moving,
+        **moving_end; /* those with something to move, in order; some that had may be among them */
+    int64_t cursor;   /* operation whose batches are being started */
     int64_t done, ready;
     int64_t grant_op, grant_chunk, pool_used;
     int64_t exchanging; /* open operations with an exchange */
@@ -104,10 +113,12 @@ struct dcli_node {
 
 static inline struct dcli_open_op *dcli_op_find(const dcli_node *node, int64_t number)
 {
-    return number >= node->first && number <= node->seen ? node->op[number - node->first] : NULL;
+    return number >= node->first && number <= node->seen ? node->op[number - node->base] : NULL;
 }
 
 static inline bool dcli_is_node(const dcli_node *node, int peer) { return peer < node->terms.plan.node_count; }
+
+static inline bool dcli_is_there(const dcli_node *node, int peer) { return node->peer[peer].presence == DCLI_THERE; }
 
 static inline bool dcli_reads_in_place(const dcli_node *node, int peer)
 {
@@ -130,10 +141,20 @@ bool dcli_commits_met(const dcli_node *node, struct dcli_open_op *op);
 bool dcli_writes_allowed(const dcli_node *node, struct dcli_open_op *op);
 /** The read rule, for what is read in place. */
 bool dcli_reads_allowed(const dcli_node *node, struct dcli_open_op *op);
-/** Whether something the operation reads is known to have failed. */
-bool dcli_op_reads_failed(const dcli_node *node, const struct dcli_open_op *op);
+/** What is known of the operation's inputs: DCL_OK, DCL_ERR_INVALID: something it reads has failed; DCL_ERR_NODE_LOST: it needs
+ *  a node that is not there. */
+dcl_status dcli_op_inputs(const dcli_node *node, const struct dcli_open_op *op);
 /** Set the watermarks as far as they go. */
 void dcli_advance_marks(dcli_node *node);
+
+/* ---- node_member.c: who is there */
+
+/** Whether an operand has a part on a node that is not there, so that the operation cannot be done. */
+bool dcli_op_misses_part(const dcli_node *node, const dcli_operation *operation);
+/** Take from an operation what peer q, which is not there, would have sent or been sent. */
+void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q);
+/** The operation has failed because a node is not there. */
+dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op);
 
 /* ---- node_event.c: messages and ends */
 

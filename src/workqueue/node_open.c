@@ -2,6 +2,7 @@
 #include "workqueue/node_inside.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -54,7 +55,7 @@ static dcl_status meet_peers(dcli_node *node, struct dcli_open_op *op)
         return DCL_ERR_NOMEM;
     for (int q = 0; q < node->peers; q++) {
         struct dcli_exchange *exchange = &op->exchange[q];
-        if (q == node->terms.self || transfer == dcli_is_node(node, q))
+        if (q == node->terms.self || transfer == dcli_is_node(node, q) || !dcli_is_there(node, q))
             continue; /* only the host moves in a transfer, only nodes in a forall */
         exchange->plan = node->terms.plan_of(node->terms.user, op->operation, q);
         if (exchange->plan == NULL || collect(exchange->plan, node->terms.self, false, &exchange->send) != DCL_OK ||
@@ -62,7 +63,6 @@ static dcl_status meet_peers(dcli_node *node, struct dcli_open_op *op)
             return DCL_ERR_NOMEM;
         op->transfers += exchange->send.total + exchange->receive.total;
     }
-    node->exchanging++;
     return DCL_OK;
 }
 
@@ -160,15 +160,33 @@ static dcl_status note_touches(dcli_node *node, struct dcli_open_op *op)
     return DCL_OK;
 }
 
+/* Room for one more, at the cost of a constant number of moves per operation. */
+static dcl_status make_room(dcli_node *node)
+{
+    int64_t retired = node->first - node->base, open = node->seen - node->first + 1;
+    if (retired + open < node->op_capacity)
+        return DCL_OK;
+    if (retired < open)
+        return dcli_grow(&node->op, retired + open, &node->op_capacity, sizeof *node->op) == 0 ? DCL_OK : DCL_ERR_NOMEM;
+    memmove(node->op, node->op + retired, (size_t)open * sizeof *node->op);
+    node->base = node->first;
+    return dcli_grow(&node->op, open, &node->op_capacity, sizeof *node->op) == 0 ? DCL_OK : DCL_ERR_NOMEM;
+}
+
 /* With it goes the room to tell that it failed: that must not fail itself. */
 static dcl_status append_op(dcli_node *node, struct dcli_open_op *op)
 {
     while (node->notice_capacity < node->seen - node->first + 2)
         if (dcli_grow(&node->notice, node->notice_capacity, &node->notice_capacity, sizeof *node->notice) != 0)
             return DCL_ERR_NOMEM;
-    if (dcli_grow(&node->op, node->seen - node->first + 1, &node->op_capacity, sizeof *node->op) != 0)
+    if (make_room(node) != DCL_OK)
         return DCL_ERR_NOMEM;
-    node->op[++node->seen - node->first] = op;
+    node->op[++node->seen - node->base] = op;
+    if (op->exchange != NULL) {
+        node->exchanging++;
+        *node->moving_end = op;
+        node->moving_end = &op->next_moving;
+    }
     return DCL_OK;
 }
 
@@ -211,7 +229,12 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
         dcli_op_free(node, op);
         return status;
     }
+    for (int q = 0; q < node->terms.plan.node_count; q++)
+        if (!dcli_is_there(node, q))
+            dcli_op_part_from(node, op, q);
     status = note_touches(node, op);
+    if (status == DCL_OK && dcli_op_misses_part(node, operation))
+        status = dcli_op_fail_lost(node, op);
     if (status == DCL_OK && op->own->status != DCL_OK) {
         op->skip = op->own->status;
         status = dcli_tell_failed(node, op, op->skip, true);

@@ -63,18 +63,19 @@ bool dcli_reads_allowed(const dcli_node *node, struct dcli_open_op *op)
     return dcli_needs_met(node, op, DCLI_NEED_READY, -1);
 }
 
-/* Whether something the operation reads is known to have failed. */
-bool dcli_op_reads_failed(const dcli_node *node, const struct dcli_open_op *op)
+dcl_status dcli_op_inputs(const dcli_node *node, const struct dcli_open_op *op)
 {
+    if (op->lost)
+        return DCL_ERR_NODE_LOST;
     for (int k = 0; k < op->operation->operand_count; k++) {
         const dcli_operand *operand = &op->operation->operand[k];
         if (operand->storage < 0 || !operand->reads)
             continue;
         const dcli_storage *storage = dcli_storages_find(&node->storages, operand->storage);
         if (storage != NULL && dcli_storage_failed(storage, op->number))
-            return true;
+            return DCL_ERR_INVALID;
     }
-    return false;
+    return DCL_OK;
 }
 
 /* ---- watermarks -------------------------------------------------------------------------------------------------- */
@@ -100,7 +101,7 @@ void dcli_advance_marks(dcli_node *node)
             if (op->exchange[q].receive.passed < op->exchange[q].receive.total)
                 return;
         /* Also a peer without tasks in it passes a failure on: so what failed does not depend on who heard when. */
-        if (op != NULL && has_outputs(op) && dcli_op_reads_failed(node, op))
+        if (op != NULL && has_outputs(op) && dcli_op_inputs(node, op) != DCL_OK)
             dcli_tell_failed(node, op, DCL_ERR_INVALID, false);
     }
 }

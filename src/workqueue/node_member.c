@@ -1,0 +1,131 @@
+/* workqueue/node_member.c - peers come and go. The rule stands in node.h: a peer that is not there is waited for by nobody, and
+ * what cannot be done without it fails. */
+#include "workqueue/node_inside.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+
+bool dcli_op_misses_part(const dcli_node *node, const dcli_operation *operation)
+{
+    for (int q = 0; q < node->terms.plan.node_count; q++)
+        for (int k = 0; !dcli_is_there(node, q) && k < operation->operand_count; k++) {
+            const dcli_layout *layout = operation->operand[k].layout;
+            if (operation->operand[k].storage >= 0 && dcli_layout_owned(layout, q) > 0)
+                return true;
+        }
+    return false;
+}
+
+/* ---- what is taken out of an operation ------------------------------------------------------------------------------ */
+
+static bool is_granted(const dcli_node *node, const struct dcli_open_op *op, int64_t chunk)
+{
+    return op->number < node->grant_op || (op->number == node->grant_op && chunk < node->grant_chunk);
+}
+
+/* What it will not send any more counts as arrived and dropped. What has come stays until the batches have ended. */
+static void end_reading(dcli_node *node, struct dcli_open_op *op, int q)
+{
+    for (int64_t c = op->drop_from; c < op->own->chunk_count; c++) {
+        const dcli_chunk *chunk = &op->own->chunk[c];
+        if (chunk->written || chunk->peer != q || op->arrived[c])
+            continue;
+        op->arrived[c] = op->dropped[c] = true;
+        op->transfers--;
+        if (is_granted(node, op, c))
+            node->pool_used -= chunk->bytes;
+    }
+}
+
+void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q)
+{
+    if (op->exchange == NULL)
+        return;
+    struct dcli_exchange *exchange = &op->exchange[q];
+    end_reading(node, op, q);
+    op->transfers -= exchange->send.total - exchange->send.passed;
+    exchange->send.total = exchange->send.granted = exchange->send.passed;
+    /* Its output that is here is passed on to be freed, with the failure of its operation. */
+    op->transfers -= exchange->receive.total - exchange->receive.granted;
+    exchange->receive.total = exchange->receive.granted;
+    exchange->grant_due = exchange->grant_told;
+}
+
+dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op)
+{
+    if (op->operation->kind == DCLI_OP_RELEASE)
+        return DCL_OK; /* gives up what is there */
+    op->lost = true;
+    if (op->skip == DCL_OK)
+        op->skip = DCL_ERR_NODE_LOST;
+    return dcli_tell_failed(node, op, DCL_ERR_NODE_LOST, true);
+}
+
+/* ---- a peer is lost ------------------------------------------------------------------------------------------------- */
+
+/* Whether an open operation still has something to do here for which the peer may be needed. */
+static bool is_unfinished(const struct dcli_open_op *op, int q)
+{
+    if (op->ended < op->own->batch_count)
+        return true;
+    return op->exchange != NULL && op->exchange[q].receive.passed < op->exchange[q].receive.total;
+}
+
+static void forget_early(dcli_node *node, int q)
+{
+    int64_t kept = 0;
+    for (int64_t e = 0; e < node->early_count; e++)
+        if (node->early[e].from != q)
+            node->early[kept++] = node->early[e];
+    node->early_count = kept;
+}
+
+static dcl_status refuse_peer(const dcli_node *node, int peer, const char *what)
+{
+    return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d is said to have %s; expected another node than %d of %d", peer, what,
+                     node->terms.self, node->terms.plan.node_count);
+}
+
+dcl_status dcli_node_lost(dcli_node *node, int peer)
+{
+    if (peer < 0 || peer >= node->terms.plan.node_count || peer == node->terms.self)
+        return refuse_peer(node, peer, "been lost");
+    if (node->peer[peer].presence == DCLI_LOST)
+        return DCL_OK;
+    node->peer[peer] = (struct dcli_peer){.presence = DCLI_LOST, .done = INT64_MAX, .ready = INT64_MAX};
+    forget_early(node, peer);
+    dcl_status status = DCL_OK;
+    for (int64_t n = node->first; n <= node->seen; n++) {
+        struct dcli_open_op *op = dcli_op_find(node, n);
+        bool fails = is_unfinished(op, peer) && dcli_op_misses_part(node, op->operation);
+        dcli_op_part_from(node, op, peer);
+        dcl_status told = fails ? dcli_op_fail_lost(node, op) : DCL_OK;
+        if (status == DCL_OK)
+            status = told;
+    }
+    return status;
+}
+
+/* ---- a peer joins --------------------------------------------------------------------------------------------------- */
+
+static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
+
+dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation)
+{
+    if (peer < 0 || peer >= node->terms.plan.node_count || peer == node->terms.self)
+        return refuse_peer(node, peer, "joined");
+    struct dcli_peer *joined = &node->peer[peer];
+    if (joined->presence == DCLI_LOST)
+        return DCL_OK;
+    if (joined->presence == DCLI_THERE || first_operation <= node->seen)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "node %d is said to join at operation %" PRId64 "; expected one that is not there, and an "
+                         "operation after %" PRId64,
+                         peer, first_operation, node->seen);
+    *joined = (struct dcli_peer){.done = later(first_operation - 1, joined->early_done),
+                                 .ready = later(first_operation - 1, joined->early_ready)};
+    return DCL_OK;
+}
+
+bool dcli_node_is_there(const dcli_node *node, int peer) { return dcli_is_there(node, peer); }
