@@ -52,6 +52,23 @@ typedef struct dcli_outcome {
     struct dcli_outcome *next;
 } dcli_outcome;
 
+/** Who reads and writes the program's files. */
+typedef enum dcli_file_way {
+    DCLI_FILES_AUTO, /* the nodes, where all of them see the file's folder; else the host */
+    DCLI_FILES_DIRECT,
+    DCLI_FILES_STREAM
+} dcli_file_way;
+
+typedef struct dcli_file_use {
+    dcli_file_way way;
+    /** Ask all nodes whether they see the file at `path` with `token` in it; NULL: they see what this process sees.
+     *  Called without the lock. */
+    dcl_status (*sees)(dcli_worker *host, const char *path, const char token[33], bool *all_see_out);
+    struct dcli_known_folder *folders; /* that were asked about, newest first */
+    bool streaming;                    /* by a thread whose call has not ended */
+    pthread_t streamer;
+} dcli_file_use;
+
 struct dcl_cluster {
     dcl_config config;
     dcli_log log;
@@ -67,6 +84,7 @@ struct dcl_cluster {
 
     pthread_mutex_t lock; /* what follows */
     pthread_cond_t changed;
+    dcli_file_use files;
     int64_t operations, storages, bodies; /* numbers given so far */
     int64_t *done, *ready;                /* [node_count + 1] */
     dcl_counters *counters;               /* [node_count + 1] */
@@ -128,6 +146,22 @@ dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
 void dcli_array_free(dcl_array *array);
 /** Check that an array can be used in a call. @return DCL_OK, or DCL_ERR_INVALID / DCL_ERR_UNSUPPORTED (plans only). */
 dcl_status dcli_array_check(const dcl_array *array);
+
+/* ---- files (file_way.c, stream_file.c); the lock is held, and given up while files are used ---- */
+
+/** @param files  "auto", "direct" or "stream". */
+void dcli_cluster_choose_files(dcl_cluster *cluster, const char *files);
+/** Whether the nodes are to use the file themselves. What they answer is remembered for its folder.
+ *  @param path  absolute. @return DCL_OK, or why they could not be asked. */
+dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool *direct_out);
+/** Forget the answers: there are other nodes now, or the cluster ends. */
+void dcli_cluster_forget_files(dcl_cluster *cluster);
+/** Pass a whole file on to the nodes, or their elements to a file that dcli_npy_create() has made. Complete when it
+ *  returns. */
+dcl_status dcli_stream_load(dcl_array *array, const char *path, const dcl_npy_info *info);
+dcl_status dcli_stream_save(dcl_array *array, const char *path, const dcl_npy_info *info);
+/** Wait while another thread is in the middle of such a call: for calls that use arrays or exchange them. */
+void dcli_cluster_turn(dcl_cluster *cluster);
 
 /* ---- bodies (bodies.c) ---- */
 

@@ -1,4 +1,4 @@
-/* runtime/file.c - .npy files, read and written by the nodes. */
+/* runtime/file.c - .npy files, read and written by the nodes or, where these do not see them, by the host. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "runtime/cluster.h"
 #include "store/npy.h"
+
+enum { BESIDE_BYTES = 32 }; /* longest addition to a path for the file that is written beside */
 
 static void print_shape(const dcl_grid *grid, char *text, size_t capacity)
 {
@@ -40,6 +42,22 @@ static dcl_status check_file(const dcl_array *array, const char *path, const dcl
                      path, found, expected);
 }
 
+/* The nodes' processes may work in other folders than this one. */
+static dcl_status make_absolute(const char *path, char absolute_out[DCLI_MOST_PATH])
+{
+    char folder[DCLI_MOST_PATH] = "";
+    if (path[0] != '/' && getcwd(folder, sizeof folder) == NULL)
+        return DCLI_FAIL(DCL_ERR_FILE, "%s: the current folder is not known: %s; give an absolute path", path,
+                         strerror(errno));
+    if (strlen(folder) + 1 + strlen(path) >= DCLI_MOST_PATH)
+        return DCLI_FAIL(DCL_ERR_FILE,
+                         "path has %zu bytes below the current folder, which has %zu; expected at most %d",
+                         strlen(path), strlen(folder), DCLI_MOST_PATH - 1);
+    strcat(strcpy(absolute_out, folder), path[0] != '/' ? "/" : "");
+    strcat(absolute_out, path);
+    return DCL_OK;
+}
+
 static dcl_status issue_and_wait(dcl_array *array, dcli_msg_operation *descriptor)
 {
     dcl_status status = dcli_cluster_issue_one(array, descriptor, NULL, true, NULL, NULL);
@@ -50,24 +68,32 @@ static dcl_status check_path(const char *path)
 {
     if (path == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "path is NULL; expected the name of a .npy file");
-    if (strlen(path) + 16 > DCLI_MOST_PATH)
+    if (strlen(path) + BESIDE_BYTES > DCLI_MOST_PATH)
         return DCLI_FAIL(DCL_ERR_FILE, "path has %zu bytes; expected at most %d; use a shorter name", strlen(path),
-                         DCLI_MOST_PATH - 16);
+                         DCLI_MOST_PATH - BESIDE_BYTES);
     return DCL_OK;
 }
 
 static dcl_status load(dcl_array *array, const char *path)
 {
     dcl_npy_info info;
+    char absolute[DCLI_MOST_PATH];
+    bool direct = false;
     dcl_status status = check_path(path);
     if (status == DCL_OK)
         status = dcli_npy_inspect(path, &info);
     if (status == DCL_OK)
         status = check_file(array, path, &info);
+    if (status == DCL_OK)
+        status = make_absolute(path, absolute);
+    if (status == DCL_OK)
+        status = dcli_cluster_sees_files(array->cluster, absolute, &direct);
     if (status != DCL_OK)
         return status;
+    if (!direct)
+        return dcli_stream_load(array, path, &info);
     dcli_msg_operation descriptor = {.kind = DCLI_OP_LOAD,
-                                     .path = path,
+                                     .path = absolute,
                                      .data_start = info.data_start,
                                      .fortran_order = info.fortran_order,
                                      .swapped = info.swapped};
@@ -105,22 +131,32 @@ static dcl_status name_beside(const char *path, char *beside, size_t capacity)
                      strerror(errno));
 }
 
-static dcl_status save_beside(dcl_array *array, const char *beside, bool fortran_order)
+static dcl_status save_beside(dcl_array *array, const char *beside, bool fortran_order, bool direct)
 {
     dcl_npy_info info;
+    char absolute[DCLI_MOST_PATH];
     dcl_grid grid = array->layout.grid;
     memset(grid.origin, 0, sizeof grid.origin);
     dcl_status status = dcli_npy_create(beside, &grid, fortran_order, &info);
+    if (status == DCL_OK && !direct)
+        return dcli_stream_save(array, beside, &info);
+    if (status == DCL_OK)
+        status = make_absolute(beside, absolute);
     dcli_msg_operation descriptor = {
-        .kind = DCLI_OP_SAVE, .path = beside, .data_start = info.data_start, .fortran_order = fortran_order};
+        .kind = DCLI_OP_SAVE, .path = absolute, .data_start = info.data_start, .fortran_order = fortran_order};
     return status == DCL_OK ? issue_and_wait(array, &descriptor) : status;
 }
 
 static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
 {
     char beside[DCLI_MOST_PATH];
-    /* An array that is still being written may fail yet: then nothing is touched. */
+    bool direct = false;
     dcl_status status = check_path(path);
+    if (status == DCL_OK)
+        status = make_absolute(path, beside);
+    if (status == DCL_OK)
+        status = dcli_cluster_sees_files(array->cluster, beside, &direct);
+    /* An array that is still being written may fail yet: then nothing is touched. */
     if (status == DCL_OK)
         status = dcli_cluster_wait(array->cluster, array->books->last_use, false, -1);
     if (status == DCL_OK)
@@ -129,7 +165,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
         status = name_beside(path, beside, sizeof beside);
     if (status != DCL_OK)
         return status;
-    status = save_beside(array, beside, fortran_order);
+    status = save_beside(array, beside, fortran_order, direct);
     if (status == DCL_OK && rename(beside, path) != 0)
         status = DCLI_FAIL(DCL_ERR_FILE, "%s cannot be renamed to %s: %s", beside, path, strerror(errno));
     if (status != DCL_OK)

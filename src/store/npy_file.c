@@ -57,6 +57,14 @@ dcl_status dcli_npy_pwrite(int fd, const char *path, const void *source, size_t 
     return DCL_OK;
 }
 
+/* The disk may only now say that it is full (quotas, network file systems). */
+dcl_status dcli_npy_close(int fd, const char *path, dcl_status status)
+{
+    if (close(fd) != 0 && errno != EINTR && status == DCL_OK)
+        return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written: %s", path, strerror(errno));
+    return status;
+}
+
 void dcli_npy_swap(void *elements, int64_t count, size_t bytes)
 {
     uint16_t *two = elements;

@@ -14,8 +14,13 @@ int dcli_npy_open(const char *path, bool for_writing);
 /** Read or write exactly so many bytes. @return DCL_OK, or DCL_ERR_FILE with the path and the reason. */
 dcl_status dcli_npy_pread(int fd, const char *path, void *target, size_t bytes, int64_t at);
 dcl_status dcli_npy_pwrite(int fd, const char *path, const void *source, size_t bytes, int64_t at);
+/** @return `status`, or DCL_ERR_FILE where that is DCL_OK and closing says that writing has failed. */
+dcl_status dcli_npy_close(int fd, const char *path, dcl_status status);
 /** Reverse the bytes of each element. */
 void dcli_npy_swap(void *elements, int64_t count, size_t bytes);
+/** @param axis_out   [rank] axes, slowest of the file first.
+ *  @param pitch_out  [rank] elements of the file from an index to the next, per axis. */
+void dcli_npy_axes(const dcl_npy_info *info, int axis_out[], int64_t pitch_out[]);
 
 /** A part walked through in the order of the file. */
 typedef struct dcli_npy_walk {

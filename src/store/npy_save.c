@@ -100,14 +100,6 @@ static dcl_status save_slab(void *user, const dcli_npy_slab *slab)
     return status;
 }
 
-/* The disk may only now say that it is full (quotas, network file systems). */
-static dcl_status close_file(int fd, const char *path, dcl_status status)
-{
-    if (close(fd) != 0 && errno != EINTR && status == DCL_OK)
-        return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written: %s", path, strerror(errno));
-    return status;
-}
-
 dcl_status dcli_npy_save(const char *path, const dcl_npy_info *info, const int64_t origin[],
                          const dcli_region_list *regions, dcli_device *device, dcli_memory *memory)
 {
@@ -121,7 +113,7 @@ dcl_status dcli_npy_save(const char *path, const dcl_npy_info *info, const int64
     if (status == DCL_OK)
         status = dcli_npy_walk_slabs(info, origin, regions, save_slab, &save);
     dcli_free(save.buffer);
-    return close_file(save.fd, path, status);
+    return dcli_npy_close(save.fd, path, status);
 }
 
 static dcl_status write_new(int fd, const char *path, const char *header, int64_t header_bytes, int64_t total)
@@ -161,7 +153,7 @@ dcl_status dcli_npy_create(const char *path, const dcl_grid *grid, bool fortran_
                          path, strerror(errno));
     }
     status = write_new(fd, path, header.bytes, info.data_start, total);
-    status = close_file(fd, path, status);
+    status = dcli_npy_close(fd, path, status);
     dcli_text_free(&header);
     if (status != DCL_OK)
         unlink(path);

@@ -16,15 +16,15 @@ struct span {
     int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
 };
 
-static void order_axes(dcli_npy_walk *walk)
+void dcli_npy_axes(const dcl_npy_info *info, int axis_out[], int64_t pitch_out[])
 {
-    int rank = walk->info->grid.rank;
+    int rank = info->grid.rank;
     int64_t pitch = 1;
     for (int k = rank - 1; k >= 0; k--) {
-        int d = walk->info->fortran_order ? rank - 1 - k : k;
-        walk->axis[k] = d;
-        walk->pitch[d] = pitch;
-        pitch *= walk->info->grid.extent[d];
+        int d = info->fortran_order ? rank - 1 - k : k;
+        axis_out[k] = d;
+        pitch_out[d] = pitch;
+        pitch *= info->grid.extent[d];
     }
 }
 
@@ -199,7 +199,7 @@ dcl_status dcli_npy_walk_slabs(const dcl_npy_info *info, const int64_t origin[],
 {
     dcli_npy_walk walk = {.info = info, .region = regions->region, .bytes = dcl_type_bytes(info->grid.type)};
     memcpy(walk.origin, origin, (size_t)info->grid.rank * sizeof origin[0]);
-    order_axes(&walk);
+    dcli_npy_axes(info, walk.axis, walk.pitch);
     dcl_status status = sort_regions(&walk, regions->count);
     if (status == DCL_OK && walk.count > 0) {
         struct span span = bound(&walk);

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "store/files.h"
+#include "store/folder.h"
 #include "store/npy.h"
 
 struct header_case {

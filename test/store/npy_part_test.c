@@ -1,6 +1,6 @@
 /* Loading and saving parts of arrays on a device: several nodes, any map, both orders, against plain loops. */
 #include "base/alloc.h"
-#include "store/files.h"
+#include "store/folder.h"
 #include "store/layout.h"
 #include "store/npy.h"
 #include "store/npy_file.h"

@@ -6,7 +6,7 @@
 
 #include "device/opened.h"
 #include "segment/region.h"
-#include "store/files.h"
+#include "store/folder.h"
 #include "store/npy.h"
 
 /* Run a script with the distribution's Python in the test's folder. @return its exit status. */

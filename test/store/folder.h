@@ -1,6 +1,6 @@
-/* test/store/files.h - a folder of a test's own for its files. */
-#ifndef TEST_STORE_FILES_H
-#define TEST_STORE_FILES_H
+/* test/store/folder.h - a folder of a test's own for its files. */
+#ifndef TEST_STORE_FOLDER_H
+#define TEST_STORE_FOLDER_H
 
 #include <criterion/criterion.h>
 

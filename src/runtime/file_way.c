@@ -1,0 +1,94 @@
+/* runtime/file_way.c - who reads and writes files: the nodes, where all of them see the program's, else the host.
+ *
+ * They see a file where they see the file beside it that the host has just made, with the same random token in it: names
+ * alone say nothing about file systems of other hosts. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "runtime/cluster.h"
+#include "store/files.h"
+
+/** What the nodes have answered about a folder. */
+typedef struct dcli_known_folder {
+    struct dcli_known_folder *next;
+    bool seen;
+    char path[]; /* with the '/' at its end */
+} dcli_known_folder;
+
+void dcli_cluster_choose_files(dcl_cluster *cluster, const char *files)
+{
+    cluster->files.way = strcmp(files, "direct") == 0   ? DCLI_FILES_DIRECT
+                         : strcmp(files, "stream") == 0 ? DCLI_FILES_STREAM
+                                                        : DCLI_FILES_AUTO;
+}
+
+static void forget_from(dcli_known_folder **first)
+{
+    while (*first != NULL) {
+        dcli_known_folder *folder = *first;
+        *first = folder->next;
+        dcli_free(folder);
+    }
+}
+
+void dcli_cluster_forget_files(dcl_cluster *cluster) { forget_from(&cluster->files.folders); }
+
+static const dcli_known_folder *find(const dcl_cluster *cluster, const char *path, size_t length)
+{
+    const dcli_known_folder *folder = cluster->files.folders;
+    while (folder != NULL && (strlen(folder->path) != length || memcmp(folder->path, path, length) != 0))
+        folder = folder->next;
+    return folder;
+}
+
+static void remember(dcl_cluster *cluster, const char *path, size_t length, bool seen)
+{
+    enum { MOST_FOLDERS = 32 };
+    dcli_known_folder *folder = dcli_malloc(sizeof *folder + length + 1);
+    if (folder == NULL)
+        return; /* they will be asked again */
+    *folder = (dcli_known_folder){.next = cluster->files.folders, .seen = seen};
+    memcpy(folder->path, path, length);
+    folder->path[length] = '\0';
+    cluster->files.folders = folder;
+    for (int n = 1; n < MOST_FOLDERS && folder->next != NULL; n++)
+        folder = folder->next;
+    forget_from(&folder->next);
+}
+
+/* A folder in which the host cannot make a file is taken as not seen: then only the host needs to read from it. */
+static dcl_status ask(dcl_cluster *cluster, const char *path, bool *asked_out, bool *seen_out)
+{
+    char token_path[DCLI_FILES_PATH], token[DCLI_TOKEN_LENGTH + 1];
+    *asked_out = dcli_files_make_token(path, token_path, token);
+    if (!*asked_out)
+        return DCL_OK;
+    dcl_status status = cluster->files.sees(cluster->worker[cluster->node_count], token_path, token, seen_out);
+    unlink(token_path);
+    return status;
+}
+
+dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool *direct_out)
+{
+    size_t length = (size_t)(strrchr(path, '/') - path) + 1;
+    bool asked = false, seen = false;
+    if (cluster->files.way != DCLI_FILES_AUTO || cluster->files.sees == NULL) {
+        *direct_out = cluster->files.way != DCLI_FILES_STREAM;
+        return DCL_OK;
+    }
+    const dcli_known_folder *known = find(cluster, path, length);
+    if (known != NULL) {
+        *direct_out = known->seen;
+        return DCL_OK;
+    }
+    pthread_mutex_unlock(&cluster->lock);
+    dcl_status status = ask(cluster, path, &asked, &seen);
+    pthread_mutex_lock(&cluster->lock);
+    if (status != DCL_OK)
+        return status;
+    if (asked && find(cluster, path, length) == NULL)
+        remember(cluster, path, length, seen);
+    *direct_out = seen;
+    return DCL_OK;
+}

@@ -1,0 +1,183 @@
+/* runtime/stream_file.c - .npy files passed on by the host, for nodes that do not see them.
+ *
+ * The file goes through two buffers, stretch by stretch in its own order: while one is read from or written to the file,
+ * the elements of the other are on their way to or from the nodes. To the other threads of a program the whole file is one
+ * call: until it has ended, theirs wait. */
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "runtime/cluster.h"
+#include "store/npy_stream.h"
+
+/* A buffer and the operation that uses it. */
+struct stage {
+    char *elements;
+    dcli_npy_stretch stretch;
+    int64_t operation; /* 0: none */
+};
+
+struct stream {
+    dcl_array *array;
+    dcl_cluster *cluster;
+    dcli_npy_stream file;
+    struct stage stage[2];
+};
+
+/* ---- one call at a time ------------------------------------------------------------------------------------------- */
+
+void dcli_cluster_turn(dcl_cluster *cluster)
+{
+    dcli_file_use *files = &cluster->files;
+    while (files->streaming && !pthread_equal(files->streamer, pthread_self()))
+        dcli_cluster_sleep(cluster, cluster->operations + 1);
+}
+
+static void begin_turn(dcl_cluster *cluster)
+{
+    dcli_cluster_turn(cluster);
+    cluster->files.streaming = true;
+    cluster->files.streamer = pthread_self();
+}
+
+static void end_turn(dcl_cluster *cluster)
+{
+    cluster->files.streaming = false;
+    pthread_cond_broadcast(&cluster->changed);
+}
+
+/* ---- stretches ---------------------------------------------------------------------------------------------------- */
+
+static dcl_status issue(struct stream *stream, dcli_op_kind kind, struct stage *stage)
+{
+    dcli_msg_operation descriptor = {.kind = kind};
+    dcl_status status = dcli_cluster_issue_one(stream->array, &descriptor, &stage->stretch.box, true, stage->elements,
+                                               stage->stretch.strides);
+    if (status == DCL_OK)
+        stage->operation = descriptor.number;
+    return status;
+}
+
+/* Wait for the operation that uses a buffer, if there is one; for writes, until every node has its elements: so that what
+ * went wrong there ends the loading, and no more is under way than the two buffers. */
+static dcl_status land(struct stream *stream, struct stage *stage, bool host_only)
+{
+    int64_t operation = stage->operation;
+    stage->operation = 0;
+    return operation == 0 ? DCL_OK : dcli_cluster_end_of(stream->cluster, operation, host_only);
+}
+
+/* Buffers must not be in use when they are freed. The first error stays. */
+static dcl_status land_all(struct stream *stream, int first, bool host_only, dcl_status status)
+{
+    char text[DCLI_ERROR_BYTES] = "";
+    for (int n = 0; n < 2; n++) {
+        if (status != DCL_OK && text[0] == '\0')
+            snprintf(text, sizeof text, "%s", dcl_error());
+        dcl_status landed = land(stream, &stream->stage[(first + n) % 2], host_only);
+        if (status == DCL_OK)
+            status = landed;
+    }
+    return text[0] != '\0' ? dcli_error_adopt(status, text) : status;
+}
+
+/* The nodes' messages and other threads go on while this one uses the file. */
+static dcl_status use_file(struct stream *stream, struct stage *stage, bool writing)
+{
+    pthread_mutex_unlock(&stream->cluster->lock);
+    dcl_status status = writing ? dcli_npy_stream_write(&stream->file, &stage->stretch, stage->elements)
+                                : dcli_npy_stream_read(&stream->file, &stage->stretch, stage->elements);
+    pthread_mutex_lock(&stream->cluster->lock);
+    return status;
+}
+
+static dcl_status load_stretches(struct stream *stream)
+{
+    dcl_status status = DCL_OK;
+    int n = 0;
+    for (; status == DCL_OK; n = 1 - n) {
+        struct stage *stage = &stream->stage[n];
+        status = land(stream, stage, false);
+        if (status != DCL_OK || !dcli_npy_stream_next(&stream->file, &stage->stretch))
+            break;
+        status = use_file(stream, stage, false);
+        if (status == DCL_OK)
+            status = issue(stream, DCLI_OP_WRITE, stage);
+    }
+    return land_all(stream, n, false, status);
+}
+
+static dcl_status save_stretches(struct stream *stream)
+{
+    dcl_status status = DCL_OK;
+    bool more = true;
+    int n = 0;
+    for (; status == DCL_OK && (more || stream->stage[1 - n].operation != 0); n = 1 - n) {
+        struct stage *next = &stream->stage[n], *last = &stream->stage[1 - n];
+        more = more && dcli_npy_stream_next(&stream->file, &next->stretch);
+        if (more)
+            status = issue(stream, DCLI_OP_READ, next);
+        if (status != DCL_OK || last->operation == 0)
+            continue;
+        status = land(stream, last, true);
+        if (status == DCL_OK)
+            status = use_file(stream, last, true);
+    }
+    return land_all(stream, n, true, status);
+}
+
+/* ---- whole files -------------------------------------------------------------------------------------------------- */
+
+static dcl_status make_buffers(struct stream *stream)
+{
+    size_t bytes = (size_t)stream->file.most * dcl_type_bytes(stream->file.info.grid.type);
+    for (int n = 0; n < 2 && bytes > 0; n++) {
+        stream->stage[n].elements = dcli_malloc(bytes);
+        if (stream->stage[n].elements == NULL)
+            return DCL_ERR_NOMEM;
+    }
+    return DCL_OK;
+}
+
+/* Loading heals a failed array, writing parts of one does not: as a whole it is overwritten here. */
+static dcl_status heal(dcl_array *array)
+{
+    dcl_status status = dcli_cluster_wait(array->cluster, array->books->last_use, false, -1);
+    if (status != DCL_OK || !dcli_books_failed(array->books))
+        return status;
+    dcli_msg_operation fill = {.kind = DCLI_OP_FILL};
+    status = dcli_cluster_issue_one(array, &fill, NULL, true, NULL, NULL);
+    return status == DCL_OK ? dcli_cluster_end_of(array->cluster, fill.number, false) : status;
+}
+
+static dcl_status stream_file(dcl_array *array, const char *path, const dcl_npy_info *info, bool writing)
+{
+    struct stream stream = {.array = array, .cluster = array->cluster};
+    dcl_status status = dcli_npy_stream_open(&stream.file, path, info, array->layout.grid.origin,
+                                             (int64_t)array->cluster->config.chunk_bytes, writing);
+    if (status != DCL_OK)
+        return status;
+    status = make_buffers(&stream);
+    if (status == DCL_OK && !writing)
+        status = heal(array);
+    if (status == DCL_OK)
+        status = writing ? save_stretches(&stream) : load_stretches(&stream);
+    for (int n = 0; n < 2; n++)
+        dcli_free(stream.stage[n].elements);
+    return dcli_npy_stream_close(&stream.file, status);
+}
+
+dcl_status dcli_stream_load(dcl_array *array, const char *path, const dcl_npy_info *info)
+{
+    begin_turn(array->cluster);
+    dcl_status status = stream_file(array, path, info, false);
+    end_turn(array->cluster);
+    return status;
+}
+
+dcl_status dcli_stream_save(dcl_array *array, const char *path, const dcl_npy_info *info)
+{
+    begin_turn(array->cluster);
+    dcl_status status = stream_file(array, path, info, true);
+    end_turn(array->cluster);
+    return status;
+}
