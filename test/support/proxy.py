@@ -10,8 +10,8 @@ A script is commands separated by ';'. `up` is from the client to the target, `d
 
     delay SECONDS [up|down]                 every byte arrives so much later, in order
     throttle BYTES_PER_SECOND [up|down]     0: no limit
-    cut [rst|fin] [after N] [up|down]       end both connections, by a reset (else orderly): now, or when N bytes have passed
-    half-open [after N] [up|down]           read and forward nothing more while both connections stay open: now, or after N bytes
+    cut [rst|fin] [after N] [up|down]       end both connections, by a reset or (fin) orderly: now, or after N bytes
+    half-open [after N] [up|down]           read and forward no more while both connections stay open: now, or after N bytes
     heal [up|down]                          forward again what was half-open
     corrupt at OFFSET [up|down]             flip all bits of the byte at this offset of the stream
     corrupt probability P [seed S] [up|down]  flip each byte with this probability
@@ -73,7 +73,8 @@ class Command:
         if words[0] == "at":
             self.later, words = self._number(words[1:2]), words[2:]
         if not words or words[0] not in self.FORMS:
-            raise ValueError(f"command is '{self.text}'; expected one of {', '.join(sorted(self.FORMS))}, or: at SECONDS COMMAND")
+            raise ValueError(f"command is '{self.text}'; expected one of {', '.join(sorted(self.FORMS))}, "
+                             "or: at SECONDS COMMAND")
         self.name, words = words[0], words[1:]
         self.ways = (UP, DOWN)
         if words and words[-1] in (UP, DOWN):
@@ -98,7 +99,8 @@ class Command:
         elif self.name == "corrupt":
             self.kind = words[0] if words else None
             if self.kind not in ("at", "probability"):
-                raise ValueError(f"command is '{self.text}'; expected: corrupt at OFFSET, or: corrupt probability P [seed S]")
+                raise ValueError(f"command is '{self.text}'; expected: corrupt at OFFSET, "
+                                 "or: corrupt probability P [seed S]")
             self.value, words = self._number(words[1:]), words[2:]
             if words[:1] == ["seed"]:
                 self.seed, words = int(self._number(words[1:])), words[2:]
