@@ -9,7 +9,9 @@
 extern "C" {
 #endif
 
-/** A resource map: how a grid of any extent is laid over the nodes of a cluster. Opaque, immutable.
+/** A resource map: how a grid of any extent is laid over nodes of a cluster. Opaque, immutable.
+ *  A map is made over the nodes that are alive at that moment, or over those named, and keeps them: nodes that join
+ *  later serve maps made later. Rules deal to its nodes in the order of their numbers.
  *  Two families. *Per axis* (HPF, ScaLAPACK): every axis is divided by itself over an arrangement of the nodes.
  *  *Dealt*: the grid is cut into equal pieces, numbered, and the numbers are dealt to the nodes.
  *  Threads: functions taking `const dcl_map *` may run at the same time. */
@@ -36,13 +38,13 @@ typedef enum dcl_order { DCL_ROWS, DCL_COLUMNS } dcl_order;
 typedef enum dcl_deal { DCL_DEAL_CYCLIC, DCL_DEAL_BLOCK } dcl_deal;
 
 /** Divide every axis by a rule of its own.
- *  @param cluster  borrowed; its nodes are taken over. NULL is passed through.
+ *  @param cluster  borrowed; must outlive the map, which is for its nodes alive. NULL is passed through.
  *  @param rank     dimensions of the grids served, 1..DCL_MAX_RANK.
  *  @param axes     [rank].
  *  @param nodes    [rank] how many nodes along each axis, 1 for WHOLE, or NULL: a balanced arrangement by the rule of
  *                  MPI_Dims_create over the divided axes. Nodes are numbered last axis fastest; the product must be the
- *                  number of nodes.
- *  @return the map, yours: dcl_map_release(); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM.
+ *                  number of nodes alive.
+ *  @return the map, yours: dcl_map_release(); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_NODE_LOST (all nodes).
  *  Source: HPF 2.0, DISTRIBUTE; MPI-4.0, section 8.5.2 (MPI_Dims_create). */
 DCL_API dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[]);
 
@@ -50,26 +52,28 @@ DCL_API dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axe
  *  @param piece  [rank] elements of one piece per axis, >= 1, or NULL: pieces of one element. Pieces larger than the
  *                grid are clamped to it; pieces at the far edges may be cut, and keep a full slot of storage.
  *                With rank 0 and piece NULL the map serves grids of every rank.
- *  @return the map, yours; or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+ *  @return the map, yours; or NULL: see dcl_map_axes(). */
 DCL_API dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[]);
 
 /** Deal equal pieces to the nodes in turn, in row-major order of the pieces (block-cyclic): `rows:cyclic(axb)`. */
 DCL_API dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piece[]);
 /** Every axis in even blocks, `block`; serves every rank. */
 DCL_API dcl_map *dcl_map_block(dcl_cluster *cluster);
-/** The map used where none is given: the configuration's `map`, else `block` with small arrays on one node. */
+/** The map used where none is given: the configuration's `map`, else `block` with small arrays on its first node. */
 DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
 
 /** Read a map from text.
  *
- *      MAP    = AXES | DEALT, then { ";block=" SIZES | ";tile=" SIZES }
+ *      MAP    = AXES | DEALT, then { ";block=" SIZES | ";tile=" SIZES | ";nodes=" NODES }
  *      AXES   = RULE { "," RULE } [ "@" N { "x" N } ]      one RULE alone stands for all axes of any rank
  *      RULE   = "block" [ "(" N ")" ] | "cyclic" [ "(" N ")" ] | "*"
  *      DEALT  = ("rows" | "columns") ":" ("cyclic" | "block") [ "(" SIZES ")" ]
  *      SIZES  = N { "x" N }
+ *      NODES  = N [ "-" N ] { "," N [ "-" N ] }            rising, at most 32 ranges; without: the nodes alive
  *
  *  After "@" stands one number per axis, 1 for "*", or one number per axis that is not "*". One RULE with "@" stands for
  *  as many axes as there are numbers: `block@4` is of rank 1, `block@2x2` of rank 2. Spaces between words are ignored.
+ *  Nodes are numbers of the cluster, as in `rows:cyclic(2x2);nodes=0-1,3`.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID naming the column, what was found and what was expected. */
 DCL_API dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text);
 
@@ -80,6 +84,13 @@ DCL_API dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text);
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 DCL_API dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[], const int64_t tile[]);
 
+/** The same map over these nodes only.
+ *  @param count  length of `nodes`, at least 1; an arrangement that the map was given must be for as many.
+ *  @param nodes  [count] different nodes of the cluster, in any order: the map takes them by rising number, in at most 32
+ *                ranges of neighbours. A node that is lost may be named; arrays are not made on it.
+ *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
+DCL_API dcl_map *dcl_map_on(const dcl_map *map, int count, const int nodes[]);
+
 /** Another hold on the same map. @return map. NULL is passed through. */
 DCL_API dcl_map *dcl_map_retain(dcl_map *map);
 /** Give the map back. Arrays made with it keep what they need. NULL is accepted. */
@@ -87,6 +98,10 @@ DCL_API void dcl_map_release(dcl_map *map);
 
 /** Number of nodes the map lays grids over; 0 for NULL. */
 DCL_API int dcl_map_node_count(const dcl_map *map);
+
+/** The nodes the map lays grids over, by rising number.
+ *  @param place  0..dcl_map_node_count() - 1. @return number of the node in the cluster; -1: no such place, or NULL. */
+DCL_API int dcl_map_node(const dcl_map *map, int place);
 
 /** Write the map as text that dcl_map_parse() reads back to an equal map. (The default map prints as the map of its
  *  larger arrays: the grammar has no word for keeping small ones on one node.)
@@ -102,7 +117,7 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
  *  @param map         a map that serves the grid's rank.
  *  @param grid        the grid laid out by it.
  *  @param index       [grid->rank], inside the grid.
- *  @param node_out    owner, 0..node_count-1.
+ *  @param node_out    owner, a node of the cluster.
  *  @param offset_out  elements (not bytes) from the first that this node stores.
  *  @return DCL_OK; DCL_ERR_RANGE when some index is outside, DCL_ERR_INVALID when map and grid do not fit; outputs then
  *          untouched.
@@ -111,7 +126,8 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
 DCL_API dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                   int64_t *offset_out);
 
-/** Elements node `node` must be able to store for this grid, padding and cut slots included.
+/** Elements node `node` must be able to store for this grid, padding and cut slots included; 0 for a node of the cluster
+ *  that the map does not use.
  *  @return DCL_OK, or DCL_ERR_INVALID. */
 DCL_API dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out);
 

@@ -67,7 +67,7 @@ bool dcli_axes_local(const dcli_layout *layout, int node, int64_t coordinate_out
         if (extent_out[d] == 0)
             return false;
     }
-    return rest == 0; /* a small grid lies on node 0 alone */
+    return rest == 0; /* a small grid lies at place 0 alone */
 }
 
 void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)

@@ -173,7 +173,11 @@ dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcl
     dcl_status status = check_rank(rule, grid);
     if (status != DCL_OK)
         return status;
-    dcli_layout layout = {.grid = *grid, .rule = *rule, .node_count = rule->node_count, .kind = rule->kind};
+    dcli_layout layout = {.grid = *grid,
+                          .rule = *rule,
+                          .node_count = rule->node_count,
+                          .node_end = dcli_nodes_end(rule),
+                          .kind = rule->kind};
     fill_rank(&layout.rule, grid->rank);
     status = check_blocks(&layout.rule, grid);
     if (status != DCL_OK)
@@ -226,7 +230,7 @@ static bool same_dealing(const dcli_layout *a, const dcli_layout *b)
 
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b)
 {
-    if (a->grid.rank != b->grid.rank || a->node_count != b->node_count)
+    if (a->grid.rank != b->grid.rank || !dcli_nodes_equal(&a->rule, &b->rule))
         return false;
     for (int d = 0; d < a->grid.rank; d++)
         if (a->grid.origin[d] != b->grid.origin[d] || a->grid.extent[d] != b->grid.extent[d])

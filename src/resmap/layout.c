@@ -10,25 +10,28 @@ void dcli_layout_locate(const dcli_layout *layout, const int64_t index[], int *n
         dcli_axes_locate(layout, index, node_out, offset_out);
     else
         dcli_dealt_locate(layout, index, node_out, offset_out);
+    *node_out = dcli_layout_node(layout, *node_out);
 }
 
 int64_t dcli_layout_storage(const dcli_layout *layout, int node)
 {
-    if (layout->empty)
+    int place = dcli_layout_place(layout, node);
+    if (layout->empty || place < 0)
         return 0;
     if (layout->kind == DCLI_MAP_AXES)
-        return dcli_axes_storage(layout, node);
-    return dcli_dealt_slots(layout, node) * layout->slot;
+        return dcli_axes_storage(layout, place);
+    return dcli_dealt_slots(layout, place) * layout->slot;
 }
 
 int64_t dcli_layout_owned(const dcli_layout *layout, int node)
 {
-    if (layout->empty)
+    int place = dcli_layout_place(layout, node);
+    if (layout->empty || place < 0)
         return 0;
     if (layout->kind == DCLI_MAP_DEALT)
-        return dcli_dealt_owned(layout, node);
+        return dcli_dealt_owned(layout, place);
     int64_t coordinate[DCL_MAX_RANK], extent[DCL_MAX_RANK], elements = 1;
-    if (!dcli_axes_local(layout, node, coordinate, extent))
+    if (!dcli_axes_local(layout, place, coordinate, extent))
         return 0;
     for (int d = 0; d < layout->grid.rank; d++)
         elements *= extent[d];
@@ -48,21 +51,22 @@ dcl_box dcli_from_origin(const dcli_layout *layout, const dcl_box *box)
 
 dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_box *query, dcli_region_list *out)
 {
-    if (layout->empty || (query != NULL && dcli_box_is_empty(query)))
+    int place = dcli_layout_place(layout, node);
+    if (layout->empty || place < 0 || (query != NULL && dcli_box_is_empty(query)))
         return DCL_OK;
     dcli_walk walk = {.layout = layout, .query = dcli_from_origin(layout, query), .out = out};
     int64_t before = out->count;
     if (layout->kind == DCLI_MAP_AXES)
-        dcli_axes_walk(&walk, node);
+        dcli_axes_walk(&walk, place);
     else
-        dcli_dealt_walk(&walk, node, 0, dcli_dealt_slots(layout, node));
+        dcli_dealt_walk(&walk, place, 0, dcli_dealt_slots(layout, place));
     dcli_sort_regions(out, before);
     return walk.status;
 }
 
 void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[])
 {
-    memset(nodes_out, 0, (size_t)layout->node_count * sizeof nodes_out[0]);
+    memset(nodes_out, 0, (size_t)layout->node_end * sizeof nodes_out[0]);
     if (layout->empty || dcli_box_is_empty(query))
         return;
     dcl_box moved = dcli_from_origin(layout, query);
@@ -70,4 +74,5 @@ void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool no
         dcli_axes_owners(layout, &moved, nodes_out);
     else
         dcli_dealt_owners(layout, &moved, nodes_out);
+    dcli_nodes_spread(&layout->rule, nodes_out);
 }

@@ -8,11 +8,21 @@
 
 typedef enum dcli_map_kind { DCLI_MAP_AXES, DCLI_MAP_DEALT } dcli_map_kind;
 
-/** What a map is, without handle: goes into messages. All numbers are checked by dcli_map_rule_check(). */
+/** Neighbouring nodes: first .. first + count - 1. */
+typedef struct dcli_node_range {
+    int first, count;
+} dcli_node_range;
+
+enum { DCLI_NODE_RANGES = 32 }; /* of a map: it stays a plain value, and a node is found in a few steps */
+
+/** What a map is, without handle: goes into messages. All numbers are checked by dcli_map_rule_check().
+ *  It lays grids over *places* 0..node_count-1; the list says which nodes of the cluster these are. */
 typedef struct dcli_map_rule {
     dcli_map_kind kind;
     int node_count;
-    int rank; /* 0: serves every rank */
+    int range_count;                         /* 0: place k is node k */
+    dcli_node_range range[DCLI_NODE_RANGES]; /* rising, with gaps between them; the counts add up to node_count */
+    int rank;                                /* 0: serves every rank */
     /* AXES (with rank 0, axes[0] stands for all axes and nodes[] is left to the balanced arrangement) */
     dcl_axis axes[DCL_MAX_RANK];
     int nodes[DCL_MAX_RANK]; /* all 0: balanced arrangement, made when bound to a grid */
@@ -24,7 +34,7 @@ typedef struct dcli_map_rule {
     int block_rank, tile_rank;
     int64_t block[DCL_MAX_RANK], tile[DCL_MAX_RANK];
     int64_t tile_bytes, block_bytes; /* aimed at where no grain is given */
-    int64_t small_bytes;             /* a grid of fewer bytes lies wholly on node 0; 0: never */
+    int64_t small_bytes;             /* a grid of fewer bytes lies wholly at place 0; 0: never */
 } dcli_map_rule;
 
 struct dcl_map {
@@ -42,13 +52,15 @@ typedef struct dcli_division {
     int used;     /* coordinates that own something: the first ones */
 } dcli_division;
 
-/** A rule bound to a grid. Plain value, no memory of its own; fields are for resmap only but `grid`, `rule` and
- *  `node_count`. The rule that was filled in binds to the same grid again with the same result. */
+/** A rule bound to a grid. Plain value, no memory of its own; fields are for resmap only but `grid`, `rule`,
+ *  `node_count` and `node_end`. The rule that was filled in binds to the same grid again with the same result.
+ *  The functions below take and give node numbers of the cluster; a node outside the list owns nothing. */
 typedef struct dcli_layout {
     dcl_grid grid;
-    dcli_map_rule rule; /* rank, nodes, piece, block and tile filled in and clamped to the grid */
-    int node_count;
-    dcli_map_kind kind;                   /* how it is stored: a small grid lies per axis, undivided, on node 0 */
+    dcli_map_rule rule;                   /* rank, nodes, piece, block and tile filled in and clamped to the grid */
+    int node_count;                       /* places */
+    int node_end;                         /* the largest node number + 1 */
+    dcli_map_kind kind;                   /* how it is stored: a small grid lies per axis, undivided, at place 0 */
     bool empty;                           /* some extent is 0: nothing below is filled in */
     dcli_division division[DCL_MAX_RANK]; /* AXES */
     int64_t pieces[DCL_MAX_RANK];         /* DEALT: pieces along each axis */
@@ -63,6 +75,17 @@ typedef struct dcli_layout {
 dcl_status dcli_map_rule_check(const dcli_map_rule *rule);
 /** Whether both lay every grid in the same way, grains included. Both are checked rules. */
 bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b);
+
+/** Append nodes to a rule's list, all above those in it, which has begun with node_count and range_count 0. node_count
+ *  grows with it. @return DCL_OK, or DCL_ERR_INVALID: more than DCLI_NODE_RANGES ranges. */
+dcl_status dcli_map_rule_add_nodes(dcli_map_rule *rule, int first, int count);
+/** Drop a complete list that says what is so without: that place k of a cluster of `nodes` nodes is node k. */
+void dcli_map_rule_end_nodes(dcli_map_rule *rule, int nodes);
+/** The node at a place, 0 <= place < node_count. */
+int dcli_map_rule_node(const dcli_map_rule *rule, int place);
+/** The place of a node; -1: it is not in the list. Any number is accepted. */
+int dcli_map_rule_place(const dcli_map_rule *rule, int node);
+
 /** Spread nodes over the axes that are divided as evenly as can be, more nodes on earlier axes: the largest number as
  *  small as possible, then the next, ... Axes that are not divided get 1. At least one is divided, or node_count is 1.
  *  Source: MPI-4.0, section 8.5.2, MPI_Dims_create. */
@@ -74,7 +97,17 @@ dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcl
  *  differ). */
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b);
 
-/** Owner and offset of an element inside the grid. O(rank). */
+static inline int dcli_layout_node(const dcli_layout *layout, int place)
+{
+    return layout->rule.range_count == 0 ? place : dcli_map_rule_node(&layout->rule, place);
+}
+
+static inline int dcli_layout_place(const dcli_layout *layout, int node)
+{
+    return dcli_map_rule_place(&layout->rule, node);
+}
+
+/** Owner and offset of an element inside the grid. O(rank), and up to DCLI_NODE_RANGES steps where there is a list. */
 void dcli_layout_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 
 /** Elements node `node` stores, padding and cut slots included. */
@@ -87,7 +120,7 @@ int64_t dcli_layout_owned(const dcli_layout *layout, int node);
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_box *query, dcli_region_list *out);
 
-/** Set nodes_out[n] = true for nodes that own something of `query`, false for others. @param nodes_out [node_count] */
+/** Set nodes_out[n] = true for nodes that own something of `query`, false for others. @param nodes_out [node_end] */
 void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
 
 /** Tiles of a node: per axis, boxes of its local array; dealt, sub-boxes of a slot where the tile is smaller than a
@@ -117,6 +150,10 @@ dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box
 dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule);
 /** The settings of a cluster, also of one that only plans. Defined by the runtime. */
 const dcl_config *dcli_cluster_config(const dcl_cluster *cluster);
+/** The nodes that new maps are laid over: those alive, as rising ranges with gaps between them, numbers below
+ *  dcl_node_count(). None when all are lost. Defined by the runtime.
+ *  @param ranges  [capacity] receives the first of them. @return how many there are, maybe more than `capacity`. */
+int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[]);
 /** This thread's error is that of a call on this cluster. Defined by the runtime. */
 void dcli_cluster_refused(dcl_cluster *cluster);
 

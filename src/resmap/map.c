@@ -5,13 +5,26 @@
 #include "base/error.h"
 #include "resmap/map_text.h"
 
-/* A rule with everything that every map of a cluster has. */
-static dcli_map_rule rule_for(const dcl_cluster *cluster)
+static dcl_status list_live(const dcl_cluster *cluster, dcli_map_rule *rule)
+{
+    dcli_node_range live[DCLI_NODE_RANGES + 1]; /* one more than a list takes, which refuses it */
+    int count = dcli_cluster_live(cluster, DCLI_NODE_RANGES + 1, live);
+    if (count == 0)
+        return DCLI_FAIL(DCL_ERR_NODE_LOST,
+                         "no node of the cluster is left; expected at least one; open a new cluster");
+    dcl_status status = DCL_OK;
+    for (int r = 0; r < count && status == DCL_OK; r++)
+        status = dcli_map_rule_add_nodes(rule, live[r].first, live[r].count);
+    dcli_map_rule_end_nodes(rule, dcl_node_count(cluster));
+    return status;
+}
+
+/* A rule with everything that every map of a cluster has: the nodes that are alive now, the grains aimed at. */
+static dcl_status rule_for(const dcl_cluster *cluster, dcli_map_rule *rule_out)
 {
     const dcl_config *config = dcli_cluster_config(cluster);
-    return (dcli_map_rule){.node_count = dcl_node_count(cluster),
-                           .tile_bytes = (int64_t)config->tile_bytes,
-                           .block_bytes = (int64_t)config->block_bytes};
+    *rule_out = (dcli_map_rule){.tile_bytes = (int64_t)config->tile_bytes, .block_bytes = (int64_t)config->block_bytes};
+    return list_live(cluster, rule_out);
 }
 
 dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule)
@@ -49,7 +62,9 @@ static dcl_map *make_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[],
         DCLI_FAIL(DCL_ERR_INVALID, "axes is NULL; expected %d rules, one for each axis", rank);
         return NULL;
     }
-    dcli_map_rule rule = rule_for(cluster);
+    dcli_map_rule rule;
+    if (rule_for(cluster, &rule) != DCL_OK)
+        return NULL;
     rule.kind = DCLI_MAP_AXES;
     rule.rank = rank;
     for (int d = 0; d < rank; d++) {
@@ -74,7 +89,9 @@ dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], con
 
 static dcl_map *make_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[])
 {
-    dcli_map_rule rule = rule_for(cluster);
+    dcli_map_rule rule;
+    if (rule_for(cluster, &rule) != DCL_OK)
+        return NULL;
     rule.kind = DCLI_MAP_DEALT;
     rule.order = order;
     rule.deal = deal;
@@ -107,7 +124,9 @@ dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piec
 
 static dcl_map *make_block(dcl_cluster *cluster, int64_t small_bytes)
 {
-    dcli_map_rule rule = rule_for(cluster);
+    dcli_map_rule rule;
+    if (rule_for(cluster, &rule) != DCL_OK)
+        return NULL;
     rule.kind = DCLI_MAP_AXES;
     rule.axes[0].kind = DCL_AXIS_BLOCK;
     rule.small_bytes = small_bytes;
@@ -126,8 +145,9 @@ static dcl_map *make_parsed(dcl_cluster *cluster, const char *text)
         DCLI_FAIL(DCL_ERR_INVALID, "text is NULL; expected a map such as block or rows:cyclic(2x2)");
         return NULL;
     }
-    dcli_map_rule given = rule_for(cluster), rule;
-    if (dcli_map_rule_parse(text, given.node_count, &rule) != DCL_OK)
+    dcli_map_rule given, rule;
+    if (rule_for(cluster, &given) != DCL_OK ||
+        dcli_map_rule_parse_over(text, dcl_node_count(cluster), &given, &rule) != DCL_OK)
         return NULL;
     rule.tile_bytes = given.tile_bytes;
     rule.block_bytes = given.block_bytes;
@@ -171,6 +191,49 @@ dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[]
     return made(map->cluster, dcli_map_new(map->cluster, &rule));
 }
 
+/* The list of a rule from node numbers in any order. */
+static dcl_status list_nodes(const dcl_cluster *cluster, int count, const int nodes[], dcli_map_rule *rule)
+{
+    int all = dcl_node_count(cluster);
+    bool *listed = dcli_calloc((size_t)all, sizeof *listed);
+    dcl_status status = listed != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    for (int k = 0; k < count && status == DCL_OK; k++) {
+        if (nodes[k] < 0 || nodes[k] >= all)
+            status = DCLI_FAIL(DCL_ERR_INVALID, "nodes[%d] is %d; expected a node of the cluster, 0..%d", k, nodes[k],
+                               all - 1);
+        else if (listed[nodes[k]])
+            status = DCLI_FAIL(DCL_ERR_INVALID, "nodes[%d] is %d again; expected every node once", k, nodes[k]);
+        else
+            listed[nodes[k]] = true;
+    }
+    rule->node_count = rule->range_count = 0;
+    for (int node = 0; node < all && status == DCL_OK; node++)
+        if (listed[node])
+            status = dcli_map_rule_add_nodes(rule, node, 1);
+    dcli_map_rule_end_nodes(rule, all);
+    dcli_free(listed);
+    return status;
+}
+
+static dcl_map *make_on(const dcl_map *map, int count, const int nodes[])
+{
+    if (count < 1 || nodes == NULL) {
+        DCLI_FAIL(DCL_ERR_INVALID, "%d nodes are given%s; expected the numbers of one or more", count,
+                  nodes == NULL ? " as NULL" : "");
+        return NULL;
+    }
+    dcli_map_rule rule = map->rule;
+    if (list_nodes(map->cluster, count, nodes, &rule) != DCL_OK)
+        return NULL;
+    return dcli_map_new(map->cluster, &rule);
+}
+
+dcl_map *dcl_map_on(const dcl_map *map, int count, const int nodes[])
+{
+    dcli_error_enter(__func__);
+    return map != NULL ? made(map->cluster, make_on(map, count, nodes)) : NULL;
+}
+
 dcl_map *dcl_map_retain(dcl_map *map)
 {
     if (map != NULL)
@@ -186,9 +249,22 @@ void dcl_map_release(dcl_map *map)
 
 int dcl_map_node_count(const dcl_map *map) { return map != NULL ? map->rule.node_count : 0; }
 
+int dcl_map_node(const dcl_map *map, int place)
+{
+    return map != NULL && place >= 0 && place < map->rule.node_count ? dcli_map_rule_node(&map->rule, place) : -1;
+}
+
+/* Text without nodes is read as a map over those that are alive: a map that was made over all of them says so once some
+ * are not. */
 size_t dcl_map_print(const dcl_map *map, char *text_out, size_t capacity)
 {
-    return map != NULL ? dcli_map_rule_print(&map->rule, text_out, capacity) : 0;
+    if (map == NULL)
+        return 0;
+    dcli_map_rule rule = map->rule;
+    dcli_node_range live, all = {.first = 0, .count = rule.node_count};
+    if (rule.range_count == 0 && (dcli_cluster_live(map->cluster, 1, &live) != 1 || live.count != all.count))
+        rule.range[rule.range_count++] = all;
+    return dcli_map_rule_print(&rule, text_out, capacity);
 }
 
 bool dcl_map_equal(const dcl_map *a, const dcl_map *b)
@@ -208,8 +284,9 @@ static dcl_status bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *la
 
 static dcl_status check_node(const dcl_map *map, int node)
 {
-    if (node < 0 || node >= map->rule.node_count)
-        return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d", node, map->rule.node_count - 1);
+    int all = dcl_node_count(map->cluster);
+    if (node < 0 || node >= all)
+        return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d", node, all - 1);
     return DCL_OK;
 }
 

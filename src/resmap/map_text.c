@@ -65,7 +65,7 @@ static bool accept_word(struct parser *parser, const char *word)
     return true;
 }
 
-static dcl_status parse_number(struct parser *parser, int64_t most, const char *expected, int64_t *out)
+static dcl_status parse_number(struct parser *parser, int64_t least, int64_t most, const char *expected, int64_t *out)
 {
     skip_spaces(parser);
     const char *start = parser->at;
@@ -75,7 +75,7 @@ static dcl_status parse_number(struct parser *parser, int64_t most, const char *
     for (; isdigit((unsigned char)*parser->at); parser->at++)
         if (!dcli_mul(value, 10, &value) || !dcli_add(value, *parser->at - '0', &value))
             return fail_at(parser, start, expected);
-    if (value < 1 || value > most)
+    if (value < least || value > most)
         return fail_at(parser, start, expected);
     *out = value;
     return DCL_OK;
@@ -89,7 +89,7 @@ static dcl_status parse_sizes(struct parser *parser, int64_t most, const char *e
     do {
         if (count == DCL_MAX_RANK)
             return fail(parser, "at most 8 numbers");
-        dcl_status status = parse_number(parser, most, expected, &size_out[count]);
+        dcl_status status = parse_number(parser, 1, most, expected, &size_out[count]);
         if (status != DCL_OK)
             return status;
         count++;
@@ -112,7 +112,7 @@ static dcl_status parse_axis(struct parser *parser, dcl_axis *axis_out)
         return fail(parser, "block, cyclic or *, or one of rows: and columns: at the start");
     if (!accept(parser, '('))
         return DCL_OK;
-    dcl_status status = parse_number(parser, INT64_MAX, "a size of at least 1 element", &axis_out->size);
+    dcl_status status = parse_number(parser, 1, INT64_MAX, "a size of at least 1 element", &axis_out->size);
     if (status != DCL_OK)
         return status;
     return accept(parser, ')') ? DCL_OK : fail(parser, "\")\" after the one size of an axis");
@@ -197,7 +197,37 @@ static dcl_status parse_grain(struct parser *parser, const char *expected, int *
     return parse_sizes(parser, INT64_MAX, expected, rank, size);
 }
 
-static dcl_status parse_grains(struct parser *parser, dcli_map_rule *rule)
+/* N [ "-" N ], all at least `least` and below node_count. */
+static dcl_status parse_range(struct parser *parser, int64_t least, int node_count, int64_t *first_out,
+                              int64_t *last_out)
+{
+    char expected[80];
+    snprintf(expected, sizeof expected, "a node of the cluster, 0..%d, above those before it", node_count - 1);
+    dcl_status status = parse_number(parser, least, node_count - 1, expected, first_out);
+    if (status != DCL_OK)
+        return status;
+    *last_out = *first_out;
+    return accept(parser, '-') ? parse_number(parser, *first_out, node_count - 1, expected, last_out) : DCL_OK;
+}
+
+/* NODES = N [ "-" N ] { "," N [ "-" N ] } */
+static dcl_status parse_nodes(struct parser *parser, int node_count, dcli_map_rule *rule)
+{
+    if (rule->range_count != 0)
+        return fail(parser, "nodes that were not given before");
+    if (!accept(parser, '='))
+        return fail(parser, "\"=\" and nodes such as 0-1,3");
+    int64_t first, last = -1;
+    dcl_status status;
+    do {
+        status = parse_range(parser, last + 1, node_count, &first, &last);
+        if (status == DCL_OK)
+            status = dcli_map_rule_add_nodes(rule, (int)first, (int)(last - first + 1));
+    } while (status == DCL_OK && accept(parser, ','));
+    return status;
+}
+
+static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_rule *rule)
 {
     while (accept(parser, ';')) {
         dcl_status status;
@@ -207,22 +237,36 @@ static dcl_status parse_grains(struct parser *parser, dcli_map_rule *rule)
         else if (accept_word(parser, "tile"))
             status =
                 parse_grain(parser, "the elements of a tile, at least 1 along each axis", &rule->tile_rank, rule->tile);
+        else if (accept_word(parser, "nodes"))
+            status = parse_nodes(parser, node_count, rule);
         else
-            status = fail(parser, "block= or tile=");
+            status = fail(parser, "block=, tile= or nodes=");
         if (status != DCL_OK)
             return status;
     }
     skip_spaces(parser);
     if (*parser->at == '\0')
         return DCL_OK;
-    bool axes = rule->kind == DCLI_MAP_AXES && rule->block_rank == 0 && rule->tile_rank == 0;
+    bool axes = rule->kind == DCLI_MAP_AXES && rule->block_rank == 0 && rule->tile_rank == 0 && rule->range_count == 0;
     return fail(parser, axes ? "\",\", \"@\", \";\" or the end" : "\";\" or the end");
 }
 
-dcl_status dcli_map_rule_parse(const char *text, int node_count, dcli_map_rule *rule_out)
+/* The list is complete, or there is none: then it is that of `others`. */
+static void settle_nodes(dcli_map_rule *rule, int node_count, const dcli_map_rule *others)
+{
+    if (rule->range_count == 0) {
+        rule->node_count = others->node_count;
+        rule->range_count = others->range_count;
+        memcpy(rule->range, others->range, sizeof rule->range);
+    }
+    dcli_map_rule_end_nodes(rule, node_count);
+}
+
+dcl_status dcli_map_rule_parse_over(const char *text, int node_count, const dcli_map_rule *others,
+                                    dcli_map_rule *rule_out)
 {
     struct parser parser = {.text = text, .at = text};
-    dcli_map_rule rule = {.node_count = node_count};
+    dcli_map_rule rule = {.node_count = 0};
     dcl_status status;
     if (accept_word(&parser, "rows"))
         status = parse_dealt(&parser, DCL_ROWS, &rule);
@@ -231,12 +275,19 @@ dcl_status dcli_map_rule_parse(const char *text, int node_count, dcli_map_rule *
     else
         status = parse_axes(&parser, &rule);
     if (status == DCL_OK)
-        status = parse_grains(&parser, &rule);
-    if (status == DCL_OK)
-        status = dcli_map_rule_check(&rule);
+        status = parse_grains(&parser, node_count, &rule);
+    if (status != DCL_OK)
+        return status;
+    settle_nodes(&rule, node_count, others);
+    status = dcli_map_rule_check(&rule);
     if (status == DCL_OK)
         *rule_out = rule;
     return status;
+}
+
+dcl_status dcli_map_rule_parse(const char *text, int node_count, dcli_map_rule *rule_out)
+{
+    return dcli_map_rule_parse_over(text, node_count, &(dcli_map_rule){.node_count = node_count}, rule_out);
 }
 
 /* Text written as far as there is room, its whole length counted: what snprintf() promises. */
@@ -289,6 +340,18 @@ static void put_axes(struct printer *printer, const dcli_map_rule *rule)
         put_sizes(printer, "@", rule->rank, nodes, "");
 }
 
+static void put_nodes(struct printer *printer, const dcli_map_rule *rule)
+{
+    for (int r = 0; r < rule->range_count; r++) {
+        const dcli_node_range *range = &rule->range[r];
+        char text[32];
+        int length = snprintf(text, sizeof text, "%d", range->first);
+        if (range->count > 1)
+            snprintf(text + length, sizeof text - (size_t)length, "-%d", range->first + range->count - 1);
+        put(printer, r == 0 ? ";nodes=" : ",", 0, text);
+    }
+}
+
 size_t dcli_map_rule_print(const dcli_map_rule *rule, char *text_out, size_t capacity)
 {
     struct printer printer = {.text = text_out, .capacity = capacity};
@@ -301,5 +364,6 @@ size_t dcli_map_rule_print(const dcli_map_rule *rule, char *text_out, size_t cap
     }
     put_sizes(&printer, ";block=", rule->block_rank, rule->block, "");
     put_sizes(&printer, ";tile=", rule->tile_rank, rule->tile, "");
+    put_nodes(&printer, rule);
     return printer.length;
 }

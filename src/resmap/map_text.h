@@ -4,9 +4,13 @@
 
 #include "resmap/layout.h"
 
-/** Read a rule for `node_count` nodes; grammar at dcl_map_parse(). tile_bytes, block_bytes, small_bytes of the result are
- *  0. @return DCL_OK, or DCL_ERR_INVALID naming column, what was found and what was expected. */
+/** Read a rule for a cluster of `node_count` nodes; grammar at dcl_map_parse(). A text that names no nodes is for all of
+ *  them. tile_bytes, block_bytes, small_bytes of the result are 0.
+ *  @return DCL_OK, or DCL_ERR_INVALID naming column, what was found and what was expected. */
 dcl_status dcli_map_rule_parse(const char *text, int node_count, dcli_map_rule *rule_out);
+/** The same; a text that names no nodes is for those of `others`, a rule of which nothing else is looked at. */
+dcl_status dcli_map_rule_parse_over(const char *text, int node_count, const dcli_map_rule *others,
+                                    dcli_map_rule *rule_out);
 /** Write it; as snprintf(). dcli_map_rule_parse() reads it back to an equal rule. */
 size_t dcli_map_rule_print(const dcli_map_rule *rule, char *text_out, size_t capacity);
 

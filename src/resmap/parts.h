@@ -1,5 +1,5 @@
 /* resmap/parts.h - what the files of this room share: the two families behind layout.h. Indices here count from the
- * grid's origin. Pure. */
+ * grid's origin, and nodes are places: layout.c and tiles.c translate. Pure. */
 #ifndef DCLI_RESMAP_PARTS_H
 #define DCLI_RESMAP_PARTS_H
 
@@ -9,6 +9,18 @@
 /* Grains where neither the map nor the configuration says anything. */
 #define DCLI_TILE_BYTES (INT64_C(16) << 20)
 #define DCLI_BLOCK_BYTES (INT64_C(4) << 20)
+
+enum { DCLI_MOST_NODES = 1000000 };
+
+/* ---- nodes.c: the list of nodes */
+
+dcl_status dcli_nodes_check(const dcli_map_rule *rule);
+/** Whether place k is the same node in both, for all k. */
+bool dcli_nodes_equal(const dcli_map_rule *a, const dcli_map_rule *b);
+/** The largest node number + 1. */
+int dcli_nodes_end(const dcli_map_rule *rule);
+/** Turn flags by place into flags by node, where they stand. @param flags  [dcli_nodes_end()] */
+void dcli_nodes_spread(const dcli_map_rule *rule, bool flags[]);
 
 /** Elements that fit into `bytes` (0: `standard`), at least 1. */
 int64_t dcli_grain_elements(const dcli_layout *layout, int64_t bytes, int64_t standard);

@@ -3,9 +3,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "resmap/layout.h"
-
-enum { MOST_NODES = 1000000 };
+#include "resmap/parts.h"
 
 /* Whether the axes of a rule are listed, or one stands for all of them. */
 static int listed_axes(const dcli_map_rule *rule) { return rule->rank == 0 ? 1 : rule->rank; }
@@ -39,13 +37,13 @@ static dcl_status check_nodes(const dcli_map_rule *rule)
                              "nodes[%d] is %d; expected 1, for axis %d is whole (`*`); divide the axis with block or "
                              "cyclic",
                              d, rule->nodes[d], d);
-        product = dcli_min(product * rule->nodes[d], (int64_t)MOST_NODES + 1); /* no overflow, and surely wrong */
+        product = dcli_min(product * rule->nodes[d], (int64_t)DCLI_MOST_NODES + 1); /* no overflow, and surely wrong */
     }
     if (product != rule->node_count)
         return DCLI_FAIL(DCL_ERR_INVALID,
-                         "the arrangement has %s%" PRId64 " nodes; expected %d, the nodes of the cluster; leave it out "
-                         "to have one made",
-                         product > MOST_NODES ? "at least " : "", product, rule->node_count);
+                         "the arrangement has %s%" PRId64 " nodes; expected %d, the nodes of the map; leave it out to "
+                         "have one made",
+                         product > DCLI_MOST_NODES ? "at least " : "", product, rule->node_count);
     return DCL_OK;
 }
 
@@ -69,7 +67,7 @@ static dcl_status check_axes(const dcli_map_rule *rule)
     if (!divided && rule->node_count > 1)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "every axis is whole (`*`) and there are %d nodes; expected an axis that is divided; make one "
-                         "block or cyclic, or use a cluster of one node",
+                         "block or cyclic, or lay the map over one node (;nodes=0)",
                          rule->node_count);
     return is_balanced(rule) ? DCL_OK : check_nodes(rule);
 }
@@ -126,12 +124,14 @@ static dcl_status check_grains(const dcli_map_rule *rule)
 
 dcl_status dcli_map_rule_check(const dcli_map_rule *rule)
 {
-    if (rule->node_count < 1 || rule->node_count > MOST_NODES)
-        return DCLI_FAIL(DCL_ERR_INVALID, "the map is for %d nodes; expected 1..%d", rule->node_count, MOST_NODES);
+    if (rule->node_count < 1 || rule->node_count > DCLI_MOST_NODES)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the map is for %d nodes; expected 1..%d", rule->node_count, DCLI_MOST_NODES);
     if (rule->rank < 0 || rule->rank > DCL_MAX_RANK)
         return DCLI_FAIL(DCL_ERR_INVALID, "rank is %d; expected 1..%d, the dimensions of the grids served", rule->rank,
                          DCL_MAX_RANK);
-    dcl_status status;
+    dcl_status status = dcli_nodes_check(rule);
+    if (status != DCL_OK)
+        return status;
     switch (rule->kind) {
     case DCLI_MAP_AXES:
         status = check_axes(rule);
@@ -229,7 +229,7 @@ static bool sizes_equal(int rank_a, const int64_t a[], int rank_b, const int64_t
 
 bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b)
 {
-    if (a->kind != b->kind || a->node_count != b->node_count || a->rank != b->rank)
+    if (a->kind != b->kind || a->rank != b->rank || !dcli_nodes_equal(a, b))
         return false;
     if (!sizes_equal(a->block_rank, a->block, b->block_rank, b->block) ||
         !sizes_equal(a->tile_rank, a->tile, b->tile_rank, b->tile))

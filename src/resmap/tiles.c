@@ -60,16 +60,17 @@ int64_t dcli_layout_tile_count(const dcli_layout *layout, int node)
 {
     struct tiling tiling;
     int64_t coordinate[DCL_MAX_RANK];
-    if (layout->empty)
+    int place = dcli_layout_place(layout, node);
+    if (layout->empty || place < 0)
         return 0;
     if (layout->kind == DCLI_MAP_AXES) {
-        if (!dcli_axes_local(layout, node, coordinate, tiling.extent))
+        if (!dcli_axes_local(layout, place, coordinate, tiling.extent))
             return 0;
         shape_tiles(layout, &tiling);
         return tiling.total;
     }
     tile_slots(layout, &tiling);
-    int64_t slots = dcli_dealt_slots(layout, node);
+    int64_t slots = dcli_dealt_slots(layout, place);
     return tiling.run > 0 ? dcli_ceil_div(slots, tiling.run) : slots * tiling.total;
 }
 
@@ -154,14 +155,15 @@ static void walk_dealt(struct tile_walk *tiles, int64_t first, int64_t last)
 
 dcl_status dcli_layout_tiles(const dcli_layout *layout, int node, int64_t first, int64_t count, dcli_region_list *out)
 {
-    if (layout->empty || count == 0)
+    int place = dcli_layout_place(layout, node);
+    if (layout->empty || place < 0 || count == 0)
         return DCL_OK;
     struct tiling tiling;
-    struct tile_walk tiles = {.node = node, .tiling = &tiling};
+    struct tile_walk tiles = {.node = place, .tiling = &tiling};
     tiles.walk = (dcli_walk){.layout = layout, .query = dcli_from_origin(layout, NULL), .out = out};
     int64_t before = out->count;
     if (layout->kind == DCLI_MAP_AXES) {
-        if (!dcli_axes_local(layout, node, tiles.coordinate, tiling.extent))
+        if (!dcli_axes_local(layout, place, tiles.coordinate, tiling.extent))
             return DCL_OK;
         shape_tiles(layout, &tiling);
         dcli_numbering numbering = tile_numbering(layout, &tiling);

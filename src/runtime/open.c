@@ -304,3 +304,10 @@ const char *dcl_node_name(const dcl_cluster *cluster, int node)
 }
 
 const dcl_config *dcli_cluster_config(const dcl_cluster *cluster) { return &cluster->config; }
+
+int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[])
+{
+    if (capacity > 0)
+        ranges[0] = (dcli_node_range){.first = 0, .count = cluster->node_count};
+    return 1;
+}

@@ -51,7 +51,7 @@ static dcl_status need_all(dcli_builder *builder, bool written)
     const dcli_operation *operation = builder->operation;
     const dcli_layout *layout = operation->operand[0].layout;
     dcl_status status = DCL_OK;
-    for (int p = 0; p < layout->node_count && status == DCL_OK; p++) {
+    for (int p = 0; p < layout->node_end && status == DCL_OK; p++) {
         builder->regions.count = 0;
         status = dcli_layout_regions(layout, p, &operation->box, &builder->regions);
         for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
@@ -113,7 +113,7 @@ static dcl_status plan_transfer(dcli_builder *builder, bool written)
 /* One batch without works: create, release, fill, load, save act on a node's whole part at once. */
 static dcl_status plan_whole_part(dcli_builder *builder)
 {
-    if (builder->self >= builder->operation->operand[0].layout->node_count)
+    if (dcli_layout_place(builder->operation->operand[0].layout, builder->self) < 0)
         return DCL_OK;
     return dcli_builder_batch(builder) != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }

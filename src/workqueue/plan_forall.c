@@ -122,7 +122,7 @@ static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
     const dcli_layout *layout = dcli_layout_of(builder, a);
     int owner = -1;
     dcli_layout_owners(layout, foot, builder->owners);
-    for (int p = 0; p < layout->node_count; p++)
+    for (int p = 0; p < layout->node_end; p++)
         if (builder->owners[p]) {
             if (owner >= 0)
                 return -1;
@@ -144,7 +144,7 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     if (view->empty)
         return DCL_OK;
     dcl_status status = DCL_OK;
-    if (builder->self < layout->node_count) {
+    if (dcli_layout_place(layout, builder->self) >= 0) {
         status = look_at(builder, a, builder->self, view, &covers, largest_out);
         view->own = covers;
     }
@@ -409,7 +409,7 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     const dcli_operation *operation = builder->operation;
     const dcli_layout *layout = operation->operand[operation->body->first_output].layout;
     dcl_status status = look_at_accesses(builder);
-    if (status != DCL_OK || builder->self >= layout->node_count || dcli_box_is_empty(&operation->box))
+    if (status != DCL_OK || dcli_layout_place(layout, builder->self) < 0 || dcli_box_is_empty(&operation->box))
         return status;
     int64_t tiles = dcli_layout_tile_count(layout, builder->self), owned = dcli_layout_owned(layout, builder->self);
     if (owned == 0)

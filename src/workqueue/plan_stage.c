@@ -32,7 +32,7 @@ static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, con
     const dcli_layout *layout = builder->operation->operand[k].layout;
     dcli_layout_owners(layout, box, builder->owners);
     dcl_status status = DCL_OK;
-    for (int p = 0; p < layout->node_count && status == DCL_OK; p++) {
+    for (int p = 0; p < layout->node_end && status == DCL_OK; p++) {
         if (p == builder->self || !builder->owners[p])
             continue;
         if (!move->stream)
@@ -180,7 +180,7 @@ static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *b
     const dcli_layout *layout = builder->operation->operand[k].layout;
     dcl_status status = DCL_OK;
     dcli_layout_owners(layout, box, builder->owners);
-    for (int p = 0; p < layout->node_count && status == DCL_OK; p++) {
+    for (int p = 0; p < layout->node_end && status == DCL_OK; p++) {
         if (!builder->owners[p] || (p != builder->self && !peers))
             continue;
         builder->regions.count = 0;

@@ -1,11 +1,16 @@
 /* test/resmap/fake_cluster.c - stands in for the runtime: maps need its node count and settings only. */
 #include "resmap/fake_cluster.h"
 
+#include <stdbool.h>
+
 #include "base/config.h"
 #include "resmap/layout.h"
 
+enum { LOSABLE = 64 };
+
 struct dcl_cluster {
     int nodes;
+    bool lost[LOSABLE];
 };
 
 dcl_cluster *test_cluster(int nodes)
@@ -14,6 +19,8 @@ dcl_cluster *test_cluster(int nodes)
     clusters[nodes].nodes = nodes;
     return &clusters[nodes];
 }
+
+void test_cluster_lose(dcl_cluster *cluster, int node) { cluster->lost[node] = true; }
 
 dcl_config *test_cluster_config(void)
 {
@@ -24,6 +31,21 @@ dcl_config *test_cluster_config(void)
 }
 
 int dcl_node_count(const dcl_cluster *cluster) { return cluster != NULL ? cluster->nodes : 0; }
+
+int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[])
+{
+    int count = 0;
+    bool inside = false;
+    for (int node = 0; node < cluster->nodes; node++) {
+        bool alive = node >= LOSABLE || !cluster->lost[node];
+        if (alive && !inside && count++ < capacity)
+            ranges[count - 1] = (dcli_node_range){.first = node};
+        if (alive && count <= capacity)
+            ranges[count - 1].count++;
+        inside = alive;
+    }
+    return count;
+}
 
 const dcl_config *dcli_cluster_config(const dcl_cluster *cluster)
 {

@@ -39,6 +39,15 @@ ParameterizedTestParameters(grammar, accepted)
          "rows:cyclic(2048x2048);block=2048x1024;tile=1024x1024"},
         {" block , cyclic ( 2 ) @ 2 x 2 ; tile = 3 x 3 ", 4, "block,cyclic(2)@2x2;tile=3x3"},
         {"cyclic(9223372036854775807)", 2, "cyclic(9223372036854775807)"},
+        {"block;nodes=0-1,3", 4, "block;nodes=0-1,3"},
+        {"block;nodes=0,1,2-3,5", 7, "block;nodes=0-3,5"}, /* neighbours are one range */
+        {"block;nodes=0-3", 4, "block"},                   /* all of them */
+        {"block;nodes=0-2", 4, "block;nodes=0-2"},
+        {"*;nodes=3", 4, "*;nodes=3"},
+        {"block@3;nodes=0,2,4", 6, "block@3;nodes=0,2,4"},
+        {"block,*@3;nodes=1-3", 5, "block,*@3x1;nodes=1-3"},
+        {"rows:cyclic(2x2) ; nodes = 0 - 1 , 3 ; tile = 2x2", 4, "rows:cyclic(2x2);tile=2x2;nodes=0-1,3"},
+        {"block;nodes=999,4000-4095", 4096, "block;nodes=999,4000-4095"},
     };
     return cr_make_param_array(struct text_row, rows, sizeof rows / sizeof rows[0]);
 }
@@ -71,7 +80,7 @@ ParameterizedTestParameters(grammar, refused)
         {"blocks", 4, "column 1: found \"blocks\""},
         {"BLOCK", 4, "found \"BLOCK\"; expected block"},
         {"block,", 4, "column 7: found the end"},
-        {"block;", 4, "column 7: found the end; expected block= or tile="},
+        {"block;", 4, "column 7: found the end; expected block=, tile= or nodes="},
         {"block(", 4, "column 7: found the end; expected a size of at least 1"},
         {"block()", 4, "column 7: found \")\"; expected a size"},
         {"block(0)", 4, "column 7: found \"0)\"; expected a size of at least 1"},
@@ -104,7 +113,7 @@ ParameterizedTestParameters(grammar, refused)
         {"rows:cyclic(2x2)@2x2", 4, "column 17: found \"@2x2\"; expected \";\" or the end"},
         {"column:block", 4, "column 1: found \"column:block\""},
         {"rows,columns", 4, "column 5: found \",columns\""},
-        {"block;grain=2", 4, "column 7: found \"grain=2\"; expected block= or tile="},
+        {"block;grain=2", 4, "column 7: found \"grain=2\"; expected block=, tile= or nodes="},
         {"block;block", 4, "column 12: found the end; expected \"=\" and sizes"},
         {"block;tile=0x2", 4, "column 12: found \"0x2\"; expected the elements of a tile"},
         {"block;tile=2x2;tile=4x4", 4, "column 20: found \"=4x4\"; expected a grain that was not given before"},
@@ -112,6 +121,21 @@ ParameterizedTestParameters(grammar, refused)
         {"block,block;tile=2x2x2", 4, "a tile has 3 sizes and the map divides 2 axes"},
         {"rows:cyclic(2x2);block=2", 4, "a block has 1 sizes and the map divides 2 axes"},
         {"block;tile=2x2 block=2", 4, "column 16: found \"block=2\"; expected \";\" or the end"},
+        {"block;nodes", 4, "column 12: found the end; expected \"=\" and nodes such as 0-1,3"},
+        {"block;nodes=", 4, "column 13: found the end; expected a node of the cluster, 0..3"},
+        {"block;nodes=4", 4, "column 13: found \"4\"; expected a node of the cluster, 0..3"},
+        {"block;nodes=0-4", 4, "column 15: found \"4\"; expected a node of the cluster, 0..3"},
+        {"block;nodes=0-99999999999999999999", 4, "column 15: found \"99999999999999999999\""},
+        {"block;nodes=2,1", 4, "column 15: found \"1\"; expected a node of the cluster, 0..3, above"},
+        {"block;nodes=1,1", 4, "column 15: found \"1\"; expected a node of the cluster, 0..3, above"},
+        {"block;nodes=2-1", 4, "column 15: found \"1\"; expected a node of the cluster, 0..3, above"},
+        {"block;nodes=0-", 4, "column 15: found the end; expected a node of the cluster"},
+        {"block;nodes=0,", 4, "column 15: found the end; expected a node of the cluster"},
+        {"block;nodes=-1", 4, "column 13: found \"-1\"; expected a node of the cluster"},
+        {"block;nodes=0;nodes=1", 4, "column 20: found \"=1\"; expected nodes that were not given before"},
+        {"block;nodes=0 1", 4, "column 15: found \"1\"; expected \";\" or the end"},
+        {"block,cyclic@2x2;nodes=0-2", 4, "the arrangement has 4 nodes; expected 3, the nodes of the map"},
+        {"*;nodes=0,2", 4, "every axis is whole (`*`) and there are 2 nodes"},
         {"a map that is much longer than what is quoted", 4, "found \"a map that is much l...\""},
     };
     return cr_make_param_array(struct refused_row, rows, sizeof rows / sizeof rows[0]);
@@ -165,13 +189,14 @@ static void mistype(char text[], uint64_t *random)
 /* Any text is read or refused, and what is read prints as what is read again. */
 Test(grammar, mistyped_maps)
 {
-    static const char *const maps[] = {"block", "cyclic(12),*@4x1;tile=2x9", "rows:cyclic(2x2)", "columns:block",
-                                       "*,block(3),cyclic@1x2x2;block=1x1x1"};
+    static const char *const maps[] = {
+        "block",         "cyclic(12),*@4x1;tile=2x9",           "rows:cyclic(2x2)",
+        "columns:block", "*,block(3),cyclic@1x2x2;block=1x1x1", "cyclic;nodes=0-1,3;block=2"};
     uint64_t random = 7;
     int accepted = 0;
     for (int k = 0; k < 20000; k++) {
         char text[96], printed[128];
-        strcpy(text, maps[k % 5]);
+        strcpy(text, maps[k % 6]);
         for (int times = 0; times <= k % 3; times++)
             mistype(text, &random);
         dcl_map *map = dcl_map_parse(test_cluster(4), text);

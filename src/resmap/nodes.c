@@ -1,0 +1,116 @@
+/* resmap/nodes.c - which nodes of the cluster a map is for: a short list of ranges of their numbers. */
+#include <string.h>
+
+#include "base/error.h"
+#include "resmap/parts.h"
+
+dcl_status dcli_map_rule_add_nodes(dcli_map_rule *rule, int first, int count)
+{
+    dcli_node_range *last = rule->range_count > 0 ? &rule->range[rule->range_count - 1] : NULL;
+    if (last != NULL && last->first + last->count == first) {
+        last->count += count;
+    } else if (rule->range_count == DCLI_NODE_RANGES) {
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the nodes of the map make more than %d ranges of neighbouring numbers; expected at most %d; "
+                         "leave some nodes out, or take those between them, too",
+                         DCLI_NODE_RANGES, DCLI_NODE_RANGES);
+    } else {
+        rule->range[rule->range_count++] = (dcli_node_range){.first = first, .count = count};
+    }
+    rule->node_count += count;
+    return DCL_OK;
+}
+
+void dcli_map_rule_end_nodes(dcli_map_rule *rule, int nodes)
+{
+    if (rule->range_count == 1 && rule->range[0].first == 0 && rule->range[0].count == nodes)
+        rule->range_count = 0;
+}
+
+int dcli_map_rule_node(const dcli_map_rule *rule, int place)
+{
+    for (int r = 0; r < rule->range_count; r++) {
+        if (place < rule->range[r].count)
+            return rule->range[r].first + place;
+        place -= rule->range[r].count;
+    }
+    return place;
+}
+
+int dcli_map_rule_place(const dcli_map_rule *rule, int node)
+{
+    if (rule->range_count == 0)
+        return node >= 0 && node < rule->node_count ? node : -1;
+    for (int r = 0, before = 0; r < rule->range_count && node >= rule->range[r].first; r++) {
+        if (node - rule->range[r].first < rule->range[r].count)
+            return before + node - rule->range[r].first;
+        before += rule->range[r].count;
+    }
+    return -1;
+}
+
+dcl_status dcli_nodes_check(const dcli_map_rule *rule)
+{
+    if (rule->range_count == 0)
+        return DCL_OK;
+    bool right = rule->range_count > 0 && rule->range_count <= DCLI_NODE_RANGES;
+    int total = 0, least = 0;
+    for (int r = 0; right && r < rule->range_count; r++) {
+        const dcli_node_range *range = &rule->range[r];
+        right = range->first >= least && range->first < DCLI_MOST_NODES && range->count >= 1 &&
+                range->count <= DCLI_MOST_NODES - range->first;
+        if (!right)
+            break;
+        total += range->count;
+        least = range->first + range->count + 1; /* neighbours are one range */
+    }
+    if (right && total == rule->node_count)
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_INVALID,
+        "the list of the map's nodes is wrong; expected 1..%d ranges, rising and with gaps between them, of "
+        "%d nodes in all, numbered below %d",
+        DCLI_NODE_RANGES, rule->node_count, DCLI_MOST_NODES);
+}
+
+/* Ranges of a rule, also of one without a list. */
+static int ranges_of(const dcli_map_rule *rule, const dcli_node_range **range_out, dcli_node_range *all)
+{
+    *all = (dcli_node_range){.first = 0, .count = rule->node_count};
+    *range_out = rule->range_count > 0 ? rule->range : all;
+    return rule->range_count > 0 ? rule->range_count : 1;
+}
+
+bool dcli_nodes_equal(const dcli_map_rule *a, const dcli_map_rule *b)
+{
+    const dcli_node_range *x, *y;
+    dcli_node_range all_a, all_b;
+    int count = ranges_of(a, &x, &all_a);
+    if (ranges_of(b, &y, &all_b) != count)
+        return false;
+    for (int r = 0; r < count; r++)
+        if (x[r].first != y[r].first || x[r].count != y[r].count)
+            return false;
+    return true;
+}
+
+int dcli_nodes_end(const dcli_map_rule *rule)
+{
+    if (rule->range_count == 0)
+        return rule->node_count;
+    const dcli_node_range *last = &rule->range[rule->range_count - 1];
+    return last->first + last->count;
+}
+
+/* From the last range down: each moves up to its nodes, behind which all is done, and leaves the gap before it empty. */
+void dcli_nodes_spread(const dcli_map_rule *rule, bool flags[])
+{
+    int place = rule->node_count;
+    for (int r = rule->range_count - 1; r >= 0; r--) {
+        const dcli_node_range *range = &rule->range[r];
+        int gap = r > 0 ? range[-1].first + range[-1].count : 0;
+        place -= range->count;
+        memmove(flags + range->first, flags + place, (size_t)range->count * sizeof flags[0]);
+        memset(flags + gap, 0, (size_t)(range->first - gap) * sizeof flags[0]);
+    }
+}
