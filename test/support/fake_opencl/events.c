@@ -1,0 +1,135 @@
+/* support/fake_opencl/events.c - see events.h. Events that are to fail are retained, so that no other event can have
+ * their address, until another plan is set. */
+#include "support/fake_opencl/events.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT char *fake_opencl_left(char *text_out, size_t bytes);
+
+enum { MOST_EVENTS = 1024 };
+
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        cl_event event;
+        cl_int code;
+    } doomed[MOST_EVENTS];
+    int doomed_count;
+    cl_event never[MOST_EVENTS];
+    int never_count;
+    cl_int inherited; /* for the next event */
+} events = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static atomic_int holds[FAKE_KINDS];
+
+static void check_room(int count)
+{
+    if (count < MOST_EVENTS)
+        return;
+    fprintf(stderr, "fake OpenCL: more than %d events are to fail or hang; expected fewer in one plan\n", MOST_EVENTS);
+    abort();
+}
+
+void fake_event_doom(cl_event event, cl_int code)
+{
+    fake_real.clRetainEvent(event);
+    pthread_mutex_lock(&events.lock);
+    check_room(events.doomed_count);
+    events.doomed[events.doomed_count].event = event;
+    events.doomed[events.doomed_count++].code = code;
+    pthread_mutex_unlock(&events.lock);
+}
+
+cl_int fake_event_fate(cl_event event)
+{
+    cl_int code = CL_SUCCESS;
+    pthread_mutex_lock(&events.lock);
+    for (int n = 0; n < events.doomed_count; n++)
+        if (events.doomed[n].event == event)
+            code = events.doomed[n].code;
+    pthread_mutex_unlock(&events.lock);
+    return code;
+}
+
+/* A marker ends when everything before it has, as the command would. */
+cl_int fake_event_fail_later(cl_command_queue queue, cl_int code, cl_event *event)
+{
+    if (event == NULL) {
+        pthread_mutex_lock(&events.lock);
+        events.inherited = code;
+        pthread_mutex_unlock(&events.lock);
+        return CL_SUCCESS;
+    }
+    cl_int made = fake_real.clEnqueueMarkerWithWaitList(queue, 0, NULL, event);
+    if (made == CL_SUCCESS) {
+        fake_event_doom(*event, code);
+        fake_hold(FAKE_EVENT_KIND, 1);
+    }
+    return made;
+}
+
+void fake_event_made(const cl_event *event)
+{
+    if (event == NULL)
+        return;
+    fake_hold(FAKE_EVENT_KIND, 1);
+    pthread_mutex_lock(&events.lock);
+    cl_int code = events.inherited;
+    events.inherited = CL_SUCCESS;
+    pthread_mutex_unlock(&events.lock);
+    if (code != CL_SUCCESS)
+        fake_event_doom(*event, code);
+}
+
+cl_int fake_event_never(cl_command_queue queue, cl_event *never_out)
+{
+    cl_context context;
+    cl_int code = fake_real.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    if (code != CL_SUCCESS)
+        return code;
+    *never_out = fake_real.clCreateUserEvent(context, &code);
+    if (code != CL_SUCCESS)
+        return code;
+    pthread_mutex_lock(&events.lock);
+    check_room(events.never_count);
+    events.never[events.never_count++] = *never_out;
+    pthread_mutex_unlock(&events.lock);
+    return CL_SUCCESS;
+}
+
+void fake_events_end(void)
+{
+    pthread_mutex_lock(&events.lock);
+    int never_count = events.never_count, doomed_count = events.doomed_count;
+    events.never_count = events.doomed_count = 0;
+    events.inherited = CL_SUCCESS;
+    for (int n = 0; n < never_count; n++) {
+        fake_real.clSetUserEventStatus(events.never[n], CL_COMPLETE);
+        fake_real.clReleaseEvent(events.never[n]);
+    }
+    for (int n = 0; n < doomed_count; n++)
+        fake_real.clReleaseEvent(events.doomed[n].event);
+    pthread_mutex_unlock(&events.lock);
+}
+
+void fake_hold(fake_kind kind, int change) { atomic_fetch_add(&holds[kind], change); }
+
+char *fake_opencl_left(char *text_out, size_t bytes)
+{
+    static const char *const kinds[FAKE_KINDS] = {"cl_context", "cl_command_queue", "cl_mem",
+                                                  "cl_program", "cl_kernel",        "cl_event"};
+    size_t length = 0;
+    text_out[0] = '\0';
+    for (int kind = 0; kind < FAKE_KINDS; kind++) {
+        int count = atomic_load(&holds[kind]);
+        if (count != 0 && length < bytes)
+            length += (size_t)snprintf(text_out + length, bytes - length, "%s%d %s", length > 0 ? " " : "", count,
+                                       kinds[kind]);
+    }
+    return text_out;
+}

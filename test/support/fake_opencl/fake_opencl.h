@@ -1,0 +1,62 @@
+/* support/fake_opencl/fake_opencl.h - an OpenCL driver that fails or hangs when it is told to.
+ *
+ * A library that the OpenCL loader takes for a driver: OCL_ICD_VENDORS=<path of the library> selects it instead of all
+ * others. It loads the real driver (the library named in /etc/OpenCL/vendors/pocl.icd, or by TEST_OPENCL_DRIVER), hands
+ * out its platforms, and stands before it: every object of a driver begins with a pointer to the driver's table of
+ * functions, through which the loader calls. All objects of a driver share that table, so the functions below are put
+ * into the table itself, also where it lies in read-only memory. They count, do what the plan says, and pass everything
+ * else on.
+ *
+ * The plan is a text of rules separated by ';'. The n-th call counts from when the plan was set; "3+" is the third and all
+ * after it. TEST_OPENCL holds the plan at the start; a process that is part of a test changes it by fake_opencl_plan().
+ *
+ *   fail clCreateBuffer 3 -5           the call returns this code and makes nothing; functions that release do release
+ *   event clEnqueueNDRangeKernel 2 -5  the call succeeds and runs nothing; its event ends with this code. When no event
+ *                                      was asked for, the next event does. Also of clEnqueueFillBuffer,
+ *                                      clEnqueueCopyBuffer and clEnqueueMarkerWithWaitList
+ *   hang clBuildProgram 1              the call does not return
+ *   hang kernel 1                      the n-th launched kernel never ends, nor does what is behind it in its queue, nor
+ *                                      the calls that wait for it
+ *   no platforms                       there are none, for processes that begin with this plan
+ *   no devices                         clGetDeviceIDs finds none
+ *
+ * What hangs goes on when another plan is set. A plan with a mistake ends the process, as it would test nothing. */
+#ifndef TEST_FAKE_OPENCL_H
+#define TEST_FAKE_OPENCL_H
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/** The functions of the library, found with dlsym() under the names behind them. */
+typedef struct fake_opencl {
+    /** fake_opencl_plan: set a plan (NULL or "": none), end what hangs, count from 0. */
+    void (*plan)(const char *plan);
+    /** fake_opencl_calls: calls of a function since then; -1: one that the library does not stand before. */
+    int (*calls)(const char *function);
+    /** fake_opencl_function: the names of all functions that it stands before, by number; NULL behind the last. */
+    const char *(*function)(int number);
+    /** fake_opencl_left: objects made or retained and not released, such as "1 cl_mem 2 cl_event"; "" when there are
+     *  none. @return text_out. */
+    char *(*left)(char *text_out, size_t bytes);
+} fake_opencl;
+
+#ifdef TEST_FAKE_OPENCL /* the path of the library, defined where it can be built */
+/** Let this process use the library. Before its first call of OpenCL. */
+static inline void fake_opencl_select(void) { setenv("OCL_ICD_VENDORS", TEST_FAKE_OPENCL, 1); }
+
+/** The library of this process, which uses it. @return whether it is there. */
+static inline int fake_opencl_find(fake_opencl *fake_out)
+{
+    void *library = dlopen(TEST_FAKE_OPENCL, RTLD_NOW);
+    if (library == NULL)
+        return 0;
+    *(void **)&fake_out->plan = dlsym(library, "fake_opencl_plan");
+    *(void **)&fake_out->calls = dlsym(library, "fake_opencl_calls");
+    *(void **)&fake_out->function = dlsym(library, "fake_opencl_function");
+    *(void **)&fake_out->left = dlsym(library, "fake_opencl_left");
+    return fake_out->plan != NULL && fake_out->calls != NULL && fake_out->function != NULL && fake_out->left != NULL;
+}
+#endif
+
+#endif

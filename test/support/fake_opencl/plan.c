@@ -1,0 +1,168 @@
+/* support/fake_opencl/plan.c - parsing the plan, counting calls. */
+#include "support/fake_opencl/plan.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int fake_opencl_calls(const char *function);
+EXPORT const char *fake_opencl_function(int number);
+
+enum { MOST_RULES = 16, RULE_BYTES = 128 };
+
+struct rule {
+    fake_action action;
+    fake_name name;
+    int first;
+    bool and_after; /* the calls after the first, too */
+    int code;
+};
+
+static const char *const names[] = {
+#define X(name) #name,
+    FAKE_FUNCTIONS(X)
+#undef X
+        "kernel"};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned serial; /* of the plan */
+    struct rule rules[MOST_RULES];
+    int rule_count;
+    bool no_devices, no_platforms;
+    int calls[FAKE_NAMES];
+} plan = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static int find_name(const char *name)
+{
+    for (int n = 0; n < FAKE_NAMES; n++)
+        if (strcmp(names[n], name) == 0)
+            return n;
+    return -1;
+}
+
+static bool can_fail_later(int name)
+{
+    return name == FAKE_clEnqueueNDRangeKernel || name == FAKE_clEnqueueFillBuffer ||
+           name == FAKE_clEnqueueCopyBuffer || name == FAKE_clEnqueueMarkerWithWaitList;
+}
+
+/* "3" or "3+". */
+static bool read_number(const char *word, struct rule *rule)
+{
+    char *end;
+    rule->first = (int)strtol(word, &end, 10);
+    rule->and_after = *end == '+';
+    return rule->first >= 1 && end != word && end[rule->and_after] == '\0';
+}
+
+static bool read_rule(const char *text, struct rule *rule)
+{
+    char action[16], name[64], number[16], more;
+    int words = sscanf(text, "%15s %63s %15s %d %c", action, name, number, &rule->code, &more);
+    int found = words >= 2 ? find_name(name) : -1;
+    if (words < 3 || found < 0 || !read_number(number, rule))
+        return false;
+    rule->name = (fake_name)found;
+    if (strcmp(action, "hang") == 0)
+        rule->action = FAKE_HANG;
+    else if (strcmp(action, "fail") == 0)
+        rule->action = FAKE_FAIL;
+    else
+        rule->action = FAKE_EVENT;
+    if (rule->action == FAKE_HANG)
+        return words == 3;
+    if (rule->action == FAKE_EVENT && (strcmp(action, "event") != 0 || !can_fail_later(found)))
+        return false;
+    return words == 4 && rule->code < 0 && found != FAKE_kernel;
+}
+
+static void add_rule(const char *text)
+{
+    char first[16] = "", second[16] = "", more;
+    int words = sscanf(text, "%15s %15s %c", first, second, &more);
+    if (words <= 0)
+        return; /* an empty one */
+    bool none = words == 2 && strcmp(first, "no") == 0;
+    if (none && strcmp(second, "devices") == 0) {
+        plan.no_devices = true;
+    } else if (none && strcmp(second, "platforms") == 0) {
+        plan.no_platforms = true;
+    } else if (plan.rule_count < MOST_RULES && read_rule(text, &plan.rules[plan.rule_count])) {
+        plan.rule_count++;
+    } else {
+        fprintf(stderr,
+                "fake OpenCL: \"%s\" is no rule, or one too many; expected such as \"fail clCreateBuffer 3 -5\"\n",
+                text);
+        abort();
+    }
+}
+
+void fake_plan_set(const char *text)
+{
+    pthread_mutex_lock(&plan.lock);
+    plan.serial++;
+    plan.rule_count = 0;
+    plan.no_devices = plan.no_platforms = false;
+    memset(plan.calls, 0, sizeof plan.calls);
+    while (text != NULL && *text != '\0') {
+        char rule[RULE_BYTES];
+        size_t length = strcspn(text, ";");
+        snprintf(rule, sizeof rule, "%.*s", (int)length, text);
+        add_rule(rule);
+        text += length + (text[length] == ';');
+    }
+    pthread_cond_broadcast(&plan.changed);
+    pthread_mutex_unlock(&plan.lock);
+}
+
+fake_action fake_plan_meet(fake_name name, int *code_out)
+{
+    fake_action action = FAKE_PASS;
+    pthread_mutex_lock(&plan.lock);
+    int call = ++plan.calls[name];
+    for (int n = 0; n < plan.rule_count; n++) {
+        const struct rule *rule = &plan.rules[n];
+        if (rule->name == name && (call == rule->first || (rule->and_after && call > rule->first))) {
+            action = rule->action;
+            *code_out = rule->code;
+        }
+    }
+    pthread_mutex_unlock(&plan.lock);
+    return action;
+}
+
+void fake_plan_hang(void)
+{
+    pthread_mutex_lock(&plan.lock);
+    for (unsigned serial = plan.serial; serial == plan.serial;)
+        pthread_cond_wait(&plan.changed, &plan.lock);
+    pthread_mutex_unlock(&plan.lock);
+}
+
+static bool read_flag(const bool *flag)
+{
+    pthread_mutex_lock(&plan.lock);
+    bool value = *flag;
+    pthread_mutex_unlock(&plan.lock);
+    return value;
+}
+
+bool fake_plan_no_devices(void) { return read_flag(&plan.no_devices); }
+
+bool fake_plan_no_platforms(void) { return read_flag(&plan.no_platforms); }
+
+int fake_opencl_calls(const char *function)
+{
+    int name = find_name(function);
+    pthread_mutex_lock(&plan.lock);
+    int calls = name < 0 ? -1 : plan.calls[name];
+    pthread_mutex_unlock(&plan.lock);
+    return calls;
+}
+
+const char *fake_opencl_function(int number) { return number >= 0 && number < FAKE_kernel ? names[number] : NULL; }

@@ -1,0 +1,38 @@
+/* support/fake_opencl/plan.h - what was told to fail or hang, and which call it meets. Thread-safe. */
+#ifndef TEST_FAKE_OPENCL_PLAN_H
+#define TEST_FAKE_OPENCL_PLAN_H
+
+#include <stdbool.h>
+
+/** The functions that the library stands before. */
+#define FAKE_FUNCTIONS(X)                                                                                            \
+    X(clGetPlatformInfo)                                                                                             \
+    X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clReleaseContext) X(clCreateCommandQueue)              \
+        X(clReleaseCommandQueue) X(clFlush) X(clFinish) X(clCreateBuffer) X(clRetainMemObject) X(clReleaseMemObject) \
+            X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) X(clReleaseProgram)              \
+                X(clCreateKernel) X(clGetKernelInfo) X(clSetKernelArg) X(clReleaseKernel) X(clEnqueueNDRangeKernel)  \
+                    X(clEnqueueFillBuffer) X(clEnqueueCopyBuffer) X(clEnqueueMarkerWithWaitList)                     \
+                        X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clEnqueueMapBuffer)                         \
+                            X(clEnqueueUnmapMemObject) X(clGetEventInfo) X(clSetEventCallback) X(clWaitForEvents)    \
+                                X(clReleaseEvent)
+
+typedef enum fake_name {
+#define X(name) FAKE_##name,
+    FAKE_FUNCTIONS(X)
+#undef X
+        FAKE_kernel, /* no function: what "hang kernel" counts */
+    FAKE_NAMES
+} fake_name;
+
+typedef enum fake_action { FAKE_PASS, FAKE_FAIL, FAKE_EVENT, FAKE_HANG } fake_action;
+
+/** Replace the plan; the process ends when it has a mistake. */
+void fake_plan_set(const char *text);
+/** Count a call. @return what is to become of it. @param code_out  for FAKE_FAIL and FAKE_EVENT. */
+fake_action fake_plan_meet(fake_name name, int *code_out);
+/** Wait until another plan is set. */
+void fake_plan_hang(void);
+bool fake_plan_no_devices(void);
+bool fake_plan_no_platforms(void);
+
+#endif
