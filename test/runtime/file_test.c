@@ -1,4 +1,4 @@
-/* test/runtime/file_test.c - .npy files loaded and saved by the nodes; files are compared byte for byte. */
+/* test/runtime/file_test.c - .npy files loaded and saved, by the nodes and, in small stretches, by the host. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,10 +6,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/cluster.h"
 #include "support/folder.h"
 #include "support/nodes.h"
 
 TestSuite(file_on_device, .timeout = TEST_SECONDS);
+
+static const char *const ways[] = {"direct", "stream"};
+
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
+static dcl_cluster *open_way(int nodes, const char *way)
+{
+    dcl_config config = test_config(nodes);
+    config.chunk_bytes = 64; /* the longest stretch, too */
+    dcl_cluster *cluster = test_open(&config);
+    dcli_cluster_choose_files(cluster, way);
+    return cluster;
+}
 
 /* ---- files made by hand ------------------------------------------------------------------------------------------- */
 
@@ -39,11 +53,11 @@ static void expect_elements(dcl_array *array, const int16_t expected[6], const c
         cr_expect_eq(elements[e], expected[e], "%s: element %d is %d; expected %d", what, e, elements[e], expected[e]);
 }
 
-Test(file_on_device, loads_both_orders_and_both_byte_orders)
+static void load_all_orders(const char *way)
 {
     static const int16_t rows[] = {1, 2, 3, 4, 5, 6}, swapped[] = {0x0100, 0x0200, 0x0300, 0x0400, 0x0500, 0x0600};
     char path[TEST_PATH];
-    dcl_cluster *cluster = open_nodes(2);
+    dcl_cluster *cluster = open_way(2, way);
     test_make_folder();
     dcl_map *map = dcl_map_parse(cluster, "columns:cyclic(1x2)");
     dcl_array *array = dcl_agile(dcl_grid_nd(DCL_INT16, 2, (int64_t[]){2, 3}, (int64_t[]){5, 6}), map);
@@ -68,12 +82,18 @@ Test(file_on_device, loads_both_orders_and_both_byte_orders)
     test_remove_folder();
 }
 
+Test(file_on_device, loads_both_orders_and_both_byte_orders)
+{
+    for (int w = 0; w < WAYS; w++)
+        load_all_orders(ways[w]);
+}
+
 /* The files have changed when the program may change them: loads are complete when they return. */
-Test(file_on_device, may_change_when_loading_returns)
+static void load_and_change(const char *way)
 {
     static int32_t data[3000];
     char path[TEST_PATH];
-    dcl_cluster *cluster = open_nodes(3);
+    dcl_cluster *cluster = open_way(3, way);
     test_make_folder();
     test_path(path, "a.npy");
     dcl_map *map = dcl_map_block(cluster);
@@ -91,6 +111,12 @@ Test(file_on_device, may_change_when_loading_returns)
     dcl_release(map);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     test_remove_folder();
+}
+
+Test(file_on_device, may_change_when_loading_returns)
+{
+    for (int w = 0; w < WAYS; w++)
+        load_and_change(ways[w]);
 }
 
 /* ---- there and back ----------------------------------------------------------------------------------------------- */
@@ -123,11 +149,11 @@ static void save_and_load(dcl_cluster *cluster, const char *path, dcl_grid grid,
     dcl_release(other);
 }
 
-Test(file_on_device, comes_back_from_a_file_under_another_map)
+static void save_and_load_types(const char *way)
 {
     static const char *const maps[] = {"block", "rows:cyclic", "cyclic(3)", "columns:block"};
     char path[TEST_PATH];
-    dcl_cluster *cluster = open_nodes(3);
+    dcl_cluster *cluster = open_way(3, way);
     test_make_folder();
     test_path(path, "there and back.npy");
     for (int type = DCL_INT8; type <= DCL_DOUBLE; type++) {
@@ -145,23 +171,31 @@ Test(file_on_device, comes_back_from_a_file_under_another_map)
     test_remove_folder();
 }
 
+Test(file_on_device, comes_back_from_a_file_under_another_map)
+{
+    for (int w = 0; w < WAYS; w++)
+        save_and_load_types(ways[w]);
+}
+
 Test(file_on_device, holds_arrays_without_elements)
 {
     char path[TEST_PATH];
-    dcl_cluster *cluster = open_nodes(2);
-    test_make_folder();
-    test_path(path, "empty.npy");
-    save_and_load(cluster, path, dcl_grid_2d(DCL_FLOAT, 0, 4), "block", "rows:cyclic", false);
-    save_and_load(cluster, path, dcl_grid_1d(DCL_FLOAT, 1), "block", "block", false);
-    cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
-    test_remove_folder();
+    for (int w = 0; w < WAYS; w++) {
+        dcl_cluster *cluster = open_way(2, ways[w]);
+        test_make_folder();
+        test_path(path, "empty.npy");
+        save_and_load(cluster, path, dcl_grid_2d(DCL_FLOAT, 0, 4), "block", "rows:cyclic", false);
+        save_and_load(cluster, path, dcl_grid_1d(DCL_FLOAT, 1), "block", "block", false);
+        cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+        test_remove_folder();
+    }
 }
 
 /* Saving waits for the operations before it, and replaces the whole file at once. */
-Test(file_on_device, is_replaced_with_the_array_as_it_is_in_the_programs_order)
+static void replace_in_order(const char *way)
 {
     char path[TEST_PATH];
-    dcl_cluster *cluster = open_nodes(2);
+    dcl_cluster *cluster = open_way(2, way);
     test_make_folder();
     test_path(path, "a.npy");
     dcl_map *map = dcl_map_block(cluster);
@@ -193,4 +227,10 @@ Test(file_on_device, is_replaced_with_the_array_as_it_is_in_the_programs_order)
     dcl_release(map);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     test_remove_folder();
+}
+
+Test(file_on_device, is_replaced_with_the_array_as_it_is_in_the_programs_order)
+{
+    for (int w = 0; w < WAYS; w++)
+        replace_in_order(ways[w]);
 }
