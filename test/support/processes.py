@@ -56,6 +56,18 @@ def has_mark(pid, mark=MARK):
     return f"{VARIABLE}={mark}".encode() in read(f"/proc/{pid}/environ").split(b"\0")
 
 
+def has_mark_soon(pid, mark):
+    """The same for a process that may have been started just now: for a moment it has no environment at all."""
+    for _ in range(20):
+        if has_mark(pid, mark):
+            return True
+        stat = stat_of(pid)
+        if stat is None or stat[1] == "Z" or read(f"/proc/{pid}/environ"):
+            return False
+        time.sleep(0.002)
+    return False
+
+
 def descendants(root):
     children = collections.defaultdict(list)
     for pid in all_pids():
@@ -242,8 +254,8 @@ def more(after, before):
 
 
 def difference(before, after):
-    """What `after` has and `before` had not. Descriptors are told of processes that were there before; those of a new one
-    are not told apart from it."""
+    """What `after` has and `before` had not. Descriptors are told of processes that were there before; those of a
+    new one are not told apart from it."""
     known = {(pid, name) for pid, _, name in before.processes}
     open_now = collections.Counter({f"{kind} of {name} {pid}": count for (pid, name, kind), count
                                     in after.descriptors.items() if (pid, name) in known})
@@ -286,7 +298,7 @@ def kill(pid, signal=signals.SIGKILL, mark=MARK):
     descriptor keeps the id from meaning another process between the look and the signal."""
     descriptor = os.pidfd_open(pid)
     try:
-        if not has_mark(pid, mark):
+        if not has_mark_soon(pid, mark):
             if stat_of(pid) is None or stat_of(pid)[1] == "Z":
                 raise ProcessLookupError(f"process {pid} has ended")
             raise PermissionError(f"process {pid} does not carry {VARIABLE}={mark}; it is not this test's")
@@ -297,7 +309,7 @@ def kill(pid, signal=signals.SIGKILL, mark=MARK):
 
 def kill_random(pids, rng, signal=signals.SIGKILL, mark=MARK):
     """Signal one of these, chosen by rng (a random.Random) among those with the mark. @return its id."""
-    candidates = sorted(pid for pid in pids if has_mark(pid, mark))
+    candidates = sorted(pid for pid in pids if has_mark_soon(pid, mark))
     while candidates:
         pid = candidates.pop(rng.randrange(len(candidates)))
         try:

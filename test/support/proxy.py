@@ -11,7 +11,7 @@ A script is commands separated by ';'. `up` is from the client to the target, `d
     delay SECONDS [up|down]                 every byte arrives so much later, in order
     throttle BYTES_PER_SECOND [up|down]     0: no limit
     cut [rst|fin] [after N] [up|down]       end both connections, by a reset or (fin) orderly: now, or after N bytes
-    half-open [after N] [up|down]           read and forward no more while both connections stay open: now, or after N bytes
+    half-open [after N] [up|down]           read and forward no more, both connections stay open: now, or after N bytes
     heal [up|down]                          forward again what was half-open
     corrupt at OFFSET [up|down]             flip all bits of the byte at this offset of the stream
     corrupt probability P [seed S] [up|down]  flip each byte with this probability
