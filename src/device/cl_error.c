@@ -89,7 +89,11 @@ dcl_status dcli_cl_fail(const dcli_device *device, const char *call, cl_int code
     const char *remedy = memory ? "use smaller arrays or more nodes"
                                 : "see the driver's notes, or choose other devices with DCL_DEVICES";
     if (device == NULL)
-        return DCLI_FAIL(status, "%s gave %s (%d); expected CL_SUCCESS; %s", call, dcli_cl_name(code), code, remedy);
+        return DCLI_FAIL(
+            status,
+            "%s gave %s (%d) when devices were looked for; expected CL_SUCCESS; see the driver's notes, or "
+            "leave its file out of /etc/OpenCL/vendors",
+            call, dcli_cl_name(code), code);
     return DCLI_FAIL(status, "%s gave %s (%d) on device %d, \"%s\"; expected CL_SUCCESS; %s", call, dcli_cl_name(code),
                      code, device->info.number, device->info.name, remedy);
 }

@@ -42,24 +42,24 @@ static void tidy(char *text)
     text[length] = '\0';
 }
 
-static void device_text(cl_device_id id, cl_device_info what, char text_out[128])
+static cl_int device_text(cl_device_id id, cl_device_info what, char text_out[128])
 {
     char text[1024] = "";
-    if (clGetDeviceInfo(id, what, sizeof text, text, NULL) != CL_SUCCESS)
-        text[0] = '\0';
+    cl_int code = clGetDeviceInfo(id, what, sizeof text, text, NULL);
     text[sizeof text - 1] = '\0';
     tidy(text);
     snprintf(text_out, 128, "%.127s", text);
+    return code;
 }
 
-static void platform_text(cl_platform_id id, cl_platform_info what, char text_out[128])
+static cl_int platform_text(cl_platform_id id, cl_platform_info what, char text_out[128])
 {
     char text[1024] = "";
-    if (clGetPlatformInfo(id, what, sizeof text, text, NULL) != CL_SUCCESS)
-        text[0] = '\0';
+    cl_int code = clGetPlatformInfo(id, what, sizeof text, text, NULL);
     text[sizeof text - 1] = '\0';
     tidy(text);
     snprintf(text_out, 128, "%.127s", text);
+    return code;
 }
 
 static bool has_extension(cl_device_id id, const char *name)
@@ -80,27 +80,29 @@ static bool has_extension(cl_device_id id, const char *name)
     return found;
 }
 
-static uint64_t device_number(cl_device_id id, cl_device_info what, size_t bytes)
+/* A number of 4 bytes; 0 when the driver does not know it. */
+static uint32_t extra_number(cl_device_id id, cl_device_info what)
 {
-    uint64_t wide = 0;
-    uint32_t narrow = 0;
-    void *at = bytes == sizeof wide ? (void *)&wide : (void *)&narrow;
-    if (clGetDeviceInfo(id, what, bytes, at, NULL) != CL_SUCCESS)
-        return 0;
-    return bytes == sizeof wide ? wide : narrow;
+    uint32_t number = 0;
+    return clGetDeviceInfo(id, what, sizeof number, &number, NULL) == CL_SUCCESS ? number : 0;
 }
 
-static void find_identity(dcli_found *found)
+/* What only some drivers tell: what they do not is left out. */
+static void describe_extras(dcli_found *found)
 {
+    cl_device_fp_config doubles = 0;
+    clGetDeviceInfo(found->id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof doubles, &doubles, NULL);
+    found->info.has_double = doubles != 0;
+    found->info.has_half = has_extension(found->id, "cl_khr_fp16");
     if (has_extension(found->id, "cl_khr_device_uuid"))
         found->has_uuid = clGetDeviceInfo(found->id, DEVICE_UUID, sizeof found->uuid, found->uuid, NULL) == CL_SUCCESS;
     if (has_extension(found->id, "cl_khr_pci_bus_info")) {
         found->has_bus =
             clGetDeviceInfo(found->id, DEVICE_PCI_BUS_INFO, sizeof found->bus, found->bus, NULL) == CL_SUCCESS;
     } else if (has_extension(found->id, "cl_nv_device_attribute_query")) {
-        uint32_t slot = (uint32_t)device_number(found->id, DEVICE_PCI_SLOT_ID_NV, 4);
-        found->bus[0] = (uint32_t)device_number(found->id, DEVICE_PCI_DOMAIN_ID_NV, 4);
-        found->bus[1] = (uint32_t)device_number(found->id, DEVICE_PCI_BUS_ID_NV, 4);
+        uint32_t slot = extra_number(found->id, DEVICE_PCI_SLOT_ID_NV);
+        found->bus[0] = extra_number(found->id, DEVICE_PCI_DOMAIN_ID_NV);
+        found->bus[1] = extra_number(found->id, DEVICE_PCI_BUS_ID_NV);
         found->bus[2] = slot >> 3; /* as PCI packs device and function */
         found->bus[3] = slot & 7;
         found->has_bus = true;
@@ -116,35 +118,58 @@ static const char *kind_of(cl_device_type type)
     return type & CL_DEVICE_TYPE_CPU ? "cpu" : "other";
 }
 
-static int count_same_name(const cl_device_id ids[], cl_uint count, const char *name)
+static cl_int count_same_name(const cl_device_id ids[], cl_uint count, const char *name, int *same_out)
 {
     int same = 0;
     for (cl_uint n = 0; n < count; n++) {
         char other[128];
-        device_text(ids[n], CL_DEVICE_NAME, other);
+        cl_int code = device_text(ids[n], CL_DEVICE_NAME, other);
+        if (code != CL_SUCCESS)
+            return code;
         same += strcmp(other, name) == 0;
     }
-    return same;
+    *same_out = same;
+    return CL_SUCCESS;
 }
 
-static void describe(dcli_found *found)
+/* What every driver tells of a device; without it the device would be chosen, or passed over, for no reason. */
+static cl_int describe_device(dcli_found *found)
 {
     dcl_device_info *info = &found->info;
-    cl_device_type type = 0;
-    clGetDeviceInfo(found->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
-    found->type = type;
-    snprintf(info->kind, sizeof info->kind, "%s", kind_of(type));
-    device_text(found->id, CL_DEVICE_NAME, info->name);
-    device_text(found->id, CL_DEVICE_VERSION, info->version);
-    device_text(found->id, CL_DRIVER_VERSION, found->driver);
-    platform_text(found->platform, CL_PLATFORM_NAME, info->platform);
-    platform_text(found->platform, CL_PLATFORM_VERSION, found->platform_version);
-    info->has_half = has_extension(found->id, "cl_khr_fp16");
-    info->has_double = device_number(found->id, CL_DEVICE_DOUBLE_FP_CONFIG, 8) != 0;
-    info->compute_units = (int)device_number(found->id, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
-    uint64_t bytes = device_number(found->id, CL_DEVICE_GLOBAL_MEM_SIZE, 8);
+    cl_uint units = 0;
+    cl_ulong bytes = 0;
+    cl_int code = clGetDeviceInfo(found->id, CL_DEVICE_TYPE, sizeof found->type, &found->type, NULL);
+    if (code == CL_SUCCESS)
+        code = clGetDeviceInfo(found->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
+    if (code == CL_SUCCESS)
+        code = clGetDeviceInfo(found->id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+    if (code == CL_SUCCESS)
+        code = device_text(found->id, CL_DEVICE_NAME, info->name);
+    if (code == CL_SUCCESS)
+        code = device_text(found->id, CL_DEVICE_VERSION, info->version);
+    if (code == CL_SUCCESS)
+        code = device_text(found->id, CL_DRIVER_VERSION, found->driver);
+    snprintf(info->kind, sizeof info->kind, "%s", kind_of(found->type));
+    info->compute_units = (int)units;
     info->memory_bytes = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
-    find_identity(found);
+    return code;
+}
+
+/* Describe number `n` of the devices of a platform. */
+static dcl_status describe(const cl_device_id ids[], cl_uint n, dcli_found *found)
+{
+    cl_int code = platform_text(found->platform, CL_PLATFORM_NAME, found->info.platform);
+    if (code == CL_SUCCESS)
+        code = platform_text(found->platform, CL_PLATFORM_VERSION, found->platform_version);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(NULL, "clGetPlatformInfo", code);
+    code = describe_device(found);
+    if (code == CL_SUCCESS)
+        code = count_same_name(ids, n, found->info.name, &found->same_name_before);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(NULL, "clGetDeviceInfo", code);
+    describe_extras(found);
+    return DCL_OK;
 }
 
 bool dcli_found_same(const dcli_found *a, const dcli_found *b)
@@ -174,8 +199,9 @@ static dcl_status add_platform(cl_platform_id platform, dcli_found found[], int 
     for (cl_uint n = 0; n < id_count && n < DCLI_MOST_DEVICES && count < DCLI_MOST_DEVICES; n++) {
         dcli_found *next = &found[count];
         *next = (dcli_found){.platform = platform, .id = ids[n], .info.number = count};
-        describe(next);
-        next->same_name_before = count_same_name(ids, n, next->info.name);
+        dcl_status status = describe(ids, n, next);
+        if (status != DCL_OK)
+            return status;
         bool known = false;
         for (int other = 0; other < *count_in_out && !known; other++)
             known = dcli_found_same(&found[other], next);

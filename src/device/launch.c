@@ -81,7 +81,7 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
                                    local, 0, NULL, dcli_ticket_wants_event(device, items) ? &event : NULL);
         if (code != CL_SUCCESS)
             return dcli_cl_fail(device, "clEnqueueNDRangeKernel", code);
-        uint64_t ticket = dcli_ticket_add(device, event);
+        uint64_t ticket = dcli_ticket_add(device, "clEnqueueNDRangeKernel", event);
         for (int n = 0; n < count; n++)
             if (arguments[n].memory != NULL)
                 dcli_memory_touch(arguments[n].memory, ticket, arguments[n].written);

@@ -34,7 +34,9 @@ static dcli_memory *new_memory(dcli_device *device, size_t bytes)
 /* OpenCL knows no buffer of 0 bytes: all of them share one that no kernel touches. */
 static dcl_status stand_for_nothing(dcli_memory *memory)
 {
-    clRetainMemObject(memory->device->nothing);
+    cl_int code = clRetainMemObject(memory->device->nothing);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(memory->device, "clRetainMemObject", code);
     memory->buffer = memory->device->nothing;
     memory->host = memory->device->nothing_at.host;
     return DCL_OK;
@@ -82,7 +84,7 @@ static dcl_status take_device_memory(dcli_memory *memory, bool zero)
         clReleaseMemObject(memory->buffer);
         return dcli_cl_fail(device, "clEnqueueFillBuffer", code);
     }
-    dcli_memory_touch(memory, dcli_ticket_add(device, event), true);
+    dcli_memory_touch(memory, dcli_ticket_add(device, "clEnqueueFillBuffer", event), true);
     return DCL_OK;
 }
 

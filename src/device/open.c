@@ -37,7 +37,7 @@ static dcl_status find(int number, dcli_found *found_out)
     return status;
 }
 
-static void describe(dcli_device *device, const dcli_found *found, int flags)
+static dcl_status describe(dcli_device *device, const dcli_found *found, int flags)
 {
     device->info = found->info;
     device->id = found->id;
@@ -46,9 +46,12 @@ static void describe(dcli_device *device, const dcli_found *found, int flags)
     snprintf(device->kind, sizeof device->kind, "%s; driver %s; %s", found->info.name, found->driver,
              found->platform_version);
     cl_ulong most = 0;
-    clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof most, &most, NULL);
+    cl_int code = clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof most, &most, NULL);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(device, "clGetDeviceInfo", code);
     device->most_bytes = most > SIZE_MAX ? SIZE_MAX : (size_t)most;
     device->most_pool_bytes = (size_t)dcli_min(found->info.memory_bytes / 16, most_kept_bytes);
+    return DCL_OK;
 }
 
 static dcl_status open_queue(dcli_device *device, cl_platform_id platform)
@@ -92,10 +95,11 @@ dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_
     device->log = log;
     device->most_programs = MOST_PROGRAMS;
     device->shared = (flags & DCLI_OPEN_SHARED) != 0;
-    describe(device, &found, flags);
-    status = open_queue(device, found.platform);
+    status = describe(device, &found, flags);
+    if (status == DCL_OK)
+        status = open_queue(device, found.platform);
     if (status == DCL_OK && (flags & DCLI_OPEN_SEPARATE) == 0)
-        device->in_place = dcli_probe_in_place(device);
+        status = dcli_probe_in_place(device, &device->in_place);
     if (status == DCL_OK)
         status = make_nothing(device);
     if (status != DCL_OK) {

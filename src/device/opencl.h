@@ -60,6 +60,7 @@ typedef struct dcli_mapping {
 typedef struct dcli_mark {
     uint64_t ticket;
     cl_event event;
+    const char *call; /* that launched it */
 } dcli_mark;
 
 struct dcli_device {
@@ -75,8 +76,11 @@ struct dcli_device {
     uint64_t launched, retired;
     dcli_mark marks[DCLI_MOST_MARKS]; /* a ring, tickets growing */
     int first_mark, mark_count;
-    cl_int failure; /* of the first launch that failed; 0: none */
+    const char *last_call; /* of the last launch */
+    cl_int failure;        /* of the first launch that failed; 0: none */
     uint64_t failed_ticket;
+    const char *failed_call; /* static storage */
+    bool lost;          /* not even waiting succeeded: kernels may still run, so their memory is never given back */
     atomic_int notices; /* notifications asked for and not yet given */
 
     uint64_t serial; /* of the last memory made */
@@ -108,7 +112,9 @@ struct dcli_memory {
 /* ---- probing (probe.c), host memory (pool.c) ----------------------------------------------------------------- */
 
 /** Whether kernels and the host see each other's writes to host memory. Remembered per device of this process. */
-bool dcli_probe_in_place(dcli_device *device);
+dcl_status dcli_probe_in_place(dcli_device *device, bool *in_place_out);
+/** For tests: let the next probes be made again. */
+void dcli_probe_forget(void);
 
 /** Pages, in huge pages where that helps. */
 typedef enum dcli_mapping_flags {
@@ -116,13 +122,14 @@ typedef enum dcli_mapping_flags {
     DCLI_MAPPING_SHARED = 2  /* in a memfd of their own */
 } dcli_mapping_flags;
 dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_mapping *mapping_out);
+/** Nothing uses them any more, unless the device is lost: then they stay as they are until the process ends. */
 void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping);
 void dcli_pool_empty(dcli_device *device);
 
 /* ---- tickets (ticket.c) -------------------------------------------------------------------------------------- */
 
-/** Note a launch that was just enqueued with its event (NULL: it has none). @return its ticket. */
-uint64_t dcli_ticket_add(dcli_device *device, cl_event event);
+/** Note a launch that was just enqueued by `call` (static storage) with its event (NULL: it has none). @return its ticket. */
+uint64_t dcli_ticket_add(dcli_device *device, const char *call, cl_event event);
 /** Whether a launch of so many work-items should have an event: on GPUs it costs a third of a small launch. */
 bool dcli_ticket_wants_event(dcli_device *device, size_t items);
 /** Wait for all launches and the callbacks asked for, and drop all events. @return false when a callback stays away. */

@@ -196,6 +196,8 @@ dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_
 
 void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping)
 {
+    if (device->lost)
+        return;
     if (mapping->bytes > device->most_pool_bytes) {
         unmap(mapping);
         return;

@@ -50,56 +50,68 @@ static void remember(cl_device_id id, bool in_place)
     pthread_mutex_unlock(&known.lock);
 }
 
-static bool shares_memory(const dcli_device *device)
+void dcli_probe_forget(void)
 {
-    cl_bool unified = CL_FALSE;
-    clGetDeviceInfo(device->id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
-    return unified == CL_TRUE;
+    pthread_mutex_lock(&known.lock);
+    known.count = 0;
+    pthread_mutex_unlock(&known.lock);
 }
 
 /* The host writes, the kernel changes, the host reads. */
-static bool try_once(dcli_device *device, dcli_program *program, dcli_memory *memory, int first)
+static dcl_status try_once(dcli_device *device, dcli_program *program, dcli_memory *memory, int first,
+                           bool *in_place_out)
 {
     int *at = dcli_memory_host(memory);
     for (int n = 0; n < PROBE_COUNT; n++)
         at[n] = first + n;
     dcli_argument argument = {.memory = memory, .written = true};
     size_t global = PROBE_COUNT;
-    if (dcli_device_launch(device, program, 0, 1, &argument, 1, &global, NULL, NULL) != DCL_OK ||
-        dcli_memory_settle(memory, true) != DCL_OK)
-        return false;
+    dcl_status status = dcli_device_launch(device, program, 0, 1, &argument, 1, &global, NULL, NULL);
+    if (status == DCL_OK)
+        status = dcli_memory_settle(memory, true);
     int right = 0;
     for (int n = 0; n < PROBE_COUNT; n++)
         right += at[n] == 3 * (first + n) + 1;
-    return right == PROBE_COUNT;
+    *in_place_out = right == PROBE_COUNT;
+    return status;
 }
 
-static bool probe(dcli_device *device)
+static dcl_status probe(dcli_device *device, bool *in_place_out)
 {
     static const char *const name = "dcl_probe";
-    dcli_program *program;
-    dcli_memory *memory;
-    if (dcli_memory_create(device, PROBE_COUNT * sizeof(int), &memory) != DCL_OK)
-        return false;
-    bool in_place = false;
-    if (dcli_program_build(device, probe_source, 1, &name, &program, NULL, NULL) == DCL_OK) {
-        in_place = try_once(device, program, memory, 5) && try_once(device, program, memory, 1000003);
-        dcli_program_release(program);
-    }
+    dcli_program *program = NULL;
+    dcli_memory *memory = NULL;
+    dcl_status status = dcli_memory_create(device, PROBE_COUNT * sizeof(int), &memory);
+    if (status == DCL_OK)
+        status = dcli_program_build(device, probe_source, 1, &name, &program, NULL, NULL);
+    if (status == DCL_OK)
+        status = try_once(device, program, memory, 5, in_place_out);
+    if (status == DCL_OK && *in_place_out)
+        status = try_once(device, program, memory, 1000003, in_place_out);
+    dcli_program_release(program);
     dcli_memory_release(memory);
-    return in_place;
+    return status;
 }
 
-bool dcli_probe_in_place(dcli_device *device)
+dcl_status dcli_probe_in_place(dcli_device *device, bool *in_place_out)
 {
     bool in_place = false;
-    if (!shares_memory(device) || recall(device->id, &in_place))
-        return in_place;
+    cl_bool unified = CL_FALSE;
+    cl_int code = clGetDeviceInfo(device->id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(device, "clGetDeviceInfo", code);
+    if (unified != CL_TRUE || recall(device->id, &in_place)) {
+        *in_place_out = in_place;
+        return DCL_OK;
+    }
     device->in_place = true; /* for the memory of the probe */
-    in_place = probe(device);
+    dcl_status status = probe(device, &in_place);
     device->in_place = false;
+    if (status != DCL_OK) /* says nothing about its memory, but it would fail the program's kernels, too */
+        return status;
+    *in_place_out = in_place;
     remember(device->id, in_place);
     DCLI_LOG(device->log, DCLI_LOG_INFO, "device %d: \"%s\" %s host memory in place", device->info.number,
              device->info.name, in_place ? "uses" : "does not use");
-    return in_place;
+    return DCL_OK;
 }

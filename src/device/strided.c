@@ -169,7 +169,7 @@ static dcl_status copy_run(dcli_device *device, dcli_memory *target, int64_t tar
                                       (size_t)target_offset * bytes, (size_t)count * bytes, 0, NULL, &event);
     if (code != CL_SUCCESS)
         return dcli_cl_fail(device, "clEnqueueCopyBuffer", code);
-    uint64_t ticket = dcli_ticket_add(device, event);
+    uint64_t ticket = dcli_ticket_add(device, "clEnqueueCopyBuffer", event);
     dcli_memory_touch(source, ticket, false);
     dcli_memory_touch(target, ticket, true);
     return DCL_OK;
@@ -201,7 +201,7 @@ static dcl_status fill_run(dcli_device *device, dcli_memory *target, int64_t off
                                       (size_t)count * bytes, 0, NULL, &event);
     if (code != CL_SUCCESS)
         return dcli_cl_fail(device, "clEnqueueFillBuffer", code);
-    dcli_memory_touch(target, dcli_ticket_add(device, event), true);
+    dcli_memory_touch(target, dcli_ticket_add(device, "clEnqueueFillBuffer", event), true);
     return DCL_OK;
 }
 

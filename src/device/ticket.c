@@ -1,8 +1,11 @@
 /* device/ticket.c - which launches are complete, and waiting for them.
  *
  * Every launch has a number, its ticket. The queue is in order, so launches complete in the order of their tickets: the
- * event of a launch stands for all before it, and not every small one needs an event. A waiting host asks the driver for a short time before it sleeps, because
- * waking a sleeping thread costs more than a small kernel. */
+ * event of a launch stands for all before it, and not every small one needs an event. A waiting host asks the driver for
+ * a short time before it sleeps, because waking a sleeping thread costs more than a small kernel.
+ *
+ * Memory is given back to the system once the launches that use it are complete. So where a driver fails to tell, the
+ * whole queue is waited for, and where that fails, too, the device counts as lost and keeps its memory. */
 #include "device/opencl.h"
 
 #include <sched.h>
@@ -30,22 +33,33 @@ static dcli_mark *mark_at(dcli_device *device, int n)
     return &device->marks[(device->first_mark + n) % DCLI_MOST_MARKS];
 }
 
-/* Status of an event: CL_COMPLETE, above it (not yet), or below (failed). */
-static cl_int ask(cl_event event)
-{
-    cl_int state = CL_QUEUED;
-    cl_int code = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-    return code != CL_SUCCESS ? code : state;
-}
-
-static void note_failure(dcli_device *device, uint64_t ticket, cl_int code)
+static void note_failure(dcli_device *device, uint64_t ticket, const char *call, cl_int code)
 {
     if (device->failure == 0) {
         device->failure = code;
         device->failed_ticket = ticket;
-        DCLI_LOG(device->log, DCLI_LOG_WARN, "device %d: launch %llu failed: %s (%d)", device->info.number,
-                 (unsigned long long)ticket, dcli_cl_name(code), code);
+        device->failed_call = call;
+        DCLI_LOG(device->log, DCLI_LOG_WARN, "device %d: launch %llu failed: %s gave %s (%d)", device->info.number,
+                 (unsigned long long)ticket, call, dcli_cl_name(code), code);
     }
+}
+
+static void drain(dcli_device *device)
+{
+    if (clFinish(device->queue) != CL_SUCCESS)
+        device->lost = true;
+}
+
+/* Status of a launch: CL_COMPLETE, above it (not yet), or below (failed). */
+static cl_int ask(dcli_device *device, const dcli_mark *mark)
+{
+    cl_int state = CL_QUEUED;
+    cl_int code = clGetEventInfo(mark->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    if (code == CL_SUCCESS)
+        return state;
+    note_failure(device, mark->ticket, "clGetEventInfo", code);
+    drain(device);
+    return code;
 }
 
 /* Drop the oldest `count` marks, whose launches are complete; the last one ended with `state`. */
@@ -53,9 +67,9 @@ static void retire(dcli_device *device, int count, cl_int state)
 {
     for (int n = 0; n < count; n++) {
         dcli_mark *mark = mark_at(device, 0);
-        cl_int own = n == count - 1 ? state : ask(mark->event);
+        cl_int own = n == count - 1 ? state : ask(device, mark);
         if (own < 0)
-            note_failure(device, mark->ticket, own);
+            note_failure(device, mark->ticket, mark->call, own);
         device->retired = mark->ticket;
         clReleaseEvent(mark->event);
         device->first_mark = (device->first_mark + 1) % DCLI_MOST_MARKS;
@@ -69,7 +83,7 @@ static void poll_marks(dcli_device *device)
     int complete = 0, open = device->mark_count; /* marks below `complete` are complete, from `open` on not */
     cl_int state = CL_COMPLETE;
     for (int n = 0; complete < open; n = complete + (open - complete) / 2) {
-        cl_int found = ask(mark_at(device, n)->event);
+        cl_int found = ask(device, mark_at(device, n));
         if (found > CL_COMPLETE) {
             open = n;
         } else {
@@ -99,12 +113,14 @@ static void make_room(dcli_device *device)
 static void add_mark(dcli_device *device, cl_event event)
 {
     make_room(device);
-    *mark_at(device, device->mark_count++) = (dcli_mark){.ticket = device->launched, .event = event};
+    *mark_at(device, device->mark_count++) =
+        (dcli_mark){.ticket = device->launched, .event = event, .call = device->last_call};
 }
 
-uint64_t dcli_ticket_add(dcli_device *device, cl_event event)
+uint64_t dcli_ticket_add(dcli_device *device, const char *call, cl_event event)
 {
     device->launched++;
+    device->last_call = call;
     if (event != NULL)
         add_mark(device, event);
     return device->launched;
@@ -136,15 +152,15 @@ static dcl_status mark_last(dcli_device *device)
 
 static dcl_status wait_for_mark(dcli_device *device, int n)
 {
-    cl_event event = mark_at(device, n)->event;
-    cl_int state = ask(event);
+    const dcli_mark *mark = mark_at(device, n);
+    cl_int state = ask(device, mark);
     if (state > CL_COMPLETE)
-        clFlush(device->queue);
-    for (int64_t end = now_ns() + SPIN_NS; state > CL_COMPLETE && now_ns() < end; state = ask(event))
+        clFlush(device->queue); /* a wish: clWaitForEvents() does so, too */
+    for (int64_t end = now_ns() + SPIN_NS; state > CL_COMPLETE && now_ns() < end; state = ask(device, mark))
         sched_yield();
     if (state > CL_COMPLETE) {
-        cl_int code = clWaitForEvents(1, &event);
-        state = ask(event);
+        cl_int code = clWaitForEvents(1, &mark->event);
+        state = ask(device, mark);
         if (state > CL_COMPLETE)
             return dcli_cl_fail(device, "clWaitForEvents", code);
     }
@@ -171,7 +187,7 @@ static dcl_status outcome(const dcli_device *device, uint64_t ticket)
 {
     if (device->failure == 0 || ticket < device->failed_ticket)
         return DCL_OK;
-    return dcli_cl_fail(device, "a kernel", device->failure);
+    return dcli_cl_fail(device, device->failed_call, device->failure);
 }
 
 dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket)
@@ -186,7 +202,10 @@ dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket)
         n++;
     if (status == DCL_OK)
         status = wait_for_mark(device, n);
-    return status == DCL_OK ? outcome(device, ticket) : status;
+    if (status == DCL_OK)
+        return outcome(device, ticket);
+    drain(device);
+    return status;
 }
 
 struct notice {
@@ -214,6 +233,8 @@ dcl_status dcli_device_notify(dcli_device *device, void (*fn)(void *user), void 
         return DCL_OK;
     }
     dcl_status status = mark_last(device);
+    if (status == DCL_OK)
+        status = dcli_device_flush(device); /* before: when it fails, nobody is to be called */
     if (status != DCL_OK)
         return status;
     struct notice *notice = dcli_malloc(sizeof *notice);
@@ -228,7 +249,7 @@ dcl_status dcli_device_notify(dcli_device *device, void (*fn)(void *user), void 
         dcli_free(notice);
         return dcli_cl_fail(device, "clSetEventCallback", code);
     }
-    return dcli_device_flush(device);
+    return DCL_OK;
 }
 
 bool dcli_ticket_end(dcli_device *device)
