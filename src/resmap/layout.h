@@ -97,6 +97,7 @@ dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcl
  *  differ). */
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b);
 
+/** As dcli_map_rule_node(), dcli_map_rule_place(). */
 static inline int dcli_layout_node(const dcli_layout *layout, int place)
 {
     return layout->rule.range_count == 0 ? place : dcli_map_rule_node(&layout->rule, place);

@@ -353,6 +353,42 @@ Test(large, rules_from_outside_are_checked)
     cr_expect_not_null(strstr(dcl_error(), "expected at least 0"), "%s", dcl_error());
 }
 
+/* The list of nodes of such a rule: that for four nodes, 2, 3, 5, 6, and what is wrong with others. */
+Test(large, lists_of_nodes_from_outside_are_checked)
+{
+    static const struct {
+        const char *what;
+        int count;
+        dcli_node_range range[3];
+        bool right;
+    } rows[] = {
+        {"two ranges", 2, {{2, 2}, {5, 2}}, true},
+        {"the last numbers there are", 1, {{999996, 4}}, true},
+        {"too few nodes", 2, {{2, 2}, {5, 1}}, false},
+        {"too many nodes", 2, {{2, 2}, {5, 3}}, false},
+        {"falling", 2, {{5, 2}, {2, 2}}, false},
+        {"overlapping", 2, {{2, 2}, {3, 2}}, false},
+        {"neighbours", 2, {{2, 2}, {4, 2}}, false},
+        {"an empty range", 3, {{2, 2}, {5, 0}, {7, 2}}, false},
+        {"a negative range", 3, {{2, 2}, {5, -1}, {7, 3}}, false},
+        {"a negative node", 1, {{-1, 4}}, false},
+        {"numbers too large", 1, {{999997, 4}}, false},
+        {"numbers far too large", 2, {{2, 2}, {2147483647, 2}}, false},
+        {"counts far too large", 3, {{0, 2}, {3, 2147483647}, {5, 2147483647}}, false},
+        {"more ranges than there is room for", DCLI_NODE_RANGES + 1, {{2, 2}, {5, 2}}, false},
+        {"a negative number of ranges", -1, {{2, 2}, {5, 2}}, false},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        dcli_map_rule rule = {.node_count = 4, .rank = 2, .piece = {1, 1}, .kind = DCLI_MAP_DEALT};
+        rule.range_count = rows[k].count;
+        memcpy(rule.range, rows[k].range, sizeof rows[k].range);
+        cr_expect_eq(dcli_map_rule_check(&rule), rows[k].right ? DCL_OK : DCL_ERR_INVALID, "%s", rows[k].what);
+        if (!rows[k].right)
+            cr_expect_not_null(strstr(dcl_error(), "expected 1..32 ranges, rising"), "%s: %s", rows[k].what,
+                               dcl_error());
+    }
+}
+
 Test(large, memory_may_run_out)
 {
     dcli_layout layout = bind("rows:cyclic(64x64)", 4, dcl_grid_2d(DCL_FLOAT, 10000, 10000));

@@ -14,10 +14,10 @@ static test_model model;
 
 Test(layout, locate_finds_the_owner_and_a_place_of_its_own)
 {
-    static bool taken[8][4 * TEST_MOST];
+    static bool taken[TEST_NODES][4 * TEST_MOST];
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         test_model_make(&model, seed);
-        int64_t owned[8] = {0};
+        int64_t owned[TEST_NODES] = {0};
         memset(taken, 0, sizeof taken);
         for (int64_t e = 0; e < model.elements; e++) {
             int64_t index[DCL_MAX_RANK], offset;
@@ -33,7 +33,7 @@ Test(layout, locate_finds_the_owner_and_a_place_of_its_own)
             taken[node][offset] = true;
             owned[node]++;
         }
-        for (int node = 0; node < model.layout.node_count; node++)
+        for (int node = 0; node <= model.cluster; node++)
             cr_assert_eq(dcli_layout_owned(&model.layout, node), owned[node],
                          "%s: node %d owns %" PRId64 "; expected %" PRId64, model.text, node,
                          dcli_layout_owned(&model.layout, node), owned[node]);
@@ -70,9 +70,10 @@ static int64_t see_regions(const dcli_region_list *list, int node, const dcl_box
 static void check_query(const dcl_box *given, const dcl_box *query)
 {
     static int seen[TEST_MOST];
-    bool owners[8], expected[8] = {false};
+    bool owners[TEST_NODES], expected[TEST_NODES] = {false};
     memset(seen, 0, sizeof seen);
-    for (int node = 0; node < model.layout.node_count; node++) {
+    memset(owners, true, sizeof owners);
+    for (int node = 0; node <= model.cluster; node++) {
         dcli_region_list list = {0};
         cr_assert_eq(dcli_layout_regions(&model.layout, node, given, &list), DCL_OK);
         see_regions(&list, node, query, seen);
@@ -87,11 +88,29 @@ static void check_query(const dcl_box *given, const dcl_box *query)
         expected[model.owner[e]] = expected[model.owner[e]] || inside;
     }
     dcli_layout_owners(&model.layout, query, owners);
-    for (int node = 0; node < model.layout.node_count; node++) {
+    cr_assert(owners[model.layout.node_end], "%s: owners beyond node_end", model.text);
+    for (int node = 0; node < model.layout.node_end; node++) {
         char text[128];
         dcli_box_print(query, text, sizeof text);
         cr_assert_eq(owners[node], expected[node], "%s: box %s: node %d %s; expected the contrary", model.text, text,
                      node, owners[node] ? "is an owner" : "is no owner");
+    }
+}
+
+Test(layout, places_are_nodes_of_the_list)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        test_model_make(&model, seed);
+        int place = 0;
+        for (int node = -1; node <= model.cluster; node++) {
+            bool listed = place < model.rule.node_count && model.node_of[place] == node;
+            cr_assert_eq(dcli_layout_place(&model.layout, node), listed ? place : -1, "%s: node %d", model.text, node);
+            cr_assert(!listed || dcli_layout_node(&model.layout, place) == node, "%s: place %d", model.text, place);
+            cr_assert(listed || dcli_layout_storage(&model.layout, node) == 0, "%s: node %d", model.text, node);
+            place += listed;
+        }
+        cr_assert_eq(place, model.layout.node_count);
+        cr_assert_eq(model.layout.node_end, model.node_of[place - 1] + 1);
     }
 }
 
@@ -173,7 +192,7 @@ Test(layout, tiles_partition_what_a_node_owns)
     for (uint64_t seed = 1; seed <= SEEDS / 2; seed++) {
         test_model_make(&model, seed);
         memcpy(tile_of, model.tile, sizeof tile_of);
-        for (int node = 0; node < model.layout.node_count; node++) {
+        for (int node = 0; node <= model.cluster; node++) {
             int64_t tiles = dcli_layout_tile_count(&model.layout, node);
             if (model.rule.tile_rank == 0)
                 find_tiles(node, tiles, tile_of);
@@ -215,7 +234,7 @@ Test(layout, blocks_of_a_box)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         test_model_make(&model, seed);
         dcl_box box = test_model_box(&model);
-        for (int node = 0; node < model.layout.node_count; node++) {
+        for (int node = 0; node <= model.cluster; node++) {
             dcli_region_list list = {0};
             dcli_block_set set = {0};
             int64_t extra = 0;
@@ -274,6 +293,8 @@ Test(layout, same_means_the_same_places)
         other.rule.rank = other.rule.block_rank = other.rule.tile_rank = 0;
         other.rule.nodes[0] = 0;
         other.rule.node_count = model.rule.node_count;
+        other.rule.range_count = seed % 2 == 0 ? model.rule.range_count : 0;
+        memcpy(other.rule.range, model.rule.range, sizeof other.rule.range);
         if (dcli_map_rule_check(&other.rule) != DCL_OK || dcli_layout_bind(&other.rule, &model.grid, &layout) != DCL_OK)
             continue;
         bool alike = true;
@@ -298,8 +319,7 @@ Test(layout, text_is_read_back)
         model.rule.tile_bytes = model.rule.block_bytes = 0;
         size_t length = dcli_map_rule_print(&model.rule, text, sizeof text);
         cr_assert_eq(length, strlen(text));
-        cr_assert_eq(dcli_map_rule_parse(text, model.rule.node_count, &rule), DCL_OK, "%s: %s", model.text,
-                     dcl_error());
+        cr_assert_eq(dcli_map_rule_parse(text, model.cluster, &rule), DCL_OK, "%s: %s", model.text, dcl_error());
         cr_assert(dcli_map_rule_equal(&rule, &model.rule), "%s: %s", model.text, text);
         dcli_map_rule_print(&rule, again, sizeof again);
         cr_assert_str_eq(text, again, "%s", model.text);

@@ -3,6 +3,7 @@
 #include <criterion/parameterized.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <dcl/map.h>
@@ -126,6 +127,12 @@ Test(map, equal)
         {"block;tile=2x2", "block", false},
         {"block;tile=2x2", "block;block=2x2", false},
         {"block;tile=2x2", "block;tile=2x2", true},
+        {"block;nodes=0-1", "block;nodes=0-1", true},
+        {"block;nodes=0-1", "block;nodes=1-2", false},
+        {"block;nodes=0-1", "block;nodes=0,2", false},
+        {"block;nodes=0-1", "block;nodes=0-2", false},
+        {"block;nodes=0-3", "block", true},
+        {"block;nodes=0-2", "block", false},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         dcl_map *a = dcl_map_parse(test_cluster(4), rows[k].a), *b = dcl_map_parse(test_cluster(4), rows[k].b);
@@ -138,6 +145,91 @@ Test(map, equal)
     cr_expect_not(dcl_map_equal(a, b));
     dcl_map_release(a);
     dcl_map_release(b);
+}
+
+Test(map, over_the_nodes_named)
+{
+    dcl_cluster *six = test_cluster(6);
+    dcl_map *all = dcl_map_parse(six, "cyclic(2);tile=4");
+    dcl_map *some = dcl_map_on(all, 3, (int[]){4, 0, 1});
+    cr_assert_not_null(some, "%s", dcl_error());
+    cr_expect_eq(dcl_map_node_count(some), 3);
+    cr_expect(dcl_map_node(some, 0) == 0 && dcl_map_node(some, 1) == 1 && dcl_map_node(some, 2) == 4);
+    cr_expect(dcl_map_node(some, 3) == -1 && dcl_map_node(some, -1) == -1 && dcl_map_node(NULL, 0) == -1);
+    cr_expect(dcl_map_node(all, 5) == 5 && dcl_map_node(all, 6) == -1);
+    expect_text(dcl_map_on(some, 6, (int[]){5, 4, 3, 2, 1, 0}), "cyclic(2);tile=4");
+    expect_text(dcl_map_on(some, 1, (int[]){5}), "cyclic(2);tile=4;nodes=5");
+    expect_text(some, "cyclic(2);tile=4;nodes=0-1,4");
+    expect_text(all, "cyclic(2);tile=4");
+    cr_expect_null(dcl_map_on(NULL, 1, (int[]){0}));
+}
+
+Test(map, over_the_nodes_named_refuses)
+{
+    dcl_map *block_map = dcl_map_block(test_cluster(4)), *square = dcl_map_parse(test_cluster(4), "block@2x2");
+    expect_refused(dcl_map_on(block_map, 0, (int[]){0}), "dcl_map_on: 0 nodes are given; expected the numbers of one");
+    expect_refused(dcl_map_on(block_map, 2, NULL), "2 nodes are given as NULL");
+    expect_refused(dcl_map_on(block_map, 2, (int[]){0, 4}), "nodes[1] is 4; expected a node of the cluster, 0..3");
+    expect_refused(dcl_map_on(block_map, 2, (int[]){-1, 0}), "nodes[0] is -1; expected a node");
+    expect_refused(dcl_map_on(block_map, 3, (int[]){2, 0, 2}), "nodes[2] is 2 again; expected every node once");
+    expect_refused(dcl_map_on(square, 3, (int[]){0, 1, 3}), "the arrangement has 4 nodes; expected 3");
+    dcli_alloc_fail_after(1);
+    cr_expect_null(dcl_map_on(block_map, 1, (int[]){0}));
+    cr_expect_eq(dcli_error_status(), DCL_ERR_NOMEM);
+    dcl_map_release(block_map);
+    dcl_map_release(square);
+}
+
+/* 64 nodes in 32 ranges of one, and one range more. */
+Test(map, over_at_most_32_ranges)
+{
+    char text[256] = "block;nodes=0";
+    int node[65];
+    for (int k = 0; k < 33; k++)
+        node[k] = 2 * k;
+    for (int k = 1; k < 33; k++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), ",%d", 2 * k);
+    dcl_map *map = dcl_map_block(test_cluster(66)), *most = dcl_map_on(map, 32, node);
+    cr_assert_not_null(most, "%s", dcl_error());
+    cr_expect(dcl_map_node(most, 31) == 62 && dcl_map_node_count(most) == 32);
+    expect_refused(dcl_map_on(map, 33, node), "the nodes of the map make more than 32 ranges");
+    expect_refused(dcl_map_parse(test_cluster(66), text), "the nodes of the map make more than 32 ranges");
+    for (int k = 33; k < 65; k++) /* those between them: one range */
+        node[k] = 2 * (k - 33) + 1;
+    expect_text(dcl_map_on(map, 65, node), "block;nodes=0-64");
+    for (int k = 1; k < 64; k += 2)
+        test_cluster_lose(test_cluster(66), k);
+    expect_refused(dcl_map_block(test_cluster(66)), "dcl_map_block: the nodes of the map make more than 32 ranges");
+    dcl_map_release(map);
+    dcl_map_release(most);
+}
+
+/* New maps are for the nodes that are left; older ones keep theirs, and say so. */
+Test(map, over_the_nodes_alive)
+{
+    dcl_cluster *four = test_cluster(4);
+    dcl_map *before = dcl_map_block(four);
+    test_cluster_lose(four, 0);
+    test_cluster_lose(four, 2);
+    expect_text(dcl_map_block(four), "block;nodes=1,3");
+    expect_text(dcl_map_axes(four, 2, (dcl_axis[]){block, cyclic}, (int[]){1, 2}), "block,cyclic@1x2;nodes=1,3");
+    expect_text(dcl_map_block_cyclic(four, 1, (int64_t[]){7}), "rows:cyclic(7);nodes=1,3");
+    expect_text(dcl_map_parse(four, "cyclic;tile=3"), "cyclic;tile=3;nodes=1,3");
+    expect_text(dcl_map_parse(four, "cyclic;nodes=0-1"), "cyclic;nodes=0-1");
+    expect_refused(dcl_map_parse(four, "block@2x2"), "the arrangement has 4 nodes; expected 2");
+    expect_text(dcl_map_retain(before), "block;nodes=0-3");
+    dcl_map *again = dcl_map_parse(four, "block;nodes=0-3");
+    cr_expect(dcl_map_equal(before, again));
+    dcl_map_release(again);
+    dcl_map *grained = dcl_map_with_grains(before, 1, NULL, (int64_t[]){2});
+    cr_expect_eq(dcl_map_node_count(grained), 4);
+    dcl_map_release(grained);
+    dcl_map_release(before);
+    test_cluster_lose(four, 1);
+    test_cluster_lose(four, 3);
+    cr_expect_null(dcl_map_block(four));
+    cr_expect_eq(dcli_error_status(), DCL_ERR_NODE_LOST);
+    cr_expect_not_null(strstr(dcl_error(), "no node of the cluster is left"), "%s", dcl_error());
 }
 
 Test(map, a_map_lives_until_its_last_hold_ends)
@@ -189,6 +281,8 @@ ParameterizedTestParameters(map, locate)
         {"no elements", "block", {6, 0}, {10, -10}, DCL_ERR_RANGE, -1, -1},
         {"another rank", "block,block,block", {6, 6}, {10, -10}, DCL_ERR_INVALID, -1, -1},
         {"block too small", "block(1),*", {6, 6}, {10, -10}, DCL_ERR_INVALID, -1, -1},
+        {"the third of three nodes", "block,*;nodes=0-1,3", {6, 6}, {15, -5}, DCL_OK, 3, 11},
+        {"dealt to two nodes", "rows:cyclic(4x4);nodes=1,3", {6, 6}, {14, -6}, DCL_OK, 3, 16},
     };
     return cr_make_param_array(struct locate_case, cases, sizeof cases / sizeof cases[0]);
 }
@@ -237,6 +331,27 @@ Test(map, grids_that_do_not_fit)
                  DCL_ERR_INVALID, "the storage of the grid exceeds");
 }
 
+static dcl_status count_box(void *user, const dcl_box *box)
+{
+    *(int64_t *)user += box->count[0];
+    return DCL_OK;
+}
+
+Test(map, nodes_that_a_map_does_not_use)
+{
+    dcl_map *map = dcl_map_parse(test_cluster(5), "cyclic(2);nodes=1,3");
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 9);
+    const int64_t expected[] = {0, 5, 0, 4, 0};
+    for (int node = 0; node < 5; node++) {
+        int64_t stored = -1, owned = 0;
+        cr_assert_eq(dcl_map_storage(map, &grid, node, &stored), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcl_map_boxes(map, &grid, node, count_box, &owned), DCL_OK, "%s", dcl_error());
+        cr_expect(stored == expected[node] && owned == expected[node], "node %d: %" PRId64 " stored, %" PRId64 " owned",
+                  node, stored, owned);
+    }
+    dcl_map_release(map);
+}
+
 static dcl_status stop_at_once(void *user, const dcl_box *box)
 {
     (void)box;
@@ -266,7 +381,7 @@ Test(map, arguments_that_are_wrong)
     dcl_map_release(map);
 }
 
-Test(map, small_grids_of_the_default_map_stay_on_node_0)
+Test(map, small_grids_of_the_default_map_stay_on_one_node)
 {
     dcl_map *map = dcl_map_default(test_cluster(4)); /* below 16 KB */
     dcl_grid small = dcl_grid_1d(DCL_FLOAT, 4095), large = dcl_grid_1d(DCL_FLOAT, 4096);
@@ -278,5 +393,9 @@ Test(map, small_grids_of_the_default_map_stay_on_node_0)
     cr_expect_eq(at, 0);
     cr_assert_eq(dcl_map_locate(map, &large, &index, &node, &at), DCL_OK);
     cr_expect(node == 3 && at == 1022, "node %d, offset %" PRId64, node, at);
+    dcl_map *without = dcl_map_on(map, 2, (int[]){1, 3}); /* there is no node 0: on its first */
+    cr_assert_eq(dcl_map_locate(without, &small, &index, &node, &at), DCL_OK);
+    cr_expect(node == 1 && at == 4094, "node %d, offset %" PRId64, node, at);
+    dcl_map_release(without);
     dcl_map_release(map);
 }

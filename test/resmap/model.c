@@ -129,6 +129,25 @@ static void draw(test_model *model)
         rule->piece[d] = test_between(random, 1, largest);
 }
 
+/* Which nodes of a cluster the map uses: half of the maps use all, the others leave some out. */
+static void draw_nodes(test_model *model)
+{
+    dcli_map_rule *rule = &model->rule;
+    bool all = test_between(&model->random, 0, 1) == 0;
+    int64_t widest = test_between(&model->random, 0, 2), node = all ? 0 : test_between(&model->random, 0, 2);
+    for (int place = 0; place < rule->node_count; place++) {
+        model->node_of[place] = (int)node;
+        if (!all && (place == 0 || node > model->node_of[place - 1] + 1))
+            rule->range[rule->range_count++].first = (int)node;
+        if (!all)
+            rule->range[rule->range_count - 1].count++;
+        node += all ? 1 : 1 + test_between(&model->random, 0, widest);
+    }
+    bool holes = model->node_of[rule->node_count - 1] >= rule->node_count;
+    model->cluster = model->node_of[rule->node_count - 1] + 1;
+    model->cluster += all ? 0 : (int)test_between(&model->random, !holes, 2);
+}
+
 /* One axis: whose each index is, its place among the owner's, and its run. */
 struct axis_model {
     int64_t coordinate[TEST_SIDE], local[TEST_SIDE], run[TEST_SIDE], in_run[TEST_SIDE], owned[8];
@@ -261,7 +280,7 @@ static void describe(test_model *model)
 {
     int length = sprintf(model->text, "seed %" PRIu64 ": ", model->seed);
     length += (int)dcli_map_rule_print(&model->rule, model->text + length, 300);
-    length += sprintf(model->text + length, " on %d nodes, grid", model->rule.node_count);
+    length += sprintf(model->text + length, " on %d of %d nodes, grid", model->rule.node_count, model->cluster);
     for (int d = 0; d < model->grid.rank; d++)
         length += sprintf(model->text + length, "%s%" PRId64, d == 0 ? " " : "x", model->grid.extent[d]);
 }
@@ -272,6 +291,7 @@ void test_model_make(test_model *model, uint64_t seed)
     do {
         memset(model->nodes, 0, sizeof model->nodes);
         draw(model);
+        draw_nodes(model);
         model->elements = dcl_grid_count(&model->grid);
     } while (model->elements > TEST_MOST);
     describe(model);
@@ -284,4 +304,6 @@ void test_model_make(test_model *model, uint64_t seed)
         lay_axes(model);
     else
         lay_dealt(model);
+    for (int64_t e = 0; e < model->elements; e++) /* families deal to places */
+        model->owner[e] = model->node_of[model->owner[e]];
 }

@@ -7,6 +7,7 @@
 #include "segment/random.h"
 
 enum { TEST_MOST = 4096, TEST_SIDE = 128 }; /* elements of a grid, and of one axis */
+enum { TEST_NODES = 32 };                   /* more than the cluster has */
 
 /** Elements are numbered by rows of the grid. */
 typedef struct test_model {
@@ -16,6 +17,8 @@ typedef struct test_model {
     dcl_grid grid;
     dcli_layout layout; /* the library's, under test */
     int nodes[DCL_MAX_RANK];
+    int cluster;    /* its nodes: those that the map uses, and others */
+    int node_of[8]; /* by place */
     int64_t elements;
     int owner[TEST_MOST];
     int64_t offset[TEST_MOST]; /* in the owner's storage, for rows too short to be padded */

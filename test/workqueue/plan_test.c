@@ -318,6 +318,136 @@ Test(plan, transfers)
     test_ops_free();
 }
 
+/* ---- nodes -------------------------------------------------------------------------------------------------------- */
+
+static void print_region(dcli_text *text, const dcli_region *region)
+{
+    char box[128];
+    dcli_box_print(&region->box, box, sizeof box);
+    dcli_text_put(text, " %s at %" PRId64, box, region->offset);
+}
+
+/* A binding's or a piece's: of a peer, what stands for it; the own part is the only one of its kind. */
+static int place_of(int kind, int where, const int node[])
+{
+    return kind == DCLI_BIND_OWN ? 0 : kind == DCLI_BIND_PEER ? node[where] : where;
+}
+
+static void print_tasks(dcli_text *text, const dcli_plan *plan, int accesses, const int node[])
+{
+    dcli_text_put(text, "%" PRId64 " tasks, %" PRId64 " blocks, %" PRId64 " bytes\n", plan->counters.tasks,
+                  plan->counters.blocks_moved, plan->counters.bytes_moved);
+    for (int64_t b = 0; b < plan->batch_count; b++)
+        dcli_text_put(text, "batch: tiles %" PRId64 " + %" PRId64 "\n", plan->batch[b].first_tile,
+                      plan->batch[b].tile_count);
+    for (int64_t w = 0; w < plan->work_count; w++) {
+        dcli_text_put(text, "work:");
+        print_region(text, &(dcli_region){.box = plan->work[w].box});
+        for (int a = 0; a < accesses; a++) {
+            const dcli_binding *binding = &plan->binding[plan->work[w].first_binding + a];
+            dcli_text_put(text, ", %d %d at %" PRId64, (int)binding->kind,
+                          place_of(binding->kind, binding->where, node), binding->offset);
+        }
+        dcli_text_put(text, "\n");
+    }
+}
+
+static void print_moves(dcli_text *text, const dcli_plan *plan, const int node[])
+{
+    for (int64_t k = 0; k < plan->piece_count; k++) {
+        const dcli_piece *piece = &plan->piece[k];
+        dcli_text_put(text, "piece: %d %d", piece->kind, place_of(piece->kind, piece->where, node));
+        print_region(text, &piece->region);
+        dcli_text_put(text, "\n");
+    }
+    for (int64_t c = 0; c < plan->chunk_count; c++) {
+        const dcli_chunk *chunk = &plan->chunk[c];
+        dcli_text_put(text, "chunk: %d %d %" PRId64 " %" PRId64 ":", chunk->written, node[chunk->peer], chunk->number,
+                      chunk->bytes);
+        for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++)
+            print_region(text, &plan->item[i].region);
+        dcli_text_put(text, "\n");
+    }
+}
+
+/* What happens where; node[p] stands for p. */
+static char *print_plan(const dcli_plan *plan, int accesses, const int node[])
+{
+    dcli_text text = {0};
+    print_tasks(&text, plan, accesses, node);
+    print_moves(&text, plan, node);
+    return dcli_text_take(&text);
+}
+
+static void expect_same_plan(const char *what, dcli_plan *plan, dcli_plan *expected, int accesses, const int node[])
+{
+    static const int same[] = {0, 1, 2, 3, 4, 5, 6};
+    char *text = print_plan(plan, accesses, same), *expected_text = print_plan(expected, accesses, node);
+    cr_expect_str_eq(text, expected_text, "%s:\n%s\nexpected:\n%s", what, text, expected_text);
+    for (int q = 0; q <= 3; q++)
+        cr_expect_eq(plan->peer_read[node[q]], expected->peer_read[q], "%s: reads %d", what, node[q]);
+    dcli_free(text);
+    dcli_free(expected_text);
+    dcli_plan_free(plan);
+    dcli_plan_free(expected);
+}
+
+/* Three nodes of six, and the host, plan what three of three do; the others have nothing to do. */
+static void expect_renumbered(const char *what, const dcli_operation *three, const dcli_operation *six, bool in_place)
+{
+    static const int node[] = {1, 3, 4, 6}, others[] = {0, 2, 5};
+    dcli_plan_terms few = terms_of(3, in_place), many = terms_of(6, in_place);
+    few.chunk_bytes = many.chunk_bytes = 128;
+    for (int p = 0; p <= 3; p++)
+        expect_same_plan(what, make(six, node[p], &many), make(three, p, &few),
+                         three->body != NULL ? three->body->access_count : 0, node);
+    for (int k = 0; k < 3; k++) {
+        dcli_plan *plan = make(six, others[k], &many);
+        cr_expect(plan->batch_count == 0 && plan->chunk_count == 0 && plan->counters.tasks == 0, "%s: node %d", what,
+                  others[k]);
+        dcli_plan_free(plan);
+    }
+}
+
+Test(plan, over_some_of_the_nodes)
+{
+    dcl_grid square = dcl_grid_2d(DCL_INT64, 12, 12);
+    const dcli_layout *rows[] = {test_layout("block,*;tile=2x12", 3, &square),
+                                 test_layout("block,*;tile=2x12;nodes=1,3-4", 6, &square)};
+    const dcli_layout *dealt[] = {test_layout("rows:cyclic(3x3)", 3, &square),
+                                  test_layout("rows:cyclic(3x3);nodes=1,3-4", 6, &square)};
+    const struct {
+        const char *body;
+        int count; /* of C, A, D */
+        const dcli_layout **a;
+    } cases[] = {
+        {"C(i,j) = A(i,j);", 2, dealt},
+        {"C(i,j) = A(i+4,j);", 2, rows}, /* all of it on the next node */
+        {"C(i,j) = A(j,i) + A(i-1,j);", 2, dealt},
+        {"C(i,j) = A(i,j); D(j,i) = A(i,j);", 3, dealt},
+    };
+    for (int in_place = 0; in_place < 2; in_place++) {
+        dcli_operation *made[2];
+        for (int n = 0; n < 4; n++) {
+            for (int k = 0; k < 2; k++) {
+                test_arg args[] = {{DCL_ACCESS_OUT, "C", 1, rows[k]},
+                                   {DCL_ACCESS_IN, "A", 2, cases[n].a[k]},
+                                   {DCL_ACCESS_OUT, "D", 3, dealt[k]}};
+                made[k] = test_forall(1, cases[n].body, cases[n].count, args);
+            }
+            expect_renumbered(cases[n].body, made[0], made[1], in_place != 0);
+        }
+        for (dcli_op_kind kind = DCLI_OP_CREATE; kind < DCLI_OP_KIND_COUNT; kind++) {
+            if (kind == DCLI_OP_FORALL)
+                continue;
+            for (int k = 0; k < 2; k++)
+                made[k] = test_operation(1, kind, 1, dealt[k]);
+            expect_renumbered("an operation on one array", made[0], made[1], in_place != 0);
+        }
+    }
+    test_ops_free();
+}
+
 /* ---- operations ---------------------------------------------------------------------------------------------------- */
 
 Test(operation, resolve)
