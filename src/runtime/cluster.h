@@ -62,7 +62,7 @@ typedef enum dcli_file_way {
 typedef struct dcli_file_use {
     dcli_file_way way;
     /** Ask all nodes whether they see the file at `path` with `token` in it; NULL: they see what this process sees.
-     *  Called without the lock. */
+     *  Called without the lock, maybe by several threads at once. */
     dcl_status (*sees)(dcli_worker *host, const char *path, const char token[33], bool *all_see_out);
     struct dcli_known_folder *folders; /* that were asked about, newest first */
     bool streaming;                    /* by a thread whose call has not ended */
