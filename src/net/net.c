@@ -61,15 +61,18 @@ void *dcli_net_socket(dcli_net *net, int type)
 }
 
 /** Sockets are used up by the square of the number of peers: allow as many as libzmq can. */
-static dcl_status allow_sockets(void *context)
+static dcl_status allow_sockets(void *context, int io_threads)
 {
     int most = zmq_ctx_get(context, ZMQ_SOCKET_LIMIT);
-    if (most <= 0 || zmq_ctx_set(context, ZMQ_MAX_SOCKETS, most) != 0 || zmq_ctx_set(context, ZMQ_IO_THREADS, 0) != 0)
+    if (most <= 0 || zmq_ctx_set(context, ZMQ_MAX_SOCKETS, most) != 0 ||
+        zmq_ctx_set(context, ZMQ_IO_THREADS, io_threads) != 0)
         return dcli_net_fail(DCL_ERR_NETWORK, "zmq_ctx_set", "this libzmq is not fit for DCL: use 4.3 or newer");
     return DCL_OK;
 }
 
-dcl_status dcli_net_open(dcli_net **net_out)
+dcl_status dcli_net_open(dcli_net **net_out) { return dcli_net_open_io(0, net_out); }
+
+dcl_status dcli_net_open_io(int io_threads, dcli_net **net_out)
 {
     dcl_status status = dcli_net_check_descriptors();
     if (status != DCL_OK)
@@ -82,7 +85,7 @@ dcl_status dcli_net_open(dcli_net **net_out)
         status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_ctx_new", "free memory and descriptors");
         goto free_net;
     }
-    status = allow_sockets(net->context);
+    status = allow_sockets(net->context, io_threads);
     if (status != DCL_OK)
         goto end_context;
     pthread_mutex_init(&net->lock, NULL);

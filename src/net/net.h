@@ -3,13 +3,19 @@
 #ifndef DCLI_NET_NET_H
 #define DCLI_NET_NET_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <dcl/base.h>
 
+#include "base/log.h"
 #include "net/message.h"
 
 /** What all endpoints of one program share (the ZeroMQ context). Used by all threads. */
 typedef struct dcli_net dcli_net;
 dcl_status dcli_net_open(dcli_net **net_out);
+/** The same for tcp. @param io_threads  1 per 0.35 GB/s that is wanted with keys, or 2 GB/s without; 0: no tcp. */
+dcl_status dcli_net_open_io(int io_threads, dcli_net **net_out);
 /** All endpoints are closed before. */
 void dcli_net_close(dcli_net *net);
 
@@ -25,6 +31,33 @@ dcl_status dcli_endpoint_open(dcli_net *net, uint64_t session, int self, int pee
 /** Messages on the way to or from this endpoint may be dropped: their payloads are released, at the latest when the net is
  *  closed. Received messages stay valid. NULL is accepted. */
 void dcli_endpoint_close(dcli_endpoint *endpoint);
+
+/* ---- peers that are processes of one host (shared memory) ---- */
+
+/** One end of what joins two processes. */
+typedef struct dcli_shared_link {
+    int socket; /* -1: no link */
+    int memory; /* descriptor of the memory of both directions */
+    int side;   /* 0 or 1 */
+} dcli_shared_link;
+
+/** Make both ends, with descriptors of their own, closed by exec(): one end is to be passed to each process. Nothing of it
+ *  has a name in a file system. @return DCL_OK, DCL_ERR_NETWORK (descriptors run out), DCL_ERR_NOMEM. */
+dcl_status dcli_shared_link_make(dcli_shared_link ends_out[2]);
+/** Close an end that was not handed to an endpoint. .socket -1 is accepted. */
+void dcli_shared_link_close(dcli_shared_link *end);
+
+/** @param link  [peer_count] links to the others; .socket -1: none (to itself, to absent ones). Taken over, also on failure.
+ *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_PROTOCOL (a descriptor of something else), DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
+dcl_status dcli_endpoint_open_shared(dcli_net *net, int self, int peer_count, const dcli_shared_link link[],
+                                     dcli_endpoint **endpoint_out);
+/** A link to a peer that comes later; one that had none. Takes the link over, also on failure. */
+dcl_status dcli_endpoint_add_link(dcli_endpoint *endpoint, int peer, const dcli_shared_link *link);
+/** Payloads that lie in buffers of this stock, of dcli_buffers_open_shared(), are read there by the receiver; others are
+ *  copied first. The stock outlives the endpoint. Call it before the first payload is sent. */
+void dcli_endpoint_use_buffers(dcli_endpoint *endpoint, struct dcli_buffers *buffers);
+
+/* ---- sending and receiving ---- */
 
 /** Bulk data that travels behind a message without being copied. */
 typedef struct dcli_payload {
@@ -77,5 +110,47 @@ void dcli_endpoint_drop(dcli_endpoint *endpoint, int peer);
 void dcli_endpoint_counts(const dcli_endpoint *endpoint, int64_t *messages_out, int64_t *payload_bytes_out);
 /** Malformed messages dropped by this endpoint. */
 int64_t dcli_endpoint_refused(const dcli_endpoint *endpoint);
+
+/* ---- peers on other hosts: tcp ------------------------------------------------------------------------------------ */
+
+struct dcli_gate;
+struct dcli_keypair;
+
+/** What a peer of a session over tcp needs. All is borrowed for the call, but net, gate and log, which outlive the
+ *  endpoint. */
+typedef struct dcli_wire_terms {
+    dcli_net *net; /* with I/O threads */
+    int self, peer_count;
+    const char *bind;               /* tcp://HOST:PORT, "*" for a port of the range below; NULL: listen nowhere */
+    int first_port, last_port;      /* 0, 0: any free one */
+    struct dcli_gate *gate;         /* NULL where nothing is bound */
+    const char *domain;             /* of the gate: made by the caller, with the password or the keys of the session */
+    const struct dcli_keypair *own; /* this peer's in the session; NULL: no keys */
+    const char *password;           /* without keys: of the session, presented where this peer connects */
+    int64_t silence_ms;             /* a peer whose process or host says nothing for so long is lost */
+    int64_t most_message_bytes;     /* largest payload */
+    const dcli_log *log;            /* NULL: nowhere */
+} dcli_wire_terms;
+
+/** One connection per pair: the peer with the higher number connects to the one with the lower (dcli_endpoint_meet()),
+ *  which has been told to expect it (dcli_endpoint_expect()). Nothing can be sent to peers that were neither met nor
+ *  expected; what is sent before the connection is made waits (64 MB per peer at most). A connection that fails or ends
+ *  is DCL_ERR_NODE_LOST, with a sentence; nothing is sent again. So is a peer that sends what is no message, after one
+ *  DCL_ERR_PROTOCOL.
+ *  @return DCL_OK; DCL_ERR_INVALID (address, neither or both of keys and password, listening beyond loopback without
+ *  keys), DCL_ERR_NETWORK (every port of the range is taken, the name cannot be resolved, ...), DCL_ERR_NOMEM. */
+dcl_status dcli_endpoint_open_wire(const dcli_wire_terms *terms, dcli_endpoint **endpoint_out);
+/** Where an endpoint listens: the bound address with its port, "tcp://10.0.0.1:40123"; "" when nowhere. Borrowed. */
+const char *dcli_endpoint_address(const dcli_endpoint *endpoint);
+/** Connect to a peer with a lower number, once. Resolves a name, so may take a while; does not wait for the connection.
+ *  @param key  its public key in hexadecimal digits; "": this session has none.
+ *  @return DCL_OK, DCL_ERR_INVALID (peer, address, key), DCL_ERR_NETWORK (name), DCL_ERR_NOMEM. */
+dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *address, const char *key);
+/** Take messages from a peer with a higher number, which connects to this one, or has done so already.
+ *  @param key  its public key in hexadecimal digits: the number is believed from nobody else; "": this session has none.
+ *  @return DCL_OK, DCL_ERR_INVALID (peer, key). */
+dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *key);
+
+/* ---- end of tcp ---------------------------------------------------------------------------------------------------- */
 
 #endif
