@@ -15,7 +15,7 @@ enum {
 /** A new one, of 256 random bits. @return DCL_OK or DCL_ERR_INTERNAL (the system has no random numbers). */
 dcl_status dcli_token_make(char token_out[DCLI_TOKEN]);
 
-/** Whether two strings are equal. The time it takes depends on the length of `given` only. */
+/** Whether two strings are equal. The time it takes depends on their lengths, not on where they differ. */
 bool dcli_token_equal(const char *given, const char *expected);
 
 /** Where the token of a listener is written: `tcp-127.0.0.1-7700.token` for tcp://127.0.0.1:7700, in /run/user/UID/dcl where

@@ -1,0 +1,194 @@
+/* net/token.c - random tokens in files that only their user can read. */
+#include "net/token.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "net/guarded.h"
+
+dcl_status dcli_token_make(char token_out[DCLI_TOKEN]) { return dcli_random_hex((DCLI_TOKEN - 1) / 2, token_out); }
+
+bool dcli_token_equal(const char *given, const char *expected)
+{
+    size_t length = strlen(expected);
+    size_t at = 0; /* stays where it is at the end of `expected`, whose '\0' then stands against all that follows */
+    volatile unsigned char differ = 0;
+    for (; *given != '\0'; given++) {
+        differ |= (unsigned char)*given ^ (unsigned char)expected[at];
+        at += at < length;
+    }
+    return differ == 0 && expected[at] == '\0';
+}
+
+/* ---- where ---- */
+
+/** tcp://localhost:7700 -> tcp-127.0.0.1-7700: what is odd in a file's name becomes one '-'. */
+static void name_of(const char *address, char *name_out, size_t bytes)
+{
+    static const char local[] = "://localhost:", number[] = "-127.0.0.1-";
+    size_t length = 0;
+    while (*address != '\0' && length + sizeof number < bytes) {
+        if (strncmp(address, local, sizeof local - 1) == 0) {
+            memcpy(name_out + length, number, sizeof number - 1);
+            length += sizeof number - 1;
+            address += sizeof local - 1;
+            continue;
+        }
+        bool plain = isalnum((unsigned char)*address) || (*address == '.' && length > 0) || *address == '_';
+        if (plain || (length > 0 && name_out[length - 1] != '-'))
+            name_out[length++] = plain ? *address : '-';
+        address++;
+    }
+    name_out[length] = '\0';
+}
+
+/** A folder that the system keeps for each user who is logged in. @return whether it is there and this user's. */
+static bool login_folder(char *folder_out, size_t bytes)
+{
+    struct stat found;
+    char around[64];
+    snprintf(around, sizeof around, "/run/user/%u", geteuid());
+    snprintf(folder_out, bytes, "%s/dcl", around);
+    return lstat(around, &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == geteuid() &&
+           (found.st_mode & 077) == 0;
+}
+
+static void common_folder(char *folder_out, size_t bytes) { snprintf(folder_out, bytes, "/tmp/dcl-%u", geteuid()); }
+
+static dcl_status join(const char *folder, const char *address, char *path_out, size_t bytes)
+{
+    char name[160];
+    name_of(address, name, sizeof name);
+    int length = snprintf(path_out, bytes, "%s/%s.token", folder, name);
+    if (length > 0 && (size_t)length < bytes)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "the token's path for %s has %d characters; expected less than %zu; use a shorter "
+                     "address",
+                     address, length, bytes);
+}
+
+dcl_status dcli_token_path(const char *address, char *path_out, size_t bytes)
+{
+    char folder[80];
+    if (!login_folder(folder, sizeof folder))
+        common_folder(folder, sizeof folder);
+    return join(folder, address, path_out, bytes);
+}
+
+/* ---- writing ---- */
+
+/** What rename() would replace. */
+static dcl_status check_old(int folder, const char *name, const char *path)
+{
+    struct stat found;
+    if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) != 0)
+        return DCL_OK; /* nothing there, or rename() says what is wrong */
+    if (S_ISREG(found.st_mode) && found.st_uid == geteuid())
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" is %s; expected a token of this user or nothing; remove it", path,
+                     S_ISREG(found.st_mode) ? "another user's file" : "not a regular file");
+}
+
+/** Beside it and renamed: who reads meanwhile finds the old one or the new one whole. */
+static dcl_status replace(int folder, const char *name, const char *path, const char *token)
+{
+    char random[17], beside[64], text[DCLI_TOKEN + 1];
+    dcl_status status = check_old(folder, name, path);
+    if (status == DCL_OK)
+        status = dcli_random_hex(8, random);
+    if (status != DCL_OK)
+        return status;
+    snprintf(beside, sizeof beside, ".%s.new", random);
+    snprintf(text, sizeof text, "%s\n", token);
+    status = dcli_guarded_make(folder, beside, path, 0600, text);
+    explicit_bzero(text, sizeof text);
+    if (status == DCL_OK && renameat(folder, beside, folder, name) != 0) {
+        status =
+            DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be put in place: %s; expected a file's name", path, strerror(errno));
+        unlinkat(folder, beside, 0);
+    }
+    return status;
+}
+
+dcl_status dcli_token_write(const char *path, const char token[DCLI_TOKEN])
+{
+    char for_folder[DCLI_GUARDED_PATH], for_name[DCLI_GUARDED_PATH];
+    if (strlen(path) >= sizeof for_folder)
+        return DCLI_FAIL(DCL_ERR_FILE, "the token's path has %zu characters; expected less than %zu; use a shorter one",
+                         strlen(path), sizeof for_folder);
+    strcpy(for_folder, path); /* dirname() and basename() change what they are given */
+    strcpy(for_name, path);
+    int folder;
+    dcl_status status = dcli_guarded_folder_make(dirname(for_folder), DCLI_PRIVATE_HERE, &folder);
+    if (status != DCL_OK)
+        return status;
+    status = replace(folder, basename(for_name), path, token);
+    close(folder);
+    return status;
+}
+
+/* ---- reading ---- */
+
+static bool is_token(const char *text)
+{
+    size_t digits = strspn(text, "0123456789abcdef");
+    return digits == DCLI_TOKEN - 1 && (strcmp(text + digits, "\n") == 0 || text[digits] == '\0');
+}
+
+dcl_status dcli_token_read(const char *path, char token_out[DCLI_TOKEN])
+{
+    char text[DCLI_GUARDED_BYTES];
+    dcl_status status = dcli_guarded_read(
+        path, DCLI_PRIVATE_HERE, "expected the token of a running worker; start it as this user, or use keys", text);
+    if (status != DCL_OK)
+        return status;
+    if (is_token(text)) {
+        memcpy(token_out, text, DCLI_TOKEN - 1);
+        token_out[DCLI_TOKEN - 1] = '\0';
+    } else {
+        status = DCLI_FAIL(DCL_ERR_FILE,
+                           "\"%s\" holds no token; expected one line of %d hexadecimal digits; start the "
+                           "worker anew",
+                           path, DCLI_TOKEN - 1);
+    }
+    explicit_bzero(text, sizeof text);
+    return status;
+}
+
+dcl_status dcli_token_find(const char *address, char token_out[DCLI_TOKEN])
+{
+    char folder[2][80], path[2][DCLI_GUARDED_BYTES];
+    int places = 0;
+    if (login_folder(folder[0], sizeof folder[0]))
+        places++;
+    common_folder(folder[places++], sizeof folder[0]);
+    for (int i = 0; i < places; i++) {
+        dcl_status status = join(folder[i], address, path[i], sizeof path[i]);
+        if (status != DCL_OK)
+            return status;
+        if (access(path[i], F_OK) == 0)
+            return dcli_token_read(path[i], token_out);
+    }
+    return DCLI_FAIL(DCL_ERR_FILE,
+                     "there is no token for %s, neither \"%s\"%s%s%s; expected that of a running worker; "
+                     "start it as this user on this machine, or use keys",
+                     address, path[0], places > 1 ? " nor \"" : "", places > 1 ? path[1] : "", places > 1 ? "\"" : "");
+}
+
+void dcli_token_remove(const char *path, const char token[DCLI_TOKEN])
+{
+    char found[DCLI_TOKEN];
+    if (access(path, F_OK) != 0 || dcli_token_read(path, found) != DCL_OK)
+        return;
+    if (dcli_token_equal(found, token))
+        unlink(path);
+    explicit_bzero(found, sizeof found);
+}
