@@ -285,6 +285,9 @@ class Connection:
         except BlockingIOError:
             return
         except OSError as error:
+            if self.state == "ending":  # the other end is still to get its bytes
+                way.ended = True
+                return
             self.close(f"reset by {'client' if way.source is self.client else 'target'}: {error}", reset=True)
             return
         if not data:
@@ -319,7 +322,7 @@ class Connection:
             if self.state == "ending" or all(way.end_sent for way in ways):
                 self.close("closed by both ends")
         elif self.state in ("connecting", "ending") and now >= self.until:
-            self.close("the target did not answer", reset=True)
+            self.close("the target did not answer", reset=self.state == "connecting")
 
     def interest(self, now):
         """[(socket, events)] to wait for, and the time until which nothing else happens."""
