@@ -361,7 +361,7 @@ class AttackTest(unittest.TestCase):
         self.assertEqual(outcome.ended, {"limit of seconds": 1}, outcome)
 
     def test_bombs_arrive(self):
-        outcome = attack.msgpack_bombs(self.attacker(prefix=[b"to"], seconds=2))
+        outcome = attack.msgpack_bombs(self.attacker(prefix=[b"to"], seconds=1))
         self.assertEqual(outcome.connections, len(attack.bombs()))
         processes.wait_until(lambda: b"\xdd\x10\x00\x00\x00" in self.stub.messages, 1)
 
