@@ -21,8 +21,6 @@ dcli_node *dcli_node_open(const dcli_node_terms *terms)
     node->storages.peers = node->peers;
     node->base = node->first = node->cursor = node->grant_op = node->terms.first_operation;
     node->seen = node->done = node->ready = node->terms.first_operation - 1;
-    /* Of what others wrote before it only knows that it is over when they are ready with all before its time. */
-    node->storages.last_write = node->seen;
     node->moving_end = &node->moving;
     node->peer = dcli_calloc((size_t)node->peers, sizeof *node->peer);
     node->outbox = dcli_calloc((size_t)node->peers, sizeof *node->outbox);
@@ -32,7 +30,7 @@ dcli_node *dcli_node_open(const dcli_node_terms *terms)
     }
     for (int q = 0; q < node->peers; q++) {
         struct dcli_peer *peer = &node->peer[q];
-        peer->told_done = peer->told_ready = node->seen;
+        peer->done = peer->ready = peer->told_done = peer->told_ready = node->seen;
         if (dcli_is_node(node, q) && terms->absent != NULL && terms->absent[q])
             *peer = (struct dcli_peer){.presence = DCLI_ABSENT, .done = INT64_MAX, .ready = INT64_MAX};
     }
@@ -350,6 +348,12 @@ bool dcli_node_reads_failed(const dcli_node *node, int64_t operation)
 {
     const struct dcli_open_op *op = dcli_op_find(node, operation);
     return op != NULL && dcli_op_inputs(node, op) != DCL_OK;
+}
+
+bool dcli_node_storage_failed(const dcli_node *node, int64_t storage)
+{
+    const dcli_storage *entry = dcli_storages_find(&node->storages, storage);
+    return entry != NULL && dcli_storage_failed(entry, INT64_MAX);
 }
 
 bool dcli_node_exchanges(const dcli_node *node) { return node->exchanging > 0; }

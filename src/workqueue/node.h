@@ -29,7 +29,7 @@ typedef struct dcli_node_terms {
     /** plan(operation, node), kept by the provider at least until the operation is retired. NULL: DCL_ERR_NOMEM. */
     const dcli_plan *(*plan_of)(void *user, const dcli_operation *operation, int node);
     void *user;
-    int64_t first_operation; /* the first one this peer is told of; 0 stands for 1. Earlier ones are over for it. */
+    int64_t first_operation; /* the first one this peer is told of; 0 stands for 1. Earlier ones are over. */
     const bool *absent; /* [node_count] nodes that are not there: not yet, or no more; copied. NULL: all are there */
 } dcli_node_terms;
 
@@ -77,8 +77,7 @@ dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool wr
                            dcl_status status);
 dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks);
 dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready);
-/** Another peer says that storages may hold anything since `operation`. To one that has joined it may be said of operations
- *  before its first. */
+/** Another peer says that storages may hold anything since `operation`. */
 dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const int64_t storages[], dcl_status status);
 /** A batch started by DCLI_DO_RUN has ended; all its effects on memory are there. A failure is reported as soon as it is
  *  known, if possible before the next action is taken: what is sent in between does not carry it. */
@@ -98,8 +97,10 @@ dcl_status dcli_node_lost(dcli_node *node, int peer);
 
 /** Node `peer`, absent so far, takes part in the operations from `first_operation` on, of which none has been seen here. What it
  *  said before this was known here is kept. Nothing happens when it has been lost meanwhile.
- *  The newcomer itself is opened with that first_operation, is then told by dcli_node_failed() of the storages that are failed,
- *  with the operations that failed them, and may read what the others hold.
+ *  The host decides it when all operations before are over: everyone who is there has told it that he is ready with them. So
+ *  all failures are known to it. The newcomer is opened with that first_operation and the nodes that are absent by then,
+ *  is told by dcli_node_failed() of the storages for which dcli_node_storage_failed() holds at the host, as of the operation
+ *  before its first, and may read what the others hold.
  *  @return DCL_OK, or DCL_ERR_PROTOCOL: it is there already, or the operation has been seen. */
 dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation);
 
@@ -115,6 +116,9 @@ void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *rea
 bool dcli_node_idle(const dcli_node *node);
 /** Whether something that an open operation reads is known to have failed. */
 bool dcli_node_reads_failed(const dcli_node *node, int64_t operation);
+/** Whether what operations after those seen find in a storage may be anything, for all that is known here. Storages that have a part
+ *  on a node that is not there are not in these books: their layout tells. */
+bool dcli_node_storage_failed(const dcli_node *node, int64_t storage);
 /** Whether something may still pass between this node and others for the operations seen. */
 bool dcli_node_exchanges(const dcli_node *node);
 /** The plan of `operation` for `peer` as this node uses it (own plan: peer == self). NULL when it is not needed here. */

@@ -123,8 +123,11 @@ dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation)
                          "node %d is said to join at operation %" PRId64 "; expected one that is not there, and an "
                          "operation after %" PRId64,
                          peer, first_operation, node->seen);
-    *joined = (struct dcli_peer){.done = later(first_operation - 1, joined->early_done),
-                                 .ready = later(first_operation - 1, joined->early_ready)};
+    int64_t over = first_operation - 1; /* also in what it knows of us */
+    *joined = (struct dcli_peer){.done = later(over, joined->early_done),
+                                 .ready = later(over, joined->early_ready),
+                                 .told_done = over,
+                                 .told_ready = over};
     return DCL_OK;
 }
 

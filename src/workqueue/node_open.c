@@ -212,6 +212,21 @@ static struct dcli_open_op *new_op(const dcli_node *node, const dcli_operation *
     return op;
 }
 
+/* An operation that cannot be planned for somebody fails. Everyone who plans for him says so: he may be lost before he does,
+ * and what he would have written elsewhere is missing there. */
+static dcl_status check_plans(dcli_node *node, struct dcli_open_op *op)
+{
+    dcl_status problem = op->own->status;
+    for (int q = 0; problem == DCL_OK && op->exchange != NULL && q < node->peers; q++)
+        if (op->exchange[q].plan != NULL)
+            problem = op->exchange[q].plan->status;
+    if (problem == DCL_OK)
+        return DCL_OK;
+    if (op->skip == DCL_OK)
+        op->skip = problem;
+    return dcli_tell_failed(node, op, problem, op->own->status != DCL_OK);
+}
+
 dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
 {
     if (operation->number != node->seen + 1)
@@ -235,9 +250,7 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
     status = note_touches(node, op);
     if (status == DCL_OK && dcli_op_misses_part(node, operation))
         status = dcli_op_fail_lost(node, op);
-    if (status == DCL_OK && op->own->status != DCL_OK) {
-        op->skip = op->own->status;
-        status = dcli_tell_failed(node, op, op->skip, true);
-    }
+    if (status == DCL_OK)
+        status = check_plans(node, op);
     return status == DCL_OK ? dcli_replay_early(node, op->number) : status;
 }

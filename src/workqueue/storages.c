@@ -21,9 +21,7 @@ static int64_t slot_of(const dcli_storages *table, int64_t id)
 
 static dcl_status enlarge(dcli_storages *table)
 {
-    dcli_storages larger = {.peers = table->peers,
-                            .last_write = table->last_write,
-                            .capacity = table->capacity == 0 ? 16 : table->capacity * 2};
+    dcli_storages larger = {.peers = table->peers, .capacity = table->capacity == 0 ? 16 : table->capacity * 2};
     larger.slot = dcli_calloc((size_t)larger.capacity, sizeof *larger.slot);
     if (larger.slot == NULL)
         return DCL_ERR_NOMEM;
@@ -60,7 +58,6 @@ dcli_storage *dcli_storages_get(dcli_storages *table, int64_t id)
     if (storage == NULL)
         return NULL;
     storage->id = id;
-    storage->last_write = table->last_write;
     storage->last_read_by = dcli_calloc(2 * (size_t)table->peers, sizeof(int64_t));
     if (storage->last_read_by == NULL) {
         dcli_free(storage);
@@ -97,7 +94,7 @@ void dcli_storages_free(dcli_storages *table)
         if (table->slot[at] != NULL)
             free_storage(table->slot[at]);
     dcli_free(table->slot);
-    *table = (dcli_storages){.peers = table->peers, .last_write = table->last_write};
+    *table = (dcli_storages){.peers = table->peers};
 }
 
 static int64_t last_before(const dcli_numbers *numbers, int64_t limit)

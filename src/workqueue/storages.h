@@ -23,7 +23,6 @@ typedef struct dcli_storage {
 /** A table of storages by id. Start with {.peers = n}. */
 typedef struct dcli_storages {
     int peers;
-    int64_t last_write; /* of storages that are new to the table */
     dcli_storage **slot;
     int64_t count, capacity;
 } dcli_storages;

@@ -6,15 +6,15 @@
 
 #include "support/simcount.h"
 
-void sim_verdict_open(sim_verdict *verdict, sim_program *program)
+void sim_verdict_open(sim_verdict *verdict, sim_program *program, int peers)
 {
     size_t steps = (size_t)program->step_count;
-    *verdict = (sim_verdict){.program = program, .known = {.peers = 1}};
-    verdict->failed = calloc(3 * steps, sizeof(bool));
+    *verdict = (sim_verdict){.program = program, .known = {.peers = 1}, .peers = peers};
+    verdict->failed = calloc((2 + (size_t)peers) * steps, sizeof(bool));
     if (verdict->failed == NULL)
         abort();
-    verdict->cause = verdict->failed + steps;
-    verdict->refused = verdict->cause + steps;
+    verdict->refused = verdict->failed + steps;
+    verdict->cause = verdict->refused + steps;
 }
 
 void sim_verdict_close(sim_verdict *verdict)
@@ -48,9 +48,9 @@ void sim_verdict_failed(sim_verdict *verdict, const dcli_operation *operation)
             abort();
 }
 
-void sim_verdict_cause(sim_verdict *verdict, const dcli_operation *operation)
+void sim_verdict_cause(sim_verdict *verdict, const dcli_operation *operation, int p)
 {
-    verdict->cause[operation->number - 1] = true;
+    verdict->cause[(operation->number - 1) * verdict->peers + p] = true;
 }
 
 void sim_verdict_read(sim_verdict *verdict, sim_data *data, const sim_step *step)
@@ -97,9 +97,9 @@ struct failures {
     bool may[SIM_MAX_ARRAYS + 1], must[SIM_MAX_ARRAYS + 1]; /* by storage */
 };
 
-static bool follow(struct failures *failures, const dcli_operation *operation, bool cause)
+static bool follow(struct failures *failures, const dcli_operation *operation, bool excuse, bool cause)
 {
-    bool may = cause;
+    bool may = excuse || cause;
     for (int k = 0; k < operation->operand_count; k++)
         may |= operation->operand[k].storage >= 0 && operation->operand[k].reads &&
                failures->may[operation->operand[k].storage];
@@ -115,20 +115,31 @@ static bool follow(struct failures *failures, const dcli_operation *operation, b
     return may;
 }
 
-void sim_verdict_end(sim_verdict *verdict, sim_data *data)
+static bool is_lost(const sim_verdict *verdict, const dcli_layout *layout, const bool dead[])
+{
+    for (int p = 0; p < verdict->peers - 1; p++)
+        if (dead[p] && dcli_layout_owned(layout, p) > 0)
+            return true;
+    return false;
+}
+
+void sim_verdict_end(sim_verdict *verdict, sim_data *data, const bool dead[])
 {
     struct failures failures = {.may = {false}};
     for (int s = 0; s < verdict->program->step_count; s++) {
-        bool may = follow(&failures, &verdict->program->step[s].operation, verdict->cause[s]);
+        bool excuse = false, cause = false;
+        for (int p = 0; p < verdict->peers; p++)
+            *(dead[p] ? &excuse : &cause) |= verdict->cause[s * verdict->peers + p];
+        bool may = follow(&failures, &verdict->program->step[s].operation, excuse, cause);
         if (verdict->failed[s] && !may)
             sim_wrong(data, "operation %d fails without a reason", s + 1);
-        if (verdict->cause[s] && !verdict->failed[s])
+        if (cause && !verdict->failed[s])
             sim_wrong(data, "operation %d failed, and the program is not told", s + 1);
     }
     for (int n = 0; n < verdict->program->array_count && !sim_is_wrong(data); n++) {
         const sim_array *array = &verdict->program->array[n];
         bool failed = dcli_storage_failed(known(verdict, array->storage), INT64_MAX);
-        if (array->released)
+        if (array->released || is_lost(verdict, &array->layout, dead))
             continue;
         if (failed && !failures.may[array->storage])
             sim_wrong(data, "storage %" PRId64 " is failed without a reason", array->storage);

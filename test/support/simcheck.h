@@ -10,23 +10,25 @@ typedef struct sim_verdict {
     sim_program *program;
     dcli_storages known; /* failures the host was told */
     bool *failed;        /* [steps] the host was told */
-    bool *cause;         /* [steps] something of it went wrong by itself */
-    bool *refused;       /* [steps] READ: the program got an error */
+    bool *cause;         /* [steps * peers] something of it went wrong by itself there */
+    int peers;
+    bool *refused; /* [steps] READ: the program got an error */
 } sim_verdict;
 
-void sim_verdict_open(sim_verdict *verdict, sim_program *program);
+void sim_verdict_open(sim_verdict *verdict, sim_program *program, int peers);
 void sim_verdict_close(sim_verdict *verdict);
 
 /** The program has made this call. */
 void sim_verdict_issued(sim_verdict *verdict, const dcli_operation *operation);
 /** The host learns that an operation failed. */
 void sim_verdict_failed(sim_verdict *verdict, const dcli_operation *operation);
-/** Something goes wrong on purpose. */
-void sim_verdict_cause(sim_verdict *verdict, const dcli_operation *operation);
+/** Something goes wrong on purpose, at peer p. */
+void sim_verdict_cause(sim_verdict *verdict, const dcli_operation *operation, int p);
 /** A READ has ended: the elements are right, or there is an error. */
 void sim_verdict_read(sim_verdict *verdict, sim_data *data, const sim_step *step);
-/** All has ended: arrays are right or known as failed; only what can have failed is. */
-void sim_verdict_end(sim_verdict *verdict, sim_data *data);
+/** All has ended: arrays are right or known as failed; only what can have failed is.
+ *  @param dead  [peers] what went wrong there may have been told or not; arrays with a part there are lost. */
+void sim_verdict_end(sim_verdict *verdict, sim_data *data, const bool dead[]);
 
 /** Compare the planned counters of all bodies with what is found element by element. */
 void sim_check_counters(sim_data *data, int64_t *bytes_moved_out);

@@ -90,19 +90,20 @@ static void pick_faults(struct sim *sim)
 
 static void open_nodes(struct sim *sim)
 {
-    sim->node = need(sim->peers, sizeof *sim->node);
     sim->channel = need((int64_t)sim->peers * sim->peers, sizeof *sim->channel);
     sim->descriptors = need(sim->peers, sizeof *sim->descriptors);
+    sim->ready = need(sim->peers, sizeof *sim->ready);
     int64_t slow_pairs = sim_pick(sim, 0, 3);
-    for (int pair = 0; pair < sim->peers * sim->peers; pair++)
+    for (int pair = 0; pair < sim->peers * sim->peers; pair++) {
         sim->channel[pair].slowness = slow_pairs > 0 && sim_pick(sim, 0, 7) < slow_pairs ? 40 : 1;
-    for (int p = 0; p < sim->peers; p++) {
-        sim->terms.self = p;
-        sim->node[p].node = dcli_node_open(&sim->terms);
-        sim->node[p].granted = need((int64_t)sim->program->step_count * sim->peers, sizeof(int64_t));
-        if (sim->node[p].node == NULL)
-            abort();
+        sim->channel[pair].cut = INT64_MAX;
     }
+    for (int p = 0; p < sim->peers; p++) {
+        sim->node[p].granted = need((int64_t)sim->program->step_count * sim->peers, sizeof(int64_t));
+        sim->node[p].missed = need(sim->peers, sizeof(bool));
+        sim->node[p].ready_before = need(sim->peers, sizeof(int64_t));
+    }
+    sim_open_first(sim);
 }
 
 static void open_sim(struct sim *sim)
@@ -113,8 +114,9 @@ static void open_sim(struct sim *sim)
     if (sim->host == 0)
         sim->host = (int)dcli_min(sim_pick(sim, 8, 64), sim_pick(sim, 8, 64));
     sim->peers = sim->host + 1;
-    sim->program = sim_program_make(&sim->random, sim->host, sim->settings->steps);
-    sim_verdict_open(&sim->verdict, sim->program);
+    sim->node = need(sim->peers, sizeof *sim->node);
+    sim->program = sim_program_make(&sim->random, sim->host, sim_pick_spares(sim), sim->settings->steps);
+    sim_verdict_open(&sim->verdict, sim->program, sim->peers);
     dcli_plan_terms terms;
     pick_terms(sim, &terms);
     sim_data_open(&sim->data, sim->program, &terms);
@@ -132,6 +134,7 @@ static void open_sim(struct sim *sim)
     sim->late_effects = sim_pick(sim, 0, 1) == 0;
     sim->slow = (int)sim_pick(sim, 0, 2 * sim->host);
     pick_faults(sim);
+    sim_pick_losses(sim);
     open_nodes(sim);
 }
 
@@ -141,10 +144,13 @@ static void close_sim(struct sim *sim)
         dcli_node_close(sim->node[p].node);
         dcli_free(sim->node[p].task);
         free(sim->node[p].granted);
+        free(sim->node[p].missed);
+        free(sim->node[p].ready_before);
     }
     free(sim->node);
     free(sim->channel);
     free(sim->descriptors);
+    free(sim->ready);
     free(sim->in_place);
     sim_clock_free(&sim->clock);
     sim_verdict_close(&sim->verdict);
@@ -152,10 +158,32 @@ static void close_sim(struct sim *sim)
     sim_program_free(sim->program);
 }
 
+/* A chunk that lies somewhere where it should not: at a peer that lives. Who is dead holds what he held. */
+static bool is_left(const struct sim *sim, int64_t n, int64_t c)
+{
+    const dcli_chunk *chunk = &sim->data.plan[n].plan->chunk[c];
+    const sim_payload *payload = &sim->data.plan[n].payload[c];
+    int64_t self = n % sim->peers, sender = chunk->written ? self : chunk->peer,
+            receiver = chunk->written ? chunk->peer : self;
+    return (payload->data != NULL && !sim->node[payload->arrived ? receiver : sender].dead) ||
+           (payload->arrived && !sim->node[receiver].dead);
+}
+
+/* All that the program asked for has been told to the program. */
+static void check_told(struct sim *sim)
+{
+    bool dead[SIM_MAX_NODES + 1];
+    for (int p = 0; p < sim->peers; p++)
+        dead[p] = sim->node[p].dead;
+    sim_verdict_end(&sim->verdict, &sim->data, dead);
+}
+
 static void check_end(struct sim *sim)
 {
     int64_t last = sim->program->step_count, done, ready;
     for (int p = 0; p < sim->peers && !sim_is_wrong(&sim->data); p++) {
+        if (sim->node[p].dead || sim->node[p].node == NULL)
+            continue;
         dcli_node_watermarks(sim->node[p].node, &done, &ready);
         if (sim->issued < last || !dcli_node_idle(sim->node[p].node) || done != last || ready != last)
             sim_wrong(&sim->data, "nothing happens any more, and node %d has not ended", p);
@@ -164,11 +192,11 @@ static void check_end(struct sim *sim)
     }
     for (int n = 0; n < last * sim->peers && !sim_is_wrong(&sim->data); n++)
         for (int64_t c = 0; sim->data.plan[n].plan != NULL && c < sim->data.plan[n].plan->chunk_count; c++)
-            if (sim->data.plan[n].payload[c].data != NULL || sim->data.plan[n].payload[c].arrived)
+            if (is_left(sim, n, c))
                 sim_wrong(&sim->data, "chunk %" PRId64 " of operation %d for peer %d was never given up", c,
                           n / sim->peers + 1, n % sim->peers);
     if (!sim_is_wrong(&sim->data))
-        sim_verdict_end(&sim->verdict, &sim->data);
+        check_told(sim);
 }
 
 static char *report(struct sim *sim)
@@ -183,10 +211,17 @@ static char *report(struct sim *sim)
     for (int p = 0; p < sim->host; p++)
         if (sim->in_place[p])
             dcli_text_put(&text, " %d", p);
+    for (int p = 0; p < sim->peers; p++)
+        if (sim->node[p].dead || sim->node[p].node == NULL)
+            dcli_text_put(&text, "; %d is %s", p, sim->node[p].dead ? "dead" : "not there");
+    for (int n = 0; n < sim->program->spare_count; n++)
+        dcli_text_put(&text, "; %d joins before %" PRId64, sim->host - sim->program->spare_count + n,
+                      sim->program->joins[n]);
     dcli_text_put(&text, "\n");
     sim_program_print(sim->program, &text);
     for (int p = 0; p < sim->peers; p++) {
-        char *state = dcli_node_idle(sim->node[p].node) ? NULL : dcli_node_explain(sim->node[p].node);
+        bool idle = sim->node[p].dead || sim->node[p].node == NULL || dcli_node_idle(sim->node[p].node);
+        char *state = idle ? NULL : dcli_node_explain(sim->node[p].node);
         if (state != NULL)
             dcli_text_put(&text, "%s", state);
         dcli_free(state);

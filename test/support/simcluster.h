@@ -17,13 +17,15 @@ typedef struct sim_settings {
 typedef struct sim_figures {
     int nodes, operations, foralls;
     int64_t batches, chunks, messages, bytes_moved, failures;
-    bool in_place, sent; /* some nodes read in place; some are sent everything */
+    int64_t lost, joined, losses_told; /* nodes; operations that failed because of lost ones */
+    bool in_place, sent;               /* some nodes read in place; some are sent everything */
 } sim_figures;
 
 /** Run one random program on one random cluster.
  *  Checked are: every element that the program reads, saves or leaves behind; that nothing waits forever; that watermarks
  *  only rise, pools are not exceeded and chunks are given up; that planned counters are what is found element by element;
- *  and with failures, that what was lost is never taken for good, and that nothing else fails.
+ *  and with failures, that what was lost is never taken for good, and that nothing else fails. In some runs nodes are
+ *  lost at any time, each noticed by the others at times of their own, and spare nodes join.
  *  @return NULL when all is right, else what is wrong, the program and what every node waits for; freed with dcli_free() */
 char *sim_cluster_run(const sim_settings *settings, sim_figures *figures_out);
 

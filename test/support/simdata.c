@@ -397,9 +397,15 @@ void sim_commit(sim_data *data, int p, const dcli_operation *operation, int peer
 void sim_drop(sim_data *data, int p, const dcli_operation *operation, int64_t c)
 {
     sim_plan *plan = sim_plan_of(data, operation, p);
-    if (plan->plan->chunk[c].written || !plan->payload[c].arrived)
+    if (plan->plan->chunk[c].written || !plan->payload[c].arrived || plan->payload[c].dropped)
         sim_wrong(data, "node %d drops chunk %" PRId64 " of operation %" PRId64 ", which it does not have", p, c,
                   operation->number);
-    free(plan->payload[c].data);
-    plan->payload[c] = (sim_payload){0};
+    sim_discard(&plan->payload[c]);
+    plan->payload[c].dropped = true;
+}
+
+void sim_discard(sim_payload *payload)
+{
+    free(payload->data);
+    *payload = (sim_payload){0};
 }

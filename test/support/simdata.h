@@ -12,6 +12,7 @@
 typedef struct sim_payload {
     int64_t *data; /* NULL: not made, without contents, or given up */
     bool arrived;
+    bool dropped; /* the receiver has read it, and its pool has the memory back */
 } sim_payload;
 
 typedef struct sim_plan {
@@ -53,5 +54,7 @@ void sim_run(sim_data *data, int p, const dcli_operation *operation, int64_t bat
 void sim_pack(sim_data *data, int p, const dcli_operation *operation, int peer, int64_t chunk, bool failed);
 void sim_commit(sim_data *data, int p, const dcli_operation *operation, int peer, int64_t chunk, bool failed);
 void sim_drop(sim_data *data, int p, const dcli_operation *operation, int64_t chunk);
+/** A chunk that was not read or committed, and is not going to be. */
+void sim_discard(sim_payload *payload);
 
 #endif

@@ -118,12 +118,31 @@ static void put_map(struct writer *writer, const dcl_grid *grid, int node_count)
     }
 }
 
+/* The nodes of a cluster that a map is for: all, or some at random. @return how many; the text that names them, if need be. */
+static int pick_nodes(test_random *random, int node_count, char *text, size_t capacity)
+{
+    struct writer writer = {.random = random, .text = text, .capacity = capacity};
+    text[0] = 0;
+    if (node_count < 2 || test_between(random, 0, 3) > 0)
+        return node_count;
+    int count = 0, from = (int)test_between(random, 0, node_count - 1);
+    for (int ranges = 0; ranges < 3 && from < node_count; ranges++) {
+        int to = (int)test_between(random, from, dcli_min(from + 7, node_count - 1));
+        put(&writer, "%s%d-%d", ranges == 0 ? ";nodes=" : ",", from, to);
+        count += to - from + 1;
+        from = to + 1 + (int)test_between(random, 1, 5);
+    }
+    return count;
+}
+
 void sim_map_bind(test_random *random, int node_count, const dcl_grid *grid, char *text_out, size_t capacity,
                   dcli_layout *layout_out)
 {
     struct writer writer = {.random = random, .text = text_out, .capacity = capacity};
     dcli_map_rule rule;
-    put_map(&writer, grid, node_count);
+    char nodes[64];
+    put_map(&writer, grid, pick_nodes(random, node_count, nodes, sizeof nodes));
+    put(&writer, "%s", nodes);
     if (dcli_map_rule_parse(text_out, node_count, &rule) != DCL_OK) {
         fprintf(stderr, "map %s: %s\n", text_out, dcl_error());
         abort();

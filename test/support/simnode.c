@@ -13,8 +13,8 @@
 
 static void trace_event(const struct sim *sim, const sim_event *event)
 {
-    static const char *names[] = {"issue", "descriptor", "step",   "effect", "done",
-                                  "chunk", "grant",      "credit", "failed", "marks"};
+    static const char *names[] = {"issue", "descriptor", "step",  "effect", "done",   "die",  "lost",
+                                  "join",  "chunk",      "grant", "credit", "failed", "marks"};
     if (sim->settings->trace && event->kind != SIM_STEP)
         fprintf(stderr,
                 "%8" PRId64 " %d -> %d %s operation %" PRId64 " number %" PRId64 " written %d status %d done %" PRId64
@@ -23,10 +23,21 @@ static void trace_event(const struct sim *sim, const sim_event *event)
                 event->written, event->status, event->done, event->ready);
 }
 
+sim_payload *sim_payload_of(struct sim *sim, const sim_event *event)
+{
+    int of = event->written ? event->from : event->to;
+    return &sim_plan_of(&sim->data, sim_operation_of(sim, event->operation), of)->payload[event->chunk];
+}
+
 /* Messages between two peers stay in order; most are quick, some are very late, and some pairs are slow. */
-static void send(struct sim *sim, sim_event event)
+void sim_send(struct sim *sim, sim_event event)
 {
     struct sim_channel *channel = &sim->channel[event.from * sim->peers + event.to];
+    if (sim->node[event.from].missed[event.to] || sim->node[event.to].node == NULL) {
+        if (event.kind == SIM_CHUNK)
+            sim_discard(sim_payload_of(sim, &event));
+        return;
+    }
     int64_t most = sim_pick(sim, 0, 15) == 0 ? 20 * sim->latency : sim->latency;
     event.time = channel->last = dcli_max(channel->last, sim->clock.now + sim_pick(sim, 0, most * channel->slowness));
     sim->figures.messages++;
@@ -35,6 +46,8 @@ static void send(struct sim *sim, sim_event event)
 
 static void post_step(struct sim *sim, int p)
 {
+    if (sim->node[p].dead)
+        return;
     struct sim_node *node = &sim->node[p];
     if (node->step_posted)
         return;
@@ -45,12 +58,14 @@ static void post_step(struct sim *sim, int p)
 static void send_failed(struct sim *sim, int p, const dcli_action *action)
 {
     for (int q = 0; q < sim->peers; q++)
-        if (q != p)
-            send(sim, (sim_event){.kind = SIM_FAILED,
-                                  .from = p,
-                                  .to = q,
-                                  .operation = action->operation->number,
-                                  .status = action->status});
+        if (q != p && dcli_node_is_there(sim->node[p].node, q))
+            sim_send(sim, (sim_event){.kind = SIM_FAILED,
+                                      .from = p,
+                                      .to = q,
+                                      .operation = action->operation->number,
+                                      .status = action->status});
+    if (action->status == DCL_ERR_NODE_LOST && action->cause)
+        sim_check_loss(sim, p, action->operation);
     if (p == sim->host)
         sim_verdict_failed(&sim->verdict, action->operation);
 }
@@ -68,11 +83,11 @@ static void send_grant(struct sim *sim, int p, const dcli_action *action)
     if (node->pool > sim->terms.plan.pool_bytes)
         sim_wrong(&sim->data, "node %d grants %" PRId64 " bytes; its pool has %" PRId64, p, node->pool,
                   sim->terms.plan.pool_bytes);
-    send(sim, (sim_event){.kind = SIM_GRANT,
-                          .from = p,
-                          .to = action->peer,
-                          .operation = action->operation->number,
-                          .number = action->index});
+    sim_send(sim, (sim_event){.kind = SIM_GRANT,
+                              .from = p,
+                              .to = action->peer,
+                              .operation = action->operation->number,
+                              .number = action->index});
 }
 
 static void send_marks(struct sim *sim, int p, const dcli_action *action)
@@ -83,22 +98,22 @@ static void send_marks(struct sim *sim, int p, const dcli_action *action)
                   action->done, action->ready, node->done, node->ready);
     node->done = action->done;
     node->ready = action->ready;
-    send(sim,
-         (sim_event){.kind = SIM_MARKS, .from = p, .to = action->peer, .done = action->done, .ready = action->ready});
+    sim_send(sim, (sim_event){
+                      .kind = SIM_MARKS, .from = p, .to = action->peer, .done = action->done, .ready = action->ready});
 }
 
 static void send_chunk(struct sim *sim, int p, int owner_of_plan, const dcli_action *action, int to, dcl_status status)
 {
     const dcli_chunk *chunk = &sim_plan_of(&sim->data, action->operation, owner_of_plan)->plan->chunk[action->chunk];
     sim->figures.chunks++;
-    send(sim, (sim_event){.kind = SIM_CHUNK,
-                          .from = p,
-                          .to = to,
-                          .operation = action->operation->number,
-                          .number = chunk->number,
-                          .chunk = action->chunk,
-                          .written = chunk->written,
-                          .status = status});
+    sim_send(sim, (sim_event){.kind = SIM_CHUNK,
+                              .from = p,
+                              .to = to,
+                              .operation = action->operation->number,
+                              .number = chunk->number,
+                              .chunk = action->chunk,
+                              .written = chunk->written,
+                              .status = status});
 }
 
 static void send_made(struct sim *sim, int p, const dcli_action *action)
@@ -134,7 +149,7 @@ static bool strike(struct sim *sim, int p, const dcli_action *action)
             continue;
         fault->kind = DCLI_DO_RETIRE;
         sim->figures.failures++;
-        sim_verdict_cause(&sim->verdict, action->operation);
+        sim_verdict_cause(&sim->verdict, action->operation, p);
         return true;
     }
     return false;
@@ -187,7 +202,7 @@ static bool do_task(struct sim *sim, int p, struct sim_task *task)
                    task->failed || action->status != DCL_OK);
         break;
     case DCLI_DO_CREDIT:
-        send(sim, (sim_event){.kind = SIM_CREDIT, .from = p, .to = action->peer, .number = action->index});
+        sim_send(sim, (sim_event){.kind = SIM_CREDIT, .from = p, .to = action->peer, .number = action->index});
         break;
     case DCLI_DO_MARKS:
         send_marks(sim, p, action);
@@ -215,7 +230,7 @@ static void do_tasks(struct sim *sim, int p)
 static void trace_action(const struct sim *sim, int p, const dcli_action *action)
 {
     static const char *names[] = {"run",   "skip",   "pack",   "send",  "commit", "drop",
-                                  "grant", "credit", "failed", "marks", "retire"};
+                                  "grant", "credit", "failed", "marks", "retire", "discard"};
     if (sim->settings->trace)
         fprintf(stderr,
                 "%8" PRId64 " node %d: %s operation %" PRId64 " peer %d index %" PRId64 " chunk %" PRId64
@@ -224,7 +239,7 @@ static void trace_action(const struct sim *sim, int p, const dcli_action *action
                 action->peer, action->index, action->chunk, action->status);
 }
 
-static void check(struct sim *sim, int p, dcl_status status)
+void sim_expect(struct sim *sim, int p, dcl_status status)
 {
     if (status != DCL_OK)
         sim_wrong(&sim->data, "node %d: %s", p, dcli_error_sentence());
@@ -236,17 +251,29 @@ static void queue(struct sim *sim, int p, const dcli_action *action)
     bool failed = strike(sim, p, action);
     add_task(node, &(struct sim_task){.action = *action, .failed = failed, .reported = failed});
     if (failed && action->kind == DCLI_DO_RUN)
-        check(sim, p, dcli_node_batch_done(node->node, action->operation->number, action->index, DCL_ERR_DEVICE));
+        sim_expect(sim, p, dcli_node_batch_done(node->node, action->operation->number, action->index, DCL_ERR_DEVICE));
     if (failed && action->kind == DCLI_DO_COMMIT)
-        check(sim, p, dcli_node_fail(node->node, action->operation->number, DCL_ERR_NOMEM));
+        sim_expect(sim, p, dcli_node_fail(node->node, action->operation->number, DCL_ERR_NOMEM));
     if (!node->running)
         do_tasks(sim, p);
+}
+
+/* Who is not there is not spoken to, and of others nothing is given up. */
+static void check_peer(struct sim *sim, int p, const dcli_action *action)
+{
+    static const bool speaks[] = {[DCLI_DO_PACK] = true,   [DCLI_DO_SEND] = true,  [DCLI_DO_GRANT] = true,
+                                  [DCLI_DO_CREDIT] = true, [DCLI_DO_MARKS] = true, [DCLI_DO_DISCARD] = false};
+    if (speaks[action->kind] && !dcli_node_is_there(sim->node[p].node, action->peer))
+        sim_wrong(&sim->data, "node %d speaks to %d, which is not there", p, action->peer);
+    if (action->kind == DCLI_DO_DISCARD && !sim->node[p].missed[action->peer])
+        sim_wrong(&sim->data, "node %d gives up what it made for %d, which is there", p, action->peer);
 }
 
 static void act(struct sim *sim, int p, const dcli_action *action)
 {
     const dcli_operation *operation = action->operation;
     trace_action(sim, p, action);
+    check_peer(sim, p, action);
     switch (action->kind) {
     case DCLI_DO_GRANT:
         send_grant(sim, p, action);
@@ -260,6 +287,10 @@ static void act(struct sim *sim, int p, const dcli_action *action)
     case DCLI_DO_DROP:
         sim->node[p].pool -= sim_plan_of(&sim->data, operation, p)->plan->chunk[action->chunk].bytes;
         sim_drop(&sim->data, p, operation, action->chunk);
+        break;
+    case DCLI_DO_DISCARD:
+        sim->node[p].made -= sim_plan_of(&sim->data, operation, p)->plan->chunk[action->chunk].bytes;
+        sim_discard(&sim_plan_of(&sim->data, operation, p)->payload[action->chunk]);
         break;
     case DCLI_DO_RUN:
     case DCLI_DO_SKIP:
@@ -279,6 +310,10 @@ static void look_at_ends(struct sim *sim)
 {
     int64_t done, ready;
     dcli_node_watermarks(sim->node[sim->host].node, &done, &ready);
+    if (sim->holds && sim_is_quiet(sim)) {
+        sim->holds = false;
+        sim_post(&sim->clock, (sim_event){.kind = SIM_ISSUE}, 0);
+    }
     for (; sim->checked < done && !sim_is_wrong(&sim->data); sim->checked++) {
         const sim_step *step = sim_step_of(sim->program, sim->checked + 1);
         if (step->operation.kind == DCLI_OP_READ)
@@ -314,14 +349,22 @@ static void step_node(struct sim *sim, int p)
 
 static void issue(struct sim *sim)
 {
+    sim->holds = !sim_before_call(sim, sim->issued + 1);
+    if (sim->holds)
+        return;
     const sim_step *step = &sim->program->step[sim->issued++];
-    check(sim, sim->host, dcli_node_operation(sim->node[sim->host].node, &step->operation));
+    sim->node[sim->host].seen++;
+    sim_expect(sim, sim->host, dcli_node_operation(sim->node[sim->host].node, &step->operation));
     post_step(sim, sim->host);
     sim_verdict_issued(&sim->verdict, &step->operation);
+    if (sim_needs_lost(sim, &step->operation))
+        sim_verdict_cause(&sim->verdict, &step->operation, sim->host);
     for (int p = 0; p < sim->peers; p++)
         if (sim_plan_of(&sim->data, &step->operation, p)->plan->status != DCL_OK)
-            sim_verdict_cause(&sim->verdict, &step->operation);
+            sim_verdict_cause(&sim->verdict, &step->operation, p);
     for (int p = 0; p < sim->host; p++) {
+        if (!dcli_node_is_there(sim->node[sim->host].node, p))
+            continue;
         int64_t delay = sim_pick(sim, 0, p == sim->slow ? 200 * sim->latency : sim->latency);
         sim->descriptors[p] = dcli_max(sim->descriptors[p], sim->clock.now + delay);
         sim_post(&sim->clock,
@@ -353,9 +396,11 @@ static dcl_status tell_failed(struct sim *sim, const sim_event *event)
 
 static void arrive(struct sim *sim, const sim_event *event)
 {
-    sim_plan *plan =
-        sim_plan_of(&sim->data, sim_operation_of(sim, event->operation), event->written ? event->from : event->to);
-    sim_payload *payload = &plan->payload[event->chunk];
+    sim_payload *payload = sim_payload_of(sim, event);
+    if (sim->node[event->to].missed[event->from]) { /* too late */
+        sim_discard(payload);
+        return;
+    }
     if (payload->arrived)
         sim_wrong(&sim->data, "chunk %" PRId64 " arrives twice", event->chunk);
     payload->arrived = true;
@@ -366,6 +411,7 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
     dcli_node *node = sim->node[event->to].node;
     switch (event->kind) {
     case SIM_DESCRIPTOR:
+        sim->node[event->to].seen = event->operation;
         return dcli_node_operation(node, sim_operation_of(sim, event->operation));
     case SIM_DONE:
         return dcli_node_batch_done(node, event->operation, event->number, DCL_OK);
@@ -380,6 +426,8 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
     case SIM_FAILED:
         return tell_failed(sim, event);
     default:
+        if (event->to == sim->host)
+            sim->ready[event->from] = event->ready;
         return dcli_node_marks(node, event->from, event->done, event->ready);
     }
 }
@@ -387,6 +435,11 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
 void sim_happen(struct sim *sim, const sim_event *event)
 {
     trace_event(sim, event);
+    if (!sim_takes_place(sim, event)) {
+        if (event->kind == SIM_CHUNK)
+            sim_discard(sim_payload_of(sim, event));
+        return;
+    }
     switch (event->kind) {
     case SIM_ISSUE:
         issue(sim);
@@ -397,8 +450,18 @@ void sim_happen(struct sim *sim, const sim_event *event)
     case SIM_EFFECT:
         do_tasks(sim, event->to);
         break;
+    case SIM_DIE:
+        sim_die(sim, event->to);
+        break;
+    case SIM_LOST:
+        sim_miss(sim, event);
+        post_step(sim, event->to);
+        break;
+    case SIM_JOIN:
+        sim_hear_join(sim, event);
+        break;
     default:
-        check(sim, event->to, deliver(sim, event));
+        sim_expect(sim, event->to, deliver(sim, event));
         post_step(sim, event->to);
     }
 }

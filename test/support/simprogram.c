@@ -263,6 +263,7 @@ static void run_step(sim_program *program, sim_step *step)
 struct maker {
     sim_program *program;
     test_random *random;
+    int present;                  /* nodes that have joined */
     int64_t extent[4], origin[4]; /* axes of arrays are taken from these, so that many fit each other */
     int handle[SIM_MAX_ARRAYS], handles;
 };
@@ -326,7 +327,7 @@ static void create(struct maker *maker)
     dcl_grid grid;
     pick_grid(maker, &grid);
     array->storage = ++program->array_count;
-    sim_map_bind(maker->random, program->node_count, &grid, array->map, sizeof array->map, &array->layout);
+    sim_map_bind(maker->random, maker->present, &grid, array->map, sizeof array->map, &array->layout);
     array->elements = dcl_grid_count(&grid);
     array->value = need((size_t)array->elements, sizeof *array->value);
     maker->handle[maker->handles++] = program->array_count - 1;
@@ -435,19 +436,39 @@ static void any_step(struct maker *maker)
         create(maker);
 }
 
-sim_program *sim_program_make(test_random *random, int node_count, int steps)
+/* Now and then a spare node joins before the next operation. */
+static void maybe_join(struct maker *maker, int steps_left)
+{
+    sim_program *program = maker->program;
+    int spares = program->node_count - maker->present;
+    if (spares == 0 || test_between(maker->random, 0, steps_left) >= 2 * spares)
+        return;
+    program->joins[program->spare_count - spares] = program->step_count + 1;
+    maker->present++;
+    do
+        create(maker);
+    while (maker->handles < 6 && test_between(maker->random, 0, 1) == 0);
+}
+
+sim_program *sim_program_make(test_random *random, int node_count, int spares, int steps)
 {
     sim_program *program = need(1, sizeof *program);
     program->node_count = node_count;
-    struct maker maker = {.program = program, .random = random};
+    program->spare_count = spares;
+    for (int n = 0; n < spares; n++)
+        program->joins[n] = INT64_MAX;
+    struct maker maker = {.program = program, .random = random, .present = node_count - spares};
     pick_extents(&maker);
     int64_t arrays = test_between(random, 2, 5);
     for (int64_t n = 0; n < arrays; n++)
         create(&maker);
     for (int64_t n = 0; n < arrays; n++)
         host_transfer(&maker, DCLI_OP_WRITE, true);
-    for (int64_t first = program->step_count, tries = 0; program->step_count < first + steps && tries < 1000; tries++)
+    int last = program->step_count + steps;
+    for (int tries = 0; program->step_count < last && tries < 1000; tries++) {
+        maybe_join(&maker, last - program->step_count);
         any_step(&maker);
+    }
     return program;
 }
 

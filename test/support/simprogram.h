@@ -34,18 +34,19 @@ typedef struct sim_step {
     bool waits;        /* READ: the program goes on when it has ended */
 } sim_step;
 
-enum { SIM_MAX_ARRAYS = 64, SIM_MAX_STEPS = 64 };
+enum { SIM_MAX_ARRAYS = 64, SIM_MAX_STEPS = 64, SIM_MAX_SPARES = 4, SIM_MAX_NODES = 64 };
 
 typedef struct sim_program {
-    int node_count;
+    int node_count, spare_count;   /* the last `spare_count` nodes join later, in the order of their numbers */
+    int64_t joins[SIM_MAX_SPARES]; /* [spare_count] the operation before which each does */
     int array_count, step_count;
     sim_array array[SIM_MAX_ARRAYS];
     sim_step step[SIM_MAX_STEPS];
 } sim_program;
 
-/** Make a program: some arrays with contents, then `steps` random operations; runs it on plain arrays. Aborts the test
- *  when memory is out. */
-sim_program *sim_program_make(test_random *random, int node_count, int steps);
+/** Make a program: some arrays with contents, then `steps` random operations; runs it on plain arrays. Arrays lie on nodes
+ *  that are there when they are made: `spares` of them join later. Aborts the test when memory is out. */
+sim_program *sim_program_make(test_random *random, int node_count, int spares, int steps);
 void sim_program_free(sim_program *program);
 /** The program as text, an operation per line. */
 void sim_program_print(const sim_program *program, dcli_text *text);

@@ -25,7 +25,11 @@ struct sim_task {
 };
 
 struct sim_node {
-    dcli_node *node;
+    dcli_node *node; /* NULL: not there yet */
+    bool dead;
+    bool *missed;          /* [peers] it has learned that this one is dead */
+    int64_t seen;          /* operations */
+    int64_t *ready_before; /* [peers] its own watermark when it learned that */
     bool step_posted;
     struct sim_task *task; /* [first .. count) */
     int64_t first, count, capacity;
@@ -41,9 +45,16 @@ struct sim_channel {
     int64_t last; /* when the last message arrives */
     int64_t slowness;
     int64_t outstanding; /* U chunks without credit */
+    int64_t cut;         /* the sender is dead: what would arrive later does not */
 };
 
-enum { SIM_MAX_FAULTS = 3 };
+/* A node that is going to be lost, some time after a call of the program. */
+struct sim_loss {
+    int node;
+    int64_t operation, delay;
+};
+
+enum { SIM_MAX_FAULTS = 3, SIM_MAX_LOSSES = 3 };
 
 struct sim {
     const sim_settings *settings;
@@ -63,8 +74,12 @@ struct sim {
     int slow;                             /* this node gets descriptors very late */
     int issued;
     int64_t waits_for; /* the program waits for this operation */
+    bool holds;        /* ... for the end of all, so that nodes can join */
+    int64_t *ready;    /* [peers] what the host has been told */
     int64_t checked;   /* operations whose end the program has seen */
     struct sim_fault fault[SIM_MAX_FAULTS];
+    struct sim_loss loss[SIM_MAX_LOSSES];
+    int losses;
     sim_verdict verdict;
 };
 
@@ -75,7 +90,38 @@ static inline const dcli_operation *sim_operation_of(const struct sim *sim, int6
     return &sim_step_of(sim->program, number)->operation;
 }
 
+/* ---- simnode.c */
+
 /** What an event does. */
 void sim_happen(struct sim *sim, const sim_event *event);
+/** Send a message over the channel of event.from and event.to. */
+void sim_send(struct sim *sim, sim_event event);
+/** The chunk that a message brings. */
+sim_payload *sim_payload_of(struct sim *sim, const sim_event *event);
+/** A status of the state machine that is not DCL_OK is wrong. */
+void sim_expect(struct sim *sim, int p, dcl_status status);
+
+/* ---- simmember.c */
+
+/** How many nodes are going to join, which are going to be lost, and when. */
+int sim_pick_spares(struct sim *sim);
+void sim_pick_losses(struct sim *sim);
+/** Begin with the nodes that are there from the start. */
+void sim_open_first(struct sim *sim);
+/** The program is about to make call `number`: who joins before it, who is lost some time after it.
+ *  @return false: somebody is to join, and not all is over yet. */
+bool sim_before_call(struct sim *sim, int64_t number);
+/** Whether all calls so far are over on all nodes, as the host knows it. */
+bool sim_is_quiet(const struct sim *sim);
+/** Whether an event still takes place; else what it carries is freed. */
+bool sim_takes_place(struct sim *sim, const sim_event *event);
+/* Events. */
+void sim_die(struct sim *sim, int p);
+void sim_miss(struct sim *sim, const sim_event *event);
+void sim_hear_join(struct sim *sim, const sim_event *event);
+/** p tells that an operation failed because of lost nodes: whether there is a reason. */
+void sim_check_loss(struct sim *sim, int p, const dcli_operation *operation);
+/** Whether an operation needs a node of which the host knows that it is lost. */
+bool sim_needs_lost(const struct sim *sim, const dcli_operation *operation);
 
 #endif

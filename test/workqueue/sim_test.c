@@ -39,6 +39,9 @@ static void add_figures(sim_figures *sum, const sim_figures *one)
     sum->messages += one->messages;
     sum->bytes_moved += one->bytes_moved;
     sum->failures += one->failures;
+    sum->lost += one->lost;
+    sum->joined += one->joined;
+    sum->losses_told += one->losses_told;
     sum->in_place |= one->in_place;
     sum->sent |= one->sent;
 }
@@ -79,13 +82,15 @@ ParameterizedTest(int *runner, simulation, random_programs)
     int64_t run = run_seeds(first, count, RUNNERS, (int)setting("TEST_NODES", 0), &sum);
     fprintf(stderr,
             "simulation %d of %d: %" PRId64 " seeds from %" PRIu64 ", %d operations (%d bodies), %" PRId64
-            " batches, %" PRId64 " chunks, %" PRId64 " messages, %" PRId64 " provoked failures\n",
+            " batches, %" PRId64 " chunks, %" PRId64 " messages, %" PRId64 " provoked failures, %" PRId64
+            " nodes lost (%" PRId64 " times told), %" PRId64 " joined\n",
             *runner + 1, RUNNERS, run, first, sum.operations, sum.foralls, sum.batches, sum.chunks, sum.messages,
-            sum.failures);
+            sum.failures, sum.lost, sum.losses_told, sum.joined);
     cr_assert(run >= (count < LEAST_SEEDS ? count : LEAST_SEEDS), "only %" PRId64 " of %" PRId64 " seeds in the time",
               run, count);
     if (run >= 50) /* it does exercise all of it */
-        cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.in_place && sum.sent);
+        cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.in_place && sum.sent &&
+                  sum.lost > 0 && sum.losses_told > 0 && sum.joined > 0);
 }
 
 Test(simulation, few_nodes)
