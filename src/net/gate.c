@@ -1,0 +1,359 @@
+/* net/gate.c - the books of a gate, and the options of sockets that it guards. */
+#include "net/gate.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "net/endpoint.h"
+#include "net/gate_inside.h"
+
+/* ---- opening and closing ---- */
+
+static dcl_status bind_handler(dcli_gate *gate, dcli_net *net)
+{
+    gate->handler = dcli_net_socket(net, ZMQ_REP);
+    if (gate->handler == NULL)
+        return dcli_error_status();
+    if (zmq_bind(gate->handler, "inproc://zeromq.zap.01") == 0)
+        return DCL_OK;
+    dcl_status status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_bind(inproc://zeromq.zap.01)", "open one gate per net");
+    zmq_close(gate->handler);
+    return status;
+}
+
+/** Signals are for the program's own threads. */
+static dcl_status start_thread(dcli_gate *gate)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&gate->thread, NULL, dcli_gate_serve, gate);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0)
+        return DCLI_FAIL(DCL_ERR_NETWORK,
+                         "pthread_create: %s; expected one more thread for checking who connects; raise "
+                         "`ulimit -u`",
+                         strerror(code));
+    pthread_setname_np(gate->thread, "dcl-gate");
+    return DCL_OK;
+}
+
+static dcl_status open_gate(dcli_gate *gate, dcli_net *net)
+{
+    gate->stop_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (gate->stop_fd < 0)
+        return dcli_net_fail(DCL_ERR_NETWORK, "eventfd", "raise the limit of open descriptors with `ulimit -n`");
+    dcl_status status = bind_handler(gate, net);
+    if (status != DCL_OK)
+        goto close_fd;
+    status = start_thread(gate);
+    if (status != DCL_OK)
+        goto close_handler;
+    return DCL_OK;
+
+close_handler:
+    zmq_close(gate->handler);
+close_fd:
+    close(gate->stop_fd);
+    return status;
+}
+
+dcl_status dcli_gate_open(dcli_net *net, const dcli_log *log, dcli_gate **gate_out)
+{
+    dcli_gate *gate = dcli_calloc(1, sizeof *gate);
+    if (gate == NULL)
+        return DCL_ERR_NOMEM;
+    pthread_mutex_init(&gate->lock, NULL);
+    gate->has_keys = zmq_has("curve") != 0;
+    dcl_status status = open_gate(gate, net);
+    if (status != DCL_OK) {
+        pthread_mutex_destroy(&gate->lock);
+        dcli_free(gate);
+        return status;
+    }
+    status = dcli_gate_prove(gate, net);
+    if (status != DCL_OK) {
+        dcli_gate_close(gate);
+        return status;
+    }
+    pthread_mutex_lock(&gate->lock);
+    gate->log = log; /* not before: the proof has people refused */
+    gate->stray.refused = 0;
+    pthread_mutex_unlock(&gate->lock);
+    *gate_out = gate;
+    return DCL_OK;
+}
+
+static void free_domain(dcli_domain *domain)
+{
+    explicit_bzero(domain->password, sizeof domain->password);
+    dcli_free(domain->key);
+    dcli_free(domain);
+}
+
+void dcli_gate_close(dcli_gate *gate)
+{
+    if (gate == NULL)
+        return;
+    uint64_t one = 1;
+    while (write(gate->stop_fd, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    pthread_join(gate->thread, NULL);
+    zmq_unbind(gate->handler, "inproc://zeromq.zap.01"); /* closing alone frees the name only some time later */
+    zmq_close(gate->handler);
+    close(gate->stop_fd);
+    while (gate->domains != NULL) {
+        dcli_domain *domain = gate->domains;
+        gate->domains = domain->next;
+        free_domain(domain);
+    }
+    pthread_mutex_destroy(&gate->lock);
+    dcli_free(gate);
+}
+
+bool dcli_gate_has_keys(const dcli_gate *gate) { return gate->has_keys; }
+
+/* ---- domains ---- */
+
+dcli_domain *dcli_gate_find(dcli_gate *gate, const void *name, size_t length)
+{
+    for (dcli_domain *domain = gate->domains; domain != NULL; domain = domain->next)
+        if (strlen(domain->name) == length && memcmp(domain->name, name, length) == 0)
+            return domain;
+    return NULL;
+}
+
+static dcli_domain *find(dcli_gate *gate, const char *name) { return dcli_gate_find(gate, name, strlen(name)); }
+
+/** @param domain  taken over, also on failure. */
+static dcl_status enter(dcli_gate *gate, dcli_domain *domain)
+{
+    pthread_mutex_lock(&gate->lock);
+    bool taken = find(gate, domain->name) != NULL;
+    if (!taken) {
+        domain->next = gate->domains;
+        gate->domains = domain;
+    }
+    pthread_mutex_unlock(&gate->lock);
+    if (!taken)
+        return DCL_OK;
+    dcl_status status = DCLI_FAIL(
+        DCL_ERR_INVALID, "there is a domain \"%s\" already; expected a new name; choose another", domain->name);
+    free_domain(domain);
+    return status;
+}
+
+static dcl_status check_length(const char *what, const char *text, size_t bytes)
+{
+    size_t length = strlen(text);
+    if (length > 0 && length < bytes)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID, "%s has %zu characters; expected 1..%zu; choose another", what, length,
+                     bytes - 1);
+}
+
+dcl_status dcli_gate_add_password(dcli_gate *gate, const char *name, const char *password)
+{
+    dcl_status status = check_length("the name of a domain", name, DCLI_DOMAIN_BYTES);
+    if (status == DCL_OK)
+        status = check_length("a password", password, DCLI_PASSWORD_BYTES);
+    if (status != DCL_OK)
+        return status;
+    dcli_domain *domain = dcli_calloc(1, sizeof *domain);
+    if (domain == NULL)
+        return DCL_ERR_NOMEM;
+    strcpy(domain->name, name);
+    strcpy(domain->password, password);
+    return enter(gate, domain);
+}
+
+dcl_status dcli_gate_add_keys(dcli_gate *gate, const char *name)
+{
+    dcl_status status = check_length("the name of a domain", name, DCLI_DOMAIN_BYTES);
+    if (status != DCL_OK)
+        return status;
+    if (!gate->has_keys)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "this libzmq has no CURVE; expected one built with it, for keys; install one "
+                         "(with libsodium), or listen on loopback only, without keys");
+    dcli_domain *domain = dcli_calloc(1, sizeof *domain);
+    if (domain == NULL)
+        return DCL_ERR_NOMEM;
+    strcpy(domain->name, name);
+    domain->keys = true;
+    return enter(gate, domain);
+}
+
+void dcli_gate_remove(dcli_gate *gate, const char *name)
+{
+    pthread_mutex_lock(&gate->lock);
+    dcli_domain *domain = find(gate, name);
+    if (domain != NULL) {
+        dcli_domain **link = &gate->domains;
+        while (*link != domain)
+            link = &(*link)->next;
+        *link = domain->next;
+    }
+    pthread_mutex_unlock(&gate->lock);
+    if (domain != NULL)
+        free_domain(domain);
+}
+
+int64_t dcli_gate_refused(dcli_gate *gate, const char *name)
+{
+    pthread_mutex_lock(&gate->lock);
+    const dcli_domain *domain = name != NULL ? find(gate, name) : &gate->stray;
+    int64_t refused = domain != NULL ? domain->refused : 0;
+    pthread_mutex_unlock(&gate->lock);
+    return refused;
+}
+
+/* ---- keys of a domain ---- */
+
+int64_t dcli_domain_find_key(const dcli_domain *domain, const void *key)
+{
+    for (int64_t i = 0; i < domain->key_count; i++)
+        if (memcmp(domain->key[i], key, DCLI_GATE_KEY) == 0)
+            return i;
+    return -1;
+}
+
+static bool decode(const char key[DCLI_KEY_Z85], unsigned char bytes_out[DCLI_GATE_KEY])
+{
+    return strnlen(key, DCLI_KEY_Z85) == DCLI_KEY_Z85 - 1 && zmq_z85_decode(bytes_out, key) != NULL;
+}
+
+/** With the lock held. */
+static dcl_status allow(dcli_domain *domain, const char *name, const unsigned char key[DCLI_GATE_KEY])
+{
+    if (domain == NULL || !domain->keys)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the domain \"%s\" %s; expected one with keys; add it first", name,
+                         domain == NULL ? "is unknown" : "has a password");
+    if (dcli_domain_find_key(domain, key) >= 0)
+        return DCL_OK;
+    if (domain->key_count == DCLI_MOST_ALLOWED)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the domain \"%s\" has %d keys; expected no more; forbid some", name,
+                         DCLI_MOST_ALLOWED);
+    if (dcli_grow(&domain->key, domain->key_count, &domain->key_capacity, sizeof domain->key[0]) != 0)
+        return DCL_ERR_NOMEM;
+    memcpy(domain->key[domain->key_count++], key, DCLI_GATE_KEY);
+    return DCL_OK;
+}
+
+dcl_status dcli_gate_allow(dcli_gate *gate, const char *name, const char key[DCLI_KEY_Z85])
+{
+    unsigned char bytes[DCLI_GATE_KEY];
+    if (!decode(key, bytes))
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the key to allow is malformed; expected %d characters of Z85; take it from "
+                         "dcli_key_read() or dcli_key_parse()",
+                         DCLI_KEY_Z85 - 1);
+    pthread_mutex_lock(&gate->lock);
+    dcl_status status = allow(find(gate, name), name, bytes);
+    pthread_mutex_unlock(&gate->lock);
+    return status;
+}
+
+void dcli_gate_forbid(dcli_gate *gate, const char *name, const char key[DCLI_KEY_Z85])
+{
+    unsigned char bytes[DCLI_GATE_KEY];
+    if (!decode(key, bytes))
+        return;
+    pthread_mutex_lock(&gate->lock);
+    dcli_domain *domain = find(gate, name);
+    int64_t at = domain != NULL ? dcli_domain_find_key(domain, bytes) : -1;
+    if (at >= 0)
+        memcpy(domain->key[at], domain->key[--domain->key_count], DCLI_GATE_KEY);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+/* ---- sockets ---- */
+
+static dcl_status set_number(void *socket, int option, int value)
+{
+    if (zmq_setsockopt(socket, option, &value, sizeof value) == 0)
+        return DCL_OK;
+    return dcli_net_fail(DCL_ERR_NETWORK, "zmq_setsockopt", "this libzmq is not fit for DCL: use 4.3 or newer");
+}
+
+static dcl_status set_text(void *socket, int option, const char *text)
+{
+    if (zmq_setsockopt(socket, option, text, strlen(text)) == 0)
+        return DCL_OK;
+    return dcli_net_fail(DCL_ERR_NETWORK, "zmq_setsockopt", "this libzmq is not fit for DCL: use 4.3 or newer");
+}
+
+static dcl_status check_key(const char *what, const char key[DCLI_KEY_Z85])
+{
+    unsigned char bytes[DCLI_GATE_KEY];
+    bool sound = decode(key, bytes);
+    explicit_bzero(bytes, sizeof bytes);
+    if (sound)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "%s key is malformed; expected %d characters of Z85; read it with dcli_keys_read() or "
+                     "dcli_key_read()",
+                     what, DCLI_KEY_Z85 - 1);
+}
+
+static dcl_status check_domain(dcli_gate *gate, const char *name, bool keys)
+{
+    pthread_mutex_lock(&gate->lock);
+    const dcli_domain *domain = find(gate, name);
+    bool there = domain != NULL, fits = there && domain->keys == keys;
+    pthread_mutex_unlock(&gate->lock);
+    if (fits)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "the domain \"%s\" %s; expected one with %s; add it first, and give a key pair where "
+                     "it has keys",
+                     name, there ? "is of the other kind" : "is unknown", keys ? "keys" : "a password");
+}
+
+dcl_status dcli_gate_guard_socket(dcli_gate *gate, void *socket, const char *name, const dcli_keypair *own)
+{
+    dcl_status status = check_domain(gate, name, own != NULL);
+    if (status == DCL_OK && own != NULL)
+        status = check_key("the listener's secret", own->secret_key);
+    if (status == DCL_OK)
+        status = set_text(socket, ZMQ_ZAP_DOMAIN, name);
+    if (status == DCL_OK)
+        status = set_number(socket, ZMQ_HANDSHAKE_IVL, DCLI_HANDSHAKE_MS);
+    if (status == DCL_OK)
+        status = set_number(socket, own != NULL ? ZMQ_CURVE_SERVER : ZMQ_PLAIN_SERVER, 1);
+    if (status == DCL_OK && own != NULL)
+        status = set_text(socket, ZMQ_CURVE_SECRETKEY, own->secret_key);
+    return status;
+}
+
+dcl_status dcli_present_password(void *socket, const char *password)
+{
+    dcl_status status = check_length("a password", password, DCLI_PASSWORD_BYTES);
+    if (status == DCL_OK)
+        status = set_text(socket, ZMQ_PLAIN_USERNAME, DCLI_GATE_USER);
+    if (status == DCL_OK)
+        status = set_text(socket, ZMQ_PLAIN_PASSWORD, password);
+    return status;
+}
+
+dcl_status dcli_present_key(void *socket, const dcli_keypair *own, const char server_key[DCLI_KEY_Z85])
+{
+    dcl_status status = check_key("the listener's public", server_key);
+    if (status == DCL_OK)
+        status = check_key("the own public", own->public_key);
+    if (status == DCL_OK)
+        status = check_key("the own secret", own->secret_key);
+    if (status == DCL_OK)
+        status = set_text(socket, ZMQ_CURVE_SERVERKEY, server_key);
+    if (status == DCL_OK)
+        status = set_text(socket, ZMQ_CURVE_PUBLICKEY, own->public_key);
+    if (status == DCL_OK)
+        status = set_text(socket, ZMQ_CURVE_SECRETKEY, own->secret_key);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* net/gate_inside.h - inside of a gate: its books, which its thread reads. */
+#ifndef DCLI_NET_GATE_INSIDE_H
+#define DCLI_NET_GATE_INSIDE_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "net/gate.h"
+
+enum { DCLI_GATE_KEY = 32 /* bytes of a key on the wire */ };
+
+/** The one user name that ZMTP PLAIN carries beside the password. */
+#define DCLI_GATE_USER "dcl"
+
+typedef struct dcli_domain {
+    char name[DCLI_DOMAIN_BYTES];
+    bool keys;                          /* else it has a password */
+    char password[DCLI_PASSWORD_BYTES]; /* wiped when the domain ends */
+    unsigned char (*key)[DCLI_GATE_KEY];
+    int64_t key_count, key_capacity;
+    int64_t refused;
+    int64_t told_ns, untold; /* when a refusal was logged last, and how many were not since */
+    struct dcli_domain *next;
+} dcli_domain;
+
+struct dcli_gate {
+    pthread_mutex_t lock; /* of all below up to the handler; never held while logging */
+    dcli_domain *domains;
+    dcli_domain stray; /* counts what belongs to no domain */
+    const dcli_log *log;
+    void *handler; /* the thread's */
+    pthread_t thread;
+    int stop_fd; /* an eventfd: ends the thread */
+    bool has_keys;
+};
+
+/** The thread. @param gate  a dcli_gate. @return NULL. */
+void *dcli_gate_serve(void *gate);
+/** With the lock held. @return NULL: there is none. */
+dcli_domain *dcli_gate_find(dcli_gate *gate, const void *name, size_t length);
+/** @param key  [DCLI_GATE_KEY]. @return its place among the allowed, -1: it is not. */
+int64_t dcli_domain_find_key(const dcli_domain *domain, const void *key);
+
+#endif

@@ -1,0 +1,205 @@
+/* net/gate_proof.c - a gate proves itself: visitors come over a real connection, right ones and wrong ones.
+ * libzmq lets everyone in where a handler is missing, and says nothing. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "net/endpoint.h"
+#include "net/gate.h"
+#include "net/guarded.h"
+#include "net/handshake.h"
+#include "net/token.h"
+
+enum { PATIENCE_MS = 3000 /* for what takes about one: so that a busy machine is not mistaken for a broken gate */ };
+
+typedef struct stage {
+    dcli_net *net;
+    void *server; /* PULL */
+    char domain[DCLI_DOMAIN_BYTES], address[80];
+} stage;
+
+/** Presents a password, or a key, or nothing. */
+typedef struct visitor {
+    const char *what, *password;
+    const dcli_keypair *pair;
+    const char *server_key;
+    bool welcome;
+} visitor;
+
+static dcl_status failed(const visitor *visitor, const char *found)
+{
+    return DCLI_FAIL(DCL_ERR_NETWORK,
+                     "the test of who is let in failed: %s %s; expected it to be %s; nothing listens now; "
+                     "use an unchanged libzmq 4.3 or newer",
+                     visitor->what, found, visitor->welcome ? "let in" : "refused");
+}
+
+/* ---- the stage ---- */
+
+/** On an abstract Unix socket: needs neither a port nor a file, nor a loopback device that is up. */
+static dcl_status raise_stage(stage *stage, dcli_gate *gate, const dcli_keypair *own)
+{
+    stage->server = dcli_net_socket(stage->net, ZMQ_PULL);
+    if (stage->server == NULL)
+        return dcli_error_status();
+    dcl_status status = dcli_gate_guard_socket(gate, stage->server, stage->domain, own);
+    if (status == DCL_OK && zmq_bind(stage->server, stage->address) != 0)
+        status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_bind", "the net needs an I/O thread, and Linux");
+    if (status != DCL_OK)
+        zmq_close(stage->server);
+    return status;
+}
+
+static dcl_status name_stage(stage *stage)
+{
+    char random[33];
+    dcl_status status = dcli_random_hex(16, random); /* what others cannot guess they cannot disturb */
+    snprintf(stage->domain, sizeof stage->domain, "proof-%s", random);
+    snprintf(stage->address, sizeof stage->address, "ipc://@dcl-proof-%s", random);
+    return status;
+}
+
+static void strike_stage(stage *stage)
+{
+    zmq_unbind(stage->server, stage->address);
+    zmq_close(stage->server);
+}
+
+/* ---- a visit ---- */
+
+/** Whether the one byte of a visitor who was let in came; of others none may. */
+static bool byte_came(const stage *stage, bool wait)
+{
+    zmq_pollitem_t item = {stage->server, 0, ZMQ_POLLIN, 0};
+    char byte;
+    return zmq_poll(&item, 1, wait ? PATIENCE_MS : 0) > 0 &&
+           zmq_recv(stage->server, &byte, sizeof byte, ZMQ_DONTWAIT) == 1;
+}
+
+static dcl_status judge(const stage *stage, const visitor *visitor, dcli_greeting greeting)
+{
+    bool bare = visitor->password == NULL && visitor->pair == NULL;
+    if (visitor->welcome) {
+        if (greeting != DCLI_LET_IN || !byte_came(stage, true))
+            return failed(visitor, greeting == DCLI_LET_IN ? "was not heard" : "was not let in");
+        return DCL_OK;
+    }
+    if (greeting == DCLI_LET_IN || byte_came(stage, false))
+        return failed(visitor, "was let in");
+    if (bare ? greeting != DCLI_MISFIT && greeting != DCLI_CUT_SHORT : greeting != DCLI_TURNED_AWAY)
+        return failed(visitor, "was not told so");
+    return DCL_OK;
+}
+
+static dcl_status prepare(void *client, const visitor *visitor)
+{
+    int once = -1;
+    if (zmq_setsockopt(client, ZMQ_RECONNECT_IVL, &once, sizeof once) != 0)
+        return dcli_net_fail(DCL_ERR_NETWORK, "zmq_setsockopt", "this libzmq is not fit for DCL: use 4.3 or newer");
+    if (visitor->password != NULL)
+        return dcli_present_password(client, visitor->password);
+    return visitor->pair != NULL ? dcli_present_key(client, visitor->pair, visitor->server_key) : DCL_OK;
+}
+
+static dcl_status visit(const stage *stage, const visitor *visitor)
+{
+    void *client = dcli_net_socket(stage->net, ZMQ_PUSH);
+    if (client == NULL)
+        return dcli_error_status();
+    dcli_handshake *watch = NULL;
+    dcl_status status = prepare(client, visitor);
+    if (status == DCL_OK)
+        status = dcli_handshake_watch(stage->net, client, &watch);
+    if (status == DCL_OK && zmq_connect(client, stage->address) != 0)
+        status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_connect", "free descriptors");
+    if (status == DCL_OK)
+        zmq_send(client, "", 1, ZMQ_DONTWAIT); /* fails where it was refused already; who is let in must be heard */
+    if (status == DCL_OK)
+        status = judge(stage, visitor, dcli_handshake_next(watch, PATIENCE_MS));
+    dcli_handshake_end(watch);
+    zmq_close(client);
+    return status;
+}
+
+/* ---- the proof ---- */
+
+static dcl_status visit_for_passwords(const stage *stage, const char *password)
+{
+    char wrong[DCLI_TOKEN];
+    memcpy(wrong, password, sizeof wrong);
+    wrong[DCLI_TOKEN - 2] = wrong[DCLI_TOKEN - 2] == '0' ? '1' : '0';
+    const visitor visitors[] = {{.what = "the right password", .password = password, .welcome = true},
+                                {.what = "a wrong password", .password = wrong},
+                                {.what = "a peer without a password"}};
+    dcl_status status = DCL_OK;
+    for (size_t i = 0; status == DCL_OK && i < sizeof visitors / sizeof visitors[0]; i++)
+        status = visit(stage, &visitors[i]);
+    return status;
+}
+
+static dcl_status prove_passwords(dcli_gate *gate, dcli_net *net)
+{
+    stage stage = {.net = net};
+    char password[DCLI_TOKEN];
+    dcl_status status = name_stage(&stage);
+    if (status == DCL_OK)
+        status = dcli_token_make(password);
+    if (status == DCL_OK)
+        status = dcli_gate_add_password(gate, stage.domain, password);
+    if (status != DCL_OK)
+        return status;
+    status = raise_stage(&stage, gate, NULL);
+    if (status == DCL_OK) {
+        status = visit_for_passwords(&stage, password);
+        strike_stage(&stage);
+    }
+    dcli_gate_remove(gate, stage.domain);
+    return status;
+}
+
+static dcl_status visit_for_keys(const stage *stage, dcli_gate *gate, const dcli_keypair pair[3])
+{
+    const char *server_key = pair[0].public_key;
+    const visitor known = {.what = "an allowed key", .pair = &pair[1], .server_key = server_key, .welcome = true},
+                  unknown = {.what = "an unknown key", .pair = &pair[2], .server_key = server_key},
+                  former = {.what = "a key that was forbidden", .pair = &pair[1], .server_key = server_key},
+                  bare = {.what = "a peer without a key"};
+    dcl_status status = dcli_gate_allow(gate, stage->domain, pair[1].public_key);
+    if (status == DCL_OK)
+        status = visit(stage, &known);
+    if (status == DCL_OK)
+        status = visit(stage, &unknown);
+    dcli_gate_forbid(gate, stage->domain, pair[1].public_key);
+    if (status == DCL_OK)
+        status = visit(stage, &former);
+    return status == DCL_OK ? visit(stage, &bare) : status;
+}
+
+static dcl_status prove_keys(dcli_gate *gate, dcli_net *net)
+{
+    stage stage = {.net = net};
+    dcli_keypair pair[3]; /* of the listener, one that is allowed, one that is unknown */
+    dcl_status status = name_stage(&stage);
+    for (int i = 0; status == DCL_OK && i < 3; i++)
+        status = dcli_keypair_make(&pair[i]);
+    if (status == DCL_OK)
+        status = dcli_gate_add_keys(gate, stage.domain);
+    if (status != DCL_OK)
+        return status;
+    status = raise_stage(&stage, gate, &pair[0]);
+    if (status == DCL_OK) {
+        status = visit_for_keys(&stage, gate, pair);
+        strike_stage(&stage);
+    }
+    dcli_gate_remove(gate, stage.domain);
+    for (int i = 0; i < 3; i++)
+        dcli_keypair_wipe(&pair[i]);
+    return status;
+}
+
+dcl_status dcli_gate_prove(dcli_gate *gate, dcli_net *net)
+{
+    dcl_status status = dcli_gate_has_keys(gate) ? prove_keys(gate, net) : DCL_OK;
+    return status == DCL_OK ? prove_passwords(gate, net) : status;
+}
