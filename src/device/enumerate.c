@@ -80,11 +80,10 @@ static bool has_extension(cl_device_id id, const char *name)
     return found;
 }
 
-/* A number of 4 bytes; 0 when the driver does not know it. */
-static uint32_t extra_number(cl_device_id id, cl_device_info what)
+/* Whether the driver knows a number of 4 bytes. */
+static bool extra_number(cl_device_id id, cl_device_info what, uint32_t *number_out)
 {
-    uint32_t number = 0;
-    return clGetDeviceInfo(id, what, sizeof number, &number, NULL) == CL_SUCCESS ? number : 0;
+    return clGetDeviceInfo(id, what, sizeof *number_out, number_out, NULL) == CL_SUCCESS;
 }
 
 /* What only some drivers tell: what they do not is left out. */
@@ -100,12 +99,12 @@ static void describe_extras(dcli_found *found)
         found->has_bus =
             clGetDeviceInfo(found->id, DEVICE_PCI_BUS_INFO, sizeof found->bus, found->bus, NULL) == CL_SUCCESS;
     } else if (has_extension(found->id, "cl_nv_device_attribute_query")) {
-        uint32_t slot = extra_number(found->id, DEVICE_PCI_SLOT_ID_NV);
-        found->bus[0] = extra_number(found->id, DEVICE_PCI_DOMAIN_ID_NV);
-        found->bus[1] = extra_number(found->id, DEVICE_PCI_BUS_ID_NV);
+        uint32_t slot = 0;
+        found->has_bus = extra_number(found->id, DEVICE_PCI_SLOT_ID_NV, &slot) &&
+                         extra_number(found->id, DEVICE_PCI_DOMAIN_ID_NV, &found->bus[0]) &&
+                         extra_number(found->id, DEVICE_PCI_BUS_ID_NV, &found->bus[1]);
         found->bus[2] = slot >> 3; /* as PCI packs device and function */
         found->bus[3] = slot & 7;
-        found->has_bus = true;
     }
 }
 

@@ -444,3 +444,35 @@ Test(device_failure, a_platform_that_gives_errors, .init = use_fake)
               dcl_error());
     cr_expect_eq(count, -1);
 }
+
+struct claim_case {
+    char plan[80];
+    int queries; /* more than without the claim; an extension not asked for saves two */
+};
+
+ParameterizedTestParameters(device_failure, identity_that_a_driver_claims_and_does_not_tell)
+{
+    static struct claim_case cases[] = {
+        {"claim cl_khr_device_uuid", 1},
+        {"claim cl_khr_pci_bus_info", 1 - 2},
+        {"claim cl_nv_device_attribute_query", 1},
+        {"claim cl_khr_device_uuid; claim cl_khr_pci_bus_info", 2 - 2},
+    };
+    return cr_make_param_array(struct claim_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct claim_case *c, device_failure, identity_that_a_driver_claims_and_does_not_tell,
+                  .init = use_fake)
+{
+    static dcli_found found[DCLI_MOST_DEVICES];
+    int count = 0;
+    fake.plan("claim nothing");
+    cr_assert_eq(dcli_find_devices(found, &count), DCL_OK, "%s", dcl_error());
+    int before = fake.calls("clGetDeviceInfo"), device_count = count;
+    fake.plan(c->plan);
+    cr_assert_eq(dcli_find_devices(found, &count), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(count, device_count);
+    cr_expect_eq(fake.calls("clGetDeviceInfo"), before + count * c->queries, "%s", c->plan);
+    for (int n = 0; n < count; n++)
+        cr_expect(!found[n].has_uuid && !found[n].has_bus, "device %d, %s: known all the same", n, c->plan);
+}

@@ -91,8 +91,45 @@ static cl_int meet(fake_name name)
 STATUS(clGetPlatformInfo,
        (cl_platform_id platform, cl_platform_info what, size_t bytes, void *value, size_t *bytes_out),
        (platform, what, bytes, value, bytes_out))
-STATUS(clGetDeviceInfo, (cl_device_id device, cl_device_info what, size_t bytes, void *value, size_t *bytes_out),
-       (device, what, bytes, value, bytes_out))
+/* The driver's list of extensions and what is claimed beside it. */
+static cl_int list_extensions(cl_device_id device, const char *claims, size_t bytes, char *list, size_t *bytes_out)
+{
+    size_t own = 0, claimed = strlen(claims);
+    cl_int code = fake_real.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 0, NULL, &own);
+    if (code != CL_SUCCESS)
+        return code;
+    if (bytes_out != NULL)
+        *bytes_out = own + claimed;
+    if (list == NULL)
+        return CL_SUCCESS;
+    if (bytes < own + claimed)
+        return CL_INVALID_VALUE;
+    code = fake_real.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, own, list, NULL);
+    if (code == CL_SUCCESS)
+        memcpy(list + strlen(list), claims, claimed + 1);
+    return code;
+}
+
+/* What extensions that identify the hardware ask for: UUID, bus, and NVIDIA's bus, slot and domain. */
+static bool is_identity(cl_device_info what)
+{
+    return what == 0x106A || what == 0x410F || what == 0x4008 || what == 0x4009 || what == 0x400A;
+}
+
+static cl_int CL_API_CALL fake_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t bytes, void *value,
+                                               size_t *bytes_out)
+{
+    char claims[256];
+    cl_int code = meet(FAKE_clGetDeviceInfo);
+    if (code != CL_SUCCESS)
+        return code;
+    fake_plan_claims(claims, sizeof claims);
+    if (claims[0] != '\0' && what == CL_DEVICE_EXTENSIONS)
+        return list_extensions(device, claims, bytes, value, bytes_out);
+    if (claims[0] != '\0' && is_identity(what))
+        return CL_INVALID_VALUE;
+    return fake_real.clGetDeviceInfo(device, what, bytes, value, bytes_out);
+}
 
 static cl_int CL_API_CALL fake_clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint capacity,
                                               cl_device_id devices[], cl_uint *count_out)

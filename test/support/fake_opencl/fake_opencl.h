@@ -19,6 +19,7 @@
  *                                      the calls that wait for it
  *   no platforms                       there are none, for processes that begin with this plan
  *   no devices                         clGetDeviceIDs finds none
+ *   claim cl_khr_device_uuid           devices name this extension, but do not know what it asks for
  *
  * What hangs goes on when another plan is set. A plan with a mistake ends the process, as it would test nothing. */
 #ifndef TEST_FAKE_OPENCL_H

@@ -11,7 +11,7 @@
 EXPORT int fake_opencl_calls(const char *function);
 EXPORT const char *fake_opencl_function(int number);
 
-enum { MOST_RULES = 16, RULE_BYTES = 128 };
+enum { MOST_RULES = 16, RULE_BYTES = 128, CLAIM_BYTES = 256 };
 
 struct rule {
     fake_action action;
@@ -34,6 +34,7 @@ static struct {
     struct rule rules[MOST_RULES];
     int rule_count;
     bool no_devices, no_platforms;
+    char claims[CLAIM_BYTES];
     int calls[FAKE_NAMES];
 } plan = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -83,8 +84,9 @@ static bool read_rule(const char *text, struct rule *rule)
 
 static void add_rule(const char *text)
 {
-    char first[16] = "", second[16] = "", more;
-    int words = sscanf(text, "%15s %15s %c", first, second, &more);
+    char first[16] = "", second[64] = "", more;
+    int words = sscanf(text, "%15s %63s %c", first, second, &more);
+    size_t claimed = strlen(plan.claims);
     if (words <= 0)
         return; /* an empty one */
     bool none = words == 2 && strcmp(first, "no") == 0;
@@ -92,6 +94,8 @@ static void add_rule(const char *text)
         plan.no_devices = true;
     } else if (none && strcmp(second, "platforms") == 0) {
         plan.no_platforms = true;
+    } else if (words == 2 && strcmp(first, "claim") == 0 && claimed + strlen(second) + 2 < CLAIM_BYTES) {
+        snprintf(plan.claims + claimed, CLAIM_BYTES - claimed, " %s", second);
     } else if (plan.rule_count < MOST_RULES && read_rule(text, &plan.rules[plan.rule_count])) {
         plan.rule_count++;
     } else {
@@ -108,6 +112,7 @@ void fake_plan_set(const char *text)
     plan.serial++;
     plan.rule_count = 0;
     plan.no_devices = plan.no_platforms = false;
+    plan.claims[0] = '\0';
     memset(plan.calls, 0, sizeof plan.calls);
     while (text != NULL && *text != '\0') {
         char rule[RULE_BYTES];
@@ -155,6 +160,13 @@ static bool read_flag(const bool *flag)
 bool fake_plan_no_devices(void) { return read_flag(&plan.no_devices); }
 
 bool fake_plan_no_platforms(void) { return read_flag(&plan.no_platforms); }
+
+void fake_plan_claims(char *text_out, size_t bytes)
+{
+    pthread_mutex_lock(&plan.lock);
+    snprintf(text_out, bytes, "%s", plan.claims);
+    pthread_mutex_unlock(&plan.lock);
+}
 
 int fake_opencl_calls(const char *function)
 {

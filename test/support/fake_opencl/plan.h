@@ -3,18 +3,21 @@
 #define TEST_FAKE_OPENCL_PLAN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /** The functions that the library stands before. */
-#define FAKE_FUNCTIONS(X)                                                                                            \
-    X(clGetPlatformInfo)                                                                                             \
-    X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clReleaseContext) X(clCreateCommandQueue)              \
-        X(clReleaseCommandQueue) X(clFlush) X(clFinish) X(clCreateBuffer) X(clRetainMemObject) X(clReleaseMemObject) \
-            X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) X(clReleaseProgram)              \
-                X(clCreateKernel) X(clGetKernelInfo) X(clSetKernelArg) X(clReleaseKernel) X(clEnqueueNDRangeKernel)  \
-                    X(clEnqueueFillBuffer) X(clEnqueueCopyBuffer) X(clEnqueueMarkerWithWaitList)                     \
-                        X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clEnqueueMapBuffer)                         \
-                            X(clEnqueueUnmapMemObject) X(clGetEventInfo) X(clSetEventCallback) X(clWaitForEvents)    \
-                                X(clReleaseEvent)
+#define FAKE_FUNCTIONS(X)                                                                                         \
+    X(clGetPlatformInfo)                                                                                          \
+    X(clGetDeviceIDs)                                                                                             \
+    X(clGetDeviceInfo)                                                                                            \
+    X(clCreateContext)                                                                                            \
+    X(clReleaseContext) X(clCreateCommandQueue) X(clReleaseCommandQueue) X(clFlush) X(clFinish) X(clCreateBuffer) \
+        X(clRetainMemObject) X(clReleaseMemObject) X(clCreateProgramWithSource) X(clBuildProgram)                 \
+            X(clGetProgramBuildInfo) X(clReleaseProgram) X(clCreateKernel) X(clGetKernelInfo) X(clSetKernelArg)   \
+                X(clReleaseKernel) X(clEnqueueNDRangeKernel) X(clEnqueueFillBuffer) X(clEnqueueCopyBuffer)        \
+                    X(clEnqueueMarkerWithWaitList) X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer)                 \
+                        X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) X(clGetEventInfo) X(clSetEventCallback)  \
+                            X(clWaitForEvents) X(clReleaseEvent)
 
 typedef enum fake_name {
 #define X(name) FAKE_##name,
@@ -34,5 +37,7 @@ fake_action fake_plan_meet(fake_name name, int *code_out);
 void fake_plan_hang(void);
 bool fake_plan_no_devices(void);
 bool fake_plan_no_platforms(void);
+/** Copy the names of the extensions that devices claim, each with a space before it. */
+void fake_plan_claims(char *text_out, size_t bytes);
 
 #endif
