@@ -55,6 +55,7 @@ dcl_status dcli_endpoint_open_shared(dcli_net *net, int self, int peer_count, co
 dcl_status dcli_endpoint_add_link(dcli_endpoint *endpoint, int peer, const dcli_shared_link *link);
 /** Payloads that lie in buffers of this stock, of dcli_buffers_open_shared(), are read there by the receiver; others are
  *  copied first. The stock outlives the endpoint. Call it before the first payload is sent. */
+struct dcli_buffers;
 void dcli_endpoint_use_buffers(dcli_endpoint *endpoint, struct dcli_buffers *buffers);
 
 /* ---- sending and receiving ---- */

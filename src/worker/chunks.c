@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "worker/buffers.h"
+#include "net/buffers.h"
 
 enum { BUCKETS = 256 };
 

@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "net/buffers.h"
 #include "store/store.h"
 #include "worker/board.h"
-#include "worker/buffers.h"
 #include "worker/catalog.h"
 #include "worker/chunks.h"
 #include "worker/worker.h"

@@ -1,0 +1,143 @@
+/* net/shared.c - the transport between processes of one host: its life, and sleeping. */
+#include "net/shared.h"
+
+#include <poll.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+/* ---- sleeping ----------------------------------------------------------------------------------------------------- */
+
+static bool arm(dcli_endpoint *endpoint)
+{
+    dcli_shared *shared = endpoint->link;
+    shared->polled = false;
+    for (int n = 0; n < shared->open_count; n++)
+        dcli_ring_sleep(&shared->open[n]->in);
+    for (int n = 0; n < shared->open_count; n++) {
+        dcli_link *link = shared->open[n];
+        dcli_link_forget_dropped(link);
+        if (link->first != NULL)
+            dcli_ring_want_room(&link->out, true);
+        dcli_link_push(link);
+    }
+    return !dcli_shared_seems_ready(endpoint);
+}
+
+static int descriptors(const dcli_endpoint *endpoint, int descriptors_out[])
+{
+    dcli_shared *shared = endpoint->link;
+    shared->polled = true;
+    for (int n = 0; n < shared->open_count; n++)
+        descriptors_out[n] = shared->open[n]->socket;
+    return shared->open_count;
+}
+
+/* Bells are read where poll() saw them, and where a writer has promised one: they must not fill the socket. */
+static void disarm(dcli_endpoint *endpoint)
+{
+    dcli_shared *shared = endpoint->link;
+    for (int n = 0; n < shared->open_count; n++) {
+        dcli_link *link = shared->open[n];
+        bool rung = dcli_ring_awake(&link->in);
+        if (rung || (shared->polled && endpoint->polled[1 + n].revents != 0))
+            dcli_link_drain(link);
+    }
+    if (shared->polled)
+        shared->looked_ns = dcli_now_ns();
+}
+
+/* ---- life --------------------------------------------------------------------------------------------------------- */
+
+static void close_shared(dcli_endpoint *endpoint)
+{
+    dcli_shared *shared = endpoint->link;
+    while (shared->open_count > 0)
+        dcli_link_close(shared->open[0]);
+    while (shared->own_first != NULL) {
+        dcli_own *own = shared->own_first;
+        shared->own_first = own->next;
+        dcli_own_free(own);
+    }
+    if (shared->own_buffers)
+        dcli_buffers_close(shared->buffers);
+    dcli_free(shared->flight);
+    dcli_free(shared->link);
+    dcli_free(shared->open);
+    dcli_free(shared);
+}
+
+static const dcli_transport transport = {.send = dcli_shared_send,
+                                         .take = dcli_shared_take,
+                                         .seems_ready = dcli_shared_seems_ready,
+                                         .arm = arm,
+                                         .disarm = disarm,
+                                         .descriptors = descriptors,
+                                         .close = close_shared};
+
+/* @return NULL (recorded). */
+static dcli_shared *make_shared(int peer_count)
+{
+    dcli_shared *shared = dcli_calloc(1, sizeof *shared);
+    if (shared == NULL)
+        return NULL;
+    shared->link = dcli_calloc((size_t)peer_count, sizeof shared->link[0]);
+    shared->open = dcli_calloc((size_t)peer_count, sizeof shared->open[0]);
+    shared->free_flight = -1;
+    shared->own_last = &shared->own_first;
+    if (shared->link != NULL && shared->open != NULL)
+        return shared;
+    dcli_free(shared->link);
+    dcli_free(shared->open);
+    dcli_free(shared);
+    return NULL;
+}
+
+static dcli_endpoint *make_endpoint(dcli_net *net, int self, int peer_count)
+{
+    dcli_endpoint *endpoint = dcli_endpoint_new(net, &transport, self, peer_count);
+    if (endpoint == NULL)
+        return NULL;
+    endpoint->link = make_shared(peer_count);
+    if (endpoint->link != NULL)
+        return endpoint;
+    dcli_endpoint_free(endpoint);
+    return NULL;
+}
+
+dcl_status dcli_endpoint_add_link(dcli_endpoint *endpoint, int peer, const dcli_shared_link *link)
+{
+    if (peer >= 0 && peer < endpoint->peer_count && peer != endpoint->self)
+        return dcli_link_open(endpoint, peer, link);
+    dcli_shared_link end = *link;
+    dcli_shared_link_close(&end);
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "peer of a link is %d; expected 0..%d, and not %d itself; peers are numbered from 0", peer,
+                     endpoint->peer_count - 1, endpoint->self);
+}
+
+dcl_status dcli_endpoint_open_shared(dcli_net *net, int self, int peer_count, const dcli_shared_link link[],
+                                     dcli_endpoint **endpoint_out)
+{
+    dcli_endpoint *endpoint = make_endpoint(net, self, peer_count);
+    dcl_status status = endpoint == NULL ? dcli_error_status() : DCL_OK;
+    for (int p = 0; p < peer_count; p++) {
+        dcli_shared_link end = link[p];
+        if (end.socket >= 0 && status == DCL_OK)
+            status = dcli_endpoint_add_link(endpoint, p, &end);
+        else
+            dcli_shared_link_close(&end);
+    }
+    if (status == DCL_OK)
+        *endpoint_out = endpoint;
+    else
+        dcli_endpoint_close(endpoint);
+    return status;
+}
+
+void dcli_endpoint_use_buffers(dcli_endpoint *endpoint, dcli_buffers *buffers)
+{
+    dcli_shared *shared = endpoint->link;
+    if (shared->buffers == NULL)
+        shared->buffers = buffers;
+}

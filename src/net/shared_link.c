@@ -1,0 +1,182 @@
+/* net/shared_link.c - life of the links between processes of one host. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "net/shared.h"
+
+static void close_if_open(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------- */
+
+static const char more_descriptors[] = "raise the limit of open descriptors with `ulimit -n`";
+
+static dcl_status make_ends(dcli_shared_link ends_out[2])
+{
+    dcli_sealed memory;
+    dcl_status status = dcli_sealed_make(sizeof(dcli_ring_pair), DCLI_SEALED_WRITABLE, &memory);
+    if (status != DCL_OK)
+        return status;
+    for (int side = 0; side < 2; side++)
+        ends_out[side] = (dcli_shared_link){-1, fcntl(memory.descriptor, F_DUPFD_CLOEXEC, 0), side};
+    int code = errno;
+    dcli_sealed_close(&memory);
+    if (ends_out[0].memory >= 0 && ends_out[1].memory >= 0)
+        return DCL_OK;
+    errno = code;
+    return dcli_net_fail(DCL_ERR_NETWORK, "fcntl(F_DUPFD_CLOEXEC)", more_descriptors);
+}
+
+dcl_status dcli_shared_link_make(dcli_shared_link ends_out[2])
+{
+    int sockets[2];
+    dcl_status status = dcli_net_check_descriptors();
+    if (status != DCL_OK)
+        return status;
+    dcli_shared_link ends[2] = {{-1, -1, 0}, {-1, -1, 1}};
+    status = make_ends(ends);
+    if (status == DCL_OK && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) != 0)
+        status = dcli_net_fail(DCL_ERR_NETWORK, "socketpair", more_descriptors);
+    for (int side = 0; side < 2; side++) {
+        if (status != DCL_OK)
+            close_if_open(&ends[side].memory);
+        else {
+            ends[side].socket = sockets[side];
+            ends_out[side] = ends[side];
+        }
+    }
+    return status;
+}
+
+void dcli_shared_link_close(dcli_shared_link *end)
+{
+    if (end->socket >= 0)
+        close_if_open(&end->memory);
+    close_if_open(&end->socket);
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------------------------ */
+
+static dcl_status check_end(const dcli_shared_link *end)
+{
+    int type = 0;
+    socklen_t length = sizeof type;
+    if (end->side != 0 && end->side != 1)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "side of a link is %d; expected 0 or 1; give each process one of the two ends", end->side);
+    if (getsockopt(end->socket, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_SEQPACKET)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "descriptor %d is no socket of a link; expected one of type SOCK_SEQPACKET; "
+                         "let all processes run the same version of DCL",
+                         end->socket);
+    if (fcntl(end->socket, F_SETFD, FD_CLOEXEC) != 0 || fcntl(end->socket, F_SETFL, O_NONBLOCK) != 0)
+        return dcli_net_fail(DCL_ERR_NETWORK, "fcntl", "check that the descriptor is open");
+    return DCL_OK;
+}
+
+dcl_status dcli_link_open(dcli_endpoint *endpoint, int peer, const dcli_shared_link *taken)
+{
+    dcli_shared *shared = endpoint->link;
+    dcli_link *link = &shared->link[peer];
+    dcli_shared_link end = *taken;
+    dcl_status status = check_end(&end);
+    if (status == DCL_OK && link->state != DCLI_LINK_NONE)
+        status = DCLI_FAIL(DCL_ERR_INVALID,
+                           "peer %d has, or had, a link; expected one that is new; give it another number", peer);
+    dcli_sealed memory = {0};
+    if (status == DCL_OK)
+        status = dcli_sealed_map(end.memory, sizeof(dcli_ring_pair), DCLI_SEALED_WRITABLE, &memory);
+    if (status != DCL_OK) {
+        dcli_shared_link_close(&end);
+        return status;
+    }
+    close(end.memory);
+    dcli_ring_pair *pair = (dcli_ring_pair *)memory.bytes;
+    *link = (dcli_link){.endpoint = endpoint,
+                        .peer = peer,
+                        .state = DCLI_LINK_OPEN,
+                        .socket = end.socket,
+                        .memory = memory,
+                        .in = dcli_ring_of(pair, 1 - end.side),
+                        .out = dcli_ring_of(pair, end.side),
+                        .last = &link->first,
+                        .descriptor = -1,
+                        .early = -1};
+    shared->open[shared->open_count++] = link;
+    return DCL_OK;
+}
+
+static void remove_open(dcli_shared *shared, const dcli_link *link)
+{
+    for (int n = 0; n < shared->open_count; n++)
+        if (shared->open[n] == link)
+            shared->open[n] = shared->open[--shared->open_count];
+}
+
+void dcli_link_close(dcli_link *link)
+{
+    remove_open(link->endpoint->link, link);
+    link->state = DCLI_LINK_GONE;
+    dcli_flights_end_all(link);
+    while (link->first != NULL)
+        dcli_link_pop_waiting(link);
+    dcli_views_close(link);
+    close_if_open(&link->descriptor);
+    close_if_open(&link->early);
+    close_if_open(&link->socket);
+    dcli_sealed_close(&link->memory);
+    dcli_free(link->told);
+    dcli_free(link->message);
+    link->told = NULL;
+    link->message = NULL;
+}
+
+/* ---- ends --------------------------------------------------------------------------------------------------------- */
+
+void dcli_link_ended(dcli_link *link)
+{
+    if (link->state != DCLI_LINK_OPEN)
+        return;
+    link->state = DCLI_LINK_ENDED;
+    snprintf(
+        link->why, sizeof link->why,
+        "the process of peer %d has ended; expected it to live as long as its session; nothing can be sent to it any "
+        "more",
+        link->peer);
+}
+
+static void set_why(dcli_link *link, dcli_link_state state, const char *format, va_list arguments)
+{
+    if (link->state != DCLI_LINK_OPEN && link->state != DCLI_LINK_ENDED)
+        return; /* what came first is the reason */
+    link->state = state;
+    vsnprintf(link->why, sizeof link->why, format, arguments);
+}
+
+dcl_status dcli_link_lose(dcli_link *link, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    set_why(link, DCLI_LINK_LOST, format, arguments);
+    va_end(arguments);
+    return DCLI_FAIL(DCL_ERR_NETWORK, "%s", link->why);
+}
+
+dcl_status dcli_link_break(dcli_link *link, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    set_why(link, DCLI_LINK_BROKEN, format, arguments);
+    va_end(arguments);
+    return DCLI_FAIL(DCL_ERR_NETWORK, "%s", link->why);
+}

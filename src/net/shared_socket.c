@@ -1,0 +1,153 @@
+/* net/shared_socket.c - bells and descriptors between processes: packets of one byte.
+ * A descriptor is sent before the record that it belongs to, and only when that has room: so who reads the record finds it,
+ * and nothing else is sent between the two. Source: unix(7), cmsg(3). */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "net/shared.h"
+
+enum { BELL = 'b', DESCRIPTOR = 'd', MOST_BELLS = 4096 /* read in one go */ };
+
+typedef union control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(sizeof(int))];
+} control;
+
+/* @return 0, or errno: EAGAIN where there is no room now. */
+static int send_packet(dcli_link *link, char type, int descriptor)
+{
+    control control;
+    struct iovec part = {&type, 1};
+    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+    if (descriptor >= 0) {
+        memset(&control, 0, sizeof control);
+        packet.msg_control = control.bytes;
+        packet.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *head = CMSG_FIRSTHDR(&packet);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(link->socket, &packet, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent >= 0 ? 0 : errno;
+}
+
+/* Too many descriptors on the way, or no memory for another packet: it may be better later. */
+static bool passes(int code)
+{
+    return code == EAGAIN || code == EWOULDBLOCK || code == ENOBUFS || code == ENOMEM || code == ETOOMANYREFS;
+}
+
+/* A bell that has no room is not needed: there is something to read already. */
+void dcli_link_ring(dcli_link *link)
+{
+    int code = link->state == DCLI_LINK_OPEN ? send_packet(link, BELL, -1) : 0;
+    if (code != 0 && !passes(code))
+        dcli_link_ended(link);
+}
+
+bool dcli_link_send_descriptor(dcli_link *link, int descriptor)
+{
+    int code = send_packet(link, DESCRIPTOR, descriptor);
+    if (code != 0 && !passes(code))
+        dcli_link_ended(link);
+    return code == 0;
+}
+
+/* @return a descriptor, or -1. More than one never gets here: there is no room for another. */
+static int descriptor_of(struct msghdr *packet)
+{
+    int descriptor = -1;
+    struct cmsghdr *head = CMSG_FIRSTHDR(packet);
+    if (head != NULL && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+        head->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(&descriptor, CMSG_DATA(head), sizeof descriptor);
+    return descriptor;
+}
+
+/* The next packet. @param descriptor_out  the caller's to close, set with DESCRIPTOR only. */
+static dcli_packet receive_packet(dcli_link *link, int *descriptor_out)
+{
+    control control;
+    char type[2];
+    struct iovec part = {type, sizeof type};
+    struct msghdr packet;
+    ssize_t length;
+    do {
+        packet = (struct msghdr){.msg_iov = &part, .msg_iovlen = 1};
+        packet.msg_control = control.bytes;
+        packet.msg_controllen = CMSG_LEN(sizeof(int));
+        length = recvmsg(link->socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    } while (length < 0 && (errno == EINTR || errno == ECONNRESET)); /* reset: it left packets unread; said once */
+    if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        return DCLI_PACKET_NONE;
+    if (length <= 0) {
+        dcli_link_ended(link);
+        return DCLI_PACKET_NONE;
+    }
+    int descriptor = descriptor_of(&packet);
+    bool plain = length == 1 && (packet.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) == 0;
+    if (plain && type[0] == BELL && descriptor < 0)
+        return DCLI_PACKET_BELL;
+    if (plain && type[0] == DESCRIPTOR && descriptor >= 0) {
+        *descriptor_out = descriptor;
+        return DCLI_PACKET_DESCRIPTOR;
+    }
+    if (descriptor >= 0)
+        close(descriptor);
+    dcli_link_break(
+        link,
+        "peer %d sent a packet of %zd bytes that is neither bell nor descriptor, or whose descriptor could not "
+        "be taken; expected the same version of DCL, and free descriptors (`ulimit -n`); it is taken for lost",
+        link->peer, length);
+    return DCLI_PACKET_BAD;
+}
+
+int dcli_link_take_descriptor(dcli_link *link)
+{
+    int descriptor = link->early;
+    link->early = -1;
+    dcli_packet packet = DCLI_PACKET_BELL;
+    for (int n = 0; descriptor < 0 && packet == DCLI_PACKET_BELL && n < MOST_BELLS; n++)
+        packet = receive_packet(link, &descriptor);
+    if (descriptor < 0)
+        dcli_link_break(link,
+                        "peer %d announced a descriptor that did not come; expected it before its record; it is taken "
+                        "for lost",
+                        link->peer);
+    return descriptor;
+}
+
+/* One descriptor may come before its record is seen. Behind it, only the other's end can come before that record. */
+void dcli_link_drain(dcli_link *link)
+{
+    for (int n = 0; n < MOST_BELLS && link->state == DCLI_LINK_OPEN; n++) {
+        bool waits = link->early >= 0;
+        if (waits && dcli_ring_seems_filled(&link->in))
+            return;
+        int descriptor = -1;
+        dcli_packet packet = receive_packet(link, &descriptor);
+        if (packet == DCLI_PACKET_NONE || packet == DCLI_PACKET_BAD)
+            break;
+        if (waits && !dcli_ring_seems_filled(&link->in)) {
+            if (descriptor >= 0)
+                close(descriptor);
+            dcli_link_break(link,
+                            "peer %d sent a descriptor that no record announced; expected one record for each; it is "
+                            "taken for lost",
+                            link->peer);
+            return;
+        }
+        if (descriptor >= 0)
+            link->early = descriptor;
+    }
+    if (dcli_ring_must_ring_writer(&link->in))
+        dcli_link_ring(link);
+}
