@@ -57,7 +57,8 @@ void dcli_gate_forbid(dcli_gate *gate, const char *name, const char key[DCLI_KEY
 /** How often someone was refused in a domain; of NULL: of requests that belong to none. 0 for unknown domains. */
 int64_t dcli_gate_refused(dcli_gate *gate, const char *name);
 
-/** Make a socket one that lets in who the domain allows: call it before zmq_bind(). Also sets the time for a handshake.
+/** Make a socket one that lets in who the domain allows: call it before zmq_bind(). Also sets the time for a handshake;
+ *  limits of messages are the caller's to set (ZMQ_MAXMSGSIZE holds for frames that come before anybody is checked, too).
  *  Peers that are let in have in the properties of their messages (zmq_msg_gets) "User-Id": the public key in hexadecimal
  *  digits, or "dcl"; and "Peer-Address".
  *  @param socket  of the gate's net; @param own  the listener's pair where the domain has keys, else NULL.

@@ -9,7 +9,7 @@
 typedef enum dcli_greeting {
     DCLI_LET_IN,      /* the other side accepted what was presented */
     DCLI_TURNED_AWAY, /* it refused: wrong password, unknown key */
-    DCLI_MISFIT,      /* it wants something else: keys where a password was presented, or neither */
+    DCLI_MISFIT,      /* it wants something else: keys where a password was presented; now and then it cuts first */
     DCLI_CUT_SHORT,   /* it ended the connection in the middle: wrong server key, no ZeroMQ there, or it went away */
     DCLI_NOBODY,      /* nobody listens there */
     DCLI_NO_WORD      /* none of these yet */

@@ -1,5 +1,6 @@
 /* net/keys_test.c - key pairs, and the folders that they are in. */
 #include "net/place.h"
+#include "net/refused.h"
 
 #include <zmq.h>
 

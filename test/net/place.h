@@ -74,11 +74,4 @@ static inline int entries_of(const char *folder)
     return count - 2; /* . and .. */
 }
 
-/** Expect a refusal whose sentence has these words. */
-#define EXPECT_REFUSED(call, status, words)                                                       \
-    do {                                                                                          \
-        cr_expect_eq((call), (status), "not refused, or with another status: %s", #call);         \
-        cr_expect(strstr(dcl_error(), (words)) != NULL, "\"%s\" not in: %s", words, dcl_error()); \
-    } while (0)
-
 #endif

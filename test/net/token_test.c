@@ -1,5 +1,6 @@
 /* net/token_test.c - tokens, and the files and folders that they are in. */
 #include "net/place.h"
+#include "net/refused.h"
 
 #include "base/error.h"
 #include "net/token.h"
