@@ -1,0 +1,97 @@
+/* net/wire.h - inside of an endpoint over tcp. */
+#ifndef DCLI_NET_WIRE_H
+#define DCLI_NET_WIRE_H
+
+#include "net/wire_socket.h"
+
+enum {
+    DCLI_WIRE_WAITING = 64 << 20, /* most bytes to one peer that wait for its connection */
+    DCLI_WIRE_EARLY = 1 << 20,    /* most bytes from a peer that this one was not told to expect yet */
+    DCLI_WIRE_SPARE = 64          /* connections beside those of the peers */
+};
+
+/** A message that waits. */
+typedef struct dcli_parcel {
+    zmq_msg_t header, payload;
+    int from, extra_frames;
+    struct dcli_parcel *next;
+} dcli_parcel;
+
+typedef struct dcli_parcels {
+    dcli_parcel *first, *last;
+    int64_t bytes;
+} dcli_parcels;
+
+/** Append a message; moves its frames, also on failure. @param payload  NULL: none.
+ *  @return DCL_OK, DCL_ERR_NETWORK (more than `most` bytes), DCL_ERR_NOMEM. */
+dcl_status dcli_parcels_put(dcli_parcels *parcels, int from, zmq_msg_t *header, zmq_msg_t *payload, int extra_frames,
+                            int64_t most);
+/** The first, the caller's to free; NULL: none. */
+dcli_parcel *dcli_parcels_take(dcli_parcels *parcels);
+void dcli_parcel_free(dcli_parcel *parcel);
+void dcli_parcels_free(dcli_parcels *parcels);
+/** Append all of `more`, which is empty then. */
+void dcli_parcels_join(dcli_parcels *parcels, dcli_parcels *more);
+
+typedef enum dcli_wire_state {
+    DCLI_WIRE_UNKNOWN,    /* neither met nor expected */
+    DCLI_WIRE_EARLY_BIRD, /* it has connected, but is not expected yet */
+    DCLI_WIRE_EXPECTED,
+    DCLI_WIRE_MET,     /* a connection is being made */
+    DCLI_WIRE_UP,      /* messages go both ways */
+    DCLI_WIRE_CLOSING, /* its connection has ended; messages of it may still be there */
+    DCLI_WIRE_GONE
+} dcli_wire_state;
+
+typedef struct dcli_wire_peer {
+    dcli_wire_state state;
+    dcli_ending ending;
+    bool ended;             /* an early bird that is no more */
+    bool malformed;         /* it sent what is no message */
+    int fd;                 /* that its messages come by, where it connected */
+    char key[DCLI_KEY_HEX]; /* where it connected: its public key; "": none */
+    char *address;          /* where this side connected; NULL */
+    dcli_parcels to_send;   /* until it is up */
+    dcli_parcels early;     /* until it is expected */
+    uint64_t last;          /* count of messages taken when the last of it was, or when its end was seen */
+} dcli_wire_peer;
+
+typedef struct dcli_wire {
+    dcli_door door; /* those with higher numbers connect to it */
+    void *outgoing; /* the ROUTER that connects to those with lower numbers */
+    int outgoing_fd;
+    dcli_monitor monitor; /* of outgoing */
+    dcli_wire_peer *peer; /* [peer_count] */
+    const dcli_keypair *own;
+    dcli_keypair pair; /* `own` points here */
+    char *password;
+    int64_t silence_ms;
+    const dcli_log *log;
+    int64_t logged_ns;
+    dcli_parcels ready; /* taken before anything else */
+    int closing;        /* peers in that state */
+    uint64_t taken;     /* messages */
+    bool idle;       /* nothing was there, and no socket has been used since: all is quiet until a descriptor says so */
+    int last_from;   /* the peer whose message was taken last; -1 */
+    int64_t refused; /* endpoint->refused as last seen */
+} dcli_wire;
+
+/** The socket that a peer's messages go through. */
+void *dcli_wire_socket_of(dcli_wire *wire, const dcli_wire_peer *peer);
+/** Send to a peer that is up. Takes the frames over. @param payload  NULL: none. */
+dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload);
+/** Its connection stands: what has waited goes. */
+void dcli_wire_rise(dcli_endpoint *endpoint, int peer);
+/** Its connection has ended. */
+void dcli_wire_set(dcli_endpoint *endpoint, int peer, dcli_ending ending);
+/** Nothing more is kept of it, in either direction. */
+void dcli_wire_forget(dcli_endpoint *endpoint, int peer);
+
+/* Functions of the transport. */
+dcl_status dcli_wire_send(dcli_endpoint *endpoint, int to, const void *bytes, size_t length,
+                          const dcli_payload *payload, int descriptor);
+dcl_status dcli_wire_take(dcli_endpoint *endpoint, dcli_incoming *incoming);
+bool dcli_wire_seems_ready(const dcli_endpoint *endpoint);
+bool dcli_wire_arm(dcli_endpoint *endpoint);
+
+#endif

@@ -1,0 +1,229 @@
+/* net/wire_address.c - addresses of listeners: parsing, looking up, trying. Source: RFC 3986, section 3.2; getaddrinfo(3). */
+#include "net/wire_address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* ---- parsing ------------------------------------------------------------------------------------------------------ */
+
+static const char scheme[] = "tcp://";
+static const char digits[] = "0123456789";
+static const char name_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+
+__attribute__((format(printf, 2, 3))) static dcl_status refuse(const char *text, const char *format, ...)
+{
+    char what[160];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "address \"%.*s\" %s; expected tcp://HOST:PORT; write it like tcp://10.0.0.3:7700, "
+                     "tcp://node3:7700 or tcp://[fd00::3]:7700",
+                     DCLI_MOST_ADDRESS, text, what);
+}
+
+/** The host is [at, end). */
+static dcl_status set_host(const char *text, const char *at, const char *end, dcli_address *address)
+{
+    if (at == end)
+        return refuse(text, "has no host");
+    memcpy(address->host, at, (size_t)(end - at));
+    address->host[end - at] = '\0';
+    return DCL_OK;
+}
+
+static dcl_status parse_bracketed(const char *text, const char *at, dcli_address *address, const char **rest_out)
+{
+    const char *end = strchr(at, ']');
+    struct in6_addr ignored;
+    if (end == NULL)
+        return refuse(text, "has no ']' behind '['");
+    dcl_status status = set_host(text, at + 1, end, address);
+    if (status == DCL_OK && inet_pton(AF_INET6, address->host, &ignored) != 1)
+        return refuse(text, "has \"%.64s\" in brackets, which is no IPv6 address", address->host);
+    *rest_out = end + 1;
+    return status;
+}
+
+static dcl_status parse_host(const char *text, const char *at, dcli_address_use use, dcli_address *address,
+                             const char **rest_out)
+{
+    if (*at == '[')
+        return parse_bracketed(text, at, address, rest_out);
+    size_t length = use == DCLI_TO_LISTEN && *at == '*' ? 1 : strspn(at, name_letters);
+    const char *end = at + length;
+    if (*end != ':' && *end != '\0')
+        return refuse(text, "has the character '%c' in its host", *end);
+    if (*end == ':' && strchr(end + 1, ':') != NULL)
+        return refuse(text, "has several ':'; an IPv6 address stands in brackets");
+    *rest_out = end;
+    return set_host(text, at, end, address);
+}
+
+/** What stands behind the host. */
+static dcl_status parse_port(const char *text, const char *at, dcli_address_use use, dcli_address *address)
+{
+    if (*at == '\0' || (*at == ':' && at[1] == '\0'))
+        return refuse(text, "has no port");
+    if (*at != ':')
+        return refuse(text, "has \"%.64s\" behind its host", at);
+    at++;
+    address->port = 0;
+    if (use == DCLI_TO_LISTEN && strcmp(at, "*") == 0)
+        return DCL_OK;
+    size_t length = strspn(at, digits);
+    if (length == 0)
+        return refuse(text, "has the port \"%.64s\"", at);
+    if (at[length] != '\0')
+        return refuse(text, "has \"%.64s\" behind its port", at + length);
+    for (size_t i = 0; i < length && address->port <= 65535; i++)
+        address->port = 10 * address->port + (at[i] - '0');
+    if (address->port > 65535 || (address->port == 0 && use == DCLI_TO_CALL))
+        return refuse(text, "has the port %.64s, which is not in %d..65535", at, use == DCLI_TO_CALL ? 1 : 0);
+    return DCL_OK;
+}
+
+dcl_status dcli_address_parse(const char *text, dcli_address_use use, dcli_address *address_out)
+{
+    if (text == NULL || *text == '\0')
+        return refuse("", "is empty");
+    if (strlen(text) > DCLI_MOST_ADDRESS)
+        return refuse(text, "has %zu bytes, more than %d", strlen(text), DCLI_MOST_ADDRESS);
+    if (strstr(text, "://") == NULL)
+        return refuse(text, "does not begin with tcp://");
+    if (strncmp(text, scheme, sizeof scheme - 1) != 0)
+        return refuse(text, "begins with \"%.*s\"", (int)(strstr(text, "://") + 3 - text), text);
+    dcli_address address = {.port = 0};
+    snprintf(address.text, sizeof address.text, "%s", text);
+    const char *rest = text;
+    dcl_status status = parse_host(text, text + sizeof scheme - 1, use, &address, &rest);
+    if (status == DCL_OK)
+        status = parse_port(text, rest, use, &address);
+    if (status == DCL_OK)
+        *address_out = address;
+    return status;
+}
+
+/* ---- looking up --------------------------------------------------------------------------------------------------- */
+
+static bool leads_back(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+    const struct in6_addr *in6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(in6) || (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == 127);
+}
+
+static dcl_status look_up(const dcli_address *address, struct addrinfo **list_out)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    char port[8];
+    snprintf(port, sizeof port, "%d", address->port);
+    const char *host = strcmp(address->host, "*") == 0 ? "0.0.0.0" : address->host;
+    int code = getaddrinfo(host, port, &hints, list_out);
+    if (code == 0)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_NETWORK,
+                     "host \"%s\" of the address %s cannot be looked up (getaddrinfo: %s); expected a name that this "
+                     "machine knows; correct it, or write the number of the host's address",
+                     address->host, address->text, code == EAI_SYSTEM ? strerror(errno) : gai_strerror(code));
+}
+
+static void set_numeric(const struct addrinfo *info, dcli_resolved *resolved)
+{
+    char host[NI_MAXHOST] = "";
+    getnameinfo(info->ai_addr, info->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST);
+    resolved->ipv6 = info->ai_family == AF_INET6;
+    snprintf(resolved->host, sizeof resolved->host, resolved->ipv6 ? "[%.60s]" : "%.60s", host);
+}
+
+dcl_status dcli_address_resolve(const dcli_address *address, dcli_resolved *resolved_out)
+{
+    struct addrinfo *list = NULL;
+    dcl_status status = look_up(address, &list);
+    if (status != DCL_OK)
+        return status;
+    dcli_resolved resolved = {.port = address->port, .loopback = true};
+    const struct addrinfo *chosen = list;
+    for (const struct addrinfo *at = list; at != NULL; at = at->ai_next) {
+        resolved.loopback = resolved.loopback && leads_back(at->ai_addr);
+        if (at->ai_family == AF_INET && chosen->ai_family != AF_INET)
+            chosen = at;
+    }
+    set_numeric(chosen, &resolved);
+    freeaddrinfo(list);
+    *resolved_out = resolved;
+    return DCL_OK;
+}
+
+void dcli_resolved_text(const dcli_resolved *resolved, int port, char text_out[DCLI_MOST_ADDRESS + 1])
+{
+    if (port > 0)
+        snprintf(text_out, DCLI_MOST_ADDRESS + 1, "tcp://%s:%d", resolved->host, port);
+    else
+        snprintf(text_out, DCLI_MOST_ADDRESS + 1, "tcp://%s:*", resolved->host);
+}
+
+dcl_status dcli_address_is_loopback(const dcli_address *address, bool *loopback_out)
+{
+    dcli_resolved resolved;
+    dcl_status status = dcli_address_resolve(address, &resolved);
+    if (status == DCL_OK)
+        *loopback_out = resolved.loopback;
+    return status;
+}
+
+dcl_status dcli_address_check_listener(const dcli_address *address, const dcli_resolved *resolved, bool has_keys)
+{
+    if (resolved->loopback || has_keys)
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_INVALID,
+        "address %s can be reached from other machines, and there are no keys; expected keys wherever others "
+        "can call; make them with `dcl keys`, or listen on tcp://127.0.0.1:PORT",
+        address->text);
+}
+
+/* ---- trying ------------------------------------------------------------------------------------------------------- */
+
+static int wait_for_connection(int fd, int milliseconds)
+{
+    struct pollfd polled = {.fd = fd, .events = POLLOUT};
+    int code = ETIMEDOUT;
+    socklen_t length = sizeof code;
+    if (poll(&polled, 1, milliseconds) > 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &length) != 0)
+        code = errno;
+    return code;
+}
+
+int dcli_address_probe(const dcli_resolved *resolved, int milliseconds)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)resolved->port)};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)resolved->port)};
+    char host[sizeof resolved->host];
+    snprintf(host, sizeof host, "%s", resolved->host + (resolved->ipv6 ? 1 : 0));
+    host[strcspn(host, "]%")] = '\0';
+    if ((resolved->ipv6 ? inet_pton(AF_INET6, host, &in6.sin6_addr) : inet_pton(AF_INET, host, &in.sin_addr)) != 1)
+        return EINVAL;
+    int fd = socket(resolved->ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    const struct sockaddr *name = resolved->ipv6 ? (const void *)&in6 : (const void *)&in;
+    int code = connect(fd, name, resolved->ipv6 ? sizeof in6 : sizeof in) == 0 ? 0 : errno;
+    if (code == EINPROGRESS)
+        code = wait_for_connection(fd, milliseconds);
+    close(fd);
+    return code;
+}

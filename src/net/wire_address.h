@@ -1,0 +1,52 @@
+/* net/wire_address.h - addresses of listeners: tcp://HOST:PORT. */
+#ifndef DCLI_NET_WIRE_ADDRESS_H
+#define DCLI_NET_WIRE_ADDRESS_H
+
+#include <stdbool.h>
+
+#include <dcl/base.h>
+
+#include "net/message.h"
+
+typedef enum dcli_address_use {
+    DCLI_TO_CALL,  /* a host and a port */
+    DCLI_TO_LISTEN /* the port may be 0 or "*": any; the host may be "*": all of this machine's addresses */
+} dcli_address_use;
+
+typedef struct dcli_address {
+    char text[DCLI_MOST_ADDRESS + 1]; /* as it was given */
+    char host[DCLI_MOST_ADDRESS + 1]; /* without brackets */
+    int port;                         /* 0: any */
+} dcli_address;
+
+/** Take tcp://HOST:PORT apart. HOST is a name, an IPv4 address, or an IPv6 address in brackets; PORT is 1..65535. Looks
+ *  nothing up. @return DCL_OK or DCL_ERR_INVALID (what is wrong with it, and an example). */
+dcl_status dcli_address_parse(const char *text, dcli_address_use use, dcli_address *address_out);
+
+/** An address in the numbers that sockets take. */
+typedef struct dcli_resolved {
+    char host[64]; /* 10.0.0.1, or [fd00::1] */
+    int port;      /* 0: any */
+    bool ipv6;     /* socket option ZMQ_IPV6 */
+    bool loopback; /* all addresses of the host lead back to this machine */
+} dcli_resolved;
+
+/** Look the host up; an IPv4 address is preferred. May take as long as the system's resolver does.
+ *  @return DCL_OK or DCL_ERR_NETWORK (no such name). */
+dcl_status dcli_address_resolve(const dcli_address *address, dcli_resolved *resolved_out);
+
+/** "tcp://host:port"; for port 0 "tcp://host:*". */
+void dcli_resolved_text(const dcli_resolved *resolved, int port, char text_out[DCLI_MOST_ADDRESS + 1]);
+
+/** Whether only programs of this machine can reach a listener there. @return DCL_OK or DCL_ERR_NETWORK (no such name). */
+dcl_status dcli_address_is_loopback(const dcli_address *address, bool *loopback_out);
+
+/** Refuse to listen where other machines can call unless there are keys.
+ *  @return DCL_OK or DCL_ERR_INVALID (how to make keys). */
+dcl_status dcli_address_check_listener(const dcli_address *address, const dcli_resolved *resolved, bool has_keys);
+
+/** Try to connect, only to learn why it cannot be done. @return 0 (it can), or the system's error code; ETIMEDOUT after so
+ *  many milliseconds. */
+int dcli_address_probe(const dcli_resolved *resolved, int milliseconds);
+
+#endif

@@ -1,0 +1,293 @@
+/* net/wire_door.c - listeners that know whose connection ends.
+ *
+ * libzmq tells of connections by descriptor (events) and of messages by routing id and descriptor (ZMQ_SRCFD). A
+ * descriptor is used again after its connection has ended; what follows makes that harmless:
+ * - An event of an end is sent before the descriptor is closed. So once events have been drained after a message was taken,
+ *   each older connection with the same descriptor is known to have ended.
+ * - The pipe of a connection is told to end before its descriptor is closed. So while a message to its routing id is
+ *   accepted, after all commands were processed, the descriptor still was the connection's before. That gives the
+ *   connection's cookie, the number that the system never gives twice.
+ * - To cut, the descriptor is duplicated, the duplicate's cookie compared, and the duplicate shut down. libzmq sees the end
+ *   and closes its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "net/wire_socket.h"
+
+/* ---- opening ------------------------------------------------------------------------------------------------------ */
+
+static dcl_status bind_failed(const char *text)
+{
+    if (zmq_errno() == EADDRINUSE)
+        return DCLI_FAIL(
+            DCL_ERR_NETWORK,
+            "address %s is in use; expected a port that nobody listens at; end the other program, or choose "
+            "another port",
+            text);
+    return DCLI_FAIL(DCL_ERR_NETWORK, "zmq_bind(%s): %s; expected an address of this machine; correct it", text,
+                     zmq_strerror(zmq_errno()));
+}
+
+/** The first port of the range that is free. */
+static dcl_status bind_in_range(dcli_door *door, const dcli_resolved *resolved, int first, int last)
+{
+    char text[DCLI_MOST_ADDRESS + 1];
+    if (first < 1 || last > 65535 || first > last)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the range of ports is %d-%d; expected two of 1..65535, the smaller one first; "
+                         "correct it",
+                         first, last);
+    for (int port = first; port <= last; port++) {
+        dcli_resolved_text(resolved, port, text);
+        if (zmq_bind(door->router, text) == 0)
+            return DCL_OK;
+        if (zmq_errno() != EADDRINUSE)
+            return bind_failed(text);
+    }
+    return DCLI_FAIL(
+        DCL_ERR_NETWORK,
+        "all ports %d-%d of %s are in use; expected a free one for each process of a session; give a larger "
+        "range",
+        first, last, resolved->host);
+}
+
+static dcl_status bind_door(dcli_door *door, const dcli_door_terms *terms)
+{
+    dcli_address address;
+    dcli_resolved resolved;
+    dcl_status status = dcli_address_parse(terms->address, DCLI_TO_LISTEN, &address);
+    if (status == DCL_OK)
+        status = dcli_address_resolve(&address, &resolved);
+    if (status == DCL_OK)
+        status = dcli_address_check_listener(&address, &resolved, terms->own != NULL);
+    if (status == DCL_OK)
+        status = dcli_wire_option(door->router, ZMQ_IPV6, resolved.ipv6);
+    if (status != DCL_OK)
+        return status;
+    if (resolved.port == 0 && (terms->first_port != 0 || terms->last_port != 0))
+        return bind_in_range(door, &resolved, terms->first_port, terms->last_port);
+    char text[DCLI_MOST_ADDRESS + 1];
+    dcli_resolved_text(&resolved, resolved.port, text);
+    return zmq_bind(door->router, text) == 0 ? DCL_OK : bind_failed(address.text);
+}
+
+static dcl_status note_address(dcli_door *door)
+{
+    size_t length = sizeof door->address, fd_length = sizeof door->fd;
+    if (zmq_getsockopt(door->router, ZMQ_LAST_ENDPOINT, door->address, &length) != 0 ||
+        zmq_getsockopt(door->router, ZMQ_FD, &door->fd, &fd_length) != 0)
+        return dcli_net_fail(DCL_ERR_NETWORK, "zmq_getsockopt", "free descriptors");
+    const char *colon = strrchr(door->address, ':');
+    door->port = colon != NULL ? atoi(colon + 1) : 0;
+    return DCL_OK;
+}
+
+static dcl_status dress_door(dcli_door *door, const dcli_door_terms *terms)
+{
+    dcl_status status = dcli_wire_dress(door->router, terms->silence_ms, terms->most_bytes);
+    if (status == DCL_OK)
+        status = dcli_wire_option(door->router, ZMQ_ROUTER_MANDATORY, 1);
+    if (status == DCL_OK && terms->own_id != NULL &&
+        zmq_setsockopt(door->router, ZMQ_ROUTING_ID, terms->own_id, DCLI_ROUTING_BYTES) != 0)
+        status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_setsockopt", "use libzmq 4.3 or newer");
+    return status == DCL_OK ? dcli_gate_guard_socket(terms->gate, door->router, terms->domain, terms->own) : status;
+}
+
+dcl_status dcli_door_open(const dcli_door_terms *terms, dcli_door *door_out)
+{
+    dcli_door door = {.most = terms->most_connections, .router = dcli_net_socket(terms->net, ZMQ_ROUTER)};
+    *door_out = (dcli_door){0};
+    if (door.router == NULL)
+        return dcli_error_status();
+    dcl_status status = dress_door(&door, terms);
+    if (status == DCL_OK)
+        status = dcli_monitor_open(terms->net, door.router, &door.monitor);
+    if (status == DCL_OK)
+        status = bind_door(&door, terms);
+    if (status == DCL_OK)
+        status = note_address(&door);
+    if (status == DCL_OK)
+        *door_out = door;
+    else
+        dcli_door_close(&door);
+    return status;
+}
+
+void dcli_door_close(dcli_door *door)
+{
+    if (door->router == NULL)
+        return;
+    dcli_monitor_close(&door->monitor, door->router);
+    if (door->address[0] != '\0')
+        zmq_unbind(door->router, door->address); /* closing alone frees the port only some time later */
+    zmq_close(door->router);
+    dcli_free(door->connection);
+    *door = (dcli_door){0};
+}
+
+/* ---- cutting ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t cookie_of(int fd)
+{
+    uint64_t cookie = 0;
+    socklen_t length = sizeof cookie;
+    return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) == 0 ? cookie : 0;
+}
+
+/** Whether a descriptor is a connection of this listener's, of whomever. */
+static bool is_of_door(const dcli_door *door, int fd)
+{
+    struct sockaddr_storage name;
+    socklen_t length = sizeof name;
+    if (getsockname(fd, (struct sockaddr *)&name, &length) != 0)
+        return false;
+    if (name.ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)(const void *)&name)->sin_port) == door->port;
+    return name.ss_family == AF_INET6 &&
+           ntohs(((const struct sockaddr_in6 *)(const void *)&name)->sin6_port) == door->port;
+}
+
+/** @param cookie  0: of whichever connection of this listener's the descriptor is now. */
+static void cut_socket(const dcli_door *door, int fd, uint64_t cookie)
+{
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+        return;
+    if (cookie != 0 ? cookie_of(copy) == cookie : is_of_door(door, copy))
+        shutdown(copy, SHUT_RDWR);
+    close(copy);
+}
+
+static dcli_connection *connection_of_fd(dcli_door *door, int fd)
+{
+    for (int64_t i = door->count - 1; i >= 0; i--)
+        if (door->connection[i].fd == fd && !door->connection[i].ended)
+            return &door->connection[i];
+    return NULL;
+}
+
+static void forget(dcli_door *door, dcli_connection *connection)
+{
+    int64_t place = connection - door->connection;
+    memmove(connection, connection + 1, (size_t)(door->count - place - 1) * sizeof *connection);
+    door->count--;
+}
+
+static void cut(dcli_door *door, dcli_connection *connection)
+{
+    cut_socket(door, connection->fd, connection->cookie);
+    connection->holder = -1;
+    connection->cut = true;
+}
+
+void dcli_door_cut(dcli_door *door, int64_t holder)
+{
+    for (int64_t i = 0; i < door->count; i++) {
+        dcli_connection *connection = &door->connection[i];
+        if (connection->holder != holder)
+            continue;
+        if (connection->ended)
+            forget(door, connection);
+        else
+            cut(door, connection);
+        return;
+    }
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------- */
+
+/** Those who connect and say nothing must not keep others out. */
+static void cut_oldest_silent(dcli_door *door)
+{
+    int64_t open = 0;
+    dcli_connection *oldest = NULL;
+    for (int64_t i = 0; i < door->count; i++) {
+        dcli_connection *connection = &door->connection[i];
+        open += !connection->ended && !connection->cut;
+        if (oldest == NULL && connection->holder < 0 && !connection->cut)
+            oldest = connection;
+    }
+    if (open > door->most && oldest != NULL)
+        cut(door, oldest);
+}
+
+static void note_event(dcli_door *door, const dcli_event *event)
+{
+    dcli_connection *connection;
+    switch (event->kind) {
+    case ZMQ_EVENT_ACCEPTED:
+        if (dcli_grow(&door->connection, door->count, &door->capacity, sizeof *door->connection) != 0) {
+            cut_socket(door, event->value, 0); /* it could not be known */
+            return;
+        }
+        door->connection[door->count++] = (dcli_connection){.fd = event->value, .holder = -1};
+        cut_oldest_silent(door);
+        return;
+    case ZMQ_EVENT_DISCONNECTED:
+        connection = connection_of_fd(door, event->value);
+        if (connection != NULL && connection->holder < 0)
+            forget(door, connection);
+        else if (connection != NULL)
+            connection->ended = true;
+        return;
+    default:
+        return;
+    }
+}
+
+static void drain(dcli_door *door)
+{
+    dcli_event event;
+    while (dcli_monitor_next(&door->monitor, &event))
+        note_event(door, &event);
+}
+
+bool dcli_door_next_end(dcli_door *door, int64_t *holder_out)
+{
+    drain(door);
+    for (int64_t i = 0; i < door->count; i++)
+        if (door->connection[i].ended) {
+            *holder_out = door->connection[i].holder;
+            forget(door, &door->connection[i]);
+            return true;
+        }
+    return false;
+}
+
+void dcli_door_cut_stranger(dcli_door *door, int fd)
+{
+    drain(door);
+    dcli_connection *connection = connection_of_fd(door, fd);
+    if (connection != NULL && connection->holder < 0 && !connection->cut)
+        cut(door, connection);
+}
+
+/** An empty message: the other side drops it. */
+static bool knock(void *router, const void *id, size_t id_bytes)
+{
+    return zmq_send(router, id, id_bytes, ZMQ_DONTWAIT | ZMQ_SNDMORE) >= 0 &&
+           zmq_send(router, "", 0, ZMQ_DONTWAIT) >= 0;
+}
+
+bool dcli_door_claim(dcli_door *door, int fd, const void *id, size_t id_bytes, int64_t holder)
+{
+    drain(door);
+    dcli_connection *connection = connection_of_fd(door, fd);
+    if (connection == NULL || connection->holder >= 0 || connection->cut)
+        return false;
+    uint64_t cookie = cookie_of(fd);
+    (void)dcli_socket_has_input(door->router); /* processes all commands: zmq_send() may put that off */
+    if (cookie == 0 || !knock(door->router, id, id_bytes))
+        return false;
+    connection->holder = holder;
+    connection->cookie = cookie;
+    return true;
+}

@@ -1,0 +1,181 @@
+/* net/wire_send.c - sending over tcp, and messages that wait. */
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "net/wire.h"
+
+/* ---- messages that wait ------------------------------------------------------------------------------------------- */
+
+static int64_t bytes_of(dcli_parcel *parcel)
+{
+    return (int64_t)(sizeof *parcel + zmq_msg_size(&parcel->header) + zmq_msg_size(&parcel->payload));
+}
+
+void dcli_parcel_free(dcli_parcel *parcel)
+{
+    zmq_msg_close(&parcel->header);
+    zmq_msg_close(&parcel->payload);
+    dcli_free(parcel);
+}
+
+static dcl_status drop_frames(zmq_msg_t *header, zmq_msg_t *payload, dcl_status status)
+{
+    zmq_msg_close(header);
+    if (payload != NULL)
+        zmq_msg_close(payload);
+    return status;
+}
+
+dcl_status dcli_parcels_put(dcli_parcels *parcels, int from, zmq_msg_t *header, zmq_msg_t *payload, int extra_frames,
+                            int64_t most)
+{
+    dcli_parcel *parcel = dcli_malloc(sizeof *parcel);
+    if (parcel == NULL)
+        return drop_frames(header, payload, DCL_ERR_NOMEM);
+    parcel->from = from;
+    parcel->extra_frames = extra_frames;
+    parcel->next = NULL;
+    zmq_msg_init(&parcel->header);
+    zmq_msg_init(&parcel->payload);
+    zmq_msg_move(&parcel->header, header);
+    if (payload != NULL)
+        zmq_msg_move(&parcel->payload, payload);
+    drop_frames(header, payload, DCL_OK); /* empty by now */
+    int64_t bytes = bytes_of(parcel);
+    if (bytes > most - parcels->bytes) {
+        dcli_parcel_free(parcel);
+        return DCLI_FAIL(DCL_ERR_NETWORK,
+                         "%" PRId64 " bytes wait for a peer's connection; expected %" PRId64
+                         " at most; treat the peer as lost, and look there for why it does not connect",
+                         parcels->bytes + bytes, most);
+    }
+    *(parcels->last != NULL ? &parcels->last->next : &parcels->first) = parcel;
+    parcels->last = parcel;
+    parcels->bytes += bytes;
+    return DCL_OK;
+}
+
+dcli_parcel *dcli_parcels_take(dcli_parcels *parcels)
+{
+    dcli_parcel *parcel = parcels->first;
+    if (parcel == NULL)
+        return NULL;
+    parcels->first = parcel->next;
+    if (parcels->first == NULL)
+        parcels->last = NULL;
+    parcels->bytes -= bytes_of(parcel);
+    return parcel;
+}
+
+void dcli_parcels_free(dcli_parcels *parcels)
+{
+    dcli_parcel *parcel;
+    while ((parcel = dcli_parcels_take(parcels)) != NULL)
+        dcli_parcel_free(parcel);
+}
+
+void dcli_parcels_join(dcli_parcels *parcels, dcli_parcels *more)
+{
+    if (more->first == NULL)
+        return;
+    *(parcels->last != NULL ? &parcels->last->next : &parcels->first) = more->first;
+    parcels->last = more->last;
+    parcels->bytes += more->bytes;
+    *more = (dcli_parcels){0};
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------------------ */
+
+void *dcli_wire_socket_of(dcli_wire *wire, const dcli_wire_peer *peer)
+{
+    return peer->address != NULL ? wire->outgoing : wire->door.router;
+}
+
+/* Only the frame with the id can be refused: the peer's connection has ended then. What follows it "succeeds" in any case,
+ * so it is not sent. */
+dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload)
+{
+    dcli_wire *wire = endpoint->link;
+    void *socket = dcli_wire_socket_of(wire, &wire->peer[to]);
+    unsigned char id[DCLI_ROUTING_BYTES];
+    dcli_routing_id(to, id);
+    wire->idle = false; /* sending also takes in what libzmq's threads have to say */
+    int rc;
+    do
+        rc = zmq_send(socket, id, sizeof id, ZMQ_DONTWAIT | ZMQ_SNDMORE);
+    while (rc < 0 && zmq_errno() == EINTR);
+    if (rc >= 0)
+        rc = dcli_send_frame(header, socket, payload != NULL ? ZMQ_SNDMORE : 0);
+    if (rc >= 0 && payload != NULL)
+        rc = dcli_send_frame(payload, socket, 0);
+    if (rc >= 0)
+        return DCL_OK; /* sent frames are empty */
+    dcl_status status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_send", "the peer is gone: treat it as lost");
+    dcli_wire_set(endpoint, to, DCLI_END_LOST);
+    return drop_frames(header, payload, status);
+}
+
+static dcl_status send_frames(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload)
+{
+    dcli_wire *wire = endpoint->link;
+    if (to == endpoint->self) {
+        wire->idle = false;
+        return dcli_parcels_put(&wire->ready, to, header, payload, payload != NULL, INT64_MAX);
+    }
+    switch (wire->peer[to].state) {
+    case DCLI_WIRE_UP:
+        return dcli_wire_transmit(endpoint, to, header, payload);
+    case DCLI_WIRE_MET:
+    case DCLI_WIRE_EXPECTED:
+        return dcli_parcels_put(&wire->peer[to].to_send, to, header, payload, payload != NULL, DCLI_WIRE_WAITING);
+    case DCLI_WIRE_UNKNOWN:
+    case DCLI_WIRE_EARLY_BIRD:
+        return drop_frames(header, payload,
+                           DCLI_FAIL(DCL_ERR_NETWORK,
+                                     "peer %d has not been introduced; expected one that this peer was "
+                                     "told to meet or expect; send nothing to it yet",
+                                     to));
+    default:
+        return drop_frames(header, payload,
+                           DCLI_FAIL(DCL_ERR_NETWORK,
+                                     "the connection of peer %d has ended; expected one that is there; "
+                                     "treat it as lost",
+                                     to));
+    }
+}
+
+dcl_status dcli_wire_send(dcli_endpoint *endpoint, int to, const void *bytes, size_t length,
+                          const dcli_payload *payload, int descriptor)
+{
+    zmq_msg_t header, frame;
+    dcl_status status = DCL_OK;
+    if (payload != NULL)
+        status = dcli_wrap_payload(payload, &frame); /* releases it on failure */
+    if (status != DCL_OK)
+        return status;
+    if (descriptor >= 0)
+        status = DCLI_FAIL(DCL_ERR_INVALID,
+                           "a descriptor is to go to peer %d over tcp; expected a peer of this host; send "
+                           "what is behind it",
+                           to);
+    if (status == DCL_OK)
+        status = dcli_frame_of(bytes, length, &header);
+    if (status != DCL_OK) {
+        if (payload != NULL)
+            zmq_msg_close(&frame);
+        return status;
+    }
+    return send_frames(endpoint, to, &header, payload != NULL ? &frame : NULL);
+}
+
+void dcli_wire_rise(dcli_endpoint *endpoint, int peer)
+{
+    dcli_wire *wire = endpoint->link;
+    wire->peer[peer].state = DCLI_WIRE_UP;
+    dcli_parcel *parcel;
+    while (wire->peer[peer].state == DCLI_WIRE_UP && (parcel = dcli_parcels_take(&wire->peer[peer].to_send)) != NULL) {
+        (void)dcli_wire_transmit(endpoint, peer, &parcel->header, parcel->extra_frames > 0 ? &parcel->payload : NULL);
+        dcli_parcel_free(parcel);
+    }
+}

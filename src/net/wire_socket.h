@@ -1,0 +1,109 @@
+/* net/wire_socket.h - sockets over tcp: their options, what libzmq tells of them, and listeners that know their
+ * connections. */
+#ifndef DCLI_NET_WIRE_SOCKET_H
+#define DCLI_NET_WIRE_SOCKET_H
+
+#include "net/endpoint.h"
+#include "net/gate.h"
+#include "net/wire_address.h"
+
+/* ---- options ---- */
+
+/** Limits and times of a socket, before it is bound or connected. @param most_bytes  of a frame: the connection of who
+ *  sends a longer one is ended by libzmq. @return DCL_OK or DCL_ERR_NETWORK. */
+dcl_status dcli_wire_dress(void *socket, int64_t silence_ms, int64_t most_bytes);
+dcl_status dcli_wire_option(void *socket, int option, int value);
+
+/** What is presented where a socket connects. @param own  NULL: the password.
+ *  @param server_key  hexadecimal digits; "" with a password. @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_NETWORK. */
+dcl_status dcli_wire_present(void *socket, const dcli_keypair *own, const char *password, const char *server_key);
+
+/* ---- events ---- */
+
+typedef struct dcli_monitor {
+    void *events; /* NULL: not open */
+    int fd;
+} dcli_monitor;
+
+typedef struct dcli_event {
+    int kind;                            /* ZMQ_EVENT_... */
+    int value;                           /* a descriptor or a code, depending on kind */
+    char address[DCLI_MOST_ADDRESS + 1]; /* as dcli_resolved_text() writes it: of the other side where this one
+                                            connected, else of the listener */
+} dcli_event;
+
+/** Begin before the socket is bound or connected; once per socket. @return DCL_OK, DCL_ERR_NETWORK. */
+dcl_status dcli_monitor_open(dcli_net *net, void *socket, dcli_monitor *monitor_out);
+/** Does not wait. @return false: nothing new. */
+bool dcli_monitor_next(dcli_monitor *monitor, dcli_event *event_out);
+/** Before the socket is closed. One that is not open is accepted. */
+void dcli_monitor_close(dcli_monitor *monitor, void *socket);
+
+/* ---- ends of connections ---- */
+
+/** How a connection that this side made ended, for its sentence. */
+typedef enum dcli_ending {
+    DCLI_NOT_ENDED,
+    DCLI_END_LOST,    /* it was there, and ended */
+    DCLI_END_NOBODY,  /* it was never made */
+    DCLI_END_REFUSED, /* the other side does not accept what was presented */
+    DCLI_END_MISFIT,  /* the other side wants something else */
+    DCLI_END_SHORT    /* the other side ended it in the middle of the handshake */
+} dcli_ending;
+
+/** What an event says. @return DCLI_NOT_ENDED for all that is no end; a later DCLI_END_LOST is to be ignored. */
+dcli_ending dcli_ending_of(const dcli_event *event);
+/** Record it: "<who> at <address>: connection refused ...; what to do". May try to connect to learn the reason, for
+ *  `patience_ms` at most. @param who  "the worker", "peer 3"; @param address  as dcli_resolved_text() writes it.
+ *  @return DCL_ERR_NODE_LOST. */
+dcl_status dcli_ending_fail(dcli_ending ending, const char *who, const char *address, bool has_keys, int64_t silence_ms,
+                            int patience_ms);
+
+/* ---- listeners ---- */
+
+typedef struct dcli_door_terms {
+    dcli_net *net;
+    const char *address; /* to listen at; port "*": in the range, or any */
+    int first_port, last_port;
+    dcli_gate *gate;
+    const char *domain;
+    const dcli_keypair *own; /* NULL: the domain has a password */
+    int64_t silence_ms, most_bytes;
+    int most_connections;        /* beyond them the oldest that has not said anything yet is cut */
+    const unsigned char *own_id; /* [DCLI_ROUTING_BYTES]; NULL: none */
+} dcli_door_terms;
+
+typedef struct dcli_connection {
+    int fd;
+    bool ended, cut;
+    int64_t holder;  /* -1: nobody has been heard of over it */
+    uint64_t cookie; /* the system's unique number of the socket: descriptors are used again; with a holder only */
+} dcli_connection;
+
+/** A ROUTER that is bound, and its connections. */
+typedef struct dcli_door {
+    void *router; /* NULL: not open */
+    int fd, port, most;
+    dcli_monitor monitor;
+    char address[DCLI_MOST_ADDRESS + 1]; /* with the port */
+    dcli_connection *connection;         /* [count], oldest first */
+    int64_t count, capacity;
+} dcli_door;
+
+/** @param door_out  {0} on failure.
+ *  @return DCL_OK, DCL_ERR_INVALID (address; beyond loopback without keys), DCL_ERR_NETWORK (ports taken, name), NOMEM. */
+dcl_status dcli_door_open(const dcli_door_terms *terms, dcli_door *door_out);
+void dcli_door_close(dcli_door *door);
+
+/** The first message of a holder has come by descriptor `fd` (ZMQ_SRCFD) from the socket with this routing id: note whose
+ *  connection it is, and send an empty message back. @param holder  >= 0, of the caller's choice.
+ *  @return false: the connection has ended already; messages of it may still be there to take. */
+bool dcli_door_claim(dcli_door *door, int fd, const void *id, size_t id_bytes, int64_t holder);
+/** Whose connection has ended. @return false: nobody's, at the moment. */
+bool dcli_door_next_end(dcli_door *door, int64_t *holder_out);
+/** End a connection; dcli_door_next_end() does not tell it. */
+void dcli_door_cut(dcli_door *door, int64_t holder);
+/** End the connection of this descriptor, which must have no holder. */
+void dcli_door_cut_stranger(dcli_door *door, int fd);
+
+#endif

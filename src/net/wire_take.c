@@ -1,0 +1,363 @@
+/* net/wire_take.c - taking messages over tcp, and finding out who is gone. */
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "net/wire.h"
+
+enum { LOOK_EVERY = 64 /* messages taken between two looks at events, when there is always one */ };
+
+/* ---- who comes and goes ------------------------------------------------------------------------------------------- */
+
+void dcli_wire_set(dcli_endpoint *endpoint, int peer, dcli_ending ending)
+{
+    dcli_wire *wire = endpoint->link;
+    dcli_wire_peer *one = &wire->peer[peer];
+    if (one->state == DCLI_WIRE_EARLY_BIRD)
+        one->ended = true;
+    if (one->state == DCLI_WIRE_GONE || one->state == DCLI_WIRE_CLOSING || one->state == DCLI_WIRE_EARLY_BIRD)
+        return;
+    one->state = DCLI_WIRE_CLOSING;
+    one->ending = ending;
+    one->last = wire->taken;
+    wire->closing++;
+    wire->idle = false;
+}
+
+static int peer_at(const dcli_endpoint *endpoint, const char *address)
+{
+    const dcli_wire *wire = endpoint->link;
+    for (int peer = 0; peer < endpoint->self; peer++)
+        if (wire->peer[peer].address != NULL && strcmp(wire->peer[peer].address, address) == 0)
+            return peer;
+    return -1;
+}
+
+static void note_outgoing(dcli_endpoint *endpoint, const dcli_event *event)
+{
+    dcli_wire *wire = endpoint->link;
+    int peer = peer_at(endpoint, event->address);
+    if (peer < 0)
+        return;
+    dcli_ending ending = dcli_ending_of(event);
+    if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED && wire->peer[peer].state == DCLI_WIRE_MET)
+        dcli_wire_rise(endpoint, peer);
+    else if (ending != DCLI_NOT_ENDED)
+        dcli_wire_set(endpoint, peer, ending);
+}
+
+/** @return whether there was anything new. */
+static bool look_at_events(dcli_endpoint *endpoint)
+{
+    dcli_wire *wire = endpoint->link;
+    bool any = false;
+    dcli_event event;
+    int64_t peer;
+    while (dcli_monitor_next(&wire->monitor, &event)) {
+        any = true;
+        note_outgoing(endpoint, &event);
+    }
+    while (wire->door.router != NULL && dcli_door_next_end(&wire->door, &peer)) {
+        any = true;
+        dcli_wire_set(endpoint, (int)peer, DCLI_END_LOST);
+    }
+    return any;
+}
+
+void dcli_wire_forget(dcli_endpoint *endpoint, int peer)
+{
+    dcli_wire *wire = endpoint->link;
+    dcli_wire_peer *one = &wire->peer[peer];
+    wire->closing -= one->state == DCLI_WIRE_CLOSING;
+    wire->idle = false;
+    if (one->address != NULL && one->state != DCLI_WIRE_GONE)
+        zmq_disconnect(wire->outgoing, one->address);
+    else if (wire->door.router != NULL)
+        dcli_door_cut(&wire->door, peer);
+    one->state = DCLI_WIRE_GONE;
+    dcli_parcels_free(&one->to_send);
+    dcli_parcels_free(&one->early);
+}
+
+static dcl_status lost(dcli_endpoint *endpoint, int peer, dcli_incoming *incoming)
+{
+    dcli_wire *wire = endpoint->link;
+    dcli_wire_peer *one = &wire->peer[peer];
+    char who[32];
+    snprintf(who, sizeof who, "peer %d", peer);
+    dcli_wire_forget(endpoint, peer);
+    incoming->from = peer;
+    if (one->malformed)
+        return DCLI_FAIL(DCL_ERR_NODE_LOST,
+                         "peer %d sent what is no message; expected only messages of protocol %d; its "
+                         "connection was ended",
+                         peer, DCLI_PROTOCOL);
+    if (one->address != NULL)
+        return dcli_ending_fail(one->ending, who, one->address, wire->own != NULL, wire->silence_ms, 100);
+    return DCLI_FAIL(
+        DCL_ERR_NODE_LOST,
+        "the connection of peer %d has ended; expected it to last: its process ended, was silent for %" PRId64
+        " ms, or the network failed; look there for why",
+        peer, wire->silence_ms);
+}
+
+/* With all sockets found empty after the end was seen, nothing of it is left. Where they never are, the sockets take turns
+ * between connections: who had no turn for so long has nothing there. */
+static int over(const dcli_endpoint *endpoint, bool empty)
+{
+    const dcli_wire *wire = endpoint->link;
+    uint64_t turns = 4 * (uint64_t)endpoint->peer_count + 2 * (uint64_t)(wire->door.count + LOOK_EVERY);
+    for (int peer = 0; wire->closing > 0 && peer < endpoint->peer_count; peer++)
+        if (wire->peer[peer].state == DCLI_WIRE_CLOSING && (empty || wire->taken - wire->peer[peer].last > turns))
+            return peer;
+    return -1;
+}
+
+/** @return DCL_ERR_NODE_LOST, or DCL_ERR_TIMEOUT: nobody. Peers that were dropped go without a word. */
+static dcl_status tell_lost(dcli_endpoint *endpoint, bool empty, dcli_incoming *incoming)
+{
+    int peer;
+    while ((peer = over(endpoint, empty)) >= 0) {
+        if (!endpoint->lost[peer])
+            return lost(endpoint, peer, incoming);
+        dcli_wire_forget(endpoint, peer);
+    }
+    return DCL_ERR_TIMEOUT;
+}
+
+/* ---- whose message it is ------------------------------------------------------------------------------------------ */
+
+static void drop(dcli_incoming *incoming)
+{
+    dcli_frames_close(incoming->frames);
+    incoming->frames->end = NULL;
+    *incoming = (dcli_incoming){.descriptor = -1, .frames = incoming->frames};
+}
+
+/** Someone who was let in claims to be whom it is not. */
+static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, int fd)
+{
+    dcli_wire *wire = endpoint->link;
+    int64_t now = dcli_now_ns();
+    endpoint->refused++;
+    wire->refused++;
+    if (wire->logged_ns == 0 || now - wire->logged_ns > 1000000000) {
+        DCLI_LOG(wire->log, DCLI_LOG_WARN,
+                 "someone who is not expected claims to be peer %d: cut off (%" PRId64 " refused in all)",
+                 incoming->from, endpoint->refused);
+        wire->logged_ns = now;
+    }
+    dcli_door_cut_stranger(&wire->door, fd);
+    drop(incoming);
+}
+
+static bool key_fits(const dcli_wire_peer *peer, zmq_msg_t *header)
+{
+    const char *user = zmq_msg_gets(header, "User-Id");
+    return peer->key[0] == '\0' || (user != NULL && strcmp(user, peer->key) == 0);
+}
+
+/** The first message over a connection to the door. @return false: not to be taken. */
+static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd)
+{
+    dcli_wire *wire = endpoint->link;
+    dcli_wire_peer *peer = &wire->peer[from];
+    unsigned char id[DCLI_ROUTING_BYTES];
+    bool expected = peer->state == DCLI_WIRE_EXPECTED;
+    if ((!expected && peer->state != DCLI_WIRE_UNKNOWN) || from <= endpoint->self || peer->address != NULL)
+        return false;
+    if (expected && !key_fits(peer, header))
+        return false;
+    if (!expected) {
+        const char *user = zmq_msg_gets(header, "User-Id");
+        snprintf(peer->key, sizeof peer->key, "%s", user != NULL ? user : "");
+    }
+    dcli_routing_id(from, id);
+    peer->fd = fd;
+    bool there = dcli_door_claim(&wire->door, fd, id, sizeof id, from);
+    if (!expected) {
+        peer->state = DCLI_WIRE_EARLY_BIRD;
+        peer->ended = !there;
+    } else if (there) {
+        dcli_wire_rise(endpoint, from);
+    } else {
+        dcli_wire_set(endpoint, from, DCLI_END_LOST);
+    }
+    return true;
+}
+
+/** Kept until it is expected. */
+static void keep_early(dcli_endpoint *endpoint, dcli_incoming *incoming)
+{
+    dcli_wire *wire = endpoint->link;
+    dcli_wire_peer *peer = &wire->peer[incoming->from];
+    zmq_msg_t header, payload;
+    zmq_msg_init(&header);
+    zmq_msg_init(&payload);
+    zmq_msg_move(&header, &incoming->frames->header);
+    zmq_msg_move(&payload, &incoming->frames->payload);
+    bool room = !peer->malformed && dcli_parcels_put(&peer->early, incoming->from, &header, &payload,
+                                                     incoming->extra_frames, DCLI_WIRE_EARLY) == DCL_OK;
+    if (!room && !peer->malformed) {
+        peer->malformed = peer->ended = true;
+        endpoint->refused++;
+        wire->refused++;
+        dcli_parcels_free(&peer->early);
+        dcli_door_cut(&wire->door, incoming->from);
+    }
+    drop(incoming);
+}
+
+/** @return whether the message is one for the caller; else it has been seen to. */
+static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_door)
+{
+    dcli_wire *wire = endpoint->link;
+    int from = incoming->from;
+    zmq_msg_t *header = &incoming->frames->header;
+    if (by_door) {
+        int fd = zmq_msg_get(header, ZMQ_SRCFD);
+        bool known = from >= 0 && wire->peer[from].fd == fd && wire->peer[from].state >= DCLI_WIRE_UP;
+        known = known || (from >= 0 && wire->peer[from].fd == fd && wire->peer[from].state == DCLI_WIRE_EARLY_BIRD);
+        if (!known && (from < 0 || !welcome(endpoint, from, header, fd))) {
+            refuse_stranger(endpoint, incoming, fd);
+            return false;
+        }
+    } else if (from >= 0 && wire->peer[from].state == DCLI_WIRE_MET) {
+        dcli_wire_rise(endpoint, from);
+    }
+    bool empty = incoming->length == 0 && incoming->extra_frames == 0; /* a knock */
+    if (from < 0 || empty || endpoint->lost[from] || wire->peer[from].state == DCLI_WIRE_GONE ||
+        wire->peer[from].malformed) {
+        drop(incoming);
+        return false;
+    }
+    if (wire->peer[from].state != DCLI_WIRE_EARLY_BIRD)
+        return true;
+    keep_early(endpoint, incoming);
+    return false;
+}
+
+/* ---- taking ------------------------------------------------------------------------------------------------------- */
+
+static dcl_status take_ready(dcli_endpoint *endpoint, dcli_incoming *incoming)
+{
+    dcli_wire *wire = endpoint->link;
+    dcli_parcel *parcel;
+    while ((parcel = dcli_parcels_take(&wire->ready)) != NULL) {
+        dcli_frames *frames = incoming->frames;
+        zmq_msg_init(&frames->header);
+        zmq_msg_init(&frames->payload);
+        zmq_msg_move(&frames->header, &parcel->header);
+        zmq_msg_move(&frames->payload, &parcel->payload);
+        frames->end = dcli_frames_close;
+        *incoming = (dcli_incoming){.from = parcel->from,
+                                    .bytes = zmq_msg_data(&frames->header),
+                                    .length = zmq_msg_size(&frames->header),
+                                    .payload = parcel->extra_frames > 0 ? zmq_msg_data(&frames->payload) : NULL,
+                                    .payload_bytes = zmq_msg_size(&frames->payload),
+                                    .extra_frames = parcel->extra_frames,
+                                    .descriptor = -1,
+                                    .frames = frames};
+        dcli_parcel_free(parcel);
+        if (!endpoint->lost[incoming->from])
+            return DCL_OK;
+        drop(incoming);
+    }
+    return DCL_ERR_TIMEOUT;
+}
+
+static dcl_status take_from(dcli_endpoint *endpoint, bool by_door, dcli_incoming *incoming)
+{
+    dcli_wire *wire = endpoint->link;
+    void *socket = by_door ? wire->door.router : wire->outgoing;
+    while (socket != NULL) {
+        bool more;
+        dcl_status status = dcli_take_sender(socket, endpoint->peer_count, &incoming->from, &more);
+        if (status != DCL_OK)
+            return status;
+        wire->taken++;
+        if (!more)
+            continue;
+        dcli_take_rest(socket, incoming);
+        if (admit(endpoint, incoming, by_door))
+            return DCL_OK;
+    }
+    return DCL_ERR_TIMEOUT;
+}
+
+/** From either socket, in turn. */
+static dcl_status take_any(dcli_endpoint *endpoint, dcli_incoming *incoming)
+{
+    dcli_wire *wire = endpoint->link;
+    bool door_first = wire->taken & 1;
+    dcl_status status = take_from(endpoint, door_first, incoming);
+    return status == DCL_ERR_TIMEOUT ? take_from(endpoint, !door_first, incoming) : status;
+}
+
+/** What was taken last turned out to be no message: nothing more is taken from who sent it. */
+static void see_refusal(dcli_endpoint *endpoint)
+{
+    dcli_wire *wire = endpoint->link;
+    if (endpoint->refused == wire->refused)
+        return;
+    wire->refused = endpoint->refused;
+    if (wire->last_from < 0 || wire->last_from == endpoint->self)
+        return;
+    wire->peer[wire->last_from].malformed = true;
+    dcli_wire_set(endpoint, wire->last_from, DCLI_END_LOST);
+}
+
+static dcl_status take_or_tell(dcli_endpoint *endpoint, dcli_incoming *incoming)
+{
+    dcli_wire *wire = endpoint->link;
+    dcl_status status = take_ready(endpoint, incoming);
+    if (status == DCL_ERR_TIMEOUT && wire->taken % LOOK_EVERY == 0)
+        (void)look_at_events(endpoint);
+    if (status == DCL_ERR_TIMEOUT)
+        status = tell_lost(endpoint, false, incoming);
+    if (status == DCL_ERR_TIMEOUT)
+        status = take_any(endpoint, incoming);
+    if (status == DCL_ERR_TIMEOUT && (look_at_events(endpoint) || wire->closing > 0)) {
+        status = take_any(endpoint, incoming);
+        if (status == DCL_ERR_TIMEOUT)
+            status = tell_lost(endpoint, true, incoming);
+    }
+    return status;
+}
+
+dcl_status dcli_wire_take(dcli_endpoint *endpoint, dcli_incoming *incoming)
+{
+    dcli_wire *wire = endpoint->link;
+    see_refusal(endpoint);
+    wire->idle = true; /* until something below finds otherwise */
+    dcl_status status = take_or_tell(endpoint, incoming);
+    if (status != DCL_ERR_TIMEOUT)
+        wire->idle = false;
+    wire->last_from = status == DCL_OK ? incoming->from : -1;
+    return status;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------------------ */
+
+/* A socket's descriptor tells that libzmq's threads have left something to look at since it was last asked. */
+bool dcli_wire_seems_ready(const dcli_endpoint *endpoint)
+{
+    const dcli_wire *wire = endpoint->link;
+    struct pollfd polled[] = {
+        {.fd = wire->outgoing_fd, .events = POLLIN},
+        {.fd = wire->monitor.fd, .events = POLLIN},
+        {.fd = wire->door.router != NULL ? wire->door.fd : -1, .events = POLLIN},
+        {.fd = wire->door.router != NULL ? wire->door.monitor.fd : -1, .events = POLLIN},
+    };
+    return !wire->idle || poll(polled, sizeof polled / sizeof polled[0], 0) != 0;
+}
+
+bool dcli_wire_arm(dcli_endpoint *endpoint)
+{
+    dcli_wire *wire = endpoint->link;
+    if (!wire->idle || dcli_socket_has_input(wire->outgoing) || dcli_socket_has_input(wire->monitor.events))
+        return false;
+    return wire->door.router == NULL ||
+           !(dcli_socket_has_input(wire->door.router) || dcli_socket_has_input(wire->door.monitor.events));
+}
