@@ -1,9 +1,9 @@
 /* net/gate.h - who is let in: the ZAP handler of a net.
  *
- * A socket that listens belongs to a *domain*. The gate knows for each domain either one password (ZMTP PLAIN, user name
- * "dcl") or the public keys that are allowed (CURVE); all else is refused with status 400: unknown domains, the mechanism
- * NULL, malformed requests. Beware: libzmq lets every key in when no handler is bound. So the gate is opened, and has proved
- * itself, before anything else of the net is bound; and it is closed after the last socket that listens.
+ * A socket that listens belongs to a *domain*. The gate knows for each domain either one password (ZMTP PLAIN, user
+ * name "dcl") or the public keys that are allowed (CURVE); all else is refused with status 400: unknown domains, the
+ * mechanism NULL, malformed requests. Beware: libzmq lets every key in when no handler is bound. So the gate is opened,
+ * and has proved itself, before anything else of the net is bound; and it is closed after the last socket that listens.
  * Source: RFC 27/ZAP, RFC 24/ZMTP-PLAIN, RFC 26/CurveZMQ; zmq_plain(7), zmq_curve(7). */
 #ifndef DCLI_NET_GATE_H
 #define DCLI_NET_GATE_H
@@ -26,15 +26,15 @@ enum {
 /** Used by any thread. */
 typedef struct dcli_gate dcli_gate;
 
-/** Bind the handler, start its thread, and prove over an abstract Unix socket that the right password and an allowed key
- *  are let in, and that a wrong password, an unknown key, one that was allowed before, and a peer with neither are refused.
- *  Takes some 10 ms. Listens nowhere that outlasts the call.
+/** Bind the handler, start its thread, and prove over an abstract Unix socket that the right password and an allowed
+ *  key are let in, and that a wrong password, an unknown key, one that was allowed before, and a peer with neither are
+ *  refused. Takes some 10 ms. Listens nowhere that outlasts the call.
  *  @param net  with at least one I/O thread and nothing bound yet but inproc; outlives the gate.
  *  @param log  where refusals are told, at most one line a second per domain; NULL: nowhere. Outlives the gate.
  *  @return DCL_OK; DCL_ERR_NETWORK (another handler is bound, the proof failed: bind nothing), DCL_ERR_NOMEM. */
 dcl_status dcli_gate_open(dcli_net *net, const dcli_log *log, dcli_gate **gate_out);
-/** Ends the thread. Peers that are in stay in; sockets that still listen with keys would let everyone in: close them before.
- *  NULL is accepted. */
+/** Ends the thread. Peers that are in stay in; sockets that still listen with keys would let everyone in: close them
+ *  before. NULL is accepted. */
 void dcli_gate_close(dcli_gate *gate);
 /** Whether this libzmq has CURVE, which the proof covered then. */
 bool dcli_gate_has_keys(const dcli_gate *gate);
@@ -49,7 +49,8 @@ dcl_status dcli_gate_add_keys(dcli_gate *gate, const char *name);
 void dcli_gate_remove(dcli_gate *gate, const char *name);
 
 /** Let the owner of this public key in from now on. One that is allowed already stays so.
- *  @return DCL_OK, DCL_ERR_INVALID (no such domain, it has a password, no key, more than DCLI_MOST_ALLOWED), DCL_ERR_NOMEM. */
+ *  @return DCL_OK, DCL_ERR_INVALID (no such domain, it has a password, no key, more than DCLI_MOST_ALLOWED),
+ *          DCL_ERR_NOMEM. */
 dcl_status dcli_gate_allow(dcli_gate *gate, const char *name, const char key[DCLI_KEY_Z85]);
 /** Do not let it in any more. Connections that it has live on. Unknown ones are no error. */
 void dcli_gate_forbid(dcli_gate *gate, const char *name, const char key[DCLI_KEY_Z85]);
@@ -58,9 +59,9 @@ void dcli_gate_forbid(dcli_gate *gate, const char *name, const char key[DCLI_KEY
 int64_t dcli_gate_refused(dcli_gate *gate, const char *name);
 
 /** Make a socket one that lets in who the domain allows: call it before zmq_bind(). Also sets the time for a handshake;
- *  limits of messages are the caller's to set (ZMQ_MAXMSGSIZE holds for frames that come before anybody is checked, too).
- *  Peers that are let in have in the properties of their messages (zmq_msg_gets) "User-Id": the public key in hexadecimal
- *  digits, or "dcl"; and "Peer-Address".
+ *  limits of messages are the caller's to set (ZMQ_MAXMSGSIZE holds for frames that come before anybody is checked,
+ *  too). Peers that are let in have in the properties of their messages (zmq_msg_gets) "User-Id": the public key in
+ *  hexadecimal digits, or "dcl"; and "Peer-Address".
  *  @param socket  of the gate's net; @param own  the listener's pair where the domain has keys, else NULL.
  *  @return DCL_OK, DCL_ERR_INVALID (no such domain, pair and kind of domain do not fit), DCL_ERR_NETWORK. */
 dcl_status dcli_gate_guard_socket(dcli_gate *gate, void *socket, const char *name, const dcli_keypair *own);

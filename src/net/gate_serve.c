@@ -1,6 +1,7 @@
 /* net/gate_serve.c - the thread of a gate: it answers what libzmq asks about everyone who connects.
- * A request has the frames version, request id, domain, address, routing id, mechanism, credentials...; the reply version,
- * request id, status code, status text, user id, metadata. libzmq asks over inproc, one request per connection.
+ * A request has the frames version, request id, domain, address, routing id, mechanism, credentials...; the reply
+ * version, request id, status code, status text, user id, metadata. libzmq asks over inproc, one request per
+ * connection.
  * Source: RFC 27/ZAP. */
 #include <errno.h>
 #include <inttypes.h>

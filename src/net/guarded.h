@@ -30,11 +30,11 @@ dcl_status dcli_guarded_folder_make(const char *path, dcli_guard guard, int *fd_
 /** Read a whole regular file after checking that it is kept as `guard` says. Checked is what was opened, not the name.
  *  @param remedy    what to do when there is no such file: the end of the sentence.
  *  @param text_out  [DCLI_GUARDED_BYTES], '\0'-ended; wipe it when it was secret.
- *  @return DCL_OK or DCL_ERR_FILE (missing, a folder, device or pipe, owner, mode, longer than the limit, with a '\0'). */
+ *  @return DCL_OK or DCL_ERR_FILE (missing, a folder, device or pipe, owner, mode, longer than the limit, no text). */
 dcl_status dcli_guarded_read(const char *path, dcli_guard guard, const char *remedy, char *text_out);
 
-/** Make a file of exactly this mode, whatever the umask, with this text. Never an existing one, nor through a symbolic link;
- *  what could not be written whole is removed.
+/** Make a file of exactly this mode, whatever the umask, with this text. Never an existing one, nor through a symbolic
+ *  link; what could not be written whole is removed.
  *  @param folder  a descriptor of the folder that `name` is in, or AT_FDCWD; @param shown  the path for the sentence.
  *  @return DCL_OK or DCL_ERR_FILE. */
 dcl_status dcli_guarded_make(int folder, const char *name, const char *shown, mode_t mode, const char *text);

@@ -21,8 +21,8 @@ typedef struct dcli_handshake dcli_handshake;
 /** Begin before zmq_connect(). @param socket  of this net, used by the calling thread; outlives the watch.
  *  @return DCL_OK, DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
 dcl_status dcli_handshake_watch(dcli_net *net, void *socket, dcli_handshake **watch_out);
-/** Wait for what happens next. May be called again: for libzmq connects anew after CUT_SHORT and NOBODY unless the socket
- *  says otherwise. @param milliseconds  longest wait, 0: do not wait. */
+/** Wait for what happens next. May be called again: for libzmq connects anew after CUT_SHORT and NOBODY unless the
+ *  socket says otherwise. @param milliseconds  longest wait, 0: do not wait. */
 dcli_greeting dcli_handshake_next(dcli_handshake *watch, int milliseconds);
 /** NULL is accepted. */
 void dcli_handshake_end(dcli_handshake *watch);

@@ -1,8 +1,8 @@
 /* net/keys.h - CURVE key pairs, and the folder they are kept in.
  *
- * A key folder holds `own.secret` (mode 0600), `own.public` (0644) and a folder `allowed` with public keys of others, one
- * per file `NAME.public`. A key file has one line, `dcl public HEX` or `dcl secret HEX`, of 64 hexadecimal digits; beside it
- * comments that begin with '#' and empty lines. In memory keys are in Z85, as libzmq takes them.
+ * A key folder holds `own.secret` (mode 0600), `own.public` (0644) and a folder `allowed` with public keys of others,
+ * one per file `NAME.public`. A key file has one line, `dcl public HEX` or `dcl secret HEX`, of 64 hexadecimal digits;
+ * beside it comments that begin with '#' and empty lines. In memory keys are in Z85, as libzmq takes them.
  * Source: zmq_curve(7), zmq_z85_encode(3), RFC 32/Z85. */
 #ifndef DCLI_NET_KEYS_H
 #define DCLI_NET_KEYS_H
@@ -35,8 +35,8 @@ dcl_status dcli_keypair_make(dcli_keypair *pair_out);
 /** Overwrite the keys; call it before the memory is given back. */
 void dcli_keypair_wipe(dcli_keypair *pair);
 
-/** Make a new pair and its files; the folder (mode 0700) and `allowed` in it where they are missing. What is there is never
- *  overwritten. On failure nothing new is left but perhaps the folders.
+/** Make a new pair and its files; the folder (mode 0700) and `allowed` in it where they are missing. What is there is
+ *  never overwritten. On failure nothing new is left but perhaps the folders.
  *  @param pair_out  the pair; wipe it. NULL: not wanted.
  *  @return DCL_OK, DCL_ERR_FILE (a key is there already, the folder cannot be made or may be written by others),
  *          DCL_ERR_UNSUPPORTED (this libzmq has no CURVE). */
@@ -44,9 +44,9 @@ dcl_status dcli_keys_make(const char *folder, dcli_keypair *pair_out);
 
 /** Read the pair of a key folder.
  *  @param pair_out  untouched on failure; wipe it.
- *  @return DCL_OK or DCL_ERR_FILE: missing; the secret readable by others or another user's; the folder or the public key
- *          writable by others; malformed, with file and line (never what a secret's line holds); public and secret key not of
- *          one pair. DCL_ERR_UNSUPPORTED: this libzmq has no CURVE. */
+ *  @return DCL_OK or DCL_ERR_FILE: missing; the secret readable by others or another user's; the folder or the public
+ *          key writable by others; malformed, with file and line (never what a secret's line holds); public and secret
+ *          key not of one pair. DCL_ERR_UNSUPPORTED: this libzmq has no CURVE. */
 dcl_status dcli_keys_read(const char *folder, dcli_keypair *pair_out);
 
 /** Read a file with one public key, such as another's `own.public`.
@@ -59,8 +59,8 @@ dcl_status dcli_key_parse(const char *hex, char key_out[DCLI_KEY_Z85]);
 
 /** The public keys in `allowed`, in the order of the names of their files. No folder `allowed`, no keys.
  *  @param list_out  must be {0}; empty on failure.
- *  @return DCL_OK, DCL_ERR_FILE (one is malformed or writable by others, or there are more than DCLI_MOST_ALLOWED; nothing
- *          is allowed then), DCL_ERR_NOMEM. */
+ *  @return DCL_OK, DCL_ERR_FILE (one is malformed or writable by others, or there are more than DCLI_MOST_ALLOWED;
+ *          nothing is allowed then), DCL_ERR_NOMEM. */
 dcl_status dcli_keys_allowed(const char *folder, dcli_key_list *list_out);
 
 /** The public key of a host: `allowed/HOST.public`.

@@ -1,5 +1,6 @@
 /* net/token.h - random tokens that keep other users of this machine out of a listener on loopback that has no keys.
- * The listener writes a new token at each start into a file that only its user can read; clients present it as password. */
+ * The listener writes a new token at each start into a file that only its user can read; clients present it as
+ * password. */
 #ifndef DCLI_NET_TOKEN_H
 #define DCLI_NET_TOKEN_H
 
@@ -18,8 +19,8 @@ dcl_status dcli_token_make(char token_out[DCLI_TOKEN]);
 /** Whether two strings are equal. The time it takes depends on their lengths, not on where they differ. */
 bool dcli_token_equal(const char *given, const char *expected);
 
-/** Where the token of a listener is written: `tcp-127.0.0.1-7700.token` for tcp://127.0.0.1:7700, in /run/user/UID/dcl where
- *  /run/user/UID is there and this user's, else in /tmp/dcl-UID. "localhost" stands for 127.0.0.1. Makes nothing.
+/** Where the token of a listener is written: `tcp-127.0.0.1-7700.token` for tcp://127.0.0.1:7700, in /run/user/UID/dcl
+ *  where /run/user/UID is there and this user's, else in /tmp/dcl-UID. "localhost" stands for 127.0.0.1. Makes nothing.
  *  @param path_out  [bytes].
  *  @return DCL_OK or DCL_ERR_INVALID (longer than a path may be). */
 dcl_status dcli_token_path(const char *address, char *path_out, size_t bytes);
@@ -33,8 +34,8 @@ dcl_status dcli_token_write(const char *path, const char token[DCLI_TOKEN]);
  *  @return DCL_OK or DCL_ERR_FILE (missing, another user's, readable by others, not a regular file, malformed). */
 dcl_status dcli_token_read(const char *path, char token_out[DCLI_TOKEN]);
 
-/** Read the one of the listener at `address` from wherever dcli_token_path() of a process of this user may have put it: a
- *  worker started outside of a login has no /run/user/UID.
+/** Read the one of the listener at `address` from wherever dcli_token_path() of a process of this user may have put it:
+ *  a worker started outside of a login has no /run/user/UID.
  *  @return as dcli_token_read(); when there is none the sentence has the places that were looked at. */
 dcl_status dcli_token_find(const char *address, char token_out[DCLI_TOKEN]);
 

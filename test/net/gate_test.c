@@ -1,10 +1,12 @@
 /* net/gate_test.c - who is let in over real connections, and whether the gate's proof can fail. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -299,6 +301,54 @@ Test(gate, allows_so_many_keys_at_most)
             cr_assert_eq(dcli_gate_allow(gate, "desk", key), DCL_OK, "%s", dcl_error());
         else
             EXPECT_REFUSED(dcli_gate_allow(gate, "desk", key), DCL_ERR_INVALID, "has 4096 keys");
+    }
+}
+
+/* ---- peers that speak an older protocol, which knows no passwords and keys ---- */
+
+/** Say "hello" as bytes of a protocol. @return whether the listener hears it; else the connection must have ended. */
+static bool says_hello(void *listener, const char *address, const char *bytes, size_t length)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct timeval patience = {LONG / 1000, 0};
+    char answer[256];
+    ssize_t got;
+    name.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    cr_assert_eq(connect(fd, (struct sockaddr *)&name, sizeof name), 0);
+    cr_assert_eq(send(fd, bytes, length, MSG_NOSIGNAL), (ssize_t)length);
+    shutdown(fd, SHUT_WR);
+    do
+        got = recv(fd, answer, sizeof answer, 0);
+    while (got > 0);
+    cr_expect(got == 0 || errno == ECONNRESET, "the connection has not ended");
+    close(fd);
+    zmq_pollitem_t item = {listener, 0, ZMQ_POLLIN, 0};
+    bool heard = zmq_poll(&item, 1, 50) > 0;
+    while (heard && zmq_recv(listener, answer, sizeof answer, ZMQ_DONTWAIT) >= 0)
+        ;
+    return heard;
+}
+
+Test(gate, refuses_peers_of_older_protocols)
+{
+    static const char first[] = "\x01\x00\x06\x00hello"; /* ZMTP 1.0: an empty identity, a message */
+    /* ZMTP 2.0: signature, revision, DEALER, an empty identity, a message */
+    static const char second[] = "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x01\x05\x00\x00\x00\x05hello";
+    char address[3][ADDRESS];
+    size_t length = ADDRESS;
+    dcli_keypair server = new_pair();
+    cr_assert_eq(dcli_gate_add_password(gate, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_gate_add_keys(gate, "keyed"), DCL_OK, "%s", dcl_error());
+    void *open = dcli_net_socket(net, ZMQ_ROUTER);
+    cr_assert_eq(zmq_bind(open, "tcp://127.0.0.1:*"), 0);
+    cr_assert_eq(zmq_getsockopt(open, ZMQ_LAST_ENDPOINT, address[0], &length), 0);
+    void *listener[] = {open, listen_at("desk", NULL, address[1]), listen_at("keyed", &server, address[2])};
+    for (int i = 0; i < 3; i++) { /* where nobody checks they are heard: so the bytes are right */
+        cr_expect_eq(says_hello(listener[i], address[i], first, sizeof first - 1), i == 0, "1.0, listener %d", i);
+        cr_expect_eq(says_hello(listener[i], address[i], second, sizeof second - 1), i == 0, "2.0, listener %d", i);
+        zmq_close(listener[i]);
     }
 }
 
