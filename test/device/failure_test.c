@@ -355,13 +355,25 @@ Test(device_failure, a_device_that_cannot_be_waited_for_keeps_its_memory, .init 
     }
     volatile int *host = dcli_memory_host(endless.memory);
     cr_expect_eq(dcli_device_finish(endless.device, endless.ticket), DCL_ERR_DEVICE);
-    dcli_memory_release(endless.memory);
-    endless.memory = NULL;
-    fake.plan(NULL); /* the kernel runs only now */
+    end(&endless); /* and only now the kernel runs */
     for (int n = 0; n < 5000 && host[63] == 0; n++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     cr_expect_eq(host[63], 3);
-    end(&endless);
+}
+
+Test(device_failure, a_refused_buffer_gives_its_pages_back, .init = use_fake)
+{
+    const int flags[] = {0, DCLI_OPEN_SHARED};
+    for (int mode = 0; mode < 2; mode++) {
+        dcli_device *device = test_open(flags[mode]);
+        dcli_memory *memory = NULL;
+        int kept = device->pool_count;
+        fake.plan("fail clCreateBuffer 1 -5");
+        cr_expect_eq(dcli_memory_create(device, 50000, &memory), DCL_ERR_DEVICE);
+        cr_expect_eq(device->pool_count, kept + (dcli_device_in_place(device) ? 1 : 0));
+        cr_expect_null(memory);
+        dcli_device_close(device);
+    }
 }
 
 static void count_up(void *user) { atomic_fetch_add((atomic_int *)user, 1); }

@@ -236,11 +236,9 @@ static dcl_status notify(test_stage *stage)
     if (asked)
         status = dcli_memory_settle(memory, true);
     dcli_memory_release(memory);
-    for (int n = 0; n < 5000 && asked && atomic_load(&calls) == 0; n++)
+    for (int n = 0; n < 5000 && atomic_load(&stage->device->notices) > 0; n++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    if (atomic_load(&calls) != (asked ? 1 : 0) || atomic_load(&stage->device->notices) != 0)
-        return wrong();
-    return status;
+    return atomic_load(&calls) == (asked ? 1 : 0) ? status : wrong();
 }
 
 /* Asks without waiting until the launch is complete, or the time is over. */
