@@ -8,5 +8,6 @@
 #include <dcl/forall.h>
 #include <dcl/grid.h>
 #include <dcl/map.h>
+#include <dcl/worker.h>
 
 #endif

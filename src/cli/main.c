@@ -9,8 +9,8 @@
 #include "cli/nearest.h"
 #include "cli/report.h"
 
-static const char *const names[] = {"eval", "map", "devices", "help"};
-static int (*const commands[])(int count, char **list) = {cli_eval, cli_map, cli_devices, cli_help};
+static const char *const names[] = {"eval", "map", "devices", "worker", "help"};
+static int (*const commands[])(int count, char **list) = {cli_eval, cli_map, cli_devices, cli_worker, cli_help};
 
 enum { COMMANDS = sizeof names / sizeof names[0] };
 

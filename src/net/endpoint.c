@@ -227,6 +227,8 @@ bool dcli_socket_has_input(void *socket)
 
 /* ---- sending ------------------------------------------------------------------------------------------------------ */
 
+bool dcli_may_have_descriptor(dcli_message_kind kind) { return kind == DCLI_MSG_PART || kind == DCLI_MSG_JOINED; }
+
 static dcl_status check_address(const dcli_endpoint *endpoint, int to, const dcli_message *message, bool has_payload,
                                 bool has_descriptor)
 {
@@ -237,7 +239,7 @@ static dcl_status check_address(const dcli_endpoint *endpoint, int to, const dcl
     if (has_payload && !record->payload)
         return DCLI_FAIL(DCL_ERR_INVALID, "a message %s has a payload; expected none; send it behind a CHUNK",
                          record->name);
-    if (has_descriptor && message->kind != DCLI_MSG_PART)
+    if (has_descriptor && !dcli_may_have_descriptor(message->kind))
         return DCLI_FAIL(DCL_ERR_INVALID, "a message %s has a descriptor; expected none; send it with a PART",
                          record->name);
     if (endpoint->lost[to])

@@ -142,6 +142,8 @@ void dcli_take_rest(void *socket, dcli_incoming *incoming);
 /** `end` of frames that hold ZeroMQ messages. */
 void dcli_frames_close(dcli_frames *frames);
 bool dcli_socket_has_input(void *socket);
+/** Whether a descriptor may go along with messages of a kind. */
+bool dcli_may_have_descriptor(dcli_message_kind kind);
 int64_t dcli_now_ns(void);
 
 /** Record what libzmq or the system says: "zmq_bind: EADDRINUSE, Address already in use; remedy". @return status. */

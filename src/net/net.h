@@ -44,6 +44,12 @@ typedef struct dcli_shared_link {
 /** Make both ends, with descriptors of their own, closed by exec(): one end is to be passed to each process. Nothing of it
  *  has a name in a file system. @return DCL_OK, DCL_ERR_NETWORK (descriptors run out), DCL_ERR_NOMEM. */
 dcl_status dcli_shared_link_make(dcli_shared_link ends_out[2]);
+/** Make an end travel by its socket alone: its memory is put into the socket through the other end.
+ *  Closes end->memory. @return DCL_OK or DCL_ERR_NETWORK. */
+dcl_status dcli_shared_link_fold(dcli_shared_link *end, const dcli_shared_link *other);
+/** Take such an end's memory out of its socket. Takes the socket over, also on failure.
+ *  @return DCL_OK or DCL_ERR_PROTOCOL (there is no memory in it). */
+dcl_status dcli_shared_link_adopt(int socket, dcli_shared_link *end_out);
 /** Close an end that was not handed to an endpoint. .socket -1 is accepted. */
 void dcli_shared_link_close(dcli_shared_link *end);
 

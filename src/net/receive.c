@@ -47,7 +47,7 @@ static dcl_status decode(dcli_endpoint *endpoint, const dcli_incoming *incoming,
         dcli_message_unpack(incoming->bytes, incoming->length, &incoming->frames->arena, &received->message);
     if (status == DCL_OK)
         status = check_company(incoming, &dcli_message_table[received->message.kind],
-                               received->message.kind == DCLI_MSG_PART);
+                               dcli_may_have_descriptor(received->message.kind));
     return status == DCL_ERR_PROTOCOL ? refuse(endpoint, incoming->from) : status;
 }
 

@@ -10,7 +10,9 @@
 static dcl_status check_type(const dcl_cluster *cluster, dcl_type type)
 {
     for (int n = 0; n < cluster->node_count && !cluster->plan_only; n++) {
-        const dcl_device_info *info = dcli_worker_device(cluster->worker[n]);
+        if (cluster->lost[n])
+            continue;
+        const dcl_device_info *info = dcli_node_device(cluster, n);
         if ((type == DCL_HALF && !info->has_half) || (type == DCL_DOUBLE && !info->has_double))
             return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                              "node %d (%s) has no %s; use another element type, or choose devices that "
@@ -20,23 +22,48 @@ static dcl_status check_type(const dcl_cluster *cluster, dcl_type type)
     return DCL_OK;
 }
 
-static dcl_status create_storage(dcl_array *array)
+/* A list of nodes stands in the map's text; a map over the first nodes says how many they were. */
+dcl_status dcli_describe_storage(const dcl_array *array, char map[DCLI_MOST_MAP_TEXT],
+                                 dcli_msg_operation *descriptor_out)
 {
     const dcli_map_rule *rule = &array->layout.rule;
     const dcl_grid *grid = &array->layout.grid;
-    char map[1024];
-    if (dcli_map_rule_print(rule, map, sizeof map) >= sizeof map)
+    if (dcli_map_rule_print(rule, map, DCLI_MOST_MAP_TEXT) >= DCLI_MOST_MAP_TEXT)
         return DCLI_FAIL(DCL_ERR_INTERNAL, "the text of the map is too long");
-    dcli_msg_operation descriptor = {.kind = DCLI_OP_CREATE,
-                                     .type = grid->type,
-                                     .rank = grid->rank,
-                                     .map = map,
-                                     .tile_bytes = rule->tile_bytes,
-                                     .block_bytes = rule->block_bytes,
-                                     .small_bytes = rule->small_bytes};
-    memcpy(descriptor.origin, grid->origin, sizeof descriptor.origin);
-    memcpy(descriptor.extent, grid->extent, sizeof descriptor.extent);
+    *descriptor_out = (dcli_msg_operation){.kind = DCLI_OP_CREATE,
+                                           .type = grid->type,
+                                           .rank = grid->rank,
+                                           .map = map,
+                                           .map_nodes = rule->range_count == 0 ? rule->node_count : 0,
+                                           .tile_bytes = rule->tile_bytes,
+                                           .block_bytes = rule->block_bytes,
+                                           .small_bytes = rule->small_bytes};
+    memcpy(descriptor_out->origin, grid->origin, sizeof descriptor_out->origin);
+    memcpy(descriptor_out->extent, grid->extent, sizeof descriptor_out->extent);
+    return DCL_OK;
+}
+
+static dcl_status create_storage(dcl_array *array)
+{
+    char map[DCLI_MOST_MAP_TEXT];
+    dcli_msg_operation descriptor;
+    dcl_status status = dcli_describe_storage(array, map, &descriptor);
+    if (status != DCL_OK)
+        return status;
     return dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
+}
+
+/* A map made before a node was lost still names it. */
+static dcl_status check_nodes(const dcl_cluster *cluster, const dcli_layout *layout)
+{
+    for (int n = 0; n < cluster->node_count && !cluster->plan_only; n++)
+        if (cluster->lost[n] && dcli_layout_place(layout, n) >= 0 && dcli_layout_storage(layout, n) > 0)
+            return DCLI_FAIL(
+                DCL_ERR_NODE_LOST,
+                "the map lays the grid over node %d, which is lost; make the map anew: it is then over the "
+                "nodes that are left",
+                n);
+    return DCL_OK;
 }
 
 static void link_array(dcl_cluster *cluster, dcl_array *array)
@@ -55,6 +82,8 @@ static dcl_status make_array(dcl_cluster *cluster, const dcl_grid *grid, dcl_map
         status = check_type(cluster, grid->type);
     if (status == DCL_OK)
         status = dcli_layout_bind(&map->rule, grid, &layout);
+    if (status == DCL_OK)
+        status = check_nodes(cluster, &layout);
     if (status != DCL_OK)
         return status;
     dcl_array *array = dcli_calloc(1, sizeof *array);
@@ -162,6 +191,7 @@ dcl_status dcl_swap(dcl_array *a, dcl_array *b)
         return DCLI_FAIL(DCL_ERR_INVALID, "a and b are NULL; expected two arrays made by dcl_agile()");
     dcl_cluster *cluster = a != NULL ? a->cluster : b->cluster;
     pthread_mutex_lock(&cluster->lock);
+    dcli_cluster_turn(cluster);
     dcl_status status =
         a != NULL && b != NULL
             ? swap(a, b)

@@ -125,31 +125,43 @@ dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, int count, 
 static bool first_of_kind(const dcl_cluster *cluster, int node)
 {
     for (int n = 0; n < node; n++)
-        if (strcmp(dcli_worker_kind(cluster->worker[n]), dcli_worker_kind(cluster->worker[node])) == 0)
+        if (!cluster->lost[n] && strcmp(dcli_node_kind(cluster, n), dcli_node_kind(cluster, node)) == 0)
             return false;
-    return true;
+    return !cluster->lost[node];
 }
 
-/* Every peer parses the body, the host's worker too; one node of each kind compiles it now. */
-static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
+static dcli_msg_kernel describe(const dcli_known_body *known, dcli_msg_parameter parameters[DCLI_MAX_PARAMS])
 {
     const dcli_body *body = known->body;
-    dcli_msg_parameter parameters[DCLI_MAX_PARAMS];
     for (int k = 0; k < body->param_count; k++)
         parameters[k] = (dcli_msg_parameter){.name = body->params[k].name,
                                              .access = body->params[k].access,
                                              .type = body->params[k].type,
                                              .rank = body->params[k].rank};
-    bool build[cluster->node_count + 1];
+    return (dcli_msg_kernel){.kernel = known->number,
+                             .text = body->text,
+                             .prelude = body->prelude,
+                             .parameter_count = body->param_count,
+                             .parameter = parameters};
+}
+
+dcl_status dcli_body_tell(dcl_cluster *cluster, const dcli_known_body *known, int node)
+{
+    dcli_msg_parameter parameters[DCLI_MAX_PARAMS];
+    dcli_message message = {.kind = DCLI_MSG_KERNEL, .kernel = describe(known, parameters)};
+    return dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
+}
+
+/* Every peer parses the body, the host's worker too; one node of each kind compiles it now. */
+static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
+{
+    dcli_msg_parameter parameters[DCLI_MAX_PARAMS];
+    dcli_msg_kernel kernel = describe(known, parameters);
+    bool build[cluster->host + 1];
     int answers = 0;
-    for (int n = 0; n <= cluster->node_count; n++)
+    for (int n = 0; n <= cluster->host; n++)
         answers += build[n] = n < cluster->node_count && first_of_kind(cluster, n);
-    dcli_msg_kernel kernel = {.kernel = known->number,
-                              .text = body->text,
-                              .prelude = body->prelude,
-                              .parameter_count = body->param_count,
-                              .parameter = parameters};
-    dcl_status status = dcli_host_kernel(cluster->worker[cluster->node_count], &kernel, build);
+    dcl_status status = dcli_host_kernel(cluster->worker[cluster->host], &kernel, build);
     if (status == DCL_OK) {
         known->announced = true;
         known->answers_due = answers;

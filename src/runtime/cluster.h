@@ -20,6 +20,7 @@ typedef struct dcli_books {
     int64_t last_use;       /* last operation that touches it */
     int64_t overwritten_at; /* last operation that writes all of it anew */
     int64_t failed_at;      /* operation after which it may hold anything; failed while >= overwritten_at and > 0 */
+    bool lost;              /* a part of it is lost: failed for good */
     dcl_status status;
     char *text; /* sentence of that failure; NULL: see the cluster's causes */
 } dcli_books;
@@ -29,6 +30,7 @@ struct dcl_array {
     dcl_map *map;
     dcli_layout layout;
     dcli_books *books;
+    char name[DCLI_MOST_NAME + 1];    /* by which a body last called it; "": none yet */
     struct dcl_array *before, *after; /* all arrays of the cluster */
 };
 
@@ -73,21 +75,24 @@ struct dcl_cluster {
     dcl_config config;
     dcli_log log;
     bool plan_only;
-    int node_count;
-    bool *in_place; /* [node_count] */
+    int host;       /* its peer number: numbers below are for nodes, more of them than nodes where some may join */
+    bool *in_place; /* [host] */
     bool spins;     /* there are processors to spare for waiting threads */
     dcli_net *net;
     dcli_board *board;
     dcli_buffers *buffers;
-    dcli_worker **worker; /* [node_count + 1], the last is the host's */
+    dcli_worker **worker; /* [host + 1]: nodes that are threads of this program, and the host's */
+    dcli_crew *crew;      /* nodes that are processes; NULL: threads */
     dcli_host_hooks hooks;
 
     pthread_mutex_t lock; /* what follows */
     pthread_cond_t changed;
+    int node_count; /* nodes so far, lost ones too */
+    bool *lost;     /* [host] */
     dcli_file_use files;
     int64_t operations, storages, bodies; /* numbers given so far */
-    int64_t *done, *ready;                /* [node_count + 1] */
-    dcl_counters *counters;               /* [node_count + 1] */
+    int64_t *done, *ready;                /* [host + 1]; of lost and absent nodes: infinite */
+    dcl_counters *counters;               /* [host + 1] */
     int64_t complete;                     /* all operations up to this one */
     int64_t awaited, awaited_host;        /* first operation a sleeping thread waits for: on all peers, at the host */
     dcl_array *arrays;
@@ -102,9 +107,19 @@ struct dcl_cluster {
     char broken_text[DCLI_ERROR_BYTES];
 };
 
+/* ---- nodes (nodes.c) ---- */
+
+/** Facts of a node's device. */
+const dcl_device_info *dcli_node_device(const dcl_cluster *cluster, int node);
+const char *dcli_node_kind(const dcl_cluster *cluster, int node);
+/** Hook: a node is lost. */
+void dcli_cluster_on_lost(void *user, int node, const char *sentence);
+
 /* ---- waits and errors (wait.c); the lock is held unless said otherwise ---- */
 
 void dcli_cluster_hooks(dcl_cluster *cluster);
+/** The nodes' watermarks have changed: see what is complete. */
+void dcli_cluster_note_marks(dcl_cluster *cluster);
 /** Keep the first error of the cluster. @return status */
 dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char *text);
 /** Keep this thread's error as the cluster's (a failing call). @return status */
@@ -146,6 +161,11 @@ dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
 void dcli_array_free(dcl_array *array);
 /** Check that an array can be used in a call. @return DCL_OK, or DCL_ERR_INVALID / DCL_ERR_UNSUPPORTED (plans only). */
 dcl_status dcli_array_check(const dcl_array *array);
+/** DCL_OK, or the error of an array that can never be used again, recorded for this thread. */
+dcl_status dcli_array_whole(const dcl_array *array, const char *use);
+/** The descriptor of a storage: what its CREATE says. @param map  [DCLI_MOST_MAP_TEXT] memory for its map's text. */
+dcl_status dcli_describe_storage(const dcl_array *array, char map[DCLI_MOST_MAP_TEXT],
+                                 dcli_msg_operation *descriptor_out);
 
 /* ---- files (file_way.c, stream_file.c); the lock is held, and given up while files are used ---- */
 
@@ -170,6 +190,8 @@ dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, int count, 
                              dcli_known_body **known_out);
 /** Have it compiled once per kind of device, the first time. The lock is given up while waiting. */
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known);
+/** Tell one more node of a body. The lock is held. */
+dcl_status dcli_body_tell(dcl_cluster *cluster, const dcli_known_body *known, int node);
 void dcli_bodies_free(dcl_cluster *cluster);
 
 #endif

@@ -64,7 +64,7 @@ static dcl_status ask(dcl_cluster *cluster, const char *path, bool *asked_out, b
     *asked_out = dcli_files_make_token(path, token_path, token);
     if (!*asked_out)
         return DCL_OK;
-    dcl_status status = cluster->files.sees(cluster->worker[cluster->node_count], token_path, token, seen_out);
+    dcl_status status = cluster->files.sees(cluster->worker[cluster->host], token_path, token, seen_out);
     unlink(token_path);
     return status;
 }

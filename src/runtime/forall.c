@@ -92,6 +92,8 @@ static void fill_operation(struct call *call, const dcl_box *box, int count, con
         dcl_array *array = args[k].access == DCL_ACCESS_VALUE ? NULL : args[k].array;
         call->array[p] = array;
         call->books[p] = array != NULL ? array->books : NULL;
+        if (array != NULL && args[k].name != NULL)
+            snprintf(array->name, sizeof array->name, "%s", args[k].name);
         operation->operand[p] = (dcli_operand){.storage = array != NULL ? array->books->id : -1,
                                                .layout = array != NULL ? &array->layout : NULL};
         operation->value[p].u = array == NULL ? args[k].value.u : 0;
@@ -119,6 +121,10 @@ static dcl_status check_inputs(const struct call *call)
     for (int k = 0; k < call->count; k++)
         if (call->array[k] != NULL && call->operation.operand[k].reads) {
             dcl_status status = dcli_array_usable(call->array[k], "read");
+            if (status != DCL_OK)
+                return status;
+        } else if (call->array[k] != NULL) {
+            dcl_status status = dcli_array_whole(call->array[k], "write");
             if (status != DCL_OK)
                 return status;
         }
@@ -189,7 +195,7 @@ dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const cha
 static dcl_status explain_node(const struct call *call, int node, dcl_counters *sum)
 {
     dcl_cluster *cluster = call->cluster;
-    dcli_plan_terms terms = {.node_count = cluster->node_count,
+    dcli_plan_terms terms = {.node_count = cluster->host,
                              .in_place = cluster->in_place,
                              .batch_bytes = (int64_t)cluster->config.tile_bytes,
                              .chunk_bytes = (int64_t)cluster->config.chunk_bytes,
@@ -260,7 +266,7 @@ dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
     pthread_mutex_lock(&cluster->lock);
     if (!cluster->plan_only)
         status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
-    int first = node == DCL_ALL_NODES ? 0 : node == DCL_HOST ? cluster->node_count : node;
+    int first = node == DCL_ALL_NODES ? 0 : node == DCL_HOST ? cluster->host : node;
     int end = node == DCL_ALL_NODES ? cluster->node_count : first + 1;
     for (int n = first; n < end; n++) {
         const int64_t *from = (const int64_t *)&cluster->counters[n];

@@ -9,7 +9,7 @@
 
 bool dcli_books_failed(const dcli_books *books)
 {
-    return books->failed_at > 0 && books->failed_at >= books->overwritten_at;
+    return books->lost || (books->failed_at > 0 && books->failed_at >= books->overwritten_at);
 }
 
 void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, const char *text)
@@ -33,11 +33,23 @@ static const dcli_outcome *cause_of(const dcl_cluster *cluster, const dcli_books
     return found;
 }
 
+dcl_status dcli_array_whole(const dcl_array *array, const char *use)
+{
+    if (!array->books->lost)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_NODE_LOST,
+                     "cannot %s an array with a part on a node that is lost (%s); make a new one, with a map made "
+                     "after the loss",
+                     use, array->books->text != NULL ? array->books->text : "see the log");
+}
+
 dcl_status dcli_array_usable(const dcl_array *array, const char *use)
 {
     const dcli_books *books = array->books;
     if (!dcli_books_failed(books))
         return DCL_OK;
+    if (books->lost)
+        return dcli_array_whole(array, use);
     const dcli_outcome *cause = books->text == NULL ? cause_of(array->cluster, books) : NULL;
     const char *text = cause != NULL ? cause->text : books->text;
     return DCLI_FAIL(cause != NULL ? cause->status : books->status,
@@ -95,6 +107,7 @@ static dcl_status expect_outcome(dcl_cluster *cluster, int64_t operation)
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
                               dcli_books *const books[], bool waited, void *memory, const int64_t strides[])
 {
+    dcli_cluster_turn(cluster);
     dcl_status status =
         dcli_cluster_wait(cluster, cluster->operations + 1 - (int64_t)cluster->config.window, false, -1);
     if (status != DCL_OK)
@@ -102,7 +115,7 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
     operation->number = descriptor->number = cluster->operations + 1;
     if (waited && expect_outcome(cluster, operation->number) != DCL_OK)
         return DCL_ERR_NOMEM;
-    status = dcli_host_operation(cluster->worker[cluster->node_count], descriptor, memory, strides);
+    status = dcli_host_operation(cluster->worker[cluster->host], descriptor, memory, strides);
     if (status != DCL_OK) {
         dcli_cluster_outcome(cluster, operation->number); /* nobody will ask */
         return status;

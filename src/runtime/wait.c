@@ -64,6 +64,19 @@ void dcl_clear_error(dcl_cluster *cluster)
 
 /* ---- what the host's worker says ---------------------------------------------------------------------------------- */
 
+/* The lock is held. */
+void dcli_cluster_note_marks(dcl_cluster *cluster)
+{
+    int64_t complete = cluster->operations;
+    for (int p = 0; p <= cluster->host; p++)
+        complete = dcli_min(complete, cluster->ready[p]);
+    cluster->complete = complete;
+    if (complete >= cluster->awaited || cluster->done[cluster->host] >= cluster->awaited_host) {
+        cluster->awaited = cluster->awaited_host = INT64_MAX; /* who still waits says so again */
+        pthread_cond_broadcast(&cluster->changed);
+    }
+}
+
 static void on_marks(void *user, int peer, int64_t done, int64_t ready, const int64_t counters[])
 {
     dcl_cluster *cluster = user;
@@ -71,14 +84,7 @@ static void on_marks(void *user, int peer, int64_t done, int64_t ready, const in
     cluster->done[peer] = done;
     cluster->ready[peer] = ready;
     memcpy(&cluster->counters[peer], counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
-    int64_t complete = cluster->operations;
-    for (int p = 0; p <= cluster->node_count; p++)
-        complete = dcli_min(complete, cluster->ready[p]);
-    cluster->complete = complete;
-    if (complete >= cluster->awaited || cluster->done[cluster->node_count] >= cluster->awaited_host) {
-        cluster->awaited = cluster->awaited_host = INT64_MAX; /* who still waits says so again */
-        pthread_cond_broadcast(&cluster->changed);
-    }
+    dcli_cluster_note_marks(cluster);
     pthread_mutex_unlock(&cluster->lock);
 }
 
@@ -166,7 +172,7 @@ static void on_built(void *user, const dcli_msg_built *built)
         for (dcli_known_body *known = cluster->known[b]; known != NULL; known = known->next) {
             if (known->number != built->kernel)
                 continue;
-            known->answers_due--;
+            known->answers_due -= known->answers_due > 0; /* it may have come after a loss */
             if (built->status != DCL_OK && known->status == DCL_OK) {
                 known->status = (dcl_status)built->status;
                 known->text = dcli_strdup(built->sentence);
@@ -196,7 +202,8 @@ void dcli_cluster_hooks(dcl_cluster *cluster)
                                        .failed = on_failed,
                                        .report = on_report,
                                        .built = on_built,
-                                       .broken = on_broken};
+                                       .broken = on_broken,
+                                       .lost = dcli_cluster_on_lost};
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
@@ -241,7 +248,7 @@ static void spin_briefly(dcl_cluster *cluster, const int64_t *mark, int64_t oper
 dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds)
 {
     struct timespec until = seconds >= 0 ? in_seconds(seconds) : (struct timespec){0};
-    const int64_t *mark = host_only ? &cluster->done[cluster->node_count] : &cluster->complete;
+    const int64_t *mark = host_only ? &cluster->done[cluster->host] : &cluster->complete;
     int64_t *awaited = host_only ? &cluster->awaited_host : &cluster->awaited;
     if (*mark < operation && cluster->spins)
         spin_briefly(cluster, mark, operation);

@@ -98,8 +98,12 @@ static dcl_status bind_descriptor(const dcli_catalog *catalog, const dcli_msg_op
     memcpy(grid.origin, descriptor->origin, sizeof grid.origin);
     memcpy(grid.extent, descriptor->extent, sizeof grid.extent);
     dcl_status status = dcli_grid_check(&grid);
+    int nodes = descriptor->map_nodes > 0 ? descriptor->map_nodes : catalog->terms.node_count;
+    if (status == DCL_OK && nodes > catalog->terms.node_count)
+        status = DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has a map over %d nodes; expected at most %d",
+                           descriptor->number, nodes, catalog->terms.node_count);
     if (status == DCL_OK)
-        status = dcli_map_rule_parse(descriptor->map, catalog->terms.node_count, &rule);
+        status = dcli_map_rule_parse(descriptor->map, nodes, &rule);
     if (status != DCL_OK)
         return status;
     rule.tile_bytes = descriptor->tile_bytes;
@@ -123,6 +127,8 @@ static dcl_status create(dcli_catalog *catalog, const dcli_msg_operation *descri
         return DCL_ERR_NOMEM;
     }
     held->id = descriptor->operand[0].storage;
+    if (catalog->last_created < held->id)
+        catalog->last_created = held->id;
     held->next = catalog->held[held->id % BUCKETS];
     catalog->held[held->id % BUCKETS] = held;
     return DCL_OK;
@@ -290,6 +296,13 @@ static void clear_entry(const dcli_catalog *catalog, dcli_entry *entry)
     entry->plan = plan;
 }
 
+dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *descriptor)
+{
+    if (descriptor->kind != DCLI_OP_CREATE)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "an operation of kind %d has no number", descriptor->kind);
+    return create(catalog, descriptor);
+}
+
 dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out)
 {
     dcli_entry *entry = take_entry(catalog);
@@ -308,6 +321,7 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
         catalog->spare = entry;
         return status;
     }
+    catalog->last_operation = descriptor->number;
     *(catalog->last != NULL ? &catalog->last->next : &catalog->first) = entry;
     catalog->last = entry;
     *entry_out = entry;

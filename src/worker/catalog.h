@@ -87,6 +87,7 @@ typedef struct dcli_catalog {
     dcli_entry *spare; /* ended entries, kept for reuse */
     dcli_kept_plan *plans[256];
     int64_t plan_count, clock;
+    int64_t last_operation, last_created; /* numbers of the last operation and of the last storage that was made */
 } dcli_catalog;
 
 void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms);
@@ -106,6 +107,8 @@ dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel 
 /** Make an operation from its descriptor. @return DCL_OK; DCL_ERR_PROTOCOL for what a correct host does not send;
  *  DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out);
+/** Take note of a storage made before this node joined: a CREATE that is no operation here. */
+dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *descriptor);
 /** Forget a retired operation. */
 void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry);
 

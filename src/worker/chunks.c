@@ -57,6 +57,20 @@ void dcli_chunks_drop(dcli_chunks *chunks, dcli_kept_chunk *chunk)
     free_chunk(chunk);
 }
 
+void dcli_chunks_drop_after(dcli_chunks *chunks, int peer, int64_t operation)
+{
+    for (int b = 0; b < BUCKETS; b++)
+        for (dcli_kept_chunk **at = &chunks->bucket[b]; *at != NULL;) {
+            dcli_kept_chunk *chunk = *at;
+            if (chunk->peer != peer || chunk->operation <= operation) {
+                at = &chunk->next;
+                continue;
+            }
+            *at = chunk->next;
+            free_chunk(chunk);
+        }
+}
+
 void dcli_chunks_free(dcli_chunks *chunks)
 {
     for (int b = 0; b < BUCKETS; b++)

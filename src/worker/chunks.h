@@ -24,6 +24,8 @@ dcli_kept_chunk *dcli_chunks_add(dcli_chunks *chunks, int peer, int64_t operatio
 dcli_kept_chunk *dcli_chunks_find(const dcli_chunks *chunks, int peer, int64_t operation, bool written, int64_t number);
 /** Free it with what it holds. NULL is accepted. */
 void dcli_chunks_drop(dcli_chunks *chunks, dcli_kept_chunk *chunk);
+/** Free those of a peer for operations after `operation`. */
+void dcli_chunks_drop_after(dcli_chunks *chunks, int peer, int64_t operation);
 void dcli_chunks_free(dcli_chunks *chunks);
 
 #endif

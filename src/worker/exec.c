@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "store/files.h"
 #include "store/npy.h"
+#include "worker/members.h"
 #include "worker/peer.h"
 
 /* ---- storage ------------------------------------------------------------------------------------------------------ */
@@ -18,6 +20,14 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
     if (++worker->allocations == worker->fault_at)
         status = DCLI_FAIL(DCL_ERR_NOMEM, "allocation %" PRId64 " of storage (%zu bytes) fails, as DCL_FAULT asks for",
                            worker->allocations, bytes);
+    else if (worker->terms.quota_bytes > 0 &&
+             worker->counters.storage_bytes + (int64_t)bytes > worker->terms.quota_bytes)
+        status =
+            DCLI_FAIL(DCL_ERR_NOMEM,
+                      "%zu bytes for a part exceed the quota of this session: %" PRId64 " of %" PRId64
+                      " bytes are in use on this node; release arrays, use more nodes, or raise DCL_QUOTA_BYTES or "
+                      "the worker's --quota",
+                      bytes, worker->counters.storage_bytes, worker->terms.quota_bytes);
     else
         status = dcli_memory_create(worker->device, bytes, &held->memory);
     if (status != DCL_OK)
@@ -29,7 +39,7 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
         return status;
     }
     worker->counters.storage_bytes += (int64_t)bytes;
-    return DCL_OK;
+    return worker->terms.is_process ? dcli_show_part(worker, held) : DCL_OK;
 }
 
 static void release(dcli_worker *worker, dcli_held *held)
@@ -64,7 +74,10 @@ static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
                          .data_start = entry->descriptor.data_start};
     memset(info.grid.origin, 0, sizeof info.grid.origin);
     dcli_region_list regions = {0};
-    dcl_status status = dcli_layout_regions(layout, worker->terms.self, NULL, &regions);
+    dcl_status status =
+        worker->terms.is_process ? dcli_files_allowed(worker->terms.files, entry->descriptor.path) : DCL_OK;
+    if (status == DCL_OK)
+        status = dcli_layout_regions(layout, worker->terms.self, NULL, &regions);
     if (status == DCL_OK)
         status = entry->operation.kind == DCLI_OP_LOAD
                      ? dcli_npy_load(entry->descriptor.path, &info, layout->grid.origin, &regions, worker->device,
@@ -87,7 +100,7 @@ dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, 
         return DCL_OK;
     }
     for (int k = 0; k < entry->operation.operand_count; k++) {
-        if (entry->held[k] == NULL || worker->terms.self >= entry->held[k]->shared->layout.node_count)
+        if (entry->held[k] == NULL || dcli_layout_place(&entry->held[k]->shared->layout, worker->terms.self) < 0)
             continue;
         dcl_status status = dcli_exec_allocate(worker, entry->held[k]);
         if (status != DCL_OK)
@@ -157,11 +170,23 @@ dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, const dcli_p
 
 /* ---- batches that run --------------------------------------------------------------------------------------------- */
 
+/* What the device computes now, anew after each batch that has ended. */
+void dcli_exec_watch(dcli_worker *worker)
+{
+    const dcli_entry *entry = NULL;
+    if (worker->terms.watch != NULL && worker->running_first < worker->running_count)
+        for (entry = worker->catalog.first;
+             entry != NULL && entry->operation.number != worker->running[worker->running_first].operation;)
+            entry = entry->next;
+    dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry != NULL ? entry->kernel->body->text : NULL);
+}
+
 dcl_status dcli_exec_collect(dcli_worker *worker)
 {
     if (worker->running_first == worker->running_count)
         return DCL_OK;
     uint64_t retired = dcli_device_retired(worker->device);
+    int64_t first = worker->running_first;
     dcl_status status = DCL_OK;
     while (worker->running_first < worker->running_count && status == DCL_OK) {
         dcli_running *running = &worker->running[worker->running_first];
@@ -172,6 +197,8 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
         worker->running_first++;
         status = dcli_node_batch_done(worker->node, running->operation, running->batch, ended);
     }
+    if (worker->running_first > first)
+        dcli_exec_watch(worker);
     if (worker->running_first == worker->running_count)
         worker->running_first = worker->running_count = 0;
     return status;

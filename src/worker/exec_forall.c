@@ -40,8 +40,10 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
         names[v] = dcli_variant_kernel((dcli_variant)v);
     char *log = NULL;
     bool fresh = false;
+    dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, kernel->body->text);
     dcl_status status =
         dcli_program_build(worker->device, source, DCLI_VARIANT_COUNT, names, &kernel->program, &fresh, &log);
+    dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
     dcli_free(source);
     if (status != DCL_OK)
         return fail_build(kernel, status, log);
@@ -497,12 +499,15 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK)
         return status;
+    if (worker->running_first == worker->running_count)
+        dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     status = start(worker, entry, prepared, batch, &running);
     if (status != DCL_OK) {
         /* Kernels of this batch may run: nobody is told that it ended before they have. */
         dcli_device_finish(worker->device, dcli_device_launched(worker->device));
         dcli_memory_release(running.report);
         dcli_memory_release(running.arena);
+        dcli_exec_watch(worker);
         return status;
     }
     worker->running[worker->running_count++] = running;

@@ -1,15 +1,21 @@
 /* worker/host.c - the program's side: its queue of descriptors, and moving elements between its memory and chunks. */
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "worker/members.h"
 #include "worker/peer.h"
 
-/* Something queued by the program: a descriptor for all, or a message for one node. */
+/* Something queued by the program: a descriptor for all, a message for one node or all, or the news of a loss. */
 typedef struct dcli_posted {
     struct dcli_posted *next;
     bool is_operation;
+    bool is_loss;    /* of `node`; `packed` is a sentence */
+    bool is_meeting; /* with `node`: a JOINED in `packed` has the address, unless there is a link */
+    dcli_shared_link link;
+    int descriptor; /* that goes along with the message; -1: none */
     dcli_msg_operation operation;
     void *memory;
     int64_t strides[DCL_MAX_RANK];
@@ -22,7 +28,10 @@ typedef struct dcli_posted {
 dcl_status dcli_host_open(dcli_worker *worker)
 {
     pthread_mutex_init(&worker->outbox.lock, NULL);
-    return DCL_OK;
+    pthread_mutex_init(&worker->question.lock, NULL);
+    pthread_cond_init(&worker->question.changed, NULL);
+    worker->question.answered = dcli_calloc((size_t)worker->terms.node_count, sizeof(bool));
+    return worker->question.answered != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
 static void free_posted(dcli_posted *posted)
@@ -30,7 +39,20 @@ static void free_posted(dcli_posted *posted)
     dcli_free((char *)posted->operation.path);
     dcli_free((char *)posted->operation.map);
     dcli_free(posted->packed);
+    dcli_shared_link_close(&posted->link);
+    if (posted->descriptor >= 0)
+        close(posted->descriptor);
     dcli_free(posted);
+}
+
+static dcli_posted *new_posted(int node)
+{
+    dcli_posted *posted = dcli_calloc(1, sizeof *posted);
+    if (posted == NULL)
+        return NULL;
+    posted->node = node;
+    posted->descriptor = posted->link.socket = posted->link.memory = -1;
+    return posted;
 }
 
 void dcli_host_close(dcli_worker *worker)
@@ -41,6 +63,9 @@ void dcli_host_close(dcli_worker *worker)
         free_posted(posted);
     }
     pthread_mutex_destroy(&worker->outbox.lock);
+    pthread_mutex_destroy(&worker->question.lock);
+    pthread_cond_destroy(&worker->question.changed);
+    dcli_free(worker->question.answered);
 }
 
 /* ---- the program's threads ---------------------------------------------------------------------------------------- */
@@ -79,6 +104,8 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
         return DCL_ERR_NOMEM;
     posted->next = NULL;
     posted->is_operation = true;
+    posted->is_loss = posted->is_meeting = false;
+    posted->descriptor = posted->link.socket = posted->link.memory = -1;
     posted->operation = *operation;
     posted->memory = memory;
     posted->packed = NULL;
@@ -101,9 +128,8 @@ static dcli_posted *pack_kernels(const dcli_worker *host, const dcli_msg_kernel 
     for (int node = 0; node <= host->terms.node_count; node++) {
         dcli_message message = {.kind = DCLI_MSG_KERNEL, .kernel = *kernel};
         message.kernel.build = build[node];
-        dcli_posted *posted = dcli_calloc(1, sizeof *posted);
+        dcli_posted *posted = new_posted(node);
         if (posted != NULL) {
-            posted->node = node;
             posted->next = first;
             first = posted;
         }
@@ -132,6 +158,63 @@ dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel, co
 }
 
 void dcli_host_stop(dcli_worker *host) { post(host, NULL); }
+
+dcl_status dcli_host_report_loss(dcli_worker *host, int node, const char *seen)
+{
+    dcli_posted *posted = new_posted(node);
+    if (posted == NULL)
+        return DCL_ERR_NOMEM;
+    posted->is_loss = true;
+    posted->packed = dcli_strdup(seen);
+    post(host, posted);
+    return DCL_OK;
+}
+
+dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *link, const char *address,
+                          const char *key)
+{
+    dcli_posted *posted = new_posted(node);
+    if (posted == NULL) {
+        dcli_shared_link unused = link != NULL ? *link : (dcli_shared_link){.socket = -1, .memory = -1};
+        dcli_shared_link_close(&unused);
+        return DCL_ERR_NOMEM;
+    }
+    posted->is_meeting = true;
+    if (link != NULL)
+        posted->link = *link;
+    dcli_message message = {.kind = DCLI_MSG_JOINED,
+                            .joined = {.peer = node, .epoch = 1, .first_operation = 1, .address = address, .key = key}};
+    dcl_status status = dcli_message_pack(&message, &posted->packed, &posted->packed_bytes);
+    if (status != DCL_OK) {
+        free_posted(posted);
+        return status;
+    }
+    post(host, posted);
+    return DCL_OK;
+}
+
+dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message, int descriptor)
+{
+    dcli_posted *posted = new_posted(node);
+    if (posted == NULL) {
+        if (descriptor >= 0)
+            close(descriptor);
+        return DCL_ERR_NOMEM;
+    }
+    posted->descriptor = descriptor;
+    dcl_status status = dcli_message_pack(message, &posted->packed, &posted->packed_bytes);
+    if (status != DCL_OK) {
+        free_posted(posted);
+        return status;
+    }
+    post(host, posted);
+    return DCL_OK;
+}
+
+dcl_status dcli_host_ask(dcli_worker *host, const dcli_msg_sees *sees)
+{
+    return dcli_host_message(host, DCL_ALL_NODES, &(dcli_message){.kind = DCLI_MSG_SEES, .sees = *sees}, -1);
+}
 
 /* ---- the host's worker -------------------------------------------------------------------------------------------- */
 
@@ -169,13 +252,69 @@ static dcl_status send_operations(dcli_worker *worker, dcli_posted *first, dcli_
     return status;
 }
 
+/* What the host hears itself: bodies, which it parses too, and who takes part. */
+static dcl_status hear_own(dcli_worker *worker, const dcli_message *message)
+{
+    dcli_kernel *kernel;
+    if (message->kind == DCLI_MSG_KERNEL)
+        return dcli_catalog_add_kernel(&worker->catalog, &message->kernel, &kernel);
+    worker->epoch++;
+    return dcli_node_joined(worker->node, message->joined.peer, message->joined.first_operation);
+}
+
+static dcl_status send_to_one(dcli_worker *worker, int node, dcli_message *message, int descriptor)
+{
+    if (node == worker->terms.node_count)
+        return hear_own(worker, message);
+    if (message->kind == DCLI_MSG_JOINED)
+        message->joined.epoch = worker->epoch + 1; /* it grows when the host itself hears of it, last */
+    if (descriptor < 0)
+        return dcli_peer_send(worker, node, message, NULL);
+    message->epoch = worker->terms.session;
+    dcl_status status =
+        worker->gone[node] ? DCL_OK : dcli_endpoint_send_descriptor(worker->endpoint, node, message, descriptor);
+    return status == DCL_ERR_NETWORK ? DCL_OK : status;
+}
+
+static dcl_status send_to_all(dcli_worker *worker, dcli_message *message)
+{
+    dcl_status status = DCL_OK;
+    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
+        if (worker->gone[node] && message->kind == DCLI_MSG_SEES)
+            dcli_question_answer(worker, node, true);
+        else
+            status = dcli_peer_send(worker, node, message, NULL);
+    return status;
+}
+
+/* From now on it can be spoken with. The state machine hears of it later, by JOINED. */
+static dcl_status meet(dcli_worker *worker, dcli_posted *posted, const dcli_message *message)
+{
+    worker->gone[posted->node] = false;
+    if (posted->link.socket < 0)
+        return dcli_endpoint_meet(worker->endpoint, posted->node, message->joined.address, message->joined.key);
+    dcli_shared_link link = posted->link;
+    posted->link.socket = posted->link.memory = -1;
+    return dcli_endpoint_add_link(worker->endpoint, posted->node, &link);
+}
+
 static dcl_status send_message(dcli_worker *worker, dcli_posted *posted)
 {
     dcli_arena arena = {0};
     dcli_message message;
-    dcl_status status = dcli_message_unpack(posted->packed, posted->packed_bytes, &arena, &message);
-    if (status == DCL_OK)
-        status = dcli_peer_send(worker, posted->node, &message, NULL);
+    dcl_status status;
+    if (posted->is_loss) {
+        status = dcli_host_lose(worker, posted->node, posted->packed != NULL ? posted->packed : "");
+        free_posted(posted);
+        return status;
+    }
+    status = dcli_message_unpack(posted->packed, posted->packed_bytes, &arena, &message);
+    if (status == DCL_OK && posted->is_meeting)
+        status = meet(worker, posted, &message);
+    else if (status == DCL_OK && posted->node == DCL_ALL_NODES)
+        status = send_to_all(worker, &message);
+    else if (status == DCL_OK)
+        status = send_to_one(worker, posted->node, &message, posted->descriptor);
     dcli_arena_free(&arena);
     free_posted(posted);
     return status;

@@ -10,6 +10,7 @@
 #include "worker/board.h"
 #include "worker/catalog.h"
 #include "worker/chunks.h"
+#include "worker/watch.h"
 #include "worker/worker.h"
 #include "workqueue/node.h"
 
@@ -27,6 +28,16 @@ typedef struct dcli_outbox {
     int64_t operations; /* descriptors queued */
     bool stop, asleep;
 } dcli_outbox;
+
+/** Host: what all nodes are asked, one question at a time. */
+struct dcli_question {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool asking, all;
+    int64_t number;
+    int answers;
+    bool *answered; /* [node_count] */
+};
 
 struct dcli_worker {
     dcli_worker_terms terms;
@@ -50,10 +61,23 @@ struct dcli_worker {
     int64_t asked;      /* how often in a row the device was asked whether its kernels have ended */
     bool started, stopping;
     dcl_status broken;  /* this worker cannot go on */
+    bool *gone;         /* [node_count + 1] nodes that are lost, or not there yet */
+    int64_t epoch;      /* grows with every loss and join */
     dcli_outbox outbox; /* host only */
+    struct dcli_question question;
 };
 
-/* What the loop does for an action; node.c of the workqueue room names them. exec.c, host.c. */
+/* What the loop does for an action; node.c of the workqueue room names them. act.c, exec.c, host.c. */
+
+dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action);
+/** Keep this thread's error as what is wrong with an operation. */
+void dcli_keep_problem(dcli_entry *entry);
+/** This worker cannot go on: say so once; from now on it only waits for the end. */
+void dcli_break_down(dcli_worker *worker, dcl_status status);
+/** Send the host the watermarks that are due. */
+dcl_status dcli_tell_host(dcli_worker *worker);
+/** What to do about a message. Empties `received` where it keeps it. hear.c. */
+dcl_status dcli_hear(dcli_worker *worker, dcli_received *received);
 
 /** RUN. @return DCL_OK when the batch was started: it is in worker->running, or *ended_out is true. */
 dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out);
@@ -70,6 +94,8 @@ dcl_status dcli_exec_collect(dcli_worker *worker);
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out);
 /** Release what a batch held while it ran, and pass on what it reported. */
 void dcli_exec_end_forall(dcli_worker *worker, const dcli_running *running);
+/** Tell the watchdog what the device computes now. */
+void dcli_exec_watch(dcli_worker *worker);
 /** Compile the kernel for this worker's device if that has not been done. @return DCL_OK, or what it gave before. */
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
 
@@ -84,6 +110,8 @@ dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out);
 bool dcli_host_may_sleep(dcli_worker *worker);
 dcl_status dcli_host_open(dcli_worker *worker);
 void dcli_host_close(dcli_worker *worker);
+/** Queue a question for all nodes that are there. */
+dcl_status dcli_host_ask(dcli_worker *host, const dcli_msg_sees *sees);
 
 /** Feed a descriptor to the state machine. `memory`, `strides`: host, READ and WRITE. */
 dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, void *memory,

@@ -9,9 +9,12 @@
 #include <dcl/forall.h>
 
 #include "base/log.h"
+#include "device/device.h"
+#include "net/buffers.h"
 #include "net/net.h"
 
 typedef struct dcli_worker dcli_worker;
+typedef struct dcli_crew dcli_crew;
 
 /** Where the parts of the nodes of one program lie, so that nodes can read each other's in place. Used by all threads. */
 typedef struct dcli_board dcli_board;
@@ -28,12 +31,9 @@ typedef struct dcli_host_hooks {
     void (*built)(void *user, const dcli_msg_built *built);
     /** A peer broke the protocol, or this worker cannot go on: nothing more will complete. */
     void (*broken)(void *user, dcl_status status, const char *sentence);
+    /** A node is gone for good. The sentence names it and says how. */
+    void (*lost)(void *user, int node, const char *sentence);
 } dcli_host_hooks;
-
-/** Memory for data on its way, shared by all workers of a program; it outlives the net. */
-typedef struct dcli_buffers dcli_buffers;
-dcli_buffers *dcli_buffers_open(void);
-void dcli_buffers_close(dcli_buffers *buffers);
 
 typedef struct dcli_worker_terms {
     dcli_net *net;
@@ -46,6 +46,16 @@ typedef struct dcli_worker_terms {
     dcli_board *board;
     dcli_buffers *buffers;
     const dcli_host_hooks *hooks; /* host only */
+    /* Sessions of processes */
+    bool is_process;          /* peers are other processes: they may be lost, and join */
+    dcli_endpoint *endpoint;  /* taken over by dcli_worker_open(), also on failure; NULL: it opens one */
+    dcli_device *opened;      /* the same; nodes only */
+    const bool *absent;       /* [node_count] numbers that nobody has yet; NULL: all are there. Borrowed for the call */
+    int64_t first_operation;  /* the node takes part from this one on; 0: from the first */
+    int64_t quota_bytes;      /* most bytes of storage; 0: no limit */
+    const char *files;        /* folder whose files may be used; NULL: none */
+    struct dcli_watch *watch; /* NULL: nobody watches */
+    dcli_crew *crew;          /* host only */
 } dcli_worker_terms;
 
 /** Open the endpoint (and the device). Strings and pointers of `terms` outlive the worker; what `in_place` points to may
@@ -53,6 +63,11 @@ typedef struct dcli_worker_terms {
 dcl_status dcli_worker_open(const dcli_worker_terms *terms, dcli_worker **worker_out);
 /** Start the thread. All workers of the session are open. */
 dcl_status dcli_worker_start(dcli_worker *worker);
+/** The same in this thread, in two steps: prepare, then serve until the end. @return what broke it, if anything did. */
+dcl_status dcli_worker_prepare(dcli_worker *worker);
+dcl_status dcli_worker_serve(dcli_worker *worker);
+/** Hand over a message that came before the worker was open. Takes it. */
+dcl_status dcli_worker_hear(dcli_worker *worker, dcli_received *received);
 /** Wait until the thread has ended (nodes: after DCLI_MSG_STOP; the host: after dcli_host_stop()), if it was started. */
 void dcli_worker_join(dcli_worker *worker);
 /** Free it. All workers of the session have been joined. NULL is accepted, here and above. */
@@ -74,6 +89,18 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
 /** Queue a body for all peers, after everything queued before: for all of them or, on failure, for none.
  *  @param build  [node_count + 1] which of them compile it now and answer. */
 dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel, const bool build[]);
+/** Queue the news that a node is lost, `seen` somehow. */
+dcl_status dcli_host_report_loss(dcli_worker *host, int node, const char *seen);
+/** Queue a message for one node, or for all that are there (DCL_ALL_NODES), in its order with descriptors. A KERNEL or
+ *  JOINED for the host's own number is for its worker itself.
+ *  @param descriptor  -1, or one that goes along (local nodes); taken over, also on failure. */
+dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message, int descriptor);
+/** Queue: get in touch with a process that is to become a node: by a link, which is taken over, or (NULL) an address. */
+dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *link, const char *address,
+                          const char *key);
+/** Ask all nodes whether they see the file at `path` with `token` in it. Waits for the answers; any thread but the host's.
+ *  @param all_see_out  false also when one does not answer in time. */
+dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], bool *all_see_out);
 /** Tell all nodes to stop, then end the host's worker too. Everything is complete before. */
 void dcli_host_stop(dcli_worker *host);
 

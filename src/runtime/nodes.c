@@ -1,0 +1,223 @@
+/* runtime/nodes.c - the nodes of a cluster as the program sees them: questions, losses, newcomers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "runtime/cluster.h"
+#include "worker/crew.h"
+
+/* ---- questions ---------------------------------------------------------------------------------------------------- */
+
+const dcl_device_info *dcli_node_device(const dcl_cluster *cluster, int node)
+{
+    return cluster->crew != NULL ? dcli_crew_device(cluster->crew, node) : dcli_worker_device(cluster->worker[node]);
+}
+
+const char *dcli_node_kind(const dcl_cluster *cluster, int node)
+{
+    return cluster->crew != NULL ? dcli_crew_kind(cluster->crew, node) : dcli_worker_kind(cluster->worker[node]);
+}
+
+int dcl_node_count(const dcl_cluster *cluster) { return cluster == NULL ? 0 : cluster->node_count; }
+
+const char *dcl_node_name(const dcl_cluster *cluster, int node)
+{
+    if (cluster == NULL || node < 0 || node >= cluster->node_count)
+        return NULL;
+    return cluster->plan_only ? "planned" : dcli_node_device(cluster, node)->name;
+}
+
+bool dcl_node_is_alive(const dcl_cluster *cluster, int node)
+{
+    return cluster != NULL && node >= 0 && node < cluster->node_count && !cluster->lost[node];
+}
+
+const dcl_config *dcli_cluster_config(const dcl_cluster *cluster) { return &cluster->config; }
+
+int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[])
+{
+    int count = 0;
+    for (int n = 0; n < cluster->node_count;) {
+        int first = n;
+        while (n < cluster->node_count && !cluster->lost[n])
+            n++;
+        if (n > first && count++ < capacity)
+            ranges[count - 1] = (dcli_node_range){.first = first, .count = n - first};
+        while (n < cluster->node_count && cluster->lost[n])
+            n++;
+    }
+    return count;
+}
+
+/* ---- losses ------------------------------------------------------------------------------------------------------- */
+
+static bool has_part(const dcl_array *array, int node)
+{
+    return dcli_layout_place(&array->layout, node) >= 0 && dcli_layout_storage(&array->layout, node) > 0;
+}
+
+/* "; arrays A, B and 3 without a name had a part on it and have failed" */
+static void name_arrays(const dcl_cluster *cluster, int node, dcli_text *text)
+{
+    int named = 0, nameless = 0;
+    for (const dcl_array *array = cluster->arrays; array != NULL; array = array->after) {
+        if (!has_part(array, node))
+            continue;
+        if (array->name[0] == '\0')
+            nameless++;
+        else
+            dcli_text_put(text, "%s%s", named++ > 0 ? ", " : "; arrays that had a part on it have failed: ", array->name);
+    }
+    if (nameless > 0)
+        dcli_text_put(text, "%s%d that no body has named", named > 0 ? " and " : "; arrays that had a part on it have failed: ",
+                      nameless);
+    if (named + nameless == 0)
+        dcli_text_put(text, "; no array had a part on it");
+}
+
+static void fail_arrays(dcl_cluster *cluster, int node, const char *text)
+{
+    for (dcl_array *array = cluster->arrays; array != NULL; array = array->after) {
+        dcli_books *books = array->books;
+        if (!has_part(array, node) || books->lost)
+            continue;
+        books->lost = true;
+        books->status = DCL_ERR_NODE_LOST;
+        dcli_free(books->text);
+        books->text = dcli_strdup(text);
+    }
+}
+
+/* Its answer will not come: the body is compiled when it is run. */
+static void forget_answers(dcl_cluster *cluster, const char *text)
+{
+    for (size_t b = 0; b < sizeof cluster->known / sizeof cluster->known[0]; b++)
+        for (dcli_known_body *known = cluster->known[b]; known != NULL; known = known->next) {
+            if (known->answers_due == 0 || known->status != DCL_OK)
+                continue;
+            known->answers_due = 0;
+            known->status = DCL_ERR_NODE_LOST;
+            known->text = dcli_strdup(text);
+        }
+}
+
+static bool all_lost(const dcl_cluster *cluster)
+{
+    int n = 0;
+    while (n < cluster->node_count && cluster->lost[n])
+        n++;
+    return n == cluster->node_count;
+}
+
+void dcli_cluster_on_lost(void *user, int node, const char *sentence)
+{
+    dcl_cluster *cluster = user;
+    dcli_text text = {0};
+    pthread_mutex_lock(&cluster->lock);
+    dcli_text_put(&text, "%s", sentence);
+    name_arrays(cluster, node, &text);
+    char *whole = dcli_text_take(&text);
+    const char *told = whole != NULL ? whole : sentence;
+    cluster->lost[node] = true;
+    cluster->done[node] = cluster->ready[node] = INT64_MAX;
+    fail_arrays(cluster, node, sentence);
+    forget_answers(cluster, told);
+    dcli_cluster_keep(cluster, DCL_ERR_NODE_LOST, told);
+    if (all_lost(cluster) && cluster->broken == DCL_OK) {
+        cluster->broken = DCL_ERR_NODE_LOST;
+        snprintf(cluster->broken_text, sizeof cluster->broken_text, "no node is left: %s", told);
+    }
+    dcli_cluster_note_marks(cluster);
+    pthread_cond_broadcast(&cluster->changed);
+    pthread_mutex_unlock(&cluster->lock);
+    dcli_free(whole);
+}
+
+/* ---- newcomers ---------------------------------------------------------------------------------------------------- */
+
+/* All bodies, so that it can run what comes. It compiles them when it needs them. */
+static dcl_status tell_bodies(dcl_cluster *cluster, int node)
+{
+    dcl_status status = DCL_OK;
+    for (size_t b = 0; b < sizeof cluster->known / sizeof cluster->known[0]; b++)
+        for (dcli_known_body *known = cluster->known[b]; known != NULL && status == DCL_OK; known = known->next)
+            if (known->announced)
+                status = dcli_body_tell(cluster, known, node);
+    return status;
+}
+
+static dcl_status tell_failure(dcl_cluster *cluster, const dcl_array *array, int node)
+{
+    int64_t storage = array->books->id;
+    dcli_message message = {.kind = DCLI_MSG_FAILED,
+                            .epoch = 0,
+                            .failed = {.operation = array->books->failed_at > 0 ? array->books->failed_at : 1,
+                                       .node = DCL_HOST,
+                                       .status = array->books->status,
+                                       .storage_count = 1,
+                                       .storage = &storage,
+                                       .sentence = array->books->text}};
+    return dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
+}
+
+/* All arrays there are, and which of them have failed. */
+static dcl_status tell_arrays(dcl_cluster *cluster, int node)
+{
+    dcl_status status = DCL_OK;
+    for (const dcl_array *array = cluster->arrays; array != NULL && status == DCL_OK; array = array->after) {
+        char map[DCLI_MOST_MAP_TEXT];
+        dcli_msg_operand operand = {.storage = array->books->id};
+        dcli_msg_operation descriptor;
+        status = dcli_describe_storage(array, map, &descriptor);
+        descriptor.operand_count = 1;
+        descriptor.operand = &operand;
+        dcli_message message = {.kind = DCLI_MSG_OPERATIONS, .operations = {.count = 1, .operation = &descriptor}};
+        if (status == DCL_OK)
+            status = dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
+        if (status == DCL_OK && dcli_books_failed(array->books))
+            status = tell_failure(cluster, array, node);
+    }
+    return status;
+}
+
+/* The lock is held: no operation comes in between. */
+static dcl_status let_join(dcl_cluster *cluster, int node)
+{
+    dcli_worker *host = cluster->worker[cluster->host];
+    int64_t first = cluster->operations + 1;
+    cluster->done[node] = cluster->ready[node] = first - 1;
+    dcl_status status = dcli_crew_introduce(cluster->crew, host, node, cluster->in_place, first);
+    if (status == DCL_OK)
+        status = tell_bodies(cluster, node);
+    if (status == DCL_OK)
+        status = tell_arrays(cluster, node);
+    if (status == DCL_OK) {
+        cluster->lost[node] = false;
+        cluster->node_count = node + 1;
+        DCLI_LOG(&cluster->log, DCLI_LOG_INFO, "node %d has joined: %s, %s", node, dcl_node_name(cluster, node),
+                 cluster->in_place[node] ? "reads peers in place" : "receives streams");
+    }
+    return status;
+}
+
+dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
+{
+    dcli_error_enter(__func__);
+    if (cluster == NULL || workers == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected %s", cluster == NULL ? "cluster" : "workers",
+                         cluster == NULL ? "one made by dcl_open()" : "addresses, or \"local:N\"");
+    if (cluster->crew == NULL)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "the nodes of this cluster are threads of the program; expected one opened "
+                                              "with DCL_WORKERS");
+    int first, count;
+    dcl_status status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first, &count); /* waits without the lock */
+    pthread_mutex_lock(&cluster->lock);
+    for (int n = first; status == DCL_OK && n < first + count; n++)
+        status = let_join(cluster, n);
+    if (status == DCL_OK)
+        dcli_cluster_forget_files(cluster);
+    status = dcli_cluster_end_call(cluster, status);
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
+}

@@ -1,0 +1,260 @@
+/* worker/act.c - carrying out the actions of the state machine, and sending. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "worker/peer.h"
+
+/* ---- sending ------------------------------------------------------------------------------------------------------ */
+
+/* A connection that breaks is noticed when its end is received: until then, and after it, what is sent there is lost. */
+dcl_status dcli_peer_send(dcli_worker *worker, int to, dcli_message *message, dcli_payload *payload)
+{
+    message->epoch = worker->terms.session;
+    if (!worker->gone[to]) {
+        dcl_status status = dcli_endpoint_send(worker->endpoint, to, message, payload);
+        return status == DCL_ERR_NETWORK && worker->terms.is_process ? DCL_OK : status;
+    }
+    if (payload != NULL && payload->release != NULL)
+        payload->release(payload->bytes, payload->user);
+    return DCL_OK;
+}
+
+void dcli_peer_counters(const dcli_worker *worker, int64_t counters_out[])
+{
+    dcl_counters counters = worker->counters;
+    dcli_endpoint_counts(worker->endpoint, &counters.messages_sent, &counters.bytes_sent);
+    memcpy(counters_out, &counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
+}
+
+static void free_payload(void *bytes, void *user)
+{
+    (void)user;
+    dcli_buffers_give(bytes);
+}
+
+/* `bytes` NULL: an empty chunk that carries `status`. */
+static dcl_status send_chunk(dcli_worker *worker, int to, const dcli_operation *operation, const dcli_chunk *chunk,
+                             void *bytes, dcl_status status)
+{
+    dcli_message message = {
+        .kind = DCLI_MSG_CHUNK,
+        .chunk = {.operation = operation->number, .stream = chunk->written, .chunk = chunk->number, .status = status}};
+    dcli_payload payload = {.bytes = bytes, .length = (size_t)chunk->bytes, .release = free_payload};
+    return dcli_peer_send(worker, to, &message, bytes != NULL ? &payload : NULL);
+}
+
+/* ---- failures ----------------------------------------------------------------------------------------------------- */
+
+void dcli_keep_problem(dcli_entry *entry)
+{
+    if (entry->problem == NULL)
+        entry->problem = dcli_strdup(dcli_error_sentence());
+}
+
+static dcl_status publish_failure(dcli_worker *worker, const dcli_action *action)
+{
+    const dcli_entry *entry = (const dcli_entry *)action->operation;
+    int64_t storages[DCLI_MAX_PARAMS];
+    char sentence[DCLI_MOST_SENTENCE] = "";
+    const dcli_plan *own = dcli_node_plan(worker->node, entry->operation.number, worker->terms.self);
+    const char *problem = entry->problem != NULL                 ? entry->problem
+                          : own != NULL && own->status != DCL_OK ? own->problem
+                                                                 : "an operand had failed before";
+    if (worker->is_host)
+        snprintf(sentence, sizeof sentence, "%s", problem);
+    else
+        snprintf(sentence, sizeof sentence, "node %d: %s", worker->terms.self, problem);
+    dcli_message message = {.kind = DCLI_MSG_FAILED,
+                            .failed = {.operation = entry->operation.number,
+                                       .node = worker->terms.self,
+                                       .status = action->status,
+                                       .cause = action->cause,
+                                       .storage = storages,
+                                       .sentence = sentence}};
+    for (int k = 0; k < entry->operation.operand_count; k++)
+        if (entry->operation.operand[k].writes)
+            storages[message.failed.storage_count++] = entry->operation.operand[k].storage;
+    DCLI_LOG(worker->terms.log, DCLI_LOG_WARN, "operation %" PRId64 " failed: %s", entry->operation.number, sentence);
+    dcl_status status = DCL_OK;
+    for (int peer = 0; peer <= worker->terms.node_count && status == DCL_OK; peer++)
+        if (peer != worker->terms.self)
+            status = dcli_peer_send(worker, peer, &message, NULL);
+    if (worker->is_host)
+        worker->terms.hooks->failed(worker->terms.hooks->user, &message.failed);
+    return status;
+}
+
+/* This worker cannot go on: say so once; from now on it only waits for the end. */
+void dcli_break_down(dcli_worker *worker, dcl_status status)
+{
+    if (worker->broken != DCL_OK)
+        return;
+    worker->broken = status;
+    char sentence[DCLI_MOST_SENTENCE];
+    if (worker->is_host) {
+        worker->terms.hooks->broken(worker->terms.hooks->user, status, dcli_error_sentence());
+        return;
+    }
+    snprintf(sentence, sizeof sentence, "node %d: %s", worker->terms.self, dcli_error_sentence());
+    dcli_message message = {
+        .kind = DCLI_MSG_FAILED, /* operation 0: the node itself */
+        .failed = {.node = worker->terms.self, .status = status, .cause = true, .sentence = sentence}};
+    dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
+}
+
+/* ---- actions ------------------------------------------------------------------------------------------------------ */
+
+static dcl_status run_batch(dcli_worker *worker, dcli_entry *entry, int64_t batch)
+{
+    bool ended = true;
+    dcl_status status = dcli_exec_run(worker, entry, batch, &ended);
+    if (status != DCL_OK)
+        dcli_keep_problem(entry);
+    if (status == DCL_OK && !ended)
+        return DCL_OK;
+    return dcli_node_batch_done(worker->node, entry->operation.number, batch, status);
+}
+
+static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)
+{
+    const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, action->peer);
+    const dcli_chunk *chunk = &plan->chunk[action->chunk];
+    void *bytes = NULL;
+    dcl_status status = action->status;
+    if (status == DCL_OK) {
+        status = dcli_exec_pack(worker, entry, plan, chunk, &bytes);
+        if (status != DCL_OK) {
+            dcli_keep_problem(entry);
+            dcli_node_fail(worker->node, entry->operation.number, status);
+        }
+    }
+    /* Packing waited for the kernels that made what was packed: now it is known whether these failed. */
+    if (status == DCL_OK && (status = dcli_exec_collect(worker)) == DCL_OK &&
+        dcli_node_reads_failed(worker->node, entry->operation.number))
+        status = DCL_ERR_INVALID;
+    if (status != DCL_OK) {
+        dcli_buffers_give(bytes);
+        bytes = NULL;
+    }
+    return send_chunk(worker, action->peer, &entry->operation, chunk, bytes, status);
+}
+
+static dcl_status send_made(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)
+{
+    const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, worker->terms.self);
+    dcli_kept_chunk *made = dcli_chunks_find(&worker->made, action->peer, entry->operation.number, true, action->chunk);
+    void *bytes = NULL;
+    dcl_status status = action->status;
+    if (status == DCL_OK && made != NULL) {
+        bytes = made->bytes;
+        made->bytes = NULL;
+    }
+    if (status == DCL_OK && bytes == NULL)
+        status = DCL_ERR_INTERNAL;
+    dcli_chunks_drop(&worker->made, made);
+    return send_chunk(worker, action->peer, &entry->operation, &plan->chunk[action->chunk], bytes, status);
+}
+
+static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)
+{
+    const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, action->peer);
+    const dcli_chunk *chunk = &plan->chunk[action->chunk];
+    dcli_kept_chunk *kept =
+        dcli_chunks_find(&worker->received, action->peer, entry->operation.number, true, chunk->number);
+    dcl_status status = action->status, told = DCL_OK;
+    if (status == DCL_OK) {
+        status = dcli_exec_commit(worker, entry, plan, chunk, kept);
+        if (status != DCL_OK) {
+            dcli_keep_problem(entry);
+            told = dcli_node_fail(worker->node, entry->operation.number, status);
+        }
+    }
+    dcli_chunks_drop(&worker->received, kept);
+    return told;
+}
+
+static void drop(dcli_worker *worker, const dcli_action *action)
+{
+    const dcli_plan *plan = dcli_node_plan(worker->node, action->operation->number, worker->terms.self);
+    const dcli_chunk *chunk = &plan->chunk[action->chunk];
+    dcli_chunks_drop(&worker->received,
+                     dcli_chunks_find(&worker->received, chunk->peer, action->operation->number, false, chunk->number));
+}
+
+/* The host waits for few of the watermarks it is told: it hears of them when there is nothing else to do, or now and
+ * then. */
+static dcl_status send_marks(dcli_worker *worker, const dcli_action *action)
+{
+    dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = {.done = action->done, .ready = action->ready}};
+    if (action->peer != worker->terms.node_count)
+        return dcli_peer_send(worker, action->peer, &message, NULL);
+    worker->host_marks = message.marks;
+    worker->host_due = true;
+    return DCL_OK;
+}
+
+dcl_status dcli_tell_host(dcli_worker *worker)
+{
+    if (!worker->host_due)
+        return DCL_OK;
+    dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = worker->host_marks};
+    dcli_peer_counters(worker, message.marks.counter);
+    worker->host_due = false;
+    return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
+}
+
+static void retire(dcli_worker *worker, dcli_entry *entry)
+{
+    dcli_held *ended = entry->operation.kind == DCLI_OP_RELEASE ? entry->held[0] : NULL;
+    dcli_catalog_retire(&worker->catalog, entry);
+    if (ended == NULL)
+        return;
+    int64_t storage = ended->id;
+    dcli_catalog_drop(&worker->catalog, ended);
+    if (worker->terms.is_process)
+        dcli_board_drop_storage(worker->terms.board, storage);
+}
+
+dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
+{
+    dcli_entry *entry = (dcli_entry *)action->operation;
+    dcli_message message = {0};
+    switch (action->kind) {
+    case DCLI_DO_RUN:
+        return run_batch(worker, entry, action->index);
+    case DCLI_DO_SKIP:
+        return DCL_OK;
+    case DCLI_DO_PACK:
+        return pack(worker, entry, action);
+    case DCLI_DO_SEND:
+        return send_made(worker, entry, action);
+    case DCLI_DO_COMMIT:
+        return commit(worker, entry, action);
+    case DCLI_DO_DROP:
+        drop(worker, action);
+        return DCL_OK;
+    case DCLI_DO_DISCARD:
+        dcli_chunks_drop(&worker->made, dcli_chunks_find(&worker->made, action->peer, entry->operation.number, true,
+                                                         action->chunk));
+        return DCL_OK;
+    case DCLI_DO_GRANT:
+        message = (dcli_message){.kind = DCLI_MSG_GRANT,
+                                 .grant = {.operation = entry->operation.number, .chunks = action->index}};
+        return dcli_peer_send(worker, action->peer, &message, NULL);
+    case DCLI_DO_CREDIT:
+        message = (dcli_message){.kind = DCLI_MSG_CREDIT, .credit = {.chunks = action->index}};
+        return dcli_peer_send(worker, action->peer, &message, NULL);
+    case DCLI_DO_FAILED:
+        return publish_failure(worker, action);
+    case DCLI_DO_MARKS:
+        return send_marks(worker, action);
+    case DCLI_DO_RETIRE:
+        retire(worker, entry);
+        return DCL_OK;
+    }
+    return DCL_OK;
+}
+

@@ -1,0 +1,532 @@
+/* worker/crew.c - the worker processes of a cluster: opening, the keeper, losing, closing. */
+#include "worker/crew.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "worker/crew_inside.h"
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void wake(dcli_crew *crew) { eventfd_write(crew->wake_fd, 1); }
+
+/* ---- the keeper --------------------------------------------------------------------------------------------------- */
+
+void dcli_crew_report(dcli_crew *crew, int node, const char *seen)
+{
+    dcli_member *member = &crew->member[node];
+    if (member->lost || crew->stop)
+        return;
+    member->lost = true;
+    if (crew->host != NULL)
+        dcli_host_report_loss(crew->host, node, seen);
+    pthread_cond_broadcast(&crew->changed);
+}
+
+static void check_processes(dcli_crew *crew)
+{
+    int64_t now = now_ns();
+    pthread_mutex_lock(&crew->lock);
+    for (int n = 0; n < crew->node_count; n++) {
+        dcli_member *member = &crew->member[n];
+        if (member->lost || member->process.pid == 0)
+            continue;
+        if (dcli_process_has_ended(&member->process))
+            dcli_crew_report(crew, n, "its process has ended");
+        else if (dcli_process_is_silent(&member->process, now, (int64_t)crew->terms.config->silence_ms))
+            dcli_crew_report(crew, n, "it has been silent for longer than DCL_SILENCE_MS");
+    }
+    pthread_mutex_unlock(&crew->lock);
+}
+
+static void follow_order(dcli_crew *crew)
+{
+    dcli_start_order *order = &crew->order;
+    dcl_status status = dcli_crew_start_local(crew, order->first, order->count);
+    pthread_mutex_lock(&crew->lock);
+    order->status = status;
+    if (status != DCL_OK)
+        snprintf(order->problem, sizeof order->problem, "%s", dcli_error_sentence());
+    order->due = false;
+    pthread_cond_broadcast(&crew->changed);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+/* What the keeper sleeps for: orders, processes that end, desks that speak. */
+static int gather(dcli_crew *crew, struct pollfd polled[])
+{
+    int count = 0;
+    polled[count++] = (struct pollfd){.fd = crew->wake_fd, .events = POLLIN};
+    pthread_mutex_lock(&crew->lock);
+    for (int n = 0; n < crew->node_count; n++)
+        if (!crew->member[n].lost && crew->member[n].process.pid != 0)
+            polled[count++] = (struct pollfd){.fd = crew->member[n].process.pidfd, .events = POLLIN};
+    pthread_mutex_unlock(&crew->lock);
+    for (int c = 0; c < crew->contact_count; c++)
+        if (!crew->contact[c].lost)
+            count += dcli_crew_polled(crew, c, polled + count);
+    return count;
+}
+
+static int period_ms(const dcli_crew *crew)
+{
+    enum { SHORTEST = 20, LONGEST = 250 };
+    size_t period = crew->terms.config->silence_ms / 8;
+    return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : (int)period;
+}
+
+static void *keep(void *argument)
+{
+    dcli_crew *crew = argument;
+    struct pollfd polled[1 + DCLI_MOST_NODES + 4 * DCLI_MOST_CALLS];
+    eventfd_t ignored;
+    for (;;) {
+        pthread_mutex_lock(&crew->lock);
+        bool stop = crew->stop, due = crew->order.due;
+        pthread_mutex_unlock(&crew->lock);
+        if (stop)
+            return NULL;
+        if (due)
+            follow_order(crew);
+        poll(polled, (nfds_t)gather(crew, polled), period_ms(crew));
+        if (polled[0].revents != 0)
+            eventfd_read(crew->wake_fd, &ignored);
+        check_processes(crew);
+        for (int c = 0; c < crew->contact_count; c++)
+            dcli_crew_attend(crew, c);
+    }
+}
+
+static dcl_status start_keeper(dcli_crew *crew)
+{
+    if (pthread_create(&crew->keeper, NULL, keep, crew) != 0)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "a thread that keeps the workers could not be started; close other programs");
+    crew->has_keeper = true;
+    return DCL_OK;
+}
+
+static dcl_status order_start(dcli_crew *crew, int first, int count)
+{
+    pthread_mutex_lock(&crew->lock);
+    crew->order = (dcli_start_order){.first = first, .count = count, .due = true};
+    wake(crew);
+    while (crew->order.due)
+        pthread_cond_wait(&crew->changed, &crew->lock);
+    pthread_mutex_unlock(&crew->lock);
+    return crew->order.status == DCL_OK ? DCL_OK : DCLI_FAIL(crew->order.status, "%s", crew->order.problem);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------------ */
+
+void dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
+{
+    if (node < 0 || node >= crew->capacity)
+        return;
+    dcli_member *member = &crew->member[node];
+    pthread_mutex_lock(&crew->lock);
+    dcl_device_info *info = &member->info;
+    *info = (dcl_device_info){.number = device->number,
+                              .has_half = device->has_half,
+                              .has_double = device->has_double,
+                              .compute_units = device->compute_units,
+                              .memory_bytes = device->memory_bytes,
+                              .is_default = true};
+    snprintf(info->name, sizeof info->name, "%s", device->name);
+    snprintf(info->platform, sizeof info->platform, "%s", device->platform);
+    snprintf(info->version, sizeof info->version, "%s", device->version);
+    snprintf(info->kind, sizeof info->kind, "%s", device->class);
+    snprintf(member->kind, sizeof member->kind, "%s", device->kind);
+    member->in_place = device->in_place && crew->is_local;
+    member->heard = true;
+    pthread_cond_broadcast(&crew->changed);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+static dcl_status fail_to_start(dcli_crew *crew, int node, dcl_status status, const char *why)
+{
+    dcli_member *member = &crew->member[node];
+    char end[512] = "";
+    pthread_mutex_lock(&crew->lock);
+    if (member->process.pid != 0 && why[0] == '\0')
+        dcli_process_why(&member->process, end, sizeof end);
+    pthread_mutex_unlock(&crew->lock);
+    return DCLI_FAIL(status, "worker %d (%s) did not start: %s", node, member->name, why[0] != '\0' ? why : end);
+}
+
+void dcli_crew_refused(dcli_crew *crew, int node, dcl_status status, const char *sentence)
+{
+    if (node < 0 || node >= crew->capacity)
+        return;
+    dcli_member *member = &crew->member[node];
+    pthread_mutex_lock(&crew->lock);
+    snprintf(member->refusal, sizeof member->refusal, "%s", sentence);
+    member->refusal_status = status;
+    pthread_cond_broadcast(&crew->changed);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+/* Before there is a host's worker, the crew itself hears what the processes say. */
+static dcl_status hear_one(dcli_crew *crew, int milliseconds)
+{
+    char sentence[DCLI_ERROR_BYTES];
+    dcli_received received = {0};
+    dcl_status status = dcli_endpoint_receive(crew->endpoint, milliseconds, &received);
+    if (status == DCL_ERR_TIMEOUT)
+        return DCL_OK;
+    int from = received.from;
+    if (status == DCL_OK && received.message.kind == DCLI_MSG_DEVICE) {
+        dcli_crew_hear(crew, from, &received.message.device);
+    } else if (status == DCL_OK && received.message.kind == DCLI_MSG_REFUSED) {
+        const dcli_msg_refused *refused = &received.message.refused;
+        status = fail_to_start(crew, from, (dcl_status)refused->status, refused->sentence);
+    } else if (status == DCL_ERR_NODE_LOST) {
+        snprintf(sentence, sizeof sentence, "%s", crew->is_local ? "" : dcli_error_sentence());
+        status = fail_to_start(crew, from, DCL_ERR_NETWORK, sentence);
+    } else if (status == DCL_ERR_PROTOCOL) {
+        snprintf(sentence, sizeof sentence, "%s", dcli_error_sentence());
+        status = fail_to_start(crew, from, DCL_ERR_PROTOCOL, sentence);
+    }
+    if (received.frames != NULL)
+        dcli_received_free(&received);
+    return status;
+}
+
+static int first_unheard(dcli_crew *crew)
+{
+    int n = 0;
+    while (n < crew->node_count && crew->member[n].heard)
+        n++;
+    return n;
+}
+
+static dcl_status hear_all(dcli_crew *crew)
+{
+    int64_t deadline = now_ns() + (int64_t)DCLI_START_MS * 1000000;
+    dcl_status status = DCL_OK;
+    while (status == DCL_OK && first_unheard(crew) < crew->node_count) {
+        int64_t left_ms = (deadline - now_ns()) / 1000000;
+        if (left_ms <= 0)
+            return fail_to_start(crew, first_unheard(crew), DCL_ERR_TIMEOUT, "it has not described its device in time");
+        status = hear_one(crew, (int)left_ms);
+    }
+    return status;
+}
+
+static dcl_status open_local(dcli_crew *crew, int count)
+{
+    const dcl_config *config = crew->terms.config;
+    dcl_status status = dcli_process_program(config->program, crew->program);
+    if (status == DCL_OK)
+        status = dcli_device_select(config->devices, DCLI_MOST_LOCAL, crew->devices, &crew->device_count);
+    if (status == DCL_OK)
+        status = dcli_net_open(&crew->net);
+    if (status == DCL_OK && (crew->buffers = dcli_buffers_open_shared()) == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        status = start_keeper(crew);
+    if (status == DCL_OK)
+        status = order_start(crew, 0, count);
+    if (status != DCL_OK)
+        return status;
+    crew->node_count = count;
+    status =
+        dcli_endpoint_open_shared(crew->net, crew->capacity, crew->capacity + 1, crew->host_link, &crew->endpoint);
+    if (status == DCL_OK)
+        dcli_endpoint_use_buffers(crew->endpoint, crew->buffers);
+    for (int p = 0; p <= crew->capacity; p++) /* taken over */
+        crew->host_link[p].socket = crew->host_link[p].memory = -1;
+    return status;
+}
+
+static dcl_status make_room(dcli_crew *crew, int count)
+{
+    int spare = (int)crew->terms.config->spare;
+    crew->capacity = count + spare > DCLI_MOST_NODES ? DCLI_MOST_NODES : count + spare;
+    crew->member = dcli_calloc((size_t)crew->capacity, sizeof *crew->member);
+    crew->host_link = dcli_calloc((size_t)crew->capacity + 1, sizeof *crew->host_link);
+    if (crew->member == NULL || crew->host_link == NULL)
+        return DCL_ERR_NOMEM;
+    for (int p = 0; p <= crew->capacity; p++)
+        crew->host_link[p].socket = crew->host_link[p].memory = -1;
+    return DCL_OK;
+}
+
+static dcl_status open_crew(dcli_crew *crew)
+{
+    const char *workers = crew->terms.config->workers;
+    crew->is_local = strncmp(workers, "local:", 6) == 0;
+    int count = crew->is_local ? dcli_crew_parse_local(workers) : dcli_crew_count_remote(crew, workers);
+    if (count < 0)
+        return dcli_error_status();
+    dcl_status status = make_room(crew, count);
+    if (status == DCL_OK)
+        status = crew->is_local ? open_local(crew, count) : dcli_crew_open_remote(crew, workers);
+    if (status == DCL_OK && !crew->is_local)
+        status = start_keeper(crew);
+    return status == DCL_OK ? hear_all(crew) : status;
+}
+
+dcl_status dcli_crew_open(const dcli_crew_terms *terms, dcli_crew **crew_out)
+{
+    dcli_crew *crew = dcli_calloc(1, sizeof *crew);
+    if (crew == NULL)
+        return DCL_ERR_NOMEM;
+    crew->terms = *terms;
+    crew->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init(&crew->lock, NULL);
+    pthread_cond_init(&crew->changed, NULL);
+    dcl_status status = crew->wake_fd >= 0 ? open_crew(crew)
+                                           : DCLI_FAIL(DCL_ERR_NETWORK, "eventfd: no descriptor is left; raise the limit "
+                                                                        "with `ulimit -n`");
+    *terms->net = crew->net;
+    *terms->buffers = crew->buffers;
+    if (status != DCL_OK) {
+        dcli_crew_close(crew);
+        return status;
+    }
+    *crew_out = crew;
+    return DCL_OK;
+}
+
+/* ---- the session --------------------------------------------------------------------------------------------------- */
+
+/* @param peers  [capacity] memory that the message points to. */
+static dcli_message describe_session(dcli_crew *crew, int node, const bool in_place[], int64_t first_operation,
+                                     dcli_msg_peer peers[])
+{
+    const dcl_config *config = crew->terms.config;
+    for (int p = 0; p < crew->capacity; p++) {
+        const dcli_member *member = &crew->member[p];
+        peers[p] = (dcli_msg_peer){.present = (p < crew->node_count || p == node) && !member->lost,
+                                   .in_place = in_place[p],
+                                   .address = member->address,
+                                   .key = member->key};
+    }
+    return (dcli_message){.kind = DCLI_MSG_SETUP,
+                              .epoch = crew->terms.session,
+                              .setup = {.self = node,
+                                        .peer_count = crew->capacity,
+                                        .peer = peers,
+                                        .first_operation = first_operation,
+                                        .tile_bytes = (int64_t)config->tile_bytes,
+                                        .chunk_bytes = (int64_t)config->chunk_bytes,
+                                        .pool_bytes = (int64_t)config->pool_bytes,
+                                        .quota_bytes = (int64_t)config->quota_bytes,
+                                        .silence_ms = (int64_t)config->silence_ms,
+                                        .build_ms = (int64_t)config->build_ms,
+                                        .kernel_ms = (int64_t)config->kernel_ms,
+                                        .fanout = (int)config->fanout,
+                                        .log = crew->terms.log->level,
+                                        .fault = config->fault}};
+}
+
+dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[])
+{
+    dcli_msg_peer peers[DCLI_MOST_NODES];
+    dcl_status status = DCL_OK;
+    for (int n = 0; n < crew->node_count && status == DCL_OK; n++) {
+        dcli_message message = describe_session(crew, n, in_place, 1, peers);
+        status = dcli_endpoint_send(crew->endpoint, n, &message, NULL);
+    }
+    if (status != DCL_OK)
+        return NULL;
+    dcli_endpoint *endpoint = crew->endpoint;
+    crew->endpoint = NULL;
+    return endpoint;
+}
+
+void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host)
+{
+    pthread_mutex_lock(&crew->lock);
+    crew->host = host;
+    for (int n = 0; n < crew->node_count && host != NULL; n++)
+        if (crew->member[n].lost)
+            dcli_host_report_loss(host, n, "it was lost as soon as it had started");
+    pthread_mutex_unlock(&crew->lock);
+}
+
+/* Connections break before the desk has told how a process ended: it is given a moment. */
+static void await_news(dcli_crew *crew, const dcli_member *member)
+{
+    enum { NEWS_MS = 300 };
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += NEWS_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while (member->gone[0] == '\0' && !crew->contact[member->call].lost)
+        if (pthread_cond_timedwait(&crew->changed, &crew->lock, &until) != 0)
+            return;
+}
+
+void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity)
+{
+    dcli_member *member = &crew->member[node];
+    char why[640] = "";
+    pthread_mutex_lock(&crew->lock);
+    member->lost = true;
+    if (crew->is_local) {
+        dcli_process_why(&member->process, why, sizeof why);
+        dcli_process_end(&member->process, 0); /* it may only be slow: from now on it is not */
+    } else {
+        await_news(crew, member);
+        snprintf(why, sizeof why, "%s", member->gone);
+        dcli_crew_kill_remote(crew, node);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    snprintf(sentence_out, capacity, "node %d is lost: worker %d (%s, device \"%s\") %s (noticed because %s)", node, node,
+             member->name, member->info.name, why[0] != '\0' ? why : "cannot be reached", seen);
+}
+
+/* ---- newcomers ---------------------------------------------------------------------------------------------------- */
+
+static bool is_decided(const dcli_member *member)
+{
+    return member->heard || member->lost || member->refusal[0] != '\0' ||
+           (member->process.pid != 0 && member->process.ended);
+}
+
+dcl_status dcli_crew_await(dcli_crew *crew, int first, int count)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += DCLI_START_MS / 1000;
+    for (int n = first; n < first + count; n++) {
+        dcli_member *member = &crew->member[n];
+        pthread_mutex_lock(&crew->lock);
+        while (!is_decided(member) && pthread_cond_timedwait(&crew->changed, &crew->lock, &until) == 0)
+            ;
+        bool heard = member->heard, decided = is_decided(member);
+        pthread_mutex_unlock(&crew->lock);
+        if (!heard)
+            return fail_to_start(crew, n,
+                                 member->refusal[0] != '\0' ? member->refusal_status
+                                 : decided                  ? DCL_ERR_NODE_LOST
+                                                            : DCL_ERR_TIMEOUT,
+                                 decided ? member->refusal : "it has not described its device in time");
+    }
+    return DCL_OK;
+}
+
+static dcl_status add_local(dcli_crew *crew, dcli_worker *host, int first, int count)
+{
+    dcl_status status = order_start(crew, first, count);
+    for (int n = first; n < first + count && status == DCL_OK; n++) {
+        status = dcli_host_meet(host, n, &crew->host_link[n], "", "");
+        crew->host_link[n].socket = crew->host_link[n].memory = -1;
+    }
+    return status;
+}
+
+dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers, int *first_out, int *count_out)
+{
+    bool local = strncmp(workers, "local:", 6) == 0;
+    if (local != crew->is_local)
+        return DCLI_FAIL(DCL_ERR_INVALID, "workers is \"%s\"; expected %s, as the cluster has", workers,
+                         crew->is_local ? "local:N" : "addresses");
+    int first = crew->node_count, count = local ? dcli_crew_parse_local(workers) : dcli_crew_count_remote(crew, workers);
+    if (count < 0)
+        return dcli_error_status();
+    if (first + count > crew->capacity)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "%d nodes would join; expected at most %d, as many as there are numbers kept free; set DCL_SPARE to "
+                         "more before the cluster is opened",
+                         count, crew->capacity - first);
+    dcl_status status = local ? add_local(crew, host, first, count) : dcli_crew_add_remote(crew, host, first, count);
+    if (status == DCL_OK)
+        status = dcli_crew_await(crew, first, count);
+    *first_out = first;
+    *count_out = count;
+    return status;
+}
+
+dcl_status dcli_crew_introduce(dcli_crew *crew, dcli_worker *host, int node, const bool in_place[],
+                               int64_t first_operation)
+{
+    dcli_member *member = &crew->member[node];
+    dcli_msg_peer peers[DCLI_MOST_NODES];
+    dcli_message setup = describe_session(crew, node, in_place, first_operation, peers);
+    dcli_message joined = {.kind = DCLI_MSG_JOINED,
+                           .joined = {.peer = node,
+                                      .epoch = 1,
+                                      .first_operation = first_operation,
+                                      .address = member->address,
+                                      .key = member->key,
+                                      .in_place = in_place[node]}};
+    dcl_status status = dcli_host_message(host, node, &setup, -1);
+    for (int p = 0; p < node && status == DCL_OK; p++) {
+        if (crew->member[p].lost)
+            continue;
+        int descriptor = member->introduction != NULL ? member->introduction[p] : -1;
+        if (descriptor >= 0)
+            member->introduction[p] = -1;
+        status = dcli_host_message(host, p, &joined, descriptor);
+    }
+    if (status == DCL_OK)
+        status = dcli_host_message(host, crew->capacity, &joined, -1);
+    dcli_crew_forget_introduction(crew, node);
+    pthread_mutex_lock(&crew->lock);
+    crew->node_count = node + 1;
+    pthread_mutex_unlock(&crew->lock);
+    return status;
+}
+
+/* ---- questions ---------------------------------------------------------------------------------------------------- */
+
+int dcli_crew_nodes(const dcli_crew *crew) { return crew->node_count; }
+int dcli_crew_capacity(const dcli_crew *crew) { return crew->capacity; }
+const dcl_device_info *dcli_crew_device(const dcli_crew *crew, int node) { return &crew->member[node].info; }
+const char *dcli_crew_kind(const dcli_crew *crew, int node) { return crew->member[node].kind; }
+bool dcli_crew_in_place(const dcli_crew *crew, int node) { return crew->member[node].in_place; }
+bool dcli_crew_is_remote(const dcli_crew *crew) { return !crew->is_local; }
+
+/* ---- closing ------------------------------------------------------------------------------------------------------ */
+
+static void stop_keeper(dcli_crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    crew->stop = true;
+    pthread_mutex_unlock(&crew->lock);
+    wake(crew);
+    pthread_join(crew->keeper, NULL);
+}
+
+void dcli_crew_close(dcli_crew *crew)
+{
+    enum { GRACE_MS = 2000 };
+    if (crew == NULL)
+        return;
+    dcli_endpoint_close(crew->endpoint);
+    bool started = crew->endpoint == NULL; /* the host's worker has told them to stop */
+    pthread_mutex_lock(&crew->lock);
+    for (int n = 0; crew->member != NULL && n < crew->capacity; n++)
+        dcli_crew_forget_introduction(crew, n);
+    for (int n = 0; crew->member != NULL && n < crew->capacity; n++)
+        dcli_process_end(&crew->member[n].process, started ? GRACE_MS : 0);
+    pthread_mutex_unlock(&crew->lock);
+    dcli_crew_hang_up(crew);
+    if (crew->has_keeper) /* last: the kernel ends its children with it */
+        stop_keeper(crew);
+    for (int p = 0; crew->host_link != NULL && p <= crew->capacity; p++)
+        dcli_shared_link_close(&crew->host_link[p]);
+    if (crew->wake_fd >= 0)
+        close(crew->wake_fd);
+    pthread_mutex_destroy(&crew->lock);
+    pthread_cond_destroy(&crew->changed);
+    dcli_keypair_wipe(&crew->own);
+    dcli_free(crew->host_link);
+    dcli_free(crew->member);
+    dcli_free(crew);
+}

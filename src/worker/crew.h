@@ -1,0 +1,58 @@
+/* worker/crew.h - the worker processes of a cluster, as the host sees them: started here or called at other hosts, watched
+ * by a thread of their own (the keeper), ended. */
+#ifndef DCLI_WORKER_CREW_H
+#define DCLI_WORKER_CREW_H
+
+#include "worker/worker.h"
+
+/** @param net     with I/O threads where workers are called by tcp.
+ *  @param config, log, net  outlive the crew. */
+typedef struct dcli_crew_terms {
+    const dcl_config *config; /* workers is set */
+    const dcli_log *log;
+    uint64_t session;
+    dcli_net **net;         /* opened by the crew, closed by the cluster after it */
+    dcli_buffers **buffers; /* the same */
+} dcli_crew_terms;
+
+/** Start or call the workers that config->workers names and wait until each has described its device.
+ *  @return DCL_OK, or the error of the first that cannot be had; none is left then. */
+dcl_status dcli_crew_open(const dcli_crew_terms *terms, dcli_crew **crew_out);
+
+/** Nodes so far, and numbers there are for nodes: the host's number. */
+int dcli_crew_nodes(const dcli_crew *crew);
+int dcli_crew_capacity(const dcli_crew *crew);
+/** Facts of a node's device; valid until dcli_crew_close(). */
+const dcl_device_info *dcli_crew_device(const dcli_crew *crew, int node);
+const char *dcli_crew_kind(const dcli_crew *crew, int node);
+/** Whether its device works in memory that other processes of its host can map, and all nodes are on one host. */
+bool dcli_crew_in_place(const dcli_crew *crew, int node);
+/** Whether nodes may be on other hosts, with other files. */
+bool dcli_crew_is_remote(const dcli_crew *crew);
+
+/** Send all nodes their SETUP, then give the host's endpoint away: it belongs to the caller.
+ *  @param in_place  [capacity]. @return NULL (recorded). */
+dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[]);
+/** From now on the keeper tells `host` of losses; before it stops. NULL: not any more. */
+void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host);
+
+/** Host's worker: node `node` is lost: see that its process does not run any more; say all of it in a sentence.
+ *  @param seen  how it was noticed. */
+void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity);
+
+/** Start or call more workers; they get the numbers from dcli_crew_nodes() on. The host's worker hears their devices.
+ *  @param first_out, count_out  their numbers. @return as dcli_crew_open(). One thread at a time. */
+dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers, int *first_out, int *count_out);
+/** Queue for the host's worker: the newcomer's SETUP, and the news of it for all others. It takes part from
+ *  `first_operation` on. */
+dcl_status dcli_crew_introduce(dcli_crew *crew, dcli_worker *host, int node, const bool in_place[],
+                               int64_t first_operation);
+/** Host's worker: a process has described its device, or cannot serve. */
+void dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device);
+void dcli_crew_refused(dcli_crew *crew, int node, dcl_status status, const char *sentence);
+
+/** The opposite of dcli_crew_open(): ends processes that have not ended by themselves. The host's worker is closed. NULL is
+ *  accepted. */
+void dcli_crew_close(dcli_crew *crew);
+
+#endif

@@ -1,0 +1,113 @@
+/* worker/crew_inside.h - what the files of the crew share. Used by crew*.c only. */
+#ifndef DCLI_WORKER_CREW_INSIDE_H
+#define DCLI_WORKER_CREW_INSIDE_H
+
+#include <poll.h>
+#include <pthread.h>
+
+#include "base/error.h"
+#include "net/gate.h"
+#include "net/token.h"
+#include "worker/crew.h"
+#include "worker/process.h"
+
+enum {
+    DCLI_START_MS = 20000, /* a process that has not described its device by then does not start */
+    DCLI_MOST_CALLS = 64,  /* desks of a session */
+    DCLI_MOST_LOCAL = 64   /* worker processes that a program starts itself */
+};
+
+/** A node of the session: a process of this host, or of another. */
+typedef struct dcli_member {
+    dcl_device_info info;
+    char kind[512];
+    char name[320]; /* "process 123 of this host", "tcp://host:port, process 3" */
+    bool in_place, heard, lost;
+    char refusal[DCLI_ERROR_BYTES]; /* why it cannot serve; "": it has not said so */
+    dcl_status refusal_status;
+    dcli_process process;      /* local */
+    int *introduction;         /* local newcomer: [capacity] sockets of links to it, for the others; NULL: none */
+    int call, place;      /* tcp: which desk, and which of its processes */
+    char address[DCLI_MOST_ADDRESS + 1], key[DCLI_MOST_KEY + 1];
+    char gone[256]; /* tcp: what the desk says of its end; "": nothing yet */
+} dcli_member;
+
+/** A desk that workers were got from. */
+typedef struct dcli_call dcli_call;
+typedef struct dcli_contact {
+    dcli_call *call;
+    char address[DCLI_MOST_ADDRESS + 1];
+    bool lost;
+    int first, count; /* its nodes */
+    int64_t beats;
+} dcli_contact;
+
+/** What the keeper is asked to do: start processes in its own name, so that they end with it. */
+typedef struct dcli_start_order {
+    int first, count;
+    bool due;
+    dcl_status status;
+    char problem[DCLI_ERROR_BYTES];
+} dcli_start_order;
+
+struct dcli_crew {
+    dcli_crew_terms terms;
+    bool is_local;
+    int node_count, capacity;
+    dcli_member *member; /* [capacity] */
+    dcli_net *net;
+    dcli_buffers *buffers;
+    dcli_endpoint *endpoint; /* the host's, until it is given away */
+    char program[4096];
+    int devices[DCLI_MOST_LOCAL], device_count; /* local: what the processes serve, in turn */
+    dcli_shared_link *host_link;                /* [capacity + 1] local, until the endpoint has them */
+    dcli_gate *gate;
+    dcli_keypair own; /* of this session; all zeros: none */
+    bool has_keys;
+    char password[DCLI_TOKEN];
+    dcli_contact contact[DCLI_MOST_CALLS];
+    int contact_count;
+    pthread_t keeper;
+    bool has_keeper;
+    int wake_fd;
+    pthread_mutex_t lock; /* what follows, and member's `process`, `lost`, `gone`, `heard` */
+    pthread_cond_t changed;
+    bool stop;
+    dcli_start_order order;
+    dcli_worker *host; /* hears of losses; NULL: nobody yet */
+};
+
+/* ---- crew_local.c */
+
+/** Close what is left of a newcomer's introductions. */
+void dcli_crew_forget_introduction(dcli_crew *crew, int node);
+
+/** Prepare `count` processes from number crew->node_count on: their links to the host and to each other.
+ *  By the keeper: start them. */
+dcl_status dcli_crew_start_local(dcli_crew *crew, int first, int count);
+/** "local:N" @return -1 with DCL_ERR_INVALID recorded. */
+int dcli_crew_parse_local(const char *text);
+
+/* ---- crew_remote.c */
+
+/** Call the desks that `workers` names. @return how many nodes they offer, or -1 (recorded). */
+int dcli_crew_count_remote(dcli_crew *crew, const char *workers);
+/** Have them start processes, and connect to these. */
+dcl_status dcli_crew_open_remote(dcli_crew *crew, const char *workers);
+/** End a process at another host. */
+void dcli_crew_kill_remote(dcli_crew *crew, int node);
+/** By the keeper: beat, and hear what desks say. */
+void dcli_crew_attend(dcli_crew *crew, int contact);
+void dcli_crew_hang_up(dcli_crew *crew);
+/** Descriptors of a contact to be polled. @return how many, at most 4. */
+int dcli_crew_polled(dcli_crew *crew, int contact, struct pollfd polled_out[]);
+dcl_status dcli_crew_add_remote(dcli_crew *crew, dcli_worker *host, int first, int count);
+
+/* ---- crew.c */
+
+/** Wait until all of these have described their devices. By no thread that hears them. */
+dcl_status dcli_crew_await(dcli_crew *crew, int first, int count);
+/** By the keeper, with the lock: tell the host of a loss. */
+void dcli_crew_report(dcli_crew *crew, int node, const char *seen);
+
+#endif

@@ -1,0 +1,176 @@
+/* worker/hear.c - what a peer does about each message. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "worker/crew.h"
+#include "worker/members.h"
+#include "worker/peer.h"
+
+/* ---- messages ----------------------------------------------------------------------------------------------------- */
+
+static void count_planned(dcli_worker *worker, const dcli_entry *entry)
+{
+    if (worker->is_host)
+        return;
+    const dcl_counters *planned = &entry->plan[worker->terms.self]->plan->counters;
+    worker->counters.tasks += planned->tasks;
+    worker->counters.blocks_moved += planned->blocks_moved;
+    worker->counters.bytes_moved += planned->bytes_moved;
+    worker->counters.approximate += planned->approximate;
+}
+
+dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, void *memory,
+                               const int64_t strides[])
+{
+    dcli_entry *entry;
+    if (descriptor->number == 0) /* what there was before this node joined */
+        return dcli_catalog_know(&worker->catalog, descriptor);
+    dcl_status status = dcli_catalog_add(&worker->catalog, descriptor, &entry);
+    if (status != DCL_OK)
+        return status;
+    if (memory != NULL) {
+        entry->memory = memory;
+        entry->region = (dcli_region){.box = entry->operation.box};
+        memcpy(entry->region.step, strides, (size_t)entry->operation.box.rank * sizeof(int64_t));
+    }
+    status = dcli_node_operation(worker->node, &entry->operation);
+    if (status == DCL_OK)
+        count_planned(worker, entry);
+    return status;
+}
+
+static dcl_status take_kernel(dcli_worker *worker, const dcli_msg_kernel *message)
+{
+    dcli_kernel *kernel;
+    dcl_status status = dcli_catalog_add_kernel(&worker->catalog, message, &kernel);
+    if (worker->is_host || !message->build)
+        return status;
+    if (status == DCL_OK)
+        status = dcli_exec_build(worker, kernel);
+    dcli_message answer = {.kind = DCLI_MSG_BUILT,
+                           .built = {.kernel = message->kernel,
+                                     .status = status,
+                                     .sentence = status == DCL_OK ? "" : dcli_error_sentence()}};
+    return dcli_peer_send(worker, worker->terms.node_count, &answer, NULL);
+}
+
+static dcl_status take_operations(dcli_worker *worker, const dcli_msg_operations *message)
+{
+    dcl_status status = DCL_OK;
+    for (int n = 0; n < message->count && status == DCL_OK; n++)
+        status = dcli_peer_operation(worker, &message->operation[n], NULL, NULL);
+    return status;
+}
+
+/* Keeps the message: its payload is needed later. */
+static dcl_status take_chunk(dcli_worker *worker, dcli_received *received)
+{
+    const dcli_msg_chunk *chunk = &received->message.chunk;
+    dcl_status status = dcli_node_chunk(worker->node, received->from, chunk->operation, chunk->stream != 0,
+                                        chunk->chunk, (dcl_status)chunk->status);
+    if (status != DCL_OK)
+        return status;
+    dcli_kept_chunk *kept =
+        dcli_chunks_add(&worker->received, received->from, chunk->operation, chunk->stream != 0, chunk->chunk);
+    if (kept == NULL)
+        return DCL_ERR_NOMEM;
+    kept->received = *received;
+    *received = (dcli_received){0};
+    return DCL_OK;
+}
+
+static dcl_status take_marks(dcli_worker *worker, int from, const dcli_msg_marks *marks)
+{
+    dcl_status status = dcli_node_marks(worker->node, from, marks->done, marks->ready);
+    if (status == DCL_OK && worker->is_host)
+        worker->terms.hooks->marks(worker->terms.hooks->user, from, marks->done, marks->ready, marks->counter);
+    return status;
+}
+
+static dcl_status take_failed(dcli_worker *worker, int from, const dcli_msg_failed *failed)
+{
+    if (worker->is_host && failed->operation == 0 && worker->terms.is_process)
+        return dcli_host_lose(worker, from, failed->sentence);
+    if (worker->is_host && failed->operation == 0) {
+        worker->terms.hooks->broken(worker->terms.hooks->user, (dcl_status)failed->status, failed->sentence);
+        worker->broken = (dcl_status)failed->status;
+        return DCL_OK;
+    }
+    if (worker->is_host)
+        worker->terms.hooks->failed(worker->terms.hooks->user, failed);
+    return dcli_node_failed(worker->node, failed->operation, failed->storage_count, failed->storage,
+                            (dcl_status)failed->status);
+}
+
+static dcl_status unexpected(const dcli_received *received)
+{
+    return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d sent a message of kind %d, which it must not send", received->from,
+                     received->message.kind);
+}
+
+dcl_status dcli_hear(dcli_worker *worker, dcli_received *received)
+{
+    const dcli_message *message = &received->message;
+    if (worker->gone[received->from])
+        return DCL_OK; /* sent before it was lost */
+    bool from_host = received->from == worker->terms.node_count;
+    switch (message->kind) {
+    case DCLI_MSG_KERNEL:
+        return from_host ? take_kernel(worker, &message->kernel) : unexpected(received);
+    case DCLI_MSG_OPERATIONS:
+        return from_host ? take_operations(worker, &message->operations) : unexpected(received);
+    case DCLI_MSG_STOP:
+        worker->stopping = from_host;
+        return from_host ? DCL_OK : unexpected(received);
+    case DCLI_MSG_GRANT:
+        return dcli_node_grant(worker->node, received->from, message->grant.operation, message->grant.chunks);
+    case DCLI_MSG_CHUNK:
+        return take_chunk(worker, received);
+    case DCLI_MSG_CREDIT:
+        return dcli_node_credit(worker->node, received->from, message->credit.chunks);
+    case DCLI_MSG_MARKS:
+        return take_marks(worker, received->from, &message->marks);
+    case DCLI_MSG_FAILED:
+        return take_failed(worker, received->from, &message->failed);
+    case DCLI_MSG_BUILT:
+        if (!worker->is_host)
+            return unexpected(received);
+        worker->terms.hooks->built(worker->terms.hooks->user, &message->built);
+        return DCL_OK;
+    case DCLI_MSG_REPORT:
+        if (!worker->is_host)
+            return unexpected(received);
+        worker->terms.hooks->report(worker->terms.hooks->user, received->from, &message->report);
+        return DCL_OK;
+    case DCLI_MSG_PART:
+        return worker->is_host || from_host ? unexpected(received) : dcli_take_part(worker, received);
+    case DCLI_MSG_LOST:
+        if (worker->is_host)
+            return dcli_host_lose(worker, message->lost.peer, message->lost.sentence);
+        return from_host ? dcli_take_lost(worker, &message->lost) : unexpected(received);
+    case DCLI_MSG_JOINED:
+        return from_host ? dcli_take_joined(worker, received) : unexpected(received);
+    case DCLI_MSG_DEVICE:
+        if (!worker->is_host)
+            return unexpected(received);
+        dcli_crew_hear(worker->terms.crew, received->from, &message->device);
+        return DCL_OK;
+    case DCLI_MSG_REFUSED:
+        if (!worker->is_host)
+            return unexpected(received);
+        dcli_crew_refused(worker->terms.crew, received->from, (dcl_status)message->refused.status,
+                          message->refused.sentence);
+        return DCL_OK;
+    case DCLI_MSG_SEES:
+        return from_host ? dcli_take_sees(worker, &message->sees) : unexpected(received);
+    case DCLI_MSG_SEEN:
+        if (!worker->is_host)
+            return unexpected(received);
+        dcli_host_seen(worker, received->from, &message->seen);
+        return DCL_OK;
+    default:
+        return unexpected(received);
+    }
+}
+

@@ -1,0 +1,217 @@
+/* worker/members.c - peers that come and go, and what nodes of one host show each other. */
+#include "worker/members.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "store/files.h"
+#include "worker/crew.h"
+
+/* ---- losing ------------------------------------------------------------------------------------------------------- */
+
+static bool is_node(const dcli_worker *worker, int peer) { return peer >= 0 && peer < worker->terms.node_count; }
+
+/* From now on the peer is nobody. Chunks of it that no operation has asked for yet will never be. */
+static dcl_status forget(dcli_worker *worker, int peer)
+{
+    worker->gone[peer] = true;
+    dcli_endpoint_drop(worker->endpoint, peer);
+    dcl_status status = dcli_node_lost(worker->node, peer);
+    dcli_chunks_drop_after(&worker->received, peer, worker->catalog.last_operation);
+    return status;
+}
+
+dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
+{
+    if (!is_node(worker, peer) || worker->gone[peer])
+        return DCL_OK;
+    char sentence[DCLI_MOST_SENTENCE];
+    dcli_crew_lose(worker->terms.crew, peer, seen, sentence, sizeof sentence);
+    dcl_status status = forget(worker, peer);
+    worker->epoch++;
+    dcli_message message = {.kind = DCLI_MSG_LOST,
+                            .lost = {.peer = peer, .epoch = worker->epoch, .sentence = sentence}};
+    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
+        status = dcli_peer_send(worker, node, &message, NULL);
+    DCLI_LOG(worker->terms.log, DCLI_LOG_WARN, "epoch %" PRId64 ": %s", worker->epoch, sentence);
+    worker->terms.hooks->lost(worker->terms.hooks->user, peer, sentence);
+    dcli_question_answer(worker, peer, true); /* it is not asked any more */
+    return status;
+}
+
+dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer)
+{
+    char sentence[DCLI_ERROR_BYTES];
+    snprintf(sentence, sizeof sentence, "%s", dcli_error_sentence());
+    if (worker->is_host)
+        return dcli_host_lose(worker, peer, sentence);
+    if (!is_node(worker, peer)) {
+        worker->stopping = true; /* the program has gone: nobody wants anything any more */
+        return DCL_OK;
+    }
+    if (worker->gone[peer])
+        return DCL_OK;
+    /* The host decides whether the peer is lost, or only cannot be reached from here: which comes to the same. */
+    dcli_message message = {.kind = DCLI_MSG_LOST, .lost = {.peer = peer, .sentence = sentence}};
+    return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
+}
+
+dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
+{
+    if (!is_node(worker, lost->peer))
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host says that peer %d is lost; expected a node", lost->peer);
+    worker->epoch = lost->epoch;
+    if (lost->peer == worker->terms.self) {
+        worker->stopping = true; /* the others have gone on without us */
+        return DCL_OK;
+    }
+    DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": %s", worker->terms.self, lost->epoch,
+             lost->sentence);
+    return worker->gone[lost->peer] ? DCL_OK : forget(worker, lost->peer);
+}
+
+/* ---- joining ------------------------------------------------------------------------------------------------------ */
+
+/* The descriptor is the socket of a link to the newcomer; it carries the link's memory. */
+static dcl_status expect(dcli_worker *worker, dcli_received *received)
+{
+    const dcli_msg_joined *joined = &received->message.joined;
+    if (!received->has_descriptor)
+        return dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key);
+    dcli_shared_link link;
+    received->has_descriptor = false;
+    dcl_status status = dcli_shared_link_adopt(received->descriptor, &link);
+    return status == DCL_OK ? dcli_endpoint_add_link(worker->endpoint, joined->peer, &link) : status;
+}
+
+dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
+{
+    const dcli_msg_joined *joined = &received->message.joined;
+    if (!is_node(worker, joined->peer))
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host says that peer %d has joined; expected a node", joined->peer);
+    worker->epoch = joined->epoch;
+    dcl_status status = expect(worker, received);
+    if (status == DCL_OK)
+        status = dcli_node_joined(worker->node, joined->peer, joined->first_operation);
+    worker->gone[joined->peer] = false;
+    DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": node %d takes part from operation %" PRId64,
+             worker->terms.self, joined->epoch, joined->peer, joined->first_operation);
+    return status;
+}
+
+/* ---- parts that others may read ------------------------------------------------------------------------------------- */
+
+static bool reads_in_place(const dcli_worker *worker, int node) { return worker->terms.in_place[node]; }
+
+dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held)
+{
+    int descriptor = dcli_memory_descriptor(held->memory);
+    dcl_status status = DCL_OK;
+    if (descriptor < 0)
+        return DCL_OK;
+    dcli_message message = {.kind = DCLI_MSG_PART,
+                            .epoch = worker->terms.session,
+                            .part = {.storage = held->id, .bytes = (int64_t)dcli_memory_bytes(held->memory)}};
+    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
+        if (node != worker->terms.self && !worker->gone[node] && reads_in_place(worker, node))
+            status = dcli_endpoint_send_descriptor(worker->endpoint, node, &message, descriptor);
+    return status == DCL_ERR_NETWORK ? DCL_OK : status;
+}
+
+/* The sender may be anything: what is mapped must be as long as it says, now and later (it is sealed). */
+static dcl_status map_part(const dcli_received *received, void **address_out)
+{
+    const dcli_msg_part *part = &received->message.part;
+    struct stat about;
+    int seals = fcntl(received->descriptor, F_GET_SEALS);
+    if (fstat(received->descriptor, &about) != 0 || about.st_size < part->bytes || seals < 0 ||
+        (seals & F_SEAL_SHRINK) == 0)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows a part of storage %" PRId64 " that is not memory of %" PRId64
+                         " bytes", received->from, part->storage, part->bytes);
+    void *address = mmap(NULL, (size_t)part->bytes, PROT_READ, MAP_SHARED, received->descriptor, 0);
+    if (address == MAP_FAILED)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "a part of node %d cannot be mapped: %s; use fewer or smaller arrays",
+                         received->from, strerror(errno));
+    *address_out = address;
+    return DCL_OK;
+}
+
+dcl_status dcli_take_part(dcli_worker *worker, dcli_received *received)
+{
+    const dcli_msg_part *part = &received->message.part;
+    if (!received->has_descriptor)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows a part without its memory", received->from);
+    if (part->storage <= worker->catalog.last_created && dcli_catalog_held(&worker->catalog, part->storage) == NULL)
+        return DCL_OK; /* released here meanwhile */
+    void *address = NULL;
+    dcl_status status = map_part(received, &address);
+    if (status != DCL_OK)
+        return status;
+    status = dcli_board_put_mapped(worker->terms.board, part->storage, received->from, address, (size_t)part->bytes);
+    if (status != DCL_OK)
+        munmap(address, (size_t)part->bytes);
+    return status;
+}
+
+/* ---- files -------------------------------------------------------------------------------------------------------- */
+
+dcl_status dcli_take_sees(dcli_worker *worker, const dcli_msg_sees *sees)
+{
+    bool yes = dcli_files_sees(worker->terms.files, sees->path, sees->token);
+    dcli_message message = {.kind = DCLI_MSG_SEEN, .seen = {.number = sees->number, .yes = yes}};
+    return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
+}
+
+/* A question to all nodes: by a thread of the program, which waits; answers come to the host's worker. */
+dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], bool *all_see_out)
+{
+    enum { SECONDS = 10 };
+    struct dcli_question *question = &host->question;
+    dcli_msg_sees sees = {.path = path, .token = token};
+    pthread_mutex_lock(&question->lock);
+    while (question->asking)
+        pthread_cond_wait(&question->changed, &question->lock);
+    sees.number = ++question->number;
+    question->asking = true;
+    question->all = true;
+    question->answers = 0;
+    memset(question->answered, 0, (size_t)host->terms.node_count * sizeof(bool));
+    dcl_status status = dcli_host_ask(host, &sees);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += SECONDS;
+    while (status == DCL_OK && question->answers < host->terms.node_count && question->all)
+        if (pthread_cond_timedwait(&question->changed, &question->lock, &until) == ETIMEDOUT)
+            question->all = false; /* a node that is so busy is asked for no files */
+    *all_see_out = question->all;
+    question->asking = false;
+    pthread_cond_broadcast(&question->changed);
+    pthread_mutex_unlock(&question->lock);
+    return status;
+}
+
+void dcli_host_seen(dcli_worker *worker, int from, const dcli_msg_seen *seen)
+{
+    if (seen->number == worker->question.number)
+        dcli_question_answer(worker, from, seen->yes);
+}
+
+void dcli_question_answer(dcli_worker *worker, int from, bool yes)
+{
+    struct dcli_question *question = &worker->question;
+    pthread_mutex_lock(&question->lock);
+    if (question->asking && !question->answered[from]) {
+        question->answered[from] = true;
+        question->answers++;
+        question->all &= yes;
+        pthread_cond_broadcast(&question->changed);
+    }
+    pthread_mutex_unlock(&question->lock);
+}

@@ -1,0 +1,29 @@
+/* worker/members.h - peers that come and go, and what nodes of one host show each other. */
+#ifndef DCLI_WORKER_MEMBERS_H
+#define DCLI_WORKER_MEMBERS_H
+
+#include "worker/peer.h"
+
+/** The connection to a peer has ended (this thread's error says how). */
+dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer);
+
+/** Host: a node is lost: see that it does not run any more, tell all and the runtime. Once per node.
+ *  @param seen  how it was noticed. */
+dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen);
+/** Host: a node answers a question about a file. */
+void dcli_host_seen(dcli_worker *worker, int from, const dcli_msg_seen *seen);
+
+/** The same: or need not answer any more. */
+void dcli_question_answer(dcli_worker *worker, int from, bool yes);
+
+/* Nodes: messages of the host. */
+dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost);
+dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received);
+dcl_status dcli_take_sees(dcli_worker *worker, const dcli_msg_sees *sees);
+
+/** Nodes: a peer of this host shows its part of a storage. Takes the descriptor. */
+dcl_status dcli_take_part(dcli_worker *worker, dcli_received *received);
+/** Nodes: show the others our part. */
+dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held);
+
+#endif

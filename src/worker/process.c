@@ -1,0 +1,244 @@
+/* worker/process.c - starting, watching and ending worker processes.
+ * Source: posix_spawn(3), pidfd_open(2), waitid(2), memfd_create(2). */
+#include "worker/process.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+extern char **environ;
+
+/* ---- the program -------------------------------------------------------------------------------------------------- */
+
+static bool is_program(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
+}
+
+dcl_status dcli_process_program(const char *program, char path_out[4096])
+{
+    enum { CAPACITY = 4096 };
+    if (program != NULL) {
+        snprintf(path_out, CAPACITY, "%s", program);
+        if (is_program(path_out))
+            return DCL_OK;
+        return DCLI_FAIL(DCL_ERR_FILE, "DCL_PROGRAM is \"%s\", which is no program that can be run (%s); expected the "
+                         "path of the dcl command", program, errno != 0 ? strerror(errno) : "not a file");
+    }
+    static const char *const beside[] = {"dcl", "../dcl", "../bin/dcl", "../../bin/dcl"};
+    Dl_info about;
+    const char *library = dladdr((void *)(uintptr_t)&dcli_process_program, &about) != 0 ? about.dli_fname : "";
+    const char *slash = strrchr(library, '/');
+    for (size_t b = 0; slash != NULL && b < sizeof beside / sizeof beside[0]; b++) {
+        snprintf(path_out, CAPACITY, "%.*s/%s", (int)(slash - library), library, beside[b]);
+        if (is_program(path_out))
+            return DCL_OK;
+    }
+    snprintf(path_out, CAPACITY, "dcl"); /* looked for in PATH */
+    return DCL_OK;
+}
+
+/* ---- starting ----------------------------------------------------------------------------------------------------- */
+
+dcl_status dcli_process_prepare(dcli_process *process_out)
+{
+    dcli_process process = {.pidfd = -1};
+    process.status_memory = memfd_create("dcl-status", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (process.status_memory < 0)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "memfd_create: %s; raise the limit of open descriptors with `ulimit -n`",
+                         strerror(errno));
+    void *page = MAP_FAILED;
+    if (ftruncate(process.status_memory, DCLI_STATUS_BYTES) == 0 &&
+        fcntl(process.status_memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
+        page = mmap(NULL, DCLI_STATUS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, process.status_memory, 0);
+    if (page == MAP_FAILED) {
+        dcl_status status = DCLI_FAIL(DCL_ERR_NOMEM, "the status page of a worker process: %s; free memory",
+                                      strerror(errno));
+        close(process.status_memory);
+        return status;
+    }
+    process.page = page;
+    *process_out = process;
+    return DCL_OK;
+}
+
+static int prepare_actions(posix_spawn_file_actions_t *actions, int count, const int descriptors[])
+{
+    int code = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
+    if (code == 0)
+        code = posix_spawn_file_actions_adddup2(actions, 2, 1);
+    for (int d = 0; d < count && code == 0; d++)
+        code = posix_spawn_file_actions_adddup2(actions, descriptors[d], descriptors[d]); /* keeps it open */
+    return code;
+}
+
+/* A process group of its own: what the terminal sends to the program reaches the program first. */
+static int prepare_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(attributes, &none);
+    posix_spawnattr_setsigdefault(attributes, &all);
+    posix_spawnattr_setpgroup(attributes, 0);
+    return posix_spawnattr_setflags(attributes,
+                                    POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+}
+
+static int spawn(const char *program, const char *terms, int count, const int descriptors[], pid_t *pid_out)
+{
+    char *arguments[] = {(char *)(uintptr_t)program, "worker", "--process", (char *)(uintptr_t)terms, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int code = posix_spawn_file_actions_init(&actions);
+    if (code != 0)
+        return code;
+    code = posix_spawnattr_init(&attributes);
+    if (code == 0) {
+        code = prepare_actions(&actions, count, descriptors);
+        if (code == 0)
+            code = prepare_attributes(&attributes);
+        if (code == 0)
+            code = posix_spawnp(pid_out, program, &actions, &attributes, arguments, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}
+
+dcl_status dcli_process_start(const char *program, const char *terms, int count, const int descriptors[],
+                              dcli_process *process)
+{
+    int code = spawn(program, terms, count, descriptors, &process->pid);
+    if (code != 0) {
+        process->pid = 0;
+        return DCLI_FAIL(DCL_ERR_FILE,
+                         "a worker process cannot be started with the program \"%s\": %s; install DCL's command beside "
+                         "its library, or set DCL_PROGRAM to its path",
+                         program, strerror(code));
+    }
+    process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+    if (process->pidfd < 0)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "pidfd_open: %s; raise the limit of open descriptors with `ulimit -n`",
+                         strerror(errno));
+    fcntl(process->pidfd, F_SETFD, FD_CLOEXEC);
+    return DCL_OK;
+}
+
+/* ---- watching ----------------------------------------------------------------------------------------------------- */
+
+static void reap(dcli_process *process)
+{
+    siginfo_t about = {0};
+    process->ended = true;
+    if (waitid(P_PIDFD, (id_t)process->pidfd, &about, WEXITED | WNOHANG) == 0 && about.si_pid == process->pid) {
+        process->wait_code = about.si_code;
+        process->wait_status = about.si_status;
+    }
+}
+
+static bool has_ended_within(dcli_process *process, int milliseconds)
+{
+    if (process->pid == 0 || process->ended)
+        return true;
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+    if (poll(&end, 1, milliseconds) > 0)
+        reap(process);
+    return process->ended;
+}
+
+bool dcli_process_has_ended(dcli_process *process) { return has_ended_within(process, 0); }
+
+bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silence_ms)
+{
+    int64_t beats = atomic_load(&process->page->beats);
+    if (beats != process->beats || process->seen_ns == 0) {
+        process->beats = beats;
+        process->seen_ns = now_ns;
+    }
+    return now_ns - process->seen_ns > silence_ms * 1000000;
+}
+
+/* What the process says of itself may be anything. */
+static void clean(char *text_out, const char *text, size_t capacity)
+{
+    size_t n = 0;
+    for (; n + 1 < capacity && text[n] != '\0'; n++)
+        text_out[n] = isprint((unsigned char)text[n]) ? text[n] : ' ';
+    text_out[n] = '\0';
+}
+
+static void add_activity(const dcli_process *process, char *text_out, size_t capacity)
+{
+    static const char *const names[DCLI_ACTIVITIES] = {"built", "ran"};
+    for (int a = 0; a < DCLI_ACTIVITIES; a++) {
+        if (atomic_load(&process->page->activity[a].since_ns) == 0)
+            continue;
+        char body[sizeof process->page->activity[a].text];
+        clean(body, process->page->activity[a].text, sizeof body);
+        size_t length = strlen(text_out);
+        snprintf(text_out + length, capacity - length, " while it %s `%s`", names[a], body);
+        return;
+    }
+}
+
+static void tell_end(const dcli_process *process, char *text_out, size_t capacity)
+{
+    static const char *const deadlines[DCLI_ACTIVITIES] = {"its compiler took longer than DCL_BUILD_MS allows",
+                                                           "its kernel took longer than DCL_KERNEL_MS allows"};
+    int exceeded = atomic_load(&process->page->exceeded);
+    if (exceeded >= 1 && exceeded <= DCLI_ACTIVITIES)
+        snprintf(text_out, capacity, "was ended: %s", deadlines[exceeded - 1]);
+    else if (process->wait_code == CLD_KILLED || process->wait_code == CLD_DUMPED)
+        snprintf(text_out, capacity, "was killed by signal %d (SIG%s)", process->wait_status,
+                 sigabbrev_np(process->wait_status) != NULL ? sigabbrev_np(process->wait_status) : "?");
+    else if (process->wait_code == CLD_EXITED)
+        snprintf(text_out, capacity, "ended by itself with status %d", process->wait_status);
+    else
+        snprintf(text_out, capacity, "ended");
+}
+
+void dcli_process_why(dcli_process *process, char *text_out, size_t capacity)
+{
+    enum { TIME_TO_END_MS = 100 }; /* its connections may be seen to end before itself is */
+    if (process->page == NULL)
+        snprintf(text_out, capacity, "has not been started");
+    else if (has_ended_within(process, TIME_TO_END_MS))
+        tell_end(process, text_out, capacity);
+    else
+        snprintf(text_out, capacity, "does not answer");
+    if (process->page != NULL)
+        add_activity(process, text_out, capacity);
+}
+
+/* ---- ending ------------------------------------------------------------------------------------------------------- */
+
+void dcli_process_end(dcli_process *process, int grace_ms)
+{
+    enum { TIME_TO_DIE_MS = 5000 };
+    if (process->pid != 0 && process->pidfd >= 0 && !has_ended_within(process, grace_ms)) {
+        syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
+        has_ended_within(process, TIME_TO_DIE_MS);
+    }
+    if (process->page != NULL) {
+        munmap(process->page, DCLI_STATUS_BYTES);
+        close(process->status_memory);
+    }
+    if (process->pid != 0 && process->pidfd >= 0)
+        close(process->pidfd);
+    *process = (dcli_process){.pidfd = -1};
+}

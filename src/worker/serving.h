@@ -1,0 +1,45 @@
+/* worker/serving.h - the insides of a worker process: serve.c and, for tcp, serve_wire.c. */
+#ifndef DCLI_WORKER_SERVING_H
+#define DCLI_WORKER_SERVING_H
+
+#include "net/gate.h"
+#include "worker/watch.h"
+#include "worker/worker.h"
+
+typedef struct dcli_serving {
+    bool is_wire;
+    uint64_t session;
+    int self, node_count, device_number;
+    int status_memory, lifeline;
+    dcli_status_page *page;
+    dcli_watch *watch;
+    dcli_shared_link link[DCLI_MOST_NODES + 1];
+    dcli_net *net;
+    dcli_buffers *buffers;
+    dcli_board *board;
+    dcli_endpoint *endpoint; /* until the worker has it */
+    dcli_device *device;     /* the same */
+    dcli_worker *worker;
+    dcli_log log;
+    dcl_config config;
+    char *fault;
+    const char *files;
+    int64_t quota_bytes;
+    bool in_place[DCLI_MOST_NODES], absent[DCLI_MOST_NODES];
+    dcli_received *early; /* [early_count] messages that came before SETUP */
+    int64_t early_count, early_capacity;
+    /* tcp */
+    dcli_gate *gate;
+    int control;
+    char root[4096];
+    bool has_keys;
+    dcli_keypair own;
+} dcli_serving;
+
+dcl_status dcli_serving_take_wire_terms(dcli_serving *serving, const char *terms);
+dcl_status dcli_serving_open_wire(dcli_serving *serving);
+/** Connect to those that are there already, expect the others. */
+dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *setup);
+void dcli_serving_close_wire(dcli_serving *serving);
+
+#endif

@@ -1,0 +1,26 @@
+/* worker/status.h - what a worker process shows of itself in shared memory: its parent can still read it after a crash. */
+#ifndef DCLI_WORKER_STATUS_H
+#define DCLI_WORKER_STATUS_H
+
+#include <stdatomic.h>
+
+#include <dcl/base.h>
+
+/** What a process may be waiting for that takes its time. Both at once are possible. */
+typedef enum dcli_activity { DCLI_BUILDING, DCLI_COMPUTING, DCLI_ACTIVITIES } dcli_activity;
+
+/** Written by the process, read by its parent, which trusts nothing in it: numbers are compared, text is cut and cleaned.
+ *  Times are of CLOCK_MONOTONIC, in ns. */
+typedef struct dcli_status_page {
+    _Atomic int64_t beats; /* grows while the thread that serves is alive: see worker/watch.h */
+    struct {
+        _Atomic int64_t since_ns; /* 0: not now */
+        char text[256];           /* beginning of the body that is built or run */
+    } activity[DCLI_ACTIVITIES];
+    _Atomic int exceeded; /* 1 + the activity whose deadline ended the process; 0: none */
+} dcli_status_page;
+
+enum { DCLI_STATUS_BYTES = 4096 };
+_Static_assert(sizeof(dcli_status_page) <= DCLI_STATUS_BYTES, "the page has room for it");
+
+#endif

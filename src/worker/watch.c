@@ -1,0 +1,131 @@
+/* worker/watch.c - the watchdog thread of a worker process. */
+#include "worker/watch.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+enum { PERIOD_MS = 50, GRACE_MS = 1000, EXIT_DEADLINE = 124, EXIT_ORPHAN = 0 };
+
+struct dcli_watch {
+    dcli_status_page *page;
+    int lifeline, stop_fd;
+    pthread_t thread;
+    _Atomic int64_t ticks;
+    atomic_bool asleep;
+    _Atomic int64_t limit_ns[DCLI_ACTIVITIES];
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Whether something is under way; one that has taken too long ends the process. */
+static bool is_active(dcli_watch *watch)
+{
+    bool active = false;
+    for (int a = 0; a < DCLI_ACTIVITIES; a++) {
+        int64_t since = atomic_load(&watch->page->activity[a].since_ns);
+        if (since == 0)
+            continue;
+        active = true;
+        if (now_ns() - since <= atomic_load(&watch->limit_ns[a]))
+            continue;
+        atomic_store(&watch->page->exceeded, 1 + a);
+        _exit(EXIT_DEADLINE); /* the thread that serves hangs in the driver: nothing can be tidied */
+    }
+    return active;
+}
+
+/* The parent has gone: the serving thread sees that too and ends the process in order, unless it hangs. */
+static void end_orphan(const dcli_watch *watch)
+{
+    struct pollfd stop = {.fd = watch->stop_fd, .events = POLLIN};
+    if (poll(&stop, 1, GRACE_MS) == 0)
+        _exit(EXIT_ORPHAN);
+}
+
+static void *watch_over(void *argument)
+{
+    dcli_watch *watch = argument;
+    struct pollfd polled[2] = {{.fd = watch->stop_fd, .events = POLLIN}, {.fd = watch->lifeline}};
+    int64_t seen = -1;
+    for (;;) {
+        poll(polled, watch->lifeline >= 0 ? 2 : 1, PERIOD_MS);
+        if (polled[0].revents != 0)
+            return NULL;
+        if (watch->lifeline >= 0 && (polled[1].revents & (POLLHUP | POLLERR)) != 0) {
+            end_orphan(watch);
+            return NULL;
+        }
+        int64_t ticks = atomic_load(&watch->ticks);
+        if (is_active(watch) || ticks != seen || atomic_load(&watch->asleep))
+            atomic_fetch_add(&watch->page->beats, 1);
+        seen = ticks;
+    }
+}
+
+dcli_watch *dcli_watch_open(dcli_status_page *page, int lifeline)
+{
+    dcli_watch *watch = dcli_calloc(1, sizeof *watch);
+    if (watch == NULL)
+        return NULL;
+    watch->page = page;
+    watch->lifeline = lifeline;
+    dcli_watch_limits(watch, INT64_MAX / 1000000, INT64_MAX / 1000000);
+    watch->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (watch->stop_fd >= 0 && pthread_create(&watch->thread, NULL, watch_over, watch) == 0)
+        return watch;
+    DCLI_FAIL(DCL_ERR_NOMEM, "the watchdog of a worker process could not be started; close other programs");
+    if (watch->stop_fd >= 0)
+        close(watch->stop_fd);
+    dcli_free(watch);
+    return NULL;
+}
+
+void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms)
+{
+    atomic_store(&watch->limit_ns[DCLI_BUILDING], build_ms * 1000000);
+    atomic_store(&watch->limit_ns[DCLI_COMPUTING], kernel_ms * 1000000);
+}
+
+void dcli_watch_close(dcli_watch *watch)
+{
+    if (watch == NULL)
+        return;
+    eventfd_write(watch->stop_fd, 1);
+    pthread_join(watch->thread, NULL);
+    close(watch->stop_fd);
+    dcli_free(watch);
+}
+
+void dcli_watch_tick(dcli_watch *watch)
+{
+    if (watch != NULL)
+        atomic_fetch_add_explicit(&watch->ticks, 1, memory_order_relaxed);
+}
+
+void dcli_watch_sleep(dcli_watch *watch, bool asleep)
+{
+    if (watch != NULL)
+        atomic_store_explicit(&watch->asleep, asleep, memory_order_relaxed);
+}
+
+void dcli_watch_activity(dcli_watch *watch, dcli_activity activity, const char *text)
+{
+    if (watch == NULL)
+        return;
+    if (text != NULL)
+        strncpy(watch->page->activity[activity].text, text, sizeof watch->page->activity[activity].text - 1);
+    atomic_store(&watch->page->activity[activity].since_ns, text != NULL ? now_ns() : 0);
+}
