@@ -2,6 +2,7 @@
  * condition names its rule. */
 #include "workqueue/node_inside.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -303,8 +304,7 @@ static bool next_retired(dcli_node *node, dcli_action *action)
     node->exchanging -= op->exchange != NULL;
     if (op->operation->kind == DCLI_OP_RELEASE)
         dcli_storages_drop(&node->storages, op->operation->operand[0].storage);
-    if (node->moving == op) /* it is the first, if it is there */
-        unlink_moving(node, &node->moving);
+    assert(node->moving != op); /* next_exchange() has just taken it out */
     dcli_op_free(node, op);
     node->first++;
     return true;
@@ -315,7 +315,7 @@ static bool next_marks(dcli_node *node, dcli_action *action)
     for (int q = 0; q < node->peers; q++) {
         struct dcli_peer *peer = &node->peer[q];
         if ((peer->told_done == node->done && peer->told_ready == node->ready) || peer->told_ready >= peer->interest ||
-            q == node->terms.self || !dcli_is_there(node, q))
+            q == node->terms.self)
             continue;
         peer->told_done = node->done;
         peer->told_ready = node->ready;

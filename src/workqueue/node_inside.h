@@ -85,7 +85,7 @@ struct dcli_peer {
     int64_t done, ready;             /* what it told us; INT64_MAX when it is not there */
     int64_t early_done, early_ready; /* what it told us before we knew that it has joined */
     int64_t told_done, told_ready;   /* what we told it */
-    int64_t interest;                /* it waits for our watermarks up to this operation */
+    int64_t interest; /* it waits for our watermarks up to this operation; 0: also when it is not there */
     int64_t credit_due;
 };
 

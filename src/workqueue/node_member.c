@@ -72,15 +72,6 @@ static bool is_unfinished(const struct dcli_open_op *op, int q)
     return op->exchange != NULL && op->exchange[q].receive.passed < op->exchange[q].receive.total;
 }
 
-static void forget_early(dcli_node *node, int q)
-{
-    int64_t kept = 0;
-    for (int64_t e = 0; e < node->early_count; e++)
-        if (node->early[e].from != q)
-            node->early[kept++] = node->early[e];
-    node->early_count = kept;
-}
-
 static dcl_status refuse_peer(const dcli_node *node, int peer, const char *what)
 {
     return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d is said to have %s; expected another node than %d of %d", peer, what,
@@ -94,7 +85,6 @@ dcl_status dcli_node_lost(dcli_node *node, int peer)
     if (node->peer[peer].presence == DCLI_LOST)
         return DCL_OK;
     node->peer[peer] = (struct dcli_peer){.presence = DCLI_LOST, .done = INT64_MAX, .ready = INT64_MAX};
-    forget_early(node, peer);
     dcl_status status = DCL_OK;
     for (int64_t n = node->first; n <= node->seen; n++) {
         struct dcli_open_op *op = dcli_op_find(node, n);

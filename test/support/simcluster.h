@@ -10,6 +10,7 @@ typedef struct sim_settings {
     uint64_t seed;
     int nodes;  /* 0: 8..64 at random */
     int steps;  /* operations after the first ones, which give some arrays their contents */
+    bool lose;  /* nodes are lost for certain */
     bool trace; /* every action and message, on standard error */
 } sim_settings;
 

@@ -16,7 +16,7 @@ int sim_pick_spares(struct sim *sim)
 /* At any time: soon after a call, long after it, after the last one. */
 void sim_pick_losses(struct sim *sim)
 {
-    if (sim->host < 2 || sim_pick(sim, 0, 2) != 0)
+    if (sim->host < 2 || (sim_pick(sim, 0, 2) != 0 && !sim->settings->lose))
         return;
     sim->losses = (int)sim_pick(sim, 1, dcli_min(SIM_MAX_LOSSES, sim->host - 1));
     for (int n = 0; n < sim->losses; n++)
@@ -222,10 +222,10 @@ bool sim_needs_lost(const struct sim *sim, const dcli_operation *operation)
 /* An operation that fails because of a lost node names an array with a part there, and was not over here at the time. */
 void sim_check_loss(struct sim *sim, int p, const dcli_operation *operation)
 {
-    bool reason = false;
+    bool reason = false, release = operation->kind == DCLI_OP_RELEASE; /* which needs nobody */
     for (int q = 0; q < sim->host; q++)
         reason |= sim->node[p].missed[q] && operation->number > sim->node[p].ready_before[q] && names(operation, q);
-    if (!reason)
+    if (!reason || release)
         sim_wrong(&sim->data, "node %d has lost nobody that operation %" PRId64 " needs", p, operation->number);
     sim_verdict_cause(&sim->verdict, operation, p);
     sim->figures.losses_told++;

@@ -47,7 +47,7 @@ static void add_figures(sim_figures *sum, const sim_figures *one)
 }
 
 /* Runs seeds first, first + step, ... @return how many were run. */
-static int64_t run_seeds(uint64_t first, int64_t count, int64_t step, int nodes, sim_figures *sum)
+static int64_t run_seeds(uint64_t first, int64_t count, int64_t step, int nodes, bool lose, sim_figures *sum)
 {
     int64_t seconds = setting("TEST_SECONDS", SECONDS), run = 0;
     struct timespec start;
@@ -56,6 +56,7 @@ static int64_t run_seeds(uint64_t first, int64_t count, int64_t step, int nodes,
         sim_settings settings = {.seed = first + (uint64_t)(run * step),
                                  .nodes = nodes,
                                  .steps = (int)setting("TEST_STEPS", 20),
+                                 .lose = lose,
                                  .trace = setting("TEST_TRACE", 0) != 0};
         sim_figures figures;
         char *wrong = sim_cluster_run(&settings, &figures);
@@ -79,7 +80,7 @@ ParameterizedTest(int *runner, simulation, random_programs)
     sim_figures sum = {0};
     int64_t count = (setting("TEST_SEEDS", 2000) + RUNNERS - 1 - *runner) / RUNNERS;
     uint64_t first = (uint64_t)setting("TEST_SEED", 1) + (uint64_t)*runner;
-    int64_t run = run_seeds(first, count, RUNNERS, (int)setting("TEST_NODES", 0), &sum);
+    int64_t run = run_seeds(first, count, RUNNERS, (int)setting("TEST_NODES", 0), false, &sum);
     fprintf(stderr,
             "simulation %d of %d: %" PRId64 " seeds from %" PRIu64 ", %d operations (%d bodies), %" PRId64
             " batches, %" PRId64 " chunks, %" PRId64 " messages, %" PRId64 " provoked failures, %" PRId64
@@ -98,7 +99,18 @@ Test(simulation, few_nodes)
     static const int nodes[] = {1, 2, 3, 5};
     sim_figures sum = {0};
     for (size_t n = 0; n < sizeof nodes / sizeof nodes[0]; n++)
-        run_seeds(1000000, 20, 1, nodes[n], &sum);
+        run_seeds(1000000, 20, 1, nodes[n], false, &sum);
+}
+
+/* Few nodes that all need each other, and of which some are lost. */
+Test(simulation, losses)
+{
+    static const int nodes[] = {2, 3, 4, 6};
+    sim_figures sum = {0};
+    int64_t run = 0;
+    for (size_t n = 0; n < sizeof nodes / sizeof nodes[0]; n++)
+        run += run_seeds(2000000, setting("TEST_LOSSES", 150), 1, nodes[n], true, &sum);
+    cr_assert(2 * sum.lost > run && sum.losses_told > sum.lost && sum.joined > 0);
 }
 
 /* The same seed is the same run. */

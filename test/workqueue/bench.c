@@ -1,0 +1,118 @@
+/* test/workqueue/bench.c - the state machine of one node, told what to say by a test. */
+#include "workqueue/bench.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+const dcli_plan *bench_plan(void *user, const dcli_operation *operation, int peer)
+{
+    struct bench *bench = user;
+    dcli_plan **plan = &bench->plan[operation->number][peer];
+    if (*plan == NULL)
+        cr_assert_eq(dcli_plan_make(operation, peer, &bench->terms.plan, plan), DCL_OK);
+    return *plan;
+}
+
+struct bench *bench_open(int self, bool in_place)
+{
+    static struct bench bench;
+    dcl_grid line = dcl_grid_1d(DCL_INT64, 8);
+    bench = (struct bench){.in_place = {in_place, in_place}};
+    bench.halves = test_layout("block", NODES, &line);
+    bench.only[0] = test_layout("block;nodes=0", NODES, &line);
+    bench.only[1] = test_layout("block;nodes=1", NODES, &line);
+    bench.terms = (dcli_node_terms){.plan = {.node_count = NODES,
+                                             .in_place = bench.in_place,
+                                             .batch_bytes = 1 << 20,
+                                             .chunk_bytes = 1 << 20,
+                                             .pool_bytes = 1 << 20},
+                                    .self = self,
+                                    .window_chunks = 2,
+                                    .made_bytes = 1 << 20,
+                                    .plan_of = bench_plan,
+                                    .user = &bench};
+    bench.node = dcli_node_open(&bench.terms);
+    cr_assert_not_null(bench.node);
+    return &bench;
+}
+
+void bench_reopen(struct bench *bench)
+{
+    dcli_node_close(bench->node);
+    bench->node = dcli_node_open(&bench->terms);
+    cr_assert_not_null(bench->node);
+}
+
+void bench_close(struct bench *bench)
+{
+    dcli_node_close(bench->node);
+    for (int n = 0; n <= MOST_OPS; n++)
+        for (int p = 0; p <= NODES; p++)
+            dcli_plan_free(bench->plan[n][p]);
+    test_ops_free();
+}
+
+static void put_action(dcli_text *text, const dcli_action *action)
+{
+    static const char *names[] = {"run",   "skip",   "pack",   "send",  "commit", "drop",
+                                  "grant", "credit", "failed", "marks", "retire", "discard"};
+    int64_t number = action->operation != NULL ? action->operation->number : 0;
+    dcli_text_put(text, "%s%s", text->length > 0 ? "; " : "", names[action->kind]);
+    if (number > 0)
+        dcli_text_put(text, " %" PRId64, number);
+    if (action->kind == DCLI_DO_PACK || action->kind == DCLI_DO_SEND || action->kind == DCLI_DO_GRANT ||
+        action->kind == DCLI_DO_MARKS)
+        dcli_text_put(text, " to %d", action->peer);
+    if (action->kind == DCLI_DO_COMMIT || action->kind == DCLI_DO_DROP || action->kind == DCLI_DO_CREDIT)
+        dcli_text_put(text, " from %d", action->peer);
+    if (action->kind == DCLI_DO_DISCARD)
+        dcli_text_put(text, " for %d", action->peer);
+    if (action->kind == DCLI_DO_MARKS)
+        dcli_text_put(text, " %" PRId64 "/%" PRId64, action->done, action->ready);
+    if (action->status != DCL_OK)
+        dcli_text_put(text, " %s", dcl_status_name(action->status) + strlen("DCL_ERR_"));
+}
+
+void bench_expect(struct bench *bench, const char *when, const char *expected)
+{
+    dcli_text text = {0};
+    dcli_action action;
+    dcli_text_put(&text, "%s", "");
+    while (dcli_node_next(bench->node, &action))
+        put_action(&text, &action);
+    if (strcmp(text.bytes, expected) != 0) {
+        char *state = dcli_node_explain(bench->node);
+        cr_expect(false, "%s:\n  does      %s\n  expected  %s\n%s", when, text.bytes, expected, state);
+        dcli_free(state);
+    }
+    dcli_text_free(&text);
+}
+
+void bench_sees(struct bench *bench, const dcli_operation *operation)
+{
+    cr_assert_eq(dcli_node_operation(bench->node, operation), DCL_OK, "%s", dcl_error());
+}
+
+void bench_ends(struct bench *bench, int64_t operation, dcl_status status)
+{
+    cr_assert_eq(dcli_node_batch_done(bench->node, operation, 0, status), DCL_OK, "%s", dcl_error());
+}
+
+void bench_create(struct bench *bench, int64_t operation, int64_t storage, const dcli_layout *layout)
+{
+    bench_sees(bench, test_operation(operation, DCLI_OP_CREATE, storage, layout));
+    dcli_action action;
+    while (dcli_node_next(bench->node, &action))
+        if (action.kind == DCLI_DO_RUN)
+            bench_ends(bench, operation, DCL_OK);
+}
+
+const dcli_operation *bench_reads(struct bench *bench, int64_t number, const char *body, int64_t c, int64_t a)
+{
+    return TEST_FORALL(number, body, {DCL_ACCESS_OUT, "C", c, bench->halves}, {DCL_ACCESS_IN, "A", a, bench->halves});
+}
