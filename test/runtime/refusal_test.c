@@ -486,7 +486,7 @@ static const struct map_case map_cases[] = {
     {"other nodes", "block@3", {"the arrangement has 3 nodes", "expected 2", "leave it out"}},
     {"nothing divided",
      "*,*",
-     {"every axis is whole", "expected an axis that is divided", "use a cluster of one node"}},
+     {"every axis is whole", "expected an axis that is divided", "lay the map over one node"}},
 };
 
 static void check_maps(dcl_cluster *cluster)
