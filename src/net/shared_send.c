@@ -30,7 +30,8 @@ static dcli_ring_answer write_piece(dcli_link *link, dcli_outgoing *outgoing)
         head.flags = outgoing->flags;
         head.value = outgoing->value;
     }
-    dcli_ring_put(&link->out, &head, &outgoing->place, place_bytes, outgoing->bytes + outgoing->sent, bytes);
+    dcli_ring_put(&link->out, &head, &outgoing->place, place_bytes, bytes > 0 ? outgoing->bytes + outgoing->sent : NULL,
+                  bytes);
     outgoing->begun = true;
     outgoing->sent += bytes;
     return DCLI_RING_DONE;
