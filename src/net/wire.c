@@ -233,6 +233,8 @@ dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *add
         status = dcli_address_parse(address, DCLI_TO_CALL, &parsed);
     if (status == DCL_OK)
         status = dcli_address_resolve(&parsed, &resolved);
+    if (status == DCL_OK)
+        status = dcli_address_check_call(&parsed, &resolved, wire->own != NULL);
     if (status != DCL_OK)
         return status;
     dcli_resolved_text(&resolved, resolved.port, text);

@@ -196,6 +196,17 @@ dcl_status dcli_address_check_listener(const dcli_address *address, const dcli_r
         address->text);
 }
 
+dcl_status dcli_address_check_call(const dcli_address *address, const dcli_resolved *resolved, bool has_keys)
+{
+    if (resolved->loopback || has_keys)
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_INVALID,
+        "address %s is of another machine, and there are no keys; expected keys wherever others can listen in; "
+        "make them with `dcl keys` on both machines, and exchange own.public",
+        address->text);
+}
+
 /* ---- trying ------------------------------------------------------------------------------------------------------- */
 
 static int wait_for_connection(int fd, int milliseconds)

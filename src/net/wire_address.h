@@ -45,6 +45,10 @@ dcl_status dcli_address_is_loopback(const dcli_address *address, bool *loopback_
  *  @return DCL_OK or DCL_ERR_INVALID (how to make keys). */
 dcl_status dcli_address_check_listener(const dcli_address *address, const dcli_resolved *resolved, bool has_keys);
 
+/** Refuse to present a password where it could be read on its way.
+ *  @return DCL_OK or DCL_ERR_INVALID (how to make keys). */
+dcl_status dcli_address_check_call(const dcli_address *address, const dcli_resolved *resolved, bool has_keys);
+
 /** Try to connect, only to learn why it cannot be done. @return 0 (it can), or the system's error code; ETIMEDOUT after so
  *  many milliseconds. */
 int dcli_address_probe(const dcli_resolved *resolved, int milliseconds);

@@ -95,6 +95,10 @@ static dcl_status dress_door(dcli_door *door, const dcli_door_terms *terms)
     dcl_status status = dcli_wire_dress(door->router, terms->silence_ms, terms->most_bytes);
     if (status == DCL_OK)
         status = dcli_wire_option(door->router, ZMQ_ROUTER_MANDATORY, 1);
+    if (status == DCL_OK)
+        status = dcli_wire_option(door->router, ZMQ_SNDHWM, terms->most_waiting);
+    if (status == DCL_OK)
+        status = dcli_wire_option(door->router, ZMQ_RCVHWM, terms->most_waiting);
     if (status == DCL_OK && terms->own_id != NULL &&
         zmq_setsockopt(door->router, ZMQ_ROUTING_ID, terms->own_id, DCLI_ROUTING_BYTES) != 0)
         status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_setsockopt", "use libzmq 4.3 or newer");

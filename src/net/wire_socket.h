@@ -69,6 +69,7 @@ typedef struct dcli_door_terms {
     const char *domain;
     const dcli_keypair *own; /* NULL: the domain has a password */
     int64_t silence_ms, most_bytes;
+    int most_waiting;            /* messages of a connection, in either direction; 0: no limit */
     int most_connections;        /* beyond them the oldest that has not said anything yet is cut */
     const unsigned char *own_id; /* [DCLI_ROUTING_BYTES]; NULL: none */
 } dcli_door_terms;

@@ -1,0 +1,408 @@
+/* net/desk.c - where clients call: a ROUTER that knows its callers by the ids that libzmq gives them, and keeps each of them
+ * within limits. */
+#include "net/desk.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "net/desk_inside.h"
+#include "net/wire_socket.h"
+
+enum {
+    ID_BYTES = 5,     /* of an id that libzmq has made: 0, then a number */
+    SPARE = 64,       /* connections beside those of clients: in the handshake, or being hung up on */
+    MOST_WAITING = 64 /* messages of a client that wait, in either direction */
+};
+
+typedef struct client {
+    uint32_t number;
+    unsigned char id[ID_BYTES];
+    bool known;   /* a message of it was returned */
+    bool session; /* it was sent OPENED */
+    bool leaving; /* nothing is taken from it any more */
+    bool ended;   /* its connection has */
+    int64_t heard_ns, second_ns, cut_ns;
+    int in_second; /* messages since second_ns */
+    char who[64 + DCLI_FINGERPRINT];
+} client;
+
+static const int64_t ms = 1000000; /* in ns */
+
+struct dcli_desk {
+    dcli_door door;
+    dcli_frames_pool *pool;
+    dcli_pack_buffer packed;
+    client *client; /* [count] */
+    int64_t count, capacity, refused, logged_ns;
+    uint32_t numbers; /* given so far */
+    int most;
+    int64_t idle_ns;
+    const dcli_log *log;
+};
+
+/* ---- life --------------------------------------------------------------------------------------------------------- */
+
+dcl_status dcli_desk_open(const dcli_desk_terms *terms, dcli_desk **desk_out)
+{
+    dcli_desk *desk = dcli_calloc(1, sizeof *desk);
+    if (desk == NULL)
+        return DCL_ERR_NOMEM;
+    desk->most = terms->most_clients;
+    desk->idle_ns = (terms->idle_ms > 0 ? terms->idle_ms : DCLI_DESK_IDLE_MS) * ms;
+    desk->log = terms->log;
+    desk->pool = dcli_frames_pool_new();
+    dcli_door_terms door = {.net = terms->net,
+                            .address = terms->address,
+                            .gate = terms->gate,
+                            .domain = terms->domain,
+                            .own = terms->own,
+                            .silence_ms = terms->silence_ms,
+                            .most_bytes = DCLI_DESK_FRAME,
+                            .most_waiting = MOST_WAITING,
+                            .most_connections = terms->most_clients + SPARE};
+    dcl_status status = desk->pool == NULL ? DCL_ERR_NOMEM : dcli_door_open(&door, &desk->door);
+    if (status == DCL_OK)
+        *desk_out = desk;
+    else
+        dcli_desk_close(desk);
+    return status;
+}
+
+void dcli_desk_close(dcli_desk *desk)
+{
+    if (desk == NULL)
+        return;
+    dcli_door_close(&desk->door);
+    if (desk->pool != NULL)
+        dcli_frames_pool_close(desk->pool);
+    dcli_free(desk->packed.bytes);
+    dcli_free(desk->client);
+    dcli_free(desk);
+}
+
+const char *dcli_desk_address(const dcli_desk *desk) { return desk->door.address; }
+int64_t dcli_desk_refused(const dcli_desk *desk) { return desk->refused; }
+
+/* ---- clients ------------------------------------------------------------------------------------------------------ */
+
+static client *by_number(const dcli_desk *desk, uint32_t number)
+{
+    for (int64_t i = 0; i < desk->count; i++)
+        if (desk->client[i].number == number)
+            return &desk->client[i];
+    return NULL;
+}
+
+static client *by_id(const dcli_desk *desk, const unsigned char *id)
+{
+    for (int64_t i = 0; i < desk->count; i++)
+        if (memcmp(desk->client[i].id, id, ID_BYTES) == 0)
+            return &desk->client[i];
+    return NULL;
+}
+
+static void forget(dcli_desk *desk, client *one) { *one = desk->client[--desk->count]; /* the last takes its place */ }
+
+/** Its connection is ended at once; dcli_desk_receive() tells it where the caller knows the client. */
+static void cut(dcli_desk *desk, client *one)
+{
+    dcli_door_cut(&desk->door, one->number);
+    one->ended = one->leaving = true;
+}
+
+/** Its connection ends after a while, in silence. */
+static void see_off(client *one)
+{
+    one->leaving = true;
+    one->known = false;
+    one->cut_ns = dcli_now_ns() + DCLI_DESK_FAREWELL_MS * ms;
+}
+
+void dcli_desk_hang_up(dcli_desk *desk, uint32_t number)
+{
+    client *one = by_number(desk, number);
+    if (one != NULL && !one->leaving)
+        see_off(one);
+    else if (one != NULL)
+        one->known = false;
+}
+
+/** Count a refusal, and log it when the last line is a second old. */
+static void refuse(dcli_desk *desk, const client *one, const char *what)
+{
+    int64_t now = dcli_now_ns();
+    desk->refused++;
+    if (desk->logged_ns != 0 && now - desk->logged_ns < 1000 * ms)
+        return;
+    desk->logged_ns = now;
+    DCLI_LOG(desk->log, DCLI_LOG_WARN, "client at %s: %s: hung up (%" PRId64 " in all)", one->who, what, desk->refused);
+}
+
+static void describe(client *one, zmq_msg_t *frame)
+{
+    const char *address = zmq_msg_gets(frame, "Peer-Address"), *key = zmq_msg_gets(frame, "User-Id");
+    bool has_key = key != NULL && strlen(key) == DCLI_KEY_HEX - 1;
+    snprintf(one->who, sizeof one->who, "%.50s%s%.16s", address != NULL ? address : "unknown", has_key ? ", key " : "",
+             has_key ? key : "");
+}
+
+/** @return NULL: it could not be made known, or its connection has ended already; nothing of it is wanted. */
+static client *add_client(dcli_desk *desk, dcli_slip *slip)
+{
+    zmq_msg_t *frame = &slip->incoming.frames->header;
+    int fd = zmq_msg_get(frame, ZMQ_SRCFD);
+    bool own_id = slip->id_bytes != ID_BYTES || slip->id[0] != 0; /* chosen by itself: it may be any other's */
+    if (own_id || dcli_grow(&desk->client, desk->count, &desk->capacity, sizeof *desk->client) != 0) {
+        dcli_door_cut_stranger(&desk->door, fd);
+        return NULL;
+    }
+    client *one = &desk->client[desk->count];
+    *one = (client){.number = desk->numbers + 1, .heard_ns = dcli_now_ns()};
+    memcpy(one->id, slip->id, ID_BYTES);
+    if (!dcli_door_claim(&desk->door, fd, one->id, ID_BYTES, one->number))
+        return NULL;
+    describe(one, frame);
+    desk->numbers++;
+    desk->count++;
+    return one;
+}
+
+static int64_t staying(const dcli_desk *desk)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < desk->count; i++)
+        count += !desk->client[i].leaving && !desk->client[i].ended;
+    return count;
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------------------ */
+
+static dcl_status send_to(dcli_desk *desk, client *one, const dcli_message *message)
+{
+    zmq_msg_t frame;
+    dcl_status status = dcli_message_pack_into(message, &desk->packed);
+    if (status == DCL_OK)
+        status = dcli_frame_of(desk->packed.bytes, desk->packed.length, &frame);
+    if (status != DCL_OK)
+        return status;
+    int rc = zmq_send(desk->door.router, one->id, ID_BYTES, ZMQ_DONTWAIT | ZMQ_SNDMORE);
+    if (rc >= 0)
+        rc = dcli_send_frame(&frame, desk->door.router, 0);
+    if (rc < 0) {
+        status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_send", "the client is gone or takes nothing: end its session");
+        cut(desk, one);
+    }
+    zmq_msg_close(&frame);
+    return status;
+}
+
+dcl_status dcli_desk_send(dcli_desk *desk, uint32_t number, const dcli_message *message)
+{
+    client *one = by_number(desk, number);
+    if (one == NULL || one->leaving || one->ended)
+        return DCLI_FAIL(DCL_ERR_NETWORK, "client %" PRIu32 " is gone; expected one that is there; end its session",
+                         number);
+    dcl_status status = send_to(desk, one, message);
+    if (status == DCL_OK && message->kind == DCLI_MSG_OPENED)
+        one->session = true;
+    return status;
+}
+
+__attribute__((format(printf, 4, 5))) static void turn_away(dcli_desk *desk, client *one, dcl_status status,
+                                                            const char *format, ...)
+{
+    char sentence[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    refuse(desk, one, sentence);
+    dcli_message message = {.kind = DCLI_MSG_REFUSED, .refused = {status, sentence}};
+    bool known = one->known;
+    if (send_to(desk, one, &message) == DCL_OK)
+        see_off(one);
+    one->known = known; /* the caller hears that it is gone */
+}
+
+/* ---- receiving ---------------------------------------------------------------------------------------------------- */
+
+static bool too_many(client *one)
+{
+    int64_t now = dcli_now_ns();
+    if (now - one->second_ns >= 1000 * ms) {
+        one->second_ns = now;
+        one->in_second = 0;
+    }
+    one->heard_ns = now;
+    return ++one->in_second > (one->session ? DCLI_DESK_SESSION_RATE : DCLI_DESK_RATE);
+}
+
+/** @return DCL_OK: a message for the caller; DCL_ERR_TIMEOUT: it was seen to. */
+static dcl_status look_at(dcli_desk *desk, client *one, dcli_slip *slip, dcli_received *received_out)
+{
+    uint64_t version = dcli_slip_version(slip);
+    if (version != 0 && version != DCLI_PROTOCOL) {
+        turn_away(desk, one, DCL_ERR_PROTOCOL,
+                  "the client speaks version %" PRIu64
+                  " of the protocol, this worker version %d; expected the same; let both "
+                  "run the same version of DCL",
+                  version, DCLI_PROTOCOL);
+    } else if (!one->known && staying(desk) > desk->most) {
+        turn_away(desk, one, DCL_ERR_NETWORK, "%d clients are connected; expected no more; call again later",
+                  desk->most);
+    } else {
+        dcl_status status = dcli_slip_open(slip, received_out);
+        if (status != DCL_ERR_PROTOCOL)
+            return status;
+        refuse(desk, one, dcli_error_sentence());
+        cut(desk, one);
+        return DCL_ERR_TIMEOUT;
+    }
+    dcli_slip_drop(slip);
+    return DCL_ERR_TIMEOUT;
+}
+
+/** Whether a message goes no further. */
+static bool is_to_be_dropped(dcli_desk *desk, client *one, const dcli_slip *slip)
+{
+    if (one == NULL || one->leaving)
+        return true;
+    if (too_many(one)) {
+        refuse(desk, one, "more messages a second than it may send");
+        cut(desk, one);
+        return true;
+    }
+    return dcli_slip_is_knock(slip);
+}
+
+static dcl_status take(dcli_desk *desk, dcli_received *received_out, uint32_t *client_out)
+{
+    for (;;) {
+        dcli_slip slip;
+        dcl_status status = dcli_slip_take(desk->door.router, true, desk->pool, &slip);
+        if (status != DCL_OK)
+            return status;
+        client *one = slip.id_bytes == ID_BYTES ? by_id(desk, slip.id) : NULL;
+        if (one == NULL)
+            one = add_client(desk, &slip);
+        if (is_to_be_dropped(desk, one, &slip)) {
+            dcli_slip_drop(&slip);
+            continue;
+        }
+        status = look_at(desk, one, &slip, received_out);
+        if (status == DCL_ERR_TIMEOUT)
+            continue;
+        *client_out = one->number;
+        one->known = one->known || status == DCL_OK;
+        return status;
+    }
+}
+
+/** @return whether any connection has ended. */
+static bool look_at_ends(dcli_desk *desk)
+{
+    int64_t number;
+    bool any = false;
+    while (dcli_door_next_end(&desk->door, &number)) {
+        client *one = by_number(desk, (uint32_t)number);
+        if (one != NULL)
+            one->ended = any = true;
+    }
+    return any;
+}
+
+/** When the desk will end the connection of a client that says nothing more. */
+static int64_t due_ns(const dcli_desk *desk, const client *one)
+{
+    if (one->leaving)
+        return one->cut_ns;
+    return one->session ? INT64_MAX : one->heard_ns + desk->idle_ns;
+}
+
+static void cut_who_is_due(dcli_desk *desk)
+{
+    int64_t now = dcli_now_ns();
+    for (int64_t i = 0; i < desk->count; i++) {
+        client *one = &desk->client[i];
+        if (one->ended || due_ns(desk, one) > now)
+            continue;
+        if (!one->leaving)
+            refuse(desk, one, "nothing was said for too long");
+        cut(desk, one);
+    }
+}
+
+/** @return DCL_ERR_NODE_LOST, or DCL_ERR_TIMEOUT: nobody the caller knows. */
+static dcl_status tell_ended(dcli_desk *desk, uint32_t *client_out)
+{
+    for (int64_t i = desk->count - 1; i >= 0; i--) {
+        client one = desk->client[i];
+        if (!one.ended)
+            continue;
+        forget(desk, &desk->client[i]);
+        *client_out = one.number;
+        if (one.known)
+            return DCLI_FAIL(DCL_ERR_NODE_LOST,
+                             "the connection of client %" PRIu32 " (%s) has ended; expected it to last as "
+                             "long as its session; end what it has here",
+                             one.number, one.who);
+    }
+    return DCL_ERR_TIMEOUT;
+}
+
+static dcl_status step(dcli_desk *desk, dcli_received *received_out, uint32_t *client_out)
+{
+    dcl_status status = take(desk, received_out, client_out);
+    if (status != DCL_ERR_TIMEOUT)
+        return status;
+    cut_who_is_due(desk);
+    if (look_at_ends(desk)) { /* what they said last comes first */
+        status = take(desk, received_out, client_out);
+        if (status != DCL_ERR_TIMEOUT)
+            return status;
+    }
+    return tell_ended(desk, client_out);
+}
+
+static int64_t next_due_ns(const dcli_desk *desk)
+{
+    int64_t due = INT64_MAX;
+    for (int64_t i = 0; i < desk->count; i++)
+        if (due_ns(desk, &desk->client[i]) < due)
+            due = due_ns(desk, &desk->client[i]);
+    return due;
+}
+
+dcl_status dcli_desk_receive(dcli_desk *desk, int milliseconds, dcli_received *received_out, uint32_t *client_out)
+{
+    int64_t end_ns = milliseconds < 0 ? INT64_MAX : dcli_now_ns() + (int64_t)milliseconds * ms;
+    for (;;) {
+        dcl_status status = step(desk, received_out, client_out);
+        if (status != DCL_ERR_TIMEOUT)
+            return status;
+        if (end_ns != INT64_MAX && dcli_now_ns() >= end_ns)
+            return DCL_ERR_TIMEOUT;
+        int64_t due = next_due_ns(desk);
+        if (!dcli_socket_has_input(desk->door.router) && !dcli_socket_has_input(desk->door.monitor.events))
+            dcli_slip_wait((int[2]){desk->door.fd, desk->door.monitor.fd}, due < end_ns ? due : end_ns);
+    }
+}
+
+int dcli_desk_descriptors(const dcli_desk *desk, int descriptors_out[2], int *milliseconds_out)
+{
+    int64_t due = next_due_ns(desk), left = due - dcli_now_ns();
+    descriptors_out[0] = desk->door.fd;
+    descriptors_out[1] = desk->door.monitor.fd;
+    *milliseconds_out = due == INT64_MAX ? -1 : left > 0 ? (int)(left / ms) + 1 : 0;
+    return 2;
+}
+
+const char *dcli_desk_caller(const dcli_desk *desk, uint32_t number)
+{
+    const client *one = by_number(desk, number);
+    return one != NULL ? one->who : "";
+}

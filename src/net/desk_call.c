@@ -1,0 +1,175 @@
+/* net/desk_call.c - a client's call to a desk: a DEALER that connects once. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "net/desk_inside.h"
+#include "net/wire_socket.h"
+
+struct dcli_call {
+    void *dealer;
+    int fd;
+    dcli_monitor monitor;
+    dcli_frames_pool *pool;
+    dcli_pack_buffer packed;
+    char address[DCLI_MOST_ADDRESS + 1]; /* in numbers */
+    bool has_keys;
+    int64_t silence_ms;
+    dcli_ending ending;
+    char sentence[DCLI_ERROR_BYTES]; /* of the ending; "": not told yet */
+};
+
+static dcl_status resolve(dcli_call *call, const dcli_call_terms *terms, bool *ipv6_out)
+{
+    dcli_address address;
+    dcli_resolved resolved;
+    dcl_status status = dcli_address_parse(terms->address, DCLI_TO_CALL, &address);
+    if (status == DCL_OK && (terms->own != NULL) == (terms->password != NULL))
+        status = DCLI_FAIL(DCL_ERR_INVALID,
+                           "%s given to call %s; expected one of the two; give keys, or on loopback the "
+                           "token of the worker",
+                           terms->own != NULL ? "both keys and a password are" : "neither keys nor a password is",
+                           address.text);
+    if (status == DCL_OK)
+        status = dcli_address_resolve(&address, &resolved);
+    if (status == DCL_OK)
+        status = dcli_address_check_call(&address, &resolved, terms->own != NULL);
+    if (status != DCL_OK)
+        return status;
+    dcli_resolved_text(&resolved, resolved.port, call->address);
+    *ipv6_out = resolved.ipv6;
+    return DCL_OK;
+}
+
+static dcl_status connect_call(dcli_call *call, const dcli_call_terms *terms, bool ipv6)
+{
+    size_t length = sizeof call->fd;
+    call->dealer = dcli_net_socket(terms->net, ZMQ_DEALER);
+    if (call->dealer == NULL)
+        return dcli_error_status();
+    dcl_status status = dcli_wire_dress(call->dealer, terms->silence_ms, DCLI_MOST_MESSAGE);
+    if (status == DCL_OK)
+        status = dcli_wire_option(call->dealer, ZMQ_IPV6, ipv6);
+    if (status == DCL_OK)
+        status = dcli_wire_present(call->dealer, terms->own, terms->password,
+                                   terms->server_key != NULL ? terms->server_key : "");
+    if (status == DCL_OK)
+        status = dcli_monitor_open(terms->net, call->dealer, &call->monitor);
+    if (status == DCL_OK && (zmq_getsockopt(call->dealer, ZMQ_FD, &call->fd, &length) != 0 ||
+                             zmq_connect(call->dealer, call->address) != 0))
+        status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_connect", "check the address");
+    return status;
+}
+
+dcl_status dcli_call_open(const dcli_call_terms *terms, dcli_call **call_out)
+{
+    dcli_call *call = dcli_calloc(1, sizeof *call);
+    if (call == NULL)
+        return DCL_ERR_NOMEM;
+    bool ipv6 = false;
+    call->has_keys = terms->own != NULL;
+    call->silence_ms = terms->silence_ms;
+    call->pool = dcli_frames_pool_new();
+    dcl_status status = call->pool == NULL ? DCL_ERR_NOMEM : resolve(call, terms, &ipv6);
+    if (status == DCL_OK)
+        status = connect_call(call, terms, ipv6);
+    if (status == DCL_OK)
+        *call_out = call;
+    else
+        dcli_call_close(call);
+    return status;
+}
+
+void dcli_call_close(dcli_call *call)
+{
+    if (call == NULL)
+        return;
+    if (call->dealer != NULL) {
+        dcli_monitor_close(&call->monitor, call->dealer);
+        zmq_close(call->dealer);
+    }
+    if (call->pool != NULL)
+        dcli_frames_pool_close(call->pool);
+    dcli_free(call->packed.bytes);
+    dcli_free(call);
+}
+
+dcl_status dcli_call_send(dcli_call *call, const dcli_message *message)
+{
+    zmq_msg_t frame;
+    dcl_status status = dcli_message_pack_into(message, &call->packed);
+    if (status == DCL_OK && call->ending != DCLI_NOT_ENDED)
+        status = DCLI_FAIL(DCL_ERR_NETWORK, "the call to %s has ended; expected one that lasts; receive to learn why",
+                           call->address);
+    if (status == DCL_OK && call->packed.length > DCLI_DESK_FRAME)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "a message to %s has %zu bytes; expected %d at most; shorten it",
+                           call->address, call->packed.length, DCLI_DESK_FRAME);
+    if (status == DCL_OK)
+        status = dcli_frame_of(call->packed.bytes, call->packed.length, &frame);
+    if (status != DCL_OK)
+        return status;
+    if (dcli_send_frame(&frame, call->dealer, 0) < 0)
+        status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_msg_send", "receive to learn whether the call has ended");
+    zmq_msg_close(&frame);
+    return status;
+}
+
+static dcl_status take(dcli_call *call, dcli_received *received_out)
+{
+    for (;;) {
+        dcli_slip slip;
+        dcl_status status = dcli_slip_take(call->dealer, false, call->pool, &slip);
+        if (status != DCL_OK)
+            return status;
+        if (!dcli_slip_is_knock(&slip))
+            return dcli_slip_open(&slip, received_out);
+        dcli_slip_drop(&slip);
+    }
+}
+
+/** @return whether the connection has ended. */
+static bool look_at_events(dcli_call *call)
+{
+    dcli_event event;
+    while (dcli_monitor_next(&call->monitor, &event))
+        if (call->ending == DCLI_NOT_ENDED)
+            call->ending = dcli_ending_of(&event);
+    return call->ending != DCLI_NOT_ENDED;
+}
+
+static dcl_status tell_ending(dcli_call *call)
+{
+    const int patience_ms = 1000;
+    if (call->sentence[0] != '\0')
+        return DCLI_FAIL(DCL_ERR_NODE_LOST, "%s", call->sentence);
+    dcl_status status =
+        dcli_ending_fail(call->ending, "the worker", call->address, call->has_keys, call->silence_ms, patience_ms);
+    snprintf(call->sentence, sizeof call->sentence, "%s", dcli_error_sentence());
+    return status;
+}
+
+dcl_status dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out)
+{
+    int64_t end_ns = milliseconds < 0 ? INT64_MAX : dcli_now_ns() + (int64_t)milliseconds * 1000000;
+    for (;;) {
+        dcl_status status = take(call, received_out);
+        if (status != DCL_ERR_TIMEOUT)
+            return status;
+        if (look_at_events(call)) {
+            status = take(call, received_out);
+            return status != DCL_ERR_TIMEOUT ? status : tell_ending(call);
+        }
+        if (end_ns != INT64_MAX && dcli_now_ns() >= end_ns)
+            return DCL_ERR_TIMEOUT;
+        if (!dcli_socket_has_input(call->dealer) && !dcli_socket_has_input(call->monitor.events))
+            dcli_slip_wait((int[2]){call->fd, call->monitor.fd}, end_ns);
+    }
+}
+
+int dcli_call_descriptors(const dcli_call *call, int descriptors_out[2])
+{
+    descriptors_out[0] = call->fd;
+    descriptors_out[1] = call->monitor.fd;
+    return 2;
+}

@@ -1,0 +1,82 @@
+/* net/desk_slip.c - one frame in, one message out. */
+#include <poll.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "net/desk_inside.h"
+
+dcl_status dcli_slip_take(void *socket, bool has_id, dcli_frames_pool *pool, dcli_slip *slip_out)
+{
+    zmq_msg_t id;
+    zmq_msg_init(&id);
+    *slip_out = (dcli_slip){.incoming = {.from = -1, .descriptor = -1}};
+    if (!dcli_socket_has_input(socket))
+        return DCL_ERR_TIMEOUT;
+    dcli_frames *frames = dcli_frames_take(pool);
+    if (frames == NULL)
+        return DCL_ERR_NOMEM;
+    frames->end = NULL;
+    slip_out->incoming.frames = frames;
+    if (has_id) {
+        dcli_receive_frame(&id, socket);
+        slip_out->id_bytes = zmq_msg_size(&id);
+        memcpy(slip_out->id, zmq_msg_data(&id), slip_out->id_bytes < 256 ? slip_out->id_bytes : 255);
+        zmq_msg_close(&id);
+    }
+    dcli_take_rest(socket, &slip_out->incoming);
+    return DCL_OK;
+}
+
+void dcli_slip_drop(dcli_slip *slip)
+{
+    dcli_received received = {.frames = slip->incoming.frames};
+    dcli_received_free(&received);
+}
+
+bool dcli_slip_is_knock(const dcli_slip *slip)
+{
+    return slip->incoming.length == 0 && slip->incoming.extra_frames == 0;
+}
+
+dcl_status dcli_slip_open(dcli_slip *slip, dcli_received *received_out)
+{
+    dcli_incoming *incoming = &slip->incoming;
+    dcli_received received = {.from = -1, .descriptor = -1, .frames = incoming->frames};
+    dcl_status status = DCL_OK;
+    if (incoming->extra_frames > 0)
+        status = DCLI_FAIL(DCL_ERR_PROTOCOL, "a message has %d frames; expected 1; the message was dropped",
+                           1 + incoming->extra_frames);
+    if (status == DCL_OK)
+        status = dcli_message_unpack(incoming->bytes, incoming->length, &incoming->frames->arena, &received.message);
+    if (status == DCL_OK)
+        *received_out = received;
+    else
+        dcli_slip_drop(slip);
+    return status;
+}
+
+uint64_t dcli_slip_version(const dcli_slip *slip)
+{
+    const unsigned char *at = slip->incoming.bytes, *end = at + slip->incoming.length;
+    if (at == end)
+        return 0;
+    size_t head = *at == DCLI_WIRE_ARRAY32 ? 5 : *at == DCLI_WIRE_ARRAY16 ? 3 : (*at & 0xf0) == DCLI_WIRE_ARRAY ? 1 : 0;
+    if (head == 0 || (size_t)(end - at) <= head)
+        return 0;
+    at += head;
+    if (*at < 0x80)
+        return *at;
+    if (*at < DCLI_WIRE_UINT8 || *at > DCLI_WIRE_UINT64)
+        return 0;
+    int bytes = 1 << (*at - DCLI_WIRE_UINT8);
+    return end - at > bytes ? dcli_wire_number(at + 1, bytes) : 0;
+}
+
+void dcli_slip_wait(const int descriptors[2], int64_t until_ns)
+{
+    struct pollfd polled[2] = {{.fd = descriptors[0], .events = POLLIN}, {.fd = descriptors[1], .events = POLLIN}};
+    int64_t left = until_ns - dcli_now_ns();
+    struct timespec wait = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+    if (left > 0)
+        (void)ppoll(polled, 2, until_ns == INT64_MAX ? NULL : &wait, NULL);
+}
