@@ -2,14 +2,7 @@
 #ifndef TEST_FAKE_OPENCL_EVENTS_H
 #define TEST_FAKE_OPENCL_EVENTS_H
 
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-#include <CL/cl_icd.h>
-
-#include <stdbool.h>
-
-/** The functions of the real driver. */
-extern cl_icd_dispatch fake_real;
+#include "support/fake_opencl/functions.h"
 
 /** Let an event that was just made end with a code. */
 void fake_event_doom(cl_event event, cl_int code);

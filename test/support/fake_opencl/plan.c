@@ -21,11 +21,9 @@ struct rule {
     int code;
 };
 
-static const char *const names[] = {
-#define X(name) #name,
-    FAKE_FUNCTIONS(X)
+#define X(name) #name
+static const char *const names[FAKE_NAMES] = {FAKE_FUNCTIONS(X), "kernel"};
 #undef X
-        "kernel"};
 
 static struct {
     pthread_mutex_t lock;

@@ -5,27 +5,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** The functions that the library stands before. */
-#define FAKE_FUNCTIONS(X)                                                                                         \
-    X(clGetPlatformInfo)                                                                                          \
-    X(clGetDeviceIDs)                                                                                             \
-    X(clGetDeviceInfo)                                                                                            \
-    X(clCreateContext)                                                                                            \
-    X(clReleaseContext) X(clCreateCommandQueue) X(clReleaseCommandQueue) X(clFlush) X(clFinish) X(clCreateBuffer) \
-        X(clRetainMemObject) X(clReleaseMemObject) X(clCreateProgramWithSource) X(clBuildProgram)                 \
-            X(clGetProgramBuildInfo) X(clReleaseProgram) X(clCreateKernel) X(clGetKernelInfo) X(clSetKernelArg)   \
-                X(clReleaseKernel) X(clEnqueueNDRangeKernel) X(clEnqueueFillBuffer) X(clEnqueueCopyBuffer)        \
-                    X(clEnqueueMarkerWithWaitList) X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer)                 \
-                        X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) X(clGetEventInfo) X(clSetEventCallback)  \
-                            X(clWaitForEvents) X(clReleaseEvent)
+/** The functions that the library stands before, as a list: X of each name. */
+#define FAKE_FUNCTIONS(X)                                                                                        \
+    X(clGetPlatformInfo), X(clGetDeviceIDs), X(clGetDeviceInfo), X(clCreateContext), X(clReleaseContext),        \
+        X(clCreateCommandQueue), X(clReleaseCommandQueue), X(clFlush), X(clFinish), X(clCreateBuffer),           \
+        X(clRetainMemObject), X(clReleaseMemObject), X(clCreateProgramWithSource), X(clBuildProgram),            \
+        X(clGetProgramBuildInfo), X(clReleaseProgram), X(clCreateKernel), X(clGetKernelInfo), X(clSetKernelArg), \
+        X(clReleaseKernel), X(clEnqueueNDRangeKernel), X(clEnqueueFillBuffer), X(clEnqueueCopyBuffer),           \
+        X(clEnqueueMarkerWithWaitList), X(clEnqueueReadBuffer), X(clEnqueueWriteBuffer), X(clEnqueueMapBuffer),  \
+        X(clEnqueueUnmapMemObject), X(clGetEventInfo), X(clSetEventCallback), X(clWaitForEvents), X(clReleaseEvent)
 
+#define X(name) FAKE_##name
 typedef enum fake_name {
-#define X(name) FAKE_##name,
-    FAKE_FUNCTIONS(X)
-#undef X
-        FAKE_kernel, /* no function: what "hang kernel" counts */
+    FAKE_FUNCTIONS(X),
+    FAKE_kernel, /* no function: what "hang kernel" counts */
     FAKE_NAMES
 } fake_name;
+#undef X
 
 typedef enum fake_action { FAKE_PASS, FAKE_FAIL, FAKE_EVENT, FAKE_HANG } fake_action;
 

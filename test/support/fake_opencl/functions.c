@@ -1,0 +1,331 @@
+/* support/fake_opencl/functions.c - the functions that stand before those of the real driver. */
+#include "support/fake_opencl/functions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/fake_opencl/events.h"
+#include "support/fake_opencl/plan.h"
+
+cl_icd_dispatch fake_real;
+
+/* ---- what every function does --------------------------------------------------------------------------------- */
+
+/* Count a call and hang in it, if it is to. @return the code it is to fail with, or CL_SUCCESS. */
+static cl_int meet(fake_name name)
+{
+    int code = CL_SUCCESS;
+    fake_action action = fake_plan_meet(name, &code);
+    if (action == FAKE_HANG)
+        fake_plan_hang();
+    return action == FAKE_FAIL ? code : CL_SUCCESS;
+}
+
+/* A function that returns a code. */
+#define STATUS(name, parameters, arguments)                          \
+    static cl_int CL_API_CALL fake_##name parameters                 \
+    {                                                                \
+        cl_int code = meet(FAKE_##name);                             \
+        return code == CL_SUCCESS ? fake_real.name arguments : code; \
+    }
+
+/* A function that returns a new object; its last parameter is `cl_int *code_out`. */
+#define CREATE(type, kind, name, parameters, arguments) \
+    static type CL_API_CALL fake_##name parameters      \
+    {                                                   \
+        cl_int code = meet(FAKE_##name);                \
+        type object = NULL;                             \
+        if (code == CL_SUCCESS)                         \
+            object = fake_real.name arguments;          \
+        else if (code_out != NULL)                      \
+            *code_out = code;                           \
+        if (object != NULL)                             \
+            fake_hold(kind, 1);                         \
+        return object;                                  \
+    }
+
+/* A function that releases: it does so in any case, else there would be no telling what the caller forgot. */
+#define RELEASE(type, kind, name)                                           \
+    static cl_int CL_API_CALL fake_##name(type object)                      \
+    {                                                                       \
+        cl_int code = meet(FAKE_##name), released = fake_real.name(object); \
+        if (released == CL_SUCCESS)                                         \
+            fake_hold(kind, -1);                                            \
+        return code != CL_SUCCESS ? code : released;                        \
+    }
+
+/* A command that runs later and can fail then; its last parameter is `cl_event *event`. */
+#define COMMAND(name, parameters, arguments)                     \
+    static cl_int CL_API_CALL fake_##name parameters             \
+    {                                                            \
+        int code = CL_SUCCESS;                                   \
+        fake_action action = fake_plan_meet(FAKE_##name, &code); \
+        if (action == FAKE_FAIL)                                 \
+            return code;                                         \
+        if (action == FAKE_EVENT)                                \
+            return fake_event_fail_later(queue, code, event);    \
+        if (action == FAKE_HANG)                                 \
+            fake_plan_hang();                                    \
+        code = fake_real.name arguments;                         \
+        if (code == CL_SUCCESS)                                  \
+            fake_event_made(event);                              \
+        return code;                                             \
+    }
+
+/* ---- platforms, devices, contexts, queues --------------------------------------------------------------------- */
+
+STATUS(clGetPlatformInfo,
+       (cl_platform_id platform, cl_platform_info what, size_t bytes, void *value, size_t *bytes_out),
+       (platform, what, bytes, value, bytes_out))
+/* The driver's list of extensions and what is claimed beside it. */
+static cl_int list_extensions(cl_device_id device, const char *claims, size_t bytes, char *list, size_t *bytes_out)
+{
+    size_t own = 0, claimed = strlen(claims);
+    cl_int code = fake_real.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 0, NULL, &own);
+    if (code != CL_SUCCESS)
+        return code;
+    if (bytes_out != NULL)
+        *bytes_out = own + claimed;
+    if (list == NULL)
+        return CL_SUCCESS;
+    if (bytes < own + claimed)
+        return CL_INVALID_VALUE;
+    code = fake_real.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, own, list, NULL);
+    if (code == CL_SUCCESS)
+        memcpy(list + strlen(list), claims, claimed + 1);
+    return code;
+}
+
+/* What extensions that identify the hardware ask for: UUID, bus, and NVIDIA's bus, slot and domain. */
+static bool is_identity(cl_device_info what)
+{
+    return what == 0x106A || what == 0x410F || what == 0x4008 || what == 0x4009 || what == 0x400A;
+}
+
+static cl_int CL_API_CALL fake_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t bytes, void *value,
+                                               size_t *bytes_out)
+{
+    char claims[256];
+    cl_int code = meet(FAKE_clGetDeviceInfo);
+    if (code != CL_SUCCESS)
+        return code;
+    fake_plan_claims(claims, sizeof claims);
+    if (claims[0] != '\0' && what == CL_DEVICE_EXTENSIONS)
+        return list_extensions(device, claims, bytes, value, bytes_out);
+    if (claims[0] != '\0' && is_identity(what))
+        return CL_INVALID_VALUE;
+    return fake_real.clGetDeviceInfo(device, what, bytes, value, bytes_out);
+}
+
+static cl_int CL_API_CALL fake_clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint capacity,
+                                              cl_device_id devices[], cl_uint *count_out)
+{
+    cl_int code = meet(FAKE_clGetDeviceIDs);
+    if (code != CL_SUCCESS)
+        return code;
+    if (fake_plan_no_devices())
+        return CL_DEVICE_NOT_FOUND;
+    return fake_real.clGetDeviceIDs(platform, type, capacity, devices, count_out);
+}
+
+CREATE(cl_context, FAKE_CONTEXT, clCreateContext,
+       (const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
+        void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *user, cl_int *code_out),
+       (properties, count, devices, notify, user, code_out))
+RELEASE(cl_context, FAKE_CONTEXT, clReleaseContext)
+CREATE(cl_command_queue, FAKE_QUEUE, clCreateCommandQueue,
+       (cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *code_out),
+       (context, device, properties, code_out))
+RELEASE(cl_command_queue, FAKE_QUEUE, clReleaseCommandQueue)
+STATUS(clFlush, (cl_command_queue queue), (queue))
+STATUS(clFinish, (cl_command_queue queue), (queue))
+
+/* ---- memory and programs -------------------------------------------------------------------------------------- */
+
+CREATE(cl_mem, FAKE_MEM, clCreateBuffer,
+       (cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *code_out),
+       (context, flags, bytes, host, code_out))
+RELEASE(cl_mem, FAKE_MEM, clReleaseMemObject)
+
+static cl_int CL_API_CALL fake_clRetainMemObject(cl_mem memory)
+{
+    cl_int code = meet(FAKE_clRetainMemObject);
+    if (code == CL_SUCCESS)
+        code = fake_real.clRetainMemObject(memory);
+    if (code == CL_SUCCESS)
+        fake_hold(FAKE_MEM, 1);
+    return code;
+}
+
+CREATE(cl_program, FAKE_PROGRAM, clCreateProgramWithSource,
+       (cl_context context, cl_uint count, const char **texts, const size_t *lengths, cl_int *code_out),
+       (context, count, texts, lengths, code_out))
+STATUS(clBuildProgram,
+       (cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
+        void(CL_CALLBACK *notify)(cl_program, void *), void *user),
+       (program, count, devices, options, notify, user))
+STATUS(clGetProgramBuildInfo,
+       (cl_program program, cl_device_id device, cl_program_build_info what, size_t bytes, void *value,
+        size_t *bytes_out),
+       (program, device, what, bytes, value, bytes_out))
+RELEASE(cl_program, FAKE_PROGRAM, clReleaseProgram)
+CREATE(cl_kernel, FAKE_KERNEL, clCreateKernel, (cl_program program, const char *name, cl_int *code_out),
+       (program, name, code_out))
+STATUS(clGetKernelInfo, (cl_kernel kernel, cl_kernel_info what, size_t bytes, void *value, size_t *bytes_out),
+       (kernel, what, bytes, value, bytes_out))
+STATUS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t bytes, const void *value),
+       (kernel, index, bytes, value))
+RELEASE(cl_kernel, FAKE_KERNEL, clReleaseKernel)
+
+/* ---- commands ------------------------------------------------------------------------------------------------- */
+
+/* Launch a kernel behind an event that never ends. */
+static cl_int launch_endless(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+                             const size_t *global, const size_t *local, cl_uint count, const cl_event *list,
+                             cl_event *event)
+{
+    cl_event *longer = calloc(count + 1, sizeof *longer);
+    if (longer == NULL)
+        return CL_OUT_OF_HOST_MEMORY;
+    if (count > 0)
+        memcpy(longer, list, count * sizeof *longer);
+    cl_int code = fake_event_never(queue, &longer[count]);
+    if (code == CL_SUCCESS)
+        code = fake_real.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count + 1, longer,
+                                                event);
+    free(longer);
+    return code;
+}
+
+static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+                     const size_t *global, const size_t *local, cl_uint count, const cl_event *list, cl_event *event)
+{
+    int code;
+    if (fake_plan_meet(FAKE_kernel, &code) == FAKE_HANG)
+        return launch_endless(queue, kernel, dimensions, offset, global, local, count, list, event);
+    return fake_real.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, list, event);
+}
+
+static cl_int CL_API_CALL fake_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+                                                      const size_t *offset, const size_t *global, const size_t *local,
+                                                      cl_uint count, const cl_event *list, cl_event *event)
+{
+    int code = CL_SUCCESS;
+    fake_action action = fake_plan_meet(FAKE_clEnqueueNDRangeKernel, &code);
+    if (action == FAKE_FAIL)
+        return code;
+    if (action == FAKE_EVENT)
+        return fake_event_fail_later(queue, code, event);
+    if (action == FAKE_HANG)
+        fake_plan_hang();
+    code = launch(queue, kernel, dimensions, offset, global, local, count, list, event);
+    if (code == CL_SUCCESS)
+        fake_event_made(event);
+    return code;
+}
+
+COMMAND(clEnqueueFillBuffer,
+        (cl_command_queue queue, cl_mem memory, const void *pattern, size_t pattern_bytes, size_t offset, size_t bytes,
+         cl_uint count, const cl_event *list, cl_event *event),
+        (queue, memory, pattern, pattern_bytes, offset, bytes, count, list, event))
+COMMAND(clEnqueueCopyBuffer,
+        (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t bytes,
+         cl_uint count, const cl_event *list, cl_event *event),
+        (queue, from, to, from_offset, to_offset, bytes, count, list, event))
+COMMAND(clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint count, const cl_event *list, cl_event *event),
+        (queue, count, list, event))
+COMMAND(clEnqueueReadBuffer,
+        (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, void *host,
+         cl_uint count, const cl_event *list, cl_event *event),
+        (queue, memory, blocking, offset, bytes, host, count, list, event))
+COMMAND(clEnqueueWriteBuffer,
+        (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, const void *host,
+         cl_uint count, const cl_event *list, cl_event *event),
+        (queue, memory, blocking, offset, bytes, host, count, list, event))
+COMMAND(clEnqueueUnmapMemObject,
+        (cl_command_queue queue, cl_mem memory, void *host, cl_uint count, const cl_event *list, cl_event *event),
+        (queue, memory, host, count, list, event))
+
+static void *CL_API_CALL fake_clEnqueueMapBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocking,
+                                                 cl_map_flags flags, size_t offset, size_t bytes, cl_uint count,
+                                                 const cl_event *list, cl_event *event, cl_int *code_out)
+{
+    cl_int code = meet(FAKE_clEnqueueMapBuffer);
+    void *host = NULL;
+    if (code == CL_SUCCESS)
+        host =
+            fake_real.clEnqueueMapBuffer(queue, memory, blocking, flags, offset, bytes, count, list, event, code_out);
+    else if (code_out != NULL)
+        *code_out = code;
+    if (host != NULL)
+        fake_event_made(event);
+    return host;
+}
+
+/* ---- events --------------------------------------------------------------------------------------------------- */
+
+static cl_int CL_API_CALL fake_clGetEventInfo(cl_event event, cl_event_info what, size_t bytes, void *value,
+                                              size_t *bytes_out)
+{
+    cl_int code = meet(FAKE_clGetEventInfo);
+    if (code == CL_SUCCESS)
+        code = fake_real.clGetEventInfo(event, what, bytes, value, bytes_out);
+    if (code == CL_SUCCESS && what == CL_EVENT_COMMAND_EXECUTION_STATUS && value != NULL) {
+        cl_int *state = value, fate = fake_event_fate(event);
+        if (*state == CL_COMPLETE && fate != CL_SUCCESS)
+            *state = fate;
+    }
+    return code;
+}
+
+static cl_int CL_API_CALL fake_clWaitForEvents(cl_uint count, const cl_event *list)
+{
+    cl_int code = meet(FAKE_clWaitForEvents);
+    if (code == CL_SUCCESS)
+        code = fake_real.clWaitForEvents(count, list);
+    for (cl_uint n = 0; n < count && code == CL_SUCCESS; n++)
+        if (fake_event_fate(list[n]) != CL_SUCCESS)
+            code = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    return code;
+}
+
+/* A callback that is told another state than the driver's. */
+struct told {
+    void(CL_CALLBACK *notify)(cl_event, cl_int, void *);
+    void *user;
+    cl_int fate;
+};
+
+static void CL_CALLBACK tell(cl_event event, cl_int state, void *user)
+{
+    struct told told = *(struct told *)user;
+    free(user);
+    told.notify(event, state == CL_COMPLETE ? told.fate : state, told.user);
+}
+
+static cl_int CL_API_CALL fake_clSetEventCallback(cl_event event, cl_int type,
+                                                  void(CL_CALLBACK *notify)(cl_event, cl_int, void *), void *user)
+{
+    cl_int code = meet(FAKE_clSetEventCallback), fate = fake_event_fate(event);
+    if (code != CL_SUCCESS)
+        return code;
+    if (fate == CL_SUCCESS)
+        return fake_real.clSetEventCallback(event, type, notify, user);
+    struct told *told = malloc(sizeof *told);
+    if (told == NULL)
+        return CL_OUT_OF_HOST_MEMORY;
+    *told = (struct told){.notify = notify, .user = user, .fate = fate};
+    code = fake_real.clSetEventCallback(event, type, tell, told);
+    if (code != CL_SUCCESS)
+        free(told);
+    return code;
+}
+
+RELEASE(cl_event, FAKE_EVENT_KIND, clReleaseEvent)
+
+void fake_put_functions(cl_icd_dispatch *table)
+{
+#define X(name) table->name = fake_##name
+    FAKE_FUNCTIONS(X);
+#undef X
+}

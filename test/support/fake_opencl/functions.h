@@ -1,0 +1,15 @@
+/* support/fake_opencl/functions.h - the functions that stand before those of the real driver. */
+#ifndef TEST_FAKE_OPENCL_FUNCTIONS_H
+#define TEST_FAKE_OPENCL_FUNCTIONS_H
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <CL/cl_icd.h>
+
+/** The functions of the real driver, to be set before. */
+extern cl_icd_dispatch fake_real;
+
+/** Put ours into the driver's own table, which can be written. */
+void fake_put_functions(cl_icd_dispatch *table);
+
+#endif
