@@ -14,6 +14,7 @@
 #include "cli/options.h" /* CLI_HELP */
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/settings.h"
 
 /* A request at work. */
 struct evaluation {
@@ -264,9 +265,13 @@ static void print(const struct evaluation *evaluation)
 static int evaluate(cli_request *request)
 {
     struct evaluation evaluation = {.request = request};
+    dcl_config config;
+    int status = cli_settings_read(request->workers, request->keys, &config);
+    if (status != CLI_OK)
+        return status;
     cli_progress_begin();
-    cli_progress_say("opening devices");
-    evaluation.cluster = dcl_open(NULL);
+    cli_progress_say(config.workers != NULL ? "opening workers" : "opening devices");
+    evaluation.cluster = dcl_open(&config);
     if (evaluation.cluster == NULL)
         return cli_library_failed();
     int nodes = dcl_node_count(evaluation.cluster);
@@ -276,7 +281,7 @@ static int evaluate(cli_request *request)
     evaluation.figures = (cli_figures){.nodes = nodes, .name = evaluation.names};
     evaluation.figures.node = cli_alloc((size_t)nodes, sizeof *evaluation.figures.node);
 
-    int status = work(&evaluation);
+    status = work(&evaluation);
     cli_progress_end();
     if (status == CLI_OK)
         print(&evaluation);

@@ -6,13 +6,14 @@
 #include "cli/options.h"
 #include "cli/report.h"
 
-enum option { MAP, SET, EXPLAIN, STATS, JSON, REPEAT, ORDER };
+enum option { MAP, SET, EXPLAIN, STATS, JSON, REPEAT, ORDER, WORKERS, KEYS };
 
 static const cli_option options[] = {
     [MAP] = {"map", "[NAME=]MAP"}, [SET] = {"set", "NAME=VALUE"},
     [EXPLAIN] = {"explain", NULL}, [STATS] = {"stats", NULL},
     [JSON] = {"json", NULL},       [REPEAT] = {"repeat", "N"},
-    [ORDER] = {"order", "C|F"},    {NULL, NULL},
+    [ORDER] = {"order", "C|F"},    [WORKERS] = {"workers", "W"},
+    [KEYS] = {"keys", "DIR"},      {NULL, NULL},
 };
 
 /* What is known only when all arguments were seen. */
@@ -135,6 +136,12 @@ static int take(cli_request *request, struct pending *pending, int option, char 
         return set_repeat(request, value);
     case ORDER:
         return set_order(request, value);
+    case WORKERS:
+        request->workers = value;
+        return CLI_OK;
+    case KEYS:
+        request->keys = value;
+        return CLI_OK;
     case CLI_PLAIN:
         return add_plain(request, value);
     case CLI_HELP:

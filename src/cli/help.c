@@ -18,18 +18,17 @@ static const char overview[] =
     "  dcl --version\n"
     "\n"
     "For example, with a.npy and b.npy of one square shape:\n"
-    "  dcl eval 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy\n";
+    "  dcl eval 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy\n"
+    "The same on two worker processes:\n"
+    "  dcl eval --workers local:2 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy\n";
 
 static const char eval[] =
     "dcl eval [options] BODY NAME=FILE[:SHAPE][:TYPE] ...\n"
     "\n"
-    "Runs BODY, statements of OpenCL C, at every index (i, j, k, ...) of its first output. A(i,j) is an element of "
-    "the\n"
-    "array A; NAME=FILE says in which .npy file it lies. Arrays that the body assigns to are outputs, saved when all "
-    "is\n"
-    "done; the others are inputs. An array both read and assigned to is loaded if its file exists, and saved back. "
-    "The\n"
-    "first output given here is the one whose indices are run over.\n"
+    "Runs BODY, statements of OpenCL C, at every index (i, j, k, ...) of its first output. A(i,j) is an element of\n"
+    "the array A; NAME=FILE says in which .npy file it lies. Arrays that the body assigns to are outputs, saved when\n"
+    "all is done; the others are inputs. An array both read and assigned to is loaded if its file exists, and saved\n"
+    "back. The first output given here is the one whose indices are run over.\n"
     "An output's shape follows from the subscripts, its type is the first input's (float without inputs), unless they\n"
     "are given: C=c.npy:100x200:double. Types: int8 to int64, uint8 to uint64, half, float, double.\n"
     "\n"
@@ -41,13 +40,19 @@ static const char eval[] =
     "  --repeat N          run the body N times, one after the other; seconds is the median of the runs, counters are\n"
     "                      those of the first\n"
     "  --order C|F         order of saved files: last (C) or first (F) axis fastest; F if all inputs have it, else C\n"
+    "  --workers W         processes instead of threads serve the nodes; over DCL_WORKERS. local:N starts N of\n"
+    "                      them on this host; tcp://HOST:PORT,... are workers that run there;\n"
+    "                      anything else is a file with one such address per line\n"
+    "  --keys DIR          folder with the keys of this program; over DCL_KEYS\n"
     "\n"
     "Examples:\n"
     "  dcl eval 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy --stats\n"
     "  dcl eval --map 'rows:cyclic(1024x1024)' --explain 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy\n"
     "  dcl eval 'Y(i) = a*X(i) + Y(i);' X=x.npy Y=y.npy --set a=0.5f\n"
     "  dcl eval 'S(i) = i > 0 && i < 99 ? A(i-1) + A(i+1) : 0;' A=a.npy S=s.npy:100\n"
-    "  dcl eval 'T(i,j) = sin(0.001f * (i + 2*j));' T=t.npy:1000x2000:float\n";
+    "  dcl eval 'T(i,j) = sin(0.001f * (i + 2*j));' T=t.npy:1000x2000:float\n"
+    "  dcl eval --workers local:3 'T(i,j) = A(j,i);' A=a.npy T=t.npy\n"
+    "  dcl eval --workers tcp://n1:7700,tcp://n2:7700 --keys ~/.dcl 'T(i,j) = A(j,i);' A=a.npy T=t.npy\n";
 
 static const char map[] =
     "dcl map --grid SHAPE --nodes N [--map MAP] [--owners]\n"
@@ -91,12 +96,14 @@ static const char maps[] =
     "  rows:block(2x2)     contiguous runs of such pieces            columns:block(2x2)\n"
     "  Without parentheses a piece is one element.\n"
     "\n"
-    "Grains, behind either:\n"
+    "Behind either:\n"
     "  ;block=1024x1024    the grain in which movement is counted\n"
     "  ;tile=512x512       what one task computes\n"
+    "  ;nodes=0-1,3        over these nodes only, by rising number; without it over all\n"
     "\n"
     "Examples:\n"
-    "  block      cyclic(2048)      block,*      *,cyclic(64)      rows:cyclic(2048x2048);block=1024x1024\n";
+    "  block      cyclic(2048)      block,*      *,cyclic(64)      rows:cyclic(2048x2048);block=1024x1024\n"
+    "  block;nodes=0-1      rows:cyclic(2x2);nodes=0-1,3      *;nodes=2\n";
 
 static const char *const subjects[] = {"", "eval", "map", "devices", "maps", "variables", "help"};
 

@@ -134,7 +134,8 @@ static int show(const struct request *request, dcl_cluster *cluster)
     if (map == NULL)
         return cli_library_failed();
     int64_t storage; /* says whether map and grid fit */
-    int status = dcl_map_storage(map, &request->grid, 0, &storage) == DCL_OK ? CLI_OK : cli_library_failed();
+    int status =
+        dcl_map_storage(map, &request->grid, dcl_map_node(map, 0), &storage) == DCL_OK ? CLI_OK : cli_library_failed();
     if (status == CLI_OK && !request->owners)
         status = draw(request, map);
     else if (status == CLI_OK && dcl_grid_count(&request->grid) > 0)

@@ -43,6 +43,9 @@ static int digits(int64_t number)
     return count;
 }
 
+/* Room for the largest number of a node and a space before it. */
+static int cell_width(const cli_survey *survey) { return digits(survey->node[survey->nodes - 1]) + 1; }
+
 /* Several elements per cell: as few as fit, rather a divisor of the grain, so that borders lie between cells. */
 static int64_t step_for(int64_t least, int64_t grain)
 {
@@ -224,7 +227,7 @@ static int draw_planes(const struct picture *picture, const cli_survey *survey)
 int cli_picture_draw(const dcl_map *map, const dcl_grid *grid, const cli_survey *survey, const cli_canvas *canvas)
 {
     struct picture picture = {.map = map, .grid = grid, .canvas = canvas};
-    picture.cell_width = digits(survey->nodes - 1) + 1;
+    picture.cell_width = cell_width(survey);
     picture.label_width = digits(grid->extent[grid->rank > 1 ? grid->rank - 2 : 0]);
     if (picture.label_width < 3)
         picture.label_width = 3;
@@ -233,12 +236,12 @@ int cli_picture_draw(const dcl_map *map, const dcl_grid *grid, const cli_survey 
 
 void cli_picture_legend(const dcl_grid *grid, const cli_survey *survey, const cli_canvas *canvas)
 {
-    struct picture picture = {.canvas = canvas, .cell_width = digits(survey->nodes - 1) + 1};
+    struct picture picture = {.canvas = canvas, .cell_width = cell_width(survey)};
     double all = (double)dcl_grid_count(grid);
     printf("\n%8s %14s %8s %14s\n", "node", "elements", "share", "storage");
     for (int n = 0; n < survey->nodes && n < MOST_LEGEND; n++) {
         printf("%*s", 8 - picture.cell_width, ""); /* at most 7 characters */
-        print_node(&picture, n);
+        print_node(&picture, survey->node[n]);
         if (survey->complete)
             printf(" %14" PRId64 " %6.1f %% ", survey->owned[n], all > 0 ? 100 * (double)survey->owned[n] / all : 0);
         else

@@ -13,7 +13,7 @@ enum {
 struct visit {
     cli_survey *survey;
     const dcl_grid *grid;
-    int node;
+    int place; /* in the survey, of the node that is visited */
     int64_t boxes;
 };
 
@@ -47,7 +47,7 @@ static dcl_status visit_box(void *user, const dcl_box *box)
         elements *= box->count[d];
     if (elements == 0)
         return DCL_OK;
-    visit->survey->owned[visit->node] += elements;
+    visit->survey->owned[visit->place] += elements;
     for (int d = 0; d < box->rank; d++)
         note_borders(visit->survey, visit->grid, box, d);
     return DCL_OK;
@@ -58,10 +58,11 @@ static int visit_nodes(const dcl_map *map, const dcl_grid *grid, cli_survey *sur
     struct visit visit = {.survey = survey, .grid = grid};
     survey->complete = true;
     for (int n = 0; n < survey->nodes; n++) {
-        if (dcl_map_storage(map, grid, n, &survey->storage[n]) != DCL_OK)
+        survey->node[n] = dcl_map_node(map, n);
+        if (dcl_map_storage(map, grid, survey->node[n], &survey->storage[n]) != DCL_OK)
             return cli_library_failed();
-        visit.node = n;
-        if (survey->complete && dcl_map_boxes(map, grid, n, visit_box, &visit) != DCL_OK) {
+        visit.place = n;
+        if (survey->complete && dcl_map_boxes(map, grid, survey->node[n], visit_box, &visit) != DCL_OK) {
             if (visit.boxes <= MOST_BOXES)
                 return cli_library_failed();
             survey->complete = false;
@@ -120,6 +121,7 @@ static void complete_grains(const dcl_grid *grid, cli_survey *survey)
 int cli_survey_make(const dcl_map *map, const dcl_grid *grid, cli_survey *survey_out)
 {
     cli_survey survey = {.nodes = dcl_map_node_count(map)};
+    survey.node = cli_alloc((size_t)survey.nodes, sizeof *survey.node);
     survey.owned = cli_alloc((size_t)survey.nodes, sizeof *survey.owned);
     survey.storage = cli_alloc((size_t)survey.nodes, sizeof *survey.storage);
     int status = visit_nodes(map, grid, &survey);
@@ -136,6 +138,7 @@ int cli_survey_make(const dcl_map *map, const dcl_grid *grid, cli_survey *survey
 
 void cli_survey_free(cli_survey *survey)
 {
+    free(survey->node);
     free(survey->owned);
     free(survey->storage);
     *survey = (cli_survey){0};

@@ -6,7 +6,9 @@ command, the exit status, words of the message; afterwards the folder must hold 
 Ends with a line "N passed, M failed" and status 1 when something failed."""
 import json
 import os
+import pathlib
 import pty
+import re
 import subprocess
 import sys
 import tempfile
@@ -60,6 +62,9 @@ OTHER_OWNERS = [
     ("2x2x3", 3, "rows:cyclic", "0 1 2\n0 1 2\n\n0 1 2\n0 1 2\n"),
     ("1x2x1x2", 2, "rows:cyclic", "0 1\n\n0 1\n"),
     ("0x4", 2, "block", ""),
+    ("4", 4, "block;nodes=1,3", "1 1 3 3\n"),
+    ("2x3", 12, "rows:cyclic;nodes=0,10-11", "0 10 11\n0 10 11\n"),
+    ("3", 3, "*;nodes=2", "2 2 2\n"),
 ]
 
 
@@ -72,6 +77,14 @@ class Map(unittest.TestCase):
         self.assertIn("  2 3 3 0 0 1 1\n", done.stdout)
         self.assertRegex(done.stdout, r"0 +12 +33\.3 % +12\n")
         self.assertNotIn("\033", done.stdout)
+
+    def test_nodes_of_the_map_are_shown_by_their_numbers(self):
+        done = run("map", "--grid", "6x6", "--nodes", "12", "--map", "rows:cyclic(2x2);nodes=0-1,11")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(": 6x6 over 3 nodes\n", done.stdout)
+        self.assertIn("\n  0  0  0  1  1 11 11\n", done.stdout)
+        shares = [line.split() for line in done.stdout[done.stdout.index("storage\n"):].splitlines()[1:]]
+        self.assertEqual(shares, [[node, "12", "33.3", "%", "12"] for node in ("0", "1", "11")])
 
     def test_large_grid_is_scaled_at_borders(self):
         done = run("map", "--grid", "6144x6144", "--nodes", "4", "--map", "rows:cyclic(2048x2048)")
@@ -126,6 +139,9 @@ for n, row in enumerate(OTHER_OWNERS):
 
 # ---- help, version, devices -----------------------------------------------------------------------------------------
 
+COMMANDS = ["eval", "map", "devices"]
+
+
 class Texts(unittest.TestCase):
     def test_version(self):
         self.assertRegex(run("--version").stdout, r"^dcl \d+\.\d+\.\d+\n$")
@@ -138,6 +154,26 @@ class Texts(unittest.TestCase):
             self.assertGreater(len(done.stdout), 100, arguments)
         self.assertIn("--explain", run("help", "eval").stdout)
         self.assertIn("DCL_TILE_BYTES", run("help", "variables").stdout)
+
+    def test_help_has_every_option(self):
+        """The tables of options are read from the command's source: each must stand in its command's help."""
+        source = pathlib.Path(__file__).resolve().parents[2] / "src" / "cli"
+        found = 0
+        for file in source.glob("*.c"):
+            text = file.read_text()
+            for name, value in re.findall(r'\[[A-Z_]+\] = \{"([a-z-]+)", (NULL|"[^"]*")\}', text):
+                command = re.search(r'\.command = "(\w+)"', text).group(1)
+                line = f"  --{name} " + ("" if value == "NULL" else value.strip('"') + " ")
+                self.assertIn(line, run("help", command).stdout, command)
+                found += 1
+        self.assertGreater(found, 10)
+
+    def test_help_and_its_option_are_the_same(self):
+        for command in COMMANDS:
+            text = run("help", command).stdout
+            self.assertIn("\nExamples", text)
+            self.assertEqual(run(command, "--help").stdout, text)
+            self.assertIn(f"  dcl {command} ", run("help").stdout.replace("\n", " \n"))
 
     def test_full_disk_is_noticed(self):
         with open("/dev/full", "w") as full:
@@ -281,6 +317,31 @@ class Eval(Folder):
         self.same("c.npy", self.a + self.b.T)
 
 
+class Workers(Folder):
+    """The same on processes of this host, by the option or by the environment; the option wins."""
+    ARGUMENTS = [SUM_TRANSPOSED, "A=a.npy", "B=b.npy", "C=c.npy", "--stats"]
+
+    def check(self, done, nodes):
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(lines_to_dict(done.stderr)["nodes"], str(nodes))
+        self.same("c.npy", self.a + self.b.T)
+
+    def test_option(self):
+        self.check(self.eval("--workers", "local:2", *self.ARGUMENTS), 2)
+
+    def test_environment(self):
+        self.check(self.eval(*self.ARGUMENTS, env=environment(DCL_WORKERS="local:2")), 2)
+
+    def test_option_over_environment(self):
+        self.check(self.eval("--workers=local:2", *self.ARGUMENTS, env=environment(DCL_WORKERS="local:0")), 2)
+
+    def test_some_nodes_only(self):
+        done = self.good("C(i) = A(i);", "A=n.npy", "C=c.npy", "--workers", "local:3", "--map", "block;nodes=0,2",
+                         "--json")
+        self.assertEqual([node["tasks"] > 0 for node in json.loads(done.stdout)["per_node"]], [True, False, True])
+        self.same("c.npy", self.n)
+
+
 class Figures(Folder):
     KEYS = {"seconds", "nodes", "tasks", "blocks_moved", "bytes_moved", "approximate", "bytes_sent", "bytes_copied",
             "launches", "kernels_built"}
@@ -371,6 +432,8 @@ WRONG = [
     ("map with wrong count of sizes", [*MAP, "--map", "rows:cyclic(2x2x2)"], 1, ["rank"]),
     ("arrangement of other nodes", [*MAP, "--map", "block,block@3x2"], 1, ["6 nodes", "expected 4"]),
     ("blocks too small", [*MAP, "--map", "block(1),*"], 1, ["block(1)"]),
+    ("nodes that are not there", [*MAP, "--map", "block;nodes=2-4"], 1, ["4", "expected"]),
+    ("falling nodes", [*MAP, "--map", "block;nodes=2,1"], 1, ["column", "above those before"]),
     ("overflowing grid", ["map", "--grid", "9000000000x9000000000", "--nodes", "4", "--map", "block"], 1,
      ["9000000000"]),
     ("missing file", ["eval", COPY, "A=missing.npy", "C=c.npy"], 1, ["missing.npy"]),
@@ -391,6 +454,12 @@ WRONG = [
     ("extents that differ", ["eval", "C(i) = A(i) + B(i);", "A=x.npy", "B=n.npy", "C=c.npy"], 1, ["100", "40"]),
     ("no such folder", ["eval", COPY, "A=x.npy", "C=no/c.npy"], 1, ["no/"]),
     ("output is a folder", ["eval", COPY, "A=x.npy", "C=."], 1, ["C=."]),
+    ("workers without value", ["eval", COPY, *FILES, "--workers"], 2, ["--workers has no value"]),
+    ("no local worker", ["eval", COPY, *FILES, "--workers", "local:0"], 1, ["local:0", "local:N"]),
+    ("local workers without number", ["eval", COPY, *FILES, "--workers", "local:x"], 1, ["local:x", "local:N"]),
+    ("no file of workers", ["eval", COPY, *FILES, "--workers", "nosuchfile"], 1, ["nosuchfile"]),
+    ("address without a host", ["eval", COPY, *FILES, "--workers", "tcp://"], 1, ["tcp://"]),
+    ("nobody at an address", ["eval", COPY, *FILES, "--workers", "tcp://127.0.0.1:1"], 1, ["tcp://127.0.0.1:1"]),
     ("one file for two outputs", ["eval", "C(i) = A(i); D(i) = A(i);", "A=x.npy", "C=c.npy", "D=c.npy"], 1, ["c.npy"]),
 ]
 
@@ -480,7 +549,7 @@ for n, (what, arguments, words, variables) in enumerate(WRONG_ON_DEVICE):
 def suite():
     cases = [Map, Texts, Wrong]
     if has_device():
-        cases += [Eval, Figures, WrongOnDevice]
+        cases += [Eval, Figures, Workers, WrongOnDevice]
     else:
         print("skipped: dcl eval, for there is no CPU among the OpenCL devices: " +
               (run("devices").stderr.strip() or "GPUs only; PoCL makes the processor one"))
