@@ -20,8 +20,8 @@ static void set_size(dcl_cluster *cluster, int node_count, int capacity)
     cluster->node_count = node_count;
     cluster->host = capacity;
     cluster->spins = sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)node_count + 4;
-    for (int n = node_count; n < capacity && cluster->done != NULL; n++)
-        cluster->done[n] = cluster->ready[n] = INT64_MAX; /* nobody yet */
+    for (int n = 0; n <= capacity && cluster->done != NULL; n++)
+        cluster->done[n] = cluster->ready[n] = n < node_count || n == capacity ? 0 : INT64_MAX; /* nobody yet */
 }
 
 static void free_array(dcl_cluster *cluster, dcl_array *array)
