@@ -16,7 +16,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads bench install format lint model cases simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads bench install format lint model cases cases-workers simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,12 @@ model: ## check the model of the protocol, and that its broken variants are caug
 cases: build ## compare N (5000) random evaluations with NumPy, from SEED (a new one)
 	@TEST_DCL=build/dcl TEST_CASES=$(or $(N),5000) $(if $(SEED),TEST_SEED=$(SEED)) \
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/eval/generator.py
+
+cases-workers: build ## compare N (60) random evaluations under each kind of worker processes with one process, from SEED
+	@failed=0; for place in $(or $(WORKERS),local:2 local:3 tcp:2 tcp-keys:2 hosts:3); do \
+	    TEST_DCL=build/dcl TEST_WORKERS=$$place TEST_CASES=$(or $(N),60) $(if $(SEED),TEST_SEED=$(SEED)) \
+	        $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/eval/generator.py; \
+	    code=$$?; [ $$code -eq 0 ] || [ $$code -eq 77 ] || failed=1; done; exit $$failed
 
 simulate: build ## run N (2000) random programs on simulated clusters, from SEED (1)
 	@TEST_SEEDS=$(or $(N),2000) TEST_SEED=$(or $(SEED),1) TEST_SECONDS=0 build/test/test-workqueue --filter 'simulation/*'

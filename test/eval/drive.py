@@ -75,15 +75,18 @@ def text_of(type_name, value):
 
 
 class Command:
-    def __init__(self, path, devices):
+    """@param place  of workers (support/workers.py); None: in the program itself."""
+
+    def __init__(self, path, devices, place=None):
         self.path, self.devices = path, devices
+        self.variables, self.prefix = (place.variables, place.prefix) if place else ({}, [])
         self.said = ""  # the last command line, for people
 
     def call(self, arguments, env, folder):
         settings = [f"{k}={v}" for k, v in env.items() if k.startswith("DCL_") or k == "POCL_DEVICES"]
-        self.said = shlex.join(["env", "-C", folder, *settings, self.path, *arguments])
+        self.said = shlex.join(["env", "-C", folder, *settings, *self.prefix, self.path, *arguments])
         try:
-            done = subprocess.run([self.path, *arguments], cwd=folder, env=env, stdin=subprocess.DEVNULL,
+            done = subprocess.run([*self.prefix, self.path, *arguments], cwd=folder, env=env, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
             raise Broken(f"dcl did not end within {TIMEOUT:g} seconds") from None
@@ -92,7 +95,7 @@ class Command:
         return done
 
     def run(self, case, folder):
-        env = environment(case.nodes)
+        env = {**environment(case.nodes), **self.variables}
         if not self.devices.pocl:
             env["DCL_DEVICES"] = self.devices.first(case.nodes)
         env.update({f"DCL_{name.upper()}_BYTES": str(value) for name, value in case.settings.items() if name != "move"})
@@ -151,15 +154,16 @@ class Command:
 
 
 class Runner:
-    def __init__(self, path, devices, errors_path):
+    def __init__(self, path, devices, errors_path, place=None):
         self.path, self.devices, self.errors_path = path, devices, errors_path
+        self.variables, self.prefix = (place.variables, place.prefix) if place else ({}, [])
         self.process = None
         self.said = ""
 
     def start(self):
         with open(self.errors_path, "wb") as errors:
-            self.process = subprocess.Popen([self.path], env=environment(NODES_MOST), stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=errors)
+            self.process = subprocess.Popen([*self.prefix, self.path], env={**environment(NODES_MOST), **self.variables},
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
 
     def errors(self):
         with open(self.errors_path, encoding="utf-8", errors="replace") as file:
@@ -191,7 +195,9 @@ class Runner:
     def ask(self, line):
         if self.process is None:
             self.start()
-        self.said = f"printf '%s\\n' {shlex.quote(line)} | POCL_DEVICES='{' '.join(['pthread'] * NODES_MOST)}' {self.path}"
+        settings = {"POCL_DEVICES": " ".join(["pthread"] * NODES_MOST), **self.variables}
+        command = shlex.join(["env", *[f"{k}={v}" for k, v in settings.items()], *self.prefix, self.path])
+        self.said = f"printf '%s\\n' {shlex.quote(line)} | {command}"
         answer, until = b"", time.monotonic() + TIMEOUT
         try:
             self.process.stdin.write(line.replace("\n", " ").encode() + b"\n")

@@ -2,11 +2,13 @@
 """Random evaluations, through `dcl eval` and through C, compared with NumPy.
 
 Settings: TEST_DCL and TEST_CASE_RUNNER, the programs (build/dcl, and test/case_runner beside it); TEST_CASES, how many (500); TEST_SEED (a new one), printed;
-TEST_CASE, to run a single case again; TEST_KEEP=1 keeps its files.
+TEST_CASE, to run a single case again; TEST_KEEP=1 keeps its files. TEST_WORKERS, a place of support/workers.py such as local:2: each
+case runs on so many nodes, first in one process, then under these workers: the same bytes in its files and the same movement.
 
 Of every case: its results (bit for bit; sin and exp within OpenCL's bounds), that explain and stats agree on every node,
 and for small arrays that bytes and blocks moved are those counted here element by element. Every tenth case is run again
 on other numbers of nodes and under other maps, and must give the same bits. Ends with `N passed, M failed`."""
+import contextlib
 import copy
 import os
 import random
@@ -20,13 +22,16 @@ import traceback
 import numpy
 
 sys.dont_write_bytecode = True  # leave the source folder as it is
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
 import maps
 import movement
 from bodies import DTYPES, FLOATS, INDICES, TYPES, choose_kernels, evaluate, ulps_off
 from drive import Broken, Command, Devices, Runner
+from workers import Unavailable, open_place, parse
 
 DCL = os.path.abspath(os.environ.get("TEST_DCL") or "build/dcl")
 RUNNER = os.path.abspath(os.environ.get("TEST_CASE_RUNNER") or f"{os.path.dirname(DCL)}/test/case_runner")
+WORKERS = os.environ.get("TEST_WORKERS")
 SKIPPED = 77  # how CTest is told
 NODES = [1, 2, 3, 5]  # as far as there are devices
 CASES = int(os.environ.get("TEST_CASES") or 500)
@@ -283,29 +288,50 @@ def check_movement(case, planned):
 class Lane:
     """Runs cases one after the other, with programs of its own."""
 
-    def __init__(self, number, devices, folder, report):
+    def __init__(self, number, devices, folder, report, place):
         self.folder, self.report = folder, report
-        self.command = Command(DCL, devices)
-        self.runner = Runner(RUNNER, devices, f"{folder}/runner{number}.err")
+        self.drivers = {"eval": Command(DCL, devices), "c": Runner(RUNNER, devices, f"{folder}/runner{number}.err")}
+        self.under_workers = place and {"eval": Command(DCL, devices, place),
+                                        "c": Runner(RUNNER, devices, f"{folder}/runner{number}-workers.err", place)}
         self.counts = dict.fromkeys(["eval", "c", "sent", "repeats", "sequences", "counted", "inexact", "passed", "failed"], 0)
         self.seen = {"pairs": set(), "types": set(), "nodes": set(), "kernels": set()}
 
     def attempt(self, case, wanted=None):
         """@return (results, whether movement was counted)"""
         folder = tempfile.mkdtemp(prefix=f"case{case.number}-", dir=self.folder)
-        driver = self.command if case.via == "eval" else self.runner
+        driver = self.drivers[case.via]
         try:
             found, planned = driver.run(case, folder)
             arrays = wanted or expected(case)
             for name in case.outputs():
                 check_array(case, name, found[name], arrays[name])
             result = found, check_movement(case, planned)
+            if self.under_workers:
+                driver = self.under_workers[case.via]
+                self.run_again(case, driver, folder, planned)
         except Broken as broken:
             broken.case, broken.said = case, driver.said
             raise
         if not os.environ.get("TEST_KEEP"):
             shutil.rmtree(folder)
         return result
+
+    def run_again(self, case, driver, folder, planned):
+        """Under worker processes: what it saves are the same bytes, and the same moves."""
+        there = f"{folder}/workers"
+        os.mkdir(there)
+        found, planned_there = driver.run(case, there)
+        if planned_there != planned:
+            raise Broken(f"under {WORKERS} tasks, blocks, bytes are {planned_there}; in one process {planned}")
+        for name in case.outputs():
+            file = f"{name}.npy" if case.via == "eval" else f"{name}.out"
+            with open(f"{folder}/{file}", "rb") as one, open(f"{there}/{file}", "rb") as other:
+                if one.read() != other.read():
+                    check_array(case, name, found[name], expected(case)[name])
+                    raise Broken(f"{file} has other bytes under {WORKERS} than in one process")
+
+    def runners(self):
+        return [drivers["c"] for drivers in (self.drivers, self.under_workers) if drivers]
 
     def repeat(self, case, found):
         """The same on other numbers of nodes and under other maps: the same bits."""
@@ -380,7 +406,7 @@ def simpler(case):
         for less in {extent // 2, min(extent, 3), extent - 1}:
             if 0 < less < extent:
                 changes.append({"extents": case.extents[:d] + [less] + case.extents[d + 1:]})
-    if case.nodes > 2:
+    if case.nodes > 2 and 2 in NODES:
         changes.append({"nodes": 2})
     if case.again:
         changes += [{"again": 0}, {"again": 1}]
@@ -409,7 +435,8 @@ class Report:
     def __call__(self, case, broken, shrunk):
         with self.lock:
             print(f"FAILED case {case.number}: {broken}\n  {case.describe()}", file=sys.stderr)
-            print(f"  again: TEST_DCL={DCL} TEST_SEED={SEED} TEST_CASES={CASES} TEST_CASE={case.number} "
+            where = f"TEST_WORKERS={WORKERS} " if WORKERS else ""
+            print(f"  again: {where}TEST_DCL={DCL} TEST_SEED={SEED} TEST_CASES={CASES} TEST_CASE={case.number} "
                   f"{sys.executable} {os.path.abspath(__file__)}", file=sys.stderr)
             if shrunk is not None:
                 case, broken = shrunk
@@ -442,8 +469,7 @@ def close(lanes):
     """Runners end like any program; their ending is tested too. @return how many did it wrong"""
     wrong = 0
     for lane in lanes:
-        problem = lane.runner.end()
-        if problem:
+        for problem in filter(None, [runner.end() for runner in lane.runners()]):
             wrong += 1
             print(f"FAILED at the end: {problem}", file=sys.stderr)
     return wrong
@@ -471,34 +497,55 @@ def check_coverage(lanes, pairs, kernels, failed):
     return problems
 
 
-def main():
-    devices = Devices(DCL)
-    if not devices.numbers:
-        print("skipped: no OpenCL device serves as a node (`dcl devices`)")
-        return SKIPPED
-    NODES[:] = [n for n in NODES if n <= len(devices.numbers)]
+def run_all(folder, devices, place):
+    """@return how many passed, and failed."""
     rng = random.Random(SEED)
     kernels = choose_kernels(rng, max(10, min(MOST_KERNELS, CASES // 2)))
     pairs = maps.all_pairs(rng)
     only = os.environ.get("TEST_CASE")
     numbers = [int(only)] if only else range(CASES)
-    print(f"seed {SEED}: {len(numbers)} cases, {len(kernels)} kernels", flush=True)
-    begin = time.monotonic()
-    folder = tempfile.mkdtemp(prefix="dcl-cases-")
-    lanes = [Lane(n, devices, folder, Report()) for n in range(1 if only else max(1, min(4, os.cpu_count() or 1)))]
+    print(f"seed {SEED}: {len(numbers)} cases, {len(kernels)} kernels" + (f", under {WORKERS}" if place else ""), flush=True)
+    lanes = [Lane(n, devices, folder, Report(), place)
+             for n in range(1 if only else max(1, min(4, os.cpu_count() or 1)))]
     run_lanes(lanes, numbers, kernels, pairs)
     wrong = close(lanes)
     failed = sum(lane.counts["failed"] for lane in lanes) + wrong
     problems = [] if only else check_coverage(lanes, pairs, kernels, failed)
     for problem in problems:
         print(f"FAILED coverage: {problem}", file=sys.stderr)
+    return sum(lane.counts["passed"] for lane in lanes), failed + len(problems)
+
+
+def open_workers(folder):
+    """A context with the place; None without TEST_WORKERS."""
+    if not WORKERS:
+        return contextlib.nullcontext()
+    os.mkdir(f"{folder}/workers")
+    return open_place(WORKERS, DCL, f"{folder}/workers")
+
+
+def main():
+    devices = Devices(DCL)
+    if not devices.numbers:
+        print("skipped: no OpenCL device serves as a node (`dcl devices`)")
+        return SKIPPED
+    NODES[:] = [parse(WORKERS)[1]] if WORKERS else [n for n in NODES if n <= len(devices.numbers)]
+    begin = time.monotonic()
+    folder = tempfile.mkdtemp(prefix="dcl-cases-")
+    try:
+        with open_workers(folder) as place:
+            passed, failed = run_all(folder, devices, place)
+    except Unavailable as why:
+        os.rmdir(f"{folder}/workers")
+        os.rmdir(folder)
+        print(f"skipped: {WORKERS}: {why}")
+        return SKIPPED
     if failed or os.environ.get("TEST_KEEP"):
         print(f"files are kept in {folder}")
     else:
         shutil.rmtree(folder)
-    passed = sum(lane.counts["passed"] for lane in lanes)
-    print(f"{time.monotonic() - begin:.1f} seconds\n{passed} passed, {failed + len(problems)} failed")
-    return 1 if failed or problems else 0
+    print(f"{time.monotonic() - begin:.1f} seconds\n{passed} passed, {failed} failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
