@@ -130,8 +130,6 @@ void dcli_door_close(dcli_door *door)
     if (door->router == NULL)
         return;
     dcli_monitor_close(&door->monitor, door->router);
-    if (door->address[0] != '\0')
-        zmq_unbind(door->router, door->address); /* closing alone frees the port only some time later */
     zmq_close(door->router);
     dcli_free(door->connection);
     *door = (dcli_door){0};

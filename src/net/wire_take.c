@@ -232,6 +232,7 @@ static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_door
         drop(incoming);
         return false;
     }
+    wire->peer[from].last = wire->taken;
     if (wire->peer[from].state != DCLI_WIRE_EARLY_BIRD)
         return true;
     keep_early(endpoint, incoming);
