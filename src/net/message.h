@@ -52,7 +52,7 @@ typedef enum dcli_message_kind {
     DCLI_MSG_OPEN,       /* client -> desk: start the processes of a session */
     DCLI_MSG_OPENED,     /* desk -> client: where they are */
     DCLI_MSG_BEAT,       /* client <-> desk: still there */
-    DCLI_MSG_GONE,       /* desk -> client: a process has ended */
+    DCLI_MSG_GONE,       /* desk -> client: a process has ended; client -> desk: end it */
     DCLI_MSG_KIND_COUNT
 } dcli_message_kind;
 
@@ -233,6 +233,7 @@ typedef struct dcli_msg_open {
     const char *key; /* the session's public key of the host; "": the password follows */
     const char *password;
     int64_t silence_ms;
+    int first, nodes; /* number of the first process's node, numbers there are for nodes in the session */
 } dcli_msg_open;
 
 typedef struct dcli_msg_opened {

@@ -308,6 +308,8 @@ static const dcli_field open_fields[] = {
     STRING(key, DCLI_MOST_KEY, "public key of the host in this session, hexadecimal; empty: none"),
     STRING(password, DCLI_MOST_KEY, "without keys: of this session"),
     INT64(silence_ms, 1, "who is not heard of for so long is lost"),
+    INT(first, 0, DCLI_MOST_NODES - 1, "number of the node that the first process becomes; the others follow"),
+    INT(nodes, 1, DCLI_MOST_NODES, "numbers that there are for nodes; the host has the next"),
 };
 #undef OBJECT
 
@@ -362,8 +364,9 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_HELLO] = RECORD("HELLO", dcli_msg_hello, hello_fields, 2, "client -> desk, its first message"),
     [DCLI_MSG_WELCOME] = RECORD("WELCOME", dcli_msg_welcome, welcome_fields, 3, "desk -> client: what can be had here"),
     [DCLI_MSG_REFUSED] = RECORD("REFUSED", dcli_msg_refused, refused_fields, 2, "desk -> client: no, and why"),
-    [DCLI_MSG_OPEN] = RECORD("OPEN", dcli_msg_open, open_fields, 4, "client -> desk: start the processes of a session"),
+    [DCLI_MSG_OPEN] = RECORD("OPEN", dcli_msg_open, open_fields, 6, "client -> desk: start the processes of a session"),
     [DCLI_MSG_OPENED] = RECORD("OPENED", dcli_msg_opened, opened_fields, 1, "desk -> client: where they listen"),
     [DCLI_MSG_BEAT] = RECORD("BEAT", dcli_msg_beat, beat_fields, 1, "client <-> desk: still there"),
-    [DCLI_MSG_GONE] = RECORD("GONE", dcli_msg_gone, gone_fields, 2, "desk -> client: a process has ended"),
+    [DCLI_MSG_GONE] =
+        RECORD("GONE", dcli_msg_gone, gone_fields, 2, "desk -> client: a process has ended; client -> desk: end it"),
 };

@@ -1,8 +1,109 @@
-/* runtime/serve.c - what the dcl command needs to offer devices to programs elsewhere. */
+/* runtime/serve.c - offering devices to programs elsewhere, and asking what is offered. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <dcl/worker.h>
 
+#include "base/check.h"
+#include "base/config.h"
 #include "base/error.h"
+#include "net/keys.h"
+#include "worker/crew.h"
 #include "worker/serve.h"
+#include "worker/supervisor.h"
+
+/* ---- running ------------------------------------------------------------------------------------------------------ */
+
+static atomic_bool stop_wanted;
+static atomic_int stop_fd = -1;
+
+void dcl_worker_stop(void)
+{
+    int before = errno;
+    atomic_store(&stop_wanted, true);
+    int fd = atomic_load(&stop_fd);
+    if (fd >= 0)
+        eventfd_write(fd, 1);
+    errno = before;
+}
+
+void dcl_worker_defaults(dcl_worker_config *config_out)
+{
+    *config_out =
+        (dcl_worker_config){.struct_size = sizeof *config_out, .log = "warn", .most_sessions = 64, .io_threads = 2};
+}
+
+static dcl_status check_numbers(const dcl_worker_config *config)
+{
+    enum { MOST_SESSIONS = 1024, MOST_IO_THREADS = 64, LAST_PORT = 65535 };
+    if (config->most_sessions < 1 || config->most_sessions > MOST_SESSIONS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "most_sessions is %d; expected 1..%d", config->most_sessions, MOST_SESSIONS);
+    if (config->io_threads < 1 || config->io_threads > MOST_IO_THREADS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "io_threads is %zu; expected 1..%d", config->io_threads, MOST_IO_THREADS);
+    bool any = config->first_port == 0 && config->last_port == 0;
+    if (!any && (config->first_port < 1 || config->last_port > LAST_PORT || config->first_port > config->last_port))
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "ports are %d-%d; expected two of 1..%d, the smaller one first, or 0 and 0 for any",
+                         config->first_port, config->last_port, LAST_PORT);
+    return DCL_OK;
+}
+
+static dcl_status check(const dcl_worker_config *config, dcl_worker_config *complete_out, dcli_log *log_out)
+{
+    if (config == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "config is NULL; expected one filled by dcl_worker_defaults()");
+    if (config->struct_size < sizeof config->struct_size || config->struct_size > sizeof *config)
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "config.struct_size is %zu; expected at most %zu; fill the struct with dcl_worker_defaults() and "
+            "build against the headers of the library that is loaded (%s)",
+            config->struct_size, sizeof *config, DCL_VERSION);
+    dcl_worker_defaults(complete_out);
+    memcpy(complete_out, config, config->struct_size);
+    if (complete_out->listen == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "listen is NULL; expected an address such as tcp://127.0.0.1:7700");
+    dcl_config levels = {.struct_size = sizeof levels, .log = complete_out->log}, checked;
+    dcli_config_defaults(&levels);
+    if (complete_out->log != NULL)
+        levels.log = complete_out->log;
+    dcl_status status = dcli_config_check(&levels, &checked);
+    if (status != DCL_OK)
+        return status;
+    *log_out = (dcli_log){.level = dcli_config_log_level(&checked)};
+    return check_numbers(complete_out);
+}
+
+dcl_status dcl_worker_run(const dcl_worker_config *config)
+{
+    dcl_worker_config complete;
+    dcli_log log;
+    dcli_error_enter(__func__);
+    dcl_status status = check(config, &complete, &log);
+    if (status != DCL_OK)
+        return status;
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), none = -1;
+    if (fd < 0 || !atomic_compare_exchange_strong(&stop_fd, &none, fd)) {
+        status = fd < 0
+                     ? DCLI_FAIL(DCL_ERR_NETWORK, "eventfd: %s; raise the limit of open descriptors", strerror(errno))
+                     : DCLI_FAIL(DCL_ERR_INVALID, "dcl_worker_run() runs already in this process; expected once");
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    if (atomic_load(&stop_wanted))
+        eventfd_write(fd, 1);
+    status = dcli_supervise(&complete, &log, fd);
+    atomic_store(&stop_fd, -1);
+    atomic_store(&stop_wanted, false);
+    close(fd);
+    return status;
+}
 
 dcl_status dcl_worker_process(const char *terms)
 {
@@ -10,4 +111,36 @@ dcl_status dcl_worker_process(const char *terms)
     if (terms == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "terms is NULL; expected those of the library that starts the process");
     return dcli_serve_process(terms);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------------------- */
+
+dcl_status dcl_worker_list(const dcl_config *config, int capacity, dcl_worker_info info_out[], int *count_out)
+{
+    dcl_config settings, complete;
+    dcli_error_enter(__func__);
+    dcl_status status = config == NULL ? dcl_config_read(&settings) : DCL_OK;
+    dcli_error_enter(__func__);
+    if (status != DCL_OK)
+        return DCLI_FAIL(status, "%s", dcli_error_sentence());
+    status = dcli_config_check(config != NULL ? config : &settings, &complete);
+    if (status == DCL_OK && (count_out == NULL || (info_out == NULL && capacity > 0)))
+        status = DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected memory to fill",
+                           count_out == NULL ? "count_out" : "info_out");
+    return status == DCL_OK ? dcli_workers_ask(&complete, capacity, info_out, count_out) : status;
+}
+
+dcl_status dcl_keys_make(const char *folder, char *public_out)
+{
+    dcli_keypair pair;
+    dcli_error_enter(__func__);
+    if (folder == NULL || folder[0] == '\0')
+        return DCLI_FAIL(DCL_ERR_INVALID, "folder is %s; expected the name of the folder to put the keys into",
+                         folder == NULL ? "NULL" : "empty");
+    dcl_status status = dcli_keys_make(folder, &pair);
+    if (status == DCL_OK && public_out != NULL)
+        dcli_key_text(pair.public_key, public_out);
+    if (status == DCL_OK)
+        dcli_keypair_wipe(&pair);
+    return status;
 }

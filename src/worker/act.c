@@ -237,8 +237,8 @@ dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
         drop(worker, action);
         return DCL_OK;
     case DCLI_DO_DISCARD:
-        dcli_chunks_drop(&worker->made, dcli_chunks_find(&worker->made, action->peer, entry->operation.number, true,
-                                                         action->chunk));
+        dcli_chunks_drop(&worker->made,
+                         dcli_chunks_find(&worker->made, action->peer, entry->operation.number, true, action->chunk));
         return DCL_OK;
     case DCLI_DO_GRANT:
         message = (dcli_message){.kind = DCLI_MSG_GRANT,
@@ -257,4 +257,3 @@ dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
     }
     return DCL_OK;
 }
-

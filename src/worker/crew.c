@@ -70,11 +70,12 @@ static int gather(dcli_crew *crew, struct pollfd polled[])
     int count = 0;
     polled[count++] = (struct pollfd){.fd = crew->wake_fd, .events = POLLIN};
     pthread_mutex_lock(&crew->lock);
+    int attended = crew->attended;
     for (int n = 0; n < crew->node_count; n++)
         if (!crew->member[n].lost && crew->member[n].process.pid != 0)
             polled[count++] = (struct pollfd){.fd = crew->member[n].process.pidfd, .events = POLLIN};
     pthread_mutex_unlock(&crew->lock);
-    for (int c = 0; c < crew->contact_count; c++)
+    for (int c = 0; c < attended; c++)
         if (!crew->contact[c].lost)
             count += dcli_crew_polled(crew, c, polled + count);
     return count;
@@ -85,6 +86,15 @@ static int period_ms(const dcli_crew *crew)
     enum { SHORTEST = 20, LONGEST = 250 };
     size_t period = crew->terms.config->silence_ms / 8;
     return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : (int)period;
+}
+
+static void attend_all(dcli_crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    int attended = crew->attended;
+    pthread_mutex_unlock(&crew->lock);
+    for (int c = 0; c < attended; c++)
+        dcli_crew_attend(crew, c);
 }
 
 static void *keep(void *argument)
@@ -104,8 +114,7 @@ static void *keep(void *argument)
         if (polled[0].revents != 0)
             eventfd_read(crew->wake_fd, &ignored);
         check_processes(crew);
-        for (int c = 0; c < crew->contact_count; c++)
-            dcli_crew_attend(crew, c);
+        attend_all(crew);
     }
 }
 
@@ -241,8 +250,7 @@ static dcl_status open_local(dcli_crew *crew, int count)
     if (status != DCL_OK)
         return status;
     crew->node_count = count;
-    status =
-        dcli_endpoint_open_shared(crew->net, crew->capacity, crew->capacity + 1, crew->host_link, &crew->endpoint);
+    status = dcli_endpoint_open_shared(crew->net, crew->capacity, crew->capacity + 1, crew->host_link, &crew->endpoint);
     if (status == DCL_OK)
         dcli_endpoint_use_buffers(crew->endpoint, crew->buffers);
     for (int p = 0; p <= crew->capacity; p++) /* taken over */
@@ -272,7 +280,8 @@ static dcl_status open_crew(dcli_crew *crew)
         return dcli_error_status();
     dcl_status status = make_room(crew, count);
     if (status == DCL_OK)
-        status = crew->is_local ? open_local(crew, count) : dcli_crew_open_remote(crew, workers);
+        status = crew->is_local ? open_local(crew, count) : dcli_crew_open_remote(crew, count);
+    crew->attended = crew->contact_count;
     if (status == DCL_OK && !crew->is_local)
         status = start_keeper(crew);
     return status == DCL_OK ? hear_all(crew) : status;
@@ -287,9 +296,10 @@ dcl_status dcli_crew_open(const dcli_crew_terms *terms, dcli_crew **crew_out)
     crew->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&crew->lock, NULL);
     pthread_cond_init(&crew->changed, NULL);
-    dcl_status status = crew->wake_fd >= 0 ? open_crew(crew)
-                                           : DCLI_FAIL(DCL_ERR_NETWORK, "eventfd: no descriptor is left; raise the limit "
-                                                                        "with `ulimit -n`");
+    dcl_status status = crew->wake_fd >= 0
+                            ? open_crew(crew)
+                            : DCLI_FAIL(DCL_ERR_NETWORK, "eventfd: no descriptor is left; raise the limit "
+                                                         "with `ulimit -n`");
     *terms->net = crew->net;
     *terms->buffers = crew->buffers;
     if (status != DCL_OK) {
@@ -315,21 +325,21 @@ static dcli_message describe_session(dcli_crew *crew, int node, const bool in_pl
                                    .key = member->key};
     }
     return (dcli_message){.kind = DCLI_MSG_SETUP,
-                              .epoch = crew->terms.session,
-                              .setup = {.self = node,
-                                        .peer_count = crew->capacity,
-                                        .peer = peers,
-                                        .first_operation = first_operation,
-                                        .tile_bytes = (int64_t)config->tile_bytes,
-                                        .chunk_bytes = (int64_t)config->chunk_bytes,
-                                        .pool_bytes = (int64_t)config->pool_bytes,
-                                        .quota_bytes = (int64_t)config->quota_bytes,
-                                        .silence_ms = (int64_t)config->silence_ms,
-                                        .build_ms = (int64_t)config->build_ms,
-                                        .kernel_ms = (int64_t)config->kernel_ms,
-                                        .fanout = (int)config->fanout,
-                                        .log = crew->terms.log->level,
-                                        .fault = config->fault}};
+                          .epoch = crew->terms.session,
+                          .setup = {.self = node,
+                                    .peer_count = crew->capacity,
+                                    .peer = peers,
+                                    .first_operation = first_operation,
+                                    .tile_bytes = (int64_t)config->tile_bytes,
+                                    .chunk_bytes = (int64_t)config->chunk_bytes,
+                                    .pool_bytes = (int64_t)config->pool_bytes,
+                                    .quota_bytes = (int64_t)config->quota_bytes,
+                                    .silence_ms = (int64_t)config->silence_ms,
+                                    .build_ms = (int64_t)config->build_ms,
+                                    .kernel_ms = (int64_t)config->kernel_ms,
+                                    .fanout = (int)config->fanout,
+                                    .log = crew->terms.log->level,
+                                    .fault = config->fault}};
 }
 
 dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[])
@@ -384,10 +394,11 @@ void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_
         await_news(crew, member);
         snprintf(why, sizeof why, "%s", member->gone);
         dcli_crew_kill_remote(crew, node);
+        wake(crew);
     }
     pthread_mutex_unlock(&crew->lock);
-    snprintf(sentence_out, capacity, "node %d is lost: worker %d (%s, device \"%s\") %s (noticed because %s)", node, node,
-             member->name, member->info.name, why[0] != '\0' ? why : "cannot be reached", seen);
+    snprintf(sentence_out, capacity, "node %d is lost: worker %d (%s, device \"%s\") %s (noticed because %s)", node,
+             node, member->name, member->info.name, why[0] != '\0' ? why : "cannot be reached", seen);
 }
 
 /* ---- newcomers ---------------------------------------------------------------------------------------------------- */
@@ -436,14 +447,16 @@ dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers
     if (local != crew->is_local)
         return DCLI_FAIL(DCL_ERR_INVALID, "workers is \"%s\"; expected %s, as the cluster has", workers,
                          crew->is_local ? "local:N" : "addresses");
-    int first = crew->node_count, count = local ? dcli_crew_parse_local(workers) : dcli_crew_count_remote(crew, workers);
+    int first = crew->node_count,
+        count = local ? dcli_crew_parse_local(workers) : dcli_crew_count_remote(crew, workers);
     if (count < 0)
         return dcli_error_status();
     if (first + count > crew->capacity)
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
-                         "%d nodes would join; expected at most %d, as many as there are numbers kept free; set DCL_SPARE to "
-                         "more before the cluster is opened",
-                         count, crew->capacity - first);
+        return DCLI_FAIL(
+            DCL_ERR_UNSUPPORTED,
+            "%d nodes would join; expected at most %d, as many as there are numbers kept free; set DCL_SPARE to "
+            "more before the cluster is opened",
+            count, crew->capacity - first);
     dcl_status status = local ? add_local(crew, host, first, count) : dcli_crew_add_remote(crew, host, first, count);
     if (status == DCL_OK)
         status = dcli_crew_await(crew, first, count);
@@ -516,9 +529,9 @@ void dcli_crew_close(dcli_crew *crew)
     for (int n = 0; crew->member != NULL && n < crew->capacity; n++)
         dcli_process_end(&crew->member[n].process, started ? GRACE_MS : 0);
     pthread_mutex_unlock(&crew->lock);
-    dcli_crew_hang_up(crew);
     if (crew->has_keeper) /* last: the kernel ends its children with it */
         stop_keeper(crew);
+    dcli_crew_hang_up(crew);
     for (int p = 0; crew->host_link != NULL && p <= crew->capacity; p++)
         dcli_shared_link_close(&crew->host_link[p]);
     if (crew->wake_fd >= 0)

@@ -6,14 +6,15 @@
 #include <pthread.h>
 
 #include "base/error.h"
-#include "net/gate.h"
+#include "net/desk.h"
 #include "net/token.h"
+#include "worker/addresses.h"
+#include "worker/control.h"
 #include "worker/crew.h"
 #include "worker/process.h"
 
 enum {
     DCLI_START_MS = 20000, /* a process that has not described its device by then does not start */
-    DCLI_MOST_CALLS = 64,  /* desks of a session */
     DCLI_MOST_LOCAL = 64   /* worker processes that a program starts itself */
 };
 
@@ -25,21 +26,21 @@ typedef struct dcli_member {
     bool in_place, heard, lost;
     char refusal[DCLI_ERROR_BYTES]; /* why it cannot serve; "": it has not said so */
     dcl_status refusal_status;
-    dcli_process process;      /* local */
-    int *introduction;         /* local newcomer: [capacity] sockets of links to it, for the others; NULL: none */
+    dcli_process process; /* local */
+    int *introduction;    /* local newcomer: [capacity] sockets of links to it, for the others; NULL: none */
     int call, place;      /* tcp: which desk, and which of its processes */
+    bool kill_due;        /* tcp: the desk is to end it */
     char address[DCLI_MOST_ADDRESS + 1], key[DCLI_MOST_KEY + 1];
     char gone[256]; /* tcp: what the desk says of its end; "": nothing yet */
 } dcli_member;
 
 /** A desk that workers were got from. */
-typedef struct dcli_call dcli_call;
 typedef struct dcli_contact {
     dcli_call *call;
     char address[DCLI_MOST_ADDRESS + 1];
     bool lost;
     int first, count; /* its nodes */
-    int64_t beats;
+    int64_t beats, beat_due_ms, heard_ms;
 } dcli_contact;
 
 /** What the keeper is asked to do: start processes in its own name, so that they end with it. */
@@ -61,12 +62,11 @@ struct dcli_crew {
     char program[4096];
     int devices[DCLI_MOST_LOCAL], device_count; /* local: what the processes serve, in turn */
     dcli_shared_link *host_link;                /* [capacity + 1] local, until the endpoint has them */
-    dcli_gate *gate;
-    dcli_keypair own; /* of this session; all zeros: none */
+    dcli_keypair own;                           /* of this session; all zeros: none */
     bool has_keys;
     char password[DCLI_TOKEN];
     dcli_contact contact[DCLI_MOST_CALLS];
-    int contact_count;
+    int contact_count, attended; /* those before `attended` are the keeper's */
     pthread_t keeper;
     bool has_keeper;
     int wake_fd;
@@ -93,7 +93,13 @@ int dcli_crew_parse_local(const char *text);
 /** Call the desks that `workers` names. @return how many nodes they offer, or -1 (recorded). */
 int dcli_crew_count_remote(dcli_crew *crew, const char *workers);
 /** Have them start processes, and connect to these. */
-dcl_status dcli_crew_open_remote(dcli_crew *crew, const char *workers);
+dcl_status dcli_crew_open_remote(dcli_crew *crew, int count);
+/** A call, and its first exchange: also for asking what a worker offers. */
+dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
+                             dcli_call **call_out);
+dcl_status dcli_contact_greet(dcli_call *call);
+/** Wait for a message of a kind; others are passed over, but a refusal, which becomes the error. */
+dcl_status dcli_contact_hear(dcli_call *call, const char *address, dcli_message_kind kind, dcli_received *received_out);
 /** End a process at another host. */
 void dcli_crew_kill_remote(dcli_crew *crew, int node);
 /** By the keeper: beat, and hear what desks say. */

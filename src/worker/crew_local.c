@@ -20,8 +20,9 @@ int dcli_crew_parse_local(const char *text)
     long count = strtol(digits, &end, 10);
     if (errno == 0 && end != digits && *end == '\0' && digits[0] != '+' && count >= 1 && count <= DCLI_MOST_LOCAL)
         return (int)count;
-    DCLI_FAIL(DCL_ERR_INVALID, "DCL_WORKERS is \"%s\"; expected local:N, N from 1 to %d: so many processes of this host",
-              text, DCLI_MOST_LOCAL);
+    DCLI_FAIL(DCL_ERR_INVALID,
+              "DCL_WORKERS is \"%s\"; expected local:N, N from 1 to %d: so many processes of this host", text,
+              DCLI_MOST_LOCAL);
     return -1;
 }
 
@@ -123,9 +124,9 @@ static dcl_status start_one(dcli_crew *crew, struct ends *ends, int node)
     int descriptors[2 * (DCLI_MOST_LOCAL + 130)], count = 0;
     descriptors[count++] = process.status_memory;
     dcli_text terms = {0};
-    dcli_text_put(&terms, "shared parent=%d self=%d nodes=%d session=%" PRIx64 " device=%d status=%d links=", (int)getpid(),
-                  node, crew->capacity, crew->terms.session, crew->devices[node % crew->device_count],
-                  process.status_memory);
+    dcli_text_put(
+        &terms, "shared parent=%d self=%d nodes=%d session=%" PRIx64 " device=%d status=%d links=", (int)getpid(), node,
+        crew->capacity, crew->terms.session, crew->devices[node % crew->device_count], process.status_memory);
     for (int peer = 0; peer <= crew->capacity; peer++) {
         const dcli_shared_link *link = end_of(ends, node, peer);
         if (link->socket < 0)

@@ -173,4 +173,3 @@ dcl_status dcli_hear(dcli_worker *worker, dcli_received *received)
         return unexpected(received);
     }
 }
-

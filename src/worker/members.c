@@ -83,8 +83,10 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
 static dcl_status expect(dcli_worker *worker, dcli_received *received)
 {
     const dcli_msg_joined *joined = &received->message.joined;
-    if (!received->has_descriptor)
-        return dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key);
+    if (!received->has_descriptor) {
+        dcl_status admitted = worker->terms.admit(worker->terms.admit_user, joined->key);
+        return admitted == DCL_OK ? dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key) : admitted;
+    }
     dcli_shared_link link;
     received->has_descriptor = false;
     dcl_status status = dcli_shared_link_adopt(received->descriptor, &link);
@@ -133,8 +135,9 @@ static dcl_status map_part(const dcli_received *received, void **address_out)
     int seals = fcntl(received->descriptor, F_GET_SEALS);
     if (fstat(received->descriptor, &about) != 0 || about.st_size < part->bytes || seals < 0 ||
         (seals & F_SEAL_SHRINK) == 0)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows a part of storage %" PRId64 " that is not memory of %" PRId64
-                         " bytes", received->from, part->storage, part->bytes);
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "node %d shows a part of storage %" PRId64 " that is not memory of %" PRId64 " bytes",
+                         received->from, part->storage, part->bytes);
     void *address = mmap(NULL, (size_t)part->bytes, PROT_READ, MAP_SHARED, received->descriptor, 0);
     if (address == MAP_FAILED)
         return DCLI_FAIL(DCL_ERR_NOMEM, "a part of node %d cannot be mapped: %s; use fewer or smaller arrays",

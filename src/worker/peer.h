@@ -65,6 +65,9 @@ struct dcli_worker {
     int64_t epoch;      /* grows with every loss and join */
     dcli_outbox outbox; /* host only */
     struct dcli_question question;
+    _Atomic int64_t turns; /* host: of its loop */
+    atomic_bool resting;   /* host: waits for messages */
+    int64_t turns_seen;    /* by who asks */
 };
 
 /* What the loop does for an action; node.c of the workqueue room names them. act.c, exec.c, host.c. */

@@ -36,8 +36,10 @@ dcl_status dcli_process_program(const char *program, char path_out[4096])
         snprintf(path_out, CAPACITY, "%s", program);
         if (is_program(path_out))
             return DCL_OK;
-        return DCLI_FAIL(DCL_ERR_FILE, "DCL_PROGRAM is \"%s\", which is no program that can be run (%s); expected the "
-                         "path of the dcl command", program, errno != 0 ? strerror(errno) : "not a file");
+        return DCLI_FAIL(DCL_ERR_FILE,
+                         "DCL_PROGRAM is \"%s\", which is no program that can be run (%s); expected the "
+                         "path of the dcl command",
+                         program, errno != 0 ? strerror(errno) : "not a file");
     }
     static const char *const beside[] = {"dcl", "../dcl", "../bin/dcl", "../../bin/dcl"};
     Dl_info about;
@@ -66,8 +68,8 @@ dcl_status dcli_process_prepare(dcli_process *process_out)
         fcntl(process.status_memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
         page = mmap(NULL, DCLI_STATUS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, process.status_memory, 0);
     if (page == MAP_FAILED) {
-        dcl_status status = DCLI_FAIL(DCL_ERR_NOMEM, "the status page of a worker process: %s; free memory",
-                                      strerror(errno));
+        dcl_status status =
+            DCLI_FAIL(DCL_ERR_NOMEM, "the status page of a worker process: %s; free memory", strerror(errno));
         close(process.status_memory);
         return status;
     }
@@ -95,8 +97,7 @@ static int prepare_attributes(posix_spawnattr_t *attributes)
     posix_spawnattr_setsigmask(attributes, &none);
     posix_spawnattr_setsigdefault(attributes, &all);
     posix_spawnattr_setpgroup(attributes, 0);
-    return posix_spawnattr_setflags(attributes,
-                                    POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 }
 
 static int spawn(const char *program, const char *terms, int count, const int descriptors[], pid_t *pid_out)

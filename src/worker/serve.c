@@ -25,8 +25,9 @@ static dcl_status bind_to_parent(int64_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != (pid_t)parent)
-        return DCLI_FAIL(DCL_ERR_INVALID, "the parent of this process is %d; expected %" PRId64
-                         "; worker processes are started by DCL", (int)getppid(), parent);
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the parent of this process is %d; expected %" PRId64 "; worker processes are started by DCL",
+                         (int)getppid(), parent);
     return DCL_OK;
 }
 
@@ -101,8 +102,10 @@ static bool find_descriptor(const char *terms, const char *name, int *descriptor
 
 static dcl_status malformed(const char *terms)
 {
-    return DCLI_FAIL(DCL_ERR_INVALID, "\"%s\" are no terms of a worker process; expected those that DCL gives to the "
-                     "processes it starts; use `dcl worker --listen`", terms);
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "\"%s\" are no terms of a worker process; expected those that DCL gives to the "
+                     "processes it starts; use `dcl worker --listen`",
+                     terms);
 }
 
 /* PEER:SOCKET:MEMORY:SIDE,... Descriptors are noted in `keep`. */
@@ -142,6 +145,17 @@ static dcl_status take_shared_terms(dcli_serving *serving, const char *terms)
         return malformed(terms);
     close_others(count, keep);
     return bind_to_parent(parent);
+}
+
+static dcl_status take_wire_terms(dcli_serving *serving, const char *terms)
+{
+    int64_t parent;
+    if (!find_number(terms, "parent", 10, &parent) || !find_descriptor(terms, "status", &serving->status_memory) ||
+        !find_descriptor(terms, "control", &serving->control))
+        return malformed(terms);
+    close_others(2, (int[]){serving->status_memory, serving->control});
+    dcl_status status = bind_to_parent(parent);
+    return status == DCL_OK ? dcli_serving_read_wire_terms(serving) : status;
 }
 
 static dcl_status open_shared(dcli_serving *serving)
@@ -249,6 +263,8 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     return serving->is_wire ? dcli_serving_meet_all(serving, setup) : DCL_OK;
 }
 
+static dcl_status admit(void *user, const char *key) { return dcli_serving_admit(user, key); }
+
 static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
 {
     if ((serving->board = dcli_board_open()) == NULL)
@@ -269,7 +285,9 @@ static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
                                .first_operation = first_operation,
                                .quota_bytes = serving->quota_bytes,
                                .files = serving->files,
-                               .watch = serving->watch};
+                               .watch = serving->watch,
+                               .admit = serving->is_wire ? admit : NULL,
+                               .admit_user = serving};
     serving->endpoint = NULL;
     serving->device = NULL;
     dcl_status status = dcli_worker_open(&terms, &serving->worker);
@@ -335,7 +353,7 @@ dcl_status dcli_serve_process(const char *terms)
     serving->lifeline = -1;
     raise_descriptor_limit();
     serving->is_wire = strncmp(terms, "wire ", 5) == 0;
-    dcl_status status = serving->is_wire                          ? dcli_serving_take_wire_terms(serving, terms)
+    dcl_status status = serving->is_wire                    ? take_wire_terms(serving, terms)
                         : strncmp(terms, "shared ", 7) == 0 ? take_shared_terms(serving, terms)
                                                             : malformed(terms);
     if (status == DCL_OK)

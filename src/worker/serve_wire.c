@@ -1,5 +1,139 @@
+/* worker/serve_wire.c - a worker process of a session over tcp: its terms, which hold secrets, come through a socket from
+ * its parent; it tells where it listens through the same. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "worker/control.h"
 #include "worker/serving.h"
-dcl_status dcli_serving_take_wire_terms(dcli_serving *serving, const char *terms) { (void)serving; (void)terms; return DCL_ERR_UNSUPPORTED; }
-dcl_status dcli_serving_open_wire(dcli_serving *serving) { (void)serving; return DCL_ERR_UNSUPPORTED; }
-dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *setup) { (void)serving; (void)setup; return DCL_ERR_UNSUPPORTED; }
-void dcli_serving_close_wire(dcli_serving *serving) { (void)serving; }
+
+static const char domain[] = "session";
+
+/* ---- terms -------------------------------------------------------------------------------------------------------- */
+
+dcl_status dcli_serving_read_wire_terms(dcli_serving *serving)
+{
+    dcli_wire_order *order = &serving->order;
+    ssize_t got = recv(serving->control, order, sizeof *order, 0);
+    if (got != (ssize_t)sizeof *order || order->magic != DCLI_WIRE_ORDER || order->nodes < 1 ||
+        order->nodes > DCLI_MOST_NODES || order->self < 0 || order->self >= order->nodes)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the parent of this process has given it no terms; worker processes are started "
+                         "by `dcl worker`");
+    serving->self = order->self;
+    serving->node_count = order->nodes;
+    serving->session = order->session;
+    serving->device_number = order->device;
+    serving->quota_bytes = order->quota_bytes;
+    serving->files = order->files[0] != '\0' ? order->files : NULL;
+    serving->log.level = order->log;
+    return DCL_OK;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------------ */
+
+static dcl_status make_domain(dcli_serving *serving)
+{
+    const dcli_wire_order *order = &serving->order;
+    char key[DCLI_KEY_Z85];
+    if (order->host_key[0] == '\0')
+        return dcli_gate_add_password(serving->gate, domain, order->password);
+    dcl_status status = dcli_keypair_make(&serving->own);
+    serving->has_keys = status == DCL_OK;
+    if (status == DCL_OK)
+        status = dcli_gate_add_keys(serving->gate, domain);
+    if (status == DCL_OK)
+        status = dcli_key_parse(order->host_key, key);
+    return status == DCL_OK ? dcli_gate_allow(serving->gate, domain, key) : status;
+}
+
+static dcl_status open_endpoint(dcli_serving *serving)
+{
+    const dcli_wire_order *order = &serving->order;
+    dcli_wire_terms terms = {.net = serving->net,
+                             .self = serving->self,
+                             .peer_count = serving->node_count + 1,
+                             .bind = order->bind,
+                             .first_port = order->first_port,
+                             .last_port = order->last_port,
+                             .gate = serving->gate,
+                             .domain = domain,
+                             .own = serving->has_keys ? &serving->own : NULL,
+                             .password = serving->has_keys ? NULL : order->password,
+                             .silence_ms = order->silence_ms,
+                             .most_message_bytes = DCLI_MOST_PAYLOAD,
+                             .log = &serving->log};
+    dcl_status status = dcli_endpoint_open_wire(&terms, &serving->endpoint);
+    return status == DCL_OK ? dcli_endpoint_expect(serving->endpoint, serving->node_count, order->host_key) : status;
+}
+
+/* Where it listens, or why it does not. */
+static void answer(dcli_serving *serving, dcl_status status)
+{
+    dcli_wire_answer answer = {.magic = DCLI_WIRE_ORDER, .status = status};
+    if (status == DCL_OK)
+        snprintf(answer.address, sizeof answer.address, "%s", dcli_endpoint_address(serving->endpoint));
+    else
+        snprintf(answer.problem, sizeof answer.problem, "%s", dcli_error_sentence());
+    if (serving->has_keys)
+        dcli_key_text(serving->own.public_key, answer.key);
+    send(serving->control, &answer, sizeof answer, MSG_NOSIGNAL);
+}
+
+dcl_status dcli_serving_open_wire(dcli_serving *serving)
+{
+    serving->lifeline = serving->control;
+    dcl_status status = dcli_net_open_io(serving->order.io_threads, &serving->net);
+    if (status == DCL_OK && (serving->buffers = dcli_buffers_open()) == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        status = dcli_gate_open(serving->net, &serving->log, &serving->gate);
+    if (status == DCL_OK)
+        status = make_domain(serving);
+    if (status == DCL_OK)
+        status = open_endpoint(serving);
+    answer(serving, status);
+    return status;
+}
+
+/* ---- meeting ------------------------------------------------------------------------------------------------------ */
+
+dcl_status dcli_serving_admit(dcli_serving *serving, const char *key)
+{
+    char z85[DCLI_KEY_Z85];
+    dcl_status status = DCL_OK;
+    if (key[0] != '\0') {
+        status = dcli_key_parse(key, z85);
+        if (status == DCL_OK)
+            status = dcli_gate_allow(serving->gate, domain, z85);
+    }
+    return status;
+}
+
+dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *setup)
+{
+    dcl_status status = DCL_OK;
+    for (int p = 0; p < serving->node_count && status == DCL_OK; p++) {
+        const dcli_msg_peer *peer = &setup->peer[p];
+        if (!peer->present || p == serving->self)
+            continue;
+        if (p < serving->self)
+            status = dcli_endpoint_meet(serving->endpoint, p, peer->address, peer->key);
+        else if ((status = dcli_serving_admit(serving, peer->key)) == DCL_OK)
+            status = dcli_endpoint_expect(serving->endpoint, p, peer->key);
+    }
+    return status;
+}
+
+void dcli_serving_close_wire(dcli_serving *serving)
+{
+    dcli_gate_close(serving->gate);
+    dcli_keypair_wipe(&serving->own);
+    explicit_bzero(&serving->order, sizeof serving->order);
+}

@@ -3,6 +3,7 @@
 #define DCLI_WORKER_SERVING_H
 
 #include "net/gate.h"
+#include "worker/control.h"
 #include "worker/watch.h"
 #include "worker/worker.h"
 
@@ -30,14 +31,16 @@ typedef struct dcli_serving {
     int64_t early_count, early_capacity;
     /* tcp */
     dcli_gate *gate;
-    int control;
-    char root[4096];
+    int control; /* the parent's other end */
+    dcli_wire_order order;
     bool has_keys;
     dcli_keypair own;
 } dcli_serving;
 
-dcl_status dcli_serving_take_wire_terms(dcli_serving *serving, const char *terms);
+dcl_status dcli_serving_read_wire_terms(dcli_serving *serving);
 dcl_status dcli_serving_open_wire(dcli_serving *serving);
+/** Let a peer in that will connect. */
+dcl_status dcli_serving_admit(dcli_serving *serving, const char *key);
 /** Connect to those that are there already, expect the others. */
 dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *setup);
 void dcli_serving_close_wire(dcli_serving *serving);

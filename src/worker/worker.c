@@ -22,6 +22,8 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
         dcl_status status = dcli_endpoint_receive(worker->endpoint, n == 0 ? milliseconds : 0, &received);
         dcli_watch_sleep(worker->terms.watch, false);
         dcli_watch_tick(worker->terms.watch);
+        atomic_store_explicit(&worker->resting, false, memory_order_relaxed);
+        atomic_fetch_add_explicit(&worker->turns, 1, memory_order_relaxed);
         if (status == DCL_ERR_TIMEOUT)
             return DCL_OK;
         *any_out = true;
@@ -120,7 +122,16 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
         return status;
     int idle = idle_time(worker);
     dcli_watch_sleep(worker->terms.watch, idle != 0);
+    atomic_store_explicit(&worker->resting, idle != 0, memory_order_relaxed);
     return receive(worker, idle, &any);
+}
+
+bool dcli_host_is_alive(dcli_worker *host)
+{
+    int64_t turns = atomic_load(&host->turns);
+    bool alive = turns != host->turns_seen || atomic_load(&host->resting);
+    host->turns_seen = turns;
+    return alive;
 }
 
 static void serve(dcli_worker *worker)

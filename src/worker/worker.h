@@ -56,6 +56,9 @@ typedef struct dcli_worker_terms {
     const char *files;        /* folder whose files may be used; NULL: none */
     struct dcli_watch *watch; /* NULL: nobody watches */
     dcli_crew *crew;          /* host only */
+    /** Over tcp: let a newcomer in that will connect. NULL: nobody needs to be. */
+    dcl_status (*admit)(void *user, const char *key);
+    void *admit_user;
 } dcli_worker_terms;
 
 /** Open the endpoint (and the device). Strings and pointers of `terms` outlive the worker; what `in_place` points to may
@@ -98,6 +101,8 @@ dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *me
 /** Queue: get in touch with a process that is to become a node: by a link, which is taken over, or (NULL) an address. */
 dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *link, const char *address,
                           const char *key);
+/** Whether the host's worker has taken a turn since this was last asked, or rests. By one thread. */
+bool dcli_host_is_alive(dcli_worker *host);
 /** Ask all nodes whether they see the file at `path` with `token` in it. Waits for the answers; any thread but the host's.
  *  @param all_see_out  false also when one does not answer in time. */
 dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], bool *all_see_out);

@@ -304,8 +304,12 @@ static void fill_desk_message(test_random *random, dcli_message *message)
             (dcli_msg_refused){test_random_below(random, DCL_ERR_INTERNAL + 1), string(random, DCLI_MOST_SENTENCE)};
         break;
     case DCLI_MSG_OPEN:
-        message->open = (dcli_msg_open){bits(random), string(random, DCLI_MOST_KEY), string(random, DCLI_MOST_KEY),
-                                        positive(random)};
+        message->open = (dcli_msg_open){bits(random),
+                                        string(random, DCLI_MOST_KEY),
+                                        string(random, DCLI_MOST_KEY),
+                                        positive(random),
+                                        test_random_below(random, DCLI_MOST_NODES),
+                                        1 + test_random_below(random, DCLI_MOST_NODES)};
         break;
     case DCLI_MSG_OPENED:
         message->opened = (dcli_msg_opened){random_peers(random), pool.peer};
@@ -471,7 +475,8 @@ static bool same_desk_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_REFUSED:
         return EQUAL(refused.status) && STRINGS(refused.sentence);
     case DCLI_MSG_OPEN:
-        return EQUAL(open.session) && STRINGS(open.key) && STRINGS(open.password) && EQUAL(open.silence_ms);
+        return EQUAL(open.session) && STRINGS(open.key) && STRINGS(open.password) && EQUAL(open.silence_ms) &&
+               EQUAL(open.first) && EQUAL(open.nodes);
     case DCLI_MSG_OPENED:
         return EQUAL(opened.peer_count) && same_peers(a->opened.peer, b->opened.peer, a->opened.peer_count);
     case DCLI_MSG_BEAT:

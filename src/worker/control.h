@@ -1,0 +1,32 @@
+/* worker/control.h - what a supervisor and the processes it starts tell each other: one order, one answer, over a
+ * SEQPACKET socket that only they have. Both are the same program on the same machine: plain structs. */
+#ifndef DCLI_WORKER_CONTROL_H
+#define DCLI_WORKER_CONTROL_H
+
+#include "net/keys.h"
+#include "net/message.h"
+
+enum {
+    DCLI_WIRE_ORDER = 0x64636c31,
+    DCLI_MOST_PAYLOAD = (1 << 30) + 4096 /* the largest chunk that DCL_CHUNK_BYTES allows */
+};
+
+typedef struct dcli_wire_order {
+    int magic;
+    int self, nodes, device, io_threads, first_port, last_port, log;
+    uint64_t session;
+    int64_t silence_ms, quota_bytes;
+    char bind[DCLI_MOST_ADDRESS + 1]; /* tcp://HOST:* */
+    char host_key[DCLI_MOST_KEY + 1]; /* "": a password */
+    char password[DCLI_MOST_KEY + 1];
+    char files[4096]; /* "": none */
+} dcli_wire_order;
+
+typedef struct dcli_wire_answer {
+    int magic;
+    dcl_status status;
+    char address[DCLI_MOST_ADDRESS + 1], key[DCLI_KEY_HEX];
+    char problem[DCLI_MOST_SENTENCE];
+} dcli_wire_answer;
+
+#endif

@@ -1,0 +1,194 @@
+/* worker/supervisor.c - the loop of `dcl worker`: calls in, processes watched. */
+#include "worker/supervisor_inside.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+enum { KEYS = 1, FILES = 2, PERIOD_MS = 100 };
+
+static int64_t monotonic_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- messages ----------------------------------------------------------------------------------------------------- */
+
+static int64_t load_percent(void)
+{
+    double load = 0;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return getloadavg(&load, 1) == 1 && processors > 0 ? (int64_t)(100 * load / (double)processors) : 0;
+}
+
+static void welcome(dcli_supervisor *supervisor, uint32_t client)
+{
+    char program[128];
+    dcli_msg_device devices[DCLI_MOST_DEVICES_OFFERED];
+    for (int d = 0; d < supervisor->device_count; d++) {
+        const dcl_device_info *info = &supervisor->info[d];
+        devices[d] = (dcli_msg_device){.name = info->name,
+                                       .platform = info->platform,
+                                       .version = info->version,
+                                       .class = info->kind,
+                                       .kind = "",
+                                       .number = info->number,
+                                       .compute_units = info->compute_units,
+                                       .has_half = info->has_half,
+                                       .has_double = info->has_double,
+                                       .memory_bytes = info->memory_bytes};
+    }
+    snprintf(program, sizeof program, "DCL %s, process %d", DCL_VERSION, (int)getpid());
+    bool files = supervisor->files[0] != '\0';
+    dcli_message message = {.kind = DCLI_MSG_WELCOME,
+                            .welcome = {.program = program,
+                                        .capabilities = (supervisor->has_keys ? KEYS : 0) | (files ? FILES : 0),
+                                        .device_count = supervisor->device_count,
+                                        .device = devices,
+                                        .sessions = supervisor->session_count,
+                                        .processes = supervisor->session_count * supervisor->device_count,
+                                        .load_percent = load_percent(),
+                                        .files = files}};
+    dcli_desk_send(supervisor->desk, client, &message);
+}
+
+static void end_process(dcli_supervised *session, int place)
+{
+    if (session != NULL && place < session->count && !session->child[place].gone) {
+        session->child[place].gone = true;
+        dcli_process_end(&session->child[place].process, 0);
+    }
+}
+
+static void hear(dcli_supervisor *supervisor, uint32_t client, const dcli_message *message)
+{
+    dcli_supervised *session = dcli_supervisor_find(supervisor, client);
+    if (session != NULL)
+        session->heard_ms = monotonic_ms();
+    switch (message->kind) {
+    case DCLI_MSG_HELLO:
+        DCLI_LOG(supervisor->log, DCLI_LOG_DEBUG, "%s says hello: %s", dcli_desk_caller(supervisor->desk, client),
+                 message->hello.program);
+        welcome(supervisor, client);
+        return;
+    case DCLI_MSG_OPEN:
+        if (session == NULL) {
+            dcli_supervisor_start(supervisor, client, &message->open);
+            return;
+        }
+        break;
+    case DCLI_MSG_BEAT:
+        dcli_desk_send(supervisor->desk, client, message);
+        return;
+    case DCLI_MSG_GONE:
+        end_process(session, message->gone.process);
+        return;
+    default:
+        break;
+    }
+    dcli_supervisor_refuse(supervisor, client, DCL_ERR_PROTOCOL,
+                           "a message came that was not expected here; let both sides run the same version of DCL");
+    if (session != NULL)
+        dcli_supervisor_end(supervisor, session, "its client broke the protocol");
+    dcli_desk_hang_up(supervisor->desk, client);
+}
+
+/* @return DCL_ERR_TIMEOUT: nothing there. */
+static dcl_status hear_one(dcli_supervisor *supervisor)
+{
+    dcli_received received = {0};
+    uint32_t client = 0;
+    dcl_status status = dcli_desk_receive(supervisor->desk, 0, &received, &client);
+    if (status == DCL_OK)
+        hear(supervisor, client, &received.message);
+    if (received.frames != NULL)
+        dcli_received_free(&received);
+    if (status == DCL_ERR_NODE_LOST) {
+        dcli_supervised *session = dcli_supervisor_find(supervisor, client);
+        if (session != NULL)
+            dcli_supervisor_end(supervisor, session, "its client has gone");
+        return DCL_OK;
+    }
+    return status == DCL_ERR_NOMEM ? DCL_OK : status; /* refused one, serves on */
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------------------------- */
+
+static int gather(dcli_supervisor *supervisor, struct pollfd **polled_in_out, int64_t *capacity)
+{
+    int count = 3, descriptors[2], wait_ms = PERIOD_MS;
+    for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
+        count += 2 * session->count;
+    while (*capacity < count)
+        if (dcli_grow(polled_in_out, *capacity, capacity, sizeof **polled_in_out) != 0)
+            break;
+    struct pollfd *polled = *polled_in_out;
+    count = 0;
+    polled[count++] = (struct pollfd){.fd = supervisor->stop_fd, .events = POLLIN};
+    int own = dcli_desk_descriptors(supervisor->desk, descriptors, &wait_ms);
+    for (int d = 0; d < own; d++)
+        polled[count++] = (struct pollfd){.fd = descriptors[d], .events = POLLIN};
+    for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
+        for (int p = 0; p < session->count && count + 2 <= *capacity; p++) {
+            const dcli_child *child = &session->child[p];
+            if (child->gone || child->process.pid == 0)
+                continue;
+            polled[count++] = (struct pollfd){.fd = child->process.pidfd, .events = POLLIN};
+            if (!child->answered)
+                polled[count++] = (struct pollfd){.fd = child->control, .events = POLLIN};
+        }
+    poll(polled, (nfds_t)count, wait_ms >= 0 && wait_ms < PERIOD_MS ? wait_ms : PERIOD_MS);
+    return polled[0].revents;
+}
+
+static void check_sessions(dcli_supervisor *supervisor)
+{
+    int64_t now = monotonic_ms();
+    for (dcli_supervised *session = supervisor->sessions, *next; session != NULL; session = next) {
+        next = session->next;
+        dcli_supervisor_check(supervisor, session, now);
+    }
+}
+
+static dcl_status supervise(dcli_supervisor *supervisor)
+{
+    struct pollfd *polled = NULL;
+    int64_t capacity = 0;
+    dcl_status status = dcli_grow(&polled, 0, &capacity, sizeof *polled) == 0 ? DCL_OK : DCL_ERR_NOMEM;
+    while (status == DCL_OK) {
+        enum { MOST_AT_ONCE = 64 };
+        for (int n = 0; n < MOST_AT_ONCE && status == DCL_OK; n++)
+            status = hear_one(supervisor);
+        if (status == DCL_ERR_TIMEOUT)
+            status = DCL_OK;
+        check_sessions(supervisor);
+        if (status == DCL_OK && gather(supervisor, &polled, &capacity) != 0)
+            break;
+    }
+    dcli_free(polled);
+    return status;
+}
+
+dcl_status dcli_supervise(const dcl_worker_config *config, const dcli_log *log, int stop_fd)
+{
+    dcli_supervisor *supervisor = dcli_calloc(1, sizeof *supervisor);
+    if (supervisor == NULL)
+        return DCL_ERR_NOMEM;
+    supervisor->config = config;
+    supervisor->log = log;
+    supervisor->stop_fd = stop_fd;
+    dcl_status status = dcli_supervisor_open(supervisor);
+    if (status == DCL_OK)
+        status = supervise(supervisor);
+    dcli_supervisor_close(supervisor);
+    dcli_free(supervisor);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* worker/supervisor_inside.h - what the files of the supervisor share. */
+#ifndef DCLI_WORKER_SUPERVISOR_INSIDE_H
+#define DCLI_WORKER_SUPERVISOR_INSIDE_H
+
+#include "net/desk.h"
+#include "net/token.h"
+#include "worker/control.h"
+#include "worker/process.h"
+#include "worker/supervisor.h"
+
+enum { DCLI_MOST_DEVICES_OFFERED = 64, DCLI_SESSIONS_REMEMBERED = 4096 };
+
+/** A process of a session. */
+typedef struct dcli_child {
+    dcli_process process;
+    int control; /* our end; -1: closed */
+    bool answered, gone;
+    dcli_wire_answer answer;
+} dcli_child;
+
+/** A client's session. */
+typedef struct dcli_supervised {
+    uint32_t client;
+    uint64_t session;
+    int64_t silence_ms, heard_ms, opened_ms;
+    bool opened; /* the client knows its processes */
+    int count;
+    dcli_child child[DCLI_MOST_DEVICES_OFFERED];
+    struct dcli_supervised *next;
+} dcli_supervised;
+
+typedef struct dcli_supervisor {
+    const dcl_worker_config *config;
+    const dcli_log *log;
+    int stop_fd;
+    char program[4096];
+    char files[4096]; /* real path; "": none */
+    char bind[DCLI_MOST_ADDRESS + 1]; /* of worker processes */
+    char token_path[4096], token[DCLI_TOKEN];
+    int devices[DCLI_MOST_DEVICES_OFFERED], device_count;
+    dcl_device_info info[DCLI_MOST_DEVICES_OFFERED];
+    dcli_net *net;
+    dcli_gate *gate;
+    dcli_keypair own;
+    bool has_keys;
+    dcli_desk *desk;
+    dcli_supervised *sessions;
+    int session_count;
+    uint64_t remembered[DCLI_SESSIONS_REMEMBERED]; /* numbers of sessions there were: none is opened twice */
+    int64_t remembered_count;
+} dcli_supervisor;
+
+/* ---- supervisor_open.c */
+
+dcl_status dcli_supervisor_open(dcli_supervisor *supervisor);
+void dcli_supervisor_close(dcli_supervisor *supervisor);
+
+/* ---- supervisor_session.c */
+
+/** OPEN: start the processes. What goes wrong is told to the client. */
+void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const dcli_msg_open *open);
+/** Take answers, notice ends and silence; tell the client. */
+void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms);
+/** End a session with its processes. */
+void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, const char *why);
+dcli_supervised *dcli_supervisor_find(dcli_supervisor *supervisor, uint32_t client);
+/** Tell a client no. */
+void dcli_supervisor_refuse(dcli_supervisor *supervisor, uint32_t client, dcl_status status, const char *sentence);
+
+#endif

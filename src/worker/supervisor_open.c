@@ -1,0 +1,170 @@
+/* worker/supervisor_open.c - everything a supervisor needs before it listens, and its end. */
+#include "worker/supervisor_inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/device.h"
+#include "net/wire_address.h"
+
+static const char domain[] = "desk";
+
+static dcl_status find_devices(dcli_supervisor *supervisor)
+{
+    enum { MOST = 256 };
+    dcl_device_info *all = dcli_calloc(MOST, sizeof *all);
+    int count = 0;
+    if (all == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = dcli_device_select(supervisor->config->devices, DCLI_MOST_DEVICES_OFFERED, supervisor->devices,
+                                           &supervisor->device_count);
+    if (status == DCL_OK)
+        status = dcli_device_enumerate(MOST, all, &count);
+    for (int d = 0; d < supervisor->device_count && status == DCL_OK; d++)
+        if (supervisor->devices[d] < count)
+            supervisor->info[d] = all[supervisor->devices[d]];
+    dcli_free(all);
+    return status;
+}
+
+static dcl_status find_files(dcli_supervisor *supervisor)
+{
+    const char *folder = supervisor->config->files;
+    struct stat about;
+    if (folder == NULL)
+        return DCL_OK;
+    char *real = realpath(folder, NULL);
+    if (real != NULL && strlen(real) < sizeof supervisor->files && stat(real, &about) == 0 && S_ISDIR(about.st_mode)) {
+        strcpy(supervisor->files, real);
+        free(real);
+        return DCL_OK;
+    }
+    dcl_status status = DCLI_FAIL(DCL_ERR_FILE, "files is \"%s\", which is no folder that can be used (%s); expected the "
+                                  "folder whose files sessions may read and write", folder,
+                                  real == NULL ? strerror(errno) : "not a folder");
+    free(real);
+    return status;
+}
+
+/* Worker processes listen where the desk does, at ports of their own. */
+static dcl_status find_binding(dcli_supervisor *supervisor)
+{
+    dcli_address address;
+    dcl_status status = dcli_address_parse(supervisor->config->listen, DCLI_TO_LISTEN, &address);
+    if (status != DCL_OK)
+        return status;
+    bool ipv6 = strchr(address.host, ':') != NULL;
+    snprintf(supervisor->bind, sizeof supervisor->bind, "tcp://%s%.200s%s:*", ipv6 ? "[" : "", address.host,
+             ipv6 ? "]" : "");
+    return DCL_OK;
+}
+
+/* ---- who may come ------------------------------------------------------------------------------------------------- */
+
+static dcl_status allow_keys(dcli_supervisor *supervisor)
+{
+    const char *folder = supervisor->config->keys;
+    dcli_key_list list = {0};
+    dcl_status status = dcli_keys_read(folder, &supervisor->own);
+    if (status == DCL_OK)
+        status = dcli_keys_allowed(folder, &list);
+    if (status == DCL_OK)
+        status = dcli_gate_add_keys(supervisor->gate, domain);
+    for (int64_t k = 0; k < list.count && status == DCL_OK; k++)
+        status = dcli_gate_allow(supervisor->gate, domain, list.key[k]);
+    if (status == DCL_OK && list.count == 0)
+        DCLI_LOG(supervisor->log, DCLI_LOG_WARN, "%s/allowed holds no key: nobody may come", folder);
+    dcli_key_list_free(&list);
+    supervisor->has_keys = true;
+    return status;
+}
+
+static dcl_status allow_token(dcli_supervisor *supervisor)
+{
+    dcl_status status = dcli_token_make(supervisor->token);
+    return status == DCL_OK ? dcli_gate_add_password(supervisor->gate, domain, supervisor->token) : status;
+}
+
+/* When it listens: until then the file of another worker at this address is the right one. */
+static dcl_status write_token(dcli_supervisor *supervisor)
+{
+    if (supervisor->has_keys)
+        return DCL_OK;
+    dcl_status status = DCL_OK;
+    if (supervisor->config->token != NULL)
+        snprintf(supervisor->token_path, sizeof supervisor->token_path, "%s", supervisor->config->token);
+    else
+        status = dcli_token_path(dcli_desk_address(supervisor->desk), supervisor->token_path,
+                                 sizeof supervisor->token_path);
+    return status == DCL_OK ? dcli_token_write(supervisor->token_path, supervisor->token) : status;
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------------------------- */
+
+/* Each connection takes one, also those of strangers until they are refused: libzmq ends the process where none is left. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max < 1 << 16 ? limit.rlim_max : 1 << 16;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static dcl_status open_desk(dcli_supervisor *supervisor)
+{
+    enum { SILENCE_MS = 30000 };
+    dcli_desk_terms terms = {.net = supervisor->net,
+                             .address = supervisor->config->listen,
+                             .gate = supervisor->gate,
+                             .domain = domain,
+                             .own = supervisor->has_keys ? &supervisor->own : NULL,
+                             .silence_ms = SILENCE_MS,
+                             .most_clients = supervisor->config->most_sessions + 32,
+                             .log = supervisor->log};
+    return dcli_desk_open(&terms, &supervisor->desk);
+}
+
+dcl_status dcli_supervisor_open(dcli_supervisor *supervisor)
+{
+    raise_descriptor_limit();
+    dcl_status status = find_binding(supervisor);
+    if (status == DCL_OK)
+        status = find_files(supervisor);
+    if (status == DCL_OK)
+        status = dcli_process_program(NULL, supervisor->program);
+    if (status == DCL_OK)
+        status = find_devices(supervisor);
+    if (status == DCL_OK)
+        status = dcli_net_open_io((int)supervisor->config->io_threads, &supervisor->net);
+    if (status == DCL_OK)
+        status = dcli_gate_open(supervisor->net, supervisor->log, &supervisor->gate);
+    if (status == DCL_OK)
+        status = supervisor->config->keys != NULL ? allow_keys(supervisor) : allow_token(supervisor);
+    if (status == DCL_OK)
+        status = open_desk(supervisor);
+    if (status == DCL_OK)
+        status = write_token(supervisor);
+    if (status == DCL_OK)
+        DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "listening on %s", dcli_desk_address(supervisor->desk));
+    return status;
+}
+
+void dcli_supervisor_close(dcli_supervisor *supervisor)
+{
+    while (supervisor->sessions != NULL)
+        dcli_supervisor_end(supervisor, supervisor->sessions, "the worker stops");
+    if (supervisor->token_path[0] != '\0')
+        dcli_token_remove(supervisor->token_path, supervisor->token);
+    dcli_desk_close(supervisor->desk);
+    dcli_gate_close(supervisor->gate);
+    dcli_net_close(supervisor->net);
+    dcli_keypair_wipe(&supervisor->own);
+    explicit_bzero(supervisor->token, sizeof supervisor->token);
+}

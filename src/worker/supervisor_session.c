@@ -1,0 +1,255 @@
+/* worker/supervisor_session.c - the processes of one client's session. */
+#include "worker/supervisor_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+static int64_t monotonic_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+dcli_supervised *dcli_supervisor_find(dcli_supervisor *supervisor, uint32_t client)
+{
+    dcli_supervised *session = supervisor->sessions;
+    while (session != NULL && session->client != client)
+        session = session->next;
+    return session;
+}
+
+void dcli_supervisor_refuse(dcli_supervisor *supervisor, uint32_t client, dcl_status status, const char *sentence)
+{
+    dcli_message message = {.kind = DCLI_MSG_REFUSED, .refused = {.status = status, .sentence = sentence}};
+    DCLI_LOG(supervisor->log, DCLI_LOG_WARN, "refused %s: %s", dcli_desk_caller(supervisor->desk, client), sentence);
+    dcli_desk_send(supervisor->desk, client, &message);
+}
+
+/* ---- starting ----------------------------------------------------------------------------------------------------- */
+
+static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_msg_open *open, int place)
+{
+    const dcl_worker_config *config = supervisor->config;
+    dcli_wire_order order = {.magic = DCLI_WIRE_ORDER,
+                             .self = open->first + place,
+                             .nodes = open->nodes,
+                             .device = supervisor->devices[place],
+                             .io_threads = (int)config->io_threads,
+                             .first_port = config->first_port,
+                             .last_port = config->last_port,
+                             .log = supervisor->log->level,
+                             .session = open->session,
+                             .silence_ms = open->silence_ms,
+                             .quota_bytes = (int64_t)config->quota_bytes};
+    snprintf(order.bind, sizeof order.bind, "%s", supervisor->bind);
+    snprintf(order.host_key, sizeof order.host_key, "%s", open->key);
+    snprintf(order.password, sizeof order.password, "%s", open->password);
+    snprintf(order.files, sizeof order.files, "%s", supervisor->files);
+    return order;
+}
+
+/* The order is in the socket before the process is there. */
+static dcl_status start_child(dcli_supervisor *supervisor, const dcli_msg_open *open, int place, dcli_child *child)
+{
+    int ends[2] = {-1, -1};
+    char terms[256];
+    dcli_wire_order order = make_order(supervisor, open, place);
+    dcl_status status = dcli_process_prepare(&child->process);
+    if (status == DCL_OK && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        status = DCLI_FAIL(DCL_ERR_NETWORK, "socketpair: %s; raise the worker's limit of open descriptors",
+                           strerror(errno));
+    if (status == DCL_OK && send(ends[0], &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
+        status = DCLI_FAIL(DCL_ERR_NETWORK, "send: %s; free memory", strerror(errno));
+    explicit_bzero(&order, sizeof order);
+    if (status == DCL_OK) {
+        snprintf(terms, sizeof terms, "wire parent=%d status=%d control=%d", (int)getpid(),
+                 child->process.status_memory, ends[1]);
+        status = dcli_process_start(supervisor->program, terms, 2, (int[]){child->process.status_memory, ends[1]},
+                                    &child->process);
+    }
+    if (ends[1] >= 0)
+        close(ends[1]);
+    if (ends[0] >= 0)
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    child->control = ends[0];
+    return status;
+}
+
+/* A first message that was recorded and is sent again opens nothing. */
+static bool is_remembered(const dcli_supervisor *supervisor, uint64_t session)
+{
+    int64_t count = supervisor->remembered_count;
+    for (int64_t n = 0; n < count && n < DCLI_SESSIONS_REMEMBERED; n++)
+        if (supervisor->remembered[n] == session)
+            return true;
+    return false;
+}
+
+static dcl_status check_open(const dcli_supervisor *supervisor, const dcli_msg_open *open)
+{
+    if (is_remembered(supervisor, open->session))
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "session %016" PRIx64 " has been opened before; expected a new one", open->session);
+    if (supervisor->session_count >= supervisor->config->most_sessions)
+        return DCLI_FAIL(DCL_ERR_NETWORK, "%d sessions are open here; expected at most %d; wait until one has ended, or "
+                         "start the worker with more --sessions", supervisor->session_count,
+                         supervisor->config->most_sessions);
+    if (open->first + supervisor->device_count > open->nodes)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "nodes %d..%d are asked for in a session of %d numbers", open->first,
+                         open->first + supervisor->device_count - 1, open->nodes);
+    if (supervisor->has_keys != (open->key[0] != '\0') || supervisor->has_keys == (open->password[0] != '\0'))
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "the session has %s; expected %s", open->key[0] != '\0' ? "keys" : "no keys",
+                         supervisor->has_keys ? "keys, as this worker has" : "a password: this worker has no keys");
+    return DCL_OK;
+}
+
+void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const dcli_msg_open *open)
+{
+    dcl_status status = check_open(supervisor, open);
+    dcli_supervised *session = status == DCL_OK ? dcli_calloc(1, sizeof *session) : NULL;
+    if (session == NULL) {
+        dcli_supervisor_refuse(supervisor, client, dcli_error_status(), dcli_error_sentence());
+        return;
+    }
+    supervisor->remembered[supervisor->remembered_count++ % DCLI_SESSIONS_REMEMBERED] = open->session;
+    *session = (dcli_supervised){.client = client,
+                                 .session = open->session,
+                                 .silence_ms = open->silence_ms,
+                                 .heard_ms = monotonic_ms(),
+                                 .opened_ms = monotonic_ms(),
+                                 .count = supervisor->device_count,
+                                 .next = supervisor->sessions};
+    supervisor->sessions = session;
+    supervisor->session_count++;
+    for (int p = 0; p < session->count; p++) {
+        session->child[p].control = -1;
+        session->child[p].process.pidfd = -1;
+    }
+    for (int p = 0; p < session->count && status == DCL_OK; p++)
+        status = start_child(supervisor, open, p, &session->child[p]);
+    if (status == DCL_OK)
+        return;
+    dcli_supervisor_refuse(supervisor, client, status, dcli_error_sentence());
+    dcli_supervisor_end(supervisor, session, "its processes could not be started");
+}
+
+/* ---- watching ----------------------------------------------------------------------------------------------------- */
+
+static void tell_opened(dcli_supervisor *supervisor, dcli_supervised *session)
+{
+    dcli_msg_peer peers[DCLI_MOST_DEVICES_OFFERED];
+    for (int p = 0; p < session->count; p++)
+        peers[p] = (dcli_msg_peer){.present = true,
+                                   .address = session->child[p].answer.address,
+                                   .key = session->child[p].answer.key};
+    dcli_message message = {.kind = DCLI_MSG_OPENED, .opened = {.peer_count = session->count, .peer = peers}};
+    session->opened = true;
+    dcli_desk_send(supervisor->desk, session->client, &message);
+    DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 " of %s is open: %d process%s", session->session,
+             dcli_desk_caller(supervisor->desk, session->client), session->count, session->count == 1 ? "" : "es");
+}
+
+static void take_answer(dcli_child *child)
+{
+    if (child->answered || child->control < 0)
+        return;
+    dcli_wire_answer *answer = &child->answer;
+    ssize_t got = recv(child->control, answer, sizeof *answer, 0);
+    child->answered = got == (ssize_t)sizeof *answer && answer->magic == DCLI_WIRE_ORDER;
+    answer->address[sizeof answer->address - 1] = answer->key[sizeof answer->key - 1] = '\0';
+    answer->problem[sizeof answer->problem - 1] = '\0';
+}
+
+/* @return false: the session has ended. */
+static bool take_answers(dcli_supervisor *supervisor, dcli_supervised *session)
+{
+    enum { MOST_MS = 15000 };
+    int answered = 0;
+    for (int p = 0; p < session->count; p++) {
+        dcli_child *child = &session->child[p];
+        take_answer(child);
+        answered += child->answered;
+        if (child->answered && child->answer.status != DCL_OK) {
+            dcli_supervisor_refuse(supervisor, session->client, child->answer.status, child->answer.problem);
+            dcli_supervisor_end(supervisor, session, "one of its processes cannot serve");
+            return false;
+        }
+        if (!child->answered &&
+            (dcli_process_has_ended(&child->process) || monotonic_ms() - session->opened_ms > MOST_MS)) {
+            char why[512];
+            dcli_process_why(&child->process, why, sizeof why);
+            DCLI_FAIL(DCL_ERR_DEVICE, "a worker process %s before it listened; see the worker's log", why);
+            dcli_supervisor_refuse(supervisor, session->client, DCL_ERR_DEVICE, dcli_error_sentence());
+            dcli_supervisor_end(supervisor, session, "one of its processes did not start");
+            return false;
+        }
+    }
+    if (answered == session->count)
+        tell_opened(supervisor, session);
+    return true;
+}
+
+static void tell_gone(dcli_supervisor *supervisor, dcli_supervised *session, int place, const char *why)
+{
+    dcli_child *child = &session->child[place];
+    child->gone = true;
+    dcli_message message = {.kind = DCLI_MSG_GONE, .gone = {.process = place, .sentence = why}};
+    dcli_desk_send(supervisor->desk, session->client, &message);
+    DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 ": process %d (%d) %s", session->session, place,
+             (int)child->process.pid, why);
+    dcli_process_end(&child->process, 0);
+    if (child->control >= 0)
+        close(child->control);
+    child->control = -1;
+}
+
+void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms)
+{
+    char why[512];
+    if (now_ms - session->heard_ms > session->silence_ms) {
+        dcli_desk_hang_up(supervisor->desk, session->client);
+        dcli_supervisor_end(supervisor, session, "its client has been silent for too long");
+        return;
+    }
+    if (!session->opened && !take_answers(supervisor, session))
+        return;
+    for (int p = 0; p < session->count && session->opened; p++) {
+        dcli_child *child = &session->child[p];
+        if (child->gone)
+            continue;
+        if (dcli_process_has_ended(&child->process)) {
+            dcli_process_why(&child->process, why, sizeof why);
+            tell_gone(supervisor, session, p, why);
+        } else if (dcli_process_is_silent(&child->process, now_ms * 1000000, session->silence_ms)) {
+            tell_gone(supervisor, session, p, "has been silent for too long, and was ended");
+        }
+    }
+}
+
+/* ---- ending ------------------------------------------------------------------------------------------------------- */
+
+void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, const char *why)
+{
+    for (int p = 0; p < session->count; p++) {
+        dcli_process_end(&session->child[p].process, 0);
+        if (session->child[p].control >= 0)
+            close(session->child[p].control);
+    }
+    DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 " has ended: %s", session->session, why);
+    for (dcli_supervised **at = &supervisor->sessions; *at != NULL; at = &(*at)->next)
+        if (*at == session) {
+            *at = session->next;
+            break;
+        }
+    supervisor->session_count--;
+    dcli_free(session);
+}
