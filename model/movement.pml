@@ -10,6 +10,7 @@
  *   -DEAGER     a peer's word (watermarks, grants, credits) is known at once; data still travels (see docs/model.md)
  *   -DCLOSE_EARLY   the program may close after any operation
  *   -DFAIL_OP= -DFAIL_NODE=   tasks of that operation on that node may fail, at their start or in the middle
+ *   -DLOSE=     this node may be lost, at any time; the others notice it at any time after
  *   -DBREAK_...     one rule left out: spin must find an error
  */
 #ifndef N
@@ -35,6 +36,10 @@
 #define THE_HOST (1 << N)
 
 #include "programs.pml"
+
+#ifndef ON
+#define ON(s, p) true /* storage s has a part on node p */
+#endif
 
 #define NONE STORAGES /* a storage that nobody owns: its tables stay zero */
 #define BUSY 254      /* a cell while a task writes it */
@@ -87,8 +92,10 @@ hidden byte writers_[STORAGES + 1];
 /* The bits of `from` and `to`: for a node the distance round the ring of nodes, for the host the node itself. */
 #define HITS(set, p, q) ((p) < N && (((set) >> ((q) == HOST -> (p) : ((p) + N - (q)) % N)) & 1))
 #define HAS_TASKS(n, q) ((who[n] >> (q)) & 1)
-#define READS(n, p, q) (HAS_TASKS(n, q) && far[n] != NONE && (p) != (q) && HITS(from[n], p, q))
-#define WRITES_FAR(n, q, p) (HAS_TASKS(n, q) && second[n] != NONE && (p) != (q) && HITS(to[n], p, q))
+#define READS(n, p, q)                                                                                                 \
+    (HAS_TASKS(n, q) && far[n] != NONE && (p) != (q) && HITS(from[n], p, q) && ON(far[n], p))
+#define WRITES_FAR(n, q, p)                                                                                            \
+    (HAS_TASKS(n, q) && second[n] != NONE && (p) != (q) && HITS(to[n], p, q) && ON(second[n], p))
 #define SENDS(n, p, q) (READS(n, p, q) && !PLACED(p, q))
 
 /* ---- What changes: everything below is indexed by peer, or by pair. ---- */
@@ -116,6 +123,18 @@ byte last;                  /* 1 + the program's last operation, once the host h
 bool closed;                /* the program has made its last call */
 byte injected;              /* bit n: a task of n did fail */
 byte chosen[ROW];           /* for PROGRAM_ANY: the kind of each operation */
+#ifdef LOSE
+bool dead;    /* node LOSE is no more: it takes no step, its part stays as it is */
+bool lost[P]; /* this peer has noticed it */
+#define GONE(r) ((r) == LOSE && lost[me])
+#define IS_DEAD(r) ((r) == LOSE && dead)
+#define NAMES_LOST(s) ((s) != NONE && ON(s, LOSE))
+/* An operation that cannot be done without the lost node: it names an array with a part there. */
+#define MISSES(n) (NAMES_LOST(near[n]) || NAMES_LOST(far[n]) || NAMES_LOST(out[n]) || NAMES_LOST(second[n]))
+#else
+#define GONE(r) false
+#define IS_DEAD(r) false
+#endif
 #ifdef BREAK_OUTCOME_LATE
 byte unreported[P]; /* bit n: a task of n failed, and its node works on without knowing */
 #endif
@@ -148,7 +167,7 @@ hidden byte x, y, z, s, c, m, truth; /* scratch, used within one step */
 #define BATCH_OWES(n, p) (U_UPTO(me, p, (n)-1) + (WRITES_FAR(n, me, p) -> (batch[me] + 1) * pieces[n] : 0))
 
 /* Outputs of r on storage s of operations before n are in me's part. */
-#define OUTPUTS_IN(s, r, n) (committed[PAIR(r, me)] >= U_UPTO(r, me, FAR_WRITE(s, me, n)))
+#define OUTPUTS_IN(s, r, n) (GONE(r) || committed[PAIR(r, me)] >= U_UPTO(r, me, FAR_WRITE(s, me, n)))
 
 /* r has read, or has been sent, all that operations before n read of me's part of storage s. */
 #ifdef BREAK_WRITE_IGNORES_PACKED
@@ -161,16 +180,22 @@ hidden byte x, y, z, s, c, m, truth; /* scratch, used within one step */
 #else
 #define READ_BY(s, r, n) (DONE(r) >= FAR_READ(s, me, r, n))
 #endif
-#define READERS_THROUGH(s, r, n) (PLACED(me, r) -> READ_BY(s, r, n) : PACKED_FOR(s, r, n))
+#ifdef BREAK_LOST_READS_ON
+#define READS_NO_MORE(r) false
+#else
+#define READS_NO_MORE(r) GONE(r)
+#endif
+#define READERS_THROUGH(s, r, n) (READS_NO_MORE(r) -> true : READERS_WHO_ARE_THERE(s, r, n))
+#define READERS_WHO_ARE_THERE(s, r, n) (PLACED(me, r) -> READ_BY(s, r, n) : PACKED_FOR(s, r, n))
 
 /* The read rule. */
 #ifdef BREAK_READ_IGNORES_READY
 #define READABLE(n, r) true
 #else
-#define READABLE(n, r) (!READS(n, r, me) || !PLACED(r, me) || READY(r) >= VERSION(far[n], r, n))
+#define READABLE(n, r) (GONE(r) || !READS(n, r, me) || !PLACED(r, me) || READY(r) >= VERSION(far[n], r, n))
 #endif
 
-#define INPUTS_HERE(r) (got[PAIR(r, me)] >= BATCH_NEEDS(op[me], r))
+#define INPUTS_HERE(r) (GONE(r) || got[PAIR(r, me)] >= BATCH_NEEDS(op[me], r))
 #define MAY_START(r)                                                                                                   \
     (INPUTS_HERE(r) && READABLE(op[me], r) && OUTPUTS_IN(near[op[me]], r, op[me]) &&                                   \
      OUTPUTS_IN(out[op[me]], r, op[me]) && READERS_THROUGH(out[op[me]], r, op[me]))
@@ -229,7 +254,7 @@ hidden byte x, y, z, s, c, m, truth; /* scratch, used within one step */
 #ifdef BREAK_READY_EARLY
 #define ALL_OUTPUTS_IN(r) true
 #else
-#define ALL_OUTPUTS_IN(r) (committed[PAIR(r, me)] >= U_UPTO(r, me, ready[me] + 1))
+#define ALL_OUTPUTS_IN(r) (GONE(r) || committed[PAIR(r, me)] >= U_UPTO(r, me, ready[me] + 1))
 #endif
 
 /* ---- What follows from a fact: deterministic, part of the step that establishes it. ---- */
@@ -290,7 +315,7 @@ inline send(r, kind_, n_, v_, bad_)
      (HEEDS_MARKS(r) && (DONE(r) != done[r] || READY(r) != ready[r])) || (told[r] & ~failed[me]) ||                    \
      ((r) == HOST && STOP != last))
 #define HEAR(r)                                                                                                        \
-    :: d_step { r != me && NEWS(r) -> hear(r) }
+    :: d_step { r != me && !GONE(r) && NEWS(r) -> hear(r) }
 
 inline hear(r)
 {
@@ -313,9 +338,9 @@ inline hear(r)
     learn_failures(me, told[r]);
     skip
 }
-#elif FAIL_OP
+#elif FAIL_OP || defined(LOSE)
 #define HEAR(r)                                                                                                        \
-    :: d_step { r != me && (told[r] & ~failed[me]) -> learn_failures(me, told[r]); skip }
+    :: d_step { r != me && !GONE(r) && (told[r] & ~failed[me]) -> learn_failures(me, told[r]); skip }
 #else
 #define HEAR(r)
 #endif
@@ -394,7 +419,14 @@ inline write_own(check_before, value)
     fi
 }
 
-#define OWES_NOTHING(p) (sent[PAIR(me, p)] >= BATCH_OWES(op[me], p))
+#define OWES_NOTHING(p) (GONE(p) || sent[PAIR(me, p)] >= BATCH_OWES(op[me], p))
+
+/* What this batch reads of z has come: it always has, unless z is lost. */
+#ifdef LOSE
+#define CAME(z) (got[PAIR(z, me)] > T_UPTO(z, me, op[me] - 1) + (shared[op[me]] -> 0 : batch[me]))
+#else
+#define CAME(z) true
+#endif
 
 /* A batch ends when all its outputs are out: its chunks are given back only then, scratch outputs lie among them. */
 inline finish_when_sent()
@@ -405,7 +437,7 @@ inline finish_when_sent()
         :: !shared[op[me]] || batch[me] == batches[op[me]] - 1 ->
             for (z : 0 .. N - 1) {
                 if
-                :: SENDS(op[me], z, me) ->
+                :: SENDS(op[me], z, me) && CAME(z) ->
 #ifdef BREAK_NO_DRAIN
                     pool[me] = (pool[me] > 0 -> pool[me] - 1 : 0)
 #else
@@ -426,9 +458,14 @@ inline finish_when_sent()
 
 /* ---- The steps of a peer. ---- */
 
+#ifdef BREAK_LATE_CHUNK
+#define LISTENS(r) true
+#else
+#define LISTENS(r) !GONE(r)
+#endif
 #define RECEIVE(r)                                                                                                     \
     :: d_step {                                                                                                        \
-        r != me && nempty(WIRE(r, me)) ->                                                                              \
+        r != me && nempty(WIRE(r, me)) && LISTENS(r) ->                                                                              \
         WIRE(r, me)?kind(n, v, bad);                                                                                   \
         receive(r);                                                                                                    \
         kind = 0; n = 0; v = 0; bad = false                                                                            \
@@ -436,7 +473,7 @@ inline finish_when_sent()
 
 #define PACK(q)                                                                                                        \
     :: d_step {                                                                                                        \
-        q != me && GRANTED(q) > packed[PAIR(me, q)] && PACK_OP(q) <= seen[me] && OWN_WRITES_DONE(q) &&                 \
+        q != me && !GONE(q) && GRANTED(q) > packed[PAIR(me, q)] && PACK_OP(q) <= seen[me] && OWN_WRITES_DONE(q) &&                 \
         EVERY_FOR(q, MAY_PACK) ->                                                                                      \
         pack(q)                                                                                                        \
     }
@@ -460,7 +497,7 @@ inline pack(q)
 
 #define COMMIT(q)                                                                                                      \
     :: d_step {                                                                                                        \
-        q != me && arrived[PAIR(q, me)] > committed[PAIR(q, me)] && COMMIT_OP(q) <= seen[me] &&                        \
+        q != me && !GONE(q) && arrived[PAIR(q, me)] > committed[PAIR(q, me)] && COMMIT_OP(q) <= seen[me] &&                        \
         op[me] >= COMMIT_OP(q) && EVERY_FOR(q, MAY_COMMIT) ->                                                          \
         commit(q)                                                                                                      \
     }
@@ -500,12 +537,66 @@ inline commit(q)
 #else
 #define GRANT(p)                                                                                                       \
     :: d_step {                                                                                                        \
-        next_grant[me] < grants[me] && GRANT_FROM(me, next_grant[me]) == p &&                                          \
+        next_grant[me] < grants[me] && GRANT_FROM(me, next_grant[me]) == p && !GONE(p) &&                                          \
         GRANT_OP(me, next_grant[me]) <= seen[me] && pool[me] < POOL && WORTH_GRANTING(GRANT_OP(me, next_grant[me])) -> \
         pool[me]++;                                                                                                    \
         next_grant[me]++;                                                                                              \
         granted[PAIR(p, me)]++                                                                                         \
     }
+#endif
+
+#ifdef LOSE
+#ifdef BREAK_LOST_OUTPUT_IGNORED
+#define OUTPUT_MISSING(n) false
+#else
+#define OUTPUT_MISSING(n) (WRITES_FAR(n, LOSE, me) && committed[PAIR(LOSE, me)] < U_UPTO(LOSE, me, n))
+#endif
+
+#ifdef BREAK_LOST_GOES_ON
+#define UNFINISHED(n) false
+#else
+#define UNFINISHED(n) ((n) >= op[me] && HAS_TASKS(n, me))
+#endif
+#ifdef BREAK_LOST_HEALED /* a later overwrite makes it good, as with other failures */
+#define NEVER_AGAIN false
+#else
+#define NEVER_AGAIN true
+#endif
+
+/* me learns that the node is lost. Memory granted to it comes back; what it will not send or read any more is waited for by
+ * nobody; and what cannot be done any more has failed: not what has ended here, but for outputs that did not come. */
+inline notice()
+{
+    lost[me] = true;
+    assert(pool[me] >= granted[PAIR(LOSE, me)] - got[PAIR(LOSE, me)]);
+    pool[me] = pool[me] - (granted[PAIR(LOSE, me)] - got[PAIR(LOSE, me)]);
+    for (z : 1 .. K) {
+        if
+        :: MISSES(z) && (z > seen[me] -> NEVER_AGAIN : UNFINISHED(z) || OUTPUT_MISSING(z)) ->
+            learn_failure(me, z)
+        :: else
+        fi
+    }
+    if
+    :: phase[me] == WRITING -> finish_when_sent()
+    :: else
+    fi;
+    settle()
+}
+
+/* Chunks of the lost node are passed over. */
+#define LOSSES                                                                                                         \
+    :: d_step { dead && me != LOSE && !lost[me] && phase[me] != ENDED -> notice(); skip }                              \
+    :: d_step {                                                                                                        \
+        lost[me] && next_grant[me] < grants[me] && GRANT_FROM(me, next_grant[me]) == LOSE &&                           \
+        GRANT_OP(me, next_grant[me]) <= seen[me] -> next_grant[me]++                                                   \
+    }                                                                                                                  \
+    :: d_step { me == LOSE && !dead && phase[me] != ENDED -> dead = true };                                            \
+        break
+#define HAS_COME(r) (!SENDS(op[me], r, me) || got[PAIR(r, me)] >= BATCH_NEEDS(op[me], r))
+#else
+#define LOSSES
+#define HAS_COME(r) true
 #endif
 
 #define BATCH_WAITS (phase[me] == IDLE && op[me] <= seen[me])
@@ -524,8 +615,8 @@ inline skip_batch()
     finish_when_sent()
 }
 
-#define THROUGH(r) (DONE(r) >= seen[me] && READY(r) >= seen[me])
-#define CREDITS_HOME(r) (CREDITED(r) == sent[PAIR(me, r)])
+#define THROUGH(r) (GONE(r) || DONE(r) >= seen[me] && READY(r) >= seen[me])
+#define CREDITS_HOME(r) (GONE(r) || CREDITED(r) == sent[PAIR(me, r)])
 #ifdef BREAK_STOP_AT_ONCE
 #define AT_REST true
 #else
@@ -551,6 +642,7 @@ proctype Peer(byte me)
 #ifdef CLOSE_EARLY
     :: d_step { me == HOST && !closed -> closed = true }
 #endif
+    LOSSES
     EACH(RECEIVE)
     EACH(HEAR)
     EACH(PACK)
@@ -562,6 +654,7 @@ proctype Peer(byte me)
 #ifdef MUST_SKIP /* every node reads what may have failed from where it failed */
         assert(!(BIT(op[me]) & MUST_SKIP) || !injected);
 #endif
+        assert(EVERY(HAS_COME));
         check_reads(false);
         write_own((z == UNDEFINED || z < op[me]), BUSY);
 #ifdef BREAK_DONE_EARLY
@@ -601,6 +694,8 @@ proctype Peer(byte me)
         injected = injected | BIT(op[me]);
         skip_batch()
     }
+#endif
+#if FAIL_OP || defined(LOSE)
     :: d_step { BATCH_WAITS && KNOWN_FAILED(op[me]) && EVERY(DRAINED) -> skip_batch() }
 #endif
     :: d_step { /* the program closes: it waits for everyone first, then says so */
@@ -701,38 +796,62 @@ inline tabulate_failures()
         depends_[m] = (near[m] != NONE -> writers_[near[m]] : 0) | (far[m] != NONE -> writers_[far[m]] : 0);
         for (s : 0 .. STORAGES - 1) {
             z = 0;
+            y = 0; /* parts */
             for (x : 0 .. N - 1) {
+                y = y + (ON(s, x) -> 1 : 0);
                 z = z + (VERSION(s, x, m + 1) == m -> 1 : 0)
             }
             if
-            :: z == N && near[m] != s && far[m] != s -> writers_[s] = BIT(m)
-            :: z > 0 && !(z == N && near[m] != s && far[m] != s) -> writers_[s] = writers_[s] | BIT(m)
+            :: z == y && near[m] != s && far[m] != s -> writers_[s] = BIT(m)
+            :: z > 0 && !(z == y && near[m] != s && far[m] != s) -> writers_[s] = writers_[s] | BIT(m)
             :: z == 0
             fi
         }
     }
 }
 
+#ifdef LOSE
+#define MAY_BE_LOST(n) (dead && MISSES(n))
+/* Who noticed when decides what has failed, among what may have. */
+#define RIGHTLY_FAILED(set) ((set) == truth || (dead && ((set) & ~truth) == 0))
+/* The program takes for good what it has not been told to be failed, and what has no part on a lost node. */
+#define BAD(s) (dead -> failed[HOST] : truth)
+#define IS_LOST(s) (dead && ON(s, LOSE))
+#else
+#define MAY_BE_LOST(n) false
+#define RIGHTLY_FAILED(set) ((set) == truth)
+#define BAD(s) truth
+#define IS_LOST(s) false
+#endif
+
+inline check_pair(p, q)
+{
+    assert(p == q || empty(WIRE(p, q)));
+    assert(arrived[PAIR(p, q)] == sent[PAIR(p, q)] && committed[PAIR(p, q)] == sent[PAIR(p, q)]);
+    assert(packed[PAIR(p, q)] == granted[PAIR(p, q)] && got[PAIR(p, q)] == packed[PAIR(p, q)]);
+    assert(got[PAIR(p, q)] == T_UPTO(p, q, seen[HOST]) && sent[PAIR(p, q)] == U_UPTO(p, q, seen[HOST]))
+}
+
 /* Everyone has ended: nothing is left over, and all agree with what the program order says. */
 inline check_end()
 {
     truth = 0;
-    for (m : 1 .. seen[HOST]) {
-        truth = truth | ((injected & BIT(m)) || (truth & depends_[m]) -> BIT(m) : 0)
+    for (m : 1 .. K) {
+        truth = truth | (m <= seen[HOST] && ((injected & BIT(m)) || (truth & depends_[m]) || MAY_BE_LOST(m)) -> BIT(m) : 0)
     }
     for (x : 0 .. P - 1) {
-        assert(phase[x] == ENDED && pool[x] == 0 && failed[x] == truth);
+        assert(IS_DEAD(x) || (phase[x] == ENDED && pool[x] == 0 && RIGHTLY_FAILED(failed[x])));
         for (y : 0 .. P - 1) {
-            assert(x == y || empty(WIRE(x, y)));
-            assert(arrived[PAIR(x, y)] == sent[PAIR(x, y)] && committed[PAIR(x, y)] == sent[PAIR(x, y)]);
-            assert(packed[PAIR(x, y)] == granted[PAIR(x, y)] && got[PAIR(x, y)] == packed[PAIR(x, y)]);
-            assert(got[PAIR(x, y)] == T_UPTO(x, y, seen[HOST]) && sent[PAIR(x, y)] == U_UPTO(x, y, seen[HOST]))
+            if
+            :: IS_DEAD(x) || IS_DEAD(y)
+            :: else -> check_pair(x, y)
+            fi
         }
     }
     for (s : 0 .. STORAGES - 1) {
         for (x : 0 .. N - 1) {
             for (c : 0 .. CELLS - 1) {
-                assert((truth & BIT(VERSION(s, x, seen[HOST] + 1))) ||
+                assert(IS_LOST(s) || (BAD(s) & BIT(VERSION(s, x, seen[HOST] + 1))) ||
                        CELL(s, x, c) == VERSION(s, x, seen[HOST] + 1))
             }
         }

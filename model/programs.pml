@@ -125,6 +125,54 @@
     OP(3, THE_HOST, 1, NONE, NONE, 0, NONE, 1, ALL_NODES, 1, false)
 #define MUST_SKIP 4
 
+#elif defined(PROGRAM_LOSS_READ)
+/* What is on both nodes is read by one, into what it has alone; that is read by the host, overwritten, and read again. */
+#define K 5
+#define STORAGES 2
+#define CELLS 1
+#define ON(s, p) ((s) == 0 || (p) == 0)
+#define THE_PROGRAM                                                                                                    \
+    OP(1, ALL_NODES, 1, NONE, NONE, 0, 0, NONE, 0, 1, false)                                                           \
+    OP(2, 1, 1, NONE, 0, RIGHT, 1, NONE, 0, 1, false)                                                                  \
+    OP(3, THE_HOST, 1, NONE, 1, 1, NONE, NONE, 0, 1, false)                                                            \
+    OP(4, 1, 1, NONE, NONE, 0, 1, NONE, 0, 1, false)                                                                   \
+    OP(5, THE_HOST, 1, NONE, 1, 1, NONE, NONE, 0, 1, false)
+
+#elif defined(PROGRAM_LOSS_OUTPUT)
+/* A node that may be lost writes what the other has alone, in two batches; that is used, read, and overwritten. */
+#define K 4
+#define STORAGES 3
+#define CELLS 2
+#define ON(s, p) ((s) == 0 -> (p) == 1 : (p) == 0)
+#define THE_PROGRAM                                                                                                    \
+    OP(1, 2, 2, NONE, NONE, 0, 0, 1, RIGHT, 1, false)                                                                  \
+    OP(2, 1, 1, 1, NONE, 0, 2, NONE, 0, 1, false)                                                                      \
+    OP(3, THE_HOST, 1, NONE, 2, 1, NONE, NONE, 0, 1, false)                                                            \
+    OP(4, THE_HOST, 1, NONE, NONE, 0, NONE, 1, 1, 1, false)
+
+#elif defined(PROGRAM_LOSS_READER)
+/* A node that may be lost reads what the other has alone and overwrites again and again, also what it has of both. */
+#define K 4
+#define STORAGES 3
+#define CELLS 1
+#define ON(s, p) ((s) == 0 -> (p) == 0 : ((s) == 1 -> (p) == 1 : true))
+#define THE_PROGRAM                                                                                                    \
+    OP(1, 2, 1, NONE, 0, RIGHT, 1, NONE, 0, 1, false)                                                                  \
+    OP(2, 1, 1, NONE, NONE, 0, 0, NONE, 0, 1, false)                                                                   \
+    OP(3, ALL_NODES, 1, NONE, NONE, 0, 2, NONE, 0, 1, false)                                                           \
+    OP(4, 1, 1, NONE, 2, RIGHT, 0, NONE, 0, 1, false)
+
+#elif defined(PROGRAM_LOSS_SPREADS)
+/* Three nodes, of which the third may be lost: what it writes to one is used by the other, which loses nothing itself. */
+#define K 3
+#define STORAGES 3
+#define CELLS 1
+#define ON(s, p) ((s) == 0 || (p) < 2)
+#define THE_PROGRAM                                                                                                    \
+    OP(1, ALL_NODES, 1, NONE, NONE, 0, 0, 1, RIGHT, 1, false)                                                          \
+    OP(2, 3, 1, 1, 1, RIGHT, 2, NONE, 0, 1, false)                                                                     \
+    OP(3, 3, 1, 2, NONE, 0, 1, NONE, 0, 1, false)
+
 #elif defined(PROGRAM_ANY)
 /* Every program of ANY_LENGTH operations of eight kinds on two storages. */
 #define K ANY_LENGTH

@@ -160,17 +160,16 @@ static dcl_status note_touches(dcli_node *node, struct dcli_open_op *op)
     return DCL_OK;
 }
 
-/* Room for one more, at the cost of a constant number of moves per operation. */
+/* Room for one more. What is retired is moved over when it is at least half: a constant number of moves per operation. */
 static dcl_status make_room(dcli_node *node)
 {
     int64_t retired = node->first - node->base, open = node->seen - node->first + 1;
-    if (retired + open < node->op_capacity)
-        return DCL_OK;
-    if (retired < open)
-        return dcli_grow(&node->op, retired + open, &node->op_capacity, sizeof *node->op) == 0 ? DCL_OK : DCL_ERR_NOMEM;
-    memmove(node->op, node->op + retired, (size_t)open * sizeof *node->op);
-    node->base = node->first;
-    return dcli_grow(&node->op, open, &node->op_capacity, sizeof *node->op) == 0 ? DCL_OK : DCL_ERR_NOMEM;
+    if (retired > open && retired + open == node->op_capacity) {
+        memmove(node->op, node->op + retired, (size_t)open * sizeof *node->op);
+        node->base = node->first;
+        retired = 0;
+    }
+    return dcli_grow(&node->op, retired + open, &node->op_capacity, sizeof *node->op) == 0 ? DCL_OK : DCL_ERR_NOMEM;
 }
 
 /* With it goes the room to tell that it failed: that must not fail itself. */
