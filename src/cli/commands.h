@@ -6,6 +6,8 @@ int cli_eval(int count, char **list);
 int cli_map(int count, char **list);
 int cli_devices(int count, char **list);
 int cli_worker(int count, char **list);
+int cli_workers(int count, char **list);
+int cli_keys(int count, char **list);
 int cli_help(int count, char **list);
 
 /** Print the text about a subject ("" is the overview) to stdout. @return the exit status. */

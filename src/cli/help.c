@@ -14,7 +14,10 @@ static const char overview[] =
     "  dcl eval BODY NAME=FILE ...   run a loop body over arrays in .npy files\n"
     "  dcl map --grid SHAPE ...      draw who owns what\n"
     "  dcl devices                   list the OpenCL devices\n"
-    "  dcl help SUBJECT              eval, map, devices; maps (how they are written), variables (settings)\n"
+    "  dcl worker --listen ADDRESS   offer the devices of this host to programs, also of other hosts\n"
+    "  dcl workers                   list which workers answer, and their devices\n"
+    "  dcl keys DIR                  make the keys by which hosts know each other\n"
+    "  dcl help SUBJECT              each of these; maps (how they are written), variables (settings)\n"
     "  dcl --version\n"
     "\n"
     "For example, with a.npy and b.npy of one square shape:\n"
@@ -41,9 +44,9 @@ static const char eval[] =
     "                      those of the first\n"
     "  --order C|F         order of saved files: last (C) or first (F) axis fastest; F if all inputs have it, else C\n"
     "  --workers W         processes instead of threads serve the nodes; over DCL_WORKERS. local:N starts N of\n"
-    "                      them on this host; tcp://HOST:PORT,... are workers that run there;\n"
+    "                      them on this host; tcp://HOST:PORT,... are workers that run there (dcl help worker);\n"
     "                      anything else is a file with one such address per line\n"
-    "  --keys DIR          folder with the keys of this program; over DCL_KEYS\n"
+    "  --keys DIR          folder with the keys of this program: dcl help keys; over DCL_KEYS\n"
     "\n"
     "Examples:\n"
     "  dcl eval 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy --stats\n"
@@ -81,6 +84,65 @@ static const char devices[] =
     "  DCL_DEVICES=0,2 dcl eval 'C(i) = 2*A(i);' A=a.npy C=c.npy\n"
     "  POCL_DEVICES='pthread pthread' dcl devices        two nodes of one CPU, with the driver PoCL\n";
 
+static const char worker[] =
+    "dcl worker --listen ADDRESS [options]\n"
+    "\n"
+    "Offers the OpenCL devices of this host to programs, here and elsewhere, until SIGTERM, SIGINT or SIGHUP tells\n"
+    "it to end; the exit status is then 0. One process is started per program and device, and ends with the program.\n"
+    "The log goes to stderr; its line `listening on ADDRESS` says that programs can come.\n"
+    "Without --keys only programs of this host and user can come, those that can read the token in a file. Nobody\n"
+    "is let in from beyond this host without keys: dcl help keys.\n"
+    "\n"
+    "  --listen ADDRESS    where programs call: tcp://127.0.0.1:7700, or tcp://HOST:PORT with --keys\n"
+    "  --ports A-B         ports of the processes it starts, for a firewall's rules; any free ones without it\n"
+    "  --files DIR         folder whose files programs may read and write; none without it\n"
+    "  --devices S         which devices: all, cpu, gpu, or numbers of dcl devices; over DCL_DEVICES\n"
+    "  --keys DIR          folder with the keys of this worker and of those who may come\n"
+    "  --token FILE        file for the token where there are no keys; by default where programs look for it\n"
+    "  --quota BYTES       most bytes of arrays per program and device, such as 500M or 4G; 0: what the device has\n"
+    "  --sessions N        programs served at once\n"
+    "  --io-threads N      threads per process that encrypt and send; over DCL_IO_THREADS\n"
+    "  --log LEVEL         off, warn, info or debug; info by default; over DCL_LOG\n"
+    "\n"
+    "Examples:\n"
+    "  dcl worker --listen tcp://127.0.0.1:7700\n"
+    "  dcl worker --listen tcp://n1:7700 --ports 7701-7732 --keys ~/.dcl --files /data --quota 8G\n";
+
+static const char workers[] =
+    "dcl workers [options]\n"
+    "\n"
+    "Asks workers and lists which of them answer: what they serve now, the load of their processors, the time there\n"
+    "and back, whether programs may use files there, and their devices. Of the others it says why not; the exit\n"
+    "status is 1 when there is any of these.\n"
+    "\n"
+    "  --workers ADDRESSES|FILE   tcp://HOST:PORT, several separated by commas, or a file with one per line; over\n"
+    "                             DCL_WORKERS\n"
+    "  --keys DIR                 folder with the keys of this program: dcl help keys; over DCL_KEYS\n"
+    "  --json                     print the same as one JSON object\n"
+    "\n"
+    "Examples:\n"
+    "  dcl workers --workers tcp://127.0.0.1:7700\n"
+    "  DCL_WORKERS=hosts.txt DCL_KEYS=~/.dcl dcl workers --json\n";
+
+static const char keys[] =
+    "dcl keys DIR\n"
+    "\n"
+    "Makes a pair of keys in the folder DIR. Nothing that is there is overwritten.\n"
+    "  DIR/own.secret     readable by its owner only; it never leaves the host\n"
+    "  DIR/own.public     for the others\n"
+    "  DIR/allowed        the public keys of the others, a file NAME.public each\n"
+    "\n"
+    "A worker lets in the programs whose own.public lies in its `allowed`, under any name. A program knows a worker\n"
+    "by the worker's own.public in its own `allowed`, under the name HOST.public for the address tcp://HOST:PORT.\n"
+    "\n"
+    "Examples, for a worker on the host n1 and a program on the host desk:\n"
+    "  n1$   dcl keys ~/.dcl\n"
+    "  desk$ dcl keys ~/.dcl\n"
+    "  desk$ scp ~/.dcl/own.public n1:.dcl/allowed/desk.public\n"
+    "  desk$ scp n1:.dcl/own.public ~/.dcl/allowed/n1.public\n"
+    "  n1$   dcl worker --listen tcp://n1:7700 --keys ~/.dcl\n"
+    "  desk$ DCL_WORKERS=tcp://n1:7700 DCL_KEYS=~/.dcl dcl workers\n";
+
 static const char maps[] =
     "How maps are written\n"
     "\n"
@@ -105,7 +167,8 @@ static const char maps[] =
     "  block      cyclic(2048)      block,*      *,cyclic(64)      rows:cyclic(2048x2048);block=1024x1024\n"
     "  block;nodes=0-1      rows:cyclic(2x2);nodes=0-1,3      *;nodes=2\n";
 
-static const char *const subjects[] = {"", "eval", "map", "devices", "maps", "variables", "help"};
+static const char *const subjects[] = {"",        "eval", "map",  "devices",   "worker",
+                                       "workers", "keys", "maps", "variables", "help"};
 
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
@@ -120,7 +183,7 @@ static int variables(void)
 
 int cli_help_about(const char *subject)
 {
-    static const char *const texts[] = {overview, eval, map, devices, maps, NULL, overview};
+    static const char *const texts[] = {overview, eval, map, devices, worker, workers, keys, maps, NULL, overview};
     for (int s = 0; s < SUBJECTS; s++)
         if (strcmp(subject, subjects[s]) == 0) {
             if (texts[s] == NULL)
@@ -129,7 +192,8 @@ int cli_help_about(const char *subject)
             return CLI_OK;
         }
     return cli_usage("",
-                     "there is no help about '%s'; expected eval, map, devices, maps or variables; the nearest is %s",
+                     "there is no help about '%s'; expected eval, map, devices, worker, workers, keys, maps or "
+                     "variables; the nearest is %s",
                      subject, subjects[1 + cli_nearest(subject, SUBJECTS - 1, subjects + 1)]);
 }
 

@@ -1,7 +1,9 @@
 /* cli/options.c - walking over arguments. Strings of argv are handed out as they are. */
 #include "cli/options.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,5 +86,19 @@ int cli_number(const char *command, const char *what, const char *text, long lea
     if (end == text || *end != '\0' || errno != 0 || number < least || number > most)
         return cli_usage(command, "%s is '%s'; expected a whole number from %ld to %ld", what, text, least, most);
     *number_out = number;
+    return CLI_OK;
+}
+
+int cli_bytes(const char *command, const char *what, const char *text, size_t *bytes_out)
+{
+    static const char units[] = "KMGT";
+    char *end = NULL;
+    errno = 0;
+    unsigned long long bytes = isdigit((unsigned char)text[0]) ? strtoull(text, &end, 10) : 0;
+    const char *unit = end != NULL && *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    int shift = unit != NULL ? 10 * (int)(unit - units + 1) : 0;
+    if (end == NULL || errno != 0 || end[unit != NULL ? 1 : 0] != '\0' || bytes > SIZE_MAX >> shift)
+        return cli_usage(command, "%s is '%s'; expected bytes, with K, M, G or T if you like, such as 4G", what, text);
+    *bytes_out = (size_t)bytes << shift;
     return CLI_OK;
 }

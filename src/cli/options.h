@@ -3,6 +3,7 @@
 #define CLI_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /** An option as typed, without its dashes. Tables end with a NULL name. */
 typedef struct cli_option {
@@ -33,5 +34,8 @@ int cli_next(cli_arguments *arguments, char **value_out);
 
 /** Read a whole number in least..most. @return CLI_OK, or CLI_USAGE after a sentence that names `what`. */
 int cli_number(const char *command, const char *what, const char *text, long least, long most, long *number_out);
+
+/** Read a size in bytes, with K, M, G or T (powers of 1024) behind it or not. @return as cli_number(). */
+int cli_bytes(const char *command, const char *what, const char *text, size_t *bytes_out);
 
 #endif

@@ -1,6 +1,4 @@
 /* cli/worker.c - dcl worker: offer this host's devices; also what the processes of a session are started as. */
-#include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +7,183 @@
 #include <dcl.h>
 
 #include "cli/commands.h"
+#include "cli/nearest.h"
 #include "cli/options.h"
 #include "cli/report.h"
 
+enum option { LISTEN, PORTS, FILES, DEVICES, KEYS, TOKEN, QUOTA, SESSIONS, IO_THREADS, LOG };
+
+static const cli_option options[] = {
+    [LISTEN] = {"listen", "ADDRESS"},
+    [PORTS] = {"ports", "A-B"},
+    [FILES] = {"files", "DIR"},
+    [DEVICES] = {"devices", "S"},
+    [KEYS] = {"keys", "DIR"},
+    [TOKEN] = {"token", "FILE"},
+    [QUOTA] = {"quota", "BYTES"},
+    [SESSIONS] = {"sessions", "N"},
+    [IO_THREADS] = {"io-threads", "N"},
+    [LOG] = {"log", "LEVEL"},
+    {NULL, NULL},
+};
+
+enum { MOST_SESSIONS = 1024, MOST_IO_THREADS = 64, LAST_PORT = 65535 };
+
+/* ---- the command line ---- */
+
+/* What the variables mean here, too. Not who may come: that is said where the worker is started. */
+static int read_environment(dcl_worker_config *config_out)
+{
+    dcl_config environment;
+    if (dcl_config_read(&environment) != DCL_OK)
+        return cli_library_failed();
+    dcl_worker_defaults(config_out);
+    config_out->devices = environment.devices;
+    config_out->io_threads = environment.io_threads;
+    /* Who starts a worker in a script waits for the line that it listens. */
+    config_out->log = strcmp(environment.log, "off") != 0 ? environment.log : "info";
+    return CLI_OK;
+}
+
+/* Whole numbers from 1 to LAST_PORT with a dash between them. */
+static int set_ports(dcl_worker_config *config, const char *text)
+{
+    char *end = NULL;
+    long first = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : 0, last = 0;
+    if (end != NULL && end[0] == '-' && end[1] >= '0' && end[1] <= '9')
+        last = strtol(end + 1, &end, 10);
+    if (last == 0 || *end != '\0' || first < 1 || first > LAST_PORT || last > LAST_PORT)
+        return cli_usage("worker", "--ports is '%s'; expected A-B, two port numbers from 1 to %d, such as 7701-7716",
+                         text, LAST_PORT);
+    if (first > last)
+        return cli_usage("worker", "--ports is '%s', which ends before it begins; expected %ld-%ld", text, last, first);
+    config->first_port = (int)first;
+    config->last_port = (int)last;
+    return CLI_OK;
+}
+
+static int set_log(dcl_worker_config *config, const char *text)
+{
+    static const char *const levels[] = {"off", "warn", "info", "debug"};
+    enum { LEVELS = sizeof levels / sizeof levels[0] };
+    for (int l = 0; l < LEVELS; l++)
+        if (strcmp(text, levels[l]) == 0) {
+            config->log = text;
+            return CLI_OK;
+        }
+    return cli_usage("worker", "--log is '%s'; expected off, warn, info or debug; the nearest is %s", text,
+                     levels[cli_nearest(text, LEVELS, levels)]);
+}
+
+static int set_sessions(dcl_worker_config *config, const char *text)
+{
+    long sessions = 1;
+    int status = cli_number("worker", "--sessions", text, 1, MOST_SESSIONS, &sessions);
+    config->most_sessions = (int)sessions;
+    return status;
+}
+
+static int set_io_threads(dcl_worker_config *config, const char *text)
+{
+    long threads = 1;
+    int status = cli_number("worker", "--io-threads", text, 1, MOST_IO_THREADS, &threads);
+    config->io_threads = (size_t)threads;
+    return status;
+}
+
+static int take_text(dcl_worker_config *config, int option, const char *value)
+{
+    const char **fields[] = {
+        [LISTEN] = &config->listen, [FILES] = &config->files, [DEVICES] = &config->devices,
+        [KEYS] = &config->keys,     [TOKEN] = &config->token,
+    };
+    *fields[option] = value;
+    return CLI_OK;
+}
+
+static int take(dcl_worker_config *config, int option, const char *value)
+{
+    switch (option) {
+    case LISTEN:
+    case FILES:
+    case DEVICES:
+    case KEYS:
+    case TOKEN:
+        return take_text(config, option, value);
+    case PORTS:
+        return set_ports(config, value);
+    case QUOTA:
+        return cli_bytes("worker", "--quota", value, &config->quota_bytes);
+    case SESSIONS:
+        return set_sessions(config, value);
+    case IO_THREADS:
+        return set_io_threads(config, value);
+    case LOG:
+        return set_log(config, value);
+    case CLI_PLAIN:
+        return cli_usage("worker", "argument '%s' was given; expected options only; an address is given as --listen %s",
+                         value, value);
+    case CLI_HELP:
+        return CLI_HELP;
+    }
+    return CLI_USAGE; /* cli_next() has said why */
+}
+
+static int parse(int count, char **list, dcl_worker_config *config)
+{
+    cli_arguments arguments = {.command = "worker", .options = options, .count = count, .list = list};
+    for (;;) {
+        char *value = NULL;
+        int option = cli_next(&arguments, &value);
+        if (option == CLI_END)
+            break;
+        int status = take(config, option, value);
+        if (status != CLI_OK)
+            return status;
+    }
+    if (config->listen == NULL)
+        return cli_usage("worker", "there is no address; expected --listen ADDRESS such as --listen "
+                                   "tcp://127.0.0.1:7700");
+    return CLI_OK;
+}
+
+/* ---- serving ---- */
+
+static void stop(int number)
+{
+    (void)number;
+    dcl_worker_stop();
+}
+
+/* What was started to be deaf to a signal (nohup, a shell's &) stays so. */
+static void stop_at(int number)
+{
+    struct sigaction now, then = {.sa_handler = stop, .sa_flags = SA_RESTART};
+    sigfillset(&then.sa_mask);
+    if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+        sigaction(number, &then, NULL);
+}
+
+static void prepare_signals(void)
+{
+    stop_at(SIGTERM);
+    stop_at(SIGINT);
+    stop_at(SIGHUP);
+}
+
 int cli_worker(int count, char **list)
 {
+    signal(SIGPIPE, SIG_IGN); /* that nobody reads the log any more is no reason to end */
     if (count == 2 && strcmp(list[0], "--process") == 0)
         return dcl_worker_process(list[1]) == DCL_OK ? CLI_OK : cli_library_failed();
-    return cli_usage("worker", "not yet");
+    dcl_worker_config config;
+    int status = read_environment(&config);
+    if (status == CLI_OK)
+        status = parse(count, list, &config);
+    if (status == CLI_HELP)
+        return cli_help_about("worker");
+    if (status != CLI_OK)
+        return status;
+    prepare_signals();
+    return dcl_worker_run(&config) == DCL_OK ? CLI_OK : cli_library_failed();
 }

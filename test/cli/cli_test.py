@@ -9,6 +9,8 @@ import os
 import pathlib
 import pty
 import re
+import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -139,7 +141,7 @@ for n, row in enumerate(OTHER_OWNERS):
 
 # ---- help, version, devices -----------------------------------------------------------------------------------------
 
-COMMANDS = ["eval", "map", "devices"]
+COMMANDS = ["eval", "map", "devices", "worker", "workers", "keys"]
 
 
 class Texts(unittest.TestCase):
@@ -166,7 +168,7 @@ class Texts(unittest.TestCase):
                 line = f"  --{name} " + ("" if value == "NULL" else value.strip('"') + " ")
                 self.assertIn(line, run("help", command).stdout, command)
                 found += 1
-        self.assertGreater(found, 10)
+        self.assertGreater(found, 20)
 
     def test_help_and_its_option_are_the_same(self):
         for command in COMMANDS:
@@ -389,10 +391,126 @@ class Figures(Folder):
         self.assertIn("box around what is read", done.stdout)
 
 
+# ---- dcl keys, dcl worker, dcl workers ------------------------------------------------------------------------------
+
+class Keys(Folder):
+    def mode(self, name):
+        return stat.S_IMODE(os.stat(self.path(name)).st_mode)
+
+    def public_key(self, name):
+        return re.search(r"(?m)^dcl public ([0-9a-f]{64})$", open(self.path(name)).read()).group(1)
+
+    def test_files_and_what_is_said_of_them(self):
+        done = run("keys", "mine", folder=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(os.listdir(self.path("mine"))), ["allowed", "own.public", "own.secret"])
+        self.assertEqual([oct(self.mode(name)) for name in ("mine", "mine/own.secret", "mine/own.public")],
+                         ["0o700", "0o600", "0o644"])
+        self.assertIn("public key " + self.public_key("mine/own.public"), done.stdout)
+        secret = re.search(r"(?m)^dcl secret ([0-9a-f]{64})$", open(self.path("mine/own.secret")).read()).group(1)
+        self.assertNotIn(secret, done.stdout)
+        for words in ("mine/own.public", "mine/allowed", "allowed/HOST.public", "--keys", "DCL_KEYS=mine"):
+            self.assertIn(words, done.stdout)
+
+    def test_two_pairs_differ(self):
+        run("keys", "a", folder=self.folder)
+        run("keys", "b", folder=self.folder)
+        self.assertNotEqual(self.public_key("a/own.public"), self.public_key("b/own.public"))
+
+    def test_folder_that_is_there(self):
+        os.mkdir(self.path("mine"), 0o755)
+        done = run("keys", "mine/", folder=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(" mine/own.public ", done.stdout)
+        self.assertEqual(oct(self.mode("mine/own.secret")), "0o600")
+
+    def test_nothing_is_overwritten(self):
+        run("keys", "mine", folder=self.folder)
+        before = open(self.path("mine/own.secret")).read()
+        done = run("keys", "mine", folder=self.folder)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^dcl: .*mine/own\.")
+        self.assertEqual(open(self.path("mine/own.secret")).read(), before)
+
+    def test_folder_that_others_can_write(self):
+        os.mkdir(self.path("open"))
+        os.chmod(self.path("open"), 0o777)
+        done = run("keys", "open", folder=self.folder)
+        self.assertEqual((done.returncode, done.stdout, os.listdir(self.path("open"))), (1, "", []))
+        self.assertIn("open", done.stderr)
+
+
+class Worker(unittest.TestCase):
+    """A worker that runs. It ends with its test, whatever happens there."""
+
+    def start(self, **more):
+        holder = tempfile.TemporaryDirectory(prefix="dcl-cli-")
+        self.addCleanup(holder.cleanup)
+        token = os.path.join(holder.name, "token")
+        self.env = environment(DCL_TOKEN=token)
+        arguments = ["worker", "--listen", "tcp://127.0.0.1:0", "--token", token]
+        worker = subprocess.Popen([DCL, *arguments], env=environment(), stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+        for pipe in (worker.stdout, worker.stderr):
+            self.addCleanup(pipe.close)
+        self.addCleanup(worker.wait)
+        self.addCleanup(worker.kill)
+        said = ""
+        for line in worker.stderr:
+            said += line
+            found = re.search(r"listening on (tcp://127\.0\.0\.1:[1-9][0-9]*)", line)
+            if found:
+                return worker, found.group(1)
+        self.fail("it ended: " + said)
+
+    def test_it_is_listed(self):
+        _, address = self.start()
+        done = run("workers", "--workers", address, env=self.env)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, rf"(?m)^{address} +answers ")
+        self.assertEqual(done.stdout.count("    device "), NODES)
+        row = json.loads(run("workers", "--workers", address, "--json", env=self.env).stdout)["workers"][0]
+        self.assertEqual((row["address"], row["answers"], row["device_count"], row["files"]),
+                         (address, True, NODES, False))
+        self.assertEqual([device["kind"] for device in row["devices"]], ["cpu"] * NODES)
+        self.assertGreater(row["round_trip_us"], 0)
+
+    def test_one_of_two_answers(self):
+        _, address = self.start()
+        done = run("workers", "--workers", f"{address},{NOBODY}", env=self.env)
+        self.assertEqual((done.returncode, done.stderr), (1, "dcl: 1 of 2 workers did not answer; expected an answer "
+                                                             "from each\n"))
+        self.assertRegex(done.stdout, rf"(?m)^{address} +answers ")
+        self.assertRegex(done.stdout, rf"(?m)^{NOBODY} +no answer\n    .*{NOBODY}")
+
+    def test_signals_end_it(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            worker, _ = self.start()
+            worker.send_signal(number)
+            self.assertEqual(worker.wait(30), 0, number)
+            self.assertEqual(worker.stdout.read(), "")
+
+    def test_signal_that_it_was_told_to_ignore(self):
+        worker, _ = self.start(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        worker.send_signal(signal.SIGHUP)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            worker.wait(0.3)
+        worker.terminate()
+        self.assertEqual(worker.wait(30), 0)
+
+    def test_log_that_nobody_reads_any_more(self):
+        worker, _ = self.start()
+        worker.stderr.close()
+        worker.terminate()
+        self.assertEqual(worker.wait(30), 0)
+
+
 # ---- wrong inputs ---------------------------------------------------------------------------------------------------
 
 COPY, FILES = "C(i) = A(i);", ["A=x.npy", "C=c.npy"]
 MAP = ["map", "--grid", "6x6", "--nodes", "4"]
+NOBODY = "tcp://127.0.0.1:1"
+LISTEN = ["worker", "--listen", "tcp://127.0.0.1:0"]
 
 WRONG = [
     # what, arguments, exit status, words of the message
@@ -457,9 +575,51 @@ WRONG = [
     ("workers without value", ["eval", COPY, *FILES, "--workers"], 2, ["--workers has no value"]),
     ("no local worker", ["eval", COPY, *FILES, "--workers", "local:0"], 1, ["local:0", "local:N"]),
     ("local workers without number", ["eval", COPY, *FILES, "--workers", "local:x"], 1, ["local:x", "local:N"]),
-    ("no file of workers", ["eval", COPY, *FILES, "--workers", "nosuchfile"], 1, ["nosuchfile"]),
-    ("address without a host", ["eval", COPY, *FILES, "--workers", "tcp://"], 1, ["tcp://"]),
-    ("nobody at an address", ["eval", COPY, *FILES, "--workers", "tcp://127.0.0.1:1"], 1, ["tcp://127.0.0.1:1"]),
+    ("no file of workers", ["eval", COPY, *FILES, "--workers", "nosuchfile"], 1, ["nosuchfile", "no file"]),
+    ("address without a host", ["eval", COPY, *FILES, "--workers", "tcp://"], 1, ["tcp://", "no host"]),
+    ("worker without its token", ["eval", COPY, *FILES, "--workers", NOBODY], 1,
+     ["no token", NOBODY]),
+    ("no keys of this program", ["eval", COPY, *FILES, "--workers", NOBODY, "--keys", "nosuch"], 1,
+     ["nosuch", "cannot be opened"]),
+    ("worker without an address", ["worker"], 2, ["--listen", "tcp://127.0.0.1:7700"]),
+    ("worker with a stray word", ["worker", "tcp://127.0.0.1:0"], 2, ["'tcp://127.0.0.1:0'", "--listen"]),
+    ("worker with an unknown option", [*LISTEN, "--port", "7701-7702"], 2, ["--port is not known", "--ports"]),
+    ("worker without a value", ["worker", "--listen"], 2, ["--listen has no value", "ADDRESS"]),
+    ("one port", [*LISTEN, "--ports", "7701"], 2, ["'7701'", "A-B", "7701-7716"]),
+    ("ports without an end", [*LISTEN, "--ports", "7701-"], 2, ["'7701-'", "A-B"]),
+    ("ports without a beginning", [*LISTEN, "--ports", "-7701"], 2, ["'-7701'", "A-B"]),
+    ("port 0", [*LISTEN, "--ports", "0-5"], 2, ["'0-5'", "from 1"]),
+    ("port too large", [*LISTEN, "--ports", "7701-65536"], 2, ["'7701-65536'", "65535"]),
+    ("ports with text behind", [*LISTEN, "--ports", "7701-7702x"], 2, ["'7701-7702x'"]),
+    ("ports that overflow", [*LISTEN, "--ports", "1-99999999999999999999"], 2, ["99999999999999999999"]),
+    ("ports reversed", [*LISTEN, "--ports", "7716-7701"], 2, ["before it begins", "7701-7716"]),
+    ("quota of an unknown unit", [*LISTEN, "--quota", "4X"], 2, ["--quota", "'4X'", "4G"]),
+    ("quota with two units", [*LISTEN, "--quota", "4GB"], 2, ["'4GB'"]),
+    ("negative quota", [*LISTEN, "--quota", "-1"], 2, ["'-1'"]),
+    ("quota too large", [*LISTEN, "--quota", "99999999T"], 2, ["'99999999T'"]),
+    ("no sessions", [*LISTEN, "--sessions", "0"], 2, ["--sessions", "'0'"]),
+    ("sessions that are no number", [*LISTEN, "--sessions=many"], 2, ["--sessions", "'many'"]),
+    ("no thread", [*LISTEN, "--io-threads", "0"], 2, ["--io-threads", "'0'"]),
+    ("too many threads", [*LISTEN, "--io-threads", "65"], 2, ["--io-threads", "'65'", "64"]),
+    ("unknown level", [*LISTEN, "--log", "inf"], 2, ["--log", "'inf'", "nearest is info"]),
+    ("worker at no address", ["worker", "--listen", "7700"], 1, ["7700", "tcp://"]),
+    ("worker without a port", ["worker", "--listen", "tcp://127.0.0.1"], 1, ["tcp://127.0.0.1", "port"]),
+    ("worker for strangers", ["worker", "--listen", "tcp://0.0.0.0:0"], 1, ["0.0.0.0", "dcl keys"]),
+    ("no folder of files", [*LISTEN, "--files", "nosuch"], 1, ["nosuch"]),
+    ("files in a file", [*LISTEN, "--files", "x.npy"], 1, ["x.npy"]),
+    ("no folder of keys", [*LISTEN, "--keys", "nosuch"], 1, ["nosuch", "cannot be opened"]),
+    ("token in a folder of nothing", [*LISTEN, "--token", "no/such/token"], 1, ["no/such"]),
+    ("workers in no file", ["workers", "--workers", "nosuchfile"], 1, ["nosuchfile"]),
+    ("terms of nobody", ["worker", "--process", "hello"], 1, ["dcl worker --listen"]),
+    ("nobody to ask", ["workers"], 2, ["no worker is named", "--workers", "DCL_WORKERS"]),
+    ("workers as a stray word", ["workers", NOBODY], 2, [f"'{NOBODY}'", "--workers"]),
+    ("workers of this program", ["workers", "--workers", "local:2"], 1, ["local:2"]),
+    ("keys of nowhere", ["keys"], 2, ["no folder"]),
+    ("keys without a name", ["keys", ""], 2, ["no folder"]),
+    ("keys in two folders", ["keys", "a", "b"], 2, ["'b'", "expected one"]),
+    ("keys with an option", ["keys", "--force", "a"], 2, ["--force is not known"]),
+    ("keys in a file", ["keys", "x.npy"], 1, ["x.npy"]),
+    ("keys in a folder of nothing", ["keys", "no/keys"], 1, ["no/keys"]),
     ("one file for two outputs", ["eval", "C(i) = A(i); D(i) = A(i);", "A=x.npy", "C=c.npy", "D=c.npy"], 1, ["c.npy"]),
 ]
 
@@ -522,6 +682,33 @@ class Refusal(Folder):
 class Wrong(Refusal):
     """Found without a device; the tests are made from WRONG below."""
 
+    def test_variables_matter_to_a_worker(self):
+        self.check(LISTEN, 1, ["DCL_TYLE_BYTES", "DCL_TILE_BYTES"], environment(DCL_TYLE_BYTES="1M"))
+
+    def token_of_nobody(self):
+        with open(self.path("token"), "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write("0" * 63 + "7\n")
+        return environment(DCL_TOKEN=self.path("token"))
+
+    def test_nobody_at_an_address(self):
+        self.check(["eval", COPY, *FILES, "--workers", NOBODY], 1, [NOBODY, "refused"], self.token_of_nobody())
+
+    def test_workers_that_are_not_there(self):
+        arguments, env = ["workers", "--workers", NOBODY], self.token_of_nobody()
+        done = run(*arguments, env=env)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, rf"(?m)^{NOBODY} +no answer\n    .*{NOBODY}.*refused")
+        self.assertIn("dcl: 1 of 1 workers did not answer", done.stderr)
+        row = json.loads(run(*arguments, "--json", env=env).stdout)["workers"][0]
+        self.assertEqual((row["address"], row["answers"], row["status"]), (NOBODY, False, "DCL_ERR_NETWORK"))
+        self.assertIn("refused", row["problem"])
+
+    def test_no_worker_to_ask_in_the_environment(self):
+        self.check(["workers"], 2, ["no worker is named"], environment(DCL_WORKERS=""))
+
+    def test_workers_of_the_environment(self):
+        self.check(["workers"], 1, ["local:3"], environment(DCL_WORKERS="local:3"))
+
     def test_remedy_is_of_the_shape_that_is_missing(self):
         self.assertNotIn(":SHAPE", self.eval("C(i) = A(i) + B(i);", "A=x.npy", "B=n.npy", "C=c.npy").stderr)
         self.assertIn("D=d.npy:SHAPE", self.eval("C(i) = A(i); D(j) = A(j);", "A=x.npy", "C=c.npy", "D=d.npy").stderr)
@@ -547,9 +734,9 @@ for n, (what, arguments, words, variables) in enumerate(WRONG_ON_DEVICE):
 
 
 def suite():
-    cases = [Map, Texts, Wrong]
+    cases = [Map, Texts, Keys, Wrong]
     if has_device():
-        cases += [Eval, Figures, Workers, WrongOnDevice]
+        cases += [Eval, Figures, Workers, Worker, WrongOnDevice]
     else:
         print("skipped: dcl eval, for there is no CPU among the OpenCL devices: " +
               (run("devices").stderr.strip() or "GPUs only; PoCL makes the processor one"))

@@ -1,0 +1,213 @@
+/* cli/workers.c - dcl workers: which workers answer, and what they offer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dcl.h>
+
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/report.h"
+#include "cli/settings.h"
+
+enum option { WORKERS, KEYS, JSON };
+
+static const cli_option options[] = {
+    [WORKERS] = {"workers", "ADDRESSES|FILE"},
+    [KEYS] = {"keys", "DIR"},
+    [JSON] = {"json", NULL},
+    {NULL, NULL},
+};
+
+struct request {
+    const char *workers, *keys; /* NULL: the environment's */
+    bool json;
+};
+
+/* What was asked for is asked; an answer has at most so many devices in it. */
+enum { MOST_DEVICES = sizeof((dcl_worker_info *)0)->device / sizeof(dcl_device_info), FIRST_GUESS = 64 };
+
+/* ---- asking ---- */
+
+static int take(struct request *request, int option, const char *value)
+{
+    switch (option) {
+    case WORKERS:
+        request->workers = value;
+        return CLI_OK;
+    case KEYS:
+        request->keys = value;
+        return CLI_OK;
+    case JSON:
+        request->json = true;
+        return CLI_OK;
+    case CLI_PLAIN:
+        return cli_usage("workers",
+                         "argument '%s' was given; expected options only; addresses are given as --workers %s", value,
+                         value);
+    case CLI_HELP:
+        return CLI_HELP;
+    }
+    return CLI_USAGE; /* cli_next() has said why */
+}
+
+static int parse(int count, char **list, struct request *request_out)
+{
+    cli_arguments arguments = {.command = "workers", .options = options, .count = count, .list = list};
+    for (;;) {
+        char *value = NULL;
+        int option = cli_next(&arguments, &value);
+        if (option == CLI_END)
+            return CLI_OK;
+        int status = take(request_out, option, value);
+        if (status != CLI_OK)
+            return status;
+    }
+}
+
+/* Room for all addresses is made only when it is known how many there are. */
+static int ask(const dcl_config *config, dcl_worker_info **workers_out, int *count_out)
+{
+    dcl_worker_info *workers = NULL;
+    int capacity = 0, count = FIRST_GUESS;
+    while (count > capacity) {
+        free(workers);
+        capacity = count;
+        workers = cli_alloc((size_t)capacity, sizeof *workers);
+        if (dcl_worker_list(config, capacity, workers, &count) != DCL_OK) {
+            free(workers);
+            return cli_library_failed();
+        }
+    }
+    *workers_out = workers;
+    *count_out = count;
+    return CLI_OK;
+}
+
+static int devices_shown(const dcl_worker_info *worker)
+{
+    return worker->device_count < MOST_DEVICES ? worker->device_count : MOST_DEVICES;
+}
+
+/* ---- a table for people ---- */
+
+static void print_device(const dcl_device_info *device)
+{
+    printf("    device %d: %s, %.1f GiB, %s\n", device->number, device->kind, (double)device->memory_bytes / (1 << 30),
+           device->name);
+}
+
+static void print_worker(const dcl_worker_info *worker, int width)
+{
+    if (worker->status != DCL_OK) {
+        printf("%-*s  no answer\n    %s\n", width, worker->address, worker->problem);
+        return;
+    }
+    printf("%-*s  answers   %8d %9d %5d %% %7.0f us  %-5s  %s\n", width, worker->address, worker->sessions,
+           worker->processes, worker->load_percent, worker->round_trip_us, worker->files ? "yes" : "-",
+           worker->program);
+    for (int d = 0; d < devices_shown(worker); d++)
+        print_device(&worker->device[d]);
+    if (worker->device_count > MOST_DEVICES)
+        printf("    and %d more\n", worker->device_count - MOST_DEVICES);
+}
+
+static void print_table(const dcl_worker_info workers[], int count)
+{
+    int width = (int)strlen("address");
+    for (int w = 0; w < count; w++)
+        if ((int)strlen(workers[w].address) > width)
+            width = (int)strlen(workers[w].address);
+    printf("%-*s  %-9s %8s %9s %7s %10s  %-5s  %s\n", width, "address", "state", "sessions", "processes", "load",
+           "round trip", "files", "version");
+    for (int w = 0; w < count; w++)
+        print_worker(&workers[w], width);
+}
+
+/* ---- JSON for programs ---- */
+
+static void print_text(const char *key, const char *text)
+{
+    printf("\"%s\": ", key);
+    cli_json_string(stdout, text);
+}
+
+static void json_device(const dcl_device_info *device)
+{
+    printf("{\"number\": %d, ", device->number);
+    print_text("name", device->name);
+    fputs(", ", stdout);
+    print_text("kind", device->kind);
+    printf(", \"compute_units\": %d, \"memory_bytes\": %lld}", device->compute_units, (long long)device->memory_bytes);
+}
+
+static void json_worker(const dcl_worker_info *worker)
+{
+    fputs("{", stdout);
+    print_text("address", worker->address);
+    printf(", \"answers\": %s, ", worker->status == DCL_OK ? "true" : "false");
+    print_text("status", dcl_status_name(worker->status));
+    fputs(", ", stdout);
+    if (worker->status != DCL_OK) {
+        print_text("problem", worker->problem);
+    } else {
+        print_text("version", worker->program);
+        printf(", \"sessions\": %d, \"processes\": %d, \"load_percent\": %d, \"round_trip_us\": %.1f, \"files\": %s, "
+               "\"device_count\": %d, \"devices\": [",
+               worker->sessions, worker->processes, worker->load_percent, worker->round_trip_us,
+               worker->files ? "true" : "false", worker->device_count);
+        for (int d = 0; d < devices_shown(worker); d++) {
+            fputs(d > 0 ? ", " : "", stdout);
+            json_device(&worker->device[d]);
+        }
+        fputs("]", stdout);
+    }
+    fputs("}", stdout);
+}
+
+static void print_json(const dcl_worker_info workers[], int count)
+{
+    fputs("{\"workers\": [", stdout);
+    for (int w = 0; w < count; w++) {
+        fputs(w > 0 ? ",\n " : "", stdout);
+        json_worker(&workers[w]);
+    }
+    puts("]}");
+}
+
+static int show(const struct request *request, const dcl_worker_info workers[], int count)
+{
+    int silent = 0;
+    for (int w = 0; w < count; w++)
+        silent += workers[w].status != DCL_OK;
+    if (request->json)
+        print_json(workers, count);
+    else
+        print_table(workers, count);
+    if (silent > 0)
+        return cli_fail("%d of %d workers did not answer; expected an answer from each", silent, count);
+    return CLI_OK;
+}
+
+int cli_workers(int count, char **list)
+{
+    struct request request = {0};
+    int status = parse(count, list, &request);
+    if (status == CLI_HELP)
+        return cli_help_about("workers");
+    dcl_config config;
+    if (status == CLI_OK)
+        status = cli_settings_read(request.workers, request.keys, &config);
+    if (status != CLI_OK)
+        return status;
+    if (config.workers == NULL || config.workers[0] == '\0')
+        return cli_usage("workers", "no worker is named; expected --workers ADDRESSES such as --workers "
+                                    "tcp://127.0.0.1:7700, a file of such lines, or the same in DCL_WORKERS");
+    dcl_worker_info *workers = NULL;
+    status = ask(&config, &workers, &count);
+    if (status == CLI_OK)
+        status = show(&request, workers, count);
+    free(workers);
+    return status;
+}
