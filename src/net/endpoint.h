@@ -12,7 +12,7 @@
 #include "net/net.h"
 
 enum {
-    DCLI_SPIN_NS = 20000,       /* a waiting receive looks this long before it sleeps: waking up costs more */
+    DCLI_SPIN_NS = 50000,       /* a waiting receive looks this long before it sleeps: waking up costs more */
     DCLI_LONG_SPIN_NS = 300000, /* where every peer has two processors to itself */
     DCLI_FREE_DESCRIPTORS = 16, /* kept free: libzmq aborts where it gets none */
     DCLI_ROUTING_BYTES = 4      /* 1, then the peer's number: an id must not begin with 0 */
@@ -52,6 +52,7 @@ typedef struct dcli_frames {
     void *owner;     /* for `end` */
     uint64_t ticket; /* for `end` */
     int peer;        /* for `end` */
+    size_t held;     /* for `end`: bytes */
     struct dcli_frames_pool *pool;
     struct dcli_frames *next;
 } dcli_frames;
@@ -66,7 +67,7 @@ typedef struct dcli_frames_pool {
 /** A message as it came, not yet looked at. */
 typedef struct dcli_incoming {
     int from;
-    const void *bytes; /* the packed message; valid as long as the frames */
+    const void *bytes; /* the packed message; valid until the next is taken */
     size_t length;
     const void *payload; /* NULL: none */
     size_t payload_bytes;

@@ -2,6 +2,7 @@
  * Descriptors of ZeroMQ sockets are edge-triggered: they become readable when libzmq has something to look at, not while
  * messages are there. So before every sleep the transport itself is asked (arm), and after it again. */
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -83,14 +84,22 @@ static dcl_status take(dcli_endpoint *endpoint, dcli_received *received_out)
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
 
+/* Where there are fewer processors than peers, whoever is waited for may need this one. */
+static void pause_briefly(const dcli_endpoint *endpoint)
+{
+    if (endpoint->spin_ns < DCLI_LONG_SPIN_NS)
+        sched_yield();
+#if defined(__x86_64__) || defined(__i386__)
+    else
+        __builtin_ia32_pause();
+#endif
+}
+
 static void spin(const dcli_endpoint *endpoint, int64_t until_ns)
 {
     while (!endpoint->transport->seems_ready(endpoint) &&
            !atomic_load_explicit(&endpoint->woken, memory_order_acquire) && dcli_now_ns() < until_ns)
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause()
-#endif
-            ;
+        pause_briefly(endpoint);
 }
 
 static void poll_until(dcli_endpoint *endpoint, int64_t deadline_ns)

@@ -232,10 +232,10 @@ void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation)
                  (long long)operation, (long long)cluster->complete, (long long)cluster->operations);
 }
 
-/* Waking up costs more than most small operations: where there are processors to spare, look again for a while. */
+/* Waking up costs more than most small operations: look again for a while, longer where there are processors to spare. */
 static void spin_briefly(dcl_cluster *cluster, const int64_t *mark, int64_t operation)
 {
-    struct timespec now, end = in_seconds(300e-6);
+    struct timespec now, end = in_seconds(cluster->spins ? 300e-6 : 50e-6);
     do {
         pthread_mutex_unlock(&cluster->lock);
         sched_yield();
@@ -250,7 +250,7 @@ dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_
     struct timespec until = seconds >= 0 ? in_seconds(seconds) : (struct timespec){0};
     const int64_t *mark = host_only ? &cluster->done[cluster->host] : &cluster->complete;
     int64_t *awaited = host_only ? &cluster->awaited_host : &cluster->awaited;
-    if (*mark < operation && cluster->spins)
+    if (*mark < operation)
         spin_briefly(cluster, mark, operation);
     while (*mark < operation) {
         if (cluster->broken != DCL_OK)
