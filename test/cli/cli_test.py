@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -440,17 +441,16 @@ class Keys(Folder):
         self.assertIn("open", done.stderr)
 
 
-class Worker(unittest.TestCase):
+class Worker(Folder):
     """A worker that runs. It ends with its test, whatever happens there."""
 
-    def start(self, **more):
-        holder = tempfile.TemporaryDirectory(prefix="dcl-cli-")
-        self.addCleanup(holder.cleanup)
-        token = os.path.join(holder.name, "token")
+    def start(self, *arguments, **more):
+        token = self.path("token")
         self.env = environment(DCL_TOKEN=token)
-        arguments = ["worker", "--listen", "tcp://127.0.0.1:0", "--token", token]
-        worker = subprocess.Popen([DCL, *arguments], env=environment(), stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+        arguments = arguments or ("--token", token)
+        worker = subprocess.Popen([DCL, "worker", "--listen", "tcp://127.0.0.1:0", *arguments], cwd=self.folder,
+                                  env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, **more)
         for pipe in (worker.stdout, worker.stderr):
             self.addCleanup(pipe.close)
         self.addCleanup(worker.wait)
@@ -482,6 +482,23 @@ class Worker(unittest.TestCase):
                                                              "from each\n"))
         self.assertRegex(done.stdout, rf"(?m)^{address} +answers ")
         self.assertRegex(done.stdout, rf"(?m)^{NOBODY} +no answer\n    .*{NOBODY}")
+
+    def test_the_steps_that_keys_names(self):
+        for name in ("worker", "program", "stranger"):
+            run("keys", name, folder=self.folder)
+        shutil.copy(self.path("program/own.public"), self.path("worker/allowed/anybody.public"))
+        for name in ("program", "stranger"):
+            shutil.copy(self.path("worker/own.public"), self.path(f"{name}/allowed/127.0.0.1.public"))
+        _, address = self.start("--keys", "worker")
+        arguments = ["--workers", address, SUM_TRANSPOSED, "A=a.npy", "B=b.npy", "C=c.npy", "--keys"]
+        done = self.eval(*arguments, "program")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.same("c.npy", self.a + self.b.T)
+        self.assertEqual(run("workers", folder=self.folder, env=environment(
+            DCL_WORKERS=address, DCL_KEYS="program")).returncode, 0)
+        done = self.eval(*arguments, "stranger", env=environment(DCL_KEYS="program"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(address, done.stderr)
 
     def test_signals_end_it(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
