@@ -122,7 +122,7 @@ dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, int count, 
 
 /* ---- compiling ---------------------------------------------------------------------------------------------------- */
 
-static bool first_of_kind(const dcl_cluster *cluster, int node)
+bool dcli_body_builder(const dcl_cluster *cluster, int node)
 {
     for (int n = 0; n < node; n++)
         if (!cluster->lost[n] && strcmp(dcli_node_kind(cluster, n), dcli_node_kind(cluster, node)) == 0)
@@ -160,7 +160,7 @@ static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
     bool build[cluster->host + 1];
     int answers = 0;
     for (int n = 0; n <= cluster->host; n++)
-        answers += build[n] = n < cluster->node_count && first_of_kind(cluster, n);
+        answers += build[n] = n < cluster->node_count && dcli_body_builder(cluster, n);
     dcl_status status = dcli_host_kernel(cluster->worker[cluster->host], &kernel, build);
     if (status == DCL_OK) {
         known->announced = true;

@@ -190,6 +190,8 @@ dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, int count, 
                              dcli_known_body **known_out);
 /** Have it compiled once per kind of device, the first time. The lock is given up while waiting. */
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known);
+/** Whether the node is the one that compiles bodies for its kind of device. */
+bool dcli_body_builder(const dcl_cluster *cluster, int node);
 /** Tell one more node of a body. The lock is held. */
 dcl_status dcli_body_tell(dcl_cluster *cluster, const dcli_known_body *known, int node);
 void dcli_bodies_free(dcl_cluster *cluster);

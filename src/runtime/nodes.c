@@ -67,11 +67,12 @@ static void name_arrays(const dcl_cluster *cluster, int node, dcli_text *text)
         if (array->name[0] == '\0')
             nameless++;
         else
-            dcli_text_put(text, "%s%s", named++ > 0 ? ", " : "; arrays that had a part on it have failed: ", array->name);
+            dcli_text_put(text, "%s%s",
+                          named++ > 0 ? ", " : "; arrays that had a part on it have failed: ", array->name);
     }
     if (nameless > 0)
-        dcli_text_put(text, "%s%d that no body has named", named > 0 ? " and " : "; arrays that had a part on it have failed: ",
-                      nameless);
+        dcli_text_put(text, "%s%d that no body has named",
+                      named > 0 ? " and " : "; arrays that had a part on it have failed: ", nameless);
     if (named + nameless == 0)
         dcli_text_put(text, "; no array had a part on it");
 }
@@ -119,10 +120,12 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence)
     name_arrays(cluster, node, &text);
     char *whole = dcli_text_take(&text);
     const char *told = whole != NULL ? whole : sentence;
+    bool builds = dcli_body_builder(cluster, node);
     cluster->lost[node] = true;
     cluster->done[node] = cluster->ready[node] = INT64_MAX;
     fail_arrays(cluster, node, sentence);
-    forget_answers(cluster, told);
+    if (builds)
+        forget_answers(cluster, told);
     dcli_cluster_keep(cluster, DCL_ERR_NODE_LOST, told);
     if (all_lost(cluster) && cluster->broken == DCL_OK) {
         cluster->broken = DCL_ERR_NODE_LOST;
@@ -208,10 +211,12 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
         return DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected %s", cluster == NULL ? "cluster" : "workers",
                          cluster == NULL ? "one made by dcl_open()" : "addresses, or \"local:N\"");
     if (cluster->crew == NULL)
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "the nodes of this cluster are threads of the program; expected one opened "
-                                              "with DCL_WORKERS");
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "the nodes of this cluster are threads of the program; expected one opened "
+                         "with DCL_WORKERS");
     int first, count;
-    dcl_status status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first, &count); /* waits without the lock */
+    dcl_status status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first,
+                                      &count); /* waits without the lock */
     pthread_mutex_lock(&cluster->lock);
     for (int n = first; status == DCL_OK && n < first + count; n++)
         status = let_join(cluster, n);
