@@ -16,7 +16,6 @@ static bool arm(dcli_endpoint *endpoint)
         dcli_ring_sleep(&shared->open[n]->in);
     for (int n = 0; n < shared->open_count; n++) {
         dcli_link *link = shared->open[n];
-        dcli_link_forget_dropped(link);
         if (link->first != NULL)
             dcli_ring_want_room(&link->out, true);
         dcli_link_push(link);

@@ -16,6 +16,7 @@ enum {
     DCLI_SHARED_MOST_WAITING = 64 << 20,        /* bytes for one peer that wait for room */
     DCLI_SHARED_MOST_WAITING_DESCRIPTORS = 256, /* the same for descriptors */
     DCLI_SHARED_MOST_REGIONS = 1 << 14,         /* of one peer, mapped here at a time */
+    DCLI_SHARED_MOST_QUIET = 1 << 20,           /* bytes given back to a peer that sleeps on */
     DCLI_SHARED_WHY = 512                       /* bytes of a sentence */
 };
 
@@ -63,6 +64,7 @@ typedef struct dcli_outgoing {
     const unsigned char *bytes;
     size_t length, sent;
     bool begun;
+    bool quiet;     /* a peer that sleeps need not be woken for it */
     int descriptor; /* to go along; -1: none, or it has gone */
 } dcli_outgoing;
 
@@ -88,7 +90,8 @@ typedef struct dcli_link {
     bool waits_for_socket; /* the first one does: room in the ring is no help */
     uint64_t *told;        /* [told_count] regions of ours that the peer knows */
     int64_t told_count, told_capacity;
-    uint64_t dropped; /* regions that our stock had dropped when `told` was last looked through */
+    size_t quiet_bytes; /* of payloads given back since the peer was last rung, or awake */
+    uint64_t dropped;   /* regions that our stock had dropped when `told` was last looked through */
 
     unsigned char *message; /* the one that is being received */
     size_t capacity, length, taken;
@@ -122,8 +125,8 @@ typedef struct dcli_shared {
     dcli_link *link;  /* [peer_count] */
     dcli_link **open; /* [open_count] those that are OPEN, ENDED, BROKEN or LOST */
     int open_count, next;
-    bool polled; /* since arm() */
-    int takes;   /* since the sockets were last looked at */
+    bool polled;        /* since arm() */
+    int takes, glances; /* since it was last thought of looking at the sockets */
     int64_t looked_ns;
     dcli_buffers *buffers; /* NULL: none yet */
     bool own_buffers;      /* made here */

@@ -113,6 +113,7 @@ dcl_status dcli_flight_begin(dcli_link *link, const dcli_payload *payload, dcli_
     dcl_status status = find_place(shared, &held, &place);
     if (status != DCL_OK)
         return status;
+    dcli_link_forget_dropped(link);
     status = tell_region(link, &place);
     dcli_flight *flight = status == DCL_OK ? take_flight(shared) : NULL;
     if (flight == NULL) {
@@ -228,13 +229,17 @@ bool dcli_view_forget(dcli_link *link, uint64_t number)
     return true;
 }
 
-/* The receiver is done with a payload: its sender may use the memory again. */
+/* The receiver is done with a payload: its sender may use the memory again. Waking it costs more than a little memory. */
 static void end_hold(dcli_frames *frames)
 {
     dcli_view *view = frames->owner;
     dcli_link *link = view->link;
     if (link != NULL && link->state == DCLI_LINK_OPEN && !link->endpoint->lost[link->peer]) {
-        dcli_outgoing back = {.kind = DCLI_SHARED_RETURN, .value = frames->ticket, .descriptor = -1};
+        link->quiet_bytes += frames->held;
+        dcli_outgoing back = {.kind = DCLI_SHARED_RETURN,
+                              .value = frames->ticket,
+                              .descriptor = -1,
+                              .quiet = link->quiet_bytes <= DCLI_SHARED_MOST_QUIET};
         if (dcli_link_send(link, &back) != DCL_OK)
             dcli_link_lose(link,
                            "peer %d could not be told of memory that is free again; expected some memory to be "
@@ -252,6 +257,7 @@ void dcli_view_hold(dcli_view *view, const dcli_shared_place *place, dcli_incomi
     incoming->payload_bytes = place->length;
     incoming->frames->owner = view;
     incoming->frames->ticket = place->ticket;
+    incoming->frames->held = place->length;
     incoming->frames->end = end_hold;
 }
 

@@ -43,6 +43,9 @@ static dcli_ring_answer write_all(dcli_link *link, dcli_outgoing *outgoing)
     do
         answer = write_piece(link, outgoing);
     while (answer == DCLI_RING_DONE && outgoing->sent < outgoing->length);
+    if (outgoing->quiet)
+        return answer;
+    link->quiet_bytes = 0;
     if (dcli_ring_must_ring_reader(&link->out))
         dcli_link_ring(link);
     return answer;

@@ -10,7 +10,8 @@
 
 enum {
     MOST_RECORDS = 256, /* of one peer before others get their turn */
-    LOOK_TAKES = 64,    /* a busy receiver looks at its sockets after so many takes, */
+    LOOK_TAKES = 64,    /* who is too busy to sleep looks at the sockets after so many takes, */
+    LOOK_GLANCES = 256, /* or after it was seen so often that nothing is there, */
     LOOK_NS = 4000000   /* if so much time has passed */
 };
 
@@ -225,9 +226,9 @@ void dcli_own_free(dcli_own *own)
 static void look_at_sockets(dcli_endpoint *endpoint)
 {
     dcli_shared *shared = endpoint->link;
-    if (++shared->takes < LOOK_TAKES)
+    if (++shared->takes < LOOK_TAKES && shared->glances < LOOK_GLANCES)
         return;
-    shared->takes = 0;
+    shared->takes = shared->glances = 0;
     int64_t now_ns = dcli_now_ns();
     if (now_ns - shared->looked_ns < LOOK_NS)
         return;
@@ -257,20 +258,25 @@ dcl_status dcli_shared_take(dcli_endpoint *endpoint, dcli_incoming *incoming)
         if (status != DCL_ERR_TIMEOUT)
             return status;
     }
+    for (int n = 0; n < shared->open_count; n++)
+        dcli_link_forget_dropped(shared->open[n]);
     return DCL_ERR_TIMEOUT;
+}
+
+static bool link_seems_ready(const dcli_link *link)
+{
+    return link->state != DCLI_LINK_OPEN || dcli_ring_seems_filled(&link->in) ||
+           (link->first != NULL && !link->waits_for_socket && dcli_ring_has_moved(&link->out));
 }
 
 bool dcli_shared_seems_ready(const dcli_endpoint *endpoint)
 {
-    const dcli_shared *shared = endpoint->link;
+    dcli_shared *shared = endpoint->link;
     if (shared->own_first != NULL)
         return true;
-    for (int n = 0; n < shared->open_count; n++) {
-        const dcli_link *link = shared->open[n];
-        if (link->state != DCLI_LINK_OPEN || dcli_ring_seems_filled(&link->in))
+    for (int n = 0; n < shared->open_count; n++)
+        if (link_seems_ready(shared->open[n]))
             return true;
-        if (link->first != NULL && !link->waits_for_socket && dcli_ring_has_moved(&link->out))
-            return true;
-    }
-    return false;
+    /* Who never sleeps, and hears nothing, still is to learn of an end. */
+    return ++shared->glances % LOOK_GLANCES == 0 && dcli_now_ns() - shared->looked_ns >= LOOK_NS;
 }

@@ -282,6 +282,20 @@ Test(shared_process, death_is_noticed_by_who_is_busy_with_others)
     close_crew(&c);
 }
 
+Test(shared_process, death_is_noticed_by_who_never_waits)
+{
+    crew c = open_crew(die, NULL);
+    end_of(c.process[0]);
+    dcli_received received;
+    dcl_status status = DCL_ERR_TIMEOUT;
+    int64_t start_ns = dcli_now_ns();
+    while (status == DCL_ERR_TIMEOUT && dcli_now_ns() - start_ns < INT64_C(10000000000))
+        status = dcli_endpoint_receive(c.endpoint, 0, &received);
+    cr_expect_eq(status, DCL_ERR_NODE_LOST);
+    cr_expect(dcli_now_ns() - start_ns < 1000000000, "%" PRId64 " ms", (dcli_now_ns() - start_ns) / 1000000);
+    close_crew(&c);
+}
+
 Test(shared_process, a_stopped_process_loses_nothing)
 {
     crew c = open_crew(echo, NULL);
@@ -298,6 +312,26 @@ Test(shared_process, a_stopped_process_loses_nothing)
         cr_assert_eq(take_credit(c.endpoint), n, "%s", dcl_error());
     send_credit(c.endpoint, 0, 0);
     cr_expect_eq(take_credit(c.endpoint), 0);
+    cr_expect_eq(end_of(c.process[0]), 0);
+    close_crew(&c);
+}
+
+static int answer_the_last(dcli_endpoint *endpoint)
+{
+    for (int64_t n = 30000; n >= 0; n--)
+        if (take_credit(endpoint) != n)
+            return 1;
+    return send_credit(endpoint, HOST, 1) == DCL_OK ? 0 : 2;
+}
+
+Test(shared_process, a_sender_that_sleeps_is_told_of_room)
+{
+    crew c = open_crew(answer_the_last, NULL);
+    kill(c.process[0], SIGSTOP);
+    for (int64_t n = 30000; n >= 0; n--)
+        cr_assert_eq(send_credit(c.endpoint, 0, n), DCL_OK, "%s", dcl_error());
+    kill(c.process[0], SIGCONT);
+    cr_expect_eq(take_credit(c.endpoint), 1, "%s", dcl_error());
     cr_expect_eq(end_of(c.process[0]), 0);
     close_crew(&c);
 }
@@ -414,6 +448,42 @@ static void message_in_message(raw *r)
     put(r, DCLI_SHARED_MESSAGE, 0, 5, credit_of_5, 5);
 }
 static void unknown_ticket(raw *r) { put(r, DCLI_SHARED_RETURN, 0, UINT64_C(1) << 32, NULL, 0); }
+/** Let the endpoint send a payload. @return its ticket. */
+static uint64_t ticket_of_payload(raw *r)
+{
+    static int words[100];
+    dcli_message message = {.kind = DCLI_MSG_CHUNK, .chunk = {.operation = 1}};
+    dcli_payload payload = {words, sizeof words, NULL, NULL};
+    cr_assert_eq(dcli_endpoint_send(r->endpoint, 0, &message, &payload), DCL_OK, "%s", dcl_error());
+    for (;;) {
+        dcli_ring_head head;
+        dcli_shared_place place;
+        cr_assert_eq(dcli_ring_look(&r->in, &head), DCLI_RING_DONE);
+        dcli_ring_copy(&r->in, 0, &place, head.length < sizeof place ? head.length : sizeof place);
+        dcli_ring_pass(&r->in, &head);
+        if (head.kind == DCLI_SHARED_MESSAGE)
+            return place.ticket;
+    }
+}
+
+static void return_twice(raw *r)
+{
+    uint64_t ticket = ticket_of_payload(r);
+    cr_assert_eq(ticket, UINT64_C(1) << 32, "first use of the first place");
+    put(r, DCLI_SHARED_RETURN, 0, ticket, NULL, 0);
+    put(r, DCLI_SHARED_RETURN, 0, ticket, NULL, 0);
+}
+
+static void return_what_was_before(raw *r)
+{
+    uint64_t ticket = ticket_of_payload(r);
+    put(r, DCLI_SHARED_RETURN, 0, ticket, NULL, 0);
+    dcli_received none;
+    cr_assert_eq(dcli_endpoint_receive(r->endpoint, 1, &none), DCL_ERR_TIMEOUT);
+    cr_assert_eq(ticket_of_payload(r), UINT64_C(2) << 32, "second use of the first place");
+    put(r, DCLI_SHARED_RETURN, 0, ticket, NULL, 0);
+}
+
 static void unknown_region(raw *r) { put_place(r, 3, 0, 10); }
 static void payload_beyond(raw *r)
 {
@@ -519,6 +589,8 @@ Test(shared_process, a_violation_is_said_and_ends_the_peer)
         {nothing_more, "continued a message by 0 bytes; expected 3 at most"},
         {message_in_message, "a record of kind 1 about 5"},
         {unknown_ticket, "a record of kind 3 about 4294967296"},
+        {return_twice, "a record of kind 3 about 4294967296"},
+        {return_what_was_before, "a record of kind 3 about 4294967296"},
         {unknown_region, "a payload of 10 bytes at 0 of region 3, which has 0"},
         {payload_beyond, "a payload of 193 bytes at 8000 of region 7, which has 8192"},
         {payload_overflow, "a payload of 10 bytes at 18446744073709551610 of region 7"},
@@ -556,6 +628,22 @@ Test(shared_process, a_violation_is_said_and_ends_the_peer)
         cr_expect_eq(count_descriptors(), descriptors, "%s", cases[c].words);
         cr_expect_eq(count_mappings(), mappings, "%s", cases[c].words);
     }
+}
+
+Test(shared_process, a_region_that_is_forgotten_too_early_stays_while_it_is_held)
+{
+    raw r = open_raw();
+    good_region(&r);
+    put_place(&r, 7, 100, 5000);
+    put(&r, DCLI_SHARED_FORGET, 0, 7, NULL, 0);
+    dcli_received received, none;
+    cr_assert_eq(dcli_endpoint_receive(r.endpoint, LONG, &received), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(dcli_endpoint_receive(r.endpoint, 1, &none), DCL_ERR_TIMEOUT);
+    cr_expect_eq(((const char *)received.payload)[4999], 0);
+    cr_expect_eq(link_of(r.endpoint, 0)->view_count, 1);
+    dcli_received_free(&received);
+    cr_expect_eq(link_of(r.endpoint, 0)->view_count, 0);
+    close_raw(&r);
 }
 
 static void free_body(void *bytes, void *user)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <dcl/forall.h>
@@ -524,6 +525,37 @@ Test(shared, no_bell_is_rung_for_a_peer_that_is_awake)
     char byte;
     int socket = ((dcli_shared *)g.peer[1]->link)->link[0].socket;
     cr_expect_eq(read(socket, &byte, 1), -1, "nothing has been sent over the socket");
+    close_group(&g);
+}
+
+/** Whether a peer that sleeps is woken when payloads of so many bytes are given back. */
+static bool wakes(group *g, int count, size_t bytes)
+{
+    atomic_int released = 0;
+    dcli_received received[8];
+    for (int n = 0; n < count; n++) {
+        send_payload(g->peer[0], 1, n, (dcli_payload){calloc(1, bytes), bytes, count_release, &released});
+        received[n] = receive(g->peer[1], DCLI_MSG_CHUNK);
+    }
+    cr_assert(g->peer[0]->transport->arm(g->peer[0]));
+    for (int n = 0; n < count; n++)
+        dcli_received_free(&received[n]);
+    char byte;
+    bool rung = recv(((dcli_shared *)g->peer[0]->link)->link[1].socket, &byte, 1, MSG_PEEK) == 1;
+    g->peer[0]->transport->disarm(g->peer[0]);
+    hear(g->peer[0]);
+    return rung;
+}
+
+Test(shared, little_memory_given_back_wakes_nobody)
+{
+    group g = open_group();
+    cr_expect_not(wakes(&g, 1, 4096));
+    cr_expect_not(wakes(&g, 8, 100000));
+    cr_expect(wakes(&g, 8, 200000), "more than 1 MB");
+    send_credit(g.peer[1], 0, 1);
+    expect_credit(g.peer[0], 1, 1);
+    cr_expect(wakes(&g, 1, 2 << 20));
     close_group(&g);
 }
 
