@@ -92,6 +92,8 @@ dcl_status dcli_node_fail(dcli_node *node, int64_t operation, dcl_status status)
  *  No action names the peer any more but DROP, COMMIT and DISCARD, for what is here of it or for it. What the executor holds of
  *  it for operations that the node has not been given yet is the executor's to free; later messages of it are ignored by the
  *  functions above (DCL_OK), their payload is the executor's to free, too.
+ *  An operation that had ended here is not failed, though it may not have ended on the lost node: what that was to write of
+ *  arrays is lost with them, but of a save (an effect elsewhere) the host has to see for itself that it is incomplete.
  *  @return DCL_OK, also when it was known; DCL_ERR_PROTOCOL: there can be no such peer; DCL_ERR_NOMEM. */
 dcl_status dcli_node_lost(dcli_node *node, int peer);
 

@@ -8,12 +8,12 @@
 
 bool dcli_op_misses_part(const dcli_node *node, const dcli_operation *operation)
 {
-    for (int q = 0; q < node->terms.plan.node_count; q++)
-        for (int k = 0; !dcli_is_there(node, q) && k < operation->operand_count; k++) {
-            const dcli_layout *layout = operation->operand[k].layout;
-            if (operation->operand[k].storage >= 0 && dcli_layout_owned(layout, q) > 0)
+    for (int k = 0; k < operation->operand_count; k++) {
+        const dcli_layout *layout = operation->operand[k].layout;
+        for (int q = 0; operation->operand[k].storage >= 0 && q < layout->node_end; q++)
+            if (!dcli_is_there(node, q) && dcli_layout_owned(layout, q) > 0)
                 return true;
-        }
+    }
     return false;
 }
 

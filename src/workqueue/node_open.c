@@ -243,11 +243,12 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
         dcli_op_free(node, op);
         return status;
     }
-    for (int q = 0; q < node->terms.plan.node_count; q++)
+    bool misses = dcli_op_misses_part(node, operation); /* else it has nothing to do with who is not there */
+    for (int q = 0; misses && q < node->terms.plan.node_count; q++)
         if (!dcli_is_there(node, q))
             dcli_op_part_from(node, op, q);
     status = note_touches(node, op);
-    if (status == DCL_OK && dcli_op_misses_part(node, operation))
+    if (status == DCL_OK && misses)
         status = dcli_op_fail_lost(node, op);
     if (status == DCL_OK)
         status = check_plans(node, op);
