@@ -36,14 +36,8 @@ static void disarm(dcli_endpoint *endpoint) { (void)endpoint; }
 
 static int descriptors(const dcli_endpoint *endpoint, int descriptors_out[])
 {
-    const dcli_wire *wire = endpoint->link;
-    descriptors_out[0] = wire->outgoing_fd;
-    descriptors_out[1] = wire->monitor.fd;
-    if (wire->door.router == NULL)
-        return 2;
-    descriptors_out[2] = wire->door.fd;
-    descriptors_out[3] = wire->door.monitor.fd;
-    return 4;
+    dcli_wire_descriptors(endpoint->link, descriptors_out);
+    return DCLI_WIRE_SOURCES;
 }
 
 static const dcli_transport transport = {.send = dcli_wire_send,
@@ -53,7 +47,7 @@ static const dcli_transport transport = {.send = dcli_wire_send,
                                          .disarm = disarm,
                                          .descriptors = descriptors,
                                          .close = close_wire,
-                                         .most_descriptors = 4};
+                                         .most_descriptors = DCLI_WIRE_SOURCES};
 
 static dcl_status check_terms(const dcli_wire_terms *terms)
 {
@@ -249,7 +243,7 @@ dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *add
     }
     wire->peer[peer].address = kept;
     wire->peer[peer].state = DCLI_WIRE_MET;
-    wire->idle = false;
+    dcli_wire_stir_outgoing(wire);
     return DCL_OK;
 }
 
@@ -290,6 +284,7 @@ dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *k
     bool own_key = !early || strcmp(one->key, hex) == 0 || hex[0] == '\0';
     if (early && !own_key) { /* someone else took its number: its own connection may still come */
         dcli_door_cut(&wire->door, peer);
+        dcli_wire_stir_door(wire);
         dcli_parcels_free(&one->early);
         one->fd = -1;
         one->ended = one->malformed = false;
@@ -298,7 +293,6 @@ dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *k
     }
     snprintf(one->key, sizeof one->key, "%s", hex);
     one->state = DCLI_WIRE_EXPECTED;
-    wire->idle = false;
     if (!early || !own_key)
         return DCL_OK;
     dcli_parcels_join(&wire->ready, &one->early);

@@ -56,6 +56,15 @@ typedef struct dcli_wire_peer {
     uint64_t last;          /* count of messages taken when the last of it was, or when its end was seen */
 } dcli_wire_peer;
 
+/** Sockets that news come from. Looking at one costs system calls: only at those that may have something. */
+typedef enum dcli_wire_source {
+    DCLI_WIRE_OUTGOING,
+    DCLI_WIRE_OUTGOING_EVENTS,
+    DCLI_WIRE_DOOR,
+    DCLI_WIRE_DOOR_EVENTS,
+    DCLI_WIRE_SOURCES
+} dcli_wire_source;
+
 typedef struct dcli_wire {
     dcli_door door; /* those with higher numbers connect to it */
     void *outgoing; /* the ROUTER that connects to those with lower numbers */
@@ -68,16 +77,17 @@ typedef struct dcli_wire {
     int64_t silence_ms;
     const dcli_log *log;
     int64_t logged_ns;
-    dcli_parcels ready; /* taken before anything else */
-    int closing;        /* peers in that state */
-    uint64_t taken;     /* messages */
-    bool idle;       /* nothing was there, and no socket has been used since: all is quiet until a descriptor says so */
-    int last_from;   /* the peer whose message was taken last; -1 */
-    int64_t refused; /* endpoint->refused as last seen */
+    dcli_parcels ready;            /* taken before anything else */
+    int closing;                   /* peers in that state */
+    uint64_t taken;                /* messages */
+    bool quiet[DCLI_WIRE_SOURCES]; /* exhausted and not used since: news make its descriptor readable */
+    int last_from;                 /* the peer whose message was taken last; -1 */
+    int64_t refused;               /* endpoint->refused as last seen */
 } dcli_wire;
 
-/** The socket that a peer's messages go through. */
-void *dcli_wire_socket_of(dcli_wire *wire, const dcli_wire_peer *peer);
+/** Any of these may have something again. */
+void dcli_wire_stir_door(dcli_wire *wire);
+void dcli_wire_stir_outgoing(dcli_wire *wire);
 /** Send to a peer that is up. Takes the frames over. @param payload  NULL: none. */
 dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload);
 /** Its connection stands: what has waited goes. */
@@ -93,5 +103,7 @@ dcl_status dcli_wire_send(dcli_endpoint *endpoint, int to, const void *bytes, si
 dcl_status dcli_wire_take(dcli_endpoint *endpoint, dcli_incoming *incoming);
 bool dcli_wire_seems_ready(const dcli_endpoint *endpoint);
 bool dcli_wire_arm(dcli_endpoint *endpoint);
+/** Descriptors by source; -1: none. */
+void dcli_wire_descriptors(const dcli_wire *wire, int descriptors_out[DCLI_WIRE_SOURCES]);
 
 #endif

@@ -87,20 +87,16 @@ void dcli_parcels_join(dcli_parcels *parcels, dcli_parcels *more)
 
 /* ---- sending ------------------------------------------------------------------------------------------------------ */
 
-void *dcli_wire_socket_of(dcli_wire *wire, const dcli_wire_peer *peer)
-{
-    return peer->address != NULL ? wire->outgoing : wire->door.router;
-}
-
 /* Only the frame with the id can be refused: the peer's connection has ended then. What follows it "succeeds" in any case,
  * so it is not sent. */
 dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload)
 {
     dcli_wire *wire = endpoint->link;
-    void *socket = dcli_wire_socket_of(wire, &wire->peer[to]);
+    bool outgoing = wire->peer[to].address != NULL;
+    void *socket = outgoing ? wire->outgoing : wire->door.router;
     unsigned char id[DCLI_ROUTING_BYTES];
     dcli_routing_id(to, id);
-    wire->idle = false; /* sending also takes in what libzmq's threads have to say */
+    wire->quiet[outgoing ? DCLI_WIRE_OUTGOING : DCLI_WIRE_DOOR] = false; /* sending also takes in news */
     int rc;
     do
         rc = zmq_send(socket, id, sizeof id, ZMQ_DONTWAIT | ZMQ_SNDMORE);
@@ -119,10 +115,8 @@ dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header
 static dcl_status send_frames(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload)
 {
     dcli_wire *wire = endpoint->link;
-    if (to == endpoint->self) {
-        wire->idle = false;
+    if (to == endpoint->self)
         return dcli_parcels_put(&wire->ready, to, header, payload, payload != NULL, INT64_MAX);
-    }
     switch (wire->peer[to].state) {
     case DCLI_WIRE_UP:
         return dcli_wire_transmit(endpoint, to, header, payload);

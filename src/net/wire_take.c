@@ -8,6 +8,56 @@
 
 enum { LOOK_EVERY = 64 /* messages taken between two looks at events, when there is always one */ };
 
+/* ---- where there is news ------------------------------------------------------------------------------------------ */
+
+void dcli_wire_stir_door(dcli_wire *wire) { wire->quiet[DCLI_WIRE_DOOR] = wire->quiet[DCLI_WIRE_DOOR_EVENTS] = false; }
+void dcli_wire_stir_outgoing(dcli_wire *wire)
+{
+    wire->quiet[DCLI_WIRE_OUTGOING] = wire->quiet[DCLI_WIRE_OUTGOING_EVENTS] = false;
+}
+
+void dcli_wire_descriptors(const dcli_wire *wire, int descriptors_out[DCLI_WIRE_SOURCES])
+{
+    bool door = wire->door.router != NULL;
+    descriptors_out[DCLI_WIRE_OUTGOING] = wire->outgoing_fd;
+    descriptors_out[DCLI_WIRE_OUTGOING_EVENTS] = wire->monitor.fd;
+    descriptors_out[DCLI_WIRE_DOOR] = door ? wire->door.fd : -1;
+    descriptors_out[DCLI_WIRE_DOOR_EVENTS] = door ? wire->door.monitor.fd : -1;
+}
+
+/** One system call for all sources. @return how many have told of news. */
+static int poll_sources(const dcli_wire *wire, struct pollfd polled[DCLI_WIRE_SOURCES])
+{
+    int fd[DCLI_WIRE_SOURCES];
+    dcli_wire_descriptors(wire, fd);
+    for (int i = 0; i < DCLI_WIRE_SOURCES; i++)
+        polled[i] = (struct pollfd){.fd = fd[i], .events = POLLIN};
+    return poll(polled, DCLI_WIRE_SOURCES, 0);
+}
+
+/** @return whether any source may have something. */
+static bool listen_around(dcli_wire *wire)
+{
+    struct pollfd polled[DCLI_WIRE_SOURCES];
+    bool any = false, all = poll_sources(wire, polled) < 0;
+    for (int i = 0; i < DCLI_WIRE_SOURCES; i++) {
+        if (all || polled[i].revents != 0)
+            wire->quiet[i] = false;
+        any = any || !wire->quiet[i];
+    }
+    return any;
+}
+
+/** Nothing is to be said of which no descriptor will tell. */
+static bool is_idle(const dcli_endpoint *endpoint)
+{
+    const dcli_wire *wire = endpoint->link;
+    bool quiet = wire->ready.first == NULL && wire->closing == 0 && endpoint->refused == wire->refused;
+    for (int i = 0; i < DCLI_WIRE_SOURCES; i++)
+        quiet = quiet && wire->quiet[i];
+    return quiet;
+}
+
 /* ---- who comes and goes ------------------------------------------------------------------------------------------- */
 
 void dcli_wire_set(dcli_endpoint *endpoint, int peer, dcli_ending ending)
@@ -22,7 +72,6 @@ void dcli_wire_set(dcli_endpoint *endpoint, int peer, dcli_ending ending)
     one->ending = ending;
     one->last = wire->taken;
     wire->closing++;
-    wire->idle = false;
 }
 
 static int peer_at(const dcli_endpoint *endpoint, const char *address)
@@ -47,22 +96,23 @@ static void note_outgoing(dcli_endpoint *endpoint, const dcli_event *event)
         dcli_wire_set(endpoint, peer, ending);
 }
 
-/** @return whether there was anything new. */
-static bool look_at_events(dcli_endpoint *endpoint)
+static void look_at_events(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
-    bool any = false;
     dcli_event event;
     int64_t peer;
-    while (dcli_monitor_next(&wire->monitor, &event)) {
-        any = true;
-        note_outgoing(endpoint, &event);
+    while (!wire->quiet[DCLI_WIRE_OUTGOING_EVENTS]) {
+        if (dcli_monitor_next(&wire->monitor, &event))
+            note_outgoing(endpoint, &event);
+        else
+            wire->quiet[DCLI_WIRE_OUTGOING_EVENTS] = true;
     }
-    while (wire->door.router != NULL && dcli_door_next_end(&wire->door, &peer)) {
-        any = true;
-        dcli_wire_set(endpoint, (int)peer, DCLI_END_LOST);
+    while (!wire->quiet[DCLI_WIRE_DOOR_EVENTS]) {
+        if (wire->door.router != NULL && dcli_door_next_end(&wire->door, &peer))
+            dcli_wire_set(endpoint, (int)peer, DCLI_END_LOST);
+        else
+            wire->quiet[DCLI_WIRE_DOOR_EVENTS] = true;
     }
-    return any;
 }
 
 void dcli_wire_forget(dcli_endpoint *endpoint, int peer)
@@ -70,11 +120,12 @@ void dcli_wire_forget(dcli_endpoint *endpoint, int peer)
     dcli_wire *wire = endpoint->link;
     dcli_wire_peer *one = &wire->peer[peer];
     wire->closing -= one->state == DCLI_WIRE_CLOSING;
-    wire->idle = false;
     if (one->address != NULL && one->state != DCLI_WIRE_GONE)
         zmq_disconnect(wire->outgoing, one->address);
     else if (wire->door.router != NULL)
         dcli_door_cut(&wire->door, peer);
+    dcli_wire_stir_outgoing(wire);
+    dcli_wire_stir_door(wire);
     one->state = DCLI_WIRE_GONE;
     dcli_parcels_free(&one->to_send);
     dcli_parcels_free(&one->early);
@@ -149,6 +200,7 @@ static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, in
         wire->logged_ns = now;
     }
     dcli_door_cut_stranger(&wire->door, fd);
+    dcli_wire_stir_door(wire);
     drop(incoming);
 }
 
@@ -176,6 +228,7 @@ static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd
     dcli_routing_id(from, id);
     peer->fd = fd;
     bool there = dcli_door_claim(&wire->door, fd, id, sizeof id, from);
+    dcli_wire_stir_door(wire);
     if (!expected) {
         peer->state = DCLI_WIRE_EARLY_BIRD;
         peer->ended = !there;
@@ -205,6 +258,7 @@ static void keep_early(dcli_endpoint *endpoint, dcli_incoming *incoming)
         wire->refused++;
         dcli_parcels_free(&peer->early);
         dcli_door_cut(&wire->door, incoming->from);
+        dcli_wire_stir_door(wire);
     }
     drop(incoming);
 }
@@ -271,10 +325,13 @@ static dcl_status take_ready(dcli_endpoint *endpoint, dcli_incoming *incoming)
 static dcl_status take_from(dcli_endpoint *endpoint, bool by_door, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
+    dcli_wire_source source = by_door ? DCLI_WIRE_DOOR : DCLI_WIRE_OUTGOING;
     void *socket = by_door ? wire->door.router : wire->outgoing;
-    while (socket != NULL) {
+    while (socket != NULL && !wire->quiet[source]) {
         bool more;
         dcl_status status = dcli_take_sender(socket, endpoint->peer_count, &incoming->from, &more);
+        if (status == DCL_ERR_TIMEOUT)
+            break;
         if (status != DCL_OK)
             return status;
         wire->taken++;
@@ -284,6 +341,7 @@ static dcl_status take_from(dcli_endpoint *endpoint, bool by_door, dcli_incoming
         if (admit(endpoint, incoming, by_door))
             return DCL_OK;
     }
+    wire->quiet[source] = true;
     return DCL_ERR_TIMEOUT;
 }
 
@@ -313,52 +371,36 @@ static dcl_status take_or_tell(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
     dcl_status status = take_ready(endpoint, incoming);
-    if (status == DCL_ERR_TIMEOUT && wire->taken % LOOK_EVERY == 0)
-        (void)look_at_events(endpoint);
+    if (status == DCL_ERR_TIMEOUT && wire->taken % LOOK_EVERY == 0 && listen_around(wire))
+        look_at_events(endpoint);
     if (status == DCL_ERR_TIMEOUT)
         status = tell_lost(endpoint, false, incoming);
     if (status == DCL_ERR_TIMEOUT)
         status = take_any(endpoint, incoming);
-    if (status == DCL_ERR_TIMEOUT && (look_at_events(endpoint) || wire->closing > 0)) {
+    if (status == DCL_ERR_TIMEOUT && listen_around(wire)) {
+        look_at_events(endpoint);
+        (void)listen_around(wire); /* what was said before an end that was just seen comes first */
         status = take_any(endpoint, incoming);
-        if (status == DCL_ERR_TIMEOUT)
-            status = tell_lost(endpoint, true, incoming);
     }
-    return status;
+    return status == DCL_ERR_TIMEOUT ? tell_lost(endpoint, true, incoming) : status;
 }
 
 dcl_status dcli_wire_take(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
     see_refusal(endpoint);
-    wire->idle = true; /* until something below finds otherwise */
     dcl_status status = take_or_tell(endpoint, incoming);
-    if (status != DCL_ERR_TIMEOUT)
-        wire->idle = false;
     wire->last_from = status == DCL_OK ? incoming->from : -1;
     return status;
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
 
-/* A socket's descriptor tells that libzmq's threads have left something to look at since it was last asked. */
 bool dcli_wire_seems_ready(const dcli_endpoint *endpoint)
 {
-    const dcli_wire *wire = endpoint->link;
-    struct pollfd polled[] = {
-        {.fd = wire->outgoing_fd, .events = POLLIN},
-        {.fd = wire->monitor.fd, .events = POLLIN},
-        {.fd = wire->door.router != NULL ? wire->door.fd : -1, .events = POLLIN},
-        {.fd = wire->door.router != NULL ? wire->door.monitor.fd : -1, .events = POLLIN},
-    };
-    return !wire->idle || poll(polled, sizeof polled / sizeof polled[0], 0) != 0;
+    struct pollfd polled[DCLI_WIRE_SOURCES];
+    return !is_idle(endpoint) || poll_sources(endpoint->link, polled) != 0;
 }
 
-bool dcli_wire_arm(dcli_endpoint *endpoint)
-{
-    dcli_wire *wire = endpoint->link;
-    if (!wire->idle || dcli_socket_has_input(wire->outgoing) || dcli_socket_has_input(wire->monitor.events))
-        return false;
-    return wire->door.router == NULL ||
-           !(dcli_socket_has_input(wire->door.router) || dcli_socket_has_input(wire->door.monitor.events));
-}
+/* The descriptors of quiet sources stay readable until they are looked at. */
+bool dcli_wire_arm(dcli_endpoint *endpoint) { return is_idle(endpoint); }

@@ -502,12 +502,23 @@ Test(wire, a_dropped_peer_is_not_told_as_lost)
     close_party(&p);
 }
 
+/** A port that nobody listens at, nor will: the descriptor keeps it. */
+static int keep_port(char address_out[64])
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof name;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert(bind(fd, (struct sockaddr *)&name, length) == 0 &&
+              getsockname(fd, (struct sockaddr *)&name, &length) == 0);
+    snprintf(address_out, 64, "tcp://127.0.0.1:%d", ntohs(name.sin_port));
+    return fd;
+}
+
 Test(wire, nobody_there_is_a_refused_connection)
 {
     party p = open_party(2, false);
     char address[64];
-    snprintf(address, sizeof address, "%s", dcli_endpoint_address(p.peer[0]));
-    close_peer(&p, 0);
+    int kept = keep_port(address);
     cr_assert_eq(dcli_endpoint_meet(p.peer[1], 0, address, ""), DCL_OK, "%s", dcl_error());
     atomic_int released = 0;
     send_ints(&p, 1, 0, 1, 1000, &released);
@@ -515,6 +526,7 @@ Test(wire, nobody_there_is_a_refused_connection)
     cr_expect(strstr(dcl_error(), address) != NULL, "%s", dcl_error());
     cr_expect_eq(released, 1, "what waited is released");
     cr_expect_eq(dcli_endpoint_meet(p.peer[1], 0, address, ""), DCL_ERR_INVALID, "a lost peer stays lost");
+    close(kept);
     close_party(&p);
 }
 
