@@ -103,7 +103,8 @@ dcl_status dcli_node_lost(dcli_node *node, int peer);
  *  all failures are known to it. The newcomer is opened with that first_operation and the nodes that are absent by then,
  *  is told by dcli_node_failed() of the storages for which dcli_node_storage_failed() holds at the host, as of the operation
  *  before its first, and may read what the others hold.
- *  @return DCL_OK, or DCL_ERR_PROTOCOL: it is there already, or the operation has been seen. */
+ *  @return DCL_OK, or DCL_ERR_PROTOCOL: it is there already, the operation has been seen, or, at the host, something
+ *          before is not over. */
 dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation);
 
 /** Whether a peer takes part: not absent, not lost. The host and the node itself always do. */

@@ -101,6 +101,22 @@ dcl_status dcli_node_lost(dcli_node *node, int peer)
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* The host lets nobody in while something is open: the newcomer takes what was before its time for ready. */
+static dcl_status check_all_over(const dcli_node *node, int64_t last)
+{
+    int64_t ready = node->ready;
+    for (int q = 0; q < node->terms.plan.node_count; q++)
+        if (dcli_is_there(node, q) && node->peer[q].ready < ready)
+            ready = node->peer[q].ready;
+    if (dcli_is_node(node, node->terms.self) || ready >= last)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                     "a node joins after operation %" PRId64 ", but only those up to %" PRId64
+                     " are over; expected the "
+                     "host to wait for them",
+                     last, ready);
+}
+
 dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation)
 {
     if (peer < 0 || peer >= node->terms.plan.node_count || peer == node->terms.self)
@@ -114,6 +130,9 @@ dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation)
                          "operation after %" PRId64,
                          peer, first_operation, node->seen);
     int64_t over = first_operation - 1; /* also in what it knows of us */
+    dcl_status status = check_all_over(node, over);
+    if (status != DCL_OK)
+        return status;
     *joined = (struct dcli_peer){.done = later(over, joined->early_done),
                                  .ready = later(over, joined->early_ready),
                                  .told_done = over,

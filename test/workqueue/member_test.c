@@ -295,6 +295,22 @@ Test(member, speaks_early)
     bench_close(bench);
 }
 
+/* The host waits until all before is over everywhere. */
+Test(member, joins_when_all_is_over)
+{
+    static const bool absent[NODES] = {false, true};
+    struct bench *bench = bench_open(HOST, false);
+    bench->terms.absent = absent;
+    bench_reopen(bench);
+    bench_sees(bench, test_operation(1, DCLI_OP_CREATE, 1, bench->only[0]));
+    bench_expect(bench, "nothing to do for the host", "retire 1");
+    EXPECT_REFUSED(dcli_node_joined(bench->node, 1, 2), "up to 0 are over");
+    cr_expect(!dcli_node_is_there(bench->node, 1));
+    cr_expect_eq(dcli_node_marks(bench->node, 0, 1, 1), DCL_OK);
+    cr_expect_eq(dcli_node_joined(bench->node, 1, 2), DCL_OK, "%s", dcl_error());
+    bench_close(bench);
+}
+
 Test(member, absent_is_as_lost)
 {
     struct bench *bench = alone(0, false);
