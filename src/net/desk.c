@@ -63,6 +63,7 @@ dcl_status dcli_desk_open(const dcli_desk_terms *terms, dcli_desk **desk_out)
                             .silence_ms = terms->silence_ms,
                             .most_bytes = DCLI_DESK_FRAME,
                             .most_waiting = MOST_WAITING,
+                            .most_ahead = DCLI_DESK_AHEAD,
                             .most_connections = terms->most_clients + SPARE};
     dcl_status status = desk->pool == NULL ? DCL_ERR_NOMEM : dcli_door_open(&door, &desk->door);
     if (status == DCL_OK)
@@ -132,14 +133,14 @@ void dcli_desk_hang_up(dcli_desk *desk, uint32_t number)
 }
 
 /** Count a refusal, and log it when the last line is a second old. */
-static void refuse(dcli_desk *desk, const client *one, const char *what)
+static void refuse(dcli_desk *desk, const char *who, const char *what)
 {
     int64_t now = dcli_now_ns();
     desk->refused++;
     if (desk->logged_ns != 0 && now - desk->logged_ns < 1000 * ms)
         return;
     desk->logged_ns = now;
-    DCLI_LOG(desk->log, DCLI_LOG_WARN, "client at %s: %s: hung up (%" PRId64 " in all)", one->who, what, desk->refused);
+    DCLI_LOG(desk->log, DCLI_LOG_WARN, "client at %s: %s: hung up (%" PRId64 " in all)", who, what, desk->refused);
 }
 
 static void describe(client *one, zmq_msg_t *frame)
@@ -220,7 +221,7 @@ __attribute__((format(printf, 4, 5))) static void turn_away(dcli_desk *desk, cli
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    refuse(desk, one, sentence);
+    refuse(desk, one->who, sentence);
     dcli_message message = {.kind = DCLI_MSG_REFUSED, .refused = {status, sentence}};
     bool known = one->known;
     if (send_to(desk, one, &message) == DCL_OK)
@@ -258,7 +259,7 @@ static dcl_status look_at(dcli_desk *desk, client *one, dcli_slip *slip, dcli_re
         dcl_status status = dcli_slip_open(slip, received_out);
         if (status != DCL_ERR_PROTOCOL)
             return status;
-        refuse(desk, one, dcli_error_sentence());
+        refuse(desk, one->who, dcli_error_sentence());
         cut(desk, one);
         return DCL_ERR_TIMEOUT;
     }
@@ -272,7 +273,7 @@ static bool is_to_be_dropped(dcli_desk *desk, client *one, const dcli_slip *slip
     if (one == NULL || one->leaving)
         return true;
     if (too_many(one)) {
-        refuse(desk, one, "more messages a second than it may send");
+        refuse(desk, one->who, "more messages a second than it may send");
         cut(desk, one);
         return true;
     }
@@ -289,6 +290,8 @@ static dcl_status take(dcli_desk *desk, dcli_received *received_out, uint32_t *c
         client *one = slip.id_bytes == ID_BYTES ? by_id(desk, slip.id) : NULL;
         if (one == NULL)
             one = add_client(desk, &slip);
+        else
+            dcli_door_note_message(&desk->door, zmq_msg_get(&slip.incoming.frames->header, ZMQ_SRCFD));
         if (is_to_be_dropped(desk, one, &slip)) {
             dcli_slip_drop(&slip);
             continue;
@@ -331,7 +334,7 @@ static void cut_who_is_due(dcli_desk *desk)
         if (one->ended || due_ns(desk, one) > now)
             continue;
         if (!one->leaving)
-            refuse(desk, one, "nothing was said for too long");
+            refuse(desk, one->who, "nothing was said for too long");
         cut(desk, one);
     }
 }
@@ -354,8 +357,20 @@ static dcl_status tell_ended(dcli_desk *desk, uint32_t *client_out)
     return DCL_ERR_TIMEOUT;
 }
 
+static void cut_floods(dcli_desk *desk)
+{
+    int64_t number;
+    while (dcli_door_next_flood(&desk->door, &number)) {
+        client *one = number >= 0 ? by_number(desk, (uint32_t)number) : NULL;
+        refuse(desk, one != NULL ? one->who : "some address", "a message without end");
+        if (one != NULL)
+            one->ended = one->leaving = true;
+    }
+}
+
 static dcl_status step(dcli_desk *desk, dcli_received *received_out, uint32_t *client_out)
 {
+    cut_floods(desk);
     dcl_status status = take(desk, received_out, client_out);
     if (status != DCL_ERR_TIMEOUT)
         return status;
@@ -388,17 +403,19 @@ dcl_status dcli_desk_receive(dcli_desk *desk, int milliseconds, dcli_received *r
             return DCL_ERR_TIMEOUT;
         int64_t due = next_due_ns(desk);
         if (!dcli_socket_has_input(desk->door.router) && !dcli_socket_has_input(desk->door.monitor.events))
-            dcli_slip_wait((int[2]){desk->door.fd, desk->door.monitor.fd}, due < end_ns ? due : end_ns);
+            dcli_slip_wait(DCLI_DESK_DESCRIPTORS, (int[]){desk->door.fd, desk->door.monitor.fd, desk->door.arrivals},
+                           due < end_ns ? due : end_ns);
     }
 }
 
-int dcli_desk_descriptors(const dcli_desk *desk, int descriptors_out[2], int *milliseconds_out)
+int dcli_desk_descriptors(const dcli_desk *desk, int descriptors_out[DCLI_DESK_DESCRIPTORS], int *milliseconds_out)
 {
     int64_t due = next_due_ns(desk), left = due - dcli_now_ns();
     descriptors_out[0] = desk->door.fd;
     descriptors_out[1] = desk->door.monitor.fd;
+    descriptors_out[2] = desk->door.arrivals;
     *milliseconds_out = due == INT64_MAX ? -1 : left > 0 ? (int)(left / ms) + 1 : 0;
-    return 2;
+    return DCLI_DESK_DESCRIPTORS;
 }
 
 const char *dcli_desk_caller(const dcli_desk *desk, uint32_t number)

@@ -7,6 +7,7 @@
 
 enum {
     DCLI_DESK_FRAME = 1 << 16,     /* most bytes of a message from a client */
+    DCLI_DESK_AHEAD = 1 << 17,     /* most bytes that come of a client without a message of it being taken */
     DCLI_DESK_IDLE_MS = 10000,     /* a client without a session that says nothing for so long is hung up on */
     DCLI_DESK_RATE = 50,           /* messages a second from a client without a session */
     DCLI_DESK_SESSION_RATE = 1000, /* and with one */
@@ -52,10 +53,12 @@ dcl_status dcli_desk_send(dcli_desk *desk, uint32_t client, const dcli_message *
 /** Nothing more is taken from it; what was sent may still arrive. DCL_ERR_NODE_LOST is not said. Unknown ones: nothing. */
 void dcli_desk_hang_up(dcli_desk *desk, uint32_t client);
 
+enum { DCLI_DESK_DESCRIPTORS = 3 };
+
 /** Descriptors to poll for reading, for a caller that waits for other things too. They tell of news, not of messages that
  *  are there: poll only after dcli_desk_receive() with 0 ms has returned DCL_ERR_TIMEOUT, and not for longer than
  *  *milliseconds_out, when the desk has something to do. */
-int dcli_desk_descriptors(const dcli_desk *desk, int descriptors_out[2], int *milliseconds_out);
+int dcli_desk_descriptors(const dcli_desk *desk, int descriptors_out[DCLI_DESK_DESCRIPTORS], int *milliseconds_out);
 /** Who a client is, for log lines: its address, and the fingerprint of its key. "" for unknown ones. Borrowed. */
 const char *dcli_desk_caller(const dcli_desk *desk, uint32_t client);
 /** Malformed messages, and clients that were hung up on by the desk. */
@@ -88,7 +91,7 @@ dcl_status dcli_call_send(dcli_call *call, const dcli_message *message);
  *  on always: refused connection, wrong key, wrong token, no route, timeout, ended: the sentence has the address and what
  *  to do; DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
 dcl_status dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out);
-/** As dcli_desk_descriptors(). @return 2. */
+/** As dcli_desk_descriptors(), without a time. @return 2. */
 int dcli_call_descriptors(const dcli_call *call, int descriptors_out[2]);
 
 #endif

@@ -163,7 +163,7 @@ dcl_status dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *r
         if (end_ns != INT64_MAX && dcli_now_ns() >= end_ns)
             return DCL_ERR_TIMEOUT;
         if (!dcli_socket_has_input(call->dealer) && !dcli_socket_has_input(call->monitor.events))
-            dcli_slip_wait((int[2]){call->fd, call->monitor.fd}, end_ns);
+            dcli_slip_wait(2, (int[2]){call->fd, call->monitor.fd}, end_ns);
     }
 }
 

@@ -72,11 +72,13 @@ uint64_t dcli_slip_version(const dcli_slip *slip)
     return end - at > bytes ? dcli_wire_number(at + 1, bytes) : 0;
 }
 
-void dcli_slip_wait(const int descriptors[2], int64_t until_ns)
+void dcli_slip_wait(int count, const int descriptors[], int64_t until_ns)
 {
-    struct pollfd polled[2] = {{.fd = descriptors[0], .events = POLLIN}, {.fd = descriptors[1], .events = POLLIN}};
+    struct pollfd polled[DCLI_DESK_DESCRIPTORS];
+    for (int d = 0; d < count; d++)
+        polled[d] = (struct pollfd){.fd = descriptors[d], .events = POLLIN};
     int64_t left = until_ns - dcli_now_ns();
     struct timespec wait = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
     if (left > 0)
-        (void)ppoll(polled, 2, until_ns == INT64_MAX ? NULL : &wait, NULL);
+        (void)ppoll(polled, (nfds_t)count, until_ns == INT64_MAX ? NULL : &wait, NULL);
 }

@@ -8,13 +8,22 @@
  *   accepted, after all commands were processed, the descriptor still was the connection's before. That gives the
  *   connection's cookie, the number that the system never gives twice.
  * - To cut, the descriptor is duplicated, the duplicate's cookie compared, and the duplicate shut down. libzmq sees the end
- *   and closes its own. */
+ *   and closes its own.
+ *
+ * libzmq limits the bytes of a frame and the number of whole messages that wait. The frames of a message that never ends it
+ * keeps until memory is over, an object of 64 bytes for each empty frame of 2. So the system is asked how many bytes a
+ * connection has brought (tcp(7), TCP_INFO): who brings too many without a message coming of them is cut. That they have come
+ * an edge-triggered epoll tells, which the owner of the listener polls; and the system takes little in advance (ZMQ_RCVBUF),
+ * for what it has taken libzmq still reads after the cut. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/tcp.h> /* of <netinet/tcp.h> the struct is shorter */
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -99,6 +108,8 @@ static dcl_status dress_door(dcli_door *door, const dcli_door_terms *terms)
         status = dcli_wire_option(door->router, ZMQ_SNDHWM, terms->most_waiting);
     if (status == DCL_OK)
         status = dcli_wire_option(door->router, ZMQ_RCVHWM, terms->most_waiting);
+    if (status == DCL_OK && terms->most_ahead > 0)
+        status = dcli_wire_option(door->router, ZMQ_RCVBUF, (int)(terms->most_ahead / 2)); /* Linux doubles it */
     if (status == DCL_OK && terms->own_id != NULL &&
         zmq_setsockopt(door->router, ZMQ_ROUTING_ID, terms->own_id, DCLI_ROUTING_BYTES) != 0)
         status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_setsockopt", "use libzmq 4.3 or newer");
@@ -107,11 +118,17 @@ static dcl_status dress_door(dcli_door *door, const dcli_door_terms *terms)
 
 dcl_status dcli_door_open(const dcli_door_terms *terms, dcli_door *door_out)
 {
-    dcli_door door = {.most = terms->most_connections, .router = dcli_net_socket(terms->net, ZMQ_ROUTER)};
+    dcli_door door = {.most = terms->most_connections,
+                      .most_ahead = terms->most_ahead,
+                      .arrivals = -1,
+                      .router = dcli_net_socket(terms->net, ZMQ_ROUTER)};
     *door_out = (dcli_door){0};
     if (door.router == NULL)
         return dcli_error_status();
     dcl_status status = dress_door(&door, terms);
+    if (status == DCL_OK && door.most_ahead > 0 && (door.arrivals = epoll_create1(EPOLL_CLOEXEC)) < 0)
+        status = DCLI_FAIL(DCL_ERR_NETWORK, "epoll_create1: %s; expected a free descriptor; raise their limit",
+                           strerror(errno));
     if (status == DCL_OK)
         status = dcli_monitor_open(terms->net, door.router, &door.monitor);
     if (status == DCL_OK)
@@ -131,6 +148,8 @@ void dcli_door_close(dcli_door *door)
         return;
     dcli_monitor_close(&door->monitor, door->router);
     zmq_close(door->router);
+    if (door->arrivals >= 0)
+        close(door->arrivals);
     dcli_free(door->connection);
     *door = (dcli_door){0};
 }
@@ -204,6 +223,26 @@ void dcli_door_cut(dcli_door *door, int64_t holder)
     }
 }
 
+/* ---- floods ------------------------------------------------------------------------------------------------------- */
+
+/** Of a kernel that does not count them: 0, and there is no limit. */
+static uint64_t bytes_brought(int fd)
+{
+    struct tcp_info info = {.tcpi_bytes_received = 0};
+    socklen_t length = sizeof info;
+    const size_t needed = offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && length >= needed ? info.tcpi_bytes_received
+                                                                                          : 0;
+}
+
+/** A descriptor that has ended meanwhile is not of this listener, or is a later connection: also watched. */
+static void watch(const dcli_door *door, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
+    if (door->arrivals >= 0 && is_of_door(door, fd))
+        (void)epoll_ctl(door->arrivals, EPOLL_CTL_ADD, fd, &event);
+}
+
 /* ---- events ------------------------------------------------------------------------------------------------------- */
 
 /** Those who connect and say nothing must not keep others out. */
@@ -231,6 +270,7 @@ static void note_event(dcli_door *door, const dcli_event *event)
             return;
         }
         door->connection[door->count++] = (dcli_connection){.fd = event->value, .holder = -1};
+        watch(door, event->value);
         cut_oldest_silent(door);
         return;
     case ZMQ_EVENT_DISCONNECTED:
@@ -270,6 +310,30 @@ void dcli_door_cut_stranger(dcli_door *door, int fd)
     dcli_connection *connection = connection_of_fd(door, fd);
     if (connection != NULL && connection->holder < 0 && !connection->cut)
         cut(door, connection);
+}
+
+void dcli_door_note_message(dcli_door *door, int fd)
+{
+    dcli_connection *connection = door->arrivals >= 0 ? connection_of_fd(door, fd) : NULL;
+    if (connection != NULL)
+        connection->taken = bytes_brought(fd);
+}
+
+bool dcli_door_next_flood(dcli_door *door, int64_t *holder_out)
+{
+    struct epoll_event event;
+    drain(door);
+    while (door->arrivals >= 0 && epoll_wait(door->arrivals, &event, 1, 0) == 1) {
+        dcli_connection *connection = connection_of_fd(door, event.data.fd);
+        uint64_t brought = connection != NULL ? bytes_brought(event.data.fd) : 0;
+        if (connection == NULL || connection->cut || brought < connection->taken ||
+            brought - connection->taken <= (uint64_t)door->most_ahead)
+            continue;
+        *holder_out = connection->holder;
+        cut(door, connection);
+        return true;
+    }
+    return false;
 }
 
 /** An empty message: the other side drops it. */

@@ -71,6 +71,7 @@ typedef struct dcli_door_terms {
     int64_t silence_ms, most_bytes;
     int most_waiting;            /* messages of a connection, in either direction; 0: no limit */
     int most_connections;        /* beyond them the oldest that has not said anything yet is cut */
+    int64_t most_ahead;          /* bytes of a connection since its last message was taken; 0: no limit */
     const unsigned char *own_id; /* [DCLI_ROUTING_BYTES]; NULL: none */
 } dcli_door_terms;
 
@@ -79,12 +80,15 @@ typedef struct dcli_connection {
     bool ended, cut;
     int64_t holder;  /* -1: nobody has been heard of over it */
     uint64_t cookie; /* the system's unique number of the socket: descriptors are used again; with a holder only */
+    uint64_t taken;  /* bytes that had come when its last message was taken */
 } dcli_connection;
 
 /** A ROUTER that is bound, and its connections. */
 typedef struct dcli_door {
     void *router; /* NULL: not open */
     int fd, port, most;
+    int arrivals; /* readable when bytes have come, with most_ahead only */
+    int64_t most_ahead;
     dcli_monitor monitor;
     char address[DCLI_MOST_ADDRESS + 1]; /* with the port */
     dcli_connection *connection;         /* [count], oldest first */
@@ -104,6 +108,12 @@ bool dcli_door_claim(dcli_door *door, int fd, const void *id, size_t id_bytes, i
 bool dcli_door_next_end(dcli_door *door, int64_t *holder_out);
 /** End a connection; dcli_door_next_end() does not tell it. */
 void dcli_door_cut(dcli_door *door, int64_t holder);
+/** A message that came by this descriptor was taken. */
+void dcli_door_note_message(dcli_door *door, int fd);
+/** End the connection of one who brings bytes, but no message that ends: more than most_ahead.
+ *  dcli_door_next_end() does not tell it. @param holder_out  -1: nobody has been heard of over it.
+ *  @return false: nobody, at the moment. */
+bool dcli_door_next_flood(dcli_door *door, int64_t *holder_out);
 /** End the connection of this descriptor, which must have no holder. */
 void dcli_door_cut_stranger(dcli_door *door, int fd);
 

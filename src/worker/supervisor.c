@@ -124,7 +124,7 @@ static dcl_status hear_one(dcli_supervisor *supervisor)
 
 static int gather(dcli_supervisor *supervisor, struct pollfd **polled_in_out, int64_t *capacity)
 {
-    int count = 3, descriptors[2], wait_ms = PERIOD_MS;
+    int count = 1 + DCLI_DESK_DESCRIPTORS, descriptors[DCLI_DESK_DESCRIPTORS], wait_ms = PERIOD_MS;
     for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
         count += 2 * session->count;
     while (*capacity < count)
