@@ -62,6 +62,7 @@ static dcl_status publish_failure(dcli_worker *worker, const dcli_action *action
     const dcli_plan *own = dcli_node_plan(worker->node, entry->operation.number, worker->terms.self);
     const char *problem = entry->problem != NULL                 ? entry->problem
                           : own != NULL && own->status != DCL_OK ? own->problem
+                          : action->status == DCL_ERR_NODE_LOST  ? "a part of an operand was on a node that is lost"
                                                                  : "an operand had failed before";
     if (worker->is_host)
         snprintf(sentence, sizeof sentence, "%s", problem);
