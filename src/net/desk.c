@@ -13,8 +13,10 @@
 #include "net/wire_socket.h"
 
 enum {
-    ID_BYTES = 5,     /* of an id that libzmq has made: 0, then a number */
-    SPARE = 64,       /* connections beside those of clients: in the handshake, or being hung up on */
+    ID_BYTES = 5, /* of an id that libzmq has made: 0, then a number */
+    /* Connections beside those of clients: in the handshake, or being hung up on. So many that one in the handshake does not
+     * become the oldest of them while a stranger makes and resets as many as the machine can, 20,000 a second. */
+    SPARE = 1024,
     MOST_WAITING = 64 /* messages of a client that wait, in either direction */
 };
 

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -116,9 +117,17 @@ static dcl_status dress_door(dcli_door *door, const dcli_door_terms *terms)
     return status == DCL_OK ? dcli_gate_guard_socket(terms->gate, door->router, terms->domain, terms->own) : status;
 }
 
+/** The rest of the descriptors is for everything else: libzmq ends the process where it finds none. */
+static int most_connections(const dcli_door_terms *terms)
+{
+    struct rlimit limit;
+    bool few = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < (rlim_t)terms->most_connections;
+    return few ? (int)(limit.rlim_cur / 2) : terms->most_connections;
+}
+
 dcl_status dcli_door_open(const dcli_door_terms *terms, dcli_door *door_out)
 {
-    dcli_door door = {.most = terms->most_connections,
+    dcli_door door = {.most = most_connections(terms),
                       .most_ahead = terms->most_ahead,
                       .arrivals = -1,
                       .router = dcli_net_socket(terms->net, ZMQ_ROUTER)};
