@@ -444,12 +444,12 @@ class Keys(Folder):
 class Worker(Folder):
     """A worker that runs. It ends with its test, whatever happens there."""
 
-    def start(self, *arguments, **more):
+    def start(self, *arguments, env=None, **more):
         token = self.path("token")
         self.env = environment(DCL_TOKEN=token)
         arguments = arguments or ("--token", token)
         worker = subprocess.Popen([DCL, "worker", "--listen", "tcp://127.0.0.1:0", *arguments], cwd=self.folder,
-                                  env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  env=env or environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, **more)
         for pipe in (worker.stdout, worker.stderr):
             self.addCleanup(pipe.close)
@@ -489,7 +489,7 @@ class Worker(Folder):
         shutil.copy(self.path("program/own.public"), self.path("worker/allowed/anybody.public"))
         for name in ("program", "stranger"):
             shutil.copy(self.path("worker/own.public"), self.path(f"{name}/allowed/127.0.0.1.public"))
-        _, address = self.start("--keys", "worker")
+        _, address = self.start("--keys", "worker", env=environment(POCL_DEVICES="pthread"))
         arguments = ["--workers", address, SUM_TRANSPOSED, "A=a.npy", "B=b.npy", "C=c.npy", "--keys"]
         done = self.eval(*arguments, "program")
         self.assertEqual(done.returncode, 0, done.stderr)
