@@ -53,6 +53,7 @@ typedef enum dcli_message_kind {
     DCLI_MSG_OPENED,     /* desk -> client: where they are */
     DCLI_MSG_BEAT,       /* client <-> desk: still there */
     DCLI_MSG_GONE,       /* desk -> client: a process has ended; client -> desk: end it */
+    DCLI_MSG_RISEN,      /* node -> its parent in the tree: watermarks of all nodes below */
     DCLI_MSG_KIND_COUNT
 } dcli_message_kind;
 
@@ -86,6 +87,7 @@ typedef struct dcli_msg_operation {
 typedef struct dcli_msg_operations {
     int count;
     dcli_msg_operation *operation;
+    int64_t epoch; /* of the members that the host knew: who knows fewer waits until it has heard of all */
 } dcli_msg_operations;
 
 typedef struct dcli_msg_parameter {
@@ -98,7 +100,8 @@ typedef struct dcli_msg_kernel {
     const char *text, *prelude;
     int parameter_count;
     dcli_msg_parameter *parameter;
-    bool build; /* compile now and answer; else when first used */
+    int builder_count;
+    int64_t *builder; /* [builder_count] nodes that compile now and answer; others when it is first used */
 } dcli_msg_kernel;
 
 typedef struct dcli_msg_built {
@@ -166,6 +169,8 @@ typedef struct dcli_msg_setup {
     int peer_count; /* nodes, absent ones too */
     dcli_msg_peer *peer;
     int64_t first_operation; /* it takes part from this one on */
+    int64_t epoch;           /* of the members named here */
+    int tree_nodes;          /* the first so many are a tree; others are children of the host */
     int64_t tile_bytes, chunk_bytes, pool_bytes, quota_bytes;
     int64_t silence_ms, build_ms, kernel_ms;
     int fanout, log;
@@ -199,6 +204,10 @@ typedef struct dcli_msg_seen {
     bool yes;
 } dcli_msg_seen;
 
+typedef struct dcli_msg_risen {
+    int64_t done, ready;
+} dcli_msg_risen;
+
 typedef struct dcli_msg_count {
     int64_t number;
 } dcli_msg_count;
@@ -230,8 +239,8 @@ typedef struct dcli_msg_refused {
 
 typedef struct dcli_msg_open {
     uint64_t session;
-    const char *key; /* the session's public key of the host; "": the password follows */
-    const char *password;
+    const char *key;      /* the session's public key, hex; "": it has a password instead */
+    const char *password; /* or the session's secret key: only members of the session have it */
     int64_t silence_ms;
     int first, nodes; /* number of the first process's node, numbers there are for nodes in the session */
 } dcli_msg_open;
@@ -272,6 +281,7 @@ typedef struct dcli_message {
         dcli_msg_joined joined;
         dcli_msg_sees sees;
         dcli_msg_seen seen;
+        dcli_msg_risen risen;
         dcli_msg_count count;
         dcli_msg_counts counts;
         dcli_msg_hello hello;

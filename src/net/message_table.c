@@ -106,7 +106,8 @@ static const dcli_field kernel_fields[] = {
     STRING(text, DCLI_MOST_TEXT, "the body"),
     STRING(prelude, DCLI_MOST_TEXT, "text before it"),
     RECORDS(parameter, parameter_count, DCLI_MOST_OPERANDS, &parameter_record, "its names"),
-    BOOL(build, "compile now and answer BUILT; else when first used"),
+    {"builder", DCLI_FIELD_NUMBERS, offsetof(OBJECT, builder), DCLI_COUNT_OWN, offsetof(OBJECT, builder_count), 0,
+     DCLI_MOST_NODES, NATURAL, NULL, "nodes that compile now and answer BUILT; others when it is first used"},
 };
 #undef OBJECT
 
@@ -121,6 +122,7 @@ static const dcli_field built_fields[] = {
 #define OBJECT dcli_msg_operations
 static const dcli_field operations_fields[] = {
     RECORDS(operation, count, DCLI_MOST_OPERATIONS, &operation_record, "in the program's order"),
+    INT64(epoch, 0, "of the members that the host knew: who has not heard of all of them waits"),
 };
 #undef OBJECT
 
@@ -208,6 +210,8 @@ static const dcli_field setup_fields[] = {
     INT(self, 0, DCLI_MOST_NODES - 1, "the receiver's number"),
     RECORDS(peer, peer_count, DCLI_MOST_NODES, &peer_record, "all nodes, in the order of their numbers"),
     INT64(first_operation, 1, "the receiver takes part from this one on"),
+    INT64(epoch, 0, "of the members named here"),
+    INT(tree_nodes, 0, DCLI_MOST_NODES, "the first so many nodes pass descriptors on as a tree; others have the host as parent"),
     INT64(tile_bytes, 1, "size aimed at for a tile"),
     INT64(chunk_bytes, 1, "most bytes of a chunk"),
     INT64(pool_bytes, 1, "memory for what arrives"),
@@ -262,6 +266,13 @@ static const dcli_field seen_fields[] = {
 };
 #undef OBJECT
 
+#define OBJECT dcli_msg_risen
+static const dcli_field risen_fields[] = {
+    INT64(done, 0, "the least of the sender and all below it"),
+    INT64(ready, 0, "the least of the sender and all below it"),
+};
+#undef OBJECT
+
 #define OBJECT dcli_msg_count
 static const dcli_field count_fields[] = {
     INT64(number, 0, "of the question"),
@@ -305,8 +316,8 @@ static const dcli_field refused_fields[] = {
 #define OBJECT dcli_msg_open
 static const dcli_field open_fields[] = {
     BITS(session, "its number, random"),
-    STRING(key, DCLI_MOST_KEY, "public key of the host in this session, hexadecimal; empty: none"),
-    STRING(password, DCLI_MOST_KEY, "without keys: of this session"),
+    STRING(key, DCLI_MOST_KEY, "public key of the session, hexadecimal; empty: it has a password"),
+    STRING(password, DCLI_MOST_KEY, "of the session; or its secret key, which all its members present to each other"),
     INT64(silence_ms, 1, "who is not heard of for so long is lost"),
     INT(first, 0, DCLI_MOST_NODES - 1, "number of the node that the first process becomes; the others follow"),
     INT(nodes, 1, DCLI_MOST_NODES, "numbers that there are for nodes; the host has the next"),
@@ -350,7 +361,7 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_STOP] = {"STOP", 0, 0, 0, NULL, false, "host -> worker: no more will come"},
     [DCLI_MSG_DEVICE] =
         RECORD("DEVICE", dcli_msg_device, device_fields, 6, "worker -> host, its first message: what it serves"),
-    [DCLI_MSG_SETUP] = RECORD("SETUP", dcli_msg_setup, setup_fields, 12, "host -> worker, its first: the session"),
+    [DCLI_MSG_SETUP] = RECORD("SETUP", dcli_msg_setup, setup_fields, 14, "host -> worker, its first: the session"),
     [DCLI_MSG_PART] = RECORD("PART", dcli_msg_part, part_fields, 2,
                              "node -> nodes of its host: memory of a part, a descriptor of which comes along"),
     [DCLI_MSG_LOST] = RECORD("LOST", dcli_msg_lost, lost_fields, 3,
@@ -359,6 +370,8 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         RECORD("JOINED", dcli_msg_joined, joined_fields, 3, "host -> nodes: a peer takes part from now on"),
     [DCLI_MSG_SEES] = RECORD("SEES", dcli_msg_sees, sees_fields, 3, "host -> worker: is this file there?"),
     [DCLI_MSG_SEEN] = RECORD("SEEN", dcli_msg_seen, seen_fields, 1, "worker -> host: the answer"),
+    [DCLI_MSG_RISEN] =
+        RECORD("RISEN", dcli_msg_risen, risen_fields, 2, "node -> its parent in the tree: watermarks of all below"),
     [DCLI_MSG_COUNT] = RECORD("COUNT", dcli_msg_count, count_fields, 1, "host -> worker: send your counters"),
     [DCLI_MSG_COUNTS] = RECORD("COUNTS", dcli_msg_counts, counts_fields, 2, "worker -> host: the answer"),
     [DCLI_MSG_HELLO] = RECORD("HELLO", dcli_msg_hello, hello_fields, 2, "client -> desk, its first message"),

@@ -157,11 +157,14 @@ static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcli_msg_parameter parameters[DCLI_MAX_PARAMS];
     dcli_msg_kernel kernel = describe(known, parameters);
-    bool build[cluster->host + 1];
+    int64_t builders[cluster->node_count];
     int answers = 0;
-    for (int n = 0; n <= cluster->host; n++)
-        answers += build[n] = n < cluster->node_count && dcli_body_builder(cluster, n);
-    dcl_status status = dcli_host_kernel(cluster->worker[cluster->host], &kernel, build);
+    for (int n = 0; n < cluster->node_count; n++)
+        if (dcli_body_builder(cluster, n))
+            builders[answers++] = n;
+    kernel.builder_count = answers;
+    kernel.builder = builders;
+    dcl_status status = dcli_host_kernel(cluster->worker[cluster->host], &kernel);
     if (status == DCL_OK) {
         known->announced = true;
         known->answers_due = answers;

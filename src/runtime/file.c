@@ -166,6 +166,8 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
     if (status != DCL_OK)
         return status;
     status = save_beside(array, beside, fortran_order, direct);
+    if (status == DCL_OK)
+        status = dcli_array_whole(array, "save"); /* the survivors have saved their parts, a lost node has not */
     if (status == DCL_OK && rename(beside, path) != 0)
         status = DCLI_FAIL(DCL_ERR_FILE, "%s cannot be renamed to %s: %s", beside, path, strerror(errno));
     if (status != DCL_OK)

@@ -266,6 +266,11 @@ dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
     pthread_mutex_lock(&cluster->lock);
     if (!cluster->plan_only)
         status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
+    if (status == DCL_OK && cluster->has_tree) {
+        pthread_mutex_unlock(&cluster->lock);
+        status = dcli_host_count(cluster->worker[cluster->host]);
+        pthread_mutex_lock(&cluster->lock);
+    }
     int first = node == DCL_ALL_NODES ? 0 : node == DCL_HOST ? cluster->host : node;
     int end = node == DCL_ALL_NODES ? cluster->node_count : first + 1;
     for (int n = first; n < end; n++) {

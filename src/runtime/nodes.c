@@ -218,6 +218,9 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
     dcl_status status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first,
                                       &count); /* waits without the lock */
     pthread_mutex_lock(&cluster->lock);
+    /* A newcomer takes all that was before it as over. */
+    while (status == DCL_OK && cluster->complete < cluster->operations)
+        status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
     for (int n = first; status == DCL_OK && n < first + count; n++)
         status = let_join(cluster, n);
     if (status == DCL_OK)

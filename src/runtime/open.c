@@ -235,6 +235,9 @@ static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
     }
     for (int n = cluster->node_count; n < cluster->host; n++)
         absent[n] = true;
+    cluster->has_tree = cluster->node_count > (int)cluster->config.fanout;
+    for (int n = (int)cluster->config.fanout; n < cluster->node_count; n++)
+        cluster->done[n] = cluster->ready[n] = INT64_MAX; /* their parents in the tree speak for them */
     dcli_worker_terms terms = {.net = cluster->net,
                                .session = session,
                                .self = cluster->host,
@@ -246,6 +249,8 @@ static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
                                .buffers = cluster->buffers,
                                .hooks = &cluster->hooks,
                                .is_process = true,
+                               .fanout = (int)cluster->config.fanout,
+                               .tree_nodes = cluster->node_count,
                                .endpoint = endpoint,
                                .absent = absent,
                                .crew = cluster->crew};

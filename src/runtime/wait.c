@@ -83,8 +83,17 @@ static void on_marks(void *user, int peer, int64_t done, int64_t ready, const in
     pthread_mutex_lock(&cluster->lock);
     cluster->done[peer] = done;
     cluster->ready[peer] = ready;
-    memcpy(&cluster->counters[peer], counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
+    if (!cluster->has_tree || peer == cluster->host)
+        memcpy(&cluster->counters[peer], counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
     dcli_cluster_note_marks(cluster);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+static void on_counted(void *user, int node, const int64_t counters[])
+{
+    dcl_cluster *cluster = user;
+    pthread_mutex_lock(&cluster->lock);
+    memcpy(&cluster->counters[node], counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
     pthread_mutex_unlock(&cluster->lock);
 }
 
@@ -203,6 +212,7 @@ void dcli_cluster_hooks(dcl_cluster *cluster)
                                        .report = on_report,
                                        .built = on_built,
                                        .broken = on_broken,
+                                       .counted = on_counted,
                                        .lost = dcli_cluster_on_lost};
 }
 

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "worker/peer.h"
+#include "worker/tree.h"
 
 /* ---- sending ------------------------------------------------------------------------------------------------------ */
 
@@ -201,6 +202,10 @@ dcl_status dcli_tell_host(dcli_worker *worker)
 {
     if (!worker->host_due)
         return DCL_OK;
+    if (dcli_tree_is(worker) && !worker->is_host) {
+        worker->host_due = false;
+        return dcli_tree_rise(worker);
+    }
     dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = worker->host_marks};
     dcli_peer_counters(worker, message.marks.counter);
     worker->host_due = false;

@@ -17,8 +17,8 @@ typedef struct dcli_wire_order {
     uint64_t session;
     int64_t silence_ms, quota_bytes;
     char bind[DCLI_MOST_ADDRESS + 1]; /* tcp://HOST:* */
-    char host_key[DCLI_MOST_KEY + 1]; /* "": a password */
-    char password[DCLI_MOST_KEY + 1];
+    char key[DCLI_MOST_KEY + 1];      /* public key of the session; "": a password */
+    char password[DCLI_MOST_KEY + 1]; /* or its secret key */
     char files[4096]; /* "": none */
 } dcli_wire_order;
 

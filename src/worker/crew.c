@@ -330,6 +330,7 @@ static dcli_message describe_session(dcli_crew *crew, int node, const bool in_pl
                                     .peer_count = crew->capacity,
                                     .peer = peers,
                                     .first_operation = first_operation,
+                                   .tree_nodes = crew->tree_nodes,
                                     .tile_bytes = (int64_t)config->tile_bytes,
                                     .chunk_bytes = (int64_t)config->chunk_bytes,
                                     .pool_bytes = (int64_t)config->pool_bytes,
@@ -346,6 +347,7 @@ dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[])
 {
     dcli_msg_peer peers[DCLI_MOST_NODES];
     dcl_status status = DCL_OK;
+    crew->tree_nodes = crew->node_count;
     for (int n = 0; n < crew->node_count && status == DCL_OK; n++) {
         dcli_message message = describe_session(crew, n, in_place, 1, peers);
         status = dcli_endpoint_send(crew->endpoint, n, &message, NULL);

@@ -55,6 +55,7 @@ struct dcli_crew {
     dcli_crew_terms terms;
     bool is_local;
     int node_count, capacity;
+    int tree_nodes; /* nodes when the session began */
     dcli_member *member; /* [capacity] */
     dcli_net *net;
     dcli_buffers *buffers;

@@ -183,18 +183,21 @@ static dcl_status note_process(dcli_crew *crew, int contact_number, int place, c
 static dcl_status order_processes(dcli_crew *crew, int contact_number)
 {
     dcli_contact *contact = &crew->contact[contact_number];
-    char key[DCLI_KEY_HEX] = "";
+    char key[DCLI_KEY_HEX] = "", secret[DCLI_KEY_HEX] = "";
     dcli_received opened = {0};
-    if (crew->has_keys)
+    if (crew->has_keys) {
         dcli_key_text(crew->own.public_key, key);
+        dcli_key_text(crew->own.secret_key, secret);
+    }
     dcli_message message = {.kind = DCLI_MSG_OPEN,
                             .open = {.session = crew->terms.session,
                                      .key = key,
-                                     .password = crew->has_keys ? "" : crew->password,
+                                     .password = crew->has_keys ? secret : crew->password,
                                      .silence_ms = (int64_t)crew->terms.config->silence_ms,
                                      .first = contact->first,
                                      .nodes = crew->capacity}};
     dcl_status status = dcli_call_send(contact->call, &message);
+    explicit_bzero(secret, sizeof secret);
     if (status == DCL_OK)
         status = dcli_contact_hear(contact->call, contact->address, DCLI_MSG_OPENED, &opened);
     if (status != DCL_OK)

@@ -2,10 +2,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "worker/crew.h"
 #include "worker/members.h"
 #include "worker/peer.h"
+#include "worker/tree.h"
 
 /* ---- messages ----------------------------------------------------------------------------------------------------- */
 
@@ -40,11 +42,21 @@ dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *de
     return status;
 }
 
+static bool is_builder(const dcli_worker *worker, const dcli_msg_kernel *message)
+{
+    for (int b = 0; b < message->builder_count; b++)
+        if (message->builder[b] == worker->terms.self)
+            return true;
+    return false;
+}
+
 static dcl_status take_kernel(dcli_worker *worker, const dcli_msg_kernel *message)
 {
     dcli_kernel *kernel;
+    if (dcli_tree_is(worker) && dcli_catalog_kernel(&worker->catalog, message->kernel) != NULL)
+        return DCL_OK; /* said again */
     dcl_status status = dcli_catalog_add_kernel(&worker->catalog, message, &kernel);
-    if (worker->is_host || !message->build)
+    if (worker->is_host || !is_builder(worker, message))
         return status;
     if (status == DCL_OK)
         status = dcli_exec_build(worker, kernel);
@@ -58,8 +70,53 @@ static dcl_status take_kernel(dcli_worker *worker, const dcli_msg_kernel *messag
 static dcl_status take_operations(dcli_worker *worker, const dcli_msg_operations *message)
 {
     dcl_status status = DCL_OK;
-    for (int n = 0; n < message->count && status == DCL_OK; n++)
+    for (int n = 0; n < message->count && status == DCL_OK; n++) {
+        int64_t number = message->operation[n].number;
+        if (dcli_tree_is(worker) && number > 0 && number <= worker->catalog.last_operation)
+            continue; /* said again */
         status = dcli_peer_operation(worker, &message->operation[n], NULL, NULL);
+    }
+    return status;
+}
+
+/* ---- what the host says to all, along the tree ---- */
+
+static dcl_status take_word(dcli_worker *worker, dcli_message *message)
+{
+    dcl_status status = dcli_tree_is(worker) ? dcli_tree_send_down(worker, message) : DCL_OK;
+    if (status != DCL_OK)
+        return status;
+    return message->kind == DCLI_MSG_KERNEL ? take_kernel(worker, &message->kernel)
+                                            : take_operations(worker, &message->operations);
+}
+
+static bool knows_members(const dcli_worker *worker, const dcli_message *message)
+{
+    return message->kind != DCLI_MSG_OPERATIONS || message->operations.epoch <= worker->epoch;
+}
+
+/* In order: behind what waits, everything waits. */
+static dcl_status hear_word(dcli_worker *worker, dcli_received *received)
+{
+    if (worker->waiting_count == 0 && knows_members(worker, &received->message))
+        return take_word(worker, &received->message);
+    if (dcli_grow(&worker->waiting, worker->waiting_count, &worker->waiting_capacity, sizeof *received) != 0)
+        return DCL_ERR_NOMEM;
+    worker->waiting[worker->waiting_count++] = *received;
+    *received = (dcli_received){0};
+    return DCL_OK;
+}
+
+dcl_status dcli_hear_waiting(dcli_worker *worker)
+{
+    dcl_status status = DCL_OK;
+    int64_t n = 0;
+    for (; n < worker->waiting_count && status == DCL_OK && knows_members(worker, &worker->waiting[n].message); n++) {
+        status = take_word(worker, &worker->waiting[n].message);
+        dcli_received_free(&worker->waiting[n]);
+    }
+    memmove(worker->waiting, worker->waiting + n, (size_t)(worker->waiting_count - n) * sizeof *worker->waiting);
+    worker->waiting_count -= n;
     return status;
 }
 
@@ -117,9 +174,20 @@ dcl_status dcli_hear(dcli_worker *worker, dcli_received *received)
     bool from_host = received->from == worker->terms.node_count;
     switch (message->kind) {
     case DCLI_MSG_KERNEL:
-        return from_host ? take_kernel(worker, &message->kernel) : unexpected(received);
     case DCLI_MSG_OPERATIONS:
-        return from_host ? take_operations(worker, &message->operations) : unexpected(received);
+        return from_host || received->from == dcli_tree_parent(worker, worker->terms.self) ? hear_word(worker, received)
+                                                                                           : unexpected(received);
+    case DCLI_MSG_RISEN:
+        worker->host_due |= !worker->is_host;
+        return dcli_tree_is(worker) && !from_host ? dcli_tree_take_risen(worker, received->from, &message->risen)
+                                                  : unexpected(received);
+    case DCLI_MSG_COUNT:
+        return from_host ? dcli_take_count(worker, &message->count) : unexpected(received);
+    case DCLI_MSG_COUNTS:
+        if (!worker->is_host)
+            return unexpected(received);
+        dcli_host_counts(worker, received->from, &message->counts);
+        return DCL_OK;
     case DCLI_MSG_STOP:
         worker->stopping = from_host;
         return from_host ? DCL_OK : unexpected(received);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "worker/members.h"
 #include "worker/peer.h"
+#include "worker/tree.h"
 
 /* Something queued by the program: a descriptor for all, a message for one node or all, or the news of a loss. */
 typedef struct dcli_posted {
@@ -121,40 +122,9 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
     return DCL_OK;
 }
 
-/* A list of messages, one for each peer, the host's own worker first. NULL: DCL_ERR_NOMEM. */
-static dcli_posted *pack_kernels(const dcli_worker *host, const dcli_msg_kernel *kernel, const bool build[])
+dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel)
 {
-    dcli_posted *first = NULL;
-    for (int node = 0; node <= host->terms.node_count; node++) {
-        dcli_message message = {.kind = DCLI_MSG_KERNEL, .kernel = *kernel};
-        message.kernel.build = build[node];
-        dcli_posted *posted = new_posted(node);
-        if (posted != NULL) {
-            posted->next = first;
-            first = posted;
-        }
-        if (posted != NULL && dcli_message_pack(&message, &posted->packed, &posted->packed_bytes) == DCL_OK)
-            continue;
-        for (dcli_posted *next; first != NULL; first = next) {
-            next = first->next;
-            free_posted(first);
-        }
-        return NULL;
-    }
-    return first;
-}
-
-dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel, const bool build[])
-{
-    dcli_posted *posted = pack_kernels(host, kernel, build);
-    if (posted == NULL)
-        return dcli_error_status();
-    for (dcli_posted *next; posted != NULL; posted = next) {
-        next = posted->next;
-        posted->next = NULL;
-        post(host, posted);
-    }
-    return DCL_OK;
+    return dcli_host_message(host, DCL_ALL_NODES, &(dcli_message){.kind = DCLI_MSG_KERNEL, .kernel = *kernel}, -1);
 }
 
 void dcli_host_stop(dcli_worker *host) { post(host, NULL); }
@@ -211,11 +181,6 @@ dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *me
     return DCL_OK;
 }
 
-dcl_status dcli_host_ask(dcli_worker *host, const dcli_msg_sees *sees)
-{
-    return dcli_host_message(host, DCL_ALL_NODES, &(dcli_message){.kind = DCLI_MSG_SEES, .sees = *sees}, -1);
-}
-
 /* ---- the host's worker -------------------------------------------------------------------------------------------- */
 
 bool dcli_host_may_sleep(dcli_worker *worker)
@@ -236,11 +201,9 @@ static dcl_status send_operations(dcli_worker *worker, dcli_posted *first, dcli_
     dcli_posted *posted = first;
     for (; posted != NULL && posted->is_operation && count < DCLI_MOST_OPERATIONS; posted = posted->next)
         operations[count++] = posted->operation;
-    dcl_status status = DCL_OK;
-    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++) {
-        dcli_message message = {.kind = DCLI_MSG_OPERATIONS, .operations = {.count = count, .operation = operations}};
-        status = dcli_peer_send(worker, node, &message, NULL);
-    }
+    dcli_message message = {.kind = DCLI_MSG_OPERATIONS,
+                            .operations = {.count = count, .operation = operations, .epoch = worker->epoch}};
+    dcl_status status = dcli_tree_send_down(worker, &message);
     for (posted = first; count > 0; count--) {
         dcli_posted *next = posted->next;
         if (status == DCL_OK)
@@ -266,6 +229,8 @@ static dcl_status send_to_one(dcli_worker *worker, int node, dcli_message *messa
 {
     if (node == worker->terms.node_count)
         return hear_own(worker, message);
+    if (message->kind == DCLI_MSG_SETUP)
+        message->setup.epoch = worker->epoch + 1; /* it knows of itself */
     if (message->kind == DCLI_MSG_JOINED)
         message->joined.epoch = worker->epoch + 1; /* it grows when the host itself hears of it, last */
     if (descriptor < 0)
@@ -279,8 +244,12 @@ static dcl_status send_to_one(dcli_worker *worker, int node, dcli_message *messa
 static dcl_status send_to_all(dcli_worker *worker, dcli_message *message)
 {
     dcl_status status = DCL_OK;
+    if (message->kind == DCLI_MSG_KERNEL) {
+        status = dcli_tree_send_down(worker, message);
+        return status == DCL_OK ? hear_own(worker, message) : status;
+    }
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (worker->gone[node] && message->kind == DCLI_MSG_SEES)
+        if (worker->gone[node])
             dcli_question_answer(worker, node, true);
         else
             status = dcli_peer_send(worker, node, message, NULL);

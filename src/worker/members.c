@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "store/files.h"
 #include "worker/crew.h"
+#include "worker/tree.h"
 
 /* ---- losing ------------------------------------------------------------------------------------------------------- */
 
@@ -36,6 +37,8 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
     dcli_crew_lose(worker->terms.crew, peer, seen, sentence, sizeof sentence);
     dcl_status status = forget(worker, peer);
     worker->epoch++;
+    if (status == DCL_OK)
+        status = dcli_tree_mend(worker, peer);
     dcli_message message = {.kind = DCLI_MSG_LOST,
                             .lost = {.peer = peer, .epoch = worker->epoch, .sentence = sentence}};
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
@@ -74,7 +77,12 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
     }
     DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": %s", worker->terms.self, lost->epoch,
              lost->sentence);
-    return worker->gone[lost->peer] ? DCL_OK : forget(worker, lost->peer);
+    if (worker->gone[lost->peer])
+        return DCL_OK;
+    dcl_status status = forget(worker, lost->peer);
+    if (status == DCL_OK)
+        status = dcli_tree_mend(worker, lost->peer);
+    return status == DCL_OK ? dcli_hear_waiting(worker) : status;
 }
 
 /* ---- joining ------------------------------------------------------------------------------------------------------ */
@@ -83,10 +91,8 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
 static dcl_status expect(dcli_worker *worker, dcli_received *received)
 {
     const dcli_msg_joined *joined = &received->message.joined;
-    if (!received->has_descriptor) {
-        dcl_status admitted = worker->terms.admit(worker->terms.admit_user, joined->key);
-        return admitted == DCL_OK ? dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key) : admitted;
-    }
+    if (!received->has_descriptor)
+        return dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key);
     dcli_shared_link link;
     received->has_descriptor = false;
     dcl_status status = dcli_shared_link_adopt(received->descriptor, &link);
@@ -105,7 +111,7 @@ dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
     worker->gone[joined->peer] = false;
     DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": node %d takes part from operation %" PRId64,
              worker->terms.self, joined->epoch, joined->peer, joined->first_operation);
-    return status;
+    return status == DCL_OK ? dcli_hear_waiting(worker) : status;
 }
 
 /* ---- parts that others may read ------------------------------------------------------------------------------------- */
@@ -173,31 +179,59 @@ dcl_status dcli_take_sees(dcli_worker *worker, const dcli_msg_sees *sees)
 }
 
 /* A question to all nodes: by a thread of the program, which waits; answers come to the host's worker. */
-dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], bool *all_see_out)
+static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *number, bool *all_yes_out)
 {
     enum { SECONDS = 10 };
     struct dcli_question *question = &host->question;
-    dcli_msg_sees sees = {.path = path, .token = token};
-    pthread_mutex_lock(&question->lock);
-    while (question->asking)
-        pthread_cond_wait(&question->changed, &question->lock);
-    sees.number = ++question->number;
-    question->asking = true;
-    question->all = true;
-    question->answers = 0;
-    memset(question->answered, 0, (size_t)host->terms.node_count * sizeof(bool));
-    dcl_status status = dcli_host_ask(host, &sees);
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += SECONDS;
+    pthread_mutex_lock(&question->lock);
+    while (question->asking)
+        pthread_cond_wait(&question->changed, &question->lock);
+    *number = ++question->number;
+    question->asking = question->all = true;
+    question->answers = 0;
+    memset(question->answered, 0, (size_t)host->terms.node_count * sizeof(bool));
+    dcl_status status = dcli_host_message(host, DCL_ALL_NODES, message, -1);
     while (status == DCL_OK && question->answers < host->terms.node_count && question->all)
         if (pthread_cond_timedwait(&question->changed, &question->lock, &until) == ETIMEDOUT)
-            question->all = false; /* a node that is so busy is asked for no files */
-    *all_see_out = question->all;
+            question->all = false; /* a node that is so busy has not said yes */
+    *all_yes_out = question->all;
     question->asking = false;
     pthread_cond_broadcast(&question->changed);
     pthread_mutex_unlock(&question->lock);
     return status;
+}
+
+dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], bool *all_see_out)
+{
+    dcli_message message = {.kind = DCLI_MSG_SEES, .sees = {.path = path, .token = token}};
+    return ask_all(host, &message, &message.sees.number, all_see_out);
+}
+
+dcl_status dcli_host_count(dcli_worker *host)
+{
+    bool all;
+    dcli_message message = {.kind = DCLI_MSG_COUNT};
+    dcl_status status = ask_all(host, &message, &message.count.number, &all);
+    if (status == DCL_OK && !all)
+        status = DCLI_FAIL(DCL_ERR_TIMEOUT, "a node has not told its counters in time; ask again");
+    return status;
+}
+
+void dcli_host_counts(dcli_worker *worker, int from, const dcli_msg_counts *counts)
+{
+    worker->terms.hooks->counted(worker->terms.hooks->user, from, counts->counter);
+    if (counts->number == worker->question.number)
+        dcli_question_answer(worker, from, true);
+}
+
+dcl_status dcli_take_count(dcli_worker *worker, const dcli_msg_count *count)
+{
+    dcli_message message = {.kind = DCLI_MSG_COUNTS, .counts.number = count->number};
+    dcli_peer_counters(worker, message.counts.counter);
+    return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
 
 void dcli_host_seen(dcli_worker *worker, int from, const dcli_msg_seen *seen)

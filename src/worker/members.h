@@ -13,12 +13,15 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen);
 /** Host: a node answers a question about a file. */
 void dcli_host_seen(dcli_worker *worker, int from, const dcli_msg_seen *seen);
 
-/** The same: or need not answer any more. */
+/** Host: a node tells its counters. */
+void dcli_host_counts(dcli_worker *worker, int from, const dcli_msg_counts *counts);
+/** Of either question: it is answered, or need not be any more. */
 void dcli_question_answer(dcli_worker *worker, int from, bool yes);
 
 /* Nodes: messages of the host. */
 dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost);
 dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received);
+dcl_status dcli_take_count(dcli_worker *worker, const dcli_msg_count *count);
 dcl_status dcli_take_sees(dcli_worker *worker, const dcli_msg_sees *sees);
 
 /** Nodes: a peer of this host shows its part of a storage. Takes the descriptor. */

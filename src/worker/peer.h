@@ -63,6 +63,11 @@ struct dcli_worker {
     dcl_status broken;  /* this worker cannot go on */
     bool *gone;         /* [node_count + 1] nodes that are lost, or not there yet */
     int64_t epoch;      /* grows with every loss and join */
+    dcli_received *waiting; /* [waiting_count] descriptors of members that have not been heard of yet, in order */
+    int64_t waiting_count, waiting_capacity;
+    struct dcli_said *said, *last_said; /* host: what may not have reached everyone yet; see tree.h */
+    dcli_msg_risen *risen;              /* [node_count] what children say; NULL: none yet */
+    dcli_msg_risen told_risen;
     dcli_outbox outbox; /* host only */
     struct dcli_question question;
     _Atomic int64_t turns; /* host: of its loop */
@@ -81,6 +86,8 @@ void dcli_break_down(dcli_worker *worker, dcl_status status);
 dcl_status dcli_tell_host(dcli_worker *worker);
 /** What to do about a message. Empties `received` where it keeps it. hear.c. */
 dcl_status dcli_hear(dcli_worker *worker, dcli_received *received);
+/** Members have changed: take the descriptors that waited for it. */
+dcl_status dcli_hear_waiting(dcli_worker *worker);
 
 /** RUN. @return DCL_OK when the batch was started: it is in worker->running, or *ended_out is true. */
 dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out);
@@ -113,8 +120,6 @@ dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out);
 bool dcli_host_may_sleep(dcli_worker *worker);
 dcl_status dcli_host_open(dcli_worker *worker);
 void dcli_host_close(dcli_worker *worker);
-/** Queue a question for all nodes that are there. */
-dcl_status dcli_host_ask(dcli_worker *host, const dcli_msg_sees *sees);
 
 /** Feed a descriptor to the state machine. `memory`, `strides`: host, READ and WRITE. */
 dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, void *memory,

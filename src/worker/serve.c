@@ -255,6 +255,8 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     if (quota == 0 || (serving->quota_bytes > 0 && serving->quota_bytes < quota))
         quota = serving->quota_bytes;
     serving->quota_bytes = quota;
+    serving->tree_nodes = setup->tree_nodes;
+    serving->epoch = setup->epoch;
     dcli_watch_limits(serving->watch, setup->build_ms, setup->kernel_ms);
     for (int p = 0; p < serving->node_count; p++) {
         serving->in_place[p] = setup->peer[p].in_place;
@@ -262,8 +264,6 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     }
     return serving->is_wire ? dcli_serving_meet_all(serving, setup) : DCL_OK;
 }
-
-static dcl_status admit(void *user, const char *key) { return dcli_serving_admit(user, key); }
 
 static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
 {
@@ -282,12 +282,13 @@ static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
                                .endpoint = serving->endpoint,
                                .opened = serving->device,
                                .absent = serving->absent,
+                               .fanout = (int)serving->config.fanout,
+                               .tree_nodes = serving->tree_nodes,
+                               .epoch = serving->epoch,
                                .first_operation = first_operation,
                                .quota_bytes = serving->quota_bytes,
                                .files = serving->files,
-                               .watch = serving->watch,
-                               .admit = serving->is_wire ? admit : NULL,
-                               .admit_user = serving};
+                               .watch = serving->watch};
     serving->endpoint = NULL;
     serving->device = NULL;
     dcl_status status = dcli_worker_open(&terms, &serving->worker);

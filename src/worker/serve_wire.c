@@ -15,6 +15,9 @@
 
 static const char domain[] = "session";
 
+/* Of this process, at the level of the worker, whatever level the session asks for: who was refused is for the worker. */
+static dcli_log refusals;
+
 /* ---- terms -------------------------------------------------------------------------------------------------------- */
 
 dcl_status dcli_serving_read_wire_terms(dcli_serving *serving)
@@ -32,25 +35,26 @@ dcl_status dcli_serving_read_wire_terms(dcli_serving *serving)
     serving->device_number = order->device;
     serving->quota_bytes = order->quota_bytes;
     serving->files = order->files[0] != '\0' ? order->files : NULL;
-    serving->log.level = order->log;
+    serving->log.level = refusals.level = order->log;
     return DCL_OK;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
+/* All members of a session have one pair of keys, which nobody else has: so each lets all others in from the beginning,
+ * whoever hears first of whom. */
 static dcl_status make_domain(dcli_serving *serving)
 {
     const dcli_wire_order *order = &serving->order;
-    char key[DCLI_KEY_Z85];
-    if (order->host_key[0] == '\0')
+    if (order->key[0] == '\0')
         return dcli_gate_add_password(serving->gate, domain, order->password);
-    dcl_status status = dcli_keypair_make(&serving->own);
-    serving->has_keys = status == DCL_OK;
+    serving->has_keys = true;
+    dcl_status status = dcli_key_parse(order->key, serving->own.public_key);
+    if (status == DCL_OK)
+        status = dcli_key_parse(order->password, serving->own.secret_key);
     if (status == DCL_OK)
         status = dcli_gate_add_keys(serving->gate, domain);
-    if (status == DCL_OK)
-        status = dcli_key_parse(order->host_key, key);
-    return status == DCL_OK ? dcli_gate_allow(serving->gate, domain, key) : status;
+    return status == DCL_OK ? dcli_gate_allow(serving->gate, domain, serving->own.public_key) : status;
 }
 
 static dcl_status open_endpoint(dcli_serving *serving)
@@ -68,9 +72,9 @@ static dcl_status open_endpoint(dcli_serving *serving)
                              .password = serving->has_keys ? NULL : order->password,
                              .silence_ms = order->silence_ms,
                              .most_message_bytes = DCLI_MOST_PAYLOAD,
-                             .log = &serving->log};
+                             .log = &refusals};
     dcl_status status = dcli_endpoint_open_wire(&terms, &serving->endpoint);
-    return status == DCL_OK ? dcli_endpoint_expect(serving->endpoint, serving->node_count, order->host_key) : status;
+    return status == DCL_OK ? dcli_endpoint_expect(serving->endpoint, serving->node_count, order->key) : status;
 }
 
 /* Where it listens, or why it does not. */
@@ -93,7 +97,7 @@ dcl_status dcli_serving_open_wire(dcli_serving *serving)
     if (status == DCL_OK && (serving->buffers = dcli_buffers_open()) == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)
-        status = dcli_gate_open(serving->net, &serving->log, &serving->gate);
+        status = dcli_gate_open(serving->net, &refusals, &serving->gate);
     if (status == DCL_OK)
         status = make_domain(serving);
     if (status == DCL_OK)
@@ -104,18 +108,6 @@ dcl_status dcli_serving_open_wire(dcli_serving *serving)
 
 /* ---- meeting ------------------------------------------------------------------------------------------------------ */
 
-dcl_status dcli_serving_admit(dcli_serving *serving, const char *key)
-{
-    char z85[DCLI_KEY_Z85];
-    dcl_status status = DCL_OK;
-    if (key[0] != '\0') {
-        status = dcli_key_parse(key, z85);
-        if (status == DCL_OK)
-            status = dcli_gate_allow(serving->gate, domain, z85);
-    }
-    return status;
-}
-
 dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *setup)
 {
     dcl_status status = DCL_OK;
@@ -125,7 +117,7 @@ dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *se
             continue;
         if (p < serving->self)
             status = dcli_endpoint_meet(serving->endpoint, p, peer->address, peer->key);
-        else if ((status = dcli_serving_admit(serving, peer->key)) == DCL_OK)
+        else
             status = dcli_endpoint_expect(serving->endpoint, p, peer->key);
     }
     return status;

@@ -25,7 +25,8 @@ typedef struct dcli_serving {
     dcl_config config;
     char *fault;
     const char *files;
-    int64_t quota_bytes;
+    int64_t quota_bytes, epoch;
+    int tree_nodes;
     bool in_place[DCLI_MOST_NODES], absent[DCLI_MOST_NODES];
     dcli_received *early; /* [early_count] messages that came before SETUP */
     int64_t early_count, early_capacity;
@@ -39,8 +40,6 @@ typedef struct dcli_serving {
 
 dcl_status dcli_serving_read_wire_terms(dcli_serving *serving);
 dcl_status dcli_serving_open_wire(dcli_serving *serving);
-/** Let a peer in that will connect. */
-dcl_status dcli_serving_admit(dcli_serving *serving, const char *key);
 /** Connect to those that are there already, expect the others. */
 dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *setup);
 void dcli_serving_close_wire(dcli_serving *serving);

@@ -52,7 +52,7 @@ static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_
                              .silence_ms = open->silence_ms,
                              .quota_bytes = (int64_t)config->quota_bytes};
     snprintf(order.bind, sizeof order.bind, "%s", supervisor->bind);
-    snprintf(order.host_key, sizeof order.host_key, "%s", open->key);
+    snprintf(order.key, sizeof order.key, "%s", open->key);
     snprintf(order.password, sizeof order.password, "%s", open->password);
     snprintf(order.files, sizeof order.files, "%s", supervisor->files);
     return order;
@@ -106,7 +106,7 @@ static dcl_status check_open(const dcli_supervisor *supervisor, const dcli_msg_o
     if (open->first + supervisor->device_count > open->nodes)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "nodes %d..%d are asked for in a session of %d numbers", open->first,
                          open->first + supervisor->device_count - 1, open->nodes);
-    if (supervisor->has_keys != (open->key[0] != '\0') || supervisor->has_keys == (open->password[0] != '\0'))
+    if (supervisor->has_keys != (open->key[0] != '\0') || open->password[0] == '\0')
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the session has %s; expected %s", open->key[0] != '\0' ? "keys" : "no keys",
                          supervisor->has_keys ? "keys, as this worker has" : "a password: this worker has no keys");
     return DCL_OK;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "worker/members.h"
 #include "worker/peer.h"
+#include "worker/tree.h"
 
 /* ---- the loop ----------------------------------------------------------------------------------------------------- */
 
@@ -208,6 +209,10 @@ static void close_worker(dcli_worker *worker)
     }
     dcli_free(worker->running);
     dcli_free(worker->gone);
+    for (int64_t n = 0; n < worker->waiting_count; n++)
+        dcli_received_free(&worker->waiting[n]);
+    dcli_free(worker->waiting);
+    dcli_tree_free(worker);
     dcli_chunks_free(&worker->received);
     dcli_chunks_free(&worker->made);
     dcli_node_close(worker->node);
@@ -257,6 +262,8 @@ dcl_status dcli_worker_open(const dcli_worker_terms *terms, dcli_worker **worker
     }
     worker->terms = *terms;
     worker->is_host = terms->self == terms->node_count;
+    worker->epoch = terms->epoch;
+    worker->told_risen.done = -1;
     set_fault(worker);
     dcl_status status = open_worker(worker);
     if (status != DCL_OK) {

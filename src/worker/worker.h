@@ -31,6 +31,8 @@ typedef struct dcli_host_hooks {
     void (*built)(void *user, const dcli_msg_built *built);
     /** A peer broke the protocol, or this worker cannot go on: nothing more will complete. */
     void (*broken)(void *user, dcl_status status, const char *sentence);
+    /** A node's counters [DCLI_MSG_COUNTERS], which were asked for. */
+    void (*counted)(void *user, int node, const int64_t counters[]);
     /** A node is gone for good. The sentence names it and says how. */
     void (*lost)(void *user, int node, const char *sentence);
 } dcli_host_hooks;
@@ -51,14 +53,13 @@ typedef struct dcli_worker_terms {
     dcli_endpoint *endpoint;  /* taken over by dcli_worker_open(), also on failure; NULL: it opens one */
     dcli_device *opened;      /* the same; nodes only */
     const bool *absent;       /* [node_count] numbers that nobody has yet; NULL: all are there. Borrowed for the call */
+    int fanout, tree_nodes;   /* see tree.h; 0, 0: all nodes are children of the host */
+    int64_t epoch;            /* of the members there are when it is opened */
     int64_t first_operation;  /* the node takes part from this one on; 0: from the first */
     int64_t quota_bytes;      /* most bytes of storage; 0: no limit */
     const char *files;        /* folder whose files may be used; NULL: none */
     struct dcli_watch *watch; /* NULL: nobody watches */
     dcli_crew *crew;          /* host only */
-    /** Over tcp: let a newcomer in that will connect. NULL: nobody needs to be. */
-    dcl_status (*admit)(void *user, const char *key);
-    void *admit_user;
 } dcli_worker_terms;
 
 /** Open the endpoint (and the device). Strings and pointers of `terms` outlive the worker; what `in_place` points to may
@@ -89,9 +90,8 @@ const char *dcli_worker_kind(const dcli_worker *worker);
  *  @param strides  [box.rank] elements from one element of the box to the next along each axis. */
 dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, void *memory,
                                const int64_t strides[]);
-/** Queue a body for all peers, after everything queued before: for all of them or, on failure, for none.
- *  @param build  [node_count + 1] which of them compile it now and answer. */
-dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel, const bool build[]);
+/** Queue a body for all peers, after everything queued before. */
+dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel);
 /** Queue the news that a node is lost, `seen` somehow. */
 dcl_status dcli_host_report_loss(dcli_worker *host, int node, const char *seen);
 /** Queue a message for one node, or for all that are there (DCL_ALL_NODES), in its order with descriptors. A KERNEL or
@@ -106,6 +106,8 @@ bool dcli_host_is_alive(dcli_worker *host);
 /** Ask all nodes whether they see the file at `path` with `token` in it. Waits for the answers; any thread but the host's.
  *  @param all_see_out  false also when one does not answer in time. */
 dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], bool *all_see_out);
+/** Have all nodes tell their counters to the hook. Waits as dcli_host_sees(). */
+dcl_status dcli_host_count(dcli_worker *host);
 /** Tell all nodes to stop, then end the host's worker too. Everything is complete before. */
 void dcli_host_stop(dcli_worker *host);
 

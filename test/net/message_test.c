@@ -195,8 +195,8 @@ static const struct {
     {"[-1,10,0]", "version -1 of the protocol, this peer version 1;"},
     {"[0,10,0]", "version 0 of the protocol, this peer version 1;"},
     {"['1',10,0]", "version of a message of unknown kind is of another type"},
-    {"[1,0,0]", "kind of a message of unknown kind is 0; expected 1..26"},
-    {"[1,27,0]", "kind of a message of unknown kind is 27; expected 1..26"},
+    {"[1,0,0]", "kind of a message of unknown kind is 0; expected 1..27"},
+    {"[1,28,0]", "kind of a message of unknown kind is 28; expected 1..27"},
     {"[1,10,-1]", "epoch of a message STOP is -1; expected 0 or more"},
     {"[1,10,true]", "epoch of a message STOP is of another type"},
     {"[1,10,0,0]", "a message STOP has 1 fields; expected 0..0"},
@@ -219,7 +219,9 @@ static const struct {
     {"[1,1,0,4,'','',[['A',1,-1]]]", "parameter[0].type of a message KERNEL is -1; expected 0..11"},
     {"[1,1,0,4,'','',[['A',1,2,9]]]", "parameter[0].rank of a message KERNEL is 9; expected 0..8"},
     {"[1,1,0,4,'','',[['A',1,2,-1]]]", "parameter[0].rank of a message KERNEL is -1; expected 0..8"},
-    {"[1,1,0,4,'','',[],1]", "build of a message KERNEL is of another type (first byte 0x01); expected a boolean"},
+    {"[1,1,0,4,'','',[],1]", "builder of a message KERNEL is of another type"},
+    {"[1,1,0,4,'','',[],[-1]]", "builder[0] of a message KERNEL is -1"},
+    {"[1,3,0,[],-1]", "epoch of a message OPERATIONS is -1"},
     /* BUILT */
     {"[1,2,0,-1,0]", "kernel of a message BUILT is -1"},
     {"[1,2,0,1,13]", "status of a message BUILT is 13; expected 0..12"},
@@ -309,22 +311,22 @@ static const struct {
     {"[1,11,0,'d','p','v','cpu','k',0,0,true,true,true,-1]", "memory_bytes of a message DEVICE is -1"},
     {"[1,11,0,'d','p','v','cpu','k',0,0,true,true,true,1,-1]", "process of a message DEVICE is -1"},
     /* SETUP */
-    {"[1,12,0,256,[],1,1,1,1,0,1,1,1,1,0]", "self of a message SETUP is 256; expected 0..255"},
-    {"[1,12,0,0,[[true]]*257,1,1,1,1,0,1,1,1,1,0]", "peer of a message SETUP has 257 items; expected 0..256"},
-    {"[1,12,0,0,[[0]],1,1,1,1,0,1,1,1,1,0]", "peer[0].present of a message SETUP is of another type"},
-    {"[1,12,0,0,[[true,true,'a'*256]],1,1,1,1,0,1,1,1,1,0]", "peer[0].address of a message SETUP has 256 bytes"},
-    {"[1,12,0,0,[[true,true,'a','k'*65]],1,1,1,1,0,1,1,1,1,0]", "peer[0].key of a message SETUP has 65 bytes"},
-    {"[1,12,0,0,[],0,1,1,1,0,1,1,1,1,0]", "first_operation of a message SETUP is 0; expected 1.."},
-    {"[1,12,0,0,[],1,0,1,1,0,1,1,1,1,0]", "tile_bytes of a message SETUP is 0; expected 1.."},
-    {"[1,12,0,0,[],1,1,0,1,0,1,1,1,1,0]", "chunk_bytes of a message SETUP is 0; expected 1.."},
-    {"[1,12,0,0,[],1,1,1,0,0,1,1,1,1,0]", "pool_bytes of a message SETUP is 0; expected 1.."},
-    {"[1,12,0,0,[],1,1,1,1,-1,1,1,1,1,0]", "quota_bytes of a message SETUP is -1; expected 0.."},
-    {"[1,12,0,0,[],1,1,1,1,0,0,1,1,1,0]", "silence_ms of a message SETUP is 0; expected 1.."},
-    {"[1,12,0,0,[],1,1,1,1,0,1,0,1,1,0]", "build_ms of a message SETUP is 0; expected 1.."},
-    {"[1,12,0,0,[],1,1,1,1,0,1,1,0,1,0]", "kernel_ms of a message SETUP is 0; expected 1.."},
-    {"[1,12,0,0,[],1,1,1,1,0,1,1,1,0,0]", "fanout of a message SETUP is 0; expected 1..256"},
-    {"[1,12,0,0,[],1,1,1,1,0,1,1,1,1,4]", "log of a message SETUP is 4; expected 0..3"},
-    {"[1,12,0,0,[],1,1,1,1,0,1,1,1,1,0,'f'*256]", "fault of a message SETUP has 256 bytes"},
+    {"[1,12,0,256,[],1,0,0,1,1,1,0,1,1,1,1,0]", "self of a message SETUP is 256; expected 0..255"},
+    {"[1,12,0,0,[[true]]*257,1,0,0,1,1,1,0,1,1,1,1,0]", "peer of a message SETUP has 257 items; expected 0..256"},
+    {"[1,12,0,0,[[0]],1,0,0,1,1,1,0,1,1,1,1,0]", "peer[0].present of a message SETUP is of another type"},
+    {"[1,12,0,0,[[true,true,'a'*256]],1,0,0,1,1,1,0,1,1,1,1,0]", "peer[0].address of a message SETUP has 256 bytes"},
+    {"[1,12,0,0,[[true,true,'a','k'*65]],1,0,0,1,1,1,0,1,1,1,1,0]", "peer[0].key of a message SETUP has 65 bytes"},
+    {"[1,12,0,0,[],0,0,0,1,1,1,0,1,1,1,1,0]", "first_operation of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,0,0,0,1,1,0,1,1,1,1,0]", "tile_bytes of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,0,0,1,0,1,0,1,1,1,1,0]", "chunk_bytes of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,0,0,1,1,0,0,1,1,1,1,0]", "pool_bytes of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,0,0,1,1,1,-1,1,1,1,1,0]", "quota_bytes of a message SETUP is -1; expected 0.."},
+    {"[1,12,0,0,[],1,0,0,1,1,1,0,0,1,1,1,0]", "silence_ms of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,0,0,1,1,1,0,1,0,1,1,0]", "build_ms of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,0,0,1,1,1,0,1,1,0,1,0]", "kernel_ms of a message SETUP is 0; expected 1.."},
+    {"[1,12,0,0,[],1,0,0,1,1,1,0,1,1,1,0,0]", "fanout of a message SETUP is 0; expected 1..256"},
+    {"[1,12,0,0,[],1,0,0,1,1,1,0,1,1,1,1,4]", "log of a message SETUP is 4; expected 0..3"},
+    {"[1,12,0,0,[],1,0,0,1,1,1,0,1,1,1,1,0,'f'*256]", "fault of a message SETUP has 256 bytes"},
     /* PART, LOST, JOINED */
     {"[1,13,0,-1,1]", "storage of a message PART is -1"},
     {"[1,13,0,1,0]", "bytes of a message PART is 0; expected 1.."},
@@ -372,6 +374,8 @@ static const struct {
     {"[1,25,0,-1]", "number of a message BEAT is -1"},
     {"[1,26,0,256,'']", "process of a message GONE is 256; expected 0..255"},
     {"[1,26,0,0,'s'*1537]", "sentence of a message GONE has 1537 bytes"},
+    {"[1,27,0,-1,0]", "done of a message RISEN is -1"},
+    {"[1,27,0,0,-1]", "ready of a message RISEN is -1"},
 };
 
 Test(message, every_field_outside_its_range_is_refused_by_name)
@@ -509,8 +513,8 @@ Test(message, packing_refuses_what_receivers_would)
     path[sizeof path - 1] = '\0';
     operation[0] = (dcli_msg_operation){.kind = 7, .path = path};
     EXPECT_PACK(&message, DCL_ERR_INVALID, "operation[0].path of a message OPERATIONS has 4097 bytes; expected 4096");
-    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..26");
-    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 27");
+    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..27");
+    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 28");
 }
 
 Test(message, long_sentences_are_cut_not_refused)

@@ -118,7 +118,7 @@ static dcli_msg_operation random_operation(test_random *random, dcli_msg_operand
 
 static dcli_msg_operations random_operations(test_random *random)
 {
-    dcli_msg_operations operations = {few(random, DCLI_MOST_OPERATIONS), pool.operation};
+    dcli_msg_operations operations = {few(random, DCLI_MOST_OPERATIONS), pool.operation, natural(random)};
     for (int i = 0; i < operations.count; i++)
         pool.operation[i] = random_operation(random, pool.operand + (size_t)i * DCLI_MOST_OPERANDS);
     return operations;
@@ -131,7 +131,10 @@ static dcli_msg_kernel random_kernel(test_random *random)
                               .prelude = string(random, DCLI_MOST_TEXT),
                               .parameter_count = few(random, DCLI_MOST_OPERANDS),
                               .parameter = pool.parameter,
-                              .build = flag(random)};
+                              .builder_count = few(random, DCLI_MOST_OPERANDS),
+                              .builder = pool.storage};
+    for (int i = 0; i < kernel.builder_count; i++)
+        pool.storage[i] = natural(random);
     for (int i = 0; i < kernel.parameter_count; i++) {
         pool.parameter[i].name = string(random, DCLI_MOST_NAME);
         pool.parameter[i].access = 1 + test_random_below(random, DCL_ACCESS_PRELUDE);
@@ -206,6 +209,8 @@ static dcli_msg_setup random_setup(test_random *random)
                             .peer_count = random_peers(random),
                             .peer = pool.peer,
                             .first_operation = positive(random),
+                            .epoch = natural(random),
+                            .tree_nodes = test_random_below(random, DCLI_MOST_NODES + 1),
                             .tile_bytes = positive(random),
                             .chunk_bytes = positive(random),
                             .pool_bytes = positive(random),
@@ -277,6 +282,9 @@ static void fill_session_message(test_random *random, dcli_message *message)
         break;
     case DCLI_MSG_SEEN:
         message->seen = (dcli_msg_seen){natural(random), flag(random)};
+        break;
+    case DCLI_MSG_RISEN:
+        message->risen = (dcli_msg_risen){natural(random), natural(random)};
         break;
     case DCLI_MSG_COUNT:
         message->count.number = natural(random);
@@ -403,7 +411,7 @@ static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation
 
 static bool same_operations(const dcli_msg_operations *a, const dcli_msg_operations *b)
 {
-    if (!EQUAL(count))
+    if (!EQUAL(count) || !EQUAL(epoch))
         return false;
     for (int i = 0; i < a->count; i++)
         if (!same_operation(&a->operation[i], &b->operation[i]))
@@ -418,7 +426,8 @@ static bool same_parameter(const dcli_msg_parameter *a, const dcli_msg_parameter
 
 static bool same_kernel(const dcli_msg_kernel *a, const dcli_msg_kernel *b)
 {
-    if (!EQUAL(kernel) || !STRINGS(text) || !STRINGS(prelude) || !EQUAL(parameter_count) || !EQUAL(build))
+    if (!EQUAL(kernel) || !STRINGS(text) || !STRINGS(prelude) || !EQUAL(parameter_count) ||
+        !EQUAL(builder_count) || !NUMBERS(builder, builder_count))
         return false;
     for (int i = 0; i < a->parameter_count; i++)
         if (!same_parameter(&a->parameter[i], &b->parameter[i]))
@@ -446,7 +455,7 @@ static bool same_setup(const dcli_msg_setup *a, const dcli_msg_setup *b)
 {
     return EQUAL(self) && EQUAL(peer_count) && same_peers(a->peer, b->peer, a->peer_count) && EQUAL(first_operation) &&
            EQUAL(tile_bytes) && EQUAL(chunk_bytes) && EQUAL(pool_bytes) && EQUAL(quota_bytes) && EQUAL(silence_ms) &&
-           EQUAL(build_ms) && EQUAL(kernel_ms) && EQUAL(fanout) && EQUAL(log) && STRINGS(fault);
+           EQUAL(epoch) && EQUAL(tree_nodes) && EQUAL(build_ms) && EQUAL(kernel_ms) && EQUAL(fanout) && EQUAL(log) && STRINGS(fault);
 }
 
 static bool same_joined(const dcli_msg_joined *a, const dcli_msg_joined *b)
@@ -505,6 +514,8 @@ static bool same_session_contents(const dcli_message *a, const dcli_message *b)
         return EQUAL(sees.number) && STRINGS(sees.path) && STRINGS(sees.token);
     case DCLI_MSG_SEEN:
         return EQUAL(seen.number) && EQUAL(seen.yes);
+    case DCLI_MSG_RISEN:
+        return EQUAL(risen.done) && EQUAL(risen.ready);
     case DCLI_MSG_COUNT:
         return EQUAL(count.number);
     case DCLI_MSG_COUNTS:

@@ -1,0 +1,35 @@
+/* worker/tree.h - how descriptors reach many nodes, and how the host hears of completion: along a tree.
+ *
+ * The first nodes of a session, where there are more than `fanout` of them, are a tree: node p passes on what the host
+ * says to nodes f*(p+1) .. f*(p+1)+f-1, and the host itself says it to the first f. Whose parent is lost, and who joined
+ * later, has the host as parent. Watermarks come up the same way: each node tells its parent the least of its own and of
+ * what it has been told. With no more than `fanout` nodes all have the host as parent, which hears each by itself.
+ *
+ * What goes down: KERNEL and OPERATIONS, in order. The host keeps what may not have reached everyone, and says it again to
+ * the children of a node that is lost; who has heard it already ignores it. */
+#ifndef DCLI_WORKER_TREE_H
+#define DCLI_WORKER_TREE_H
+
+#include "worker/peer.h"
+
+/** Whether there is one: then the host hears the watermarks of its children only, which stand for all below them. */
+bool dcli_tree_is(const dcli_worker *worker);
+/** The peer that a node hears the host through: a node, or the host. */
+int dcli_tree_parent(const dcli_worker *worker, int node);
+/** Whether `node` hears the host through this peer. */
+bool dcli_tree_is_child(const dcli_worker *worker, int node);
+
+/** Send to all children. The host keeps it until it is sure to have arrived. */
+dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message);
+/** Host: operations up to this one are complete everywhere. */
+void dcli_tree_forget(dcli_worker *worker, int64_t complete);
+void dcli_tree_free(dcli_worker *worker);
+
+/** A child says what all below it have reached. */
+dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen);
+/** Nodes: tell the parent, if there is news. */
+dcl_status dcli_tree_rise(dcli_worker *worker);
+/** A node is lost: the host says again to its children what they may have missed; these tell the host. */
+dcl_status dcli_tree_mend(dcli_worker *worker, int lost);
+
+#endif
