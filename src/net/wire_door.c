@@ -4,6 +4,8 @@
  * descriptor is used again after its connection has ended; what follows makes that harmless:
  * - An event of an end is sent before the descriptor is closed. So once events have been drained after a message was taken,
  *   each older connection with the same descriptor is known to have ended.
+ * - The first message of a connection may be there before the event that it was accepted: one of libzmq's threads accepts,
+ *   another reads. While the descriptor is a connection of this listener's, that event comes, and is waited for.
  * - The pipe of a connection is told to end before its descriptor is closed. So while a message to its routing id is
  *   accepted, after all commands were processed, the descriptor still was the connection's before. That gives the
  *   connection's cookie, the number that the system never gives twice.
@@ -352,10 +354,23 @@ static bool knock(void *router, const void *id, size_t id_bytes)
            zmq_send(router, "", 0, ZMQ_DONTWAIT) >= 0;
 }
 
-bool dcli_door_claim(dcli_door *door, int fd, const void *id, size_t id_bytes, int64_t holder)
+static dcli_connection *find_accepted(dcli_door *door, int fd)
 {
+    enum { PATIENCE_MS = 10, TIMES = 50 };
+    zmq_pollitem_t news = {door->monitor.events, 0, ZMQ_POLLIN, 0};
     drain(door);
     dcli_connection *connection = connection_of_fd(door, fd);
+    for (int n = 0; n < TIMES && connection == NULL && is_of_door(door, fd); n++) {
+        (void)zmq_poll(&news, 1, PATIENCE_MS);
+        drain(door);
+        connection = connection_of_fd(door, fd);
+    }
+    return connection;
+}
+
+bool dcli_door_claim(dcli_door *door, int fd, const void *id, size_t id_bytes, int64_t holder)
+{
+    dcli_connection *connection = find_accepted(door, fd);
     if (connection == NULL || connection->holder >= 0 || connection->cut)
         return false;
     uint64_t cookie = cookie_of(fd);
