@@ -191,11 +191,11 @@ static dcl_status fail_handshake(dcli_ending ending, const char *who, const char
                          "%s at %s does not accept a password; expected a listener on loopback without keys; give its "
                          "public key and an own key pair: `dcl keys` makes one",
                          who, address);
-    return DCLI_FAIL(DCL_ERR_NODE_LOST, "%s at %s ended the connection during the handshake; expected %s; %s", who,
-                     address, has_keys ? "the owner of the public key that was given" : "a worker of DCL without keys",
-                     has_keys
-                         ? "compare the key with its own.public (wrong server key), or look there for why it ended"
-                         : "check the address; if it has keys, give it the key of this side (`dcl keys` makes one)");
+    return DCLI_FAIL(
+        DCL_ERR_NODE_LOST, "%s at %s ended the connection during the handshake; expected %s; %s", who, address,
+        has_keys ? "the owner of the public key that was given" : "a worker of DCL without keys",
+        has_keys ? "compare the key with its own.public (wrong server key), and see that it was started with keys"
+                 : "check the address; if it has keys, give it the key of this side (`dcl keys` makes one)");
 }
 
 dcl_status dcli_ending_fail(dcli_ending ending, const char *who, const char *address, bool has_keys, int64_t silence_ms,
