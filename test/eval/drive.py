@@ -67,6 +67,14 @@ def read_npy(path):
     return values
 
 
+def settings_at(place, case):
+    """Over tcp nothing is read in place."""
+    wishes = dict(case.settings)
+    if place and place.offers and wishes.get("move") == "place":
+        wishes["move"] = "auto"
+    return wishes
+
+
 # ---- dcl eval -----------------------------------------------------------------------------------------------------------
 
 
@@ -80,6 +88,7 @@ class Command:
     def __init__(self, path, devices, place=None):
         self.path, self.devices = path, devices
         self.variables, self.prefix = (place.variables, place.prefix) if place else ({}, [])
+        self.place = place
         self.said = ""  # the last command line, for people
 
     def call(self, arguments, env, folder):
@@ -98,9 +107,10 @@ class Command:
         env = {**environment(case.nodes), **self.variables}
         if not self.devices.pocl:
             env["DCL_DEVICES"] = self.devices.first(case.nodes)
-        env.update({f"DCL_{name.upper()}_BYTES": str(value) for name, value in case.settings.items() if name != "move"})
-        if "move" in case.settings:
-            env["DCL_MOVE"] = case.settings["move"]
+        settings = settings_at(self.place, case)
+        env.update({f"DCL_{name.upper()}_BYTES": str(value) for name, value in settings.items() if name != "move"})
+        if "move" in settings:
+            env["DCL_MOVE"] = settings["move"]
         arguments = [case.kernel.text]
         for name in case.shapes:
             field = f"{name}={name}.npy"
@@ -157,6 +167,7 @@ class Runner:
     def __init__(self, path, devices, errors_path, place=None):
         self.path, self.devices, self.errors_path = path, devices, errors_path
         self.variables, self.prefix = (place.variables, place.prefix) if place else ({}, [])
+        self.place = place
         self.process = None
         self.said = ""
 
@@ -227,7 +238,7 @@ class Runner:
                          ",".join(map(str, case.origins[name])), case.maps[name].text, how, path])
 
     def run(self, case, folder):
-        fields = [f"devices={self.devices.first(case.nodes)}"] + [f"{key}={value}" for key, value in case.settings.items()]
+        fields = [f"devices={self.devices.first(case.nodes)}"] + [f"{key}={value}" for key, value in settings_at(self.place, case).items()]
         fields += ["array=" + self.array_field(case, name, folder) for name in case.shapes]
         fields += [f"value={name}|{type_name}|{value!r}" for name, (type_name, value) in case.values.items()]
         if case.kernel.prelude:
