@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -100,15 +101,17 @@ static int read_file(const char *path, dcli_worker_address list[])
                   strerror(errno), form);
         return -1;
     }
-    char line[1024];
+    char *line = NULL; /* getline()'s: as long as it may be */
+    size_t bytes = 0;
     int count = 0, number = 0;
-    while (count >= 0 && fgets(line, sizeof line, file) != NULL) {
+    while (count >= 0 && getline(&line, &bytes, file) >= 0) {
         number++;
         count = read_line(line, count, list);
         if (count < 0)
             count = fail_at(path, number);
     }
     bool failed = ferror(file) != 0;
+    free(line);
     fclose(file);
     if (count > 0 && !failed)
         return count;

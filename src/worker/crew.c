@@ -386,21 +386,26 @@ static void await_news(dcli_crew *crew, const dcli_member *member)
 void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity)
 {
     dcli_member *member = &crew->member[node];
-    char why[640] = "";
+    char why[640] = "", noticed[512] = "";
+    bool told = false; /* how it has ended says enough */
     pthread_mutex_lock(&crew->lock);
     member->lost = true;
     if (crew->is_local) {
         dcli_process_why(&member->process, why, sizeof why);
+        told = member->process.ended;
         dcli_process_end(&member->process, 0); /* it may only be slow: from now on it is not */
     } else {
         await_news(crew, member);
-        snprintf(why, sizeof why, "%s", member->gone);
+        snprintf(why, sizeof why, "%s", member->gone[0] != '\0' ? member->gone : "cannot be reached");
+        told = member->gone[0] != '\0' && !crew->contact[member->call].lost;
         dcli_crew_kill_remote(crew, node);
         wake(crew);
     }
     pthread_mutex_unlock(&crew->lock);
-    snprintf(sentence_out, capacity, "node %d is lost: worker %d (%s, device \"%s\") %s (noticed because %s)", node,
-             node, member->name, member->info.name, why[0] != '\0' ? why : "cannot be reached", seen);
+    if (!told)
+        snprintf(noticed, sizeof noticed, " (%s)", seen);
+    snprintf(sentence_out, capacity, "node %d is lost: worker %d (%s, device \"%s\") %s%s", node, node, member->name,
+             member->info.name, why, noticed);
 }
 
 /* ---- newcomers ---------------------------------------------------------------------------------------------------- */

@@ -10,6 +10,15 @@
 
 /* ---- storage ------------------------------------------------------------------------------------------------------ */
 
+/* Many bytes take long to be zeroed, or to be copied: the watchdog is told. */
+static dcl_status create_memory(dcli_worker *worker, size_t bytes, dcli_memory **memory_out)
+{
+    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, "a new array");
+    dcl_status status = dcli_memory_create(worker->device, bytes, memory_out);
+    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
+    return status;
+}
+
 dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
 {
     if (held->memory != NULL)
@@ -29,7 +38,7 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
                       "the worker's --quota",
                       bytes, worker->counters.storage_bytes, worker->terms.quota_bytes);
     else
-        status = dcli_memory_create(worker->device, bytes, &held->memory);
+        status = create_memory(worker, bytes, &held->memory);
     if (status != DCL_OK)
         return status;
     status = dcli_board_put(worker->terms.board, held->id, worker->terms.self, dcli_memory_host(held->memory));
@@ -88,6 +97,19 @@ static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
     return status;
 }
 
+static dcl_status move_part(dcli_worker *worker, dcli_entry *entry)
+{
+    dcl_status status = DCL_OK;
+    bool fills = entry->operation.kind == DCLI_OP_FILL;
+    bool uses_file = entry->operation.kind == DCLI_OP_LOAD || entry->operation.kind == DCLI_OP_SAVE;
+    if (!fills && !uses_file)
+        return DCL_OK;
+    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, fills ? "an array" : entry->descriptor.path);
+    status = fills ? fill(worker, entry) : use_file(worker, entry);
+    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
+    return status;
+}
+
 dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out)
 {
     if (worker->is_host) {
@@ -106,17 +128,8 @@ dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, 
         if (status != DCL_OK)
             return status;
     }
-    switch (entry->operation.kind) {
-    case DCLI_OP_FORALL:
-        return dcli_exec_forall(worker, entry, batch, ended_out);
-    case DCLI_OP_FILL:
-        return fill(worker, entry);
-    case DCLI_OP_LOAD:
-    case DCLI_OP_SAVE:
-        return use_file(worker, entry);
-    default:
-        return DCL_OK;
-    }
+    return entry->operation.kind == DCLI_OP_FORALL ? dcli_exec_forall(worker, entry, batch, ended_out)
+                                                   : move_part(worker, entry);
 }
 
 /* ---- chunks ------------------------------------------------------------------------------------------------------- */

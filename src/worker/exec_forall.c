@@ -499,18 +499,19 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK)
         return status;
-    if (worker->running_first == worker->running_count)
-        dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
+    bool first = worker->running_first == worker->running_count;
+    dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     status = start(worker, entry, prepared, batch, &running);
     if (status != DCL_OK) {
         /* Kernels of this batch may run: nobody is told that it ended before they have. */
         dcli_device_finish(worker->device, dcli_device_launched(worker->device));
         dcli_memory_release(running.report);
         dcli_memory_release(running.arena);
-        dcli_exec_watch(worker);
         return status;
     }
     worker->running[worker->running_count++] = running;
+    if (first) /* not before: a driver that hangs while it starts one is silent */
+        dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     *ended_out = false;
     return DCL_OK;
 }

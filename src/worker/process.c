@@ -185,7 +185,7 @@ static void clean(char *text_out, const char *text, size_t capacity)
 
 static void add_activity(const dcli_process *process, char *text_out, size_t capacity)
 {
-    static const char *const names[DCLI_ACTIVITIES] = {"built", "ran"};
+    static const char *const names[DCLI_ACTIVITIES] = {"built", "ran", "moved the elements of"};
     for (int a = 0; a < DCLI_ACTIVITIES; a++) {
         if (atomic_load(&process->page->activity[a].since_ns) == 0)
             continue;
@@ -195,12 +195,20 @@ static void add_activity(const dcli_process *process, char *text_out, size_t cap
         snprintf(text_out + length, capacity - length, " while it %s `%s`", names[a], body);
         return;
     }
+    if (process->wait_code != CLD_KILLED && process->wait_code != CLD_DUMPED)
+        return;
+    char body[sizeof process->page->activity[DCLI_COMPUTING].text];
+    clean(body, process->page->activity[DCLI_COMPUTING].text, sizeof body);
+    size_t length = strlen(text_out);
+    if (body[0] != '\0')
+        snprintf(text_out + length, capacity - length, "; what it ran last was `%s`", body);
 }
 
 static void tell_end(const dcli_process *process, char *text_out, size_t capacity)
 {
     static const char *const deadlines[DCLI_ACTIVITIES] = {"its compiler took longer than DCL_BUILD_MS allows",
-                                                           "its kernel took longer than DCL_KERNEL_MS allows"};
+                                                           "its kernel took longer than DCL_KERNEL_MS allows",
+                                                           "moving data took longer than DCL_KERNEL_MS allows"};
     int exceeded = atomic_load(&process->page->exceeded);
     if (exceeded >= 1 && exceeded <= DCLI_ACTIVITIES)
         snprintf(text_out, capacity, "was ended: %s", deadlines[exceeded - 1]);

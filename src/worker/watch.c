@@ -97,6 +97,7 @@ void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms)
 {
     atomic_store(&watch->limit_ns[DCLI_BUILDING], build_ms * 1000000);
     atomic_store(&watch->limit_ns[DCLI_COMPUTING], kernel_ms * 1000000);
+    atomic_store(&watch->limit_ns[DCLI_MOVING], kernel_ms * 1000000);
 }
 
 void dcli_watch_close(dcli_watch *watch)
@@ -121,11 +122,17 @@ void dcli_watch_sleep(dcli_watch *watch, bool asleep)
         atomic_store_explicit(&watch->asleep, asleep, memory_order_relaxed);
 }
 
+void dcli_watch_announce(dcli_watch *watch, dcli_activity activity, const char *text)
+{
+    if (watch != NULL)
+        strncpy(watch->page->activity[activity].text, text, sizeof watch->page->activity[activity].text - 1);
+}
+
 void dcli_watch_activity(dcli_watch *watch, dcli_activity activity, const char *text)
 {
     if (watch == NULL)
         return;
     if (text != NULL)
-        strncpy(watch->page->activity[activity].text, text, sizeof watch->page->activity[activity].text - 1);
+        dcli_watch_announce(watch, activity, text);
     atomic_store(&watch->page->activity[activity].since_ns, text != NULL ? now_ns() : 0);
 }
