@@ -174,8 +174,12 @@ static void prepare_signals(void)
 int cli_worker(int count, char **list)
 {
     signal(SIGPIPE, SIG_IGN); /* that nobody reads the log any more is no reason to end */
-    if (count == 2 && strcmp(list[0], "--process") == 0)
-        return dcl_worker_process(list[1]) == DCL_OK ? CLI_OK : cli_library_failed();
+    if (count == 2 && strcmp(list[0], "--process") == 0) {
+        dcl_status served = dcl_worker_process(list[1]);
+        if (served == DCL_ERR_INVALID) /* who has started it by hand is told; programs hear of all else */
+            return cli_library_failed();
+        return served == DCL_OK ? CLI_OK : CLI_FAILURE;
+    }
     dcl_worker_config config;
     int status = read_environment(&config);
     if (status == CLI_OK)
