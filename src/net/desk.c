@@ -13,10 +13,7 @@
 #include "net/wire_socket.h"
 
 enum {
-    ID_BYTES = 5, /* of an id that libzmq has made: 0, then a number */
-    /* Connections beside those of clients: in the handshake, or being hung up on. So many that one in the handshake does not
-     * become the oldest of them while a stranger makes and resets as many as the machine can, 20,000 a second. */
-    SPARE = 1024,
+    ID_BYTES = 5,     /* of an id that libzmq has made: 0, then a number */
     MOST_WAITING = 64 /* messages of a client that wait, in either direction */
 };
 
@@ -57,6 +54,7 @@ dcl_status dcli_desk_open(const dcli_desk_terms *terms, dcli_desk **desk_out)
     desk->idle_ns = (terms->idle_ms > 0 ? terms->idle_ms : DCLI_DESK_IDLE_MS) * ms;
     desk->log = terms->log;
     desk->pool = dcli_frames_pool_new();
+    int strangers = terms->most_strangers > 0 ? terms->most_strangers : DCLI_DESK_STRANGERS;
     dcli_door_terms door = {.net = terms->net,
                             .address = terms->address,
                             .gate = terms->gate,
@@ -66,7 +64,7 @@ dcl_status dcli_desk_open(const dcli_desk_terms *terms, dcli_desk **desk_out)
                             .most_bytes = DCLI_DESK_FRAME,
                             .most_waiting = MOST_WAITING,
                             .most_ahead = DCLI_DESK_AHEAD,
-                            .most_connections = terms->most_clients + SPARE};
+                            .most_connections = terms->most_clients + strangers};
     dcl_status status = desk->pool == NULL ? DCL_ERR_NOMEM : dcli_door_open(&door, &desk->door);
     if (status == DCL_OK)
         *desk_out = desk;

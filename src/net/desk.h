@@ -6,8 +6,11 @@
 #include "net/net.h"
 
 enum {
-    DCLI_DESK_FRAME = 1 << 16,     /* most bytes of a message from a client */
-    DCLI_DESK_AHEAD = 1 << 17,     /* most bytes that come of a client without a message of it being taken */
+    DCLI_DESK_FRAME = 1 << 16, /* most bytes of a message from a client */
+    DCLI_DESK_AHEAD = 1 << 17, /* most bytes that come of a client without a message of it being taken */
+    /* Connections beside those of clients: in the handshake, or being hung up on. So many that one in the handshake does
+     * not become the oldest of them while somebody makes and resets as many as a machine can, 20,000 a second. */
+    DCLI_DESK_STRANGERS = 1024,
     DCLI_DESK_IDLE_MS = 10000,     /* a client without a session that says nothing for so long is hung up on */
     DCLI_DESK_RATE = 50,           /* messages a second from a client without a session */
     DCLI_DESK_SESSION_RATE = 1000, /* and with one */
@@ -28,6 +31,7 @@ typedef struct dcli_desk_terms {
     const dcli_keypair *own; /* NULL: the domain has a password */
     int64_t silence_ms;      /* a client whose process or host says nothing for so long is gone */
     int most_clients;        /* further ones are refused */
+    int most_strangers;      /* connections that nobody has spoken over; 0: DCLI_DESK_STRANGERS */
     int64_t idle_ms;         /* for a client without a session; 0: DCLI_DESK_IDLE_MS */
     const dcli_log *log;     /* NULL: nowhere */
 } dcli_desk_terms;

@@ -16,6 +16,7 @@ struct dcli_call {
     char address[DCLI_MOST_ADDRESS + 1]; /* in numbers */
     bool has_keys;
     int64_t silence_ms;
+    bool up; /* the handshake is over */
     dcli_ending ending;
     char sentence[DCLI_ERROR_BYTES]; /* of the ending; "": not told yet */
 };
@@ -132,9 +133,13 @@ static dcl_status take(dcli_call *call, dcli_received *received_out)
 static bool look_at_events(dcli_call *call)
 {
     dcli_event event;
-    while (dcli_monitor_next(&call->monitor, &event))
+    while (dcli_monitor_next(&call->monitor, &event)) {
+        call->up = call->up || event.kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
         if (call->ending == DCLI_NOT_ENDED)
             call->ending = dcli_ending_of(&event);
+        if (call->ending == DCLI_END_LOST && !call->up)
+            call->ending = DCLI_END_SHORT; /* as who is no worker does */
+    }
     return call->ending != DCLI_NOT_ENDED;
 }
 
