@@ -185,10 +185,21 @@ static dcl_status check_pair(const char *folder, const dcli_keypair *pair)
                      folder);
 }
 
+static dcl_status check_folder(const char *folder)
+{
+    if (access(folder, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
+        return DCLI_FAIL(
+            DCL_ERR_FILE,
+            "there is no folder of keys \"%s\"; expected one with own.secret, own.public and allowed; make "
+            "it with `dcl keys`",
+            folder);
+    return dcli_guarded_folder(folder, DCLI_UNWRITABLE, NULL);
+}
+
 dcl_status dcli_keys_read(const char *folder, dcli_keypair *pair_out)
 {
     dcli_keypair pair;
-    dcl_status status = dcli_guarded_folder(folder, DCLI_UNWRITABLE, NULL);
+    dcl_status status = check_folder(folder);
     if (status == DCL_OK)
         status = read_own(folder, "own.secret", DCLI_PRIVATE, secret_kind, pair.secret_key);
     if (status == DCL_OK)
@@ -292,7 +303,7 @@ static dcl_status open_allowed(const char *folder, char path_out[DCLI_GUARDED_PA
 {
     dcl_status status = path_of(folder, "allowed", path_out);
     if (status == DCL_OK)
-        status = dcli_guarded_folder(folder, DCLI_UNWRITABLE, NULL);
+        status = check_folder(folder);
     return status == DCL_OK ? dcli_guarded_folder(path_out, DCLI_UNWRITABLE, NULL) : status;
 }
 
