@@ -188,11 +188,10 @@ static dcl_status check_pair(const char *folder, const dcli_keypair *pair)
 static dcl_status check_folder(const char *folder)
 {
     if (access(folder, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
-        return DCLI_FAIL(
-            DCL_ERR_FILE,
-            "there is no folder of keys \"%s\"; expected one with own.secret, own.public and allowed; make "
-            "it with `dcl keys`",
-            folder);
+        return DCLI_FAIL(DCL_ERR_FILE,
+                         "\"%s\" cannot be opened: %s; expected a folder with own.secret, own.public and allowed; make "
+                         "it with `dcl keys`",
+                         folder, strerror(errno));
     return dcli_guarded_folder(folder, DCLI_UNWRITABLE, NULL);
 }
 
