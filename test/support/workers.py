@@ -76,9 +76,10 @@ class Offer:
 
 
 def parse(text):
-    found = re.fullmatch(r"(local|tcp|tcp-keys|hosts):([1-9][0-9]?)", text)
+    found = re.fullmatch(r"(local|tcp|tcp-keys|hosts|tree):([1-9][0-9]?)", text)
     if not found:
-        raise ValueError(f"a place is \"{text}\"; expected local:N, tcp:N, tcp-keys:N or hosts:N")
+        raise ValueError(f"a place is \"{text}\"; expected local:N, tree:N (local, a tree of two children each), tcp:N, "
+                         "tcp-keys:N or hosts:N")
     return found[1], int(found[2])
 
 
@@ -137,8 +138,8 @@ def tcp_place(offers, public, folder):
 def open_place(text, dcl, folder):
     """@param folder  for logs and keys; workers that may use files may use those of the folder it lies in."""
     kind, count = parse(text)
-    if kind == "local":
-        yield Place(count, {"DCL_WORKERS": text})
+    if kind in ("local", "tree"):
+        yield Place(count, {"DCL_WORKERS": f"local:{count}", **({"DCL_FANOUT": "2"} if kind == "tree" else {})})
         return
     why_not = Hosts.why_not() if kind == "hosts" else None
     if why_not:
