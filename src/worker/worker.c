@@ -76,12 +76,18 @@ static int idle_time(dcli_worker *worker)
     return dcli_device_notify(worker->device, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
 
-static dcl_status act(dcli_worker *worker)
+/* Carry out what is due, but no long row of copies at a stretch: peers wait for grants and credits, and the watchdog for
+ * a sign. *more_out: something is left. */
+static dcl_status act(dcli_worker *worker, bool *more_out)
 {
+    const int64_t most_bytes = 1 << 20;
+    int64_t copied = worker->counters.bytes_copied;
     dcli_action action;
     dcl_status status = DCL_OK;
-    while (status == DCL_OK && dcli_node_next(worker->node, &action))
+    while (status == DCL_OK && !*more_out && dcli_node_next(worker->node, &action)) {
         status = dcli_perform(worker, &action);
+        *more_out = worker->counters.bytes_copied - copied >= most_bytes;
+    }
     if (status == DCL_OK && !worker->is_host)
         status = dcli_device_flush(worker->device);
     return status;
@@ -102,14 +108,14 @@ static void tell_own_marks(dcli_worker *worker)
 static dcl_status step(dcli_worker *worker, bool *end_out)
 {
     enum { TELL_HOST_STEPS = 4 };
-    bool stop = false;
+    bool stop = false, more = false;
     dcl_status status = DCL_OK;
     if (worker->is_host)
         status = dcli_host_take(worker, &stop);
     else if (worker->broken == DCL_OK)
         status = dcli_exec_collect(worker);
     if (status == DCL_OK && worker->broken == DCL_OK)
-        status = act(worker);
+        status = act(worker, &more);
     if (worker->is_host && worker->broken == DCL_OK)
         tell_own_marks(worker);
     *end_out = worker->stopping || (stop && (worker->broken != DCL_OK || dcli_node_idle(worker->node)));
@@ -119,7 +125,7 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
     status = receive(worker, 0, &any);
     if (status == DCL_OK && (!any || ++worker->busy_steps % TELL_HOST_STEPS == 0))
         status = dcli_tell_host(worker);
-    if (status != DCL_OK || any)
+    if (status != DCL_OK || any || more)
         return status;
     int idle = idle_time(worker);
     dcli_watch_sleep(worker->terms.watch, idle != 0);
