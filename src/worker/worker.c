@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "worker/members.h"
 #include "worker/peer.h"
@@ -187,7 +188,8 @@ static void set_fault(dcli_worker *worker)
 
 static dcl_status open_node(dcli_worker *worker)
 {
-    enum { WINDOW_CHUNKS = 4 };
+    /* Made and on its way together are what a stock of buffers keeps: what is beyond comes in fresh pages each time. */
+    enum { WINDOW_CHUNKS = 4, MOST_MADE = 48 << 20 };
     const dcl_config *config = worker->terms.config;
     worker->plan_terms = (dcli_plan_terms){.node_count = worker->terms.node_count,
                                            .in_place = worker->terms.in_place,
@@ -198,7 +200,7 @@ static dcl_status open_node(dcli_worker *worker)
     dcli_node_terms terms = {.plan = worker->plan_terms,
                              .self = worker->terms.self,
                              .window_chunks = WINDOW_CHUNKS,
-                             .made_bytes = (int64_t)config->pool_bytes,
+                             .made_bytes = dcli_min((int64_t)config->pool_bytes, MOST_MADE),
                              .plan_of = plan_of,
                              .user = worker,
                              .first_operation = worker->terms.first_operation,
