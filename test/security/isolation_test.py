@@ -1,0 +1,101 @@
+#!/usr/bin/python3
+"""Programs that use one worker at the same time share its device, and nothing else."""
+import re
+
+import siege  # first: it finds the others
+
+import processes
+
+ROUNDS = "40" if siege.LONG else "6"
+
+
+class Isolation(siege.Siege):
+    def clients(self, worker, *programs, **variables):
+        """Start them, each up to its `pause`; @return [process]."""
+        started = []
+        for commands in programs:
+            client = siege.start([siege.CLIENT, *commands], **{**worker.variables, **variables})
+            self.addCleanup(client.communicate)
+            started.append(client)
+        for client in started:
+            siege.line_of(client, "pause DCL_OK")
+        return started
+
+    def go_on(self, clients):
+        """Let all go on at once; @return their texts, all having ended well."""
+        for client in clients:
+            client.stdin.write("go on\n")
+            client.stdin.flush()
+        texts = [client.communicate(timeout=120)[0] for client in clients]
+        for client, text in zip(clients, texts):
+            self.assertEqual(client.returncode, 0, text)
+        return texts
+
+    @staticmethod
+    def slowest(text):
+        return float(re.search(r"slowest ([0-9.]+) s", text)[1])
+
+    def test_ten_operations_each(self):
+        """Two programs with the same names and shapes of arrays: each finds its own values, every one compared."""
+        worker = self.worker()
+        program = ["open", "work", "pause", f"work:{ROUNDS}", "close"]
+        alone = self.go_on(self.clients(worker, program))
+        both = self.go_on(self.clients(worker, program, program))
+        for text in both:
+            # Sharing the device may cost twice; one that waited for the other's program would wait for all its rounds.
+            self.assertLess(self.slowest(text), 10 * self.slowest(alone[0]) + 1.0 * siege.SLOW, both)
+
+    def test_errors_stay_with_who_makes_them(self):
+        worker = self.worker()
+        wrong, right = self.go_on(self.clients(
+            worker, ["open", "work", "pause", "range:3", "body:2", "range:3", "work", "close"],
+            ["open", "work", "pause", f"work:{ROUNDS}", "close"]))
+        self.assertIn("DCL_ERR_RANGE", wrong)
+        self.assertIn("DCL_ERR_BODY", wrong)
+        self.assertNotIn("DCL_ERR", right)
+
+    def test_quota_is_each_ones_own(self):
+        worker = self.worker("--quota", "64M")
+        greedy, right = self.go_on(self.clients(
+            worker, ["open", "work", "pause", "fill", "work", "fill", "close"],
+            ["open", "work", "pause", f"work:{ROUNDS}", "close"]))
+        self.assertEqual(len(re.findall(r"fill DCL_ERR_NOMEM .*exceed the quota of this session", greedy)), 2, greedy)
+        self.assertRegex(greedy, "raise DCL_QUOTA_BYTES or the worker's --quota")
+        self.assertNotIn("DCL_ERR", right)
+
+    def test_own_quota_below_the_workers(self):
+        worker = self.worker("--quota", "64M")
+        done = self.client(worker, "open", "fill", "close", DCL_QUOTA_BYTES="24M")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertRegex(done.text, r"fill DCL_ERR_NOMEM .* of 25165824 bytes are in use")
+
+    def test_crash_stays_with_who_made_it(self):
+        worker = self.worker()
+        crashed, right = self.clients(worker, ["open", "work", "pause", "crash"],
+                                      ["open", "work", "pause", f"work:{ROUNDS}", "close"])
+        crash, text = self.go_on([crashed, right])
+        self.assertRegex(crash, r"crash DCL_ERR_NODE_LOST .*SIGSEGV.*die\(i\)")
+        self.assertNotIn("DCL_ERR", text)
+        processes.wait_until(lambda: not worker.children(), 5, "the end of the sessions' processes")
+        self.works(worker)
+
+    def test_program_that_is_killed(self):
+        worker = self.worker()
+        killed, right = self.clients(worker, ["open", "work", "pause"], ["open", "work", "pause", "work:2", "close"])
+        before = len(worker.children())
+        processes.kill(killed.pid)
+        processes.wait_until(lambda: len(worker.children()) < before, 3, "the end of its session's process")
+        self.assertNotIn("DCL_ERR", self.go_on([right])[0])
+
+    def test_most_sessions(self):
+        worker = self.worker("--sessions", "1")
+        (first,) = self.clients(worker, ["open", "work", "pause", "close"])
+        self.refuses(self.client(worker), "DCL_ERR_NETWORK", "1 sessions? (is|are) open here", "--sessions")
+        self.assertTrue(worker.logs("refused .*--sessions"), worker.log())
+        self.go_on([first])
+        processes.wait_until(lambda: not worker.children(), 5, "the end of the session")
+        self.works(worker)
+
+
+if __name__ == "__main__":
+    siege.main()
