@@ -82,6 +82,9 @@ static dcl_status make_array(dcl_cluster *cluster, const dcl_grid *grid, dcl_map
         status = check_type(cluster, grid->type);
     if (status == DCL_OK)
         status = dcli_layout_bind(&map->rule, grid, &layout);
+    /* Storages are made in the order of their numbers, and none is in the list that is not made. */
+    if (status == DCL_OK && !cluster->plan_only)
+        status = dcli_cluster_await_room(cluster);
     if (status == DCL_OK)
         status = check_nodes(cluster, &layout);
     if (status != DCL_OK)

@@ -138,6 +138,9 @@ dcl_status dcli_cluster_end_of(dcl_cluster *cluster, int64_t operation, bool hos
 
 /* ---- operations (operations.c); the lock is held ---- */
 
+/** Wait until an operation may be issued: none that is alone is under way, and the window is not full. The lock is not given
+ *  up between this and the issuing of one. @return DCL_OK, or what broke the cluster. */
+dcl_status dcli_cluster_await_room(dcl_cluster *cluster);
 /** Number a descriptor and queue it; what it touches and overwrites is noted in `books`. Waits while the window of open
  *  operations is full: meanwhile other threads may exchange storages, so books are taken together with their ids.
  *  @param operation  the same, planned form: number is filled in, operands and kind are there.
@@ -181,6 +184,9 @@ void dcli_cluster_forget_files(dcl_cluster *cluster);
  *  returns. */
 dcl_status dcli_stream_load(dcl_array *array, const char *path, const dcl_npy_info *info);
 dcl_status dcli_stream_save(dcl_array *array, const char *path, const dcl_npy_info *info);
+/** Between these a call is alone, though the lock is given up. */
+void dcli_cluster_begin_turn(dcl_cluster *cluster);
+void dcli_cluster_end_turn(dcl_cluster *cluster);
 /** Wait while another thread is in the middle of such a call: for calls that use arrays or exchange them. */
 void dcli_cluster_turn(dcl_cluster *cluster);
 

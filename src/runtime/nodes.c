@@ -215,8 +215,10 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
                          "the nodes of this cluster are threads of the program; expected one opened "
                          "with DCL_WORKERS");
     int first, count;
-    dcl_status status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first,
-                                      &count); /* waits without the lock */
+    pthread_mutex_lock(&cluster->lock);
+    dcli_cluster_begin_turn(cluster); /* other threads could go on for ever */
+    pthread_mutex_unlock(&cluster->lock);
+    dcl_status status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first, &count);
     pthread_mutex_lock(&cluster->lock);
     /* A newcomer takes all that was before it as over. */
     while (status == DCL_OK && cluster->complete < cluster->operations)
@@ -225,6 +227,7 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
         status = let_join(cluster, n);
     if (status == DCL_OK)
         dcli_cluster_forget_files(cluster);
+    dcli_cluster_end_turn(cluster);
     status = dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);
     return status;

@@ -104,12 +104,23 @@ static dcl_status expect_outcome(dcl_cluster *cluster, int64_t operation)
     return DCL_OK;
 }
 
+dcl_status dcli_cluster_await_room(dcl_cluster *cluster)
+{
+    for (;;) {
+        dcli_cluster_turn(cluster);
+        int64_t least = cluster->operations + 1 - (int64_t)cluster->config.window;
+        if (cluster->complete >= least)
+            return DCL_OK;
+        dcl_status status = dcli_cluster_wait(cluster, least, false, -1);
+        if (status != DCL_OK)
+            return status;
+    }
+}
+
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
                               dcli_books *const books[], bool waited, void *memory, const int64_t strides[])
 {
-    dcli_cluster_turn(cluster);
-    dcl_status status =
-        dcli_cluster_wait(cluster, cluster->operations + 1 - (int64_t)cluster->config.window, false, -1);
+    dcl_status status = dcli_cluster_await_room(cluster);
     if (status != DCL_OK)
         return status;
     operation->number = descriptor->number = cluster->operations + 1;

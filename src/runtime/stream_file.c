@@ -32,14 +32,14 @@ void dcli_cluster_turn(dcl_cluster *cluster)
         dcli_cluster_sleep(cluster, cluster->operations + 1);
 }
 
-static void begin_turn(dcl_cluster *cluster)
+void dcli_cluster_begin_turn(dcl_cluster *cluster)
 {
     dcli_cluster_turn(cluster);
     cluster->files.streaming = true;
     cluster->files.streamer = pthread_self();
 }
 
-static void end_turn(dcl_cluster *cluster)
+void dcli_cluster_end_turn(dcl_cluster *cluster)
 {
     cluster->files.streaming = false;
     pthread_cond_broadcast(&cluster->changed);
@@ -168,16 +168,16 @@ static dcl_status stream_file(dcl_array *array, const char *path, const dcl_npy_
 
 dcl_status dcli_stream_load(dcl_array *array, const char *path, const dcl_npy_info *info)
 {
-    begin_turn(array->cluster);
+    dcli_cluster_begin_turn(array->cluster);
     dcl_status status = stream_file(array, path, info, false);
-    end_turn(array->cluster);
+    dcli_cluster_end_turn(array->cluster);
     return status;
 }
 
 dcl_status dcli_stream_save(dcl_array *array, const char *path, const dcl_npy_info *info)
 {
-    begin_turn(array->cluster);
+    dcli_cluster_begin_turn(array->cluster);
     dcl_status status = stream_file(array, path, info, true);
-    end_turn(array->cluster);
+    dcli_cluster_end_turn(array->cluster);
     return status;
 }
