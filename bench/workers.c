@@ -7,14 +7,16 @@
  * to the end of dcl_close(), against processes that open the OpenCL device. Results are compared first. The ratio is the
  * result, absolute figures are for orientation. Workers over tcp are started here, on ports of loopback.
  *
- * Copying from node to node includes the kernel that copies. All processes share the processors of this host.
+ * Copying from node to node includes the kernel that copies. All processes share the processors of this host, and all
+ * workers the first device that dcl_open() would take, unless DCL_DEVICES names others.
  *
- *     workers [rounds]      11 if not given */
+ *     workers [rounds [name]]      rounds: 11 if not given; name: only what has it in its own, such as "tcp" */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +38,11 @@ static const size_t stream_bytes = ELEMENTS * sizeof(float);
 
 extern const char bench_commit[]; /* what was built; written by the build */
 
-static int rounds = 11;
+static int rounds;
+static const char *only; /* what has this in its name */
 static char program[4096], keys_folder[64];
+static dcl_device_info device;
+static char devices[64]; /* for dcl_config and `dcl worker` */
 static pid_t child[MOST_CHILDREN];
 static int child_count;
 static pid_t starter; /* the process that cleans up */
@@ -130,6 +135,12 @@ static void clean_up(void)
         return;
     end_children();
     remove_keys();
+}
+
+static void stop(int signal)
+{
+    clean_up();
+    _exit(128 + signal);
 }
 
 /* ---- the reference: ZeroMQ by hand -------------------------------------------------------------------------------- */
@@ -377,6 +388,20 @@ static void find_program(void)
     check(access(program, X_OK) == 0, program);
 }
 
+static void choose_device(void)
+{
+    const char *given = getenv("DCL_DEVICES");
+    dcl_device_info info[64];
+    int count = 0;
+    check(dcl_device_list(64, info, &count) == DCL_OK && count > 0, "no OpenCL device");
+    for (int d = (count < 64 ? count : 64) - 1; d >= 0; d--)
+        if (info[d].is_default || d == 0)
+            device = info[d];
+    snprintf(devices, sizeof devices, "%d", device.number);
+    if (given != NULL)
+        snprintf(devices, sizeof devices, "%s", given);
+}
+
 static int free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -408,7 +433,7 @@ static void start_worker(const char *worker_keys, const char *program_keys, char
 {
     snprintf(address_out, 64, "tcp://127.0.0.1:%d", free_port());
     if (start_child() == 0) {
-        execl(program, program, "worker", "--log", "warn", "--listen", address_out,
+        execl(program, program, "worker", "--log", "warn", "--devices", devices, "--listen", address_out,
               worker_keys != NULL ? "--keys" : NULL, worker_keys, NULL);
         _exit(127);
     }
@@ -447,6 +472,7 @@ static dcl_cluster *open_cluster(const char *workers, const char *move, const ch
     config.workers = workers;
     config.move = move;
     config.keys = keys;
+    config.devices = devices;
     config.chunk_bytes = CHUNK;
     config.program = program;
     dcl_cluster *cluster = dcl_open(&config);
@@ -486,6 +512,8 @@ static void verify_trips(dcl_cluster *cluster, dcl_array *A, dcl_array *B)
 static void measure_trips(const char *what, const char *workers, int link)
 {
     static double dcl[2][MOST_ROUNDS * TRIPS], hand[MOST_ROUNDS * TRIPS];
+    if (strstr(what, only) == NULL)
+        return;
     dcl_cluster *cluster = open_cluster(workers, "auto", NULL);
     dcl_map *map = dcl_map_block(cluster);
     dcl_grid grid = dcl_grid_1d(DCL_FLOAT, SMALL);
@@ -595,6 +623,8 @@ static void free_arrays(struct arrays *arrays)
 /* Of one worker with the program, or between two. */
 static void measure_streams(const char *what, const char *workers, const char *move, const char *keys, int link)
 {
+    if (strstr(what, only) == NULL)
+        return;
     dcl_cluster *cluster = open_cluster(workers, move, keys);
     int nodes = dcl_node_count(cluster);
     struct arrays arrays = make_arrays(cluster, nodes - 1);
@@ -610,18 +640,38 @@ static void measure_streams(const char *what, const char *workers, const char *m
 
 /* ---- starts ------------------------------------------------------------------------------------------------------- */
 
-/* What the processes of the reference do. */
-static int open_device(void)
+/* The first of this name on its platform. */
+static bool find_device(cl_platform_id platform, const char *wanted, cl_device_id *device_out)
 {
-    cl_platform_id platform;
-    cl_device_id device;
-    cl_int error = CL_SUCCESS;
-    check(clGetPlatformIDs(1, &platform, NULL) == CL_SUCCESS &&
-              clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) == CL_SUCCESS,
-          "no OpenCL device");
-    cl_context opened = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-    check(error == CL_SUCCESS, "clCreateContext");
-    clCreateCommandQueue(opened, device, 0, &error);
+    cl_device_id found[16];
+    cl_uint count = 0;
+    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 16, found, &count);
+    for (cl_uint d = 0; d < count && d < 16; d++) {
+        char name[128] = "";
+        clGetDeviceInfo(found[d], CL_DEVICE_NAME, sizeof name, name, NULL);
+        *device_out = found[d];
+        if (strcmp(name, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What the processes of the reference do. */
+static int open_device(const char *name)
+{
+    cl_platform_id platforms[16];
+    cl_uint platform_count = 0;
+    cl_device_id id;
+    cl_int error = CL_DEVICE_NOT_FOUND;
+    clGetPlatformIDs(16, platforms, &platform_count);
+    for (cl_uint p = 0; p < platform_count && p < 16; p++) {
+        if (!find_device(platforms[p], name, &id))
+            continue;
+        cl_context opened = clCreateContext(NULL, 1, &id, NULL, NULL, &error);
+        if (error == CL_SUCCESS)
+            clCreateCommandQueue(opened, id, 0, &error);
+        break;
+    }
     return error == CL_SUCCESS ? 0 : 1;
 }
 
@@ -630,7 +680,7 @@ static double start_by_hand(int count)
     double start = now();
     pid_t started[2];
     for (int n = 0; n < count; n++) {
-        char *arguments[] = {"workers", "--open-device", NULL};
+        char *arguments[] = {"workers", "--open-device", device.name, NULL};
         check(posix_spawn(&started[n], "/proc/self/exe", NULL, NULL, arguments, environ) == 0, "posix_spawn");
     }
     for (int n = 0; n < count; n++) {
@@ -650,6 +700,8 @@ static double start_cluster(const char *workers)
 static void measure_start(const char *what, const char *workers)
 {
     double dcl[MOST_ROUNDS], hand[MOST_ROUNDS];
+    if (strstr(what, only) == NULL)
+        return;
     start_cluster(workers);
     start_by_hand(2);
     for (int r = 0; r < rounds; r++) {
@@ -663,30 +715,10 @@ static void measure_start(const char *what, const char *workers)
         what, 1e3 * mine_s, 1e3 * theirs, mine_s / theirs, rounds, spread(dcl));
 }
 
-int main(int argc, char **argv)
+static void measure_plain(const char *one, const char *other)
 {
-    if (argc > 1 && strcmp(argv[1], "--open-device") == 0)
-        return open_device();
-    if (argc > 1)
-        rounds = (int)strtol(argv[1], NULL, 10);
-    check(rounds >= 1 && rounds <= MOST_ROUNDS, "rounds is not 1..101");
-    starter = getpid();
-    atexit(clean_up);
-    start_other_side();
-    find_program();
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    printf(
-        "DCL %s, commit %s, worker processes of this host; streams until the data lies in an array of the receiver\n",
-        dcl_version(), bench_commit);
-
-    char one[64], other[64], keyed[2][64], both[129], worker_keys[128], program_keys[128];
-    start_worker(NULL, NULL, one);
-    start_worker(NULL, NULL, other);
+    char both[129];
     snprintf(both, sizeof both, "%s,%s", one, other);
-    for (int link = 0; link < LINKS; link++) {
-        open_link(link);
-        verify_hand(link);
-    }
     measure_trips("local:1", "local:1", OVER_IPC);
     measure_trips("local:2", "local:2", OVER_IPC);
     measure_trips("tcp, 1 worker", one, OVER_TCP);
@@ -698,12 +730,46 @@ int main(int argc, char **argv)
     measure_streams("tcp, 2 workers", both, "auto", NULL, OVER_TCP);
     measure_start("local:2", "local:2");
     measure_start("tcp, 2 workers", both);
+}
 
+static void measure_keys(const char *keys, const char *one, const char *other)
+{
+    char both[129];
+    snprintf(both, sizeof both, "%s,%s", one, other);
+    measure_streams("tcp with keys, 1 worker", one, "auto", keys, OVER_KEYS);
+    measure_streams("tcp with keys, 2 workers", both, "auto", keys, OVER_KEYS);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[1], "--open-device") == 0)
+        return open_device(argv[2]);
+    rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 11;
+    only = argc > 2 ? argv[2] : "";
+    check(rounds >= 1 && rounds <= MOST_ROUNDS, "rounds is not 1..101");
+    starter = getpid();
+    atexit(clean_up);
+    start_other_side();
+    signal(SIGINT, stop);
+    signal(SIGTERM, stop);
+    find_program();
+    choose_device();
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    printf("DCL %s, commit %s, worker processes of this host on \"%s\"; streams until the data lies in an array of the "
+           "receiver\n",
+           dcl_version(), bench_commit, device.name);
+
+    char address[4][64], worker_keys[128], program_keys[128];
+    for (int link = 0; link < LINKS; link++) {
+        open_link(link);
+        verify_hand(link);
+    }
+    start_worker(NULL, NULL, address[0]);
+    start_worker(NULL, NULL, address[1]);
+    measure_plain(address[0], address[1]);
     make_keys(worker_keys, program_keys);
-    start_worker(worker_keys, program_keys, keyed[0]);
-    start_worker(worker_keys, program_keys, keyed[1]);
-    snprintf(both, sizeof both, "%s,%s", keyed[0], keyed[1]);
-    measure_streams("tcp with keys, 1 worker", keyed[0], "auto", program_keys, OVER_KEYS);
-    measure_streams("tcp with keys, 2 workers", both, "auto", program_keys, OVER_KEYS);
+    start_worker(worker_keys, program_keys, address[2]);
+    start_worker(worker_keys, program_keys, address[3]);
+    measure_keys(program_keys, address[2], address[3]);
     return 0;
 }
