@@ -214,7 +214,7 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                          "the nodes of this cluster are threads of the program; expected one opened "
                          "with DCL_WORKERS");
-    int first, count;
+    int first = 0, count = 0;
     pthread_mutex_lock(&cluster->lock);
     dcli_cluster_begin_turn(cluster); /* other threads could go on for ever */
     pthread_mutex_unlock(&cluster->lock);
@@ -225,6 +225,10 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
         status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
     for (int n = first; status == DCL_OK && n < first + count; n++)
         status = let_join(cluster, n);
+    for (int n = first; status != DCL_OK && n < first + count; n++) {
+        cluster->lost[n] = true; /* nobody else will have its number */
+        cluster->node_count = n + 1;
+    }
     if (status == DCL_OK)
         dcli_cluster_forget_files(cluster);
     dcli_cluster_end_turn(cluster);

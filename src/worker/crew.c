@@ -1,4 +1,4 @@
-/* worker/crew.c - the worker processes of a cluster: opening, the keeper, losing, closing. */
+/* worker/crew.c - the worker processes of a cluster: opening, the session, losing, closing. */
 #include "worker/crew.h"
 
 #include <inttypes.h>
@@ -18,123 +18,6 @@ static int64_t now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static void wake(dcli_crew *crew) { eventfd_write(crew->wake_fd, 1); }
-
-/* ---- the keeper --------------------------------------------------------------------------------------------------- */
-
-void dcli_crew_report(dcli_crew *crew, int node, const char *seen)
-{
-    dcli_member *member = &crew->member[node];
-    if (member->lost || crew->stop)
-        return;
-    member->lost = true;
-    if (crew->host != NULL)
-        dcli_host_report_loss(crew->host, node, seen);
-    pthread_cond_broadcast(&crew->changed);
-}
-
-static void check_processes(dcli_crew *crew)
-{
-    int64_t now = now_ns();
-    pthread_mutex_lock(&crew->lock);
-    for (int n = 0; n < crew->node_count; n++) {
-        dcli_member *member = &crew->member[n];
-        if (member->lost || member->process.pid == 0)
-            continue;
-        if (dcli_process_has_ended(&member->process))
-            dcli_crew_report(crew, n, "its process has ended");
-        else if (dcli_process_is_silent(&member->process, now, (int64_t)crew->terms.config->silence_ms))
-            dcli_crew_report(crew, n, "it has been silent for longer than DCL_SILENCE_MS");
-    }
-    pthread_mutex_unlock(&crew->lock);
-}
-
-static void follow_order(dcli_crew *crew)
-{
-    dcli_start_order *order = &crew->order;
-    dcl_status status = dcli_crew_start_local(crew, order->first, order->count);
-    pthread_mutex_lock(&crew->lock);
-    order->status = status;
-    if (status != DCL_OK)
-        snprintf(order->problem, sizeof order->problem, "%s", dcli_error_sentence());
-    order->due = false;
-    pthread_cond_broadcast(&crew->changed);
-    pthread_mutex_unlock(&crew->lock);
-}
-
-/* What the keeper sleeps for: orders, processes that end, desks that speak. */
-static int gather(dcli_crew *crew, struct pollfd polled[])
-{
-    int count = 0;
-    polled[count++] = (struct pollfd){.fd = crew->wake_fd, .events = POLLIN};
-    pthread_mutex_lock(&crew->lock);
-    int attended = crew->attended;
-    for (int n = 0; n < crew->node_count; n++)
-        if (!crew->member[n].lost && crew->member[n].process.pid != 0)
-            polled[count++] = (struct pollfd){.fd = crew->member[n].process.pidfd, .events = POLLIN};
-    pthread_mutex_unlock(&crew->lock);
-    for (int c = 0; c < attended; c++)
-        if (!crew->contact[c].lost)
-            count += dcli_crew_polled(crew, c, polled + count);
-    return count;
-}
-
-static int period_ms(const dcli_crew *crew)
-{
-    enum { SHORTEST = 20, LONGEST = 250 };
-    size_t period = crew->terms.config->silence_ms / 8;
-    return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : (int)period;
-}
-
-static void attend_all(dcli_crew *crew)
-{
-    pthread_mutex_lock(&crew->lock);
-    int attended = crew->attended;
-    pthread_mutex_unlock(&crew->lock);
-    for (int c = 0; c < attended; c++)
-        dcli_crew_attend(crew, c);
-}
-
-static void *keep(void *argument)
-{
-    dcli_crew *crew = argument;
-    struct pollfd polled[1 + DCLI_MOST_NODES + 4 * DCLI_MOST_CALLS];
-    eventfd_t ignored;
-    for (;;) {
-        pthread_mutex_lock(&crew->lock);
-        bool stop = crew->stop, due = crew->order.due;
-        pthread_mutex_unlock(&crew->lock);
-        if (stop)
-            return NULL;
-        if (due)
-            follow_order(crew);
-        poll(polled, (nfds_t)gather(crew, polled), period_ms(crew));
-        if (polled[0].revents != 0)
-            eventfd_read(crew->wake_fd, &ignored);
-        check_processes(crew);
-        attend_all(crew);
-    }
-}
-
-static dcl_status start_keeper(dcli_crew *crew)
-{
-    if (pthread_create(&crew->keeper, NULL, keep, crew) != 0)
-        return DCLI_FAIL(DCL_ERR_NOMEM, "a thread that keeps the workers could not be started; close other programs");
-    crew->has_keeper = true;
-    return DCL_OK;
-}
-
-static dcl_status order_start(dcli_crew *crew, int first, int count)
-{
-    pthread_mutex_lock(&crew->lock);
-    crew->order = (dcli_start_order){.first = first, .count = count, .due = true};
-    wake(crew);
-    while (crew->order.due)
-        pthread_cond_wait(&crew->changed, &crew->lock);
-    pthread_mutex_unlock(&crew->lock);
-    return crew->order.status == DCL_OK ? DCL_OK : DCLI_FAIL(crew->order.status, "%s", crew->order.problem);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
@@ -163,7 +46,7 @@ void dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
     pthread_mutex_unlock(&crew->lock);
 }
 
-static dcl_status fail_to_start(dcli_crew *crew, int node, dcl_status status, const char *why)
+dcl_status dcli_crew_fail_to_start(dcli_crew *crew, int node, dcl_status status, const char *why)
 {
     dcli_member *member = &crew->member[node];
     char end[512] = "";
@@ -199,13 +82,13 @@ static dcl_status hear_one(dcli_crew *crew, int milliseconds)
         dcli_crew_hear(crew, from, &received.message.device);
     } else if (status == DCL_OK && received.message.kind == DCLI_MSG_REFUSED) {
         const dcli_msg_refused *refused = &received.message.refused;
-        status = fail_to_start(crew, from, (dcl_status)refused->status, refused->sentence);
+        status = dcli_crew_fail_to_start(crew, from, (dcl_status)refused->status, refused->sentence);
     } else if (status == DCL_ERR_NODE_LOST) {
         snprintf(sentence, sizeof sentence, "%s", crew->is_local ? "" : dcli_error_sentence());
-        status = fail_to_start(crew, from, DCL_ERR_NETWORK, sentence);
+        status = dcli_crew_fail_to_start(crew, from, DCL_ERR_NETWORK, sentence);
     } else if (status == DCL_ERR_PROTOCOL) {
         snprintf(sentence, sizeof sentence, "%s", dcli_error_sentence());
-        status = fail_to_start(crew, from, DCL_ERR_PROTOCOL, sentence);
+        status = dcli_crew_fail_to_start(crew, from, DCL_ERR_PROTOCOL, sentence);
     }
     if (received.frames != NULL)
         dcli_received_free(&received);
@@ -227,7 +110,7 @@ static dcl_status hear_all(dcli_crew *crew)
     while (status == DCL_OK && first_unheard(crew) < crew->node_count) {
         int64_t left_ms = (deadline - now_ns()) / 1000000;
         if (left_ms <= 0)
-            return fail_to_start(crew, first_unheard(crew), DCL_ERR_TIMEOUT, "it has not described its device in time");
+            return dcli_crew_fail_to_start(crew, first_unheard(crew), DCL_ERR_TIMEOUT, "it has not described its device in time");
         status = hear_one(crew, (int)left_ms);
     }
     return status;
@@ -244,9 +127,9 @@ static dcl_status open_local(dcli_crew *crew, int count)
     if (status == DCL_OK && (crew->buffers = dcli_buffers_open_shared()) == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)
-        status = start_keeper(crew);
+        status = dcli_keeper_start(crew);
     if (status == DCL_OK)
-        status = order_start(crew, 0, count);
+        status = dcli_keeper_order(crew, 0, count);
     if (status != DCL_OK)
         return status;
     crew->node_count = count;
@@ -283,7 +166,7 @@ static dcl_status open_crew(dcli_crew *crew)
         status = crew->is_local ? open_local(crew, count) : dcli_crew_open_remote(crew, count);
     crew->attended = crew->contact_count;
     if (status == DCL_OK && !crew->is_local)
-        status = start_keeper(crew);
+        status = dcli_keeper_start(crew);
     return status == DCL_OK ? hear_all(crew) : status;
 }
 
@@ -312,14 +195,13 @@ dcl_status dcli_crew_open(const dcli_crew_terms *terms, dcli_crew **crew_out)
 
 /* ---- the session --------------------------------------------------------------------------------------------------- */
 
-/* @param peers  [capacity] memory that the message points to. */
-static dcli_message describe_session(dcli_crew *crew, int node, const bool in_place[], int64_t first_operation,
+dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in_place[], int64_t first_operation,
                                      dcli_msg_peer peers[])
 {
     const dcl_config *config = crew->terms.config;
     for (int p = 0; p < crew->capacity; p++) {
         const dcli_member *member = &crew->member[p];
-        peers[p] = (dcli_msg_peer){.present = (p < crew->node_count || p == node) && !member->lost,
+        peers[p] = (dcli_msg_peer){.present = (member->introduced || p == node) && !member->lost,
                                    .in_place = in_place[p],
                                    .address = member->address,
                                    .key = member->key};
@@ -348,8 +230,10 @@ dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[])
     dcli_msg_peer peers[DCLI_MOST_NODES];
     dcl_status status = DCL_OK;
     crew->tree_nodes = crew->node_count;
+    for (int n = 0; n < crew->node_count; n++)
+        crew->member[n].introduced = true;
     for (int n = 0; n < crew->node_count && status == DCL_OK; n++) {
-        dcli_message message = describe_session(crew, n, in_place, 1, peers);
+        dcli_message message = dcli_crew_describe_session(crew, n, in_place, 1, peers);
         status = dcli_endpoint_send(crew->endpoint, n, &message, NULL);
     }
     if (status != DCL_OK)
@@ -399,108 +283,13 @@ void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_
         snprintf(why, sizeof why, "%s", member->gone[0] != '\0' ? member->gone : "cannot be reached");
         told = member->gone[0] != '\0' && !crew->contact[member->call].lost;
         dcli_crew_kill_remote(crew, node);
-        wake(crew);
+        dcli_keeper_wake(crew);
     }
     pthread_mutex_unlock(&crew->lock);
     if (!told)
         snprintf(noticed, sizeof noticed, " (%s)", seen);
     snprintf(sentence_out, capacity, "node %d is lost: worker %d (%s, device \"%s\") %s%s", node, node, member->name,
              member->info.name, why, noticed);
-}
-
-/* ---- newcomers ---------------------------------------------------------------------------------------------------- */
-
-static bool is_decided(const dcli_member *member)
-{
-    return member->heard || member->lost || member->refusal[0] != '\0' ||
-           (member->process.pid != 0 && member->process.ended);
-}
-
-dcl_status dcli_crew_await(dcli_crew *crew, int first, int count)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += DCLI_START_MS / 1000;
-    for (int n = first; n < first + count; n++) {
-        dcli_member *member = &crew->member[n];
-        pthread_mutex_lock(&crew->lock);
-        while (!is_decided(member) && pthread_cond_timedwait(&crew->changed, &crew->lock, &until) == 0)
-            ;
-        bool heard = member->heard, decided = is_decided(member);
-        pthread_mutex_unlock(&crew->lock);
-        if (!heard)
-            return fail_to_start(crew, n,
-                                 member->refusal[0] != '\0' ? member->refusal_status
-                                 : decided                  ? DCL_ERR_NODE_LOST
-                                                            : DCL_ERR_TIMEOUT,
-                                 decided ? member->refusal : "it has not described its device in time");
-    }
-    return DCL_OK;
-}
-
-static dcl_status add_local(dcli_crew *crew, dcli_worker *host, int first, int count)
-{
-    dcl_status status = order_start(crew, first, count);
-    for (int n = first; n < first + count && status == DCL_OK; n++) {
-        status = dcli_host_meet(host, n, &crew->host_link[n], "", "");
-        crew->host_link[n].socket = crew->host_link[n].memory = -1;
-    }
-    return status;
-}
-
-dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers, int *first_out, int *count_out)
-{
-    bool local = strncmp(workers, "local:", 6) == 0;
-    if (local != crew->is_local)
-        return DCLI_FAIL(DCL_ERR_INVALID, "workers is \"%s\"; expected %s, as the cluster has", workers,
-                         crew->is_local ? "local:N" : "addresses");
-    int first = crew->node_count,
-        count = local ? dcli_crew_parse_local(workers) : dcli_crew_count_remote(crew, workers);
-    if (count < 0)
-        return dcli_error_status();
-    if (first + count > crew->capacity)
-        return DCLI_FAIL(
-            DCL_ERR_UNSUPPORTED,
-            "%d nodes would join; expected at most %d, as many as there are numbers kept free; set DCL_SPARE to "
-            "more before the cluster is opened",
-            count, crew->capacity - first);
-    dcl_status status = local ? add_local(crew, host, first, count) : dcli_crew_add_remote(crew, host, first, count);
-    if (status == DCL_OK)
-        status = dcli_crew_await(crew, first, count);
-    *first_out = first;
-    *count_out = count;
-    return status;
-}
-
-dcl_status dcli_crew_introduce(dcli_crew *crew, dcli_worker *host, int node, const bool in_place[],
-                               int64_t first_operation)
-{
-    dcli_member *member = &crew->member[node];
-    dcli_msg_peer peers[DCLI_MOST_NODES];
-    dcli_message setup = describe_session(crew, node, in_place, first_operation, peers);
-    dcli_message joined = {.kind = DCLI_MSG_JOINED,
-                           .joined = {.peer = node,
-                                      .epoch = 1,
-                                      .first_operation = first_operation,
-                                      .address = member->address,
-                                      .key = member->key,
-                                      .in_place = in_place[node]}};
-    dcl_status status = dcli_host_message(host, node, &setup, -1);
-    for (int p = 0; p < node && status == DCL_OK; p++) {
-        if (crew->member[p].lost)
-            continue;
-        int descriptor = member->introduction != NULL ? member->introduction[p] : -1;
-        if (descriptor >= 0)
-            member->introduction[p] = -1;
-        status = dcli_host_message(host, p, &joined, descriptor);
-    }
-    if (status == DCL_OK)
-        status = dcli_host_message(host, crew->capacity, &joined, -1);
-    dcli_crew_forget_introduction(crew, node);
-    pthread_mutex_lock(&crew->lock);
-    crew->node_count = node + 1;
-    pthread_mutex_unlock(&crew->lock);
-    return status;
 }
 
 /* ---- questions ---------------------------------------------------------------------------------------------------- */
@@ -513,15 +302,6 @@ bool dcli_crew_in_place(const dcli_crew *crew, int node) { return crew->member[n
 bool dcli_crew_is_remote(const dcli_crew *crew) { return !crew->is_local; }
 
 /* ---- closing ------------------------------------------------------------------------------------------------------ */
-
-static void stop_keeper(dcli_crew *crew)
-{
-    pthread_mutex_lock(&crew->lock);
-    crew->stop = true;
-    pthread_mutex_unlock(&crew->lock);
-    wake(crew);
-    pthread_join(crew->keeper, NULL);
-}
 
 void dcli_crew_close(dcli_crew *crew)
 {
@@ -537,7 +317,7 @@ void dcli_crew_close(dcli_crew *crew)
         dcli_process_end(&crew->member[n].process, started ? GRACE_MS : 0);
     pthread_mutex_unlock(&crew->lock);
     if (crew->has_keeper) /* last: the kernel ends its children with it */
-        stop_keeper(crew);
+        dcli_keeper_stop(crew);
     dcli_crew_hang_up(crew);
     for (int p = 0; crew->host_link != NULL && p <= crew->capacity; p++)
         dcli_shared_link_close(&crew->host_link[p]);

@@ -41,7 +41,8 @@ void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host);
 void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity);
 
 /** Start or call more workers; they get the numbers from dcli_crew_nodes() on. The host's worker hears their devices.
- *  @param first_out, count_out  their numbers. @return as dcli_crew_open(). One thread at a time. */
+ *  @param first_out, count_out  their numbers; on failure those that are used up: 0 of them when nothing was started.
+ *  @return as dcli_crew_open(). One thread at a time. */
 dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers, int *first_out, int *count_out);
 /** Queue for the host's worker: the newcomer's SETUP, and the news of it for all others. It takes part from
  *  `first_operation` on. */

@@ -24,6 +24,7 @@ typedef struct dcli_member {
     char kind[512];
     char name[320]; /* "process 123 of this host", "tcp://host:port, process 3" */
     bool in_place, heard, lost;
+    bool introduced; /* the others know of it */
     char refusal[DCLI_ERROR_BYTES]; /* why it cannot serve; "": it has not said so */
     dcl_status refusal_status;
     dcli_process process; /* local */
@@ -112,9 +113,20 @@ dcl_status dcli_crew_add_remote(dcli_crew *crew, dcli_worker *host, int first, i
 
 /* ---- crew.c */
 
-/** Wait until all of these have described their devices. By no thread that hears them. */
-dcl_status dcli_crew_await(dcli_crew *crew, int first, int count);
-/** By the keeper, with the lock: tell the host of a loss. */
+/** A process cannot serve: what it has said, or how it has ended. @return status. */
+dcl_status dcli_crew_fail_to_start(dcli_crew *crew, int node, dcl_status status, const char *why);
+/** The SETUP of a node. @param peers  [capacity] memory that the message points to. */
+dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in_place[], int64_t first_operation,
+                                        dcli_msg_peer peers[]);
+
+/* ---- crew_keeper.c */
+
+dcl_status dcli_keeper_start(dcli_crew *crew);
+void dcli_keeper_stop(dcli_crew *crew);
+void dcli_keeper_wake(dcli_crew *crew);
+/** Have it start local processes; waits until they are started. */
+dcl_status dcli_keeper_order(dcli_crew *crew, int first, int count);
+/** With the lock: tell the host of a loss. */
 void dcli_crew_report(dcli_crew *crew, int node, const char *seen);
 
 #endif

@@ -80,7 +80,7 @@ static dcl_status make_introductions(dcli_crew *crew, struct ends *ends, int nod
         sockets[p] = -1;
     crew->member[node].introduction = sockets;
     for (int p = 0; p < ends->first && status == DCL_OK; p++)
-        if (!crew->member[p].lost)
+        if (!crew->member[p].lost && crew->member[p].introduced)
             status = make_introduction(crew, ends, node, p);
     return status;
 }

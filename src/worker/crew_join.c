@@ -1,0 +1,120 @@
+/* worker/crew_join.c - workers that come to a session that has begun. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "worker/crew_inside.h"
+
+static bool is_decided(const dcli_member *member)
+{
+    return member->heard || member->lost || member->refusal[0] != '\0' ||
+           (member->process.pid != 0 && member->process.ended);
+}
+
+/* Until all have described their devices. */
+static dcl_status await(dcli_crew *crew, int first, int count)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += DCLI_START_MS / 1000;
+    for (int n = first; n < first + count; n++) {
+        dcli_member *member = &crew->member[n];
+        pthread_mutex_lock(&crew->lock);
+        while (!is_decided(member) && pthread_cond_timedwait(&crew->changed, &crew->lock, &until) == 0)
+            ;
+        bool heard = member->heard, decided = is_decided(member);
+        pthread_mutex_unlock(&crew->lock);
+        if (!heard)
+            return dcli_crew_fail_to_start(crew, n,
+                                 member->refusal[0] != '\0' ? member->refusal_status
+                                 : decided                  ? DCL_ERR_NODE_LOST
+                                                            : DCL_ERR_TIMEOUT,
+                                 decided ? member->refusal : "it has not described its device in time");
+    }
+    return DCL_OK;
+}
+
+static dcl_status add_local(dcli_crew *crew, dcli_worker *host, int first, int count)
+{
+    dcl_status status = dcli_keeper_order(crew, first, count);
+    for (int n = first; n < first + count && status == DCL_OK; n++) {
+        status = dcli_host_meet(host, n, &crew->host_link[n], "", "");
+        crew->host_link[n].socket = crew->host_link[n].memory = -1;
+    }
+    return status;
+}
+
+/* Their numbers have been used: messages may be on their way to them. */
+static void give_up(dcli_crew *crew, int first, int count)
+{
+    pthread_mutex_lock(&crew->lock);
+    for (int n = first; n < first + count; n++) {
+        dcli_member *member = &crew->member[n];
+        member->lost = true;
+        if (crew->is_local)
+            dcli_process_end(&member->process, 0);
+        else
+            dcli_crew_kill_remote(crew, n);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    dcli_keeper_wake(crew);
+}
+
+dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers, int *first_out, int *count_out)
+{
+    bool local = strncmp(workers, "local:", 6) == 0;
+    if (local != crew->is_local)
+        return DCLI_FAIL(DCL_ERR_INVALID, "workers is \"%s\"; expected %s, as the cluster has", workers,
+                         crew->is_local ? "local:N" : "addresses");
+    *first_out = *count_out = 0;
+    int first = crew->node_count,
+        count = local ? dcli_crew_parse_local(workers) : dcli_crew_count_remote(crew, workers);
+    if (count < 0)
+        return dcli_error_status();
+    if (first + count > crew->capacity)
+        return DCLI_FAIL(
+            DCL_ERR_UNSUPPORTED,
+            "%d nodes would join; expected at most %d, as many as there are numbers kept free; set DCL_SPARE to "
+            "more before the cluster is opened",
+            count, crew->capacity - first);
+    *first_out = first;
+    *count_out = count;
+    pthread_mutex_lock(&crew->lock);
+    crew->node_count = first + count; /* from now on the keeper watches them */
+    pthread_mutex_unlock(&crew->lock);
+    dcl_status status = local ? add_local(crew, host, first, count) : dcli_crew_add_remote(crew, host, first, count);
+    if (status == DCL_OK)
+        status = await(crew, first, count);
+    if (status != DCL_OK)
+        give_up(crew, first, count);
+    return status;
+}
+
+dcl_status dcli_crew_introduce(dcli_crew *crew, dcli_worker *host, int node, const bool in_place[],
+                               int64_t first_operation)
+{
+    dcli_member *member = &crew->member[node];
+    dcli_msg_peer peers[DCLI_MOST_NODES];
+    dcli_message setup = dcli_crew_describe_session(crew, node, in_place, first_operation, peers);
+    dcli_message joined = {.kind = DCLI_MSG_JOINED,
+                           .joined = {.peer = node,
+                                      .epoch = 1,
+                                      .first_operation = first_operation,
+                                      .address = member->address,
+                                      .key = member->key,
+                                      .in_place = in_place[node]}};
+    dcl_status status = dcli_host_message(host, node, &setup, -1);
+    for (int p = 0; p < node && status == DCL_OK; p++) {
+        if (crew->member[p].lost || !crew->member[p].introduced)
+            continue;
+        int descriptor = member->introduction != NULL ? member->introduction[p] : -1;
+        if (descriptor >= 0)
+            member->introduction[p] = -1;
+        status = dcli_host_message(host, p, &joined, descriptor);
+    }
+    if (status == DCL_OK)
+        status = dcli_host_message(host, crew->capacity, &joined, -1);
+    dcli_crew_forget_introduction(crew, node);
+    member->introduced = true;
+    return status;
+}
