@@ -16,7 +16,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads bench install format lint model cases cases-workers kill siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads bench install format lint model cases cases-workers kill starts siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,10 @@ kill: build ## kill and stop worker processes and programs at random moments, N 
 	@TEST_WORKER_KILLS=$(or $(N),200) TEST_PROGRAM_KILLS=$(or $(N),200) TEST_WORKER_STOPS=$(or $(N),50) \
 	    TEST_PROGRAM_STOPS=$(or $(N),20) $(if $(SEED),TEST_SEED=$(SEED)) $(if $(WORKERS),TEST_WORKERS=$(WORKERS)) \
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/kill_test.py build/dcl build/test/processes
+
+starts: build ## start and stop a cluster of worker processes N (1000) times
+	@TEST_STARTS=$(or $(N),1000) $(if $(WORKERS),TEST_WORKERS=$(WORKERS)) \
+	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/start_test.py build/dcl build/test/processes
 
 siege: build ## strangers, other users, bad networks and slips against workers over tcp, the long forms
 	@failed=0; for test in test/security/*_test.py; do echo "== $$test"; \
