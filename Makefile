@@ -85,7 +85,7 @@ cases-workers: build ## compare N (60) random evaluations under each kind of wor
 
 kill: build ## kill and stop worker processes and programs at random moments, N (200, 200, 50, 20) rounds, from SEED
 	@TEST_WORKER_KILLS=$(or $(N),200) TEST_PROGRAM_KILLS=$(or $(N),200) TEST_WORKER_STOPS=$(or $(N),50) \
-	    TEST_PROGRAM_STOPS=$(or $(N),20) $(if $(SEED),TEST_SEED=$(SEED)) $(if $(WORKERS),TEST_WORKERS=$(WORKERS)) \
+	    TEST_PROGRAM_STOPS=$(or $(N),20) TEST_SILENCE_MS=4000 $(if $(SEED),TEST_SEED=$(SEED)) $(if $(WORKERS),TEST_WORKERS=$(WORKERS)) \
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/kill_test.py build/dcl build/test/processes
 
 starts: build ## start and stop a cluster of worker processes N (1000) times
