@@ -4,7 +4,7 @@
     kill_test.py DCL PROGRAMS     the dcl command, and the folder with `work`
 
 Settings: TEST_WORKERS, a place of support/workers.py (local:3); TEST_WORKER_KILLS, TEST_PROGRAM_KILLS, TEST_WORKER_STOPS,
-TEST_PROGRAM_STOPS: rounds (a few); TEST_SEED (a new one), printed; TEST_ROUND, to run one round again, as it was named."""
+TEST_PROGRAM_STOPS: rounds (a few); TEST_SILENCE_MS, after which one that is stopped is lost (2000); TEST_SEED (a new one), printed; TEST_ROUND, to run one round again, as it was named."""
 import os
 import random
 import re
@@ -22,8 +22,8 @@ SKIPPED = 77
 PLACE = os.environ.get("TEST_WORKERS") or "local:3"
 SEED = os.environ.get("TEST_SEED") or str(time.time_ns() % 1000000)
 NOTICE_SECONDS = 1.0  # from a death to the error
-SILENCE_MS = 4000
-SILENT_SECONDS = 5.0  # from a stop to the error
+SILENCE_MS = int(os.environ.get("TEST_SILENCE_MS") or 2000)
+SILENT_SECONDS = SILENCE_MS / 1000 + 1  # from a stop to the error
 LEFT_SECONDS = 2.0  # until nothing is left of a program that was killed
 
 
@@ -85,7 +85,7 @@ class Killing:
         rng = random.Random(seed)
 
         def one(programs):
-            program = self.start(rng, 2.5 if how == signal.SIGKILL else 6.5, True, **variables)
+            program = self.start(rng, 2.5 if how == signal.SIGKILL else SILENT_SECONDS + 1.5, True, **variables)
             programs.append(program)
             program.expect("ready", 30)
             time.sleep(rng.random() * 1.5)
@@ -117,7 +117,7 @@ class Killing:
         self.watched(one)
 
     def stop_program(self, seed):
-        """It may have been stopped for longer than it bears of its workers."""
+        """Its own workers it may leave alone for longer than it bears of them."""
         rng = random.Random(seed)
 
         def one(programs):
@@ -126,7 +126,7 @@ class Killing:
             program.expect("ready", 30)
             time.sleep(rng.random() * 1.5)
             processes.kill(program.pid, signal.SIGSTOP)
-            time.sleep(rng.choice([0.3, 1.0, SILENCE_MS / 1000 + 1]))
+            time.sleep(rng.choice([0.3, 1.0, 1.0 if self.place.offers else SILENCE_MS / 1000 + 1]))
             processes.kill(program.pid, signal.SIGCONT)
             if program.expect("end", 30) != "DCL_OK" or program.end(20) != 0:
                 raise Failed(f"after it had been stopped: {program.said()}")
@@ -144,12 +144,12 @@ def main():
     folder = f"{base}/work"
     os.mkdir(folder)
     os.mkdir(f"{base}/workers")
-    rounds = Rounds(SEED, folder)
+    rounds = Rounds(SEED)
     print(f"seed {SEED}, {PLACE}", flush=True)
     try:
         with open_place(PLACE, dcl, f"{base}/workers") as place:
             killing = Killing(programs, place, folder, rounds)
-            kinds = {"worker-kill": (killing.kill_worker, count("WORKER_KILLS", 3)),
+            kinds = {"worker-kill": (killing.kill_worker, count("WORKER_KILLS", 2)),
                      "program-kill": (killing.kill_program, count("PROGRAM_KILLS", 3)),
                      "worker-stop": (killing.stop_worker, count("WORKER_STOPS", 1)),
                      "program-stop": (killing.stop_program, count("PROGRAM_STOPS", 1))}
@@ -162,6 +162,7 @@ def main():
         print(f"skipped: {PLACE}: {why}")
         return SKIPPED
     finally:
+        processes.kill_all()
         shutil.rmtree(base)
     rounds.summary()
     print(f"{rounds.failed} failed")

@@ -89,8 +89,8 @@ def workers_of(program, place):
 class Rounds:
     """Runs rounds, each from a seed of its own; counts and times."""
 
-    def __init__(self, seed, folder):
-        self.seed, self.folder = seed, folder
+    def __init__(self, seed):
+        self.seed = seed
         self.failed = 0
         self.times = {}
 
@@ -107,7 +107,6 @@ class Rounds:
             except (Failed, AssertionError, TimeoutError, ProcessLookupError) as problem:
                 failed += 1
                 print(f"FAILED {seed}: {problem}", file=sys.stderr, flush=True)
-                processes.kill_all()
         self.failed += failed
         if count:
             print(f"{name}: {count - failed} of {count} rounds passed in {time.monotonic() - begin:.1f} s", flush=True)

@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+"""Clusters of worker processes are started and stopped many times, and nothing is left.
+
+    start_test.py DCL PROGRAMS     the dcl command, and the folder with `starts`
+
+Settings: TEST_WORKERS, a place of support/workers.py (local:2); TEST_STARTS, how many (20). A start takes 150 ms at most, or
+on a busy machine not much more than the dcl command takes to list its devices."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True  # leave the source folder as it is
+from session import Failed, Program, processes
+from workers import Unavailable, open_place
+
+SKIPPED = 77
+PLACE = os.environ.get("TEST_WORKERS") or "local:2"
+STARTS = int(os.environ.get("TEST_STARTS") or 20)
+WARM_UP = 3
+MOST_MS, MOST_LISTINGS = 150, 3
+MOST_SECONDS_EACH = 5
+
+
+def listing_ms(dcl):
+    """What a program takes to start and to find its device, here and now."""
+    times = []
+    for _ in range(5):
+        begin = time.monotonic()
+        subprocess.run([dcl, "devices"], env=processes.environment(POCL_DEVICES="pthread"), stdout=subprocess.DEVNULL)
+        times.append((time.monotonic() - begin) * 1000)
+    return sorted(times)[2]
+
+
+def run(dcl, programs, place, folder):
+    before = processes.snapshot(folders=[folder])
+    listing = listing_ms(dcl)
+    program = Program([f"{programs}/starts", str(STARTS), str(WARM_UP)], place.variables, f"{folder}/errors", place.prefix)
+    try:
+        held = program.expect("descriptors", 60 + WARM_UP * MOST_SECONDS_EACH)
+        if program.expect("descriptors", 60 + STARTS * MOST_SECONDS_EACH) != held:
+            raise Failed(f"more is held than before: {program.said()}")
+        median, _, longest = program.expect("open", 10).partition(" ")
+        if program.end(20) != 0:
+            raise Failed(program.said())
+    finally:
+        program.kill()
+    os.remove(f"{folder}/errors")
+    processes.nothing_left(before, 2, folders=[folder])
+    listing = max(listing, listing_ms(dcl))
+    print(f"{STARTS} starts under {PLACE}: dcl_open {median} ms (longest, and dcl_close: {longest}); "
+          f"dcl devices {listing:.1f} ms; descriptors {held}, before and after")
+    if float(median) > max(MOST_MS, MOST_LISTINGS * listing):
+        raise Failed(f"dcl_open takes {median} ms; expected {MOST_MS} ms at most")
+
+
+def main():
+    dcl, programs = (os.path.abspath(path) for path in sys.argv[1:3])
+    base = tempfile.mkdtemp(prefix="dcl-start-")
+    for name in ("work", "workers"):
+        os.mkdir(f"{base}/{name}")
+    try:
+        with open_place(PLACE, dcl, f"{base}/workers") as place:
+            run(dcl, programs, place, f"{base}/work")
+    except Unavailable as why:
+        print(f"skipped: {PLACE}: {why}")
+        return SKIPPED
+    except (Failed, AssertionError) as problem:
+        print(f"FAILED: {problem}", file=sys.stderr)
+        return 1
+    finally:
+        processes.kill_all()
+        shutil.rmtree(base)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
