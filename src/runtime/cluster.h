@@ -108,6 +108,19 @@ struct dcl_cluster {
     char broken_text[DCLI_ERROR_BYTES];
 };
 
+/* ---- making (make.c, open.c, processes.c) ---- */
+
+/** @param host  most numbers there will be for nodes. @return NULL (recorded). */
+dcl_cluster *dcli_cluster_make(const dcl_config *config, int node_count, int host);
+/** @param capacity  numbers there are for nodes: the host's number. */
+void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity);
+/** Its threads have ended. */
+void dcli_cluster_free(dcl_cluster *cluster);
+/** A node reads others' parts in place when every part has an address and its kernels can use it. */
+dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster);
+/** A cluster whose nodes are the processes that config->workers names. @return NULL (recorded). */
+dcl_cluster *dcli_open_processes(const dcl_config *config);
+
 /* ---- nodes (nodes.c) ---- */
 
 /** Facts of a node's device. */

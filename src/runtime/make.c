@@ -1,0 +1,129 @@
+/* runtime/make.c - the cluster's own memory: made, resized, freed. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/config.h"
+#include "runtime/cluster.h"
+#include "worker/crew.h"
+
+void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
+{
+    cluster->node_count = node_count;
+    cluster->host = capacity;
+    cluster->spins = sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)node_count + 4;
+    for (int n = 0; n <= capacity && cluster->done != NULL; n++)
+        cluster->done[n] = cluster->ready[n] = n < node_count || n == capacity ? 0 : INT64_MAX; /* nobody yet */
+}
+
+static void free_array(dcl_cluster *cluster, dcl_array *array)
+{
+    if (array->before != NULL)
+        array->before->after = array->after;
+    else
+        cluster->arrays = array->after;
+    if (array->after != NULL)
+        array->after->before = array->before;
+    dcli_free(array->books->text);
+    dcli_free(array->books);
+    dcl_map_release(array->map);
+    dcli_free(array);
+}
+
+void dcli_array_free(dcl_array *array) { free_array(array->cluster, array); }
+
+enum { OWN_STRINGS = 5 };
+
+/* Strings of the configuration that are needed after dcl_open(). */
+static void list_strings(dcl_config *config, const char **list[OWN_STRINGS])
+{
+    list[0] = &config->map;
+    list[1] = &config->fault;
+    list[2] = &config->devices;
+    list[3] = &config->keys;
+    list[4] = &config->token;
+}
+
+static void free_config(dcl_config *config)
+{
+    const char **list[OWN_STRINGS];
+    list_strings(config, list);
+    for (int s = 0; s < OWN_STRINGS; s++)
+        dcli_free((char *)(uintptr_t)*list[s]);
+}
+
+void dcli_cluster_free(dcl_cluster *cluster)
+{
+    for (int n = 0; cluster->worker != NULL && n <= cluster->host; n++)
+        dcli_worker_close(cluster->worker[n]);
+    dcli_crew_close(cluster->crew);
+    while (cluster->arrays != NULL)
+        free_array(cluster, cluster->arrays);
+    dcli_outcomes_free(&cluster->outcomes);
+    dcli_outcomes_free(&cluster->causes);
+    dcli_bodies_free(cluster);
+    dcli_cluster_forget_files(cluster);
+    dcli_board_close(cluster->board);
+    if (cluster->net != NULL)
+        dcli_net_close(cluster->net); /* the last payloads are released here */
+    dcli_buffers_close(cluster->buffers);
+    pthread_mutex_destroy(&cluster->lock);
+    pthread_cond_destroy(&cluster->changed);
+    free_config(&cluster->config);
+    dcli_free(cluster->in_place);
+    dcli_free(cluster->worker);
+    dcli_free(cluster->done);
+    dcli_free(cluster->counters);
+    dcli_free(cluster->lost);
+    dcli_free(cluster);
+}
+
+/* Strings of the configuration that are needed later are the cluster's own. */
+static dcl_status own_strings(dcl_config *config)
+{
+    const char **list[OWN_STRINGS];
+    dcl_status status = DCL_OK;
+    list_strings(config, list);
+    for (int s = 0; s < OWN_STRINGS; s++)
+        if (*list[s] != NULL && (*list[s] = dcli_strdup(*list[s])) == NULL)
+            status = DCL_ERR_NOMEM;
+    return status;
+}
+
+static dcl_status check_parts(const dcl_cluster *cluster)
+{
+    return cluster->in_place != NULL && cluster->worker != NULL && cluster->done != NULL && cluster->counters != NULL &&
+                   cluster->lost != NULL
+               ? DCL_OK
+               : DCL_ERR_NOMEM;
+}
+
+dcl_cluster *dcli_cluster_make(const dcl_config *config, int node_count, int host)
+{
+    dcl_cluster *cluster = dcli_calloc(1, sizeof *cluster);
+    if (cluster == NULL)
+        return NULL;
+    size_t peers = (size_t)host + 1;
+    cluster->config = *config;
+    cluster->log = (dcli_log){.level = dcli_config_log_level(config), .fn = config->log_fn, .user = config->log_user};
+    cluster->awaited = cluster->awaited_host = INT64_MAX;
+    cluster->in_place = dcli_calloc(peers, sizeof *cluster->in_place);
+    cluster->worker = dcli_calloc(peers, sizeof(dcli_worker *));
+    cluster->done = dcli_calloc(2 * peers, sizeof *cluster->done);
+    cluster->counters = dcli_calloc(peers, sizeof *cluster->counters);
+    cluster->lost = dcli_calloc(peers, sizeof *cluster->lost);
+    pthread_mutex_init(&cluster->lock, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&cluster->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    cluster->ready = cluster->done != NULL ? cluster->done + peers : NULL;
+    dcli_cluster_resize(cluster, node_count, host);
+    dcli_cluster_choose_files(cluster, config->files);
+    dcli_cluster_hooks(cluster);
+    if (own_strings(&cluster->config) == DCL_OK && check_parts(cluster) == DCL_OK)
+        return cluster;
+    dcli_cluster_free(cluster);
+    return NULL;
+}

@@ -1,0 +1,90 @@
+/* runtime/processes.c - opening a cluster whose nodes are served by processes. */
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/alloc.h"
+#include "runtime/cluster.h"
+#include "worker/crew.h"
+
+static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
+{
+    dcli_endpoint *endpoint = dcli_crew_setup(cluster->crew, cluster->in_place);
+    bool *absent = dcli_calloc((size_t)cluster->host, sizeof *absent);
+    if (endpoint == NULL || absent == NULL) {
+        dcli_endpoint_close(endpoint);
+        dcli_free(absent);
+        return dcli_error_status();
+    }
+    for (int n = cluster->node_count; n < cluster->host; n++)
+        absent[n] = true;
+    cluster->has_tree = cluster->node_count > (int)cluster->config.fanout;
+    for (int n = (int)cluster->config.fanout; n < cluster->node_count; n++)
+        cluster->done[n] = cluster->ready[n] = INT64_MAX; /* their parents in the tree speak for them */
+    dcli_worker_terms terms = {.net = cluster->net,
+                               .session = session,
+                               .self = cluster->host,
+                               .node_count = cluster->host,
+                               .device = -1,
+                               .in_place = cluster->in_place,
+                               .config = &cluster->config,
+                               .log = &cluster->log,
+                               .buffers = cluster->buffers,
+                               .hooks = &cluster->hooks,
+                               .is_process = true,
+                               .fanout = (int)cluster->config.fanout,
+                               .tree_nodes = cluster->node_count,
+                               .endpoint = endpoint,
+                               .absent = absent,
+                               .crew = cluster->crew};
+    dcl_status status = dcli_worker_open(&terms, &cluster->worker[cluster->host]);
+    dcli_free(absent);
+    return status;
+}
+
+static dcl_status start_crew(dcl_cluster *cluster, dcli_crew *crew, uint64_t session)
+{
+    cluster->crew = crew;
+    dcl_status status = dcli_cluster_choose_movement(cluster);
+    if (status == DCL_OK)
+        status = open_host(cluster, session);
+    if (status == DCL_OK)
+        status = dcli_worker_start(cluster->worker[cluster->host]);
+    if (status == DCL_OK)
+        dcli_crew_report_to(crew, cluster->worker[cluster->host]);
+    if (status == DCL_OK && dcli_crew_is_remote(crew))
+        cluster->files.sees = dcli_host_sees;
+    return status;
+}
+
+static dcl_status random_session(uint64_t *session_out)
+{
+    if (getrandom(session_out, sizeof *session_out, 0) == (ssize_t)sizeof *session_out)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INTERNAL, "getrandom: the system has no random numbers");
+}
+
+/* Workers are had first: how many nodes there are is known then. */
+dcl_cluster *dcli_open_processes(const dcl_config *config)
+{
+    uint64_t session;
+    dcli_crew *crew = NULL;
+    dcl_cluster *cluster = dcli_cluster_make(config, 0, DCLI_MOST_NODES);
+    if (cluster == NULL)
+        return NULL;
+    dcl_status status = random_session(&session);
+    dcli_crew_terms terms = {.config = &cluster->config,
+                             .log = &cluster->log,
+                             .session = session,
+                             .net = &cluster->net,
+                             .buffers = &cluster->buffers};
+    if (status == DCL_OK)
+        status = dcli_crew_open(&terms, &crew);
+    if (status == DCL_OK) {
+        dcli_cluster_resize(cluster, dcli_crew_nodes(crew), dcli_crew_capacity(crew));
+        status = start_crew(cluster, crew, session);
+    }
+    if (status == DCL_OK)
+        return cluster;
+    dcli_cluster_free(cluster);
+    return NULL;
+}
