@@ -37,7 +37,6 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
     return status;
 }
 
-/* A node reads others' parts in place when every part has an address and its kernels can use it. */
 dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster)
 {
     bool all = true;
