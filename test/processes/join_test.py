@@ -11,7 +11,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # leave the source folder as it is
-from session import Failed, Program, Rounds, processes, workers_of
+from session import SLOW, Failed, Program, Rounds, processes, workers_of
 from workers import Unavailable, open_place
 
 SKIPPED = 77
@@ -43,7 +43,7 @@ class Joining:
             one(program)
         finally:
             program.kill()
-        processes.nothing_left(before, 2)
+        processes.nothing_left(before, 2 * SLOW)
 
     def newest(self, program):
         """Of its workers: the last one that was started."""
@@ -58,8 +58,8 @@ class Joining:
             begin = time.monotonic()
             processes.kill(self.newest(program))
             program.expect("lost", 5)
-            if time.monotonic() - begin > 1:
-                raise Failed(f"the loss was told after {time.monotonic() - begin:.2f} s; expected 1 s")
+            if time.monotonic() - begin > SLOW:
+                raise Failed(f"the loss was told after {time.monotonic() - begin:.2f} s; expected {SLOW:g} s")
             if program.expect("end", 30) != "DCL_OK" or program.end(20) != 0:
                 raise Failed(program.said())
 

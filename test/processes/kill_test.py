@@ -15,16 +15,16 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # leave the source folder as it is
-from session import Failed, Program, Rounds, processes, workers_of
+from session import SLOW, Failed, Program, Rounds, processes, workers_of
 from workers import Unavailable, open_place
 
 SKIPPED = 77
 PLACE = os.environ.get("TEST_WORKERS") or "local:3"
 SEED = os.environ.get("TEST_SEED") or str(time.time_ns() % 1000000)
-NOTICE_SECONDS = 1.0  # from a death to the error
+NOTICE_SECONDS = 1.0 * SLOW  # from a death to the error
 SILENCE_MS = int(os.environ.get("TEST_SILENCE_MS") or 2000)
-SILENT_SECONDS = SILENCE_MS / 1000 + 1  # from a stop to the error
-LEFT_SECONDS = 2.0  # until nothing is left of a program that was killed
+SILENT_SECONDS = SILENCE_MS / 1000 + SLOW  # from a stop to the error
+LEFT_SECONDS = 2.0 * SLOW  # until nothing is left of a program that was killed
 
 
 class Killing:

@@ -10,6 +10,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "support"))
 import processes
 
+SLOW = float(os.environ.get("TEST_SLOW") or 1)  # what may take so many times longer under a sanitizer
+
 
 class Failed(Exception):
     """What a program did is wrong; the text says how."""
