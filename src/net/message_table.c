@@ -19,6 +19,10 @@ _Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MAR
     {                                                                                                            \
 #name, DCLI_FIELD_INT64, offsetof(OBJECT, name), .minimum = (low), .maximum = INT64_MAX, .about = (text) \
     }
+#define MILLISECONDS(name, text)                                                                                \
+    {                                                                                                           \
+#name, DCLI_FIELD_INT64, offsetof(OBJECT, name), .minimum = 1, .maximum = DCLI_MOST_MS, .about = (text) \
+    }
 #define BITS(name, text)                                                \
     {                                                                   \
 #name, DCLI_FIELD_BITS, offsetof(OBJECT, name), .about = (text) \
@@ -216,9 +220,9 @@ static const dcli_field setup_fields[] = {
     INT64(chunk_bytes, 1, "most bytes of a chunk"),
     INT64(pool_bytes, 1, "memory for what arrives"),
     INT64(quota_bytes, 0, "most bytes of storage; 0: no limit"),
-    INT64(silence_ms, 1, "who is not heard of for so long is lost"),
-    INT64(build_ms, 1, "most time of a compilation"),
-    INT64(kernel_ms, 1, "most time of a kernel"),
+    MILLISECONDS(silence_ms, "who is not heard of for so long is lost"),
+    MILLISECONDS(build_ms, "most time of a compilation"),
+    MILLISECONDS(kernel_ms, "most time of a kernel"),
     INT(fanout, 1, DCLI_MOST_NODES, "children of a peer in the tree of descriptors"),
     INT(log, 0, 3, "level of the log"),
     STRING(fault, DCLI_MOST_ADDRESS, "for tests: a failure to provoke"),
@@ -318,7 +322,7 @@ static const dcli_field open_fields[] = {
     BITS(session, "its number, random"),
     STRING(key, DCLI_MOST_KEY, "public key of the session, hexadecimal; empty: it has a password"),
     STRING(password, DCLI_MOST_KEY, "of the session; or its secret key, which all its members present to each other"),
-    INT64(silence_ms, 1, "who is not heard of for so long is lost"),
+    MILLISECONDS(silence_ms, "who is not heard of for so long is lost"),
     INT(first, 0, DCLI_MOST_NODES - 1, "number of the node that the first process becomes; the others follow"),
     INT(nodes, 1, DCLI_MOST_NODES, "numbers that there are for nodes; the host has the next"),
 };

@@ -29,6 +29,7 @@ static int64_t positive(test_random *random)
     int64_t value = natural(random);
     return value > 0 ? value : 1;
 }
+static int64_t milliseconds(test_random *random) { return 1 + natural(random) % DCLI_MOST_MS; }
 static int64_t any(test_random *random) { return (int64_t)bits(random) * (test_random_below(random, 2) ? 1 : -1); }
 static bool flag(test_random *random) { return test_random_below(random, 2) == 1; }
 
@@ -215,9 +216,9 @@ static dcli_msg_setup random_setup(test_random *random)
                             .chunk_bytes = positive(random),
                             .pool_bytes = positive(random),
                             .quota_bytes = natural(random),
-                            .silence_ms = positive(random),
-                            .build_ms = positive(random),
-                            .kernel_ms = positive(random),
+                            .silence_ms = milliseconds(random),
+                            .build_ms = milliseconds(random),
+                            .kernel_ms = milliseconds(random),
                             .fanout = 1 + test_random_below(random, DCLI_MOST_NODES),
                             .log = test_random_below(random, 4),
                             .fault = string(random, DCLI_MOST_ADDRESS)};
@@ -315,7 +316,7 @@ static void fill_desk_message(test_random *random, dcli_message *message)
         message->open = (dcli_msg_open){bits(random),
                                         string(random, DCLI_MOST_KEY),
                                         string(random, DCLI_MOST_KEY),
-                                        positive(random),
+                                        milliseconds(random),
                                         test_random_below(random, DCLI_MOST_NODES),
                                         1 + test_random_below(random, DCLI_MOST_NODES)};
         break;
@@ -426,8 +427,8 @@ static bool same_parameter(const dcli_msg_parameter *a, const dcli_msg_parameter
 
 static bool same_kernel(const dcli_msg_kernel *a, const dcli_msg_kernel *b)
 {
-    if (!EQUAL(kernel) || !STRINGS(text) || !STRINGS(prelude) || !EQUAL(parameter_count) ||
-        !EQUAL(builder_count) || !NUMBERS(builder, builder_count))
+    if (!EQUAL(kernel) || !STRINGS(text) || !STRINGS(prelude) || !EQUAL(parameter_count) || !EQUAL(builder_count) ||
+        !NUMBERS(builder, builder_count))
         return false;
     for (int i = 0; i < a->parameter_count; i++)
         if (!same_parameter(&a->parameter[i], &b->parameter[i]))
@@ -455,7 +456,8 @@ static bool same_setup(const dcli_msg_setup *a, const dcli_msg_setup *b)
 {
     return EQUAL(self) && EQUAL(peer_count) && same_peers(a->peer, b->peer, a->peer_count) && EQUAL(first_operation) &&
            EQUAL(tile_bytes) && EQUAL(chunk_bytes) && EQUAL(pool_bytes) && EQUAL(quota_bytes) && EQUAL(silence_ms) &&
-           EQUAL(epoch) && EQUAL(tree_nodes) && EQUAL(build_ms) && EQUAL(kernel_ms) && EQUAL(fanout) && EQUAL(log) && STRINGS(fault);
+           EQUAL(epoch) && EQUAL(tree_nodes) && EQUAL(build_ms) && EQUAL(kernel_ms) && EQUAL(fanout) && EQUAL(log) &&
+           STRINGS(fault);
 }
 
 static bool same_joined(const dcli_msg_joined *a, const dcli_msg_joined *b)
