@@ -106,10 +106,15 @@ static dcli_endpoint *make_endpoint(dcli_net *net, int self, int peer_count)
 
 dcl_status dcli_endpoint_add_link(dcli_endpoint *endpoint, int peer, const dcli_shared_link *link)
 {
-    if (peer >= 0 && peer < endpoint->peer_count && peer != endpoint->self)
+    bool shares = endpoint->transport == &transport;
+    if (shares && peer >= 0 && peer < endpoint->peer_count && peer != endpoint->self)
         return dcli_link_open(endpoint, peer, link);
     dcli_shared_link end = *link;
     dcli_shared_link_close(&end);
+    if (!shares)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "a link to peer %d is given to peer %d, which has none to processes of its host", peer,
+                         endpoint->self);
     return DCLI_FAIL(DCL_ERR_INVALID,
                      "peer of a link is %d; expected 0..%d, and not %d itself; peers are numbered from 0", peer,
                      endpoint->peer_count - 1, endpoint->self);

@@ -174,6 +174,9 @@ const char *dcli_endpoint_address(const dcli_endpoint *endpoint)
 
 static dcl_status check_peer(const dcli_endpoint *endpoint, int peer, int first, int last, const char *verb)
 {
+    if (endpoint->transport != &transport)
+        return DCLI_FAIL(DCL_ERR_INVALID, "peer %d is to %s by peer %d, which is not reached by tcp", peer, verb,
+                         endpoint->self);
     if (peer >= first && peer <= last)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_INVALID,

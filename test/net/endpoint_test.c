@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "net/endpoint.h"
+#include "net/refused.h"
 
 enum { PEERS = 3, LONG = 20000 /* milliseconds: a test that waits so long has failed */ };
 
@@ -581,5 +582,21 @@ Test(endpoint, running_out_of_memory_while_opening_leaves_nothing_behind)
         cr_expect_eq(dcli_endpoint_open(net, 1, 0, 2, &endpoint), DCL_ERR_NOMEM, "allocation %d", n);
     }
     dcli_alloc_fail_after(0);
+    dcli_net_close(net);
+}
+
+Test(endpoint, peers_that_are_threads_are_not_met_over_tcp_or_linked)
+{
+    dcli_net *net;
+    dcli_endpoint *endpoint;
+    dcli_shared_link ends[2];
+    cr_assert_eq(dcli_net_open(&net), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_endpoint_open(net, 1, 1, 3, &endpoint), DCL_OK, "%s", dcl_error());
+    EXPECT_REFUSED(dcli_endpoint_expect(endpoint, 2, ""), DCL_ERR_INVALID, "not reached by tcp");
+    EXPECT_REFUSED(dcli_endpoint_meet(endpoint, 0, "tcp://127.0.0.1:7", ""), DCL_ERR_INVALID, "not reached by tcp");
+    cr_assert_eq(dcli_shared_link_make(ends), DCL_OK, "%s", dcl_error());
+    EXPECT_REFUSED(dcli_endpoint_add_link(endpoint, 0, &ends[0]), DCL_ERR_INVALID, "a link to peer 0");
+    dcli_shared_link_close(&ends[1]);
+    dcli_endpoint_close(endpoint);
     dcli_net_close(net);
 }
