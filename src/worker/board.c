@@ -1,17 +1,20 @@
 /* worker/board.c - addresses of parts in this process, by storage and node. */
 #include "worker/board.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/hash.h"
 
 struct entry {
     int64_t storage;
     int node;
     void *address;
-    size_t mapped_bytes; /* 0: not ours to unmap */
+    size_t bytes;
+    bool mapped; /* ours to unmap */
     struct entry *next;
 };
 
@@ -29,8 +32,8 @@ static struct entry **bucket_of(dcli_board *board, int64_t storage)
 
 static void free_entry(struct entry *entry)
 {
-    if (entry->mapped_bytes > 0)
-        munmap(entry->address, entry->mapped_bytes);
+    if (entry->mapped)
+        munmap(entry->address, entry->bytes);
     dcli_free(entry);
 }
 
@@ -55,34 +58,50 @@ void dcli_board_close(dcli_board *board)
     dcli_free(board);
 }
 
-dcl_status dcli_board_put(dcli_board *board, int64_t storage, int node, void *address)
+static struct entry *find(dcli_board *board, int64_t storage, int node)
 {
-    return dcli_board_put_mapped(board, storage, node, address, 0);
+    struct entry *entry = *bucket_of(board, storage);
+    while (entry != NULL && (entry->storage != storage || entry->node != node))
+        entry = entry->next;
+    return entry;
 }
 
-dcl_status dcli_board_put_mapped(dcli_board *board, int64_t storage, int node, void *address, size_t bytes)
+static dcl_status put(dcli_board *board, const struct entry *contents)
 {
     struct entry *fresh = dcli_malloc(sizeof *fresh);
     if (fresh == NULL)
         return DCL_ERR_NOMEM;
+    *fresh = *contents;
     pthread_mutex_lock(&board->lock);
-    struct entry **bucket = bucket_of(board, storage);
-    *fresh =
-        (struct entry){.storage = storage, .node = node, .address = address, .mapped_bytes = bytes, .next = *bucket};
-    *bucket = fresh;
+    bool again = find(board, fresh->storage, fresh->node) != NULL;
+    struct entry **bucket = bucket_of(board, fresh->storage);
+    fresh->next = *bucket;
+    if (!again)
+        *bucket = fresh;
     pthread_mutex_unlock(&board->lock);
-    return DCL_OK;
+    if (!again)
+        return DCL_OK;
+    dcli_free(fresh);
+    return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows its part of storage %" PRId64 " again", contents->node,
+                     contents->storage);
 }
 
-void *dcli_board_get(dcli_board *board, int64_t storage, int node)
+dcl_status dcli_board_put(dcli_board *board, int64_t storage, int node, void *address, size_t bytes)
 {
-    void *address = NULL;
+    return put(board, &(struct entry){.storage = storage, .node = node, .address = address, .bytes = bytes});
+}
+
+dcl_status dcli_board_put_mapped(dcli_board *board, int64_t storage, int node, void *address, size_t bytes)
+{
+    return put(board,
+               &(struct entry){.storage = storage, .node = node, .address = address, .bytes = bytes, .mapped = true});
+}
+
+void *dcli_board_get(dcli_board *board, int64_t storage, int node, size_t bytes)
+{
     pthread_mutex_lock(&board->lock);
-    for (const struct entry *entry = *bucket_of(board, storage); entry != NULL; entry = entry->next)
-        if (entry->storage == storage && entry->node == node) {
-            address = entry->address;
-            break;
-        }
+    const struct entry *entry = find(board, storage, node);
+    void *address = entry != NULL && entry->bytes >= bytes ? entry->address : NULL;
     pthread_mutex_unlock(&board->lock);
     return address;
 }

@@ -26,6 +26,12 @@ dcli_held *dcli_catalog_held(const dcli_catalog *catalog, int64_t storage)
     return held;
 }
 
+size_t dcli_held_bytes(const dcli_held *held, int node)
+{
+    const dcli_layout *layout = &held->shared->layout;
+    return (size_t)dcli_layout_storage(layout, node) * dcl_type_bytes(layout->grid.type);
+}
+
 static void end_layout_use(dcli_catalog *catalog, dcli_shared_layout *shared)
 {
     if (--shared->uses > 0)
@@ -252,6 +258,9 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
 {
     if (descriptor->kind < DCLI_OP_CREATE || descriptor->kind >= DCLI_OP_KIND_COUNT)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " is of kind %d", descriptor->number, descriptor->kind);
+    bool uses_file = descriptor->kind == DCLI_OP_LOAD || descriptor->kind == DCLI_OP_SAVE;
+    if (uses_file && (descriptor->path == NULL || descriptor->path[0] == '\0'))
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " names no file", descriptor->number);
     dcl_status status = descriptor->kind == DCLI_OP_CREATE ? create(catalog, descriptor) : DCL_OK;
     if (status == DCL_OK)
         status = find_operands(catalog, descriptor, entry);

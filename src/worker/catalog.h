@@ -96,6 +96,8 @@ void dcli_catalog_free(dcli_catalog *catalog);
 void dcli_catalog_release_device(dcli_catalog *catalog);
 
 dcli_held *dcli_catalog_held(const dcli_catalog *catalog, int64_t storage);
+/** How long a node's part of it is. */
+size_t dcli_held_bytes(const dcli_held *held, int node);
 /** Release what kernels here used to see peers' parts. */
 void dcli_held_forget_peers(const dcli_catalog *catalog, dcli_held *held);
 void dcli_catalog_drop(dcli_catalog *catalog, dcli_held *held);

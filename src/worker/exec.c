@@ -23,8 +23,7 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
 {
     if (held->memory != NULL)
         return DCL_OK;
-    const dcli_layout *layout = &held->shared->layout;
-    size_t bytes = (size_t)dcli_layout_storage(layout, worker->terms.self) * dcl_type_bytes(layout->grid.type);
+    size_t bytes = dcli_held_bytes(held, worker->terms.self);
     dcl_status status;
     if (++worker->allocations == worker->fault_at)
         status = DCLI_FAIL(DCL_ERR_NOMEM, "allocation %" PRId64 " of storage (%zu bytes) fails, as DCL_FAULT asks for",
@@ -41,7 +40,7 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
         status = create_memory(worker, bytes, &held->memory);
     if (status != DCL_OK)
         return status;
-    status = dcli_board_put(worker->terms.board, held->id, worker->terms.self, dcli_memory_host(held->memory));
+    status = dcli_board_put(worker->terms.board, held->id, worker->terms.self, dcli_memory_host(held->memory), bytes);
     if (status != DCL_OK) {
         dcli_memory_release(held->memory);
         held->memory = NULL;

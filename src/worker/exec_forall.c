@@ -237,7 +237,7 @@ static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_pla
         return dcli_store_copy(worker->device, arena, &target, held->memory, &piece->region, bytes);
     const char *source;
     if (piece->kind == DCLI_BIND_PEER) {
-        source = dcli_board_get(worker->terms.board, held->id, piece->where);
+        source = dcli_board_get(worker->terms.board, held->id, piece->where, dcli_held_bytes(held, piece->where));
     } else {
         const dcli_chunk *chunk = &plan->chunk[piece->where];
         const dcli_kept_chunk *kept =
@@ -316,7 +316,8 @@ static dcl_status pass_outputs(dcli_worker *worker, dcli_entry *entry, const dcl
 static dcl_status peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out)
 {
     int nodes = worker->terms.node_count;
-    void *address = dcli_board_get(worker->terms.board, held->id, node);
+    size_t bytes = dcli_held_bytes(held, node);
+    void *address = dcli_board_get(worker->terms.board, held->id, node, bytes);
     if (address == NULL)
         return DCLI_FAIL(DCL_ERR_INTERNAL, "node %d has no part of storage %" PRId64, node, held->id);
     if (held->peer == NULL && (held->peer = dcli_calloc((size_t)nodes, sizeof(dcli_memory *))) == NULL)
@@ -325,8 +326,6 @@ static dcl_status peer_memory(dcli_worker *worker, dcli_held *held, int node, dc
         dcli_memory_release(held->peer[node]);
         held->peer[node] = NULL;
     }
-    const dcli_layout *layout = &held->shared->layout;
-    size_t bytes = (size_t)dcli_layout_storage(layout, node) * dcl_type_bytes(layout->grid.type);
     dcl_status status =
         held->peer[node] == NULL ? dcli_memory_wrap(worker->device, address, bytes, &held->peer[node]) : DCL_OK;
     *memory_out = held->peer[node];

@@ -157,8 +157,13 @@ dcl_status dcli_take_part(dcli_worker *worker, dcli_received *received)
     const dcli_msg_part *part = &received->message.part;
     if (!received->has_descriptor)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows a part without its memory", received->from);
-    if (part->storage <= worker->catalog.last_created && dcli_catalog_held(&worker->catalog, part->storage) == NULL)
+    const dcli_held *held = dcli_catalog_held(&worker->catalog, part->storage);
+    if (part->storage <= worker->catalog.last_created && held == NULL)
         return DCL_OK; /* released here meanwhile */
+    if (held != NULL && (size_t)part->bytes < dcli_held_bytes(held, received->from))
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "node %d shows %" PRId64 " bytes of storage %" PRId64 "; expected %zu, its part of it",
+                         received->from, part->bytes, part->storage, dcli_held_bytes(held, received->from));
     void *address = NULL;
     dcl_status status = map_part(received, &address);
     if (status != DCL_OK)
