@@ -115,8 +115,10 @@ dcl_status dcli_hear_waiting(dcli_worker *worker)
         status = take_word(worker, &worker->waiting[n].message);
         dcli_received_free(&worker->waiting[n]);
     }
-    memmove(worker->waiting, worker->waiting + n, (size_t)(worker->waiting_count - n) * sizeof *worker->waiting);
+    if (n == 0)
+        return status; /* there may be no list at all */
     worker->waiting_count -= n;
+    memmove(worker->waiting, worker->waiting + n, (size_t)worker->waiting_count * sizeof *worker->waiting);
     return status;
 }
 
