@@ -16,7 +16,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads bench install format lint model cases cases-workers kill starts siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench install format lint model cases cases-workers kill starts siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,16 @@ tsan-threads: ## the few tests that need the thread sanitizer most, in build-tsa
 	@scripts/install-deps
 	$(call build,tsan,build-tsan,test-net test-runtime)
 	$(FIXED_ADDRESSES) ctest --preset tsan -R '^(net|threads)$$'
+
+fuzz: ## fuzz messages and sessions at once, for MINUTES (30), in build-fuzz/ (clang)
+	@scripts/install-deps --fuzz
+	$(call build,fuzz,build-fuzz,message_fuzz session_fuzz)
+	@minutes=$(or $(MINUTES),30); failed=0; \
+	test/fuzz/run build-fuzz message_fuzz $$minutes >build-fuzz/message_fuzz.log 2>&1 & message=$$!; \
+	test/fuzz/run build-fuzz session_fuzz $$minutes >build-fuzz/session_fuzz.log 2>&1 & session=$$!; \
+	wait $$message || failed=1; wait $$session || failed=1; \
+	for log in build-fuzz/message_fuzz.log build-fuzz/session_fuzz.log; do \
+	    echo "== $$log"; grep -E 'ERROR|SUMMARY|runtime error|^fuzz:|written to|DONE|^stat::number' $$log; done; exit $$failed
 
 bench: build ## run the benchmarks, one after the other
 	@set -e; for program in build/bench/*; do \
@@ -106,4 +116,4 @@ chroot-test: ## make demo and make test in a fresh Debian 12 (root; needs the ne
 	@scripts/chroot-test
 
 clean: ## remove everything that was built
-	rm -rf build build-debug build-asan build-tsan
+	rm -rf build build-debug build-asan build-tsan build-fuzz

@@ -1,116 +1,64 @@
-/* fuzz/message_fuzz.c - dcli_message_unpack() over arbitrary bytes: no access outside them, and what it accepts packs to
- * bytes that unpack to the same and pack to themselves.
- *
- * With libFuzzer:   clang -fsanitize=fuzzer,address,undefined ... test/fuzz/message_fuzz.c test/net/random_message.c
- * Without:          cc -DDCL_FUZZ_MAIN ... ; message_fuzz [seed [messages]] mutates packed random messages itself. */
-#include <stdio.h>
+/* fuzz/message_fuzz.c - packing and unpacking. The first byte of an input says of which kind a message is that the rest is made
+ * into, field by field; what is left of it then breaks the packed bytes. Or it says that the rest is bytes as they come. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "fuzz/input.h"
+#include "fuzz/try_message.h"
 #include "net/codec.h"
 #include "net/random_message.h"
 
-/** What was seen, so that a run can tell whether it went deep. */
-static struct {
-    long accepted, refused;
-    unsigned long long seed; /* of a replay */
-} fuzz_seen;
-
-static void demand(bool holds, const char *what)
+/* What is packed is understood by whoever gets it. Only what is larger than a message may be is refused here. */
+static bool pack(const dcli_message *message, dcli_pack_buffer *packed)
 {
-    if (holds)
-        return;
-    fprintf(stderr, "message_fuzz: seed %llu: %s\n", fuzz_seen.seed, what);
-    abort();
+    dcli_arena arena = {0};
+    dcli_message again;
+    const char *different = "";
+    if (dcli_message_pack_into(message, packed) != DCL_OK)
+        return false;
+    fuzz_demand(dcli_message_unpack(packed->bytes, packed->length, &arena, &again) == DCL_OK,
+                "a packed message is refused");
+    bool equal = test_message_equal(message, &again, &different);
+    fuzz_demand(equal, different);
+    dcli_arena_free(&arena);
+    return true;
 }
 
-static void check_round_trip(const dcli_message *message)
+/* In memory of its own, so that an access behind it is seen. */
+static void break_bytes(fuzz_input *input, const char *bytes, size_t length)
 {
-    static dcli_arena arena;
-    static dcli_pack_buffer first, second;
-    dcli_message again;
-    const char *different;
-    demand(dcli_message_pack_into(message, &first) == DCL_OK, "an accepted message cannot be packed");
-    demand(dcli_message_unpack(first.bytes, first.length, &arena, &again) == DCL_OK, "a packed message is refused");
-    demand(test_message_equal(message, &again, &different), different);
-    demand(dcli_message_pack_into(&again, &second) == DCL_OK, "an unpacked message cannot be packed");
-    demand(first.length == second.length && memcmp(first.bytes, second.bytes, first.length) == 0,
-           "packing what was unpacked gives other bytes");
-    dcli_arena_free(&arena);
+    uint8_t *copy = malloc(length);
+    memcpy(copy, bytes, length);
+    while (input->at < input->end && length > 0) {
+        size_t at = (size_t)(fuzz_byte(input) | fuzz_byte(input) << 8) % length;
+        if (fuzz_byte(input) == 0)
+            length = at;
+        else
+            copy[at] = (uint8_t)fuzz_byte(input);
+    }
+    uint8_t *exact = malloc(length > 0 ? length : 1);
+    memcpy(exact, copy, length);
+    fuzz_try_bytes(exact, length);
+    free(exact);
+    free(copy);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    dcli_arena arena = {0};
-    dcli_message message;
-    if (dcli_message_unpack(data, size, &arena, &message) == DCL_OK) {
-        fuzz_seen.accepted++;
-        check_round_trip(&message);
-    } else {
-        fuzz_seen.refused++;
+    static dcli_pack_buffer packed;
+    fuzz_input input = {data, data + size};
+    int kind = fuzz_byte(&input);
+    if (kind == 0 || kind >= DCLI_MSG_KIND_COUNT) {
+        fuzz_try_bytes(input.at, (size_t)(input.end - input.at));
+        return 0;
     }
-    dcli_arena_free(&arena);
+    dcli_message message = {.kind = (dcli_message_kind)kind};
+    fuzz_forget();
+    message.epoch = (uint64_t)fuzz_number(&input, INT64_MIN, INT64_MAX);
+    fuzz_fill(&input, &message);
+    if (pack(&message, &packed) && input.at < input.end)
+        break_bytes(&input, packed.bytes, packed.length);
     return 0;
 }
-
-/** Change some bytes, or cut. @return the new length. */
-static size_t mutate(test_random *random, uint8_t *bytes, size_t length)
-{
-    static const uint8_t heads[] = {0x00, 0x7f, 0x80, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc2, 0xc4, 0xc7, 0xca, 0xcc,
-                                    0xcf, 0xd0, 0xd3, 0xd4, 0xd9, 0xdb, 0xdc, 0xdd, 0xde, 0xdf, 0xe0, 0xff};
-    for (int changes = 1 + test_random_below(random, 3); changes > 0 && length > 0; changes--) {
-        size_t at = (size_t)test_random_below(random, (int)(length < 64 || changes == 1 ? length : 64));
-        switch (test_random_below(random, 4)) {
-        case 0:
-            bytes[at] = (uint8_t)test_random_bits(random);
-            break;
-        case 1:
-            bytes[at] = heads[test_random_below(random, sizeof heads)];
-            break;
-        case 2:
-            bytes[at] ^= (uint8_t)(1 << test_random_below(random, 8));
-            break;
-        default:
-            length = at;
-        }
-    }
-    return length;
-}
-
-void fuzz_replay(uint64_t seed, int messages);
-/** Try `messages` random messages, each as it is and mutated several times. */
-void fuzz_replay(uint64_t seed, int messages)
-{
-    test_random random = {seed};
-    dcli_pack_buffer packed = {0};
-    fuzz_seen.seed = seed;
-    for (int i = 0; i < messages; i++) {
-        dcli_message message = test_random_message(&random, 1 + i % (DCLI_MSG_KIND_COUNT - 1));
-        demand(dcli_message_pack_into(&message, &packed) == DCL_OK, "a random message cannot be packed");
-        for (int round = 0; round < 8; round++) {
-            uint8_t *copy = malloc(packed.length);
-            memcpy(copy, packed.bytes, packed.length);
-            size_t length = round == 0 ? packed.length : mutate(&random, copy, packed.length);
-            uint8_t *exact = malloc(length > 0 ? length : 1); /* an access behind it is seen */
-            memcpy(exact, copy, length);
-            LLVMFuzzerTestOneInput(exact, length);
-            free(exact);
-            free(copy);
-        }
-    }
-    dcli_free(packed.bytes);
-}
-
-#ifdef DCL_FUZZ_MAIN
-int main(int count, char *arguments[])
-{
-    uint64_t seed = count > 1 ? strtoull(arguments[1], NULL, 0) : 1;
-    int messages = count > 2 ? atoi(arguments[2]) : 20000;
-    printf("message_fuzz: seed %llu, %d messages\n", (unsigned long long)seed, messages);
-    fuzz_replay(seed, messages);
-    printf("message_fuzz: %ld accepted, %ld refused\n", fuzz_seen.accepted, fuzz_seen.refused);
-    return 0;
-}
-#endif

@@ -1,7 +1,7 @@
 /* net/fuzz_test.c - a short run of the fuzz target, from a fixed seed. */
 #include <criterion/criterion.h>
 
-#include "fuzz/message_fuzz.c"
+#include "fuzz/try_message.c"
 
 Test(fuzz, short_run_of_mutated_messages)
 {

@@ -1,0 +1,390 @@
+/* fuzz/null_device.c - src/device without OpenCL: device/device.h says what each function does. */
+#include "fuzz/null_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/device.h"
+
+struct dcli_device {
+    dcl_device_info info;
+    bool separate, shared, slow;
+    uint64_t launched, retired, failed; /* tickets; failed 0: none */
+    void (*notice)(void *user);
+    void *notice_user;
+    dcli_memory *staging;
+    void *staging_host;
+    int memories, programs; /* not released */
+};
+
+struct dcli_memory {
+    dcli_device *device;
+    size_t bytes;
+    char *contents;
+    bool wrapped, scratch;
+};
+
+struct dcli_program {
+    dcli_device *device;
+};
+
+static null_device_terms terms;
+static dcli_device *open_device; /* one at a time */
+
+static void demand(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+void null_device_set(const null_device_terms *to) { terms = *to; }
+
+void null_device_fail_after(int calls) { terms.fail_after = calls; }
+
+static bool fails(void) { return terms.fail_after > 0 && --terms.fail_after == 0; }
+
+static dcl_status fail(void) { return DCLI_FAIL(DCL_ERR_DEVICE, "the null device fails, as it was told to"); }
+
+/* ---- devices ------------------------------------------------------------------------------------------------------ */
+
+static const dcl_device_info about = {.name = "null",
+                                      .platform = "null",
+                                      .version = "0",
+                                      .kind = "cpu",
+                                      .is_default = true,
+                                      .has_double = true,
+                                      .compute_units = 2,
+                                      .memory_bytes = 1 << 20};
+
+dcl_status dcli_device_enumerate(int capacity, dcl_device_info info_out[], int *count_out)
+{
+    if (capacity > 0)
+        info_out[0] = about;
+    *count_out = 1;
+    return DCL_OK;
+}
+
+dcl_status dcli_device_select(const char *selection, int capacity, int numbers_out[], int *count_out)
+{
+    (void)selection;
+    if (capacity > 0)
+        numbers_out[0] = 0;
+    *count_out = 1;
+    return DCL_OK;
+}
+
+dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_device **device_out)
+{
+    (void)log;
+    demand(open_device == NULL && number >= 0);
+    if (fails())
+        return fail();
+    dcli_device *device = dcli_calloc(1, sizeof *device);
+    if (device == NULL)
+        return DCL_ERR_NOMEM;
+    device->info = about;
+    device->separate = terms.separate;
+    device->shared = (flags & DCLI_OPEN_SHARED) != 0;
+    device->slow = terms.slow;
+    *device_out = open_device = device;
+    return DCL_OK;
+}
+
+dcl_status dcli_device_open(int number, const dcli_log *log, dcli_device **device_out)
+{
+    return dcli_device_open_as(number, log, 0, device_out);
+}
+
+static void retire_all(dcli_device *device)
+{
+    void (*notice)(void *user) = device->notice;
+    device->retired = device->launched;
+    device->notice = NULL;
+    if (notice != NULL)
+        notice(device->notice_user);
+}
+
+void null_device_end(void)
+{
+    if (open_device != NULL)
+        retire_all(open_device);
+}
+
+void dcli_device_close(dcli_device *device)
+{
+    if (device == NULL)
+        return;
+    retire_all(device);
+    dcli_memory_release(device->staging);
+    dcli_free(device->staging_host);
+    demand(device->memories == 0 && device->programs == 0);
+    dcli_free(device);
+    open_device = NULL;
+}
+
+const dcl_device_info *dcli_device_about(const dcli_device *device) { return &device->info; }
+bool dcli_device_is_gpu(const dcli_device *device) { return device->separate; }
+bool dcli_device_in_place(const dcli_device *device) { return !device->separate; }
+const char *dcli_device_kind(const dcli_device *device)
+{
+    (void)device;
+    return "null";
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------- */
+
+static dcl_status make_memory(dcli_device *device, size_t bytes, char *contents, dcli_memory **memory_out)
+{
+    enum { MOST = 256 << 20 };
+    if (fails())
+        return fail();
+    if (bytes > MOST)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "%zu bytes; expected at most %d", bytes, MOST);
+    dcli_memory *memory = dcli_calloc(1, sizeof *memory);
+    if (memory == NULL)
+        return DCL_ERR_NOMEM;
+    *memory = (dcli_memory){.device = device, .bytes = bytes, .contents = contents, .wrapped = contents != NULL};
+    if (contents == NULL && (memory->contents = dcli_calloc(bytes > 0 ? bytes : 1, 1)) == NULL) {
+        dcli_free(memory);
+        return DCL_ERR_NOMEM;
+    }
+    device->memories++;
+    *memory_out = memory;
+    return DCL_OK;
+}
+
+dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out)
+{
+    return make_memory(device, bytes, NULL, memory_out);
+}
+
+dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **memory_out)
+{
+    dcl_status status = make_memory(device, bytes, NULL, memory_out);
+    if (status == DCL_OK)
+        (*memory_out)->scratch = true;
+    return status;
+}
+
+dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out)
+{
+    demand(!device->separate && host != NULL);
+    return make_memory(device, bytes, host, memory_out);
+}
+
+void dcli_memory_release(dcli_memory *memory)
+{
+    if (memory == NULL)
+        return;
+    retire_all(memory->device);
+    memory->device->memories--;
+    if (!memory->wrapped)
+        dcli_free(memory->contents);
+    dcli_free(memory);
+}
+
+void *dcli_memory_host(const dcli_memory *memory) { return memory->device->separate ? NULL : memory->contents; }
+size_t dcli_memory_bytes(const dcli_memory *memory) { return memory->bytes; }
+
+/* Nobody looks into it: one for all. */
+int dcli_memory_descriptor(const dcli_memory *memory)
+{
+    static int descriptor = -1;
+    if (descriptor < 0)
+        descriptor = memfd_create("null", MFD_CLOEXEC);
+    bool none = memory->bytes == 0 || memory->wrapped || memory->scratch;
+    return none || memory->device->separate || !memory->device->shared ? -1 : descriptor;
+}
+
+dcl_status dcli_device_staging(dcli_device *device, size_t bytes, dcli_memory **memory_out, void **host_out)
+{
+    dcli_memory_release(device->staging);
+    dcli_free(device->staging_host);
+    device->staging = NULL;
+    device->staging_host = dcli_calloc(bytes > 0 ? bytes : 1, 1);
+    if (device->staging_host == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = dcli_memory_scratch(device, bytes, &device->staging);
+    *memory_out = device->staging;
+    *host_out = device->staging_host;
+    return status;
+}
+
+dcl_status dcli_memory_settle(dcli_memory *memory, bool for_writing)
+{
+    (void)for_writing;
+    if (fails())
+        return fail();
+    retire_all(memory->device);
+    return DCL_OK;
+}
+
+dcl_status dcli_memory_put(dcli_memory *memory, size_t offset_bytes, const void *host, size_t bytes)
+{
+    if (fails())
+        return fail();
+    memcpy(memory->contents + offset_bytes, host, bytes);
+    return DCL_OK;
+}
+
+dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host, size_t bytes)
+{
+    if (fails())
+        return fail();
+    retire_all(memory->device);
+    memcpy(host, memory->contents + offset_bytes, bytes);
+    return DCL_OK;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------- */
+
+static int64_t offset_of(int rank, const int64_t at[], const int64_t step[], int64_t offset)
+{
+    for (int d = 0; d < rank; d++)
+        offset += at[d] * step[d];
+    return offset;
+}
+
+/* @param source_step  NULL: one element for all. */
+static dcl_status copy(dcli_memory *target, int64_t target_offset, const int64_t target_step[], const char *source,
+                       int64_t source_offset, const int64_t source_step[], int rank, const int64_t count[],
+                       size_t bytes)
+{
+    int64_t at[DCL_MAX_RANK] = {0};
+    for (int d = 0; d < rank; d++)
+        if (count[d] <= 0)
+            return DCL_OK;
+    target->device->launched++;
+    if (!target->device->slow)
+        retire_all(target->device);
+    for (;;) {
+        int64_t from = source_step != NULL ? offset_of(rank, at, source_step, source_offset) : 0;
+        memcpy(target->contents + offset_of(rank, at, target_step, target_offset) * (int64_t)bytes,
+               source + from * (int64_t)bytes, bytes);
+        int d = rank - 1;
+        while (d >= 0 && ++at[d] >= count[d])
+            at[d--] = 0;
+        if (d < 0)
+            return DCL_OK;
+    }
+}
+
+dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t target_offset,
+                            const int64_t target_step[], dcli_memory *source, int64_t source_offset,
+                            const int64_t source_step[], int rank, const int64_t count[], size_t element_bytes)
+{
+    demand(target->device == device && source->device == device);
+    if (fails())
+        return fail();
+    return copy(target, target_offset, target_step, source->contents, source_offset, source_step, rank, count,
+                element_bytes);
+}
+
+dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t target_offset,
+                            const int64_t target_step[], const void *element, int rank, const int64_t count[],
+                            size_t element_bytes)
+{
+    demand(target->device == device);
+    if (fails())
+        return fail();
+    return copy(target, target_offset, target_step, element, 0, NULL, rank, count, element_bytes);
+}
+
+/* ---- programs and launches ---------------------------------------------------------------------------------------- */
+
+dcl_status dcli_program_build(dcli_device *device, const char *source, int kernel_count, const char *const kernels[],
+                              dcli_program **program_out, bool *fresh_out, char **log_out)
+{
+    (void)kernel_count;
+    (void)kernels;
+    demand(strlen(source) > 0);
+    if (log_out != NULL)
+        *log_out = NULL;
+    if (fails()) {
+        if (log_out != NULL)
+            *log_out = dcli_strdup("input.cl:1:1: error: the null device fails, as it was told to");
+        return DCL_ERR_BODY;
+    }
+    dcli_program *program = dcli_calloc(1, sizeof *program);
+    if (program == NULL)
+        return DCL_ERR_NOMEM;
+    program->device = device;
+    device->programs++;
+    if (fresh_out != NULL)
+        *fresh_out = true;
+    *program_out = program;
+    return DCL_OK;
+}
+
+void dcli_program_release(dcli_program *program)
+{
+    if (program == NULL)
+        return;
+    program->device->programs--;
+    dcli_free(program);
+}
+
+/* All of it: memory that is not there is noticed. */
+static void look_at(const dcli_argument *argument)
+{
+    const volatile char *bytes = argument->memory != NULL ? argument->memory->contents : argument->value;
+    size_t count = argument->memory != NULL ? argument->memory->bytes : argument->bytes;
+    unsigned sum = 0;
+    for (size_t b = 0; b < count; b++)
+        sum += (unsigned char)bytes[b];
+    (void)sum;
+}
+
+dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,
+                              const dcli_argument arguments[], int dimensions, const size_t global[],
+                              const size_t local[], uint64_t *ticket_out)
+{
+    (void)local;
+    demand(program->device == device && kernel >= 0 && dimensions >= 1 && dimensions <= 3);
+    size_t items = 1;
+    for (int d = 0; d < dimensions; d++)
+        items *= global[d];
+    if (fails())
+        return fail();
+    for (int a = 0; a < count && items > 0; a++)
+        look_at(&arguments[a]);
+    if (items > 0)
+        device->launched++;
+    if (fails())
+        device->failed = device->launched;
+    if (!device->slow)
+        retire_all(device);
+    if (ticket_out != NULL)
+        *ticket_out = device->launched;
+    return DCL_OK;
+}
+
+dcl_status dcli_device_flush(dcli_device *device)
+{
+    (void)device;
+    return fails() ? fail() : DCL_OK;
+}
+
+uint64_t dcli_device_launched(const dcli_device *device) { return device->launched; }
+uint64_t dcli_device_retired(dcli_device *device) { return device->retired; }
+
+dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket)
+{
+    demand(ticket <= device->launched);
+    retire_all(device);
+    return device->failed > 0 && device->failed <= ticket ? fail() : DCL_OK;
+}
+
+dcl_status dcli_device_notify(dcli_device *device, void (*fn)(void *user), void *user)
+{
+    if (fails())
+        return fail();
+    device->notice = fn;
+    device->notice_user = user;
+    if (device->retired == device->launched)
+        retire_all(device);
+    return DCL_OK;
+}

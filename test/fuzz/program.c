@@ -1,0 +1,259 @@
+/* fuzz/program.c - operations over small grids with a few maps and bodies. */
+#include "fuzz/program.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <dcl/forall.h>
+
+#include "workqueue/operation.h"
+
+static const dcl_grid grids[] = {
+    {.type = DCL_FLOAT, .rank = 1, .extent = {16}},
+    {.type = DCL_FLOAT, .rank = 1, .origin = {-3}, .extent = {33}},
+    {.type = DCL_FLOAT, .rank = 2, .extent = {8, 8}},
+    {.type = DCL_FLOAT, .rank = 2, .origin = {1, -2}, .extent = {8, 8}},
+    {.type = DCL_FLOAT, .rank = 1, .extent = {16}},
+    {.type = DCL_INT32, .rank = 1, .extent = {16}},
+    {.type = DCL_DOUBLE, .rank = 3, .extent = {3, 4, 5}},
+    {.type = DCL_FLOAT, .rank = 1, .extent = {200}},
+};
+enum { GRIDS = sizeof grids / sizeof grids[0] };
+
+static const char *const maps[] = {"block",
+                                   "cyclic(2)",
+                                   "rows:cyclic(3)",
+                                   "rows:cyclic(2x2)",
+                                   "*,block",
+                                   "cyclic(3),block",
+                                   "columns:block(2x3)",
+                                   "block(9)",
+                                   "rows:cyclic;nodes=0",
+                                   "block;nodes=1",
+                                   "block;tile=3;block=2",
+                                   "rows:block(4);nodes=0-1",
+                                   "block@",
+                                   ""};
+enum { MAPS = sizeof maps / sizeof maps[0] };
+
+typedef struct body {
+    const char *text, *prelude;
+    int count;
+    dcli_msg_parameter parameter[4];
+} body;
+
+static const body bodies[] = {
+    {"B(i) = A(i) + 1.0f;", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
+    {"B(i) = A(i-1) + A(i+1);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
+    {"B(i) = A(15-i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
+    {"B(i,j) = A(j,i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 2}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 2}}},
+    {"B(i) = A(i); C(i) = 2.0f * A(i);",
+     "",
+     3,
+     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"C", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
+    {"A(i) = s * A(i);", "", 2, {{"A", DCL_ACCESS_INOUT, DCL_FLOAT, 1}, {"s", DCL_ACCESS_VALUE, DCL_FLOAT, 0}}},
+    {"B(i) = A(k + i);",
+     "",
+     3,
+     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}, {"k", DCL_ACCESS_VALUE, DCL_INT64, 0}}},
+    {"B(i,j) = A(i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 2}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
+    {"B(i) = f(A(i * i));",
+     "float f(float x) { return x; }",
+     2,
+     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN_ALL, DCL_FLOAT, 1}}},
+    {"B(i,j) += A(i, j * j);", "", 2, {{"B", DCL_ACCESS_INOUT, DCL_FLOAT, 2}, {"A", DCL_ACCESS_IN_ROWS, DCL_FLOAT, 2}}},
+    {"D(i) = i > 0 ? D(i) : n;", "", 2, {{"D", DCL_ACCESS_INOUT, DCL_INT32, 1}, {"n", DCL_ACCESS_VALUE, DCL_INT32, 0}}},
+    {"B(j,i) = A(i,j); C(i,j) = A(j,i);",
+     "",
+     3,
+     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 2}, {"C", DCL_ACCESS_OUT, DCL_FLOAT, 2}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 2}}},
+    {"B(i = A(i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
+};
+enum { BODIES = sizeof bodies / sizeof bodies[0] };
+
+/* ---- numbers ------------------------------------------------------------------------------------------------------ */
+
+int64_t fuzz_storage(const fuzz_program *program, fuzz_input *input)
+{
+    return fuzz_below(input, program->storages + 1);
+}
+
+int64_t fuzz_near(const fuzz_program *program, fuzz_input *input)
+{
+    int64_t number = program->operations + 2 - fuzz_below(input, 8);
+    return number > 0 ? number : 0;
+}
+
+void fuzz_grid_of(const fuzz_program *program, int64_t storage, dcli_msg_operation *grid_out)
+{
+    const dcl_grid *grid = &grids[program->grid_of[storage]];
+    grid_out->rank = grid->rank;
+    memcpy(grid_out->origin, grid->origin, sizeof grid->origin);
+    memcpy(grid_out->extent, grid->extent, sizeof grid->extent);
+}
+
+const char *fuzz_path(const fuzz_program *program, fuzz_input *input)
+{
+    static const char *const names[] = {"/a.npy",          "/b.npy",           "/folder/c.npy",
+                                        "/out/hosts",      "/../hosts",        "/none/d",
+                                        "/.dcl-1-1.token", "/../../etc/hosts", ""};
+    static char path[600];
+    int name = fuzz_below(input, sizeof names / sizeof names[0] + 2);
+    if (name >= (int)(sizeof names / sizeof names[0]))
+        return name % 2 == 0 ? "" : "a.npy";
+    snprintf(path, sizeof path, "%s%s", program->folder, names[name]);
+    return path;
+}
+
+/* A storage that fits, looking from a place of the input's choice; -1: there is none. */
+static int64_t find_storage(const fuzz_program *program, fuzz_input *input, dcl_type type, int rank)
+{
+    int start = fuzz_byte(input);
+    for (int n = 0; n < program->storages; n++) {
+        int storage = (start + n) % program->storages;
+        const dcl_grid *grid = &grids[program->grid_of[storage]];
+        if (!program->released[storage] && (rank == 0 || (grid->type == type && grid->rank == rank)))
+            return storage;
+    }
+    return -1;
+}
+
+/* ---- operations --------------------------------------------------------------------------------------------------- */
+
+bool fuzz_create(fuzz_program *program, fuzz_input *input, dcli_msg_operation *operation, dcli_msg_operand operands[])
+{
+    if (program->storages == FUZZ_STORAGES)
+        return false;
+    int number = fuzz_below(input, GRIDS), bits = fuzz_byte(input);
+    const dcl_grid *grid = &grids[number];
+    operation->kind = DCLI_OP_CREATE;
+    operation->operand_count = 1;
+    operands[0] = (dcli_msg_operand){.storage = program->storages};
+    operation->type = grid->type;
+    operation->rank = grid->rank;
+    memcpy(operation->origin, grid->origin, sizeof grid->origin);
+    memcpy(operation->extent, grid->extent, sizeof grid->extent);
+    operation->map = maps[fuzz_below(input, MAPS)];
+    operation->tile_bytes = 4 << (bits & 7);
+    operation->block_bytes = 32;
+    operation->small_bytes = (bits & 8) != 0 ? 1 << 20 : 0;
+    program->grid_of[program->storages++] = number;
+    return true;
+}
+
+/* A box of the grid of a storage, perhaps with a step. */
+static void cut_box(const fuzz_program *program, fuzz_input *input, int64_t storage, dcli_msg_operation *operation)
+{
+    if (storage < 0 || storage >= program->storages || !fuzz_flag(input))
+        return;
+    const dcl_grid *grid = &grids[program->grid_of[storage]];
+    operation->box_rank = operation->box.rank = grid->rank;
+    for (int d = 0; d < grid->rank; d++) {
+        int first = fuzz_below(input, (int)grid->extent[d]), stride = 1 + fuzz_below(input, 3);
+        operation->box.start[d] = grid->origin[d] + first;
+        operation->box.count[d] = (grid->extent[d] - first + stride - 1) / stride;
+        operation->box.stride[d] = stride;
+    }
+}
+
+static bool make_forall(fuzz_program *program, fuzz_input *input, dcli_msg_operation *operation,
+                        dcli_msg_operand operands[])
+{
+    if (program->kernels == 0)
+        return false;
+    operation->kernel = fuzz_below(input, program->kernels);
+    const body *run = &bodies[program->body_of[operation->kernel]];
+    operation->operand_count = run->count;
+    for (int k = 0; k < run->count; k++) {
+        const dcli_msg_parameter *parameter = &run->parameter[k];
+        if (parameter->access == DCL_ACCESS_VALUE)
+            operands[k] = (dcli_msg_operand){.storage = -1, .value = (uint64_t)fuzz_number(input, -8, 200)};
+        else
+            operands[k] =
+                (dcli_msg_operand){.storage = find_storage(program, input, (dcl_type)parameter->type, parameter->rank)};
+        if (parameter->access != DCL_ACCESS_VALUE && operands[k].storage < 0)
+            return false;
+    }
+    cut_box(program, input, operands[0].storage, operation);
+    return true;
+}
+
+static bool make_other(fuzz_program *program, fuzz_input *input, dcli_msg_operation *operation,
+                       dcli_msg_operand operands[])
+{
+    operation->operand_count = 1;
+    operands[0].storage = find_storage(program, input, DCL_FLOAT, 0);
+    if (operands[0].storage < 0)
+        return false;
+    switch (operation->kind) {
+    case DCLI_OP_RELEASE:
+        program->released[operands[0].storage] = true;
+        break;
+    case DCLI_OP_FILL:
+        operation->element = (uint64_t)fuzz_byte(input);
+        break;
+    case DCLI_OP_READ:
+    case DCLI_OP_WRITE:
+        cut_box(program, input, operands[0].storage, operation);
+        break;
+    default:
+        operation->path = fuzz_path(program, input);
+        operation->data_start = fuzz_number(input, 0, INT64_MAX);
+        operation->fortran_order = fuzz_flag(input);
+        operation->swapped = operation->kind == DCLI_OP_LOAD && fuzz_flag(input);
+        break;
+    }
+    return true;
+}
+
+bool fuzz_operation(fuzz_program *program, fuzz_input *input, dcli_msg_operation *operation,
+                    dcli_msg_operand operands[])
+{
+    static const int kinds[] = {DCLI_OP_CREATE, DCLI_OP_FORALL, DCLI_OP_FORALL, DCLI_OP_FILL,   DCLI_OP_READ,
+                                DCLI_OP_WRITE,  DCLI_OP_LOAD,   DCLI_OP_SAVE,   DCLI_OP_RELEASE};
+    memset(operation, 0, sizeof *operation);
+    memset(operands, 0, 4 * sizeof operands[0]);
+    operation->kind = kinds[fuzz_below(input, sizeof kinds / sizeof kinds[0])];
+    operation->number = program->operations + 1;
+    operation->operand = operands;
+    bool right = operation->kind == DCLI_OP_CREATE   ? fuzz_create(program, input, operation, operands)
+                 : operation->kind == DCLI_OP_FORALL ? make_forall(program, input, operation, operands)
+                                                     : make_other(program, input, operation, operands);
+    program->operations += right;
+    return right;
+}
+
+void fuzz_tame(dcli_msg_operation *operation)
+{
+    int64_t elements = 1;
+    for (int d = 0; d < operation->rank; d++) {
+        if (operation->extent[d] > 300)
+            operation->extent[d] = 300;
+        elements *= operation->extent[d] > 0 ? operation->extent[d] : 1;
+        if (elements > 2000)
+            operation->extent[d] = 1;
+        if (elements > 2000)
+            elements = 2000;
+    }
+}
+
+/* ---- bodies ------------------------------------------------------------------------------------------------------- */
+
+bool fuzz_kernel(fuzz_program *program, fuzz_input *input, dcli_msg_kernel *kernel, dcli_msg_parameter parameters[])
+{
+    if (program->kernels == FUZZ_KERNELS)
+        return false;
+    static int64_t builders[] = {0, 1, 2};
+    int number = fuzz_below(input, BODIES);
+    const body *told = &bodies[number];
+    memcpy(parameters, told->parameter, sizeof told->parameter);
+    *kernel = (dcli_msg_kernel){.kernel = program->kernels,
+                                .text = told->text,
+                                .prelude = told->prelude,
+                                .parameter_count = told->count,
+                                .parameter = parameters,
+                                .builder_count = fuzz_below(input, 4),
+                                .builder = builders};
+    program->body_of[program->kernels++] = number;
+    return true;
+}

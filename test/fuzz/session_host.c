@@ -1,0 +1,454 @@
+/* fuzz/session_host.c - the host's worker with the program's hooks, and the crew as it hears desks: what nodes and desks say
+ * comes from the input, and so does what the program does. */
+#include "fuzz/session.h"
+
+#include <string.h>
+
+#include "fuzz/program.h"
+#include "runtime/cluster.h"
+#include "worker/crew_inside.h"
+#include "worker/peer.h"
+
+/* The program with its nodes. */
+typedef struct world {
+    fuzz_session session; /* first: the transport knows it by this address */
+    dcl_cluster cluster;
+    struct dcli_crew crew;
+    dcli_worker *host;
+    fuzz_program program;
+    int64_t done[FUZZ_MOST_NODES], ready[FUZZ_MOST_NODES];
+    bool desk_speaks, stopped;
+} world;
+
+static world *current; /* for the desk, which is not asked with a user pointer */
+
+enum { MEMORY = 1 << 16 };
+static char memory[MEMORY]; /* what the program reads into and writes from */
+
+/* ---- the desk ----------------------------------------------------------------------------------------------------- */
+
+dcl_status __wrap_dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out);
+dcl_status __wrap_dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out)
+{
+    (void)call;
+    (void)milliseconds;
+    fuzz_input *input = &current->session.input;
+    dcli_message message = {.kind = DCLI_MSG_GONE,
+                            .gone = {.process = fuzz_below(input, FUZZ_MOST_NODES), .sentence = "was killed"}};
+    if (!current->desk_speaks)
+        return DCL_ERR_TIMEOUT;
+    current->desk_speaks = fuzz_flag(input);
+    switch (fuzz_below(input, 4)) {
+    case 0:
+        message.kind = (dcli_message_kind)(1 + fuzz_below(input, DCLI_MSG_KIND_COUNT - 1));
+        fuzz_fill(input, &message);
+        break;
+    case 1:
+        return fuzz_flag(input) ? DCLI_FAIL(DCL_ERR_PROTOCOL, "no message") : DCLI_FAIL(DCL_ERR_NODE_LOST, "gone");
+    default:
+        break;
+    }
+    *received_out = (dcli_received){.message = message, .descriptor = -1};
+    return DCL_OK;
+}
+
+dcl_status __wrap_dcli_call_send(dcli_call *call, const dcli_message *message);
+dcl_status __wrap_dcli_call_send(dcli_call *call, const dcli_message *message)
+{
+    (void)call;
+    (void)message;
+    return DCL_OK;
+}
+
+/* ---- what the program does ---------------------------------------------------------------------------------------- */
+
+static int64_t box_strides(const dcli_msg_operation *operation, const dcli_msg_operation *created, int64_t strides[])
+{
+    int rank = operation->box_rank > 0 ? operation->box_rank : created->rank;
+    int64_t elements = 1;
+    for (int d = rank - 1; d >= 0; d--) {
+        strides[d] = elements;
+        elements *= operation->box_rank > 0 ? operation->box.count[d] : created->extent[d];
+    }
+    return elements;
+}
+
+/* As the runtime numbers and queues it. READ and WRITE always name their box. */
+static void call_operation(world *world)
+{
+    static dcli_msg_operation operation, whole;
+    static dcli_msg_operand operands[DCLI_MOST_OPERANDS];
+    int64_t strides[DCL_MAX_RANK] = {0};
+    fuzz_program *program = &world->program;
+    if (!fuzz_operation(program, &world->session.input, &operation, operands))
+        return;
+    bool moves = operation.kind == DCLI_OP_READ || operation.kind == DCLI_OP_WRITE;
+    if (moves) {
+        fuzz_grid_of(program, operands[0].storage, &whole);
+        if (operation.box_rank == 0) {
+            operation.box_rank = operation.box.rank = whole.rank;
+            for (int d = 0; d < whole.rank; d++) {
+                operation.box.start[d] = whole.origin[d];
+                operation.box.count[d] = whole.extent[d];
+                operation.box.stride[d] = 1;
+            }
+        }
+        fuzz_demand(box_strides(&operation, &whole, strides) * 8 <= MEMORY, "the program's memory is too small");
+    }
+    if (dcli_host_operation(world->host, &operation, moves ? memory : NULL, moves ? strides : NULL) == DCL_OK)
+        world->cluster.operations++;
+}
+
+static void call_kernel(world *world)
+{
+    static dcli_msg_parameter parameters[DCLI_MOST_OPERANDS];
+    dcli_msg_kernel kernel;
+    if (fuzz_kernel(&world->program, &world->session.input, &kernel, parameters))
+        dcli_host_kernel(world->host, &kernel);
+}
+
+/* Nobody waits for the answers. */
+static void ask(world *world, bool counts)
+{
+    dcli_message sees = {.kind = DCLI_MSG_SEES, .sees = {.number = 1, .path = "/a", .token = "x"}},
+                 count = {.kind = DCLI_MSG_COUNT, .count.number = 1};
+    dcli_host_message(world->host, DCL_ALL_NODES, counts ? &count : &sees, -1);
+}
+
+/* As the crew introduces a newcomer, when all is over. Numbers are given once. */
+static void call_join(world *world)
+{
+    int node = world->crew.node_count;
+    if (node >= world->session.nodes || world->cluster.complete < world->cluster.operations)
+        return;
+    dcli_message joined = {
+        .kind = DCLI_MSG_JOINED,
+        .joined = {
+            .peer = node, .epoch = 1, .first_operation = world->program.operations + 1, .address = "", .key = ""}};
+    dcli_host_meet(world->host, node, NULL, "tcp://127.0.0.1:7", "");
+    for (int p = 0; p < node; p++)
+        dcli_host_message(world->host, p, &joined, -1);
+    dcli_host_message(world->host, world->session.nodes, &joined, -1);
+    world->session.present[node] = true;
+    world->crew.node_count = world->cluster.node_count = node + 1;
+    world->cluster.done[node] = world->cluster.ready[node] = world->program.operations;
+}
+
+/* ---- what nodes say ----------------------------------------------------------------------------------------------- */
+
+static size_t chunk_bytes(const world *world, int from, const dcli_msg_chunk *chunk)
+{
+    const dcli_plan *plan = dcli_node_plan(world->host->node, chunk->operation, world->session.nodes);
+    for (int64_t c = 0; plan != NULL && c < plan->chunk_count; c++)
+        if (plan->chunk[c].peer == from && !plan->chunk[c].written && plan->chunk[c].number == chunk->chunk)
+            return (size_t)plan->chunk[c].bytes;
+    return 8;
+}
+
+static dcl_status tell_chunk(world *world, int from, bool twisted, dcli_incoming *incoming)
+{
+    fuzz_input *input = &world->session.input;
+    int bits = fuzz_byte(input);
+    dcli_message message = {.kind = DCLI_MSG_CHUNK,
+                            .chunk = {.operation = fuzz_near(&world->program, input),
+                                      .stream = (bits & 0x18) == 0x18,
+                                      .chunk = bits & 7,
+                                      .status = (bits & 0xe0) == 0xe0 ? DCL_ERR_NOMEM : DCL_OK}};
+    size_t bytes = message.chunk.status == DCL_OK ? chunk_bytes(world, from, &message.chunk) : 0;
+    if (twisted && fuzz_flag(input))
+        bytes = (size_t)fuzz_byte(input);
+    else if (twisted)
+        fuzz_twist(input, &message);
+    return fuzz_deliver(&world->session, from, &message, bytes, -1, incoming);
+}
+
+static void tell_marks(world *world, int from, dcli_message *message)
+{
+    fuzz_input *input = &world->session.input;
+    int64_t *done = &world->done[from], *ready = &world->ready[from];
+    *done += fuzz_below(input, 4);
+    *ready += fuzz_below(input, 4);
+    if (*ready > *done)
+        *ready = *done;
+    message->marks = (dcli_msg_marks){.done = *done, .ready = *ready, .counter = {1}};
+}
+
+static void tell_failed(world *world, int from, dcli_message *message)
+{
+    static int64_t storages[4];
+    fuzz_input *input = &world->session.input;
+    int count = fuzz_below(input, 4);
+    for (int s = 0; s < count; s++)
+        storages[s] = fuzz_storage(&world->program, input);
+    message->failed = (dcli_msg_failed){.operation = fuzz_near(&world->program, input),
+                                        .node = from,
+                                        .status = DCL_ERR_NOMEM,
+                                        .cause = fuzz_flag(input),
+                                        .storage_count = count,
+                                        .storage = storages,
+                                        .sentence = "it failed"};
+}
+
+enum event {
+    CALL,
+    MORE_CALLS,
+    KERNEL,
+    JOIN,
+    LOSE,
+    ASK,
+    CHUNK,
+    MORE_CHUNKS,
+    MARKS,
+    MORE_MARKS,
+    RISEN,
+    GRANT,
+    CREDIT,
+    FAILED,
+    LOST,
+    BUILT,
+    SEEN,
+    ANYTHING,
+    BROKEN,
+    PAUSE,
+    GONE,
+    DESK,
+    EVENTS
+};
+
+/* @return DCL_ERR_TIMEOUT: nothing comes of it; DCL_ERR_INTERNAL: it is a message. */
+static dcl_status special_event(world *world, enum event event, bool twisted, dcli_incoming *incoming)
+{
+    fuzz_session *session = &world->session;
+    int node = event >= LOSE ? fuzz_below(&session->input, session->nodes) : 0;
+    switch (event) {
+    case CALL:
+    case MORE_CALLS:
+        call_operation(world);
+        return DCL_ERR_TIMEOUT;
+    case KERNEL:
+        call_kernel(world);
+        return DCL_ERR_TIMEOUT;
+    case JOIN:
+        call_join(world);
+        return DCL_ERR_TIMEOUT;
+    case LOSE:
+        dcli_host_report_loss(world->host, node, "the keeper says so");
+        return DCL_ERR_TIMEOUT;
+    case ASK:
+        ask(world, twisted);
+        return DCL_ERR_TIMEOUT;
+    case CHUNK:
+    case MORE_CHUNKS:
+        return tell_chunk(world, node, twisted, incoming);
+    case ANYTHING:
+        return fuzz_deliver_any(session, node, incoming);
+    case PAUSE:
+        return DCL_ERR_TIMEOUT;
+    case GONE:
+        return fuzz_disconnect(session, node, incoming);
+    case DESK:
+        world->desk_speaks = true;
+        dcli_crew_attend(&world->crew, 0);
+        return DCL_ERR_TIMEOUT;
+    default:
+        return DCL_ERR_INTERNAL;
+    }
+}
+
+static void make_message(world *world, enum event event, int from, dcli_message *message)
+{
+    static const dcli_message_kind kinds[EVENTS] = {
+        [MARKS] = DCLI_MSG_MARKS,   [MORE_MARKS] = DCLI_MSG_MARKS, [GRANT] = DCLI_MSG_GRANT,
+        [CREDIT] = DCLI_MSG_CREDIT, [RISEN] = DCLI_MSG_RISEN,      [FAILED] = DCLI_MSG_FAILED,
+        [LOST] = DCLI_MSG_LOST,     [BUILT] = DCLI_MSG_BUILT,      [SEEN] = DCLI_MSG_SEEN};
+    fuzz_input *input = &world->session.input;
+    message->kind = kinds[event];
+    switch (event) {
+    case RISEN:
+        tell_marks(world, from, message);
+        message->risen = (dcli_msg_risen){.done = message->marks.done, .ready = message->marks.ready};
+        break;
+    case GRANT:
+        message->grant =
+            (dcli_msg_grant){.operation = fuzz_near(&world->program, input), .chunks = fuzz_below(input, 20)};
+        break;
+    case CREDIT:
+        message->credit.chunks = 1 + fuzz_below(input, 4);
+        break;
+    case FAILED:
+        tell_failed(world, from, message);
+        break;
+    case LOST:
+        message->lost = (dcli_msg_lost){.peer = fuzz_below(input, FUZZ_MOST_NODES + 1), .sentence = "not reached"};
+        break;
+    case BUILT:
+        message->built = (dcli_msg_built){.kernel = fuzz_below(input, FUZZ_KERNELS), .status = fuzz_below(input, 3)};
+        break;
+    case SEEN:
+        message->seen = (dcli_msg_seen){.number = fuzz_below(input, 2), .yes = true};
+        break;
+    default:
+        tell_marks(world, from, message);
+        break;
+    }
+}
+
+static dcl_status one_event(world *world, dcli_incoming *incoming)
+{
+    enum { TWISTED = 208 };
+    fuzz_session *session = &world->session;
+    int byte = fuzz_byte(&session->input);
+    enum event event = (enum event)(byte % EVENTS);
+    bool twisted = byte >= TWISTED, broken = event == BROKEN;
+    dcl_status status = special_event(world, event, twisted, incoming);
+    if (status != DCL_ERR_INTERNAL)
+        return status;
+    if (broken)
+        event = (enum event)(MARKS + fuzz_below(&session->input, ANYTHING - MARKS));
+    int from = fuzz_below(&session->input, session->nodes);
+    dcli_message message = {0};
+    make_message(world, event, from, &message);
+    if (broken)
+        return fuzz_deliver_broken(session, from, &message, incoming);
+    if (twisted)
+        fuzz_twist(&session->input, &message);
+    return fuzz_deliver(session, from, &message, 0, -1, incoming);
+}
+
+/* Nodes that have no number yet cannot say anything. Where the input ends everyone goes, and the program stops. */
+static dcl_status next_event(fuzz_session *session, dcli_incoming *incoming)
+{
+    world *world = current;
+    if (session->input.at < session->input.end) {
+        dcl_status status = one_event(world, incoming);
+        if (status != DCL_OK || session->present[incoming->from])
+            return status;
+        if (incoming->frames->end != NULL)
+            incoming->frames->end(incoming->frames);
+        incoming->frames->end = NULL;
+        return DCL_ERR_TIMEOUT;
+    }
+    fuzz_demand(session->asked_after_end++ < 40, "the host waits for nodes that are gone");
+    for (int p = 0; p < session->nodes; p++)
+        if (session->present[p] && !session->ended[p] && !session->endpoint->lost[p])
+            return fuzz_disconnect(session, p, incoming);
+    if (!world->stopped)
+        dcli_host_stop(world->host);
+    world->stopped = true;
+    return DCL_ERR_TIMEOUT;
+}
+
+/* ---- an input ----------------------------------------------------------------------------------------------------- */
+
+static const dcli_log silent;
+static dcl_config config;
+
+static void open_crew(world *world, int nodes, int options)
+{
+    struct dcli_crew *crew = &world->crew;
+    static dcli_member members[FUZZ_MOST_NODES];
+    memset(members, 0, sizeof members);
+    *crew = (struct dcli_crew){.terms = {.config = &config, .log = &silent},
+                               .is_local = (options & 0x40) != 0,
+                               .node_count = nodes,
+                               .capacity = world->session.nodes,
+                               .member = members,
+                               .wake_fd = -1,
+                               .contact_count = 1,
+                               .attended = 1};
+    for (int n = 0; n < crew->capacity; n++) {
+        strcpy(members[n].gone, "ended"); /* nobody waits for what the desk says of it */
+        members[n].heard = true;
+        members[n].place = n;
+    }
+    crew->contact[0] = (dcli_contact){.address = "desk", .count = nodes, .heard_ms = INT64_MAX / 2};
+    pthread_mutex_init(&crew->lock, NULL);
+    pthread_cond_init(&crew->changed, NULL);
+}
+
+static void open_cluster(world *world, int nodes)
+{
+    static bool in_place[FUZZ_MOST_NODES], lost[FUZZ_MOST_NODES];
+    static int64_t done[FUZZ_MOST_NODES + 1], ready[FUZZ_MOST_NODES + 1];
+    static dcl_counters counters[FUZZ_MOST_NODES + 1];
+    dcl_cluster *cluster = &world->cluster;
+    memset(lost, 0, sizeof lost);
+    memset(done, 0, sizeof done);
+    memset(ready, 0, sizeof ready);
+    *cluster = (dcl_cluster){.config = config,
+                             .host = world->session.nodes,
+                             .in_place = in_place,
+                             .crew = &world->crew,
+                             .node_count = nodes,
+                             .lost = lost,
+                             .done = done,
+                             .ready = ready,
+                             .counters = counters,
+                             .awaited = INT64_MAX,
+                             .awaited_host = INT64_MAX};
+    for (int n = nodes; n < cluster->host; n++)
+        done[n] = ready[n] = INT64_MAX;
+    pthread_mutex_init(&cluster->lock, NULL);
+    pthread_cond_init(&cluster->changed, NULL);
+    dcli_cluster_hooks(cluster);
+}
+
+static void close_all(world *world)
+{
+    dcli_outcomes_free(&world->cluster.causes);
+    dcli_outcomes_free(&world->cluster.outcomes);
+    pthread_mutex_destroy(&world->cluster.lock);
+    pthread_cond_destroy(&world->cluster.changed);
+    pthread_mutex_destroy(&world->crew.lock);
+    pthread_cond_destroy(&world->crew.changed);
+}
+
+/* @param options  bits 0..1: numbers for nodes - 1; 2..3: how many of them are not there yet; 4..5: chunks and memory; 6: local; 7: a
+ *  tree. */
+void fuzz_host(fuzz_input input, int options)
+{
+    static world world;
+    static bool in_place[FUZZ_MOST_NODES];
+    bool absent[FUZZ_MOST_NODES];
+    world = (struct world){.session = {.input = input, .number = 77, .next = next_event},
+                           .program = {.folder = fuzz_folder()}};
+    current = &world;
+    fuzz_session *session = &world.session;
+    session->self = session->nodes = 1 + (options & 3);
+    int nodes = session->nodes - (options >> 2 & 3);
+    nodes = nodes < 1 ? 1 : nodes;
+    for (int p = 0; p < session->nodes; p++)
+        absent[p] = !(session->present[p] = p < nodes);
+    config = (dcl_config){.struct_size = sizeof config,
+                          .silence_ms = 86400000,
+                          .tile_bytes = 64,
+                          .chunk_bytes = (options & 0x10) != 0 ? 8 : 64,
+                          .pool_bytes = (options & 0x20) != 0 ? 64 : 4096,
+                          .window = 1 << 20};
+    open_crew(&world, nodes, options);
+    open_cluster(&world, nodes);
+    world.cluster.has_tree = (options & 0x80) != 0 && nodes > 1;
+    dcli_buffers *buffers = dcli_buffers_open();
+    dcli_worker_terms terms = {.net = fuzz_net(),
+                               .session = session->number,
+                               .self = session->self,
+                               .node_count = session->nodes,
+                               .in_place = in_place,
+                               .config = &config,
+                               .log = &silent,
+                               .buffers = buffers,
+                               .hooks = &world.cluster.hooks,
+                               .is_process = true,
+                               .endpoint = fuzz_endpoint(fuzz_net(), session),
+                               .absent = absent,
+                               .fanout = 1,
+                               .tree_nodes = world.cluster.has_tree ? nodes : 0,
+                               .crew = &world.crew};
+    if (dcli_worker_open(&terms, &world.host) == DCL_OK && dcli_worker_prepare(world.host) == DCL_OK) {
+        world.crew.host = world.host;
+        dcli_worker_serve(world.host);
+    }
+    dcli_worker_close(world.host);
+    dcli_buffers_close(buffers);
+    close_all(&world);
+}
