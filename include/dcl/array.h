@@ -17,7 +17,8 @@ typedef struct dcl_array dcl_array;
  *  @param grid  checked here: type, rank 1..DCL_MAX_RANK, extents >= 0, total bytes within int64_t.
  *  @param map   borrowed; the array keeps what it needs. NULL is passed through.
  *  @return the array, yours: dcl_release(); or NULL: DCL_ERR_INVALID (grid, map and grid do not fit), DCL_ERR_NOMEM,
- *          DCL_ERR_UNSUPPORTED (half on a device that lacks it). Cost: one message per worker at most. */
+ *          DCL_ERR_UNSUPPORTED (half on a device that lacks it), DCL_ERR_NODE_LOST (a node that the map lays the grid
+ *          over: make the map anew). Cost: one message per worker at most. */
 DCL_API dcl_array *dcl_agile(dcl_grid grid, dcl_map *map);
 
 /** End your hold on the array; started operations that use it run to their end first. NULL is accepted. */
@@ -66,12 +67,16 @@ typedef struct dcl_npy_info {
  *          path. Source: NumPy Enhancement Proposal 1. */
 DCL_API dcl_status dcl_npy_inspect(const char *path, dcl_npy_info *info_out);
 
-/** Load a .npy file; type and shape must be the array's. The nodes read the file, each its own part.
+/** Load a .npy file; type and shape must be the array's.
+ *  Nodes that see the file read it, each its own part: threads of the program, processes of this host, and workers
+ *  elsewhere where all were started with a folder of files in which they find it, by the same path. Else the program
+ *  reads it and streams it to them. DCL_FILES decides otherwise.
  *  Returns when the file may change: complete.
  *  @return DCL_OK; DCL_ERR_FILE (as dcl_npy_inspect(), or another type or shape), DCL_ERR_INVALID. */
 DCL_API dcl_status dcl_load_npy(dcl_array *array, const char *path);
 /** Save as .npy, C order, little-endian. Waits for the array; writes beside `path` and renames, so that a link or a file
- *  of that name is replaced. Does not wait for the disk: a power cut soon after may lose the file.
+ *  of that name is replaced. Does not wait for the disk: a power cut soon after may lose the file. Who writes: as
+ *  dcl_load_npy().
  *  @return DCL_OK; DCL_ERR_FILE, or the error of a failed array: `path` is then as it was. */
 DCL_API dcl_status dcl_save_npy(dcl_array *array, const char *path);
 /** dcl_save_npy() with a choice of order: `fortran_order` true stores the first axis fastest. */

@@ -32,7 +32,7 @@ typedef struct dcl_config {
     size_t small_bytes;  /**< DCL_SMALL_BYTES: dcl_map_default() keeps smaller arrays on one node */
     size_t window;       /**< DCL_WINDOW: most operations started and not yet complete */
     bool sync;           /**< DCL_SYNC: every call waits for its end; for finding errors */
-    dcl_log_fn *log_fn;  /**< where log lines go; NULL: standard error */
+    dcl_log_fn *log_fn;  /**< where log lines go; NULL: standard error, where lines of local workers go in any case */
     void *log_user;      /**< passed to log_fn */
     const char *workers; /**< DCL_WORKERS: NULL (threads of this program), "local:N", addresses or a file of them */
     const char *keys;    /**< DCL_KEYS: folder with this program's keys, as `dcl keys` makes it */
@@ -82,7 +82,7 @@ DCL_API dcl_cluster *dcl_open_plan(int nodes);
  *  @return the status dcl_status_of() would have given, DCL_OK if nothing failed. */
 DCL_API dcl_status dcl_close(dcl_cluster *cluster);
 
-/** Number of nodes; 0 for NULL. */
+/** Number of nodes, lost ones included: the next number that a newcomer gets; 0 for NULL. */
 DCL_API int dcl_node_count(const dcl_cluster *cluster);
 /** Name of the device that node `node` is; "planned" for a planning cluster; NULL when there is no such node.
  *  Valid until dcl_close(). */
@@ -93,15 +93,17 @@ DCL_API const char *dcl_node_name(const dcl_cluster *cluster, int node);
 DCL_API bool dcl_node_is_alive(const dcl_cluster *cluster, int node);
 
 /** Let more workers take part: they get the next node numbers, and maps made from now on lay grids over them too.
- *  Complete when it returns.
+ *  Complete when it returns; waits for all earlier operations, and calls of other threads wait for it.
  *  @param workers  addresses as in dcl_config; "local:N" in a cluster of local workers.
- *  @return DCL_OK, or as dcl_open(); DCL_ERR_UNSUPPORTED for a cluster of threads or when no number is free (DCL_SPARE). */
+ *  @return DCL_OK, or as dcl_open(): numbers of workers that could not be started are used up;
+ *          DCL_ERR_UNSUPPORTED for a cluster of threads or when no number is free (DCL_SPARE). */
 DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
 
 /** The first error of this cluster, of a call or asynchronous, since dcl_clear_error(); its text becomes dcl_error().
  *  Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster; DCL_OK if none. */
 DCL_API dcl_status dcl_status_of(dcl_cluster *cluster);
-/** Forget the cluster's first error and this thread's (with NULL: only this thread's). Failed arrays stay failed until overwritten. */
+/** Forget the cluster's first error and this thread's (with NULL: only this thread's). Failed arrays stay failed until
+ *  overwritten, those with a part on a lost node for good. */
 DCL_API void dcl_clear_error(dcl_cluster *cluster);
 
 /** Wait until every operation called so far is complete.
