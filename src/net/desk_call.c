@@ -136,9 +136,7 @@ static bool look_at_events(dcli_call *call)
     while (dcli_monitor_next(&call->monitor, &event)) {
         call->up = call->up || event.kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
         if (call->ending == DCLI_NOT_ENDED)
-            call->ending = dcli_ending_of(&event);
-        if (call->ending == DCLI_END_LOST && !call->up)
-            call->ending = DCLI_END_SHORT; /* as who is no worker does */
+            call->ending = dcli_ending_of(&event, call->up);
     }
     return call->ending != DCLI_NOT_ENDED;
 }

@@ -111,6 +111,10 @@ static dcl_status dress_door(dcli_door *door, const dcli_door_terms *terms)
         status = dcli_wire_option(door->router, ZMQ_SNDHWM, terms->most_waiting);
     if (status == DCL_OK)
         status = dcli_wire_option(door->router, ZMQ_RCVHWM, terms->most_waiting);
+    /* Who sends so much that libzmq stops reading, and then resets the connection, must not meet a heartbeat there: libzmq
+     * finds that impossible and ends the process. The other side's heartbeats, which say how long it may be silent, stay. */
+    if (status == DCL_OK && terms->most_waiting > 0)
+        status = dcli_wire_option(door->router, ZMQ_HEARTBEAT_IVL, 0);
     if (status == DCL_OK && terms->most_ahead > 0)
         status = dcli_wire_option(door->router, ZMQ_RCVBUF, (int)(terms->most_ahead / 2)); /* Linux doubles it */
     if (status == DCL_OK && terms->own_id != NULL &&

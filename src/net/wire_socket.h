@@ -51,8 +51,9 @@ typedef enum dcli_ending {
     DCLI_END_SHORT    /* the other side ended it in the middle of the handshake */
 } dcli_ending;
 
-/** What an event says. @return DCLI_NOT_ENDED for all that is no end; a later DCLI_END_LOST is to be ignored. */
-dcli_ending dcli_ending_of(const dcli_event *event);
+/** What an event says. @param up  the handshake has succeeded. @return DCLI_NOT_ENDED for all that is no end; what the
+ *  first one says holds. */
+dcli_ending dcli_ending_of(const dcli_event *event, bool up);
 /** Record it: "<who> at <address>: connection refused ...; what to do". May try to connect to learn the reason, for
  *  `patience_ms` at most. @param who  "the worker", "peer 3"; @param address  as dcli_resolved_text() writes it.
  *  @return DCL_ERR_NODE_LOST. */

@@ -89,7 +89,7 @@ static void note_outgoing(dcli_endpoint *endpoint, const dcli_event *event)
     int peer = peer_at(endpoint, event->address);
     if (peer < 0)
         return;
-    dcli_ending ending = dcli_ending_of(event);
+    dcli_ending ending = dcli_ending_of(event, wire->peer[peer].state != DCLI_WIRE_MET);
     if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED && wire->peer[peer].state == DCLI_WIRE_MET)
         dcli_wire_rise(endpoint, peer);
     else if (ending != DCLI_NOT_ENDED)
