@@ -143,5 +143,7 @@ int main(int count, char **list)
     qsort(closes, (size_t)rounds, sizeof *closes, compare);
     printf("open %.1f %.1f close %.1f %.1f\n", opens[rounds / 2], opens[rounds - 1], closes[rounds / 2],
            closes[rounds - 1]);
+    free(closes);
+    free(opens);
     return EXIT_SUCCESS;
 }

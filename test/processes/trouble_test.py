@@ -45,7 +45,7 @@ class Trouble:
     def wild_kernel(self, how, words, **variables):
         """Another program is at work meanwhile, and does not notice."""
         before = processes.snapshot()
-        other, wild = self.program("work", "1", str(6 * SLOW)), None
+        other, wild = self.program("work", "1", str(5 + SLOW)), None
         try:
             other.expect("ready", 30)
             wild = self.program("kernels", how, **variables)
