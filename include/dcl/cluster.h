@@ -82,7 +82,7 @@ DCL_API dcl_cluster *dcl_open_plan(int nodes);
  *  @return the status dcl_status_of() would have given, DCL_OK if nothing failed. */
 DCL_API dcl_status dcl_close(dcl_cluster *cluster);
 
-/** Number of nodes, lost ones included: the next number that a newcomer gets; 0 for NULL. */
+/** Number of nodes, lost ones included; 0 for NULL. */
 DCL_API int dcl_node_count(const dcl_cluster *cluster);
 /** Name of the device that node `node` is; "planned" for a planning cluster; NULL when there is no such node.
  *  Valid until dcl_close(). */
