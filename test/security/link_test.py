@@ -10,10 +10,9 @@ import time
 
 import siege  # first: it finds the others
 
-import processes
 import proxy
 
-SILENCE_MS = 1500
+SILENCE_MS = int(1000 * siege.SLOW)
 ROUNDS = 400 if siege.LONG else 60
 ELSEWHERE = "127.0.0.2"
 
@@ -72,7 +71,7 @@ class Link(siege.Siege):
 
     def serves_on(self):
         """Nothing of the lost session is left, and the next client is served."""
-        processes.wait_until(lambda: not self.offer.children(), 2 * SILENCE_MS / 1000 + 3, "the end of its process")
+        self.no_children(self.offer, 2 * SILENCE_MS / 1000 + 3)
         for way in (self.desk, self.session):
             way.do("clear; heal")
         self.works(self.offer)
@@ -157,7 +156,7 @@ class WithKeys(Link):
         return own, {"DCL_KEYS": program}
 
     def test_every_changed_byte_is_noticed(self):
-        """In either direction, at the desk and in a session."""
+        """In either direction, at the desk and in a session, at any place within a message."""
         for way, name in ((self.session, "session"), (self.desk, "desk")):
             for direction in ("up", "down"):
                 with self.subTest(f"{name} {direction}"):
@@ -166,6 +165,20 @@ class WithKeys(Link):
                     way.do(f"corrupt at {last[direction]['read'] + 40} {direction}", connection=last["connection"])
                     self.loses(client, within=SILENCE_MS / 1000)
                     self.serves_on()
+
+    def test_changed_byte_ends_the_connection_at_once(self):
+        """Long before anybody is silent. A reset after it, and the heartbeats, find everything in order."""
+        self.offer.variables["DCL_SILENCE_MS"] = "20000"
+        for direction in ("up", "down"):
+            for offset in range(0, 60, 3 if siege.LONG else 25):
+                with self.subTest(f"{direction} {offset}"):
+                    client = self.begin("work:100000", "close")
+                    last = self.session.counters()[-1]
+                    self.session.do(f"corrupt at {last[direction]['read'] + offset} {direction}",
+                                    connection=last["connection"])
+                    self.loses(client, within=2.0)
+                    self.no_children(self.offer)
+                    self.assertNotIn("Assertion", self.offer.log())
 
     def test_changed_bytes_at_random(self):
         for seed in range(8 if siege.LONG else 2):

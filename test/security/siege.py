@@ -161,6 +161,14 @@ class Siege(unittest.TestCase):
         self.assertEqual(done.code, 0, done.text)
         return done
 
+    def no_children(self, worker, seconds=5.0):
+        """Soon its sessions' processes have ended."""
+        try:
+            processes.wait_until(lambda: not worker.children(), seconds)
+        except TimeoutError:
+            left = [(pid, *(processes.stat_of(pid) or ["gone"])[:2]) for pid in worker.children()]
+            self.fail(f"still there after {seconds} s: {left}\nworker: {worker.log()}")
+
     def refuses(self, done, status, *words, seconds=3.0):
         self.assertEqual(done.code, 1, done.text)
         self.assertIn(status, done.text)

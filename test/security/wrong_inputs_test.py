@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """What people get wrong about workers, a row each: what was given, the status, words of the sentence. None of it hangs."""
+import concurrent.futures
 import http.server
 import os
 import pathlib
@@ -9,7 +10,6 @@ import threading
 
 import siege  # first: it finds the others
 
-import processes
 
 INVALID, FILE, NETWORK = "DCL_ERR_INVALID", "DCL_ERR_FILE", "DCL_ERR_NETWORK"
 
@@ -215,19 +215,16 @@ class WrongInputs(siege.Siege):
         threading.Thread(target=web.serve_forever, daemon=True).start()
         self.addCleanup(web.server_close)
         self.addCleanup(web.shutdown)
-        listeners = [Listener(talk) for talk in (echo, talkative, rude)]
+        listeners = [Listener(talk) for talk in (echo, talkative, rude, silent)]
         for listener in listeners:
             self.addCleanup(listener.server.close)
-        for what, port in zip(("echo", "ssh", "rude", "web"), [each.port for each in listeners] + [web.server_port]):
+        ports = [listener.port for listener in listeners] + [web.server_port]
+        # At the same time: those who say nothing are given 5 s.
+        with concurrent.futures.ThreadPoolExecutor(len(ports)) as pool:
+            ends = pool.map(lambda port: self.client(worker, DCL_WORKERS=f"tcp://127.0.0.1:{port}"), ports)
+        for what, done in zip(("echo", "ssh", "rude", "silent", "web"), ends):
             with self.subTest(what):
-                self.refuses(self.client(worker, DCL_WORKERS=f"tcp://127.0.0.1:{port}"), NETWORK,
-                             "expected a worker of DCL|listener on loopback without keys|check the address", seconds=12)
-
-    def test_silent_listener(self):
-        worker, listener = self.worker(), Listener(silent)
-        self.addCleanup(listener.server.close)
-        done = self.client(worker, DCL_WORKERS=f"tcp://127.0.0.1:{listener.port}")
-        self.refuses(done, NETWORK, "expected a worker of DCL|check", seconds=20)
+                self.refuses(done, NETWORK, "expected a worker of DCL|check the address|on loopback without keys", seconds=8)
 
     def test_worker_without_device(self):
         done = siege.run([siege.DCL, "worker", "--listen", siege.LOOPBACK, "--token", f"{self.inner()}/token"],
@@ -253,7 +250,7 @@ class WrongInputs(siege.Siege):
         for client, text in zip(clients, texts):
             if client.returncode != 0:
                 self.assertRegex(text, "descriptors|refuses|ended the connection|Too many", text)
-        processes.wait_until(lambda: not worker.children(), 5, "the end of the sessions")
+        self.no_children(worker)
         self.works(worker)
 
     def test_client_with_few_descriptors(self):

@@ -173,12 +173,12 @@ class Wire:
         self.send(command("READY", DEALER))
         self.expect("READY")
 
-    def shake_plain(self, user, password):
+    def shake_plain(self, user, password, metadata=DEALER):
         self.send(greeting("PLAIN"))
         self.receive(64)
         self.send(hello(user, password))
         self.expect("WELCOME")
-        self.send(command("INITIATE", DEALER))
+        self.send(command("INITIATE", metadata))
         self.expect("READY")
 
     def linger(self, seconds):
@@ -601,6 +601,35 @@ def reads_nothing(attacker):
             except OSError:
                 wire.end("reset")
     attacker.alone(act)
+
+
+@attack(INSIDE)
+def same_identity(attacker):
+    """Pairs of peers of one name: the second is not listened to. It sends until reading stops, and resets."""
+    twin = metadata(Socket_Type="DEALER", Identity="twin")
+    wires = []
+    try:
+        while attacker.left() > 0:
+            for _ in range(2):
+                wires.append(attacker.connect())
+                wires[-1].shake_plain(attacker.user, attacker.password, twin)
+            try:
+                wires[-1].send(frame(b"\xc0") * 1000)
+                wires[-1].linger(min(0.1, max(0, attacker.left())))
+            except Ended:
+                pass
+            wires[-1].socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            wires.pop().socket.close()
+            attacker.ends["reset by the attacker"] += 1
+            if len(wires) > attacker.connections - 2:
+                break
+    except Ended as end:
+        attacker.ends[str(end)] += 1
+    except OSError as error:
+        attacker.ends[not_accepted(error)] += 1
+    finally:
+        for wire in wires:
+            wire.socket.close()
 
 
 @attack(INSIDE)
