@@ -8,7 +8,7 @@
  * result, absolute figures are for orientation. Workers over tcp are started here, on ports of loopback.
  *
  * Copying from node to node includes the kernel that copies. All processes share the processors of this host, and all
- * workers the first device that dcl_open() would take, unless DCL_DEVICES names others.
+ * workers the first device that dcl_open() would take, unless DCL_DEVICES names another.
  *
  *     workers [rounds [name]]      rounds: 11 if not given; name: only what has it in its own, such as "tcp" */
 #include <errno.h>
@@ -385,7 +385,7 @@ static void find_program(void)
     strcat(program, "/dcl");
     if (given != NULL)
         snprintf(program, sizeof program, "%s", given);
-    check(access(program, X_OK) == 0, program);
+    check(access(program, X_OK) == 0, "the dcl command is not where it is built; give it in DCL_PROGRAM");
 }
 
 static void choose_device(void)
