@@ -3,6 +3,7 @@
 #define DCLI_RUNTIME_CLUSTER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <dcl/array.h>
 #include <dcl/forall.h>
@@ -87,8 +88,8 @@ struct dcl_cluster {
 
     pthread_mutex_t lock; /* what follows */
     pthread_cond_t changed;
-    int node_count; /* nodes so far, lost ones too */
-    bool *lost;     /* [host] */
+    _Atomic int node_count; /* nodes so far, lost ones too; maps are made without the lock */
+    atomic_bool *lost;      /* [host] */
     bool has_tree;  /* nodes tell their counters only when asked */
     dcli_file_use files;
     int64_t operations, storages, bodies; /* numbers given so far */

@@ -132,7 +132,9 @@ static dcl_status open_local(dcli_crew *crew, int count)
         status = dcli_keeper_order(crew, 0, count);
     if (status != DCL_OK)
         return status;
+    pthread_mutex_lock(&crew->lock); /* the keeper is at work */
     crew->node_count = count;
+    pthread_mutex_unlock(&crew->lock);
     status = dcli_endpoint_open_shared(crew->net, crew->capacity, crew->capacity + 1, crew->host_link, &crew->endpoint);
     if (status == DCL_OK)
         dcli_endpoint_use_buffers(crew->endpoint, crew->buffers);
@@ -164,9 +166,10 @@ static dcl_status open_crew(dcli_crew *crew)
     dcl_status status = make_room(crew, count);
     if (status == DCL_OK)
         status = crew->is_local ? open_local(crew, count) : dcli_crew_open_remote(crew, count);
-    crew->attended = crew->contact_count;
-    if (status == DCL_OK && !crew->is_local)
+    if (status == DCL_OK && !crew->is_local) {
+        crew->attended = crew->contact_count;
         status = dcli_keeper_start(crew);
+    }
     return status == DCL_OK ? hear_all(crew) : status;
 }
 
@@ -199,6 +202,7 @@ dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in
                                      dcli_msg_peer peers[])
 {
     const dcl_config *config = crew->terms.config;
+    pthread_mutex_lock(&crew->lock);
     for (int p = 0; p < crew->capacity; p++) {
         const dcli_member *member = &crew->member[p];
         peers[p] = (dcli_msg_peer){.present = (member->introduced || p == node) && !member->lost,
@@ -206,6 +210,7 @@ dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in
                                    .address = member->address,
                                    .key = member->key};
     }
+    pthread_mutex_unlock(&crew->lock);
     return (dcli_message){.kind = DCLI_MSG_SETUP,
                           .epoch = crew->terms.session,
                           .setup = {.self = node,

@@ -105,7 +105,7 @@ dcl_status dcli_crew_introduce(dcli_crew *crew, dcli_worker *host, int node, con
                                       .in_place = in_place[node]}};
     dcl_status status = dcli_host_message(host, node, &setup, -1);
     for (int p = 0; p < node && status == DCL_OK; p++) {
-        if (crew->member[p].lost || !crew->member[p].introduced)
+        if (!peers[p].present)
             continue;
         int descriptor = member->introduction != NULL ? member->introduction[p] : -1;
         if (descriptor >= 0)

@@ -79,9 +79,13 @@ static dcl_status make_introductions(dcli_crew *crew, struct ends *ends, int nod
     for (int p = 0; p < crew->capacity; p++)
         sockets[p] = -1;
     crew->member[node].introduction = sockets;
-    for (int p = 0; p < ends->first && status == DCL_OK; p++)
-        if (!crew->member[p].lost && crew->member[p].introduced)
+    for (int p = 0; p < ends->first && status == DCL_OK; p++) {
+        pthread_mutex_lock(&crew->lock);
+        bool there = !crew->member[p].lost && crew->member[p].introduced;
+        pthread_mutex_unlock(&crew->lock);
+        if (there)
             status = make_introduction(crew, ends, node, p);
+    }
     return status;
 }
 
