@@ -26,10 +26,10 @@ static dcl_status await(dcli_crew *crew, int first, int count)
         pthread_mutex_unlock(&crew->lock);
         if (!heard)
             return dcli_crew_fail_to_start(crew, n,
-                                 member->refusal[0] != '\0' ? member->refusal_status
-                                 : decided                  ? DCL_ERR_NODE_LOST
-                                                            : DCL_ERR_TIMEOUT,
-                                 decided ? member->refusal : "it has not described its device in time");
+                                           member->refusal[0] != '\0' ? member->refusal_status
+                                           : decided                  ? DCL_ERR_NODE_LOST
+                                                                      : DCL_ERR_TIMEOUT,
+                                           decided ? member->refusal : "it has not described its device in time");
     }
     return DCL_OK;
 }
