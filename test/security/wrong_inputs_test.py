@@ -4,7 +4,6 @@ import concurrent.futures
 import http.server
 import os
 import pathlib
-import re
 import socket
 import threading
 
@@ -266,13 +265,6 @@ class WrongInputs(siege.Siege):
         self.works(worker)
 
 
-def rows():
-    return len(ADDRESSES) + len(LINES) + len(SETTINGS) + len(WORKER)
-
-
-assert rows() >= 25
-# Each sentence says what to do about it, or what was expected.
-assert all(re.compile(row[3]) for table in (ADDRESSES, LINES, SETTINGS) for row in table)
 
 if __name__ == "__main__":
     siege.main()
