@@ -34,7 +34,7 @@ typedef struct dcli_supervisor {
     const dcli_log *log;
     int stop_fd;
     char program[4096];
-    char files[4096]; /* real path; "": none */
+    char files[4096];                 /* real path; "": none */
     char bind[DCLI_MOST_ADDRESS + 1]; /* of worker processes */
     char token_path[4096], token[DCLI_TOKEN];
     int devices[DCLI_MOST_DEVICES_OFFERED], device_count;

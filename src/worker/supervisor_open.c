@@ -45,9 +45,10 @@ static dcl_status find_files(dcli_supervisor *supervisor)
         free(real);
         return DCL_OK;
     }
-    dcl_status status = DCLI_FAIL(DCL_ERR_FILE, "files is \"%s\", which is no folder that can be used (%s); expected the "
-                                  "folder whose files sessions may read and write", folder,
-                                  real == NULL ? strerror(errno) : "not a folder");
+    dcl_status status = DCLI_FAIL(DCL_ERR_FILE,
+                                  "files is \"%s\", which is no folder that can be used (%s); expected the "
+                                  "folder whose files sessions may read and write",
+                                  folder, real == NULL ? strerror(errno) : "not a folder");
     free(real);
     return status;
 }
@@ -100,8 +101,8 @@ static dcl_status write_token(dcli_supervisor *supervisor)
     if (supervisor->config->token != NULL)
         snprintf(supervisor->token_path, sizeof supervisor->token_path, "%s", supervisor->config->token);
     else
-        status = dcli_token_path(dcli_desk_address(supervisor->desk), supervisor->token_path,
-                                 sizeof supervisor->token_path);
+        status =
+            dcli_token_path(dcli_desk_address(supervisor->desk), supervisor->token_path, sizeof supervisor->token_path);
     return status == DCL_OK ? dcli_token_write(supervisor->token_path, supervisor->token) : status;
 }
 

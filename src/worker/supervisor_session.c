@@ -66,8 +66,8 @@ static dcl_status start_child(dcli_supervisor *supervisor, const dcli_msg_open *
     dcli_wire_order order = make_order(supervisor, open, place);
     dcl_status status = dcli_process_prepare(&child->process);
     if (status == DCL_OK && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        status = DCLI_FAIL(DCL_ERR_NETWORK, "socketpair: %s; raise the worker's limit of open descriptors",
-                           strerror(errno));
+        status =
+            DCLI_FAIL(DCL_ERR_NETWORK, "socketpair: %s; raise the worker's limit of open descriptors", strerror(errno));
     if (status == DCL_OK && send(ends[0], &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
         status = DCLI_FAIL(DCL_ERR_NETWORK, "send: %s; free memory", strerror(errno));
     explicit_bzero(&order, sizeof order);
@@ -98,11 +98,13 @@ static bool is_remembered(const dcli_supervisor *supervisor, uint64_t session)
 static dcl_status check_open(const dcli_supervisor *supervisor, const dcli_msg_open *open)
 {
     if (is_remembered(supervisor, open->session))
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "session %016" PRIx64 " has been opened before; expected a new one", open->session);
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "session %016" PRIx64 " has been opened before; expected a new one",
+                         open->session);
     if (supervisor->session_count >= supervisor->config->most_sessions)
-        return DCLI_FAIL(DCL_ERR_NETWORK, "%d sessions are open here; expected at most %d; wait until one has ended, or "
-                         "start the worker with more --sessions", supervisor->session_count,
-                         supervisor->config->most_sessions);
+        return DCLI_FAIL(DCL_ERR_NETWORK,
+                         "%d sessions are open here; expected at most %d; wait until one has ended, or "
+                         "start the worker with more --sessions",
+                         supervisor->session_count, supervisor->config->most_sessions);
     if (open->first + supervisor->device_count > open->nodes)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "nodes %d..%d are asked for in a session of %d numbers", open->first,
                          open->first + supervisor->device_count - 1, open->nodes);
@@ -148,9 +150,8 @@ static void tell_opened(dcli_supervisor *supervisor, dcli_supervised *session)
 {
     dcli_msg_peer peers[DCLI_MOST_DEVICES_OFFERED];
     for (int p = 0; p < session->count; p++)
-        peers[p] = (dcli_msg_peer){.present = true,
-                                   .address = session->child[p].answer.address,
-                                   .key = session->child[p].answer.key};
+        peers[p] = (dcli_msg_peer){
+            .present = true, .address = session->child[p].answer.address, .key = session->child[p].answer.key};
     dcli_message message = {.kind = DCLI_MSG_OPENED, .opened = {.peer_count = session->count, .peer = peers}};
     session->opened = true;
     dcli_desk_send(supervisor->desk, session->client, &message);

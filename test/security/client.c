@@ -94,7 +94,8 @@ static void work_once(int round)
     check(dcl_read(A, NULL, found, NULL));
     for (int e = 0; e < ROWS * COLUMNS; e++)
         if (found[e] != expected[0]) {
-            printf("%s wrong result: element %d is %g; expected %g\n", command, e, (double)found[e], (double)expected[0]);
+            printf("%s wrong result: element %d is %g; expected %g\n", command, e, (double)found[e],
+                   (double)expected[0]);
             exit(EXIT_FAILURE);
         }
     dcl_release(B);
@@ -162,9 +163,10 @@ static void fill_memory(void)
 static void crash(void)
 {
     dcl_array *A = new_array();
-    dcl_status status = dcl_forall(cluster, "A(i,j) = die(i);", DCL_OUT(A),
-                                   DCL_PRELUDE("float die(long i) { volatile global int *nowhere = (global int *)(i + 8);"
-                                               " *nowhere = 1; return 0; }\n"));
+    dcl_status status =
+        dcl_forall(cluster, "A(i,j) = die(i);", DCL_OUT(A),
+                   DCL_PRELUDE("float die(long i) { volatile global int *nowhere = (global int *)(i + 8);"
+                               " *nowhere = 1; return 0; }\n"));
     if (status == DCL_OK)
         status = dcl_wait(cluster);
     expect_failure(status);

@@ -265,6 +265,5 @@ class WrongInputs(siege.Siege):
         self.works(worker)
 
 
-
 if __name__ == "__main__":
     siege.main()
