@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "store/files.h"
 #include "worker/crew.h"
@@ -70,7 +71,7 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
 {
     if (!is_node(worker, lost->peer))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host says that peer %d is lost; expected a node", lost->peer);
-    worker->epoch = lost->epoch;
+    worker->epoch = dcli_max(worker->epoch, lost->epoch); /* a newcomer hears of what was before its SETUP after it */
     if (lost->peer == worker->terms.self) {
         worker->stopping = true; /* the others have gone on without us */
         return DCL_OK;
@@ -105,7 +106,7 @@ dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
     const dcli_msg_joined *joined = &received->message.joined;
     if (!is_node(worker, joined->peer))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host says that peer %d has joined; expected a node", joined->peer);
-    worker->epoch = joined->epoch;
+    worker->epoch = dcli_max(worker->epoch, joined->epoch);
     dcl_status status = expect(worker, received);
     if (status == DCL_OK)
         status = dcli_node_joined(worker->node, joined->peer, joined->first_operation);
