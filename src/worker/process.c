@@ -142,11 +142,14 @@ dcl_status dcli_process_start(const char *program, const char *terms, int count,
 
 /* ---- watching ----------------------------------------------------------------------------------------------------- */
 
+/* A process that somebody traces is not ours to reap until the tracer lets go. Where the program reaps its children itself,
+ * or wants none reaped, all that is known is that it has ended. */
 static void reap(dcli_process *process)
 {
     siginfo_t about = {0};
-    process->ended = true;
-    if (waitid(P_PIDFD, (id_t)process->pidfd, &about, WEXITED | WNOHANG) == 0 && about.si_pid == process->pid) {
+    int code = waitid(P_PIDFD, (id_t)process->pidfd, &about, WEXITED | WNOHANG);
+    process->ended = code != 0 || about.si_pid == process->pid;
+    if (code == 0 && process->ended) {
         process->wait_code = about.si_code;
         process->wait_status = about.si_status;
     }
@@ -156,10 +159,15 @@ static bool has_ended_within(dcli_process *process, int milliseconds)
 {
     if (process->pid == 0 || process->ended)
         return true;
+    enum { STEP_MS = 5 };
     struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
-    if (poll(&end, 1, milliseconds) > 0)
-        reap(process);
-    return process->ended;
+    for (int waited = 0;; waited += STEP_MS) {
+        if (poll(&end, 1, waited < milliseconds ? milliseconds - waited : 0) > 0)
+            reap(process);
+        if (process->ended || end.revents == 0 || waited >= milliseconds)
+            return process->ended;
+        poll(NULL, 0, STEP_MS); /* it has ended, and cannot be reaped yet */
+    }
 }
 
 bool dcli_process_has_ended(dcli_process *process) { return has_ended_within(process, 0); }
