@@ -120,13 +120,14 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence)
     name_arrays(cluster, node, &text);
     char *whole = dcli_text_take(&text);
     const char *told = whole != NULL ? whole : sentence;
-    bool builds = dcli_body_builder(cluster, node);
+    bool builds = dcli_body_builder(cluster, node), joined = node < cluster->node_count;
     cluster->lost[node] = true;
     cluster->done[node] = cluster->ready[node] = INT64_MAX;
     fail_arrays(cluster, node, sentence);
     if (builds)
         forget_answers(cluster, told);
-    dcli_cluster_keep(cluster, DCL_ERR_NODE_LOST, told);
+    if (joined) /* else the call that lets it join tells */
+        dcli_cluster_keep(cluster, DCL_ERR_NODE_LOST, told);
     if (all_lost(cluster) && cluster->broken == DCL_OK) {
         cluster->broken = DCL_ERR_NODE_LOST;
         snprintf(cluster->broken_text, sizeof cluster->broken_text, "no node is left: %s", told);
@@ -189,6 +190,9 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
 {
     dcli_worker *host = cluster->worker[cluster->host];
     int64_t first = cluster->operations + 1;
+    if (cluster->lost[node])
+        return DCLI_FAIL(DCL_ERR_NODE_LOST, "node %d, %s, was lost before it had joined; try again", node,
+                         dcli_node_device(cluster, node)->name);
     cluster->done[node] = cluster->ready[node] = first - 1;
     dcl_status status = dcli_crew_introduce(cluster->crew, host, node, cluster->in_place, first);
     if (status == DCL_OK)
@@ -227,6 +231,7 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
         status = let_join(cluster, n);
     for (int n = first; status != DCL_OK && n < first + count; n++) {
         cluster->lost[n] = true; /* nobody else will have its number */
+        cluster->done[n] = cluster->ready[n] = INT64_MAX;
         cluster->node_count = n + 1;
     }
     if (status == DCL_OK)

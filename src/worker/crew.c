@@ -290,6 +290,11 @@ void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_
         dcli_crew_kill_remote(crew, node);
         dcli_keeper_wake(crew);
     }
+    if (!member->heard && member->refusal[0] == '\0') { /* somebody waits for it to join */
+        member->refusal_status = DCL_ERR_NODE_LOST;
+        snprintf(member->refusal, sizeof member->refusal, "it %s", why);
+    }
+    pthread_cond_broadcast(&crew->changed);
     pthread_mutex_unlock(&crew->lock);
     if (!told)
         snprintf(noticed, sizeof noticed, " (%s)", seen);
