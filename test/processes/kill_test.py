@@ -35,6 +35,8 @@ class Killing:
         argv = [f"{self.programs}/work", str(rng.randrange(1 << 40)), str(seconds)]
         if saves:
             argv.append(f"{self.folder}/saved.npy")
+        if saves and not self.place.offers and rng.random() < 0.5:
+            argv.append("local:1")
         return Program(argv, {**self.place.variables, **variables}, f"{self.folder}/errors", self.place.prefix)
 
     def watched(self, one):
@@ -65,7 +67,16 @@ class Killing:
             raise Failed(f"the error does not say which arrays: {sentence}")
 
     def follow_loss(self, program, pid, begin_ns, seconds, what, words):
-        noticed, told, compiled, sentence = program.expect("lost", seconds + 5).split(" ", 3)
+        line = program.next(seconds + 5) or ""
+        if line.startswith("refused "):  # it was a newcomer
+            self.rounds.note("refusal of a newcomer that died", (int(line.split(" ")[1]) - begin_ns) / 1e9)
+            if f"process {pid} of this host" not in line and "before it had joined" not in line:
+                raise Failed(f"process {pid} was to join, but: {line}")
+            self.end_well(program)
+            return
+        if not line.startswith("lost "):
+            raise Failed(f"expected a line 'lost', but: {program.said()}")
+        noticed, told, compiled, sentence = line.split(" ", 4)[1:]
         took = (int(noticed if compiled == "1" else told) - begin_ns) / 1e9  # compilers may take longer
         self.rounds.note(f"notice of {what}", (int(noticed) - begin_ns) / 1e9)
         if compiled == "0":
@@ -77,6 +88,10 @@ class Killing:
         program.expect("again", 20)
         if took > seconds:
             raise Failed(f"the loss was told after {took:.3f} s; expected {seconds} s")
+        self.end_well(program)
+
+    @staticmethod
+    def end_well(program):
         program.expect("end", 30)
         if program.end(20) != 0:
             raise Failed(f"it ended with {program.process.returncode}: {program.said()}")

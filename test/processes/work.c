@@ -1,4 +1,4 @@
-/* processes/work.c - a program that computes until it is told to end or loses a node: work SEED SECONDS [FILE]
+/* processes/work.c - a program that computes until its seconds are over: work SEED SECONDS [FILE [MORE]]
  *
  * Random calls on groups of arrays, each group over its own map and some over some of the nodes only. What they must hold is
  * computed beside them. It speaks in lines:
@@ -10,7 +10,8 @@
  *   again                new arrays over the nodes that are left are right
  *   end STATUS           dcl_close() gave this; nothing was WRONG
  *
- * After a loss it goes on until its seconds are over. FILE: arrays are saved there now and then. */
+ * After a loss it goes on. FILE: arrays are saved there now and then. MORE, "local:1": now and then a node joins. One that
+ * is killed before it has joined costs nothing but that call: the line is `refused NS SENTENCE`. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ typedef struct work {
     dcl_cluster *cluster;
     uint64_t random;
     int groups;
-    const char *file;
+    const char *file, *more;
     books books;
     _Atomic int64_t noticed_ns; /* when the log said that a node is lost; 0: not yet */
     char body[MOST_BODIES][96]; /* that have been used */
@@ -263,6 +264,32 @@ static bool wait_all(work *work)
     return complete;
 }
 
+static bool is_of_newcomer(const char *sentence)
+{
+    return strstr(sentence, "did not start") != NULL || strstr(sentence, "before it had joined") != NULL;
+}
+
+static void let_join(work *work)
+{
+    int nodes = dcl_node_count(work->cluster);
+    dcl_status status = work->more != NULL ? dcl_add_workers(work->cluster, work->more) : DCL_ERR_UNSUPPORTED;
+    if (status == DCL_OK && dcl_node_count(work->cluster) != nodes + 1)
+        wrong("a node has joined %d, but there are %d", nodes, dcl_node_count(work->cluster));
+    if (status == DCL_ERR_UNSUPPORTED && dcl_node_count(work->cluster) > nodes)
+        wrong("a node was refused, but there are more: %s", dcl_error());
+    if (status == DCL_OK)
+        return;
+    if (status == DCL_ERR_UNSUPPORTED)
+        work->more = NULL; /* no number is free */
+    else if (is_of_newcomer(dcl_error()))
+        printf("refused %" PRId64 " %s\n", now_ns(), dcl_error());
+    else if (status != DCL_ERR_NODE_LOST)
+        wrong("a node could not join: %s: %s", dcl_status_name(status), dcl_error());
+    if (status == DCL_ERR_UNSUPPORTED || is_of_newcomer(dcl_error()))
+        dcl_clear_error(work->cluster);
+    fflush(stdout);
+}
+
 static void renew(work *work, int group)
 {
     drop_group(work, group);
@@ -280,7 +307,9 @@ static void step(work *work)
         shadow_of(work, other * PER_GROUP)->extent == shadow_of(work, x)->extent)
         y = other * PER_GROUP;
     int choice = (int)draw(work, 16);
-    if (choice < 9)
+    if (work->more != NULL && draw(work, 30) == 0)
+        let_join(work);
+    else if (choice < 9)
         compute(work, x, y, z);
     else if (choice < 10)
         read_all(work, x);
@@ -402,11 +431,12 @@ int main(int count, char **list)
 {
     static work work;
     if (count < 3) {
-        fprintf(stderr, "usage: work SEED SECONDS [FILE]\n");
+        fprintf(stderr, "usage: work SEED SECONDS [FILE [MORE]]\n");
         return 2;
     }
     work.random = strtoull(list[1], NULL, 10) * 2 + 0x9e3779b97f4a7c15u;
     work.file = count > 3 ? list[3] : NULL;
+    work.more = count > 4 ? list[4] : NULL;
     dcl_config config;
     if (dcl_config_read(&config) == DCL_OK) {
         config.log = "warn";
