@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -72,8 +73,23 @@ static dcl_status place_piece(const struct save *save, const dcli_npy_slab *slab
     return status;
 }
 
+/* What is stored behind the end of a mapped file is a signal. */
+static dcl_status check_length(const struct save *save, int64_t end)
+{
+    struct stat about = {0};
+    if (fstat(save->fd, &about) == 0 && about.st_size >= end)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_FILE,
+                     "\"%s\" ends at byte %" PRId64 "; expected %" PRId64
+                     " bytes at least; it was shortened while it was "
+                     "written",
+                     save->path, (int64_t)about.st_size, end);
+}
+
 static dcl_status save_mapped(const struct save *save, const dcli_npy_slab *slab)
 {
+    if (check_length(save, slab->start_bytes + slab->bytes) != DCL_OK)
+        return DCL_ERR_FILE;
     int64_t before = slab->start_bytes % sysconf(_SC_PAGESIZE);
     size_t length = (size_t)(slab->bytes + before);
     char *at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, save->fd, slab->start_bytes - before);

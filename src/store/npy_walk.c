@@ -5,11 +5,13 @@
  * elements. */
 #include "store/npy_file.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/error.h"
 
 /* A box of indices counted from 0, as the file has them: lo inclusive, hi exclusive. */
 struct span {
@@ -198,6 +200,11 @@ dcl_status dcli_npy_walk_slabs(const dcl_npy_info *info, const int64_t origin[],
                                dcli_npy_slab_fn *visit, void *user)
 {
     dcli_npy_walk walk = {.info = info, .region = regions->region, .bytes = dcl_type_bytes(info->grid.type)};
+    int64_t end;
+    if (!dcli_add(info->data_start, dcl_grid_count(&info->grid) * (int64_t)walk.bytes, &end))
+        return DCLI_FAIL(DCL_ERR_FILE,
+                         "the elements begin at byte %" PRId64 "; expected them to end before 2 to the 63rd",
+                         info->data_start);
     memcpy(walk.origin, origin, (size_t)info->grid.rank * sizeof origin[0]);
     dcli_npy_axes(info, walk.axis, walk.pitch);
     dcl_status status = sort_regions(&walk, regions->count);

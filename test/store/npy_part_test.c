@@ -205,6 +205,12 @@ Test(device_npy, nodes_keep_to_their_own_bytes, .init = test_files, .fini = test
         wrong += saved[info.data_start + n] != n % 2;
     cr_expect_eq(wrong, 0, "%d bytes are wrong", wrong);
     free(saved);
+    cr_assert_eq(truncate(test_path("a.npy"), 5000), 0);
+    cr_expect_eq(dcli_npy_save(test_path("a.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
+    cr_expect(strstr(dcl_error(), "a.npy\" ends at byte 5000; expected 10128 bytes at least"), "%s", dcl_error());
+    info.data_start = INT64_MAX - 10;
+    cr_expect_eq(dcli_npy_save(test_path("a.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
+    cr_expect(strstr(dcl_error(), "the elements begin at byte 9223372036854775797"), "%s", dcl_error());
     dcli_memory_release(memory);
     dcli_device_close(device);
 }
