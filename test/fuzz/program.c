@@ -20,21 +20,16 @@ static const dcl_grid grids[] = {
 };
 enum { GRIDS = sizeof grids / sizeof grids[0] };
 
-static const char *const maps[] = {"block",
-                                   "cyclic(2)",
-                                   "rows:cyclic(3)",
-                                   "rows:cyclic(2x2)",
-                                   "*,block",
-                                   "cyclic(3),block",
-                                   "columns:block(2x3)",
-                                   "block(9)",
-                                   "rows:cyclic;nodes=0",
-                                   "block;nodes=1",
-                                   "block;tile=3;block=2",
-                                   "rows:block(4);nodes=0-1",
-                                   "block@",
-                                   ""};
-enum { MAPS = sizeof maps / sizeof maps[0] };
+/* By rank; those from FOR_TWO on name two nodes. */
+enum { MAPS = 8, FOR_TWO = 6 };
+static const char *const maps[3][MAPS] = {
+    {"block", "cyclic(2)", "rows:cyclic(3)", "rows:cyclic;nodes=0", "block;tile=3;block=2", "cyclic;tile=2",
+     "rows:block(4);nodes=0-1", "block;nodes=1"},
+    {"block", "cyclic(2)", "rows:cyclic(2x2)", "*,block", "cyclic(3),block", "columns:block(2x3)",
+     "columns:cyclic(3x2);nodes=0-1", "block,*;nodes=1"},
+    {"block", "cyclic(2)", "rows:cyclic(2x2x2)", "*,block,cyclic", "columns:cyclic(1x2x3)", "block;nodes=0",
+     "rows:block;nodes=1", "*,*,cyclic(2)"},
+};
 
 typedef struct body {
     const char *text, *prelude;
@@ -105,14 +100,26 @@ const char *fuzz_path(const fuzz_program *program, fuzz_input *input)
     return path;
 }
 
-/* A storage that fits, looking from a place of the input's choice; -1: there is none. */
-static int64_t find_storage(const fuzz_program *program, fuzz_input *input, dcl_type type, int rank)
+static bool is_taken(const dcli_msg_operand operands[], int count, int64_t storage)
+{
+    for (int k = 0; k < count; k++)
+        if (operands[k].storage == storage)
+            return true;
+    return false;
+}
+
+/* A storage that fits, looking from a place of the input's choice; -1: there is none.
+ * @param grid  that it must have; NULL: any of this type and rank; rank 0: any at all. */
+static int64_t find_storage(const fuzz_program *program, fuzz_input *input, dcl_type type, int rank,
+                            const dcl_grid *grid, const dcli_msg_operand operands[], int count)
 {
     int start = fuzz_byte(input);
     for (int n = 0; n < program->storages; n++) {
         int storage = (start + n) % program->storages;
-        const dcl_grid *grid = &grids[program->grid_of[storage]];
-        if (!program->released[storage] && (rank == 0 || (grid->type == type && grid->rank == rank)))
+        const dcl_grid *found = &grids[program->grid_of[storage]];
+        bool fits = rank == 0 || (found->type == type && found->rank == rank);
+        if (!program->released[storage] && fits && !is_taken(operands, count, storage) &&
+            (grid == NULL || memcmp(grid, found, sizeof *grid) == 0))
             return storage;
     }
     return -1;
@@ -133,7 +140,7 @@ bool fuzz_create(fuzz_program *program, fuzz_input *input, dcli_msg_operation *o
     operation->rank = grid->rank;
     memcpy(operation->origin, grid->origin, sizeof grid->origin);
     memcpy(operation->extent, grid->extent, sizeof grid->extent);
-    operation->map = maps[fuzz_below(input, MAPS)];
+    operation->map = maps[grid->rank - 1][fuzz_below(input, program->nodes > 1 ? MAPS : FOR_TWO)];
     operation->tile_bytes = 4 << (bits & 7);
     operation->block_bytes = 32;
     operation->small_bytes = (bits & 8) != 0 ? 1 << 20 : 0;
@@ -163,16 +170,22 @@ static bool make_forall(fuzz_program *program, fuzz_input *input, dcli_msg_opera
         return false;
     operation->kernel = fuzz_below(input, program->kernels);
     const body *run = &bodies[program->body_of[operation->kernel]];
+    const dcl_grid *first = NULL;
     operation->operand_count = run->count;
     for (int k = 0; k < run->count; k++) {
         const dcli_msg_parameter *parameter = &run->parameter[k];
-        if (parameter->access == DCL_ACCESS_VALUE)
-            operands[k] = (dcli_msg_operand){.storage = -1, .value = (uint64_t)fuzz_number(input, -8, 200)};
-        else
-            operands[k] =
-                (dcli_msg_operand){.storage = find_storage(program, input, (dcl_type)parameter->type, parameter->rank)};
-        if (parameter->access != DCL_ACCESS_VALUE && operands[k].storage < 0)
+        operands[k] = (dcli_msg_operand){.storage = -1};
+        if (parameter->access == DCL_ACCESS_VALUE) {
+            operands[k].value = (uint64_t)fuzz_number(input, -8, 200);
+            continue;
+        }
+        const dcl_grid *grid = parameter->access == DCL_ACCESS_OUT ? first : NULL;
+        operands[k].storage =
+            find_storage(program, input, (dcl_type)parameter->type, parameter->rank, grid, operands, k);
+        if (operands[k].storage < 0)
             return false;
+        if (first == NULL)
+            first = &grids[program->grid_of[operands[k].storage]];
     }
     cut_box(program, input, operands[0].storage, operation);
     return true;
@@ -182,7 +195,7 @@ static bool make_other(fuzz_program *program, fuzz_input *input, dcli_msg_operat
                        dcli_msg_operand operands[])
 {
     operation->operand_count = 1;
-    operands[0].storage = find_storage(program, input, DCL_FLOAT, 0);
+    operands[0].storage = find_storage(program, input, DCL_FLOAT, 0, NULL, operands, 0);
     if (operands[0].storage < 0)
         return false;
     switch (operation->kind) {

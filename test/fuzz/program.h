@@ -4,10 +4,11 @@
 
 #include "fuzz/input.h"
 
-enum { FUZZ_STORAGES = 32, FUZZ_KERNELS = 16, FUZZ_TARGETS = 16 };
+enum { FUZZ_STORAGES = 32, FUZZ_KERNELS = 16 };
 
 /** What the program has done so far. Start with {0}. */
 typedef struct fuzz_program {
+    int nodes;
     int64_t operations; /* number of the last one */
     int storages;       /* made, numbers 0.. */
     int grid_of[FUZZ_STORAGES];

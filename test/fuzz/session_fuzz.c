@@ -15,6 +15,18 @@
 
 /* ---- what is there once ------------------------------------------------------------------------------------------- */
 
+/* What nodes load from and save to, which its host has made. */
+static void make_file(const char *name, off_t bytes)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s%s", fuzz_folder(), name);
+    FILE *file = fopen(path, "w");
+    if (file == NULL || ftruncate(fileno(file), bytes) != 0)
+        perror(path);
+    if (file != NULL)
+        fclose(file);
+}
+
 const char *fuzz_folder(void)
 {
     static char folder[256];
@@ -32,6 +44,9 @@ const char *fuzz_folder(void)
     snprintf(path, sizeof path, "%s/out", folder);
     if (symlink("/etc", path) != 0)
         perror(path);
+    make_file("/a.npy", 8192);
+    make_file("/b.npy", 100);
+    make_file("/.dcl-1-1.token", 32);
     return folder;
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "fuzz/expected.h"
 #include "fuzz/program.h"
 #include "runtime/cluster.h"
 #include "worker/crew_inside.h"
@@ -130,7 +131,8 @@ static void call_join(world *world)
         dcli_host_message(world->host, p, &joined, -1);
     dcli_host_message(world->host, world->session.nodes, &joined, -1);
     world->session.present[node] = true;
-    world->crew.node_count = world->cluster.node_count = node + 1;
+    world->crew.node_count = node + 1;
+    world->cluster.node_count = node + 1;
     world->cluster.done[node] = world->cluster.ready[node] = world->program.operations;
 }
 
@@ -145,19 +147,27 @@ static size_t chunk_bytes(const world *world, int from, const dcli_msg_chunk *ch
     return 8;
 }
 
-static dcl_status tell_chunk(world *world, int from, bool twisted, dcli_incoming *incoming)
+static dcl_status tell_chunk(world *world, bool twisted, dcli_incoming *incoming)
 {
     fuzz_input *input = &world->session.input;
+    int from;
+    size_t bytes;
+    dcli_message message = {.kind = DCLI_MSG_CHUNK};
+    if (!twisted) {
+        if (!fuzz_expected_chunk(world->host->node, input, &from, &message.chunk, &bytes))
+            return DCL_ERR_TIMEOUT;
+        return fuzz_deliver(&world->session, from, &message, bytes, -1, incoming);
+    }
+    from = fuzz_below(input, world->session.nodes);
     int bits = fuzz_byte(input);
-    dcli_message message = {.kind = DCLI_MSG_CHUNK,
-                            .chunk = {.operation = fuzz_near(&world->program, input),
-                                      .stream = (bits & 0x18) == 0x18,
-                                      .chunk = bits & 7,
-                                      .status = (bits & 0xe0) == 0xe0 ? DCL_ERR_NOMEM : DCL_OK}};
-    size_t bytes = message.chunk.status == DCL_OK ? chunk_bytes(world, from, &message.chunk) : 0;
-    if (twisted && fuzz_flag(input))
+    message.chunk = (dcli_msg_chunk){.operation = fuzz_near(&world->program, input),
+                                     .stream = (bits & 0x18) == 0x18,
+                                     .chunk = bits & 7,
+                                     .status = (bits & 0xe0) == 0xe0 ? DCL_ERR_NOMEM : DCL_OK};
+    bytes = message.chunk.status == DCL_OK ? chunk_bytes(world, from, &message.chunk) : 0;
+    if (fuzz_flag(input))
         bytes = (size_t)fuzz_byte(input);
-    else if (twisted)
+    else if (fuzz_flag(input))
         fuzz_twist(input, &message);
     return fuzz_deliver(&world->session, from, &message, bytes, -1, incoming);
 }
@@ -202,6 +212,7 @@ enum event {
     MORE_MARKS,
     RISEN,
     GRANT,
+    WRONG_GRANT,
     CREDIT,
     FAILED,
     LOST,
@@ -239,13 +250,13 @@ static dcl_status special_event(world *world, enum event event, bool twisted, dc
         return DCL_ERR_TIMEOUT;
     case CHUNK:
     case MORE_CHUNKS:
-        return tell_chunk(world, node, twisted, incoming);
+        return tell_chunk(world, twisted, incoming);
     case ANYTHING:
         return fuzz_deliver_any(session, node, incoming);
     case PAUSE:
         return DCL_ERR_TIMEOUT;
     case GONE:
-        return fuzz_disconnect(session, node, incoming);
+        return session->present[node] ? fuzz_disconnect(session, node, incoming) : DCL_ERR_TIMEOUT;
     case DESK:
         world->desk_speaks = true;
         dcli_crew_attend(&world->crew, 0);
@@ -255,13 +266,16 @@ static dcl_status special_event(world *world, enum event event, bool twisted, dc
     }
 }
 
-static void make_message(world *world, enum event event, int from, dcli_message *message)
+/* @return false: there is no such message now. */
+static bool make_message(world *world, enum event event, int *sender, dcli_message *message)
 {
     static const dcli_message_kind kinds[EVENTS] = {
-        [MARKS] = DCLI_MSG_MARKS,   [MORE_MARKS] = DCLI_MSG_MARKS, [GRANT] = DCLI_MSG_GRANT,
-        [CREDIT] = DCLI_MSG_CREDIT, [RISEN] = DCLI_MSG_RISEN,      [FAILED] = DCLI_MSG_FAILED,
-        [LOST] = DCLI_MSG_LOST,     [BUILT] = DCLI_MSG_BUILT,      [SEEN] = DCLI_MSG_SEEN};
+        [MARKS] = DCLI_MSG_MARKS,       [MORE_MARKS] = DCLI_MSG_MARKS, [GRANT] = DCLI_MSG_GRANT,
+        [WRONG_GRANT] = DCLI_MSG_GRANT, [CREDIT] = DCLI_MSG_CREDIT,    [RISEN] = DCLI_MSG_RISEN,
+        [FAILED] = DCLI_MSG_FAILED,     [LOST] = DCLI_MSG_LOST,        [BUILT] = DCLI_MSG_BUILT,
+        [SEEN] = DCLI_MSG_SEEN};
     fuzz_input *input = &world->session.input;
+    int from = *sender;
     message->kind = kinds[event];
     switch (event) {
     case RISEN:
@@ -269,11 +283,12 @@ static void make_message(world *world, enum event event, int from, dcli_message 
         message->risen = (dcli_msg_risen){.done = message->marks.done, .ready = message->marks.ready};
         break;
     case GRANT:
+        return fuzz_expected_grant(world->host->node, input, sender, &message->grant);
+    case CREDIT:
+        return fuzz_expected_credit(world->host->node, input, sender, &message->credit);
+    case WRONG_GRANT:
         message->grant =
             (dcli_msg_grant){.operation = fuzz_near(&world->program, input), .chunks = fuzz_below(input, 20)};
-        break;
-    case CREDIT:
-        message->credit.chunks = 1 + fuzz_below(input, 4);
         break;
     case FAILED:
         tell_failed(world, from, message);
@@ -291,6 +306,7 @@ static void make_message(world *world, enum event event, int from, dcli_message 
         tell_marks(world, from, message);
         break;
     }
+    return true;
 }
 
 static dcl_status one_event(world *world, dcli_incoming *incoming)
@@ -307,7 +323,8 @@ static dcl_status one_event(world *world, dcli_incoming *incoming)
         event = (enum event)(MARKS + fuzz_below(&session->input, ANYTHING - MARKS));
     int from = fuzz_below(&session->input, session->nodes);
     dcli_message message = {0};
-    make_message(world, event, from, &message);
+    if (!make_message(world, event, &from, &message))
+        return DCL_ERR_TIMEOUT;
     if (broken)
         return fuzz_deliver_broken(session, from, &message, incoming);
     if (twisted)
@@ -328,7 +345,10 @@ static dcl_status next_event(fuzz_session *session, dcli_incoming *incoming)
         incoming->frames->end = NULL;
         return DCL_ERR_TIMEOUT;
     }
-    fuzz_demand(session->asked_after_end++ < 40, "the host waits for nodes that are gone");
+    if (session->asked_after_end++ >= 40) {
+        char *waits = dcli_node_explain(world->host->node);
+        fuzz_demand(false, waits);
+    }
     for (int p = 0; p < session->nodes; p++)
         if (session->present[p] && !session->ended[p] && !session->endpoint->lost[p])
             return fuzz_disconnect(session, p, incoming);
@@ -368,11 +388,13 @@ static void open_crew(world *world, int nodes, int options)
 
 static void open_cluster(world *world, int nodes)
 {
-    static bool in_place[FUZZ_MOST_NODES], lost[FUZZ_MOST_NODES];
+    static bool in_place[FUZZ_MOST_NODES];
+    static atomic_bool lost[FUZZ_MOST_NODES];
     static int64_t done[FUZZ_MOST_NODES + 1], ready[FUZZ_MOST_NODES + 1];
     static dcl_counters counters[FUZZ_MOST_NODES + 1];
     dcl_cluster *cluster = &world->cluster;
-    memset(lost, 0, sizeof lost);
+    for (int n = 0; n < FUZZ_MOST_NODES; n++)
+        lost[n] = false;
     memset(done, 0, sizeof done);
     memset(ready, 0, sizeof ready);
     *cluster = (dcl_cluster){.config = config,
@@ -415,6 +437,7 @@ void fuzz_host(fuzz_input input, int options)
     current = &world;
     fuzz_session *session = &world.session;
     session->self = session->nodes = 1 + (options & 3);
+    world.program.nodes = session->nodes;
     int nodes = session->nodes - (options >> 2 & 3);
     nodes = nodes < 1 ? 1 : nodes;
     for (int p = 0; p < session->nodes; p++)

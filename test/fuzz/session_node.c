@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fuzz/expected.h"
 #include "fuzz/null_device.h"
 #include "fuzz/program.h"
 #include "worker/peer.h"
@@ -134,6 +135,11 @@ static dcl_status tell_known(others *others, dcli_message *message)
     return DCL_OK;
 }
 
+static const dcli_node *node_of(const others *others)
+{
+    return others->serving->worker != NULL ? others->serving->worker->node : NULL;
+}
+
 /* Bytes of the chunk that is meant, if there is one. */
 static size_t chunk_bytes(const others *others, int from, const dcli_msg_chunk *chunk)
 {
@@ -149,19 +155,27 @@ static size_t chunk_bytes(const others *others, int from, const dcli_msg_chunk *
     return 8;
 }
 
-static dcl_status tell_chunk(others *others, int from, bool twisted, dcli_incoming *incoming)
+static dcl_status tell_chunk(others *others, bool twisted, dcli_incoming *incoming)
 {
     fuzz_input *input = &others->session.input;
-    int bits = fuzz_byte(input);
-    dcli_message message = {.kind = DCLI_MSG_CHUNK,
-                            .chunk = {.operation = fuzz_near(&others->program, input),
-                                      .stream = bits & 1,
-                                      .chunk = bits >> 1 & 15,
-                                      .status = (bits & 0xe0) == 0xe0 ? DCL_ERR_NOMEM : DCL_OK}};
-    size_t bytes = message.chunk.status == DCL_OK ? chunk_bytes(others, from, &message.chunk) : 0;
-    if (twisted && fuzz_flag(input))
+    int from, bits;
+    size_t bytes;
+    dcli_message message = {.kind = DCLI_MSG_CHUNK};
+    if (!twisted) {
+        if (!fuzz_expected_chunk(node_of(others), input, &from, &message.chunk, &bytes))
+            return DCL_ERR_TIMEOUT;
+        return fuzz_deliver(&others->session, from, &message, bytes, -1, incoming);
+    }
+    from = choose_peer(others);
+    bits = fuzz_byte(input);
+    message.chunk = (dcli_msg_chunk){.operation = fuzz_near(&others->program, input),
+                                     .stream = bits & 1,
+                                     .chunk = bits >> 1 & 15,
+                                     .status = (bits & 0xe0) == 0xe0 ? DCL_ERR_NOMEM : DCL_OK};
+    bytes = message.chunk.status == DCL_OK ? chunk_bytes(others, from, &message.chunk) : 0;
+    if (fuzz_flag(input))
         bytes = (size_t)fuzz_byte(input);
-    else if (twisted)
+    else if (fuzz_flag(input))
         fuzz_twist(input, &message);
     return fuzz_deliver(&others->session, from, &message, bytes, -1, incoming);
 }
@@ -289,6 +303,7 @@ enum event {
     MORE_OPERATIONS,
     KNOWN,
     GRANT,
+    WRONG_GRANT,
     CHUNK,
     MORE_CHUNKS,
     CREDIT,
@@ -316,7 +331,7 @@ static dcl_status special_event(others *others, enum event event, bool twisted, 
     switch (event) {
     case CHUNK:
     case MORE_CHUNKS:
-        return tell_chunk(others, choose_peer(others), twisted, incoming);
+        return tell_chunk(others, twisted, incoming);
     case PART:
         return show_part(others, choose_node(others), twisted, incoming);
     case LOST:
@@ -366,14 +381,14 @@ static dcl_status make_message(others *others, enum event event, dcli_message *m
         ask_for_file(others, message);
         return DCL_OK;
     case GRANT:
+        return fuzz_expected_grant(node_of(others), input, from, &message->grant) ? DCL_OK : DCL_ERR_TIMEOUT;
+    case WRONG_GRANT:
         *from = choose_peer(others);
         message->grant =
             (dcli_msg_grant){.operation = fuzz_near(&others->program, input), .chunks = fuzz_below(input, 20)};
         return DCL_OK;
     case CREDIT:
-        *from = choose_peer(others);
-        message->credit.chunks = 1 + fuzz_below(input, 4);
-        return DCL_OK;
+        return fuzz_expected_credit(node_of(others), input, from, &message->credit) ? DCL_OK : DCL_ERR_TIMEOUT;
     case MARKS:
         *from = choose_node(others);
         tell_marks(others, *from, message);
@@ -450,6 +465,7 @@ void fuzz_node(fuzz_input input, int options)
     fuzz_session *session = &other.session;
     session->nodes = 1 + (options & 3);
     session->self = (options >> 2 & 3) % session->nodes;
+    other.program.nodes = session->nodes;
     for (int p = 0; p < session->nodes; p++)
         session->present[p] = p == session->self || p < session->nodes - (options >> 4 & 3);
     dcli_serving *serving = other.serving = dcli_calloc(1, sizeof *serving);

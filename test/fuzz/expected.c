@@ -1,0 +1,89 @@
+/* fuzz/expected.c - looks into the state machine's books for what it waits for. */
+#include "fuzz/expected.h"
+
+#include "workqueue/node_inside.h"
+
+enum { MOST = 64 };
+
+struct choice {
+    const struct dcli_open_op *op;
+    int peer;
+    bool written;
+    const dcli_chunk *chunk;
+};
+
+/* Chunks of a peer's output, the next one of each stream. */
+static int add_written(const dcli_node *node, const struct dcli_open_op *op, struct choice choices[], int count)
+{
+    for (int q = 0; op->exchange != NULL && q < node->peers && count < MOST; q++) {
+        const struct dcli_exchange *exchange = &op->exchange[q];
+        if (exchange->receive.granted < exchange->receive.total)
+            choices[count++] = (struct choice){
+                op, q, true, &exchange->plan->chunk[exchange->receive.chunk[exchange->receive.granted]]};
+    }
+    return count;
+}
+
+/* Chunks that were granted and have not come. */
+static int add_read(const struct dcli_open_op *op, struct choice choices[], int count)
+{
+    for (int64_t c = 0; op->exchange != NULL && c < op->own->chunk_count && count < MOST; c++) {
+        const dcli_chunk *chunk = &op->own->chunk[c];
+        if (!chunk->written && !op->arrived[c] && chunk->number < op->exchange[chunk->peer].grant_told)
+            choices[count++] = (struct choice){op, chunk->peer, false, chunk};
+    }
+    return count;
+}
+
+bool fuzz_expected_chunk(const dcli_node *node, fuzz_input *input, int *from_out, dcli_msg_chunk *chunk_out,
+                         size_t *bytes_out)
+{
+    struct choice choices[MOST];
+    int count = 0;
+    for (int64_t n = node != NULL ? node->first : 1; node != NULL && n <= node->seen; n++) {
+        count = add_written(node, dcli_op_find(node, n), choices, count);
+        count = add_read(dcli_op_find(node, n), choices, count);
+    }
+    if (count == 0)
+        return false;
+    const struct choice *choice = &choices[fuzz_below(input, count)];
+    *from_out = choice->peer;
+    *chunk_out =
+        (dcli_msg_chunk){.operation = choice->op->number, .stream = choice->written, .chunk = choice->chunk->number};
+    *bytes_out = (size_t)choice->chunk->bytes;
+    return true;
+}
+
+bool fuzz_expected_grant(const dcli_node *node, fuzz_input *input, int *from_out, dcli_msg_grant *grant_out)
+{
+    struct choice choices[MOST];
+    int count = 0;
+    for (int64_t n = node != NULL ? node->first : 1; node != NULL && n <= node->seen; n++) {
+        const struct dcli_open_op *op = dcli_op_find(node, n);
+        for (int q = 0; op->exchange != NULL && q < node->peers && count < MOST; q++)
+            if (op->exchange[q].send.granted < op->exchange[q].send.total)
+                choices[count++] = (struct choice){.op = op, .peer = q};
+    }
+    if (count == 0)
+        return false;
+    const struct choice *choice = &choices[fuzz_below(input, count)];
+    const struct dcli_stream *send = &choice->op->exchange[choice->peer].send;
+    *from_out = choice->peer;
+    *grant_out = (dcli_msg_grant){.operation = choice->op->number,
+                                  .chunks = send->granted + 1 + fuzz_byte(input) % (send->total - send->granted)};
+    return true;
+}
+
+bool fuzz_expected_credit(const dcli_node *node, fuzz_input *input, int *from_out, dcli_msg_credit *credit_out)
+{
+    int start = node != NULL ? fuzz_below(input, node->peers) : 0;
+    for (int n = 0; node != NULL && n < node->peers; n++) {
+        int q = (start + n) % node->peers;
+        if (node->outbox[q].outstanding < 1)
+            continue;
+        *from_out = q;
+        credit_out->chunks = 1 + fuzz_byte(input) % node->outbox[q].outstanding;
+        return true;
+    }
+    return false;
+}
