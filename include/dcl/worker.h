@@ -14,14 +14,14 @@ typedef struct dcl_worker_config {
     const char *listen;  /**< "tcp://host:port": where programs call. Beyond loopback `keys` must be given. */
     const char *devices; /**< which OpenCL devices, as in dcl_config; NULL: the default ones */
     const char *files;   /**< folder whose files sessions may read and write; NULL: none */
-    const char *keys;    /**< folder made by dcl_keys_make(): its `allowed` says who may come; NULL: a token in a file */
-    const char *token;   /**< where that file is made; NULL: where programs of the same user look for it */
-    const char *log;     /**< "off", "warn", "info", "debug" */
-    int first_port;      /**< ports of worker processes: first_port..last_port; 0: any */
+    const char *keys;  /**< folder made by dcl_keys_make(): its `allowed` says who may come; NULL: a token in a file */
+    const char *token; /**< where that file is made; NULL: where programs of the same user look for it */
+    const char *log;   /**< "off", "warn", "info", "debug" */
+    int first_port;    /**< ports of worker processes: first_port..last_port; 0: any */
     int last_port;
-    int most_sessions;   /**< programs served at once */
-    size_t quota_bytes;  /**< most bytes of arrays per session and device; 0: what the device has */
-    size_t io_threads;   /**< threads per process that encrypt and send */
+    int most_sessions;  /**< programs served at once */
+    size_t quota_bytes; /**< most bytes of arrays per session and device; 0: what the device has */
+    size_t io_threads;  /**< threads per process that encrypt and send */
 } dcl_worker_config;
 
 /** Defaults: nowhere to listen, default devices, no files, no keys, log "warn", any port, 64 sessions, no quota. */
@@ -41,15 +41,15 @@ DCL_API dcl_status dcl_worker_process(const char *terms);
 /** A worker as dcl_worker_list() finds it. */
 typedef struct dcl_worker_info {
     char address[256];
-    dcl_status status;    /**< DCL_OK: it answers; else why not, with the sentence in `problem` */
+    dcl_status status; /**< DCL_OK: it answers; else why not, with the sentence in `problem` */
     char problem[512];
-    char program[256];    /**< its version and process */
-    int device_count;     /**< devices it offers; the first ones follow */
+    char program[256]; /**< its version and process */
+    int device_count;  /**< devices it offers; the first ones follow */
     dcl_device_info device[16];
     int sessions, processes; /**< served now */
-    int load_percent;     /**< of its host's processors over the last minute */
-    double round_trip_us; /**< shortest of a few messages there and back */
-    bool files;           /**< sessions may use files there */
+    int load_percent;        /**< of its host's processors over the last minute */
+    double round_trip_us;    /**< shortest of a few messages there and back */
+    bool files;              /**< sessions may use files there */
 } dcl_worker_info;
 
 /** Ask the workers that config->workers names what they offer. "local:N" has nobody to ask: DCL_ERR_INVALID.

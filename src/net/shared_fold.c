@@ -19,10 +19,8 @@ dcl_status dcli_shared_link_fold(dcli_shared_link *end, const dcli_shared_link *
     char side = (char)end->side;
     struct iovec byte = {.iov_base = &side, .iov_len = 1};
     union ancillary ancillary = {0};
-    struct msghdr message = {.msg_iov = &byte,
-                             .msg_iovlen = 1,
-                             .msg_control = ancillary.bytes,
-                             .msg_controllen = sizeof ancillary.bytes};
+    struct msghdr message = {
+        .msg_iov = &byte, .msg_iovlen = 1, .msg_control = ancillary.bytes, .msg_controllen = sizeof ancillary.bytes};
     struct cmsghdr *control = CMSG_FIRSTHDR(&message);
     control->cmsg_level = SOL_SOCKET;
     control->cmsg_type = SCM_RIGHTS;
@@ -41,10 +39,8 @@ dcl_status dcli_shared_link_adopt(int socket, dcli_shared_link *end_out)
     char side = 0;
     struct iovec byte = {.iov_base = &side, .iov_len = 1};
     union ancillary ancillary = {0};
-    struct msghdr message = {.msg_iov = &byte,
-                             .msg_iovlen = 1,
-                             .msg_control = ancillary.bytes,
-                             .msg_controllen = sizeof ancillary.bytes};
+    struct msghdr message = {
+        .msg_iov = &byte, .msg_iovlen = 1, .msg_control = ancillary.bytes, .msg_controllen = sizeof ancillary.bytes};
     int memory = -1;
     if (recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == 1) {
         const struct cmsghdr *control = CMSG_FIRSTHDR(&message);

@@ -86,9 +86,11 @@ dcl_status dcli_workers_ask(const dcl_config *config, int capacity, dcl_worker_i
     dcli_worker_address list[DCLI_MOST_CALLS];
     dcli_net *net;
     if (config->workers == NULL || strncmp(config->workers, "local:", 6) == 0)
-        return DCLI_FAIL(DCL_ERR_INVALID, "workers is %s%s%s; expected addresses, or a file with them: only workers that run "
-                         "by themselves can be asked", config->workers != NULL ? "\"" : "",
-                         config->workers != NULL ? config->workers : "NULL", config->workers != NULL ? "\"" : "");
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "workers is %s%s%s; expected addresses, or a file with them: only workers that run "
+                         "by themselves can be asked",
+                         config->workers != NULL ? "\"" : "", config->workers != NULL ? config->workers : "NULL",
+                         config->workers != NULL ? "\"" : "");
     int count = dcli_addresses_read(config->workers, list);
     if (count < 0)
         return dcli_error_status();

@@ -19,7 +19,7 @@ typedef struct dcli_wire_order {
     char bind[DCLI_MOST_ADDRESS + 1]; /* tcp://HOST:* */
     char key[DCLI_MOST_KEY + 1];      /* public key of the session; "": a password */
     char password[DCLI_MOST_KEY + 1]; /* or its secret key */
-    char files[4096]; /* "": none */
+    char files[4096];                 /* "": none */
 } dcli_wire_order;
 
 typedef struct dcli_wire_answer {

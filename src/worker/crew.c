@@ -110,7 +110,8 @@ static dcl_status hear_all(dcli_crew *crew)
     while (status == DCL_OK && first_unheard(crew) < crew->node_count) {
         int64_t left_ms = (deadline - now_ns()) / 1000000;
         if (left_ms <= 0)
-            return dcli_crew_fail_to_start(crew, first_unheard(crew), DCL_ERR_TIMEOUT, "it has not described its device in time");
+            return dcli_crew_fail_to_start(crew, first_unheard(crew), DCL_ERR_TIMEOUT,
+                                           "it has not described its device in time");
         status = hear_one(crew, (int)left_ms);
     }
     return status;
@@ -199,7 +200,7 @@ dcl_status dcli_crew_open(const dcli_crew_terms *terms, dcli_crew **crew_out)
 /* ---- the session --------------------------------------------------------------------------------------------------- */
 
 dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in_place[], int64_t first_operation,
-                                     dcli_msg_peer peers[])
+                                        dcli_msg_peer peers[])
 {
     const dcl_config *config = crew->terms.config;
     pthread_mutex_lock(&crew->lock);
@@ -217,7 +218,7 @@ dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in
                                     .peer_count = crew->capacity,
                                     .peer = peers,
                                     .first_operation = first_operation,
-                                   .tree_nodes = crew->tree_nodes,
+                                    .tree_nodes = crew->tree_nodes,
                                     .tile_bytes = (int64_t)config->tile_bytes,
                                     .chunk_bytes = (int64_t)config->chunk_bytes,
                                     .pool_bytes = (int64_t)config->pool_bytes,

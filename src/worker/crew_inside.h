@@ -24,7 +24,7 @@ typedef struct dcli_member {
     char kind[512];
     char name[320]; /* "process 123 of this host", "tcp://host:port, process 3" */
     bool in_place, heard, lost;
-    bool introduced; /* the others know of it */
+    bool introduced;                /* the others know of it */
     char refusal[DCLI_ERROR_BYTES]; /* why it cannot serve; "": it has not said so */
     dcl_status refusal_status;
     dcli_process process; /* local */
@@ -56,7 +56,7 @@ struct dcli_crew {
     dcli_crew_terms terms;
     bool is_local;
     int node_count, capacity;
-    int tree_nodes; /* nodes when the session began */
+    int tree_nodes;      /* nodes when the session began */
     dcli_member *member; /* [capacity] */
     dcli_net *net;
     dcli_buffers *buffers;

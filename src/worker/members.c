@@ -93,8 +93,7 @@ static dcl_status expect(dcli_worker *worker, dcli_received *received)
 {
     const dcli_msg_joined *joined = &received->message.joined;
     if (!received->has_descriptor) /* of this host: it came together with this node, and the link is there */
-        return joined->address[0] == '\0' ? DCL_OK
-                                          : dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key);
+        return joined->address[0] == '\0' ? DCL_OK : dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key);
     dcli_shared_link link;
     received->has_descriptor = false;
     dcl_status status = dcli_shared_link_adopt(received->descriptor, &link);

@@ -60,9 +60,9 @@ struct dcli_worker {
     int64_t busy_steps; /* steps of the loop that found messages */
     int64_t asked;      /* how often in a row the device was asked whether its kernels have ended */
     bool started, stopping;
-    dcl_status broken;  /* this worker cannot go on */
-    bool *gone;         /* [node_count + 1] nodes that are lost, or not there yet */
-    int64_t epoch;      /* grows with every loss and join */
+    dcl_status broken;      /* this worker cannot go on */
+    bool *gone;             /* [node_count + 1] nodes that are lost, or not there yet */
+    int64_t epoch;          /* grows with every loss and join */
     dcli_received *waiting; /* [waiting_count] descriptors of members that have not been heard of yet, in order */
     int64_t waiting_count, waiting_capacity;
     struct dcli_said *said, *last_said; /* host: what may not have reached everyone yet; see tree.h */

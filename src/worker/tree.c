@@ -122,8 +122,8 @@ static dcl_status have_books(dcli_worker *worker)
 dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen)
 {
     if (from >= worker->terms.node_count || risen->ready > risen->done)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d says RISEN with done %lld, ready %lld", from, (long long)risen->done,
-                         (long long)risen->ready);
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d says RISEN with done %lld, ready %lld", from,
+                         (long long)risen->done, (long long)risen->ready);
     dcl_status status = have_books(worker);
     if (status != DCL_OK)
         return status;
