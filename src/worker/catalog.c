@@ -206,9 +206,9 @@ static dcl_status find_operands(dcli_catalog *catalog, const dcli_msg_operation 
     for (int k = 0; k < descriptor->operand_count; k++) {
         int64_t storage = descriptor->operand[k].storage;
         dcli_held *held = dcli_catalog_held(catalog, storage);
-        if (storage >= 0 && held == NULL)
-            return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " uses storage %" PRId64 ", which does not exist",
-                             descriptor->number, storage);
+        if (storage >= 0 && (held == NULL || held->released))
+            return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " uses storage %" PRId64 ", which does not exist%s",
+                             descriptor->number, storage, held != NULL ? " any more" : "");
         entry->held[k] = held;
         operation->operand[k] =
             (dcli_operand){.storage = storage, .layout = held != NULL ? &held->shared->layout : NULL};
@@ -270,6 +270,8 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
         status = set_box(descriptor, entry);
     if (status != DCL_OK)
         return status;
+    if (descriptor->kind == DCLI_OP_RELEASE)
+        entry->held[0]->released = true; /* what is open may still use it */
     dcli_operation_resolve(&entry->operation);
     bool checked = entry->operation.kind != DCLI_OP_FORALL || catalog->self == catalog->terms.node_count ||
                    (dcli_plans_known(catalog, entry) && !names_twice(&entry->operation));

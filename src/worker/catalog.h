@@ -17,6 +17,7 @@ typedef struct dcli_shared_layout {
 typedef struct dcli_held {
     int64_t id;
     dcli_shared_layout *shared;
+    bool released;       /* a RELEASE has been seen: no later operation may name it */
     dcli_memory *memory; /* this node's part; NULL: none here, or its allocation failed */
     dcli_memory **peer;  /* [node_count] other nodes' parts as kernels here see them; NULL until first used */
     struct dcli_held *next;
