@@ -324,8 +324,11 @@ void dcli_crew_close(dcli_crew *crew)
     pthread_mutex_lock(&crew->lock);
     for (int n = 0; crew->member != NULL && n < crew->capacity; n++)
         dcli_crew_forget_introduction(crew, n);
+    dcli_process *process[DCLI_MOST_NODES];
+    int count = 0;
     for (int n = 0; crew->member != NULL && n < crew->capacity; n++)
-        dcli_process_end(&crew->member[n].process, started ? GRACE_MS : 0);
+        process[count++] = &crew->member[n].process;
+    dcli_process_end_all(count, process, started ? GRACE_MS : 0);
     pthread_mutex_unlock(&crew->lock);
     if (crew->has_keeper) /* last: the kernel ends its children with it */
         dcli_keeper_stop(crew);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -133,9 +134,14 @@ dcl_status dcli_process_start(const char *program, const char *terms, int count,
                          program, strerror(code));
     }
     process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-    if (process->pidfd < 0)
-        return DCLI_FAIL(DCL_ERR_NOMEM, "pidfd_open: %s; raise the limit of open descriptors with `ulimit -n`",
-                         strerror(errno));
+    if (process->pidfd < 0) { /* nothing would end it */
+        dcl_status status = DCLI_FAIL(
+            DCL_ERR_NOMEM, "pidfd_open: %s; raise the limit of open descriptors with `ulimit -n`", strerror(errno));
+        kill(process->pid, SIGKILL); /* not reaped yet: the number is its own */
+        waitpid(process->pid, NULL, 0);
+        process->pid = 0;
+        return status;
+    }
     fcntl(process->pidfd, F_SETFD, FD_CLOEXEC);
     return DCL_OK;
 }
@@ -244,18 +250,48 @@ void dcli_process_why(dcli_process *process, char *text_out, size_t capacity)
 
 /* ---- ending ------------------------------------------------------------------------------------------------------- */
 
-void dcli_process_end(dcli_process *process, int grace_ms)
+static int64_t monotonic_ms(void)
 {
-    enum { TIME_TO_DIE_MS = 5000 };
-    if (process->pid != 0 && process->pidfd >= 0 && !has_ended_within(process, grace_ms)) {
-        syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
-        has_ended_within(process, TIME_TO_DIE_MS);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void await_all(int count, dcli_process *const process[], int milliseconds)
+{
+    int64_t until = monotonic_ms() + milliseconds;
+    for (int p = 0; p < count; p++) {
+        int64_t left = until - monotonic_ms();
+        has_ended_within(process[p], left > 0 ? (int)left : 0);
     }
+}
+
+static void forget(dcli_process *process)
+{
     if (process->page != NULL) {
         munmap(process->page, DCLI_STATUS_BYTES);
         close(process->status_memory);
     }
-    if (process->pid != 0 && process->pidfd >= 0)
+    if (process->pid != 0)
         close(process->pidfd);
     *process = (dcli_process){.pidfd = -1};
 }
+
+void dcli_process_kill(dcli_process *process)
+{
+    if (process->pid != 0 && !process->ended)
+        syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
+}
+
+void dcli_process_end_all(int count, dcli_process *const process[], int grace_ms)
+{
+    enum { TIME_TO_DIE_MS = 5000 };
+    await_all(count, process, grace_ms);
+    for (int p = 0; p < count; p++)
+        dcli_process_kill(process[p]);
+    await_all(count, process, TIME_TO_DIE_MS);
+    for (int p = 0; p < count; p++)
+        forget(process[p]);
+}
+
+void dcli_process_end(dcli_process *process, int grace_ms) { dcli_process_end_all(1, &process, grace_ms); }

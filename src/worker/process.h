@@ -39,5 +39,9 @@ bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silen
 void dcli_process_why(dcli_process *process, char *text_out, size_t capacity);
 /** Wait `grace_ms` for it to end by itself, then kill it; reap it, free everything. Safe on {0}. */
 void dcli_process_end(dcli_process *process, int grace_ms);
+/** The same for several, which are given that time together. @param process  [count]. */
+void dcli_process_end_all(int count, dcli_process *const process[], int grace_ms);
+/** Kill it, and wait for nothing: dcli_process_has_ended() tells when it can be ended at once. Safe on {0}. */
+void dcli_process_kill(dcli_process *process);
 
 #endif

@@ -60,11 +60,11 @@ static void welcome(dcli_supervisor *supervisor, uint32_t client)
     dcli_desk_send(supervisor->desk, client, &message);
 }
 
-static void end_process(dcli_supervised *session, int place)
+static void end_process(dcli_supervisor *supervisor, dcli_supervised *session, int place)
 {
     if (session != NULL && place < session->count && !session->child[place].gone) {
         session->child[place].gone = true;
-        dcli_process_end(&session->child[place].process, 0);
+        dcli_supervisor_kill(supervisor, &session->child[place].process);
     }
 }
 
@@ -89,7 +89,7 @@ static void hear(dcli_supervisor *supervisor, uint32_t client, const dcli_messag
         dcli_desk_send(supervisor->desk, client, message);
         return;
     case DCLI_MSG_GONE:
-        end_process(session, message->gone.process);
+        end_process(supervisor, session, message->gone.process);
         return;
     default:
         break;
@@ -149,12 +149,12 @@ static int gather(dcli_supervisor *supervisor, struct pollfd **polled_in_out, in
     return polled[0].revents;
 }
 
-static void check_sessions(dcli_supervisor *supervisor)
+static void check_sessions(dcli_supervisor *supervisor, bool all_heard)
 {
     int64_t now = monotonic_ms();
     for (dcli_supervised *session = supervisor->sessions, *next; session != NULL; session = next) {
         next = session->next;
-        dcli_supervisor_check(supervisor, session, now);
+        dcli_supervisor_check(supervisor, session, now, all_heard);
     }
 }
 
@@ -167,9 +167,11 @@ static dcl_status supervise(dcli_supervisor *supervisor)
         enum { MOST_AT_ONCE = 64 };
         for (int n = 0; n < MOST_AT_ONCE && status == DCL_OK; n++)
             status = hear_one(supervisor);
-        if (status == DCL_ERR_TIMEOUT)
+        bool all_heard = status == DCL_ERR_TIMEOUT;
+        if (all_heard)
             status = DCL_OK;
-        check_sessions(supervisor);
+        check_sessions(supervisor, all_heard);
+        dcli_supervisor_reap(supervisor);
         if (status == DCL_OK && gather(supervisor, &polled, &capacity) != 0)
             break;
     }

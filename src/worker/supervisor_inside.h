@@ -8,7 +8,11 @@
 #include "worker/process.h"
 #include "worker/supervisor.h"
 
-enum { DCLI_MOST_DEVICES_OFFERED = 64, DCLI_SESSIONS_REMEMBERED = 4096 };
+enum {
+    DCLI_MOST_DEVICES_OFFERED = 64,
+    DCLI_SESSIONS_REMEMBERED = 4096,
+    DCLI_MOST_SILENCE_MS = 600000 /* of a client, whatever it asks for: what it left behind would stay as long */
+};
 
 /** A process of a session. */
 typedef struct dcli_child {
@@ -46,6 +50,8 @@ typedef struct dcli_supervisor {
     dcli_desk *desk;
     dcli_supervised *sessions;
     int session_count;
+    dcli_process *dying; /* [dying_count] killed, not reaped yet: nobody waits for them while clients are to be heard */
+    int64_t dying_count, dying_capacity;
     uint64_t remembered[DCLI_SESSIONS_REMEMBERED]; /* numbers of sessions there were: none is opened twice */
     int64_t remembered_count;
 } dcli_supervisor;
@@ -59,8 +65,13 @@ void dcli_supervisor_close(dcli_supervisor *supervisor);
 
 /** OPEN: start the processes. What goes wrong is told to the client. */
 void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const dcli_msg_open *open);
-/** Take answers, notice ends and silence; tell the client. */
-void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms);
+/** Take answers, notice ends and silence; tell the client.
+ *  @param all_heard  nothing is left to read that clients have sent: who has said nothing is silent. */
+void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms, bool all_heard);
+/** Kill a process; it is reaped later. Safe on {0}. */
+void dcli_supervisor_kill(dcli_supervisor *supervisor, dcli_process *process);
+/** Reap those that have died. */
+void dcli_supervisor_reap(dcli_supervisor *supervisor);
 /** End a session with its processes. */
 void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, const char *why);
 dcli_supervised *dcli_supervisor_find(dcli_supervisor *supervisor, uint32_t client);

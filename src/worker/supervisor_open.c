@@ -2,6 +2,7 @@
 #include "worker/supervisor_inside.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,10 +158,22 @@ dcl_status dcli_supervisor_open(dcli_supervisor *supervisor)
     return status;
 }
 
+static void await_dying(dcli_supervisor *supervisor)
+{
+    enum { TIME_TO_DIE_MS = 5000, STEP_MS = 5 };
+    for (int waited = 0; supervisor->dying_count > 0 && waited < TIME_TO_DIE_MS; waited += STEP_MS) {
+        dcli_supervisor_reap(supervisor);
+        if (supervisor->dying_count > 0)
+            poll(NULL, 0, STEP_MS);
+    }
+    dcli_free(supervisor->dying);
+}
+
 void dcli_supervisor_close(dcli_supervisor *supervisor)
 {
     while (supervisor->sessions != NULL)
         dcli_supervisor_end(supervisor, supervisor->sessions, "the worker stops");
+    await_dying(supervisor);
     if (supervisor->token_path[0] != '\0')
         dcli_token_remove(supervisor->token_path, supervisor->token);
     dcli_desk_close(supervisor->desk);

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "net/wire_address.h"
 
 static int64_t monotonic_ms(void)
 {
@@ -32,7 +33,8 @@ void dcli_supervisor_refuse(dcli_supervisor *supervisor, uint32_t client, dcl_st
 {
     dcli_message message = {.kind = DCLI_MSG_REFUSED, .refused = {.status = status, .sentence = sentence}};
     DCLI_LOG(supervisor->log, DCLI_LOG_WARN, "refused %s: %s", dcli_desk_caller(supervisor->desk, client), sentence);
-    dcli_desk_send(supervisor->desk, client, &message);
+    if (dcli_desk_send(supervisor->desk, client, &message) != DCL_OK)
+        dcli_desk_hang_up(supervisor->desk, client); /* it waits for an answer */
 }
 
 /* ---- starting ----------------------------------------------------------------------------------------------------- */
@@ -125,7 +127,8 @@ void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const d
     supervisor->remembered[supervisor->remembered_count++ % DCLI_SESSIONS_REMEMBERED] = open->session;
     *session = (dcli_supervised){.client = client,
                                  .session = open->session,
-                                 .silence_ms = open->silence_ms,
+                                 .silence_ms =
+                                     open->silence_ms < DCLI_MOST_SILENCE_MS ? open->silence_ms : DCLI_MOST_SILENCE_MS,
                                  .heard_ms = monotonic_ms(),
                                  .opened_ms = monotonic_ms(),
                                  .count = supervisor->device_count,
@@ -146,17 +149,37 @@ void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const d
 
 /* ---- watching ----------------------------------------------------------------------------------------------------- */
 
-static void tell_opened(dcli_supervisor *supervisor, dcli_supervised *session)
+/* A process runs kernels of its client's: what it says is checked before others are told. */
+static dcl_status check_answer(const dcli_supervisor *supervisor, const dcli_wire_answer *answer)
 {
+    dcli_address address;
+    char key[DCLI_KEY_Z85];
+    dcl_status status = dcli_address_parse(answer->address, DCLI_TO_CALL, &address);
+    if (status == DCL_OK && supervisor->has_keys)
+        status = dcli_key_parse(answer->key, key);
+    else if (status == DCL_OK && answer->key[0] != '\0')
+        status = DCLI_FAIL(DCL_ERR_PROTOCOL, "a worker process has a key; expected none: this worker has no keys");
+    return status;
+}
+
+static dcl_status tell_opened(dcli_supervisor *supervisor, dcli_supervised *session)
+{
+    dcl_status status = DCL_OK;
     dcli_msg_peer peers[DCLI_MOST_DEVICES_OFFERED];
     for (int p = 0; p < session->count; p++)
         peers[p] = (dcli_msg_peer){
             .present = true, .address = session->child[p].answer.address, .key = session->child[p].answer.key};
     dcli_message message = {.kind = DCLI_MSG_OPENED, .opened = {.peer_count = session->count, .peer = peers}};
+    for (int p = 0; p < session->count && status == DCL_OK; p++)
+        status = check_answer(supervisor, &session->child[p].answer);
+    if (status == DCL_OK)
+        status = dcli_desk_send(supervisor->desk, session->client, &message);
+    if (status != DCL_OK)
+        return status;
     session->opened = true;
-    dcli_desk_send(supervisor->desk, session->client, &message);
     DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 " of %s is open: %d process%s", session->session,
              dcli_desk_caller(supervisor->desk, session->client), session->count, session->count == 1 ? "" : "es");
+    return DCL_OK;
 }
 
 static void take_answer(dcli_child *child)
@@ -168,6 +191,8 @@ static void take_answer(dcli_child *child)
     child->answered = got == (ssize_t)sizeof *answer && answer->magic == DCLI_WIRE_ORDER;
     answer->address[sizeof answer->address - 1] = answer->key[sizeof answer->key - 1] = '\0';
     answer->problem[sizeof answer->problem - 1] = '\0';
+    if (answer->status < DCL_OK || answer->status > DCL_ERR_INTERNAL)
+        answer->status = DCL_ERR_DEVICE;
 }
 
 /* @return false: the session has ended. */
@@ -194,9 +219,11 @@ static bool take_answers(dcli_supervisor *supervisor, dcli_supervised *session)
             return false;
         }
     }
-    if (answered == session->count)
-        tell_opened(supervisor, session);
-    return true;
+    if (answered < session->count || tell_opened(supervisor, session) == DCL_OK)
+        return true;
+    dcli_supervisor_refuse(supervisor, session->client, dcli_error_status(), dcli_error_sentence());
+    dcli_supervisor_end(supervisor, session, "its client could not be told of its processes");
+    return false;
 }
 
 static void tell_gone(dcli_supervisor *supervisor, dcli_supervised *session, int place, const char *why)
@@ -207,16 +234,16 @@ static void tell_gone(dcli_supervisor *supervisor, dcli_supervised *session, int
     dcli_desk_send(supervisor->desk, session->client, &message);
     DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 ": process %d (%d) %s", session->session, place,
              (int)child->process.pid, why);
-    dcli_process_end(&child->process, 0);
+    dcli_supervisor_kill(supervisor, &child->process);
     if (child->control >= 0)
         close(child->control);
     child->control = -1;
 }
 
-void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms)
+void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms, bool all_heard)
 {
     char why[512];
-    if (now_ms - session->heard_ms > session->silence_ms) {
+    if (all_heard && now_ms - session->heard_ms > session->silence_ms) {
         dcli_desk_hang_up(supervisor->desk, session->client);
         dcli_supervisor_end(supervisor, session, "its client has been silent for too long");
         return;
@@ -238,10 +265,31 @@ void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session
 
 /* ---- ending ------------------------------------------------------------------------------------------------------- */
 
+void dcli_supervisor_kill(dcli_supervisor *supervisor, dcli_process *process)
+{
+    dcli_process_kill(process);
+    int64_t *capacity = &supervisor->dying_capacity;
+    if (!dcli_process_has_ended(process) &&
+        dcli_grow(&supervisor->dying, supervisor->dying_count, capacity, sizeof *supervisor->dying) == 0) {
+        supervisor->dying[supervisor->dying_count++] = *process;
+        *process = (dcli_process){.pidfd = -1};
+    }
+    dcli_process_end(process, 0); /* without memory for a longer list it is waited for */
+}
+
+void dcli_supervisor_reap(dcli_supervisor *supervisor)
+{
+    for (int64_t d = supervisor->dying_count - 1; d >= 0; d--)
+        if (dcli_process_has_ended(&supervisor->dying[d])) {
+            dcli_process_end(&supervisor->dying[d], 0);
+            supervisor->dying[d] = supervisor->dying[--supervisor->dying_count]; /* the last takes its place */
+        }
+}
+
 void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, const char *why)
 {
     for (int p = 0; p < session->count; p++) {
-        dcli_process_end(&session->child[p].process, 0);
+        dcli_supervisor_kill(supervisor, &session->child[p].process);
         if (session->child[p].control >= 0)
             close(session->child[p].control);
     }

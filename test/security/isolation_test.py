@@ -1,12 +1,20 @@
 #!/usr/bin/python3
 """Programs that use one worker at the same time share its device, and nothing else."""
 import re
+import subprocess
+import sys
+import time
 
 import siege  # first: it finds the others
 
 import processes
 
 ROUNDS = "40" if siege.LONG else "6"
+
+TRACER = """import ctypes, sys
+SEIZE = 0x4206
+print(ctypes.CDLL(None).ptrace(SEIZE, int(sys.argv[1]), None, None), flush=True)
+sys.stdin.read()"""
 
 
 class Isolation(siege.Siege):
@@ -86,6 +94,25 @@ class Isolation(siege.Siege):
         processes.kill(killed.pid)
         processes.wait_until(lambda: len(worker.children()) < before, 3, "the end of its session's process")
         self.assertNotIn("DCL_ERR", self.go_on([right])[0])
+
+    def test_process_that_does_not_go_away(self):
+        """A process that was killed and cannot be reaped, as it is traced: the other clients do not wait for it."""
+        worker = self.worker()
+        (killed,) = self.clients(worker, ["open", "work", "pause"])
+        tracer = subprocess.Popen([sys.executable, "-c", TRACER, str(*worker.children())], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(tracer.communicate)
+        if tracer.stdout.readline() != "0\n":
+            self.skipTest("processes may not be traced here")
+        (right,) = self.clients(worker, ["open", "work", "pause", "work:2", "close"],
+                                DCL_SILENCE_MS=str(int(2000 * siege.SLOW)))
+        processes.kill(killed.pid)
+        self.assertTrue(worker.logs("its client has gone"), worker.log())
+        time.sleep(2.5 * siege.SLOW)  # longer than the other may be silent
+        self.assertTrue(worker.children())
+        self.assertNotIn("DCL_ERR", self.go_on([right])[0])
+        tracer.communicate()
+        self.no_children(worker)
 
     def test_most_sessions(self):
         worker = self.worker("--sessions", "1")
