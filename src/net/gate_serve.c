@@ -5,6 +5,7 @@
  * Source: RFC 27/ZAP. */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -212,19 +213,36 @@ static void answer(dcli_gate *gate, request *asked)
         tell(log, asked, name, &verdict, untold);
 }
 
+/** @return whether the gate is to be closed: within a pause after a failure. */
+static bool pause_for(dcli_gate *gate, int code, bool again)
+{
+    enum { PAUSE_MS = 100 };
+    struct pollfd stop = {.fd = gate->stop_fd, .events = POLLIN};
+    pthread_mutex_lock(&gate->lock);
+    const dcli_log *log = gate->log;
+    pthread_mutex_unlock(&gate->lock);
+    if (!again)
+        DCLI_LOG(log, DCLI_LOG_WARN, "who connects cannot be checked at present: zmq_poll: %s; trying on",
+                 zmq_strerror(code));
+    return code == ETERM || poll(&stop, 1, PAUSE_MS) > 0;
+}
+
 void *dcli_gate_serve(void *argument)
 {
     dcli_gate *gate = argument;
     zmq_pollitem_t item[] = {{gate->handler, 0, ZMQ_POLLIN, 0}, {NULL, gate->stop_fd, ZMQ_POLLIN, 0}};
-    for (;;) {
+    for (bool failed = false;;) {
         int ready = zmq_poll(item, 2, -1); /* the descriptor ends it */
-        if (ready < 0 && zmq_errno() == EINTR)
+        int code = ready < 0 ? zmq_errno() : 0;
+        if (code == EINTR)
             continue;
-        if (ready < 0 || (item[1].revents & ZMQ_POLLIN) != 0)
+        if (ready < 0 ? pause_for(gate, code, failed) : (item[1].revents & ZMQ_POLLIN) != 0)
             return NULL;
+        failed = ready < 0;
         request asked;
-        if (receive(gate->handler, &asked))
+        if (!failed && receive(gate->handler, &asked))
             answer(gate, &asked);
-        release(&asked);
+        if (!failed)
+            release(&asked);
     }
 }
