@@ -63,7 +63,9 @@ dcl_status dcli_desk_open(const dcli_desk_terms *terms, dcli_desk **desk_out)
                             .silence_ms = terms->silence_ms,
                             .most_bytes = DCLI_DESK_FRAME,
                             .most_waiting = MOST_WAITING,
+                            .most_before = DCLI_DOOR_HANDSHAKE,
                             .most_ahead = DCLI_DESK_AHEAD,
+                            .most_in_all = DCLI_DESK_IN_ALL,
                             .most_connections = terms->most_clients + strangers};
     dcl_status status = desk->pool == NULL ? DCL_ERR_NOMEM : dcli_door_open(&door, &desk->door);
     if (status == DCL_OK)
@@ -337,6 +339,8 @@ static void cut_who_is_due(dcli_desk *desk)
             refuse(desk, one->who, "nothing was said for too long");
         cut(desk, one);
     }
+    if (dcli_door_cut_silent(&desk->door, now - desk->idle_ns) > 0)
+        refuse(desk, "some address", "nothing was said for too long");
 }
 
 /** @return DCL_ERR_NODE_LOST, or DCL_ERR_TIMEOUT: nobody the caller knows. */
@@ -385,7 +389,8 @@ static dcl_status step(dcli_desk *desk, dcli_received *received_out, uint32_t *c
 
 static int64_t next_due_ns(const dcli_desk *desk)
 {
-    int64_t due = INT64_MAX;
+    int64_t due = dcli_door_oldest_silent_ns(&desk->door);
+    due = due == INT64_MAX ? due : due + desk->idle_ns + 1;
     for (int64_t i = 0; i < desk->count; i++)
         if (due_ns(desk, &desk->client[i]) < due)
             due = due_ns(desk, &desk->client[i]);

@@ -126,6 +126,7 @@ static dcl_status open_door(dcli_endpoint *endpoint, dcli_wire *wire, const dcli
                             .silence_ms = terms->silence_ms,
                             .most_bytes = most_bytes(terms),
                             .most_connections = terms->peer_count + DCLI_WIRE_SPARE,
+                            .most_before = DCLI_DOOR_HANDSHAKE,
                             .own_id = id};
     return dcli_door_open(&door, &wire->door);
 }

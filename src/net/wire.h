@@ -62,6 +62,7 @@ typedef enum dcli_wire_source {
     DCLI_WIRE_OUTGOING_EVENTS,
     DCLI_WIRE_DOOR,
     DCLI_WIRE_DOOR_EVENTS,
+    DCLI_WIRE_DOOR_ARRIVALS,
     DCLI_WIRE_SOURCES
 } dcli_wire_source;
 

@@ -14,8 +14,9 @@
  *
  * libzmq limits the bytes of a frame and the number of whole messages that wait. The frames of a message that never ends it
  * keeps until memory is over, an object of 64 bytes for each empty frame of 2. So the system is asked how many bytes a
- * connection has brought (tcp(7), TCP_INFO): who brings too many without a message coming of them is cut. That they have come
- * an edge-triggered epoll tells, which the owner of the listener polls; and the system takes little in advance (ZMQ_RCVBUF),
+ * connection has brought (tcp(7), TCP_INFO): who brings too many without a message coming of them is cut, and those with most
+ * of them when all together are too many. The frames of a handshake may be as large as those of messages: who is still in
+ * it, which shows by what it was told, may bring little. That bytes have come an edge-triggered epoll tells, which the owner of the listener polls; and the system takes little in advance (ZMQ_RCVBUF),
  * for what it has taken libzmq still reads after the cut. */
 #include <errno.h>
 #include <fcntl.h>
@@ -134,14 +135,18 @@ static int most_connections(const dcli_door_terms *terms)
 dcl_status dcli_door_open(const dcli_door_terms *terms, dcli_door *door_out)
 {
     dcli_door door = {.most = most_connections(terms),
+                      .most_before = terms->most_before,
                       .most_ahead = terms->most_ahead,
+                      .most_in_all = terms->most_in_all,
+                      .has_keys = terms->own != NULL,
                       .arrivals = -1,
                       .router = dcli_net_socket(terms->net, ZMQ_ROUTER)};
     *door_out = (dcli_door){0};
     if (door.router == NULL)
         return dcli_error_status();
     dcl_status status = dress_door(&door, terms);
-    if (status == DCL_OK && door.most_ahead > 0 && (door.arrivals = epoll_create1(EPOLL_CLOEXEC)) < 0)
+    bool limited = door.most_before > 0 || door.most_ahead > 0 || door.most_in_all > 0;
+    if (status == DCL_OK && limited && (door.arrivals = epoll_create1(EPOLL_CLOEXEC)) < 0)
         status = DCLI_FAIL(DCL_ERR_NETWORK, "epoll_create1: %s; expected a free descriptor; raise their limit",
                            strerror(errno));
     if (status == DCL_OK)
@@ -240,22 +245,74 @@ void dcli_door_cut(dcli_door *door, int64_t holder)
 
 /* ---- floods ------------------------------------------------------------------------------------------------------- */
 
-/** Of a kernel that does not count them: 0, and there is no limit. */
-static uint64_t bytes_brought(int fd)
+/** What an unauthenticated connection is told at most: the greeting, with keys also WELCOME (RFC 25/CURVE: 170 bytes with
+ *  its header); one more for the system, which counts the beginning of the connection as a byte. With a password WELCOME
+ *  comes after the password. Who has acknowledged more was let in: and it may send messages only after that. */
+static uint64_t most_told(const dcli_door *door)
+{
+    const uint64_t greeting = 64, welcome = 170;
+    return greeting + (door->has_keys ? welcome : 0) + 1;
+}
+
+/** Of a kernel that does not count bytes: none, and there is no limit. */
+static void look_at_bytes(const dcli_door *door, dcli_connection *connection)
 {
     struct tcp_info info = {.tcpi_bytes_received = 0};
     socklen_t length = sizeof info;
     const size_t needed = offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
-    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && length >= needed ? info.tcpi_bytes_received
-                                                                                          : 0;
+    if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || length < needed)
+        return;
+    connection->brought = info.tcpi_bytes_received;
+    connection->let_in = connection->let_in || info.tcpi_bytes_acked > most_told(door);
 }
 
-/** A descriptor that has ended meanwhile is not of this listener, or is a later connection: also watched. */
-static void watch(const dcli_door *door, int fd)
+/** A descriptor that has ended meanwhile is not of this listener, or is a later connection: also watched. Of what came
+ *  before, nothing tells. */
+static void watch(dcli_door *door, dcli_connection *connection)
 {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
-    if (door->arrivals >= 0 && is_of_door(door, fd))
-        (void)epoll_ctl(door->arrivals, EPOLL_CTL_ADD, fd, &event);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = connection->fd};
+    if (door->arrivals < 0 || !is_of_door(door, connection->fd))
+        return;
+    (void)epoll_ctl(door->arrivals, EPOLL_CTL_ADD, connection->fd, &event);
+    look_at_bytes(door, connection);
+    door->unseen = true;
+}
+
+/** Bytes of those that no limit is for need not be told. */
+static void unwatch_if_free(const dcli_door *door, const dcli_connection *connection)
+{
+    if (door->arrivals >= 0 && door->most_ahead == 0 && connection->let_in)
+        (void)epoll_ctl(door->arrivals, EPOLL_CTL_DEL, connection->fd, NULL);
+}
+
+/** Bytes that a limit is for. */
+static uint64_t ahead_of(const dcli_door *door, const dcli_connection *connection)
+{
+    if (connection->cut || connection->ended || (connection->let_in && door->most_ahead == 0))
+        return 0;
+    return connection->brought > connection->taken ? connection->brought - connection->taken : 0;
+}
+
+static bool is_beyond(const dcli_door *door, const dcli_connection *connection)
+{
+    int64_t most = connection->let_in ? door->most_ahead : door->most_before;
+    return most > 0 && ahead_of(door, connection) > (uint64_t)most;
+}
+
+/** @return NULL: all keep to the limits. */
+static dcli_connection *find_flood(dcli_door *door)
+{
+    uint64_t all = 0;
+    dcli_connection *largest = NULL;
+    for (int64_t i = 0; i < door->count; i++) {
+        dcli_connection *connection = &door->connection[i];
+        if (is_beyond(door, connection))
+            return connection;
+        all += ahead_of(door, connection);
+        if (largest == NULL || ahead_of(door, connection) > ahead_of(door, largest))
+            largest = connection;
+    }
+    return door->most_in_all > 0 && all > (uint64_t)door->most_in_all ? largest : NULL;
 }
 
 /* ---- events ------------------------------------------------------------------------------------------------------- */
@@ -284,8 +341,9 @@ static void note_event(dcli_door *door, const dcli_event *event)
             cut_socket(door, event->value, 0); /* it could not be known */
             return;
         }
-        door->connection[door->count++] = (dcli_connection){.fd = event->value, .holder = -1};
-        watch(door, event->value);
+        connection = &door->connection[door->count++];
+        *connection = (dcli_connection){.fd = event->value, .holder = -1, .since_ns = dcli_now_ns()};
+        watch(door, connection);
         cut_oldest_silent(door);
         return;
     case ZMQ_EVENT_DISCONNECTED:
@@ -330,25 +388,64 @@ void dcli_door_cut_stranger(dcli_door *door, int fd)
 void dcli_door_note_message(dcli_door *door, int fd)
 {
     dcli_connection *connection = door->arrivals >= 0 ? connection_of_fd(door, fd) : NULL;
-    if (connection != NULL)
-        connection->taken = bytes_brought(fd);
+    if (connection == NULL)
+        return;
+    look_at_bytes(door, connection);
+    connection->taken = connection->brought;
+}
+
+/** @return whether there was any news. */
+static bool look_at_arrivals(dcli_door *door)
+{
+    enum { AT_ONCE = 64 };
+    struct epoll_event event[AT_ONCE];
+    int count = epoll_wait(door->arrivals, event, AT_ONCE, 0);
+    for (int i = 0; i < count; i++) {
+        dcli_connection *connection = connection_of_fd(door, event[i].data.fd);
+        if (connection == NULL)
+            continue;
+        look_at_bytes(door, connection);
+        unwatch_if_free(door, connection);
+    }
+    bool any = count > 0 || door->unseen;
+    door->unseen = false;
+    return any;
 }
 
 bool dcli_door_next_flood(dcli_door *door, int64_t *holder_out)
 {
-    struct epoll_event event;
     drain(door);
-    while (door->arrivals >= 0 && epoll_wait(door->arrivals, &event, 1, 0) == 1) {
-        dcli_connection *connection = connection_of_fd(door, event.data.fd);
-        uint64_t brought = connection != NULL ? bytes_brought(event.data.fd) : 0;
-        if (connection == NULL || connection->cut || brought < connection->taken ||
-            brought - connection->taken <= (uint64_t)door->most_ahead)
+    while (door->arrivals >= 0 && look_at_arrivals(door)) {
+        dcli_connection *connection = find_flood(door);
+        if (connection == NULL)
             continue;
         *holder_out = connection->holder;
         cut(door, connection);
+        door->unseen = true; /* there may be more */
         return true;
     }
     return false;
+}
+
+int dcli_door_cut_silent(dcli_door *door, int64_t before_ns)
+{
+    int count = 0;
+    for (int64_t i = 0; i < door->count && door->connection[i].since_ns < before_ns; i++) {
+        dcli_connection *connection = &door->connection[i];
+        if (connection->holder >= 0 || connection->cut)
+            continue;
+        cut(door, connection);
+        count++;
+    }
+    return count;
+}
+
+int64_t dcli_door_oldest_silent_ns(const dcli_door *door)
+{
+    for (int64_t i = 0; i < door->count; i++)
+        if (door->connection[i].holder < 0 && !door->connection[i].cut)
+            return door->connection[i].since_ns;
+    return INT64_MAX;
 }
 
 /** An empty message: the other side drops it. */
@@ -383,5 +480,7 @@ bool dcli_door_claim(dcli_door *door, int fd, const void *id, size_t id_bytes, i
         return false;
     connection->holder = holder;
     connection->cookie = cookie;
+    connection->let_in = true;
+    unwatch_if_free(door, connection);
     return true;
 }

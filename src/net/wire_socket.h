@@ -62,6 +62,9 @@ dcl_status dcli_ending_fail(dcli_ending ending, const char *who, const char *add
 
 /* ---- listeners ---- */
 
+/** Of who connects: a handshake takes up to 700 bytes. */
+enum { DCLI_DOOR_HANDSHAKE = 2048 };
+
 typedef struct dcli_door_terms {
     dcli_net *net;
     const char *address; /* to listen at; port "*": in the range, or any */
@@ -70,26 +73,34 @@ typedef struct dcli_door_terms {
     const char *domain;
     const dcli_keypair *own; /* NULL: the domain has a password */
     int64_t silence_ms, most_bytes;
-    int most_waiting;            /* messages of a connection, in either direction; 0: no limit */
-    int most_connections;        /* beyond them the oldest that has not said anything yet is cut */
-    int64_t most_ahead;          /* bytes of a connection since its last message was taken; 0: no limit */
+    int most_waiting;     /* messages of a connection, in either direction; 0: no limit */
+    int most_connections; /* beyond them the oldest that has not said anything yet is cut */
+    /* Bytes of a connection that are not of a message that was taken; 0: no limit of this kind. */
+    int64_t most_before;         /* until it has shown the password or a key; DCLI_DOOR_HANDSHAKE is enough */
+    int64_t most_ahead;          /* afterwards */
+    int64_t most_in_all;         /* of all connections; those with most of them are cut */
     const unsigned char *own_id; /* [DCLI_ROUTING_BYTES]; NULL: none */
 } dcli_door_terms;
 
 typedef struct dcli_connection {
     int fd;
     bool ended, cut;
-    int64_t holder;  /* -1: nobody has been heard of over it */
-    uint64_t cookie; /* the system's unique number of the socket: descriptors are used again; with a holder only */
-    uint64_t taken;  /* bytes that had come when its last message was taken */
+    int64_t holder;   /* -1: nobody has been heard of over it */
+    uint64_t cookie;  /* the system's unique number of the socket: descriptors are used again; with a holder only */
+    bool let_in;      /* it has shown the password or a key */
+    uint64_t brought; /* bytes that have come, as last seen */
+    uint64_t taken;   /* and when its last message was taken */
+    int64_t since_ns;
 } dcli_connection;
 
 /** A ROUTER that is bound, and its connections. */
 typedef struct dcli_door {
     void *router; /* NULL: not open */
     int fd, port, most;
-    int arrivals; /* readable when bytes have come, with most_ahead only */
-    int64_t most_ahead;
+    int arrivals; /* readable when bytes have come that a limit is for; -1: there is no limit */
+    bool has_keys;
+    bool unseen; /* connections that dcli_door_next_flood() has not looked at yet */
+    int64_t most_before, most_ahead, most_in_all;
     dcli_monitor monitor;
     char address[DCLI_MOST_ADDRESS + 1]; /* with the port */
     dcli_connection *connection;         /* [count], oldest first */
@@ -111,10 +122,14 @@ bool dcli_door_next_end(dcli_door *door, int64_t *holder_out);
 void dcli_door_cut(dcli_door *door, int64_t holder);
 /** A message that came by this descriptor was taken. */
 void dcli_door_note_message(dcli_door *door, int fd);
-/** End the connection of one who brings bytes, but no message that ends: more than most_ahead.
+/** End the connection of one who brings bytes, but no message that ends: more than a limit.
  *  dcli_door_next_end() does not tell it. @param holder_out  -1: nobody has been heard of over it.
  *  @return false: nobody, at the moment. */
 bool dcli_door_next_flood(dcli_door *door, int64_t *holder_out);
+/** End the connections made before `before_ns` over which nobody has been heard of. @return how many. */
+int dcli_door_cut_silent(dcli_door *door, int64_t before_ns);
+/** When the oldest of those was made; INT64_MAX: there is none. */
+int64_t dcli_door_oldest_silent_ns(const dcli_door *door);
 /** End the connection of this descriptor, which must have no holder. */
 void dcli_door_cut_stranger(dcli_door *door, int fd);
 

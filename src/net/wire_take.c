@@ -23,6 +23,7 @@ void dcli_wire_descriptors(const dcli_wire *wire, int descriptors_out[DCLI_WIRE_
     descriptors_out[DCLI_WIRE_OUTGOING_EVENTS] = wire->monitor.fd;
     descriptors_out[DCLI_WIRE_DOOR] = door ? wire->door.fd : -1;
     descriptors_out[DCLI_WIRE_DOOR_EVENTS] = door ? wire->door.monitor.fd : -1;
+    descriptors_out[DCLI_WIRE_DOOR_ARRIVALS] = door ? wire->door.arrivals : -1;
 }
 
 /** One system call for all sources. @return how many have told of news. */
@@ -96,6 +97,32 @@ static void note_outgoing(dcli_endpoint *endpoint, const dcli_event *event)
         dcli_wire_set(endpoint, peer, ending);
 }
 
+/** Count a refusal of somebody at the door. @return whether it is to be logged: one line a second. */
+static bool count_refusal(dcli_endpoint *endpoint)
+{
+    dcli_wire *wire = endpoint->link;
+    int64_t now = dcli_now_ns();
+    endpoint->refused++;
+    wire->refused++;
+    if (wire->logged_ns != 0 && now - wire->logged_ns <= 1000000000)
+        return false;
+    wire->logged_ns = now;
+    return true;
+}
+
+/** Those who bring bytes and are not let in. */
+static void cut_floods(dcli_endpoint *endpoint)
+{
+    dcli_wire *wire = endpoint->link;
+    int64_t nobody;
+    while (dcli_door_next_flood(&wire->door, &nobody))
+        if (count_refusal(endpoint))
+            DCLI_LOG(wire->log, DCLI_LOG_WARN,
+                     "someone sends more than a handshake takes: cut off (%" PRId64 " refused in all)",
+                     endpoint->refused);
+    wire->quiet[DCLI_WIRE_DOOR_ARRIVALS] = true;
+}
+
 static void look_at_events(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
@@ -113,6 +140,10 @@ static void look_at_events(dcli_endpoint *endpoint)
         else
             wire->quiet[DCLI_WIRE_DOOR_EVENTS] = true;
     }
+    if (wire->door.router == NULL)
+        wire->quiet[DCLI_WIRE_DOOR_ARRIVALS] = true;
+    else if (!wire->quiet[DCLI_WIRE_DOOR_ARRIVALS] || wire->door.unseen)
+        cut_floods(endpoint);
 }
 
 void dcli_wire_forget(dcli_endpoint *endpoint, int peer)
@@ -190,15 +221,10 @@ static void drop(dcli_incoming *incoming)
 static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, int fd)
 {
     dcli_wire *wire = endpoint->link;
-    int64_t now = dcli_now_ns();
-    endpoint->refused++;
-    wire->refused++;
-    if (wire->logged_ns == 0 || now - wire->logged_ns > 1000000000) {
+    if (count_refusal(endpoint))
         DCLI_LOG(wire->log, DCLI_LOG_WARN,
                  "someone who is not expected claims to be peer %d: cut off (%" PRId64 " refused in all)",
                  incoming->from, endpoint->refused);
-        wire->logged_ns = now;
-    }
     dcli_door_cut_stranger(&wire->door, fd);
     dcli_wire_stir_door(wire);
     drop(incoming);

@@ -11,6 +11,7 @@ import attack
 LIMIT = 64 << 20 if siege.SLOW == 1 else 512 << 20  # growth in bytes; sanitizers keep what was given back
 SERVED = 2.0  # seconds, at most, of a client that comes meanwhile
 SECONDS = 3.0 if siege.LONG else 0.35  # of an attack
+MANY = 1.5  # of one that takes as long to unfold
 HEARTBEAT = 9.0  # a listener's first heartbeat would come before
 
 
@@ -19,6 +20,8 @@ class Attack(siege.Siege):
         for name in names:
             with self.subTest(name):
                 seconds = HEARTBEAT if siege.LONG and name == "same_identity" else SECONDS
+                if name.startswith("many_") or name == "long_handshake":
+                    seconds = max(seconds, MANY)
                 report = attack.withstand(pid, port, name, LIMIT, serves, seconds=seconds, **attacker)
                 if siege.LONG:
                     print(report, flush=True)
@@ -58,7 +61,7 @@ class Session(Attack):
         (child,) = worker.children()
         (port,) = siege.listening({child})
         self.assertNotEqual(port, worker.port)
-        names = attack.ATTACKS if siege.LONG else ["endless_multipart", "silence", "huge_frame", "garbage",
+        names = attack.ATTACKS if siege.LONG else ["long_handshake", "endless_multipart", "silence", "huge_frame", "garbage",
                                                    "wrong_password", "endless_message", "reads_nothing"]
         self.withstands([worker.pid, child], port, names, lambda: self.lists(worker), user="dcl",
                         password=worker.token())

@@ -481,6 +481,26 @@ def broken_hello(attacker):
 
 
 @attack(OUTSIDE)
+def long_handshake(attacker):
+    """A first command that fills the memory it announces, on one connection after another."""
+    def act(size):
+        def send(wire):
+            wire.send(greeting("PLAIN") + header(size, COMMAND))
+            for _ in range(size // READ_BYTES - 1):
+                wire.send(bytes(READ_BYTES))
+        return send
+    attacker.one_by_one([act(size) for size in ((1 << 30) - 1, 1 << 26, 1 << 22, 1 << 20) * 2])
+
+
+@attack(OUTSIDE)
+def many_long_handshakes(attacker):
+    """First commands that want 3 bytes to be whole, on many connections at once."""
+    size = READ_BYTES - 100
+    text = greeting("PLAIN") + header(size, COMMAND) + bytes(size - 3)
+    attacker.many(lambda wire: wire.send(text))
+
+
+@attack(OUTSIDE)
 def garbage(attacker):
     """Random bytes, with and without a greeting before them."""
     rng = random.Random(attacker.seed)
@@ -564,6 +584,18 @@ def endless_empty_frames(attacker):
         shake(wire)
         endlessly(wire, frame(more=True))
     attacker.alone(act)
+
+
+@attack(INSIDE)
+def many_unfinished_messages(attacker):
+    """Messages of empty frames that never end, none of them long, on many connections at once."""
+    text = frame(more=True) * 60000
+
+    def act(wire):
+        shake(wire)
+        wire.send(text)
+    attacker.connections = min(attacker.connections, 200)
+    attacker.many(act)
 
 
 @attack(INSIDE)
