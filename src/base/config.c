@@ -120,8 +120,8 @@ static dcl_status set(dcl_config *config, const struct row *row, const char *val
     void *field = field_of(config, row);
     size_t number;
     switch (row->kind) {
-    case TEXT:
-        *(const char **)field = value;
+    case TEXT: /* an exported variable is turned off by an empty one */
+        *(const char **)field = value[0] != '\0' ? value : NULL;
         return DCL_OK;
     case CHOICE:
         if (value == NULL || !is_one_of(row->choices, value))

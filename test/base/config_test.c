@@ -247,3 +247,14 @@ Test(config, log_levels_have_names)
     dcl_config config = {.log = NULL};
     cr_expect_eq(dcli_config_log_level(&config), DCLI_LOG_OFF);
 }
+
+Test(config, an_empty_text_is_as_if_it_were_not_set)
+{
+    set_environment("DCL_WORKERS", "");
+    dcl_config config;
+    cr_assert_eq(dcl_config_read(&config), DCL_OK, "%s", dcl_error());
+    cr_expect_null(config.workers);
+    set_environment("DCL_WORKERS", "local:2");
+    cr_assert_eq(dcl_config_read(&config), DCL_OK, "%s", dcl_error());
+    cr_expect_str_eq(config.workers, "local:2");
+}
