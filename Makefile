@@ -40,7 +40,7 @@ sanitize: asan tsan ## all tests under the address, undefined behaviour and thre
 asan: ## all tests under the address and undefined behaviour sanitizers, in build-asan/
 	@scripts/install-deps
 	$(call build,asan,build-asan)
-	$(FIXED_ADDRESSES) ctest --preset asan
+	$(FIXED_ADDRESSES) ctest --preset asan $(CTEST)
 
 tsan: ## all tests under the thread sanitizer, in build-tsan/
 	@scripts/install-deps
