@@ -9,7 +9,7 @@ enum {
     DCLI_DESK_FRAME = 1 << 16, /* most bytes of a message from a client */
     DCLI_DESK_AHEAD = 1 << 17, /* most bytes that come of a client without a message of it being taken */
     /* And of all that connect. Of 2 bytes each libzmq makes an object of 64, of a frame that is announced its memory. */
-    DCLI_DESK_IN_ALL = 3 << 18,
+    DCLI_DESK_IN_ALL = 1 << 19,
     /* Connections beside those of clients: in the handshake, or being hung up on. So many that one in the handshake does
      * not become the oldest of them while somebody makes and resets as many as a machine can, 20,000 a second. */
     DCLI_DESK_STRANGERS = 1024,

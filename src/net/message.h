@@ -243,7 +243,8 @@ typedef struct dcli_msg_open {
     const char *key;      /* the session's public key, hex; "": it has a password instead */
     const char *password; /* or the session's secret key: only members of the session have it */
     int64_t silence_ms;
-    int first, nodes; /* number of the first process's node, numbers there are for nodes in the session */
+    int first, nodes;    /* number of the first process's node, numbers there are for nodes in the session */
+    int64_t chunk_bytes; /* as SETUP will say */
 } dcli_msg_open;
 
 typedef struct dcli_msg_opened {

@@ -326,6 +326,7 @@ static const dcli_field open_fields[] = {
     MILLISECONDS(silence_ms, "who is not heard of for so long is lost"),
     INT(first, 0, DCLI_MOST_NODES - 1, "number of the node that the first process becomes; the others follow"),
     INT(nodes, 1, DCLI_MOST_NODES, "numbers that there are for nodes; the host has the next"),
+    INT64(chunk_bytes, 0, "most bytes of a chunk, as SETUP will say; the processes take no larger frames"),
 };
 #undef OBJECT
 
@@ -382,7 +383,7 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_HELLO] = RECORD("HELLO", dcli_msg_hello, hello_fields, 2, "client -> desk, its first message"),
     [DCLI_MSG_WELCOME] = RECORD("WELCOME", dcli_msg_welcome, welcome_fields, 3, "desk -> client: what can be had here"),
     [DCLI_MSG_REFUSED] = RECORD("REFUSED", dcli_msg_refused, refused_fields, 2, "desk -> client: no, and why"),
-    [DCLI_MSG_OPEN] = RECORD("OPEN", dcli_msg_open, open_fields, 6, "client -> desk: start the processes of a session"),
+    [DCLI_MSG_OPEN] = RECORD("OPEN", dcli_msg_open, open_fields, 7, "client -> desk: start the processes of a session"),
     [DCLI_MSG_OPENED] = RECORD("OPENED", dcli_msg_opened, opened_fields, 1, "desk -> client: where they listen"),
     [DCLI_MSG_BEAT] = RECORD("BEAT", dcli_msg_beat, beat_fields, 1, "client <-> desk: still there"),
     [DCLI_MSG_GONE] =

@@ -8,14 +8,15 @@
 
 enum {
     DCLI_WIRE_ORDER = 0x64636c31,
-    DCLI_MOST_PAYLOAD = (1 << 30) + 4096 /* the largest chunk that DCL_CHUNK_BYTES allows */
+    DCLI_MOST_ELEMENT = 4096,                         /* a chunk has at least one element */
+    DCLI_MOST_PAYLOAD = (1 << 30) + DCLI_MOST_ELEMENT /* the largest chunk that DCL_CHUNK_BYTES allows */
 };
 
 typedef struct dcli_wire_order {
     int magic;
     int self, nodes, device, io_threads, first_port, last_port, log;
     uint64_t session;
-    int64_t silence_ms, quota_bytes;
+    int64_t silence_ms, quota_bytes, chunk_bytes;
     char bind[DCLI_MOST_ADDRESS + 1]; /* tcp://HOST:* */
     char key[DCLI_MOST_KEY + 1];      /* public key of the session; "": a password */
     char password[DCLI_MOST_KEY + 1]; /* or its secret key */

@@ -195,7 +195,8 @@ static dcl_status order_processes(dcli_crew *crew, int contact_number)
                                      .password = crew->has_keys ? secret : crew->password,
                                      .silence_ms = (int64_t)crew->terms.config->silence_ms,
                                      .first = contact->first,
-                                     .nodes = crew->capacity}};
+                                     .nodes = crew->capacity,
+                                     .chunk_bytes = (int64_t)crew->terms.config->chunk_bytes}};
     dcl_status status = dcli_call_send(contact->call, &message);
     explicit_bzero(secret, sizeof secret);
     if (status == DCL_OK)

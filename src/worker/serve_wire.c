@@ -26,7 +26,7 @@ dcl_status dcli_serving_read_wire_terms(dcli_serving *serving)
     dcli_wire_order *order = &serving->order;
     ssize_t got = recv(serving->control, order, sizeof *order, 0);
     if (got != (ssize_t)sizeof *order || order->magic != DCLI_WIRE_ORDER || order->nodes < 1 ||
-        order->nodes > DCLI_MOST_NODES || order->self < 0 || order->self >= order->nodes)
+        order->nodes > DCLI_MOST_NODES || order->self < 0 || order->self >= order->nodes || order->chunk_bytes < 0)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "the parent of this process has given it no terms; worker processes are started "
                          "by `dcl worker`");
@@ -58,6 +58,13 @@ static dcl_status make_domain(dcli_serving *serving)
     return status == DCL_OK ? dcli_gate_allow(serving->gate, domain, serving->own.public_key) : status;
 }
 
+/* What a session's members send each other: whoever else connects cannot have more kept for it, either. */
+static int64_t most_payload(const dcli_wire_order *order)
+{
+    const int64_t most = DCLI_MOST_PAYLOAD - DCLI_MOST_ELEMENT;
+    return (order->chunk_bytes < most ? order->chunk_bytes : most) + DCLI_MOST_ELEMENT;
+}
+
 static dcl_status open_endpoint(dcli_serving *serving)
 {
     const dcli_wire_order *order = &serving->order;
@@ -72,7 +79,7 @@ static dcl_status open_endpoint(dcli_serving *serving)
                              .own = serving->has_keys ? &serving->own : NULL,
                              .password = serving->has_keys ? NULL : order->password,
                              .silence_ms = order->silence_ms,
-                             .most_message_bytes = DCLI_MOST_PAYLOAD,
+                             .most_message_bytes = most_payload(order),
                              .log = &refusals};
     dcl_status status = dcli_endpoint_open_wire(&terms, &serving->endpoint);
     return status == DCL_OK ? dcli_endpoint_expect(serving->endpoint, serving->node_count, order->key) : status;

@@ -52,7 +52,8 @@ static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_
                              .log = supervisor->log->level,
                              .session = open->session,
                              .silence_ms = open->silence_ms,
-                             .quota_bytes = (int64_t)config->quota_bytes};
+                             .quota_bytes = (int64_t)config->quota_bytes,
+                             .chunk_bytes = open->chunk_bytes};
     snprintf(order.bind, sizeof order.bind, "%s", supervisor->bind);
     snprintf(order.key, sizeof order.key, "%s", open->key);
     snprintf(order.password, sizeof order.password, "%s", open->password);

@@ -318,7 +318,8 @@ static void fill_desk_message(test_random *random, dcli_message *message)
                                         string(random, DCLI_MOST_KEY),
                                         milliseconds(random),
                                         test_random_below(random, DCLI_MOST_NODES),
-                                        1 + test_random_below(random, DCLI_MOST_NODES)};
+                                        1 + test_random_below(random, DCLI_MOST_NODES),
+                                        natural(random)};
         break;
     case DCLI_MSG_OPENED:
         message->opened = (dcli_msg_opened){random_peers(random), pool.peer};
@@ -487,7 +488,7 @@ static bool same_desk_contents(const dcli_message *a, const dcli_message *b)
         return EQUAL(refused.status) && STRINGS(refused.sentence);
     case DCLI_MSG_OPEN:
         return EQUAL(open.session) && STRINGS(open.key) && STRINGS(open.password) && EQUAL(open.silence_ms) &&
-               EQUAL(open.first) && EQUAL(open.nodes);
+               EQUAL(open.first) && EQUAL(open.nodes) && EQUAL(open.chunk_bytes);
     case DCLI_MSG_OPENED:
         return EQUAL(opened.peer_count) && same_peers(a->opened.peer, b->opened.peer, a->opened.peer_count);
     case DCLI_MSG_BEAT:
