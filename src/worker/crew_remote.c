@@ -37,6 +37,19 @@ static dcl_status server_key(const dcl_config *config, const dcli_worker_address
     return status;
 }
 
+/* A worker on loopback names its file after the numbers of its address, whatever name it was given. */
+static dcl_status find_token(const char *worker, char token_out[DCLI_TOKEN])
+{
+    dcli_address address;
+    dcli_resolved resolved;
+    char text[DCLI_MOST_ADDRESS + 1];
+    snprintf(text, sizeof text, "%s", worker);
+    if (dcli_address_parse(worker, DCLI_TO_CALL, &address) == DCL_OK &&
+        dcli_address_resolve(&address, &resolved) == DCL_OK && resolved.loopback)
+        dcli_resolved_text(&resolved, resolved.port, text);
+    return dcli_token_find(text, token_out);
+}
+
 dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
                              dcli_call **call_out)
 {
@@ -51,7 +64,7 @@ dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli
     else if (config->token != NULL)
         status = dcli_token_read(config->token, token);
     else
-        status = dcli_token_find(worker->text, token);
+        status = find_token(worker->text, token);
     dcli_call_terms terms = {.net = net,
                              .address = worker->text,
                              .own = has_keys ? &own : NULL,
