@@ -82,6 +82,15 @@ dcl_status dcli_endpoint_send(dcli_endpoint *endpoint, int to, const dcli_messag
 /** The same without payload, with a descriptor of this process (between processes of one host only; a copy goes along, so
  *  the caller may close its own). Only a PART may have one. */
 dcl_status dcli_endpoint_send_descriptor(dcli_endpoint *endpoint, int to, const dcli_message *message, int descriptor);
+/** A descriptor that stays its owner's while a message waits with it: so many can wait that copies would be too many.
+ *  `find` is called by the endpoint's thread, until the endpoint is closed, and sends nothing itself. */
+typedef struct dcli_loan {
+    int (*find)(void *user, int64_t number); /* @return the descriptor; -1: it is gone, the message need not be sent */
+    void *user;
+    int64_t number;
+} dcli_loan;
+/** The same with a descriptor that is found when there is room for it (between processes of one host only). */
+dcl_status dcli_endpoint_send_lent(dcli_endpoint *endpoint, int to, const dcli_message *message, const dcli_loan *loan);
 
 /** A received message; give it back with dcli_received_free(), which also ends the hold on the payload. Until then it may
  *  be copied and kept while others are received; it is freed by the endpoint's thread (embedded: by any), at the latest

@@ -14,7 +14,7 @@
 
 enum {
     DCLI_SHARED_MOST_WAITING = 64 << 20,        /* bytes for one peer that wait for room */
-    DCLI_SHARED_MOST_WAITING_DESCRIPTORS = 256, /* the same for descriptors */
+    DCLI_SHARED_MOST_WAITING_DESCRIPTORS = 256, /* the same for copies of descriptors; lent ones are none */
     DCLI_SHARED_MOST_REGIONS = 1 << 14,         /* of one peer, mapped here at a time */
     DCLI_SHARED_MOST_QUIET = 1 << 20,           /* bytes given back to a peer that sleeps on */
     DCLI_SHARED_WHY = 512                       /* bytes of a sentence */
@@ -66,11 +66,12 @@ typedef struct dcli_outgoing {
     bool begun;
     bool quiet;     /* a peer that sleeps need not be woken for it */
     int descriptor; /* to go along; -1: none, or it has gone */
+    dcli_loan loan; /* .find NULL: the descriptor is not lent */
 } dcli_outgoing;
 
 /** One that waits. */
 typedef struct dcli_waiting {
-    dcli_outgoing outgoing; /* its descriptor is a copy of our own */
+    dcli_outgoing outgoing; /* its descriptor is a copy of our own, or lent: then it is looked for at each attempt */
     struct dcli_waiting *next;
     unsigned char bytes[];
 } dcli_waiting;
@@ -133,6 +134,7 @@ typedef struct dcli_shared {
     dcli_flight *flight;   /* [flight_count] */
     int64_t flight_count, flight_capacity, free_flight;
     dcli_own *own_first, **own_last; /* messages to oneself */
+    const dcli_loan *loan;           /* of the message that is being sent; NULL: none */
 } dcli_shared;
 
 /* ---- links: shared_link.c ---- */

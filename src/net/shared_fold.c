@@ -39,8 +39,10 @@ dcl_status dcli_shared_link_adopt(int socket, dcli_shared_link *end_out)
     char side = 0;
     struct iovec byte = {.iov_base = &side, .iov_len = 1};
     union ancillary ancillary = {0};
-    struct msghdr message = {
-        .msg_iov = &byte, .msg_iovlen = 1, .msg_control = ancillary.bytes, .msg_controllen = sizeof ancillary.bytes};
+    struct msghdr message = {.msg_iov = &byte,
+                             .msg_iovlen = 1,
+                             .msg_control = ancillary.bytes,
+                             .msg_controllen = CMSG_LEN(sizeof(int))}; /* the padding has room for another descriptor */
     int memory = -1;
     if (recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == 1) {
         const struct cmsghdr *control = CMSG_FIRSTHDR(&message);
@@ -48,10 +50,12 @@ dcl_status dcli_shared_link_adopt(int socket, dcli_shared_link *end_out)
             control->cmsg_len == CMSG_LEN(sizeof(int)))
             memcpy(&memory, CMSG_DATA(control), sizeof memory);
     }
-    if (memory >= 0) {
+    if (memory >= 0 && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
         *end_out = (dcli_shared_link){.socket = socket, .memory = memory, .side = side != 0};
         return DCL_OK;
     }
+    if (memory >= 0)
+        close(memory);
     close(socket);
-    return DCLI_FAIL(DCL_ERR_PROTOCOL, "a link came without its memory; expected both from the host");
+    return DCLI_FAIL(DCL_ERR_PROTOCOL, "a link came without its memory, or with more; expected both from the host");
 }

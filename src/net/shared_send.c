@@ -64,6 +64,9 @@ static dcl_status break_off(dcli_link *link)
 
 static size_t bytes_of(const dcli_waiting *waiting) { return sizeof *waiting + waiting->outgoing.length; }
 
+/* Of descriptors only our own copies are counted, and closed. */
+static bool has_copy(const dcli_outgoing *outgoing) { return outgoing->descriptor >= 0 && outgoing->loan.find == NULL; }
+
 void dcli_link_pop_waiting(dcli_link *link)
 {
     dcli_waiting *waiting = link->first;
@@ -71,7 +74,7 @@ void dcli_link_pop_waiting(dcli_link *link)
     if (link->first == NULL)
         link->last = &link->first;
     link->waiting_bytes -= bytes_of(waiting);
-    if (waiting->outgoing.descriptor >= 0) {
+    if (has_copy(&waiting->outgoing)) {
         link->waiting_descriptors--;
         close(waiting->outgoing.descriptor);
     }
@@ -86,7 +89,7 @@ static dcl_status check_limits(dcli_link *link, const dcli_outgoing *outgoing)
             "%zu bytes wait for peer %d; expected it to take them before they are more than %d; it is "
             "taken for lost",
             link->waiting_bytes, link->peer, DCLI_SHARED_MOST_WAITING);
-    if (outgoing->descriptor >= 0 && link->waiting_descriptors >= DCLI_SHARED_MOST_WAITING_DESCRIPTORS)
+    if (has_copy(outgoing) && link->waiting_descriptors >= DCLI_SHARED_MOST_WAITING_DESCRIPTORS)
         return dcli_link_lose(link,
                               "%d descriptors wait for peer %d; expected it to take them before they are more; it is "
                               "taken for lost",
@@ -108,7 +111,7 @@ static dcli_waiting *copy_rest(const dcli_outgoing *outgoing)
     waiting->outgoing.length = rest;
     waiting->outgoing.sent = 0;
     waiting->outgoing.descriptor = -1;
-    if (outgoing->descriptor < 0 || outgoing->begun)
+    if (!has_copy(outgoing) || outgoing->begun)
         return waiting;
     waiting->outgoing.descriptor = fcntl(outgoing->descriptor, F_DUPFD_CLOEXEC, 0);
     if (waiting->outgoing.descriptor >= 0)
@@ -133,7 +136,7 @@ static dcl_status let_wait(dcli_link *link, const dcli_outgoing *outgoing)
     *link->last = waiting;
     link->last = &waiting->next;
     link->waiting_bytes += bytes_of(waiting);
-    link->waiting_descriptors += waiting->outgoing.descriptor >= 0;
+    link->waiting_descriptors += has_copy(&waiting->outgoing);
     return DCL_OK;
 }
 
@@ -153,14 +156,27 @@ dcl_status dcli_link_send(dcli_link *link, dcli_outgoing *outgoing)
     return let_wait(link, outgoing);
 }
 
+/* @return false: its owner has closed the descriptor, so nobody needs the message any more. */
+static bool find_lent(dcli_outgoing *outgoing)
+{
+    if (outgoing->loan.find == NULL || outgoing->begun)
+        return true;
+    outgoing->descriptor = outgoing->loan.find(outgoing->loan.user, outgoing->loan.number);
+    return outgoing->descriptor >= 0;
+}
+
 void dcli_link_push(dcli_link *link)
 {
     if (link->first == NULL || link->state != DCLI_LINK_OPEN)
         return;
     link->waits_for_socket = false;
     dcli_ring_answer answer = DCLI_RING_DONE;
-    while (link->first != NULL && (answer = write_all(link, &link->first->outgoing)) == DCLI_RING_DONE)
-        dcli_link_pop_waiting(link);
+    while (link->first != NULL && answer == DCLI_RING_DONE) {
+        if (find_lent(&link->first->outgoing))
+            answer = write_all(link, &link->first->outgoing);
+        if (answer == DCLI_RING_DONE)
+            dcli_link_pop_waiting(link);
+    }
     if (answer == DCLI_RING_BROKEN)
         break_off(link);
     else if (link->first == NULL)
@@ -195,10 +211,13 @@ static dcl_status send_own(dcli_shared *shared, const void *bytes, size_t length
 static dcl_status send_to(dcli_link *link, const void *bytes, size_t length, const dcli_payload *payload,
                           int descriptor)
 {
+    const dcli_shared *shared = link->endpoint->link;
     dcli_outgoing outgoing = {
         .kind = DCLI_SHARED_MESSAGE, .value = length, .bytes = bytes, .length = length, .descriptor = descriptor};
     if (descriptor >= 0)
         outgoing.flags |= DCLI_SHARED_HAS_DESCRIPTOR;
+    if (descriptor >= 0 && shared->loan != NULL)
+        outgoing.loan = *shared->loan;
     if (payload == NULL)
         return dcli_link_send(link, &outgoing);
     outgoing.flags |= DCLI_SHARED_HAS_PAYLOAD;
@@ -225,4 +244,18 @@ dcl_status dcli_shared_send(dcli_endpoint *endpoint, int to, const void *bytes, 
     if (link->state == DCLI_LINK_NONE)
         return DCLI_FAIL(DCL_ERR_NETWORK, "peer %d has no link; expected one that has joined; send nothing to it", to);
     return DCLI_FAIL(DCL_ERR_NETWORK, "%s", link->why);
+}
+
+dcl_status dcli_endpoint_send_lent(dcli_endpoint *endpoint, int to, const dcli_message *message, const dcli_loan *loan)
+{
+    dcli_shared *shared = endpoint->transport->send == dcli_shared_send ? endpoint->link : NULL;
+    int descriptor = loan->find(loan->user, loan->number);
+    if (descriptor < 0)
+        return DCL_OK;
+    if (shared != NULL)
+        shared->loan = loan;
+    dcl_status status = dcli_endpoint_send_descriptor(endpoint, to, message, descriptor);
+    if (shared != NULL)
+        shared->loan = NULL;
+    return status;
 }

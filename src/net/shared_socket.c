@@ -72,26 +72,38 @@ static int descriptor_of(struct msghdr *packet)
     return descriptor;
 }
 
+/* recvmsg() that says neither that it was interrupted nor that the other side has left packets unread. */
+static ssize_t receive_bytes(const dcli_link *link, struct msghdr *packet, int flags)
+{
+    struct msghdr empty = *packet;
+    ssize_t length;
+    do {
+        *packet = empty;
+        length = recvmsg(link->socket, packet, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    } while (length < 0 && (errno == EINTR || errno == ECONNRESET)); /* reset: said once */
+    return length;
+}
+
+/* After receive_bytes(). @return whether there is nothing now; or never again, which is noted. */
+static bool has_none(dcli_link *link, ssize_t length)
+{
+    if (length <= 0 && !(length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)))
+        dcli_link_ended(link);
+    return length <= 0;
+}
+
 /* The next packet. @param descriptor_out  the caller's to close, set with DESCRIPTOR only. */
 static dcli_packet receive_packet(dcli_link *link, int *descriptor_out)
 {
     control control;
     char type[2];
     struct iovec part = {type, sizeof type};
-    struct msghdr packet;
-    ssize_t length;
-    do {
-        packet = (struct msghdr){.msg_iov = &part, .msg_iovlen = 1};
-        packet.msg_control = control.bytes;
-        packet.msg_controllen = CMSG_LEN(sizeof(int));
-        length = recvmsg(link->socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    } while (length < 0 && (errno == EINTR || errno == ECONNRESET)); /* reset: it left packets unread; said once */
-    if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+    packet.msg_control = control.bytes;
+    packet.msg_controllen = CMSG_LEN(sizeof(int));
+    ssize_t length = receive_bytes(link, &packet, 0);
+    if (has_none(link, length))
         return DCLI_PACKET_NONE;
-    if (length <= 0) {
-        dcli_link_ended(link);
-        return DCLI_PACKET_NONE;
-    }
     int descriptor = descriptor_of(&packet);
     bool plain = length == 1 && (packet.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) == 0;
     if (plain && type[0] == BELL && descriptor < 0)
@@ -125,28 +137,30 @@ int dcli_link_take_descriptor(dcli_link *link)
     return descriptor;
 }
 
-/* One descriptor may come before its record is seen. Behind it, only the other's end can come before that record. */
+/* One descriptor may come before its record is seen. Behind it, only the other's end can come before that record: so
+ * another packet stays where it is, with its descriptor, and the record must be there by now. */
+static void look_behind_early(dcli_link *link)
+{
+    char type;
+    struct iovec part = {&type, sizeof type};
+    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+    if (!has_none(link, receive_bytes(link, &packet, MSG_PEEK)) && !dcli_ring_seems_filled(&link->in))
+        dcli_link_break(link,
+                        "peer %d sent a descriptor that no record announced; expected one record for each; it is "
+                        "taken for lost",
+                        link->peer);
+}
+
 void dcli_link_drain(dcli_link *link)
 {
     for (int n = 0; n < MOST_BELLS && link->state == DCLI_LINK_OPEN; n++) {
-        bool waits = link->early >= 0;
-        if (waits && dcli_ring_seems_filled(&link->in))
-            return;
-        int descriptor = -1;
-        dcli_packet packet = receive_packet(link, &descriptor);
+        if (link->early >= 0) {
+            look_behind_early(link);
+            break;
+        }
+        dcli_packet packet = receive_packet(link, &link->early);
         if (packet == DCLI_PACKET_NONE || packet == DCLI_PACKET_BAD)
             break;
-        if (waits && !dcli_ring_seems_filled(&link->in)) {
-            if (descriptor >= 0)
-                close(descriptor);
-            dcli_link_break(link,
-                            "peer %d sent a descriptor that no record announced; expected one record for each; it is "
-                            "taken for lost",
-                            link->peer);
-            return;
-        }
-        if (descriptor >= 0)
-            link->early = descriptor;
     }
     if (dcli_ring_must_ring_writer(&link->in))
         dcli_link_ring(link);

@@ -119,19 +119,29 @@ dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
 
 static bool reads_in_place(const dcli_worker *worker, int node) { return worker->terms.in_place[node]; }
 
+/* A part that is released before its turn comes is not shown: whoever was to read it has done so, or never will. */
+static int find_part(void *user, int64_t storage)
+{
+    const dcli_worker *worker = user;
+    const dcli_held *held = dcli_catalog_held(&worker->catalog, storage);
+    return held == NULL || held->memory == NULL ? -1 : dcli_memory_descriptor(held->memory);
+}
+
+/* A node that compiles takes nothing for seconds, while thousands of arrays are made: what waits for it holds no copies. */
 dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held)
 {
-    int descriptor = dcli_memory_descriptor(held->memory);
+    dcli_loan loan = {find_part, worker, held->id};
     dcl_status status = DCL_OK;
-    if (descriptor < 0)
-        return DCL_OK;
     dcli_message message = {.kind = DCLI_MSG_PART,
                             .epoch = worker->terms.session,
                             .part = {.storage = held->id, .bytes = (int64_t)dcli_memory_bytes(held->memory)}};
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (node != worker->terms.self && !worker->gone[node] && reads_in_place(worker, node))
-            status = dcli_endpoint_send_descriptor(worker->endpoint, node, &message, descriptor);
-    return status == DCL_ERR_NETWORK ? DCL_OK : status;
+        if (node != worker->terms.self && !worker->gone[node] && reads_in_place(worker, node)) {
+            status = dcli_endpoint_send_lent(worker->endpoint, node, &message, &loan);
+            if (status == DCL_ERR_NETWORK)
+                status = DCL_OK; /* this one is gone, the others are not */
+        }
+    return status;
 }
 
 /* The sender may be anything: what is mapped must be as long as it says, now and later (it is sealed). */
