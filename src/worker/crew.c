@@ -167,10 +167,8 @@ static dcl_status open_crew(dcli_crew *crew)
     dcl_status status = make_room(crew, count);
     if (status == DCL_OK)
         status = crew->is_local ? open_local(crew, count) : dcli_crew_open_remote(crew, count);
-    if (status == DCL_OK && !crew->is_local) {
-        crew->attended = crew->contact_count;
+    if (status == DCL_OK && !crew->is_local)
         status = dcli_keeper_start(crew);
-    }
     return status == DCL_OK ? hear_all(crew) : status;
 }
 

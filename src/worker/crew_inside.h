@@ -94,6 +94,8 @@ int dcli_crew_parse_local(const char *text);
 
 /** Call the desks that `workers` names. @return how many nodes they offer, or -1 (recorded). */
 int dcli_crew_count_remote(dcli_crew *crew, const char *workers);
+/** Hang up on those from number `from` on, which the keeper does not attend to. */
+void dcli_crew_forget_contacts(dcli_crew *crew, int from);
 /** Have them start processes, and connect to these. */
 dcl_status dcli_crew_open_remote(dcli_crew *crew, int count);
 /** A call, and its first exchange: also for asking what a worker offers. */

@@ -72,12 +72,14 @@ dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers
         count = local ? dcli_crew_parse_local(workers) : dcli_crew_count_remote(crew, workers);
     if (count < 0)
         return dcli_error_status();
-    if (first + count > crew->capacity)
+    if (first + count > crew->capacity) {
+        dcli_crew_forget_contacts(crew, crew->attended);
         return DCLI_FAIL(
             DCL_ERR_UNSUPPORTED,
             "%d nodes would join; expected at most %d, as many as there are numbers kept free; set DCL_SPARE to "
             "more before the cluster is opened",
             count, crew->capacity - first);
+    }
     *first_out = first;
     *count_out = count;
     pthread_mutex_lock(&crew->lock);

@@ -86,12 +86,35 @@ dcl_status dcli_contact_greet(dcli_call *call)
     return dcli_call_send(call, &(dcli_message){.kind = DCLI_MSG_HELLO, .hello = {.program = program}});
 }
 
-dcl_status dcli_contact_hear(dcli_call *call, const char *address, dcli_message_kind kind, dcli_received *received_out)
+static void send_beat(dcli_crew *crew, dcli_contact *contact)
 {
+    enum { SHORTEST = 1000 / (DCLI_DESK_RATE - 10), LONGEST = DCLI_DESK_IDLE_MS / 4 };
+    int64_t now = now_ms(), period = (int64_t)crew->terms.config->silence_ms / 8;
+    if (now < contact->beat_due_ms)
+        return;
+    contact->beat_due_ms = now + (period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : period);
+    dcli_call_send(contact->call, &(dcli_message){.kind = DCLI_MSG_BEAT, .beat.number = ++contact->beats});
+}
+
+/* The desks that were called first wait for those that are called last, and the keeper attends to none of them yet. */
+static void beat_unattended(dcli_crew *crew)
+{
+    for (int c = crew->attended; c < crew->contact_count; c++)
+        send_beat(crew, &crew->contact[c]);
+}
+
+/* @param crew  whose desks must not take it for silent meanwhile; NULL: none. */
+static dcl_status hear(dcli_crew *crew, dcli_call *call, const char *address, dcli_message_kind kind,
+                       dcli_received *received_out)
+{
+    enum { STEP_MS = 10 };
     int64_t until = now_ms() + DCLI_START_MS;
     for (;;) {
+        if (crew != NULL)
+            beat_unattended(crew);
         int64_t left = until - now_ms();
-        dcl_status status = left <= 0 ? DCL_ERR_TIMEOUT : dcli_call_receive(call, (int)left, received_out);
+        int wait_ms = crew != NULL && left > STEP_MS ? STEP_MS : (int)left;
+        dcl_status status = left <= 0 ? DCL_ERR_TIMEOUT : dcli_call_receive(call, wait_ms, received_out);
         if (status == DCL_ERR_TIMEOUT && left > 0)
             continue;
         if (status == DCL_ERR_TIMEOUT)
@@ -115,6 +138,11 @@ dcl_status dcli_contact_hear(dcli_call *call, const char *address, dcli_message_
     }
 }
 
+dcl_status dcli_contact_hear(dcli_call *call, const char *address, dcli_message_kind kind, dcli_received *received_out)
+{
+    return hear(NULL, call, address, kind, received_out);
+}
+
 /* ---- counting: what all desks offer -------------------------------------------------------------------------------- */
 
 static dcl_status call_one(dcli_crew *crew, const dcli_worker_address *worker, int *devices_out)
@@ -129,7 +157,7 @@ static dcl_status call_one(dcli_crew *crew, const dcli_worker_address *worker, i
     crew->contact_count++;
     status = dcli_contact_greet(contact->call);
     if (status == DCL_OK)
-        status = dcli_contact_hear(contact->call, contact->address, DCLI_MSG_WELCOME, &welcome);
+        status = hear(crew, contact->call, contact->address, DCLI_MSG_WELCOME, &welcome);
     if (status != DCL_OK)
         return status;
     contact->count = *devices_out = welcome.message.welcome.device_count;
@@ -139,6 +167,13 @@ static dcl_status call_one(dcli_crew *crew, const dcli_worker_address *worker, i
                                         "the worker at %s has no device; expected at least one; start it "
                                         "with other --devices",
                                         contact->address);
+}
+
+void dcli_crew_forget_contacts(dcli_crew *crew, int from)
+{
+    for (int c = from; c < crew->contact_count; c++)
+        dcli_call_close(crew->contact[c].call);
+    crew->contact_count = from;
 }
 
 /* Contacts from `first` on: their nodes' numbers follow each other. */
@@ -158,13 +193,16 @@ int dcli_crew_count_remote(dcli_crew *crew, const char *workers)
     int known = crew->contact_count;
     for (int w = 0; w < count; w++) {
         int devices = 0;
-        if (call_one(crew, &list[w], &devices) != DCL_OK)
+        if (call_one(crew, &list[w], &devices) != DCL_OK) {
+            dcli_crew_forget_contacts(crew, known);
             return -1;
+        }
         crew->contact[known + w].first = crew->node_count + nodes;
         nodes += devices;
     }
     if (crew->node_count + nodes <= DCLI_MOST_NODES)
         return nodes;
+    dcli_crew_forget_contacts(crew, known);
     DCLI_FAIL(DCL_ERR_INVALID, "the workers have %d devices; expected at most %d; name fewer workers", nodes,
               DCLI_MOST_NODES);
     return -1;
@@ -213,10 +251,9 @@ static dcl_status order_processes(dcli_crew *crew, int contact_number)
     dcl_status status = dcli_call_send(contact->call, &message);
     explicit_bzero(secret, sizeof secret);
     if (status == DCL_OK)
-        status = dcli_contact_hear(contact->call, contact->address, DCLI_MSG_OPENED, &opened);
+        status = hear(crew, contact->call, contact->address, DCLI_MSG_OPENED, &opened);
     if (status != DCL_OK)
         return status;
-    contact->heard_ms = now_ms();
     const dcli_msg_opened *list = &opened.message.opened;
     if (list->peer_count != contact->count)
         status = DCLI_FAIL(DCL_ERR_PROTOCOL, "the worker at %s has opened %d processes; expected %d", contact->address,
@@ -241,6 +278,15 @@ static dcl_status open_endpoint(dcli_crew *crew)
     return dcli_endpoint_open_wire(&terms, &crew->endpoint);
 }
 
+/* What they have said meanwhile is still to be read. */
+static void hand_to_keeper(dcli_crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    for (; crew->attended < crew->contact_count; crew->attended++)
+        crew->contact[crew->attended].heard_ms = now_ms();
+    pthread_mutex_unlock(&crew->lock);
+}
+
 dcl_status dcli_crew_open_remote(dcli_crew *crew, int count)
 {
     dcl_status status = DCL_OK;
@@ -256,6 +302,7 @@ dcl_status dcli_crew_open_remote(dcli_crew *crew, int count)
         crew->node_count = count;
     for (int n = 0; n < count && status == DCL_OK; n++)
         status = dcli_endpoint_meet(crew->endpoint, n, crew->member[n].address, crew->member[n].key);
+    hand_to_keeper(crew);
     return status;
 }
 
@@ -265,9 +312,7 @@ dcl_status dcli_crew_add_remote(dcli_crew *crew, dcli_worker *host, int first, i
     dcl_status status = DCL_OK;
     for (int c = crew->attended; c < crew->contact_count && status == DCL_OK; c++)
         status = order_processes(crew, c);
-    pthread_mutex_lock(&crew->lock);
-    crew->attended = crew->contact_count;
-    pthread_mutex_unlock(&crew->lock);
+    hand_to_keeper(crew);
     for (int n = first; n < first + count && status == DCL_OK; n++)
         status = dcli_host_meet(host, n, NULL, crew->member[n].address, crew->member[n].key);
     return status;
@@ -301,11 +346,8 @@ static void hear_of_end(dcli_crew *crew, const dcli_contact *contact, const dcli
 /* The thread that serves the program's side beats through the keeper: one that hangs is silent. */
 static void beat(dcli_crew *crew, dcli_contact *contact)
 {
-    int64_t now = now_ms();
-    if (now < contact->beat_due_ms || (crew->host != NULL && !dcli_host_is_alive(crew->host)))
-        return;
-    contact->beat_due_ms = now + (int64_t)crew->terms.config->silence_ms / 8;
-    dcli_call_send(contact->call, &(dcli_message){.kind = DCLI_MSG_BEAT, .beat.number = ++contact->beats});
+    if (crew->host == NULL || dcli_host_is_alive(crew->host))
+        send_beat(crew, contact);
 }
 
 static void send_kills(dcli_crew *crew, dcli_contact *contact)
@@ -358,8 +400,6 @@ void dcli_crew_kill_remote(dcli_crew *crew, int node) { crew->member[node].kill_
 
 void dcli_crew_hang_up(dcli_crew *crew)
 {
-    for (int c = 0; c < crew->contact_count; c++)
-        dcli_call_close(crew->contact[c].call);
-    crew->contact_count = 0;
+    dcli_crew_forget_contacts(crew, 0);
     explicit_bzero(crew->password, sizeof crew->password);
 }

@@ -180,11 +180,14 @@ bool dcli_process_has_ended(dcli_process *process) { return has_ended_within(pro
 
 bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silence_ms)
 {
+    enum { TIME_TO_BEGIN_MS = 10000 }; /* it is loaded, with its libraries */
     int64_t beats = atomic_load(&process->page->beats);
     if (beats != process->beats || process->seen_ns == 0) {
         process->beats = beats;
         process->seen_ns = now_ns;
     }
+    if (beats == 0 && silence_ms < TIME_TO_BEGIN_MS)
+        silence_ms = TIME_TO_BEGIN_MS;
     return now_ns - process->seen_ns > silence_ms * 1000000;
 }
 

@@ -33,7 +33,7 @@ dcl_status dcli_process_prepare(dcli_process *process_out);
 
 /** Whether it has ended; does not wait. */
 bool dcli_process_has_ended(dcli_process *process);
-/** Whether its beats have not changed for `silence_ms`. */
+/** Whether its beats have not changed for `silence_ms`; to begin with them it has 10 s at least. */
 bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silence_ms);
 /** How it ended, as part of a sentence: "was killed by signal 11 (SIGSEGV) while it ran `C(i,j) = ...`". */
 void dcli_process_why(dcli_process *process, char *text_out, size_t capacity);

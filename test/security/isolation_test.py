@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Programs that use one worker at the same time share its device, and nothing else."""
+import contextlib
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -113,6 +116,37 @@ class Isolation(siege.Siege):
         self.assertNotIn("DCL_ERR", self.go_on([right])[0])
         tracer.communicate()
         self.no_children(worker)
+
+    def stopped_while_opening(self, quick, slow, seconds, **variables):
+        """A program opens sessions at both; the process of the slow one is stopped for a while before it listens.
+        @return what it printed; None: it listened already."""
+        logged = len(slow.log())
+        client = siege.start([siege.CLIENT, "open", "work", "close"], DCL_WORKERS=f"{quick.address},{slow.address}",
+                             **variables)
+        processes.wait_until(slow.children, 10, "a process of the slow worker", every=0.001)
+        (process,) = slow.children()
+        os.kill(process, signal.SIGSTOP)
+        opened = "is open" in slow.log()[logged:]
+        time.sleep(0 if opened else seconds)
+        with contextlib.suppress(ProcessLookupError):  # its session has ended
+            os.kill(process, signal.SIGCONT)
+        text = client.communicate(timeout=60)[0]
+        self.no_children(slow)
+        return None if opened else text
+
+    def test_opening_longer_than_the_silence(self):
+        """While one worker takes its time, the others do not take the program for silent."""
+        own, programs = self.keys("worker", "program")
+        quick, slow = self.worker(keys=own), self.worker(keys=own)
+        silence = 1000 * siege.SLOW
+        for _ in range(5):
+            text = self.stopped_while_opening(quick, slow, 1.6 * siege.SLOW, DCL_KEYS=programs,
+                                              DCL_SILENCE_MS=str(int(silence)))
+            if text is not None:
+                break
+        self.assertIsNotNone(text, slow.log())
+        self.assertNotIn("silent", quick.log())
+        self.assertIn("close DCL_OK", text)
 
     def test_most_sessions(self):
         worker = self.worker("--sessions", "1")
