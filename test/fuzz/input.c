@@ -53,6 +53,8 @@ int64_t fuzz_number(fuzz_input *input, int64_t minimum, int64_t maximum)
     return clamp((int64_t)fuzz_bits(input), minimum, maximum);
 }
 
+int fuzz_event(int byte, int events, int nothing) { return (byte & 31) < events ? byte & 31 : nothing; }
+
 /* ---- memory of one message ---------------------------------------------------------------------------------------- */
 
 static struct {

@@ -20,6 +20,10 @@ bool fuzz_flag(fuzz_input *input);
 /** A number of a range: near its lower end or near 0 (a byte), an edge of some type, or any (9 bytes). */
 int64_t fuzz_number(fuzz_input *input, int64_t minimum, int64_t maximum);
 
+/** Which of some events a byte stands for, by its low 5 bits: so that what inputs mean stays when an event is added.
+ *  @param nothing  for numbers without one. */
+int fuzz_event(int byte, int events, int nothing);
+
 /** All fields of a message of message->kind. They point into static memory, until fuzz_forget(). */
 void fuzz_fill(fuzz_input *input, dcli_message *message);
 /** Change one field of a message that is right as it is. Its records, if it has any, must not be constant. */

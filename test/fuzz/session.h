@@ -38,6 +38,15 @@ dcl_status fuzz_disconnect(fuzz_session *session, int peer, dcli_incoming *incom
 void fuzz_node(fuzz_input input, int options);
 void fuzz_host(fuzz_input input, int options);
 void fuzz_desk(fuzz_input input, int options);
+void fuzz_call(fuzz_input input, int options);
+
+/** What desks that are called say next: as dcli_call_receive(). */
+typedef dcl_status fuzz_answer(void *user, dcli_received *received_out);
+void fuzz_answer_calls(fuzz_answer *with, void *user);
+/** A message as it comes out of a socket. @return DCL_ERR_TIMEOUT where it cannot be packed: it does not come. */
+dcl_status fuzz_receive(dcli_frames_pool *pool, const dcli_message *message, dcli_received *received_out);
+/** What somebody sends must be a message. */
+void fuzz_demand_sound(const dcli_message *message);
 
 /** A folder whose files may be used, and nothing else may. */
 const char *fuzz_folder(void);

@@ -14,7 +14,7 @@ enum { MOST_PROCESSES = 64, MOST_CLIENTS = 8 };
 typedef struct child {
     pid_t pid; /* 0: none */
     int control;
-    bool ended;
+    bool killed, ended;
 } child;
 
 static struct {
@@ -23,7 +23,7 @@ static struct {
     int count;
     int fail_start; /* the n-th process cannot be started; 0: none */
     bool hung_up[MOST_CLIENTS + 1];
-    bool told_gone[MOST_CLIENTS + 1];
+    dcli_frames_pool *pool;
 } scene;
 
 /* ---- processes ---------------------------------------------------------------------------------------------------- */
@@ -65,6 +65,20 @@ void __wrap_dcli_process_why(dcli_process *process, char *text_out, size_t capac
 void __wrap_dcli_process_why(dcli_process *process, char *text_out, size_t capacity)
 {
     snprintf(text_out, capacity, "%s", process->page != NULL ? "ended" : "has not been started");
+}
+
+/* It takes until time passes. */
+void __wrap_dcli_process_kill(dcli_process *process);
+void __wrap_dcli_process_kill(dcli_process *process)
+{
+    if (child_of(process) != NULL)
+        child_of(process)->killed = true;
+}
+
+static void let_killed_end(void)
+{
+    for (int c = 0; c < scene.count; c++)
+        scene.child[c].ended |= scene.child[c].killed;
 }
 
 void __wrap_dcli_process_end(dcli_process *process, int grace_ms);
@@ -143,21 +157,11 @@ static dcli_message make_message(fuzz_input *input, enum event event)
                                        .password = "secret",
                                        .silence_ms = (bits & 0x80) != 0 ? 100 : 30000,
                                        .first = 0,
-                                       .nodes = 4};
+                                       .nodes = 4,
+                                       .chunk_bytes = 4096};
         break;
     }
     return message;
-}
-
-/* As it comes out of the desk: packed and unpacked. */
-static dcl_status receive(const dcli_message *message, dcli_received *received_out)
-{
-    static dcli_pack_buffer packed;
-    static dcli_arena arena;
-    *received_out = (dcli_received){.descriptor = -1};
-    if (dcli_message_pack_into(message, &packed) != DCL_OK)
-        return DCL_ERR_NOMEM;
-    return dcli_message_unpack(packed.bytes, packed.length, &arena, &received_out->message);
 }
 
 dcl_status __wrap_dcli_desk_receive(dcli_desk *desk, int milliseconds, dcli_received *received_out,
@@ -170,7 +174,7 @@ dcl_status __wrap_dcli_desk_receive(dcli_desk *desk, int milliseconds, dcli_rece
     enum { TWISTED = 192 };
     fuzz_input *input = &scene.input;
     int byte = fuzz_byte(input), client = 1 + fuzz_below(input, MOST_CLIENTS);
-    enum event event = (enum event)(byte % EVENTS);
+    enum event event = fuzz_event(byte, EVENTS, TIME);
     fuzz_forget();
     switch (event) {
     case ANSWER:
@@ -199,16 +203,15 @@ dcl_status __wrap_dcli_desk_receive(dcli_desk *desk, int milliseconds, dcli_rece
     dcli_message message = make_message(input, event);
     if (byte >= TWISTED)
         fuzz_twist(input, &message);
-    return receive(&message, received_out);
+    return fuzz_receive(scene.pool, &message, received_out);
 }
 
 dcl_status __wrap_dcli_desk_send(dcli_desk *desk, uint32_t client, const dcli_message *message);
 dcl_status __wrap_dcli_desk_send(dcli_desk *desk, uint32_t client, const dcli_message *message)
 {
-    dcli_received received;
     (void)desk;
     fuzz_demand(client >= 1 && client <= MOST_CLIENTS, "something is sent to nobody");
-    fuzz_demand(receive(message, &received) == DCL_OK, "what a supervisor sends is refused");
+    fuzz_demand_sound(message);
     return scene.hung_up[client] ? DCL_ERR_NETWORK : DCL_OK;
 }
 
@@ -248,27 +251,35 @@ void fuzz_desk(fuzz_input input, int options)
     memset(&supervisor, 0, sizeof supervisor);
     memset(&scene, 0, sizeof scene);
     scene.input = input;
+    scene.pool = dcli_frames_pool_new();
     supervisor.config = &config;
     supervisor.log = &silent;
     supervisor.device_count = 1 + (options & 3);
     supervisor.has_keys = (options & 4) != 0;
     int64_t skew = 0;
     while (scene.input.at < scene.input.end && scene.count < MOST_PROCESSES - 4) {
-        bool passes = *scene.input.at % EVENTS == TIME;
+        bool passes = fuzz_event(*scene.input.at, EVENTS, TIME) == TIME;
         dcl_status status = hear_one(&supervisor);
         fuzz_demand(status == DCL_OK || status == DCL_ERR_TIMEOUT || status == DCL_ERR_PROTOCOL,
                     "a supervisor gives up");
-        if (passes)
+        if (passes) {
             skew += fuzz_number(&scene.input, 0, 100000);
+            let_killed_end();
+        }
         for (dcli_supervised *session = supervisor.sessions, *next; session != NULL; session = next) {
             next = session->next;
-            dcli_supervisor_check(&supervisor, session, monotonic_ms() + skew);
+            dcli_supervisor_check(&supervisor, session, monotonic_ms() + skew, status == DCL_ERR_TIMEOUT);
         }
+        dcli_supervisor_reap(&supervisor);
         check_books(&supervisor);
     }
     while (supervisor.sessions != NULL)
         dcli_supervisor_end(&supervisor, supervisor.sessions, "the input ends");
     check_books(&supervisor);
+    let_killed_end();
+    dcli_supervisor_reap(&supervisor);
     for (int c = 0; c < scene.count; c++)
         fuzz_demand(scene.child[c].pid == 0, "a process is left");
+    dcli_free(supervisor.dying);
+    dcli_frames_pool_close(scene.pool);
 }

@@ -1,6 +1,6 @@
 /* fuzz/session_fuzz.c - the state machines of a session, fed with messages in any order: of a node, of the host's worker,
- * and of a supervisor with its clients. The first byte of an input chooses; what follows is events: messages that are mostly right,
- * some with one field changed or cut to pieces, connections that end, kernels that end or fail, time that passes.
+ * of a supervisor with its clients, and of a program that calls one. The first byte of an input chooses; what follows is events: messages that are mostly right,
+ * some with one field changed or cut to pieces, connections that end, kernels that end or fail, memory that is at an end, time that passes.
  * However it goes: no access aside, no assertion, no leak, no descriptor left, and an end. */
 #include "fuzz/session.h"
 
@@ -79,7 +79,8 @@ static dcl_status swallow(dcli_endpoint *endpoint, int to, const void *bytes, si
     unsigned sum = 0;
     (void)descriptor;
     fuzz_demand(to != endpoint->self, "a peer sends to itself");
-    fuzz_demand(dcli_message_unpack(bytes, length, &arena, &message) == DCL_OK, "what a peer sends is refused");
+    dcl_status status = dcli_message_unpack(bytes, length, &arena, &message);
+    fuzz_demand(status == DCL_OK || status == DCL_ERR_NOMEM, "what a peer sends is refused");
     for (size_t b = 0; payload != NULL && b < payload->length; b++)
         sum += ((const unsigned char *)payload->bytes)[b];
     (void)sum;
@@ -213,6 +214,36 @@ dcl_status fuzz_disconnect(fuzz_session *session, int peer, dcli_incoming *incom
     return DCLI_FAIL(DCL_ERR_NODE_LOST, "peer %d has gone", peer);
 }
 
+/* ---- calls and desks ---------------------------------------------------------------------------------------------- */
+
+dcl_status fuzz_receive(dcli_frames_pool *pool, const dcli_message *message, dcli_received *received_out)
+{
+    static dcli_pack_buffer packed;
+    dcli_received received = {.descriptor = -1, .frames = dcli_frames_take(pool)};
+    if (received.frames == NULL)
+        return DCL_ERR_NOMEM;
+    received.frames->end = NULL;
+    dcl_status status = dcli_message_pack_into(message, &packed) == DCL_OK ? DCL_OK : DCL_ERR_TIMEOUT;
+    if (status == DCL_OK)
+        status = dcli_message_unpack(packed.bytes, packed.length, &received.frames->arena, &received.message);
+    if (status != DCL_OK)
+        dcli_received_free(&received);
+    else
+        *received_out = received;
+    return status;
+}
+
+void fuzz_demand_sound(const dcli_message *message)
+{
+    static dcli_pack_buffer packed;
+    static dcli_arena arena;
+    dcli_message again;
+    dcl_status status = dcli_message_pack_into(message, &packed);
+    if (status == DCL_OK)
+        status = dcli_message_unpack(packed.bytes, packed.length, &arena, &again);
+    fuzz_demand(status == DCL_OK || status == DCL_ERR_NOMEM, "what is sent is no message");
+}
+
 /* ---- an input ----------------------------------------------------------------------------------------------------- */
 
 static int free_descriptor(void)
@@ -225,13 +256,16 @@ static int free_descriptor(void)
 static void run(const uint8_t *data, size_t size)
 {
     fuzz_input input = {data, data + size};
-    int way = fuzz_below(&input, 4), options = fuzz_byte(&input);
+    int way = fuzz_below(&input, 5), options = fuzz_byte(&input);
     if (way <= 1)
         fuzz_node(input, way << 8 | options);
     else if (way == 2)
         fuzz_host(input, options);
-    else
+    else if (way == 3)
         fuzz_desk(input, options);
+    else
+        fuzz_call(input, options);
+    dcli_alloc_fail_after(0);
 }
 
 int LLVMFuzzerInitialize(int *count, char ***arguments);

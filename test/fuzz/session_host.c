@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "fuzz/expected.h"
 #include "fuzz/program.h"
 #include "runtime/cluster.h"
@@ -19,26 +20,23 @@ typedef struct world {
     fuzz_program program;
     int64_t done[FUZZ_MOST_NODES], ready[FUZZ_MOST_NODES];
     bool desk_speaks, stopped;
+    dcli_frames_pool *pool;
 } world;
-
-static world *current; /* for the desk, which is not asked with a user pointer */
 
 enum { MEMORY = 1 << 16 };
 static char memory[MEMORY]; /* what the program reads into and writes from */
 
 /* ---- the desk ----------------------------------------------------------------------------------------------------- */
 
-dcl_status __wrap_dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out);
-dcl_status __wrap_dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out)
+static dcl_status hear_desk(void *user, dcli_received *received_out)
 {
-    (void)call;
-    (void)milliseconds;
-    fuzz_input *input = &current->session.input;
+    world *world = user;
+    fuzz_input *input = &world->session.input;
     dcli_message message = {.kind = DCLI_MSG_GONE,
                             .gone = {.process = fuzz_below(input, FUZZ_MOST_NODES), .sentence = "was killed"}};
-    if (!current->desk_speaks)
+    if (!world->desk_speaks)
         return DCL_ERR_TIMEOUT;
-    current->desk_speaks = fuzz_flag(input);
+    world->desk_speaks = fuzz_flag(input);
     switch (fuzz_below(input, 4)) {
     case 0:
         message.kind = (dcli_message_kind)(1 + fuzz_below(input, DCLI_MSG_KIND_COUNT - 1));
@@ -49,16 +47,7 @@ dcl_status __wrap_dcli_call_receive(dcli_call *call, int milliseconds, dcli_rece
     default:
         break;
     }
-    *received_out = (dcli_received){.message = message, .descriptor = -1};
-    return DCL_OK;
-}
-
-dcl_status __wrap_dcli_call_send(dcli_call *call, const dcli_message *message);
-dcl_status __wrap_dcli_call_send(dcli_call *call, const dcli_message *message)
-{
-    (void)call;
-    (void)message;
-    return DCL_OK;
+    return fuzz_receive(world->pool, &message, received_out);
 }
 
 /* ---- what the program does ---------------------------------------------------------------------------------------- */
@@ -223,6 +212,7 @@ enum event {
     PAUSE,
     GONE,
     DESK,
+    NO_MEMORY,
     EVENTS
 };
 
@@ -257,6 +247,9 @@ static dcl_status special_event(world *world, enum event event, bool twisted, dc
         return DCL_ERR_TIMEOUT;
     case GONE:
         return session->present[node] ? fuzz_disconnect(session, node, incoming) : DCL_ERR_TIMEOUT;
+    case NO_MEMORY:
+        dcli_alloc_fail_after(fuzz_byte(&session->input));
+        return DCL_ERR_TIMEOUT;
     case DESK:
         world->desk_speaks = true;
         dcli_crew_attend(&world->crew, 0);
@@ -311,10 +304,10 @@ static bool make_message(world *world, enum event event, int *sender, dcli_messa
 
 static dcl_status one_event(world *world, dcli_incoming *incoming)
 {
-    enum { TWISTED = 208 };
+    enum { TWISTED = 192 };
     fuzz_session *session = &world->session;
     int byte = fuzz_byte(&session->input);
-    enum event event = (enum event)(byte % EVENTS);
+    enum event event = fuzz_event(byte, EVENTS, PAUSE);
     bool twisted = byte >= TWISTED, broken = event == BROKEN;
     dcl_status status = special_event(world, event, twisted, incoming);
     if (status != DCL_ERR_INTERNAL)
@@ -335,7 +328,7 @@ static dcl_status one_event(world *world, dcli_incoming *incoming)
 /* Nodes that have no number yet cannot say anything. Where the input ends everyone goes, and the program stops. */
 static dcl_status next_event(fuzz_session *session, dcli_incoming *incoming)
 {
-    world *world = current;
+    world *world = (struct world *)session;
     if (session->input.at < session->input.end) {
         dcl_status status = one_event(world, incoming);
         if (status != DCL_OK || session->present[incoming->from])
@@ -345,6 +338,7 @@ static dcl_status next_event(fuzz_session *session, dcli_incoming *incoming)
         incoming->frames->end = NULL;
         return DCL_ERR_TIMEOUT;
     }
+    dcli_alloc_fail_after(0);
     if (session->asked_after_end++ >= 40) {
         char *waits = dcli_node_explain(world->host->node);
         fuzz_demand(false, waits);
@@ -434,7 +428,8 @@ void fuzz_host(fuzz_input input, int options)
     bool absent[FUZZ_MOST_NODES];
     world = (struct world){.session = {.input = input, .number = 77, .next = next_event},
                            .program = {.folder = fuzz_folder()}};
-    current = &world;
+    world.pool = dcli_frames_pool_new();
+    fuzz_answer_calls(hear_desk, &world);
     fuzz_session *session = &world.session;
     session->self = session->nodes = 1 + (options & 3);
     world.program.nodes = session->nodes;
@@ -474,4 +469,5 @@ void fuzz_host(fuzz_input input, int options)
     dcli_worker_close(world.host);
     dcli_buffers_close(buffers);
     close_all(&world);
+    dcli_frames_pool_close(world.pool);
 }

@@ -320,6 +320,7 @@ enum event {
     GONE,
     KERNELS_END,
     DEVICE_FAILS,
+    NO_MEMORY,
     STOP,
     EVENTS
 };
@@ -346,6 +347,9 @@ static dcl_status special_event(others *others, enum event event, bool twisted, 
         return fuzz_disconnect(session, choose_node(others), incoming);
     case KERNELS_END:
         null_device_end();
+        return DCL_ERR_TIMEOUT;
+    case NO_MEMORY:
+        dcli_alloc_fail_after(fuzz_byte(&session->input));
         return DCL_ERR_TIMEOUT;
     case DEVICE_FAILS:
         null_device_fail_after(fuzz_byte(&session->input));
@@ -410,10 +414,10 @@ static dcl_status make_message(others *others, enum event event, dcli_message *m
 
 static dcl_status one_event(others *others, dcli_incoming *incoming)
 {
-    enum { TWISTED = 192, BROKEN_TOO = 250 };
+    enum { TWISTED = 192, ANY_SENDER = 224 };
     fuzz_session *session = &others->session;
     int byte = fuzz_byte(&session->input), from;
-    enum event event = (enum event)(byte % EVENTS);
+    enum event event = fuzz_event(byte, EVENTS, PAUSE);
     bool twisted = byte >= TWISTED;
     dcl_status status = special_event(others, event, twisted, incoming);
     if (status != DCL_ERR_INTERNAL)
@@ -428,7 +432,7 @@ static dcl_status one_event(others *others, dcli_incoming *incoming)
     if (broken)
         return fuzz_deliver_broken(session, from, &message, incoming);
     bool word = message.kind == DCLI_MSG_KERNEL || message.kind == DCLI_MSG_OPERATIONS;
-    if ((twisted && byte >= BROKEN_TOO) || (word && others->is_tree))
+    if ((twisted && byte >= ANY_SENDER) || (word && others->is_tree))
         from = choose_peer(others);
     else if (twisted)
         fuzz_twist(&session->input, &message);

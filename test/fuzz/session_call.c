@@ -1,0 +1,176 @@
+/* fuzz/session_call.c - a program that calls desks: what these answer comes from the input. */
+#include "fuzz/session.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "worker/crew_inside.h"
+#include "worker/supervisor.h"
+
+static fuzz_answer *answer;
+static void *answer_user;
+
+void fuzz_answer_calls(fuzz_answer *with, void *user)
+{
+    answer = with;
+    answer_user = user;
+}
+
+/* ---- calls that are none ------------------------------------------------------------------------------------------ */
+
+dcl_status __wrap_dcli_call_open(const dcli_call_terms *terms, dcli_call **call_out);
+dcl_status __wrap_dcli_call_open(const dcli_call_terms *terms, dcli_call **call_out)
+{
+    fuzz_demand(terms->password != NULL && strlen(terms->password) == DCLI_TOKEN - 1, "a call without its token");
+    *call_out = dcli_calloc(1, 1);
+    return *call_out != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+void __wrap_dcli_call_close(dcli_call *call);
+void __wrap_dcli_call_close(dcli_call *call) { dcli_free(call); }
+
+dcl_status __wrap_dcli_call_send(dcli_call *call, const dcli_message *message);
+dcl_status __wrap_dcli_call_send(dcli_call *call, const dcli_message *message)
+{
+    (void)call;
+    fuzz_demand_sound(message);
+    return DCL_OK;
+}
+
+dcl_status __wrap_dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out);
+dcl_status __wrap_dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out)
+{
+    (void)call;
+    (void)milliseconds;
+    fuzz_forget();
+    return answer(answer_user, received_out);
+}
+
+/* ---- answers ------------------------------------------------------------------------------------------------------ */
+
+typedef struct caller {
+    fuzz_session session; /* first: the transport knows it by this address */
+    dcli_frames_pool *pool;
+    int devices;
+} caller;
+
+static void make_welcome(fuzz_input *input, dcli_msg_welcome *welcome)
+{
+    static dcli_msg_device devices[4];
+    int count = fuzz_below(input, 5);
+    for (int d = 0; d < count; d++)
+        devices[d] = (dcli_msg_device){.name = "null", .platform = "null", .version = "0", .class = "cpu", .kind = "k"};
+    *welcome = (dcli_msg_welcome){.program = "fuzz", .device_count = count, .device = devices};
+}
+
+static void make_opened(fuzz_input *input, int count, dcli_msg_opened *opened)
+{
+    static const char *const addresses[] = {
+        "tcp://127.0.0.1:7", "tcp://[::1]:65535", "tcp://host.test:1", "ipc://x", "", "tcp://127.0.0.1:99999"};
+    static dcli_msg_peer peers[8];
+    for (int p = 0; p < count; p++)
+        peers[p] = (dcli_msg_peer){.present = true, .address = addresses[fuzz_below(input, 8) % 6]};
+    *opened = (dcli_msg_opened){.peer_count = count, .peer = peers};
+}
+
+static dcl_status next_answer(void *user, dcli_received *received_out)
+{
+    caller *caller = user;
+    fuzz_input *input = &caller->session.input;
+    dcli_message message = {0};
+    if (input->at >= input->end)
+        return DCLI_FAIL(DCL_ERR_NODE_LOST, "the desk has gone");
+    int byte = fuzz_byte(input);
+    switch (byte % 8) {
+    case 0:
+    case 1:
+        message.kind = DCLI_MSG_WELCOME;
+        make_welcome(input, &message.welcome);
+        caller->devices = message.welcome.device_count;
+        break;
+    case 2:
+    case 3:
+        message.kind = DCLI_MSG_OPENED;
+        make_opened(input, caller->devices, &message.opened);
+        break;
+    case 4:
+        message.kind = DCLI_MSG_BEAT;
+        break;
+    case 5:
+        message =
+            (dcli_message){.kind = DCLI_MSG_REFUSED, .refused = {.status = fuzz_below(input, 12), .sentence = "no"}};
+        break;
+    case 6:
+        return fuzz_flag(input) ? DCLI_FAIL(DCL_ERR_PROTOCOL, "no message") : DCL_ERR_TIMEOUT;
+    default:
+        message.kind = (dcli_message_kind)(1 + fuzz_below(input, DCLI_MSG_KIND_COUNT - 1));
+        fuzz_fill(input, &message);
+        break;
+    }
+    if (byte >= 192)
+        fuzz_twist(input, &message);
+    return fuzz_receive(caller->pool, &message, received_out);
+}
+
+/* The session's endpoint is made in the middle of it. */
+static caller *current;
+
+dcl_status __wrap_dcli_endpoint_open_wire(const dcli_wire_terms *terms, dcli_endpoint **endpoint_out);
+dcl_status __wrap_dcli_endpoint_open_wire(const dcli_wire_terms *terms, dcli_endpoint **endpoint_out)
+{
+    current->session.self = terms->self;
+    current->session.nodes = terms->peer_count - 1;
+    *endpoint_out = fuzz_endpoint(fuzz_net(), &current->session);
+    return *endpoint_out != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+/* ---- an input ----------------------------------------------------------------------------------------------------- */
+
+static const char *token_path(void)
+{
+    static char path[300];
+    static const char token[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    if (path[0] != '\0')
+        return path;
+    snprintf(path, sizeof path, "%s/.dcl-1-1.token", fuzz_folder());
+    chmod(path, 0600);
+    FILE *file = fopen(path, "w");
+    fuzz_demand(file != NULL && fputs(token, file) >= 0 && fclose(file) == 0, "no token");
+    return path;
+}
+
+static void open_crew(const dcl_config *config, int spare)
+{
+    static const dcli_log silent;
+    struct dcli_crew crew = {.terms = {.config = config, .log = &silent, .session = 77}, .wake_fd = -1};
+    int count = dcli_crew_count_remote(&crew, config->workers);
+    crew.capacity = count + spare < DCLI_MOST_NODES ? count + spare : DCLI_MOST_NODES;
+    if (count > 0 && (crew.member = dcli_calloc((size_t)crew.capacity, sizeof *crew.member)) != NULL)
+        dcli_crew_open_remote(&crew, count);
+    dcli_crew_hang_up(&crew);
+    dcli_endpoint_close(crew.endpoint);
+    dcli_buffers_close(crew.buffers);
+    dcli_net_close(crew.net);
+    dcli_free(crew.member);
+}
+
+/* @param options  bit 0: only asks; 1: two desks; 2..3: numbers kept free. */
+void fuzz_call(fuzz_input input, int options)
+{
+    dcl_worker_info info[2];
+    int count;
+    caller caller = {.session = {.input = input, .number = 77}, .pool = dcli_frames_pool_new()};
+    const char *workers = (options & 2) != 0 ? "tcp://127.0.0.1:7,tcp://127.0.0.1:8" : "tcp://127.0.0.1:7";
+    dcl_config config = {
+        .struct_size = sizeof config, .workers = workers, .token = token_path(), .silence_ms = 1000, .io_threads = 1};
+    current = &caller;
+    fuzz_answer_calls(next_answer, &caller);
+    if ((options & 1) != 0)
+        dcli_workers_ask(&config, 2, info, &count);
+    else
+        open_crew(&config, options >> 2 & 3);
+    dcli_frames_pool_close(caller.pool);
+}
