@@ -1,19 +1,16 @@
 /* net/desk_test.c - clients and the desk they call: who is let in, who is told what, and who is hung up on. */
 #include "net/desk.h"
 
-#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "net/stranger.h"
 #include "net/wire_socket.h"
 
 enum { LONG = 20000 /* milliseconds: a test that waits so long has failed */, MOST_CLIENTS = 4, MOST_STRANGERS = 64 };
@@ -428,14 +425,7 @@ Test(desk, ids_of_a_clients_own_choice_are_not_let_in)
     close_office(&o);
 }
 
-static int raw_connection(const office *o)
-{
-    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    name.sin_port = htons((uint16_t)atoi(strrchr(dcli_desk_address(o->desk), ':') + 1));
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert(fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof name) == 0);
-    return fd;
-}
+static int raw_connection(const office *o) { return test_stranger_connect(dcli_desk_address(o->desk)); }
 
 Test(desk, strangers_that_are_silent_do_not_keep_clients_out)
 {
@@ -448,14 +438,49 @@ Test(desk, strangers_that_are_silent_do_not_keep_clients_out)
         expect_quiet(&o, 10);
     converse(&o, call_office(&o));
     for (int i = 0; i < MANY; i++) {
-        char bytes[64]; /* a greeting, then the end */
-        ssize_t got = recv(fd[i], bytes, sizeof bytes, MSG_DONTWAIT);
-        while (got > 0)
-            got = recv(fd[i], bytes, sizeof bytes, MSG_DONTWAIT);
-        ended += got == 0;
+        ended += test_stranger_is_cut(fd[i]);
         close(fd[i]);
     }
     cr_expect(ended >= MANY - MOST_CLIENTS - MOST_STRANGERS - 1, "%d of %d were cut", ended, MANY);
+    close_office(&o);
+}
+
+Test(desk, a_handshake_may_not_be_long)
+{
+    static const struct {
+        size_t bytes;
+        bool cut;
+    } cases[] = {{100, false}, {DCLI_DOOR_HANDSHAKE - 100, false}, {DCLI_DOOR_HANDSHAKE, true}, {60000, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        office o = open_office(false, 0);
+        int fd = raw_connection(&o);
+        test_stranger_say(fd, cases[i].bytes);
+        serve(&o, cases[i].cut);
+        expect_quiet(&o, 50);
+        cr_expect_eq(test_stranger_is_cut(fd), cases[i].cut, "%zu bytes", cases[i].bytes);
+        cr_expect_eq(dcli_desk_refused(o.desk), cases[i].cut, "%zu bytes", cases[i].bytes);
+        close(fd);
+        converse(&o, call_office(&o));
+        close_office(&o);
+    }
+}
+
+Test(desk, who_is_let_in_and_says_nothing_is_hung_up_on)
+{
+    office o = open_office(false, 150);
+    void *dealer = dcli_net_socket(o.net, ZMQ_DEALER);
+    dcli_monitor monitor;
+    dcli_event event = {0};
+    cr_assert_eq(dcli_present_password(dealer, "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_monitor_open(o.net, dealer, &monitor), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(zmq_connect(dealer, dcli_desk_address(o.desk)), 0);
+    serve(&o, 1);
+    for (int i = 0; i < LONG && event.kind != ZMQ_EVENT_DISCONNECTED; i++)
+        if (!dcli_monitor_next(&monitor, &event))
+            expect_quiet(&o, 1);
+    cr_expect_eq(event.kind, ZMQ_EVENT_DISCONNECTED);
+    dcli_monitor_close(&monitor, dealer);
+    zmq_close(dealer);
     close_office(&o);
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "net/stranger.h"
 #include "net/wire.h"
 
 enum { MOST = 4, LONG = 20000 /* milliseconds: a test that waits so long has failed */, SILENCE = 30000 };
@@ -783,6 +784,26 @@ Test(wire, strangers_are_cut_off)
     }
     send_credit(&p, 2, 1, 8);
     expect_credit(&p, 1, 2, 8);
+    close_party(&p);
+}
+
+Test(wire, who_is_not_let_in_may_bring_little)
+{
+    static const size_t bytes[] = {DCLI_DOOR_HANDSHAKE - 100, DCLI_DOOR_HANDSHAKE, 60000};
+    party p = open_party(2, false);
+    settle_all(&p);
+    for (int i = 0; i < 3; i++) {
+        int fd = test_stranger_connect(dcli_endpoint_address(p.peer[0]));
+        test_stranger_say(fd, bytes[i]);
+        for (int n = 0; n < LONG && dcli_endpoint_refused(p.peer[0]) < i; n++)
+            expect_nothing(&p, 0, 1);
+        expect_nothing(&p, 0, 50);
+        cr_expect_eq(test_stranger_is_cut(fd), i > 0, "%zu bytes", bytes[i]);
+        cr_expect_eq(dcli_endpoint_refused(p.peer[0]), i, "%zu bytes", bytes[i]);
+        close(fd);
+    }
+    send_credit(&p, 1, 0, 8);
+    expect_credit(&p, 0, 1, 8);
     close_party(&p);
 }
 

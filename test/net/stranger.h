@@ -1,0 +1,51 @@
+/* test/net/stranger.h - a connection over which a test says itself what libzmq would: the beginning of a handshake. */
+#ifndef TEST_NET_STRANGER_H
+#define TEST_NET_STRANGER_H
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/** @param address  tcp://127.0.0.1:PORT */
+static inline int test_stranger_connect(const char *address)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    name.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof name) == 0);
+    return fd;
+}
+
+/** A greeting that offers PLAIN, the header of a first command that wants 60001 bytes, and so many of them, which are
+ *  fewer (RFC 37/ZMTP). */
+static inline void test_stranger_say(int fd, size_t bytes)
+{
+    enum { GREETING = 64, HEADER = 9, WANTED = 60001 };
+    static unsigned char text[GREETING + HEADER + WANTED];
+    memset(text, 0, sizeof text);
+    text[0] = 0xff;
+    text[9] = 0x7f;
+    text[10] = 3;
+    memcpy(text + 12, "PLAIN", 5);
+    text[GREETING] = 6; /* a long command; its length has 8 bytes */
+    text[GREETING + HEADER - 2] = WANTED >> 8;
+    text[GREETING + HEADER - 1] = WANTED & 255;
+    cr_assert_eq(send(fd, text, GREETING + HEADER + bytes, MSG_NOSIGNAL), (ssize_t)(GREETING + HEADER + bytes));
+}
+
+/** Whether the other side has ended it; what has come is thrown away. */
+static inline bool test_stranger_is_cut(int fd)
+{
+    char bytes[256];
+    ssize_t got = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    while (got > 0)
+        got = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    return got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+#endif
