@@ -1,9 +1,11 @@
 /* net/token.c - random tokens in files that only their user can read. */
 #include "net/token.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
@@ -182,6 +184,112 @@ dcl_status dcli_token_find(const char *address, char token_out[DCLI_TOKEN])
                      "start it as this user on this machine, or use keys",
                      address, path[0], places > 1 ? " nor \"" : "", places > 1 ? path[1] : "", places > 1 ? "\"" : "");
 }
+
+/* ---- who listens ---- */
+
+/* Source: proc(5), /proc/net/tcp and tcp6: addresses as words of the machine in hexadecimal digits, state 0A: listening. */
+
+/** The listener that a connection is given to: of those at the port the one whose address says most. */
+typedef struct listener {
+    int rank; /* 0: none; 1: at ::, 2: at 0.0.0.0, 3: at the address itself */
+    unsigned user;
+} listener;
+
+static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff}; /* what IPv4 addresses begin with as IPv6 ones */
+
+static bool parse_number(const char *host, struct in6_addr *address_out)
+{
+    char text[INET6_ADDRSTRLEN];
+    size_t length = strlen(host), bracket = host[0] == '[';
+    if (length - 2 * bracket >= sizeof text)
+        return false;
+    snprintf(text, sizeof text, "%.*s", (int)(length - 2 * bracket), host + bracket);
+    memcpy(address_out, mapped, sizeof mapped);
+    return inet_pton(AF_INET, text, &address_out->s6_addr[sizeof mapped]) == 1 ||
+           inet_pton(AF_INET6, text, address_out) == 1;
+}
+
+static struct in6_addr address_of_words(const char *digits)
+{
+    struct in6_addr address;
+    size_t words = strlen(digits) / 8, at = words == 1 ? sizeof mapped : 0;
+    memcpy(&address, mapped, sizeof mapped);
+    for (size_t w = 0; w < words && at < sizeof address; w++, at += 4) {
+        uint32_t word = 0;
+        sscanf(digits + 8 * w, "%8" SCNx32, &word);
+        memcpy(&address.s6_addr[at], &word, sizeof word);
+    }
+    return address;
+}
+
+static int rank_of(const struct in6_addr *listens, const struct in6_addr *called)
+{
+    static const struct in6_addr any;
+    struct in6_addr any_mapped = any;
+    memcpy(&any_mapped, mapped, sizeof mapped);
+    if (memcmp(listens, called, sizeof *listens) == 0)
+        return 3;
+    if (memcmp(listens, &any_mapped, sizeof *listens) == 0 && memcmp(called, mapped, sizeof mapped) == 0)
+        return 2;
+    return memcmp(listens, &any, sizeof *listens) == 0;
+}
+
+/** Where several have the same rank, one that is neither this user's nor root's is kept. */
+static void look_at(const char *line, const struct in6_addr *called, int port, listener *found)
+{
+    enum { LISTENING = 0x0a };
+    char digits[33];
+    unsigned own_port, state, user;
+    if (sscanf(line, " %*d: %32[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x %*x %u", digits, &own_port, &state,
+               &user) != 4 ||
+        state != LISTENING || own_port != (unsigned)port)
+        return;
+    struct in6_addr listens = address_of_words(digits);
+    int rank = rank_of(&listens, called);
+    if (rank > found->rank || (rank > 0 && rank == found->rank && user != 0 && user != geteuid()))
+        *found = (listener){rank, user};
+}
+
+/** @return whether the table could be read. */
+static bool read_table(const char *path, const struct in6_addr *called, int port, listener *found)
+{
+    char line[512];
+    FILE *table = fopen(path, "re");
+    if (table == NULL)
+        return false;
+    while (fgets(line, sizeof line, table) != NULL)
+        look_at(line, called, port, found);
+    fclose(table);
+    return true;
+}
+
+dcl_status dcli_token_listener_is_ours(const char *host, int port)
+{
+    struct in6_addr called;
+    listener found = {0};
+    if (!parse_number(host, &called))
+        return DCLI_FAIL(DCL_ERR_NETWORK, "host \"%s\" is no number; expected an address of loopback", host);
+    bool has_table = read_table("/proc/net/tcp", &called, port, &found);
+    has_table = read_table("/proc/net/tcp6", &called, port, &found) || has_table; /* missing where there is no IPv6 */
+    if (!has_table)
+        return DCLI_FAIL(DCL_ERR_NETWORK,
+                         "whose listener is at %s:%d cannot be told: /proc/net/tcp: %s; expected it to be readable; "
+                         "mount /proc, or use keys",
+                         host, port, strerror(errno));
+    if (found.rank == 0)
+        return DCLI_FAIL(DCL_ERR_NETWORK,
+                         "the worker at %s:%d: connection refused (ECONNREFUSED): nobody listens there; start it, or "
+                         "correct the address",
+                         host, port);
+    if (found.user == 0 || found.user == geteuid())
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_NETWORK,
+                     "the listener at %s:%d is user %u's; expected a worker of this user, %u, or of root: to others no "
+                     "token is shown; start the worker as this user, or use keys",
+                     host, port, found.user, geteuid());
+}
+
+/* ---- removing ---- */
 
 void dcli_token_remove(const char *path, const char token[DCLI_TOKEN])
 {

@@ -39,6 +39,13 @@ dcl_status dcli_token_read(const char *path, char token_out[DCLI_TOKEN]);
  *  @return as dcli_token_read(); when there is none the sentence has the places that were looked at. */
 dcl_status dcli_token_find(const char *address, char token_out[DCLI_TOKEN]);
 
+/** Whether a token may be shown to who listens on this machine: PLAIN proves nothing about the listener, and a worker that
+ *  was killed leaves its token to whoever takes its port.
+ *  @param host  a number of loopback: 127.0.0.1, or [::1].
+ *  @return DCL_OK: the listener is this user's or root's; DCL_ERR_NETWORK (another user's, or nobody listens, or the system
+ *  does not tell). */
+dcl_status dcli_token_listener_is_ours(const char *host, int port);
+
 /** Remove the file if it holds this token still; another listener's newer one stays. */
 void dcli_token_remove(const char *path, const char token[DCLI_TOKEN]);
 

@@ -50,6 +50,17 @@ static dcl_status find_token(const char *worker, char token_out[DCLI_TOKEN])
     return dcli_token_find(text, token_out);
 }
 
+/* Beyond loopback no token is shown to anybody: the call itself refuses that. */
+static dcl_status check_listener(const char *worker)
+{
+    dcli_address address;
+    dcli_resolved resolved;
+    dcl_status status = dcli_address_parse(worker, DCLI_TO_CALL, &address);
+    if (status == DCL_OK)
+        status = dcli_address_resolve(&address, &resolved);
+    return status == DCL_OK && resolved.loopback ? dcli_token_listener_is_ours(resolved.host, resolved.port) : status;
+}
+
 dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
                              dcli_call **call_out)
 {
@@ -65,6 +76,8 @@ dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli
         status = dcli_token_read(config->token, token);
     else
         status = find_token(worker->text, token);
+    if (status == DCL_OK && !has_keys)
+        status = check_listener(worker->text);
     dcli_call_terms terms = {.net = net,
                              .address = worker->text,
                              .own = has_keys ? &own : NULL,
@@ -86,13 +99,19 @@ dcl_status dcli_contact_greet(dcli_call *call)
     return dcli_call_send(call, &(dcli_message){.kind = DCLI_MSG_HELLO, .hello = {.program = program}});
 }
 
-static void send_beat(dcli_crew *crew, dcli_contact *contact)
+static int64_t beat_ms(const dcli_crew *crew)
 {
     enum { SHORTEST = 1000 / (DCLI_DESK_RATE - 10), LONGEST = DCLI_DESK_IDLE_MS / 4 };
-    int64_t now = now_ms(), period = (int64_t)crew->terms.config->silence_ms / 8;
+    int64_t period = (int64_t)crew->terms.config->silence_ms / 8;
+    return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : period;
+}
+
+static void send_beat(dcli_crew *crew, dcli_contact *contact)
+{
+    int64_t now = now_ms();
     if (now < contact->beat_due_ms)
         return;
-    contact->beat_due_ms = now + (period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : period);
+    contact->beat_due_ms = now + beat_ms(crew);
     dcli_call_send(contact->call, &(dcli_message){.kind = DCLI_MSG_BEAT, .beat.number = ++contact->beats});
 }
 
@@ -149,7 +168,7 @@ static dcl_status call_one(dcli_crew *crew, const dcli_worker_address *worker, i
 {
     dcli_contact *contact = &crew->contact[crew->contact_count];
     dcli_received welcome = {0};
-    *contact = (dcli_contact){.heard_ms = now_ms()};
+    *contact = (dcli_contact){.heard_ms = now_ms(), .beat_due_ms = now_ms() + beat_ms(crew)};
     strcpy(contact->address, worker->text); /* of the same length */
     dcl_status status = dcli_contact_call(crew->net, crew->terms.config, worker, &contact->call);
     if (status != DCL_OK)

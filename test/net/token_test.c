@@ -2,6 +2,10 @@
 #include "net/place.h"
 #include "net/refused.h"
 
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include "base/error.h"
 #include "net/token.h"
 
@@ -251,4 +255,78 @@ Test(token, is_removed_only_by_the_one_who_wrote_it)
     dcli_token_remove(at("a.token"), token);
     cr_expect(!is_there(at("a.token")));
     dcli_token_remove(at("a.token"), token);
+}
+
+/* ---- who listens ---- */
+
+/** @return a listener's socket, at any port. */
+static int listen_at(const char *host, int *port_out)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *found;
+    cr_assert_eq(getaddrinfo(host, "0", &hints, &found), 0);
+    int listener = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), off = 0;
+    if (found->ai_family == AF_INET6)
+        setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    if (bind(listener, found->ai_addr, found->ai_addrlen) != 0 || listen(listener, 1) != 0 ||
+        getsockname(listener, (struct sockaddr *)(void *)&address, &length) != 0)
+        cr_skip("%s is not to be had here", host);
+    freeaddrinfo(found);
+    *port_out = ntohs(((struct sockaddr_in *)(void *)&address)->sin_port); /* at the same place in both families */
+    return listener;
+}
+
+struct listener_case {
+    char what[32], listens[24], called[24];
+    bool others;
+    char words[64]; /* "": it is ours */
+};
+
+ParameterizedTestParameters(token_listener, whose)
+{
+    static struct listener_case cases[] = {
+        {"ours", "127.0.0.1", "127.0.0.1", false, ""},
+        {"ours at all addresses", "0.0.0.0", "127.0.0.1", false, ""},
+        {"ours at all of both families", "::", "127.0.0.1", false, ""},
+        {"ours, IPv6", "::1", "[::1]", false, ""},
+        {"at another address", "127.0.0.2", "127.0.0.1", false, "connection refused"},
+        {"of the other family", "127.0.0.1", "[::1]", false, "connection refused"},
+        {"another's", "127.0.0.1", "127.0.0.1", true, "is user 65534's; expected a worker of this user, 0"},
+        {"another's at all addresses", "0.0.0.0", "127.0.0.1", true, "is user 65534's"},
+        {"another's at all of both", "::", "127.0.0.1", true, "is user 65534's"},
+        {"another's, IPv6", "::1", "[::1]", true, "is user 65534's"},
+        {"a name", "127.0.0.1", "localhost", false, "is no number"},
+    };
+    return cr_make_param_array(struct listener_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct listener_case *c, token_listener, whose)
+{
+    int port;
+    if (c->others && geteuid() != 0)
+        cr_skip("becoming another user takes root");
+    if (c->others)
+        cr_assert_eq(seteuid(ANOTHER_USER), 0);
+    int listener = listen_at(c->listens, &port);
+    if (c->others)
+        cr_assert_eq(seteuid(0), 0);
+    if (c->words[0] == '\0')
+        cr_expect_eq(dcli_token_listener_is_ours(c->called, port), DCL_OK, "%s: %s", c->what, dcl_error());
+    else
+        EXPECT_REFUSED(dcli_token_listener_is_ours(c->called, port), DCL_ERR_NETWORK, c->words);
+    close(listener);
+}
+
+Test(token_listener, roots_serves_every_user)
+{
+    int port;
+    if (geteuid() != 0)
+        cr_skip("becoming another user takes root");
+    int listener = listen_at("127.0.0.1", &port);
+    cr_assert_eq(seteuid(ANOTHER_USER), 0);
+    cr_expect_eq(dcli_token_listener_is_ours("127.0.0.1", port), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(seteuid(0), 0);
+    close(listener);
+    EXPECT_REFUSED(dcli_token_listener_is_ours("127.0.0.1", port), DCL_ERR_NETWORK, "nobody listens there");
 }

@@ -4,9 +4,11 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+import unittest
 
 import siege  # first: it finds the others
 
@@ -147,6 +149,23 @@ class Isolation(siege.Siege):
         self.assertIsNotNone(text, slow.log())
         self.assertNotIn("silent", quick.log())
         self.assertIn("close DCL_OK", text)
+
+    @unittest.skipUnless(os.geteuid() == 0, "becoming another user takes root")
+    def test_port_that_another_user_took(self):
+        """A worker was killed, its token is still there, and another user listens in its place."""
+        worker = siege.Worker(self.inner())
+        processes.kill(worker.pid)
+        worker.process.wait()
+        os.seteuid(siege.NOBODY)
+        try:
+            listener = socket.create_server(("127.0.0.1", worker.port))
+        finally:
+            os.seteuid(0)
+        with listener:
+            self.refuses(self.client(worker), "DCL_ERR_NETWORK", f"is user {siege.NOBODY}'s", "no token is shown")
+            listener.setblocking(False)
+            with self.assertRaises(BlockingIOError, msg="somebody has called"):
+                listener.accept()
 
     def test_most_sessions(self):
         worker = self.worker("--sessions", "1")
