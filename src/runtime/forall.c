@@ -157,6 +157,14 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
         status = check_inputs(call);
     if (status == DCL_OK)
         status = dcli_body_build(call->cluster, call->known);
+    if (status == DCL_OK)
+        status = dcli_cluster_await_room(call->cluster);
+    if (status != DCL_OK)
+        return status;
+    /* While that waited, other threads may have exchanged storages: from here on the lock is kept. */
+    fill_operation(call, box, count, args);
+    dcli_operation_resolve(&call->operation);
+    status = check_inputs(call);
     return status == DCL_OK ? issue_call(call, box) : status;
 }
 

@@ -95,9 +95,10 @@ static void forget_answers(dcl_cluster *cluster, const char *text)
 {
     for (size_t b = 0; b < sizeof cluster->known / sizeof cluster->known[0]; b++)
         for (dcli_known_body *known = cluster->known[b]; known != NULL; known = known->next) {
-            if (known->answers_due == 0 || known->status != DCL_OK)
-                continue;
+            bool waits = known->answers_due > 0;
             known->answers_due = 0;
+            if (!waits || known->status != DCL_OK)
+                continue;
             known->status = DCL_ERR_NODE_LOST;
             known->text = dcli_strdup(text);
         }
@@ -194,7 +195,9 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
         return DCLI_FAIL(DCL_ERR_NODE_LOST, "node %d, %s, was lost before it had joined; try again", node,
                          dcli_node_device(cluster, node)->name);
     cluster->done[node] = cluster->ready[node] = first - 1;
+    dcli_host_hold(host, true);
     dcl_status status = dcli_crew_introduce(cluster->crew, host, node, cluster->in_place, first);
+    dcli_host_hold(host, false);
     if (status == DCL_OK)
         status = tell_bodies(cluster, node);
     if (status == DCL_OK)
@@ -202,8 +205,6 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
     if (status == DCL_OK) {
         cluster->lost[node] = false;
         cluster->node_count = node + 1;
-        DCLI_LOG(&cluster->log, DCLI_LOG_INFO, "node %d has joined: %s, %s", node, dcl_node_name(cluster, node),
-                 cluster->in_place[node] ? "reads peers in place" : "receives streams");
     }
     return status;
 }
@@ -221,8 +222,11 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
     int first = 0, count = 0;
     pthread_mutex_lock(&cluster->lock);
     dcli_cluster_begin_turn(cluster); /* other threads could go on for ever */
+    dcl_status status =
+        cluster->broken == DCL_OK ? DCL_OK : dcli_error_adopt(cluster->broken, cluster->broken_text);
     pthread_mutex_unlock(&cluster->lock);
-    dcl_status status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first, &count);
+    if (status == DCL_OK)
+        status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first, &count);
     pthread_mutex_lock(&cluster->lock);
     /* A newcomer takes all that was before it as over. */
     while (status == DCL_OK && cluster->complete < cluster->operations)
@@ -239,5 +243,7 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
     dcli_cluster_end_turn(cluster);
     status = dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);
+    for (int n = first; status == DCL_OK && n < first + count; n++)
+        DCLI_LOG(&cluster->log, DCLI_LOG_INFO, "node %d has joined: %s, receives streams", n, dcl_node_name(cluster, n));
     return status;
 }

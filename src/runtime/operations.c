@@ -139,6 +139,9 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
 dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                   void *memory, const int64_t strides[])
 {
+    dcl_status status = dcli_cluster_await_room(array->cluster); /* storages may be exchanged meanwhile, not later */
+    if (status != DCL_OK)
+        return status;
     dcli_msg_operand operand = {.storage = array->books->id};
     dcli_operation operation = {.kind = (dcli_op_kind)descriptor->kind,
                                 .operand_count = 1,

@@ -236,10 +236,13 @@ void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation)
 {
     enum { SECONDS = 10 };
     struct timespec until = in_seconds(SECONDS);
-    if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) == ETIMEDOUT)
-        DCLI_LOG(&cluster->log, DCLI_LOG_WARN,
-                 "waited %d seconds for operation %lld; up to %lld of %lld all are complete", SECONDS,
-                 (long long)operation, (long long)cluster->complete, (long long)cluster->operations);
+    if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) != ETIMEDOUT)
+        return;
+    long long complete = (long long)cluster->complete, all = (long long)cluster->operations;
+    pthread_mutex_unlock(&cluster->lock); /* lines go to the program's own function, which may ask us */
+    DCLI_LOG(&cluster->log, DCLI_LOG_WARN, "waited %d seconds for operation %lld; up to %lld of %lld all are complete",
+             SECONDS, (long long)operation, complete, all);
+    pthread_mutex_lock(&cluster->lock);
 }
 
 /* Waking up costs more than most small operations: look again for a while, longer where there are processors to spare. */

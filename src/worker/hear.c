@@ -53,8 +53,8 @@ static bool is_builder(const dcli_worker *worker, const dcli_msg_kernel *message
 static dcl_status take_kernel(dcli_worker *worker, const dcli_msg_kernel *message)
 {
     dcli_kernel *kernel;
-    if (dcli_tree_is(worker) && dcli_catalog_kernel(&worker->catalog, message->kernel) != NULL)
-        return DCL_OK; /* said again */
+    if (dcli_catalog_kernel(&worker->catalog, message->kernel) != NULL)
+        return DCL_OK; /* said again: to a newcomer, or along another way of the tree */
     dcl_status status = dcli_catalog_add_kernel(&worker->catalog, message, &kernel);
     if (worker->is_host || !is_builder(worker, message))
         return status;
@@ -171,8 +171,8 @@ static dcl_status unexpected(const dcli_received *received)
 dcl_status dcli_hear(dcli_worker *worker, dcli_received *received)
 {
     const dcli_message *message = &received->message;
-    if (worker->gone[received->from])
-        return DCL_OK; /* sent before it was lost */
+    if (worker->gone[received->from] && !worker->absent[received->from])
+        return DCL_OK; /* sent before it was lost; what a newcomer says before it is introduced here is kept */
     bool from_host = received->from == worker->terms.node_count;
     switch (message->kind) {
     case DCLI_MSG_KERNEL:

@@ -75,14 +75,31 @@ static void post(dcli_worker *host, dcli_posted *posted)
 {
     dcli_outbox *outbox = &host->outbox;
     pthread_mutex_lock(&outbox->lock);
-    if (posted != NULL) {
+    if (posted != NULL && posted->is_loss) { /* before all else: so it parts nothing that belongs together */
+        posted->next = outbox->first;
+        outbox->first = posted;
+        if (outbox->last == NULL)
+            outbox->last = posted;
+    } else if (posted != NULL) {
         *(outbox->last != NULL ? &outbox->last->next : &outbox->first) = posted;
         outbox->last = posted;
     } else {
         outbox->stop = true;
     }
-    bool wake = outbox->asleep;
-    outbox->asleep = false;
+    bool wake = outbox->asleep && !outbox->held;
+    outbox->asleep &= !wake;
+    pthread_mutex_unlock(&outbox->lock);
+    if (wake)
+        dcli_endpoint_wake(host->endpoint);
+}
+
+void dcli_host_hold(dcli_worker *host, bool hold)
+{
+    dcli_outbox *outbox = &host->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    outbox->held = hold;
+    bool wake = outbox->asleep && !hold;
+    outbox->asleep &= !wake;
     pthread_mutex_unlock(&outbox->lock);
     if (wake)
         dcli_endpoint_wake(host->endpoint);
@@ -187,7 +204,7 @@ bool dcli_host_may_sleep(dcli_worker *worker)
 {
     dcli_outbox *outbox = &worker->outbox;
     pthread_mutex_lock(&outbox->lock);
-    bool may = outbox->first == NULL && !outbox->stop;
+    bool may = (outbox->first == NULL && !outbox->stop) || outbox->held;
     outbox->asleep = may;
     pthread_mutex_unlock(&outbox->lock);
     return may;
@@ -293,9 +310,10 @@ dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out)
 {
     dcli_outbox *outbox = &worker->outbox;
     pthread_mutex_lock(&outbox->lock);
-    dcli_posted *posted = outbox->first;
-    outbox->first = outbox->last = NULL;
-    *stop_out = outbox->stop && posted == NULL;
+    dcli_posted *posted = outbox->held ? NULL : outbox->first;
+    if (!outbox->held)
+        outbox->first = outbox->last = NULL;
+    *stop_out = outbox->stop && posted == NULL && !outbox->held;
     pthread_mutex_unlock(&outbox->lock);
     dcl_status status = DCL_OK;
     while (posted != NULL) {

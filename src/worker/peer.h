@@ -27,6 +27,7 @@ typedef struct dcli_outbox {
     struct dcli_posted *first, *last;
     int64_t operations; /* descriptors queued */
     bool stop, asleep;
+    bool held; /* more is being queued that is to be taken at once */
 } dcli_outbox;
 
 /** Host: what all nodes are asked, one question at a time. */
@@ -61,6 +62,7 @@ struct dcli_worker {
     int64_t asked;      /* how often in a row the device was asked whether its kernels have ended */
     bool started, stopping;
     dcl_status broken;      /* this worker cannot go on */
+    bool *absent;           /* [node_count + 1] numbers that nobody had when this was opened */
     bool *gone;             /* [node_count + 1] nodes that are lost, or not there yet */
     int64_t epoch;          /* grows with every loss and join */
     dcli_received *waiting; /* [waiting_count] descriptors of members that have not been heard of yet, in order */

@@ -119,6 +119,22 @@ static dcl_status have_books(dcli_worker *worker)
     return worker->risen != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
+/* Host: all below a child have come at least as far. */
+static dcl_status note_subtree(dcli_worker *worker, int child, const dcli_msg_risen *risen)
+{
+    dcl_status status = DCL_OK;
+    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++) {
+        if (worker->gone[node])
+            continue;
+        int top = node;
+        while (dcli_tree_parent(worker, top) != worker->terms.node_count)
+            top = dcli_tree_parent(worker, top);
+        if (top == child)
+            status = dcli_node_marks(worker->node, node, risen->done, risen->ready);
+    }
+    return status;
+}
+
 dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen)
 {
     if (from >= worker->terms.node_count || risen->ready > risen->done)
@@ -132,6 +148,9 @@ dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_ri
         return DCL_OK;
     static const int64_t nothing[DCLI_MSG_COUNTERS];
     worker->terms.hooks->marks(worker->terms.hooks->user, from, risen->done, risen->ready, nothing);
+    status = note_subtree(worker, from, risen);
+    if (status != DCL_OK)
+        return status;
     int64_t complete = INT64_MAX;
     for (int node = 0; node < worker->terms.node_count; node++)
         if (dcli_tree_is_child(worker, node))
@@ -145,7 +164,8 @@ dcl_status dcli_tree_rise(dcli_worker *worker)
     dcl_status status = have_books(worker);
     if (status != DCL_OK)
         return status;
-    dcli_msg_risen least = {.done = worker->host_marks.done, .ready = worker->host_marks.ready};
+    dcli_msg_risen least = {0};
+    dcli_node_watermarks(worker->node, &least.done, &least.ready);
     for (int node = 0; node < worker->terms.node_count; node++)
         if (dcli_tree_is_child(worker, node)) {
             least.done = dcli_min(least.done, worker->risen[node].done);

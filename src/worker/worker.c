@@ -217,6 +217,7 @@ static void close_worker(dcli_worker *worker)
     }
     dcli_free(worker->running);
     dcli_free(worker->gone);
+    dcli_free(worker->absent);
     for (int64_t n = 0; n < worker->waiting_count; n++)
         dcli_received_free(&worker->waiting[n]);
     dcli_free(worker->waiting);
@@ -243,10 +244,11 @@ static dcl_status open_worker(dcli_worker *worker)
     worker->endpoint = terms->endpoint;
     worker->device = terms->opened;
     worker->gone = dcli_calloc((size_t)terms->node_count + 1, sizeof(bool));
-    if (worker->gone == NULL)
+    worker->absent = dcli_calloc((size_t)terms->node_count + 1, sizeof(bool));
+    if (worker->gone == NULL || worker->absent == NULL)
         status = DCL_ERR_NOMEM;
-    else if (terms->absent != NULL)
-        memcpy(worker->gone, terms->absent, (size_t)terms->node_count * sizeof(bool));
+    for (int n = 0; status == DCL_OK && terms->absent != NULL && n < terms->node_count; n++)
+        worker->gone[n] = worker->absent[n] = terms->absent[n];
     if (worker->is_host) {
         dcl_status opened = dcli_host_open(worker); /* what dcli_host_close() ends is there then */
         status = status == DCL_OK ? opened : status;

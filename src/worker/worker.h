@@ -98,6 +98,8 @@ dcl_status dcli_host_report_loss(dcli_worker *host, int node, const char *seen);
  *  JOINED for the host's own number is for its worker itself.
  *  @param descriptor  -1, or one that goes along (local nodes); taken over, also on failure. */
 dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message, int descriptor);
+/** What is queued from now on is taken at once when the hold ends: nothing else comes in between. By one thread. */
+void dcli_host_hold(dcli_worker *host, bool hold);
 /** Queue: get in touch with a process that is to become a node: by a link, which is taken over, or (NULL) an address. */
 dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *link, const char *address,
                           const char *key);

@@ -40,7 +40,6 @@ static const struct variable_case variable_cases[] = {
     {"DCL_DEVICES", "7", {"there is no device 7", "expected 0..1", "see \"dcl devices\""}},
     {"DCL_DEVICES", "0,x", {"\"0,x\": found \"x\"", "expected \"all\", \"cpu\", \"gpu\", or numbers"}},
     {"DCL_DEVICES", "0,0", {"device 0 is named twice", "expected each number once"}},
-    {"DCL_DEVICES", "", {"devices is \"\"", "expected"}},
 };
 
 Test(open_on_device, refuses_wrong_variables)
