@@ -144,6 +144,7 @@ static dcl_status take_shared_terms(dcli_serving *serving, const char *terms)
     if (!parse_links(serving, find(terms, "links"), keep, &count))
         return malformed(terms);
     close_others(count, keep);
+    serving->lifeline = serving->link[serving->node_count].socket;
     return bind_to_parent(parent);
 }
 
@@ -154,13 +155,13 @@ static dcl_status take_wire_terms(dcli_serving *serving, const char *terms)
         !find_descriptor(terms, "control", &serving->control))
         return malformed(terms);
     close_others(2, (int[]){serving->status_memory, serving->control});
+    serving->lifeline = serving->control;
     dcl_status status = bind_to_parent(parent);
     return status == DCL_OK ? dcli_serving_read_wire_terms(serving) : status;
 }
 
 static dcl_status open_shared(dcli_serving *serving)
 {
-    serving->lifeline = serving->link[serving->node_count].socket;
     dcl_status status = dcli_net_open(&serving->net);
     if (status == DCL_OK && (serving->buffers = dcli_buffers_open_shared()) == NULL)
         status = DCL_ERR_NOMEM;
@@ -194,7 +195,6 @@ static dcl_status describe_device(dcli_serving *serving)
     return dcli_endpoint_send(serving->endpoint, serving->node_count, &message, NULL);
 }
 
-/* Without a device there is nothing to serve: the host hears why. */
 static dcl_status refuse_service(dcli_serving *serving, dcl_status status)
 {
     dcli_message message = {.kind = DCLI_MSG_REFUSED,
@@ -204,11 +204,14 @@ static dcl_status refuse_service(dcli_serving *serving, dcl_status status)
     return status;
 }
 
+/* A driver may take seconds to start: that is no silence. */
 static dcl_status open_device(dcli_serving *serving)
 {
+    dcli_watch_activity(serving->watch, DCLI_OPENING, "its device");
     dcl_status status = dcli_device_open_as(serving->device_number, &serving->log,
                                             serving->is_wire ? 0 : DCLI_OPEN_SHARED, &serving->device);
-    return status == DCL_OK ? describe_device(serving) : refuse_service(serving, status);
+    dcli_watch_activity(serving->watch, DCLI_OPENING, NULL);
+    return status;
 }
 
 /* Others may have their SETUP already and send: what they say is kept. */
@@ -310,7 +313,7 @@ static dcl_status hear_early(dcli_serving *serving)
 static dcl_status serve(dcli_serving *serving)
 {
     dcli_received setup = {0};
-    dcl_status status = open_device(serving);
+    dcl_status status = describe_device(serving);
     if (status == DCL_OK) {
         dcli_watch_sleep(serving->watch, true);
         status = wait_for_setup(serving, &setup);
@@ -346,6 +349,25 @@ static void close_serving(dcli_serving *serving)
     dcli_free(serving);
 }
 
+/* Without a device there is nothing to serve: the program hears why, in one way or the other. */
+static dcl_status start_shared(dcli_serving *serving)
+{
+    dcl_status status = open_shared(serving);
+    if (status != DCL_OK)
+        return status;
+    status = open_device(serving);
+    return status == DCL_OK ? DCL_OK : refuse_service(serving, status);
+}
+
+static dcl_status start_wire(dcli_serving *serving)
+{
+    dcl_status status = open_device(serving);
+    if (status == DCL_OK)
+        status = dcli_serving_open_wire(serving);
+    dcli_serving_answer(serving, status);
+    return status;
+}
+
 dcl_status dcli_serve_process(const char *terms)
 {
     dcli_serving *serving = dcli_calloc(1, sizeof *serving);
@@ -359,10 +381,10 @@ dcl_status dcli_serve_process(const char *terms)
                                                             : malformed(terms);
     if (status == DCL_OK)
         status = map_status(serving);
-    if (status == DCL_OK)
-        status = serving->is_wire ? dcli_serving_open_wire(serving) : open_shared(serving);
     if (status == DCL_OK && (serving->watch = dcli_watch_open(serving->page, serving->lifeline)) == NULL)
         status = DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        status = serving->is_wire ? start_wire(serving) : start_shared(serving);
     if (status == DCL_OK)
         status = serve(serving);
     close_serving(serving);

@@ -85,8 +85,7 @@ static dcl_status open_endpoint(dcli_serving *serving)
     return status == DCL_OK ? dcli_endpoint_expect(serving->endpoint, serving->node_count, order->key) : status;
 }
 
-/* Where it listens, or why it does not. */
-static void answer(dcli_serving *serving, dcl_status status)
+void dcli_serving_answer(dcli_serving *serving, dcl_status status)
 {
     dcli_wire_answer answer = {.magic = DCLI_WIRE_ORDER, .status = status};
     if (status == DCL_OK)
@@ -110,7 +109,6 @@ static void keep_freed_memory(void)
 dcl_status dcli_serving_open_wire(dcli_serving *serving)
 {
     keep_freed_memory();
-    serving->lifeline = serving->control;
     dcl_status status = dcli_net_open_io(serving->order.io_threads, &serving->net);
     if (status == DCL_OK && (serving->buffers = dcli_buffers_open()) == NULL)
         status = DCL_ERR_NOMEM;
@@ -120,7 +118,6 @@ dcl_status dcli_serving_open_wire(dcli_serving *serving)
         status = make_domain(serving);
     if (status == DCL_OK)
         status = open_endpoint(serving);
-    answer(serving, status);
     return status;
 }
 

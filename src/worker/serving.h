@@ -40,6 +40,8 @@ typedef struct dcli_serving {
 
 dcl_status dcli_serving_read_wire_terms(dcli_serving *serving);
 dcl_status dcli_serving_open_wire(dcli_serving *serving);
+/** Tell the parent where this process listens, or (this thread's error) why it does not. */
+void dcli_serving_answer(dcli_serving *serving, dcl_status status);
 /** Connect to those that are there already, expect the others. */
 dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *setup);
 void dcli_serving_close_wire(dcli_serving *serving);

@@ -98,6 +98,7 @@ void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms)
     atomic_store(&watch->limit_ns[DCLI_BUILDING], build_ms * 1000000);
     atomic_store(&watch->limit_ns[DCLI_COMPUTING], kernel_ms * 1000000);
     atomic_store(&watch->limit_ns[DCLI_MOVING], kernel_ms * 1000000);
+    atomic_store(&watch->limit_ns[DCLI_OPENING], INT64_MAX); /* who has started it does not wait for ever */
 }
 
 void dcli_watch_close(dcli_watch *watch)
