@@ -267,10 +267,11 @@ static void look_at_bytes(const dcli_door *door, dcli_connection *connection)
 }
 
 /** A descriptor that has ended meanwhile is not of this listener, or is a later connection: also watched. Of what came
- *  before, nothing tells. */
+ *  before, nothing tells. Arrivals are told only while there is something to do: when libzmq was faster and has read them
+ *  all, that the connection can be written to. */
 static void watch(dcli_door *door, dcli_connection *connection)
 {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = connection->fd};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = connection->fd};
     if (door->arrivals < 0 || !is_of_door(door, connection->fd))
         return;
     (void)epoll_ctl(door->arrivals, EPOLL_CTL_ADD, connection->fd, &event);
