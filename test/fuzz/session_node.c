@@ -482,7 +482,8 @@ void fuzz_node(fuzz_input input, int options)
     serving->buffers = serving->is_wire ? dcli_buffers_open() : dcli_buffers_open_shared();
     serving->endpoint = fuzz_endpoint(fuzz_net(), session);
     null_device_set(&(null_device_terms){.separate = serving->is_wire, .slow = (options & 0x40) != 0});
-    serve(serving);
+    if (open_device(serving) == DCL_OK)
+        serve(serving);
     null_device_set(&(null_device_terms){0});
     close_serving(serving);
 }
