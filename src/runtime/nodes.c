@@ -222,8 +222,7 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
     int first = 0, count = 0;
     pthread_mutex_lock(&cluster->lock);
     dcli_cluster_begin_turn(cluster); /* other threads could go on for ever */
-    dcl_status status =
-        cluster->broken == DCL_OK ? DCL_OK : dcli_error_adopt(cluster->broken, cluster->broken_text);
+    dcl_status status = cluster->broken == DCL_OK ? DCL_OK : dcli_error_adopt(cluster->broken, cluster->broken_text);
     pthread_mutex_unlock(&cluster->lock);
     if (status == DCL_OK)
         status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first, &count);
@@ -244,6 +243,7 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
     status = dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);
     for (int n = first; status == DCL_OK && n < first + count; n++)
-        DCLI_LOG(&cluster->log, DCLI_LOG_INFO, "node %d has joined: %s, receives streams", n, dcl_node_name(cluster, n));
+        DCLI_LOG(&cluster->log, DCLI_LOG_INFO, "node %d has joined: %s, receives streams", n,
+                 dcl_node_name(cluster, n));
     return status;
 }

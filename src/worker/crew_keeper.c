@@ -36,7 +36,8 @@ static void check_processes(dcli_crew *crew)
             continue;
         if (dcli_process_has_ended(&member->process))
             dcli_crew_report(crew, n, "its process has ended");
-        else if (member->heard && dcli_process_is_silent(&member->process, now, (int64_t)crew->terms.config->silence_ms))
+        else if (member->heard &&
+                 dcli_process_is_silent(&member->process, now, (int64_t)crew->terms.config->silence_ms))
             dcli_crew_report(crew, n, "it has been silent for longer than DCL_SILENCE_MS");
     }
     pthread_mutex_unlock(&crew->lock);

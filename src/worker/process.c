@@ -223,10 +223,9 @@ static void add_activity(const dcli_process *process, char *text_out, size_t cap
 
 static void tell_end(const dcli_process *process, char *text_out, size_t capacity)
 {
-    static const char *const deadlines[DCLI_ACTIVITIES] = {"its compiler took longer than DCL_BUILD_MS allows",
-                                                           "its kernel took longer than DCL_KERNEL_MS allows",
-                                                           "moving data took longer than DCL_KERNEL_MS allows",
-                                                           "its device took too long to open"};
+    static const char *const deadlines[DCLI_ACTIVITIES] = {
+        "its compiler took longer than DCL_BUILD_MS allows", "its kernel took longer than DCL_KERNEL_MS allows",
+        "moving data took longer than DCL_KERNEL_MS allows", "its device took too long to open"};
     int exceeded = atomic_load(&process->page->exceeded);
     if (exceeded >= 1 && exceeded <= DCLI_ACTIVITIES)
         snprintf(text_out, capacity, "was ended: %s", deadlines[exceeded - 1]);
