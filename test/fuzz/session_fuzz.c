@@ -87,6 +87,9 @@ static dcl_status swallow(dcli_endpoint *endpoint, int to, const void *bytes, si
     dcli_arena_free(&arena);
     if (payload != NULL)
         dcli_release_payload(payload);
+    const fuzz_session *session = endpoint->link;
+    if (to <= session->nodes && session->ended[to])
+        return DCLI_FAIL(DCL_ERR_NETWORK, "peer %d has gone", to);
     return DCL_OK;
 }
 
