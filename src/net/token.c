@@ -272,21 +272,24 @@ dcl_status dcli_token_listener_is_ours(const char *host, int port)
     bool has_table = read_table("/proc/net/tcp", &called, port, &found);
     has_table = read_table("/proc/net/tcp6", &called, port, &found) || has_table; /* missing where there is no IPv6 */
     if (!has_table)
-        return DCLI_FAIL(DCL_ERR_NETWORK,
-                         "whose listener is at tcp://%s:%d cannot be told: /proc/net/tcp: %s; expected it to be readable; "
-                         "mount /proc, or use keys",
-                         host, port, strerror(errno));
+        return DCLI_FAIL(
+            DCL_ERR_NETWORK,
+            "whose listener is at tcp://%s:%d cannot be told: /proc/net/tcp: %s; expected it to be readable; "
+            "mount /proc, or use keys",
+            host, port, strerror(errno));
     if (found.rank == 0)
-        return DCLI_FAIL(DCL_ERR_NETWORK,
-                         "the worker at tcp://%s:%d: connection refused (ECONNREFUSED): nobody listens there; start it, or "
-                         "correct the address",
-                         host, port);
+        return DCLI_FAIL(
+            DCL_ERR_NETWORK,
+            "the worker at tcp://%s:%d: connection refused (ECONNREFUSED): nobody listens there; start it, or "
+            "correct the address",
+            host, port);
     if (found.user == 0 || found.user == geteuid())
         return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_NETWORK,
-                     "the listener at tcp://%s:%d is user %u's; expected a worker of this user, %u, or of root: to others no "
-                     "token is shown; start the worker as this user, or use keys",
-                     host, port, found.user, geteuid());
+    return DCLI_FAIL(
+        DCL_ERR_NETWORK,
+        "the listener at tcp://%s:%d is user %u's; expected a worker of this user, %u, or of root: to others no "
+        "token is shown; start the worker as this user, or use keys",
+        host, port, found.user, geteuid());
 }
 
 /* ---- removing ---- */
