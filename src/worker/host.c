@@ -238,6 +238,8 @@ static dcl_status hear_own(dcli_worker *worker, const dcli_message *message)
     dcli_kernel *kernel;
     if (message->kind == DCLI_MSG_KERNEL)
         return dcli_catalog_add_kernel(&worker->catalog, &message->kernel, &kernel);
+    if (worker->gone[message->joined.peer])
+        return DCL_OK; /* lost meanwhile: nobody else has heard of it */
     worker->epoch++;
     return dcli_node_joined(worker->node, message->joined.peer, message->joined.first_operation);
 }
@@ -246,6 +248,8 @@ static dcl_status send_to_one(dcli_worker *worker, int node, dcli_message *messa
 {
     if (node == worker->terms.node_count)
         return hear_own(worker, message);
+    if (message->kind == DCLI_MSG_JOINED && worker->gone[message->joined.peer])
+        return DCL_OK;
     if (message->kind == DCLI_MSG_SETUP)
         message->setup.epoch = worker->epoch + 1; /* it knows of itself */
     if (message->kind == DCLI_MSG_JOINED)
@@ -276,6 +280,8 @@ static dcl_status send_to_all(dcli_worker *worker, dcli_message *message)
 /* From now on it can be spoken with. The state machine hears of it later, by JOINED. */
 static dcl_status meet(dcli_worker *worker, dcli_posted *posted, const dcli_message *message)
 {
+    if (!worker->absent[posted->node])
+        return DCL_OK; /* lost already */
     worker->gone[posted->node] = false;
     if (posted->link.socket < 0)
         return dcli_endpoint_meet(worker->endpoint, posted->node, message->joined.address, message->joined.key);

@@ -32,8 +32,9 @@ static dcl_status forget(dcli_worker *worker, int peer)
 
 dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
 {
-    if (!is_node(worker, peer) || worker->gone[peer])
+    if (!is_node(worker, peer) || (worker->gone[peer] && !worker->absent[peer]))
         return DCL_OK;
+    worker->absent[peer] = false; /* lost before it was there: it never will be */
     char sentence[DCLI_MOST_SENTENCE];
     dcli_crew_lose(worker->terms.crew, peer, seen, sentence, sizeof sentence);
     dcl_status status = forget(worker, peer);
