@@ -2,132 +2,14 @@
  * comes from the input, and so does what the program does. */
 #include "fuzz/session.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "fuzz/expected.h"
-#include "fuzz/program.h"
-#include "runtime/cluster.h"
-#include "worker/crew_inside.h"
+#include "fuzz/host_world.h"
 #include "worker/peer.h"
-
-/* The program with its nodes. */
-typedef struct world {
-    fuzz_session session; /* first: the transport knows it by this address */
-    dcl_cluster cluster;
-    struct dcli_crew crew;
-    dcli_worker *host;
-    fuzz_program program;
-    int64_t done[FUZZ_MOST_NODES], ready[FUZZ_MOST_NODES];
-    bool desk_speaks, stopped;
-    dcli_frames_pool *pool;
-} world;
-
-enum { MEMORY = 1 << 16 };
-static char memory[MEMORY]; /* what the program reads into and writes from */
-
-/* ---- the desk ----------------------------------------------------------------------------------------------------- */
-
-static dcl_status hear_desk(void *user, dcli_received *received_out)
-{
-    world *world = user;
-    fuzz_input *input = &world->session.input;
-    dcli_message message = {.kind = DCLI_MSG_GONE,
-                            .gone = {.process = fuzz_below(input, FUZZ_MOST_NODES), .sentence = "was killed"}};
-    if (!world->desk_speaks)
-        return DCL_ERR_TIMEOUT;
-    world->desk_speaks = fuzz_flag(input);
-    switch (fuzz_below(input, 4)) {
-    case 0:
-        message.kind = (dcli_message_kind)(1 + fuzz_below(input, DCLI_MSG_KIND_COUNT - 1));
-        fuzz_fill(input, &message);
-        break;
-    case 1:
-        return fuzz_flag(input) ? DCLI_FAIL(DCL_ERR_PROTOCOL, "no message") : DCLI_FAIL(DCL_ERR_NODE_LOST, "gone");
-    default:
-        break;
-    }
-    return fuzz_receive(world->pool, &message, received_out);
-}
-
-/* ---- what the program does ---------------------------------------------------------------------------------------- */
-
-static int64_t box_strides(const dcli_msg_operation *operation, const dcli_msg_operation *created, int64_t strides[])
-{
-    int rank = operation->box_rank > 0 ? operation->box_rank : created->rank;
-    int64_t elements = 1;
-    for (int d = rank - 1; d >= 0; d--) {
-        strides[d] = elements;
-        elements *= operation->box_rank > 0 ? operation->box.count[d] : created->extent[d];
-    }
-    return elements;
-}
-
-/* As the runtime numbers and queues it. READ and WRITE always name their box. */
-static void call_operation(world *world)
-{
-    static dcli_msg_operation operation, whole;
-    static dcli_msg_operand operands[DCLI_MOST_OPERANDS];
-    int64_t strides[DCL_MAX_RANK] = {0};
-    fuzz_program *program = &world->program;
-    if (!fuzz_operation(program, &world->session.input, &operation, operands))
-        return;
-    bool moves = operation.kind == DCLI_OP_READ || operation.kind == DCLI_OP_WRITE;
-    if (moves) {
-        fuzz_grid_of(program, operands[0].storage, &whole);
-        if (operation.box_rank == 0) {
-            operation.box_rank = operation.box.rank = whole.rank;
-            for (int d = 0; d < whole.rank; d++) {
-                operation.box.start[d] = whole.origin[d];
-                operation.box.count[d] = whole.extent[d];
-                operation.box.stride[d] = 1;
-            }
-        }
-        fuzz_demand(box_strides(&operation, &whole, strides) * 8 <= MEMORY, "the program's memory is too small");
-    }
-    if (dcli_host_operation(world->host, &operation, moves ? memory : NULL, moves ? strides : NULL) == DCL_OK)
-        world->cluster.operations++;
-}
-
-static void call_kernel(world *world)
-{
-    static dcli_msg_parameter parameters[DCLI_MOST_OPERANDS];
-    dcli_msg_kernel kernel;
-    if (fuzz_kernel(&world->program, &world->session.input, &kernel, parameters))
-        dcli_host_kernel(world->host, &kernel);
-}
-
-/* Nobody waits for the answers. */
-static void ask(world *world, bool counts)
-{
-    dcli_message sees = {.kind = DCLI_MSG_SEES, .sees = {.number = 1, .path = "/a", .token = "x"}},
-                 count = {.kind = DCLI_MSG_COUNT, .count.number = 1};
-    dcli_host_message(world->host, DCL_ALL_NODES, counts ? &count : &sees, -1);
-}
-
-/* As the crew introduces a newcomer, when all is over. Numbers are given once. */
-static void call_join(world *world)
-{
-    int node = world->crew.node_count;
-    if (node >= world->session.nodes || world->cluster.complete < world->cluster.operations)
-        return;
-    dcli_message joined = {
-        .kind = DCLI_MSG_JOINED,
-        .joined = {
-            .peer = node, .epoch = 1, .first_operation = world->program.operations + 1, .address = "", .key = ""}};
-    dcli_host_meet(world->host, node, NULL, "tcp://127.0.0.1:7", "");
-    for (int p = 0; p < node; p++)
-        dcli_host_message(world->host, p, &joined, -1);
-    dcli_host_message(world->host, world->session.nodes, &joined, -1);
-    world->session.present[node] = true;
-    world->crew.node_count = node + 1;
-    world->cluster.node_count = node + 1;
-    world->cluster.done[node] = world->cluster.ready[node] = world->program.operations;
-}
 
 /* ---- what nodes say ----------------------------------------------------------------------------------------------- */
 
-static size_t chunk_bytes(const world *world, int from, const dcli_msg_chunk *chunk)
+static size_t chunk_bytes(const fuzz_world *world, int from, const dcli_msg_chunk *chunk)
 {
     const dcli_plan *plan = dcli_node_plan(world->host->node, chunk->operation, world->session.nodes);
     for (int64_t c = 0; plan != NULL && c < plan->chunk_count; c++)
@@ -136,7 +18,7 @@ static size_t chunk_bytes(const world *world, int from, const dcli_msg_chunk *ch
     return 8;
 }
 
-static dcl_status tell_chunk(world *world, bool twisted, dcli_incoming *incoming)
+static dcl_status tell_chunk(fuzz_world *world, bool twisted, dcli_incoming *incoming)
 {
     fuzz_input *input = &world->session.input;
     int from;
@@ -161,7 +43,7 @@ static dcl_status tell_chunk(world *world, bool twisted, dcli_incoming *incoming
     return fuzz_deliver(&world->session, from, &message, bytes, -1, incoming);
 }
 
-static void tell_marks(world *world, int from, dcli_message *message)
+static void tell_marks(fuzz_world *world, int from, dcli_message *message)
 {
     fuzz_input *input = &world->session.input;
     int64_t *done = &world->done[from], *ready = &world->ready[from];
@@ -172,7 +54,7 @@ static void tell_marks(world *world, int from, dcli_message *message)
     message->marks = (dcli_msg_marks){.done = *done, .ready = *ready, .counter = {1}};
 }
 
-static void tell_failed(world *world, int from, dcli_message *message)
+static void tell_failed(fuzz_world *world, int from, dcli_message *message)
 {
     static int64_t storages[4];
     fuzz_input *input = &world->session.input;
@@ -217,26 +99,26 @@ enum event {
 };
 
 /* @return DCL_ERR_TIMEOUT: nothing comes of it; DCL_ERR_INTERNAL: it is a message. */
-static dcl_status special_event(world *world, enum event event, bool twisted, dcli_incoming *incoming)
+static dcl_status special_event(fuzz_world *world, enum event event, bool twisted, dcli_incoming *incoming)
 {
     fuzz_session *session = &world->session;
     int node = event >= LOSE ? fuzz_below(&session->input, session->nodes) : 0;
     switch (event) {
     case CALL:
     case MORE_CALLS:
-        call_operation(world);
+        fuzz_call_operation(world);
         return DCL_ERR_TIMEOUT;
     case KERNEL:
-        call_kernel(world);
+        fuzz_call_kernel(world);
         return DCL_ERR_TIMEOUT;
     case JOIN:
-        call_join(world);
+        fuzz_call_join(world);
         return DCL_ERR_TIMEOUT;
     case LOSE:
         dcli_host_report_loss(world->host, node, "the keeper says so");
         return DCL_ERR_TIMEOUT;
     case ASK:
-        ask(world, twisted);
+        fuzz_call_ask(world, twisted);
         return DCL_ERR_TIMEOUT;
     case CHUNK:
     case MORE_CHUNKS:
@@ -260,7 +142,7 @@ static dcl_status special_event(world *world, enum event event, bool twisted, dc
 }
 
 /* @return false: there is no such message now. */
-static bool make_message(world *world, enum event event, int *sender, dcli_message *message)
+static bool make_message(fuzz_world *world, enum event event, int *sender, dcli_message *message)
 {
     static const dcli_message_kind kinds[EVENTS] = {
         [MARKS] = DCLI_MSG_MARKS,       [MORE_MARKS] = DCLI_MSG_MARKS, [GRANT] = DCLI_MSG_GRANT,
@@ -302,7 +184,7 @@ static bool make_message(world *world, enum event event, int *sender, dcli_messa
     return true;
 }
 
-static dcl_status one_event(world *world, dcli_incoming *incoming)
+static dcl_status one_event(fuzz_world *world, dcli_incoming *incoming)
 {
     enum { TWISTED = 192 };
     fuzz_session *session = &world->session;
@@ -328,7 +210,7 @@ static dcl_status one_event(world *world, dcli_incoming *incoming)
 /* Nodes that have no number yet cannot say anything. Where the input ends everyone goes, and the program stops. */
 static dcl_status next_event(fuzz_session *session, dcli_incoming *incoming)
 {
-    world *world = (struct world *)session;
+    fuzz_world *world = (fuzz_world *)session;
     if (session->input.at < session->input.end) {
         dcl_status status = one_event(world, incoming);
         if (status != DCL_OK || session->present[incoming->from])
@@ -354,82 +236,17 @@ static dcl_status next_event(fuzz_session *session, dcli_incoming *incoming)
 
 /* ---- an input ----------------------------------------------------------------------------------------------------- */
 
-static const dcli_log silent;
-static dcl_config config;
-
-static void open_crew(world *world, int nodes, int options)
-{
-    struct dcli_crew *crew = &world->crew;
-    static dcli_member members[FUZZ_MOST_NODES];
-    memset(members, 0, sizeof members);
-    *crew = (struct dcli_crew){.terms = {.config = &config, .log = &silent},
-                               .is_local = (options & 0x40) != 0,
-                               .node_count = nodes,
-                               .capacity = world->session.nodes,
-                               .member = members,
-                               .wake_fd = -1,
-                               .contact_count = 1,
-                               .attended = 1};
-    for (int n = 0; n < crew->capacity; n++) {
-        strcpy(members[n].gone, "ended"); /* nobody waits for what the desk says of it */
-        members[n].heard = true;
-        members[n].place = n;
-    }
-    crew->contact[0] = (dcli_contact){.address = "desk", .count = nodes, .heard_ms = INT64_MAX / 2};
-    pthread_mutex_init(&crew->lock, NULL);
-    pthread_cond_init(&crew->changed, NULL);
-}
-
-static void open_cluster(world *world, int nodes)
-{
-    static bool in_place[FUZZ_MOST_NODES];
-    static atomic_bool lost[FUZZ_MOST_NODES];
-    static int64_t done[FUZZ_MOST_NODES + 1], ready[FUZZ_MOST_NODES + 1];
-    static dcl_counters counters[FUZZ_MOST_NODES + 1];
-    dcl_cluster *cluster = &world->cluster;
-    for (int n = 0; n < FUZZ_MOST_NODES; n++)
-        lost[n] = false;
-    memset(done, 0, sizeof done);
-    memset(ready, 0, sizeof ready);
-    *cluster = (dcl_cluster){.config = config,
-                             .host = world->session.nodes,
-                             .in_place = in_place,
-                             .crew = &world->crew,
-                             .node_count = nodes,
-                             .lost = lost,
-                             .done = done,
-                             .ready = ready,
-                             .counters = counters,
-                             .awaited = INT64_MAX,
-                             .awaited_host = INT64_MAX};
-    for (int n = nodes; n < cluster->host; n++)
-        done[n] = ready[n] = INT64_MAX;
-    pthread_mutex_init(&cluster->lock, NULL);
-    pthread_cond_init(&cluster->changed, NULL);
-    dcli_cluster_hooks(cluster);
-}
-
-static void close_all(world *world)
-{
-    dcli_outcomes_free(&world->cluster.causes);
-    dcli_outcomes_free(&world->cluster.outcomes);
-    pthread_mutex_destroy(&world->cluster.lock);
-    pthread_cond_destroy(&world->cluster.changed);
-    pthread_mutex_destroy(&world->crew.lock);
-    pthread_cond_destroy(&world->crew.changed);
-}
-
 /* @param options  bits 0..1: numbers for nodes - 1; 2..3: how many of them are not there yet; 4..5: chunks and memory; 6: local; 7: a
  *  tree. */
 void fuzz_host(fuzz_input input, int options)
 {
-    static world world;
+    static fuzz_world world;
     static bool in_place[FUZZ_MOST_NODES];
     bool absent[FUZZ_MOST_NODES];
-    world = (struct world){.session = {.input = input, .number = 77, .next = next_event},
-                           .program = {.folder = fuzz_folder()}};
+    world = (fuzz_world){.session = {.input = input, .number = 77, .next = next_event},
+                         .program = {.folder = fuzz_folder()}};
     world.pool = dcli_frames_pool_new();
-    fuzz_answer_calls(hear_desk, &world);
+    fuzz_answer_calls(fuzz_hear_desk, &world);
     fuzz_session *session = &world.session;
     session->self = session->nodes = 1 + (options & 3);
     world.program.nodes = session->nodes;
@@ -437,14 +254,14 @@ void fuzz_host(fuzz_input input, int options)
     nodes = nodes < 1 ? 1 : nodes;
     for (int p = 0; p < session->nodes; p++)
         absent[p] = !(session->present[p] = p < nodes);
-    config = (dcl_config){.struct_size = sizeof config,
-                          .silence_ms = 86400000,
-                          .tile_bytes = 64,
-                          .chunk_bytes = (options & 0x10) != 0 ? 8 : 64,
-                          .pool_bytes = (options & 0x20) != 0 ? 64 : 4096,
-                          .window = 1 << 20};
-    open_crew(&world, nodes, options);
-    open_cluster(&world, nodes);
+    world.config = (dcl_config){.struct_size = sizeof world.config,
+                                .silence_ms = 86400000,
+                                .tile_bytes = 64,
+                                .chunk_bytes = (options & 0x10) != 0 ? 8 : 64,
+                                .pool_bytes = (options & 0x20) != 0 ? 64 : 4096,
+                                .window = 1 << 20};
+    fuzz_open_crew(&world, nodes, (options & 0x40) != 0);
+    fuzz_open_cluster(&world, nodes);
     world.cluster.has_tree = (options & 0x80) != 0 && nodes > 1;
     dcli_buffers *buffers = dcli_buffers_open();
     dcli_worker_terms terms = {.net = fuzz_net(),
@@ -452,8 +269,8 @@ void fuzz_host(fuzz_input input, int options)
                                .self = session->self,
                                .node_count = session->nodes,
                                .in_place = in_place,
-                               .config = &config,
-                               .log = &silent,
+                               .config = &world.config,
+                               .log = &fuzz_silent,
                                .buffers = buffers,
                                .hooks = &world.cluster.hooks,
                                .is_process = true,
@@ -468,6 +285,6 @@ void fuzz_host(fuzz_input input, int options)
     }
     dcli_worker_close(world.host);
     dcli_buffers_close(buffers);
-    close_all(&world);
+    fuzz_close_world(&world);
     dcli_frames_pool_close(world.pool);
 }

@@ -1,0 +1,173 @@
+/* fuzz/host_world.c - what the program does, and what its worker is opened with. */
+#include "fuzz/host_world.h"
+
+#include <string.h>
+
+#include "workqueue/operation.h"
+
+const dcli_log fuzz_silent;
+
+enum { MEMORY = 1 << 16 };
+static char memory[MEMORY]; /* what the program reads into and writes from */
+
+/* ---- the desk ----------------------------------------------------------------------------------------------------- */
+
+dcl_status fuzz_hear_desk(void *user, dcli_received *received_out)
+{
+    fuzz_world *world = user;
+    fuzz_input *input = &world->session.input;
+    dcli_message message = {.kind = DCLI_MSG_GONE,
+                            .gone = {.process = fuzz_below(input, FUZZ_MOST_NODES), .sentence = "was killed"}};
+    if (!world->desk_speaks)
+        return DCL_ERR_TIMEOUT;
+    world->desk_speaks = fuzz_flag(input);
+    switch (fuzz_below(input, 4)) {
+    case 0:
+        message.kind = (dcli_message_kind)(1 + fuzz_below(input, DCLI_MSG_KIND_COUNT - 1));
+        fuzz_fill(input, &message);
+        break;
+    case 1:
+        return fuzz_flag(input) ? DCLI_FAIL(DCL_ERR_PROTOCOL, "no message") : DCLI_FAIL(DCL_ERR_NODE_LOST, "gone");
+    default:
+        break;
+    }
+    return fuzz_receive(world->pool, &message, received_out);
+}
+
+/* ---- what the program does ---------------------------------------------------------------------------------------- */
+
+static int64_t box_strides(const dcli_msg_operation *operation, const dcli_msg_operation *created, int64_t strides[])
+{
+    int rank = operation->box_rank > 0 ? operation->box_rank : created->rank;
+    int64_t elements = 1;
+    for (int d = rank - 1; d >= 0; d--) {
+        strides[d] = elements;
+        elements *= operation->box_rank > 0 ? operation->box.count[d] : created->extent[d];
+    }
+    return elements;
+}
+
+/* As the runtime numbers and queues it. READ and WRITE always name their box. */
+void fuzz_call_operation(fuzz_world *world)
+{
+    static dcli_msg_operation operation, whole;
+    static dcli_msg_operand operands[DCLI_MOST_OPERANDS];
+    int64_t strides[DCL_MAX_RANK] = {0};
+    fuzz_program *program = &world->program;
+    if (!fuzz_operation(program, &world->session.input, &operation, operands))
+        return;
+    bool moves = operation.kind == DCLI_OP_READ || operation.kind == DCLI_OP_WRITE;
+    if (moves) {
+        fuzz_grid_of(program, operands[0].storage, &whole);
+        if (operation.box_rank == 0) {
+            operation.box_rank = operation.box.rank = whole.rank;
+            for (int d = 0; d < whole.rank; d++) {
+                operation.box.start[d] = whole.origin[d];
+                operation.box.count[d] = whole.extent[d];
+                operation.box.stride[d] = 1;
+            }
+        }
+        fuzz_demand(box_strides(&operation, &whole, strides) * 8 <= MEMORY, "the program's memory is too small");
+    }
+    if (dcli_host_operation(world->host, &operation, moves ? memory : NULL, moves ? strides : NULL) == DCL_OK)
+        world->cluster.operations++;
+}
+
+void fuzz_call_kernel(fuzz_world *world)
+{
+    static dcli_msg_parameter parameters[DCLI_MOST_OPERANDS];
+    dcli_msg_kernel kernel;
+    if (fuzz_kernel(&world->program, &world->session.input, &kernel, parameters))
+        dcli_host_kernel(world->host, &kernel);
+}
+
+void fuzz_call_ask(fuzz_world *world, bool counts)
+{
+    dcli_message sees = {.kind = DCLI_MSG_SEES, .sees = {.number = 1, .path = "/a", .token = "x"}},
+                 count = {.kind = DCLI_MSG_COUNT, .count.number = 1};
+    dcli_host_message(world->host, DCL_ALL_NODES, counts ? &count : &sees, -1);
+}
+
+/* As the crew introduces a newcomer, when all is over. */
+void fuzz_call_join(fuzz_world *world)
+{
+    int node = world->crew.node_count;
+    if (node >= world->session.nodes || world->cluster.complete < world->cluster.operations)
+        return;
+    dcli_message joined = {
+        .kind = DCLI_MSG_JOINED,
+        .joined = {
+            .peer = node, .epoch = 1, .first_operation = world->program.operations + 1, .address = "", .key = ""}};
+    dcli_host_meet(world->host, node, NULL, "tcp://127.0.0.1:7", "");
+    for (int p = 0; p < node; p++)
+        dcli_host_message(world->host, p, &joined, -1);
+    dcli_host_message(world->host, world->session.nodes, &joined, -1);
+    world->session.present[node] = true;
+    world->crew.node_count = node + 1;
+    world->cluster.node_count = node + 1;
+    world->cluster.done[node] = world->cluster.ready[node] = world->program.operations;
+}
+
+/* ---- life --------------------------------------------------------------------------------------------------------- */
+
+void fuzz_open_crew(fuzz_world *world, int nodes, bool is_local)
+{
+    struct dcli_crew *crew = &world->crew;
+    static dcli_member members[FUZZ_MOST_NODES];
+    memset(members, 0, sizeof members);
+    *crew = (struct dcli_crew){.terms = {.config = &world->config, .log = &fuzz_silent},
+                               .is_local = is_local,
+                               .node_count = nodes,
+                               .capacity = world->session.nodes,
+                               .member = members,
+                               .wake_fd = -1,
+                               .contact_count = 1,
+                               .attended = 1};
+    for (int n = 0; n < crew->capacity; n++) {
+        strcpy(members[n].gone, "ended"); /* nobody waits for what the desk says of it */
+        members[n].heard = true;
+        members[n].place = n;
+    }
+    crew->contact[0] = (dcli_contact){.address = "desk", .count = nodes, .heard_ms = INT64_MAX / 2};
+    pthread_mutex_init(&crew->lock, NULL);
+    pthread_cond_init(&crew->changed, NULL);
+}
+
+void fuzz_open_cluster(fuzz_world *world, int nodes)
+{
+    static bool in_place[FUZZ_MOST_NODES];
+    static atomic_bool lost[FUZZ_MOST_NODES];
+    static int64_t done[FUZZ_MOST_NODES + 1], ready[FUZZ_MOST_NODES + 1];
+    static dcl_counters counters[FUZZ_MOST_NODES + 1];
+    dcl_cluster *cluster = &world->cluster;
+    for (int n = 0; n < FUZZ_MOST_NODES; n++)
+        lost[n] = false;
+    memset(done, 0, sizeof done);
+    memset(ready, 0, sizeof ready);
+    *cluster = (dcl_cluster){.config = world->config,
+                             .host = world->session.nodes,
+                             .in_place = in_place,
+                             .crew = &world->crew,
+                             .node_count = nodes,
+                             .lost = lost,
+                             .done = done,
+                             .ready = ready,
+                             .counters = counters,
+                             .awaited = INT64_MAX,
+                             .awaited_host = INT64_MAX};
+    for (int n = nodes; n < cluster->host; n++)
+        done[n] = ready[n] = INT64_MAX;
+    pthread_mutex_init(&cluster->lock, NULL);
+    pthread_cond_init(&cluster->changed, NULL);
+    dcli_cluster_hooks(cluster);
+}
+
+void fuzz_close_world(fuzz_world *world)
+{
+    dcli_outcomes_free(&world->cluster.causes);
+    dcli_outcomes_free(&world->cluster.outcomes);
+    pthread_mutex_destroy(&world->cluster.lock);
+    pthread_cond_destroy(&world->cluster.changed);
+    pthread_mutex_destroy(&world->crew.lock);
+    pthread_cond_destroy(&world->crew.changed);
+}
