@@ -121,7 +121,8 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence)
     name_arrays(cluster, node, &text);
     char *whole = dcli_text_take(&text);
     const char *told = whole != NULL ? whole : sentence;
-    bool builds = dcli_body_builder(cluster, node), joined = node < cluster->node_count;
+    bool builds = dcli_body_builder(cluster, node);
+    bool joined = node < cluster->node_count && !cluster->lost[node]; /* else a call has failed with it */
     cluster->lost[node] = true;
     cluster->done[node] = cluster->ready[node] = INT64_MAX;
     fail_arrays(cluster, node, sentence);
