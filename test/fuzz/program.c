@@ -89,9 +89,9 @@ void fuzz_grid_of(const fuzz_program *program, int64_t storage, dcli_msg_operati
 
 const char *fuzz_path(const fuzz_program *program, fuzz_input *input)
 {
-    static const char *const names[] = {"/a.npy",          "/b.npy",           "/folder/c.npy",
-                                        "/out/hosts",      "/../hosts",        "/none/d",
-                                        "/.dcl-1-1.token", "/../../etc/hosts", ""};
+    static const char *const names[] = {"/a.npy",    "/b.npy",  "/folder/c.npy",   "/out/hosts",
+                                        "/../hosts", "/none/d", "/.dcl-1-1.token", "/../outside/hosts",
+                                        ""};
     static char path[600];
     int name = fuzz_below(input, sizeof names / sizeof names[0] + 2);
     if (name >= (int)(sizeof names / sizeof names[0]))

@@ -15,50 +15,61 @@
 
 /* ---- what is there once ------------------------------------------------------------------------------------------- */
 
-/* What nodes load from and save to, which its host has made. */
+static const char *below_root(const char *name)
+{
+    static char root[200], path[300];
+    if (root[0] == '\0') {
+        const char *below = getenv("TMPDIR");
+        snprintf(root, sizeof root, "%s/dcl-fuzz-%d", below != NULL ? below : "/tmp", (int)getpid());
+    }
+    snprintf(path, sizeof path, "%s%s", root, name);
+    return path;
+}
+
 static void make_file(const char *name, off_t bytes)
 {
-    char path[300];
-    snprintf(path, sizeof path, "%s%s", fuzz_folder(), name);
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(below_root(name), "w");
     if (file == NULL || ftruncate(fileno(file), bytes) != 0)
-        perror(path);
+        perror(below_root(name));
     if (file != NULL)
         fclose(file);
 }
 
-const char *fuzz_folder(void)
+/* What nodes load from and save to, which its host has made; and a way out. */
+static void make_files(void)
 {
-    static char folder[256];
-    if (folder[0] != '\0')
-        return folder;
-    const char *below = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/dcl-fuzz-%d/files", below != NULL ? below : "/tmp", (int)getpid());
-    char path[300];
-    snprintf(path, sizeof path, "%s", folder);
-    *strrchr(path, '/') = '\0';
-    mkdir(path, 0700);
-    mkdir(folder, 0700);
-    snprintf(path, sizeof path, "%s/folder", folder);
-    mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/out", folder);
-    if (symlink("/etc", path) != 0)
-        perror(path);
-    make_file("/a.npy", 8192);
-    make_file("/b.npy", 100);
-    make_file("/.dcl-1-1.token", 32);
-    return folder;
+    static const char *const folders[] = {"", "/files", "/files/folder", "/outside"};
+    for (size_t n = 0; n < sizeof folders / sizeof folders[0]; n++)
+        mkdir(below_root(folders[n]), 0700);
+    make_file("/files/a.npy", 8192);
+    make_file("/files/b.npy", 100);
+    make_file("/files/.dcl-1-1.token", 32);
+    make_file("/outside/hosts", 0);
+    if (symlink("../outside", below_root("/files/out")) != 0)
+        perror(below_root("/files/out"));
 }
 
 static void remove_files(void)
 {
-    static const char *const names[] = {"/a.npy", "/b.npy", "/folder/c.npy", "/.dcl-1-1.token", "/out", "/folder",
-                                        "",       "/.."};
-    char path[400];
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        snprintf(path, sizeof path, "%s%s", fuzz_folder(), names[n]);
-        remove(path);
-    }
+    static const char *const names[] = {"/files/a.npy",   "/files/b.npy",  "/files/.dcl-1-1.token",
+                                        "/files/out",     "/files/folder", "/files",
+                                        "/outside/hosts", "/outside",      ""};
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
+        remove(below_root(names[n]));
+}
+
+const char *fuzz_folder(void)
+{
+    static char folder[300];
+    if (folder[0] == '\0')
+        snprintf(folder, sizeof folder, "%s", below_root("/files"));
+    return folder;
+}
+
+static bool is_untouched_outside(void)
+{
+    struct stat about;
+    return stat(below_root("/outside/hosts"), &about) == 0 && about.st_size == 0;
 }
 
 dcli_net *fuzz_net(void)
@@ -276,7 +287,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
     (void)count;
     (void)arguments;
-    fuzz_folder();
+    make_files();
     fuzz_net();
     atexit(remove_files);
     return 0;
@@ -288,6 +299,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static int runs;
     int before = free_descriptor();
     run(data, size);
+    fuzz_demand(is_untouched_outside(), "a file outside the folder was written");
     /* What is made once and kept may take a descriptor in the first runs. */
     fuzz_demand(free_descriptor() == before || runs < 100, "descriptors are left open");
     runs++;
