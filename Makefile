@@ -16,7 +16,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench install format lint model cases cases-workers kill starts siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench install format lint model maps cases cases-workers kill starts siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,10 @@ lint: ## check the layers and the format
 model: ## check the model of the protocol, and that its broken variants are caught (spin)
 	@scripts/install-deps --model
 	@scripts/check-model
+
+maps: build ## compare N (20000) random maps with a slow table of owners and offsets, from SEED (a new one)
+	@TEST_DCL=build/dcl TEST_CASES=$(or $(N),20000) $(if $(SEED),TEST_SEED=$(SEED)) \
+	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/oracle/oracle_test.py
 
 cases: build ## compare N (5000) random evaluations with NumPy, from SEED (a new one)
 	@TEST_DCL=build/dcl TEST_CASES=$(or $(N),5000) $(if $(SEED),TEST_SEED=$(SEED)) \

@@ -114,6 +114,12 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
 
 /** Find the owner of one element and its place in the owner's storage.
  *
+ *  Per axis: a node's elements are one rectangular array, as long along each axis as it has indices there, row-major.
+ *  From rank 2 on, rows of 4096 bytes and more are padded where their length lies less than 64 bytes beside a multiple of
+ *  4096: by 64 bytes, or by 128 where it is below the multiple (else walking down a column meets few cache lines).
+ *  Dealt: a node's pieces lie one behind the other by rising number, each in a slot as large as a piece that is not cut,
+ *  row-major.
+ *
  *  @param map         a map that serves the grid's rank.
  *  @param grid        the grid laid out by it.
  *  @param index       [grid->rank], inside the grid.
