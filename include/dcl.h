@@ -6,6 +6,7 @@
 #include <dcl/base.h>
 #include <dcl/cluster.h>
 #include <dcl/forall.h>
+#include <dcl/grain.h>
 #include <dcl/grid.h>
 #include <dcl/map.h>
 #include <dcl/worker.h>

@@ -149,6 +149,11 @@ dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box
 
 /** A handle around a rule. @param rule  checked here. @return the map, or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule);
+/** Bind a map to a grid, both as a user gives them. @return DCL_OK, or DCL_ERR_INVALID. */
+dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out);
+/** Whether the cluster has such a node, the grid such an element. @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_RANGE. */
+dcl_status dcli_map_check_node(const dcl_map *map, int node);
+dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[]);
 /** The settings of a cluster, also of one that only plans. Defined by the runtime. */
 const dcl_config *dcli_cluster_config(const dcl_cluster *cluster);
 /** The nodes that new maps are laid over: those alive, as rising ranges with gaps between them, numbers below

@@ -272,7 +272,7 @@ bool dcl_map_equal(const dcl_map *a, const dcl_map *b)
     return a == b || (a != NULL && b != NULL && dcli_map_rule_equal(&a->rule, &b->rule));
 }
 
-static dcl_status bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out)
+dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out)
 {
     if (map == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "map is NULL; expected a map; dcl_map_default() makes one");
@@ -282,7 +282,7 @@ static dcl_status bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *la
     return status != DCL_OK ? status : dcli_layout_bind(&map->rule, grid, layout_out);
 }
 
-static dcl_status check_node(const dcl_map *map, int node)
+dcl_status dcli_map_check_node(const dcl_map *map, int node)
 {
     int all = dcl_node_count(map->cluster);
     if (node < 0 || node >= all)
@@ -290,7 +290,7 @@ static dcl_status check_node(const dcl_map *map, int node)
     return DCL_OK;
 }
 
-static dcl_status check_index(const dcl_grid *grid, const int64_t index[])
+dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[])
 {
     for (int d = 0; d < grid->rank; d++) {
         if (grid->extent[d] == 0)
@@ -309,12 +309,12 @@ dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_
 {
     dcli_error_enter(__func__);
     dcli_layout layout;
-    dcl_status status = bind(map, grid, &layout);
+    dcl_status status = dcli_map_bind(map, grid, &layout);
     if (status != DCL_OK)
         return status;
     if (index == NULL || node_out == NULL || offset_out == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "index, node_out or offset_out is NULL; expected an index and room for both");
-    status = check_index(grid, index);
+    status = dcli_map_check_index(grid, index);
     if (status == DCL_OK)
         dcli_layout_locate(&layout, index, node_out, offset_out);
     return status;
@@ -324,9 +324,9 @@ dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, i
 {
     dcli_error_enter(__func__);
     dcli_layout layout;
-    dcl_status status = bind(map, grid, &layout);
+    dcl_status status = dcli_map_bind(map, grid, &layout);
     if (status == DCL_OK)
-        status = check_node(map, node);
+        status = dcli_map_check_node(map, node);
     if (status != DCL_OK)
         return status;
     if (elements_out == NULL)
@@ -339,9 +339,9 @@ dcl_status dcl_map_boxes(const dcl_map *map, const dcl_grid *grid, int node, dcl
 {
     dcli_error_enter(__func__);
     dcli_layout layout;
-    dcl_status status = bind(map, grid, &layout);
+    dcl_status status = dcli_map_bind(map, grid, &layout);
     if (status == DCL_OK)
-        status = check_node(map, node);
+        status = dcli_map_check_node(map, node);
     if (status != DCL_OK)
         return status;
     if (visit == NULL)

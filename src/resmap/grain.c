@@ -1,0 +1,84 @@
+/* resmap/grain.c - segments, blocks and tiles for those who ask from outside: to draw them, to walk along them. */
+#include <dcl/grain.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "resmap/parts.h"
+
+/* The number of the one block that an element lies in, as it is counted. Blocks of single elements are not numbered there
+ * but simply added up: the element's own row-major number stands for them. */
+static dcl_status block_number(const dcli_layout *layout, int node, const int64_t index[], int64_t *number_out)
+{
+    const dcl_grid *grid = &layout->grid;
+    static const int64_t one[DCL_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    dcl_box element = dcl_box_nd(grid->rank, index, one);
+    dcli_block_set set = {0};
+    int64_t singles = 0, number = 0;
+    dcl_status status = dcli_layout_blocks(layout, node, &element, &set, &singles);
+    for (int64_t k = 0; k < set.capacity; k++)
+        if (set.slots[k] != 0)
+            number = set.slots[k] - 1;
+    for (int d = 0; singles > 0 && d < grid->rank; d++)
+        number = number * grid->extent[d] + (index[d] - grid->origin[d]);
+    dcli_block_set_free(&set);
+    if (status == DCL_OK)
+        *number_out = number;
+    return status;
+}
+
+dcl_status dcl_map_grains(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int64_t *segment_out,
+                          int64_t *block_out)
+{
+    dcli_error_enter(__func__);
+    dcli_layout layout;
+    dcl_status status = dcli_map_bind(map, grid, &layout);
+    if (status != DCL_OK)
+        return status;
+    if (index == NULL || segment_out == NULL || block_out == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "index, segment_out or block_out is NULL; expected an index and room for both");
+    status = dcli_map_check_index(grid, index);
+    if (status != DCL_OK)
+        return status;
+    int node;
+    int64_t offset, block, segment;
+    dcli_layout_locate(&layout, index, &node, &offset);
+    status = block_number(&layout, node, index, &block);
+    for (int d = 0; d < grid->rank; d++)
+        layout.rule.block[d] = grid->extent[d]; /* then no segment is cut into blocks */
+    if (status == DCL_OK)
+        status = block_number(&layout, node, index, &segment);
+    if (status != DCL_OK)
+        return status;
+    *segment_out = segment;
+    *block_out = block;
+    return DCL_OK;
+}
+
+/* One tile at a time: the boxes of several could be merged. */
+static dcl_status visit_tile(const dcli_layout *layout, int node, int64_t tile, dcl_tile_fn *visit, void *user)
+{
+    dcli_region_list list = {0};
+    dcl_status status = dcli_layout_tiles(layout, node, tile, 1, &list);
+    for (int64_t k = 0; status == DCL_OK && k < list.count; k++)
+        status = visit(user, tile, &list.region[k].box);
+    dcli_region_list_free(&list);
+    return status;
+}
+
+dcl_status dcl_map_tiles(const dcl_map *map, const dcl_grid *grid, int node, dcl_tile_fn *visit, void *user)
+{
+    dcli_error_enter(__func__);
+    dcli_layout layout;
+    dcl_status status = dcli_map_bind(map, grid, &layout);
+    if (status == DCL_OK)
+        status = dcli_map_check_node(map, node);
+    if (status != DCL_OK)
+        return status;
+    if (visit == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "visit is NULL; expected a function to call with every box");
+    int64_t count = dcli_layout_tile_count(&layout, node);
+    for (int64_t tile = 0; status == DCL_OK && tile < count; tile++)
+        status = visit_tile(&layout, node, tile, visit, user);
+    return status;
+}
