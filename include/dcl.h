@@ -5,6 +5,7 @@
 #include <dcl/array.h>
 #include <dcl/base.h>
 #include <dcl/cluster.h>
+#include <dcl/explain.h>
 #include <dcl/forall.h>
 #include <dcl/grain.h>
 #include <dcl/grid.h>

@@ -61,13 +61,16 @@ DCL_API dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, c
 
 /** Counters of a node, or of all. Planned ones are known before an operation runs and equal in dcl_explain(). */
 typedef struct dcl_counters {
-    int64_t tasks;         /**< planned: tiles computed */
-    int64_t blocks_moved;  /**< planned: blocks touched by bytes_moved, once per operation, node and argument */
-    int64_t bytes_moved;   /**< planned: bytes a node's tasks read or write of elements it does not own, once per
+    int64_t tasks;        /**< planned: tiles computed */
+    int64_t blocks_moved; /**< planned: blocks touched by bytes_moved, once per operation, node and argument */
+    int64_t bytes_moved;  /**< planned: bytes a node's tasks read or write of elements it does not own, once per
                                 operation, node and argument, whatever the medium */
-    int64_t approximate;   /**< planned: a node's operations whose footprints are boxes around what is really read */
-    int64_t bytes_sent;    /**< bytes of data in messages */
-    int64_t bytes_copied;  /**< bytes copied on a node: packing, unpacking, staging */
+    int64_t
+        messages_planned; /**< planned: messages of data that a node's tasks receive and send: what they read and cannot
+                                 read in place, and what they write elsewhere. Sent as planned unless a node fails */
+    int64_t approximate;  /**< planned: a node's operations whose footprints are boxes around what is really read */
+    int64_t bytes_sent;   /**< bytes of data in messages */
+    int64_t bytes_copied; /**< bytes copied on a node: packing, unpacking, staging */
     int64_t messages_sent; /**< messages of every kind */
     int64_t kernels_built; /**< programs compiled (found in no cache of this cluster) */
     int64_t launches;      /**< kernels started */

@@ -115,6 +115,7 @@ static dcl_counters difference(const dcl_counters *after, const dcl_counters *be
         .tasks = after->tasks - before->tasks,
         .blocks_moved = after->blocks_moved - before->blocks_moved,
         .bytes_moved = after->bytes_moved - before->bytes_moved,
+        .messages_planned = after->messages_planned - before->messages_planned,
         .approximate = after->approximate - before->approximate,
         .bytes_sent = after->bytes_sent - before->bytes_sent,
         .bytes_copied = after->bytes_copied - before->bytes_copied,

@@ -13,6 +13,7 @@ static const struct counter {
     {"tasks", offsetof(dcl_counters, tasks), true},
     {"blocks_moved", offsetof(dcl_counters, blocks_moved), true},
     {"bytes_moved", offsetof(dcl_counters, bytes_moved), true},
+    {"messages_planned", offsetof(dcl_counters, messages_planned), true},
     {"approximate", offsetof(dcl_counters, approximate), true},
     {"bytes_sent", offsetof(dcl_counters, bytes_sent), false},
     {"bytes_copied", offsetof(dcl_counters, bytes_copied), false},
@@ -33,7 +34,7 @@ static void print_row(FILE *file, const dcl_counters *of)
 {
     for (int c = 0; c < COUNTERS; c++)
         if (counters[c].planned)
-            fprintf(file, " %14" PRId64, value_of(of, &counters[c]));
+            fprintf(file, " %16" PRId64, value_of(of, &counters[c]));
 }
 
 void cli_figures_table(const cli_figures *figures, FILE *file)
@@ -41,7 +42,7 @@ void cli_figures_table(const cli_figures *figures, FILE *file)
     fprintf(file, "%5s", "node");
     for (int c = 0; c < COUNTERS; c++)
         if (counters[c].planned)
-            fprintf(file, " %14s", counters[c].key);
+            fprintf(file, " %16s", counters[c].key);
     for (int n = 0; n < figures->nodes; n++) {
         fprintf(file, "\n%5d", n);
         print_row(file, &figures->node[n]);

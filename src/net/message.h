@@ -24,7 +24,7 @@ enum {                              /* limits every message is checked against b
        DCLI_MOST_KEY = 64,        /* bytes of a key or token as text */
        DCLI_MOST_NODES = 256,     /* of a session that has processes */
        DCLI_MOST_MS = 1000000000, /* of a time that somebody is given */
-       DCLI_MSG_COUNTERS = 10     /* of dcl_counters */
+       DCLI_MSG_COUNTERS = 11     /* of dcl_counters */
 };
 
 typedef enum dcli_message_kind {

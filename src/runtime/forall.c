@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "runtime/cluster.h"
+#include "runtime/report.h"
 
 /* A call as it is prepared: one entry per parameter of the body. */
 struct call {
@@ -198,96 +198,19 @@ dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const cha
     return run_call(cluster, box, body, count, args);
 }
 
-/* ---- explaining --------------------------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------------------------------------- */
 
-static dcl_status explain_node(const struct call *call, int node, dcl_counters *sum)
+dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                             const dcl_arg args[], dcli_planned_fn *look, void *user)
 {
-    dcl_cluster *cluster = call->cluster;
-    dcli_plan_terms terms = {.node_count = cluster->host,
-                             .in_place = cluster->in_place,
-                             .batch_bytes = (int64_t)cluster->config.tile_bytes,
-                             .chunk_bytes = (int64_t)cluster->config.chunk_bytes,
-                             .pool_bytes = (int64_t)cluster->config.pool_bytes};
-    dcli_plan *plan;
-    dcl_status status = dcli_plan_make(&call->operation, node, &terms, &plan);
-    if (status != DCL_OK)
-        return status;
-    if (plan->status != DCL_OK)
-        status = DCLI_FAIL(plan->status, "node %d: %s", node, plan->problem);
-    sum->tasks += plan->counters.tasks;
-    sum->blocks_moved += plan->counters.blocks_moved;
-    sum->bytes_moved += plan->counters.bytes_moved;
-    sum->approximate += plan->counters.approximate;
-    dcli_plan_free(plan);
-    return status;
-}
-
-static dcl_status check_node(const dcl_cluster *cluster, int node, const void *out)
-{
-    if (node < DCL_HOST || node >= cluster->node_count)
-        return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, DCL_ALL_NODES or DCL_HOST", node,
-                         cluster->node_count - 1);
-    if (out == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "counters_out is NULL; expected a dcl_counters to fill");
-    return DCL_OK;
-}
-
-static dcl_status explain(struct call *call, int node, dcl_counters *counters_out)
-{
-    dcl_counters sum = {0};
-    dcl_status status = DCL_OK;
-    int first = node >= 0 ? node : 0, end = node >= 0 ? node + 1 : node == DCL_HOST ? 0 : call->cluster->node_count;
-    for (int n = first; n < end && status == DCL_OK; n++)
-        status = explain_node(call, n, &sum);
-    if (status == DCL_OK)
-        *counters_out = sum;
-    return status;
-}
-
-dcl_status dcl_explain_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[],
-                         int node, dcl_counters *counters_out)
-{
-    dcli_error_enter(__func__);
     dcl_status status = check_args(cluster, body, count, args);
-    if (status == DCL_OK)
-        status = check_node(cluster, node, counters_out);
     if (status != DCL_OK)
         return status;
     struct call call = {.cluster = cluster};
     pthread_mutex_lock(&cluster->lock);
     status = prepare_call(&call, box, body, count, args);
     if (status == DCL_OK)
-        status = explain(&call, node, counters_out);
+        status = look(user, &(dcli_planned){.cluster = cluster, .operation = &call.operation, .array = call.array});
     pthread_mutex_unlock(&cluster->lock);
-    return status;
-}
-
-dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
-{
-    dcli_error_enter(__func__);
-    if (cluster == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "cluster is NULL; expected one made by dcl_open()");
-    dcl_status status = check_node(cluster, node, counters_out);
-    if (status != DCL_OK)
-        return status;
-    dcl_counters sum = {0};
-    pthread_mutex_lock(&cluster->lock);
-    if (!cluster->plan_only)
-        status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
-    if (status == DCL_OK && cluster->has_tree) {
-        pthread_mutex_unlock(&cluster->lock);
-        status = dcli_host_count(cluster->worker[cluster->host]);
-        pthread_mutex_lock(&cluster->lock);
-    }
-    int first = node == DCL_ALL_NODES ? 0 : node == DCL_HOST ? cluster->host : node;
-    int end = node == DCL_ALL_NODES ? cluster->node_count : first + 1;
-    for (int n = first; n < end; n++) {
-        const int64_t *from = (const int64_t *)&cluster->counters[n];
-        for (size_t c = 0; c < sizeof sum / sizeof(int64_t); c++)
-            ((int64_t *)&sum)[c] += from[c];
-    }
-    pthread_mutex_unlock(&cluster->lock);
-    if (status == DCL_OK)
-        *counters_out = sum;
     return status;
 }

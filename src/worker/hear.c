@@ -19,6 +19,7 @@ static void count_planned(dcli_worker *worker, const dcli_entry *entry)
     worker->counters.tasks += planned->tasks;
     worker->counters.blocks_moved += planned->blocks_moved;
     worker->counters.bytes_moved += planned->bytes_moved;
+    worker->counters.messages_planned += planned->messages_planned;
     worker->counters.approximate += planned->approximate;
 }
 

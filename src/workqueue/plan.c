@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "workqueue/builder.h"
+#include "workqueue/plan_detail.h"
 #include "workqueue/plan_forall.h"
 
 void dcli_plan_free(dcli_plan *plan)
@@ -23,6 +24,7 @@ void dcli_plan_free(dcli_plan *plan)
     dcli_free(plan->chunk);
     dcli_free(plan->item);
     dcli_free(plan->peer_read);
+    dcli_detail_free(plan->detail);
     dcli_free(plan);
 }
 
@@ -135,6 +137,8 @@ static dcl_status check_pool(dcli_builder *builder)
     for (int64_t b = 0; b < plan->batch_count; b++)
         most = dcli_max(most, live += change[b]);
     dcli_free(change);
+    if (plan->detail != NULL)
+        plan->detail->arrived_bytes = most;
     if (most > builder->terms->pool_bytes) {
         plan->status = DCL_ERR_NOMEM;
         snprintf(plan->problem, sizeof plan->problem,
@@ -149,11 +153,21 @@ static dcl_status check_pool(dcli_builder *builder)
     return DCL_OK;
 }
 
+static dcl_status plan_body(dcli_builder *builder)
+{
+    dcl_status status = builder->terms->detailed ? dcli_detail_begin(builder) : DCL_OK;
+    if (status == DCL_OK)
+        status = dcli_plan_forall(builder);
+    if (status == DCL_OK && builder->terms->detailed)
+        dcli_detail_end(builder);
+    return status;
+}
+
 static dcl_status fill_plan(dcli_builder *builder)
 {
     switch (builder->operation->kind) {
     case DCLI_OP_FORALL:
-        return builder->self < builder->terms->node_count ? dcli_plan_forall(builder) : DCL_OK;
+        return builder->self < builder->terms->node_count ? plan_body(builder) : DCL_OK;
     case DCLI_OP_READ:
     case DCLI_OP_WRITE:
         return plan_transfer(builder, builder->operation->kind == DCLI_OP_WRITE);
@@ -179,6 +193,8 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
         builder.plan->local = dcli_operation_is_local(operation);
     if (status == DCL_OK && builder.plan->chunk_count > 0)
         status = check_pool(&builder);
+    if (operation->kind == DCLI_OP_FORALL && builder.plan != NULL)
+        builder.plan->counters.messages_planned = builder.plan->chunk_count;
     free_builder(&builder);
     if (status != DCL_OK) {
         dcli_plan_free(builder.plan);

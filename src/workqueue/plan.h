@@ -16,6 +16,7 @@ typedef struct dcli_plan_terms {
     int64_t batch_bytes;  /* size aimed at for the first output's part of a batch */
     int64_t chunk_bytes;  /* most bytes of a chunk, unless the pool is small or one element is larger */
     int64_t pool_bytes;   /* most bytes of chunks a node holds */
+    bool detailed;        /* FORALL: plan->detail is made, too: for reports */
 } dcli_plan_terms;
 
 typedef enum dcli_bind_kind { DCLI_BIND_OWN, DCLI_BIND_PEER, DCLI_BIND_STAGE } dcli_bind_kind;
@@ -81,6 +82,8 @@ typedef struct dcli_batch {
     int64_t first_made, made_count;   /* U chunks it makes */
 } dcli_batch;
 
+typedef struct dcli_plan_detail dcli_plan_detail; /* plan_detail.h */
+
 /** A plan. Lists are its own; free with dcli_plan_free(). */
 typedef struct dcli_plan {
     int64_t batch_count, work_count, binding_count, stage_count, piece_count, chunk_count, item_count;
@@ -91,11 +94,12 @@ typedef struct dcli_plan {
     dcli_piece *piece;
     dcli_chunk *chunk;
     dcli_item *item;
-    bool *peer_read;       /* [node_count + 1] parts of these peers are read in place */
-    bool local;            /* dcli_operation_is_local() */
-    int64_t space[7];      /* capacities of the lists above */
-    dcl_counters counters; /* the planned ones */
-    dcl_status status;     /* DCL_ERR_NOMEM: a batch needs more than the pool; the sentence is in `problem` */
+    bool *peer_read;          /* [node_count + 1] parts of these peers are read in place */
+    bool local;               /* dcli_operation_is_local() */
+    int64_t space[7];         /* capacities of the lists above */
+    dcl_counters counters;    /* the planned ones */
+    dcli_plan_detail *detail; /* NULL unless asked for */
+    dcl_status status;        /* DCL_ERR_NOMEM: a batch needs more than the pool; the sentence is in `problem` */
     char problem[256];
 } dcli_plan;
 

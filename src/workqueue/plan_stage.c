@@ -1,12 +1,12 @@
 /* workqueue/plan_stage.c - what a loop body moves: what is counted, what goes into stages, where it comes from. */
-#include "workqueue/plan_view.h"
-
 #include "base/alloc.h"
 #include "base/check.h"
+#include "workqueue/plan_detail.h"
+#include "workqueue/plan_view.h"
 
 /* ---- what moves -------------------------------------------------------------------------------------------------- */
 
-static dcl_status count_moved(dcli_builder *builder, int k, int peer, const dcl_box *box)
+static dcl_status count_moved(dcli_builder *builder, int k, int peer, const dcl_box *box, int64_t bytes)
 {
     dcli_seen *seen = &builder->seen[k];
     if (seen->blocks == NULL) {
@@ -15,7 +15,7 @@ static dcl_status count_moved(dcli_builder *builder, int k, int peer, const dcl_
             return DCL_ERR_NOMEM;
     }
     dcl_counters *counters = &builder->plan->counters;
-    counters->bytes_moved += dcli_box_elements(box) * dcli_builder_bytes(builder, k);
+    counters->bytes_moved += bytes;
     return dcli_layout_blocks(builder->operation->operand[k].layout, peer, box, &seen->blocks[peer],
                               &counters->blocks_moved);
 }
@@ -41,8 +41,16 @@ static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, con
         status = dcli_layout_regions(layout, p, box, &builder->regions);
         for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++) {
             const dcli_region *region = &builder->regions.region[r];
+            int64_t bytes = dcli_box_elements(&region->box) * dcli_builder_bytes(builder, k);
+            int64_t blocks = builder->plan->counters.blocks_moved;
             if (move->counted)
-                status = count_moved(builder, k, p, &region->box);
+                status = count_moved(builder, k, p, &region->box, bytes);
+            dcli_detail_moved(builder, &(dcli_detail_move){.operand = k,
+                                                           .peer = p,
+                                                           .bytes = bytes,
+                                                           .blocks = builder->plan->counters.blocks_moved - blocks,
+                                                           .written = move->written,
+                                                           .counted = move->counted});
             if (status == DCL_OK && move->stream)
                 status = dcli_builder_need(
                     builder,

@@ -348,7 +348,7 @@ class Workers(Folder):
 class Figures(Folder):
     KEYS = {"seconds", "nodes", "tasks", "blocks_moved", "bytes_moved", "approximate", "bytes_sent", "bytes_copied",
             "launches", "kernels_built"}
-    PLANNED = ("tasks", "blocks_moved", "bytes_moved", "approximate")
+    PLANNED = ("tasks", "blocks_moved", "bytes_moved", "messages_planned", "approximate")
     ARGUMENTS = [SUM_TRANSPOSED, "A=a.npy", "B=b.npy", "C=c.npy", "--map", "rows:cyclic(8x8);block=4x4;tile=8x8"]
 
     def test_stats_are_lines(self):
@@ -367,7 +367,7 @@ class Figures(Folder):
         self.assertEqual({key: str(found[key]) for key in self.PLANNED}, {key: lines[key] for key in self.PLANNED})
         self.assertLessEqual(self.KEYS, set(found))
         self.assertEqual(len(found["per_node"]), NODES)
-        for key in self.PLANNED[:3]:
+        for key in self.PLANNED[:4]:
             self.assertEqual(sum(node[key] for node in found["per_node"]), found[key], key)
 
     def test_explain_equals_stats(self):
@@ -384,7 +384,7 @@ class Figures(Folder):
         rows = [line.split() for line in done.stdout.splitlines()]
         self.assertEqual(rows[0], ["node", *self.PLANNED])
         self.assertEqual([row[0] for row in rows[1:]], [*map(str, range(NODES)), "all"])
-        for column in (1, 2, 3):
+        for column in (1, 2, 3, 4):
             self.assertEqual(sum(int(row[column]) for row in rows[1:-1]), int(rows[-1][column]))
 
     def test_explain_says_when_it_is_approximate(self):

@@ -331,6 +331,7 @@ static void compare_counters(struct run *run)
         compare_counter(run, n, "approximate", plan->approximate, a->approximate - b->approximate);
         compare_counter(run, n, "blocks_moved", plan->blocks_moved, a->blocks_moved - b->blocks_moved);
         compare_counter(run, n, "bytes_moved", plan->bytes_moved, a->bytes_moved - b->bytes_moved);
+        compare_counter(run, n, "messages_planned", plan->messages_planned, a->messages_planned - b->messages_planned);
         compare_counter(run, n, "tasks", plan->tasks, a->tasks - b->tasks);
     }
 }

@@ -146,18 +146,15 @@ class Command:
             raise Broken(f"owners of {name} under {map_.text} are {done.stdout!r}; expected {map_.owners().tolist()}")
 
     def compare(self, case, plan, counted, lines, folder):
-        planned = [tuple(row[key] for key in ("tasks", "blocks_moved", "bytes_moved", "approximate"))
-                   for row in plan["per_node"] + [plan]]
-        found = [tuple(row[key] for key in ("tasks", "blocks_moved", "bytes_moved", "approximate"))
-                 for row in counted["per_node"] + [counted]]
+        keys = ("tasks", "blocks_moved", "bytes_moved", "approximate", "messages_planned")
+        planned, found = ([tuple(row[key] for key in keys) for row in of["per_node"] + [of]] for of in (plan, counted))
         if planned != found:
-            raise Broken(f"explain and stats differ (tasks, blocks, bytes, approximate; per node, total): "
-                         f"{planned} and {found}")
+            raise Broken(f"explain and stats differ ({', '.join(keys)}; per node, total): {planned} and {found}")
         stats = dict(line.split("=", 1) for line in lines.splitlines() if "=" in line)
         for key in ("nodes", "tasks", "blocks_moved", "bytes_moved"):
             if stats.get(key) != str(counted[key]):
                 raise Broken(f"--stats says {key}={stats.get(key)}, --json {counted[key]}")
-        return {name: read_npy(f"{folder}/{name}.npy") for name in case.outputs()}, planned
+        return {name: read_npy(f"{folder}/{name}.npy") for name in case.outputs()}, [row[:4] for row in planned]
 
 
 # ---- case_runner --------------------------------------------------------------------------------------------------------

@@ -94,6 +94,7 @@ static void expect_counted(dcl_cluster *cluster, const char *body, dcl_array *C,
         cr_expect_eq(after[n].tasks - before[n].tasks, planned.tasks);
         cr_expect_eq(after[n].blocks_moved - before[n].blocks_moved, planned.blocks_moved);
         cr_expect_eq(after[n].bytes_moved - before[n].bytes_moved, planned.bytes_moved);
+        cr_expect_eq(after[n].messages_planned - before[n].messages_planned, planned.messages_planned);
         cr_expect_eq(after[n].approximate - before[n].approximate, planned.approximate);
     }
 }
@@ -167,6 +168,8 @@ Test(counts_on_device, planned_are_those_counted)
                              body, node);
                 cr_expect_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved, "%s: bytes of node %d", body,
                              node);
+                cr_expect_eq(after.messages_planned - before.messages_planned, planned.messages_planned,
+                             "%s: messages of node %d", body, node);
                 cr_expect_eq(after.approximate - before.approximate, planned.approximate);
                 if (node == DCL_ALL_NODES)
                     cr_expect_eq(planned.approximate > 0, cases[n].approximate > 0, "%s: approximate %" PRId64, body,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "support/simcount.h"
+#include "workqueue/plan_detail.h"
 
 void sim_verdict_open(sim_verdict *verdict, sim_program *program, int peers)
 {
@@ -152,22 +153,64 @@ void sim_verdict_end(sim_verdict *verdict, sim_data *data, const bool dead[])
 
 /* ---- counters ------------------------------------------------------------------------------------------------------ */
 
+/* Whether a plan may move these when `bytes` and `blocks` are found, exactly or at least. */
+static bool fits(int64_t planned_bytes, int64_t planned_blocks, int64_t bytes, int64_t blocks, bool exact)
+{
+    return exact ? planned_bytes == bytes && planned_blocks == blocks
+                 : planned_bytes >= bytes && planned_blocks >= blocks;
+}
+
+static void check_pair(sim_data *data, const dcli_operation *operation, const dcli_plan_pair *pair, int owner, int user,
+                       int64_t bytes, int64_t blocks, bool exact)
+{
+    if (!fits(pair->bytes, pair->blocks, bytes, blocks, exact))
+        sim_wrong(data,
+                  "operation %" PRId64 " plans to move %" PRId64 " bytes, %" PRId64 " blocks between owner %d and user "
+                  "%d; counted are %" PRId64 ", %" PRId64,
+                  operation->number, pair->bytes, pair->blocks, owner, user, bytes, blocks);
+    if (pair->bytes > pair->bytes_read + pair->bytes_written || pair->bytes < pair->bytes_read ||
+        pair->bytes < pair->bytes_written)
+        sim_wrong(data,
+                  "operation %" PRId64 ", owner %d, user %d: %" PRId64 " bytes of which %" PRId64 " are read, %" PRId64
+                  " written",
+                  operation->number, owner, user, pair->bytes, pair->bytes_read, pair->bytes_written);
+}
+
+/* The pairs of a user are what is counted, one by one and together. */
+static void check_user(sim_data *data, const dcli_operation *operation, int user, const int64_t bytes[],
+                       const int64_t blocks[], bool exact)
+{
+    const dcli_plan *plan = sim_plan_of(data, operation, user)->plan;
+    int nodes = data->terms.node_count;
+    dcli_plan_pair sum = {0};
+    for (int owner = 0; owner < nodes; owner++) {
+        const dcli_plan_pair *pair = &plan->detail->pair[owner];
+        check_pair(data, operation, pair, owner, user, bytes[owner * nodes + user], blocks[owner * nodes + user],
+                   exact);
+        sum.bytes += pair->bytes;
+        sum.blocks += pair->blocks;
+        sum.messages += pair->messages;
+    }
+    const dcl_counters *counters = &plan->counters;
+    if (sum.bytes != counters->bytes_moved || sum.blocks != counters->blocks_moved ||
+        sum.messages != counters->messages_planned)
+        sim_wrong(data,
+                  "operation %" PRId64 ", node %d: counters have %" PRId64 " bytes, %" PRId64 " blocks, %" PRId64
+                  " messages; pairs %" PRId64 ", %" PRId64 ", %" PRId64,
+                  operation->number, user, counters->bytes_moved, counters->blocks_moved, counters->messages_planned,
+                  sum.bytes, sum.blocks, sum.messages);
+    if (exact && counters->approximate != 0)
+        sim_wrong(data, "operation %" PRId64 " is called approximate", operation->number);
+}
+
 static void check_operation(sim_data *data, const dcli_operation *operation, int64_t *bytes_moved)
 {
     enum { MOST = 64 };
-    int64_t bytes[MOST], blocks[MOST];
+    int64_t bytes[MOST * MOST], blocks[MOST * MOST];
     bool exact = sim_count_moved(operation, data->terms.node_count, bytes, blocks);
     for (int p = 0; p < data->terms.node_count; p++) {
-        const dcl_counters *counters = &sim_plan_of(data, operation, p)->plan->counters;
-        if (counters->bytes_moved < bytes[p] || counters->blocks_moved < blocks[p] ||
-            (exact && (counters->bytes_moved != bytes[p] || counters->blocks_moved != blocks[p])))
-            sim_wrong(data,
-                      "operation %" PRId64 " plans to move %" PRId64 " bytes, %" PRId64 " blocks to node %d; counted "
-                      "are %" PRId64 ", %" PRId64,
-                      operation->number, counters->bytes_moved, counters->blocks_moved, p, bytes[p], blocks[p]);
-        if (exact && counters->approximate != 0)
-            sim_wrong(data, "operation %" PRId64 " is called approximate", operation->number);
-        *bytes_moved += counters->bytes_moved;
+        check_user(data, operation, p, bytes, blocks, exact);
+        *bytes_moved += sim_plan_of(data, operation, p)->plan->counters.bytes_moved;
     }
 }
 

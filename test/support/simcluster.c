@@ -52,7 +52,8 @@ static void pick_terms(struct sim *sim, dcli_plan_terms *terms)
                                .in_place = sim->in_place,
                                .pool_bytes = INT64_MAX,
                                .chunk_bytes = INT64_C(64) << sim_pick(sim, 0, 3),
-                               .batch_bytes = INT64_C(1) << sim_pick(sim, 0, 11)};
+                               .batch_bytes = INT64_C(1) << sim_pick(sim, 0, 11),
+                               .detailed = true};
 }
 
 /* The action that a fault of a kind can hit, at random. @return false when this operation and peer have none. */
@@ -91,6 +92,7 @@ static void pick_faults(struct sim *sim)
 static void open_nodes(struct sim *sim)
 {
     sim->channel = need((int64_t)sim->peers * sim->peers, sizeof *sim->channel);
+    sim->sent = need(sim->program->step_count, sizeof *sim->sent);
     sim->descriptors = need(sim->peers, sizeof *sim->descriptors);
     sim->ready = need(sim->peers, sizeof *sim->ready);
     int64_t slow_pairs = sim_pick(sim, 0, 3);
@@ -150,6 +152,7 @@ static void close_sim(struct sim *sim)
     free(sim->node);
     free(sim->channel);
     free(sim->descriptors);
+    free(sim->sent);
     free(sim->ready);
     free(sim->in_place);
     sim_clock_free(&sim->clock);
@@ -178,6 +181,20 @@ static void check_told(struct sim *sim)
     sim_verdict_end(&sim->verdict, &sim->data, dead);
 }
 
+/* Where nobody is lost, the chunks that were sent for a body are those its plans count. */
+static void check_sent(struct sim *sim)
+{
+    for (int s = 0; s < sim->program->step_count && sim->figures.lost == 0; s++) {
+        const dcli_operation *operation = &sim->program->step[s].operation;
+        int64_t planned = 0;
+        for (int p = 0; p < sim->host; p++)
+            planned += sim_plan_of(&sim->data, operation, p)->plan->counters.messages_planned;
+        if (operation->kind == DCLI_OP_FORALL && planned != sim->sent[s])
+            sim_wrong(&sim->data, "operation %d plans %" PRId64 " messages; sent were %" PRId64, s + 1, planned,
+                      sim->sent[s]);
+    }
+}
+
 static void check_end(struct sim *sim)
 {
     int64_t last = sim->program->step_count, done, ready;
@@ -197,6 +214,8 @@ static void check_end(struct sim *sim)
                           n / sim->peers + 1, n % sim->peers);
     if (!sim_is_wrong(&sim->data))
         check_told(sim);
+    if (!sim_is_wrong(&sim->data))
+        check_sent(sim);
 }
 
 static char *report(struct sim *sim)

@@ -123,11 +123,21 @@ static void *need(int64_t count, size_t bytes)
     return memory;
 }
 
-static void add_up(const uint64_t sets[], int64_t count, int64_t each, int64_t sums[])
+/* Sets by number of an element: of the element, or of the block that begins with it. */
+static void add_up(const dcli_layout *layout, int node_count, const uint64_t sets[], int64_t each, int64_t sums[])
 {
-    for (int64_t n = 0; n < count; n++)
-        for (uint64_t left = sets[n]; left != 0; left &= left - 1)
-            sums[__builtin_ctzll(left)] += each;
+    dcl_box whole = dcl_box_of(&layout->grid);
+    int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK], number = 0, offset;
+    if (dcli_box_is_empty(&whole))
+        return;
+    do {
+        int owner;
+        for (int d = 0; d < whole.rank; d++)
+            element[d] = whole.start[d] + place[d];
+        dcli_layout_locate(layout, element, &owner, &offset);
+        for (uint64_t left = sets[number++]; left != 0; left &= left - 1)
+            sums[owner * node_count + __builtin_ctzll(left)] += each;
+    } while (sim_next_place(place, &whole));
 }
 
 static void go_through(const dcli_operation *operation, struct touched touched[])
@@ -168,8 +178,9 @@ static bool is_exact(const dcli_operation *operation)
 bool sim_count_moved(const dcli_operation *operation, int node_count, int64_t bytes_out[], int64_t blocks_out[])
 {
     struct touched touched[DCLI_MAX_PARAMS] = {{0}};
-    memset(bytes_out, 0, (size_t)node_count * sizeof *bytes_out);
-    memset(blocks_out, 0, (size_t)node_count * sizeof *blocks_out);
+    size_t pairs = (size_t)node_count * (size_t)node_count;
+    memset(bytes_out, 0, pairs * sizeof *bytes_out);
+    memset(blocks_out, 0, pairs * sizeof *blocks_out);
     if (dcli_box_is_empty(&operation->box))
         return is_exact(operation);
     for (int k = 0; k < operation->operand_count; k++)
@@ -180,8 +191,11 @@ bool sim_count_moved(const dcli_operation *operation, int node_count, int64_t by
         }
     go_through(operation, touched);
     for (int k = 0; k < operation->operand_count; k++) {
-        add_up(touched[k].element, touched[k].elements, sizeof(int64_t), bytes_out);
-        add_up(touched[k].block, touched[k].elements, 1, blocks_out);
+        const dcli_layout *layout = operation->operand[k].layout;
+        if (layout != NULL) {
+            add_up(layout, node_count, touched[k].element, sizeof(int64_t), bytes_out);
+            add_up(layout, node_count, touched[k].block, 1, blocks_out);
+        }
         free(touched[k].element);
         free(touched[k].block);
     }

@@ -4,8 +4,8 @@
 
 #include "workqueue/operation.h"
 
-/** What every node's tasks touch of elements it does not own; 1..64 nodes.
- *  @param bytes_out, blocks_out  [node_count]
+/** What every node's tasks touch of each other node's elements; 1..64 nodes.
+ *  @param bytes_out, blocks_out  [node_count * node_count]: of owner p's elements by node q's tasks, at p * node_count + q.
  *  @return whether these are exact: the plan must count the same, else at least as much. */
 bool sim_count_moved(const dcli_operation *operation, int node_count, int64_t bytes_out[], int64_t blocks_out[]);
 

@@ -106,6 +106,7 @@ static void send_chunk(struct sim *sim, int p, int owner_of_plan, const dcli_act
 {
     const dcli_chunk *chunk = &sim_plan_of(&sim->data, action->operation, owner_of_plan)->plan->chunk[action->chunk];
     sim->figures.chunks++;
+    sim->sent[action->operation->number - 1]++;
     sim_send(sim, (sim_event){.kind = SIM_CHUNK,
                               .from = p,
                               .to = to,

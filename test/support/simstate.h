@@ -68,6 +68,7 @@ struct sim {
     dcli_node_terms terms;
     struct sim_node *node;                /* [peers] */
     struct sim_channel *channel;          /* [peers * peers] */
+    int64_t *sent;                        /* [steps] chunks */
     int64_t *descriptors;                 /* [peers] when the last descriptor arrives */
     int64_t latency, pause, think, slack; /* most time of a message, of a node, of the program, of a batch */
     bool late_effects;                    /* batches change memory some time after their start */

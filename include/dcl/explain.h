@@ -1,0 +1,94 @@
+/* dcl/explain.h - what a loop body will move, compute and need, node by node, before it runs. */
+#ifndef DCL_EXPLAIN_H
+#define DCL_EXPLAIN_H
+
+#include <dcl/forall.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What the tasks of one node, the user, touch of the elements of another, the owner. */
+typedef struct dcl_report_pair {
+    int owner, user;
+    int64_t blocks,
+        bytes;        /**< as blocks_moved and bytes_moved of dcl_counters: over the owners they add up to the user's */
+    int64_t messages; /**< as messages_planned: of data, both ways */
+    int64_t bytes_read;    /**< of elements that go from the owner to the user, or are read in place */
+    int64_t bytes_written; /**< of elements that go from the user to the owner; what is read too counts once in bytes */
+} dcl_report_pair;
+
+/** What one node will do. */
+typedef struct dcl_report_node {
+    int node;
+    const char *name;      /**< as dcl_node_name() */
+    dcl_counters planned;  /**< as dcl_explain_n(): those that are planned, others are 0 */
+    int64_t elements;      /**< indices of the first output that its tasks run */
+    int64_t staged_bytes;  /**< most memory of packed temporaries of one batch of its tasks */
+    int64_t arrived_bytes; /**< most memory of data messages that have come and are still needed, by the order of its
+                                batches. Neither has storage of arrays, nor what batches that overlap hold together. */
+} dcl_report_node;
+
+/** One array of the body. */
+typedef struct dcl_report_array {
+    const char *name;    /**< in the body */
+    const char *map;     /**< as dcl_map_print() */
+    bool read, written;  /**< what is perhaps not overwritten is read too */
+    int64_t elements;    /**< of the grid */
+    int64_t stored;      /**< elements there is room for, of all nodes: slots of cut pieces and padding included */
+    int64_t bytes_moved; /**< its share in bytes_moved of the nodes reported */
+} dcl_report_array;
+
+/** An access whose footprint is a box around what is read, because its subscripts mix indices or repeat one. */
+typedef struct dcl_report_footprint {
+    const char *name;     /**< of the array */
+    int line, column;     /**< of its first occurrence in the body, from 1 */
+    int64_t elements;     /**< of its footprints, added up over the boxes that tasks are cut into */
+    int64_t read_at_most; /**< of these, no more are read: as many as there are different values of the indices that
+                                occur; equal to `elements` where nothing is known */
+} dcl_report_footprint;
+
+/** A report. Made by dcl_explain_report_n(), read by anybody; ended with dcl_report_release(). Later versions may append
+ *  fields. */
+typedef struct dcl_report {
+    int nodes;            /**< of the cluster, lost ones included */
+    int node;             /**< the one that is reported, or DCL_ALL_NODES */
+    dcl_counters planned; /**< of the nodes reported together */
+    double
+        imbalance_elements; /**< largest / mean of `elements`, over the nodes of the first output's map; 1: all alike,
+                                     or nothing is computed. 0: one node was asked for */
+    double imbalance_bytes; /**< the same of bytes_moved */
+    int node_count;         /**< rows of `node_row` */
+    int64_t pair_count;
+    int array_count, footprint_count;
+    const dcl_report_node *node_row;
+    const dcl_report_pair *pair;           /**< with something to move, by user, then owner */
+    const dcl_report_array *array;         /**< in the order of the arguments */
+    const dcl_report_footprint *footprint; /**< in the order of the text; only those over-estimated or unknown */
+} dcl_report;
+
+/** What dcl_forall_n() with these arguments would do, without running it.
+ *
+ *  Planned counters are those of dcl_explain_n(), pairs and arrays the same bytes in detail.
+ *  @param box   as in dcl_forall_over_n(), or NULL.
+ *  @param node  0..node_count-1: what this node does; DCL_ALL_NODES: what all do.
+ *  @return the report, yours: dcl_report_release(); or NULL: the errors of dcl_explain_n(), DCL_ERR_NOMEM. The cluster's
+ *          state does not change.
+ *  Cost: every node reported is planned. */
+DCL_API dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                         const dcl_arg args[], int node);
+
+/** End your hold on a report. NULL is accepted. */
+DCL_API void dcl_report_release(dcl_report *report);
+
+#ifndef __cplusplus
+/** What a body would do, on all nodes: dcl_explain_report(cluster, body, DCL_OUT(C), DCL_IN(A)). */
+#define dcl_explain_report(cluster, body, ...)                                                               \
+    dcl_explain_report_n((cluster), NULL, (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
+                         (dcl_arg[]){__VA_ARGS__}, DCL_ALL_NODES)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,228 @@
+/* runtime/report.c - dcl_explain_report_n(): the plans of all nodes, put together. */
+#include "runtime/report.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+/* ---- a report's memory -------------------------------------------------------------------------------------------- */
+
+void dcl_report_release(dcl_report *seen)
+{
+    dcli_report *report = (dcli_report *)seen;
+    if (report == NULL)
+        return;
+    for (int64_t t = 0; t < report->text_count; t++)
+        dcli_free(report->text[t]);
+    dcli_free(report->text);
+    dcli_free(report->node);
+    dcli_free(report->pair);
+    dcli_free(report->array);
+    dcli_free(report->footprint);
+    dcli_free(report);
+}
+
+const char *dcli_report_keep(dcli_report *report, const char *text)
+{
+    if (dcli_grow(&report->text, report->text_count, &report->text_capacity, sizeof *report->text) != 0)
+        return NULL;
+    char *copy = dcli_strdup(text);
+    if (copy != NULL)
+        report->text[report->text_count++] = copy;
+    return copy;
+}
+
+/* ---- nodes and pairs ---------------------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+static dcl_status add_pairs(dcli_report *report, int user, dcli_plan_detail *detail)
+{
+    qsort(detail->peer, (size_t)detail->peer_count, sizeof *detail->peer, by_number);
+    for (int n = 0; n < detail->peer_count; n++) {
+        const dcli_plan_pair *pair = &detail->pair[detail->peer[n]];
+        if (dcli_grow(&report->pair, report->seen.pair_count, &report->pair_capacity, sizeof *report->pair) != 0)
+            return DCL_ERR_NOMEM;
+        report->pair[report->seen.pair_count++] = (dcl_report_pair){.owner = detail->peer[n],
+                                                                    .user = user,
+                                                                    .blocks = pair->blocks,
+                                                                    .bytes = pair->bytes,
+                                                                    .messages = pair->messages,
+                                                                    .bytes_read = pair->bytes_read,
+                                                                    .bytes_written = pair->bytes_written};
+    }
+    return DCL_OK;
+}
+
+static void add_sums(dcli_report *report, const dcli_plan_detail *detail)
+{
+    for (int row = 0; row < report->seen.array_count; row++)
+        report->array[row].bytes_moved += detail->moved[report->param[row]];
+    for (int row = 0; row < report->seen.footprint_count; row++) {
+        const dcli_plan_excess *excess = &detail->excess[report->wide[row]];
+        report->footprint[row].elements += excess->elements;
+        report->footprint[row].read_at_most += excess->read_at_most;
+    }
+}
+
+static dcl_status add_node(dcli_report *report, const dcli_planned *planned, int node)
+{
+    dcli_plan *plan;
+    dcl_status status = dcli_plan_for_report(planned->cluster, planned->operation, node, true, &plan);
+    if (status != DCL_OK)
+        return status;
+    dcl_report_node *row = &report->node[report->seen.node_count++];
+    *row = (dcl_report_node){.node = node,
+                             .name = dcli_report_keep(report, dcl_node_name(planned->cluster, node)),
+                             .planned = plan->counters,
+                             .elements = plan->detail->elements,
+                             .staged_bytes = plan->detail->staged_bytes,
+                             .arrived_bytes = plan->detail->arrived_bytes};
+    dcli_counters_add(&report->seen.planned, &plan->counters);
+    add_sums(report, plan->detail);
+    status = row->name != NULL ? add_pairs(report, node, plan->detail) : DCL_ERR_NOMEM;
+    dcli_plan_free(plan);
+    return status;
+}
+
+/* ---- arrays and accesses ------------------------------------------------------------------------------------------ */
+
+static const char *map_text(dcli_report *report, const dcl_map *map)
+{
+    size_t bytes = dcl_map_print(map, NULL, 0) + 1;
+    char *text = dcli_malloc(bytes);
+    if (text == NULL)
+        return NULL;
+    dcl_map_print(map, text, bytes);
+    const char *kept = dcli_report_keep(report, text);
+    dcli_free(text);
+    return kept;
+}
+
+static dcl_status add_array(dcli_report *report, const dcli_planned *planned, int k)
+{
+    const dcli_operand *operand = &planned->operation->operand[k];
+    const dcli_layout *layout = operand->layout;
+    dcl_report_array *row = &report->array[report->seen.array_count];
+    *row = (dcl_report_array){.name = dcli_report_keep(report, planned->operation->body->params[k].name),
+                              .map = map_text(report, planned->array[k]->map),
+                              .read = operand->reads,
+                              .written = operand->writes,
+                              .elements = dcl_grid_count(&layout->grid)};
+    for (int p = 0; p < layout->node_count; p++)
+        row->stored += dcli_layout_storage(layout, dcli_layout_node(layout, p));
+    report->param[report->seen.array_count++] = k;
+    return row->name != NULL && row->map != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+static dcl_status add_arrays(dcli_report *report, const dcli_planned *planned)
+{
+    dcl_status status = DCL_OK;
+    for (int k = 0; k < planned->operation->operand_count && status == DCL_OK; k++)
+        if (planned->operation->operand[k].layout != NULL)
+            status = add_array(report, planned, k);
+    return status;
+}
+
+static dcl_status add_footprints(dcli_report *report, const dcli_operation *operation)
+{
+    const dcli_body *body = operation->body;
+    for (int a = 0; a < body->access_count; a++) {
+        const dcli_body_access *access = &body->access[a];
+        dcli_subscripts subscripts;
+        dcl_status status = dcli_body_subscripts(body, a, operation->value, &subscripts);
+        if (status != DCL_OK)
+            return status;
+        if (!dcli_access_is_wide(access, &subscripts))
+            continue;
+        const char *name = dcli_report_keep(report, body->params[access->param].name);
+        if (name == NULL)
+            return DCL_ERR_NOMEM;
+        report->wide[report->seen.footprint_count] = a;
+        report->footprint[report->seen.footprint_count++] =
+            (dcl_report_footprint){.name = name, .line = access->line, .column = access->column};
+    }
+    return DCL_OK;
+}
+
+/* ---- the report --------------------------------------------------------------------------------------------------- */
+
+/* Largest / mean of a field of the rows, over the nodes that the first output's map lays it over. */
+static double imbalance(const dcli_report *report, const dcli_layout *space, size_t field)
+{
+    int64_t largest = 0, sum = 0;
+    for (int n = 0; n < report->seen.node_count; n++) {
+        int64_t value = *(const int64_t *)(const void *)((const char *)&report->node[n] + field);
+        largest = dcli_max(largest, value);
+        sum += value;
+    }
+    return sum == 0 ? 1 : (double)largest * space->node_count / (double)sum;
+}
+
+static dcli_report *make_empty(const dcl_cluster *cluster, int node)
+{
+    dcli_report *report = dcli_calloc(1, sizeof *report);
+    if (report == NULL)
+        return NULL;
+    report->seen.nodes = cluster->node_count;
+    report->seen.node = node;
+    report->node = dcli_calloc(node >= 0 ? 1 : (size_t)cluster->node_count, sizeof *report->node);
+    report->array = dcli_calloc(DCLI_MAX_PARAMS, sizeof *report->array);
+    report->footprint = dcli_calloc(DCLI_MAX_ACCESSES, sizeof *report->footprint);
+    if (report->node != NULL && report->array != NULL && report->footprint != NULL)
+        return report;
+    dcl_report_release(&report->seen);
+    return NULL;
+}
+
+static void show(dcli_report *report, const dcli_operation *operation)
+{
+    dcl_report *seen = &report->seen;
+    seen->node_row = report->node;
+    seen->pair = report->pair;
+    seen->array = report->array;
+    seen->footprint = report->footprint;
+    if (seen->node >= 0)
+        return;
+    const dcli_layout *space = operation->operand[operation->body->first_output].layout;
+    seen->imbalance_elements = imbalance(report, space, offsetof(dcl_report_node, elements));
+    seen->imbalance_bytes = imbalance(report, space, offsetof(dcl_report_node, planned.bytes_moved));
+}
+
+struct asked {
+    int node;
+    dcli_report *report;
+};
+
+static dcl_status report_on(void *user, const dcli_planned *planned)
+{
+    struct asked *asked = user;
+    dcli_report *report = asked->report = make_empty(planned->cluster, asked->node);
+    if (report == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = add_arrays(report, planned);
+    if (status == DCL_OK)
+        status = add_footprints(report, planned->operation);
+    int first = asked->node >= 0 ? asked->node : 0, end = asked->node >= 0 ? first + 1 : planned->cluster->node_count;
+    for (int n = first; n < end && status == DCL_OK; n++)
+        status = add_node(report, planned, n);
+    if (status == DCL_OK)
+        show(report, planned->operation);
+    return status;
+}
+
+dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                 const dcl_arg args[], int node)
+{
+    dcli_error_enter(__func__);
+    struct asked asked = {.node = node};
+    if (cluster != NULL && (node < DCL_ALL_NODES || node >= cluster->node_count)) {
+        DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, or DCL_ALL_NODES", node, cluster->node_count - 1);
+        return NULL;
+    }
+    if (dcli_call_planned(cluster, box, body, count, args, report_on, &asked) == DCL_OK)
+        return &asked.report->seen;
+    dcl_report_release(asked.report != NULL ? &asked.report->seen : NULL);
+    return NULL;
+}
