@@ -42,6 +42,20 @@ bool dcli_subscripts_injective(const dcli_subscripts *subscripts)
     return true;
 }
 
+bool dcli_subscripts_same(const dcli_subscripts *a, const dcli_subscripts *b)
+{
+    if (a->reach != DCLI_REACH_AFFINE || b->reach != DCLI_REACH_AFFINE || a->rank != b->rank)
+        return false;
+    for (int d = 0; d < a->rank; d++) {
+        if (a->axis[d].constant != b->axis[d].constant)
+            return false;
+        for (int m = 0; m < a->space_rank; m++)
+            if (a->axis[d].coef[m] != b->axis[d].coef[m])
+                return false;
+    }
+    return true;
+}
+
 /* The numbers a subscript takes: from low to high, all of them low plus a multiple of stride (0: one number). */
 typedef struct span {
     dcli_wide low, high, stride;

@@ -32,6 +32,9 @@ bool dcli_subscripts_exact(const dcli_subscripts *subscripts);
 /** Whether different indices read different elements: exact, and every loop axis occurs. */
 bool dcli_subscripts_injective(const dcli_subscripts *subscripts);
 
+/** Whether both read the same element at every index. False for a declared reach. */
+bool dcli_subscripts_same(const dcli_subscripts *a, const dcli_subscripts *b);
+
 /** The elements of `grid` that indices in `space` (a box of loop indices) read: the exact box when
  *  dcli_subscripts_exact(), else the smallest strided box around them; cut at the grid's edge.
  *  Coefficients may be negative or 0. Checked 128-bit arithmetic: what does not fit int64_t is outside the grid.
