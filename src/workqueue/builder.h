@@ -40,8 +40,9 @@ typedef struct dcli_builder {
     int64_t item_stage_capacity;
     int64_t *stream_length; /* [2 * (node_count + 1)] chunks so far per stream and peer */
     dcli_seen seen[DCLI_MAX_PARAMS];
-    dcli_subscripts subscripts[DCLI_MAX_ACCESSES];
-    dcli_region_list regions, tiles; /* scratch */
+    dcli_subscripts own[DCLI_MAX_ACCESSES];        /* as in the body: on the grid that is seen */
+    dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* on the array's grid: the same where there is no view */
+    dcli_region_list regions, tiles;               /* scratch */
     dcli_box_list fresh;
     bool *owners; /* [node_count] scratch */
 } dcli_builder;

@@ -15,17 +15,23 @@ static bool is_whole(const dcl_box *box, const dcl_grid *grid)
     return true;
 }
 
+/* Whether an operation over all that is seen of an array writes all of it. */
+static bool sees_all(const dcli_operand *operand)
+{
+    return operand->view == NULL || dcli_transform_covers(operand->view, &operand->layout->grid);
+}
+
 static void resolve_forall(dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
-    const dcl_grid *space = &operation->operand[body->first_output].layout->grid;
+    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->first_output]);
     bool whole = is_whole(&operation->box, space);
     for (int a = 0; a < body->access_count; a++) {
         const dcli_body_access *access = &body->access[a];
         dcli_operand *operand = &operation->operand[access->param];
         operand->reads |= access->read || access->conditional; /* what is not overwritten is kept */
         operand->writes |= access->written;
-        if (access->written && !access->conditional && whole)
+        if (access->written && !access->conditional && whole && sees_all(operand))
             operand->overwrites = true;
     }
     for (int k = 0; k < operation->operand_count; k++)
@@ -43,10 +49,10 @@ void dcli_operation_resolve(dcli_operation *operation)
     case DCLI_OP_RELEASE:
         array->writes = true;
         break;
-    case DCLI_OP_FILL:
     case DCLI_OP_LOAD:
         array->writes = array->overwrites = true;
         break;
+    case DCLI_OP_FILL:
     case DCLI_OP_WRITE:
         array->writes = true;
         array->overwrites = is_whole(&operation->box, &array->layout->grid);
@@ -60,13 +66,31 @@ void dcli_operation_resolve(dcli_operation *operation)
     }
 }
 
+dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcli_subscripts *own_out,
+                                     dcli_subscripts *base_out)
+{
+    const dcli_body_access *access = &operation->body->access[a];
+    const dcli_transform *view = operation->operand[access->param].view;
+    dcl_status status = dcli_body_subscripts(operation->body, a, operation->value, own_out);
+    if (status != DCL_OK)
+        return status;
+    *base_out = *own_out;
+    if (view != NULL && !dcli_transform_subscripts(view, own_out, base_out))
+        return DCLI_FAIL(DCL_ERR_BODY,
+                         "line %d, column %d: a subscript of %s overflows 64 bits on the array behind this view; use "
+                         "smaller coefficients, or a view with smaller strides",
+                         access->line, access->column, operation->body->params[access->param].name);
+    return DCL_OK;
+}
+
 static dcl_status check_operands(const dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
     for (int k = 0; k < body->param_count; k++) {
         const dcli_param *param = &body->params[k];
-        const dcli_layout *layout = operation->operand[k].layout;
-        if (layout != NULL && (layout->grid.rank != param->rank || layout->grid.type != param->type))
+        const dcli_operand *operand = &operation->operand[k];
+        const dcl_grid *grid = operand->layout != NULL ? dcli_operand_grid(operand) : NULL;
+        if (grid != NULL && (grid->rank != param->rank || grid->type != param->type))
             return DCLI_FAIL(DCL_ERR_INTERNAL, "argument %s does not fit the parsed body", param->name);
     }
     return DCL_OK;
@@ -77,8 +101,13 @@ static dcl_status check_output(const dcli_operation *operation, int a, const dcl
 {
     const dcli_body *body = operation->body;
     int k = body->access[a].param;
-    const dcl_grid *grid = &operation->operand[k].layout->grid;
-    const dcl_grid *space = &operation->operand[body->first_output].layout->grid;
+    const dcl_grid *grid = dcli_operand_grid(&operation->operand[k]);
+    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->first_output]);
+    if (operation->operand[k].view != NULL && dcli_transform_broadcasts(operation->operand[k].view))
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "output %s is a view with a broadcast axis: several of its indices stand for one element; "
+                         "expected a view that can be written; write to the array behind it",
+                         body->params[k].name);
     for (int d = 0; d < grid->rank; d++)
         for (int m = 0; m < space->rank; m++) {
             if (subscripts->axis[d].coef[m] == 0)
@@ -95,29 +124,31 @@ static dcl_status check_output(const dcli_operation *operation, int a, const dcl
     return DCL_OK;
 }
 
-static bool same_subscripts(const dcli_subscripts *a, const dcli_subscripts *b)
+/* Whether two accesses of one storage never meet in this operation, as far as boxes tell. */
+static bool are_apart(const dcli_operation *operation, int a, int b, const dcli_subscripts own[])
 {
-    if (a->reach != DCLI_REACH_AFFINE || b->reach != DCLI_REACH_AFFINE || a->rank != b->rank)
+    dcl_box seen, foot[2], common;
+    bool cut;
+    const dcli_operand *one = &operation->operand[operation->body->access[a].param];
+    const dcli_operand *other = &operation->operand[operation->body->access[b].param];
+    if (one->layout->grid.rank != other->layout->grid.rank)
         return false;
-    for (int d = 0; d < a->rank; d++) {
-        if (a->axis[d].constant != b->axis[d].constant)
-            return false;
-        for (int m = 0; m < a->space_rank; m++)
-            if (a->axis[d].coef[m] != b->axis[d].coef[m])
-                return false;
-    }
-    return true;
+    return !dcli_transform_footprint(one->view, &one->layout->grid, &own[a], &operation->box, &seen, &foot[0], &cut) ||
+           !dcli_transform_footprint(other->view, &other->layout->grid, &own[b], &operation->box, &seen, &foot[1],
+                                     &cut) ||
+           !dcli_box_intersect(&foot[0], &foot[1], &common);
 }
 
-static dcl_status check_alias(const dcli_operation *operation, int a, int b, const dcli_subscripts subscripts[])
+static dcl_status check_alias(const dcli_operation *operation, int a, int b, const dcli_subscripts own[],
+                              const dcli_subscripts subscripts[])
 {
     const dcli_body_access *first = &operation->body->access[a], *second = &operation->body->access[b];
     const dcli_param *params = operation->body->params;
     if (operation->operand[first->param].storage != operation->operand[second->param].storage ||
         !(first->written || second->written))
         return DCL_OK;
-    bool same = same_subscripts(&subscripts[a], &subscripts[b]);
-    if (same && first->param == second->param)
+    bool same = dcli_subscripts_same(&subscripts[a], &subscripts[b]);
+    if ((same && first->param == second->param) || (!same && are_apart(operation, a, b, own)))
         return DCL_OK;
     const dcli_body_access *written = second->written ? second : first, *other = second->written ? first : second;
     if (same) /* compilers may take two names for two places in memory */
@@ -127,8 +158,8 @@ static dcl_status check_alias(const dcli_operation *operation, int a, int b, con
                          other->line, other->column, params[other->param].name, params[written->param].name);
     return DCLI_FAIL(DCL_ERR_BODY,
                      "line %d, column %d: %s and %s are the same array, written and used at different subscripts; an "
-                     "operation may read and write an array only at the same subscript; write a second array and "
-                     "exchange them with dcl_swap()",
+                     "operation may read and write an array only at the same subscript, or through views that have no "
+                     "element in common; write a second array and exchange them with dcl_swap()",
                      other->line, other->column, params[other->param].name, params[written->param].name);
 }
 
@@ -138,14 +169,14 @@ dcl_status dcli_operation_check(const dcli_operation *operation)
     dcl_status status = check_operands(operation);
     if (status != DCL_OK)
         return status;
-    status = dcli_box_check(&operation->box, &operation->operand[body->first_output].layout->grid);
-    dcli_subscripts subscripts[DCLI_MAX_ACCESSES];
+    status = dcli_box_check(&operation->box, dcli_operand_grid(&operation->operand[body->first_output]));
+    dcli_subscripts own[DCLI_MAX_ACCESSES], subscripts[DCLI_MAX_ACCESSES];
     for (int a = 0; a < body->access_count && status == DCL_OK; a++) {
-        status = dcli_body_subscripts(body, a, operation->value, &subscripts[a]);
+        status = dcli_operation_subscripts(operation, a, &own[a], &subscripts[a]);
         if (status == DCL_OK && body->access[a].written)
-            status = check_output(operation, a, &subscripts[a]);
+            status = check_output(operation, a, &own[a]);
         for (int b = 0; b < a && status == DCL_OK; b++)
-            status = check_alias(operation, b, a, subscripts);
+            status = check_alias(operation, b, a, own, subscripts);
     }
     return status;
 }

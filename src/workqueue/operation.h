@@ -4,6 +4,7 @@
 
 #include "kernel/body.h"
 #include "resmap/layout.h"
+#include "segment/view.h"
 
 typedef enum dcli_op_kind {
     DCLI_OP_CREATE = 1,
@@ -19,13 +20,14 @@ typedef enum dcli_op_kind {
 
 /** An array (or scalar) of an operation. */
 typedef struct dcli_operand {
-    int64_t storage;           /* number of the storage; -1: a scalar or prelude */
-    const dcli_layout *layout; /* borrowed; NULL for scalars */
-    bool reads, writes;        /* what is written perhaps is read too: the rest is kept */
-    bool overwrites;           /* writes every element of the storage without reading it: heals a failed one */
+    int64_t storage;            /* number of the storage; -1: a scalar or prelude */
+    const dcli_layout *layout;  /* borrowed; NULL for scalars */
+    const dcli_transform *view; /* borrowed; what the operation sees of the array; NULL: the array as it is */
+    bool reads, writes;         /* what is written perhaps is read too: the rest is kept */
+    bool overwrites;            /* writes every element of the storage without reading it: heals a failed one */
 } dcli_operand;
 
-/** A descriptor, ready to be planned. For FORALL operand k is parameter k of the body; otherwise operand 0 is the array.
+/** A descriptor, ready to be planned. For FORALL operand k is parameter k of the body; otherwise operand 0 is the array, as it is.
  *  Everything it points to outlives it. */
 typedef struct dcli_operation {
     int64_t number; /* 1, 2, ... in the program's order */
@@ -34,14 +36,26 @@ typedef struct dcli_operation {
     dcli_operand operand[DCLI_MAX_PARAMS];
     const dcli_body *body;              /* FORALL */
     dcli_scalar value[DCLI_MAX_PARAMS]; /* FORALL: scalars, by parameter */
-    dcl_box box;                        /* FORALL: index space; READ, WRITE: what is moved */
+    dcl_box box;                        /* FORALL: index space; READ, WRITE, FILL: the elements */
 } dcli_operation;
+
+/** The grid that an operation sees of an array. */
+static inline const dcl_grid *dcli_operand_grid(const dcli_operand *operand)
+{
+    return operand->view != NULL ? &operand->view->grid : &operand->layout->grid;
+}
+
+/** The subscripts of access `a` of a FORALL as they stand in the body, and on the grid of the array behind the view (the same
+ *  without one). @return DCL_OK, or DCL_ERR_BODY: one overflows. */
+dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcli_subscripts *own_out,
+                                     dcli_subscripts *base_out);
 
 /** Fill in what follows from the kind (and for FORALL from the body): reads, writes, overwrites of the operands. */
 void dcli_operation_resolve(dcli_operation *operation);
 
 /** FORALL: check what cannot be checked in the text: equal extents of outputs, ranks and types of the parameters, the box
- *  in the first output's grid, no array read or written at two different subscripts while it is written.
+ *  in the first output's grid, no element read or written at two different subscripts while its array is written, no output
+ *  that is broadcast.
  *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_RANGE, DCL_ERR_BODY (alias; proposes a second array and dcl_swap). */
 dcl_status dcli_operation_check(const dcli_operation *operation);
 

@@ -204,17 +204,8 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
     return DCL_OK;
 }
 
-static bool is_identity(const dcli_subscripts *subscripts)
-{
-    if (subscripts->reach != DCLI_REACH_AFFINE || subscripts->rank != subscripts->space_rank)
-        return false;
-    for (int d = 0; d < subscripts->rank; d++)
-        for (int m = 0; m < subscripts->space_rank; m++)
-            if (subscripts->axis[d].coef[m] != (m == d) || subscripts->axis[d].constant != 0)
-                return false;
-    return true;
-}
-
+/* Every access finds the element of its own index where the first output has it, or at the same place of a storage that is
+ * laid out alike. */
 bool dcli_operation_is_local(const dcli_operation *operation)
 {
     if (operation->kind == DCLI_OP_READ || operation->kind == DCLI_OP_WRITE)
@@ -223,11 +214,15 @@ bool dcli_operation_is_local(const dcli_operation *operation)
         return true;
     const dcli_body *body = operation->body;
     const dcli_layout *space = operation->operand[body->first_output].layout;
-    for (int a = 0; a < body->access_count; a++) {
-        dcli_subscripts subscripts;
-        if (dcli_body_subscripts(body, a, operation->value, &subscripts) != DCL_OK || !is_identity(&subscripts) ||
+    dcli_subscripts own, subscripts, first = {.rank = 0};
+    for (int a = 0; a < body->access_count && first.rank == 0; a++)
+        if (body->access[a].param == body->first_output &&
+            dcli_operation_subscripts(operation, a, &own, &first) != DCL_OK)
+            return false;
+    for (int a = 0; a < body->access_count; a++)
+        if (dcli_operation_subscripts(operation, a, &own, &subscripts) != DCL_OK ||
+            !dcli_subscripts_same(&subscripts, &first) ||
             !dcli_layout_same(operation->operand[body->access[a].param].layout, space))
             return false;
-    }
     return true;
 }

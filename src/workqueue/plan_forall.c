@@ -33,14 +33,21 @@ static void bind_affine(const dcli_subscripts *subscripts, const dcl_box *box, c
     }
 }
 
-static void bind_reach(const dcl_box *foot, const dcli_region *region, dcli_binding *binding)
+/* The same for indices that a kernel finds itself, axis by axis of what it sees. */
+static void bind_reach(const dcli_transform *view, const dcl_box *seen, const dcli_region *region,
+                       dcli_binding *binding)
 {
+    int64_t first[DCL_MAX_RANK];
+    dcli_transform_index(view, seen->start, first);
     binding->offset = region->offset;
-    for (int d = 0; d < foot->rank; d++) {
-        binding->offset += (foot->start[d] - region->box.start[d]) / region->box.stride[d] * region->step[d];
-        binding->low[d] = foot->start[d];
-        binding->count[d] = foot->count[d];
-        binding->step[d] = region->step[d];
+    memcpy(binding->low, seen->start, sizeof binding->low);
+    memcpy(binding->count, seen->count, sizeof binding->count);
+    for (int d = 0; d < view->base_rank; d++) {
+        int64_t stride = region->box.stride[d];
+        int v = view->axis[d];
+        binding->offset += (first[d] - region->box.start[d]) / stride * region->step[d];
+        if (v >= 0 && seen->count[v] > 1)
+            binding->step[v] = view->step[d] / stride * region->step[d];
     }
 }
 
@@ -55,10 +62,13 @@ static void bind(dcli_builder *builder, int a, const dcl_box *box, const struct 
             return; /* nothing is read: steps 0, no count */
         region = dcli_region_packed(&builder->plan->stage[view->stage].box, 0);
     }
-    if (builder->subscripts[a].reach == DCLI_REACH_AFFINE)
+    if (builder->subscripts[a].reach == DCLI_REACH_AFFINE) {
         bind_affine(&builder->subscripts[a], box, &view->foot, &region, binding);
-    else
-        bind_reach(&view->foot, &region, binding);
+        return;
+    }
+    const dcli_operand *operand = dcli_operand_of(builder, a);
+    dcli_transform as_it_is = dcli_transform_of(&operand->layout->grid);
+    bind_reach(operand->view != NULL ? operand->view : &as_it_is, &view->seen, &region, binding);
 }
 
 static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool checked, struct dcli_view views[])
@@ -81,13 +91,14 @@ static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool chec
 
 /* ---- cutting a box into works ------------------------------------------------------------------------------------ */
 
-/* Regions of kernels with subscripts of their own are indexed one by one: no gaps. */
-static bool is_usable(const dcli_subscripts *subscripts, const dcli_region *region)
+/* What kernels with subscripts of their own read is indexed one by one: no gaps but those that a view leaves. */
+static bool is_usable(const dcli_builder *builder, int a, const dcli_region *region, const dcl_box *foot)
 {
-    if (subscripts->reach == DCLI_REACH_AFFINE)
+    const dcli_transform *view = dcli_operand_of(builder, a)->view;
+    if (builder->subscripts[a].reach == DCLI_REACH_AFFINE)
         return true;
-    for (int d = 0; d < subscripts->rank; d++)
-        if (region->box.stride[d] != 1 && region->box.count[d] > 1)
+    for (int d = 0; d < foot->rank; d++)
+        if (foot->count[d] > 1 && (view != NULL ? view->step[d] : 1) % region->box.stride[d] != 0)
             return false;
     return true;
 }
@@ -110,7 +121,7 @@ static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_vi
     else
         largest_out->box.rank = 0;
     *covers_out = builder->regions.count == 1 && dcli_region_covers(largest, &view->foot) &&
-                  is_usable(&builder->subscripts[a], largest);
+                  is_usable(builder, a, largest, &view->foot);
     if (*covers_out)
         view->region = *largest;
     return status;
@@ -140,7 +151,8 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     *view =
         (struct dcli_view){.content = dcli_needs_content(access), .written = access->written, .peer = -1, .stage = -1};
     largest_out->box.rank = 0;
-    view->empty = !dcli_footprint(&builder->subscripts[a], box, &layout->grid, &view->foot, &cut);
+    view->empty = !dcli_transform_footprint(dcli_operand_of(builder, a)->view, &layout->grid, &builder->own[a], box,
+                                            &view->seen, &view->foot, &cut);
     if (view->empty)
         return DCL_OK;
     dcl_status status = DCL_OK;
@@ -257,8 +269,8 @@ static dcl_status plan_box(dcli_builder *builder, const dcl_box *box)
     struct range range = whole_range(box);
     bool cut_any = false;
     for (int a = 0; a < builder->operation->body->access_count; a++) {
-        const dcli_subscripts *subscripts = &builder->subscripts[a];
-        const dcl_grid *grid = &dcli_layout_of(builder, a)->grid;
+        const dcli_subscripts *subscripts = &builder->own[a];
+        const dcl_grid *grid = dcli_operand_grid(dcli_operand_of(builder, a));
         dcl_box foot, whole = dcl_box_of(grid);
         bool cut;
         struct range mine;
@@ -305,6 +317,15 @@ static dcl_status plan_region(dcli_builder *builder, const dcl_box *box)
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
+/* The indices of the operation that compute elements of a region of the first output. @return whether there is one. */
+static bool computes(const dcli_operation *operation, const dcli_region *region, dcl_box *box_out)
+{
+    const dcli_operand *operand = &operation->operand[operation->body->first_output];
+    dcl_box seen = region->box;
+    return (operand->view == NULL || dcli_transform_seen(operand->view, &region->box, &seen)) &&
+           dcli_box_intersect(&seen, &operation->box, box_out);
+}
+
 static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count)
 {
     const dcli_operation *operation = builder->operation;
@@ -316,7 +337,7 @@ static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count
         status = DCL_ERR_NOMEM;
     for (int64_t r = 0; r < builder->tiles.count && status == DCL_OK; r++) {
         dcl_box box;
-        if (dcli_box_intersect(&builder->tiles.region[r].box, &operation->box, &box))
+        if (computes(operation, &builder->tiles.region[r], &box))
             status = plan_region(builder, &box);
     }
     if (status == DCL_OK)
@@ -339,9 +360,10 @@ static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count
 static dcl_status count_tasks(dcli_builder *builder, int64_t tiles)
 {
     const dcli_operation *operation = builder->operation;
-    const dcli_layout *layout = operation->operand[operation->body->first_output].layout;
+    const dcli_operand *operand = &operation->operand[operation->body->first_output];
+    const dcli_layout *layout = operand->layout;
     dcl_box whole = dcl_box_of(&layout->grid), common;
-    if (layout->rule.kind == DCLI_MAP_AXES && dcli_box_equal(&whole, &operation->box)) {
+    if (layout->rule.kind == DCLI_MAP_AXES && operand->view == NULL && dcli_box_equal(&whole, &operation->box)) {
         builder->plan->counters.tasks = dcli_layout_owned(layout, builder->self) > 0 ? tiles : 0;
         return DCL_OK;
     }
@@ -351,7 +373,7 @@ static dcl_status count_tasks(dcli_builder *builder, int64_t tiles)
         status = dcli_layout_tiles(layout, builder->self, t, 1, &builder->tiles);
         bool any = false;
         for (int64_t r = 0; r < builder->tiles.count && !any; r++)
-            any = dcli_box_intersect(&builder->tiles.region[r].box, &operation->box, &common);
+            any = computes(operation, &builder->tiles.region[r], &common);
         builder->plan->counters.tasks += any;
     }
     return status;
@@ -364,13 +386,13 @@ static dcl_status look_at_accesses(dcli_builder *builder)
     const dcli_body *body = operation->body;
     int readers[DCLI_MAX_PARAMS] = {0};
     for (int a = 0; a < body->access_count; a++) {
-        dcl_status status = dcli_body_subscripts(body, a, operation->value, &builder->subscripts[a]);
+        dcl_status status = dcli_operation_subscripts(operation, a, &builder->own[a], &builder->subscripts[a]);
         if (status != DCL_OK)
             return status;
         const dcli_subscripts *subscripts = &builder->subscripts[a];
         if (!dcli_needs_content(&body->access[a]))
             continue;
-        if (subscripts->reach == DCLI_REACH_AFFINE && !dcli_subscripts_exact(subscripts))
+        if (subscripts->reach == DCLI_REACH_AFFINE && !dcli_subscripts_exact(&builder->own[a]))
             builder->plan->counters.approximate = 1;
         int k = body->access[a].param;
         builder->seen[k].unique =

@@ -12,7 +12,8 @@ struct dcli_view {
     bool own;      /* lies wholly in `region` of the own part */
     int peer;      /* lies wholly in `region` of this peer's part, read in place; -1: no */
     int64_t stage; /* else: here; -1: nothing to hold */
-    dcl_box foot;
+    dcl_box foot;  /* elements of the array */
+    dcl_box seen;  /* the indices by which the body knows them: the same where there is no view of the array */
     dcli_region region;
 };
 
@@ -21,9 +22,14 @@ static inline int dcli_param_of(const dcli_builder *builder, int a)
     return builder->operation->body->access[a].param;
 }
 
+static inline const dcli_operand *dcli_operand_of(const dcli_builder *builder, int a)
+{
+    return &builder->operation->operand[dcli_param_of(builder, a)];
+}
+
 static inline const dcli_layout *dcli_layout_of(const dcli_builder *builder, int a)
 {
-    return builder->operation->operand[dcli_param_of(builder, a)].layout;
+    return dcli_operand_of(builder, a)->layout;
 }
 
 static inline bool dcli_in_place(const dcli_builder *builder) { return builder->terms->in_place[builder->self]; }

@@ -1,8 +1,8 @@
 /* test/support/simbody.c - random loop bodies: as text, parsed by the library.
  *
  * Expressions are sums; what counts is what is read: plain, permuted, shifted beyond the edge, strided, reversed,
- * constant subscripts, two indices in one subscript, one index on two axes, declared reaches; and how it is written: one
- * or two outputs at permuted indices, conditional, or read as well. */
+ * constant subscripts, two indices in one subscript, one index on two axes, declared reaches; through views or not; and
+ * how it is written: one or two outputs at permuted indices, views of arrays as well, conditional, or read as well. */
 #include "support/simbody.h"
 
 #include <inttypes.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "support/simview.h"
 
 static const char index_names[] = "ijklmnop";
 
@@ -25,6 +26,7 @@ struct maker {
     dcli_param param[DCLI_MAX_PARAMS];
     int rank;                   /* of the first output */
     int index_of[DCL_MAX_RANK]; /* which index stands on its axes */
+    bool halved;                /* it is every second element of its array: inputs may be the others */
 };
 
 static int64_t pick(struct maker *maker, int64_t lo, int64_t hi) { return test_between(maker->random, lo, hi); }
@@ -40,13 +42,20 @@ __attribute__((format(printf, 2, 3))) static void put(struct maker *maker, const
         abort();
 }
 
-static int add_array(struct maker *maker, const char *name, dcl_access access, const sim_array *array)
+/* @param view  NULL: the array itself. @return the grid that the body sees. */
+static const dcl_grid *add_array(struct maker *maker, const char *name, dcl_access access, const sim_array *array,
+                                 const dcli_transform *view)
 {
-    dcli_param *param = &maker->param[maker->params];
-    *param = (dcli_param){.access = access, .type = DCL_INT64, .rank = array->layout.grid.rank};
+    dcli_operand *operand = &maker->step->operation.operand[maker->params];
+    *operand = (dcli_operand){.storage = array->storage, .layout = &array->layout};
+    if (view != NULL) {
+        maker->step->view[maker->step->view_count] = *view;
+        operand->view = &maker->step->view[maker->step->view_count++];
+    }
+    dcli_param *param = &maker->param[maker->params++];
+    *param = (dcli_param){.access = access, .type = DCL_INT64, .rank = dcli_operand_grid(operand)->rank};
     snprintf(param->name, sizeof param->name, "%s", name);
-    maker->step->operation.operand[maker->params] = (dcli_operand){.storage = array->storage, .layout = &array->layout};
-    return maker->params++;
+    return dcli_operand_grid(operand);
 }
 
 static void add_scalar(struct maker *maker, const char *name, int64_t value)
@@ -132,9 +141,16 @@ static void put_input(struct maker *maker, const char *name)
 {
     static const dcl_access reaches[] = {DCL_ACCESS_IN_ALL, DCL_ACCESS_IN_ROWS, DCL_ACCESS_IN_COLUMNS};
     const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];
-    bool declared = pick(maker, 0, 9) == 0;
-    int rank = array->layout.grid.rank;
-    add_array(maker, name, declared ? reaches[pick(maker, 0, 2)] : DCL_ACCESS_IN, array);
+    bool declared = pick(maker, 0, 9) == 0, seen = pick(maker, 0, 2) == 0;
+    dcli_transform view;
+    if (maker->halved && array->storage == maker->step->operation.operand[0].storage) {
+        view = sim_every_second(&array->layout.grid, true);
+        seen = true;
+    } else if (seen) {
+        view = sim_random_view(maker->random, &array->layout.grid, false);
+    }
+    int rank =
+        add_array(maker, name, declared ? reaches[pick(maker, 0, 2)] : DCL_ACCESS_IN, array, seen ? &view : NULL)->rank;
     for (int64_t times = pick(maker, 0, 3) == 0 ? 2 : 1; times > 0; times--) {
         put(maker, " + ");
         if (declared)
@@ -163,20 +179,25 @@ static const char *put_assignment(struct maker *maker, const char *name, const i
     return access == DCL_ACCESS_INOUT ? " +=" : " =";
 }
 
-/* Another array that covers the index space under some order of its axes. */
-static bool find_output(struct maker *maker, const sim_array **array_out, int index_out[])
+/* Another array, or a view of one, that covers the index space under some order of its axes. */
+static bool find_output(struct maker *maker, const sim_array **array_out, dcli_transform *view_out, int index_out[])
 {
     enum { TRIES = 8 };
-    const dcl_grid *space = &maker->step->operation.operand[0].layout->grid;
+    const dcli_operand *first = &maker->step->operation.operand[0];
+    const dcl_grid *space = dcli_operand_grid(first);
     for (int tries = 0; tries < TRIES; tries++) {
         const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];
         int axis[DCL_MAX_RANK];
-        bool fits =
-            array->layout.grid.rank == maker->rank && array->storage != maker->step->operation.operand[0].storage;
+        *view_out = first->view != NULL && array->layout.grid.rank == first->layout->grid.rank
+                        ? *first->view
+                        : sim_random_view(maker->random, &array->layout.grid, true);
+        if (dcli_transform_check(view_out, &array->layout.grid) != DCL_OK || pick(maker, 0, 1) == 0)
+            *view_out = dcli_transform_of(&array->layout.grid);
+        bool fits = view_out->grid.rank == maker->rank && array->storage != first->storage;
         shuffle(maker, maker->rank, axis);
         for (int d = 0; d < maker->rank && fits; d++) {
-            fits = array->layout.grid.extent[d] == space->extent[axis[d]] &&
-                   array->layout.grid.origin[d] == space->origin[axis[d]];
+            fits = view_out->grid.extent[d] == space->extent[axis[d]] &&
+                   view_out->grid.origin[d] == space->origin[axis[d]];
             index_out[d] = maker->index_of[axis[d]];
         }
         *array_out = array;
@@ -186,11 +207,9 @@ static bool find_output(struct maker *maker, const sim_array **array_out, int in
     return false;
 }
 
-static void put_output(struct maker *maker, const char *name, const sim_array *array, const int index[], int inputs)
+static void put_output(struct maker *maker, const char *name, const int index[], dcl_access access, int inputs)
 {
     static const char *names[] = {"A", "B", "F", "G", "H", "K"};
-    dcl_access access = pick(maker, 0, 3) == 0 ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT;
-    add_array(maker, name, access, array);
     put(maker, "%s 1", put_assignment(maker, name, index, access));
     int first = name[0] == 'C' ? 0 : 3;
     for (int n = 0; n < inputs; n++)
@@ -198,22 +217,48 @@ static void put_output(struct maker *maker, const char *name, const sim_array *a
     put(maker, "; ");
 }
 
-static void put_body(struct maker *maker)
+static dcl_access pick_access(struct maker *maker)
+{
+    return pick(maker, 0, 3) == 0 ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT;
+}
+
+/* The first output, and the order of the loop's axes. */
+static const dcl_grid *put_first(struct maker *maker)
 {
     const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];
-    maker->rank = array->layout.grid.rank;
+    int64_t dice = pick(maker, 0, 11);
+    dcli_transform view;
+    maker->halved = dice == 0;
+    if (dice == 0)
+        view = sim_every_second(&array->layout.grid, false);
+    else if (dice <= 4)
+        view = sim_random_view(maker->random, &array->layout.grid, true);
+    dcl_access access = pick_access(maker);
+    const dcl_grid *grid = add_array(maker, "C", access, array, dice <= 4 ? &view : NULL);
+    maker->rank = grid->rank;
     if (pick(maker, 0, 2) > 0)
         for (int d = 0; d < maker->rank; d++)
             maker->index_of[d] = d;
     else
         shuffle(maker, maker->rank, maker->index_of);
-    put_output(maker, "C", array, maker->index_of, (int)pick(maker, 0, 3));
+    put_output(maker, "C", maker->index_of, access, (int)pick(maker, 0, 3));
+    return grid;
+}
+
+static void put_body(struct maker *maker)
+{
+    const dcl_grid *grid = put_first(maker);
     const sim_array *other;
+    dcli_transform view;
     int index[DCL_MAX_RANK];
-    if (pick(maker, 0, 2) == 0 && find_output(maker, &other, index))
-        put_output(maker, "D", other, index, (int)pick(maker, 0, 2));
+    if (pick(maker, 0, 2) == 0 && find_output(maker, &other, &view, index)) {
+        dcl_access access = pick_access(maker);
+        dcli_transform as_it_is = dcli_transform_of(&other->layout.grid);
+        add_array(maker, "D", access, other, dcli_transform_equal(&view, &as_it_is) ? NULL : &view);
+        put_output(maker, "D", index, access, (int)pick(maker, 0, 2));
+    }
     add_scalar(maker, "s", pick(maker, -2, 2));
-    add_scalar(maker, "t", array->layout.grid.extent[0] + array->layout.grid.origin[0] - 1);
+    add_scalar(maker, "t", grid->extent[0] + grid->origin[0] - 1);
 }
 
 bool sim_body_make(test_random *random, int count, sim_array *const arrays[], sim_step *step)
@@ -222,7 +267,7 @@ bool sim_body_make(test_random *random, int count, sim_array *const arrays[], si
     put_body(&maker);
     dcli_operation *operation = &step->operation;
     operation->operand_count = maker.params;
-    operation->box = sim_random_box(random, &operation->operand[0].layout->grid);
+    operation->box = sim_random_box(random, dcli_operand_grid(&operation->operand[0]));
     if (dcli_body_parse(step->text, "", maker.params, maker.param, &step->body) != DCL_OK) {
         fprintf(stderr, "%s\n%s\n", step->text, dcl_error());
         abort();

@@ -50,10 +50,16 @@ static int64_t block_of(const dcli_layout *layout, const int64_t element[])
     return number;
 }
 
-static void touch(const dcli_layout *layout, const int64_t element[], int by, struct touched *touched)
+/* @param index  in the grid that the operation sees */
+static void touch(const dcli_operand *operand, const int64_t index[], int by, struct touched *touched)
 {
+    const dcli_layout *layout = operand->layout;
     int owner;
-    int64_t offset;
+    int64_t offset, element[DCL_MAX_RANK];
+    if (operand->view != NULL)
+        dcli_transform_index(operand->view, index, element);
+    else
+        memcpy(element, index, sizeof element);
     dcli_layout_locate(layout, element, &owner, &offset);
     if (owner == by)
         return;
@@ -65,11 +71,12 @@ static void touch_index(const dcli_operation *operation, const dcli_subscripts s
                         int by, struct touched touched[])
 {
     const dcli_body *body = operation->body;
-    int64_t element[DCL_MAX_RANK];
+    int64_t element[DCL_MAX_RANK] = {0};
     for (int a = 0; a < body->access_count; a++) {
-        const dcli_layout *layout = operation->operand[body->access[a].param].layout;
-        if (subscripts[a].reach == DCLI_REACH_AFFINE && sim_element(&subscripts[a], &layout->grid, index, element))
-            touch(layout, element, by, &touched[body->access[a].param]);
+        const dcli_operand *operand = &operation->operand[body->access[a].param];
+        if (subscripts[a].reach == DCLI_REACH_AFFINE &&
+            sim_element(&subscripts[a], dcli_operand_grid(operand), index, element))
+            touch(operand, element, by, &touched[body->access[a].param]);
     }
 }
 
@@ -77,9 +84,9 @@ static void touch_index(const dcli_operation *operation, const dcli_subscripts s
 static void touch_reach(const dcli_operation *operation, const dcli_subscripts *subscripts, int k,
                         const int64_t index[], int by, struct touched *touched)
 {
-    const dcli_layout *layout = operation->operand[k].layout;
-    dcl_box box = dcl_box_of(&layout->grid);
-    int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK];
+    const dcli_operand *operand = &operation->operand[k];
+    dcl_box box = dcl_box_of(dcli_operand_grid(operand));
+    int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK] = {0};
     int fixed = subscripts->reach == DCLI_REACH_ROWS ? 0 : box.rank - 1;
     if (subscripts->reach != DCLI_REACH_ALL) {
         int64_t at = subscripts->reach == DCLI_REACH_ROWS ? index[0] : index[subscripts->space_rank - 1];
@@ -93,7 +100,7 @@ static void touch_reach(const dcli_operation *operation, const dcli_subscripts *
     do {
         for (int d = 0; d < box.rank; d++)
             element[d] = box.start[d] + place[d];
-        touch(layout, element, by, touched);
+        touch(operand, element, by, touched);
     } while (sim_next_place(place, &box));
 }
 
@@ -145,8 +152,8 @@ static void go_through(const dcli_operation *operation, struct touched touched[]
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES];
     bool *rows_seen[DCLI_MAX_ACCESSES] = {NULL};
     int accesses = operation->body->access_count;
-    const dcli_layout *space = operation->operand[operation->body->first_output].layout;
-    int64_t place[DCL_MAX_RANK] = {0}, index[DCL_MAX_RANK], offset, most = 1;
+    const dcli_operand *space = &operation->operand[operation->body->first_output];
+    int64_t place[DCL_MAX_RANK] = {0}, index[DCL_MAX_RANK], element[DCL_MAX_RANK], offset, most = 1;
     sim_subscripts(operation, subscripts);
     for (int m = 0; m < operation->box.rank; m++)
         most = dcli_max(most, operation->box.count[m]);
@@ -157,7 +164,9 @@ static void go_through(const dcli_operation *operation, struct touched touched[]
         int by;
         for (int m = 0; m < operation->box.rank; m++)
             index[m] = operation->box.start[m] + place[m] * operation->box.stride[m];
-        dcli_layout_locate(space, index, &by, &offset);
+        if (space->view != NULL)
+            dcli_transform_index(space->view, index, element);
+        dcli_layout_locate(space->layout, space->view != NULL ? element : index, &by, &offset);
         touch_index(operation, subscripts, index, by, touched);
         touch_declared(operation, subscripts, index, by, touched, rows_seen);
     } while (sim_next_place(place, &operation->box));

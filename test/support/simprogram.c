@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "support/simbody.h"
 #include "support/simmap.h"
+#include "support/simview.h"
 
 sim_array *sim_array_of(sim_program *program, int64_t storage)
 {
@@ -29,6 +30,15 @@ int64_t sim_number_of(const dcl_grid *grid, const int64_t element[])
     for (int d = 0; d < grid->rank; d++)
         number = number * grid->extent[d] + element[d] - grid->origin[d];
     return number;
+}
+
+int64_t sim_number_seen(const dcli_operand *operand, const int64_t index[])
+{
+    int64_t element[DCL_MAX_RANK];
+    if (operand->view == NULL)
+        return sim_number_of(&operand->layout->grid, index);
+    dcli_transform_index(operand->view, index, element);
+    return sim_number_of(&operand->layout->grid, element);
 }
 
 int64_t sim_loaded(int64_t fill, int64_t number)
@@ -117,7 +127,7 @@ static void gather(const dcli_operation *operation, const dcli_subscripts subscr
     enum { REACHED = 3 };
     int64_t element[DCL_MAX_RANK];
     for (int a = 0; a < operation->body->access_count; a++) {
-        const dcl_grid *grid = &operation->operand[operation->body->access[a].param].layout->grid;
+        const dcl_grid *grid = dcli_operand_grid(&operation->operand[operation->body->access[a].param]);
         if (!operation->body->access[a].read)
             continue;
         if (subscripts[a].reach == DCLI_REACH_AFFINE) {
@@ -145,7 +155,7 @@ void sim_evaluate(const dcli_operation *operation, const dcli_subscripts subscri
             continue;
         if (body->access[a].conditional && (hash_index((uint64_t)a + 1000, body->space_rank, index) & 1) == 0)
             continue;
-        if (!sim_element(&subscripts[a], &operation->operand[body->access[a].param].layout->grid, index, element))
+        if (!sim_element(&subscripts[a], dcli_operand_grid(&operation->operand[body->access[a].param]), index, element))
             abort(); /* outputs cover the index space: checked */
         access->store(access->user, a, element, poisoned ? SIM_POISON : (int64_t)dcli_hash_word(hash, (uint64_t)a));
     }
@@ -161,8 +171,8 @@ struct oracle {
 
 static int64_t *oracle_place(struct oracle *oracle, int a, const int64_t element[])
 {
-    sim_array *array = oracle->array[oracle->operation->body->access[a].param];
-    return &array->value[sim_number_of(&array->layout.grid, element)];
+    int k = oracle->operation->body->access[a].param;
+    return &oracle->array[k]->value[sim_number_seen(&oracle->operation->operand[k], element)];
 }
 
 static int64_t oracle_fetch(void *user, int a, const int64_t element[]) { return *oracle_place(user, a, element); }
@@ -506,11 +516,16 @@ void sim_program_print(const sim_program *program, dcli_text *text)
         dcli_text_put(text, "%3" PRId64 " %s over %s: %s", operation->number, kinds[operation->kind], box,
                       program->step[s].text);
         for (int k = 0; k < operation->operand_count; k++)
-            if (operation->operand[k].storage >= 0)
-                dcli_text_put(text, " %s=%" PRId64, operation->body != NULL ? operation->body->params[k].name : "array",
-                              operation->operand[k].storage);
-            else
+            if (operation->operand[k].storage >= 0) {
+                char view[320] = "";
+                if (operation->operand[k].view != NULL)
+                    sim_print_view(operation->operand[k].view, view, sizeof view);
+                dcli_text_put(text, " %s=%" PRId64 "%s",
+                              operation->body != NULL ? operation->body->params[k].name : "array",
+                              operation->operand[k].storage, view);
+            } else {
                 dcli_text_put(text, " %s=%" PRId64, operation->body->params[k].name, operation->value[k].i);
+            }
         dcli_text_put(text, "\n");
     }
 }

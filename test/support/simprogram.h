@@ -23,15 +23,19 @@ typedef struct sim_array {
     bool released;
 } sim_array;
 
+enum { SIM_MAX_VIEWS = 12 };
+
 /** One operation of the program. */
 typedef struct sim_step {
     dcli_operation operation;
-    dcli_body *body;   /* FORALL */
-    char text[1024];   /* FORALL: its text; others: what they do */
-    int64_t fill;      /* FILL, LOAD: what is written depends on it */
-    int64_t *memory;   /* READ, WRITE: the program's memory, packed over the box */
-    int64_t *expected; /* READ, SAVE: what must be found (SAVE: the whole array) */
-    bool waits;        /* READ: the program goes on when it has ended */
+    int view_count;
+    dcli_transform view[SIM_MAX_VIEWS]; /* FORALL: what operands point to */
+    dcli_body *body;                    /* FORALL */
+    char text[1024];                    /* FORALL: its text; others: what they do */
+    int64_t fill;                       /* FILL, LOAD: what is written depends on it */
+    int64_t *memory;                    /* READ, WRITE: the program's memory, packed over the box */
+    int64_t *expected;                  /* READ, SAVE: what must be found (SAVE: the whole array) */
+    bool waits;                         /* READ: the program goes on when it has ended */
 } sim_step;
 
 enum { SIM_MAX_ARRAYS = 64, SIM_MAX_STEPS = 64, SIM_MAX_SPARES = 4, SIM_MAX_NODES = 64 };
@@ -57,13 +61,15 @@ const sim_step *sim_step_of(const sim_program *program, int64_t operation);
 
 /** Row-major number of an element. */
 int64_t sim_number_of(const dcl_grid *grid, const int64_t element[]);
+/** Row-major number of the element that an operand shows at an index. */
+int64_t sim_number_seen(const dcli_operand *operand, const int64_t index[]);
 /** What LOAD finds in its file. */
 int64_t sim_loaded(int64_t fill, int64_t number);
 
 /** How a body's elements are reached: by the oracle in plain arrays, by a node through bindings. */
 typedef struct sim_access {
     void *user;
-    /** The value of an element read by access `a` (in the grid). */
+    /** The value of an element read by access `a` (in the grid that the operation sees). */
     int64_t (*fetch)(void *user, int a, const int64_t element[]);
     /** Called instead where access `a` reads outside its grid: the value is 0. */
     void (*outside)(void *user, int a);
