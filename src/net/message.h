@@ -10,10 +10,12 @@
 enum {                              /* limits every message is checked against before a byte of it is used */
        DCLI_MOST_MESSAGE = 1 << 20, /* bytes of a message; payloads are apart */
        DCLI_MOST_DEPTH = 8,         /* arrays in arrays: operands of operations of a message need 5 */
-       DCLI_MOST_ITEMS = 1 << 14,   /* numbers, strings and arrays: 64 operations of 64 operands have 16,197 */
-       DCLI_MOST_OPERATIONS = 64,   /* descriptors in one message */
+       DCLI_MOST_ITEMS =
+           1 << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views, have 22,215 */
+       DCLI_MOST_OPERATIONS = 64, /* descriptors in one message */
        DCLI_MOST_OPERATION_KIND = 8,
        DCLI_MOST_OPERANDS = 64,
+       DCLI_MOST_VIEWS = 128, /* in one message, as far as its sender can see to it: an operation may have 64 */
        DCLI_MOST_PEERS = 1 << 16,
        DCLI_MOST_PATH = 4096, /* bytes, as of all strings */
        DCLI_MOST_MAP_TEXT = 4096,
@@ -64,6 +66,14 @@ typedef struct dcli_msg_operand {
     uint64_t value;  /* bits of a scalar */
 } dcli_msg_operand;
 
+/** What an operation sees of an array: a dcli_transform of segment/view.h. */
+typedef struct dcli_msg_view {
+    int operand; /* its number */
+    int rank, base_rank;
+    int64_t origin[DCL_MAX_RANK], extent[DCL_MAX_RANK];                     /* [rank] of the view's grid */
+    int64_t axis[DCL_MAX_RANK], constant[DCL_MAX_RANK], step[DCL_MAX_RANK]; /* [base_rank] */
+} dcli_msg_view;
+
 /** One descriptor. Which fields mean something depends on kind; others are 0. */
 typedef struct dcli_msg_operation {
     int64_t number;
@@ -83,6 +93,8 @@ typedef struct dcli_msg_operation {
     const char *map; /* text of the map; sizes aimed at follow */
     int64_t tile_bytes, block_bytes, small_bytes;
     int map_nodes; /* CREATE: nodes of the cluster when the map was made; 0: all */
+    int view_count;
+    dcli_msg_view *view; /* [view_count] FORALL: of operands that are not seen as they are, in their order */
 } dcli_msg_operation;
 
 typedef struct dcli_msg_operations {

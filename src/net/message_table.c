@@ -64,6 +64,20 @@ static const dcli_field operand_fields[] = {
 static const dcli_record operand_record = RECORD("operand", OBJECT, operand_fields, 1, "an array or scalar");
 #undef OBJECT
 
+#define OBJECT dcli_msg_view
+static const dcli_field view_fields[] = {
+    INT(operand, 0, DCLI_MOST_OPERANDS - 1, "its number in the operation"),
+    AXES(origin, DCLI_COUNT_OWN, rank, INT64_MIN, "first index per axis of the view"),
+    AXES(extent, DCLI_COUNT_SAME, rank, 0, "indices per axis of the view"),
+    {"axis", DCLI_FIELD_INLINE, offsetof(OBJECT, axis), DCLI_COUNT_OWN, offsetof(OBJECT, base_rank), 0, DCL_MAX_RANK,
+     -1, DCL_MAX_RANK - 1, NULL, "per axis of the array: the view's axis that runs along it; -1: none"},
+    AXES(constant, DCLI_COUNT_SAME, base_rank, INT64_MIN, "per axis of the array: where the view's index 0 lies"),
+    AXES(step, DCLI_COUNT_SAME, base_rank, INT64_MIN,
+         "per axis of the array: indices from one of the view's to the next"),
+};
+static const dcli_record view_record = RECORD("view", OBJECT, view_fields, 6, "what an operation sees of an array");
+#undef OBJECT
+
 #define OBJECT dcli_msg_operation
 static const dcli_field operation_fields[] = {
     /* in the order that lets the frequent kinds leave out the most */
@@ -88,6 +102,7 @@ static const dcli_field operation_fields[] = {
     INT64(block_bytes, 0, "create: size aimed at for a block"),
     INT64(small_bytes, 0, "create: smaller arrays lie on one node"),
     INT(map_nodes, 0, DCLI_MOST_PEERS, "create: nodes that there were when the map was made; 0: all of the session"),
+    RECORDS(view, view_count, DCLI_MOST_OPERANDS, &view_record, "forall: of operands that are not seen as they are"),
 };
 static const dcli_record operation_record = RECORD("operation", OBJECT, operation_fields, 2, "one call of the program");
 #undef OBJECT

@@ -187,6 +187,7 @@ dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel 
 static dcl_status copy_strings(dcli_msg_operation *descriptor)
 {
     descriptor->operand = NULL;
+    descriptor->view = NULL;
     descriptor->map = NULL;
     if (descriptor->path == NULL || descriptor->path[0] == '\0') {
         descriptor->path = NULL;
@@ -217,6 +218,38 @@ static dcl_status find_operands(dcli_catalog *catalog, const dcli_msg_operation 
     return DCL_OK;
 }
 
+static void read_view(const dcli_msg_view *message, dcl_type type, dcli_transform *view)
+{
+    *view = (dcli_transform){.grid = {.type = type, .rank = message->rank}, .base_rank = message->base_rank};
+    memcpy(view->grid.origin, message->origin, sizeof view->grid.origin);
+    memcpy(view->grid.extent, message->extent, sizeof view->grid.extent);
+    memcpy(view->constant, message->constant, sizeof view->constant);
+    memcpy(view->step, message->step, sizeof view->step);
+    for (int d = 0; d < view->base_rank; d++)
+        view->axis[d] = (int)message->axis[d];
+}
+
+/* What operands are not seen as they are. */
+static dcl_status find_views(const dcli_msg_operation *descriptor, dcli_entry *entry)
+{
+    if (descriptor->view_count == 0)
+        return DCL_OK;
+    entry->views = dcli_calloc((size_t)descriptor->view_count, sizeof *entry->views);
+    dcl_status status = entry->views != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    for (int v = 0, next = 0; v < descriptor->view_count && status == DCL_OK; v++) {
+        int k = descriptor->view[v].operand;
+        dcli_operand *operand = &entry->operation.operand[k];
+        if (descriptor->kind != DCLI_OP_FORALL || k < next || k >= descriptor->operand_count || operand->layout == NULL)
+            return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has a view of operand %d, which cannot have one",
+                             descriptor->number, k);
+        read_view(&descriptor->view[v], operand->layout->grid.type, &entry->views[v]);
+        operand->view = &entry->views[v];
+        status = dcli_transform_check(operand->view, &operand->layout->grid);
+        next = k + 1;
+    }
+    return status;
+}
+
 static dcl_status fit_forall(const dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry)
 {
     entry->kernel = dcli_catalog_kernel(catalog, descriptor->kernel);
@@ -237,11 +270,11 @@ static dcl_status set_box(const dcli_msg_operation *descriptor, dcli_entry *entr
 {
     dcli_operation *operation = &entry->operation;
     int first = operation->kind == DCLI_OP_FORALL ? operation->body->first_output : 0;
-    const dcli_layout *layout = operation->operand[first].layout;
-    if (layout == NULL)
+    if (operation->operand[first].layout == NULL)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has no array", descriptor->number);
-    operation->box = descriptor->box_rank == 0 ? dcl_box_of(&layout->grid) : descriptor->box;
-    return dcli_box_check(&operation->box, &layout->grid);
+    const dcl_grid *grid = dcli_operand_grid(&operation->operand[first]);
+    operation->box = descriptor->box_rank == 0 ? dcl_box_of(grid) : descriptor->box;
+    return dcli_box_check(&operation->box, grid);
 }
 
 /* Whether two operands are the same storage: then it matters which subscripts they have. */
@@ -264,6 +297,8 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
     dcl_status status = descriptor->kind == DCLI_OP_CREATE ? create(catalog, descriptor) : DCL_OK;
     if (status == DCL_OK)
         status = find_operands(catalog, descriptor, entry);
+    if (status == DCL_OK)
+        status = find_views(descriptor, entry);
     if (status == DCL_OK && descriptor->kind == DCLI_OP_FORALL)
         status = fit_forall(catalog, descriptor, entry);
     if (status == DCL_OK)
@@ -303,6 +338,7 @@ static void clear_entry(const dcli_catalog *catalog, dcli_entry *entry)
     memset(plan, 0, (size_t)catalog->peers * sizeof(dcli_kept_plan *));
     dcli_free((char *)entry->descriptor.path);
     dcli_free(entry->problem);
+    dcli_free(entry->views);
     memset(entry, 0, sizeof *entry);
     entry->plan = plan;
 }
@@ -377,6 +413,7 @@ static void free_entry(dcli_entry *entry)
 {
     dcli_free((char *)entry->descriptor.path);
     dcli_free(entry->problem);
+    dcli_free(entry->views);
     dcli_free(entry->plan);
     dcli_free(entry);
 }

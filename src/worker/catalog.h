@@ -55,8 +55,9 @@ typedef struct dcli_prepared {
 /** A plan kept for operations of the same shape. */
 typedef struct dcli_kept_plan {
     uint64_t hash;
-    dcli_operation key; /* what it was made for: shapes and the scalars below count, storages do not */
-    const bool *shapes; /* [operand_count] scalars that count; NULL: none */
+    dcli_operation key;    /* what it was made for: shapes and the scalars below count, storages do not */
+    const bool *shapes;    /* [operand_count] scalars that count; NULL: none */
+    dcli_transform *views; /* that its operands point to */
     int node;
     dcli_plan *plan;
     dcli_prepared *prepared; /* [batch_count], own plans only; NULL until the first batch runs */
@@ -71,6 +72,7 @@ typedef struct dcli_entry {
     dcli_msg_operation descriptor; /* strings copied; operands not */
     dcli_kernel *kernel;
     dcli_held *held[DCLI_MAX_PARAMS];
+    dcli_transform *views; /* that operands point to; NULL: all are seen as they are */
     dcli_kept_plan **plan; /* [peers] */
     void *memory;          /* host: READ, WRITE */
     dcli_region region;    /* host: the box in that memory */

@@ -62,7 +62,8 @@ static void release(dcli_worker *worker, dcli_held *held)
 
 /* ---- operations on a node's whole part ---------------------------------------------------------------------------- */
 
-static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
+/* All of a part, what lies between its rows as well. */
+static dcl_status fill_part(dcli_worker *worker, dcli_entry *entry)
 {
     dcli_held *held = entry->held[0];
     size_t bytes = dcli_operand_bytes(entry, 0);
@@ -70,6 +71,20 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
     dcl_box all = dcl_box_nd(1, &zero, &count);
     dcli_region region = dcli_region_packed(&all, 0);
     return dcli_store_fill(worker->device, held->memory, &region, &entry->descriptor.element, bytes);
+}
+
+static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
+{
+    if (entry->descriptor.box_rank == 0)
+        return fill_part(worker, entry);
+    dcli_held *held = entry->held[0];
+    dcli_region_list regions = {0};
+    dcl_status status = dcli_layout_regions(&held->shared->layout, worker->terms.self, &entry->operation.box, &regions);
+    for (int64_t r = 0; r < regions.count && status == DCL_OK; r++)
+        status = dcli_store_fill(worker->device, held->memory, &regions.region[r], &entry->descriptor.element,
+                                 dcli_operand_bytes(entry, 0));
+    dcli_region_list_free(&regions);
+    return status;
 }
 
 static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)

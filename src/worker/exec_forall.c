@@ -75,7 +75,7 @@ static void fill_row(const dcli_entry *entry, const dcli_work *work, const dcli_
     }
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = &bindings[a];
-        const dcl_grid *grid = &entry->operation.operand[body->access[a].param].layout->grid;
+        const dcl_grid *grid = dcli_operand_grid(&entry->operation.operand[body->access[a].param]);
         int64_t *at = row + dcli_row_access(body, a), *bounds = row + dcli_row_bounds(body, a);
         at[0] = binding->offset + base[a];
         if (body->access[a].reach == DCLI_REACH_AFFINE) {

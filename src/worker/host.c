@@ -23,7 +23,7 @@ typedef struct dcli_posted {
     int node;
     void *packed; /* the message */
     size_t packed_bytes;
-    dcli_msg_operand operand[]; /* [operation.operand_count] */
+    dcli_msg_operand operand[]; /* [operation.operand_count], and behind them its views */
 } dcli_posted;
 
 dcl_status dcli_host_open(dcli_worker *worker)
@@ -117,7 +117,8 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
                                const int64_t strides[])
 {
     size_t operands = (size_t)operation->operand_count * sizeof(dcli_msg_operand);
-    dcli_posted *posted = dcli_malloc(sizeof *posted + operands);
+    size_t views = (size_t)operation->view_count * sizeof(dcli_msg_view);
+    dcli_posted *posted = dcli_malloc(sizeof *posted + operands + views);
     if (posted == NULL)
         return DCL_ERR_NOMEM;
     posted->next = NULL;
@@ -129,6 +130,9 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
     posted->packed = NULL;
     memcpy(posted->operand, operation->operand, operands);
     posted->operation.operand = posted->operand;
+    posted->operation.view = (dcli_msg_view *)(posted->operand + operation->operand_count);
+    if (views > 0)
+        memcpy(posted->operation.view, operation->view, views);
     if (strides != NULL)
         memcpy(posted->strides, strides, (size_t)operation->box.rank * sizeof(int64_t));
     if (copy_text(&posted->operation.path) != DCL_OK || copy_text(&posted->operation.map) != DCL_OK) {
@@ -214,10 +218,14 @@ bool dcli_host_may_sleep(dcli_worker *worker)
 static dcl_status send_operations(dcli_worker *worker, dcli_posted *first, dcli_posted **rest_out)
 {
     dcli_msg_operation operations[DCLI_MOST_OPERATIONS];
-    int count = 0;
+    int count = 0, views = 0;
     dcli_posted *posted = first;
-    for (; posted != NULL && posted->is_operation && count < DCLI_MOST_OPERATIONS; posted = posted->next)
+    for (; posted != NULL && posted->is_operation && count < DCLI_MOST_OPERATIONS; posted = posted->next) {
+        if (views + posted->operation.view_count > DCLI_MOST_VIEWS)
+            break;
+        views += posted->operation.view_count;
         operations[count++] = posted->operation;
+    }
     dcli_message message = {.kind = DCLI_MSG_OPERATIONS,
                             .operations = {.count = count, .operation = operations, .epoch = worker->epoch}};
     dcl_status status = dcli_tree_send_down(worker, &message);

@@ -20,6 +20,20 @@ static uint64_t value_of(const struct key *key, int k)
     return key->shapes != NULL && key->shapes[k] ? key->operation->value[k].u : 0;
 }
 
+static uint64_t hash_view(uint64_t hash, const dcli_transform *view)
+{
+    size_t bytes = (size_t)view->base_rank * sizeof(int64_t);
+    for (int v = 0; v < view->grid.rank; v++)
+        hash = dcli_hash_word(dcli_hash_word(hash, (uint64_t)view->grid.origin[v]), (uint64_t)view->grid.extent[v]);
+    hash = dcli_hash_bytes(hash, view->axis, (size_t)view->base_rank * sizeof(int));
+    return dcli_hash_bytes(dcli_hash_bytes(hash, view->constant, bytes), view->step, bytes);
+}
+
+static bool equal_views(const dcli_transform *a, const dcli_transform *b)
+{
+    return a == NULL || b == NULL ? a == b : dcli_transform_equal(a, b);
+}
+
 static uint64_t hash_of(const struct key *key, int node)
 {
     const dcli_operation *operation = key->operation;
@@ -28,6 +42,8 @@ static uint64_t hash_of(const struct key *key, int node)
     for (int k = 0; k < operation->operand_count; k++) {
         hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->operand[k].layout);
         hash = dcli_hash_word(hash, value_of(key, k));
+        if (operation->operand[k].view != NULL)
+            hash = hash_view(hash, operation->operand[k].view);
     }
     size_t bytes = (size_t)operation->box.rank * sizeof(int64_t);
     hash = dcli_hash_bytes(hash, operation->box.start, bytes);
@@ -41,7 +57,8 @@ static bool equal_keys(const struct key *x, const struct key *y)
     if (a->kind != b->kind || a->body != b->body || a->operand_count != b->operand_count || a->box.rank != b->box.rank)
         return false;
     for (int k = 0; k < a->operand_count; k++)
-        if (a->operand[k].layout != b->operand[k].layout || value_of(x, k) != value_of(y, k))
+        if (a->operand[k].layout != b->operand[k].layout || value_of(x, k) != value_of(y, k) ||
+            !equal_views(a->operand[k].view, b->operand[k].view))
             return false;
     size_t bytes = (size_t)a->box.rank * sizeof(int64_t);
     return memcmp(a->box.start, b->box.start, bytes) == 0 && memcmp(a->box.count, b->box.count, bytes) == 0 &&
@@ -71,7 +88,29 @@ static void free_kept(dcli_kept_plan *kept)
 {
     release_prepared(kept);
     dcli_plan_free(kept->plan);
+    dcli_free(kept->views);
     dcli_free(kept);
+}
+
+/* The operation that a plan is found by outlives the entry that it was made for. */
+static dcl_status keep_key(dcli_kept_plan *kept, const dcli_operation *operation)
+{
+    int views = 0;
+    for (int k = 0; k < operation->operand_count; k++)
+        views += operation->operand[k].view != NULL;
+    kept->key = *operation;
+    if (views == 0)
+        return DCL_OK;
+    kept->views = dcli_malloc((size_t)views * sizeof *kept->views);
+    if (kept->views == NULL)
+        return DCL_ERR_NOMEM;
+    dcli_transform *next = kept->views;
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].view != NULL) {
+            *next = *operation->operand[k].view;
+            kept->key.operand[k].view = next++;
+        }
+    return DCL_OK;
 }
 
 /* Remove the plans that `match` picks. */
@@ -131,7 +170,11 @@ static struct key key_of(const dcli_entry *entry)
 static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, int node, uint64_t hash)
 {
     dcli_kept_plan *kept = dcli_calloc(1, sizeof *kept);
-    if (kept == NULL || dcli_plan_make(key->operation, node, &catalog->terms, &kept->plan) != DCL_OK) {
+    if (kept == NULL)
+        return NULL;
+    if (keep_key(kept, key->operation) != DCL_OK ||
+        dcli_plan_make(key->operation, node, &catalog->terms, &kept->plan) != DCL_OK) {
+        dcli_free(kept->views);
         dcli_free(kept);
         return NULL;
     }
@@ -139,7 +182,6 @@ static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, i
         int64_t limit = catalog->clock - MOST_KEPT / 2;
         remove_if(catalog, is_old, &limit);
     }
-    kept->key = *key->operation;
     kept->shapes = key->shapes;
     kept->hash = hash;
     kept->node = node;

@@ -90,11 +90,27 @@ static int count_items(const msgpack_object *object)
     return items;
 }
 
+/** Of all operands, as far as a message may have so many. */
+static int largest_views(int operation, dcli_msg_view view[])
+{
+    int count = operation < DCLI_MOST_VIEWS / DCLI_MOST_OPERANDS ? DCLI_MOST_OPERANDS : 0;
+    for (int v = 0; v < count; v++) {
+        view[v] = (dcli_msg_view){.operand = v, .rank = DCL_MAX_RANK, .base_rank = DCL_MAX_RANK};
+        for (int d = 0; d < DCL_MAX_RANK; d++) {
+            view[v].origin[d] = view[v].constant[d] = view[v].step[d] = INT64_MIN;
+            view[v].extent[d] = INT64_MAX;
+            view[v].axis[d] = DCL_MAX_RANK - 1;
+        }
+    }
+    return count;
+}
+
 /** All fields of all operations at their largest: 64 operations of 64 operands. */
 static dcli_message largest_message(void)
 {
     static dcli_msg_operation operation[DCLI_MOST_OPERATIONS];
     static dcli_msg_operand operand[DCLI_MOST_OPERANDS];
+    static dcli_msg_view view[DCLI_MOST_OPERANDS];
     static char path[DCLI_MOST_PATH + 1], map[DCLI_MOST_MAP_TEXT + 1];
     memset(path, 'p', DCLI_MOST_PATH);
     memset(map, 'm', DCLI_MOST_MAP_TEXT);
@@ -118,15 +134,20 @@ static dcli_message largest_message(void)
                               INT64_MAX,
                               INT64_MAX,
                               INT64_MAX,
-                              DCLI_MOST_PEERS};
+                              DCLI_MOST_PEERS,
+                              0,
+                              NULL};
     for (int d = 0; d < DCL_MAX_RANK; d++) {
         one.origin[d] = one.box.start[d] = INT64_MIN;
         one.extent[d] = one.box.count[d] = one.box.stride[d] = INT64_MAX;
     }
     for (int i = 0; i < DCLI_MOST_OPERANDS; i++)
         operand[i] = (dcli_msg_operand){INT64_MAX, UINT64_MAX};
-    for (int i = 0; i < DCLI_MOST_OPERATIONS; i++)
+    for (int i = 0; i < DCLI_MOST_OPERATIONS; i++) {
         operation[i] = one;
+        operation[i].view = view;
+        operation[i].view_count = largest_views(i, view);
+    }
     return (dcli_message){
         .kind = DCLI_MSG_OPERATIONS, .epoch = UINT64_MAX, .operations = {DCLI_MOST_OPERATIONS, operation}};
 }
@@ -145,7 +166,7 @@ Test(message, the_largest_is_within_the_limits)
     msgpack_unpacked reference; /* msgpack-c agrees on what is in it */
     msgpack_unpacked_init(&reference);
     cr_assert_eq(msgpack_unpack_next(&reference, bytes, length, NULL), MSGPACK_UNPACK_SUCCESS);
-    cr_expect_eq(count_items(&reference.data), 16197, "%d items", count_items(&reference.data));
+    cr_expect_eq(count_items(&reference.data), 22215, "%d items", count_items(&reference.data));
     msgpack_unpacked_destroy(&reference);
     dcli_free(bytes);
     dcli_arena_free(&arena);
@@ -186,7 +207,7 @@ static const struct {
     const char *text, *words;
 } refusals[] = {
     /* the head */
-    {"[]", "the array of a message of unknown kind has 0 items; expected 3..16384"},
+    {"[]", "the array of a message of unknown kind has 0 items; expected 3..32768"},
     {"[1]", "has 1 items; expected 3.."},
     {"[1,10]", "has 2 items; expected 3.."},
     {"7", "the array of a message of unknown kind is of another type (first byte 0x07); expected an array"},
@@ -229,7 +250,7 @@ static const struct {
     {"[1,2,0,1,1,'s'*1537]", "sentence of a message BUILT has 1537 bytes; expected 1536 at most"},
     /* OPERATIONS */
     {"[1,3,0,[[1,1]]*65]", "operation of a message OPERATIONS has 65 items; expected 0..64"},
-    {"[1,3,0,[[1]]]", "operation[0] of a message OPERATIONS has 1 items; expected 2..20"},
+    {"[1,3,0,[[1]]]", "operation[0] of a message OPERATIONS has 1 items; expected 2..21"},
     {"[1,3,0,[[1,1],7]]", "operation[1] of a message OPERATIONS is of another type (first byte 0x07)"},
     {"[1,3,0,[[-1,1]]]", "operation[0].number of a message OPERATIONS is -1; expected 0.."},
     {"[1,3,0,[[1,1],[2,0]]]", "operation[1].kind of a message OPERATIONS is 0; expected 1..8"},
@@ -259,6 +280,14 @@ static const struct {
      "operation[0].origin of a message OPERATIONS has 9 items"},
     {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0]]]]",
      "operation[0].extent of a message OPERATIONS is left out"},
+    {"[1,3,0,[[1,3,0,[],[],[],[],0,'',0,false,false,0,[],[],'',0,0,0,0,[[0,[],[],[],[],[]]]*65]]]",
+     "operation[0].view of a message OPERATIONS has 65 items; expected 0..64"},
+    {"[1,3,0,[[1,3,0,[],[],[],[],0,'',0,false,false,0,[],[],'',0,0,0,0,[[64,[],[],[],[],[]]]]]]",
+     "operation[0].view[0].operand of a message OPERATIONS is 64; expected 0..63"},
+    {"[1,3,0,[[1,3,0,[],[],[],[],0,'',0,false,false,0,[],[],'',0,0,0,0,[[0,[0],[1],[8],[0],[1]]]]]]",
+     "operation[0].view[0].axis[0] of a message OPERATIONS is 8; expected -1..7"},
+    {"[1,3,0,[[1,3,0,[],[],[],[],0,'',0,false,false,0,[],[],'',0,0,0,0,[[0,[0],[1],[0],[0],[]]]]]]",
+     "operation[0].view[0].step of a message OPERATIONS has 0 items; expected 1..1"},
     {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0],[-1]]]]",
      "operation[0].extent[0] of a message OPERATIONS is -1"},
     {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0],[4],'m'*4097]]]",
@@ -442,12 +471,12 @@ Test(message, too_many_items_or_bytes_are_refused)
     unsigned char *bytes = calloc(1, length);
     dcli_arena arena = {0};
     dcli_message message;
-    memcpy(bytes, (unsigned char[]){0xdd, 0, 0, 0x40, 0}, 5); /* 16384 items beside the array itself */
-    cr_expect_eq(unpack_exact(bytes, 5 + 16384, &arena, &message), DCL_ERR_PROTOCOL);
+    memcpy(bytes, (unsigned char[]){0xdd, 0, 0, 0x80, 0}, 5); /* 32768 items beside the array itself */
+    cr_expect_eq(unpack_exact(bytes, 5 + 32768, &arena, &message), DCL_ERR_PROTOCOL);
     cr_expect(strstr(dcl_error(), "version 0") != NULL, "%s", dcl_error());
     bytes[5] = DCLI_PROTOCOL;
-    cr_expect_eq(unpack_exact(bytes, 5 + 16384, &arena, &message), DCL_ERR_PROTOCOL);
-    cr_expect(strstr(dcl_error(), "too many items; expected 16384 at most") != NULL, "%s", dcl_error());
+    cr_expect_eq(unpack_exact(bytes, 5 + 32768, &arena, &message), DCL_ERR_PROTOCOL);
+    cr_expect(strstr(dcl_error(), "too many items; expected 32768 at most") != NULL, "%s", dcl_error());
     cr_expect_eq(unpack_exact(bytes, length, &arena, &message), DCL_ERR_PROTOCOL);
     cr_expect(strstr(dcl_error(), "it is too long; expected 1048576 bytes at most") != NULL, "%s", dcl_error());
     free(bytes);

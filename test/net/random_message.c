@@ -38,6 +38,8 @@ static struct {
     size_t used;
     dcli_msg_operation operation[DCLI_MOST_OPERATIONS];
     dcli_msg_operand operand[DCLI_MOST_OPERATIONS * DCLI_MOST_OPERANDS];
+    dcli_msg_view view[DCLI_MOST_VIEWS];
+    int view_used;
     dcli_msg_parameter parameter[DCLI_MOST_OPERANDS];
     int64_t storage[DCLI_MOST_OPERANDS];
     dcli_msg_peer peer[DCLI_MOST_NODES];
@@ -97,6 +99,29 @@ static void fill_grid(test_random *random, dcli_msg_operation *operation)
     operation->map_nodes = test_random_below(random, DCLI_MOST_PEERS + 1);
 }
 
+static void fill_views(test_random *random, dcli_msg_operation *operation)
+{
+    int left = DCLI_MOST_VIEWS - pool.view_used;
+    operation->view = pool.view + pool.view_used;
+    operation->view_count = few(random, left < DCLI_MOST_OPERANDS ? left : DCLI_MOST_OPERANDS);
+    pool.view_used += operation->view_count;
+    for (int v = 0; v < operation->view_count; v++) {
+        dcli_msg_view *view = &operation->view[v];
+        *view = (dcli_msg_view){.operand = test_random_below(random, DCLI_MOST_OPERANDS),
+                                .rank = test_random_below(random, DCL_MAX_RANK + 1),
+                                .base_rank = test_random_below(random, DCL_MAX_RANK + 1)};
+        for (int d = 0; d < view->rank; d++) {
+            view->origin[d] = any(random);
+            view->extent[d] = natural(random);
+        }
+        for (int d = 0; d < view->base_rank; d++) {
+            view->axis[d] = test_random_below(random, DCL_MAX_RANK + 1) - 1;
+            view->constant[d] = any(random);
+            view->step[d] = any(random);
+        }
+    }
+}
+
 static dcli_msg_operation random_operation(test_random *random, dcli_msg_operand operand[])
 {
     dcli_msg_operation operation = {.number = natural(random),
@@ -114,12 +139,15 @@ static dcli_msg_operation random_operation(test_random *random, dcli_msg_operand
         fill_file(random, &operation);
     if (flag(random))
         fill_grid(random, &operation);
+    if (flag(random))
+        fill_views(random, &operation);
     return operation;
 }
 
 static dcli_msg_operations random_operations(test_random *random)
 {
     dcli_msg_operations operations = {few(random, DCLI_MOST_OPERATIONS), pool.operation, natural(random)};
+    pool.view_used = 0;
     for (int i = 0; i < operations.count; i++)
         pool.operation[i] = random_operation(random, pool.operand + (size_t)i * DCLI_MOST_OPERANDS);
     return operations;
@@ -396,6 +424,12 @@ static bool same_operand(const dcli_msg_operand *a, const dcli_msg_operand *b)
     return EQUAL(storage) && EQUAL(value);
 }
 
+static bool same_view(const dcli_msg_view *a, const dcli_msg_view *b)
+{
+    return EQUAL(operand) && EQUAL(rank) && EQUAL(base_rank) && NUMBERS(origin, rank) && NUMBERS(extent, rank) &&
+           NUMBERS(axis, base_rank) && NUMBERS(constant, base_rank) && NUMBERS(step, base_rank);
+}
+
 static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation *b)
 {
     if (!EQUAL(number) || !EQUAL(kind) || !EQUAL(kernel) || !EQUAL(operand_count) || !EQUAL(box_rank) ||
@@ -403,8 +437,11 @@ static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation
         !NUMBERS(box.stride, box_rank) || !EQUAL(element) || !STRINGS(path) || !EQUAL(data_start) ||
         !EQUAL(fortran_order) || !EQUAL(swapped) || !EQUAL(type) || !EQUAL(rank) || !NUMBERS(origin, rank) ||
         !NUMBERS(extent, rank) || !STRINGS(map) || !EQUAL(tile_bytes) || !EQUAL(block_bytes) || !EQUAL(small_bytes) ||
-        !EQUAL(map_nodes))
+        !EQUAL(map_nodes) || !EQUAL(view_count))
         return false;
+    for (int v = 0; v < a->view_count; v++)
+        if (!same_view(&a->view[v], &b->view[v]))
+            return false;
     for (int i = 0; i < a->operand_count; i++)
         if (!same_operand(&a->operand[i], &b->operand[i]))
             return false;
