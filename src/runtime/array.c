@@ -66,12 +66,13 @@ static dcl_status check_nodes(const dcl_cluster *cluster, const dcli_layout *lay
     return DCL_OK;
 }
 
-static void link_array(dcl_cluster *cluster, dcl_array *array)
+void dcli_array_link(dcl_array *array)
 {
-    array->after = cluster->arrays;
-    if (cluster->arrays != NULL)
-        cluster->arrays->before = array;
-    cluster->arrays = array;
+    dcl_array **list = array->base != NULL ? &array->cluster->views : &array->cluster->arrays;
+    array->after = *list;
+    if (*list != NULL)
+        (*list)->before = array;
+    *list = array;
 }
 
 static dcl_status make_array(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
@@ -98,7 +99,7 @@ static dcl_status make_array(dcl_cluster *cluster, const dcl_grid *grid, dcl_map
     }
     *books = (dcli_books){.id = ++cluster->storages};
     *array = (dcl_array){.cluster = cluster, .map = dcl_map_retain(map), .layout = layout, .books = books};
-    link_array(cluster, array);
+    dcli_array_link(array);
     status = cluster->plan_only ? DCL_OK : create_storage(array);
     if (status != DCL_OK) {
         dcli_array_free(array);
@@ -122,6 +123,18 @@ dcl_array *dcl_agile(dcl_grid grid, dcl_map *map)
     return array;
 }
 
+dcl_status dcli_array_end(dcl_array *array)
+{
+    dcl_cluster *cluster = array->cluster;
+    dcl_status status = DCL_OK;
+    if (!cluster->plan_only && cluster->broken == DCL_OK) {
+        dcli_msg_operation descriptor = {.kind = DCLI_OP_RELEASE};
+        status = dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
+    }
+    dcli_array_free(array);
+    return status;
+}
+
 void dcl_array_release(dcl_array *array)
 {
     dcli_error_enter(__func__);
@@ -130,28 +143,32 @@ void dcl_array_release(dcl_array *array)
     dcl_cluster *cluster = array->cluster;
     pthread_mutex_lock(&cluster->lock);
     dcl_status status = DCL_OK;
-    if (!cluster->plan_only && cluster->broken == DCL_OK) {
-        dcli_msg_operation descriptor = {.kind = DCLI_OP_RELEASE};
-        status = dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
-    }
-    dcli_array_free(array);
+    if (array->base != NULL)
+        status = dcli_view_release(array);
+    else if (array->view_count > 0)
+        array->released = true;
+    else
+        status = dcli_array_end(array);
     dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);
 }
 
-dcl_grid dcl_grid_of(const dcl_array *array) { return array != NULL ? array->layout.grid : (dcl_grid){.rank = 0}; }
+dcl_grid dcl_grid_of(const dcl_array *array) { return array != NULL ? *dcli_array_grid(array) : (dcl_grid){.rank = 0}; }
 
-const dcl_map *dcl_map_of(const dcl_array *array) { return array != NULL ? array->map : NULL; }
+const dcl_map *dcl_map_of(const dcl_array *array) { return array != NULL ? dcli_array_base(array)->map : NULL; }
 
 dcl_cluster *dcl_cluster_of(const dcl_array *array) { return array != NULL ? array->cluster : NULL; }
 
 static dcl_status fill(dcl_array *array, const void *element)
 {
+    dcl_type type = dcli_array_grid(array)->type;
     if (element == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "element is NULL; expected the address of one %s",
-                         dcl_type_name(array->layout.grid.type));
+        return DCLI_FAIL(DCL_ERR_INVALID, "element is NULL; expected the address of one %s", dcl_type_name(type));
+    dcl_status status = dcli_view_writable(array);
+    if (status != DCL_OK)
+        return status;
     dcli_msg_operation descriptor = {.kind = DCLI_OP_FILL};
-    memcpy(&descriptor.element, element, dcl_type_bytes(array->layout.grid.type));
+    memcpy(&descriptor.element, element, dcl_type_bytes(type));
     return dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
 }
 
@@ -172,6 +189,11 @@ dcl_status dcl_fill(dcl_array *array, const void *element)
 
 static dcl_status swap(dcl_array *a, dcl_array *b)
 {
+    if (a->base != NULL || b->base != NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "%s is a view; expected two arrays made by dcl_agile(); exchange the arrays behind the views: "
+                         "these follow",
+                         a->base != NULL ? "a" : "b");
     const dcl_grid *x = &a->layout.grid, *y = &b->layout.grid;
     if (a->cluster != b->cluster)
         return DCLI_FAIL(DCL_ERR_INVALID, "the arrays are of different clusters; expected two of one");

@@ -13,11 +13,13 @@ static bool has_array(const dcl_arg *arg)
     return arg->access != DCL_ACCESS_VALUE && arg->access != DCL_ACCESS_PRELUDE;
 }
 
-static int rank_of(const dcl_arg *arg) { return has_array(arg) ? arg->array->layout.grid.rank : 0; }
+static int rank_of(const dcl_arg *arg) { return has_array(arg) ? dcli_array_grid(arg->array)->rank : 0; }
 
 static dcl_type type_of(const dcl_arg *arg)
 {
-    return has_array(arg) ? arg->array->layout.grid.type : arg->access == DCL_ACCESS_VALUE ? arg->type : (dcl_type)0;
+    return has_array(arg)                    ? dcli_array_grid(arg->array)->type
+           : arg->access == DCL_ACCESS_VALUE ? arg->type
+                                             : (dcl_type)0;
 }
 
 static uint64_t hash_call(const char *text, int count, const dcl_arg args[])

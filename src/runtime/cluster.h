@@ -26,14 +26,33 @@ typedef struct dcli_books {
     char *text; /* sentence of that failure; NULL: see the cluster's causes */
 } dcli_books;
 
+/** An array, or a view of one: then `base` and `view` are all that it has of its own. */
 struct dcl_array {
     dcl_cluster *cluster;
     dcl_map *map;
     dcli_layout layout;
     dcli_books *books;
     char name[DCLI_MOST_NAME + 1];    /* by which a body last called it; "": none yet */
-    struct dcl_array *before, *after; /* all arrays of the cluster */
+    int view_count;                   /* views of it */
+    bool released;                    /* the program has given it up; it lives on behind its views */
+    struct dcl_array *base;           /* what this is a view of: no view itself; NULL: an array */
+    dcli_transform view;              /* of the base */
+    struct dcl_array *before, *after; /* all arrays of the cluster, or all views */
 };
+
+/** The array whose elements a handle stands for. */
+static inline dcl_array *dcli_array_base(const dcl_array *array)
+{
+    return array->base != NULL ? array->base : (dcl_array *)array;
+}
+
+/** The grid that a handle shows. */
+static inline const dcl_grid *dcli_array_grid(const dcl_array *array)
+{
+    return array->base != NULL ? &array->view.grid : &array->layout.grid;
+}
+
+static inline dcli_books *dcli_array_books(const dcl_array *array) { return dcli_array_base(array)->books; }
 
 /** A body the program has used with parameters of one shape. */
 typedef struct dcli_known_body {
@@ -97,7 +116,7 @@ struct dcl_cluster {
     dcl_counters *counters;               /* [host + 1] */
     int64_t complete;                     /* all operations up to this one */
     int64_t awaited, awaited_host;        /* first operation a sleeping thread waits for: on all peers, at the host */
-    dcl_array *arrays;
+    dcl_array *arrays, *views;
     dcli_known_body *known[256];
     dcli_outcome *outcomes; /* of operations that are being waited for */
     dcli_outcome *causes;   /* the last operations that failed by themselves, newest first */
@@ -163,7 +182,8 @@ dcl_status dcli_cluster_await_room(dcl_cluster *cluster);
  *  @param memory, strides  READ, WRITE: as dcli_host_operation(). */
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
                               dcli_books *const books[], bool waited, void *memory, const int64_t strides[]);
-/** Issue an operation on one whole array, or on a box of it (READ, WRITE). */
+/** Issue an operation on one whole array, or on a box of it (READ, WRITE, FILL). Of a view: FILL, READ, WRITE of the
+ *  elements behind it; what is read of a broadcast axis is its first index: dcli_view_repeat(). */
 dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                   void *memory, const int64_t strides[]);
 /** The error of a failed array, recorded for this thread as refusing its use; DCL_OK when it is not failed. */
@@ -184,6 +204,22 @@ dcl_status dcli_array_whole(const dcl_array *array, const char *use);
 /** The descriptor of a storage: what its CREATE says. @param map  [DCLI_MOST_MAP_TEXT] memory for its map's text. */
 dcl_status dcli_describe_storage(const dcl_array *array, char map[DCLI_MOST_MAP_TEXT],
                                  dcli_msg_operation *descriptor_out);
+
+/* ---- views (view.c) ---- */
+
+/** DCL_OK, or the error of a view that cannot be written, recorded for this thread. */
+dcl_status dcli_view_writable(const dcl_array *array);
+/** Take an array, or a view, into the cluster's list. */
+void dcli_array_link(dcl_array *array);
+/** Of a transfer of a view's box to memory: the same of its base. */
+void *dcli_view_place(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[],
+                      dcl_box *base_out, int64_t strides_out[]);
+/** Once elements of a box have been read to memory: those of broadcast axes everywhere. Nothing to do for an array. */
+void dcli_view_repeat(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[]);
+/** The program gives a view up; with the last, an array that it has given up before. */
+dcl_status dcli_view_release(dcl_array *array);
+/** Give up the storage of an array, and the handle. */
+dcl_status dcli_array_end(dcl_array *array);
 
 /* ---- files (file_way.c, stream_file.c); the lock is held, and given up while files are used ---- */
 

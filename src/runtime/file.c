@@ -22,7 +22,7 @@ static void print_shape(const dcl_grid *grid, char *text, size_t capacity)
 
 static dcl_status check_file(const dcl_array *array, const char *path, const dcl_npy_info *info)
 {
-    const dcl_grid *grid = &array->layout.grid;
+    const dcl_grid *grid = dcli_array_grid(array);
     if (info->grid.type != grid->type)
         return DCLI_FAIL(DCL_ERR_FILE,
                          "%s holds elements of type %s; expected %s, the array's; make the array of the "
@@ -87,6 +87,8 @@ static dcl_status load(dcl_array *array, const char *path)
     if (status == DCL_OK)
         status = make_absolute(path, absolute);
     if (status == DCL_OK)
+        status = dcli_view_writable(array);
+    if (status == DCL_OK && array->base == NULL) /* nodes use files for their whole parts */
         status = dcli_cluster_sees_files(array->cluster, absolute, &direct);
     if (status != DCL_OK)
         return status;
@@ -135,7 +137,7 @@ static dcl_status save_beside(dcl_array *array, const char *beside, bool fortran
 {
     dcl_npy_info info;
     char absolute[DCLI_MOST_PATH];
-    dcl_grid grid = array->layout.grid;
+    dcl_grid grid = *dcli_array_grid(array);
     memset(grid.origin, 0, sizeof grid.origin);
     dcl_status status = dcli_npy_create(beside, &grid, fortran_order, &info);
     if (status == DCL_OK && !direct)
@@ -154,11 +156,11 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
     dcl_status status = check_path(path);
     if (status == DCL_OK)
         status = make_absolute(path, beside);
-    if (status == DCL_OK)
+    if (status == DCL_OK && array->base == NULL)
         status = dcli_cluster_sees_files(array->cluster, beside, &direct);
     /* An array that is still being written may fail yet: then nothing is touched. */
     if (status == DCL_OK)
-        status = dcli_cluster_wait(array->cluster, array->books->last_use, false, -1);
+        status = dcli_cluster_wait(array->cluster, dcli_array_books(array)->last_use, false, -1);
     if (status == DCL_OK)
         status = dcli_array_usable(array, "save");
     if (status == DCL_OK)

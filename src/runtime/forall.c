@@ -91,15 +91,19 @@ static void fill_operation(struct call *call, const dcl_box *box, int count, con
         int p = call->count++;
         dcl_array *array = args[k].access == DCL_ACCESS_VALUE ? NULL : args[k].array;
         call->array[p] = array;
-        call->books[p] = array != NULL ? array->books : NULL;
-        if (array != NULL && args[k].name != NULL)
-            snprintf(array->name, sizeof array->name, "%s", args[k].name);
-        operation->operand[p] = (dcli_operand){.storage = array != NULL ? array->books->id : -1,
-                                               .layout = array != NULL ? &array->layout : NULL};
+        operation->operand[p] = (dcli_operand){.storage = -1};
         operation->value[p].u = array == NULL ? args[k].value.u : 0;
+        call->books[p] = array != NULL ? dcli_array_books(array) : NULL;
+        if (array == NULL)
+            continue;
+        dcl_array *base = dcli_array_base(array);
+        operation->operand[p] = (dcli_operand){
+            .storage = base->books->id, .layout = &base->layout, .view = array != base ? &array->view : NULL};
+        if (args[k].name != NULL && (array == base || base->name[0] == '\0'))
+            snprintf(base->name, sizeof base->name, "%s", args[k].name);
     }
     operation->operand_count = call->count;
-    operation->box = box != NULL ? *box : dcl_box_of(&call->array[operation->body->first_output]->layout.grid);
+    operation->box = box != NULL ? *box : dcl_box_of(dcli_array_grid(call->array[operation->body->first_output]));
 }
 
 static dcl_status prepare_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
@@ -109,7 +113,7 @@ static dcl_status prepare_call(struct call *call, const dcl_box *box, const char
         return status;
     fill_operation(call, box, count, args);
     if (box != NULL)
-        status = dcli_box_check(box, &call->array[call->known->body->first_output]->layout.grid);
+        status = dcli_box_check(box, dcli_array_grid(call->array[call->known->body->first_output]));
     if (status != DCL_OK)
         return status;
     dcli_operation_resolve(&call->operation);
@@ -131,14 +135,33 @@ static dcl_status check_inputs(const struct call *call)
     return DCL_OK;
 }
 
+static dcli_msg_view describe_view(int k, const dcli_transform *view)
+{
+    dcli_msg_view message = {.operand = k, .rank = view->grid.rank, .base_rank = view->base_rank};
+    memcpy(message.origin, view->grid.origin, sizeof message.origin);
+    memcpy(message.extent, view->grid.extent, sizeof message.extent);
+    memcpy(message.constant, view->constant, sizeof message.constant);
+    memcpy(message.step, view->step, sizeof message.step);
+    for (int d = 0; d < view->base_rank; d++)
+        message.axis[d] = view->axis[d];
+    return message;
+}
+
 static dcl_status issue_call(struct call *call, const dcl_box *box)
 {
     dcli_msg_operand operands[DCLI_MAX_PARAMS];
-    for (int k = 0; k < call->count; k++)
-        operands[k] =
-            (dcli_msg_operand){.storage = call->operation.operand[k].storage, .value = call->operation.value[k].u};
-    dcli_msg_operation descriptor = {
-        .kind = DCLI_OP_FORALL, .kernel = call->known->number, .operand_count = call->count, .operand = operands};
+    dcli_msg_view views[DCLI_MAX_PARAMS];
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_FORALL,
+                                     .kernel = call->known->number,
+                                     .operand_count = call->count,
+                                     .operand = operands,
+                                     .view = views};
+    for (int k = 0; k < call->count; k++) {
+        const dcli_operand *operand = &call->operation.operand[k];
+        operands[k] = (dcli_msg_operand){.storage = operand->storage, .value = call->operation.value[k].u};
+        if (operand->view != NULL)
+            views[descriptor.view_count++] = describe_view(k, operand->view);
+    }
     if (box != NULL) {
         descriptor.box_rank = box->rank;
         descriptor.box = *box;

@@ -18,13 +18,12 @@ void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
 
 static void free_array(dcl_cluster *cluster, dcl_array *array)
 {
-    if (array->before != NULL)
-        array->before->after = array->after;
-    else
-        cluster->arrays = array->after;
+    dcl_array **list = array->base != NULL ? &cluster->views : &cluster->arrays;
+    *(array->before != NULL ? &array->before->after : list) = array->after;
     if (array->after != NULL)
         array->after->before = array->before;
-    dcli_free(array->books->text);
+    if (array->books != NULL)
+        dcli_free(array->books->text);
     dcli_free(array->books);
     dcl_map_release(array->map);
     dcli_free(array);
@@ -57,6 +56,8 @@ void dcli_cluster_free(dcl_cluster *cluster)
     for (int n = 0; cluster->worker != NULL && n <= cluster->host; n++)
         dcli_worker_close(cluster->worker[n]);
     dcli_crew_close(cluster->crew);
+    while (cluster->views != NULL)
+        free_array(cluster, cluster->views);
     while (cluster->arrays != NULL)
         free_array(cluster, cluster->arrays);
     dcli_outcomes_free(&cluster->outcomes);

@@ -35,17 +35,18 @@ static const dcli_outcome *cause_of(const dcl_cluster *cluster, const dcli_books
 
 dcl_status dcli_array_whole(const dcl_array *array, const char *use)
 {
-    if (!array->books->lost)
+    const dcli_books *books = dcli_array_books(array);
+    if (!books->lost)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_NODE_LOST,
                      "cannot %s an array with a part on a node that is lost (%s); make a new one, with a map made "
                      "after the loss",
-                     use, array->books->text != NULL ? array->books->text : "see the log");
+                     use, books->text != NULL ? books->text : "see the log");
 }
 
 dcl_status dcli_array_usable(const dcl_array *array, const char *use)
 {
-    const dcli_books *books = array->books;
+    const dcli_books *books = dcli_array_books(array);
     if (!dcli_books_failed(books))
         return DCL_OK;
     if (books->lost)
@@ -59,7 +60,7 @@ dcl_status dcli_array_usable(const dcl_array *array, const char *use)
 
 void dcli_array_spoil(dcl_array *array, dcl_status status)
 {
-    dcli_books *books = array->books;
+    dcli_books *books = dcli_array_books(array);
     if (!dcli_books_failed(books)) {
         dcli_free(books->text);
         books->text = NULL;
@@ -136,9 +137,22 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
     return DCL_OK;
 }
 
+/* What is asked of a view is asked of the elements behind it. */
+static dcl_status issue_on_base(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
+                                void *memory, const int64_t strides[])
+{
+    dcl_box seen = box != NULL ? *box : dcl_box_of(&array->view.grid), base;
+    int64_t steps[DCL_MAX_RANK] = {0};
+    memory = dcli_view_place(array, &seen, memory, strides != NULL ? strides : steps, &base, steps);
+    bool all = box == NULL && dcli_transform_covers(&array->view, &array->base->layout.grid);
+    return dcli_cluster_issue_one(array->base, descriptor, all ? NULL : &base, waited, memory, steps);
+}
+
 dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                   void *memory, const int64_t strides[])
 {
+    if (array->base != NULL)
+        return issue_on_base(array, descriptor, box, waited, memory, strides);
     dcl_status status = dcli_cluster_await_room(array->cluster); /* storages may be exchanged meanwhile, not later */
     if (status != DCL_OK)
         return status;

@@ -120,6 +120,8 @@ static dcl_status save_stretches(struct stream *stream)
             continue;
         status = land(stream, last, true);
         if (status == DCL_OK)
+            dcli_view_repeat(stream->array, &last->stretch.box, last->elements, last->stretch.strides);
+        if (status == DCL_OK)
             status = use_file(stream, last, true);
     }
     return land_all(stream, n, true, status);
@@ -141,8 +143,9 @@ static dcl_status make_buffers(struct stream *stream)
 /* Loading heals a failed array, writing parts of one does not: as a whole it is overwritten here. */
 static dcl_status heal(dcl_array *array)
 {
-    dcl_status status = dcli_cluster_wait(array->cluster, array->books->last_use, false, -1);
-    if (status != DCL_OK || !dcli_books_failed(array->books))
+    const dcli_books *books = dcli_array_books(array);
+    dcl_status status = dcli_cluster_wait(array->cluster, books->last_use, false, -1);
+    if (status != DCL_OK || !dcli_books_failed(books))
         return status;
     dcli_msg_operation fill = {.kind = DCLI_OP_FILL};
     status = dcli_cluster_issue_one(array, &fill, NULL, true, NULL, NULL);
@@ -152,7 +155,7 @@ static dcl_status heal(dcl_array *array)
 static dcl_status stream_file(dcl_array *array, const char *path, const dcl_npy_info *info, bool writing)
 {
     struct stream stream = {.array = array, .cluster = array->cluster};
-    dcl_status status = dcli_npy_stream_open(&stream.file, path, info, array->layout.grid.origin,
+    dcl_status status = dcli_npy_stream_open(&stream.file, path, info, dcli_array_grid(array)->origin,
                                              (int64_t)array->cluster->config.chunk_bytes, writing);
     if (status != DCL_OK)
         return status;

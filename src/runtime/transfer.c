@@ -12,8 +12,8 @@ static dcl_status check_transfer(const dcl_array *array, const dcl_box *box, con
     dcl_status status = dcli_array_check(array);
     if (status != DCL_OK)
         return status;
-    *box_out = box != NULL ? *box : dcl_box_of(&array->layout.grid);
-    status = dcli_box_check(box_out, &array->layout.grid);
+    *box_out = box != NULL ? *box : dcl_box_of(dcli_array_grid(array));
+    status = dcli_box_check(box_out, dcli_array_grid(array));
     if (status != DCL_OK)
         return status;
     if (memory == NULL && !dcli_box_is_empty(box_out))
@@ -37,8 +37,10 @@ static dcl_status issue_transfer(dcl_array *array, dcli_op_kind kind, const dcl_
 /* What was read counts only when no node has failed what was read: the news may be on its way yet. */
 static dcl_status read_box(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[])
 {
-    int64_t written = array->books->last_use;
+    int64_t written = dcli_array_books(array)->last_use;
     dcl_status status = issue_transfer(array, DCLI_OP_READ, box, target, strides);
+    if (status == DCL_OK)
+        dcli_view_repeat(array, box, target, strides);
     if (status == DCL_OK)
         status = dcli_cluster_wait(array->cluster, written, false, -1);
     return status;
@@ -50,6 +52,8 @@ dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, c
     dcl_box checked;
     int64_t steps[DCL_MAX_RANK];
     dcl_status status = check_transfer(array, box, source, strides, "source", &checked, steps);
+    if (status == DCL_OK)
+        status = dcli_view_writable(array);
     if (status != DCL_OK && (array == NULL || array->cluster->plan_only))
         return status;
     pthread_mutex_lock(&array->cluster->lock);
@@ -75,7 +79,7 @@ dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const in
         status = dcli_array_usable(array, "read");
     if (status == DCL_OK && !dcli_box_is_empty(&checked))
         status = read_box(array, &checked, target, steps);
-    if (dcli_books_failed(array->books))
+    if (dcli_books_failed(dcli_array_books(array)))
         status = dcli_array_usable(array, "read"); /* with the cause */
     status = dcli_cluster_end_call(array->cluster, status);
     pthread_mutex_unlock(&array->cluster->lock);

@@ -325,7 +325,7 @@ dcl_status dcl_wait_for(dcl_array *array, double seconds)
         return DCLI_FAIL(DCL_ERR_INVALID, "array is NULL; expected one made by dcl_agile()");
     dcl_cluster *cluster = array->cluster;
     pthread_mutex_lock(&cluster->lock);
-    dcl_status status = dcli_cluster_wait(cluster, array->books->last_use, false, seconds);
+    dcl_status status = dcli_cluster_wait(cluster, dcli_array_books(array)->last_use, false, seconds);
     if (status == DCL_OK)
         status = dcli_array_usable(array, "wait for");
     pthread_mutex_unlock(&cluster->lock);
