@@ -16,7 +16,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench install format lint model maps cases cases-workers kill starts siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench install format lint gallery model maps cases cases-workers kill starts siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ lint: ## check the layers and the format
 	@scripts/check-layers
 	@scripts/install-deps --format
 	@scripts/format --check
+
+gallery: build ## draw the pictures of docs/maps.md anew
+	@scripts/gallery build/dcl docs/maps.md docs
 
 model: ## check the model of the protocol, and that its broken variants are caught (spin)
 	@scripts/install-deps --model

@@ -79,7 +79,7 @@ static int add_value(cli_request *request, char *text)
     if (is_taken(request, request->value_name[n]))
         return twice(request->value_name[n]);
     request->value_count++;
-    return cli_value_parse(request->value_name[n], value, &request->value[n]);
+    return cli_value_parse("eval", request->value_name[n], value, &request->value[n]);
 }
 
 static int add_plain(cli_request *request, char *text)

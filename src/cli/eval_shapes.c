@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/body_text.h"
 #include "cli/report.h"
 #include "cli/shape.h"
 
@@ -29,33 +30,10 @@ static int use(const cli_request *request, const char *const names[], cli_operan
     return CLI_OK;
 }
 
-/* The end of a comment, or `text` itself where none begins. */
-static const char *skip_comment(const char *text)
-{
-    if (text[0] != '/' || (text[1] != '/' && text[1] != '*'))
-        return text;
-    const char *end = strstr(text + 2, text[1] == '/' ? "\n" : "*/");
-    return end == NULL ? text + strlen(text) : text[1] == '/' ? end : end + 2;
-}
-
-/* Whether the name occurs as a word: not in a comment, nor as a part of a number such as 1.0f. */
-static bool mentions(const char *body, const char *name)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-    while (*body != '\0') {
-        const char *next = skip_comment(body);
-        size_t length = next == body ? strspn(body, letters) : 0;
-        if (length == strlen(name) && memcmp(body, name, length) == 0)
-            return true;
-        body = next > body ? next : body + (length > 0 ? length : 1);
-    }
-    return false;
-}
-
 static int check_values(const cli_request *request)
 {
     for (int n = 0; n < request->value_count; n++)
-        if (!mentions(request->body, request->value_name[n]))
+        if (!cli_body_mentions(request->body, request->value_name[n]))
             return cli_fail(
                 "--set %s is given, but the body has no %s; expected every value to occur in the body; leave "
                 "it out or correct the name",

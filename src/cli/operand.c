@@ -82,9 +82,9 @@ int cli_operand_parse(char *text, cli_operand *operand_out)
     return CLI_OK;
 }
 
-static int not_a_value(const char *name, const char *text)
+static int not_a_value(const char *command, const char *name, const char *text)
 {
-    return cli_usage("eval",
+    return cli_usage(command,
                      "the value of %s is '%s'; expected a whole number such as 3 (int64), 0.5 or 1e-3 (double) "
                      "or 0.5f (float)",
                      name, text);
@@ -96,41 +96,41 @@ static bool is_hexadecimal(const char *text)
     return text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 }
 
-static int parse_whole(const char *name, const char *text, dcl_arg *arg_out)
+static int parse_whole(const char *command, const char *name, const char *text, dcl_arg *arg_out)
 {
     char *end;
     errno = 0;
     intmax_t value = strtoimax(text, &end, is_hexadecimal(text) ? 16 : 10);
     if (end == text || *end != '\0')
-        return not_a_value(name, text);
+        return not_a_value(command, name, text);
     if (errno != 0)
-        return cli_usage("eval", "the value of %s is %s; expected %" PRId64 "..%" PRId64 "; write %s.0 for a double",
+        return cli_usage(command, "the value of %s is %s; expected %" PRId64 "..%" PRId64 "; write %s.0 for a double",
                          name, text, INT64_MIN, INT64_MAX, text);
     *arg_out = dcl_arg_signed(name, DCL_INT64, value);
     return CLI_OK;
 }
 
-static int parse_floating(const char *name, const char *text, dcl_arg *arg_out)
+static int parse_floating(const char *command, const char *name, const char *text, dcl_arg *arg_out)
 {
     char *end;
     double value = strtod(text, &end);
     bool single = (*end == 'f' || *end == 'F') && end > text;
     end += single;
     if (end == text || *end != '\0')
-        return not_a_value(name, text);
+        return not_a_value(command, name, text);
     bool infinity_meant = strpbrk(text, "iI") != NULL;
     if (!infinity_meant && fabs(value) > (single ? (double)FLT_MAX : DBL_MAX))
-        return cli_usage("eval", "the value of %s is %s; expected at most %g for a %s", name, text,
+        return cli_usage(command, "the value of %s is %s; expected at most %g for a %s", name, text,
                          single ? (double)FLT_MAX : DBL_MAX, single ? "float; leave out the f" : "double");
     *arg_out =
         single ? dcl_arg_floating(name, DCL_FLOAT, strtof(text, NULL)) : dcl_arg_floating(name, DCL_DOUBLE, value);
     return CLI_OK;
 }
 
-int cli_value_parse(const char *name, const char *text, dcl_arg *arg_out)
+int cli_value_parse(const char *command, const char *name, const char *text, dcl_arg *arg_out)
 {
     if (text[0] == '\0' || isspace((unsigned char)text[0]))
-        return not_a_value(name, text);
+        return not_a_value(command, name, text);
     bool floating = !is_hexadecimal(text) && strpbrk(text, ".eEfFnNiI") != NULL;
-    return floating ? parse_floating(name, text, arg_out) : parse_whole(name, text, arg_out);
+    return floating ? parse_floating(command, name, text, arg_out) : parse_whole(command, name, text, arg_out);
 }

@@ -27,6 +27,6 @@ int cli_operand_parse(char *text, cli_operand *operand_out);
 
 /** Read a value: 3 is int64, 0.5 and 1e3 are double, 0.5f is float. `name` is borrowed by the result.
  *  @return CLI_OK, or CLI_USAGE after a sentence. */
-int cli_value_parse(const char *name, const char *text, dcl_arg *arg_out);
+int cli_value_parse(const char *command, const char *name, const char *text, dcl_arg *arg_out);
 
 #endif

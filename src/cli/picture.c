@@ -1,4 +1,4 @@
-/* cli/picture.c - choosing what a character cell stands for, and drawing the cells. */
+/* cli/picture.c - the cells of a map as characters. */
 #include "cli/picture.h"
 
 #include <inttypes.h>
@@ -7,15 +7,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/palette.h"
 #include "cli/report.h"
+#include "cli/scale.h"
 
 enum { MOST_PLANES = 4, MOST_LEGEND = 24, MOST_WRAPPED = 16, MOST_COLUMNS = 1024 };
-
-/* One axis as it is drawn: cell c stands for the elements from c * step on. */
-struct scale {
-    int64_t extent, step, cells;
-    bool cropped; /* more cells would follow */
-};
 
 struct picture {
     const dcl_map *map;
@@ -46,37 +42,13 @@ static int digits(int64_t number)
 /* Room for the largest number of a node and a space before it. */
 static int cell_width(const cli_survey *survey) { return digits(survey->node[survey->nodes - 1]) + 1; }
 
-/* Several elements per cell: as few as fit, rather a divisor of the grain, so that borders lie between cells. */
-static int64_t step_for(int64_t least, int64_t grain)
-{
-    for (int64_t step = least; step <= grain && step < 4 * least; step++)
-        if (grain % step == 0)
-            return step;
-    return least;
-}
-
-static struct scale scale_of(int64_t extent, int64_t most_cells, int64_t grain, int64_t longest)
-{
-    struct scale scale = {.extent = extent, .step = 1, .cells = extent};
-    if (extent <= most_cells)
-        return scale;
-    int64_t least = (extent - 1) / most_cells + 1;
-    scale.step = longest >= least ? step_for(least, grain) : grain;
-    scale.cells = (extent - 1) / scale.step + 1;
-    scale.cropped = scale.cells > most_cells;
-    if (scale.cropped)
-        scale.cells = most_cells;
-    return scale;
-}
-
 /* ---- cells ---- */
 
 static void print_node(const struct picture *picture, int node)
 {
-    static const int backgrounds[] = {117, 215, 120, 218, 228, 153, 209, 157, 183, 186, 80, 250};
-    int count = sizeof backgrounds / sizeof backgrounds[0];
+    const cli_colour *colour = cli_node_colour(node);
     if (picture->canvas->colour)
-        printf("\033[38;5;16;48;5;%dm%*d\033[0m", backgrounds[node % count], picture->cell_width, node);
+        printf("\033[38;5;%d;48;5;%dm%*d\033[0m", colour->terminal_ink, colour->terminal, picture->cell_width, node);
     else
         printf("%*d", picture->cell_width, node);
 }
@@ -92,7 +64,7 @@ static int print_cell(const struct picture *picture, const int64_t index[])
 }
 
 /* Numbers of columns above their cells: every one, or every 2nd, 4th, 8th, ... as they find room. */
-static void print_column_labels(const struct picture *picture, const struct scale *columns, const char *corner)
+static void print_column_labels(const struct picture *picture, const cli_scale *columns, const char *corner)
 {
     int widest = digits((columns->cells - 1) * columns->step) + 1;
     int64_t every = 1;
@@ -109,7 +81,7 @@ static void print_column_labels(const struct picture *picture, const struct scal
 }
 
 static int print_row(const struct picture *picture, int64_t label, int64_t index[], int64_t *column, int64_t first,
-                     const struct scale *columns)
+                     const cli_scale *columns)
 {
     printf("%*" PRId64, picture->label_width, label);
     for (int64_t c = 0; c < columns->cells; c++) {
@@ -137,10 +109,10 @@ static int draw_line(const struct picture *picture, const cli_survey *survey)
     int64_t across = cells_across(picture), extent = picture->grid->extent[0];
     if (across > 10)
         across -= across % 10; /* rows that begin with round numbers */
-    struct scale columns = {.extent = extent, .step = 1, .cells = across};
+    cli_scale columns = {.extent = extent, .step = 1, .cells = across};
     int64_t rows = (extent - 1) / across + 1;
     if (rows > MOST_WRAPPED) {
-        columns = scale_of(extent, across, survey->border[0], survey->longest[0]);
+        columns = cli_scale_make(extent, across, survey->border[0], survey->longest[0]);
         rows = 1;
     } else if (extent < across)
         columns.cells = extent;
@@ -156,8 +128,7 @@ static int draw_line(const struct picture *picture, const cli_survey *survey)
 }
 
 /* The last two axes, with the others as they are in `index`. */
-static int draw_plane(const struct picture *picture, const struct scale *rows, const struct scale *columns,
-                      int64_t index[])
+static int draw_plane(const struct picture *picture, const cli_scale *rows, const cli_scale *columns, int64_t index[])
 {
     int row_axis = picture->grid->rank - 2;
     char corner[] = {"ijklmnop"[row_axis], '\\', "ijklmnop"[row_axis + 1], '\0'};
@@ -203,9 +174,9 @@ static int draw_planes(const struct picture *picture, const cli_survey *survey)
     const dcl_grid *grid = picture->grid;
     int row_axis = grid->rank - 2;
     int64_t room = picture->canvas->lines - 10 > 12 ? picture->canvas->lines - 10 : 12;
-    struct scale rows = scale_of(grid->extent[row_axis], room, survey->border[row_axis], survey->longest[row_axis]);
-    struct scale columns = scale_of(grid->extent[row_axis + 1], cells_across(picture), survey->border[row_axis + 1],
-                                    survey->longest[row_axis + 1]);
+    cli_scale rows = cli_scale_make(grid->extent[row_axis], room, survey->border[row_axis], survey->longest[row_axis]);
+    cli_scale columns = cli_scale_make(grid->extent[row_axis + 1], cells_across(picture), survey->border[row_axis + 1],
+                                       survey->longest[row_axis + 1]);
     if (rows.step > 1 || columns.step > 1)
         printf("1 cell = %" PRId64 " x %" PRId64 " elements, the first one's owner\n", rows.step, columns.step);
     int64_t index[DCL_MAX_RANK] = {0};

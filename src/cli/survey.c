@@ -105,7 +105,8 @@ static int walk_lines(const dcl_map *map, const dcl_grid *grid, cli_survey *surv
     return CLI_OK;
 }
 
-/* Without any border the whole axis is the grain; an unfinished visit proves none. */
+/* Without any border the whole axis is the grain; an unfinished visit proves none. Of an axis too long to walk along,
+ * borders between boxes must do. */
 static void complete_grains(const dcl_grid *grid, cli_survey *survey)
 {
     for (int d = 0; d < grid->rank; d++) {
@@ -115,6 +116,10 @@ static void complete_grains(const dcl_grid *grid, cli_survey *survey)
             survey->grain[d] = grid->extent[d];
         if (survey->border[d] == 0)
             survey->border[d] = grid->extent[d];
+        if (grid->extent[d] > MOST_STEPS && survey->complete) {
+            survey->border[d] = common_divisor(survey->border[d], survey->grain[d]);
+            survey->longest[d] = survey->longest[d] > survey->grain[d] ? survey->longest[d] : survey->grain[d];
+        }
     }
 }
 

@@ -107,7 +107,7 @@ class Map(unittest.TestCase):
 
     def test_title_tells_a_default_from_a_map(self):
         arguments = ["map", "--grid", "6x6", "--nodes", "4"]
-        self.assertIn("default (block; float arrays below 16384 bytes on one node): 6x6", run(*arguments).stdout)
+        self.assertIn("default (block; arrays below 16384 bytes on one node): 6x6", run(*arguments).stdout)
         self.assertIn("block: 6x6", run(*arguments, "--map", "block").stdout.splitlines()[0])
         self.assertEqual(run(*arguments, env=environment(DCL_MAP="*,block")).stdout.splitlines()[0],
                          "*,block: 6x6 over 4 nodes")

@@ -1,0 +1,47 @@
+/* cli/body_text.c - words of a body, comments left out. */
+#include "cli/body_text.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+
+/* The end of a comment, or `text` itself where none begins. */
+static const char *skip_comment(const char *text)
+{
+    if (text[0] != '/' || (text[1] != '/' && text[1] != '*'))
+        return text;
+    const char *end = strstr(text + 2, text[1] == '/' ? "\n" : "*/");
+    return end == NULL ? text + strlen(text) : text[1] == '/' ? end : end + 2;
+}
+
+bool cli_body_mentions(const char *body, const char *name)
+{
+    while (*body != '\0') {
+        const char *next = skip_comment(body);
+        size_t length = next == body ? strspn(body, letters) : 0;
+        if (length == strlen(name) && memcmp(body, name, length) == 0)
+            return true;
+        body = next > body ? next : body + (length > 0 ? length : 1);
+    }
+    return false;
+}
+
+const char *cli_body_next_call(const char *text, char name_out[CLI_NAME_BYTES])
+{
+    while (*text != '\0') {
+        const char *next = skip_comment(text);
+        if (next > text) {
+            text = next;
+            continue;
+        }
+        size_t length = strspn(text, letters), behind = length + strspn(text + length, " \t\n");
+        if (length > 0 && length < CLI_NAME_BYTES && !isdigit((unsigned char)text[0]) && text[behind] == '(') {
+            memcpy(name_out, text, length);
+            name_out[length] = '\0';
+            return text + length;
+        }
+        text += length > 0 ? length : 1;
+    }
+    return NULL;
+}

@@ -1,0 +1,312 @@
+/* cli/drawing.c - cells as rectangles of their node's colour, lines above them.
+ * A plane is a group with its upper left corner at (0, 0). For programs it says how many pixels a cell has (data-cell),
+ * how many elements down and across (data-steps), and the index of its first element (data-first). Rectangles are as
+ * large as their node and segment allow, so that a picture stays small. */
+#include "cli/drawing.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/palette.h"
+#include "cli/report.h"
+
+enum { LARGEST_CELL = 34, MOST_NUMBERED = 400, GAP = 22, LABEL = 11 };
+
+static const double weights[CLI_EDGES] = {0, 0.7, 1.6, 3.2};
+static const char line_colour[] = "#222222";
+static const cli_font label_font = {LABEL, "#555555", false, false, CLI_LEFT};
+
+static int digits(int64_t number)
+{
+    int count = 1;
+    while ((number /= 10) > 0)
+        count++;
+    return count;
+}
+
+/* ---- rectangles ---- */
+
+struct cells {
+    const cli_sheet *sheet;
+    const cli_plane *plane;
+    int cell;      /* pixels */
+    bool *covered; /* [rows][columns] */
+};
+
+static const cli_cell *cell_at(const struct cells *cells, int64_t row, int64_t column)
+{
+    return &cells->plane->cell[row * cells->plane->columns + column];
+}
+
+static bool belongs(const struct cells *cells, const cli_cell *first, int64_t row, int64_t column)
+{
+    const cli_cell *cell = cell_at(cells, row, column);
+    bool same =
+        cell->node == first->node && (!cells->sheet->shown[CLI_EDGE_SEGMENT] || cell->segment == first->segment);
+    return same && !cells->covered[row * cells->plane->columns + column];
+}
+
+static void write_number(cli_svg *svg, double x, double y, double width, double height, int node)
+{
+    const cli_colour *colour = cli_node_colour(node);
+    double size = height < width / digits(node) ? height : width / digits(node);
+    cli_font font = {size > 24 ? 14 : size > 16 ? 12 : 9, colour->ink, false, false, CLI_MIDDLE};
+    if (height < 11 || width < cli_svg_width(&font, (size_t)digits(node)) + 2)
+        return;
+    if (node >= 0)
+        cli_svg_textf(svg, x + width / 2, y + height / 2 + font.size * 0.36, &font, "%d", node);
+}
+
+/* A number in every cell of a small picture, else one in every rectangle. */
+static void write_numbers(cli_svg *svg, const struct cells *cells, int64_t row, int64_t column, int64_t rows,
+                          int64_t columns)
+{
+    const cli_sheet *sheet = cells->sheet;
+    int node = cell_at(cells, row, column)->node;
+    double size = cells->cell;
+    bool each = sheet->rows.step == 1 && sheet->columns.step == 1 && size >= 14 &&
+                cells->plane->rows * cells->plane->columns <= MOST_NUMBERED;
+    if (!each)
+        write_number(svg, (double)column * size, (double)row * size, (double)columns * size, (double)rows * size, node);
+    for (int64_t r = row; each && r < row + rows; r++)
+        for (int64_t c = column; c < column + columns; c++)
+            write_number(svg, (double)c * size, (double)r * size, size, size, node);
+}
+
+/* The largest rectangle that grows from a cell to the right, then down. */
+static void write_rectangle(cli_svg *svg, struct cells *cells, int64_t row, int64_t column)
+{
+    const cli_plane *plane = cells->plane;
+    const cli_cell *first = cell_at(cells, row, column);
+    int64_t right = column, bottom = row;
+    while (right < plane->columns && belongs(cells, first, row, right))
+        right++;
+    for (bool whole = true; whole; bottom += whole) {
+        whole = bottom < plane->rows;
+        for (int64_t c = column; c < right && whole; c++)
+            whole = belongs(cells, first, bottom, c);
+    }
+    for (int64_t r = row; r < bottom; r++)
+        for (int64_t c = column; c < right; c++)
+            cells->covered[r * plane->columns + c] = true;
+    int64_t size = cells->cell;
+    fprintf(svg->body,
+            "<rect x=\"%" PRId64 "\" y=\"%" PRId64 "\" width=\"%" PRId64 "\" height=\"%" PRId64 "\" fill=\"%s\"/>\n",
+            column * size, row * size, (right - column) * size, (bottom - row) * size,
+            cli_node_colour(first->node)->fill);
+    write_numbers(svg, cells, row, column, bottom - row, right - column);
+}
+
+/* ---- lines ---- */
+
+/* The line above a cell, or left of it. */
+static cli_edge edge_before(const struct cells *cells, int64_t row, int64_t column, bool above)
+{
+    return cli_edge_between(cells->sheet, cell_at(cells, row, column),
+                            above ? cell_at(cells, row - 1, column) : cell_at(cells, row, column - 1));
+}
+
+/* Stretches of one weight along a row or column of lines become one stroke. */
+static void write_strokes(cli_svg *svg, const struct cells *cells, cli_edge edge, bool across)
+{
+    const cli_plane *plane = cells->plane;
+    int64_t lines = across ? plane->rows : plane->columns, length = across ? plane->columns : plane->rows;
+    for (int64_t line = 1; line < lines; line++)
+        for (int64_t from = 0, at = 0; at <= length; at++) {
+            bool drawn = at < length && edge_before(cells, across ? line : at, across ? at : line, across) == edge;
+            if (drawn)
+                continue;
+            int64_t size = cells->cell;
+            if (at > from && across)
+                fprintf(svg->body, "M%" PRId64 " %" PRId64 "h%" PRId64, from * size, line * size, (at - from) * size);
+            else if (at > from)
+                fprintf(svg->body, "M%" PRId64 " %" PRId64 "v%" PRId64, line * size, from * size, (at - from) * size);
+            from = at + 1;
+        }
+}
+
+/* Faint, where cells are elements. */
+static void write_element_lines(cli_svg *svg, const struct cells *cells)
+{
+    const cli_plane *plane = cells->plane;
+    if (cells->sheet->rows.step > 1 || cells->sheet->columns.step > 1 || cells->cell < 10)
+        return;
+    fputs("<path fill=\"none\" stroke=\"#ffffff\" stroke-opacity=\"0.6\" d=\"", svg->body);
+    for (int64_t r = 1; r < plane->rows; r++)
+        fprintf(svg->body, "M0 %" PRId64 "h%" PRId64, r * cells->cell, plane->columns * cells->cell);
+    for (int64_t c = 1; c < plane->columns; c++)
+        fprintf(svg->body, "M%" PRId64 " 0v%" PRId64, c * cells->cell, plane->rows * cells->cell);
+    fputs("\"/>\n", svg->body);
+}
+
+static void write_lines(cli_svg *svg, const struct cells *cells)
+{
+    write_element_lines(svg, cells);
+    cli_edge heaviest = CLI_EDGE_SEGMENT;
+    for (cli_edge edge = CLI_EDGE_BLOCK; edge < CLI_EDGES; edge++) {
+        if (!cells->sheet->seen[edge])
+            continue;
+        heaviest = edge > heaviest ? edge : heaviest;
+        fprintf(svg->body, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%g\" d=\"", line_colour, weights[edge]);
+        write_strokes(svg, cells, edge, true);
+        write_strokes(svg, cells, edge, false);
+        fputs("\"/>\n", svg->body);
+    }
+    fprintf(svg->body,
+            "<rect width=\"%" PRId64 "\" height=\"%" PRId64 "\" fill=\"none\" stroke=\"%s\" stroke-width=\"%g\"/>\n",
+            cells->plane->columns * cells->cell, cells->plane->rows * cells->cell, line_colour, weights[heaviest]);
+}
+
+/* ---- planes ---- */
+
+static void write_plane(cli_svg *svg, const cli_sheet *sheet, const cli_plane *plane, double left, double top, int cell)
+{
+    struct cells cells = {.sheet = sheet, .plane = plane, .cell = cell};
+    cells.covered = cli_alloc((size_t)(plane->rows * plane->columns), sizeof *cells.covered);
+    fprintf(svg->body, "<g transform=\"translate(%g %g)\" data-cell=\"%d\" data-steps=\"%" PRId64 " %" PRId64 "\"",
+            left, top, cell, sheet->rows.step, sheet->columns.step);
+    for (int d = 0; d < sheet->grid->rank; d++)
+        fprintf(svg->body, "%s%" PRId64, d == 0 ? " data-first=\"" : " ", plane->index[d]);
+    fputs("\">\n", svg->body);
+    for (int64_t r = 0; r < plane->rows; r++)
+        for (int64_t c = 0; c < plane->columns; c++)
+            if (!cells.covered[r * plane->columns + c])
+                write_rectangle(svg, &cells, r, c);
+    write_lines(svg, &cells);
+    fputs("</g>\n", svg->body);
+    free(cells.covered);
+}
+
+/* Numbers of cells along an axis: every one, or every 2nd, 4th, 8th, ... as they find room. */
+static void label_columns(cli_svg *svg, const cli_sheet *sheet, const cli_plane *plane, double left, double top,
+                          int cell)
+{
+    cli_font font = label_font;
+    font.anchor = CLI_MIDDLE;
+    int64_t first = plane->index[sheet->grid->rank - 1], every = 1, last = first + sheet->columns.extent;
+    while (cli_svg_width(&font, (size_t)digits(last)) + 6 > (double)every * cell)
+        every *= 2;
+    for (int64_t c = 0; c < plane->columns; c += every)
+        cli_svg_textf(svg, left + ((double)c + 0.5) * cell, top - 5, &font, "%" PRId64,
+                      first + c * sheet->columns.step);
+    if (sheet->columns.cropped)
+        cli_svg_text(svg, left + (double)plane->columns * cell + 5, top + 10, &label_font, "...");
+}
+
+static void label_rows(cli_svg *svg, const cli_sheet *sheet, const cli_plane *plane, double left, double top, int cell)
+{
+    cli_font font = label_font;
+    font.anchor = CLI_RIGHT;
+    int64_t every = 1;
+    while (LABEL + 3 > every * cell)
+        every *= 2;
+    for (int64_t r = 0; r < plane->rows; r += every)
+        cli_svg_textf(svg, left - 6, top + ((double)r + 0.5) * cell + 4, &font, "%" PRId64, r * sheet->rows.step);
+    if (sheet->rows.cropped)
+        cli_svg_text(svg, left, top + (double)plane->rows * cell + 12, &label_font, "...");
+}
+
+/* "k = 0..3" or "i = 0, j = 0..1": the indices before the last two. */
+static void label_plane(cli_svg *svg, const cli_sheet *sheet, const cli_plane *plane, double left, double top)
+{
+    char text[DCL_MAX_RANK * 48];
+    size_t used = 0;
+    for (int d = 0; d < sheet->grid->rank - 2; d++) {
+        int64_t first = plane->index[d], last = first + sheet->depth[d] - 1;
+        last = last < sheet->grid->extent[d] ? last : sheet->grid->extent[d] - 1;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%c = %" PRId64, d > 0 ? ", " : "", "ijklmnop"[d],
+                                 first);
+        if (last > first)
+            used += (size_t)snprintf(text + used, sizeof text - used, "..%" PRId64, last);
+    }
+    cli_font font = label_font;
+    font.bold = true;
+    font.fill = "#222222";
+    cli_svg_text(svg, left, top, &font, text);
+}
+
+static int cell_size(const cli_sheet *sheet, double size)
+{
+    int64_t rows = sheet->rows.cells, columns = sheet->columns.cells;
+    int64_t most = sheet->grid->rank == 1 || columns > rows ? columns : rows;
+    int cell = (int)(size / (double)most);
+    return cell > LARGEST_CELL ? LARGEST_CELL : cell > 4 ? cell : 4;
+}
+
+static double row_label_width(const cli_sheet *sheet)
+{
+    int64_t last = sheet->grid->rank > 1 ? (sheet->rows.cells - 1) * sheet->rows.step : 0;
+    return sheet->grid->rank > 1 ? cli_svg_width(&label_font, (size_t)digits(last)) + 10 : 0;
+}
+
+/* The letters of the axes, in the corner of a plane. */
+static void label_corner(cli_svg *svg, const cli_sheet *sheet, double left, double top)
+{
+    int rank = sheet->grid->rank;
+    cli_font font = label_font;
+    font.anchor = CLI_RIGHT;
+    font.bold = true;
+    if (rank == 1)
+        cli_svg_text(svg, left - 6, top - 5, &font, "i");
+    else
+        cli_svg_textf(svg, left - 6, top - 5, &font, "%c\\%c", "ijklmnop"[rank - 2], "ijklmnop"[rank - 1]);
+}
+
+cli_area cli_draw_sheet(cli_svg *svg, const cli_sheet *sheet, double left, double top, double size, double room)
+{
+    int rank = sheet->grid->rank, cell = cell_size(sheet, size);
+    double before = row_label_width(sheet) > 22 ? row_label_width(sheet) : 22, above = rank > 2 ? 34 : 18;
+    cli_area area = {left, top, left, top};
+    double x = left, y = top;
+    for (int p = 0; p < sheet->planes; p++) {
+        const cli_plane *plane = &sheet->plane[p];
+        double width = before + (double)plane->columns * cell, height = above + (double)plane->rows * cell;
+        if (p > 0 && (rank == 1 || x + width > left + room)) {
+            x = left;
+            y = area.bottom + (rank == 1 ? 6 : GAP);
+        }
+        if (rank > 2)
+            label_plane(svg, sheet, plane, x + before, y + 12);
+        label_corner(svg, sheet, x + before, y + above);
+        label_columns(svg, sheet, plane, x + before, y + above, cell);
+        if (rank > 1)
+            label_rows(svg, sheet, plane, x + before, y + above, cell);
+        write_plane(svg, sheet, plane, x + before, y + above, cell);
+        area.right = x + width > area.right ? x + width : area.right;
+        area.bottom = y + height > area.bottom ? y + height : area.bottom;
+        x += width + GAP;
+    }
+    area.bottom += sheet->rows.cropped ? 14 : 0;
+    cli_svg_reach(svg, area.right, area.bottom);
+    return area;
+}
+
+/* ---- legends ---- */
+
+void cli_draw_swatch(cli_svg *svg, double left, double top, int node)
+{
+    const cli_colour *colour = cli_node_colour(node);
+    double width = digits(node) > 2 ? 7.0 * digits(node) + 6 : 20;
+    fprintf(svg->body, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"16\" fill=\"%s\"/>\n", left, top, width,
+            colour->fill);
+    write_number(svg, left, top, width, 16, node);
+    cli_svg_reach(svg, left + width, top + 16);
+}
+
+cli_area cli_draw_line_legend(cli_svg *svg, const cli_sheet *sheet, double left, double top)
+{
+    static const char *const names[CLI_EDGES] = {"", "block, the grain of movement", "segment, a piece as stored",
+                                                 "tile, what one task computes"};
+    cli_font font = label_font;
+    font.size = 12;
+    font.fill = "#222222";
+    cli_area area = {left, top, left, top};
+    for (int edge = CLI_EDGE_TILE; edge > CLI_EDGE_NONE; edge--) {
+        if (!sheet->seen[edge])
+            continue;
+        cli_svg_line(svg, left, area.bottom + 8, left + 28, area.bottom + 8, weights[edge], line_colour);
+        cli_svg_text(svg, left + 36, area.bottom + 12, &font, names[edge]);
+        area.bottom += 20;
+    }
+    return area;
+}

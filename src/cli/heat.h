@@ -1,0 +1,19 @@
+/* cli/heat.h - a square of shades: how much goes from which node to which. Many nodes share rows and columns. */
+#ifndef CLI_HEAT_H
+#define CLI_HEAT_H
+
+#include "cli/moves.h"
+
+enum { CLI_MOST_HEAT = 48 }; /* rows, and columns */
+
+typedef struct cli_heat {
+    int size;                                    /* rows, and columns */
+    int nodes;                                   /* of a row, or column; of the last maybe fewer */
+    int64_t bytes[CLI_MOST_HEAT][CLI_MOST_HEAT]; /* [from][to] */
+    int64_t largest;
+} cli_heat;
+
+/** @param most  rows, at most CLI_MOST_HEAT. */
+void cli_heat_make(const cli_moves *moves, int most, cli_heat *heat_out);
+
+#endif
