@@ -31,11 +31,12 @@ typedef struct dcl_report_node {
 
 /** One array of the body. */
 typedef struct dcl_report_array {
-    const char *name;    /**< in the body */
-    const char *map;     /**< as dcl_map_print() */
-    bool read, written;  /**< what is perhaps not overwritten is read too */
-    int64_t elements;    /**< of the grid */
-    int64_t stored;      /**< elements there is room for, of all nodes: slots of cut pieces and padding included */
+    const char *name;   /**< in the body */
+    const char *map;    /**< as dcl_map_print(); of a view: its base's */
+    bool read, written; /**< what is perhaps not overwritten is read too */
+    int64_t elements;   /**< of the grid */
+    int64_t
+        stored; /**< elements there is room for (of a view: in its base), of all nodes: slots of cut pieces and padding included */
     int64_t bytes_moved; /**< its share in bytes_moved of the nodes reported */
 } dcl_report_array;
 

@@ -106,10 +106,10 @@ static dcl_status add_array(dcli_report *report, const dcli_planned *planned, in
     const dcli_layout *layout = operand->layout;
     dcl_report_array *row = &report->array[report->seen.array_count];
     *row = (dcl_report_array){.name = dcli_report_keep(report, planned->operation->body->params[k].name),
-                              .map = map_text(report, planned->array[k]->map),
+                              .map = map_text(report, dcl_map_of(planned->array[k])),
                               .read = operand->reads,
                               .written = operand->writes,
-                              .elements = dcl_grid_count(&layout->grid)};
+                              .elements = dcl_grid_count(dcli_operand_grid(operand))};
     for (int p = 0; p < layout->node_count; p++)
         row->stored += dcli_layout_storage(layout, dcli_layout_node(layout, p));
     report->param[report->seen.array_count++] = k;

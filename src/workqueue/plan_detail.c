@@ -90,11 +90,11 @@ static int64_t different_reads(const dcli_subscripts *subscripts, const dcl_box 
 static void add_excess(dcli_builder *builder, int a, const dcl_box *box)
 {
     const dcli_body_access *access = &builder->operation->body->access[a];
-    const dcl_grid *grid = &builder->operation->operand[access->param].layout->grid;
+    const dcli_operand *operand = &builder->operation->operand[access->param];
     dcli_plan_excess *excess = &builder->plan->detail->excess[a];
-    dcl_box foot;
+    dcl_box seen, foot;
     bool cut;
-    if (!dcli_footprint(&builder->subscripts[a], box, grid, &foot, &cut))
+    if (!dcli_transform_footprint(operand->view, &operand->layout->grid, &builder->own[a], box, &seen, &foot, &cut))
         return;
     int64_t elements = dcli_box_elements(&foot);
     excess->elements += elements;
@@ -108,7 +108,7 @@ static void add_works(dcli_builder *builder)
     for (int64_t w = 0; w < plan->work_count; w++)
         plan->detail->elements += dcli_box_elements(&plan->work[w].box);
     for (int a = 0; a < body->access_count; a++)
-        if (dcli_access_is_wide(&body->access[a], &builder->subscripts[a]))
+        if (dcli_access_is_wide(&body->access[a], &builder->own[a]))
             for (int64_t w = 0; w < plan->work_count; w++)
                 add_excess(builder, a, &plan->work[w].box);
 }

@@ -248,3 +248,43 @@ Test(report_on_device, messages_are_those_of_the_way_of_moving)
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     }
 }
+
+/* ---- views --------------------------------------------------------------------------------------------------------- */
+
+/* A + B^T through a view reports what A + B(j,i) does, under the view's name. */
+Test(report_planned, views)
+{
+    struct planned planned = open_planned(4, dcl_grid_2d(DCL_FLOAT, 16, 8), "block,*", "block,*", "*,block");
+    dcl_array *T = dcl_transpose(planned.B), *S = dcl_sub(T, &(dcl_box){2, {0, 0}, {8, 8}, {1, 1}});
+    dcl_array *U = dcl_sub(planned.C, &(dcl_box){2, {4, 0}, {8, 8}, {1, 1}});
+    char direct[512], viewed[512];
+    dcl_box box = dcl_box_nd(2, (int64_t[]){0, 0}, (int64_t[]){8, 8});
+    dcl_arg args[2][2] = {{DCL_OUT_AS("C", planned.C), DCL_IN_AS("B", planned.B)},
+                          {DCL_OUT_AS("C", planned.C), DCL_IN_AS("S", S)}};
+    dcl_report *one = dcl_explain_report_n(planned.cluster, &box, "C(i,j) = B(j,i);", 2, args[0], DCL_ALL_NODES);
+    dcl_report *other = dcl_explain_report_n(planned.cluster, &box, "C(i,j) = S(i,j);", 2, args[1], DCL_ALL_NODES);
+    cr_assert(one != NULL && other != NULL, "%s", dcl_error());
+    print_pairs(one, direct, sizeof direct);
+    print_pairs(other, viewed, sizeof viewed);
+    cr_expect(strcmp(direct, viewed) == 0 && one->pair_count > 0, "%s; %s", direct, viewed);
+    cr_expect_str_eq(other->array[1].name, "S");
+    cr_expect_str_eq(other->array[1].map, "*,block");
+    cr_expect(other->array[1].elements == 64 && other->array[1].stored == 128 && one->array[1].elements == 128);
+    dcl_report_release(other);
+    dcl_report_release(one);
+    /* a footprint that is a box around what is read, on the view's grid; the view that is written says who computes */
+    args[1][0] = DCL_OUT_AS("U", U);
+    other = dcl_explain_report_n(planned.cluster, NULL, "U(i,j) = S(i - 4, (i + j) / 1 - i);", 2, args[1], 1);
+    cr_expect_null(other, "not affine");
+    other = dcl_explain_report_n(planned.cluster, NULL, "U(i,j) = S(j, j);", 2, args[1], 1);
+    cr_assert_not_null(other, "%s", dcl_error());
+    cr_expect(other->node_row[0].elements == 32 && other->footprint_count == 1);
+    cr_expect(other->footprint[0].elements == 64 && other->footprint[0].read_at_most == 8, "%" PRId64 ", %" PRId64,
+              other->footprint[0].elements, other->footprint[0].read_at_most);
+    dcl_report_release(other);
+    dcl_array *views[] = {T, S, U};
+    for (int n = 0; n < 3; n++)
+        dcl_release(views[n]);
+    dcl_clear_error(planned.cluster);
+    close_planned(&planned);
+}
