@@ -17,7 +17,8 @@ typedef struct dcli_param {
     char name[64];
     dcl_access access; /* OUT .. VALUE */
     dcl_type type;
-    int rank; /* arrays: 1..DCL_MAX_RANK; VALUE: 0 */
+    int rank;   /* arrays: 1..DCL_MAX_RANK; VALUE: 0 */
+    int turned; /* neighbours along which axis are neighbours in memory: 0 the last, 1 the one before it, ...; -1: none */
 } dcli_param;
 
 /** The value of a scalar parameter at a call, in the member its type selects as in dcl_arg. */
@@ -34,7 +35,8 @@ typedef struct dcli_body_access {
     bool written;
     bool conditional; /* written, but not surely at every index: only behind some if, loop, switch, ?:, && or || */
     dcli_reach reach;
-    int unit_axis;    /* loop axis whose index is the last subscript with coefficient +1; -1: none or not known */
+    int unit_axis;    /* loop axis whose index is, with coefficient +1, the subscript of the axis whose neighbours are
+                         neighbours in memory (the last, unless param.turned); -1: none or not known */
     int line, column; /* of its first occurrence in the user's text, from 1 */
 } dcli_body_access;
 

@@ -78,15 +78,19 @@ static void name_axes(dcli_body *body)
     }
 }
 
-/* The innermost loop axis along which neighbours read neighbours: only the last subscript depends on it, by +1. */
+/* The innermost loop axis along which neighbours read neighbours: of all subscripts only the one of the axis in which
+ * these lie depends on it, by +1. */
 static int find_unit_axis(const dcli_body *body, int a)
 {
-    int last = body->params[body->access[a].param].rank - 1;
+    const dcli_param *param = &body->params[body->access[a].param];
+    int unit_subscript = param->rank - 1 - param->turned;
+    if (unit_subscript < 0 || unit_subscript >= param->rank)
+        return -1;
     for (int m = body->space_rank - 1; m >= 0; m--) {
         int index = body->index_of_axis[m];
-        bool unit = dcli_affine_has_unit(dcli_inside_subscript(body, a, last), index);
-        for (int d = 0; d < last && unit; d++)
-            unit = !dcli_affine_uses(dcli_inside_subscript(body, a, d), index);
+        bool unit = dcli_affine_has_unit(dcli_inside_subscript(body, a, unit_subscript), index);
+        for (int d = 0; d < param->rank && unit; d++)
+            unit = d == unit_subscript || !dcli_affine_uses(dcli_inside_subscript(body, a, d), index);
         if (unit)
             return m;
     }

@@ -106,6 +106,7 @@ typedef struct dcli_msg_operations {
 typedef struct dcli_msg_parameter {
     const char *name;
     int access, type, rank;
+    int turned; /* which axis lies along the memory: as in dcli_param */
 } dcli_msg_parameter;
 
 typedef struct dcli_msg_kernel {

@@ -113,6 +113,8 @@ static const dcli_field parameter_fields[] = {
     INT(access, DCL_ACCESS_OUT, DCL_ACCESS_PRELUDE, "dcl_access"),
     INT(type, 0, DCL_DOUBLE, "element type; 0: none"),
     INT(rank, 0, DCL_MAX_RANK, "axes; 0: a scalar"),
+    INT(turned, -1, DCL_MAX_RANK - 1,
+        "neighbours along which axis lie together: 0 the last, 1 the one before it; -1: none"),
 };
 static const dcli_record parameter_record = RECORD("parameter", OBJECT, parameter_fields, 2, "a name of a body");
 #undef OBJECT

@@ -15,6 +15,16 @@ static bool has_array(const dcl_arg *arg)
 
 static int rank_of(const dcl_arg *arg) { return has_array(arg) ? dcli_array_grid(arg->array)->rank : 0; }
 
+/* Kernels are made for the axis along which elements are neighbours in memory: in views another one than the last. */
+static int turned_of(const dcl_arg *arg)
+{
+    if (!has_array(arg) || arg->array->base == NULL)
+        return 0;
+    const dcli_transform *view = &arg->array->view;
+    int last = view->base_rank - 1;
+    return view->axis[last] >= 0 && view->step[last] == 1 ? view->grid.rank - 1 - view->axis[last] : -1;
+}
+
 static dcl_type type_of(const dcl_arg *arg)
 {
     return has_array(arg)                    ? dcli_array_grid(arg->array)->type
@@ -27,8 +37,8 @@ static uint64_t hash_call(const char *text, int count, const dcl_arg args[])
     uint64_t hash = dcli_hash_bytes(DCLI_HASH_START, text, strlen(text));
     for (int k = 0; k < count; k++) {
         hash = dcli_hash_bytes(hash, args[k].name, strlen(args[k].name));
-        hash = dcli_hash_word(hash, (uint64_t)args[k].access << 16 | (uint64_t)type_of(&args[k]) << 8 |
-                                        (uint64_t)rank_of(&args[k]));
+        hash = dcli_hash_word(hash, (uint64_t)(turned_of(&args[k]) + 1) << 24 | (uint64_t)args[k].access << 16 |
+                                        (uint64_t)type_of(&args[k]) << 8 | (uint64_t)rank_of(&args[k]));
     }
     return hash;
 }
@@ -57,7 +67,7 @@ static bool same_call(const dcli_body *body, const char *text, int count, const 
             return false;
         const dcli_param *param = &body->params[p++];
         if (param->access != args[k].access || param->type != type_of(&args[k]) || param->rank != rank_of(&args[k]) ||
-            strcmp(param->name, args[k].name) != 0)
+            param->turned != turned_of(&args[k]) || strcmp(param->name, args[k].name) != 0)
             return false;
     }
     return p == body->param_count && strcmp(body->text, text) == 0 && same_preludes(body->prelude, count, args);
@@ -75,7 +85,8 @@ static dcl_status make_params(int count, const dcl_arg args[], dcli_param params
         if (strlen(arg->name) >= sizeof params[p].name)
             return DCLI_FAIL(DCL_ERR_INVALID, "argument %d has a name of %zu letters; expected at most %zu", k,
                              strlen(arg->name), sizeof params[p].name - 1);
-        params[p] = (dcli_param){.access = arg->access, .type = type_of(arg), .rank = rank_of(arg)};
+        params[p] =
+            (dcli_param){.access = arg->access, .type = type_of(arg), .rank = rank_of(arg), .turned = turned_of(arg)};
         strcpy(params[p++].name, arg->name);
     }
     *count_out = p;
@@ -139,7 +150,8 @@ static dcli_msg_kernel describe(const dcli_known_body *known, dcli_msg_parameter
         parameters[k] = (dcli_msg_parameter){.name = body->params[k].name,
                                              .access = body->params[k].access,
                                              .type = body->params[k].type,
-                                             .rank = body->params[k].rank};
+                                             .rank = body->params[k].rank,
+                                             .turned = body->params[k].turned};
     return (dcli_msg_kernel){.kernel = known->number,
                              .text = body->text,
                              .prelude = body->prelude,

@@ -160,8 +160,10 @@ dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel 
                          message->parameter_count, DCLI_MAX_PARAMS);
     for (int k = 0; k < message->parameter_count; k++) {
         const dcli_msg_parameter *parameter = &message->parameter[k];
-        params[k] = (dcli_param){
-            .access = (dcl_access)parameter->access, .type = (dcl_type)parameter->type, .rank = parameter->rank};
+        params[k] = (dcli_param){.access = (dcl_access)parameter->access,
+                                 .type = (dcl_type)parameter->type,
+                                 .rank = parameter->rank,
+                                 .turned = parameter->turned};
         strncpy(params[k].name, parameter->name, sizeof params[k].name - 1);
     }
     dcli_kernel *kernel = dcli_calloc(1, sizeof *kernel);

@@ -38,31 +38,43 @@ typedef struct body {
 } body;
 
 static const body bodies[] = {
-    {"B(i) = A(i) + 1.0f;", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
-    {"B(i) = A(i-1) + A(i+1);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
-    {"B(i) = A(15-i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
-    {"B(i,j) = A(j,i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 2}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 2}}},
+    {"B(i) = A(i) + 1.0f;", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1, 0}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1, 0}}},
+    {"B(i) = A(i-1) + A(i+1);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1, 0}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1, 0}}},
+    {"B(i) = A(15-i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1, 0}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1, 0}}},
+    {"B(i,j) = A(j,i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 2, 0}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 2, 0}}},
     {"B(i) = A(i); C(i) = 2.0f * A(i);",
      "",
      3,
-     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"C", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
-    {"A(i) = s * A(i);", "", 2, {{"A", DCL_ACCESS_INOUT, DCL_FLOAT, 1}, {"s", DCL_ACCESS_VALUE, DCL_FLOAT, 0}}},
+     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1, 0},
+      {"C", DCL_ACCESS_OUT, DCL_FLOAT, 1, 0},
+      {"A", DCL_ACCESS_IN, DCL_FLOAT, 1, 0}}},
+    {"A(i) = s * A(i);", "", 2, {{"A", DCL_ACCESS_INOUT, DCL_FLOAT, 1, 0}, {"s", DCL_ACCESS_VALUE, DCL_FLOAT, 0, 0}}},
     {"B(i) = A(k + i);",
      "",
      3,
-     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}, {"k", DCL_ACCESS_VALUE, DCL_INT64, 0}}},
-    {"B(i,j) = A(i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 2}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
+     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1, 0},
+      {"A", DCL_ACCESS_IN, DCL_FLOAT, 1, 0},
+      {"k", DCL_ACCESS_VALUE, DCL_INT64, 0, 0}}},
+    {"B(i,j) = A(i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 2, 0}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1, 0}}},
     {"B(i) = f(A(i * i));",
      "float f(float x) { return x; }",
      2,
-     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN_ALL, DCL_FLOAT, 1}}},
-    {"B(i,j) += A(i, j * j);", "", 2, {{"B", DCL_ACCESS_INOUT, DCL_FLOAT, 2}, {"A", DCL_ACCESS_IN_ROWS, DCL_FLOAT, 2}}},
-    {"D(i) = i > 0 ? D(i) : n;", "", 2, {{"D", DCL_ACCESS_INOUT, DCL_INT32, 1}, {"n", DCL_ACCESS_VALUE, DCL_INT32, 0}}},
+     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1, 0}, {"A", DCL_ACCESS_IN_ALL, DCL_FLOAT, 1, 0}}},
+    {"B(i,j) += A(i, j * j);",
+     "",
+     2,
+     {{"B", DCL_ACCESS_INOUT, DCL_FLOAT, 2, 0}, {"A", DCL_ACCESS_IN_ROWS, DCL_FLOAT, 2, 0}}},
+    {"D(i) = i > 0 ? D(i) : n;",
+     "",
+     2,
+     {{"D", DCL_ACCESS_INOUT, DCL_INT32, 1, 0}, {"n", DCL_ACCESS_VALUE, DCL_INT32, 0, 0}}},
     {"B(j,i) = A(i,j); C(i,j) = A(j,i);",
      "",
      3,
-     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 2}, {"C", DCL_ACCESS_OUT, DCL_FLOAT, 2}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 2}}},
-    {"B(i = A(i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1}}},
+     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 2, 0},
+      {"C", DCL_ACCESS_OUT, DCL_FLOAT, 2, 0},
+      {"A", DCL_ACCESS_IN, DCL_FLOAT, 2, 0}}},
+    {"B(i = A(i);", "", 2, {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1, 0}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1, 0}}},
 };
 enum { BODIES = sizeof bodies / sizeof bodies[0] };
 
@@ -108,12 +120,11 @@ static bool is_taken(const dcli_msg_operand operands[], int count, int64_t stora
     return false;
 }
 
-/* A storage that fits, looking from a place of the input's choice; -1: there is none.
+/* A storage that fits, looking from a place on; -1: there is none.
  * @param grid  that it must have; NULL: any of this type and rank; rank 0: any at all. */
-static int64_t find_storage(const fuzz_program *program, fuzz_input *input, dcl_type type, int rank,
-                            const dcl_grid *grid, const dcli_msg_operand operands[], int count)
+static int64_t find_storage(const fuzz_program *program, int start, dcl_type type, int rank, const dcl_grid *grid,
+                            const dcli_msg_operand operands[], int count)
 {
-    int start = fuzz_byte(input);
     for (int n = 0; n < program->storages; n++) {
         int storage = (start + n) % program->storages;
         const dcl_grid *found = &grids[program->grid_of[storage]];
@@ -163,9 +174,33 @@ static void cut_box(const fuzz_program *program, fuzz_input *input, int64_t stor
     }
 }
 
+/* An array seen from its other end, transposed, under other numbers; at times wrongly. */
+static void see_otherwise(const dcl_grid *grid, fuzz_input *input, dcli_msg_view *view)
+{
+    enum { TRANSPOSED = 1, BACKWARDS = 2, WRONG = 4 };
+    int how = fuzz_byte(input), by = (int)fuzz_number(input, -8, 8);
+    view->rank = view->base_rank = grid->rank;
+    for (int d = 0; d < grid->rank; d++) {
+        int v = (how & TRANSPOSED) != 0 ? grid->rank - 1 - d : d;
+        int64_t first = grid->origin[d], last = first + grid->extent[d] - 1;
+        view->axis[d] = v;
+        view->origin[v] = first + by;
+        view->extent[v] = grid->extent[d];
+        view->step[d] = (how & BACKWARDS) != 0 ? -1 : 1;
+        view->constant[d] = (how & BACKWARDS) != 0 ? last + first + by : -by;
+    }
+    if ((how & WRONG) != 0)
+        *(by < 0    ? &view->step[0]
+          : by == 0 ? &view->axis[0]
+                    : &view->extent[0]) = by == 0 ? -1 : fuzz_number(input, 0, INT64_MAX);
+}
+
 static bool make_forall(fuzz_program *program, fuzz_input *input, dcli_msg_operation *operation,
                         dcli_msg_operand operands[])
 {
+    enum { SEEN_FROM = 224, SETS = 8 };
+    static dcli_msg_view sets[SETS][DCLI_MOST_OPERANDS]; /* of the last operations: a few go into a message */
+    dcli_msg_view *views = sets[program->operations % SETS];
     if (program->kernels == 0)
         return false;
     operation->kernel = fuzz_below(input, program->kernels);
@@ -180,10 +215,16 @@ static bool make_forall(fuzz_program *program, fuzz_input *input, dcli_msg_opera
             continue;
         }
         const dcl_grid *grid = parameter->access == DCL_ACCESS_OUT ? first : NULL;
+        int start = fuzz_byte(input);
         operands[k].storage =
-            find_storage(program, input, (dcl_type)parameter->type, parameter->rank, grid, operands, k);
+            find_storage(program, start, (dcl_type)parameter->type, parameter->rank, grid, operands, k);
         if (operands[k].storage < 0)
             return false;
+        if (parameter->access == DCL_ACCESS_IN && start >= SEEN_FROM) {
+            operation->view = views;
+            views[operation->view_count] = (dcli_msg_view){.operand = k};
+            see_otherwise(&grids[program->grid_of[operands[k].storage]], input, &views[operation->view_count++]);
+        }
         if (first == NULL)
             first = &grids[program->grid_of[operands[k].storage]];
     }
@@ -195,7 +236,7 @@ static bool make_other(fuzz_program *program, fuzz_input *input, dcli_msg_operat
                        dcli_msg_operand operands[])
 {
     operation->operand_count = 1;
-    operands[0].storage = find_storage(program, input, DCL_FLOAT, 0, NULL, operands, 0);
+    operands[0].storage = find_storage(program, fuzz_byte(input), DCL_FLOAT, 0, NULL, operands, 0);
     if (operands[0].storage < 0)
         return false;
     switch (operation->kind) {

@@ -60,6 +60,32 @@ ParameterizedTest(struct value_case *c, kernel_subscript, values)
     dcli_body_free(body);
 }
 
+/* Of arrays that lie otherwise in memory than their axes stand: what runs along it. */
+Test(kernel_subscript, neighbours_in_memory)
+{
+    static const struct {
+        int turned;
+        const char *found;
+    } cases[] = {
+        {0, "C(x0,x1) w u1; A(x0,x1) r u1; A(x1,x0) r u0; A(x1,x1) r"},
+        {1, "C(x0,x1) w u1; A(x0,x1) r u0; A(x1,x0) r u1; A(x1,x1) r"},
+        {-1, "C(x0,x1) w u1; A(x0,x1) r; A(x1,x0) r; A(x1,x1) r"},
+        {7, "C(x0,x1) w u1; A(x0,x1) r; A(x1,x0) r; A(x1,x1) r"}, /* more than it has axes: none */
+    };
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        dcli_param params[2];
+        dcli_body *body;
+        int count = test_spec("out C 2, in A 2", params);
+        params[1].turned = cases[n].turned;
+        cr_assert_eq(dcli_body_parse("C(i,j) = A(i,j) + A(j,i) + A(j,j);", "", count, params, &body), DCL_OK, "%s",
+                     dcl_error());
+        char *found = test_accesses(body, NULL);
+        cr_expect_str_eq(found, cases[n].found, "turned %d: %s", cases[n].turned, found);
+        free(found);
+        dcli_body_free(body);
+    }
+}
+
 /* The loop axes of subscripts are those of the first output, whatever the indices are called. */
 Test(kernel_subscript, axes_follow_the_first_output)
 {

@@ -169,6 +169,7 @@ static dcli_msg_kernel random_kernel(test_random *random)
         pool.parameter[i].access = 1 + test_random_below(random, DCL_ACCESS_PRELUDE);
         pool.parameter[i].type = test_random_below(random, DCL_DOUBLE + 1);
         pool.parameter[i].rank = test_random_below(random, DCL_MAX_RANK + 1);
+        pool.parameter[i].turned = flag(random) ? test_random_below(random, DCL_MAX_RANK + 1) - 1 : 0;
     }
     return kernel;
 }
@@ -460,7 +461,7 @@ static bool same_operations(const dcli_msg_operations *a, const dcli_msg_operati
 
 static bool same_parameter(const dcli_msg_parameter *a, const dcli_msg_parameter *b)
 {
-    return STRINGS(name) && EQUAL(access) && EQUAL(type) && EQUAL(rank);
+    return STRINGS(name) && EQUAL(access) && EQUAL(type) && EQUAL(rank) && EQUAL(turned);
 }
 
 static bool same_kernel(const dcli_msg_kernel *a, const dcli_msg_kernel *b)
