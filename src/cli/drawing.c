@@ -200,8 +200,9 @@ static void label_rows(cli_svg *svg, const cli_sheet *sheet, const cli_plane *pl
     int64_t every = 1;
     while (LABEL + 3 > every * cell)
         every *= 2;
+    double first = cell < 11 ? 9.5 : cell * 0.5 + 4; /* below the corner's letters */
     for (int64_t r = 0; r < plane->rows; r += every)
-        cli_svg_textf(svg, left - 6, top + ((double)r + 0.5) * cell + 4, &font, "%" PRId64, r * sheet->rows.step);
+        cli_svg_textf(svg, left - 6, top + (double)r * cell + first, &font, "%" PRId64, r * sheet->rows.step);
     if (sheet->rows.cropped)
         cli_svg_text(svg, left, top + (double)plane->rows * cell + 12, &label_font, "...");
 }

@@ -33,7 +33,10 @@ static int print_owners(const dcl_map *map, const dcl_grid *grid)
         int node = 0;
         if (dcl_map_locate(map, grid, index, &node, &offset) != DCL_OK)
             return cli_library_failed();
-        printf("%d", node);
+        if (node < 0)
+            putchar('-'); /* stored nowhere */
+        else
+            printf("%d", node);
         axis = next_index(grid, index);
         fputs(axis == grid->rank - 1 ? " " : axis >= 0 && axis < grid->rank - 2 ? "\n\n" : "\n", stdout);
     }

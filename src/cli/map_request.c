@@ -59,7 +59,7 @@ static int add_grid(cli_map_request *request, char *text)
     char *shape = cli_split_name(text, name);
     dcl_grid *grid = &request->grid;
     if (shape != NULL) {
-        cli_map_array *array;
+        cli_map_array *array = NULL;
         int status = find_array(request, name, &array);
         if (status != CLI_OK)
             return status;
@@ -79,7 +79,7 @@ static int add_map(cli_map_request *request, char *text)
     char *rule = cli_split_name(text, name);
     const char **map = &request->map;
     if (rule != NULL) {
-        cli_map_array *array;
+        cli_map_array *array = NULL;
         int status = find_array(request, name, &array);
         if (status != CLI_OK)
             return status;

@@ -50,6 +50,17 @@ static void draw_node(cli_svg *svg, const cli_survey *survey, int n, double all,
         cli_svg_textf(svg, left + 30, top + 12, &text_font, "room for %" PRId64, survey->storage[n]);
 }
 
+static bool has_holes(const cli_sheet *sheet)
+{
+    for (int p = 0; p < sheet->planes; p++) {
+        const cli_plane *plane = &sheet->plane[p];
+        for (int64_t c = 0; c < plane->rows * plane->columns; c++)
+            if (plane->cell[c].node < 0)
+                return true;
+    }
+    return false;
+}
+
 /* @param columns  in which nodes are listed. @return the bottom. */
 static double draw_legend(cli_svg *svg, const cli_survey *survey, const cli_sheet *sheet, double left, double top,
                           int columns)
@@ -66,6 +77,11 @@ static double draw_legend(cli_svg *svg, const cli_survey *survey, const cli_shee
     top += rows * 20;
     if (shown < survey->nodes) {
         cli_svg_textf(svg, left, top + 12, &note_font, "and %d more nodes", survey->nodes - shown);
+        top += 20;
+    }
+    if (has_holes(sheet)) {
+        cli_draw_swatch(svg, left, top, -1);
+        cli_svg_text(svg, left + 30, top + 12, &text_font, "stored nowhere");
         top += 20;
     }
     return cli_draw_line_legend(svg, sheet, left, top + 8).bottom;

@@ -47,10 +47,13 @@ static int cell_width(const cli_survey *survey) { return digits(survey->node[sur
 static void print_node(const struct picture *picture, int node)
 {
     const cli_colour *colour = cli_node_colour(node);
+    char number[16] = "-"; /* stored nowhere */
+    if (node >= 0)
+        snprintf(number, sizeof number, "%d", node);
     if (picture->canvas->colour)
-        printf("\033[38;5;%d;48;5;%dm%*d\033[0m", colour->terminal_ink, colour->terminal, picture->cell_width, node);
+        printf("\033[38;5;%d;48;5;%dm%*s\033[0m", colour->terminal_ink, colour->terminal, picture->cell_width, number);
     else
-        printf("%*d", picture->cell_width, node);
+        printf("%*s", picture->cell_width, number);
 }
 
 static int print_cell(const struct picture *picture, const int64_t index[])

@@ -1,6 +1,7 @@
 /* cli/survey.c - borders and shares of a map. */
 #include "cli/survey.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "cli/report.h"
@@ -75,7 +76,7 @@ static int visit_nodes(const dcl_map *map, const dcl_grid *grid, cli_survey *sur
 static int walk_line(const dcl_map *map, const dcl_grid *grid, int d, int64_t index[], cli_survey *survey)
 {
     int64_t offset, begin = 0, steps = grid->extent[d] < MOST_STEPS ? grid->extent[d] : MOST_STEPS;
-    int owner = -1;
+    int owner = INT_MIN; /* none yet; -1 is of elements that are stored nowhere */
     for (index[d] = 0; index[d] < steps; index[d]++) {
         int node;
         if (dcl_map_locate(map, grid, index, &node, &offset) != DCL_OK)

@@ -17,7 +17,7 @@ import xml.etree.ElementTree
 
 DCL = None  # the command, set by main()
 SEED = int(os.environ.get("TEST_SEED") or random.randrange(1 << 30))
-CASES = int(os.environ.get("TEST_CASES") or 40)
+CASES = int(os.environ.get("TEST_CASES") or 20)
 
 # What a node looks like. These are promised: pictures of different days show a node in one colour.
 FILLS = ("77aadd ee8866 eedd88 ffaabb 99ddff 44bb99 bbcc33 aaaa00 "
@@ -264,10 +264,13 @@ class Picture(unittest.TestCase):
 
 # ---- moves of a body ------------------------------------------------------------------------------------------------
 
-# what, body, nodes, shapes and maps of the arrays (outputs first), the index that is read of each input
-TRANSPOSED = ("C(i,j) = A(i,j) + B(j,i);", {"A": lambda i, j: [(i, j)], "B": lambda i, j: [(j, i)]})
+# Bodies, and the elements that one index of C reads of inputs, and writes of outputs beside C.
+TRANSPOSED = ("C(i,j) = A(i,j) + B(j,i);", {"A": lambda i, j: [(i, j)], "B": lambda i, j: [(j, i)]}, {})
 STENCIL = ("C(i,j) = i > 0 && i < 11 ? A(i-1,j) + A(i+1,j) : 0;",
-           {"A": lambda i, j: [(i - 1, j), (i + 1, j)]})
+           {"A": lambda i, j: [(i - 1, j), (i + 1, j)]}, {})
+BOTH = ("C(i,j) = A(i,j); D(j,i) = A(i,j);", {"A": lambda i, j: [(i, j)]}, {"D": lambda i, j: [(j, i)]})
+
+# what, body, nodes, shape, maps
 MOVES = [
     ("transposed", TRANSPOSED, 3, (12, 12), {"C": "block,*", "A": "block,*", "B": "block,*"}),
     ("transposed, nothing moves", TRANSPOSED, 3, (12, 12), {"C": "block,*", "A": "block,*", "B": "*,block"}),
@@ -275,22 +278,25 @@ MOVES = [
     ("neighbours", STENCIL, 4, (12, 12), {"C": "block,*", "A": "block,*"}),
     ("some nodes only", TRANSPOSED, 12, (12, 12), {"C": "block,*;nodes=2-4", "A": "block,*;nodes=2-4",
                                                    "B": "block,*;nodes=9-11"}),
+    ("written to others", BOTH, 3, (12, 12), {"C": "block,*", "D": "block,*", "A": "block,*"}),
+    ("read and written", BOTH, 4, (12, 12), {"C": "block,*", "D": "rows:cyclic(5x5)", "A": "*,cyclic(2)"}),
     ("many pairs", TRANSPOSED, 8, (24, 24), {"C": "block,*", "A": "cyclic,*", "B": "cyclic(2),*"}),
 ]
 
 
-def expected_moves(extents, nodes, maps, reads):
-    """Bytes by (from, to): each element of an input that a node reads and does not own, once per input."""
+def expected_moves(extents, nodes, maps, reads, writes):
+    """Bytes by (from, to): each element that a node reads or writes and does not own, once per array."""
     owner = {name: owners(extents, nodes, rule) for name, rule in maps.items()}
-    needed = set()
+    moved = set()
     for index, user in owner["C"].items():
-        for name, places in reads.items():
+        for name, places in itertools.chain(reads.items(), writes.items()):
             for place in places(*index):
-                if place in owner[name] and owner[name][place] != user:
-                    needed.add((name, place, owner[name][place], user))
+                there = owner[name].get(place, user)
+                if there != user:
+                    moved.add((name, place, *((there, user) if name in reads else (user, there))))
     found = {}
-    for _, _, source, user in needed:
-        found[source, user] = found.get((source, user), 0) + 4
+    for _, _, source, target in moved:
+        found[source, target] = found.get((source, target), 0) + 4
     return found
 
 
@@ -299,24 +305,37 @@ class Moves(unittest.TestCase):
         names = [word for name, rule in maps.items() for word in ("--map", f"{name}={rule}")]
         return ["--grid", "x".join(map(str, extents)), "--nodes", str(nodes), "--body", body, *names]
 
+    def check(self, body, nodes, extents, maps):
+        expected = expected_moves(extents, nodes, maps, *body[1:])
+        arguments = self.arguments(body[0], nodes, extents, maps)
+        text, svg = good(*arguments), good(*arguments, "--svg", "-")
+        if not expected:
+            self.assertIn("Nothing moves.", text)
+            self.assertTrue(any("Nothing moves" in words for words in texts(svg)))
+        elif len(expected) <= 30:
+            found = re.findall(r"(\d+) --> +(\d+) +(\d+) B", text)
+            self.assertEqual({(int(a), int(b)): int(size) for a, b, size in found}, expected)
+        if 0 < len(expected) <= 14 and nodes <= 8:
+            labels = sorted(words for words in texts(svg) if re.fullmatch(r"\d+ B", words))
+            self.assertEqual(labels, sorted(f"{size} B" for size in expected.values()))
+            self.assertEqual(len(re.findall("<polygon", svg)), len(expected))
+        elif len(expected) > 14:
+            self.assertIn("from\\to", texts(svg))
+
     def test_moves_are_those_of_the_elements(self):
-        for what, (body, reads), nodes, extents, maps in MOVES:
+        for what, body, nodes, extents, maps in MOVES:
             with self.subTest(what):
-                expected = expected_moves(extents, nodes, maps, reads)
-                arguments = self.arguments(body, nodes, extents, maps)
-                text, svg = good(*arguments), good(*arguments, "--svg", "-")
-                if not expected:
-                    self.assertIn("Nothing moves.", text)
-                    self.assertTrue(any("Nothing moves" in words for words in texts(svg)))
-                elif len(expected) <= 30:
-                    found = re.findall(r"(\d+) --> +(\d+) +(\d+) B", text)
-                    self.assertEqual({(int(a), int(b)): int(size) for a, b, size in found}, expected)
-                if 0 < len(expected) <= 14:
-                    labels = sorted(words for words in texts(svg) if re.fullmatch(r"\d+ B", words))
-                    self.assertEqual(labels, sorted(f"{size} B" for size in expected.values()))
-                    self.assertEqual(len(re.findall("<polygon", svg)), len(expected))
-                elif expected:
-                    self.assertIn("from\\to", texts(svg))
+                self.check(body, nodes, extents, maps)
+
+    def test_moves_under_random_maps(self):
+        for number in range(CASES // 4):
+            draw = random.Random(SEED * 1000003 + number)
+            extents = (draw.randint(1, 12),) * 2
+            body = draw.choice([TRANSPOSED, BOTH])
+            maps = {name: random_map(draw, extents) for name in ("C", *body[2], *body[1])}
+            nodes = draw.randint(1, 5)
+            with self.subTest(maps=maps, nodes=nodes, extents=extents, seed=SEED):
+                self.check(body, nodes, extents, maps)
 
     def test_shades_in_a_terminal(self):
         """16 nodes of 4 rows: each needs a row of each of its neighbours, and all rows of its mirror image."""
