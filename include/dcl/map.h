@@ -11,7 +11,8 @@ extern "C" {
 
 /** A resource map: how a grid of any extent is laid over nodes of a cluster. Opaque, immutable.
  *  A map is made over the nodes that are alive at that moment, or over those named, and keeps them: nodes that join
- *  later serve maps made later. Rules deal to its nodes in the order of their numbers.
+ *  later serve maps made later. Rules deal to its nodes in the order of their numbers, unless these are
+ *  listed in another.
  *  Two families. *Per axis* (HPF, ScaLAPACK): every axis is divided by itself over an arrangement of the nodes.
  *  *Dealt*: the grid is cut into equal pieces, numbered, and the numbers are dealt to the nodes.
  *  Threads: functions taking `const dcl_map *` may run at the same time. */
@@ -69,11 +70,11 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
  *      RULE   = "block" [ "(" N ")" ] | "cyclic" [ "(" N ")" ] | "*"
  *      DEALT  = ("rows" | "columns") ":" ("cyclic" | "block") [ "(" SIZES ")" ]
  *      SIZES  = N { "x" N }
- *      NODES  = N [ "-" N ] { "," N [ "-" N ] }            rising, at most 32 ranges; without: the nodes alive
+ *      NODES  = N [ "-" N ] { "," N [ "-" N ] }            each once, at most 32 ranges; without: the nodes alive
  *
  *  After "@" stands one number per axis, 1 for "*", or one number per axis that is not "*". One RULE with "@" stands for
  *  as many axes as there are numbers: `block@4` is of rank 1, `block@2x2` of rank 2. Spaces between words are ignored.
- *  Nodes are numbers of the cluster, as in `rows:cyclic(2x2);nodes=0-1,3`.
+ *  Nodes are numbers of the cluster, in the order in which rules deal to them, as in `rows:cyclic(2x2);nodes=0-1,3`.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID naming the column, what was found and what was expected. */
 DCL_API dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text);
 
@@ -99,7 +100,8 @@ DCL_API void dcl_map_release(dcl_map *map);
 /** Number of nodes the map lays grids over; 0 for NULL. */
 DCL_API int dcl_map_node_count(const dcl_map *map);
 
-/** The nodes the map lays grids over, by rising number.
+/** The nodes the map lays grids over, in the order in which rules deal to them: by rising number, unless the map's text or
+ *  dcl_remap_with() says otherwise.
  *  @param place  0..dcl_map_node_count() - 1. @return number of the node in the cluster; -1: no such place, or NULL. */
 DCL_API int dcl_map_node(const dcl_map *map, int place);
 

@@ -173,7 +173,7 @@ static const char maps[] =
     "Behind either:\n"
     "  ;block=1024x1024    the grain in which movement is counted\n"
     "  ;tile=512x512       what one task computes\n"
-    "  ;nodes=0-1,3        over these nodes only, by rising number; without it over all\n"
+    "  ;nodes=0-1,3        over these nodes only, in this order; without it over all\n"
     "\n"
     "Examples:\n"
     "  block      cyclic(2048)      block,*      *,cyclic(64)      rows:cyclic(2048x2048);block=1024x1024\n"

@@ -21,7 +21,7 @@ typedef struct dcli_map_rule {
     dcli_map_kind kind;
     int node_count;
     int range_count;                         /* 0: place k is node k */
-    dcli_node_range range[DCLI_NODE_RANGES]; /* rising, with gaps between them; the counts add up to node_count */
+    dcli_node_range range[DCLI_NODE_RANGES]; /* disjoint, in the order of the places; the counts add up to node_count */
     int rank;                                /* 0: serves every rank */
     /* AXES (with rank 0, axes[0] stands for all axes and nodes[] is left to the balanced arrangement) */
     dcl_axis axes[DCL_MAX_RANK];
@@ -76,9 +76,13 @@ dcl_status dcli_map_rule_check(const dcli_map_rule *rule);
 /** Whether both lay every grid in the same way, grains included. Both are checked rules. */
 bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b);
 
-/** Append nodes to a rule's list, all above those in it, which has begun with node_count and range_count 0. node_count
- *  grows with it. @return DCL_OK, or DCL_ERR_INVALID: more than DCLI_NODE_RANGES ranges. */
+/** Append nodes to a rule's list, none of which is in it, and which has begun with node_count and range_count 0.
+ *  node_count grows with it. @return DCL_OK, or DCL_ERR_INVALID: more than DCLI_NODE_RANGES ranges. */
 dcl_status dcli_map_rule_add_nodes(dcli_map_rule *rule, int first, int count);
+/** Whether the list takes nodes first, first + 1, ... without having too many ranges. */
+bool dcli_map_rule_has_room(const dcli_map_rule *rule, int first);
+/** Whether one of these nodes is in the list. */
+bool dcli_map_rule_lists(const dcli_map_rule *rule, int first, int count);
 /** Drop a complete list that says what is so without: that place k of a cluster of `nodes` nodes is node k. */
 void dcli_map_rule_end_nodes(dcli_map_rule *rule, int nodes);
 /** The node at a place, 0 <= place < node_count. */

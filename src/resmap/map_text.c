@@ -197,17 +197,26 @@ static dcl_status parse_grain(struct parser *parser, const char *expected, int *
     return parse_sizes(parser, INT64_MAX, expected, rank, size);
 }
 
-/* N [ "-" N ], all at least `least` and below node_count. */
-static dcl_status parse_range(struct parser *parser, int64_t least, int node_count, int64_t *first_out,
-                              int64_t *last_out)
+/* N [ "-" N ], none of which is in the rule yet. */
+static dcl_status parse_range(struct parser *parser, int node_count, dcli_map_rule *rule)
 {
     char expected[80];
-    snprintf(expected, sizeof expected, "a node of the cluster, 0..%d, above those before it", node_count - 1);
-    dcl_status status = parse_number(parser, least, node_count - 1, expected, first_out);
+    int64_t first, last;
+    snprintf(expected, sizeof expected, "a node of the cluster, 0..%d, that was not named before", node_count - 1);
+    skip_spaces(parser);
+    const char *start = parser->at;
+    dcl_status status = parse_number(parser, 0, node_count - 1, expected, &first);
     if (status != DCL_OK)
         return status;
-    *last_out = *first_out;
-    return accept(parser, '-') ? parse_number(parser, *first_out, node_count - 1, expected, last_out) : DCL_OK;
+    last = first;
+    if (accept(parser, '-')) {
+        char end[80];
+        snprintf(end, sizeof end, "a node of the cluster, %d..%d", (int)first, node_count - 1);
+        status = parse_number(parser, first, node_count - 1, end, &last);
+    }
+    if (status == DCL_OK && dcli_map_rule_lists(rule, (int)first, (int)(last - first + 1)))
+        status = fail_at(parser, start, expected);
+    return status == DCL_OK ? dcli_map_rule_add_nodes(rule, (int)first, (int)(last - first + 1)) : status;
 }
 
 /* NODES = N [ "-" N ] { "," N [ "-" N ] } */
@@ -217,12 +226,9 @@ static dcl_status parse_nodes(struct parser *parser, int node_count, dcli_map_ru
         return fail(parser, "nodes that were not given before");
     if (!accept(parser, '='))
         return fail(parser, "\"=\" and nodes such as 0-1,3");
-    int64_t first, last = -1;
     dcl_status status;
     do {
-        status = parse_range(parser, last + 1, node_count, &first, &last);
-        if (status == DCL_OK)
-            status = dcli_map_rule_add_nodes(rule, (int)first, (int)(last - first + 1));
+        status = parse_range(parser, node_count, rule);
     } while (status == DCL_OK && accept(parser, ','));
     return status;
 }

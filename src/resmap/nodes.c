@@ -1,24 +1,40 @@
 /* resmap/nodes.c - which nodes of the cluster a map is for: a short list of ranges of their numbers. */
 #include <string.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "resmap/parts.h"
+
+bool dcli_map_rule_has_room(const dcli_map_rule *rule, int first)
+{
+    if (rule->range_count < DCLI_NODE_RANGES)
+        return true;
+    const dcli_node_range *last = &rule->range[rule->range_count - 1];
+    return last->first + last->count == first;
+}
 
 dcl_status dcli_map_rule_add_nodes(dcli_map_rule *rule, int first, int count)
 {
     dcli_node_range *last = rule->range_count > 0 ? &rule->range[rule->range_count - 1] : NULL;
-    if (last != NULL && last->first + last->count == first) {
-        last->count += count;
-    } else if (rule->range_count == DCLI_NODE_RANGES) {
+    if (!dcli_map_rule_has_room(rule, first))
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "the nodes of the map make more than %d ranges of neighbouring numbers; expected at most %d; "
                          "leave some nodes out, or take those between them, too",
                          DCLI_NODE_RANGES, DCLI_NODE_RANGES);
-    } else {
+    if (last != NULL && last->first + last->count == first)
+        last->count += count;
+    else
         rule->range[rule->range_count++] = (dcli_node_range){.first = first, .count = count};
-    }
     rule->node_count += count;
     return DCL_OK;
+}
+
+bool dcli_map_rule_lists(const dcli_map_rule *rule, int first, int count)
+{
+    for (int r = 0; r < rule->range_count; r++)
+        if (rule->range[r].first < first + count && first < rule->range[r].first + rule->range[r].count)
+            return true;
+    return false;
 }
 
 void dcli_map_rule_end_nodes(dcli_map_rule *rule, int nodes)
@@ -41,8 +57,8 @@ int dcli_map_rule_place(const dcli_map_rule *rule, int node)
 {
     if (rule->range_count == 0)
         return node >= 0 && node < rule->node_count ? node : -1;
-    for (int r = 0, before = 0; r < rule->range_count && node >= rule->range[r].first; r++) {
-        if (node - rule->range[r].first < rule->range[r].count)
+    for (int r = 0, before = 0; r < rule->range_count; r++) {
+        if (node >= rule->range[r].first && node - rule->range[r].first < rule->range[r].count)
             return before + node - rule->range[r].first;
         before += rule->range[r].count;
     }
@@ -54,21 +70,22 @@ dcl_status dcli_nodes_check(const dcli_map_rule *rule)
     if (rule->range_count == 0)
         return DCL_OK;
     bool right = rule->range_count > 0 && rule->range_count <= DCLI_NODE_RANGES;
-    int total = 0, least = 0;
+    int total = 0;
+    dcli_map_rule before = {.range_count = 0};
     for (int r = 0; right && r < rule->range_count; r++) {
         const dcli_node_range *range = &rule->range[r];
-        right = range->first >= least && range->first < DCLI_MOST_NODES && range->count >= 1 &&
-                range->count <= DCLI_MOST_NODES - range->first;
-        if (!right)
-            break;
-        total += range->count;
-        least = range->first + range->count + 1; /* neighbours are one range */
+        right = range->first >= 0 && range->first < DCLI_MOST_NODES && range->count >= 1 &&
+                range->count <= DCLI_MOST_NODES - range->first &&
+                !dcli_map_rule_lists(&before, range->first, range->count) &&
+                (r == 0 || range[-1].first + range[-1].count != range->first);
+        before.range[before.range_count++] = *range;
+        total += right ? range->count : 0;
     }
     if (right && total == rule->node_count)
         return DCL_OK;
     return DCLI_FAIL(
         DCL_ERR_INVALID,
-        "the list of the map's nodes is wrong; expected 1..%d ranges, rising and with gaps between them, of "
+        "the list of the map's nodes is wrong; expected 1..%d ranges without a node in common, neighbours in one, of "
         "%d nodes in all, numbered below %d",
         DCLI_NODE_RANGES, rule->node_count, DCLI_MOST_NODES);
 }
@@ -98,12 +115,22 @@ int dcli_nodes_end(const dcli_map_rule *rule)
 {
     if (rule->range_count == 0)
         return rule->node_count;
-    const dcli_node_range *last = &rule->range[rule->range_count - 1];
-    return last->first + last->count;
+    int end = 0;
+    for (int r = 0; r < rule->range_count; r++)
+        end = dcli_max(end, rule->range[r].first + rule->range[r].count);
+    return end;
+}
+
+static bool is_rising(const dcli_map_rule *rule)
+{
+    for (int r = 1; r < rule->range_count; r++)
+        if (rule->range[r].first < rule->range[r - 1].first)
+            return false;
+    return true;
 }
 
 /* From the last range down: each moves up to its nodes, behind which all is done, and leaves the gap before it empty. */
-void dcli_nodes_spread(const dcli_map_rule *rule, bool flags[])
+static void spread_rising(const dcli_map_rule *rule, bool flags[])
 {
     int place = rule->node_count;
     for (int r = rule->range_count - 1; r >= 0; r--) {
@@ -113,4 +140,24 @@ void dcli_nodes_spread(const dcli_map_rule *rule, bool flags[])
         memmove(flags + range->first, flags + place, (size_t)range->count * sizeof flags[0]);
         memset(flags + gap, 0, (size_t)(range->first - gap) * sizeof flags[0]);
     }
+}
+
+void dcli_nodes_spread(const dcli_map_rule *rule, bool flags[])
+{
+    if (is_rising(rule)) {
+        spread_rising(rule, flags);
+        return;
+    }
+    /* By place and by node at once: a bit each. */
+    enum { BY_PLACE = 1, BY_NODE = 2 };
+    unsigned char *bits = (unsigned char *)flags;
+    int end = dcli_nodes_end(rule);
+    for (int n = rule->node_count; n < end; n++)
+        bits[n] = 0;
+    for (int r = 0, place = 0; r < rule->range_count; r++)
+        for (int k = 0; k < rule->range[r].count; k++, place++)
+            if (bits[place] & BY_PLACE)
+                bits[rule->range[r].first + k] |= BY_NODE;
+    for (int n = 0; n < end; n++)
+        flags[n] = (bits[n] & BY_NODE) != 0;
 }

@@ -43,6 +43,9 @@ ParameterizedTestParameters(grammar, accepted)
         {"block;nodes=0,1,2-3,5", 7, "block;nodes=0-3,5"}, /* neighbours are one range */
         {"block;nodes=0-3", 4, "block"},                   /* all of them */
         {"block;nodes=0-2", 4, "block;nodes=0-2"},
+        {"block;nodes=2,1", 4, "block;nodes=2,1"},
+        {"block;nodes=2-3,0-1", 4, "block;nodes=2-3,0-1"},
+        {"block;nodes=3,0,1,2", 4, "block;nodes=3,0-2"},
         {"*;nodes=3", 4, "*;nodes=3"},
         {"block@3;nodes=0,2,4", 6, "block@3;nodes=0,2,4"},
         {"block,*@3;nodes=1-3", 5, "block,*@3x1;nodes=1-3"},
@@ -126,9 +129,9 @@ ParameterizedTestParameters(grammar, refused)
         {"block;nodes=4", 4, "column 13: found \"4\"; expected a node of the cluster, 0..3"},
         {"block;nodes=0-4", 4, "column 15: found \"4\"; expected a node of the cluster, 0..3"},
         {"block;nodes=0-99999999999999999999", 4, "column 15: found \"99999999999999999999\""},
-        {"block;nodes=2,1", 4, "column 15: found \"1\"; expected a node of the cluster, 0..3, above"},
-        {"block;nodes=1,1", 4, "column 15: found \"1\"; expected a node of the cluster, 0..3, above"},
-        {"block;nodes=2-1", 4, "column 15: found \"1\"; expected a node of the cluster, 0..3, above"},
+        {"block;nodes=1,1", 4, "column 15: found \"1\"; expected a node of the cluster, 0..3, that was not named"},
+        {"block;nodes=3,0-3", 4, "column 15: found \"0-3\"; expected a node of the cluster, 0..3, that was not named"},
+        {"block;nodes=2-1", 4, "column 15: found \"1\"; expected a node of the cluster, 2..3"},
         {"block;nodes=0-", 4, "column 15: found the end; expected a node of the cluster"},
         {"block;nodes=0,", 4, "column 15: found the end; expected a node of the cluster"},
         {"block;nodes=-1", 4, "column 13: found \"-1\"; expected a node of the cluster"},

@@ -1,0 +1,205 @@
+/* resmap/relabel.c - which node takes which place of a map: the assignment that lets most elements stay. */
+#include "resmap/relabel.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+/* ---- the assignment problem ----------------------------------------------------------------------------------------- */
+
+/* Costs are negative values. The potentials keep cost(w, j) - worker(w) - job(j) >= 0, with equality for those assigned.
+ * Jobs and workers count from 1; 0 is nobody. */
+struct assignment {
+    int n;
+    const int64_t *value;
+    int64_t *worker, *job; /* potentials, [n + 1] */
+    int *held_by, *before; /* [n + 1] per job: its worker; the job before it on the shortest path */
+    int64_t *distance;     /* [n + 1] per job, from the worker that is being assigned */
+    bool *settled;         /* [n + 1] */
+};
+
+static int64_t reduced_cost(const struct assignment *a, int w, int j)
+{
+    return -a->value[(size_t)(w - 1) * (size_t)a->n + (size_t)(j - 1)] - a->worker[w] - a->job[j];
+}
+
+/* Look from a job's worker at all jobs that are not settled. @return the nearest of them. */
+static int look_from(struct assignment *a, int job)
+{
+    int nearest = 0;
+    for (int j = 1; j <= a->n; j++) {
+        if (a->settled[j])
+            continue;
+        int64_t cost = reduced_cost(a, a->held_by[job], j);
+        if (cost < a->distance[j]) {
+            a->distance[j] = cost;
+            a->before[j] = job;
+        }
+        if (nearest == 0 || a->distance[j] < a->distance[nearest])
+            nearest = j;
+    }
+    return nearest;
+}
+
+/* All that is settled comes nearer by `step`. */
+static void move_potentials(struct assignment *a, int64_t step)
+{
+    for (int j = 0; j <= a->n; j++)
+        if (a->settled[j]) {
+            a->worker[a->held_by[j]] += step;
+            a->job[j] -= step;
+        } else {
+            a->distance[j] -= step;
+        }
+}
+
+static void assign_worker(struct assignment *a, int w)
+{
+    for (int j = 0; j <= a->n; j++) {
+        a->distance[j] = INT64_MAX / 2;
+        a->settled[j] = false;
+    }
+    a->held_by[0] = w;
+    int job = 0;
+    do {
+        a->settled[job] = true;
+        int next = look_from(a, job);
+        move_potentials(a, a->distance[next]);
+        job = next;
+    } while (a->held_by[job] != 0);
+    for (; job != 0; job = a->before[job])
+        a->held_by[job] = a->held_by[a->before[job]];
+}
+
+dcl_status dcli_assign(int n, const int64_t value[], int job_out[])
+{
+    size_t length = (size_t)n + 1;
+    struct assignment a = {.n = n, .value = value};
+    a.worker = dcli_calloc(3 * length, sizeof(int64_t));
+    a.held_by = dcli_calloc(2 * length, sizeof(int));
+    a.settled = dcli_calloc(length, sizeof(bool));
+    if (a.worker != NULL && a.held_by != NULL && a.settled != NULL) {
+        a.job = a.worker + length;
+        a.distance = a.job + length;
+        a.before = a.held_by + length;
+        for (int w = 1; w <= n; w++)
+            assign_worker(&a, w);
+        for (int j = 1; j <= n; j++)
+            job_out[a.held_by[j] - 1] = j - 1;
+    }
+    bool done = a.job != NULL;
+    dcli_free(a.worker);
+    dcli_free(a.held_by);
+    dcli_free(a.settled);
+    return done ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+/* ---- overlaps ----------------------------------------------------------------------------------------------------- */
+
+/* Elements of a box by their owners. `owners`, `regions`: scratch. */
+static dcl_status count_box(const dcli_layout *from, const dcl_box *box, bool owners[], dcli_region_list *regions,
+                            int64_t elements[])
+{
+    dcl_status status = DCL_OK;
+    dcli_layout_owners(from, box, owners);
+    for (int n = 0; n < from->node_end && status == DCL_OK; n++) {
+        if (!owners[n])
+            continue;
+        regions->count = 0;
+        status = dcli_layout_regions(from, n, box, regions);
+        for (int64_t r = 0; r < regions->count; r++)
+            elements[n] += dcli_box_elements(&regions->region[r].box);
+    }
+    return status;
+}
+
+dcl_status dcli_layout_overlap(const dcli_layout *to, int node, const dcli_layout *from, int64_t elements_out[])
+{
+    dcli_region_list mine = {0}, theirs = {0};
+    bool *owners = dcli_calloc((size_t)from->node_end, sizeof *owners);
+    dcl_status status = owners != NULL ? dcli_layout_regions(to, node, NULL, &mine) : DCL_ERR_NOMEM;
+    memset(elements_out, 0, (size_t)from->node_end * sizeof elements_out[0]);
+    for (int64_t r = 0; r < mine.count && status == DCL_OK; r++)
+        status = count_box(from, &mine.region[r].box, owners, &theirs, elements_out);
+    dcli_region_list_free(&mine);
+    dcli_region_list_free(&theirs);
+    dcli_free(owners);
+    return status;
+}
+
+/* ---- relabelling -------------------------------------------------------------------------------------------------- */
+
+/* value[place * n + k]: elements at the place that the k-th node of the map has already. */
+static dcl_status fill_values(const dcli_layout *from, const dcli_layout *to, int64_t elements[], int64_t value[])
+{
+    int n = to->node_count;
+    dcl_status status = DCL_OK;
+    for (int place = 0; place < n && status == DCL_OK; place++) {
+        status = dcli_layout_overlap(to, dcli_layout_node(to, place), from, elements);
+        for (int k = 0; k < n && status == DCL_OK; k++) {
+            int node = dcli_layout_node(to, k);
+            value[(size_t)place * (size_t)n + (size_t)k] = node < from->node_end ? elements[node] : 0;
+        }
+    }
+    return status;
+}
+
+/* Values beyond what the method takes lose their last bits, which then decide nothing. */
+static void limit_values(size_t count, int64_t value[])
+{
+    int64_t most = 0;
+    for (size_t v = 0; v < count; v++)
+        most = dcli_max(most, value[v]);
+    int shift = 0;
+    while (most >> shift > INT64_C(1) << 50)
+        shift++;
+    for (size_t v = 0; v < count; v++)
+        value[v] >>= shift;
+}
+
+static bool is_better(int n, const int64_t value[], const int job[])
+{
+    int64_t gain = 0;
+    for (int p = 0; p < n; p++)
+        gain += value[(size_t)p * (size_t)n + (size_t)job[p]] - value[(size_t)p * (size_t)n + (size_t)p];
+    return gain > 0;
+}
+
+/* An order that cannot be written down is given up: the rule stays. */
+static void reorder(const dcli_layout *to, const int job[], dcli_map_rule *rule)
+{
+    dcli_map_rule ordered = *rule;
+    ordered.node_count = ordered.range_count = 0;
+    for (int place = 0; place < to->node_count; place++) {
+        int node = dcli_layout_node(to, job[place]);
+        if (!dcli_map_rule_has_room(&ordered, node) || dcli_map_rule_add_nodes(&ordered, node, 1) != DCL_OK)
+            return;
+    }
+    *rule = ordered;
+}
+
+dcl_status dcli_map_rule_relabel(const dcli_layout *from, dcli_map_rule *rule)
+{
+    int n = rule->node_count;
+    if (n < 2 || n > DCLI_MOST_RELABELLED)
+        return DCL_OK;
+    dcli_layout to;
+    dcl_status status = dcli_layout_bind(rule, &from->grid, &to);
+    if (status != DCL_OK)
+        return status;
+    size_t pairs = (size_t)n * (size_t)n;
+    int64_t *elements = dcli_malloc((size_t)from->node_end * sizeof *elements);
+    int64_t *value = dcli_malloc(pairs * sizeof *value);
+    int job[DCLI_MOST_RELABELLED];
+    status = elements != NULL && value != NULL ? fill_values(from, &to, elements, value) : DCL_ERR_NOMEM;
+    if (status == DCL_OK) {
+        limit_values(pairs, value);
+        status = dcli_assign(n, value, job);
+    }
+    if (status == DCL_OK && is_better(n, value, job))
+        reorder(&to, job, rule);
+    dcli_free(elements);
+    dcli_free(value);
+    return status;
+}
