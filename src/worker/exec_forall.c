@@ -467,12 +467,31 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
     return prepare(worker, entry, kept->plan, &kept->plan->batch[batch], *prepared_out);
 }
 
+/* Stages of batches that wait for the device take memory: when it is much, the oldest are waited for. */
+static void await_arenas(dcli_worker *worker, int64_t bytes)
+{
+    enum { MOST_BYTES = 32 << 20 };
+    int64_t taken = bytes;
+    for (int64_t r = worker->running_first; r < worker->running_count; r++)
+        if (worker->running[r].arena != NULL)
+            taken += (int64_t)dcli_memory_bytes(worker->running[r].arena);
+    for (int64_t r = worker->running_first; bytes > 0 && taken > MOST_BYTES && r < worker->running_count; r++) {
+        dcli_running *running = &worker->running[r];
+        if (running->arena == NULL)
+            continue;
+        taken -= (int64_t)dcli_memory_bytes(running->arena);
+        dcli_memory_release(running->arena); /* waits; how the batch ended is found when it is collected */
+        running->arena = NULL;
+    }
+}
+
 static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepared *prepared, int64_t batch,
                         dcli_running *running)
 {
     const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
     const dcli_batch *in = &plan->batch[batch];
     dcl_status status = DCL_OK;
+    await_arenas(worker, prepared->arena_bytes);
     if (prepared->arena_bytes > 0)
         status = dcli_memory_scratch(worker->device, (size_t)prepared->arena_bytes, &running->arena);
     if (status == DCL_OK && may_report(entry->operation.body, prepared))

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/text.h"
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
@@ -199,7 +200,16 @@ static bool next_drop(dcli_node *node, struct dcli_open_op *op, dcli_action *act
     return false;
 }
 
-/* Grant what fits the pool, in the order of (operation, batch, chunk), never past one that does not fit. */
+/* How much may be on its way: what a batch needs while the one before it computes, and enough to keep a link busy. More
+ * would only take memory. What the oldest operation needs at once always fits. */
+static int64_t most_granted(const dcli_node *node, const struct dcli_open_op *op)
+{
+    enum { AHEAD_BYTES = 32 << 20 };
+    int64_t pool = node->terms.plan.pool_bytes, live = op->own->live_bytes;
+    return dcli_min(pool, live > AHEAD_BYTES / 2 ? dcli_min(pool, live) * 2 : AHEAD_BYTES);
+}
+
+/* Grant what fits, in the order of (operation, batch, chunk), never past one that does not fit. */
 static void grant_ahead(dcli_node *node)
 {
     for (; node->grant_op <= node->seen; node->grant_op++, node->grant_chunk = 0) {
@@ -208,7 +218,7 @@ static void grant_ahead(dcli_node *node)
             const dcli_chunk *chunk = &op->own->chunk[node->grant_chunk];
             if (chunk->written || op->dropped[node->grant_chunk])
                 continue;
-            if (node->pool_used + chunk->bytes > node->terms.plan.pool_bytes)
+            if (node->pool_used + chunk->bytes > most_granted(node, op))
                 return;
             node->pool_used += chunk->bytes;
             op->exchange[chunk->peer].grant_due++;

@@ -137,6 +137,7 @@ static dcl_status check_pool(dcli_builder *builder)
     for (int64_t b = 0; b < plan->batch_count; b++)
         most = dcli_max(most, live += change[b]);
     dcli_free(change);
+    plan->live_bytes = most;
     if (plan->detail != NULL)
         plan->detail->arrived_bytes = most;
     if (most > builder->terms->pool_bytes) {
@@ -147,7 +148,7 @@ static dcl_status check_pool(dcli_builder *builder)
                  most, builder->terms->pool_bytes);
         /* Nothing moves: the same on every node. */
         plan->batch_count = plan->work_count = plan->binding_count = plan->stage_count = 0;
-        plan->piece_count = plan->chunk_count = plan->item_count = 0;
+        plan->piece_count = plan->chunk_count = plan->item_count = plan->live_bytes = 0;
         memset(plan->peer_read, 0, sizeof(bool) * (size_t)(builder->terms->node_count + 1));
     }
     return DCL_OK;

@@ -13,7 +13,7 @@
 typedef struct dcli_plan_terms {
     int node_count;
     const bool *in_place; /* [node_count] whether node q reads other nodes' parts in place */
-    int64_t batch_bytes;  /* size aimed at for the first output's part of a batch */
+    int64_t batch_bytes;  /* size aimed at for the first output's part of a batch; tiles much larger are cut */
     int64_t chunk_bytes;  /* most bytes of a chunk, unless the pool is small or one element is larger */
     int64_t pool_bytes;   /* most bytes of chunks a node holds */
     bool detailed;        /* FORALL: plan->detail is made, too: for reports */
@@ -96,6 +96,7 @@ typedef struct dcli_plan {
     dcli_item *item;
     bool *peer_read;          /* [node_count + 1] parts of these peers are read in place */
     bool local;               /* dcli_operation_is_local() */
+    int64_t live_bytes;       /* most bytes of received chunks that are needed at once */
     int64_t space[7];         /* capacities of the lists above */
     dcl_counters counters;    /* the planned ones */
     dcli_plan_detail *detail; /* NULL unless asked for */

@@ -326,34 +326,75 @@ static bool computes(const dcli_operation *operation, const dcli_region *region,
            dcli_box_intersect(&seen, &operation->box, box_out);
 }
 
-static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count)
+/* Tiles that become one batch, or, when they are much larger than one should be, several. */
+struct batching {
+    dcli_builder *builder;
+    int64_t first, count; /* tiles */
+    int64_t most;         /* elements of a batch */
+    int64_t planned;      /* elements of the batch that is being planned; 0: none is */
+};
+
+static dcl_status end_batch(struct batching *batching)
+{
+    dcli_plan *plan = batching->builder->plan;
+    if (batching->planned == 0)
+        return DCL_OK;
+    batching->planned = 0;
+    dcl_status status = dcli_builder_chunks(batching->builder);
+    if (status == DCL_OK)
+        status = dcli_fill_stages(batching->builder);
+    dcli_batch *batch = &plan->batch[plan->batch_count - 1];
+    batch->first_tile = batching->first;
+    batch->tile_count = batching->count;
+    batch->work_count = plan->work_count - batch->first_work;
+    batch->stage_count = plan->stage_count - batch->first_stage;
+    return status;
+}
+
+/* Plan a box of a tile. What is too large for a batch is cut along the slowest axis that can be cut. */
+static dcl_status plan_part(struct batching *batching, const dcl_box *box)
+{
+    int64_t elements = dcli_box_elements(box);
+    int d = 0;
+    while (d < box->rank - 1 && box->count[d] == 1)
+        d++;
+    dcl_status status = DCL_OK;
+    if (elements > batching->most && box->count[d] > 1) {
+        dcl_box part = *box;
+        int64_t step = dcli_max(batching->most / (elements / box->count[d]), 1);
+        for (int64_t t = 0; t < box->count[d] && status == DCL_OK; t += step) {
+            part.start[d] = box->start[d] + t * box->stride[d];
+            part.count[d] = dcli_min(step, box->count[d] - t);
+            status = plan_part(batching, &part);
+        }
+        return status;
+    }
+    if (batching->planned > 0 && batching->planned + elements > batching->most)
+        status = end_batch(batching);
+    if (status == DCL_OK && batching->planned == 0 && dcli_builder_batch(batching->builder) == NULL)
+        status = DCL_ERR_NOMEM;
+    batching->planned += elements;
+    return status == DCL_OK ? plan_region(batching->builder, box) : status;
+}
+
+/* @param most  elements a batch may have; what has up to twice as many is not cut. */
+static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count, int64_t most)
 {
     const dcli_operation *operation = builder->operation;
-    dcli_plan *plan = builder->plan;
+    int64_t elements = 0;
     builder->tiles.count = 0;
     dcl_status status = dcli_layout_tiles(operation->operand[operation->body->first_output].layout, builder->self,
                                           first, count, &builder->tiles);
-    if (status == DCL_OK && dcli_builder_batch(builder) == NULL)
-        status = DCL_ERR_NOMEM;
+    for (int64_t r = 0; r < builder->tiles.count; r++)
+        elements += dcli_box_elements(&builder->tiles.region[r].box);
+    struct batching batching = {
+        .builder = builder, .first = first, .count = count, .most = elements / 2 > most ? most : INT64_MAX};
     for (int64_t r = 0; r < builder->tiles.count && status == DCL_OK; r++) {
         dcl_box box;
         if (computes(operation, &builder->tiles.region[r], &box))
-            status = plan_region(builder, &box);
+            status = plan_part(&batching, &box);
     }
-    if (status == DCL_OK)
-        status = dcli_builder_chunks(builder);
-    if (status == DCL_OK)
-        status = dcli_fill_stages(builder);
-    if (status != DCL_OK)
-        return status;
-    dcli_batch *batch = &plan->batch[plan->batch_count - 1];
-    batch->first_tile = first;
-    batch->tile_count = count;
-    batch->work_count = plan->work_count - batch->first_work;
-    batch->stage_count = plan->stage_count - batch->first_stage;
-    if (batch->work_count == 0)
-        plan->batch_count--; /* cut away by the box */
-    return DCL_OK;
+    return status == DCL_OK ? end_batch(&batching) : status;
 }
 
 /* Tiles with something to compute. */
@@ -401,12 +442,24 @@ static dcl_status look_at_accesses(dcli_builder *builder)
     return DCL_OK;
 }
 
-static dcl_status plan_batches(dcli_builder *builder, int64_t tiles, int64_t per_batch)
+static dcl_status plan_batches(dcli_builder *builder, int64_t tiles, int64_t per_batch, int64_t most)
 {
     dcl_status status = DCL_OK;
     for (int64_t t = 0; t < tiles && status == DCL_OK; t += per_batch)
-        status = plan_batch(builder, t, dcli_min(per_batch, tiles - t));
+        status = plan_batch(builder, t, dcli_min(per_batch, tiles - t), most);
     return status;
+}
+
+/* Elements of the first output that a batch of parts of a tile may have. Footprints that are the same for all parts would
+ * be staged for each: such tiles are not cut. */
+static int64_t most_elements(const dcli_builder *builder)
+{
+    const dcli_body *body = builder->operation->body;
+    const dcli_layout *layout = builder->operation->operand[body->first_output].layout;
+    for (int a = 0; a < body->access_count; a++)
+        if (builder->subscripts[a].reach != DCLI_REACH_AFFINE)
+            return INT64_MAX;
+    return dcli_max(1, builder->terms->batch_bytes / (int64_t)dcl_type_bytes(layout->grid.type));
 }
 
 static int64_t staged_bytes(const dcli_builder *builder)
@@ -439,10 +492,11 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     int64_t tile_bytes = owned / tiles * (int64_t)dcl_type_bytes(layout->grid.type);
     int64_t few = dcli_min(tiles, dcli_max(1, builder->terms->batch_bytes / dcli_max(1, tile_bytes)));
     bool alone = builder->terms->node_count == 1, at_once = alone || dcli_operation_is_local(operation);
-    status = plan_batches(builder, tiles, at_once ? tiles : few);
-    if (status == DCL_OK && alone && few < tiles && staged_bytes(builder) > builder->terms->batch_bytes) {
+    int64_t most = most_elements(builder);
+    status = plan_batches(builder, tiles, at_once ? tiles : few, at_once ? INT64_MAX : most);
+    if (status == DCL_OK && alone && staged_bytes(builder) > builder->terms->batch_bytes) {
         start_over(builder);
-        status = plan_batches(builder, tiles, few);
+        status = plan_batches(builder, tiles, few, most);
     }
     for (int k = 0; k < operation->operand_count; k++)
         for (int p = 0; builder->seen[k].blocks != NULL && p < builder->terms->node_count; p++)
