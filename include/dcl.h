@@ -10,6 +10,7 @@
 #include <dcl/grain.h>
 #include <dcl/grid.h>
 #include <dcl/map.h>
+#include <dcl/remap.h>
 #include <dcl/view.h>
 #include <dcl/worker.h>
 

@@ -26,7 +26,7 @@ DCL_API void dcl_array_release(dcl_array *array);
 
 /** The array's grid. Of NULL: a grid of rank 0. */
 DCL_API dcl_grid dcl_grid_of(const dcl_array *array);
-/** The array's map, borrowed, valid as long as the array. NULL for NULL. */
+/** The array's map, borrowed, valid until the array is released or remapped. NULL for NULL. */
 DCL_API const dcl_map *dcl_map_of(const dcl_array *array);
 /** The array's cluster, borrowed. NULL for NULL. */
 DCL_API dcl_cluster *dcl_cluster_of(const dcl_array *array);
@@ -45,7 +45,8 @@ DCL_API dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *s
  *  @return DCL_OK; besides dcl_write()'s errors, the error of a failed array. `target` is then undefined. */
 DCL_API dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[]);
 
-/** Exchange the contents of two arrays of equal grid, type and map, without moving any. At once.
+/** Exchange the contents of two arrays of equal grid, type and map, without moving any. At once. (dcl_copy() copies
+ *  between arrays of different maps.)
  *  @return DCL_OK, or DCL_ERR_INVALID when they differ. */
 DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
 

@@ -75,7 +75,7 @@ void dcli_array_link(dcl_array *array)
     *list = array;
 }
 
-static dcl_status make_array(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
+dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
 {
     dcli_layout layout;
     dcl_status status = dcli_grid_check(grid);
@@ -117,7 +117,7 @@ dcl_array *dcl_agile(dcl_grid grid, dcl_map *map)
     dcl_cluster *cluster = map->cluster;
     dcl_array *array = NULL;
     pthread_mutex_lock(&cluster->lock);
-    dcl_status status = dcli_cluster_end_call(cluster, make_array(cluster, &grid, map, &array));
+    dcl_status status = dcli_cluster_end_call(cluster, dcli_array_make(cluster, &grid, map, &array));
     (void)status; /* with DCL_SYNC the array exists, failed */
     pthread_mutex_unlock(&cluster->lock);
     return array;
@@ -202,7 +202,7 @@ static dcl_status swap(dcl_array *a, dcl_array *b)
         equal = x->extent[d] == y->extent[d] && x->origin[d] == y->origin[d];
     if (!equal)
         return DCLI_FAIL(DCL_ERR_INVALID, "the arrays differ in grid, type or map; expected equal ones; copy with "
-                                          "dcl_forall() instead");
+                                          "dcl_copy() instead, or dcl_remap() one of them");
     dcli_books *books = a->books;
     a->books = b->books;
     b->books = books;

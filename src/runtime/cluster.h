@@ -195,6 +195,8 @@ void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, co
 void dcli_array_spoil(dcl_array *array, dcl_status status);
 /** DCL_SYNC: wait for what was just called. */
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
+/** Make an array as dcl_agile() does. Waits while the window of open operations is full. */
+dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, dcl_array **array_out);
 /** Free the handle. */
 void dcli_array_free(dcl_array *array);
 /** Check that an array can be used in a call. @return DCL_OK, or DCL_ERR_INVALID / DCL_ERR_UNSUPPORTED (plans only). */
@@ -218,8 +220,19 @@ void *dcli_view_place(const dcl_array *array, const dcl_box *box, void *memory, 
 void dcli_view_repeat(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[]);
 /** The program gives a view up; with the last, an array that it has given up before. */
 dcl_status dcli_view_release(dcl_array *array);
-/** Give up the storage of an array, and the handle. */
+/** Give up the storage of an array, and the handle, which is gone also when that fails. */
 dcl_status dcli_array_end(dcl_array *array);
+
+/* ---- loop bodies (forall.c, counts.c); the lock is held, and given up while waiting ---- */
+
+/** Start a body of the library's own, as dcl_forall_n() does. Arrays keep the names the program gave them.
+ *  @param args  right ones: names, accesses, arrays of this cluster. */
+dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
+/** What it would count, as dcl_explain_n(). Arrays may have books of no storage. */
+dcl_status dcli_forall_explain(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[], int node,
+                               dcl_counters *counters_out);
+/** Whether `node` is one that counters are asked of. @param out  checked for NULL. */
+dcl_status dcli_check_counted(const dcl_cluster *cluster, int node, const void *out);
 
 /* ---- files (file_way.c, stream_file.c); the lock is held, and given up while files are used ---- */
 

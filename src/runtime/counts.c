@@ -1,7 +1,7 @@
 /* runtime/counts.c - counters: planned ones before an operation runs, all of them afterwards. */
 #include "runtime/report.h"
 
-static dcl_status check_counted(const dcl_cluster *cluster, int node, const void *out)
+dcl_status dcli_check_counted(const dcl_cluster *cluster, int node, const void *out)
 {
     if (node < DCL_HOST || node >= cluster->node_count)
         return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, DCL_ALL_NODES or DCL_HOST", node,
@@ -58,12 +58,22 @@ static dcl_status explain(void *user, const dcli_planned *planned)
     return status;
 }
 
+dcl_status dcli_forall_explain(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[], int node,
+                               dcl_counters *counters_out)
+{
+    struct asked asked = {.node = node};
+    dcl_status status = dcli_forall_planned(cluster, body, count, args, explain, &asked);
+    if (status == DCL_OK)
+        *counters_out = asked.sum;
+    return status;
+}
+
 dcl_status dcl_explain_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[],
                          int node, dcl_counters *counters_out)
 {
     dcli_error_enter(__func__);
     struct asked asked = {.node = node};
-    dcl_status status = cluster != NULL ? check_counted(cluster, node, counters_out) : DCL_OK;
+    dcl_status status = cluster != NULL ? dcli_check_counted(cluster, node, counters_out) : DCL_OK;
     if (status == DCL_OK)
         status = dcli_call_planned(cluster, box, body, count, args, explain, &asked);
     if (status == DCL_OK)
@@ -78,7 +88,7 @@ dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
     dcli_error_enter(__func__);
     if (cluster == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "cluster is NULL; expected one made by dcl_open()");
-    dcl_status status = check_counted(cluster, node, counters_out);
+    dcl_status status = dcli_check_counted(cluster, node, counters_out);
     if (status != DCL_OK)
         return status;
     dcl_counters sum = {0};

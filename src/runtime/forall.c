@@ -8,6 +8,7 @@
 struct call {
     dcl_cluster *cluster;
     dcli_known_body *known;
+    bool own; /* the library's: its names for arrays are not the program's */
     int count;
     dcl_array *array[DCLI_MAX_PARAMS];
     dcli_books *books[DCLI_MAX_PARAMS];
@@ -99,7 +100,7 @@ static void fill_operation(struct call *call, const dcl_box *box, int count, con
         dcl_array *base = dcli_array_base(array);
         operation->operand[p] = (dcli_operand){
             .storage = base->books->id, .layout = &base->layout, .view = array != base ? &array->view : NULL};
-        if (args[k].name != NULL && (array == base || base->name[0] == '\0'))
+        if (args[k].name != NULL && !call->own && (array == base || base->name[0] == '\0'))
             snprintf(base->name, sizeof base->name, "%s", args[k].name);
     }
     operation->operand_count = call->count;
@@ -191,6 +192,12 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
     return status == DCL_OK ? issue_call(call, box) : status;
 }
 
+dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
+{
+    struct call call = {.cluster = cluster, .own = true};
+    return start_call(&call, NULL, body, count, args);
+}
+
 static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[])
 {
     dcl_status status = check_args(cluster, body, count, args);
@@ -223,6 +230,22 @@ dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const cha
 
 /* ---- asking ------------------------------------------------------------------------------------------------------- */
 
+static dcl_status plan_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[],
+                            dcli_planned_fn *look, void *user)
+{
+    dcl_status status = prepare_call(call, box, body, count, args);
+    if (status != DCL_OK)
+        return status;
+    return look(user, &(dcli_planned){.cluster = call->cluster, .operation = &call->operation, .array = call->array});
+}
+
+dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[],
+                               dcli_planned_fn *look, void *user)
+{
+    struct call call = {.cluster = cluster, .own = true};
+    return plan_call(&call, NULL, body, count, args, look, user);
+}
+
 dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                              const dcl_arg args[], dcli_planned_fn *look, void *user)
 {
@@ -231,9 +254,7 @@ dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const cha
         return status;
     struct call call = {.cluster = cluster};
     pthread_mutex_lock(&cluster->lock);
-    status = prepare_call(&call, box, body, count, args);
-    if (status == DCL_OK)
-        status = look(user, &(dcli_planned){.cluster = cluster, .operation = &call.operation, .array = call.array});
+    status = plan_call(&call, box, body, count, args, look, user);
     pthread_mutex_unlock(&cluster->lock);
     return status;
 }

@@ -22,6 +22,10 @@ typedef dcl_status dcli_planned_fn(void *user, const dcli_planned *planned);
 dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                              const dcl_arg args[], dcli_planned_fn *look, void *user);
 
+/** The same for a body of the library's own (dcli_forall_start()). The lock is held. */
+dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[],
+                               dcli_planned_fn *look, void *user);
+
 /** The plan of a node, by the terms that nodes of the cluster have. A plan that does not fit the pool is an error.
  *  @param detailed  with plan->detail. */
 dcl_status dcli_plan_for_report(const dcl_cluster *cluster, const dcli_operation *operation, int node, bool detailed,

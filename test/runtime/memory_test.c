@@ -48,10 +48,10 @@ static int run(dcl_cluster *cluster, const char *path, int n, int *asked_out)
     dcl_counters counters;
     int32_t memory[N] = {0}, one = 1;
     dcl_map *map = dcl_map_parse(cluster, "rows:cyclic(4)"),
-            *grains = dcl_map_with_grains(map, 1, NULL, (int64_t[]){4});
+            *grains = dcl_map_with_grains(map, 1, NULL, (int64_t[]){4}), *other = dcl_map_parse(cluster, "block");
     dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, N), map), *C = dcl_agile(dcl_grid_1d(DCL_INT32, N), map);
-    failed += grains == NULL || A == NULL || C == NULL;
-    if (A != NULL && C != NULL) {
+    failed += grains == NULL || other == NULL || A == NULL || C == NULL;
+    if (other != NULL && A != NULL && C != NULL) {
         dcl_status status[] = {
             dcl_fill(A, &one),
             test_shift(C, A, -1, N - 1, n),
@@ -62,6 +62,8 @@ static int run(dcl_cluster *cluster, const char *path, int n, int *asked_out)
             dcl_read(A, NULL, memory, NULL),
             dcl_save_npy(A, path),
             dcl_load_npy(C, path),
+            dcl_copy(A, C),
+            dcl_remap(C, other),
             dcl_wait_for(C, -1),
             dcl_stats(cluster, DCL_ALL_NODES, &counters),
         };
@@ -76,6 +78,7 @@ static int run(dcl_cluster *cluster, const char *path, int n, int *asked_out)
     dcl_release(C);
     dcl_release(A);
     dcl_release(grains);
+    dcl_release(other);
     dcl_release(map);
     return failed;
 }

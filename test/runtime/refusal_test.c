@@ -385,7 +385,8 @@ Test(refusal_on_device, of_a_swap)
     dcl_map *cyclic = dcl_map_parse(a.cluster, "cyclic");
     dcl_array *other = dcl_agile(dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS), cyclic);
     TEST_REFUSED(dcl_swap(a.C, a.v), DCL_ERR_INVALID,
-                 "the arrays differ in grid, type or map; expected equal ones; copy with dcl_forall() instead");
+                 "the arrays differ in grid, type or map; expected equal ones; copy with dcl_copy() instead, or "
+                 "dcl_remap() one of them");
     TEST_REFUSED(dcl_swap(a.A, other), DCL_ERR_INVALID, "differ in grid, type or map");
     expect_state("swap", &a, DCL_ERR_INVALID, false);
     dcl_release(other);

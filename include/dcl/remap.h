@@ -1,0 +1,56 @@
+/* dcl/remap.h - the agile operator on arrays that exist: another map for the same contents, and copies. */
+#ifndef DCL_REMAP_H
+#define DCL_REMAP_H
+
+#include <dcl/forall.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Lay the array out by another map; its contents stay. Only elements whose owner changes move, packed per pair of nodes;
+ *  the others are copied where they are. An equal map costs nothing.
+ *
+ *  Storage for the new map is made beside the old one, which is released afterwards: for a while both are there. Until
+ *  the new one is there on every node the call waits, and so for all that was called before; then the copying is started,
+ *  and it returns. What is called afterwards sees the new map; views of the array show the same elements as before.
+ *  @param array  no view.
+ *  @param map  borrowed, of the array's cluster; the array keeps what it needs. dcl_map_of() results from before end.
+ *  @return DCL_OK when started; DCL_ERR_INVALID (NULL, a view, another cluster, map and grid do not fit), DCL_ERR_NOMEM (a node has
+ *          no room for its new part), DCL_ERR_NODE_LOST (the map lays the grid over a node that is lost), the error of a
+ *          failed array: the array is then as it was, map and contents. What fails on a node later, while it copies, fails
+ *          the contents, as with dcl_forall(). */
+DCL_API dcl_status dcl_remap(dcl_array *array, dcl_map *map);
+
+/** How dcl_remap_with() takes the map; combined by `|`. */
+enum {
+    /** Let the map's nodes take its places in another order (a map of `;nodes=2,0,1`), so that the most elements keep
+     *  their owner: see dcl_map_of() afterwards. For maps over at most 256 nodes; where the best order takes more than
+     *  the 32 ranges of neighbours that a map can list, the map is taken as it is. Costs as much as dcl_explain_remap()
+     *  of all nodes, and a time that grows with the third power of their number (256 nodes: 10 ms). */
+    DCL_REMAP_RELABEL = 1
+};
+
+/** dcl_remap() with a choice. @param flags  0, or DCL_REMAP_RELABEL. @return as dcl_remap(); DCL_ERR_INVALID (flags). */
+DCL_API dcl_status dcl_remap_with(dcl_array *array, dcl_map *map, unsigned flags);
+
+/** What dcl_remap_with() would count: planned counters, others are 0. bytes_moved are exactly the bytes of the elements
+ *  whose owner changes.
+ *  @param node  as in dcl_stats(); DCL_HOST: zeros. @return DCL_OK, or the errors of arguments. Nothing changes. */
+DCL_API dcl_status dcl_explain_remap(dcl_array *array, dcl_map *map, unsigned flags, int node,
+                                     dcl_counters *counters_out);
+
+/** Copy all elements of `from` to those of `to`, index by index from both origins. Maps may be any; elements whose owners
+ *  differ move. Started when it returns. An array copied to itself stays as it is.
+ *  @param from, to  arrays or views, of one cluster, type, rank and extents; views of one array have no element in common.
+ *  @return DCL_OK when started; DCL_ERR_INVALID (they differ), the error of a failed `from`. When the call fails, the
+ *          contents of `to` have failed too, as with dcl_forall(). */
+DCL_API dcl_status dcl_copy(dcl_array *from, dcl_array *to);
+
+/** What dcl_copy() would count, as dcl_explain_remap(). */
+DCL_API dcl_status dcl_explain_copy(dcl_array *from, dcl_array *to, int node, dcl_counters *counters_out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,332 @@
+/* runtime/remap.c - another map for an array's contents, and copies between arrays: loop bodies of the library's own, so
+ * that planning, counting, moving and failing are those of any body. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <dcl/remap.h>
+
+#include "resmap/relabel.h"
+#include "runtime/cluster.h"
+
+/* ---- the body ----------------------------------------------------------------------------------------------------- */
+
+/* A call of "to(i,j) = from(i,j);". Where origins differ it is "from(i + i0, j + j0)". */
+struct copy {
+    char body[256];
+    char shift_name[DCL_MAX_RANK][3];
+    int count;
+    dcl_arg arg[2 + DCL_MAX_RANK];
+};
+
+static void put_subscripts(struct copy *copy, const char *array, int rank, bool shifted)
+{
+    size_t at = strlen(copy->body);
+    for (int d = 0; d < rank; d++) {
+        char index = "ijklmnop"[d];
+        at += (size_t)snprintf(copy->body + at, sizeof copy->body - at, "%s%c", d == 0 ? array : ", ", index);
+        if (shifted)
+            at += (size_t)snprintf(copy->body + at, sizeof copy->body - at, " + %s", copy->shift_name[d]);
+    }
+}
+
+static void make_copy(dcl_array *from, dcl_array *to, struct copy *copy)
+{
+    const dcl_grid *source = dcli_array_grid(from), *target = dcli_array_grid(to);
+    bool shifted = false;
+    for (int d = 0; d < target->rank; d++)
+        shifted |= source->origin[d] != target->origin[d];
+    *copy = (struct copy){.count = 2, .arg = {DCL_OUT(to), DCL_IN(from)}};
+    for (int d = 0; d < target->rank && shifted; d++) {
+        snprintf(copy->shift_name[d], sizeof copy->shift_name[d], "%c0", "ijklmnop"[d]);
+        copy->arg[copy->count++] =
+            dcl_arg_signed(copy->shift_name[d], DCL_INT64, source->origin[d] - target->origin[d]);
+    }
+    put_subscripts(copy, "to(", target->rank, false);
+    strcat(copy->body, ") = ");
+    put_subscripts(copy, "from(", target->rank, shifted);
+    strcat(copy->body, ");");
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------- */
+
+static dcl_status check_shapes(const dcl_array *from, const dcl_array *to)
+{
+    const dcl_grid *source = dcli_array_grid(from), *target = dcli_array_grid(to);
+    if (source->type != target->type)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "`from` has elements of type %s and `to` of type %s; expected one type; convert with "
+                         "dcl_forall()",
+                         dcl_type_name(source->type), dcl_type_name(target->type));
+    if (source->rank != target->rank)
+        return DCLI_FAIL(DCL_ERR_INVALID, "`from` has rank %d and `to` rank %d; expected equal ranks", source->rank,
+                         target->rank);
+    for (int d = 0; d < source->rank; d++)
+        if (source->extent[d] != target->extent[d])
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "axis %d of `from` has %" PRId64 " elements and of `to` %" PRId64
+                             "; expected equal extents; "
+                             "copy a part with dcl_forall_over()",
+                             d, source->extent[d], target->extent[d]);
+    return DCL_OK;
+}
+
+static dcl_status check_pair(const dcl_array *from, const dcl_array *to)
+{
+    if (from == NULL || to == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "%s is NULL; expected an array made by dcl_agile(); see the error of that call",
+                         from == NULL ? "`from`" : "`to`");
+    if (from->cluster != to->cluster)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the arrays are of different clusters; expected two of one; bring elements "
+                                          "over with dcl_read() and dcl_write()");
+    return check_shapes(from, to);
+}
+
+/* The lock is held. */
+static dcl_status start_copy(dcl_array *from, dcl_array *to)
+{
+    struct copy copy;
+    if (from == to)
+        return dcli_array_usable(from, "copy");
+    make_copy(from, to, &copy);
+    return dcli_forall_start(to->cluster, copy.body, copy.count, copy.arg);
+}
+
+dcl_status dcl_copy(dcl_array *from, dcl_array *to)
+{
+    dcli_error_enter(__func__);
+    dcl_status status = check_pair(from, to);
+    const dcl_array *any = to != NULL ? to : from;
+    if (any == NULL)
+        return status;
+    dcl_cluster *cluster = any->cluster;
+    if (status == DCL_OK && (status = dcli_array_check(to)) != DCL_OK)
+        return status;
+    pthread_mutex_lock(&cluster->lock);
+    if (status == DCL_OK)
+        status = start_copy(from, to);
+    if (status != DCL_OK && to != NULL && !cluster->plan_only)
+        dcli_array_spoil(to, status);
+    status = dcli_cluster_end_call(cluster, status);
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
+}
+
+/* The lock is held. */
+static dcl_status explain_copy(dcl_array *from, dcl_array *to, int node, dcl_counters *counters_out)
+{
+    struct copy copy;
+    if (from == to) {
+        *counters_out = (dcl_counters){0};
+        return DCL_OK;
+    }
+    make_copy(from, to, &copy);
+    return dcli_forall_explain(to->cluster, copy.body, copy.count, copy.arg, node, counters_out);
+}
+
+dcl_status dcl_explain_copy(dcl_array *from, dcl_array *to, int node, dcl_counters *counters_out)
+{
+    dcli_error_enter(__func__);
+    dcl_status status = check_pair(from, to);
+    if (status == DCL_OK)
+        status = dcli_check_counted(to->cluster, node, counters_out);
+    if (status != DCL_OK)
+        return status;
+    pthread_mutex_lock(&to->cluster->lock);
+    status = explain_copy(from, to, node, counters_out);
+    pthread_mutex_unlock(&to->cluster->lock);
+    return status;
+}
+
+/* ---- another map -------------------------------------------------------------------------------------------------- */
+
+static dcl_status check_map(const dcl_array *array, const dcl_map *map, unsigned flags)
+{
+    if (array == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "array is NULL; expected one made by dcl_agile(); see the error of that call");
+    if (array->base != NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "array is a view; expected one made by dcl_agile(); remap the array behind the "
+                         "view, which then shows it as before");
+    if (map == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "map is NULL; expected one made by dcl_map_parse() or another dcl_map_...(); "
+                                          "see the error of that call");
+    if (map->cluster != array->cluster)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the map is of another cluster than the array; expected one of the same; make "
+                         "it anew with the array's cluster (dcl_cluster_of())");
+    if ((flags & ~(unsigned)DCL_REMAP_RELABEL) != 0)
+        return DCLI_FAIL(DCL_ERR_INVALID, "flags are %u; expected 0 or DCL_REMAP_RELABEL", flags);
+    return DCL_OK;
+}
+
+/* The map to take. @param map_out  yours. */
+static dcl_status choose_map(const dcl_array *array, dcl_map *map, unsigned flags, dcl_map **map_out)
+{
+    *map_out = dcl_map_retain(map);
+    if ((flags & DCL_REMAP_RELABEL) == 0)
+        return DCL_OK;
+    dcli_map_rule rule = map->rule;
+    dcl_status status = dcli_map_rule_relabel(&array->layout, &rule);
+    dcli_map_rule_end_nodes(&rule, dcl_node_count(map->cluster));
+    if (status == DCL_OK && dcli_map_rule_equal(&rule, &map->rule))
+        return DCL_OK;
+    dcl_map_release(map);
+    *map_out = status == DCL_OK ? dcli_map_new(map->cluster, &rule) : NULL;
+    return *map_out != NULL ? DCL_OK : dcli_error_status();
+}
+
+/* An array as the new map would lay it out, which has no storage. @param books_out  memory for its books. */
+static dcl_status imagine(const dcl_array *array, dcl_map *map, dcli_books *books_out, dcl_array *array_out)
+{
+    *books_out = (dcli_books){.id = 0}; /* storages count from 1 */
+    *array_out = (dcl_array){.cluster = array->cluster, .map = map, .books = books_out};
+    return dcli_layout_bind(&map->rule, &array->layout.grid, &array_out->layout);
+}
+
+static dcl_status explain_map(dcl_array *array, dcl_map *map, int node, dcl_counters *counters_out)
+{
+    dcli_books books;
+    dcl_array fresh;
+    if (dcl_map_equal(array->map, map)) {
+        *counters_out = (dcl_counters){0};
+        return DCL_OK;
+    }
+    dcl_status status = imagine(array, map, &books, &fresh);
+    return status == DCL_OK ? explain_copy(array, &fresh, node, counters_out) : status;
+}
+
+/* Nodes refuse what exceeds their pool while they copy, when it is too late: where that can be, it is planned before. Parts
+ * of batches in chunks may be padded to eight bytes for one. */
+static dcl_status check_pool(dcl_array *array, dcl_map *map)
+{
+    const dcl_config *config = &array->cluster->config;
+    dcl_counters counters;
+    return config->pool_bytes / 64 < config->tile_bytes ? explain_map(array, map, DCL_ALL_NODES, &counters) : DCL_OK;
+}
+
+/* The array that is remapped is right, whether or not this can be told. @return status, with its sentence. */
+static dcl_status end_fresh(dcl_array *fresh, dcl_status status)
+{
+    char text[DCLI_ERROR_BYTES];
+    snprintf(text, sizeof text, "%s", dcl_error());
+    dcl_cluster *cluster = fresh->cluster;
+    dcl_status dropped = dcli_array_end(fresh);
+    if (dropped != DCL_OK)
+        dcli_cluster_failed_call(cluster, dropped);
+    return status == DCL_OK ? DCL_OK : dcli_error_adopt(status, text);
+}
+
+/* Make the storage and wait until every node has its part or one has said that it cannot. The lock is given up meanwhile.
+ * An array of its own until the end: so it is known to nodes that join, and fails with those that are lost. */
+static dcl_status reserve(const dcl_array *array, dcl_map *map, dcl_array **fresh_out)
+{
+    dcl_cluster *cluster = array->cluster;
+    dcl_array *fresh;
+    dcl_status status = dcli_array_make(cluster, &array->layout.grid, map, &fresh);
+    if (status != DCL_OK)
+        return status;
+    memcpy(fresh->name, array->name, sizeof fresh->name);
+    status = dcli_cluster_wait(cluster, fresh->books->last_use, false, -1);
+    const dcli_books *books = fresh->books;
+    if (status == DCL_OK && dcli_books_failed(books))
+        status =
+            DCLI_FAIL(books->status,
+                      "there is no storage for the new map (%s); the array keeps its map and its contents; release "
+                      "arrays, or remap to more nodes",
+                      books->text != NULL ? books->text : "see the log");
+    if (status == DCL_OK) {
+        *fresh_out = fresh;
+        return DCL_OK;
+    }
+    return end_fresh(fresh, status);
+}
+
+static void exchange(dcl_array *a, dcl_array *b)
+{
+    dcl_array old = *a;
+    a->map = b->map;
+    a->layout = b->layout;
+    a->books = b->books;
+    b->map = old.map;
+    b->layout = old.layout;
+    b->books = old.books;
+}
+
+/* The lock is held. From the start of the copy to the exchange nobody else has it: later calls see the new map only. */
+static dcl_status remap_to(dcl_array *array, dcl_map *map)
+{
+    dcl_array *fresh = NULL;
+    dcl_status status = check_pool(array, map);
+    if (status == DCL_OK)
+        status = reserve(array, map, &fresh);
+    if (status != DCL_OK)
+        return status;
+    status = start_copy(array, fresh);
+    if (status == DCL_OK)
+        exchange(array, fresh);
+    return end_fresh(fresh, status);
+}
+
+static dcl_status remap(dcl_array *array, dcl_map *map, unsigned flags)
+{
+    dcl_map *chosen;
+    dcli_cluster_turn(array->cluster);
+    dcl_status status = dcli_array_usable(array, "remap");
+    if (status == DCL_OK)
+        status = choose_map(array, map, flags, &chosen);
+    if (status != DCL_OK)
+        return status;
+    if (!dcl_map_equal(array->map, chosen))
+        status = remap_to(array, chosen);
+    dcl_map_release(chosen);
+    return status;
+}
+
+static dcl_status call_remap(dcl_array *array, dcl_map *map, unsigned flags)
+{
+    dcl_status status = check_map(array, map, flags);
+    if (array == NULL)
+        return status;
+    if (status == DCL_OK && (status = dcli_array_check(array)) != DCL_OK)
+        return status;
+    pthread_mutex_lock(&array->cluster->lock);
+    if (status == DCL_OK)
+        status = remap(array, map, flags);
+    status = dcli_cluster_end_call(array->cluster, status);
+    pthread_mutex_unlock(&array->cluster->lock);
+    return status;
+}
+
+dcl_status dcl_remap(dcl_array *array, dcl_map *map)
+{
+    dcli_error_enter(__func__);
+    return call_remap(array, map, 0);
+}
+
+dcl_status dcl_remap_with(dcl_array *array, dcl_map *map, unsigned flags)
+{
+    dcli_error_enter(__func__);
+    return call_remap(array, map, flags);
+}
+
+dcl_status dcl_explain_remap(dcl_array *array, dcl_map *map, unsigned flags, int node, dcl_counters *counters_out)
+{
+    dcli_error_enter(__func__);
+    dcl_status status = check_map(array, map, flags);
+    if (status == DCL_OK)
+        status = dcli_check_counted(array->cluster, node, counters_out);
+    if (status != DCL_OK)
+        return status;
+    dcl_map *chosen;
+    pthread_mutex_lock(&array->cluster->lock);
+    status = choose_map(array, map, flags, &chosen);
+    if (status == DCL_OK) {
+        status = explain_map(array, chosen, node, counters_out);
+        dcl_map_release(chosen);
+    }
+    pthread_mutex_unlock(&array->cluster->lock);
+    return status;
+}
