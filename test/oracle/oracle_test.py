@@ -14,8 +14,10 @@ import sys
 import time
 
 sys.dont_write_bytecode = True  # leave the source folder as it is
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
 import draw
 import owners
+from lines import Ended, Lines
 
 DCL = os.path.abspath(os.environ.get("TEST_DCL") or "build/dcl")
 PROBE = os.path.abspath(os.environ.get("TEST_PROBE") or f"{os.path.dirname(DCL)}/test/probe")
@@ -24,8 +26,7 @@ SEED = int(os.environ.get("TEST_SEED") or time.time_ns() % 1000000)
 SHRINK_SECONDS = 20
 MOST_FAILURES = 10
 
-ABSENT = ["splits", "weighted", "boxes", "sparse", "every"] + [kind for kind in draw.DEALT if "hash" in kind or "table" in kind]
-KINDS = [kind for kind in draw.KINDS + draw.PARTIAL if kind not in ABSENT]
+KINDS = draw.KINDS + draw.PARTIAL
 
 
 class Broken(Exception):
@@ -64,39 +65,10 @@ def draw_case(number):
 
 def redraw(rng, kind, nodes, type_name, shape, shifted):
     origin = [rng.choice([-7, 1, 5, 100, -10**9, 10**12]) if shifted else 0 for _ in shape]
-    return Case(kind, nodes, type_name, origin, shape, draw.draw_map(rng, kind, shape, origin, nodes, without=ABSENT))
+    return Case(kind, nodes, type_name, origin, shape, draw.draw_map(rng, kind, shape, origin, nodes))
 
 
 # ---- checking -----------------------------------------------------------------------------------------------------------
-
-
-class Probe:
-    """The program; started anew when it ended."""
-
-    def __init__(self):
-        self.process = None
-
-    def ask(self, line):
-        if self.process is None:
-            env = {name: value for name, value in os.environ.items() if not name.startswith("DCL_")}
-            self.process = subprocess.Popen([PROBE], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        try:
-            self.process.stdin.write(line + "\n")
-            self.process.stdin.flush()
-            answer = self.process.stdout.readline().rstrip("\n")
-        except BrokenPipeError:
-            answer = ""
-        if answer == "":
-            code, self.process = self.process.wait(), None
-            raise Broken(f"the probe ended with {code}")
-        return answer.split("\t")
-
-    def end(self):
-        if self.process is None:
-            return 0
-        self.process.stdin.close()
-        self.process.stdout.close()
-        return self.process.wait(60)
 
 
 def numbers(text):
@@ -115,7 +87,10 @@ def compare(case, what, found, wanted):
 
 def check(case, probe, through_command=True):
     wanted, storage = owners.lay(case.text, case.shape, case.origin, case.nodes, draw.TYPES[case.type])
-    answer = probe.ask(case.line())
+    try:
+        answer = probe.ask(case.line())
+    except Ended as ended:
+        raise Broken(str(ended)) from None
     if answer[0] != "laid":
         raise Broken(" ".join(answer))
     owner = [-1 if at is None else at[0] for at in wanted]
@@ -189,7 +164,8 @@ def report(number, case, broken, probe):
 
 
 def main():
-    begin, failed, probe = time.monotonic(), 0, Probe()
+    begin, failed = time.monotonic(), 0
+    probe = Lines(PROBE, {name: value for name, value in os.environ.items() if not name.startswith("DCL_")}, 60)
     only = os.environ.get("TEST_CASE")
     cases = [int(only)] if only else range(CASES)
     print(f"seed {SEED}: {len(cases)} maps of {len(KINDS)} kinds", flush=True)
@@ -202,10 +178,10 @@ def main():
             report(number, case, broken, probe)
             if failed == MOST_FAILURES:
                 break
-    code = probe.end()
-    if code != 0:
+    problem = probe.end()
+    if problem:
         failed += 1
-        print(f"FAILED at the end: the probe ended with {code}", file=sys.stderr)
+        print(f"FAILED at the end: {problem}", file=sys.stderr)
     print(f"{time.monotonic() - begin:.1f} seconds\n{len(cases)} maps, {failed} failed")
     return 1 if failed else 0
 

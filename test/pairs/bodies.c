@@ -1,0 +1,255 @@
+/* pairs/bodies.c - see bodies.h. */
+#include "pairs/bodies.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ARGS = 16, MOST_NODES = 8 };
+
+/* One call: its text, its arguments, what it reads and writes of which array, element by element. */
+struct call {
+    test_pair *pair;
+    test_body body;
+    const dcl_box *box;
+    int rank, nodes, arg_count;
+    char text[640], names[MOST_ARGS][8];
+    dcl_arg args[MOST_ARGS];
+    int64_t by[DCL_MAX_RANK]; /* SHIFTED */
+    int64_t bytes[MOST_NODES + 1];
+};
+
+/* ---- the text ----------------------------------------------------------------------------------------------------- */
+
+/* Which axis of A axis d of B is. */
+static int axis_of(int rank, int d)
+{
+    static const int axes[5][4] = {{0}, {0}, {1, 0}, {2, 0, 1}, {3, 1, 0, 2}};
+    return axes[rank][d];
+}
+
+dcl_grid test_permuted_grid(const dcl_grid *grid)
+{
+    dcl_grid permuted = *grid;
+    for (int d = 0; d < grid->rank; d++) {
+        permuted.extent[d] = grid->extent[axis_of(grid->rank, d)];
+        permuted.origin[d] = grid->origin[axis_of(grid->rank, d)];
+    }
+    return permuted;
+}
+
+enum subscripts { PLAIN, PERMUTED, SHIFTED };
+
+static void append_access(struct call *call, char name, enum subscripts subscripts)
+{
+    char *end = call->text + strlen(call->text);
+    end += sprintf(end, "%c(", name);
+    for (int d = 0; d < call->rank; d++) {
+        end += sprintf(end, "%s%c", d > 0 ? ", " : "", "ijkl"[subscripts == PERMUTED ? axis_of(call->rank, d) : d]);
+        if (subscripts == SHIFTED)
+            end += sprintf(end, " - s%d", d);
+    }
+    strcpy(end, ")");
+}
+
+static void append(struct call *call, const char *text) { strcat(call->text, text); }
+
+static void append_guard(struct call *call)
+{
+    for (int d = 0; d < call->rank; d++) {
+        char index = "ijkl"[d];
+        sprintf(call->text + strlen(call->text), "%s%c - s%d >= from%d && %c - s%d < to%d", d > 0 ? " && " : "", index, d,
+                d, index, d, d);
+    }
+}
+
+static void make_text(struct call *call)
+{
+    append_access(call, 'C', PLAIN);
+    append(call, " = ");
+    switch (call->body) {
+    case TEST_ADD:
+        append_access(call, 'A', PLAIN);
+        append(call, " + ");
+        append_access(call, 'D', PLAIN);
+        break;
+    case TEST_PERMUTED:
+        append_access(call, 'D', PLAIN);
+        append(call, " - ");
+        append_access(call, 'B', PERMUTED);
+        break;
+    case TEST_SHIFTED:
+        append_guard(call);
+        append(call, " ? ");
+        append_access(call, 'A', SHIFTED);
+        append(call, " : 5");
+        break;
+    case TEST_SCATTERED:
+        append_access(call, 'A', PLAIN);
+        append(call, " + 1; ");
+        append_access(call, 'E', PERMUTED);
+        append(call, " = 2 * ");
+        append_access(call, 'A', PLAIN);
+    }
+    append(call, ";");
+}
+
+/* ---- the arguments ------------------------------------------------------------------------------------------------ */
+
+static void pass_array(struct call *call, dcl_access access, const test_model *model)
+{
+    call->args[call->arg_count++] = dcl_arg_array(access, model->name, model->array);
+}
+
+static void pass_number(struct call *call, const char *name, int d, int64_t value)
+{
+    char *text = call->names[call->arg_count];
+    snprintf(text, sizeof call->names[0], "%s%d", name, d);
+    call->args[call->arg_count++] = dcl_arg_signed(text, DCL_INT64, value);
+}
+
+static void pass_arguments(struct call *call)
+{
+    test_pair *pair = call->pair;
+    pass_array(call, DCL_ACCESS_OUT, &pair->c);
+    if (call->body == TEST_SCATTERED)
+        pass_array(call, DCL_ACCESS_OUT, &pair->e);
+    if (call->body != TEST_PERMUTED)
+        pass_array(call, DCL_ACCESS_IN, &pair->a);
+    else
+        pass_array(call, DCL_ACCESS_IN, &pair->b);
+    if (call->body == TEST_ADD || call->body == TEST_PERMUTED)
+        pass_array(call, DCL_ACCESS_IN, &pair->d);
+    for (int d = 0; call->body == TEST_SHIFTED && d < call->rank; d++) {
+        const dcl_grid *grid = &pair->a.grid;
+        call->by[d] = test_between(&pair->random, -2, 2);
+        pass_number(call, "s", d, call->by[d]);
+        pass_number(call, "from", d, grid->origin[d]);
+        pass_number(call, "to", d, grid->origin[d] + grid->extent[d]);
+    }
+}
+
+/* ---- the same in plain loops -------------------------------------------------------------------------------------- */
+
+/* The element of an array that is meant at an index; -1: there is none. */
+static int64_t element_at(const struct call *call, const test_model *model, enum subscripts subscripts,
+                          const int64_t index[])
+{
+    int64_t at[DCL_MAX_RANK];
+    for (int d = 0; d < call->rank; d++)
+        at[d] = index[subscripts == PERMUTED ? axis_of(call->rank, d) : d] - (subscripts == SHIFTED ? call->by[d] : 0);
+    return test_element(&model->grid, at);
+}
+
+/* What the node that computes an element of C reads or writes elsewhere. No element is meant twice. */
+static void count_bytes(struct call *call, int computes, const test_model *model, int64_t e)
+{
+    if (computes < 0 || e < 0 || model->owner[e] < 0 || model->owner[e] == computes)
+        return;
+    call->bytes[computes] += (int64_t)dcl_type_bytes(model->grid.type);
+    call->bytes[call->nodes] += (int64_t)dcl_type_bytes(model->grid.type);
+}
+
+static void do_element(struct call *call, int64_t e, const int64_t index[])
+{
+    test_pair *pair = call->pair;
+    int computes = pair->c.owner[e];
+    int64_t same = element_at(call, &pair->a, PLAIN, index), other;
+    switch (call->body) {
+    case TEST_ADD:
+        pair->c.value[e] = pair->a.value[same] + pair->d.value[same];
+        count_bytes(call, computes, &pair->a, same);
+        count_bytes(call, computes, &pair->d, same);
+        break;
+    case TEST_PERMUTED:
+        other = element_at(call, &pair->b, PERMUTED, index);
+        pair->c.value[e] = pair->d.value[same] - pair->b.value[other];
+        count_bytes(call, computes, &pair->d, same);
+        count_bytes(call, computes, &pair->b, other);
+        break;
+    case TEST_SHIFTED:
+        other = element_at(call, &pair->a, SHIFTED, index);
+        pair->c.value[e] = other >= 0 ? pair->a.value[other] : 5;
+        count_bytes(call, computes, &pair->a, other);
+        break;
+    case TEST_SCATTERED:
+        other = element_at(call, &pair->e, PERMUTED, index);
+        pair->c.value[e] = pair->a.value[same] + 1;
+        pair->e.value[other] = 2 * pair->a.value[same];
+        count_bytes(call, computes, &pair->a, same);
+        count_bytes(call, computes, &pair->e, other);
+    }
+}
+
+static void do_all(struct call *call)
+{
+    const dcl_grid *grid = &call->pair->c.grid;
+    for (int64_t e = 0; e < call->pair->c.total; e++) {
+        int64_t index[DCL_MAX_RANK];
+        test_index(grid, e, index);
+        if (call->box == NULL || test_box_has(call->box, index))
+            do_element(call, e, index);
+    }
+}
+
+/* ---- counters ----------------------------------------------------------------------------------------------------- */
+
+static int node_number(const struct call *call, int n) { return n < call->nodes ? n : DCL_ALL_NODES; }
+
+static bool count(const struct call *call, dcl_counters counters[])
+{
+    bool good = true;
+    for (int n = 0; good && n <= call->nodes; n++)
+        good = test_done("dcl_stats", dcl_stats(call->pair->cluster, node_number(call, n), &counters[n]));
+    return good;
+}
+
+static bool explain(const struct call *call, dcl_counters counters[])
+{
+    bool good = true;
+    for (int n = 0; good && n <= call->nodes; n++)
+        good = test_done("dcl_explain_n",
+                         dcl_explain_n(call->pair->cluster, call->box, call->text, call->arg_count, call->args,
+                                       node_number(call, n), &counters[n]));
+    return good;
+}
+
+static bool equal(int node, const char *what, int64_t found, int64_t expected)
+{
+    return found == expected || test_failed("node %d (-1: all): %s %" PRId64 "; expected %" PRId64, node, what, found,
+                                            expected);
+}
+
+static bool compare(const struct call *call, const dcl_counters planned[], const dcl_counters before[],
+                    const dcl_counters after[])
+{
+    bool good = true;
+    for (int n = 0; good && n <= call->nodes; n++) {
+        const dcl_counters *plan = &planned[n], *a = &after[n], *b = &before[n];
+        int node = node_number(call, n);
+        good = equal(node, "bytes_moved explained", plan->bytes_moved, call->bytes[n]) &&
+               equal(node, "bytes_moved counted", a->bytes_moved - b->bytes_moved, plan->bytes_moved) &&
+               equal(node, "blocks_moved counted", a->blocks_moved - b->blocks_moved, plan->blocks_moved) &&
+               equal(node, "tasks counted", a->tasks - b->tasks, plan->tasks) &&
+               equal(node, "approximate explained", plan->approximate, 0) &&
+               equal(node, "approximate counted", a->approximate - b->approximate, 0);
+    }
+    return good;
+}
+
+bool test_run_body(test_pair *pair, test_body body, const dcl_box *box)
+{
+    struct call call = {.pair = pair, .body = body, .box = box, .rank = pair->c.grid.rank};
+    dcl_counters planned[MOST_NODES + 1], before[MOST_NODES + 1], after[MOST_NODES + 1];
+    call.nodes = dcl_node_count(pair->cluster);
+    make_text(&call);
+    pass_arguments(&call);
+    do_all(&call);
+    if (!explain(&call, planned) || !count(&call, before))
+        return false;
+    dcl_status status = box != NULL ? dcl_forall_over_n(pair->cluster, box, call.text, call.arg_count, call.args)
+                                    : dcl_forall_n(pair->cluster, call.text, call.arg_count, call.args);
+    return test_done("dcl_forall", status) && test_done("dcl_wait", dcl_wait(pair->cluster)) && count(&call, after) &&
+           compare(&call, planned, before, after);
+}
