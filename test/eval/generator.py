@@ -88,11 +88,13 @@ class Case:
         if 5 in NODES and rng.random() < 0.1:
             self.nodes = 4  # the only one of these that can be arranged over two axes
         self.pair = pairs[number % len(pairs)]
+        if not first_round and rng.random() < 0.5:
+            self.pair = rng.choice(maps.KINDS + maps.MORE), rng.choice(maps.KINDS + maps.MORE)
         self.extents = draw_extents(rng, body, number, first_round)
         self.via = "eval" if body.eval and rng.random() < EVAL_SHARE[self.nodes] else "c"
         self.sends = (number + number // len(kernels)) % 3 == 0
         self.choice = number % len(kernels) * 7 + SEED
-        self.kinds = {name: rng.choice(maps.KINDS + [maps.DEFAULT]) for name in body.shapes}
+        self.kinds = {name: rng.choice(maps.KINDS + maps.MORE + [maps.DEFAULT]) for name in body.shapes}
         self.kinds[body.first] = self.pair[0]
         inputs = [name for name in body.shapes if name != body.first]
         if inputs:
@@ -123,7 +125,7 @@ class Case:
                       for name, shape in self.shapes.items()}
         self.settings = self.settings_that_fit()
         self.maps = {name: maps.make(random.Random(f"{SEED}/{self.number}/{name}/{self.map_seed}"), self.kinds[name],
-                                     shape, self.nodes, DTYPES[self.kernel.type_of(name)].itemsize, not self.plain)
+                                     shape, self.origins[name], self.nodes, DTYPES[self.kernel.type_of(name)].itemsize, not self.plain)
                      for name, shape in self.shapes.items()}
         self.twin = self.find_twin()
         for name, other in self.twin.items():
@@ -337,7 +339,7 @@ class Lane:
         """The same on other numbers of nodes and under other maps: the same bits."""
         rng = random.Random(f"{SEED}/{case.number}/repeats")
         others = [case.varied(via="c", nodes=n) for n in NODES if n != case.nodes]
-        others += [case.varied(via="c", map_seed=k, kinds={name: rng.choice(maps.KINDS) for name in case.kinds})
+        others += [case.varied(via="c", map_seed=k, kinds={name: rng.choice(maps.KINDS + maps.MORE) for name in case.kinds})
                    for k in (1, 2)]
         for other in others:
             again, _ = self.attempt(other)
