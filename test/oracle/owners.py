@@ -183,7 +183,7 @@ def lay_axes(text, shape, places, element_bytes):
 # ---- dealt --------------------------------------------------------------------------------------------------------------
 
 
-MASK = (1 << 64) - 1
+MASK, GOLDEN = (1 << 64) - 1, 0x9E3779B97F4A7C15
 
 
 def mix(z):
@@ -193,16 +193,21 @@ def mix(z):
     return z ^ z >> 31
 
 
-def permuted(number, pieces, seed):
-    """Where a piece comes in the order that a seed makes: four Feistel rounds, again while the result is no piece."""
-    bits = (pieces - 1).bit_length()
-    half = max(2, bits + bits % 2) // 2
-    low = (1 << half) - 1
+def shuffled(number, pieces, seed):
+    """At which position a piece comes in the order that a seed makes: rounds on pairs, again while that is no piece."""
+    def below(y, r, m):
+        key = mix((4 * seed + r + 1) * GOLDEN & MASK)
+        return (((y + key) * GOLDEN & MASK) >> 32) * m >> 32
+
+    a = next(n for n in range(1, pieces + 1) if n * n >= pieces)
+    b = len(range(0, pieces, a))
     while True:
-        left, right = number >> half, number & low
-        for r in range(4):
-            left, right = right, left ^ mix((right + (4 * seed + r + 1) * 0x9E3779B97F4A7C15) & MASK) & low
-        number = left << half | right
+        left, right = divmod(number, b)
+        left = (left + below(right, 0, a)) % a
+        right = (right + below(left, 1, b)) % b
+        left = (left + below(right, 2, a)) % a
+        right = (right + below(left, 3, b)) % b
+        number = left * b + right
         if number < pieces:
             return number
 
@@ -218,7 +223,7 @@ def table(text):
 def piece_places(deal, pieces, places, suffix, nodes):
     """Per piece number: (place, slot), or None where the piece is stored nowhere."""
     if deal == "hash":
-        order = [permuted(number, pieces, int(suffix.get("seed", 0))) for number in range(pieces)]
+        order = [shuffled(number, pieces, int(suffix.get("seed", 0))) for number in range(pieces)]
         return [(position % places, position // places) for position in order]
     owners = [number % places for number in range(pieces)]
     if deal == "block":

@@ -1,23 +1,24 @@
 /* pairs/bodies.c - see bodies.h. */
 #include "pairs/bodies.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ARGS = 16, MOST_NODES = 8 };
+#include "pairs/counts.h"
+
+enum { MOST_ARGS = 16 };
 
 /* One call: its text, its arguments, what it reads and writes of which array, element by element. */
 struct call {
     test_pair *pair;
     test_body body;
     const dcl_box *box;
-    int rank, nodes, arg_count;
+    int rank, arg_count;
     char text[640], names[MOST_ARGS][8];
     dcl_arg args[MOST_ARGS];
     int64_t by[DCL_MAX_RANK]; /* SHIFTED */
-    int64_t bytes[MOST_NODES + 1];
+    test_counts counts;
 };
 
 /* ---- the text ----------------------------------------------------------------------------------------------------- */
@@ -59,8 +60,8 @@ static void append_guard(struct call *call)
 {
     for (int d = 0; d < call->rank; d++) {
         char index = "ijkl"[d];
-        sprintf(call->text + strlen(call->text), "%s%c - s%d >= from%d && %c - s%d < to%d", d > 0 ? " && " : "", index, d,
-                d, index, d, d);
+        sprintf(call->text + strlen(call->text), "%s%c - s%d >= from%d && %c - s%d < to%d", d > 0 ? " && " : "", index,
+                d, d, index, d, d);
     }
 }
 
@@ -142,43 +143,34 @@ static int64_t element_at(const struct call *call, const test_model *model, enum
     return test_element(&model->grid, at);
 }
 
-/* What the node that computes an element of C reads or writes elsewhere. No element is meant twice. */
-static void count_bytes(struct call *call, int computes, const test_model *model, int64_t e)
-{
-    if (computes < 0 || e < 0 || model->owner[e] < 0 || model->owner[e] == computes)
-        return;
-    call->bytes[computes] += (int64_t)dcl_type_bytes(model->grid.type);
-    call->bytes[call->nodes] += (int64_t)dcl_type_bytes(model->grid.type);
-}
-
 static void do_element(struct call *call, int64_t e, const int64_t index[])
 {
     test_pair *pair = call->pair;
-    int computes = pair->c.owner[e];
+    int computes = pair->c.owner[e]; /* what it reads or writes elsewhere moves; no element is meant twice */
     int64_t same = element_at(call, &pair->a, PLAIN, index), other;
     switch (call->body) {
     case TEST_ADD:
         pair->c.value[e] = pair->a.value[same] + pair->d.value[same];
-        count_bytes(call, computes, &pair->a, same);
-        count_bytes(call, computes, &pair->d, same);
+        test_counts_element(&call->counts, computes, &pair->a, same);
+        test_counts_element(&call->counts, computes, &pair->d, same);
         break;
     case TEST_PERMUTED:
         other = element_at(call, &pair->b, PERMUTED, index);
         pair->c.value[e] = pair->d.value[same] - pair->b.value[other];
-        count_bytes(call, computes, &pair->d, same);
-        count_bytes(call, computes, &pair->b, other);
+        test_counts_element(&call->counts, computes, &pair->d, same);
+        test_counts_element(&call->counts, computes, &pair->b, other);
         break;
     case TEST_SHIFTED:
         other = element_at(call, &pair->a, SHIFTED, index);
         pair->c.value[e] = other >= 0 ? pair->a.value[other] : 5;
-        count_bytes(call, computes, &pair->a, other);
+        test_counts_element(&call->counts, computes, &pair->a, other);
         break;
     case TEST_SCATTERED:
         other = element_at(call, &pair->e, PERMUTED, index);
         pair->c.value[e] = pair->a.value[same] + 1;
         pair->e.value[other] = 2 * pair->a.value[same];
-        count_bytes(call, computes, &pair->a, same);
-        count_bytes(call, computes, &pair->e, other);
+        test_counts_element(&call->counts, computes, &pair->a, same);
+        test_counts_element(&call->counts, computes, &pair->e, other);
     }
 }
 
@@ -193,63 +185,34 @@ static void do_all(struct call *call)
     }
 }
 
-/* ---- counters ----------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------------------------------------------------- */
 
-static int node_number(const struct call *call, int n) { return n < call->nodes ? n : DCL_ALL_NODES; }
-
-static bool count(const struct call *call, dcl_counters counters[])
+static bool explain(struct call *call)
 {
     bool good = true;
-    for (int n = 0; good && n <= call->nodes; n++)
-        good = test_done("dcl_stats", dcl_stats(call->pair->cluster, node_number(call, n), &counters[n]));
-    return good;
-}
-
-static bool explain(const struct call *call, dcl_counters counters[])
-{
-    bool good = true;
-    for (int n = 0; good && n <= call->nodes; n++)
+    for (int n = 0; good && n <= call->counts.nodes; n++)
         good = test_done("dcl_explain_n",
                          dcl_explain_n(call->pair->cluster, call->box, call->text, call->arg_count, call->args,
-                                       node_number(call, n), &counters[n]));
-    return good;
-}
-
-static bool equal(int node, const char *what, int64_t found, int64_t expected)
-{
-    return found == expected || test_failed("node %d (-1: all): %s %" PRId64 "; expected %" PRId64, node, what, found,
-                                            expected);
-}
-
-static bool compare(const struct call *call, const dcl_counters planned[], const dcl_counters before[],
-                    const dcl_counters after[])
-{
-    bool good = true;
-    for (int n = 0; good && n <= call->nodes; n++) {
-        const dcl_counters *plan = &planned[n], *a = &after[n], *b = &before[n];
-        int node = node_number(call, n);
-        good = equal(node, "bytes_moved explained", plan->bytes_moved, call->bytes[n]) &&
-               equal(node, "bytes_moved counted", a->bytes_moved - b->bytes_moved, plan->bytes_moved) &&
-               equal(node, "blocks_moved counted", a->blocks_moved - b->blocks_moved, plan->blocks_moved) &&
-               equal(node, "tasks counted", a->tasks - b->tasks, plan->tasks) &&
-               equal(node, "approximate explained", plan->approximate, 0) &&
-               equal(node, "approximate counted", a->approximate - b->approximate, 0);
-    }
+                                       test_counts_node(&call->counts, n), &call->counts.planned[n]));
+    dcl_report *report = good ? dcl_explain_report_n(call->pair->cluster, call->box, call->text, call->arg_count,
+                                                     call->args, DCL_ALL_NODES)
+                              : NULL;
+    good = good && test_counts_report(&call->counts, report);
+    dcl_report_release(report);
     return good;
 }
 
 bool test_run_body(test_pair *pair, test_body body, const dcl_box *box)
 {
     struct call call = {.pair = pair, .body = body, .box = box, .rank = pair->c.grid.rank};
-    dcl_counters planned[MOST_NODES + 1], before[MOST_NODES + 1], after[MOST_NODES + 1];
-    call.nodes = dcl_node_count(pair->cluster);
+    call.counts = test_counts_begin(pair->cluster);
     make_text(&call);
     pass_arguments(&call);
     do_all(&call);
-    if (!explain(&call, planned) || !count(&call, before))
+    if (!explain(&call) || !test_counts_before(&call.counts))
         return false;
     dcl_status status = box != NULL ? dcl_forall_over_n(pair->cluster, box, call.text, call.arg_count, call.args)
                                     : dcl_forall_n(pair->cluster, call.text, call.arg_count, call.args);
-    return test_done("dcl_forall", status) && test_done("dcl_wait", dcl_wait(pair->cluster)) && count(&call, after) &&
-           compare(&call, planned, before, after);
+    return test_done("dcl_forall", status) && test_done("dcl_wait", dcl_wait(pair->cluster)) &&
+           test_counts_agree(&call.counts);
 }

@@ -198,8 +198,8 @@ static bool next_in_box(const test_model *model, const dcl_box *box, const struc
 bool test_write(test_model *model, const dcl_box *box, uint64_t *random)
 {
     dcl_box all = dcl_box_of(&model->grid);
-    struct memory memory = memory_of(model->grid.type, box != NULL ? box : &all,
-                                     box != NULL ? (int)test_between(random, 0, 2) : 0);
+    struct memory memory =
+        memory_of(model->grid.type, box != NULL ? box : &all, box != NULL ? (int)test_between(random, 0, 2) : 0);
     int64_t at[DCL_MAX_RANK] = {0}, e;
     for (char *place; next_in_box(model, box != NULL ? box : &all, &memory, at, &e, &place);) {
         model->value[e] = test_between(random, -99, 99);
@@ -215,8 +215,8 @@ bool test_write(test_model *model, const dcl_box *box, uint64_t *random)
 bool test_compare(const test_model *model, const dcl_box *box, uint64_t *random)
 {
     dcl_box all = dcl_box_of(&model->grid);
-    struct memory memory = memory_of(model->grid.type, box != NULL ? box : &all,
-                                     box != NULL ? (int)test_between(random, 0, 2) : 0);
+    struct memory memory =
+        memory_of(model->grid.type, box != NULL ? box : &all, box != NULL ? (int)test_between(random, 0, 2) : 0);
     bool good = test_done("dcl_read", dcl_read(model->array, box, memory.bytes + memory.first * (int64_t)memory.element,
                                                box != NULL ? memory.stride : NULL));
     int64_t at[DCL_MAX_RANK] = {0}, e;

@@ -133,10 +133,14 @@ static const struct {
     const char *name;
     bool (*take)(struct run *run);
 } steps[] = {
-    {"write and read", write_and_read}, {"C = A + D", add},
-    {"C = D - B permuted", add_permuted}, {"C = A shifted", shift},
-    {"C = A + 1, E permuted = 2 A", write_to_owners}, {"C = A + D in a box", add_in_box},
-    {"save and load", through_files}, {"swap", swap},
+    {"write and read", write_and_read},
+    {"C = A + D", add},
+    {"C = D - B permuted", add_permuted},
+    {"C = A shifted", shift},
+    {"C = A + 1, E permuted = 2 A", write_to_owners},
+    {"C = A + D in a box", add_in_box},
+    {"save and load", through_files},
+    {"swap", swap},
 };
 
 /* ---- a line ------------------------------------------------------------------------------------------------------- */
