@@ -23,8 +23,7 @@ struct call {
 
 /* ---- the text ----------------------------------------------------------------------------------------------------- */
 
-/* Which axis of A axis d of B is. */
-static int axis_of(int rank, int d)
+int test_axis(int rank, int d)
 {
     static const int axes[5][4] = {{0}, {0}, {1, 0}, {2, 0, 1}, {3, 1, 0, 2}};
     return axes[rank][d];
@@ -34,8 +33,8 @@ dcl_grid test_permuted_grid(const dcl_grid *grid)
 {
     dcl_grid permuted = *grid;
     for (int d = 0; d < grid->rank; d++) {
-        permuted.extent[d] = grid->extent[axis_of(grid->rank, d)];
-        permuted.origin[d] = grid->origin[axis_of(grid->rank, d)];
+        permuted.extent[d] = grid->extent[test_axis(grid->rank, d)];
+        permuted.origin[d] = grid->origin[test_axis(grid->rank, d)];
     }
     return permuted;
 }
@@ -47,7 +46,7 @@ static void append_access(struct call *call, char name, enum subscripts subscrip
     char *end = call->text + strlen(call->text);
     end += sprintf(end, "%c(", name);
     for (int d = 0; d < call->rank; d++) {
-        end += sprintf(end, "%s%c", d > 0 ? ", " : "", "ijkl"[subscripts == PERMUTED ? axis_of(call->rank, d) : d]);
+        end += sprintf(end, "%s%c", d > 0 ? ", " : "", "ijkl"[subscripts == PERMUTED ? test_axis(call->rank, d) : d]);
         if (subscripts == SHIFTED)
             end += sprintf(end, " - s%d", d);
     }
@@ -139,7 +138,8 @@ static int64_t element_at(const struct call *call, const test_model *model, enum
 {
     int64_t at[DCL_MAX_RANK];
     for (int d = 0; d < call->rank; d++)
-        at[d] = index[subscripts == PERMUTED ? axis_of(call->rank, d) : d] - (subscripts == SHIFTED ? call->by[d] : 0);
+        at[d] =
+            index[subscripts == PERMUTED ? test_axis(call->rank, d) : d] - (subscripts == SHIFTED ? call->by[d] : 0);
     return test_element(&model->grid, at);
 }
 

@@ -18,7 +18,8 @@ typedef enum test_body {
     TEST_SCATTERED /* C(i,j) = A(i,j) + 1; E(j,i) = 2 * A(i,j) */
 } test_body;
 
-/** The grid of B and E for that of A: axis d of it is axis test_axis(rank, d) of the other. */
+/** Which axis of A axis d of B and E is, and their grid for A's. */
+int test_axis(int rank, int d);
 dcl_grid test_permuted_grid(const dcl_grid *grid);
 
 /** Explain a body, run it, compare counters, and do the same to the values. @return whether all was right */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "pairs/bodies.h"
+#include "pairs/views.h"
 
 enum { MOST_CLUSTERS = 16, FIELDS = 12 };
 
@@ -129,6 +130,8 @@ static bool swap(struct run *run)
     return good;
 }
 
+static bool views(struct run *run) { return test_views(&run->pair, run->path); }
+
 static const struct {
     const char *name;
     bool (*take)(struct run *run);
@@ -141,6 +144,7 @@ static const struct {
     {"C = A + D in a box", add_in_box},
     {"save and load", through_files},
     {"swap", swap},
+    {"views", views},
 };
 
 /* ---- a line ------------------------------------------------------------------------------------------------------- */
