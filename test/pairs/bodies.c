@@ -147,6 +147,8 @@ static void do_element(struct call *call, int64_t e, const int64_t index[])
 {
     test_pair *pair = call->pair;
     int computes = pair->c.owner[e]; /* what it reads or writes elsewhere moves; no element is meant twice */
+    if (computes < 0)
+        return; /* what is stored nowhere is not computed */
     int64_t same = element_at(call, &pair->a, PLAIN, index), other;
     switch (call->body) {
     case TEST_ADD:

@@ -54,9 +54,9 @@ int64_t test_element(const dcl_grid *grid, const int64_t index[])
 
 /* ---- arrays ------------------------------------------------------------------------------------------------------- */
 
-bool test_model_make(test_model *model, const char *name, const dcl_grid *grid, const dcl_map *map)
+bool test_model_make(test_model *model, const char *name, const dcl_grid *grid, const dcl_map *map, int64_t rest)
 {
-    *model = (test_model){.name = name, .grid = *grid, .total = dcl_grid_count(grid)};
+    *model = (test_model){.name = name, .grid = *grid, .total = dcl_grid_count(grid), .rest = rest};
     model->value = calloc((size_t)model->total + 1, sizeof *model->value);
     model->owner = calloc((size_t)model->total + 1, sizeof *model->owner);
     model->array = dcl_agile(*grid, (dcl_map *)map);
@@ -67,8 +67,17 @@ bool test_model_make(test_model *model, const char *name, const dcl_grid *grid, 
         test_index(grid, e, index);
         if (!test_done("dcl_map_locate", dcl_map_locate(map, grid, index, &model->owner[e], &offset)))
             return false;
+        model->value[e] = model->owner[e] < 0 ? rest : 0;
     }
     return true;
+}
+
+bool test_is_partial(const test_model *model)
+{
+    bool partial = false;
+    for (int64_t e = 0; e < model->total; e++)
+        partial |= model->owner[e] < 0;
+    return partial;
 }
 
 void test_model_end(test_model *model)
@@ -195,21 +204,68 @@ static bool next_in_box(const test_model *model, const dcl_box *box, const struc
     return true;
 }
 
+/* Put new values into memory for a box. @return whether all of them are stored somewhere */
+static bool draw_values(const test_model *model, const dcl_box *box, const struct memory *memory, uint64_t *random)
+{
+    int64_t at[DCL_MAX_RANK] = {0}, e;
+    bool stored = true;
+    for (char *place; next_in_box(model, box, memory, at, &e, &place);) {
+        put(model->grid.type, place, test_between(random, -99, 99));
+        stored &= model->owner[e] >= 0;
+    }
+    return stored;
+}
+
+static void take_values(test_model *model, const dcl_box *box, const struct memory *memory)
+{
+    int64_t at[DCL_MAX_RANK] = {0}, e;
+    for (char *place; next_in_box(model, box, memory, at, &e, &place);)
+        model->value[e] = (int64_t)get(model->grid.type, place);
+}
+
+static bool write_box(test_model *model, const dcl_box *box, bool packed, uint64_t *random)
+{
+    struct memory memory = memory_of(model->grid.type, box, packed ? 0 : (int)test_between(random, 0, 2));
+    bool stored = draw_values(model, box, &memory, random), good;
+    if (stored)
+        take_values(model, box, &memory);
+    dcl_status status = dcl_write(model->array, packed ? NULL : box,
+                                  memory.bytes + memory.first * (int64_t)memory.element, packed ? NULL : memory.stride);
+    if (stored)
+        good = test_done("dcl_write", status);
+    else
+        good = status == DCL_ERR_RANGE ||
+               test_failed("%s was written where nothing is stored: %s", model->name, dcl_status_name(status));
+    if (!stored)
+        dcl_clear_error(dcl_cluster_of(model->array));
+    memset(memory.bytes, 0x55, memory.size); /* may change now */
+    free(memory.bytes);
+    return good;
+}
+
+struct walk {
+    test_model *model;
+    uint64_t *random;
+};
+
+static dcl_status write_stored(void *user, const dcl_box *box)
+{
+    struct walk *walk = user;
+    return write_box(walk->model, box, false, walk->random) ? DCL_OK : DCL_ERR_INTERNAL;
+}
+
 bool test_write(test_model *model, const dcl_box *box, uint64_t *random)
 {
     dcl_box all = dcl_box_of(&model->grid);
-    struct memory memory =
-        memory_of(model->grid.type, box != NULL ? box : &all, box != NULL ? (int)test_between(random, 0, 2) : 0);
-    int64_t at[DCL_MAX_RANK] = {0}, e;
-    for (char *place; next_in_box(model, box != NULL ? box : &all, &memory, at, &e, &place);) {
-        model->value[e] = test_between(random, -99, 99);
-        put(model->grid.type, place, model->value[e]);
-    }
-    dcl_status status = dcl_write(model->array, box, memory.bytes + memory.first * (int64_t)memory.element,
-                                  box != NULL ? memory.stride : NULL);
-    memset(memory.bytes, 0x55, memory.size); /* may change now */
-    free(memory.bytes);
-    return test_done("dcl_write", status);
+    if (box != NULL || !test_is_partial(model))
+        return write_box(model, box != NULL ? box : &all, box == NULL, random);
+    bool good = write_box(model, &all, true, random);
+    const dcl_map *map = dcl_map_of(model->array);
+    struct walk walk = {model, random};
+    for (int place = 0; good && place < dcl_map_node_count(map); place++)
+        good = dcl_map_boxes(map, &model->grid, dcl_map_node(map, place), write_stored, &walk) == DCL_OK ||
+               test_failed("dcl_map_boxes: %s", dcl_error());
+    return good;
 }
 
 bool test_compare(const test_model *model, const dcl_box *box, uint64_t *random)
@@ -231,7 +287,8 @@ bool test_fill(test_model *model, int64_t value)
     char element[16];
     put(model->grid.type, element, value);
     for (int64_t e = 0; e < model->total; e++)
-        model->value[e] = value;
+        if (model->owner[e] >= 0)
+            model->value[e] = value;
     return test_done("dcl_fill", dcl_fill(model->array, element));
 }
 
@@ -257,6 +314,8 @@ bool test_save(const test_model *model, const char *path)
 
 bool test_load(test_model *model, const test_model *from, const char *path)
 {
-    memcpy(model->value, from->value, (size_t)model->total * sizeof *model->value);
+    for (int64_t e = 0; e < model->total; e++)
+        if (model->owner[e] >= 0)
+            model->value[e] = from->value[e];
     return test_done("dcl_load_npy", dcl_load_npy(model->array, path));
 }

@@ -11,7 +11,8 @@ typedef struct test_model {
     dcl_grid grid;
     int64_t total;
     int64_t *value;
-    int *owner; /* by dcl_map_locate(), which test/oracle checks; -1: stored nowhere */
+    int *owner;   /* by dcl_map_locate(), which test/oracle checks; -1: stored nowhere */
+    int64_t rest; /* what elements that are stored nowhere read as */
 } test_model;
 
 /** The sentence of the first thing that went wrong; empty so far. */
@@ -24,8 +25,8 @@ bool test_done(const char *call, dcl_status status);
 /** Random numbers from a seed. Source: splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
 int64_t test_between(uint64_t *random, int64_t low, int64_t high);
 
-/** Make an array under a map, all zero. @return whether it worked */
-bool test_model_make(test_model *model, const char *name, const dcl_grid *grid, const dcl_map *map);
+/** Make an array under a map, all zero but what is stored nowhere: that is `rest`. @return whether it worked */
+bool test_model_make(test_model *model, const char *name, const dcl_grid *grid, const dcl_map *map, int64_t rest);
 void test_model_end(test_model *model);
 
 void test_index(const dcl_grid *grid, int64_t e, int64_t index_out[]);
@@ -35,8 +36,12 @@ int64_t test_element(const dcl_grid *grid, const int64_t index[]);
 dcl_box test_random_box(const dcl_grid *grid, uint64_t *random);
 bool test_box_has(const dcl_box *box, const int64_t index[]);
 
+/** Whether some elements are stored nowhere. */
+bool test_is_partial(const test_model *model);
+
 /** Write new random values into a box, or compare it with the values; memory is laid out by rows, by columns, or with the
- *  first axis backwards, at random. @param box  NULL: the whole array, packed */
+ *  first axis backwards, at random. A box with elements that are stored nowhere has to be refused.
+ *  @param box  NULL: the whole array, packed; or all that is stored */
 bool test_write(test_model *model, const dcl_box *box, uint64_t *random);
 bool test_compare(const test_model *model, const dcl_box *box, uint64_t *random);
 

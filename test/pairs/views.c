@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pairs/copies.h"
+
 /* A view, and which element of its base each of its elements is. */
 struct view {
     test_model model, *base;
@@ -112,6 +114,7 @@ static bool use_host(test_pair *pair, struct view *view, const char *path)
     base_follows(view);
     good = good && test_compare(view->base, NULL, &pair->random) && test_save(&view->model, path) &&
            test_load(&pair->d, &view->model, path) && test_compare(&pair->d, NULL, &pair->random) &&
+           test_copy(&view->model, &pair->c) && test_compare(&pair->c, NULL, &pair->random) &&
            test_fill(&view->model, 3);
     base_follows(view);
     return good && test_compare(view->base, NULL, &pair->random);

@@ -4,7 +4,7 @@
 
 #include "pairs/bodies.h"
 
-/** Read, write, fill, save, load and compute with views of A (backwards), B and E (axes as A has them): C = their sum,
+/** Read, write, fill, copy, save, load and compute with views of A (backwards), B and E (axes as A has them): C = their sum,
  *  and E's view = the sum. @param path  of a file that may be written. @return whether all was right */
 bool test_views(test_pair *pair, const char *path);
 
