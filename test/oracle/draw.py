@@ -6,7 +6,7 @@ AXES = ["block", "block(n)", "cyclic", "cyclic(n)", "splits", "weighted", "mixed
 DEALT = [f"{order}:{deal}" for order in ("rows", "columns")
          for deal in ("cyclic", "cyclic(n)", "block", "block(n)", "hash", "hash(n)", "table", "table(n)")]
 PARTIAL = ["sparse", "every"]  # some elements are stored nowhere
-ABSENT = ["sparse", "every"]
+ABSENT = ["splits", "weighted", "boxes", "sparse", "every"] + [k for k in DEALT if "hash" in k or "table" in k]  # not yet built
 KINDS = [k for k in AXES + DEALT + ["boxes"] if k not in ABSENT]  # every element is stored once
 PARTIAL = [k for k in PARTIAL if k not in ABSENT]
 

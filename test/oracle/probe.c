@@ -112,8 +112,8 @@ static void locate_all(struct probe *probe)
     int64_t index[DCL_MAX_RANK];
     for (int64_t e = 0; e < probe->total && probe->wrong[0] == '\0'; e++) {
         index_of(&probe->grid, e, index);
-        probe->owner[e] = -1;
-        probe->offset[e] = -1;
+        probe->owner[e] = -7; /* no node, and not DCL_NOWHERE */
+        probe->offset[e] = -7;
         if (dcl_map_locate(probe->map, &probe->grid, index, &probe->owner[e], &probe->offset[e]) != DCL_OK)
             found(probe, "element %" PRId64 ": %s", e, dcl_error());
     }

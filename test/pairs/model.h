@@ -40,7 +40,8 @@ bool test_box_has(const dcl_box *box, const int64_t index[]);
 bool test_is_partial(const test_model *model);
 
 /** Write new random values into a box, or compare it with the values; memory is laid out by rows, by columns, or with the
- *  first axis backwards, at random. A box with elements that are stored nowhere has to be refused.
+ *  first axis backwards, at random. A box with elements that are stored nowhere has to be refused;
+ *  the array is then filled anew.
  *  @param box  NULL: the whole array, packed; or all that is stored */
 bool test_write(test_model *model, const dcl_box *box, uint64_t *random);
 bool test_compare(const test_model *model, const dcl_box *box, uint64_t *random);
