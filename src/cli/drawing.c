@@ -1,5 +1,5 @@
 /* cli/drawing.c - cells as rectangles of their node's colour, lines above them.
- * A plane is a group with its upper left corner at (0, 0). For programs it says how many pixels a cell has (data-cell),
+ * A plane is a group with its upper left corner at (0, 0). For programs it says how many pixels wide and high a cell is (data-cell),
  * how many elements down and across (data-steps), and the index of its first element (data-first). Rectangles are as
  * large as their node and segment allow, so that a picture stays small. */
 #include "cli/drawing.h"
@@ -10,7 +10,7 @@
 #include "cli/palette.h"
 #include "cli/report.h"
 
-enum { LARGEST_CELL = 34, MOST_NUMBERED = 400, GAP = 22, LABEL = 11 };
+enum { LARGEST_CELL = 34, LEAST_CELL = 22, MOST_NUMBERED = 400, GAP = 22, LABEL = 11 };
 
 static const double weights[CLI_EDGES] = {0, 0.7, 1.6, 3.2};
 static const char line_colour[] = "#222222";
@@ -26,10 +26,15 @@ static int digits(int64_t number)
 
 /* ---- rectangles ---- */
 
+/* Of a cell, in pixels. */
+struct size {
+    int width, height;
+};
+
 struct cells {
     const cli_sheet *sheet;
     const cli_plane *plane;
-    int cell;      /* pixels */
+    struct size size;
     bool *covered; /* [rows][columns] */
 };
 
@@ -38,11 +43,11 @@ static const cli_cell *cell_at(const struct cells *cells, int64_t row, int64_t c
     return &cells->plane->cell[row * cells->plane->columns + column];
 }
 
+/* Whether a cell may be in one rectangle with another: of its node, and with no line between them but that of blocks. */
 static bool belongs(const struct cells *cells, const cli_cell *first, int64_t row, int64_t column)
 {
     const cli_cell *cell = cell_at(cells, row, column);
-    bool same =
-        cell->node == first->node && (!cells->sheet->shown[CLI_EDGE_SEGMENT] || cell->segment == first->segment);
+    bool same = cell->node == first->node && cli_edge_between(cells->sheet, first, cell) <= CLI_EDGE_BLOCK;
     return same && !cells->covered[row * cells->plane->columns + column];
 }
 
@@ -57,24 +62,13 @@ static void write_number(cli_svg *svg, double x, double y, double width, double 
         cli_svg_textf(svg, x + width / 2, y + height / 2 + font.size * 0.36, &font, "%d", node);
 }
 
-/* A number in every cell of a small picture, else one in every rectangle. */
-static void write_numbers(cli_svg *svg, const struct cells *cells, int64_t row, int64_t column, int64_t rows,
-                          int64_t columns)
-{
-    const cli_sheet *sheet = cells->sheet;
-    int node = cell_at(cells, row, column)->node;
-    double size = cells->cell;
-    bool each = sheet->rows.step == 1 && sheet->columns.step == 1 && size >= 14 &&
-                cells->plane->rows * cells->plane->columns <= MOST_NUMBERED;
-    if (!each)
-        write_number(svg, (double)column * size, (double)row * size, (double)columns * size, (double)rows * size, node);
-    for (int64_t r = row; each && r < row + rows; r++)
-        for (int64_t c = column; c < column + columns; c++)
-            write_number(svg, (double)c * size, (double)r * size, size, size, node);
-}
+/* Of cells, ends excluded. */
+struct rectangle {
+    int64_t top, left, bottom, right;
+};
 
-/* The largest rectangle that grows from a cell to the right, then down. */
-static void write_rectangle(cli_svg *svg, struct cells *cells, int64_t row, int64_t column)
+/* The largest one that grows from a cell to the right, then down. */
+static struct rectangle rectangle_from(struct cells *cells, int64_t row, int64_t column)
 {
     const cli_plane *plane = cells->plane;
     const cli_cell *first = cell_at(cells, row, column);
@@ -89,12 +83,47 @@ static void write_rectangle(cli_svg *svg, struct cells *cells, int64_t row, int6
     for (int64_t r = row; r < bottom; r++)
         for (int64_t c = column; c < right; c++)
             cells->covered[r * plane->columns + c] = true;
-    int64_t size = cells->cell;
+    return (struct rectangle){row, column, bottom, right};
+}
+
+static void write_rectangle(cli_svg *svg, const struct cells *cells, const struct rectangle *at)
+{
+    int64_t width = cells->size.width, height = cells->size.height;
     fprintf(svg->body,
             "<rect x=\"%" PRId64 "\" y=\"%" PRId64 "\" width=\"%" PRId64 "\" height=\"%" PRId64 "\" fill=\"%s\"/>\n",
-            column * size, row * size, (right - column) * size, (bottom - row) * size,
-            cli_node_colour(first->node)->fill);
-    write_numbers(svg, cells, row, column, bottom - row, right - column);
+            at->left * width, at->top * height, (at->right - at->left) * width, (at->bottom - at->top) * height,
+            cli_node_colour(cell_at(cells, at->top, at->left)->node)->fill);
+}
+
+typedef void rectangle_fn(cli_svg *svg, const struct cells *cells, const struct rectangle *at);
+
+static void visit_rectangles(cli_svg *svg, struct cells *cells, rectangle_fn *visit)
+{
+    const cli_plane *plane = cells->plane;
+    cells->covered = cli_alloc((size_t)(plane->rows * plane->columns), sizeof *cells->covered);
+    for (int64_t r = 0; r < plane->rows; r++)
+        for (int64_t c = 0; c < plane->columns; c++)
+            if (!cells->covered[r * plane->columns + c]) {
+                struct rectangle at = rectangle_from(cells, r, c);
+                visit(svg, cells, &at);
+            }
+    free(cells->covered);
+}
+
+/* A number in every cell of a small picture, else one in every rectangle. */
+static void write_numbers(cli_svg *svg, const struct cells *cells, const struct rectangle *at)
+{
+    const cli_sheet *sheet = cells->sheet;
+    int node = cell_at(cells, at->top, at->left)->node;
+    double width = cells->size.width, height = cells->size.height;
+    bool each = sheet->rows.step == 1 && sheet->columns.step == 1 && width >= 14 && height >= 14 &&
+                cells->plane->rows * cells->plane->columns <= MOST_NUMBERED;
+    if (!each)
+        write_number(svg, (double)at->left * width, (double)at->top * height, (double)(at->right - at->left) * width,
+                     (double)(at->bottom - at->top) * height, node);
+    for (int64_t r = at->top; each && r < at->bottom; r++)
+        for (int64_t c = at->left; c < at->right; c++)
+            write_number(svg, (double)c * width, (double)r * height, width, height, node);
 }
 
 /* ---- lines ---- */
@@ -116,11 +145,13 @@ static void write_strokes(cli_svg *svg, const struct cells *cells, cli_edge edge
             bool drawn = at < length && edge_before(cells, across ? line : at, across ? at : line, across) == edge;
             if (drawn)
                 continue;
-            int64_t size = cells->cell;
+            int64_t width = cells->size.width, height = cells->size.height;
             if (at > from && across)
-                fprintf(svg->body, "M%" PRId64 " %" PRId64 "h%" PRId64, from * size, line * size, (at - from) * size);
+                fprintf(svg->body, "M%" PRId64 " %" PRId64 "h%" PRId64, from * width, line * height,
+                        (at - from) * width);
             else if (at > from)
-                fprintf(svg->body, "M%" PRId64 " %" PRId64 "v%" PRId64, line * size, from * size, (at - from) * size);
+                fprintf(svg->body, "M%" PRId64 " %" PRId64 "v%" PRId64, line * width, from * height,
+                        (at - from) * height);
             from = at + 1;
         }
 }
@@ -129,13 +160,14 @@ static void write_strokes(cli_svg *svg, const struct cells *cells, cli_edge edge
 static void write_element_lines(cli_svg *svg, const struct cells *cells)
 {
     const cli_plane *plane = cells->plane;
-    if (cells->sheet->rows.step > 1 || cells->sheet->columns.step > 1 || cells->cell < 10)
+    const struct size *size = &cells->size;
+    if (cells->sheet->rows.step > 1 || cells->sheet->columns.step > 1 || size->width < 10 || size->height < 10)
         return;
     fputs("<path fill=\"none\" stroke=\"#ffffff\" stroke-opacity=\"0.6\" d=\"", svg->body);
     for (int64_t r = 1; r < plane->rows; r++)
-        fprintf(svg->body, "M0 %" PRId64 "h%" PRId64, r * cells->cell, plane->columns * cells->cell);
+        fprintf(svg->body, "M0 %" PRId64 "h%" PRId64, r * size->height, plane->columns * size->width);
     for (int64_t c = 1; c < plane->columns; c++)
-        fprintf(svg->body, "M%" PRId64 " 0v%" PRId64, c * cells->cell, plane->rows * cells->cell);
+        fprintf(svg->body, "M%" PRId64 " 0v%" PRId64, c * size->width, plane->rows * size->height);
     fputs("\"/>\n", svg->body);
 }
 
@@ -154,57 +186,56 @@ static void write_lines(cli_svg *svg, const struct cells *cells)
     }
     fprintf(svg->body,
             "<rect width=\"%" PRId64 "\" height=\"%" PRId64 "\" fill=\"none\" stroke=\"%s\" stroke-width=\"%g\"/>\n",
-            cells->plane->columns * cells->cell, cells->plane->rows * cells->cell, line_colour, weights[heaviest]);
+            cells->plane->columns * cells->size.width, cells->plane->rows * cells->size.height, line_colour,
+            weights[heaviest]);
 }
 
 /* ---- planes ---- */
 
-static void write_plane(cli_svg *svg, const cli_sheet *sheet, const cli_plane *plane, double left, double top, int cell)
+static void write_plane(cli_svg *svg, const cli_sheet *sheet, const cli_plane *plane, double left, double top,
+                        struct size size)
 {
-    struct cells cells = {.sheet = sheet, .plane = plane, .cell = cell};
-    cells.covered = cli_alloc((size_t)(plane->rows * plane->columns), sizeof *cells.covered);
-    fprintf(svg->body, "<g transform=\"translate(%g %g)\" data-cell=\"%d\" data-steps=\"%" PRId64 " %" PRId64 "\"",
-            left, top, cell, sheet->rows.step, sheet->columns.step);
+    struct cells cells = {.sheet = sheet, .plane = plane, .size = size};
+    fprintf(svg->body, "<g transform=\"translate(%g %g)\" data-cell=\"%d %d\" data-steps=\"%" PRId64 " %" PRId64 "\"",
+            left, top, size.width, size.height, sheet->rows.step, sheet->columns.step);
     for (int d = 0; d < sheet->grid->rank; d++)
         fprintf(svg->body, "%s%" PRId64, d == 0 ? " data-first=\"" : " ", plane->index[d]);
     fputs("\">\n", svg->body);
-    for (int64_t r = 0; r < plane->rows; r++)
-        for (int64_t c = 0; c < plane->columns; c++)
-            if (!cells.covered[r * plane->columns + c])
-                write_rectangle(svg, &cells, r, c);
+    visit_rectangles(svg, &cells, write_rectangle);
     write_lines(svg, &cells);
+    visit_rectangles(svg, &cells, write_numbers);
     fputs("</g>\n", svg->body);
-    free(cells.covered);
 }
 
 /* Numbers of cells along an axis: every one, or every 2nd, 4th, 8th, ... as they find room. */
 static void label_columns(cli_svg *svg, const cli_sheet *sheet, const cli_plane *plane, double left, double top,
-                          int cell)
+                          int width)
 {
     cli_font font = label_font;
     font.anchor = CLI_MIDDLE;
     int64_t first = plane->index[sheet->grid->rank - 1], every = 1, last = first + sheet->columns.extent;
-    while (cli_svg_width(&font, (size_t)digits(last)) + 6 > (double)every * cell)
+    while (cli_svg_width(&font, (size_t)digits(last)) + 6 > (double)every * width)
         every *= 2;
     for (int64_t c = 0; c < plane->columns; c += every)
-        cli_svg_textf(svg, left + ((double)c + 0.5) * cell, top - 5, &font, "%" PRId64,
+        cli_svg_textf(svg, left + ((double)c + 0.5) * width, top - 5, &font, "%" PRId64,
                       first + c * sheet->columns.step);
     if (sheet->columns.cropped)
-        cli_svg_text(svg, left + (double)plane->columns * cell + 5, top + 10, &label_font, "...");
+        cli_svg_text(svg, left + (double)plane->columns * width + 5, top + 10, &label_font, "...");
 }
 
-static void label_rows(cli_svg *svg, const cli_sheet *sheet, const cli_plane *plane, double left, double top, int cell)
+static void label_rows(cli_svg *svg, const cli_sheet *sheet, const cli_plane *plane, double left, double top,
+                       int height)
 {
     cli_font font = label_font;
     font.anchor = CLI_RIGHT;
     int64_t every = 1;
-    while (LABEL + 3 > every * cell)
+    while (LABEL + 3 > every * height)
         every *= 2;
-    double first = cell < 11 ? 9.5 : cell * 0.5 + 4; /* below the corner's letters */
+    double first = height < 11 ? 9.5 : height * 0.5 + 4; /* below the corner's letters */
     for (int64_t r = 0; r < plane->rows; r += every)
-        cli_svg_textf(svg, left - 6, top + (double)r * cell + first, &font, "%" PRId64, r * sheet->rows.step);
+        cli_svg_textf(svg, left - 6, top + (double)r * height + first, &font, "%" PRId64, r * sheet->rows.step);
     if (sheet->rows.cropped)
-        cli_svg_text(svg, left, top + (double)plane->rows * cell + 12, &label_font, "...");
+        cli_svg_text(svg, left, top + (double)plane->rows * height + 12, &label_font, "...");
 }
 
 /* "k = 0..3" or "i = 0, j = 0..1": the indices before the last two. */
@@ -226,12 +257,16 @@ static void label_plane(cli_svg *svg, const cli_sheet *sheet, const cli_plane *p
     cli_svg_text(svg, left, top, &font, text);
 }
 
-static int cell_size(const cli_sheet *sheet, double size)
+/* Squares, but of a few rows or columns only, which are drawn higher or wider. */
+static struct size size_of_cells(const cli_sheet *sheet, double size)
 {
     int64_t rows = sheet->rows.cells, columns = sheet->columns.cells;
     int64_t most = sheet->grid->rank == 1 || columns > rows ? columns : rows;
-    int cell = (int)(size / (double)most);
-    return cell > LARGEST_CELL ? LARGEST_CELL : cell > 4 ? cell : 4;
+    int square = (int)(size / (double)most);
+    square = square > LARGEST_CELL ? LARGEST_CELL : square > 4 ? square : 4;
+    int longer = 4 * square > LEAST_CELL ? LEAST_CELL : 4 * square;
+    longer = longer > square ? longer : square;
+    return (struct size){columns * 6 < rows ? longer : square, rows * 6 < columns ? longer : square};
 }
 
 static double row_label_width(const cli_sheet *sheet)
@@ -255,13 +290,14 @@ static void label_corner(cli_svg *svg, const cli_sheet *sheet, double left, doub
 
 cli_area cli_draw_sheet(cli_svg *svg, const cli_sheet *sheet, double left, double top, double size, double room)
 {
-    int rank = sheet->grid->rank, cell = cell_size(sheet, size);
+    int rank = sheet->grid->rank;
+    struct size cell = size_of_cells(sheet, size);
     double before = row_label_width(sheet) > 22 ? row_label_width(sheet) : 22, above = rank > 2 ? 34 : 18;
     cli_area area = {left, top, left, top};
     double x = left, y = top;
     for (int p = 0; p < sheet->planes; p++) {
         const cli_plane *plane = &sheet->plane[p];
-        double width = before + (double)plane->columns * cell, height = above + (double)plane->rows * cell;
+        double width = before + (double)plane->columns * cell.width, height = above + (double)plane->rows * cell.height;
         if (p > 0 && (rank == 1 || x + width > left + room)) {
             x = left;
             y = area.bottom + (rank == 1 ? 6 : GAP);
@@ -269,9 +305,9 @@ cli_area cli_draw_sheet(cli_svg *svg, const cli_sheet *sheet, double left, doubl
         if (rank > 2)
             label_plane(svg, sheet, plane, x + before, y + 12);
         label_corner(svg, sheet, x + before, y + above);
-        label_columns(svg, sheet, plane, x + before, y + above, cell);
+        label_columns(svg, sheet, plane, x + before, y + above, cell.width);
         if (rank > 1)
-            label_rows(svg, sheet, plane, x + before, y + above, cell);
+            label_rows(svg, sheet, plane, x + before, y + above, cell.height);
         write_plane(svg, sheet, plane, x + before, y + above, cell);
         area.right = x + width > area.right ? x + width : area.right;
         area.bottom = y + height > area.bottom ? y + height : area.bottom;

@@ -168,14 +168,13 @@ static int paint_tiles(cli_sheet *sheet, const dcl_map *map)
 
 /* ---- lines ---- */
 
-/* Neighbours that are in different tiles, in different blocks, in different blocks of one segment, ... */
+/* Neighbours along one axis that are in different tiles, in different blocks, in different blocks of one segment, ... */
 struct tally {
     int64_t pairs, tiles, segments, blocks, inner_blocks;
 };
 
-static void count_pair(void *user, const cli_cell *a, const cli_cell *b)
+static void count_pair(struct tally *tally, const cli_cell *a, const cli_cell *b)
 {
-    struct tally *tally = user;
     bool apart = a->node != b->node;
     tally->pairs++;
     tally->tiles += apart || a->tile != b->tile;
@@ -184,38 +183,52 @@ static void count_pair(void *user, const cli_cell *a, const cli_cell *b)
     tally->inner_blocks += !apart && a->segment == b->segment && a->block != b->block;
 }
 
-typedef void pair_fn(void *user, const cli_cell *a, const cli_cell *b);
-
-static void visit_pairs(const cli_sheet *sheet, pair_fn *visit, void *user)
+static void count_pairs(const cli_sheet *sheet, struct tally *down, struct tally *across)
 {
     for (int p = 0; p < sheet->planes; p++) {
         const cli_plane *plane = &sheet->plane[p];
         for (int64_t c = 0; c < plane->rows * plane->columns; c++) {
             const cli_cell *cell = &plane->cell[c];
             if (c % plane->columns + 1 < plane->columns)
-                visit(user, cell, cell + 1);
+                count_pair(across, cell, cell + 1);
             if (c / plane->columns + 1 < plane->rows)
-                visit(user, cell, cell + plane->columns);
+                count_pair(down, cell, cell + plane->columns);
         }
     }
 }
 
-static void note_edge(void *user, const cli_cell *a, const cli_cell *b)
+/* Whether lines between so many pairs of an axis tell something: where cells stand for several elements, lines between
+ * nearly all cells say only that there are more than can be drawn. */
+static bool is_telling(const cli_scale *scale, int64_t edges, const struct tally *tally)
 {
-    cli_sheet *sheet = user;
-    sheet->seen[cli_edge_between(sheet, a, b)] = true;
+    return scale->step == 1 || 2 * edges < tally->pairs;
 }
 
-/* Where cells stand for several elements, lines between all cells say only that there are more than can be drawn. */
 static void choose_lines(cli_sheet *sheet)
 {
-    struct tally tally = {0};
-    visit_pairs(sheet, count_pair, &tally);
-    bool exact = sheet->rows.step == 1 && sheet->columns.step == 1;
-    sheet->shown[CLI_EDGE_TILE] = sheet->tiles_known && !sheet->one_tile && (exact || 2 * tally.tiles < tally.pairs);
-    sheet->shown[CLI_EDGE_SEGMENT] = exact || 2 * tally.segments < tally.pairs;
-    sheet->shown[CLI_EDGE_BLOCK] = tally.inner_blocks > 0 && (exact || 2 * tally.blocks < tally.pairs);
-    visit_pairs(sheet, note_edge, sheet);
+    const cli_scale *rows = &sheet->rows, *columns = &sheet->columns;
+    struct tally down = {0}, across = {0};
+    count_pairs(sheet, &down, &across);
+    sheet->shown[CLI_EDGE_TILE] = sheet->tiles_known && !sheet->one_tile && is_telling(rows, down.tiles, &down) &&
+                                  is_telling(columns, across.tiles, &across);
+    sheet->shown[CLI_EDGE_SEGMENT] =
+        is_telling(rows, down.segments, &down) && is_telling(columns, across.segments, &across);
+    sheet->shown[CLI_EDGE_BLOCK] = down.inner_blocks + across.inner_blocks > 0 &&
+                                   is_telling(rows, down.blocks, &down) && is_telling(columns, across.blocks, &across);
+}
+
+static void note_edges(cli_sheet *sheet)
+{
+    for (int p = 0; p < sheet->planes; p++) {
+        const cli_plane *plane = &sheet->plane[p];
+        for (int64_t c = 0; c < plane->rows * plane->columns; c++) {
+            const cli_cell *cell = &plane->cell[c];
+            if (c % plane->columns + 1 < plane->columns)
+                sheet->seen[cli_edge_between(sheet, cell, cell + 1)] = true;
+            if (c / plane->columns + 1 < plane->rows)
+                sheet->seen[cli_edge_between(sheet, cell, cell + plane->columns)] = true;
+        }
+    }
 }
 
 cli_edge cli_edge_between(const cli_sheet *sheet, const cli_cell *a, const cli_cell *b)
@@ -247,11 +260,13 @@ int cli_sheet_make(const dcl_map *map, const dcl_grid *grid, const cli_survey *s
     }
     if (status == CLI_OK)
         status = paint_tiles(sheet, map);
-    if (status == CLI_OK)
-        choose_lines(sheet);
-    else
+    if (status != CLI_OK) {
         cli_sheet_free(sheet);
-    return status;
+        return status;
+    }
+    choose_lines(sheet);
+    note_edges(sheet);
+    return CLI_OK;
 }
 
 void cli_sheet_free(cli_sheet *sheet)

@@ -61,7 +61,7 @@ class Plane:
     """Cells of one plane of an SVG by (row, column), and the lines between them by weight."""
 
     def __init__(self, group):
-        self.cell = int(group.get("data-cell"))
+        self.width, self.height = map(int, group.get("data-cell").split())
         self.first = list(map(int, group.get("data-first").split()))
         self.steps = list(map(int, group.get("data-steps").split()))
         self.fill, self.lines = {}, {name: set() for name in WEIGHTS.values()}
@@ -72,7 +72,8 @@ class Plane:
                 self.take_strokes(WEIGHTS[shape.get("stroke-width")], shape.get("d"))
 
     def take_rectangle(self, shape):
-        x, y, width, height = (int(shape.get(name)) // self.cell for name in ("x", "y", "width", "height"))
+        x, width = (int(shape.get(name)) // self.width for name in ("x", "width"))
+        y, height = (int(shape.get(name)) // self.height for name in ("y", "height"))
         for place in itertools.product(range(y, y + height), range(x, x + width)):
             assert place not in self.fill, f"cell {place} is drawn twice"
             self.fill[place] = shape.get("fill").lstrip("#")
@@ -80,8 +81,8 @@ class Plane:
     def take_strokes(self, name, text):
         """A line is (row, column, "above" or "left"): before which cell it lies."""
         for x, y, way, length in re.findall(r"M(\d+) (\d+)([hv])(\d+)", text):
-            row, column = int(y) // self.cell, int(x) // self.cell
-            for k in range(int(length) // self.cell):
+            row, column = int(y) // self.height, int(x) // self.width
+            for k in range(int(length) // (self.width if way == "h" else self.height)):
                 self.lines[name].add((row, column + k, "above") if way == "h" else (row + k, column, "left"))
 
     def index(self, place):
@@ -210,6 +211,16 @@ class Picture(unittest.TestCase):
         self.assertEqual(plane.lines["segment"], set())  # there are heavier ones on them
         self.assertEqual(plane.lines["block"], {(row, 2, "left") for row in range(6)})
         self.assertEqual(plane.lines["tile"], {(row, column, "above") for row in (2, 3, 5) for column in range(4)})
+
+    def test_lines_where_cells_are_several_elements(self):
+        """4 elements a cell: a border at element x lies before the first cell that begins at x or behind it."""
+        plane, = planes(picture((3, 200), 3, "block,*;block=1x10;tile=1x50"))
+        self.assertEqual((plane.steps, len(plane.fill)), ([1, 4], 150))
+        tiles = {-(-x // 4) for x in (50, 100, 150)}
+        blocks = {-(-x // 4) for x in range(10, 200, 10)} - tiles
+        for row in range(3):
+            self.assertEqual({c for r, c, way in plane.lines["tile"] if (r, way) == (row, "left")}, tiles)
+            self.assertEqual({c for r, c, way in plane.lines["block"] if (r, way) == (row, "left")}, blocks)
 
     def test_no_line_for_what_is_not_divided(self):
         plane, = planes(picture((4, 4), 2, "rows:cyclic(2x2)"))
