@@ -131,7 +131,7 @@ static void write_notes(struct notes *notes, const cli_sheet *sheet, const cli_s
         note(notes, "%d of %" PRId64 " planes are drawn.", sheet->planes, sheet->all_planes);
     if (!sheet->tiles_known)
         note(notes, "There are more tiles than can be drawn.");
-    if (survey->node[survey->nodes - 1] >= CLI_COLOURS)
+    if (survey->largest >= CLI_COLOURS)
         note(notes, "Colours come again every %d nodes.", CLI_COLOURS);
 }
 

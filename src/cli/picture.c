@@ -40,7 +40,7 @@ static int digits(int64_t number)
 }
 
 /* Room for the largest number of a node and a space before it. */
-static int cell_width(const cli_survey *survey) { return digits(survey->node[survey->nodes - 1]) + 1; }
+static int cell_width(const cli_survey *survey) { return digits(survey->largest) + 1; }
 
 /* ---- cells ---- */
 

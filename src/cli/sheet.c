@@ -135,10 +135,9 @@ static dcl_status paint(void *user, int64_t tile, const dcl_box *box)
 }
 
 /* Flags by node number: which nodes own a cell. The caller frees them. */
-static bool *seen_nodes(const cli_sheet *sheet, const dcl_map *map)
+static bool *seen_nodes(const cli_sheet *sheet, const cli_survey *survey)
 {
-    int last = dcl_map_node(map, dcl_map_node_count(map) - 1);
-    bool *seen = cli_alloc((size_t)last + 1, sizeof *seen);
+    bool *seen = cli_alloc((size_t)survey->largest + 1, sizeof *seen);
     for (int p = 0; p < sheet->planes; p++) {
         const cli_plane *plane = &sheet->plane[p];
         for (int64_t c = 0; c < plane->rows * plane->columns; c++)
@@ -148,14 +147,14 @@ static bool *seen_nodes(const cli_sheet *sheet, const dcl_map *map)
     return seen;
 }
 
-static int paint_tiles(cli_sheet *sheet, const dcl_map *map)
+static int paint_tiles(cli_sheet *sheet, const dcl_map *map, const cli_survey *survey)
 {
     struct painting painting = {.sheet = sheet};
-    bool *seen = seen_nodes(sheet, map);
+    bool *seen = seen_nodes(sheet, survey);
     int status = CLI_OK;
     sheet->one_tile = sheet->tiles_known = true;
-    for (int n = 0; n < dcl_map_node_count(map) && sheet->tiles_known && status == CLI_OK; n++) {
-        int node = dcl_map_node(map, n);
+    for (int n = 0; n < survey->nodes && sheet->tiles_known && status == CLI_OK; n++) {
+        int node = survey->node[n];
         if (!seen[node] || dcl_map_tiles(map, sheet->grid, node, paint, &painting) == DCL_OK)
             continue;
         sheet->tiles_known = false;
@@ -259,7 +258,7 @@ int cli_sheet_make(const dcl_map *map, const dcl_grid *grid, const cli_survey *s
         status = fill_cells(sheet, map, plane);
     }
     if (status == CLI_OK)
-        status = paint_tiles(sheet, map);
+        status = paint_tiles(sheet, map, survey);
     if (status != CLI_OK) {
         cli_sheet_free(sheet);
         return status;

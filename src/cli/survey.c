@@ -60,6 +60,7 @@ static int visit_nodes(const dcl_map *map, const dcl_grid *grid, cli_survey *sur
     survey->complete = true;
     for (int n = 0; n < survey->nodes; n++) {
         survey->node[n] = dcl_map_node(map, n);
+        survey->largest = survey->node[n] > survey->largest ? survey->node[n] : survey->largest;
         if (dcl_map_storage(map, grid, survey->node[n], &survey->storage[n]) != DCL_OK)
             return cli_library_failed();
         visit.place = n;

@@ -7,7 +7,8 @@
 typedef struct cli_survey {
     int nodes;                     /* that the map uses */
     bool complete;                 /* false: so many boxes that the visit was ended; `owned` says too little */
-    int *node;                     /* [nodes] their numbers, rising */
+    int *node;                     /* [nodes] their numbers, in the map's order */
+    int largest;                   /* of these numbers */
     int64_t *owned;                /* [nodes] elements */
     int64_t *storage;              /* [nodes] elements a node must be able to store */
     int64_t grain[DCL_MAX_RANK];   /* every border between boxes lies at a multiple of it */
