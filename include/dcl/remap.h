@@ -27,7 +27,7 @@ enum {
     /** Let the map's nodes take its places in another order (a map of `;nodes=2,0,1`), so that the most elements keep
      *  their owner: see dcl_map_of() afterwards. For maps over at most 256 nodes; where the best order takes more than
      *  the 32 ranges of neighbours that a map can list, the map is taken as it is. Costs as much as dcl_explain_remap()
-     *  of all nodes, and a time that grows with the third power of their number (256 nodes: 10 ms). */
+     *  of all nodes, and a time that grows with the third power of their number (256 nodes: 50 ms). */
     DCL_REMAP_RELABEL = 1
 };
 
