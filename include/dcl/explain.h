@@ -1,4 +1,4 @@
-/* dcl/explain.h - what a loop body will move, compute and need, node by node, before it runs. */
+/* dcl/explain.h - what a loop body will move, compute and need, node by node, before it runs; and what to do better. */
 #ifndef DCL_EXPLAIN_H
 #define DCL_EXPLAIN_H
 
@@ -61,11 +61,12 @@ typedef struct dcl_report {
     double imbalance_bytes; /**< the same of bytes_moved */
     int node_count;         /**< rows of `node_row` */
     int64_t pair_count;
-    int array_count, footprint_count;
+    int array_count, footprint_count, advice_count;
     const dcl_report_node *node_row;
     const dcl_report_pair *pair;           /**< with something to move, by user, then owner */
     const dcl_report_array *array;         /**< in the order of the arguments */
     const dcl_report_footprint *footprint; /**< in the order of the text; only those over-estimated or unknown */
+    const char *const *advice;             /**< sentences: where a map or a grain is a poor choice for this body */
 } dcl_report;
 
 /** What dcl_forall_n() with these arguments would do, without running it.
@@ -75,9 +76,21 @@ typedef struct dcl_report {
  *  @param node  0..node_count-1: what this node does; DCL_ALL_NODES: what all do.
  *  @return the report, yours: dcl_report_release(); or NULL: the errors of dcl_explain_n(), DCL_ERR_NOMEM. The cluster's
  *          state does not change.
- *  Cost: every node reported is planned. */
+ *  Cost: every node reported is planned. For advice, all are planned again with every map that is considered instead, where
+ *  bodies are not too large for that. */
 DCL_API dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                                          const dcl_arg args[], int node);
+
+/** How a report is written. */
+typedef enum dcl_report_format {
+    DCL_REPORT_TEXT, /**< tables and sentences; of long tables the first rows */
+    DCL_REPORT_JSON  /**< one object on one line, with the names of the fields above; all of it */
+} dcl_report_format;
+
+/** Write a report.
+ *  @param text_out  [capacity] receives the text, cut to capacity - 1 and ended by '\0'; may be NULL when capacity is 0.
+ *  @return length of the whole text without '\0', as snprintf() does; 0 for NULL, or when there is no memory. */
+DCL_API size_t dcl_report_print(const dcl_report *report, dcl_report_format format, char *text_out, size_t capacity);
 
 /** End your hold on a report. NULL is accepted. */
 DCL_API void dcl_report_release(dcl_report *report);

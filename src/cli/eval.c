@@ -24,6 +24,7 @@ struct evaluation {
     dcl_arg args[CLI_MAX_ARGUMENTS];
     int arg_count;
     cli_figures figures;
+    dcl_report *report; /* of --explain */
     const char **names;
 };
 
@@ -228,12 +229,12 @@ static int save(struct evaluation *evaluation)
 static int explain(struct evaluation *evaluation)
 {
     cli_figures *figures = &evaluation->figures;
+    evaluation->report = dcl_explain_report_n(evaluation->cluster, NULL, evaluation->request->body,
+                                              evaluation->arg_count, evaluation->args, DCL_ALL_NODES);
+    if (evaluation->report == NULL)
+        return cli_library_failed();
     figures->planned = true;
-    for (int n = 0; n <= figures->nodes; n++)
-        if (dcl_explain_n(evaluation->cluster, NULL, evaluation->request->body, evaluation->arg_count, evaluation->args,
-                          n < figures->nodes ? n : DCL_ALL_NODES,
-                          n < figures->nodes ? &figures->node[n] : &figures->total) != DCL_OK)
-            return cli_library_failed();
+    figures->total = evaluation->report->planned;
     return CLI_OK;
 }
 
@@ -252,13 +253,22 @@ static int work(struct evaluation *evaluation)
     return status;
 }
 
+static void print_report(const dcl_report *report, dcl_report_format format)
+{
+    size_t bytes = dcl_report_print(report, format, NULL, 0) + 1;
+    char *text = cli_alloc(bytes, 1);
+    dcl_report_print(report, format, text, bytes);
+    fputs(text, stdout);
+    free(text);
+}
+
 static void print(const struct evaluation *evaluation)
 {
     const cli_request *request = evaluation->request;
-    if (request->json)
+    if (request->explain)
+        print_report(evaluation->report, request->json ? DCL_REPORT_JSON : DCL_REPORT_TEXT);
+    else if (request->json)
         cli_figures_json(&evaluation->figures, stdout);
-    else if (request->explain)
-        cli_figures_table(&evaluation->figures, stdout);
     if (request->stats)
         cli_figures_lines(&evaluation->figures, stderr);
 }
@@ -286,6 +296,7 @@ static int evaluate(cli_request *request)
     cli_progress_end();
     if (status == CLI_OK)
         print(&evaluation);
+    dcl_report_release(evaluation.report);
     dcl_close(evaluation.cluster);
     free(evaluation.figures.node);
     free(evaluation.names);

@@ -1,4 +1,4 @@
-/* cli/figures.c - one list of counters, written in three ways. */
+/* cli/figures.c - one list of counters, written in two ways. */
 #include "cli/figures.h"
 
 #include <inttypes.h>
@@ -30,31 +30,6 @@ static int64_t value_of(const dcl_counters *of, const struct counter *counter)
     return *(const int64_t *)(const void *)((const char *)of + counter->place);
 }
 
-static void print_row(FILE *file, const dcl_counters *of)
-{
-    for (int c = 0; c < COUNTERS; c++)
-        if (counters[c].planned)
-            fprintf(file, " %16" PRId64, value_of(of, &counters[c]));
-}
-
-void cli_figures_table(const cli_figures *figures, FILE *file)
-{
-    fprintf(file, "%5s", "node");
-    for (int c = 0; c < COUNTERS; c++)
-        if (counters[c].planned)
-            fprintf(file, " %16s", counters[c].key);
-    for (int n = 0; n < figures->nodes; n++) {
-        fprintf(file, "\n%5d", n);
-        print_row(file, &figures->node[n]);
-        fprintf(file, "  %s", figures->name[n]);
-    }
-    fprintf(file, "\n%5s", "all");
-    print_row(file, &figures->total);
-    fputc('\n', file);
-    if (figures->total.approximate > 0)
-        fputs("Some subscripts mix indices or repeat one: for them the box around what is read is moved.\n", file);
-}
-
 void cli_figures_lines(const cli_figures *figures, FILE *file)
 {
     if (!figures->planned)
@@ -66,26 +41,23 @@ void cli_figures_lines(const cli_figures *figures, FILE *file)
             fprintf(file, "%s=%" PRId64 "\n", counters[c].key, value_of(&figures->total, &counters[c]));
 }
 
-static void json_counters(const cli_figures *figures, const dcl_counters *of, FILE *file)
+static void json_counters(const dcl_counters *of, FILE *file)
 {
     for (int c = 0; c < COUNTERS; c++)
-        if (!figures->planned || counters[c].planned)
-            fprintf(file, ", \"%s\": %" PRId64, counters[c].key, value_of(of, &counters[c]));
+        fprintf(file, ", \"%s\": %" PRId64, counters[c].key, value_of(of, &counters[c]));
 }
 
 void cli_figures_json(const cli_figures *figures, FILE *file)
 {
-    fputc('{', file);
-    if (!figures->planned)
-        fprintf(file, "\"seconds\": %.9f, \"load_seconds\": %.9f, \"save_seconds\": %.9f, \"repeat\": %d, ",
-                figures->seconds, figures->load_seconds, figures->save_seconds, figures->repeat);
+    fprintf(file, "{\"seconds\": %.9f, \"load_seconds\": %.9f, \"save_seconds\": %.9f, \"repeat\": %d, ",
+            figures->seconds, figures->load_seconds, figures->save_seconds, figures->repeat);
     fprintf(file, "\"nodes\": %d", figures->nodes);
-    json_counters(figures, &figures->total, file);
+    json_counters(&figures->total, file);
     fputs(", \"per_node\": [", file);
     for (int n = 0; n < figures->nodes; n++) {
         fprintf(file, "%s{\"node\": %d, \"name\": ", n > 0 ? ", " : "", n);
         cli_json_string(file, figures->name[n]);
-        json_counters(figures, &figures->node[n], file);
+        json_counters(&figures->node[n], file);
         fputc('}', file);
     }
     fputs("]}\n", file);

@@ -1,4 +1,4 @@
-/* cli/figures.h - what eval counted, for people (a table), for scripts (key=value lines) and for programs (JSON). */
+/* cli/figures.h - what eval counted, for scripts (key=value lines) and for programs (JSON). */
 #ifndef CLI_FIGURES_H
 #define CLI_FIGURES_H
 
@@ -8,7 +8,7 @@
 
 /** The figures of one evaluation. */
 typedef struct cli_figures {
-    bool planned;        /* from dcl_explain: no times, no media */
+    bool planned;        /* not run: `total` has the planned counters, and there is nothing else */
     double seconds;      /* of one run of the body; the median of several */
     double load_seconds; /* reading files, making arrays */
     double save_seconds;
@@ -19,8 +19,8 @@ typedef struct cli_figures {
     const char *const *name; /* [nodes] devices */
 } cli_figures;
 
-void cli_figures_table(const cli_figures *figures, FILE *file);
 void cli_figures_lines(const cli_figures *figures, FILE *file);
+/** Of what was run. */
 void cli_figures_json(const cli_figures *figures, FILE *file);
 
 #endif

@@ -41,7 +41,7 @@ static int take_value(cli_arguments *arguments, const cli_option *option, char *
                   equals + 1, option->name);
         return CLI_BAD;
     }
-    if (option->value == NULL)
+    if (option->value == NULL || (option->value[0] == '=' && equals == NULL))
         return CLI_OK;
     if (equals != NULL) {
         *value_out = equals + 1;

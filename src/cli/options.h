@@ -8,7 +8,7 @@
 /** An option as typed, without its dashes. Tables end with a NULL name. */
 typedef struct cli_option {
     const char *name;
-    const char *value; /* what its value is called in messages; NULL: it takes none */
+    const char *value; /* what its value is called in messages; NULL: it takes none; "=...": one may stand behind "=" */
 } cli_option;
 
 /** A walk over arguments; options may stand anywhere, "--" ends them. */

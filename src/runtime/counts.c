@@ -19,15 +19,20 @@ void dcli_counters_add(dcl_counters *sum, const dcl_counters *more)
 
 /* ---- before ------------------------------------------------------------------------------------------------------- */
 
-dcl_status dcli_plan_for_report(const dcl_cluster *cluster, const dcli_operation *operation, int node, bool detailed,
-                                dcli_plan **plan_out)
+dcli_plan_terms dcli_report_terms(const dcl_cluster *cluster, bool detailed)
 {
-    dcli_plan_terms terms = {.node_count = cluster->host,
+    return (dcli_plan_terms){.node_count = cluster->host,
                              .in_place = cluster->in_place,
                              .batch_bytes = (int64_t)cluster->config.tile_bytes,
                              .chunk_bytes = (int64_t)cluster->config.chunk_bytes,
                              .pool_bytes = (int64_t)cluster->config.pool_bytes,
                              .detailed = detailed};
+}
+
+dcl_status dcli_plan_for_report(const dcl_cluster *cluster, const dcli_operation *operation, int node, bool detailed,
+                                dcli_plan **plan_out)
+{
+    dcli_plan_terms terms = dcli_report_terms(cluster, detailed);
     dcl_status status = dcli_plan_make(operation, node, &terms, plan_out);
     if (status != DCL_OK || (*plan_out)->status == DCL_OK)
         return status;

@@ -20,6 +20,7 @@ void dcl_report_release(dcl_report *seen)
     dcli_free(report->pair);
     dcli_free(report->array);
     dcli_free(report->footprint);
+    dcli_free(report->advice);
     dcli_free(report);
 }
 
@@ -81,6 +82,7 @@ static dcl_status add_node(dcli_report *report, const dcli_planned *planned, int
                              .arrived_bytes = plan->detail->arrived_bytes};
     dcli_counters_add(&report->seen.planned, &plan->counters);
     add_sums(report, plan->detail);
+    report->works += plan->work_count;
     status = row->name != NULL ? add_pairs(report, node, plan->detail) : DCL_ERR_NOMEM;
     dcli_plan_free(plan);
     return status;
@@ -207,9 +209,10 @@ static dcl_status report_on(void *user, const dcli_planned *planned)
     int first = asked->node >= 0 ? asked->node : 0, end = asked->node >= 0 ? first + 1 : planned->cluster->node_count;
     for (int n = first; n < end && status == DCL_OK; n++)
         status = add_node(report, planned, n);
-    if (status == DCL_OK)
-        show(report, planned->operation);
-    return status;
+    if (status != DCL_OK)
+        return status;
+    show(report, planned->operation);
+    return dcli_report_advise(report, planned);
 }
 
 dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,

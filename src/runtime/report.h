@@ -26,8 +26,10 @@ dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const cha
 dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[],
                                dcli_planned_fn *look, void *user);
 
-/** The plan of a node, by the terms that nodes of the cluster have. A plan that does not fit the pool is an error.
- *  @param detailed  with plan->detail. */
+/** What the nodes of a cluster plan by. @param detailed  with plan->detail. */
+dcli_plan_terms dcli_report_terms(const dcl_cluster *cluster, bool detailed);
+
+/** The plan of a node by these terms. A plan that does not fit the pool is an error. */
 dcl_status dcli_plan_for_report(const dcl_cluster *cluster, const dcli_operation *operation, int node, bool detailed,
                                 dcli_plan **plan_out);
 
@@ -42,11 +44,32 @@ typedef struct dcli_report {
     int64_t pair_capacity;
     dcl_report_array *array;
     dcl_report_footprint *footprint;
+    const char **advice;
+    int64_t advice_capacity;
+    int64_t works;               /* of all plans: what planning costs */
     int wide[DCLI_MAX_ACCESSES]; /* by row of `footprint`: the access */
     int param[DCLI_MAX_PARAMS];  /* by row of `array`: the parameter */
     char **text;                 /* all strings of the report */
     int64_t text_count, text_capacity;
 } dcli_report;
+
+/** Find out where another map or grain would serve the body better, and say so in report->advice. The report is complete.
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_report_advise(dcli_report *report, const dcli_planned *planned);
+/** Append a sentence to the advice. */
+dcl_status dcli_report_say(dcli_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Advice on one array that is read: whether a map that follows from the first output's lets less of it move.
+ *  @param row  of report->array. */
+dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *planned, int row);
+
+/** What would move with tiles of the first output, and batches, of so many bytes. @param bytes_out  -1: not tried, as
+ *  planning takes long. */
+dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *planned, int64_t tile_bytes,
+                                int64_t *bytes_out);
+
+enum { DCLI_RUN_BYTES = 64 }; /* elements side by side that loops should find: a cache line */
+/** Dealt: bytes of elements that are side by side in the grid and in a slot. */
+int64_t dcli_report_run_bytes(const dcli_layout *layout);
 
 /** A copy of a string that lives as long as the report. @return NULL (recorded). */
 const char *dcli_report_keep(dcli_report *report, const char *text);

@@ -172,9 +172,9 @@ dcl_status dcli_builder_chunks(dcli_builder *builder)
         memset(present, 0, sizeof *present * (size_t)(builder->terms->node_count + 1));
         for (int64_t n = 0; n < builder->need_count; n++)
             present[builder->need[n].peer] |= builder->need[n].written == (written != 0);
-        for (int peer = 0; peer <= builder->terms->node_count && status == DCL_OK; peer++)
-            if (present[peer])
-                status = place_all(builder, written != 0, peer);
+        int end = builder->terms->node_count + 1, peer = dcli_next_owner(builder, 0, end);
+        for (; peer < end && status == DCL_OK; peer = dcli_next_owner(builder, peer + 1, end))
+            status = place_all(builder, written != 0, peer);
         if (!written)
             batch->chunk_count = plan->chunk_count - batch->first_chunk;
     }

@@ -131,15 +131,9 @@ static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_vi
 static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
 {
     const dcli_layout *layout = dcli_layout_of(builder, a);
-    int owner = -1;
     dcli_layout_owners(layout, foot, builder->owners);
-    for (int p = 0; p < layout->node_end; p++)
-        if (builder->owners[p]) {
-            if (owner >= 0)
-                return -1;
-            owner = p;
-        }
-    return owner;
+    int end = layout->node_end, owner = dcli_next_owner(builder, 0, end);
+    return owner < end && dcli_next_owner(builder, owner + 1, end) == end ? owner : -1;
 }
 
 static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct dcli_view *view,

@@ -32,8 +32,10 @@ static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, con
     const dcli_layout *layout = builder->operation->operand[k].layout;
     dcli_layout_owners(layout, box, builder->owners);
     dcl_status status = DCL_OK;
-    for (int p = 0; p < layout->node_end && status == DCL_OK; p++) {
-        if (p == builder->self || !builder->owners[p])
+    int end = layout->node_end;
+    for (int p = dcli_next_owner(builder, 0, end); p < end && status == DCL_OK;
+         p = dcli_next_owner(builder, p + 1, end)) {
+        if (p == builder->self)
             continue;
         if (!move->stream)
             builder->plan->peer_read[p] = true;
@@ -188,8 +190,10 @@ static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *b
     const dcli_layout *layout = builder->operation->operand[k].layout;
     dcl_status status = DCL_OK;
     dcli_layout_owners(layout, box, builder->owners);
-    for (int p = 0; p < layout->node_end && status == DCL_OK; p++) {
-        if (!builder->owners[p] || (p != builder->self && !peers))
+    int end = layout->node_end;
+    for (int p = dcli_next_owner(builder, 0, end); p < end && status == DCL_OK;
+         p = dcli_next_owner(builder, p + 1, end)) {
+        if (p != builder->self && !peers)
             continue;
         builder->regions.count = 0;
         status = dcli_layout_regions(layout, p, box, &builder->regions);

@@ -381,11 +381,28 @@ class Figures(Folder):
     def test_explain_prints_a_row_per_node(self):
         done = self.good(*self.ARGUMENTS, "--explain")
         self.assertEqual(done.stderr, "")
-        rows = [line.split() for line in done.stdout.splitlines()]
-        self.assertEqual(rows[0], ["node", *self.PLANNED])
+        rows = [line.split() for line in done.stdout.splitlines()[:NODES + 2]]
+        self.assertEqual(rows[0], ["node", *self.PLANNED, "elements", "staged_bytes", "arrived_bytes", "name"])
         self.assertEqual([row[0] for row in rows[1:]], [*map(str, range(NODES)), "all"])
         for column in (1, 2, 3, 4):
             self.assertEqual(sum(int(row[column]) for row in rows[1:-1]), int(rows[-1][column]))
+
+    def test_explain_says_what_moves_between_whom_and_what_to_do(self):
+        case = ["C(i,j) = A(i,j) + B(i,j);", "A=a.npy", "B=a.npy", "C=c.npy", "--map", "block,*", "--map", "B=cyclic,*"]
+        text = self.good(*case, "--explain").stdout
+        self.assertIn("Between nodes", text)
+        self.assertRegex(text, r"(?m)^B +yes +no +1961 +1961 +\d+ +cyclic,\*$")
+        self.assertIn("with 'block,*' for B, 0 instead of ", text)
+        done = self.good(*case, "--explain=json")
+        found = json.loads(done.stdout)
+        self.assertEqual(found["advice"], [line[2:] for line in text.splitlines() if line.startswith("- ")])
+        for key in ("blocks", "bytes", "messages"):
+            name = {"messages": "messages_planned"}.get(key, key + "_moved")
+            self.assertEqual(sum(pair[key] for pair in found["pairs"]), found[name])
+        self.assertEqual([array["name"] for array in found["arrays"]], ["A", "B", "C"])
+        self.assertFalse(os.path.exists(self.path("c.npy")))
+        self.assertEqual(self.good(*case, "--explain", "--json").stdout, done.stdout)
+        self.assertEqual(self.good(*case, "--explain=text").stdout, text)
 
     def test_explain_says_when_it_is_approximate(self):
         done = self.good("C(i) = M(i, i);", "M=a.npy", "C=c.npy:37", "--explain")
@@ -531,6 +548,7 @@ LISTEN = ["worker", "--listen", "tcp://127.0.0.1:0"]
 
 WRONG = [
     # what, arguments, exit status, words of the message
+    ("form of explaining", ["eval", "C(i) = 1;", "C=c.npy:10", "--explain=xml"], 2, ["--explain is 'xml'", "=json"]),
     ("no command", [], 2, ["no command"]),
     ("unknown command", ["evaluate"], 2, ["'evaluate'", "nearest is eval"]),
     ("unknown help", ["help", "mps"], 2, ["'mps'", "maps"]),

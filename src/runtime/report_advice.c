@@ -1,0 +1,346 @@
+/* runtime/report_advice.c - where maps and grains suit a body badly. Every rule has a remedy that was tried: a sentence
+ * without one would only annoy. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "runtime/report.h"
+
+/* Below these nobody would notice. */
+enum {
+    NOTICED_BYTES = 4096, /* of an array, or wasted */
+    TASK_BYTES = 4096,    /* that a task should at least compute */
+    NOTICED_TASKS = 256
+};
+#define NOTICED_IMBALANCE 1.25
+#define NOTICED_WASTE 1.25
+#define NOTICED_EXCESS 2
+
+dcl_status dcli_report_say(dcli_report *report, const char *format, ...)
+{
+    char sentence[1024];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(sentence, sizeof sentence, format, values);
+    va_end(values);
+    const char *kept = dcli_report_keep(report, sentence);
+    if (kept == NULL ||
+        dcli_grow(&report->advice, report->seen.advice_count, &report->advice_capacity, sizeof *report->advice) != 0)
+        return DCL_ERR_NOMEM;
+    report->advice[report->seen.advice_count++] = kept;
+    return DCL_OK;
+}
+
+static const dcli_layout *layout_of(const dcli_report *report, const dcli_planned *planned, int row)
+{
+    return planned->operation->operand[report->param[row]].layout;
+}
+
+static int64_t element_bytes(const dcli_layout *layout) { return (int64_t)dcl_type_bytes(layout->grid.type); }
+
+/* Sizes as maps are written: "4x4". */
+static void print_sizes(int rank, const int64_t sizes[], char *text, size_t capacity)
+{
+    size_t used = 0;
+    for (int d = 0; d < rank && used < capacity; d++)
+        used += (size_t)snprintf(text + used, capacity - used, "%s%" PRId64, d > 0 ? "x" : "", sizes[d]);
+}
+
+/* ---- movement ----------------------------------------------------------------------------------------------------- */
+
+static dcl_status advise_movement(dcli_report *report, const dcli_planned *planned)
+{
+    dcl_status status = DCL_OK;
+    for (int row = 0; row < report->seen.array_count && status == DCL_OK; row++)
+        if (report->seen.node < 0 && report->array[row].read && !report->array[row].written)
+            status = dcli_report_advise_map(report, planned, row);
+    return status;
+}
+
+/* ---- balance ------------------------------------------------------------------------------------------------------ */
+
+/* The same nodes, each axis in even blocks. */
+static dcli_map_rule even_blocks(const dcli_layout *layout)
+{
+    dcli_map_rule rule = layout->rule;
+    rule.kind = DCLI_MAP_AXES;
+    rule.rank = 0;
+    rule.block_rank = rule.tile_rank = 0;
+    rule.small_bytes = 0;
+    for (int d = 0; d < DCL_MAX_RANK; d++) {
+        rule.axes[d] = (dcl_axis){.kind = DCL_AXIS_BLOCK};
+        rule.nodes[d] = 0;
+    }
+    return rule;
+}
+
+/* The largest share of a box that a node has / mean. */
+static dcl_status share_of(const dcli_layout *layout, const dcl_box *box, double *share_out)
+{
+    dcli_region_list regions = {0};
+    int64_t largest = 0, sum = 0;
+    dcl_status status = DCL_OK;
+    for (int p = 0; p < layout->node_count && status == DCL_OK; p++) {
+        int64_t elements = 0;
+        regions.count = 0;
+        status = dcli_layout_regions(layout, dcli_layout_node(layout, p), box, &regions);
+        for (int64_t r = 0; r < regions.count; r++)
+            elements += dcli_box_elements(&regions.region[r].box);
+        largest = dcli_max(largest, elements);
+        sum += elements;
+    }
+    dcli_region_list_free(&regions);
+    *share_out = sum == 0 ? 1 : (double)largest * layout->node_count / (double)sum;
+    return status;
+}
+
+static int busiest(const dcli_report *report)
+{
+    int row = 0;
+    for (int n = 1; n < report->seen.node_count; n++)
+        if (report->node[n].elements > report->node[row].elements)
+            row = n;
+    return report->node[row].node;
+}
+
+static bool is_kept_small(const dcli_layout *layout)
+{
+    return layout->rule.small_bytes > 0 &&
+           dcl_grid_count(&layout->grid) < layout->rule.small_bytes / element_bytes(layout);
+}
+
+static dcl_status advise_balance(dcli_report *report, const dcli_planned *planned)
+{
+    const dcli_operation *operation = planned->operation;
+    int first = operation->body->first_output;
+    const dcli_layout *layout = operation->operand[first].layout;
+    double now = report->seen.imbalance_elements, share;
+    if (now < NOTICED_IMBALANCE || is_kept_small(layout))
+        return DCL_OK;
+    dcli_map_rule rule = even_blocks(layout);
+    dcli_layout other;
+    if (dcli_layout_bind(&rule, &layout->grid, &other) != DCL_OK)
+        return DCL_OK;
+    dcl_status status = share_of(&other, &operation->box, &share);
+    if (status != DCL_OK || share - 1 > (now - 1) / 2)
+        return status;
+    char text[256];
+    dcl_map_print(dcl_map_of(planned->array[first]), text, sizeof text);
+    return dcli_report_say(
+        report,
+        "node %d computes %.2f times the mean of the nodes: %s is laid out by '%s'; with 'block' the "
+        "largest share would be %.2f times the mean",
+        busiest(report), now, operation->body->params[first].name, text, share);
+}
+
+/* ---- slots -------------------------------------------------------------------------------------------------------- */
+
+enum { NAMES_BYTES = 256 };
+
+static bool are_alike(const dcli_report *report, const dcli_planned *planned, int a, int b)
+{
+    const dcli_layout *one = layout_of(report, planned, a), *other = layout_of(report, planned, b);
+    return one->grid.type == other->grid.type && dcli_layout_same(one, other);
+}
+
+/* The first array that is laid out as this one. */
+static int first_alike(const dcli_report *report, const dcli_planned *planned, int row)
+{
+    int first = 0;
+    while (!are_alike(report, planned, first, row))
+        first++;
+    return first;
+}
+
+/* "C, A": all that are laid out as this one. */
+static void print_alike(const dcli_report *report, const dcli_planned *planned, int row, char names[NAMES_BYTES])
+{
+    size_t used = 0;
+    for (int other = row; other < report->seen.array_count && used < NAMES_BYTES; other++)
+        if (are_alike(report, planned, row, other))
+            used += (size_t)snprintf(names + used, NAMES_BYTES - used, "%s%s", other > row ? ", " : "",
+                                     report->array[other].name);
+}
+
+static int64_t stored_in(const dcli_layout *layout)
+{
+    int64_t stored = 0;
+    for (int p = 0; p < layout->node_count; p++)
+        stored += dcli_layout_storage(layout, dcli_layout_node(layout, p));
+    return stored;
+}
+
+/* A piece near the one there is that the grid's edge cuts less: about as many pieces, made even. */
+static void better_piece(const dcli_layout *layout, int64_t piece_out[])
+{
+    for (int d = 0; d < layout->grid.rank; d++) {
+        int64_t extent = layout->grid.extent[d], pieces = (extent + piece_out[d] - 1) / piece_out[d];
+        int64_t least = pieces * piece_out[d];
+        for (int64_t n = dcli_max(pieces - 1, dcli_min(pieces, 2)); n <= pieces + 1; n++) {
+            int64_t piece = (extent + n - 1) / n, stored = (extent + piece - 1) / piece * piece;
+            if (stored < least)
+                piece_out[d] = piece;
+            least = dcli_min(least, stored);
+        }
+    }
+}
+
+static dcl_status advise_slots_of(dcli_report *report, const dcli_planned *planned, int row)
+{
+    const dcli_layout *layout = layout_of(report, planned, row);
+    const dcl_report_array *array = &report->array[row];
+    if ((double)array->stored < NOTICED_WASTE * (double)array->elements ||
+        (array->stored - array->elements) * element_bytes(layout) < NOTICED_BYTES)
+        return DCL_OK;
+    dcli_map_rule rule = layout->rule;
+    dcli_layout other;
+    better_piece(layout, rule.piece);
+    rule.tile_rank = rule.block_rank = 0;
+    if (dcli_layout_bind(&rule, &layout->grid, &other) != DCL_OK)
+        return DCL_OK;
+    int64_t stored = stored_in(&other);
+    if (2 * (stored - array->elements) > array->stored - array->elements)
+        return DCL_OK;
+    char names[NAMES_BYTES], now[256], better[256];
+    print_alike(report, planned, row, names);
+    print_sizes(layout->grid.rank, layout->rule.piece, now, sizeof now);
+    print_sizes(layout->grid.rank, rule.piece, better, sizeof better);
+    return dcli_report_say(report,
+                           "%s: pieces of %s are cut at the grid's edge and keep their slots, so there is room for "
+                           "%" PRId64 " elements where there are %" PRId64 "; pieces of %s take room for %" PRId64,
+                           names, now, array->stored, array->elements, better, stored);
+}
+
+/* ---- runs --------------------------------------------------------------------------------------------------------- */
+
+int64_t dcli_report_run_bytes(const dcli_layout *layout)
+{
+    int64_t run = element_bytes(layout);
+    for (int d = layout->grid.rank - 1; d >= 0; d--) {
+        run *= layout->rule.piece[d];
+        if (layout->rule.piece[d] < layout->grid.extent[d])
+            break;
+    }
+    return run;
+}
+
+static dcl_status advise_runs_of(dcli_report *report, const dcli_planned *planned, int row)
+{
+    const dcli_layout *layout = layout_of(report, planned, row);
+    int64_t run = dcli_report_run_bytes(layout);
+    if (layout->piece_total == 1 || report->array[row].elements * element_bytes(layout) < NOTICED_BYTES ||
+        run >= DCLI_RUN_BYTES)
+        return DCL_OK;
+    char names[NAMES_BYTES], pieces[256];
+    print_alike(report, planned, row, names);
+    print_sizes(layout->grid.rank, layout->rule.piece, pieces, sizeof pieces);
+    return dcli_report_say(report,
+                           "%s: pieces of %s make runs of %" PRId64 " bytes, and loops and copies go run by run; with "
+                           "pieces of at least %" PRId64 " elements along the last axis a run fills a cache line",
+                           names, pieces, run, DCLI_RUN_BYTES / element_bytes(layout));
+}
+
+/* What is said of a dealt map is said once, for all arrays that are laid out alike. */
+static dcl_status advise_dealt(dcli_report *report, const dcli_planned *planned)
+{
+    dcl_status status = DCL_OK;
+    for (int row = 0; row < report->seen.array_count && status == DCL_OK; row++) {
+        const dcli_layout *layout = layout_of(report, planned, row);
+        if (layout->kind != DCLI_MAP_DEALT || layout->empty || first_alike(report, planned, row) < row)
+            continue;
+        status = advise_slots_of(report, planned, row);
+        if (status == DCL_OK)
+            status = advise_runs_of(report, planned, row);
+    }
+    return status;
+}
+
+/* ---- tiles -------------------------------------------------------------------------------------------------------- */
+
+static dcl_status advise_tiles(dcli_report *report, const dcli_planned *planned)
+{
+    int first = planned->operation->body->first_output;
+    const dcl_map *map = dcl_map_of(planned->array[first]);
+    const dcli_layout *layout = planned->operation->operand[first].layout;
+    int64_t tasks = report->seen.planned.tasks, bytes = 0;
+    for (int n = 0; n < report->seen.node_count; n++)
+        bytes += report->node[n].elements * element_bytes(layout);
+    if (map->rule.tile_rank == 0 || tasks < NOTICED_TASKS || bytes / tasks >= TASK_BYTES)
+        return DCL_OK;
+    char tile[256];
+    print_sizes(layout->grid.rank, layout->rule.tile, tile, sizeof tile);
+    return dcli_report_say(report,
+                           "%" PRId64 " tasks compute %" PRId64 " bytes of %s each, as tiles are %s: a task costs more "
+                           "than it computes; leave ;tile= out, or give tiles of %d bytes or more",
+                           tasks, bytes / tasks, planned->operation->body->params[first].name, tile, TASK_BYTES);
+}
+
+/* ---- footprints --------------------------------------------------------------------------------------------------- */
+
+static int64_t moved_of(const dcli_report *report, int param)
+{
+    for (int row = 0; row < report->seen.array_count; row++)
+        if (report->param[row] == param)
+            return report->array[row].bytes_moved;
+    return 0;
+}
+
+/* A sixteenth of what a node computes in one task now, as a power of two. */
+static int64_t smaller_tile(const dcli_report *report, const dcli_planned *planned)
+{
+    enum { PARTS = 16 };
+    const dcli_layout *space = planned->operation->operand[planned->operation->body->first_output].layout;
+    int64_t most = element_bytes(space), tile = 1;
+    for (int n = 0; n < report->seen.node_count; n++)
+        if (report->node[n].planned.tasks > 0)
+            most = dcli_max(most, report->node[n].elements * element_bytes(space) / report->node[n].planned.tasks);
+    while (tile <= most / PARTS / 2)
+        tile *= 2;
+    return tile;
+}
+
+static dcl_status advise_footprints(dcli_report *report, const dcli_planned *planned)
+{
+    const dcli_body *body = planned->operation->body;
+    int64_t tile = smaller_tile(report, planned), bytes = -1, now = report->seen.planned.bytes_moved;
+    dcl_status status = DCL_OK;
+    if (report->seen.node >= 0 || dcl_map_of(planned->array[body->first_output])->rule.tile_rank > 0)
+        return DCL_OK;
+    for (int row = 0; row < report->seen.footprint_count && status == DCL_OK; row++) {
+        const dcl_report_footprint *wide = &report->footprint[row];
+        int64_t moved = moved_of(report, body->access[report->wide[row]].param);
+        if (wide->elements < NOTICED_EXCESS * wide->read_at_most || moved < NOTICED_BYTES)
+            continue;
+        if (bytes < 0)
+            status = dcli_report_try_tile(report, planned, tile, &bytes);
+        if (status != DCL_OK || bytes < 0 || 2 * (now - bytes) < moved)
+            continue;
+        status =
+            dcli_report_say(report,
+                            "%s at line %d, column %d: the boxes around what is read have %" PRId64
+                            " elements, of which at most %" PRId64 " are read; with DCL_TILE_BYTES=%" PRId64
+                            " they would be tighter, and %" PRId64 " instead of %" PRId64 " bytes would move",
+                            wide->name, wide->line, wide->column, wide->elements, wide->read_at_most, tile, bytes, now);
+    }
+    return status;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------------------- */
+
+/* Maps that were tried and do not fit leave no error. */
+dcl_status dcli_report_advise(dcli_report *report, const dcli_planned *planned)
+{
+    static dcl_status (*const rules[])(dcli_report *, const dcli_planned *) = {
+        advise_movement, advise_balance, advise_dealt, advise_tiles, advise_footprints};
+    dcl_status before = dcli_error_status(), status = DCL_OK;
+    char text[DCLI_ERROR_BYTES];
+    snprintf(text, sizeof text, "%s", dcl_error());
+    for (size_t r = 0; r < sizeof rules / sizeof rules[0] && status == DCL_OK; r++)
+        status = rules[r](report, planned);
+    report->seen.advice = report->advice;
+    if (status == DCL_OK)
+        dcli_error_adopt(before, text);
+    return status;
+}

@@ -1,0 +1,197 @@
+/* runtime/report_map.c - advice on the map of an array that is read. Maps that follow from the first output's are tried by
+ * planning the operation with them: what is said to move instead would. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "resmap/map_text.h"
+#include "runtime/report.h"
+
+/* Planning again is for bodies where that takes no time to speak of. */
+enum { MOST_WORKS = 100000, MOST_NODES = 256 };
+#define LEAST_MOVED 0.25    /* of the array */
+#define LEAST_OF_OUTPUT 0.1 /* of the first output's bytes */
+
+static int64_t bytes_in(const dcl_grid *grid) { return dcl_grid_count(grid) * (int64_t)dcl_type_bytes(grid->type); }
+
+static dcli_layout const *space_of(const dcli_planned *planned)
+{
+    return planned->operation->operand[planned->operation->body->first_output].layout;
+}
+
+/* Which axis of the index space stands on each axis of the array, by its first access; -1: none, or several. */
+static dcl_status axes_of(const dcli_operation *operation, int k, int rank, int axis_out[])
+{
+    const dcli_body *body = operation->body;
+    int a = 0;
+    while (body->access[a].param != k)
+        a++;
+    dcli_subscripts subscripts;
+    dcl_status status = dcli_body_subscripts(body, a, operation->value, &subscripts);
+    for (int d = 0; d < rank && status == DCL_OK; d++) {
+        int found = 0;
+        axis_out[d] = -1;
+        for (int m = 0; m < subscripts.space_rank && subscripts.reach == DCLI_REACH_AFFINE; m++)
+            if (subscripts.axis[d].coef[m] != 0) {
+                axis_out[d] = m;
+                found++;
+            }
+        if (found > 1)
+            axis_out[d] = -1;
+    }
+    if (status == DCL_OK && subscripts.reach == DCLI_REACH_ROWS)
+        axis_out[0] = 0;
+    if (status == DCL_OK && subscripts.reach == DCLI_REACH_COLUMNS)
+        axis_out[rank - 1] = subscripts.space_rank - 1;
+    return status;
+}
+
+/* Leave out an arrangement that is the one chosen without: maps print shorter. */
+static void drop_arrangement(dcli_map_rule *rule)
+{
+    int chosen[DCL_MAX_RANK];
+    dcli_map_arrange(rule->node_count, rule->rank, rule->axes, chosen);
+    if (memcmp(chosen, rule->nodes, sizeof chosen[0] * (size_t)rule->rank) == 0)
+        memset(rule->nodes, 0, sizeof rule->nodes);
+}
+
+/* A per-axis map that divides an axis of the array as the index there is divided. @return whether there is one. */
+static bool follow_axes(const dcli_layout *space, int rank, const int axis[], dcli_map_rule *rule_out)
+{
+    dcli_map_rule rule = space->rule;
+    int64_t product = 1;
+    rule.rank = rank;
+    for (int d = 0; d < rank; d++) {
+        rule.axes[d] = axis[d] < 0 ? (dcl_axis){.kind = DCL_AXIS_WHOLE} : space->rule.axes[axis[d]];
+        rule.nodes[d] = axis[d] < 0 ? 1 : space->rule.nodes[axis[d]];
+        product *= rule.nodes[d];
+    }
+    if (product != rule.node_count)
+        return false;
+    drop_arrangement(&rule);
+    rule.block_rank = rule.tile_rank = 0;
+    *rule_out = rule;
+    return true;
+}
+
+/* A dealt map whose pieces lie as those of the output: in its order, or in the other one when axes are exchanged. */
+static bool follow_pieces(const dcli_layout *space, int rank, const int axis[], dcli_map_rule *rule_out)
+{
+    dcli_map_rule rule = space->rule;
+    bool same = rank == space->grid.rank, reversed = same;
+    for (int d = 0; d < rank; d++) {
+        same &= axis[d] == d;
+        reversed &= axis[d] == rank - 1 - d;
+        if (same || reversed)
+            rule.piece[d] = space->rule.piece[axis[d]];
+    }
+    if (!same && reversed)
+        rule.order = space->rule.order == DCL_ROWS ? DCL_COLUMNS : DCL_ROWS;
+    rule.block_rank = rule.tile_rank = 0;
+    *rule_out = rule;
+    return same || reversed;
+}
+
+/* Whether planning once more takes no time to speak of. */
+static bool is_small(const dcli_report *report)
+{
+    return report->works <= MOST_WORKS && report->seen.nodes <= MOST_NODES;
+}
+
+/* What the nodes would move with another layout of operand k. @param bytes_out  -1: it cannot be planned. */
+static dcl_status try_layout(const dcli_planned *planned, int k, const dcli_layout *layout,
+                             const dcli_plan_terms *terms, int64_t *bytes_out)
+{
+    dcli_operation operation = *planned->operation;
+    operation.operand[k].layout = layout;
+    *bytes_out = 0;
+    for (int n = 0; n < planned->cluster->node_count && *bytes_out >= 0; n++) {
+        dcli_plan *plan;
+        dcl_status status = dcli_plan_make(&operation, n, terms, &plan);
+        if (status != DCL_OK)
+            return status;
+        *bytes_out = plan->status == DCL_OK ? *bytes_out + plan->counters.bytes_moved : -1;
+        dcli_plan_free(plan);
+    }
+    return DCL_OK;
+}
+
+dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *planned, int64_t tile_bytes,
+                                int64_t *bytes_out)
+{
+    dcli_plan_terms terms = dcli_report_terms(planned->cluster, false);
+    const dcli_layout *space = space_of(planned);
+    dcli_map_rule rule = space->rule;
+    dcli_layout other;
+    terms.batch_bytes = rule.tile_bytes = tile_bytes;
+    rule.tile_rank = 0;
+    *bytes_out = -1;
+    if (!is_small(report) || dcli_layout_bind(&rule, &space->grid, &other) != DCL_OK)
+        return DCL_OK;
+    return try_layout(planned, planned->operation->body->first_output, &other, &terms, bytes_out);
+}
+
+/* Whether a try is worth it: much of the array moves, and much beside what is computed. */
+static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, int row)
+{
+    int k = report->param[row];
+    const dcli_operand *operand = &planned->operation->operand[k];
+    double moved = (double)report->array[row].bytes_moved;
+    for (int other = 0; other < planned->operation->operand_count; other++)
+        if (other != k && planned->operation->operand[other].storage == operand->storage)
+            return false; /* has another part in this operation, too */
+    return is_small(report) && moved > 0 && moved >= LEAST_MOVED * (double)bytes_in(&operand->layout->grid) &&
+           moved >= LEAST_OF_OUTPUT * (double)bytes_in(&space_of(planned)->grid);
+}
+
+/* A map that makes loops slow is no remedy. */
+static bool has_runs(const dcli_layout *layout)
+{
+    return layout->kind != DCLI_MAP_DEALT || layout->empty || dcli_report_run_bytes(layout) >= DCLI_RUN_BYTES;
+}
+
+static dcl_status say(dcli_report *report, const dcli_planned *planned, int row, const dcli_map_rule *rule,
+                      int64_t bytes)
+{
+    const dcli_body *body = planned->operation->body;
+    const dcl_report_array *array = &report->array[row];
+    const char *output = body->params[body->first_output].name;
+    const dcl_grid *grid = &planned->operation->operand[report->param[row]].layout->grid;
+    char now[192], there[192], better[192];
+    dcl_map_print(dcl_map_of(planned->array[report->param[row]]), now, sizeof now);
+    dcl_map_print(dcl_map_of(planned->array[body->first_output]), there, sizeof there);
+    dcli_map_rule_print(rule, better, sizeof better);
+    return dcli_report_say(report,
+                           "%s's owners need %.0f %% of %s from other nodes: %s is laid out by '%s', %s by '%s'; with "
+                           "'%s' for %s, %" PRId64 " instead of %" PRId64 " bytes would move",
+                           output, 100 * (double)array->bytes_moved / (double)bytes_in(grid), array->name, array->name,
+                           now, output, there, better, array->name, bytes, report->seen.planned.bytes_moved);
+}
+
+/* The map that divides the array as the indices of its first access are divided. @return whether there is one. */
+static bool find_map(const dcli_planned *planned, int k, dcli_map_rule *rule_out, dcli_layout *layout_out)
+{
+    int axis[DCL_MAX_RANK];
+    const dcli_layout *space = space_of(planned);
+    const dcl_grid *grid = &planned->operation->operand[k].layout->grid;
+    if (axes_of(planned->operation, k, grid->rank, axis) != DCL_OK)
+        return false;
+    bool found = space->rule.kind == DCLI_MAP_AXES ? follow_axes(space, grid->rank, axis, rule_out)
+                                                   : follow_pieces(space, grid->rank, axis, rule_out);
+    return found && dcli_map_rule_check(rule_out) == DCL_OK && dcli_layout_bind(rule_out, grid, layout_out) == DCL_OK;
+}
+
+dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *planned, int row)
+{
+    int k = report->param[row];
+    dcli_plan_terms terms = dcli_report_terms(planned->cluster, false);
+    dcli_map_rule rule;
+    dcli_layout other;
+    if (!is_worth_it(report, planned, row) || !find_map(planned, k, &rule, &other) || !has_runs(&other))
+        return DCL_OK;
+    int64_t bytes;
+    dcl_status status = try_layout(planned, k, &other, &terms, &bytes);
+    bool better = bytes >= 0 && 2 * (report->seen.planned.bytes_moved - bytes) >= report->array[row].bytes_moved;
+    return status == DCL_OK && better ? say(report, planned, row, &rule, bytes) : status;
+}

@@ -1,0 +1,226 @@
+/* test/runtime/advice_test.c - what reports advise, and that they are silent where nothing is better; how they print. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/nodes.h"
+
+TestSuite(report_advice, .timeout = TEST_SECONDS);
+TestSuite(report_text, .timeout = TEST_SECONDS);
+
+static dcl_array *array_of(dcl_cluster *cluster, dcl_grid grid, const char *map)
+{
+    dcl_map *made = dcl_map_parse(cluster, map);
+    dcl_array *array = dcl_agile(grid, made);
+    cr_assert_not_null(array, "%s: %s", map, dcl_error());
+    dcl_release(made);
+    return array;
+}
+
+/* C and A have the first map, B the second; all are float, side x side. */
+static dcl_report *report_of(dcl_cluster *cluster, int side, const char *map, const char *b, const char *body)
+{
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, side, side);
+    dcl_array *C = array_of(cluster, grid, map), *A = array_of(cluster, grid, map), *B = array_of(cluster, grid, b);
+    dcl_report *report = dcl_explain_report(cluster, body, DCL_OUT(C), DCL_IN(A), DCL_IN(B));
+    cr_assert_not_null(report, "%s: %s", body, dcl_error());
+    return report;
+}
+
+struct advice_case {
+    char what[48];
+    int nodes, side;
+    char map[40], b[40], body[56];
+    char words[200]; /* of a sentence that must be there; "": there is none at all */
+};
+
+#define SUM "C(i,j) = A(i,j) + B(i,j);"
+#define TRANSPOSED "C(i,j) = A(i,j) + B(j,i);"
+#define DIAGONAL "C(i,j) = A(i,j) + B(i,i);"
+
+ParameterizedTestParameters(report_advice, rules)
+{
+    static struct advice_case cases[] = {
+        /* B's map. */
+        {"all at home", 4, 64, "block,*", "block,*", SUM, ""},
+        {"rows dealt otherwise", 4, 64, "block,*", "cyclic,*", SUM,
+         "C's owners need 75 % of B from other nodes: B is laid out by 'cyclic,*', C by 'block,*'; with 'block,*' for "
+         "B, 0 "
+         "instead of 12288 bytes would move"},
+        {"rows that should be columns", 4, 64, "block,*", "block,*", TRANSPOSED,
+         "with '*,block' for B, 0 instead of 12288 bytes"},
+        {"exchanged in squares: no map is better", 4, 64, "block", "block", TRANSPOSED, ""},
+        {"dealt pieces, transposed, of three", 3, 96, "rows:cyclic(16x32)", "rows:cyclic(32x16)", TRANSPOSED,
+         "with 'columns:cyclic(32x16)' for B, 0 instead of"},
+        {"read both ways: no map is better", 4, 64, "block,*", "block,*", "C(i,j) = A(i,j) + B(j,i) + B(i,j);", ""},
+        {"only an edge moves", 4, 64, "block,*", "block,*", "C(i,j) = A(i,j) + B(i - 1, j);", ""},
+        {"one row for all is little", 4, 64, "block,*", "block,*", "C(i,j) = A(i,j) + B(0, j);", ""},
+        /* C's balance: 9 pieces over 4 nodes, and 16. */
+        {"three pieces here, two there", 4, 96, "rows:cyclic(32x32)", "rows:cyclic(32x32)", SUM,
+         "node 0 computes 1.33 times the mean of the nodes: C is laid out by 'rows:cyclic(32x32)'; with 'block' the "
+         "largest share would be 1.00"},
+        {"four pieces each", 4, 64, "rows:cyclic(16x16)", "rows:cyclic(16x16)", SUM, ""},
+        /* Slots: 2 x 2 of 65 x 65 for 96 x 96, and 4 x 4 of 25 x 25. */
+        {"pieces that are cut in half", 2, 96, "columns:cyclic(65x65)", "columns:cyclic(65x65)", SUM,
+         "C, A, B: pieces of 65x65 are cut at the grid's edge and keep their slots, so there is room for 16900 "
+         "elements "
+         "where there are 9216; pieces of 48x48 take room for 9216"},
+        {"pieces that are cut a little", 2, 96, "rows:block(25x25)", "rows:block(25x25)", SUM, ""},
+        /* Runs: 15 and 16 floats. */
+        {"short runs", 2, 60, "rows:cyclic(2x15)", "block,*", "C(i,j) = A(i,j) + B(0,0);",
+         "C, A: pieces of 2x15 make runs of 60 bytes"},
+        {"runs of a cache line", 2, 64, "rows:cyclic(2x16)", "block,*", "C(i,j) = A(i,j) + B(0,0);", ""},
+        {"whole short rows are one run", 2, 8, "rows:cyclic(2x8)", "rows:cyclic(2x8)", SUM, ""},
+        /* Tiles of 4 and of 4096 bytes. */
+        {"tiles of one element", 2, 64, "block,*;tile=1x1", "block,*", SUM,
+         "4096 tasks compute 4 bytes of C each, as tiles are 1x1"},
+        {"tiles of 4 KB", 2, 1024, "block,*;tile=1x1024", "block,*", SUM, ""},
+        /* Boxes around a diagonal. */
+        {"a diagonal elsewhere", 4, 64, "block", "cyclic,*", DIAGONAL,
+         "B at line 1, column 19: the boxes around what is read have 4096 elements, of which at most 128 are read; "
+         "with "
+         "DCL_TILE_BYTES="},
+        {"a diagonal at home", 2, 64, "block,*", "block,*", DIAGONAL, ""},
+    };
+    return cr_make_param_array(struct advice_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct advice_case *c, report_advice, rules)
+{
+    dcl_cluster *cluster = dcl_open_plan(c->nodes);
+    dcl_report *report = report_of(cluster, c->side, c->map, c->b, c->body);
+    bool found = c->words[0] == '\0' && report->advice_count == 0;
+    for (int n = 0; n < report->advice_count; n++)
+        found |= c->words[0] != '\0' && strstr(report->advice[n], c->words) != NULL;
+    cr_expect(found, "%s: %d sentences, the first: %s", c->what, report->advice_count,
+              report->advice_count > 0 ? report->advice[0] : "none");
+    cr_expect_str_eq(dcl_error(), "", "maps that were tried left an error: %s", dcl_error());
+    dcl_report_release(report);
+    cr_expect_eq(dcl_close(cluster), DCL_OK);
+}
+
+/* What is said to move with another map does, with it. */
+Test(report_advice, keeps_its_word)
+{
+    dcl_cluster *cluster = dcl_open_plan(3);
+    dcl_report *report = report_of(cluster, 60, "block,*", "cyclic(7),*", TRANSPOSED);
+    int64_t promised = -1;
+    cr_assert_eq(report->advice_count, 1);
+    const char *words = strstr(report->advice[0], "with '*,block' for B, ");
+    cr_assert_not_null(words, "%s", report->advice[0]);
+    cr_assert_eq(sscanf(words, "with '*,block' for B, %" SCNd64, &promised), 1);
+    dcl_report_release(report);
+    report = report_of(cluster, 60, "block,*", "*,block", TRANSPOSED);
+    cr_expect_eq(report->planned.bytes_moved, promised);
+    cr_expect_eq(report->advice_count, 0);
+    dcl_report_release(report);
+    cr_expect_eq(dcl_close(cluster), DCL_OK);
+}
+
+/* The default map keeps small arrays on one node on purpose. */
+Test(report_advice, small_arrays_are_left_alone)
+{
+    dcl_cluster *cluster = dcl_open_plan(4);
+    dcl_map *map = dcl_map_default(cluster);
+    dcl_array *C = dcl_agile(dcl_grid_1d(DCL_FLOAT, 1000), map);
+    dcl_report *report = dcl_explain_report(cluster, "C(i) = i;", DCL_OUT(C));
+    cr_assert_not_null(report, "%s", dcl_error());
+    cr_expect(report->imbalance_elements == 4 && report->advice_count == 0);
+    dcl_report_release(report);
+    dcl_release(map);
+    cr_expect_eq(dcl_close(cluster), DCL_OK);
+}
+
+/* ---- printing ----------------------------------------------------------------------------------------------------- */
+
+static char *print(const dcl_report *report, dcl_report_format format)
+{
+    size_t length = dcl_report_print(report, format, NULL, 0);
+    char *text = malloc(length + 1), few[8];
+    cr_assert_not_null(text);
+    cr_expect_eq(dcl_report_print(report, format, text, length + 1), length);
+    cr_expect_eq(strlen(text), length);
+    cr_expect_eq(dcl_report_print(report, format, few, sizeof few), length);
+    cr_expect(strncmp(few, text, sizeof few - 1) == 0 && few[sizeof few - 1] == '\0');
+    return text;
+}
+
+Test(report_text, is_tables_and_sentences)
+{
+    dcl_cluster *cluster = dcl_open_plan(2);
+    dcl_report *report = report_of(cluster, 8, "block,*", "cyclic,*", SUM);
+    char *text = print(report, DCL_REPORT_TEXT);
+    static const char expected[] =
+        "node  tasks  blocks_moved  bytes_moved  messages_planned  approximate  elements  staged_bytes  arrived_bytes  "
+        "name\n"
+        "   0      1             2           64                 1            0        32           128             64  "
+        "planned\n"
+        "   1      1             2           64                 1            0        32           128             64  "
+        "planned\n"
+        " all      2             4          128                 2            0\n"
+        "Largest share of a node / mean: 1.00 of the elements, 1.00 of the bytes moved.\n"
+        "\n"
+        "Between nodes, by owner of the elements:\n"
+        "owner  user  blocks  bytes  messages  bytes_read  bytes_written\n"
+        "    1     0       2     64         1          64              0\n"
+        "    0     1       2     64         1          64              0\n"
+        "\n"
+        "Arrays:\n"
+        "name  read  written  elements  stored  bytes_moved  map\n"
+        "C     no    yes            64      64            0  block,*\n"
+        "A     yes   no             64      64            0  block,*\n"
+        "B     yes   no             64      64          128  cyclic,*\n"
+        "\n"
+        "Advice:\n"
+        "- C's owners need 50 % of B from other nodes: B is laid out by 'cyclic,*', C by 'block,*'; with 'block,*' for "
+        "B, "
+        "0 instead of 128 bytes would move\n";
+    cr_expect_str_eq(text, expected, "%s", text);
+    free(text);
+    dcl_report_release(report);
+    cr_expect_eq(dcl_close(cluster), DCL_OK);
+}
+
+Test(report_text, is_json)
+{
+    dcl_cluster *cluster = dcl_open_plan(2);
+    dcl_array *C = array_of(cluster, dcl_grid_1d(DCL_FLOAT, 4), "block"),
+              *A = array_of(cluster, dcl_grid_2d(DCL_FLOAT, 4, 4), "block,*");
+    dcl_arg args[] = {DCL_OUT(C), DCL_IN(A)};
+    dcl_report *report = dcl_explain_report_n(cluster, NULL, "C(i) = A(3 - i, 3 - i);", 2, args, 1);
+    cr_assert_not_null(report, "%s", dcl_error());
+    char *text = print(report, DCL_REPORT_JSON);
+    static const char expected[] =
+        "{\"nodes\": 2, \"node\": 1, \"tasks\": 1, \"blocks_moved\": 1, \"bytes_moved\": 16, \"messages_planned\": 1, "
+        "\"approximate\": 1, \"per_node\": [{\"node\": 1, \"tasks\": 1, \"blocks_moved\": 1, \"bytes_moved\": 16, "
+        "\"messages_planned\": 1, \"approximate\": 1, \"elements\": 2, \"staged_bytes\": 16, \"arrived_bytes\": 16, "
+        "\"name\": \"planned\"}], \"pairs\": [{\"owner\": 0, \"user\": 1, \"blocks\": 1, \"bytes\": 16, \"messages\": "
+        "1, "
+        "\"bytes_read\": 16, \"bytes_written\": 0}], \"arrays\": [{\"name\": \"C\", \"read\": false, \"written\": "
+        "true, "
+        "\"elements\": 4, \"stored\": 4, \"bytes_moved\": 0, \"map\": \"block\"}, {\"name\": \"A\", \"read\": true, "
+        "\"written\": false, \"elements\": 16, \"stored\": 16, \"bytes_moved\": 16, \"map\": \"block,*\"}], "
+        "\"footprints\": [{\"name\": \"A\", \"line\": 1, \"column\": 8, \"elements\": 4, \"read_at_most\": 2}], "
+        "\"advice\": []}\n";
+    cr_expect_str_eq(text, expected, "%s", text);
+    free(text);
+    dcl_report_release(report);
+    cr_expect_eq(dcl_report_print(NULL, DCL_REPORT_JSON, NULL, 0), 0);
+    cr_expect_eq(dcl_close(cluster), DCL_OK);
+}
+
+/* Of long tables the rows that matter, and how many more there are. */
+Test(report_text, of_many_pairs_has_the_largest)
+{
+    dcl_cluster *cluster = dcl_open_plan(12);
+    dcl_report *report = report_of(cluster, 96, "block,*", "block,*", TRANSPOSED);
+    char *text = print(report, DCL_REPORT_TEXT);
+    cr_expect_eq(report->pair_count, 12 * 11);
+    cr_expect_not_null(strstr(text, "Between nodes, the pairs with the most bytes first:"), "%s", text);
+    cr_expect_not_null(strstr(text, "... and 92 more\n"), "%s", text);
+    free(text);
+    dcl_report_release(report);
+    cr_expect_eq(dcl_close(cluster), DCL_OK);
+}
