@@ -11,9 +11,9 @@ extern "C" {
 /** What the tasks of one node, the user, touch of the elements of another, the owner. */
 typedef struct dcl_report_pair {
     int owner, user;
-    int64_t blocks,
-        bytes;        /**< as blocks_moved and bytes_moved of dcl_counters: over the owners they add up to the user's */
-    int64_t messages; /**< as messages_planned: of data, both ways */
+    int64_t blocks;        /**< as blocks_moved of dcl_counters: over the owners they add up to the user's */
+    int64_t bytes;         /**< as bytes_moved, in the same way */
+    int64_t messages;      /**< as messages_planned: of data, both ways */
     int64_t bytes_read;    /**< of elements that go from the owner to the user, or are read in place */
     int64_t bytes_written; /**< of elements that go from the user to the owner; what is read too counts once in bytes */
 } dcl_report_pair;
@@ -35,8 +35,8 @@ typedef struct dcl_report_array {
     const char *map;    /**< as dcl_map_print(); of a view: its base's */
     bool read, written; /**< what is perhaps not overwritten is read too */
     int64_t elements;   /**< of the grid */
-    int64_t
-        stored; /**< elements there is room for (of a view: in its base), of all nodes: slots of cut pieces and padding included */
+    int64_t stored;     /**< elements there is room for on all nodes, in slots of cut pieces and padding too; of a view:
+                              in its base */
     int64_t bytes_moved; /**< its share in bytes_moved of the nodes reported */
 } dcl_report_array;
 
@@ -57,7 +57,7 @@ typedef struct dcl_report {
     dcl_counters planned; /**< of the nodes reported together */
     double
         imbalance_elements; /**< largest / mean of `elements`, over the nodes of the first output's map; 1: all alike,
-                                     or nothing is computed. 0: one node was asked for */
+                                    or nothing is computed; 0: one node was asked for */
     double imbalance_bytes; /**< the same of bytes_moved */
     int node_count;         /**< rows of `node_row` */
     int64_t pair_count;

@@ -132,11 +132,11 @@ static dcl_status add_footprints(dcli_report *report, const dcli_operation *oper
     const dcli_body *body = operation->body;
     for (int a = 0; a < body->access_count; a++) {
         const dcli_body_access *access = &body->access[a];
-        dcli_subscripts subscripts;
-        dcl_status status = dcli_body_subscripts(body, a, operation->value, &subscripts);
+        dcli_subscripts own, base;
+        dcl_status status = dcli_operation_subscripts(operation, a, &own, &base);
         if (status != DCL_OK)
             return status;
-        if (!dcli_access_is_wide(access, &subscripts))
+        if (!dcli_access_is_wide(access, &own))
             continue;
         const char *name = dcli_report_keep(report, body->params[access->param].name);
         if (name == NULL)

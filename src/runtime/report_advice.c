@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "resmap/map_text.h"
 #include "runtime/report.h"
 
 /* Below these nobody would notice. */
@@ -61,33 +62,50 @@ static dcl_status advise_movement(dcli_report *report, const dcli_planned *plann
 
 /* ---- balance ------------------------------------------------------------------------------------------------------ */
 
-/* The same nodes, each axis in even blocks. */
-static dcli_map_rule even_blocks(const dcli_layout *layout)
+/* The same nodes, each axis in even blocks; or, for what is only a part of the grid, its first axis in short runs. */
+static dcli_map_rule even_map(const dcli_layout *layout, bool whole)
 {
+    enum { RUNS = 8 }; /* of a node */
     dcli_map_rule rule = layout->rule;
     rule.kind = DCLI_MAP_AXES;
-    rule.rank = 0;
+    rule.rank = whole ? 0 : layout->grid.rank;
     rule.block_rank = rule.tile_rank = 0;
     rule.small_bytes = 0;
     for (int d = 0; d < DCL_MAX_RANK; d++) {
-        rule.axes[d] = (dcl_axis){.kind = DCL_AXIS_BLOCK};
+        rule.axes[d] = (dcl_axis){.kind = whole ? DCL_AXIS_BLOCK : DCL_AXIS_WHOLE};
         rule.nodes[d] = 0;
     }
+    if (!whole)
+        rule.axes[0] = (dcl_axis){.kind = DCL_AXIS_CYCLIC,
+                                  .size = dcli_max(1, layout->grid.extent[0] / layout->node_count / RUNS)};
     return rule;
 }
 
-/* The largest share of a box that a node has / mean. */
-static dcl_status share_of(const dcli_layout *layout, const dcl_box *box, double *share_out)
+/* What a node computes of an operation when the first output is laid out so. */
+static dcl_status elements_at(const dcli_operation *operation, const dcli_layout *layout, int node,
+                              dcli_region_list *regions, int64_t *elements_out)
+{
+    const dcli_transform *view = operation->operand[operation->body->first_output].view;
+    regions->count = 0;
+    *elements_out = 0;
+    dcl_status status = dcli_layout_regions(layout, node, view == NULL ? &operation->box : NULL, regions);
+    for (int64_t r = 0; r < regions->count; r++) {
+        dcl_box seen = regions->region[r].box, common;
+        if ((view == NULL || dcli_transform_seen(view, &regions->region[r].box, &seen)) &&
+            dcli_box_intersect(&seen, &operation->box, &common))
+            *elements_out += dcli_box_elements(&common);
+    }
+    return status;
+}
+
+/* The largest share of a node / mean, when the first output is laid out so. */
+static dcl_status share_with(const dcli_operation *operation, const dcli_layout *layout, double *share_out)
 {
     dcli_region_list regions = {0};
-    int64_t largest = 0, sum = 0;
+    int64_t largest = 0, sum = 0, elements;
     dcl_status status = DCL_OK;
     for (int p = 0; p < layout->node_count && status == DCL_OK; p++) {
-        int64_t elements = 0;
-        regions.count = 0;
-        status = dcli_layout_regions(layout, dcli_layout_node(layout, p), box, &regions);
-        for (int64_t r = 0; r < regions.count; r++)
-            elements += dcli_box_elements(&regions.region[r].box);
+        status = elements_at(operation, layout, dcli_layout_node(layout, p), &regions, &elements);
         largest = dcli_max(largest, elements);
         sum += elements;
     }
@@ -116,23 +134,29 @@ static dcl_status advise_balance(dcli_report *report, const dcli_planned *planne
     const dcli_operation *operation = planned->operation;
     int first = operation->body->first_output;
     const dcli_layout *layout = operation->operand[first].layout;
+    dcl_box grid = dcl_box_of(&layout->grid);
+    bool view = operation->operand[first].view != NULL, whole = !view && dcli_box_equal(&grid, &operation->box);
     double now = report->seen.imbalance_elements, share;
     if (now < NOTICED_IMBALANCE || is_kept_small(layout))
         return DCL_OK;
-    dcli_map_rule rule = even_blocks(layout);
+    dcli_map_rule rule = even_map(layout, whole);
     dcli_layout other;
     if (dcli_layout_bind(&rule, &layout->grid, &other) != DCL_OK)
         return DCL_OK;
-    dcl_status status = share_of(&other, &operation->box, &share);
+    dcl_status status = share_with(operation, &other, &share);
     if (status != DCL_OK || share - 1 > (now - 1) / 2)
         return status;
-    char text[256];
+    char text[256], better[256];
     dcl_map_print(dcl_map_of(planned->array[first]), text, sizeof text);
-    return dcli_report_say(
-        report,
-        "node %d computes %.2f times the mean of the nodes: %s is laid out by '%s'; with 'block' the "
-        "largest share would be %.2f times the mean",
-        busiest(report), now, operation->body->params[first].name, text, share);
+    dcli_map_rule_print(&rule, better, sizeof better);
+    return dcli_report_say(report,
+                           "node %d computes %.2f times the mean of the nodes: %s %s '%s'; with '%s' the largest share "
+                           "would be %.2f times the mean",
+                           busiest(report), now, operation->body->params[first].name,
+                           view    ? "is a view of an array laid out by"
+                           : whole ? "is laid out by"
+                                   : "is computed in a part that lies unevenly by",
+                           text, better, share);
 }
 
 /* ---- slots -------------------------------------------------------------------------------------------------------- */
@@ -190,9 +214,9 @@ static void better_piece(const dcli_layout *layout, int64_t piece_out[])
 static dcl_status advise_slots_of(dcli_report *report, const dcli_planned *planned, int row)
 {
     const dcli_layout *layout = layout_of(report, planned, row);
-    const dcl_report_array *array = &report->array[row];
-    if ((double)array->stored < NOTICED_WASTE * (double)array->elements ||
-        (array->stored - array->elements) * element_bytes(layout) < NOTICED_BYTES)
+    int64_t elements = dcl_grid_count(&layout->grid), now_stored = report->array[row].stored;
+    if ((double)now_stored < NOTICED_WASTE * (double)elements ||
+        (now_stored - elements) * element_bytes(layout) < NOTICED_BYTES)
         return DCL_OK;
     dcli_map_rule rule = layout->rule;
     dcli_layout other;
@@ -201,7 +225,7 @@ static dcl_status advise_slots_of(dcli_report *report, const dcli_planned *plann
     if (dcli_layout_bind(&rule, &layout->grid, &other) != DCL_OK)
         return DCL_OK;
     int64_t stored = stored_in(&other);
-    if (2 * (stored - array->elements) > array->stored - array->elements)
+    if (2 * (stored - elements) > now_stored - elements)
         return DCL_OK;
     char names[NAMES_BYTES], now[256], better[256];
     print_alike(report, planned, row, names);
@@ -210,7 +234,7 @@ static dcl_status advise_slots_of(dcli_report *report, const dcli_planned *plann
     return dcli_report_say(report,
                            "%s: pieces of %s are cut at the grid's edge and keep their slots, so there is room for "
                            "%" PRId64 " elements where there are %" PRId64 "; pieces of %s take room for %" PRId64,
-                           names, now, array->stored, array->elements, better, stored);
+                           names, now, now_stored, elements, better, stored);
 }
 
 /* ---- runs --------------------------------------------------------------------------------------------------------- */
@@ -230,7 +254,7 @@ static dcl_status advise_runs_of(dcli_report *report, const dcli_planned *planne
 {
     const dcli_layout *layout = layout_of(report, planned, row);
     int64_t run = dcli_report_run_bytes(layout);
-    if (layout->piece_total == 1 || report->array[row].elements * element_bytes(layout) < NOTICED_BYTES ||
+    if (layout->piece_total == 1 || dcl_grid_count(&layout->grid) * element_bytes(layout) < NOTICED_BYTES ||
         run >= DCLI_RUN_BYTES)
         return DCL_OK;
     char names[NAMES_BYTES], pieces[256];

@@ -20,15 +20,16 @@ static dcli_layout const *space_of(const dcli_planned *planned)
     return planned->operation->operand[planned->operation->body->first_output].layout;
 }
 
-/* Which axis of the index space stands on each axis of the array, by its first access; -1: none, or several. */
+/* Which axis of the index space stands on each axis of the array, behind its view, by its first access; -1: none, or
+ * several. */
 static dcl_status axes_of(const dcli_operation *operation, int k, int rank, int axis_out[])
 {
     const dcli_body *body = operation->body;
     int a = 0;
     while (body->access[a].param != k)
         a++;
-    dcli_subscripts subscripts;
-    dcl_status status = dcli_body_subscripts(body, a, operation->value, &subscripts);
+    dcli_subscripts own, subscripts;
+    dcl_status status = dcli_operation_subscripts(operation, a, &own, &subscripts);
     for (int d = 0; d < rank && status == DCL_OK; d++) {
         int found = 0;
         axis_out[d] = -1;
@@ -141,7 +142,8 @@ static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, 
     for (int other = 0; other < planned->operation->operand_count; other++)
         if (other != k && planned->operation->operand[other].storage == operand->storage)
             return false; /* has another part in this operation, too */
-    return is_small(report) && moved > 0 && moved >= LEAST_MOVED * (double)bytes_in(&operand->layout->grid) &&
+    bool plain = planned->operation->operand[planned->operation->body->first_output].view == NULL;
+    return plain && is_small(report) && moved > 0 && moved >= LEAST_MOVED * (double)bytes_in(&operand->layout->grid) &&
            moved >= LEAST_OF_OUTPUT * (double)bytes_in(&space_of(planned)->grid);
 }
 

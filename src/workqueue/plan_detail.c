@@ -89,8 +89,7 @@ static int64_t different_reads(const dcli_subscripts *subscripts, const dcl_box 
 
 static void add_excess(dcli_builder *builder, int a, const dcl_box *box)
 {
-    const dcli_body_access *access = &builder->operation->body->access[a];
-    const dcli_operand *operand = &builder->operation->operand[access->param];
+    const dcli_operand *operand = &builder->operation->operand[builder->operation->body->access[a].param];
     dcli_plan_excess *excess = &builder->plan->detail->excess[a];
     dcl_box seen, foot;
     bool cut;
@@ -98,7 +97,7 @@ static void add_excess(dcli_builder *builder, int a, const dcl_box *box)
         return;
     int64_t elements = dcli_box_elements(&foot);
     excess->elements += elements;
-    excess->read_at_most += different_reads(&builder->subscripts[a], box, elements);
+    excess->read_at_most += different_reads(&builder->own[a], box, elements);
 }
 
 static void add_works(dcli_builder *builder)

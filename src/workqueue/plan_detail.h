@@ -26,7 +26,7 @@ struct dcli_plan_detail {
     int64_t arrived_bytes; /* most bytes of received chunks that live at once */
 };
 
-/** Whether the footprints of an access are boxes around what it reads. */
+/** Whether the footprints of an access are boxes around what it reads. @param subscripts  as in the body. */
 static inline bool dcli_access_is_wide(const dcli_body_access *access, const dcli_subscripts *subscripts)
 {
     return access->read && subscripts->reach == DCLI_REACH_AFFINE && !dcli_subscripts_exact(subscripts);

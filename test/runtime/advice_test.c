@@ -119,6 +119,56 @@ Test(report_advice, keeps_its_word)
     cr_expect_eq(dcl_close(cluster), DCL_OK);
 }
 
+static void expect_one(const dcl_report *report, const char *words)
+{
+    cr_assert_not_null(report, "%s", dcl_error());
+    cr_assert_eq(report->advice_count, 1, "%d sentences", report->advice_count);
+    cr_expect_not_null(strstr(report->advice[0], words), "\"%s\" has not \"%s\"", report->advice[0], words);
+}
+
+/* Four nodes have 16 rows each. */
+Test(report_advice, looks_behind_views)
+{
+    dcl_cluster *cluster = dcl_open_plan(4);
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 64, 64);
+    dcl_array *C = array_of(cluster, grid, "block,*"), *A = array_of(cluster, grid, "block,*");
+    dcl_array *T = dcl_transpose(A), *upper = dcl_slice(C, (int64_t[]){0, 0}, (int64_t[]){32, 64}, NULL);
+    dcl_report *report = dcl_explain_report(cluster, "C(i,j) = T(i,j);", DCL_OUT(C), DCL_IN(T));
+    expect_one(report, "C's owners need 75 % of T from other nodes: T is laid out by 'block,*', C by 'block,*'; with "
+                       "'*,block' for T, 0 instead of 12288 bytes");
+    dcl_report_release(report);
+    report = dcl_explain_report(cluster, "C(j,i) = T(i,j);", DCL_OUT(C), DCL_IN(T));
+    cr_assert(report != NULL && report->advice_count == 0);
+    dcl_report_release(report);
+    report = dcl_explain_report(cluster, "upper(i,j) = 1;", DCL_OUT(upper));
+    expect_one(report, "node 0 computes 2.00 times the mean of the nodes: upper is a view of an array laid out by "
+                       "'block,*'; with 'cyclic(2),*' the largest share would be 1.00");
+    dcl_report_release(report);
+    cr_expect_eq(dcl_close(cluster), DCL_OK);
+}
+
+Test(report_advice, looks_at_the_part_that_is_computed)
+{
+    dcl_cluster *cluster = dcl_open_plan(4);
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 64, 64);
+    dcl_array *C = array_of(cluster, grid, "block,*");
+    dcl_box part = dcl_box_of(&grid);
+    dcl_arg args[] = {DCL_OUT(C)};
+    part.start[0] = 32;
+    part.count[0] = 32;
+    dcl_report *report = dcl_explain_report_n(cluster, &part, "C(i,j) = 1;", 1, args, DCL_ALL_NODES);
+    expect_one(report,
+               "node 2 computes 2.00 times the mean of the nodes: C is computed in a part that lies unevenly by "
+               "'block,*'; with 'cyclic(2),*' the largest share would be 1.00");
+    dcl_report_release(report);
+    part.start[0] = 0;
+    part.stride[0] = 2; /* half of everybody's rows */
+    report = dcl_explain_report_n(cluster, &part, "C(i,j) = 1;", 1, args, DCL_ALL_NODES);
+    cr_assert(report != NULL && report->advice_count == 0);
+    dcl_report_release(report);
+    cr_expect_eq(dcl_close(cluster), DCL_OK);
+}
+
 /* The default map keeps small arrays on one node on purpose. */
 Test(report_advice, small_arrays_are_left_alone)
 {

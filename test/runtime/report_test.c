@@ -198,6 +198,28 @@ Test(report_planned, of_one_node)
     close_planned(&planned);
 }
 
+/* What moves is what lies behind views: of two nodes with 4 rows each, a transposed view moves two squares of 16, and a
+ * diagonal seen backwards has the boxes of the diagonal. */
+Test(report_planned, of_views)
+{
+    struct planned planned = open_planned(2, dcl_grid_2d(DCL_FLOAT, 8, 8), "block,*", "block,*", "block,*");
+    dcl_array *T = dcl_transpose(planned.A);
+    dcl_array *R = dcl_slice(planned.B, (int64_t[]){7, 7}, (int64_t[]){8, 8}, (int64_t[]){-1, -1});
+    dcl_report *report = dcl_explain_report(planned.cluster, "C(i,j) = T(i,j) + R(i,i);", DCL_OUT_AS("C", planned.C),
+                                            DCL_IN(T), DCL_IN(R));
+    cr_assert_not_null(report, "%s", dcl_error());
+    char text[256];
+    print_pairs(report, text, sizeof text);
+    cr_expect_str_eq(text, "1>0 2 128=128+0 1; 0>1 2 128=128+0 1", "%s", text);
+    cr_expect(strcmp(report->array[1].name, "T") == 0 && report->array[1].elements == 64 &&
+              report->array[1].bytes_moved == 128 && strcmp(report->array[1].map, "block,*") == 0);
+    cr_assert_eq(report->footprint_count, 1);
+    cr_expect(strcmp(report->footprint[0].name, "R") == 0 && report->footprint[0].elements == 2 * 2 * 16 &&
+              report->footprint[0].read_at_most == 2 * 2 * 4); /* the half that reads T at home is computed apart */
+    dcl_report_release(report);
+    close_planned(&planned);
+}
+
 Test(report_planned, refusals)
 {
     struct planned planned = open_planned(2, dcl_grid_2d(DCL_FLOAT, 8, 8), "block,*", "block,*", "block,*");
