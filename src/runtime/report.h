@@ -62,6 +62,8 @@ dcl_status dcli_report_say(dcli_report *report, const char *format, ...) __attri
  *  @param row  of report->array. */
 dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *planned, int row);
 
+/** An empty rule over the nodes of a layout's map, with the grains that are aimed at there. */
+dcli_map_rule dcli_report_rule(const dcli_layout *layout, dcli_map_kind kind, int rank);
 /** What would move with tiles of the first output, and batches, of so many bytes. @param bytes_out  -1: not tried, as
  *  planning takes long. */
 dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *planned, int64_t tile_bytes,

@@ -66,15 +66,9 @@ static dcl_status advise_movement(dcli_report *report, const dcli_planned *plann
 static dcli_map_rule even_map(const dcli_layout *layout, bool whole)
 {
     enum { RUNS = 8 }; /* of a node */
-    dcli_map_rule rule = layout->rule;
-    rule.kind = DCLI_MAP_AXES;
-    rule.rank = whole ? 0 : layout->grid.rank;
-    rule.block_rank = rule.tile_rank = 0;
-    rule.small_bytes = 0;
-    for (int d = 0; d < DCL_MAX_RANK; d++) {
+    dcli_map_rule rule = dcli_report_rule(layout, DCLI_MAP_AXES, whole ? 0 : layout->grid.rank);
+    for (int d = 0; d < DCL_MAX_RANK; d++)
         rule.axes[d] = (dcl_axis){.kind = whole ? DCL_AXIS_BLOCK : DCL_AXIS_WHOLE};
-        rule.nodes[d] = 0;
-    }
     if (!whole)
         rule.axes[0] = (dcl_axis){.kind = DCL_AXIS_CYCLIC,
                                   .size = dcli_max(1, layout->grid.extent[0] / layout->node_count / RUNS)};

@@ -48,6 +48,18 @@ static dcl_status axes_of(const dcli_operation *operation, int k, int rank, int 
     return status;
 }
 
+dcli_map_rule dcli_report_rule(const dcli_layout *layout, dcli_map_kind kind, int rank)
+{
+    dcli_map_rule rule = {.kind = kind,
+                          .rank = rank,
+                          .node_count = layout->rule.node_count,
+                          .range_count = layout->rule.range_count,
+                          .tile_bytes = layout->rule.tile_bytes,
+                          .block_bytes = layout->rule.block_bytes};
+    memcpy(rule.range, layout->rule.range, sizeof rule.range);
+    return rule;
+}
+
 /* Leave out an arrangement that is the one chosen without: maps print shorter. */
 static void drop_arrangement(dcli_map_rule *rule)
 {
@@ -60,9 +72,8 @@ static void drop_arrangement(dcli_map_rule *rule)
 /* A per-axis map that divides an axis of the array as the index there is divided. @return whether there is one. */
 static bool follow_axes(const dcli_layout *space, int rank, const int axis[], dcli_map_rule *rule_out)
 {
-    dcli_map_rule rule = space->rule;
+    dcli_map_rule rule = dcli_report_rule(space, DCLI_MAP_AXES, rank);
     int64_t product = 1;
-    rule.rank = rank;
     for (int d = 0; d < rank; d++) {
         rule.axes[d] = axis[d] < 0 ? (dcl_axis){.kind = DCL_AXIS_WHOLE} : space->rule.axes[axis[d]];
         rule.nodes[d] = axis[d] < 0 ? 1 : space->rule.nodes[axis[d]];
@@ -71,7 +82,6 @@ static bool follow_axes(const dcli_layout *space, int rank, const int axis[], dc
     if (product != rule.node_count)
         return false;
     drop_arrangement(&rule);
-    rule.block_rank = rule.tile_rank = 0;
     *rule_out = rule;
     return true;
 }
@@ -79,7 +89,9 @@ static bool follow_axes(const dcli_layout *space, int rank, const int axis[], dc
 /* A dealt map whose pieces lie as those of the output: in its order, or in the other one when axes are exchanged. */
 static bool follow_pieces(const dcli_layout *space, int rank, const int axis[], dcli_map_rule *rule_out)
 {
-    dcli_map_rule rule = space->rule;
+    dcli_map_rule rule = dcli_report_rule(space, DCLI_MAP_DEALT, rank);
+    rule.deal = space->rule.deal;
+    rule.order = space->rule.order;
     bool same = rank == space->grid.rank, reversed = same;
     for (int d = 0; d < rank; d++) {
         same &= axis[d] == d;
@@ -89,7 +101,6 @@ static bool follow_pieces(const dcli_layout *space, int rank, const int axis[], 
     }
     if (!same && reversed)
         rule.order = space->rule.order == DCL_ROWS ? DCL_COLUMNS : DCL_ROWS;
-    rule.block_rank = rule.tile_rank = 0;
     *rule_out = rule;
     return same || reversed;
 }
@@ -179,8 +190,8 @@ static bool find_map(const dcli_planned *planned, int k, dcli_map_rule *rule_out
     const dcl_grid *grid = &planned->operation->operand[k].layout->grid;
     if (axes_of(planned->operation, k, grid->rank, axis) != DCL_OK)
         return false;
-    bool found = space->rule.kind == DCLI_MAP_AXES ? follow_axes(space, grid->rank, axis, rule_out)
-                                                   : follow_pieces(space, grid->rank, axis, rule_out);
+    bool found = (space->rule.kind == DCLI_MAP_AXES && follow_axes(space, grid->rank, axis, rule_out)) ||
+                 (space->rule.kind == DCLI_MAP_DEALT && follow_pieces(space, grid->rank, axis, rule_out));
     return found && dcli_map_rule_check(rule_out) == DCL_OK && dcli_layout_bind(rule_out, grid, layout_out) == DCL_OK;
 }
 

@@ -307,13 +307,43 @@ static dcl_status count(struct run *run, dcl_counters counters[])
     return status;
 }
 
+/* The pairs of a user add up to what explain says of the node. */
+static void compare_pairs(struct run *run, int node, const dcl_report *report)
+{
+    const dcl_counters *plan = &run->planned[node];
+    int64_t blocks = 0, bytes = 0, messages = 0;
+    for (int64_t p = 0; p < report->pair_count; p++)
+        if (report->pair[p].user == node) {
+            blocks += report->pair[p].blocks;
+            bytes += report->pair[p].bytes;
+            messages += report->pair[p].messages;
+        }
+    if (blocks != plan->blocks_moved || bytes != plan->bytes_moved || messages != plan->messages_planned)
+        snprintf(run->differs, sizeof run->differs,
+                 "node %d: explain says %" PRId64 " blocks, %" PRId64 " bytes, %" PRId64
+                 " messages, pairs have %" PRId64 ", %" PRId64 ", %" PRId64,
+                 node, plan->blocks_moved, plan->bytes_moved, plan->messages_planned, blocks, bytes, messages);
+}
+
+static dcl_status compare_report(struct run *run)
+{
+    dcl_report *report = dcl_explain_report_n(run->cluster, run->boxed ? &run->box : NULL, run->body, run->arg_count,
+                                              run->args, DCL_ALL_NODES);
+    if (report == NULL)
+        return dcl_status_of(NULL);
+    for (int n = 0; n < run->nodes; n++)
+        compare_pairs(run, n, report);
+    dcl_report_release(report);
+    return DCL_OK;
+}
+
 static dcl_status explain(struct run *run)
 {
     dcl_status status = DCL_OK;
     for (int n = 0; n <= run->nodes && status == DCL_OK; n++)
         status = dcl_explain_n(run->cluster, run->boxed ? &run->box : NULL, run->body, run->arg_count, run->args,
                                n < run->nodes ? n : DCL_ALL_NODES, &run->planned[n]);
-    return status;
+    return status == DCL_OK ? compare_report(run) : status;
 }
 
 static void compare_counter(struct run *run, int node, const char *what, int64_t planned, int64_t counted)

@@ -150,6 +150,7 @@ class Command:
         planned, found = ([tuple(row[key] for key in keys) for row in of["per_node"] + [of]] for of in (plan, counted))
         if planned != found:
             raise Broken(f"explain and stats differ ({', '.join(keys)}; per node, total): {planned} and {found}")
+        check_pairs(plan)
         stats = dict(line.split("=", 1) for line in lines.splitlines() if "=" in line)
         for key in ("nodes", "tasks", "blocks_moved", "bytes_moved"):
             if stats.get(key) != str(counted[key]):
@@ -158,6 +159,23 @@ class Command:
 
 
 # ---- case_runner --------------------------------------------------------------------------------------------------------
+
+
+def check_pairs(plan):
+    """The pairs of a user add up to its counters; the arrays to all that moves."""
+    sums = {(node["node"], key): 0 for node in plan["per_node"] for key in ("blocks", "bytes", "messages")}
+    for pair in plan["pairs"]:
+        if pair["owner"] == pair["user"] or pair["bytes"] > pair["bytes_read"] + pair["bytes_written"]:
+            raise Broken(f"explain has the pair {pair}")
+        for key in ("blocks", "bytes", "messages"):
+            sums[pair["user"], key] += pair[key]
+    for node in plan["per_node"]:
+        found = [sums[node["node"], key] for key in ("blocks", "bytes", "messages")]
+        counted = [node[key] for key in ("blocks_moved", "bytes_moved", "messages_planned")]
+        if found != counted:
+            raise Broken(f"pairs of node {node['node']} add up to {found} blocks, bytes, messages; counted are {counted}")
+    if sum(array["bytes_moved"] for array in plan["arrays"]) != plan["bytes_moved"]:
+        raise Broken(f"arrays do not add up to {plan['bytes_moved']} bytes: {plan['arrays']}")
 
 
 class Runner:
