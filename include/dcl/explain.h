@@ -55,9 +55,9 @@ typedef struct dcl_report {
     int nodes;            /**< of the cluster, lost ones included */
     int node;             /**< the one that is reported, or DCL_ALL_NODES */
     dcl_counters planned; /**< of the nodes reported together */
-    double
-        imbalance_elements; /**< largest / mean of `elements`, over the nodes of the first output's map; 1: all alike,
-                                    or nothing is computed; 0: one node was asked for */
+    /** Largest / mean of `elements` over the nodes of the first output's map; 1: all alike, or nothing is computed; 0: one
+     *  node was asked for. */
+    double imbalance_elements;
     double imbalance_bytes; /**< the same of bytes_moved */
     int node_count;         /**< rows of `node_row` */
     int64_t pair_count;
