@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/eval_request.h"
+#include "cli/explained.h"
 #include "cli/figures.h"
 #include "cli/options.h" /* CLI_HELP */
 #include "cli/progress.h"
@@ -253,20 +254,11 @@ static int work(struct evaluation *evaluation)
     return status;
 }
 
-static void print_report(const dcl_report *report, dcl_report_format format)
-{
-    size_t bytes = dcl_report_print(report, format, NULL, 0) + 1;
-    char *text = cli_alloc(bytes, 1);
-    dcl_report_print(report, format, text, bytes);
-    fputs(text, stdout);
-    free(text);
-}
-
 static void print(const struct evaluation *evaluation)
 {
     const cli_request *request = evaluation->request;
     if (request->explain)
-        print_report(evaluation->report, request->json ? DCL_REPORT_JSON : DCL_REPORT_TEXT);
+        cli_report_show(evaluation->report, request->json);
     else if (request->json)
         cli_figures_json(&evaluation->figures, stdout);
     if (request->stats)

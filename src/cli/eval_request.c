@@ -3,22 +3,18 @@
 
 #include <string.h>
 
+#include "cli/explained.h"
 #include "cli/options.h"
 #include "cli/report.h"
 
 enum option { MAP, SET, EXPLAIN, STATS, JSON, REPEAT, ORDER, WORKERS, KEYS };
 
 static const cli_option options[] = {
-    [MAP] = {"map", "[NAME=]MAP"},
-    [SET] = {"set", "NAME=VALUE"},
-    [EXPLAIN] = {"explain", "=text|json"},
-    [STATS] = {"stats", NULL},
-    [JSON] = {"json", NULL},
-    [REPEAT] = {"repeat", "N"},
-    [ORDER] = {"order", "C|F"},
-    [WORKERS] = {"workers", "W"},
-    [KEYS] = {"keys", "DIR"},
-    {NULL, NULL},
+    [MAP] = {"map", "[NAME=]MAP"},    [SET] = {"set", "NAME=VALUE"},
+    [EXPLAIN] = {"explain", "=json"}, [STATS] = {"stats", NULL},
+    [JSON] = {"json", NULL},          [REPEAT] = {"repeat", "N"},
+    [ORDER] = {"order", "C|F"},       [WORKERS] = {"workers", "W"},
+    [KEYS] = {"keys", "DIR"},         {NULL, NULL},
 };
 
 /* What is known only when all arguments were seen. */
@@ -121,18 +117,6 @@ static int set_repeat(cli_request *request, const char *text)
     return status;
 }
 
-/* @param text  NULL: as text, unless --json is there. */
-static int set_explain(cli_request *request, const char *text)
-{
-    request->explain = true;
-    if (text == NULL || strcmp(text, "text") == 0)
-        return CLI_OK;
-    request->json = true;
-    return strcmp(text, "json") == 0
-               ? CLI_OK
-               : cli_usage("eval", "--explain is '%s'; expected --explain, --explain=text or --explain=json", text);
-}
-
 static int take(cli_request *request, struct pending *pending, int option, char *value)
 {
     switch (option) {
@@ -141,7 +125,8 @@ static int take(cli_request *request, struct pending *pending, int option, char 
     case SET:
         return add_value(request, value);
     case EXPLAIN:
-        return set_explain(request, value);
+        request->explain = true;
+        return cli_explain_parse("eval", value, &request->json);
     case STATS:
         request->stats = true;
         return CLI_OK;

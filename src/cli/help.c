@@ -60,7 +60,7 @@ static const char eval[] =
     "  dcl eval --workers tcp://n1:7700,tcp://n2:7700 --keys ~/.dcl 'T(i,j) = A(j,i);' A=a.npy T=t.npy\n";
 
 static const char map[] =
-    "dcl map --grid SHAPE --nodes N [--map MAP] [--owners | --svg FILE] [--body BODY ...]\n"
+    "dcl map --grid SHAPE --nodes N [--map MAP] [--owners | --svg FILE] [--body BODY [--explain] ...]\n"
     "\n"
     "Draws which node owns which element of a grid, and lists what each node stores; or, with --body, what a loop "
     "body\n"
@@ -79,6 +79,7 @@ static const char map[] =
     "that\n"
     "                        are assigned to. --grid and --map with NAME= are of one array, without it --grid is the\n"
     "                        first output's and --map that of all others; shapes that are not given are inferred\n"
+    "  --explain[=json]      print what BODY does instead, as eval --explain does, on nodes that are only planned\n"
     "  --set NAME=VALUE      a scalar of the body\n"
     "\n"
     "Examples:\n"

@@ -6,6 +6,7 @@
 #include <dcl.h>
 
 #include "cli/commands.h"
+#include "cli/explained.h"
 #include "cli/map_request.h"
 #include "cli/map_svg.h"
 #include "cli/map_title.h"
@@ -99,7 +100,9 @@ static int show_moves(const cli_map_request *request, dcl_cluster *cluster)
 {
     cli_moves *moves = cli_alloc(1, sizeof *moves);
     int status = cli_moves_make(request, cluster, moves);
-    if (status == CLI_OK && request->svg != NULL)
+    if (status == CLI_OK && request->explain)
+        cli_report_show(moves->report, request->json);
+    else if (status == CLI_OK && request->svg != NULL)
         status = cli_moves_svg(moves, request->svg);
     else if (status == CLI_OK)
         cli_moves_draw(moves);

@@ -3,17 +3,17 @@
 
 #include <string.h>
 
+#include "cli/explained.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/shape.h"
 
-enum option { GRID, NODES, MAP, OWNERS, SVG, BODY, SET };
+enum option { GRID, NODES, MAP, OWNERS, SVG, BODY, SET, EXPLAIN };
 
 static const cli_option options[] = {
-    [GRID] = {"grid", "[NAME=]SHAPE"}, [NODES] = {"nodes", "N"},
-    [MAP] = {"map", "[NAME=]MAP"},     [OWNERS] = {"owners", NULL},
-    [SVG] = {"svg", "FILE"},           [BODY] = {"body", "BODY"},
-    [SET] = {"set", "NAME=VALUE"},     {NULL, NULL},
+    [GRID] = {"grid", "[NAME=]SHAPE"}, [NODES] = {"nodes", "N"},         [MAP] = {"map", "[NAME=]MAP"},
+    [OWNERS] = {"owners", NULL},       [SVG] = {"svg", "FILE"},          [BODY] = {"body", "BODY"},
+    [SET] = {"set", "NAME=VALUE"},     [EXPLAIN] = {"explain", "=json"}, {NULL, NULL},
 };
 
 /* ---- arrays by their names ---- */
@@ -140,6 +140,9 @@ static int take(cli_map_request *request, int option, char *value)
         return set_once(&request->body, "--body", value);
     case SET:
         return add_value(request, value);
+    case EXPLAIN:
+        request->explain = true;
+        return cli_explain_parse("map", value, &request->json);
     case CLI_PLAIN:
         return cli_usage("map", "argument '%s' was given; expected options only; a map is given as --map '%s'", value,
                          value);
@@ -161,6 +164,9 @@ static int check(const cli_map_request *request)
                          request->array[0].name);
     if (request->body == NULL && request->value_count > 0)
         return cli_usage("map", "--set is given, but there is no body; expected --body BODY with it");
+    if (request->explain && (request->body == NULL || request->svg != NULL))
+        return cli_usage("map", "--explain is given %s; expected it with --body BODY and without --svg",
+                         request->body == NULL ? "without a body" : "with --svg");
     if (!any_grid)
         return cli_usage("map", "there is no grid; expected --grid SHAPE such as --grid 6x6");
     if (request->nodes == 0)

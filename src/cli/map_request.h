@@ -18,8 +18,9 @@ typedef struct cli_map_request {
     const char *map; /* NULL: the default */
     int nodes;
     bool owners;
-    const char *svg;  /* file, "-": stdout; NULL: the terminal */
-    const char *body; /* NULL: a map is drawn and not the moves of a body */
+    const char *svg;    /* file, "-": stdout; NULL: the terminal */
+    const char *body;   /* NULL: a map is drawn and not the moves of a body */
+    bool explain, json; /* the body's report instead of a picture; as JSON */
     int array_count, value_count;
     cli_map_array array[CLI_MAP_MOST];
     dcl_arg value[CLI_MAP_MOST]; /* their names are in value_name */

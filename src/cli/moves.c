@@ -218,11 +218,10 @@ static int ask(const cli_map_request *request, dcl_cluster *cluster, cli_moves *
         args[count] = request->value[v];
         args[count++].name = request->value_name[v];
     }
-    dcl_report *report = dcl_explain_report_n(cluster, NULL, moves->body, count, args, DCL_ALL_NODES);
-    if (report == NULL)
+    moves->report = dcl_explain_report_n(cluster, NULL, moves->body, count, args, DCL_ALL_NODES);
+    if (moves->report == NULL)
         return cli_library_failed();
-    note_moves(moves, report);
-    dcl_report_release(report);
+    note_moves(moves, moves->report);
     return CLI_OK;
 }
 
@@ -249,6 +248,7 @@ void cli_moves_free(cli_moves *moves)
         dcl_release(moves->array[a].map);
         free(moves->array[a].text);
     }
+    dcl_report_release(moves->report);
     free(moves->node);
     free(moves->move);
     *moves = (cli_moves){0};

@@ -33,6 +33,7 @@ typedef struct cli_moves {
     cli_move *move;        /* [move_count] by from, then to */
     int64_t bytes, blocks; /* as planned, in all: what an array gives and takes counts once there */
     int64_t largest;       /* bytes of a move */
+    dcl_report *report;    /* what was asked */
 } cli_moves;
 
 /** Find the arrays of the body that a request gives and ask the library what moves. Names with a capital before a

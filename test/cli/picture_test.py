@@ -5,6 +5,7 @@ Pictures are taken apart again: the colour of every cell of an SVG, and of a ter
 for random maps, lines with what a reader can check by hand, moves with a count over all elements.
 TEST_SEED is the seed of the random maps, TEST_CASES their number. Ends with status 1 when something failed."""
 import itertools
+import json
 import os
 import pty
 import random
@@ -317,10 +318,20 @@ class Moves(unittest.TestCase):
         names = [word for name, rule in maps.items() for word in ("--map", f"{name}={rule}")]
         return ["--grid", "x".join(map(str, extents)), "--nodes", str(nodes), "--body", body, *names]
 
+    def reported(self, arguments):
+        found = {}
+        for pair in json.loads(good(*arguments, "--explain=json"))["pairs"]:
+            for source, to, size in ((pair["owner"], pair["user"], pair["bytes_read"]),
+                                     (pair["user"], pair["owner"], pair["bytes_written"])):
+                if size > 0:
+                    found[source, to] = found.get((source, to), 0) + size
+        return found
+
     def check(self, body, nodes, extents, maps):
         expected = expected_moves(extents, nodes, maps, *body[1:])
         arguments = self.arguments(body[0], nodes, extents, maps)
         text, svg = good(*arguments), good(*arguments, "--svg", "-")
+        self.assertEqual(self.reported(arguments), expected)
         if not expected:
             self.assertIn("Nothing moves.", text)
             self.assertTrue(any("Nothing moves" in words for words in texts(svg)))
@@ -372,6 +383,11 @@ class Moves(unittest.TestCase):
         self.assertIn("C: 6x6 double, block,*", text)
         self.assertIn("208 B in 12 blocks between 4 nodes", text)  # 36 elements less 4 + 4 + 1 + 1, in 12 blocks
 
+    def test_explained_in_words(self):
+        text = good("--grid", "64x64", "--nodes", "4", "--map", "block,*", "--body", TRANSPOSED[0], "--explain")
+        self.assertRegex(text, r"(?m)^ +3 +0 +1 +1024 +1 +1024 +0$")  # 16 x 16 floats of node 3 for node 0
+        self.assertIn("with '*,block' for B, 0 instead of 12288 bytes would move", text)
+
     def test_arrays_alike_are_drawn_once(self):
         svg = good("--grid", "6x6", "--nodes", "2", "--map", "block,*", "--map", "B=*,block", "--body", TRANSPOSED[0],
                    "--svg", "-")
@@ -402,6 +418,9 @@ WRONG = [
     ("no room", [*GRID, "--svg", "/dev/full"], 1, ["/dev/full", "No space left"]),
     ("two files", [*GRID, "--svg", "a.svg", "--svg", "b.svg"], 2, ["--svg is given twice"]),
     ("file and owners", [*GRID, "--svg", "a.svg", "--owners"], 2, ["--owners", "--svg"]),
+    ("explain without a body", [*GRID, "--explain"], 2, ["--explain", "without a body"]),
+    ("explain as a picture", [*GRID, "--body", "C(i,j) = 1;", "--explain", "--svg", "-"], 2, ["--explain", "--svg"]),
+    ("unknown form of explaining", [*GRID, "--body", "C(i,j) = 1;", "--explain=xml"], 2, ["--explain is 'xml'"]),
     ("body and owners", [*GRID, "--body", "C(i,j) = 1;", "--owners"], 2, ["--owners", "--body"]),
     ("bad map", [*GRID, "--map", "blok", "--svg", "a.svg"], 1, ["blok", "column 1"]),
     ("map of another rank", [*GRID, "--map", "block,block,*", "--svg", "a.svg"], 1, ["rank"]),
