@@ -13,30 +13,44 @@ extern "C" {
  *  A map is made over the nodes that are alive at that moment, or over those named, and keeps them: nodes that join
  *  later serve maps made later. Rules deal to its nodes in the order of their numbers, unless these are
  *  listed in another.
- *  Two families. *Per axis* (HPF, ScaLAPACK): every axis is divided by itself over an arrangement of the nodes.
- *  *Dealt*: the grid is cut into equal pieces, numbered, and the numbers are dealt to the nodes.
+ *  Three families. *Per axis* (HPF, ScaLAPACK): every axis is divided by itself over an arrangement of the nodes.
+ *  *Dealt*: the grid is cut into equal pieces, numbered, and the numbers are dealt to the nodes. *Boxes*: a list.
  *  Threads: functions taking `const dcl_map *` may run at the same time. */
 typedef struct dcl_map dcl_map;
 
 /** How one axis is divided. */
 typedef enum dcl_axis_kind {
-    DCL_AXIS_WHOLE, /**< not divided: `*` */
-    DCL_AXIS_BLOCK, /**< one contiguous run per coordinate */
-    DCL_AXIS_CYCLIC /**< runs of `size` elements dealt in turn */
+    DCL_AXIS_WHOLE,   /**< not divided: `*` */
+    DCL_AXIS_BLOCK,   /**< one contiguous run per coordinate */
+    DCL_AXIS_CYCLIC,  /**< runs of `size` elements dealt in turn */
+    DCL_AXIS_SPLITS,  /**< runs between given points, dealt in turn */
+    DCL_AXIS_WEIGHTED /**< one contiguous run per coordinate, as long as its share */
 } dcl_axis_kind;
 
 /** The rule of one axis. */
 typedef struct dcl_axis {
     dcl_axis_kind kind;
     /** BLOCK: elements per node, 0 = as even as can be (the first nodes one more); with a size, size * nodes must be
-     *  at least the extent. CYCLIC: elements per run, 0 = 1. WHOLE: 0. */
+     *  at least the extent. CYCLIC: elements per run, 0 = 1. Others: 0. */
     int64_t size;
+    /** SPLITS: where runs begin, counted from the grid's origin, rising, each at least 1; the first run begins at 0. Points
+     *  beyond the extent leave the last runs empty. Run k lies at coordinate k mod nodes.
+     *  WEIGHTED: the shares of the coordinates, each at least 0, in all 1..2^31-1; as many as nodes along the axis. With
+     *  S(c) the sum of the first c of n shares, coordinate c has indices extent * S(c) / S(n), rounded down, up to
+     *  extent * S(c+1) / S(n), from the origin. Others: NULL. */
+    const int64_t *points;
+    int64_t count; /**< numbers in `points` */
 } dcl_axis;
 
 /** In which order pieces are numbered. */
 typedef enum dcl_order { DCL_ROWS, DCL_COLUMNS } dcl_order;
-/** How numbered pieces are given out: in turn, or in contiguous runs (as even as can be, the first nodes one more). */
-typedef enum dcl_deal { DCL_DEAL_CYCLIC, DCL_DEAL_BLOCK } dcl_deal;
+/** How numbered pieces are given out. */
+typedef enum dcl_deal {
+    DCL_DEAL_CYCLIC, /**< in turn */
+    DCL_DEAL_BLOCK,  /**< in contiguous runs, as even as can be, the first nodes one more */
+    DCL_DEAL_HASH,   /**< in turn after they were shuffled: see dcl_map_hash() */
+    DCL_DEAL_TABLE   /**< by a list of owners: dcl_map_table(), dcl_map_function() */
+} dcl_deal;
 
 /** Divide every axis by a rule of its own.
  *  @param cluster  borrowed; must outlive the map, which is for its nodes alive. NULL is passed through.
@@ -56,6 +70,50 @@ DCL_API dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axe
  *  @return the map, yours; or NULL: see dcl_map_axes(). */
 DCL_API dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[]);
 
+/** Deal shuffled pieces: neighbours lie on any nodes, every node has as many pieces as with DCL_DEAL_CYCLIC, and any
+ *  process finds a piece without a list.
+ *
+ *  Of P pieces, piece number x comes at position p(x), at place p(x) mod nodes, in slot p(x) / nodes there. p is a
+ *  permutation of 0..P-1 on pairs: with a the smallest integer whose square is at least P and b = P / a rounded up, x is
+ *  the pair L = x / b, R = x mod b. One round sets L = (L + f(R,0,a)) mod a, R = (R + f(L,1,b)) mod b, L = (L + f(R,2,a)) mod a,
+ *  R = (R + f(L,3,b)) mod b and x = L b + R; rounds are repeated while x >= P. In arithmetic modulo 2^64, with
+ *  G = 0x9E3779B97F4A7C15: f(y,r,m) = (((y + k(r)) G >> 32) m) >> 32, k(r) = h((4 seed + r + 1) G), where h(z) is:
+ *  z = (z ^ z>>30) 0xBF58476D1CE4E5B9; z = (z ^ z>>27) 0x94D049BB133111EB; z ^ z>>31.
+ *  @param rank, piece  as for dcl_map_dealt().
+ *  @param seed         0..2^31-1: another shuffle.
+ *  @return the map, yours; or NULL: see dcl_map_dealt(), and DCL_ERR_INVALID (seed).
+ *  Source: Black and Rogaway, Ciphers with arbitrary finite domains (CT-RSA 2002); the finalizer of SplitMix64. */
+DCL_API dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t seed);
+
+/** Deal pieces by a list. Every process of the program's has a copy of the list, neighbours with one owner as one entry.
+ *  @param rank, piece  as for dcl_map_dealt().
+ *  @param count        pieces of every grid that the map will serve; binding another grid is refused.
+ *  @param owners       [count] node of the cluster that owns piece 0, 1, ...; in a node's storage its pieces lie by rising
+ *                      number. Nodes alive that own none are in the map nevertheless.
+ *  @return the map, yours; or NULL: DCL_ERR_INVALID (a node that is not in the cluster or not alive), DCL_ERR_NOMEM. */
+DCL_API dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t count,
+                               const int owners[]);
+
+/** The owner of a piece: `piece` [rank] counts pieces along each axis from 0. @return a node of the cluster. */
+typedef int dcl_owner_fn(void *user, const int64_t piece[]);
+
+/** Deal the pieces of a grid as a function says. It is called here, once for every piece by rising number, and not kept:
+ *  the result is what dcl_map_table() makes.
+ *  @param grid   the grid whose pieces are asked for, of rank `rank`; others with as many pieces are served, too.
+ *  @param owner  called without any lock; must not use the cluster.
+ *  @return as dcl_map_table(). */
+DCL_API dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[],
+                                  const dcl_grid *grid, dcl_owner_fn *owner, void *user);
+
+/** Give boxes to nodes: any tiling of one grid (unstructured). A node stores its boxes in the order of the list, each
+ *  packed, last axis fastest. Every process of the program's has a copy of the list.
+ *  @param count  boxes, 1..131072.
+ *  @param boxes  [count] of one rank, with strides of 1; in the grid's indices, its origin included. Laid over a grid they
+ *                have to cover it exactly once: else the first overlap, or the first index that is missing, is named then.
+ *  @param nodes  [count] the node of each, of the cluster and alive.
+ *  @return the map, yours; or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+DCL_API dcl_map *dcl_map_listed(dcl_cluster *cluster, int count, const dcl_box boxes[], const int nodes[]);
+
 /** Deal equal pieces to the nodes in turn, in row-major order of the pieces (block-cyclic): `rows:cyclic(axb)`. */
 DCL_API dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piece[]);
 /** Every axis in even blocks, `block`; serves every rank. */
@@ -65,15 +123,19 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
 
 /** Read a map from text.
  *
- *      MAP    = AXES | DEALT, then { ";block=" SIZES | ";tile=" SIZES | ";nodes=" NODES }
+ *      MAP    = AXES | DEALT | BOXES, then { ";block=" SIZES | ";tile=" SIZES | ";nodes=" NODES | ";seed=" N | ";owners=" OWNERS }
  *      AXES   = RULE { "," RULE } [ "@" N { "x" N } ]      one RULE alone stands for all axes of any rank
  *      RULE   = "block" [ "(" N ")" ] | "cyclic" [ "(" N ")" ] | "*"
- *      DEALT  = ("rows" | "columns") ":" ("cyclic" | "block") [ "(" SIZES ")" ]
+ *             | "splits" "(" N { "," N } ")" | "weighted" "(" N { ":" N } ")"
+ *      DEALT  = ("rows" | "columns") ":" ("cyclic" | "block" | "hash" | "table") [ "(" SIZES ")" ]
+ *      OWNERS = N [ "*" N ] { "," N [ "*" N ] }            table: node of piece 0, 1, ..., `3*5` for five pieces of node 3
+ *      BOXES  = "boxes:" BOX "@" N { "," BOX "@" N }       BOX: "[" I ":" I { "," I ":" I } "]", first and end per axis
  *      SIZES  = N { "x" N }
  *      NODES  = N [ "-" N ] { "," N [ "-" N ] }            each once, at most 32 ranges; without: the nodes alive
  *
  *  After "@" stands one number per axis, 1 for "*", or one number per axis that is not "*". One RULE with "@" stands for
- *  as many axes as there are numbers: `block@4` is of rank 1, `block@2x2` of rank 2. Spaces between words are ignored.
+ *  as many axes as there are numbers: `block@4` is of rank 1, `block@2x2` of rank 2. Splits or weighted alone divide the
+ *  first axis, whatever the rank; the others are whole. Spaces between words are ignored.
  *  Nodes are numbers of the cluster, in the order in which rules deal to them, as in `rows:cyclic(2x2);nodes=0-1,3`.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID naming the column, what was found and what was expected. */
 DCL_API dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text);

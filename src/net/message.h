@@ -17,8 +17,9 @@ enum {                              /* limits every message is checked against b
        DCLI_MOST_OPERANDS = 64,
        DCLI_MOST_VIEWS = 128, /* in one message, as far as its sender can see to it: an operation may have 64 */
        DCLI_MOST_PEERS = 1 << 16,
-       DCLI_MOST_PATH = 4096, /* bytes, as of all strings */
-       DCLI_MOST_MAP_TEXT = 4096,
+       DCLI_MOST_PATH = 4096,        /* bytes, as of all strings */
+       DCLI_MOST_MAP_TEXT = 1 << 18, /* bytes: maps may be lists */
+       DCLI_MOST_SHORT_MAP = 4096,   /* an operation with a longer map stands alone in its message */
        DCLI_MOST_NAME = 63,
        DCLI_MOST_TEXT = 1 << 16,  /* a body or prelude */
        DCLI_MOST_SENTENCE = 1536, /* longer ones are cut, not refused */

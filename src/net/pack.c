@@ -202,6 +202,9 @@ dcl_status dcli_message_pack_into(const dcli_message *message, dcli_pack_buffer 
     buffer->failed = false;
     if (!write_message(&w, message, record))
         return dcli_fault_record(&w.fault, DCL_ERR_INVALID, record->name, "send only what receivers accept");
+    if (!buffer->failed && buffer->length > DCLI_MOST_MESSAGE)
+        return DCLI_FAIL(DCL_ERR_INVALID, "a message %s has %zu bytes; expected at most %d; send it in parts",
+                         record->name, buffer->length, DCLI_MOST_MESSAGE);
     return buffer->failed ? DCL_ERR_NOMEM : DCL_OK;
 }
 

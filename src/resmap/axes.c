@@ -5,6 +5,8 @@
 
 int64_t dcli_division_extent(const dcli_division *division, int64_t extent, int64_t coordinate)
 {
+    if (division->runs > 0)
+        return division->length[coordinate];
     if (coordinate >= division->used)
         return 0;
     if (division->more > 0)
@@ -32,6 +34,8 @@ static int64_t run_start(const dcli_division *division, int64_t coordinate)
 
 int64_t dcli_division_index(const dcli_division *division, int64_t coordinate, int64_t local)
 {
+    if (division->runs > 0)
+        return dcli_irregular_index(division, coordinate, local);
     if (division->more > 0)
         return run_start(division, coordinate) + local;
     return (local / division->run * division->used + coordinate) * division->run + local % division->run;
@@ -40,6 +44,11 @@ int64_t dcli_division_index(const dcli_division *division, int64_t coordinate, i
 /* Coordinate of an index, and its place among the coordinate's elements. */
 static int64_t divide_index(const dcli_division *division, int64_t index, int64_t *local_out)
 {
+    if (division->runs > 0) {
+        int64_t run = dcli_run_of(division, index);
+        *local_out = division->place[run] + index - division->begin[run];
+        return run < division->nodes ? run : run % division->nodes;
+    }
     if (division->used == 1) {
         *local_out = index;
         return 0;
@@ -112,19 +121,53 @@ static dcli_lane make_lane(const dcli_division *division, int64_t extent, int64_
     return lane;
 }
 
+/* A part being walked: lanes of its regular axes, and those of irregular ones run by run. */
+struct part {
+    dcli_walk *walk;
+    int64_t coordinate[DCL_MAX_RANK], extent[DCL_MAX_RANK], within[DCL_MAX_RANK];
+    dcli_lane lane[DCL_MAX_RANK];
+};
+
+static bool walk_axis(struct part *part, int d, int64_t offset)
+{
+    const dcli_layout *layout = part->walk->layout;
+    while (d < layout->grid.rank && layout->division[d].runs == 0)
+        d++;
+    if (d == layout->grid.rank)
+        return dcli_lanes_emit(part->walk, part->lane, offset, NULL);
+    const dcli_division *division = &layout->division[d];
+    const dcl_box *query = &part->walk->query;
+    int64_t end = query->start[d] + (query->count[d] - 1) * query->stride[d];
+    int64_t run = dcli_run_of(division, query->start[d]), last = dcli_run_of(division, end);
+    run += dcli_mod(part->coordinate[d] - run, division->nodes);
+    for (; run <= last; run += division->nodes) {
+        int64_t length = division->begin[run + 1] - division->begin[run];
+        if (length == 0)
+            continue;
+        part->lane[d] =
+            (dcli_lane){.base = division->begin[run], .run = length, .count = 1, .step = 1, .within = part->within[d]};
+        if (!walk_axis(part, d + 1, offset + division->place[run] * part->within[d]))
+            return false;
+    }
+    return true;
+}
+
 void dcli_axes_walk(dcli_walk *walk, int node)
 {
     const dcli_layout *layout = walk->layout;
     int last = layout->grid.rank - 1;
-    int64_t coordinate[DCL_MAX_RANK], extent[DCL_MAX_RANK], within = 1;
-    dcli_lane lane[DCL_MAX_RANK];
-    if (!dcli_axes_local(layout, node, coordinate, extent))
+    struct part part;
+    int64_t within = 1;
+    part.walk = walk;
+    if (!dcli_axes_local(layout, node, part.coordinate, part.extent))
         return;
     for (int d = last; d >= 0; d--) {
-        lane[d] = make_lane(&layout->division[d], layout->grid.extent[d], coordinate[d], within);
-        within *= d == last ? dcli_row_pitch(layout, extent[d]) : extent[d];
+        part.within[d] = within;
+        if (layout->division[d].runs == 0)
+            part.lane[d] = make_lane(&layout->division[d], layout->grid.extent[d], part.coordinate[d], within);
+        within *= d == last ? dcli_row_pitch(layout, part.extent[d]) : part.extent[d];
     }
-    dcli_lanes_emit(walk, lane, 0, NULL);
+    walk_axis(&part, 0, 0);
 }
 
 /* Whether a progression of indices inside the grid has elements at a coordinate: the first of them whose remainder by
@@ -142,6 +185,19 @@ static bool meets(const dcli_division *division, int64_t coordinate, int64_t sta
     return first >= 0 && first < count;
 }
 
+static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[]);
+
+/* From run to run over an irregular axis; a coordinate may be met more than once. */
+static void mark_runs(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[])
+{
+    const dcli_division *division = &layout->division[d];
+    for (int64_t k = 0; k < query->count[d];) {
+        int64_t index = query->start[d] + k * query->stride[d], run = dcli_run_of(division, index);
+        mark_nodes(layout, query, d + 1, node * division->nodes + run % division->nodes, nodes_out);
+        k += dcli_ceil_div(division->begin[run + 1] - index, query->stride[d]);
+    }
+}
+
 static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[])
 {
     if (d == layout->grid.rank) {
@@ -149,6 +205,10 @@ static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, i
         return;
     }
     const dcli_division *division = &layout->division[d];
+    if (division->runs > 0) {
+        mark_runs(layout, query, d, node, nodes_out);
+        return;
+    }
     int64_t local, first = divide_index(division, query->start[d], &local);
     int64_t count = division->used;
     bool all = count == 1 || query->count[d] == 1; /* every coordinate that is looked at is met */

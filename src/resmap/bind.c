@@ -5,9 +5,6 @@
 #include "base/error.h"
 #include "resmap/parts.h"
 
-/* Sums of an extent and a run, and twice an extent, must fit: no grid of real data comes near. */
-#define MOST_EXTENT (INT64_C(1) << 61)
-
 static dcl_status check_rank(const dcli_map_rule *rule, const dcl_grid *grid)
 {
     if (rule->rank != 0 && rule->rank != grid->rank)
@@ -20,9 +17,9 @@ static dcl_status check_rank(const dcli_map_rule *rule, const dcl_grid *grid)
                          "the map's grains have %d sizes; the grid has rank %d; give grains of one size for each axis",
                          grain, grid->rank);
     for (int d = 0; d < grid->rank; d++)
-        if (grid->extent[d] > MOST_EXTENT)
+        if (grid->extent[d] > DCLI_MOST_EXTENT)
             return DCLI_FAIL(DCL_ERR_INVALID, "extent[%d] is %" PRId64 "; maps serve at most %" PRId64, d,
-                             grid->extent[d], MOST_EXTENT);
+                             grid->extent[d], DCLI_MOST_EXTENT);
     return DCL_OK;
 }
 
@@ -30,7 +27,8 @@ static dcl_status check_rank(const dcli_map_rule *rule, const dcl_grid *grid)
 static void fill_rank(dcli_map_rule *rule, int rank)
 {
     for (int d = 0; rule->rank == 0 && d < rank; d++) {
-        rule->axes[d] = rule->axes[0];
+        if (d > 0)
+            rule->axes[d] = dcli_has_points(&rule->axes[0]) ? (dcl_axis){.kind = DCL_AXIS_WHOLE} : rule->axes[0];
         rule->piece[d] = 1;
     }
     rule->rank = rank;
@@ -76,16 +74,24 @@ static dcl_status check_blocks(const dcli_map_rule *rule, const dcl_grid *grid)
     return status;
 }
 
-static void bind_axes(dcli_layout *layout, bool whole)
+static dcl_status bind_axes(dcli_layout *layout, bool whole)
 {
     static const dcl_axis undivided = {.kind = DCL_AXIS_WHOLE};
+    dcl_status status = DCL_OK;
     layout->kind = DCLI_MAP_AXES;
-    for (int d = 0; d < layout->grid.rank; d++)
-        layout->division[d] = divide(layout->grid.extent[d], whole ? &undivided : &layout->rule.axes[d],
-                                     whole ? 1 : layout->rule.nodes[d]);
+    for (int d = 0; d < layout->grid.rank && status == DCL_OK; d++) {
+        const dcl_axis *axis = whole ? &undivided : &layout->rule.axes[d];
+        int nodes = whole ? 1 : layout->rule.nodes[d];
+        if (dcli_has_points(axis) && nodes > 1)
+            status =
+                dcli_irregular_divide(layout->grid.extent[d], axis, nodes, &layout->division[d], &layout->bound[d]);
+        else
+            layout->division[d] = divide(layout->grid.extent[d], axis, nodes);
+    }
+    return status;
 }
 
-static void bind_dealt(dcli_layout *layout)
+static dcl_status bind_dealt(dcli_layout *layout)
 {
     int rank = layout->grid.rank;
     layout->kind = DCLI_MAP_DEALT;
@@ -104,6 +110,18 @@ static void bind_dealt(dcli_layout *layout)
         layout->within[d] = layout->slot;
         layout->slot *= layout->rule.piece[d];
     }
+    if (layout->rule.deal == DCL_DEAL_HASH)
+        dcli_scatter_bind(layout->rule.seed, layout->piece_total, &layout->scatter);
+    return layout->rule.deal == DCL_DEAL_TABLE ? dcli_owned_bind(layout) : DCL_OK;
+}
+
+static int64_t longest_box(const dcli_layout *layout, int d)
+{
+    int rank = layout->grid.rank;
+    int64_t longest = 1;
+    for (int64_t k = 0; k < layout->boxes.count; k++)
+        longest = dcli_max(longest, layout->boxes.box[2 * rank * k + rank + d]);
+    return longest;
 }
 
 /* What a block is cut from, as large as it gets. */
@@ -111,6 +129,8 @@ static int64_t segment_extent(const dcli_layout *layout, int d)
 {
     if (layout->kind == DCLI_MAP_DEALT)
         return layout->rule.piece[d];
+    if (layout->kind == DCLI_MAP_BOXES)
+        return longest_box(layout, d);
     return layout->division[d].run + (layout->division[d].more > 0);
 }
 
@@ -157,7 +177,7 @@ static dcl_status check_storage(const dcli_layout *layout)
 {
     dcli_wide elements = 1;
     for (int d = 0; d < layout->grid.rank; d++)
-        elements *= layout->kind == DCLI_MAP_AXES ? layout->grid.extent[d] : layout->pieces[d] * layout->rule.piece[d];
+        elements *= layout->kind == DCLI_MAP_DEALT ? layout->pieces[d] * layout->rule.piece[d] : layout->grid.extent[d];
     if (layout->kind == DCLI_MAP_AXES)
         elements += elements / 16; /* more than rows are ever padded by */
     if (elements * (dcli_wide)dcl_type_bytes(layout->grid.type) > INT64_MAX)
@@ -166,6 +186,29 @@ static dcl_status check_storage(const dcli_layout *layout)
                          "smaller grid",
                          INT64_MAX);
     return DCL_OK;
+}
+
+static dcl_status bind_elements(dcli_layout *layout)
+{
+    const dcli_map_rule *rule = &layout->rule;
+    int64_t count = dcl_grid_count(&layout->grid);
+    layout->empty = count == 0;
+    if (layout->empty)
+        return DCL_OK;
+    bool small = count < dcli_ceil_div(rule->small_bytes, (int64_t)dcl_type_bytes(layout->grid.type));
+    dcl_status status = DCL_OK;
+    if (small || rule->kind == DCLI_MAP_AXES)
+        status = bind_axes(layout, small);
+    else if (rule->kind == DCLI_MAP_DEALT)
+        status = bind_dealt(layout);
+    else
+        status = dcli_boxes_bind(layout);
+    if (status != DCL_OK)
+        return status;
+    bind_grains(layout);
+    if (layout->kind == DCLI_MAP_BOXES)
+        dcli_boxes_number(layout);
+    return check_storage(layout);
 }
 
 dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli_layout *layout_out)
@@ -182,34 +225,34 @@ dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcl
     status = check_blocks(&layout.rule, grid);
     if (status != DCL_OK)
         return status;
-    int64_t count = dcl_grid_count(grid);
-    layout.empty = count == 0;
-    if (!layout.empty) {
-        bool small = count < dcli_ceil_div(rule->small_bytes, (int64_t)dcl_type_bytes(grid->type));
-        if (small || rule->kind == DCLI_MAP_AXES)
-            bind_axes(&layout, small);
-        else
-            bind_dealt(&layout);
-        bind_grains(&layout);
-        status = check_storage(&layout);
-    }
+    dcli_map_rule_retain(&layout.rule);
+    status = bind_elements(&layout);
     if (status == DCL_OK)
         *layout_out = layout;
+    else
+        dcli_layout_release(&layout);
     return status;
 }
 
-static bool same_division(const dcli_layout *a, const dcli_layout *b)
+void dcli_layout_release(const dcli_layout *layout)
+{
+    dcli_map_rule_release(&layout->rule);
+    for (int d = 0; d < DCL_MAX_RANK; d++)
+        dcli_table_release(layout->bound[d]);
+}
+
+/* Padding depends on the type. At most three lengths of rows occur where division is regular: of the first coordinates,
+ * of the last, and of the one where the change is. */
+static bool same_pitches(const dcli_layout *a, const dcli_layout *b)
 {
     int last = a->grid.rank - 1;
-    for (int d = 0; d <= last; d++) {
-        const dcli_division *x = &a->division[d], *y = &b->division[d];
-        if (x->run != y->run || x->more != y->more || x->nodes != y->nodes || x->used != y->used)
-            return false;
-    }
-    /* Padding depends on the type. At most three lengths of rows occur: of the first coordinates, of the last, and of
-     * the one where the change is. */
     const dcli_division *division = &a->division[last];
     int64_t extent = a->grid.extent[last];
+    for (int c = 0; division->runs > 0 && c < division->nodes; c++)
+        if (dcli_row_pitch(a, division->length[c]) != dcli_row_pitch(b, division->length[c]))
+            return false;
+    if (division->runs > 0)
+        return true;
     int64_t change = division->more > 0 ? division->more : extent / division->run % division->used;
     int64_t coordinate[] = {0, change, division->used - 1};
     for (int k = 0; k < 3; k++) {
@@ -220,12 +263,27 @@ static bool same_division(const dcli_layout *a, const dcli_layout *b)
     return true;
 }
 
+static bool same_division(const dcli_layout *a, const dcli_layout *b)
+{
+    int last = a->grid.rank - 1;
+    for (int d = 0; d <= last; d++) {
+        const dcli_division *x = &a->division[d], *y = &b->division[d];
+        if (x->runs > 0 || y->runs > 0) {
+            if (!dcli_irregular_same(x, y))
+                return false;
+            continue;
+        }
+        if (x->run != y->run || x->more != y->more || x->nodes != y->nodes || x->used != y->used)
+            return false;
+    }
+    return same_pitches(a, b);
+}
 static bool same_dealing(const dcli_layout *a, const dcli_layout *b)
 {
     for (int d = 0; d < a->grid.rank; d++)
         if (a->rule.piece[d] != b->rule.piece[d] || a->weight[d] != b->weight[d])
             return false;
-    return a->rule.deal == b->rule.deal;
+    return a->rule.deal == b->rule.deal && a->rule.seed == b->rule.seed && dcli_table_equal(a->rule.list, b->rule.list);
 }
 
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b)
@@ -239,5 +297,7 @@ bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b)
         return true;
     if (a->kind != b->kind)
         return false;
+    if (a->kind == DCLI_MAP_BOXES)
+        return dcli_table_equal(a->rule.list, b->rule.list);
     return a->kind == DCLI_MAP_AXES ? same_division(a, b) : same_dealing(a, b);
 }

@@ -46,10 +46,11 @@ void dcli_block_set_free(dcli_block_set *set)
 
 /* How an axis is cut into segments, and these into blocks. Numbers are unique in the grid, so also in a node's part. */
 struct grain {
-    int64_t run, more; /* segments, as dcli_division has them */
-    int64_t block;     /* elements */
-    int64_t per_run;   /* blocks of a segment */
-    int64_t total;     /* more than the numbers of this axis */
+    int64_t run, more;              /* segments, as dcli_division has them */
+    const dcli_division *irregular; /* NULL: regular */
+    int64_t block;                  /* elements */
+    int64_t per_run;                /* blocks of a segment */
+    int64_t total;                  /* more than the numbers of this axis */
 };
 
 static struct grain grain_of(const dcli_layout *layout, int d)
@@ -58,9 +59,11 @@ static struct grain grain_of(const dcli_layout *layout, int d)
     if (layout->kind == DCLI_MAP_AXES) {
         grain.run = layout->division[d].run;
         grain.more = layout->division[d].more;
+        grain.irregular = layout->division[d].runs > 0 ? &layout->division[d] : NULL;
     }
     grain.per_run = dcli_ceil_div(grain.run + (grain.more > 0), grain.block);
-    grain.total = dcli_ceil_div(layout->grid.extent[d], grain.run) * grain.per_run;
+    int64_t runs = dcli_ceil_div(layout->grid.extent[d], grain.run);
+    grain.total = (grain.irregular != NULL ? grain.irregular->runs : runs) * grain.per_run;
     return grain;
 }
 
@@ -68,7 +71,11 @@ static struct grain grain_of(const dcli_layout *layout, int d)
 static int64_t block_at(const struct grain *grain, int64_t index, int64_t *end_out)
 {
     int64_t longer = grain->more * (grain->run + 1), number, start, length = grain->run;
-    if (index < longer) {
+    if (grain->irregular != NULL) {
+        number = dcli_run_of(grain->irregular, index);
+        start = grain->irregular->begin[number];
+        length = grain->irregular->begin[number + 1] - start;
+    } else if (index < longer) {
         length = grain->run + 1;
         number = index / length;
         start = number * length;
@@ -105,6 +112,42 @@ static dcl_status count_axis(struct counting *counting, int d, uint64_t number)
     return status;
 }
 
+struct listed {
+    const dcli_layout *layout;
+    const dcl_box *box;
+    dcli_block_set *set;
+    int64_t base;
+    dcl_status status;
+};
+
+/* Blocks of one listed box: their numbers follow those of the boxes before. */
+static dcl_status count_listed(const struct listed *listed, int d, const dcl_box *whole, const dcl_box *part,
+                               int64_t number)
+{
+    const dcli_layout *layout = listed->layout;
+    if (d == part->rank)
+        return insert(listed->set, (uint64_t)(listed->base + number));
+    int64_t size = layout->rule.block[d], count = dcli_ceil_div(whole->count[d], size);
+    dcl_status status = DCL_OK;
+    for (int64_t k = 0; k < part->count[d] && status == DCL_OK;) {
+        int64_t at = part->start[d] + k * part->stride[d] - whole->start[d], block = at / size;
+        status = count_listed(listed, d + 1, whole, part, number * count + block);
+        k += dcli_ceil_div((block + 1) * size - at, part->stride[d]);
+    }
+    return status;
+}
+
+static bool count_box(void *user, int64_t number)
+{
+    struct listed *listed = user;
+    dcl_box whole = dcli_boxes_box(listed->layout, number), part;
+    if (!dcli_box_intersect(&whole, listed->box, &part))
+        return true;
+    listed->base = listed->layout->boxes.blocks[number];
+    listed->status = count_listed(listed, 0, &whole, &part, 0);
+    return listed->status == DCL_OK;
+}
+
 dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box *box, dcli_block_set *set,
                               int64_t *extra_in_out)
 {
@@ -112,15 +155,20 @@ dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box
     if (layout->empty || dcli_box_is_empty(box))
         return DCL_OK;
     dcl_box moved = dcli_from_origin(layout, box);
-    struct counting counting = {.box = &moved, .set = set};
     bool ones = true;
-    for (int d = 0; d < moved.rank; d++) {
-        counting.grain[d] = grain_of(layout, d);
-        ones = ones && counting.grain[d].block == 1;
-    }
+    for (int d = 0; d < moved.rank; d++)
+        ones = ones && layout->rule.block[d] == 1;
     if (ones) {
         *extra_in_out += dcli_box_elements(&moved);
         return DCL_OK;
     }
+    if (layout->kind == DCLI_MAP_BOXES) {
+        struct listed listed = {.layout = layout, .box = &moved, .set = set};
+        dcli_boxes_meet(layout, &moved, count_box, &listed);
+        return listed.status;
+    }
+    struct counting counting = {.box = &moved, .set = set};
+    for (int d = 0; d < moved.rank; d++)
+        counting.grain[d] = grain_of(layout, d);
     return count_axis(&counting, 0, 0);
 }

@@ -1,5 +1,6 @@
-/* resmap/dealt.c - the dealt family: equal pieces, numbered, their numbers dealt in turn or in contiguous runs. A node's
- * pieces are classes of residues of their numbers: boxes of pieces whose slots lie evenly spaced. */
+/* resmap/dealt.c - the dealt family: equal pieces, numbered, and their numbers given out. Dealt in turn, a node's pieces
+ * are classes of residues of their numbers: boxes of pieces whose slots lie evenly spaced. In contiguous runs, and by a
+ * list, they are consecutive numbers in consecutive slots; hashed, they are found one by one. */
 #include "base/check.h"
 #include "resmap/parts.h"
 
@@ -11,6 +12,8 @@ dcli_numbering dcli_piece_numbering(const dcli_layout *layout)
 
 int64_t dcli_dealt_slots(const dcli_layout *layout, int node)
 {
+    if (layout->rule.deal == DCL_DEAL_TABLE)
+        return layout->owned.slots[node];
     return layout->piece_total / layout->node_count + (node < layout->piece_total % layout->node_count);
 }
 
@@ -23,20 +26,43 @@ static int64_t first_piece(const dcli_layout *layout, int64_t node)
 
 int64_t dcli_slot_piece(const dcli_layout *layout, int node, int64_t slot)
 {
-    return layout->rule.deal == DCL_DEAL_BLOCK ? first_piece(layout, node) + slot : slot * layout->node_count + node;
+    switch (layout->rule.deal) {
+    case DCL_DEAL_BLOCK:
+        return first_piece(layout, node) + slot;
+    case DCL_DEAL_HASH:
+        return dcli_scatter_number(&layout->scatter, slot * layout->node_count + node);
+    case DCL_DEAL_TABLE:
+        return dcli_owned_piece(layout, node, slot);
+    case DCL_DEAL_CYCLIC:
+        break;
+    }
+    return slot * layout->node_count + node;
 }
 
-int dcli_piece_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out)
+static int owner_in_runs(const dcli_layout *layout, int64_t number, int64_t *slot_out)
 {
     int64_t nodes = layout->node_count;
-    if (layout->rule.deal == DCL_DEAL_CYCLIC) {
-        *slot_out = number / nodes;
-        return (int)(number % nodes);
-    }
     int64_t even = layout->piece_total / nodes, longer = layout->piece_total % nodes * (even + 1);
     int64_t node = number < longer ? number / (even + 1) : layout->piece_total % nodes + (number - longer) / even;
     *slot_out = number - first_piece(layout, node);
     return (int)node;
+}
+
+int dcli_piece_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out)
+{
+    switch (layout->rule.deal) {
+    case DCL_DEAL_BLOCK:
+        return owner_in_runs(layout, number, slot_out);
+    case DCL_DEAL_TABLE:
+        return dcli_owned_owner(layout, number, slot_out);
+    case DCL_DEAL_HASH:
+        number = dcli_scatter_position(&layout->scatter, number);
+        break;
+    case DCL_DEAL_CYCLIC:
+        break;
+    }
+    *slot_out = number / layout->node_count;
+    return (int)(number - *slot_out * layout->node_count);
 }
 
 void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)
@@ -172,7 +198,78 @@ static bool deal_box(void *user, const int64_t lo[], const int64_t hi[])
         if (dealing->box_lo[d] >= dealing->box_hi[d])
             return true;
     }
-    return dealing->layout->rule.deal == DCL_DEAL_BLOCK ? deal_in_runs(dealing) : deal_in_turn(dealing);
+    return dealing->layout->rule.deal == DCL_DEAL_CYCLIC ? deal_in_turn(dealing) : deal_in_runs(dealing);
+}
+
+/* One piece, if it is looked at. */
+static bool deal_piece(struct dealing *dealing, int64_t number)
+{
+    int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
+    for (int d = 0; d < dealing->layout->grid.rank; d++) {
+        lo[d] = number / dealing->layout->weight[d] % dealing->layout->pieces[d];
+        hi[d] = lo[d] + 1;
+    }
+    return deal_box(dealing, lo, hi);
+}
+
+/* The pieces that are looked at, asked for their owners one by one. */
+static bool deal_looked_at(struct dealing *dealing, int level, int64_t number, int64_t first, int64_t last)
+{
+    const dcli_layout *layout = dealing->layout;
+    if (level == layout->grid.rank) {
+        int64_t slot;
+        if (dcli_piece_owner(layout, number, &slot) != dealing->node || slot < first || slot >= last)
+            return true;
+        return deal_piece(dealing, number);
+    }
+    int d = layout->order[level];
+    for (int64_t p = dealing->lo[d]; p < dealing->hi[d]; p++)
+        if (!deal_looked_at(dealing, level + 1, number + p * layout->weight[d], first, last))
+            return false;
+    return true;
+}
+
+static void deal_hashed(struct dealing *dealing, int64_t first, int64_t last)
+{
+    for (int64_t slot = first; slot < last; slot++)
+        if (!deal_piece(dealing, dcli_slot_piece(dealing->layout, dealing->node, slot)))
+            return;
+}
+
+static void deal_listed(struct dealing *dealing, int64_t first, int64_t last)
+{
+    const dcli_owner_runs *owned = &dealing->layout->owned;
+    dcli_numbering numbering = dcli_piece_numbering(dealing->layout);
+    for (int64_t j = dcli_owned_run_at(dealing->layout, dealing->node, first); j < owned->from[dealing->node + 1];
+         j++) {
+        int64_t run = owned->of[j], slot = owned->slot[run], pieces = owned->first[run + 1] - owned->first[run];
+        int64_t from = dcli_max(first - slot, 0), to = dcli_min(last - slot, pieces);
+        if (to <= 0 ||
+            !dcli_range_boxes(&numbering, owned->first[run] + from, owned->first[run] + to, deal_box, dealing))
+            return;
+    }
+}
+
+/* Slots whose pieces have no order: from the side that has fewer, the node's or those that are looked at. */
+static void deal_by_lookup(struct dealing *dealing, int64_t first, int64_t last)
+{
+    const dcli_layout *layout = dealing->layout;
+    bool hashed = layout->rule.deal == DCL_DEAL_HASH;
+    int64_t own = hashed ? last - first : layout->owned.from[dealing->node + 1] - layout->owned.from[dealing->node];
+    dcli_wide looked_at = 1;
+    for (int d = 0; d < layout->grid.rank; d++)
+        looked_at *= dealing->hi[d] - dealing->lo[d];
+    if (looked_at < own)
+        deal_looked_at(dealing, 0, 0, first, last);
+    else if (hashed)
+        deal_hashed(dealing, first, last);
+    else
+        deal_listed(dealing, first, last);
+}
+
+static bool is_lookup(const dcli_layout *layout)
+{
+    return layout->rule.deal == DCL_DEAL_HASH || layout->rule.deal == DCL_DEAL_TABLE;
 }
 
 /* Pieces between the first and the last that a box touches. */
@@ -197,6 +294,10 @@ void dcli_dealt_walk(dcli_walk *walk, int node, int64_t first, int64_t last)
     if (first >= last)
         return;
     touched_pieces(layout, &walk->query, lo, hi);
+    if (is_lookup(layout)) {
+        deal_by_lookup(&dealing, first, last);
+        return;
+    }
     if (layout->rule.deal == DCL_DEAL_CYCLIC && first == 0 && last == dcli_dealt_slots(layout, node)) {
         const int64_t none[DCL_MAX_RANK] = {0};
         deal_box(&dealing, none, layout->pieces);
@@ -217,6 +318,10 @@ int64_t dcli_dealt_owned(const dcli_layout *layout, int node)
         return slots * layout->slot;
     const int64_t none[DCL_MAX_RANK] = {0};
     struct dealing dealing = {.layout = layout, .node = node, .lo = none, .hi = layout->pieces};
+    if (is_lookup(layout)) {
+        deal_by_lookup(&dealing, 0, slots);
+        return dealing.elements;
+    }
     dcli_numbering numbering = dcli_piece_numbering(layout);
     dcli_range_boxes(&numbering, dcli_slot_piece(layout, node, 0), dcli_slot_piece(layout, node, slots - 1) + 1,
                      deal_box, &dealing);

@@ -26,6 +26,30 @@ static dcl_status block_number(const dcli_layout *layout, int node, const int64_
     return status;
 }
 
+static dcl_status find_grains(dcli_layout *layout, const int64_t index[], int64_t *segment_out, int64_t *block_out)
+{
+    const dcl_grid *grid = &layout->grid;
+    if (index == NULL || segment_out == NULL || block_out == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "index, segment_out or block_out is NULL; expected an index and room for both");
+    dcl_status status = dcli_map_check_index(grid, index);
+    if (status != DCL_OK)
+        return status;
+    int node;
+    int64_t offset, block, segment;
+    dcli_layout_locate(layout, index, &node, &offset);
+    status = block_number(layout, node, index, &block);
+    for (int d = 0; d < grid->rank; d++)
+        layout->rule.block[d] = grid->extent[d]; /* then no segment is cut into blocks */
+    if (status == DCL_OK)
+        status = block_number(layout, node, index, &segment);
+    if (status != DCL_OK)
+        return status;
+    *segment_out = segment;
+    *block_out = block;
+    return DCL_OK;
+}
+
 dcl_status dcl_map_grains(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int64_t *segment_out,
                           int64_t *block_out)
 {
@@ -34,25 +58,9 @@ dcl_status dcl_map_grains(const dcl_map *map, const dcl_grid *grid, const int64_
     dcl_status status = dcli_map_bind(map, grid, &layout);
     if (status != DCL_OK)
         return status;
-    if (index == NULL || segment_out == NULL || block_out == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "index, segment_out or block_out is NULL; expected an index and room for both");
-    status = dcli_map_check_index(grid, index);
-    if (status != DCL_OK)
-        return status;
-    int node;
-    int64_t offset, block, segment;
-    dcli_layout_locate(&layout, index, &node, &offset);
-    status = block_number(&layout, node, index, &block);
-    for (int d = 0; d < grid->rank; d++)
-        layout.rule.block[d] = grid->extent[d]; /* then no segment is cut into blocks */
-    if (status == DCL_OK)
-        status = block_number(&layout, node, index, &segment);
-    if (status != DCL_OK)
-        return status;
-    *segment_out = segment;
-    *block_out = block;
-    return DCL_OK;
+    status = find_grains(&layout, index, segment_out, block_out);
+    dcli_layout_release(&layout);
+    return status;
 }
 
 /* One tile at a time: the boxes of several could be merged. */
@@ -71,14 +79,14 @@ dcl_status dcl_map_tiles(const dcl_map *map, const dcl_grid *grid, int node, dcl
     dcli_error_enter(__func__);
     dcli_layout layout;
     dcl_status status = dcli_map_bind(map, grid, &layout);
-    if (status == DCL_OK)
-        status = dcli_map_check_node(map, node);
     if (status != DCL_OK)
         return status;
-    if (visit == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "visit is NULL; expected a function to call with every box");
-    int64_t count = dcli_layout_tile_count(&layout, node);
+    status = dcli_map_check_node(map, node);
+    if (status == DCL_OK && visit == NULL)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "visit is NULL; expected a function to call with every box");
+    int64_t count = status == DCL_OK ? dcli_layout_tile_count(&layout, node) : 0;
     for (int64_t tile = 0; status == DCL_OK && tile < count; tile++)
         status = visit_tile(&layout, node, tile, visit, user);
+    dcli_layout_release(&layout);
     return status;
 }

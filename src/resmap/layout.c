@@ -6,10 +6,17 @@
 
 void dcli_layout_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)
 {
-    if (layout->kind == DCLI_MAP_AXES)
+    switch (layout->kind) {
+    case DCLI_MAP_AXES:
         dcli_axes_locate(layout, index, node_out, offset_out);
-    else
+        break;
+    case DCLI_MAP_DEALT:
         dcli_dealt_locate(layout, index, node_out, offset_out);
+        break;
+    case DCLI_MAP_BOXES:
+        dcli_boxes_locate(layout, index, node_out, offset_out);
+        break;
+    }
     *node_out = dcli_layout_node(layout, *node_out);
 }
 
@@ -20,6 +27,8 @@ int64_t dcli_layout_storage(const dcli_layout *layout, int node)
         return 0;
     if (layout->kind == DCLI_MAP_AXES)
         return dcli_axes_storage(layout, place);
+    if (layout->kind == DCLI_MAP_BOXES)
+        return layout->boxes.total[place];
     return dcli_dealt_slots(layout, place) * layout->slot;
 }
 
@@ -30,6 +39,8 @@ int64_t dcli_layout_owned(const dcli_layout *layout, int node)
         return 0;
     if (layout->kind == DCLI_MAP_DEALT)
         return dcli_dealt_owned(layout, place);
+    if (layout->kind == DCLI_MAP_BOXES)
+        return layout->boxes.total[place];
     int64_t coordinate[DCL_MAX_RANK], extent[DCL_MAX_RANK], elements = 1;
     if (!dcli_axes_local(layout, place, coordinate, extent))
         return 0;
@@ -56,10 +67,17 @@ dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_bo
         return DCL_OK;
     dcli_walk walk = {.layout = layout, .query = dcli_from_origin(layout, query), .out = out};
     int64_t before = out->count;
-    if (layout->kind == DCLI_MAP_AXES)
+    switch (layout->kind) {
+    case DCLI_MAP_AXES:
         dcli_axes_walk(&walk, place);
-    else
+        break;
+    case DCLI_MAP_DEALT:
         dcli_dealt_walk(&walk, place, 0, dcli_dealt_slots(layout, place));
+        break;
+    case DCLI_MAP_BOXES:
+        dcli_boxes_walk(&walk, place);
+        break;
+    }
     dcli_sort_regions(out, before);
     return walk.status;
 }
@@ -70,9 +88,16 @@ void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool no
     if (layout->empty || dcli_box_is_empty(query))
         return;
     dcl_box moved = dcli_from_origin(layout, query);
-    if (layout->kind == DCLI_MAP_AXES)
+    switch (layout->kind) {
+    case DCLI_MAP_AXES:
         dcli_axes_owners(layout, &moved, nodes_out);
-    else
+        break;
+    case DCLI_MAP_DEALT:
         dcli_dealt_owners(layout, &moved, nodes_out);
+        break;
+    case DCLI_MAP_BOXES:
+        dcli_boxes_owners(layout, &moved, nodes_out);
+        break;
+    }
     dcli_nodes_spread(&layout->rule, nodes_out);
 }

@@ -4,9 +4,10 @@
 
 #include <dcl/map.h>
 
+#include "resmap/table.h"
 #include "segment/region.h"
 
-typedef enum dcli_map_kind { DCLI_MAP_AXES, DCLI_MAP_DEALT } dcli_map_kind;
+typedef enum dcli_map_kind { DCLI_MAP_AXES, DCLI_MAP_DEALT, DCLI_MAP_BOXES } dcli_map_kind;
 
 /** Neighbouring nodes: first .. first + count - 1. */
 typedef struct dcli_node_range {
@@ -23,19 +24,59 @@ typedef struct dcli_map_rule {
     int range_count;                         /* 0: place k is node k */
     dcli_node_range range[DCLI_NODE_RANGES]; /* disjoint, in the order of the places; the counts add up to node_count */
     int rank;                                /* 0: serves every rank */
-    /* AXES (with rank 0, axes[0] stands for all axes and nodes[] is left to the balanced arrangement) */
+    /* AXES (with rank 0, axes[0] stands for all axes, or, with points, for the first; nodes[] is left to the balanced
+     * arrangement) */
     dcl_axis axes[DCL_MAX_RANK];
-    int nodes[DCL_MAX_RANK]; /* all 0: balanced arrangement, made when bound to a grid */
+    dcli_table *points[DCL_MAX_RANK]; /* axes[d].points lies in it; NULL: there are none. Who keeps a rule holds them */
+    int nodes[DCL_MAX_RANK];          /* all 0: balanced arrangement, made when bound to a grid */
     /* DEALT */
     dcl_order order;
     dcl_deal deal;
     int64_t piece[DCL_MAX_RANK]; /* with rank 0: pieces of one element */
+    int64_t seed;                /* HASH */
+    /* DEALT by table: for runs of pieces how many, and the node. BOXES: per box the node, start[rank], count[rank].
+     * Who keeps a rule holds it. */
+    dcli_table *list;
     /* grains; 0 = chosen from the sizes below */
     int block_rank, tile_rank;
     int64_t block[DCL_MAX_RANK], tile[DCL_MAX_RANK];
     int64_t tile_bytes, block_bytes; /* aimed at where no grain is given */
     int64_t small_bytes;             /* a grid of fewer bytes lies wholly at place 0; 0: never */
 } dcli_map_rule;
+
+/** HASH: the permutation of piece numbers. */
+typedef struct dcli_scatter {
+    int64_t total, high, low;
+    uint64_t key[4];
+} dcli_scatter;
+
+/** TABLE: runs of consecutive pieces with one owner. */
+typedef struct dcli_owner_runs {
+    int64_t runs;
+    const int64_t *first; /* [runs + 1] piece number */
+    const int64_t *place; /* [runs] owner */
+    const int64_t *slot;  /* [runs] slot of the first piece there */
+    const int64_t *from;  /* [node_count + 1] where a place's runs begin in `of` */
+    const int64_t *of;    /* [runs] run numbers, place by place, rising */
+    const int64_t *slots; /* [node_count] slots of a place */
+} dcli_owner_runs;
+
+/** BOXES: where they lie, and a balanced tree over them. The tree is a list of all boxes; the node of the part from first
+ *  to end - 1 is at the middle, first + (end - first) / 2, between its children's parts. */
+typedef struct dcli_boxes {
+    int64_t count;
+    const int64_t *box;    /* [count][2 * rank] start (from the grid's origin), count */
+    const int64_t *place;  /* [count] owner */
+    const int64_t *offset; /* [count] of the first element in the owner's storage */
+    const int64_t *blocks; /* [count] blocks of the boxes before */
+    const int64_t *tile;   /* [count] number of its first tile at its owner */
+    const int64_t *from;   /* [node_count + 1] where a place's boxes begin in `of` */
+    const int64_t *of;     /* [count] box numbers, place by place, in the order of the list */
+    const int64_t *total;  /* [node_count] elements of a place */
+    const int64_t *tiles;  /* [node_count] tiles of a place */
+    const int64_t *tree;   /* [count] box numbers */
+    const int64_t *bounds; /* [count][2 * rank] of a tree node's part: first index, last index */
+} dcli_boxes;
 
 struct dcl_map {
     int references; /* atomic */
@@ -50,10 +91,16 @@ typedef struct dcli_division {
     int64_t more; /* 0: all runs alike */
     int nodes;    /* coordinates */
     int used;     /* coordinates that own something: the first ones */
+    /* Irregular divisions: runs of any length, run k at coordinate k mod nodes; `run` is the longest, any coordinate may
+     * own nothing. */
+    int64_t runs;          /* 0: regular */
+    const int64_t *begin;  /* [runs + 1] */
+    const int64_t *place;  /* [runs] where it lies among the coordinate's elements */
+    const int64_t *length; /* [nodes] elements of a coordinate */
 } dcli_division;
 
-/** A rule bound to a grid. Plain value, no memory of its own; fields are for resmap only but `grid`, `rule`,
- *  `node_count` and `node_end`. The rule that was filled in binds to the same grid again with the same result.
+/** A rule bound to a grid. Whoever keeps one holds its tables: dcli_layout_bind() gives a hold, copies borrow it. Fields
+ *  are for resmap only but `grid`, `rule`, `node_count` and `node_end`. The rule that was filled in binds to the same grid again with the same result.
  *  The functions below take and give node numbers of the cluster; a node outside the list owns nothing. */
 typedef struct dcli_layout {
     dcl_grid grid;
@@ -63,13 +110,32 @@ typedef struct dcli_layout {
     dcli_map_kind kind;                   /* how it is stored: a small grid lies per axis, undivided, at place 0 */
     bool empty;                           /* some extent is 0: nothing below is filled in */
     dcli_division division[DCL_MAX_RANK]; /* AXES */
+    dcli_table *bound[DCL_MAX_RANK];      /* what irregular divisions (by axis), owner runs and boxes (0) point into */
     int64_t pieces[DCL_MAX_RANK];         /* DEALT: pieces along each axis */
     int64_t weight[DCL_MAX_RANK];         /* DEALT: number of piece p = sum of p[d] * weight[d] */
     int64_t within[DCL_MAX_RANK];         /* DEALT: step of each axis inside a slot */
     int order[DCL_MAX_RANK];              /* DEALT: axes by falling weight */
     int64_t piece_total;                  /* DEALT: number of pieces */
     int64_t slot;                         /* DEALT: elements of a slot */
+    dcli_scatter scatter;                 /* DEALT by hash */
+    dcli_owner_runs owned;                /* DEALT by table */
+    dcli_boxes boxes;                     /* BOXES */
 } dcli_layout;
+
+/** Hold the tables of a rule; end such a hold. */
+void dcli_map_rule_retain(const dcli_map_rule *rule);
+void dcli_map_rule_release(const dcli_map_rule *rule);
+/** Give axis d its points, copied. The rule's own hold. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_map_rule_set_points(dcli_map_rule *rule, int d, int64_t count, const int64_t points[]);
+/** Give the list of boxes. The rule's own hold. @param boxes  [count] of the rule's rank. */
+dcl_status dcli_map_rule_set_boxes(dcli_map_rule *rule, int64_t count, const dcl_box boxes[], const int nodes[]);
+/** Give a table of owners: runs of (pieces, node), neighbours merged. The rule's own hold. */
+dcl_status dcli_map_rule_set_owners(dcli_map_rule *rule, int64_t runs, const int64_t pairs[]);
+/** Whether an axis is divided by a list of its own. */
+static inline bool dcli_has_points(const dcl_axis *axis)
+{
+    return axis->kind == DCL_AXIS_SPLITS || axis->kind == DCL_AXIS_WEIGHTED;
+}
 
 /** @return DCL_OK, or DCL_ERR_INVALID with the field, value and remedy. */
 dcl_status dcli_map_rule_check(const dcli_map_rule *rule);
@@ -91,12 +157,17 @@ int dcli_map_rule_node(const dcli_map_rule *rule, int place);
 int dcli_map_rule_place(const dcli_map_rule *rule, int node);
 
 /** Spread nodes over the axes that are divided as evenly as can be, more nodes on earlier axes: the largest number as
- *  small as possible, then the next, ... Axes that are not divided get 1. At least one is divided, or node_count is 1.
+ *  small as possible, then the next, ... Axes that are not divided get 1, weighted ones as many as they have shares (the
+ *  product of these divides node_count). At least one is divided, or node_count is 1.
  *  Source: MPI-4.0, section 8.5.2, MPI_Dims_create. */
 void dcli_map_arrange(int node_count, int rank, const dcl_axis axes[], int nodes_out[]);
 
-/** Bind a checked rule to a checked grid. @return DCL_OK, or DCL_ERR_INVALID: another rank, block(n) too small, ... */
+/** Bind a checked rule to a checked grid.
+ *  @param layout_out  its tables are held for you: dcli_layout_release().
+ *  @return DCL_OK; DCL_ERR_INVALID: another rank, block(n) too small, ...; DCL_ERR_NOMEM. */
 dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli_layout *layout_out);
+/** End the hold of a bound layout. One of zeros is accepted. */
+void dcli_layout_release(const dcli_layout *layout);
 /** Whether two layouts place every element alike (same grid extents and origin, same placement; types and grains may
  *  differ). */
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b);

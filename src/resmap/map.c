@@ -2,8 +2,10 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "resmap/map_text.h"
+#include "resmap/parts.h"
 
 static dcl_status list_live(const dcl_cluster *cluster, dcli_map_rule *rule)
 {
@@ -35,6 +37,7 @@ dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule)
     if (map == NULL)
         return NULL;
     *map = (dcl_map){.references = 1, .cluster = cluster, .rule = *rule};
+    dcli_map_rule_retain(rule);
     return map;
 }
 
@@ -52,6 +55,16 @@ static dcl_status check_rank(int rank)
         return DCLI_FAIL(DCL_ERR_INVALID, "rank is %d; expected 1..%d, the dimensions of the grids served", rank,
                          DCL_MAX_RANK);
     return DCL_OK;
+}
+
+/* The points of checked axes, in memory of the rule's own. */
+static dcl_status copy_points(int rank, const dcl_axis axes[], dcli_map_rule *rule)
+{
+    dcl_status status = DCL_OK;
+    for (int d = 0; d < rank && status == DCL_OK; d++)
+        if (dcli_has_points(&axes[d]))
+            status = dcli_map_rule_set_points(rule, d, axes[d].count, axes[d].points);
+    return status;
 }
 
 static dcl_map *make_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[])
@@ -78,7 +91,12 @@ static dcl_map *make_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[],
             return NULL;
         }
     }
-    return dcli_map_new(cluster, &rule);
+    if (dcli_map_rule_check(&rule) != DCL_OK)
+        return NULL;
+    dcl_status status = copy_points(rank, axes, &rule);
+    dcl_map *map = status == DCL_OK ? dcli_map_new(cluster, &rule) : NULL;
+    dcli_map_rule_release(&rule);
+    return map;
 }
 
 dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[])
@@ -87,17 +105,24 @@ dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], con
     return cluster != NULL ? made(cluster, make_axes(cluster, rank, axes, nodes)) : NULL;
 }
 
+static dcl_status dealt_rule(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[],
+                             dcli_map_rule *rule_out)
+{
+    dcl_status status = rule_for(cluster, rule_out);
+    rule_out->kind = DCLI_MAP_DEALT;
+    rule_out->order = order;
+    rule_out->deal = deal;
+    rule_out->rank = rank;
+    for (int d = 0; d < rank; d++)
+        rule_out->piece[d] = piece != NULL ? piece[d] : 1;
+    return status;
+}
+
 static dcl_map *make_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[])
 {
     dcli_map_rule rule;
-    if (rule_for(cluster, &rule) != DCL_OK)
+    if (dealt_rule(cluster, order, deal, rank, piece, &rule) != DCL_OK)
         return NULL;
-    rule.kind = DCLI_MAP_DEALT;
-    rule.order = order;
-    rule.deal = deal;
-    rule.rank = rank;
-    for (int d = 0; d < rank; d++)
-        rule.piece[d] = piece != NULL ? piece[d] : 1;
     return dcli_map_new(cluster, &rule);
 }
 
@@ -108,7 +133,173 @@ dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int
         return NULL;
     bool any_rank = rank == 0 && piece == NULL;
     bool right = any_rank || check_rank(rank) == DCL_OK;
+    if (right && deal == DCL_DEAL_TABLE) {
+        DCLI_FAIL(DCL_ERR_INVALID, "deal is DCL_DEAL_TABLE; expected another, for no owners are given here; call "
+                                   "dcl_map_table()");
+        right = false;
+    }
     return made(cluster, right ? make_dealt(cluster, order, deal, rank, piece) : NULL);
+}
+
+dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t seed)
+{
+    dcli_error_enter(__func__);
+    if (cluster == NULL)
+        return NULL;
+    dcli_map_rule rule;
+    bool any_rank = rank == 0 && piece == NULL;
+    bool right = any_rank || check_rank(rank) == DCL_OK;
+    if (!right || dealt_rule(cluster, order, DCL_DEAL_HASH, rank, piece, &rule) != DCL_OK)
+        return made(cluster, NULL);
+    rule.seed = seed;
+    return made(cluster, dcli_map_new(cluster, &rule));
+}
+
+static dcl_map *make_table(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t count,
+                           const int owners[])
+{
+    dcli_map_rule rule;
+    if (dealt_rule(cluster, order, DCL_DEAL_TABLE, rank, piece, &rule) != DCL_OK)
+        return NULL;
+    int64_t *pairs = dcli_calloc((size_t)count, 2 * sizeof pairs[0]), runs = 0;
+    if (pairs == NULL)
+        return NULL;
+    for (int64_t k = 0; k < count; k++) {
+        runs += k == 0 || owners[k] != owners[k - 1];
+        pairs[2 * runs - 2]++;
+        pairs[2 * runs - 1] = owners[k];
+    }
+    dcl_status status = dcli_map_rule_set_owners(&rule, runs, pairs);
+    dcli_free(pairs);
+    dcl_map *map = status == DCL_OK ? dcli_map_new(cluster, &rule) : NULL;
+    dcli_map_rule_release(&rule);
+    return map;
+}
+
+dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t count,
+                       const int owners[])
+{
+    dcli_error_enter(__func__);
+    if (cluster == NULL)
+        return NULL;
+    dcl_status status = check_rank(rank);
+    if (status == DCL_OK && (count < 1 || owners == NULL))
+        status = DCLI_FAIL(DCL_ERR_INVALID, "%" PRId64 " owners are given%s; expected a node for every piece", count,
+                           owners == NULL ? " as NULL" : "");
+    return made(cluster, status == DCL_OK ? make_table(cluster, order, rank, piece, count, owners) : NULL);
+}
+
+/* Pieces along each axis of a grid, their number, and in what order they are counted. */
+struct pieces {
+    int rank;
+    bool by_rows;
+    int64_t along[DCL_MAX_RANK], total;
+};
+
+static dcl_status count_pieces(dcl_order order, int rank, const int64_t piece[], const dcl_grid *grid,
+                               struct pieces *out)
+{
+    if (grid == NULL || dcli_grid_check(grid) != DCL_OK)
+        return grid != NULL ? DCL_ERR_INVALID
+                            : DCLI_FAIL(DCL_ERR_INVALID, "grid is NULL; expected the grid whose pieces are dealt");
+    if (grid->rank != rank)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the grid has rank %d; expected %d, the rank of the map", grid->rank, rank);
+    *out = (struct pieces){.rank = rank, .by_rows = order == DCL_ROWS, .total = 1};
+    for (int d = 0; d < rank; d++) {
+        int64_t size = piece != NULL ? piece[d] : 1;
+        if (size < 1)
+            return DCLI_FAIL(DCL_ERR_INVALID, "piece[%d] is %" PRId64 "; expected at least 1 element", d, size);
+        out->along[d] = dcli_ceil_div(grid->extent[d], size);
+        out->total = dcli_min(out->total * dcli_min(out->along[d], DCLI_MOST_PIECES + 1), DCLI_MOST_PIECES + 1);
+    }
+    if (out->total > DCLI_MOST_PIECES || out->total < 1)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the grid has %s pieces; expected 1..%" PRId64 "; use larger pieces",
+                         out->total < 1 ? "no" : "too many", DCLI_MOST_PIECES);
+    return DCL_OK;
+}
+
+static void ask_owners(const struct pieces *pieces, dcl_owner_fn *owner, void *user, int owners_out[])
+{
+    for (int64_t number = 0; number < pieces->total; number++) {
+        int64_t at[DCL_MAX_RANK] = {0}, rest = number;
+        for (int level = pieces->rank - 1; level >= 0; level--) {
+            int d = pieces->by_rows ? level : pieces->rank - 1 - level;
+            at[d] = rest % pieces->along[d];
+            rest /= pieces->along[d];
+        }
+        owners_out[number] = owner(user, at);
+    }
+}
+
+static dcl_map *make_function(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[],
+                              const struct pieces *pieces, dcl_owner_fn *owner, void *user)
+{
+    int *owners = dcli_calloc((size_t)pieces->total, sizeof owners[0]);
+    if (owners == NULL)
+        return NULL;
+    ask_owners(pieces, owner, user, owners);
+    dcl_map *map = make_table(cluster, order, rank, piece, pieces->total, owners);
+    dcli_free(owners);
+    return map;
+}
+
+dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], const dcl_grid *grid,
+                          dcl_owner_fn *owner, void *user)
+{
+    dcli_error_enter(__func__);
+    if (cluster == NULL)
+        return NULL;
+    struct pieces pieces = {0};
+    dcl_status status = check_rank(rank);
+    if (status == DCL_OK && owner == NULL)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "owner is NULL; expected a function that gives the node of a piece");
+    if (status == DCL_OK)
+        status = count_pieces(order, rank, piece, grid, &pieces);
+    return made(cluster, status == DCL_OK ? make_function(cluster, order, rank, piece, &pieces, owner, user) : NULL);
+}
+
+static dcl_status check_listed(int count, const dcl_box boxes[], const int nodes[])
+{
+    if (count < 1 || boxes == NULL || nodes == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "%d boxes are given%s; expected at least one, and a node for each", count,
+                         boxes == NULL   ? " as NULL"
+                         : nodes == NULL ? " and no nodes"
+                                         : "");
+    for (int k = 0; k < count; k++) {
+        if (boxes[k].rank != boxes[0].rank || boxes[k].rank < 1 || boxes[k].rank > DCL_MAX_RANK)
+            return DCLI_FAIL(DCL_ERR_INVALID, "boxes[%d] has rank %d; expected all of one rank, 1..%d", k,
+                             boxes[k].rank, DCL_MAX_RANK);
+        for (int d = 0; d < boxes[k].rank; d++)
+            if (boxes[k].stride[d] != 1 && boxes[k].count[d] > 1)
+                return DCLI_FAIL(DCL_ERR_INVALID,
+                                 "boxes[%d].stride[%d] is %" PRId64 "; expected 1: a map has boxes "
+                                 "without gaps",
+                                 k, d, boxes[k].stride[d]);
+    }
+    return DCL_OK;
+}
+
+static dcl_map *make_listed(dcl_cluster *cluster, int count, const dcl_box boxes[], const int nodes[])
+{
+    dcli_map_rule rule;
+    if (rule_for(cluster, &rule) != DCL_OK)
+        return NULL;
+    rule.kind = DCLI_MAP_BOXES;
+    rule.rank = boxes[0].rank;
+    if (dcli_map_rule_set_boxes(&rule, count, boxes, nodes) != DCL_OK)
+        return NULL;
+    dcl_map *map = dcli_map_new(cluster, &rule);
+    dcli_map_rule_release(&rule);
+    return map;
+}
+
+dcl_map *dcl_map_listed(dcl_cluster *cluster, int count, const dcl_box boxes[], const int nodes[])
+{
+    dcli_error_enter(__func__);
+    if (cluster == NULL)
+        return NULL;
+    bool right = check_listed(count, boxes, nodes) == DCL_OK;
+    return made(cluster, right ? make_listed(cluster, count, boxes, nodes) : NULL);
 }
 
 dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piece[])
@@ -151,7 +342,9 @@ static dcl_map *make_parsed(dcl_cluster *cluster, const char *text)
         return NULL;
     rule.tile_bytes = given.tile_bytes;
     rule.block_bytes = given.block_bytes;
-    return dcli_map_new(cluster, &rule);
+    dcl_map *map = dcli_map_new(cluster, &rule);
+    dcli_map_rule_release(&rule);
+    return map;
 }
 
 dcl_map *dcl_map_default(dcl_cluster *cluster)
@@ -243,8 +436,10 @@ dcl_map *dcl_map_retain(dcl_map *map)
 
 void dcl_map_release(dcl_map *map)
 {
-    if (map != NULL && __atomic_sub_fetch(&map->references, 1, __ATOMIC_ACQ_REL) == 0)
-        dcli_free(map);
+    if (map == NULL || __atomic_sub_fetch(&map->references, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    dcli_map_rule_release(&map->rule);
+    dcli_free(map);
 }
 
 int dcl_map_node_count(const dcl_map *map) { return map != NULL ? map->rule.node_count : 0; }
@@ -313,10 +508,13 @@ dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_
     if (status != DCL_OK)
         return status;
     if (index == NULL || node_out == NULL || offset_out == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "index, node_out or offset_out is NULL; expected an index and room for both");
-    status = dcli_map_check_index(grid, index);
+        status =
+            DCLI_FAIL(DCL_ERR_INVALID, "index, node_out or offset_out is NULL; expected an index and room for both");
+    if (status == DCL_OK)
+        status = dcli_map_check_index(grid, index);
     if (status == DCL_OK)
         dcli_layout_locate(&layout, index, node_out, offset_out);
+    dcli_layout_release(&layout);
     return status;
 }
 
@@ -325,14 +523,15 @@ dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, i
     dcli_error_enter(__func__);
     dcli_layout layout;
     dcl_status status = dcli_map_bind(map, grid, &layout);
-    if (status == DCL_OK)
-        status = dcli_map_check_node(map, node);
     if (status != DCL_OK)
         return status;
-    if (elements_out == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "elements_out is NULL; expected room for a number of elements");
-    *elements_out = dcli_layout_storage(&layout, node);
-    return DCL_OK;
+    status = dcli_map_check_node(map, node);
+    if (status == DCL_OK && elements_out == NULL)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "elements_out is NULL; expected room for a number of elements");
+    if (status == DCL_OK)
+        *elements_out = dcli_layout_storage(&layout, node);
+    dcli_layout_release(&layout);
+    return status;
 }
 
 dcl_status dcl_map_boxes(const dcl_map *map, const dcl_grid *grid, int node, dcl_box_fn *visit, void *user)
@@ -340,16 +539,17 @@ dcl_status dcl_map_boxes(const dcl_map *map, const dcl_grid *grid, int node, dcl
     dcli_error_enter(__func__);
     dcli_layout layout;
     dcl_status status = dcli_map_bind(map, grid, &layout);
-    if (status == DCL_OK)
-        status = dcli_map_check_node(map, node);
     if (status != DCL_OK)
         return status;
-    if (visit == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "visit is NULL; expected a function to call with every box");
+    status = dcli_map_check_node(map, node);
+    if (status == DCL_OK && visit == NULL)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "visit is NULL; expected a function to call with every box");
     dcli_region_list list = {0};
-    status = dcli_layout_regions(&layout, node, NULL, &list);
+    if (status == DCL_OK)
+        status = dcli_layout_regions(&layout, node, NULL, &list);
     for (int64_t k = 0; status == DCL_OK && k < list.count; k++)
         status = visit(user, &list.region[k].box);
     dcli_region_list_free(&list);
+    dcli_layout_release(&layout);
     return status;
 }

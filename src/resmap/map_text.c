@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
 
@@ -98,9 +99,54 @@ static dcl_status parse_sizes(struct parser *parser, int64_t most, const char *e
     return DCL_OK;
 }
 
-/* RULE = "block" [ "(" N ")" ] | "cyclic" [ "(" N ")" ] | "*" */
-static dcl_status parse_axis(struct parser *parser, dcl_axis *axis_out)
+/* Numbers of a list, as they are read. */
+struct list {
+    int64_t *value;
+    int64_t count, capacity;
+};
+
+static dcl_status append(struct list *list, int64_t value)
 {
+    if (dcli_grow(&list->value, list->count, &list->capacity, sizeof list->value[0]) != 0)
+        return DCL_ERR_NOMEM;
+    list->value[list->count++] = value;
+    return DCL_OK;
+}
+
+static dcl_status parse_list(struct parser *parser, char between, int64_t least, const char *expected,
+                             struct list *list)
+{
+    dcl_status status;
+    do {
+        int64_t value;
+        status = parse_number(parser, least, INT64_MAX, expected, &value);
+        if (status == DCL_OK)
+            status = append(list, value);
+    } while (status == DCL_OK && accept(parser, between));
+    return status;
+}
+
+/* "splits" "(" N { "," N } ")" | "weighted" "(" N { ":" N } ")", the word being read already */
+static dcl_status parse_points(struct parser *parser, int d, dcli_map_rule *rule)
+{
+    bool splits = rule->axes[d].kind == DCL_AXIS_SPLITS;
+    struct list list = {0};
+    if (!accept(parser, '('))
+        return fail(parser, splits ? "\"(\" and split points" : "\"(\" and shares");
+    dcl_status status = splits ? parse_list(parser, ',', 1, "a split point of at least 1", &list)
+                               : parse_list(parser, ':', 0, "a share of at least 0", &list);
+    if (status == DCL_OK && !accept(parser, ')'))
+        status = fail(parser, splits ? "\",\" and another split point, or \")\"" : "\":\" and another share, or \")\"");
+    if (status == DCL_OK)
+        status = dcli_map_rule_set_points(rule, d, list.count, list.value);
+    dcli_free(list.value);
+    return status;
+}
+
+/* RULE = "block" [ "(" N ")" ] | "cyclic" [ "(" N ")" ] | "*" | POINTS */
+static dcl_status parse_axis(struct parser *parser, int d, dcli_map_rule *rule)
+{
+    dcl_axis *axis_out = &rule->axes[d];
     *axis_out = (dcl_axis){.kind = DCL_AXIS_WHOLE};
     if (accept(parser, '*'))
         return DCL_OK;
@@ -108,8 +154,14 @@ static dcl_status parse_axis(struct parser *parser, dcl_axis *axis_out)
         axis_out->kind = DCL_AXIS_BLOCK;
     else if (accept_word(parser, "cyclic"))
         axis_out->kind = DCL_AXIS_CYCLIC;
+    else if (accept_word(parser, "splits"))
+        axis_out->kind = DCL_AXIS_SPLITS;
+    else if (accept_word(parser, "weighted"))
+        axis_out->kind = DCL_AXIS_WEIGHTED;
     else
-        return fail(parser, "block, cyclic or *, or one of rows: and columns: at the start");
+        return fail(parser, "block, cyclic, splits, weighted or *, or one of rows:, columns: and boxes: at the start");
+    if (dcli_has_points(axis_out))
+        return parse_points(parser, d, rule);
     if (!accept(parser, '('))
         return DCL_OK;
     dcl_status status = parse_number(parser, 1, INT64_MAX, "a size of at least 1 element", &axis_out->size);
@@ -129,8 +181,9 @@ static dcl_status parse_arrangement(struct parser *parser, int listed, dcli_map_
     if (status != DCL_OK)
         return status;
     if (listed == 1) {
+        bool points = dcli_has_points(&rule->axes[0]);
         for (int d = 1; d < count; d++)
-            rule->axes[d] = rule->axes[0];
+            rule->axes[d] = points ? (dcl_axis){.kind = DCL_AXIS_WHOLE} : rule->axes[0];
         listed = count;
     }
     rule->rank = listed;
@@ -157,7 +210,7 @@ static dcl_status parse_axes(struct parser *parser, dcli_map_rule *rule)
     do {
         if (listed == DCL_MAX_RANK)
             return fail(parser, "at most 8 axes");
-        dcl_status status = parse_axis(parser, &rule->axes[listed]);
+        dcl_status status = parse_axis(parser, listed, rule);
         if (status != DCL_OK)
             return status;
         listed++;
@@ -166,7 +219,7 @@ static dcl_status parse_axes(struct parser *parser, dcli_map_rule *rule)
     return accept(parser, '@') ? parse_arrangement(parser, listed, rule) : DCL_OK;
 }
 
-/* DEALT = ("rows" | "columns") ":" ("cyclic" | "block") [ "(" SIZES ")" ], the first word being read already */
+/* DEALT = ("rows" | "columns") ":" DEAL [ "(" SIZES ")" ], the first word being read already */
 static dcl_status parse_dealt(struct parser *parser, dcl_order order, dcli_map_rule *rule)
 {
     rule->kind = DCLI_MAP_DEALT;
@@ -177,8 +230,12 @@ static dcl_status parse_dealt(struct parser *parser, dcl_order order, dcli_map_r
         rule->deal = DCL_DEAL_CYCLIC;
     else if (accept_word(parser, "block"))
         rule->deal = DCL_DEAL_BLOCK;
+    else if (accept_word(parser, "hash"))
+        rule->deal = DCL_DEAL_HASH;
+    else if (accept_word(parser, "table"))
+        rule->deal = DCL_DEAL_TABLE;
     else
-        return fail(parser, "cyclic or block after rows: or columns:");
+        return fail(parser, "cyclic, block, hash or table after rows: or columns:");
     if (!accept(parser, '('))
         return DCL_OK;
     dcl_status status =
@@ -186,6 +243,81 @@ static dcl_status parse_dealt(struct parser *parser, dcl_order order, dcli_map_r
     if (status != DCL_OK)
         return status;
     return accept(parser, ')') ? DCL_OK : fail(parser, "\"x\" and another size, or \")\"");
+}
+
+/* I: an integer that may be negative. */
+static dcl_status parse_index(struct parser *parser, int64_t *out)
+{
+    bool negative = accept(parser, '-');
+    dcl_status status = parse_number(parser, 0, INT64_MAX, "an index", out);
+    *out = negative ? -*out : *out;
+    return status;
+}
+
+/* "[" I ":" I { "," I ":" I } "]" "@" N */
+static dcl_status parse_box(struct parser *parser, int node_count, dcl_box *box, int64_t *node_out)
+{
+    char expected[60];
+    if (!accept(parser, '['))
+        return fail(parser, "\"[\" and a box such as [0:4,0:6]@1");
+    box->rank = 0;
+    do {
+        int d = box->rank++;
+        int64_t end = 0;
+        if (d == DCL_MAX_RANK)
+            return fail(parser, "at most 8 axes");
+        dcl_status status = parse_index(parser, &box->start[d]);
+        if (status == DCL_OK && !accept(parser, ':'))
+            status = fail(parser, "\":\" and the index behind the last");
+        if (status == DCL_OK)
+            status = parse_index(parser, &end);
+        if (status != DCL_OK)
+            return status;
+        if (!dcli_add(end, -box->start[d], &box->count[d]) || box->count[d] < 1)
+            return fail(parser, "a box that is not empty: an end above its start before this");
+        box->stride[d] = 1;
+    } while (accept(parser, ','));
+    if (!accept(parser, ']'))
+        return fail(parser, "\",\" and another axis, or \"]\"");
+    if (!accept(parser, '@'))
+        return fail(parser, "\"@\" and the node of the box");
+    snprintf(expected, sizeof expected, "a node of the cluster, 0..%d", node_count - 1);
+    return parse_number(parser, 0, node_count - 1, expected, node_out);
+}
+
+/* BOXES = "boxes:" BOX { "," BOX }, the word being read already */
+static dcl_status parse_boxes(struct parser *parser, int node_count, dcli_map_rule *rule)
+{
+    dcl_box *box = NULL;
+    struct list nodes = {0};
+    int64_t capacity = 0;
+    int *node = NULL;
+    dcl_status status = accept(parser, ':') ? DCL_OK : fail(parser, "\":\" after boxes");
+    rule->kind = DCLI_MAP_BOXES;
+    do {
+        int64_t k = nodes.count, at = 0;
+        if (status == DCL_OK && dcli_grow(&box, k, &capacity, sizeof box[0]) != 0)
+            status = DCL_ERR_NOMEM;
+        if (status == DCL_OK)
+            status = parse_box(parser, node_count, &box[k], &at);
+        if (status == DCL_OK && box[k].rank != box[0].rank)
+            status = fail(parser, "boxes of as many axes as the first before this");
+        if (status == DCL_OK)
+            status = append(&nodes, at);
+    } while (status == DCL_OK && accept(parser, ','));
+    node = status == DCL_OK ? dcli_calloc((size_t)nodes.count, sizeof node[0]) : NULL;
+    for (int64_t k = 0; node != NULL && k < nodes.count; k++)
+        node[k] = (int)nodes.value[k];
+    if (node != NULL) {
+        rule->rank = box[0].rank;
+        status = dcli_map_rule_set_boxes(rule, nodes.count, box, node);
+    } else if (status == DCL_OK) {
+        status = DCL_ERR_NOMEM;
+    }
+    dcli_free(node);
+    dcli_free(nodes.value);
+    dcli_free(box);
+    return status;
 }
 
 static dcl_status parse_grain(struct parser *parser, const char *expected, int *rank, int64_t size[])
@@ -233,6 +365,40 @@ static dcl_status parse_nodes(struct parser *parser, int node_count, dcli_map_ru
     return status;
 }
 
+static dcl_status parse_seed(struct parser *parser, dcli_map_rule *rule)
+{
+    if (!accept(parser, '='))
+        return fail(parser, "\"=\" and a number");
+    return parse_number(parser, 0, INT32_MAX, "a seed, 0..2147483647", &rule->seed);
+}
+
+/* OWNERS = N [ "*" N ] { "," N [ "*" N ] } */
+static dcl_status parse_owners(struct parser *parser, int node_count, dcli_map_rule *rule)
+{
+    char expected[80];
+    struct list list = {0};
+    if (rule->list != NULL)
+        return fail(parser, "owners that were not given before");
+    if (!accept(parser, '='))
+        return fail(parser, "\"=\" and the nodes of the pieces, such as 0*3,1");
+    snprintf(expected, sizeof expected, "a node of the cluster, 0..%d", node_count - 1);
+    dcl_status status;
+    do {
+        int64_t node, run = 1;
+        status = parse_number(parser, 0, node_count - 1, expected, &node);
+        if (status == DCL_OK && accept(parser, '*'))
+            status = parse_number(parser, 1, INT64_MAX, "a number of pieces, at least 1", &run);
+        if (status == DCL_OK)
+            status = append(&list, run);
+        if (status == DCL_OK)
+            status = append(&list, node);
+    } while (status == DCL_OK && accept(parser, ','));
+    if (status == DCL_OK)
+        status = dcli_map_rule_set_owners(rule, list.count / 2, list.value);
+    dcli_free(list.value);
+    return status;
+}
+
 static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_rule *rule)
 {
     while (accept(parser, ';')) {
@@ -245,8 +411,13 @@ static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_r
                 parse_grain(parser, "the elements of a tile, at least 1 along each axis", &rule->tile_rank, rule->tile);
         else if (accept_word(parser, "nodes"))
             status = parse_nodes(parser, node_count, rule);
+        else if (rule->kind == DCLI_MAP_DEALT && accept_word(parser, "seed"))
+            status = parse_seed(parser, rule);
+        else if (rule->kind == DCLI_MAP_DEALT && accept_word(parser, "owners"))
+            status = parse_owners(parser, node_count, rule);
         else
-            status = fail(parser, "block=, tile= or nodes=");
+            status = fail(parser, rule->kind == DCLI_MAP_DEALT ? "block=, tile=, nodes=, seed= or owners="
+                                                               : "block=, tile= or nodes=");
         if (status != DCL_OK)
             return status;
     }
@@ -278,16 +449,20 @@ dcl_status dcli_map_rule_parse_over(const char *text, int node_count, const dcli
         status = parse_dealt(&parser, DCL_ROWS, &rule);
     else if (accept_word(&parser, "columns"))
         status = parse_dealt(&parser, DCL_COLUMNS, &rule);
+    else if (accept_word(&parser, "boxes"))
+        status = parse_boxes(&parser, node_count, &rule);
     else
         status = parse_axes(&parser, &rule);
     if (status == DCL_OK)
         status = parse_grains(&parser, node_count, &rule);
-    if (status != DCL_OK)
-        return status;
-    settle_nodes(&rule, node_count, others);
-    status = dcli_map_rule_check(&rule);
+    if (status == DCL_OK) {
+        settle_nodes(&rule, node_count, others);
+        status = dcli_map_rule_check(&rule);
+    }
     if (status == DCL_OK)
         *rule_out = rule;
+    else
+        dcli_map_rule_release(&rule);
     return status;
 }
 
@@ -302,15 +477,21 @@ struct printer {
     size_t capacity, length;
 };
 
+static void put_text(struct printer *printer, const char *text)
+{
+    size_t length = strlen(text);
+    if (printer->length < printer->capacity)
+        snprintf(printer->text + printer->length, printer->capacity - printer->length, "%s", text);
+    printer->length += length;
+}
+
 static void put(struct printer *printer, const char *before, int64_t number, const char *after)
 {
-    bool room = printer->length < printer->capacity;
-    char digits[24] = "";
-    if (number > 0)
-        snprintf(digits, sizeof digits, "%" PRId64, number);
-    int length = snprintf(room ? printer->text + printer->length : NULL, room ? printer->capacity - printer->length : 0,
-                          "%s%s%s", before, digits, after);
-    printer->length += length > 0 ? (size_t)length : 0;
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRId64, number);
+    put_text(printer, before);
+    put_text(printer, digits);
+    put_text(printer, after);
 }
 
 static void put_sizes(struct printer *printer, const char *before, int count, const int64_t size[], const char *after)
@@ -319,21 +500,29 @@ static void put_sizes(struct printer *printer, const char *before, int count, co
         put(printer, d == 0 ? before : "x", size[d], d == count - 1 ? after : "");
 }
 
-static void put_axis(struct printer *printer, const char *before, const dcl_axis *axis)
+static void put_axis(struct printer *printer, const dcl_axis *axis)
 {
-    static const char *const words[] = {
-        [DCL_AXIS_WHOLE] = "*", [DCL_AXIS_BLOCK] = "block", [DCL_AXIS_CYCLIC] = "cyclic"};
-    put(printer, before, 0, words[axis->kind]);
+    static const char *const words[] = {[DCL_AXIS_WHOLE] = "*",
+                                        [DCL_AXIS_BLOCK] = "block",
+                                        [DCL_AXIS_CYCLIC] = "cyclic",
+                                        [DCL_AXIS_SPLITS] = "splits",
+                                        [DCL_AXIS_WEIGHTED] = "weighted"};
+    const char *between = axis->kind == DCL_AXIS_SPLITS ? "," : ":";
+    put_text(printer, words[axis->kind]);
     if (axis->size > 0)
         put(printer, "(", axis->size, ")");
+    for (int64_t k = 0; dcli_has_points(axis) && k < axis->count; k++)
+        put(printer, k == 0 ? "(" : between, axis->points[k], k == axis->count - 1 ? ")" : "");
 }
 
 static void put_axes(struct printer *printer, const dcli_map_rule *rule)
 {
     int64_t nodes[DCL_MAX_RANK];
     bool arranged = false;
-    for (int d = 0; d < (rule->rank == 0 ? 1 : rule->rank); d++)
-        put_axis(printer, d == 0 ? "" : ",", &rule->axes[d]);
+    for (int d = 0; d < (rule->rank == 0 ? 1 : rule->rank); d++) {
+        put_text(printer, d == 0 ? "" : ",");
+        put_axis(printer, &rule->axes[d]);
+    }
     for (int d = 0; d < rule->rank; d++) {
         nodes[d] = rule->nodes[d];
         arranged = arranged || nodes[d] != 0;
@@ -354,19 +543,51 @@ static void put_nodes(struct printer *printer, const dcli_map_rule *rule)
         int length = snprintf(text, sizeof text, "%d", range->first);
         if (range->count > 1)
             snprintf(text + length, sizeof text - (size_t)length, "-%d", range->first + range->count - 1);
-        put(printer, r == 0 ? ";nodes=" : ",", 0, text);
+        put_text(printer, r == 0 ? ";nodes=" : ",");
+        put_text(printer, text);
+    }
+}
+
+static void put_owners(struct printer *printer, const dcli_table *owners)
+{
+    for (int64_t k = 0; k < owners->count; k += 2) {
+        put(printer, k == 0 ? ";owners=" : ",", owners->value[k + 1], "");
+        if (owners->value[k] > 1)
+            put(printer, "*", owners->value[k], "");
+    }
+}
+
+static void put_boxes(struct printer *printer, const dcli_map_rule *rule)
+{
+    int rank = rule->rank, length = 1 + 2 * rank;
+    for (int64_t k = 0; k < rule->list->count / length; k++) {
+        const int64_t *record = rule->list->value + k * length;
+        put_text(printer, k == 0 ? "boxes:[" : ",[");
+        for (int d = 0; d < rank; d++) {
+            put(printer, d == 0 ? "" : ",", record[1 + d], ":");
+            put(printer, "", record[1 + d] + record[1 + rank + d], "");
+        }
+        put(printer, "]@", record[0], "");
     }
 }
 
 size_t dcli_map_rule_print(const dcli_map_rule *rule, char *text_out, size_t capacity)
 {
+    static const char *const deals[] = {
+        [DCL_DEAL_CYCLIC] = "cyclic", [DCL_DEAL_BLOCK] = "block", [DCL_DEAL_HASH] = "hash", [DCL_DEAL_TABLE] = "table"};
     struct printer printer = {.text = text_out, .capacity = capacity};
     if (rule->kind == DCLI_MAP_AXES) {
         put_axes(&printer, rule);
+    } else if (rule->kind == DCLI_MAP_BOXES) {
+        put_boxes(&printer, rule);
     } else {
-        put(&printer, rule->order == DCL_ROWS ? "rows:" : "columns:", 0,
-            rule->deal == DCL_DEAL_CYCLIC ? "cyclic" : "block");
+        put_text(&printer, rule->order == DCL_ROWS ? "rows:" : "columns:");
+        put_text(&printer, deals[rule->deal]);
         put_sizes(&printer, "(", rule->rank, rule->piece, ")");
+        if (rule->seed > 0)
+            put(&printer, ";seed=", rule->seed, "");
+        if (rule->list != NULL)
+            put_owners(&printer, rule->list);
     }
     put_sizes(&printer, ";block=", rule->block_rank, rule->block, "");
     put_sizes(&printer, ";tile=", rule->tile_rank, rule->tile, "");

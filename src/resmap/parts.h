@@ -10,7 +10,16 @@
 #define DCLI_TILE_BYTES (INT64_C(16) << 20)
 #define DCLI_BLOCK_BYTES (INT64_C(4) << 20)
 
-enum { DCLI_MOST_NODES = 1000000 };
+enum {
+    DCLI_MOST_NODES = 1000000,
+    DCLI_MOST_POINTS = 1 << 20 /* of an axis: a map is held by every process */
+};
+enum { DCLI_MOST_BOXES = 1 << 17 };
+/* Of a table of owners as it is given. */
+#define DCLI_MOST_PIECES (INT64_C(1) << 28)
+
+/* Sums of an extent and a run, and twice an extent, must fit: no grid of real data comes near. */
+#define DCLI_MOST_EXTENT (INT64_C(1) << 61)
 
 /* ---- nodes.c: the list of nodes */
 
@@ -26,6 +35,13 @@ void dcli_nodes_spread(const dcli_map_rule *rule, bool flags[]);
 int64_t dcli_grain_elements(const dcli_layout *layout, int64_t bytes, int64_t standard);
 /** A grain of at most `most` elements: the extents, cut along the slowest axes first, as evenly as can be. */
 void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t grain_out[]);
+
+/** Elements aimed at for one tile. */
+int64_t dcli_tile_elements(const dcli_layout *layout);
+
+/** Sort things 0 .. count - 1 by place, keeping their order. @param from  [places + 1] in: at [p + 1] how many p has, 0 at
+ *  [0]; out: where a place's begin in `of`. @param of  [count] receives their numbers. */
+void dcli_sort_by_place(int64_t count, int places, const int64_t place[], int64_t from[], int64_t of[]);
 
 /* ---- ranges.c: numbers and boxes */
 
@@ -69,6 +85,21 @@ typedef struct dcli_walk {
  *  @return false to stop. */
 bool dcli_lanes_emit(dcli_walk *walk, const dcli_lane lane[], int64_t offset, const int order[]);
 
+/* ---- irregular.c: axes divided by a list */
+
+/** Divide an axis by its points. @param bound_out  the table that the division points into, a hold of the caller's.
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_irregular_divide(int64_t extent, const dcl_axis *axis, int nodes, dcli_division *division_out,
+                                 dcli_table **bound_out);
+/** The run that an index lies in. */
+static inline int64_t dcli_run_of(const dcli_division *division, int64_t index)
+{
+    return dcli_last_below(division->begin, division->runs, index);
+}
+/** The index at place `local` of a coordinate's elements. */
+int64_t dcli_irregular_index(const dcli_division *division, int64_t coordinate, int64_t local);
+bool dcli_irregular_same(const dcli_division *a, const dcli_division *b);
+
 /* ---- axes.c: the per-axis family */
 
 /** Elements of an axis at a coordinate; 0 for coordinates that own nothing. */
@@ -84,6 +115,24 @@ int64_t dcli_axes_storage(const dcli_layout *layout, int node);
 void dcli_axes_walk(dcli_walk *walk, int node);
 void dcli_axes_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
 
+/* ---- scatter.c: the order of hashed pieces */
+
+/** @param total  pieces, at least 1. */
+void dcli_scatter_bind(int64_t seed, int64_t total, dcli_scatter *scatter_out);
+/** Where a piece comes, and which piece comes there. */
+int64_t dcli_scatter_position(const dcli_scatter *scatter, int64_t number);
+int64_t dcli_scatter_number(const dcli_scatter *scatter, int64_t position);
+
+/* ---- owned.c: pieces given out by a list */
+
+/** @return DCL_OK; DCL_ERR_INVALID: the list is for another number of pieces, or names a node that the map has not;
+ *          DCL_ERR_NOMEM. */
+dcl_status dcli_owned_bind(dcli_layout *layout);
+int dcli_owned_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out);
+int64_t dcli_owned_piece(const dcli_layout *layout, int node, int64_t slot);
+/** The first of a place's runs, as an index of `of`, that has a slot at or behind this one. */
+int64_t dcli_owned_run_at(const dcli_layout *layout, int node, int64_t slot);
+
 /* ---- dealt.c: the dealt family */
 
 dcli_numbering dcli_piece_numbering(const dcli_layout *layout);
@@ -98,6 +147,28 @@ int64_t dcli_dealt_owned(const dcli_layout *layout, int node);
 /** Emit what lies in slots first .. last - 1 of a node. */
 void dcli_dealt_walk(dcli_walk *walk, int node, int64_t first, int64_t last);
 void dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
+
+/* ---- boxes.c, boxes_bind.c: the family of listed boxes */
+
+dcl_status dcli_boxes_check(const dcli_map_rule *rule);
+/** First half of binding, before the grains are known: @return DCL_OK; DCL_ERR_INVALID: a box outside the grid, an
+ *  overlap or a gap, named; DCL_ERR_NOMEM. */
+dcl_status dcli_boxes_bind(dcli_layout *layout);
+/** Second half: number blocks and tiles. */
+void dcli_boxes_number(dcli_layout *layout);
+/** The box behind a number. */
+dcl_box dcli_boxes_box(const dcli_layout *layout, int64_t number);
+/** Called with the number of a box. @return false to stop. */
+typedef bool dcli_listed_fn(void *user, int64_t number);
+/** Visit the boxes whose bounds meet those of a box, from the origin. @return false when stopped. */
+bool dcli_boxes_meet(const dcli_layout *layout, const dcl_box *query, dcli_listed_fn *visit, void *user);
+void dcli_boxes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
+void dcli_boxes_walk(dcli_walk *walk, int node);
+void dcli_boxes_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
+/** Emit what lies in tiles first .. last - 1. */
+void dcli_boxes_tiles(dcli_walk *walk, int node, int64_t first, int64_t last);
+/** The tiles of a box's own counting: shape of one. @return how many. */
+int64_t dcli_boxes_tile_shape(const dcli_layout *layout, const dcl_box *box, int64_t shape_out[]);
 
 /** A box moved to count from the grid's origin; NULL: the whole grid. */
 dcl_box dcli_from_origin(const dcli_layout *layout, const dcl_box *box);

@@ -1,24 +1,109 @@
 /* resmap/rule.c - what a map is, before any grid: checking, comparing, arranging nodes. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "resmap/parts.h"
 
+void dcli_map_rule_retain(const dcli_map_rule *rule)
+{
+    for (int d = 0; d < DCL_MAX_RANK; d++)
+        dcli_table_retain(rule->points[d]);
+    dcli_table_retain(rule->list);
+}
+
+void dcli_map_rule_release(const dcli_map_rule *rule)
+{
+    for (int d = 0; d < DCL_MAX_RANK; d++)
+        dcli_table_release(rule->points[d]);
+    dcli_table_release(rule->list);
+}
+
+dcl_status dcli_map_rule_set_points(dcli_map_rule *rule, int d, int64_t count, const int64_t points[])
+{
+    dcli_table *table = dcli_table_new(count);
+    if (table == NULL)
+        return DCL_ERR_NOMEM;
+    memcpy(table->value, points, (size_t)count * sizeof points[0]);
+    rule->points[d] = table;
+    rule->axes[d].points = table->value;
+    rule->axes[d].count = count;
+    return DCL_OK;
+}
+
+dcl_status dcli_map_rule_set_owners(dcli_map_rule *rule, int64_t runs, const int64_t pairs[])
+{
+    dcli_table *table = dcli_table_new(2 * runs);
+    if (table == NULL)
+        return DCL_ERR_NOMEM;
+    int64_t *value = table->value - 2;
+    for (int64_t k = 0; k < 2 * runs; k += 2) {
+        if (k == 0 || value[1] != pairs[k + 1])
+            value += 2;
+        value[0] += pairs[k];
+        value[1] = pairs[k + 1];
+    }
+    table->count = value + 2 - table->value;
+    rule->list = table;
+    return DCL_OK;
+}
+
 /* Whether the axes of a rule are listed, or one stands for all of them. */
 static int listed_axes(const dcli_map_rule *rule) { return rule->rank == 0 ? 1 : rule->rank; }
 
+static dcl_status check_splits(int d, const dcl_axis *axis)
+{
+    for (int64_t k = 0; k < axis->count; k++) {
+        int64_t least = k == 0 ? 1 : axis->points[k - 1] + 1;
+        if (axis->points[k] < least || axis->points[k] > DCLI_MOST_EXTENT)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "axes[%d].points[%" PRId64 "] is %" PRId64 "; expected %" PRId64 "..%" PRId64
+                             ": split points rise, and the first run begins without one at 0",
+                             d, k, axis->points[k], least, DCLI_MOST_EXTENT);
+    }
+    return DCL_OK;
+}
+
+static dcl_status check_shares(int d, const dcl_axis *axis)
+{
+    int64_t sum = 0;
+    for (int64_t k = 0; k < axis->count; k++) {
+        if (axis->points[k] < 0 || axis->points[k] > INT32_MAX - sum)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "axes[%d].points[%" PRId64 "] is %" PRId64 "; expected a share of at least 0, all "
+                             "together at most %d; shares are relative: use smaller ones",
+                             d, k, axis->points[k], INT32_MAX);
+        sum += axis->points[k];
+    }
+    if (sum == 0)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the shares of axes[%d] are all 0; expected one that is not", d);
+    return DCL_OK;
+}
+
+static dcl_status check_points(int d, const dcl_axis *axis)
+{
+    const char *what = axis->kind == DCL_AXIS_SPLITS ? "split points" : "shares";
+    if (axis->points == NULL || axis->count < 1 || axis->count > DCLI_MOST_POINTS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "axes[%d] has %" PRId64 " %s%s; expected 1..%d", d, axis->count, what,
+                         axis->points == NULL ? ", as NULL" : "", DCLI_MOST_POINTS);
+    return axis->kind == DCL_AXIS_SPLITS ? check_splits(d, axis) : check_shares(d, axis);
+}
+
 static dcl_status check_axis(int d, const dcl_axis *axis)
 {
-    if ((unsigned)axis->kind > DCL_AXIS_CYCLIC)
+    if ((unsigned)axis->kind > DCL_AXIS_WEIGHTED)
         return DCLI_FAIL(DCL_ERR_INVALID,
-                         "axes[%d].kind is %d; expected DCL_AXIS_WHOLE, DCL_AXIS_BLOCK or DCL_AXIS_CYCLIC", d,
-                         (int)axis->kind);
-    if (axis->kind == DCL_AXIS_WHOLE && axis->size != 0)
+                         "axes[%d].kind is %d; expected DCL_AXIS_WHOLE, DCL_AXIS_BLOCK, DCL_AXIS_CYCLIC, "
+                         "DCL_AXIS_SPLITS or DCL_AXIS_WEIGHTED",
+                         d, (int)axis->kind);
+    if ((axis->kind == DCL_AXIS_WHOLE || dcli_has_points(axis)) && axis->size != 0)
         return DCLI_FAIL(DCL_ERR_INVALID,
-                         "axes[%d].size is %" PRId64 "; expected 0, for the axis is whole; to divide it, make its kind "
-                         "DCL_AXIS_BLOCK or DCL_AXIS_CYCLIC",
-                         d, axis->size);
+                         "axes[%d].size is %" PRId64 "; expected 0, for the axis is %s; to divide it by a size, make "
+                         "its kind DCL_AXIS_BLOCK or DCL_AXIS_CYCLIC",
+                         d, axis->size, axis->kind == DCL_AXIS_WHOLE ? "whole" : "divided by its points");
+    if (dcli_has_points(axis))
+        return check_points(d, axis);
     if (axis->size < 0)
         return DCLI_FAIL(DCL_ERR_INVALID, "axes[%d].size is %" PRId64 "; expected at least 1 element, or 0 for %s", d,
                          axis->size, axis->kind == DCL_AXIS_BLOCK ? "blocks as even as can be" : "runs of one element");
@@ -37,6 +122,12 @@ static dcl_status check_nodes(const dcli_map_rule *rule)
                              "nodes[%d] is %d; expected 1, for axis %d is whole (`*`); divide the axis with block or "
                              "cyclic",
                              d, rule->nodes[d], d);
+        if (rule->axes[d].kind == DCL_AXIS_WEIGHTED && rule->nodes[d] != rule->axes[d].count)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "nodes[%d] is %d; expected %" PRId64
+                             ", for axis %d has as many shares; give one share for "
+                             "each node along the axis",
+                             d, rule->nodes[d], rule->axes[d].count, d);
         product = dcli_min(product * rule->nodes[d], (int64_t)DCLI_MOST_NODES + 1); /* no overflow, and surely wrong */
     }
     if (product != rule->node_count)
@@ -55,6 +146,27 @@ static bool is_balanced(const dcli_map_rule *rule)
     return true;
 }
 
+/* Shares say how many nodes there are along their axes; an arrangement is made from what is left. */
+static dcl_status check_weighted(const dcli_map_rule *rule)
+{
+    int64_t taken = 1;
+    bool others = false;
+    for (int d = 0; d < listed_axes(rule); d++) {
+        const dcl_axis *axis = &rule->axes[d];
+        if (axis->kind == DCL_AXIS_WEIGHTED)
+            taken = dcli_min(taken * axis->count, (int64_t)DCLI_MOST_NODES + 1);
+        else
+            others = others || axis->kind != DCL_AXIS_WHOLE;
+    }
+    if (others ? rule->node_count % taken == 0 : rule->node_count == taken || taken == 1)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "the shares are for %s%" PRId64 " nodes and the map has %d; expected %s; give one share for each "
+                     "node along the axis",
+                     taken > DCLI_MOST_NODES ? "at least " : "", taken, rule->node_count,
+                     others ? "a divisor of that" : "as many");
+}
+
 static dcl_status check_axes(const dcli_map_rule *rule)
 {
     bool divided = false;
@@ -69,7 +181,7 @@ static dcl_status check_axes(const dcli_map_rule *rule)
                          "every axis is whole (`*`) and there are %d nodes; expected an axis that is divided; make one "
                          "block or cyclic, or lay the map over one node (;nodes=0)",
                          rule->node_count);
-    return is_balanced(rule) ? DCL_OK : check_nodes(rule);
+    return is_balanced(rule) ? check_weighted(rule) : check_nodes(rule);
 }
 
 static dcl_status check_sizes(const char *what, int rank, const int64_t size[])
@@ -84,13 +196,47 @@ static dcl_status check_sizes(const char *what, int rank, const int64_t size[])
     return DCL_OK;
 }
 
+static dcl_status check_owners(const dcli_map_rule *rule)
+{
+    if (rule->deal != DCL_DEAL_TABLE && rule->list != NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "owners are listed and the map is not a table; expected rows:table or "
+                                          "columns:table");
+    if (rule->deal != DCL_DEAL_TABLE)
+        return DCL_OK;
+    if (rule->list == NULL || rule->list->count < 2)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the map is a table without owners; expected the node of every piece, as "
+                                          "in ;owners=0*3,1");
+    int64_t pieces = 0;
+    for (int64_t k = 0; k < rule->list->count; k += 2) {
+        int64_t run = rule->list->value[k], node = rule->list->value[k + 1];
+        if (dcli_map_rule_place(rule, (int)dcli_min(node, INT32_MAX)) < 0)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "the owner of piece %" PRId64 " is node %" PRId64 "; expected a node of the map, of which "
+                             "there are %d; with ;nodes= the map has those only",
+                             pieces, node, rule->node_count);
+        if (run < 1 || run > DCLI_MOST_EXTENT - pieces)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "a run of %" PRId64 " pieces stands in the list of owners; expected 1..%" PRId64, run,
+                             DCLI_MOST_EXTENT - pieces);
+        pieces += run;
+    }
+    return DCL_OK;
+}
+
 static dcl_status check_dealt(const dcli_map_rule *rule)
 {
     if ((unsigned)rule->order > DCL_COLUMNS)
         return DCLI_FAIL(DCL_ERR_INVALID, "order is %d; expected DCL_ROWS or DCL_COLUMNS", (int)rule->order);
-    if ((unsigned)rule->deal > DCL_DEAL_BLOCK)
-        return DCLI_FAIL(DCL_ERR_INVALID, "deal is %d; expected DCL_DEAL_CYCLIC or DCL_DEAL_BLOCK", (int)rule->deal);
-    return check_sizes("piece", rule->rank, rule->piece);
+    if ((unsigned)rule->deal > DCL_DEAL_TABLE)
+        return DCLI_FAIL(DCL_ERR_INVALID, "deal is %d; expected DCL_DEAL_CYCLIC, DCL_DEAL_BLOCK or DCL_DEAL_HASH",
+                         (int)rule->deal);
+    if (rule->seed < 0 || rule->seed > INT32_MAX)
+        return DCLI_FAIL(DCL_ERR_INVALID, "seed is %" PRId64 "; expected 0..%d", rule->seed, INT32_MAX);
+    if (rule->seed > 0 && rule->deal != DCL_DEAL_HASH)
+        return DCLI_FAIL(DCL_ERR_INVALID, "a seed is given, %" PRId64 ", and the pieces are not hashed; expected none",
+                         rule->seed);
+    dcl_status status = check_owners(rule);
+    return status == DCL_OK ? check_sizes("piece", rule->rank, rule->piece) : status;
 }
 
 static dcl_status check_grain(const dcli_map_rule *rule, const char *what, int rank, const int64_t size[])
@@ -139,9 +285,12 @@ dcl_status dcli_map_rule_check(const dcli_map_rule *rule)
     case DCLI_MAP_DEALT:
         status = check_dealt(rule);
         break;
+    case DCLI_MAP_BOXES:
+        status = dcli_boxes_check(rule);
+        break;
     default:
-        return DCLI_FAIL(DCL_ERR_INVALID, "the map is of kind %d; expected %d (per axis) or %d (dealt)",
-                         (int)rule->kind, DCLI_MAP_AXES, DCLI_MAP_DEALT);
+        return DCLI_FAIL(DCL_ERR_INVALID, "the map is of kind %d; expected %d (per axis), %d (dealt) or %d (boxes)",
+                         (int)rule->kind, DCLI_MAP_AXES, DCLI_MAP_DEALT, DCLI_MAP_BOXES);
     }
     return status != DCL_OK ? status : check_grains(rule);
 }
@@ -182,15 +331,22 @@ static bool split_nodes(int n, int parts, int most, int factor_out[])
     return false;
 }
 
+/* Whether the arrangement chooses how many nodes there are along the axis. */
+static bool is_spread(const dcl_axis *axis) { return axis->kind != DCL_AXIS_WHOLE && axis->kind != DCL_AXIS_WEIGHTED; }
+
 void dcli_map_arrange(int node_count, int rank, const dcl_axis axes[], int nodes_out[])
 {
     int divided = 0, factor[DCL_MAX_RANK];
-    for (int d = 0; d < rank; d++)
-        divided += axes[d].kind != DCL_AXIS_WHOLE;
+    for (int d = 0; d < rank; d++) {
+        nodes_out[d] = axes[d].kind == DCL_AXIS_WEIGHTED ? (int)axes[d].count : 1;
+        node_count /= nodes_out[d];
+        divided += is_spread(&axes[d]);
+    }
     if (divided > 0)
         split_nodes(node_count, divided, node_count, factor);
     for (int d = 0, next = 0; d < rank; d++)
-        nodes_out[d] = axes[d].kind != DCL_AXIS_WHOLE ? factor[next++] : 1;
+        if (is_spread(&axes[d]))
+            nodes_out[d] = factor[next++];
 }
 
 /* The same division in one spelling: a cyclic axis without size has runs of one element. */
@@ -204,7 +360,7 @@ static bool axes_equal(const dcli_map_rule *a, const dcli_map_rule *b)
 {
     for (int d = 0; d < listed_axes(a); d++) {
         dcl_axis axis_a = plain_axis(&a->axes[d]), axis_b = plain_axis(&b->axes[d]);
-        if (axis_a.kind != axis_b.kind || axis_a.size != axis_b.size)
+        if (axis_a.kind != axis_b.kind || axis_a.size != axis_b.size || !dcli_table_equal(a->points[d], b->points[d]))
             return false;
     }
     int nodes_a[DCL_MAX_RANK], nodes_b[DCL_MAX_RANK];
@@ -238,5 +394,8 @@ bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b)
         return false;
     if (a->kind == DCLI_MAP_AXES)
         return axes_equal(a, b);
-    return a->order == b->order && a->deal == b->deal && sizes_equal(a->rank, a->piece, b->rank, b->piece);
+    if (a->kind == DCLI_MAP_BOXES)
+        return dcli_table_equal(a->list, b->list);
+    return a->order == b->order && a->deal == b->deal && a->seed == b->seed && dcli_table_equal(a->list, b->list) &&
+           sizes_equal(a->rank, a->piece, b->rank, b->piece);
 }

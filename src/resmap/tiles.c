@@ -32,7 +32,7 @@ static void shape_tiles(const dcli_layout *layout, struct tiling *tiling)
     number_tiles(tiling, rank);
 }
 
-static int64_t tile_elements(const dcli_layout *layout)
+int64_t dcli_tile_elements(const dcli_layout *layout)
 {
     const dcli_map_rule *rule = &layout->rule;
     if (rule->tile_rank == 0)
@@ -48,7 +48,7 @@ static void tile_slots(const dcli_layout *layout, struct tiling *tiling)
     for (int d = 0; d < layout->grid.rank; d++)
         tiling->extent[d] = layout->rule.piece[d];
     shape_tiles(layout, tiling);
-    tiling->run = tiling->total > 1 ? 0 : dcli_max(1, tile_elements(layout) / layout->slot);
+    tiling->run = tiling->total > 1 ? 0 : dcli_max(1, dcli_tile_elements(layout) / layout->slot);
 }
 
 static dcli_numbering tile_numbering(const dcli_layout *layout, const struct tiling *tiling)
@@ -69,6 +69,8 @@ int64_t dcli_layout_tile_count(const dcli_layout *layout, int node)
         shape_tiles(layout, &tiling);
         return tiling.total;
     }
+    if (layout->kind == DCLI_MAP_BOXES)
+        return layout->boxes.tiles[place];
     tile_slots(layout, &tiling);
     int64_t slots = dcli_dealt_slots(layout, place);
     return tiling.run > 0 ? dcli_ceil_div(slots, tiling.run) : slots * tiling.total;
@@ -168,6 +170,8 @@ dcl_status dcli_layout_tiles(const dcli_layout *layout, int node, int64_t first,
         shape_tiles(layout, &tiling);
         dcli_numbering numbering = tile_numbering(layout, &tiling);
         dcli_range_boxes(&numbering, first, first + count, walk_local, &tiles);
+    } else if (layout->kind == DCLI_MAP_BOXES) {
+        dcli_boxes_tiles(&tiles.walk, place, first, first + count);
     } else {
         tile_slots(layout, &tiling);
         walk_dealt(&tiles, first, first + count);

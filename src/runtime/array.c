@@ -29,7 +29,10 @@ dcl_status dcli_describe_storage(const dcl_array *array, char map[DCLI_MOST_MAP_
     const dcli_map_rule *rule = &array->layout.rule;
     const dcl_grid *grid = &array->layout.grid;
     if (dcli_map_rule_print(rule, map, DCLI_MOST_MAP_TEXT) >= DCLI_MOST_MAP_TEXT)
-        return DCLI_FAIL(DCL_ERR_INTERNAL, "the text of the map is too long");
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the map is a list of more than %d bytes as text; expected at most that many; use larger "
+                         "pieces or fewer points",
+                         DCLI_MOST_MAP_TEXT - 1);
     *descriptor_out = (dcli_msg_operation){.kind = DCLI_OP_CREATE,
                                            .type = grid->type,
                                            .rank = grid->rank,
@@ -83,19 +86,19 @@ dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *
         status = check_type(cluster, grid->type);
     if (status == DCL_OK)
         status = dcli_layout_bind(&map->rule, grid, &layout);
+    if (status != DCL_OK)
+        return status;
     /* Storages are made in the order of their numbers, and none is in the list that is not made. */
-    if (status == DCL_OK && !cluster->plan_only)
+    if (!cluster->plan_only)
         status = dcli_cluster_await_room(cluster);
     if (status == DCL_OK)
         status = check_nodes(cluster, &layout);
-    if (status != DCL_OK)
-        return status;
-    dcl_array *array = dcli_calloc(1, sizeof *array);
-    dcli_books *books = dcli_calloc(1, sizeof *books);
-    if (array == NULL || books == NULL) {
+    dcl_array *array = status == DCL_OK ? dcli_calloc(1, sizeof *array) : NULL;
+    dcli_books *books = array != NULL ? dcli_calloc(1, sizeof *books) : NULL;
+    if (books == NULL) {
         dcli_free(array);
-        dcli_free(books);
-        return DCL_ERR_NOMEM;
+        dcli_layout_release(&layout);
+        return status != DCL_OK ? status : DCL_ERR_NOMEM;
     }
     *books = (dcli_books){.id = ++cluster->storages};
     *array = (dcl_array){.cluster = cluster, .map = dcl_map_retain(map), .layout = layout, .books = books};

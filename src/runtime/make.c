@@ -26,6 +26,7 @@ static void free_array(dcl_cluster *cluster, dcl_array *array)
         dcli_free(array->books->text);
     dcli_free(array->books);
     dcl_map_release(array->map);
+    dcli_layout_release(&array->layout);
     dcli_free(array);
 }
 

@@ -40,6 +40,7 @@ static void end_layout_use(dcli_catalog *catalog, dcli_shared_layout *shared)
     for (dcli_shared_layout **at = &catalog->layouts; *at != NULL; at = &(*at)->next)
         if (*at == shared) {
             *at = shared->next;
+            dcli_layout_release(&shared->layout);
             dcli_free(shared);
             return;
         }
@@ -75,6 +76,7 @@ static bool equal_grids(const dcl_grid *a, const dcl_grid *b)
     return true;
 }
 
+/* Takes the layout over. */
 static dcl_status share_layout(dcli_catalog *catalog, const dcli_layout *layout, dcli_shared_layout **shared_out)
 {
     dcli_shared_layout *shared = catalog->layouts;
@@ -85,11 +87,15 @@ static dcl_status share_layout(dcli_catalog *catalog, const dcli_layout *layout,
         shared = shared->next;
     if (shared == NULL) {
         shared = dcli_calloc(1, sizeof *shared);
-        if (shared == NULL)
+        if (shared == NULL) {
+            dcli_layout_release(layout);
             return DCL_ERR_NOMEM;
-        shared->layout = *layout;
+        }
+        shared->layout = *layout; /* and its tables */
         shared->next = catalog->layouts;
         catalog->layouts = shared;
+    } else {
+        dcli_layout_release(layout);
     }
     shared->uses++;
     *shared_out = shared;
@@ -115,7 +121,9 @@ static dcl_status bind_descriptor(const dcli_catalog *catalog, const dcli_msg_op
     rule.tile_bytes = descriptor->tile_bytes;
     rule.block_bytes = descriptor->block_bytes;
     rule.small_bytes = descriptor->small_bytes;
-    return dcli_layout_bind(&rule, &grid, layout_out);
+    status = dcli_layout_bind(&rule, &grid, layout_out);
+    dcli_map_rule_release(&rule);
+    return status;
 }
 
 static dcl_status create(dcli_catalog *catalog, const dcli_msg_operation *descriptor)
@@ -128,7 +136,11 @@ static dcl_status create(dcli_catalog *catalog, const dcli_msg_operation *descri
     if (status != DCL_OK)
         return status;
     dcli_held *held = dcli_calloc(1, sizeof *held);
-    if (held == NULL || share_layout(catalog, &layout, &held->shared) != DCL_OK) {
+    if (held == NULL) {
+        dcli_layout_release(&layout);
+        return DCL_ERR_NOMEM;
+    }
+    if (share_layout(catalog, &layout, &held->shared) != DCL_OK) {
         dcli_free(held);
         return DCL_ERR_NOMEM;
     }

@@ -214,14 +214,23 @@ bool dcli_host_may_sleep(dcli_worker *worker)
     return may;
 }
 
+/* A message has a limit, which many maps that are lists would exceed. */
+static bool has_long_map(const dcli_posted *posted)
+{
+    const char *map = posted->operation.map;
+    return map != NULL && strlen(map) > DCLI_MOST_SHORT_MAP;
+}
+
 /* As many descriptors as follow each other in the queue, in one message to every node. */
 static dcl_status send_operations(dcli_worker *worker, dcli_posted *first, dcli_posted **rest_out)
 {
     dcli_msg_operation operations[DCLI_MOST_OPERATIONS];
     int count = 0, views = 0;
     dcli_posted *posted = first;
-    for (; posted != NULL && posted->is_operation && count < DCLI_MOST_OPERATIONS; posted = posted->next) {
-        if (views + posted->operation.view_count > DCLI_MOST_VIEWS)
+    bool alone = has_long_map(first);
+    for (; posted != NULL && posted->is_operation && count < (alone ? 1 : DCLI_MOST_OPERATIONS);
+         posted = posted->next) {
+        if ((!alone && has_long_map(posted)) || views + posted->operation.view_count > DCLI_MOST_VIEWS)
             break;
         views += posted->operation.view_count;
         operations[count++] = posted->operation;

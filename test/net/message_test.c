@@ -105,15 +105,15 @@ static int largest_views(int operation, dcli_msg_view view[])
     return count;
 }
 
-/** All fields of all operations at their largest: 64 operations of 64 operands. */
+/** All fields of all operations at their largest: 64 operations of 64 operands. A longer map stands alone. */
 static dcli_message largest_message(void)
 {
     static dcli_msg_operation operation[DCLI_MOST_OPERATIONS];
     static dcli_msg_operand operand[DCLI_MOST_OPERANDS];
     static dcli_msg_view view[DCLI_MOST_OPERANDS];
-    static char path[DCLI_MOST_PATH + 1], map[DCLI_MOST_MAP_TEXT + 1];
+    static char path[DCLI_MOST_PATH + 1], map[DCLI_MOST_SHORT_MAP + 1];
     memset(path, 'p', DCLI_MOST_PATH);
-    memset(map, 'm', DCLI_MOST_MAP_TEXT);
+    memset(map, 'm', DCLI_MOST_SHORT_MAP);
     dcli_msg_operation one = {INT64_MAX,
                               DCLI_MOST_OPERATION_KIND,
                               INT64_MAX,
@@ -169,6 +169,25 @@ Test(message, the_largest_is_within_the_limits)
     cr_expect_eq(count_items(&reference.data), 22215, "%d items", count_items(&reference.data));
     msgpack_unpacked_destroy(&reference);
     dcli_free(bytes);
+    dcli_arena_free(&arena);
+}
+
+Test(message, the_longest_map_stands_alone)
+{
+    dcli_message largest = largest_message(), received;
+    dcli_arena arena = {0};
+    void *bytes;
+    size_t length;
+    const char *different;
+    char *map = dcli_calloc(DCLI_MOST_MAP_TEXT + 1, 1);
+    memset(map, 'm', DCLI_MOST_MAP_TEXT);
+    largest.operations.count = 1;
+    largest.operations.operation[0].map = map;
+    cr_assert_eq(dcli_message_pack(&largest, &bytes, &length), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_message_unpack(bytes, length, &arena, &received), DCL_OK, "%s", dcl_error());
+    cr_expect(test_message_equal(&largest, &received, &different), "%s", different);
+    dcli_free(bytes);
+    dcli_free(map);
     dcli_arena_free(&arena);
 }
 
@@ -290,7 +309,7 @@ static const struct {
      "operation[0].view[0].step of a message OPERATIONS has 0 items; expected 1..1"},
     {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0],[-1]]]]",
      "operation[0].extent[0] of a message OPERATIONS is -1"},
-    {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0],[4],'m'*4097]]]",
+    {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0],[4],'m'*262145]]]",
      "operation[0].map of a message OPERATIONS has"},
     {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0],[4],'',-1]]]",
      "operation[0].tile_bytes of a message OPERATIONS is"},

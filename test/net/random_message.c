@@ -92,7 +92,7 @@ static void fill_grid(test_random *random, dcli_msg_operation *operation)
         operation->origin[d] = any(random);
         operation->extent[d] = natural(random);
     }
-    operation->map = string(random, DCLI_MOST_MAP_TEXT);
+    operation->map = string(random, DCLI_MOST_SHORT_MAP);
     operation->tile_bytes = natural(random);
     operation->block_bytes = natural(random);
     operation->small_bytes = natural(random);

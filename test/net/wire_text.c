@@ -52,7 +52,7 @@ static const char *put_string(const char *at)
 {
     size_t length = strcspn(at, "'");
     const char *end = at + length + 1;
-    char text[100000];
+    char text[300000];
     int times = *end == '*' ? atoi(end + 1) : 1;
     assert(length * (size_t)times < sizeof text);
     for (int i = 0; i < times; i++)

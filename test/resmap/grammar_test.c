@@ -51,6 +51,21 @@ ParameterizedTestParameters(grammar, accepted)
         {"block,*@3;nodes=1-3", 5, "block,*@3x1;nodes=1-3"},
         {"rows:cyclic(2x2) ; nodes = 0 - 1 , 3 ; tile = 2x2", 4, "rows:cyclic(2x2);tile=2x2;nodes=0-1,3"},
         {"block;nodes=999,4000-4095", 4096, "block;nodes=999,4000-4095"},
+        {"splits(3,7)", 3, "splits(3,7)"},
+        {"rows:hash", 3, "rows:hash"},
+        {"columns:hash(2x2);seed=7;tile=4x4", 3, "columns:hash(2x2);seed=7;tile=4x4"},
+        {"rows:hash;seed=0", 3, "rows:hash"},
+        {"rows:table(2);owners=0,0,0,2*2,1", 3, "rows:table(2);owners=0*3,2*2,1"},
+        {"rows:table;owners=3*9,1;nodes=1,3", 4, "rows:table;owners=3*9,1;nodes=1,3"},
+        {"boxes:[0:4,0:6]@0,[4:8,-2:6]@1", 2, "boxes:[0:4,0:6]@0,[4:8,-2:6]@1"},
+        {" boxes : [ -3 : 4 ] @ 2 ; tile = 5", 3, "boxes:[-3:4]@2;tile=5"},
+        {"splits( 3 , 7 ) , block", 4, "splits(3,7),block"},
+        {"splits(16),splits(16)@2x2", 4, "splits(16),splits(16)@2x2"},
+        {"splits(16)@2", 2, "splits(16)@2"},
+        {"splits(16)@2x1", 2, "splits(16),*@2x1"},
+        {"weighted(3:0:1)", 3, "weighted(3:0:1)"},
+        {"weighted(3:1),cyclic", 6, "weighted(3:1),cyclic"},
+        {"*,weighted(1:1:2)@1x3", 3, "*,weighted(1:1:2)@1x3"},
     };
     return cr_make_param_array(struct text_row, rows, sizeof rows / sizeof rows[0]);
 }
@@ -77,7 +92,7 @@ struct refused_row {
 ParameterizedTestParameters(grammar, refused)
 {
     static struct refused_row rows[] = {
-        {"", 4, "column 1: found the end; expected block, cyclic or *"},
+        {"", 4, "column 1: found the end; expected block, cyclic, splits, weighted or *"},
         {"   ", 4, "column 4: found the end"},
         {"blok", 4, "column 1: found \"blok\"; expected block"},
         {"blocks", 4, "column 1: found \"blocks\""},
@@ -106,8 +121,8 @@ ParameterizedTestParameters(grammar, refused)
         {"*,*", 2, "every axis is whole"},
         {"block,block,block,block,block,block,block,block,block", 4, "expected at most 8 axes"},
         {"rows", 4, "column 5: found the end; expected \":\" after rows or columns"},
-        {"rows:", 4, "column 6: found the end; expected cyclic or block after"},
-        {"rows:dealt", 4, "column 6: found \"dealt\"; expected cyclic or block"},
+        {"rows:", 4, "column 6: found the end; expected cyclic, block, hash or table after"},
+        {"rows:dealt", 4, "column 6: found \"dealt\"; expected cyclic, block, hash or table"},
         {"rows:*", 4, "column 6: found \"*\""},
         {"rows:cyclic(2x)", 4, "column 15: found \")\"; expected the elements of a piece"},
         {"rows:cyclic(2x0)", 4, "column 15: found \"0)\"; expected the elements of a piece, at least 1"},
@@ -139,6 +154,39 @@ ParameterizedTestParameters(grammar, refused)
         {"block;nodes=0 1", 4, "column 15: found \"1\"; expected \";\" or the end"},
         {"block,cyclic@2x2;nodes=0-2", 4, "the arrangement has 4 nodes; expected 3, the nodes of the map"},
         {"*;nodes=0,2", 4, "every axis is whole (`*`) and there are 2 nodes"},
+        {"rows:hash;seed", 4, "column 15: found the end; expected \"=\" and a number"},
+        {"rows:hash;seed=x", 4, "column 16: found \"x\"; expected a seed, 0..2147483647"},
+        {"rows:cyclic;seed=3", 4, "a seed is given, 3, and the pieces are not hashed"},
+        {"block;seed=3", 4, "column 7: found \"seed=3\"; expected block=, tile= or nodes="},
+        {"rows:table", 4, "the map is a table without owners"},
+        {"rows:table;owners", 4, "column 18: found the end; expected \"=\" and the nodes of the pieces"},
+        {"rows:table;owners=4", 4, "column 19: found \"4\"; expected a node of the cluster, 0..3"},
+        {"rows:table;owners=1*0", 4, "column 21: found \"0\"; expected a number of pieces, at least 1"},
+        {"rows:table;owners=1;owners=1", 4, "column 27: found \"=1\"; expected owners that were not given before"},
+        {"rows:table;owners=1;nodes=0", 4, "the owner of piece 0 is node 1; expected a node of the map"},
+        {"rows:block;owners=1", 4, "owners are listed and the map is not a table"},
+        {"boxes", 4, "column 6: found the end; expected \":\" after boxes"},
+        {"boxes:", 4, "column 7: found the end; expected \"[\" and a box"},
+        {"boxes:[0:4", 4, "column 11: found the end; expected \",\" and another axis, or \"]\""},
+        {"boxes:[0:4]", 4, "column 12: found the end; expected \"@\" and the node"},
+        {"boxes:[0:4]@4", 4, "column 13: found \"4\"; expected a node of the cluster, 0..3"},
+        {"boxes:[4:4]@0", 4, "expected a box that is not empty"},
+        {"boxes:[0 4]@0", 4, "column 10: found \"4]@0\"; expected \":\" and the index behind"},
+        {"boxes:[0:4]@0,[0:4,0:4]@0", 4, "expected boxes of as many axes as the first"},
+        {"boxes:[0:4]@1;nodes=0", 4, "box 0 is for node 1; expected a node of the map"},
+        {"splits", 4, "column 7: found the end; expected \"(\" and split points"},
+        {"splits()", 4, "column 8: found \")\"; expected a split point of at least 1"},
+        {"splits(0,3)", 4, "column 8: found \"0,3)\"; expected a split point of at least 1"},
+        {"splits(3", 4, "column 9: found the end; expected \",\" and another split point, or \")\""},
+        {"splits(3,3)", 4, "axes[0].points[1] is 3; expected 4.."},
+        {"block,splits(5,4)", 4, "axes[1].points[1] is 4; expected 6.."},
+        {"weighted", 4, "column 9: found the end; expected \"(\" and shares"},
+        {"weighted(1,1)", 4, "column 11: found \",1)\"; expected \":\" and another share"},
+        {"weighted(1:1)", 4, "the shares are for 2 nodes and the map has 4; expected as many"},
+        {"weighted(1:1:1),block", 4, "the shares are for 3 nodes and the map has 4; expected a divisor"},
+        {"weighted(1:1),block@4x1", 4, "nodes[0] is 4; expected 2, for axis 0 has as many shares"},
+        {"weighted(0:0)", 2, "the shares of axes[0] are all 0"},
+        {"weighted(2147483647:1)", 2, "axes[0].points[1] is 1; expected a share of at least 0, all together at most"},
         {"a map that is much longer than what is quoted", 4, "found \"a map that is much l...\""},
     };
     return cr_make_param_array(struct refused_row, rows, sizeof rows / sizeof rows[0]);
@@ -192,14 +240,22 @@ static void mistype(char text[], uint64_t *random)
 /* Any text is read or refused, and what is read prints as what is read again. */
 Test(grammar, mistyped_maps)
 {
-    static const char *const maps[] = {
-        "block",         "cyclic(12),*@4x1;tile=2x9",           "rows:cyclic(2x2)",
-        "columns:block", "*,block(3),cyclic@1x2x2;block=1x1x1", "cyclic;nodes=0-1,3;block=2"};
+    static const char *const maps[] = {"block",
+                                       "cyclic(12),*@4x1;tile=2x9",
+                                       "rows:cyclic(2x2)",
+                                       "columns:block",
+                                       "*,block(3),cyclic@1x2x2;block=1x1x1",
+                                       "cyclic;nodes=0-1,3;block=2",
+                                       "splits(1,20),*@4x1",
+                                       "weighted(2:1:0:9)",
+                                       "rows:hash(3);seed=1",
+                                       "rows:table;owners=0*2,1",
+                                       "boxes:[0:2,-1:2]@1,[2:9,1:2]@0"};
     uint64_t random = 7;
     int accepted = 0;
     for (int k = 0; k < 20000; k++) {
         char text[96], printed[128];
-        strcpy(text, maps[k % 6]);
+        strcpy(text, maps[k % 11]);
         for (int times = 0; times <= k % 3; times++)
             mistype(text, &random);
         dcl_map *map = dcl_map_parse(test_cluster(4), text);

@@ -334,9 +334,9 @@ Test(large, rules_from_outside_are_checked)
     static const dcli_map_rule good = {.node_count = 4, .rank = 2, .piece = {1, 1}, .kind = DCLI_MAP_DEALT};
     dcli_map_rule rule = good;
     cr_expect_eq(dcli_map_rule_check(&rule), DCL_OK);
-    rule.kind = (dcli_map_kind)2;
+    rule.kind = (dcli_map_kind)3;
     cr_expect_eq(dcli_map_rule_check(&rule), DCL_ERR_INVALID);
-    cr_expect_not_null(strstr(dcl_error(), "the map is of kind 2"), "%s", dcl_error());
+    cr_expect_not_null(strstr(dcl_error(), "the map is of kind 3"), "%s", dcl_error());
     rule = good;
     rule.rank = -1;
     cr_expect_eq(dcli_map_rule_check(&rule), DCL_ERR_INVALID);

@@ -11,8 +11,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "resmap/fake_cluster.h"
+#include "resmap/layout.h"
 
-static const dcl_axis block = {DCL_AXIS_BLOCK, 0}, cyclic = {DCL_AXIS_CYCLIC, 0}, whole = {DCL_AXIS_WHOLE, 0};
+static const dcl_axis block = {.kind = DCL_AXIS_BLOCK}, cyclic = {.kind = DCL_AXIS_CYCLIC},
+                      whole = {.kind = DCL_AXIS_WHOLE};
 
 static void expect_text(dcl_map *map, const char *expected)
 {
@@ -34,6 +36,10 @@ Test(map, constructors)
     expect_text(dcl_map_dealt(four, DCL_COLUMNS, DCL_DEAL_CYCLIC, 2, NULL), "columns:cyclic(1x1)");
     expect_text(dcl_map_dealt(four, DCL_COLUMNS, DCL_DEAL_CYCLIC, 0, NULL), "columns:cyclic");
     expect_text(dcl_map_block_cyclic(four, 2, (int64_t[]){2048, 2048}), "rows:cyclic(2048x2048)");
+    const dcl_axis splits = {.kind = DCL_AXIS_SPLITS, .points = (int64_t[]){16}, .count = 1};
+    const dcl_axis weighted = {.kind = DCL_AXIS_WEIGHTED, .points = (int64_t[]){1, 3}, .count = 2};
+    expect_text(dcl_map_axes(four, 2, (dcl_axis[]){splits, splits}, (int[]){2, 2}), "splits(16),splits(16)@2x2");
+    expect_text(dcl_map_axes(four, 2, (dcl_axis[]){block, weighted}, NULL), "block,weighted(1:3)");
     expect_text(dcl_map_block(four), "block");
     expect_text(dcl_map_default(four), "block");
     test_cluster_config()->map = "rows:cyclic(2x2)";
@@ -91,6 +97,138 @@ Test(map, constructors_refuse)
     expect_refused(dcl_map_parse(four, NULL), "text is NULL");
     test_cluster_config()->map = "rows:cyclc";
     expect_refused(dcl_map_default(four), "dcl_map_default: map \"rows:cyclc\": column 6: found \"cyclc\"");
+}
+
+/* Split points {16} x {16} of a grid of 36 x 36: (1+1) * (1+1) segments. */
+Test(map, four_segments)
+{
+    const dcl_axis splits = {.kind = DCL_AXIS_SPLITS, .points = (int64_t[]){16}, .count = 1};
+    static const int64_t expected[] = {16 * 16, 16 * 20, 20 * 16, 20 * 20};
+    dcl_map *map = dcl_map_axes(test_cluster(4), 2, (dcl_axis[]){splits, splits}, NULL);
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 36, 36);
+    for (int node = 0; node < 4; node++) {
+        int64_t elements = 0;
+        cr_assert_eq(dcl_map_storage(map, &grid, node, &elements), DCL_OK, "%s", dcl_error());
+        cr_expect_eq(elements, expected[node]);
+    }
+    dcl_map_release(map);
+}
+
+static dcl_box box_1d(int64_t start, int64_t count)
+{
+    return (dcl_box){.rank = 1, .start = {start}, .count = {count}, .stride = {1}};
+}
+
+static int owner_of_piece(void *user, const int64_t piece[])
+{
+    ++*(int *)user;
+    return (int)((piece[0] + 2 * piece[1]) % 3);
+}
+
+Test(map, listed_owners)
+{
+    dcl_cluster *three = test_cluster(3);
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 4, 5);
+    int calls = 0;
+    expect_text(dcl_map_hash(three, DCL_ROWS, 2, (int64_t[]){2, 2}, 5), "rows:hash(2x2);seed=5");
+    expect_text(dcl_map_hash(three, DCL_COLUMNS, 0, NULL, 0), "columns:hash");
+    expect_text(dcl_map_table(three, DCL_ROWS, 1, (int64_t[]){4}, 5, (int[]){0, 0, 2, 2, 1}),
+                "rows:table(4);owners=0*2,2*2,1");
+    expect_text(dcl_map_function(three, DCL_ROWS, 2, (int64_t[]){2, 2}, &grid, owner_of_piece, &calls),
+                "rows:table(2x2);owners=0,2,1*2,0,2");
+    expect_text(dcl_map_function(three, DCL_COLUMNS, 2, (int64_t[]){2, 2}, &grid, owner_of_piece, &calls),
+                "columns:table(2x2);owners=0,1,2,0,1,2");
+    cr_expect_eq(calls, 12);
+    expect_text(dcl_map_listed(three, 2, (dcl_box[]){box_1d(3, 4), box_1d(-2, 5)}, (int[]){2, 0}),
+                "boxes:[3:7]@2,[-2:3]@0");
+}
+
+static void expect_unbound(const char *map, const char *words)
+{
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 4, 6);
+    int64_t elements;
+    dcl_map *parsed = dcl_map_parse(test_cluster(3), map);
+    cr_assert_not_null(parsed, "%s", dcl_error());
+    cr_expect_eq(dcl_map_storage(parsed, &grid, 0, &elements), DCL_ERR_INVALID, "%s was laid over the grid", map);
+    cr_expect_not_null(strstr(dcl_error(), words), "%s; expected the words: %s", dcl_error(), words);
+    dcl_map_release(parsed);
+}
+
+Test(map, lists_that_do_not_fit_the_grid)
+{
+    expect_unbound("rows:table(2x2);owners=0*5", "piece 5 has no owner: the table has 5 owners and the grid 6 pieces");
+    expect_unbound("rows:table(2x2);owners=0*7", "the table has 7 owners and the grid 6 pieces");
+    expect_unbound("boxes:[0:4,0:5]@0", "no box of the map has index (0,5)");
+    expect_unbound("boxes:[0:2,0:6]@0,[2:4,1:6]@1", "no box of the map has index (2,0)");
+    expect_unbound("boxes:[0:4,0:4]@0,[0:4,3:6]@1", "boxes 0 and 1 of the map both have index (0,3)");
+    expect_unbound("boxes:[0:4,0:7]@0", "box 0 of the map has the indices 0..6 of axis 1; the grid has 0..5");
+    expect_unbound("boxes:[0:4]@0", "the map serves grids of rank 1; the grid has rank 2");
+}
+
+/* Boxes of 2, 1, 1, 9 and 3 elements of one node in tiles of 4: the first three share one. */
+Test(map, tiles_of_boxes)
+{
+    dcl_map *map = dcl_map_parse(test_cluster(1), "boxes:[0:2]@0,[2:3]@0,[3:4]@0,[4:13]@0,[13:16]@0;tile=4");
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 16);
+    dcli_layout layout;
+    cr_assert_eq(dcli_layout_bind(&map->rule, &grid, &layout), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(dcli_layout_tile_count(&layout, 0), 5);
+    dcli_region_list list = {0};
+    cr_assert_eq(dcli_layout_tiles(&layout, 0, 0, 2, &list), DCL_OK);
+    cr_expect_eq(list.count, 4);
+    cr_expect_eq(list.region[3].box.start[0], 4);
+    cr_expect_eq(list.region[3].box.count[0], 4);
+    dcli_region_list_free(&list);
+    dcli_layout_release(&layout);
+    dcl_map_release(map);
+}
+
+Test(map, lists_refused)
+{
+    dcl_cluster *four = test_cluster(4);
+    int64_t points[] = {2, 1, -1};
+    dcl_axis axis = {.kind = DCL_AXIS_SPLITS, .count = 1};
+    expect_refused(dcl_map_axes(four, 1, &axis, NULL), "axes[0] has 1 split points, as NULL; expected 1..1048576");
+    axis.points = points;
+    axis.count = 0;
+    expect_refused(dcl_map_axes(four, 1, &axis, NULL), "axes[0] has 0 split points; expected 1..1048576");
+    axis.count = 2;
+    expect_refused(dcl_map_axes(four, 1, &axis, NULL), "axes[0].points[1] is 1; expected 3..");
+    axis.size = 4;
+    expect_refused(dcl_map_axes(four, 1, &axis, NULL), "axes[0].size is 4; expected 0, for the axis is divided by its");
+    axis = (dcl_axis){.kind = DCL_AXIS_WEIGHTED, .points = points, .count = 3};
+    expect_refused(dcl_map_axes(four, 1, &axis, NULL), "axes[0].points[2] is -1; expected a share of at least 0");
+    axis.count = 2;
+    expect_refused(dcl_map_axes(four, 1, &axis, NULL),
+                   "the shares are for 2 nodes and the map has 4; expected as many");
+    expect_refused(dcl_map_axes(four, 1, &axis, (int[]){4}),
+                   "nodes[0] is 4; expected 2, for axis 0 has as many shares");
+}
+
+Test(map, constructors_of_lists_refuse)
+{
+    dcl_cluster *four = test_cluster(4);
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 8), large = dcl_grid_2d(DCL_FLOAT, 1 << 20, 1 << 20);
+    int64_t nothing = 0;
+    dcl_box strided = {.rank = 1, .start = {0}, .count = {4}, .stride = {2}};
+    expect_refused(dcl_map_hash(four, DCL_ROWS, 0, NULL, -1), "dcl_map_hash: seed is -1; expected 0..2147483647");
+    expect_refused(dcl_map_hash(four, DCL_ROWS, 9, NULL, 0), "rank is 9");
+    expect_refused(dcl_map_table(four, DCL_ROWS, 1, NULL, 0, (int[]){0}), "0 owners are given; expected a node for");
+    expect_refused(dcl_map_table(four, DCL_ROWS, 1, NULL, 2, NULL), "2 owners are given as NULL");
+    expect_refused(dcl_map_table(four, DCL_ROWS, 1, NULL, 2, (int[]){0, 4}), "the owner of piece 1 is node 4");
+    expect_refused(dcl_map_dealt(four, DCL_ROWS, DCL_DEAL_TABLE, 0, NULL), "call dcl_map_table()");
+    expect_refused(dcl_map_function(four, DCL_ROWS, 1, NULL, &grid, NULL, NULL), "owner is NULL");
+    expect_refused(dcl_map_function(four, DCL_ROWS, 1, NULL, NULL, owner_of_piece, NULL), "grid is NULL");
+    expect_refused(dcl_map_function(four, DCL_ROWS, 2, NULL, &grid, owner_of_piece, NULL), "rank 1; expected 2");
+    expect_refused(dcl_map_function(four, DCL_ROWS, 1, &nothing, &grid, owner_of_piece, NULL), "piece[0] is 0");
+    expect_refused(dcl_map_function(four, DCL_ROWS, 2, NULL, &large, owner_of_piece, NULL), "has too many pieces");
+    expect_refused(dcl_map_listed(four, 0, NULL, NULL), "0 boxes are given as NULL");
+    expect_refused(dcl_map_listed(four, 1, &strided, NULL), "1 boxes are given and no nodes");
+    expect_refused(dcl_map_listed(four, 1, &strided, (int[]){0}), "boxes[0].stride[0] is 2; expected 1");
+    expect_refused(dcl_map_listed(four, 2, (dcl_box[]){box_1d(0, 4), dcl_box_of(&large)}, (int[]){0, 1}),
+                   "boxes[1] has rank 2; expected all of one rank");
+    expect_refused(dcl_map_listed(four, 1, (dcl_box[]){box_1d(0, 0)}, (int[]){0}), "box 0 has 0 elements along axis 0");
+    expect_refused(dcl_map_listed(four, 1, (dcl_box[]){box_1d(0, 4)}, (int[]){7}), "box 0 is for node 7");
 }
 
 Test(map, grains)

@@ -27,8 +27,12 @@ typedef struct test_model {
     char text[512];            /* seed, map and grid: for failures */
 } test_model;
 
-/** Draw a map and a grid from a seed and lay one over the other. Asserts that binding succeeds. */
+/** Draw a map and a grid from a seed and lay one over the other. Asserts that binding succeeds. A model begins with zeros
+ *  and can be made again and again. */
 void test_model_make(test_model *model, uint64_t seed);
+
+/** Give back what it holds. */
+void test_model_free(test_model *model);
 
 /** Index of element number e, and the number of an index inside the grid. */
 void test_model_index(const test_model *model, int64_t e, int64_t index_out[]);

@@ -110,6 +110,11 @@ ParameterizedTestParameters(map_table, boxes)
         {"block,*", 4, 0, "[0:2, 0:6]"},
         {"block,*", 4, 3, "[5:6, 0:6]"},
         {"cyclic,cyclic", 4, 1, "[0:6:2, 1:7:2]"},
+        {"splits(4),splits(1,2)@2x2", 4, 0, "[0:4, 0:1] [0:4, 2:6]"},
+        {"splits(4),splits(1,2)@2x2", 4, 3, "[4:6, 1:2]"},
+        {"splits(2,9)", 3, 2, ""},
+        {"weighted(1:0:4)", 3, 1, ""},
+        {"weighted(1:0:4)", 3, 2, "[1:6, 0:6]"},
         {"cyclic(2)@2x2", 4, 0, "[0:2, 0:2] [0:2, 4:6] [4:6, 0:2] [4:6, 4:6]"},
     };
     return cr_make_param_array(struct boxes_row, rows, sizeof rows / sizeof rows[0]);

@@ -477,7 +477,9 @@ struct map_case {
 };
 
 static const struct map_case map_cases[] = {
-    {"misspelt", "blok", {"column 1: found \"blok\"", "expected block, cyclic or *", "a map reads like"}},
+    {"misspelt",
+     "blok",
+     {"column 1: found \"blok\"", "expected block, cyclic, splits, weighted or *", "a map reads like"}},
     {"empty", "", {"column 1: found the end", "expected block"}},
     {"no text", NULL, {"text is NULL", "expected a map such as block"}},
     {"cut off", "rows:cyclic(2x", {"column 15: found the end", "expected the elements of a piece"}},
@@ -509,7 +511,7 @@ static void check_maps(dcl_cluster *cluster)
     cr_expect(strstr(dcl_error(),
                      "piece[1] is 0; expected at least 1 element; to leave axis 1 uncut, give its full extent") != NULL,
               "%s", dcl_error());
-    cr_expect_null(dcl_map_axes(cluster, 2, (dcl_axis[2]){{DCL_AXIS_BLOCK, 0}, {(dcl_axis_kind)9, 0}}, NULL));
+    cr_expect_null(dcl_map_axes(cluster, 2, (dcl_axis[2]){{.kind = DCL_AXIS_BLOCK}, {.kind = (dcl_axis_kind)9}}, NULL));
     cr_expect(strstr(dcl_error(), "axes[1].kind is 9") != NULL, "%s", dcl_error());
     cr_expect(strstr(dcl_error(), "dcl_map_axes: ") == dcl_error(), "the call is not named: %s", dcl_error());
     dcl_status_of(cluster);
