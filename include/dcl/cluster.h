@@ -29,6 +29,7 @@ typedef struct dcl_config {
     size_t block_bytes;  /**< DCL_BLOCK_BYTES: size aimed at for one block, the grain movement is counted in */
     size_t chunk_bytes;  /**< DCL_CHUNK_BYTES: most bytes of one message of data */
     size_t pool_bytes;   /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes */
+    size_t kept_bytes;   /**< DCL_KEPT_BYTES: most memory per node for copies of arrays that are kept (dcl_keep()) */
     size_t small_bytes;  /**< DCL_SMALL_BYTES: dcl_map_default() keeps smaller arrays on one node */
     size_t window;       /**< DCL_WINDOW: most operations started and not yet complete */
     bool sync;           /**< DCL_SYNC: every call waits for its end; for finding errors */

@@ -17,7 +17,8 @@ typedef enum dcl_access {
     DCL_ACCESS_IN_ROWS,    /**< read anywhere in the rows (first axis) that the output's first axis names */
     DCL_ACCESS_IN_COLUMNS, /**< read anywhere in the columns (last axis) that the output's last axis names */
     DCL_ACCESS_VALUE,      /**< a scalar, its value at the call */
-    DCL_ACCESS_PRELUDE     /**< text before the kernel: helper functions, types, constants */
+    DCL_ACCESS_PRELUDE,    /**< text before the kernel: helper functions, types, constants */
+    DCL_ACCESS_IN_KEPT     /**< as IN; what nodes receive of it they keep: see dcl_keep() */
 } dcl_access;
 
 /** One argument of a body. Made by the DCL_IN ... macros, or by hand from other languages. Borrowed for the call. */
@@ -156,6 +157,9 @@ static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(D
 #define DCL_OUT(array) DCL_OUT_AS(#array, array)
 #define DCL_IN(array) DCL_IN_AS(#array, array)
 #define DCL_INOUT(array) DCL_INOUT_AS(#array, array)
+/** An input whose copies at other nodes are kept for later calls: see dcl_keep(). */
+#define DCL_IN_KEPT_AS(name, array) dcl_arg_array(DCL_ACCESS_IN_KEPT, (name), (array))
+#define DCL_IN_KEPT(array) DCL_IN_KEPT_AS(#array, array)
 #define DCL_IN_ALL(array) DCL_IN_ALL_AS(#array, array)
 #define DCL_IN_ROWS(array) DCL_IN_ROWS_AS(#array, array)
 #define DCL_IN_COLUMNS(array) DCL_IN_COLUMNS_AS(#array, array)

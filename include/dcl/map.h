@@ -105,6 +105,12 @@ typedef int dcl_owner_fn(void *user, const int64_t piece[]);
 DCL_API dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[],
                                   const dcl_grid *grid, dcl_owner_fn *owner, void *user);
 
+/** One array on one node, and copies of it on others: the first node alive owns everything, computes what is written, and
+ *  gives the next ones what they read, once: they keep it until it is written (dcl_keep(), without a budget).
+ *  @param copies  nodes that hold it, the owner included; at most those alive; 0: all of them.
+ *  @return the map, yours, for grids of every rank: `replicated`, `replicated(2)`; or NULL: DCL_ERR_INVALID. */
+DCL_API dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies);
+
 /** Give boxes to nodes: any tiling of one grid (unstructured). A node stores its boxes in the order of the list, each
  *  packed, last axis fastest. Every process of the program's has a copy of the list.
  *  @param count  boxes, 1..131072.
@@ -123,7 +129,7 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
 
 /** Read a map from text.
  *
- *      MAP    = AXES | DEALT | BOXES, then { ";block=" SIZES | ";tile=" SIZES | ";nodes=" NODES | ";seed=" N | ";owners=" OWNERS }
+ *      MAP    = AXES | DEALT | BOXES | "replicated" [ "(" N ")" ], then { ";block=" SIZES | ";tile=" SIZES | ";nodes=" NODES | ";seed=" N | ";owners=" OWNERS }
  *      AXES   = RULE { "," RULE } [ "@" N { "x" N } ]      one RULE alone stands for all axes of any rank
  *      RULE   = "block" [ "(" N ")" ] | "cyclic" [ "(" N ")" ] | "*"
  *             | "splits" "(" N { "," N } ")" | "weighted" "(" N { ":" N } ")"

@@ -41,6 +41,8 @@ static const struct row rows[] = {
     {"BLOCK_BYTES", SIZE, FIELD(block_bytes), "4M", NULL, 1, (size_t)1 << 40,
      "size aimed at for one block, the grain in which movement is counted"},
     {"CHUNK_BYTES", SIZE, FIELD(chunk_bytes), "4M", NULL, 64, (size_t)1 << 30, "most bytes in one message of data"},
+    {"KEPT_BYTES", SIZE, FIELD(kept_bytes), "1G", NULL, 0, (size_t)1 << 50,
+     "memory per node for copies of arrays that are kept"},
     {"POOL_BYTES", SIZE, FIELD(pool_bytes), "1G", NULL, 4096, (size_t)1 << 50,
      "memory per node for data that arrives from other nodes"},
     {"SMALL_BYTES", SIZE, FIELD(small_bytes), "16K", NULL, 0, (size_t)1 << 50,

@@ -176,6 +176,8 @@ static const char maps[] =
     "  rows:table(2x2);owners=0*3,2,1   the nodes of piece 0, 1, ...: three pieces of node 0, one of 2, one of 1\n"
     "  Without parentheses a piece is one element.\n"
     "\n"
+    "Replicated: one node owns all, others keep what they have read: replicated, or replicated(2) on two nodes.\n"
+    "\n"
     "Boxes: any tiling of one grid, first and end of each axis, and the node of each box.\n"
     "  boxes:[0:4,0:6]@0,[4:8,0:6]@2,[0:8,6:10]@1\n"
     "\n"

@@ -11,7 +11,7 @@ enum {                              /* limits every message is checked against b
        DCLI_MOST_MESSAGE = 1 << 20, /* bytes of a message; payloads are apart */
        DCLI_MOST_DEPTH = 8,         /* arrays in arrays: operands of operations of a message need 5 */
        DCLI_MOST_ITEMS =
-           1 << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views, have 22,215 */
+           1 << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views, have 26,311 */
        DCLI_MOST_OPERATIONS = 64, /* descriptors in one message */
        DCLI_MOST_OPERATION_KIND = 8,
        DCLI_MOST_OPERANDS = 64,
@@ -65,6 +65,7 @@ typedef enum dcli_message_kind {
 typedef struct dcli_msg_operand {
     int64_t storage; /* -1: a scalar or prelude */
     uint64_t value;  /* bits of a scalar */
+    int64_t kept;    /* copies of it are kept, of this generation; 0: they are not */
 } dcli_msg_operand;
 
 /** What an operation sees of an array: a dcli_transform of segment/view.h. */
@@ -186,7 +187,7 @@ typedef struct dcli_msg_setup {
     int64_t first_operation; /* it takes part from this one on */
     int64_t epoch;           /* of the members named here */
     int tree_nodes;          /* the first so many are a tree; others are children of the host */
-    int64_t tile_bytes, chunk_bytes, pool_bytes, quota_bytes;
+    int64_t tile_bytes, chunk_bytes, pool_bytes, quota_bytes, kept_bytes;
     int64_t silence_ms, build_ms, kernel_ms;
     int fanout, log;
     const char *fault;

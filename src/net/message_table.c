@@ -60,6 +60,7 @@ _Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MAR
 static const dcli_field operand_fields[] = {
     INT64(storage, -1, "number of the storage; -1: a scalar or prelude"),
     BITS(value, "bits of a scalar"),
+    INT64(kept, 0, "forall: generation of kept copies; 0: none are kept"),
 };
 static const dcli_record operand_record = RECORD("operand", OBJECT, operand_fields, 1, "an array or scalar");
 #undef OBJECT
@@ -244,6 +245,7 @@ static const dcli_field setup_fields[] = {
     INT(fanout, 1, DCLI_MOST_NODES, "children of a peer in the tree of descriptors"),
     INT(log, 0, 3, "level of the log"),
     STRING(fault, DCLI_MOST_ADDRESS, "for tests: a failure to provoke"),
+    INT64(kept_bytes, 0, "most bytes of kept copies"),
 };
 #undef OBJECT
 

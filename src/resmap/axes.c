@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "resmap/parts.h"
 
-int64_t dcli_division_extent(const dcli_division *division, int64_t extent, int64_t coordinate)
+int64_t dcli_division_extent(const dcli_division *division, int64_t coordinate)
 {
     if (division->runs > 0)
         return division->length[coordinate];
@@ -11,9 +11,7 @@ int64_t dcli_division_extent(const dcli_division *division, int64_t extent, int6
         return 0;
     if (division->more > 0)
         return division->run + (coordinate < division->more);
-    int64_t round = division->run * division->used; /* below extent + run */
-    int64_t rest = extent % round - coordinate * division->run;
-    return extent / round * division->run + dcli_max(0, dcli_min(rest, division->run));
+    return division->even + dcli_max(0, dcli_min(division->rest - coordinate * division->run, division->run));
 }
 
 /* Rows of 4 KB and more whose distance is a multiple of 4096 bytes, or nearly, fall onto few cache sets when they are
@@ -21,8 +19,8 @@ int64_t dcli_division_extent(const dcli_division *division, int64_t extent, int6
 int64_t dcli_row_pitch(const dcli_layout *layout, int64_t row)
 {
     enum { PAGE = 4096, LINE = 64 };
-    int64_t bytes = (int64_t)dcl_type_bytes(layout->grid.type), beyond = row % (PAGE / bytes) * bytes;
-    if (layout->grid.rank == 1 || row < PAGE / bytes || (beyond >= LINE && beyond <= PAGE - LINE))
+    int64_t bytes = layout->bytes, beyond = row * bytes % PAGE; /* fits: the storage was checked */
+    if (layout->grid.rank == 1 || row * bytes < PAGE || (beyond >= LINE && beyond <= PAGE - LINE))
         return row;
     return row + (beyond < LINE ? LINE : 2 * LINE) / bytes;
 }
@@ -60,7 +58,7 @@ static int64_t divide_index(const dcli_division *division, int64_t index, int64_
         *local_out = index - run_start(division, coordinate);
         return coordinate;
     }
-    int64_t number = index / division->run, turn = number / division->used;
+    int64_t number = index / division->run, turn = division->even == 0 ? 0 : number / division->used;
     *local_out = turn * division->run + index - number * division->run;
     return number - turn * division->used;
 }
@@ -72,7 +70,7 @@ bool dcli_axes_local(const dcli_layout *layout, int node, int64_t coordinate_out
         const dcli_division *division = &layout->division[d];
         coordinate_out[d] = division->nodes == 1 ? 0 : rest % division->nodes;
         rest = division->nodes == 1 ? rest : rest / division->nodes;
-        extent_out[d] = dcli_division_extent(division, layout->grid.extent[d], coordinate_out[d]);
+        extent_out[d] = dcli_division_extent(division, coordinate_out[d]);
         if (extent_out[d] == 0)
             return false;
     }
@@ -86,7 +84,7 @@ void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *nod
     for (int d = 0; d <= last; d++) {
         const dcli_division *division = &layout->division[d];
         int64_t local, coordinate = divide_index(division, index[d] - layout->grid.origin[d], &local);
-        int64_t extent = dcli_division_extent(division, layout->grid.extent[d], coordinate);
+        int64_t extent = dcli_division_extent(division, coordinate);
         node = node * division->nodes + coordinate;
         offset = offset * (d == last ? dcli_row_pitch(layout, extent) : extent) + local;
     }

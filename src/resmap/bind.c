@@ -39,7 +39,7 @@ static void fill_rank(dcli_map_rule *rule, int rank)
 /* One spelling per division: an even one whose runs are all alike is a cyclic one that deals a single round. */
 static dcli_division divide(int64_t extent, const dcl_axis *axis, int nodes)
 {
-    dcli_division division = {.nodes = nodes, .used = 1, .run = extent};
+    dcli_division division = {.nodes = nodes, .used = 1, .run = extent, .rest = extent};
     if (nodes == 1)
         return division;
     if (axis->kind == DCL_AXIS_BLOCK && axis->size == 0) {
@@ -51,6 +51,10 @@ static dcli_division divide(int64_t extent, const dcl_axis *axis, int nodes)
     division.used = (int)dcli_min(nodes, dcli_ceil_div(extent, division.run));
     if (division.used == 1)
         division.run = extent;
+    int64_t round = division.run * division.used; /* below extent + run */
+    bool once = extent <= round;
+    division.even = once ? 0 : extent / round * division.run;
+    division.rest = once ? extent : extent % round;
     return division;
 }
 
@@ -195,7 +199,8 @@ static dcl_status bind_elements(dcli_layout *layout)
     layout->empty = count == 0;
     if (layout->empty)
         return DCL_OK;
-    bool small = count < dcli_ceil_div(rule->small_bytes, (int64_t)dcl_type_bytes(layout->grid.type));
+    bool small =
+        rule->copies > 0 || count < dcli_ceil_div(rule->small_bytes, (int64_t)dcl_type_bytes(layout->grid.type));
     dcl_status status = DCL_OK;
     if (small || rule->kind == DCLI_MAP_AXES)
         status = bind_axes(layout, small);
@@ -220,6 +225,7 @@ dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcl
                           .rule = *rule,
                           .node_count = rule->node_count,
                           .node_end = dcli_nodes_end(rule),
+                          .bytes = (int64_t)dcl_type_bytes(grid->type),
                           .kind = rule->kind};
     fill_rank(&layout.rule, grid->rank);
     status = check_blocks(&layout.rule, grid);
@@ -256,7 +262,7 @@ static bool same_pitches(const dcli_layout *a, const dcli_layout *b)
     int64_t change = division->more > 0 ? division->more : extent / division->run % division->used;
     int64_t coordinate[] = {0, change, division->used - 1};
     for (int k = 0; k < 3; k++) {
-        int64_t row = dcli_division_extent(division, extent, coordinate[k]);
+        int64_t row = dcli_division_extent(division, coordinate[k]);
         if (dcli_row_pitch(a, row) != dcli_row_pitch(b, row))
             return false;
     }

@@ -24,6 +24,8 @@ typedef struct dcli_map_rule {
     int range_count;                         /* 0: place k is node k */
     dcli_node_range range[DCLI_NODE_RANGES]; /* disjoint, in the order of the places; the counts add up to node_count */
     int rank;                                /* 0: serves every rank */
+    int copies;                              /* AXES, undivided: places that hold copies, the first of them the owner;
+                                              * 0: no copies */
     /* AXES (with rank 0, axes[0] stands for all axes, or, with points, for the first; nodes[] is left to the balanced
      * arrangement) */
     dcl_axis axes[DCL_MAX_RANK];
@@ -78,10 +80,13 @@ typedef struct dcli_boxes {
     const int64_t *bounds; /* [count][2 * rank] of a tree node's part: first index, last index */
 } dcli_boxes;
 
+typedef struct dcli_bound_layout dcli_bound_layout;
+
 struct dcl_map {
     int references; /* atomic */
     dcl_cluster *cluster;
     dcli_map_rule rule;
+    dcli_bound_layout *bound; /* atomic: layouts of grids that it was asked about, a few */
 };
 
 /** One axis of a per-axis layout, in elements from the grid's origin. Run number k lies at coordinate k mod used.
@@ -89,8 +94,10 @@ struct dcl_map {
 typedef struct dcli_division {
     int64_t run;  /* elements of a run, >= 1 (the last may be cut by the grid) */
     int64_t more; /* 0: all runs alike */
-    int nodes;    /* coordinates */
-    int used;     /* coordinates that own something: the first ones */
+    int64_t even; /* all runs alike: elements of every coordinate in whole rounds, and those of the last round */
+    int64_t rest;
+    int nodes; /* coordinates */
+    int used;  /* coordinates that own something: the first ones */
     /* Irregular divisions: runs of any length, run k at coordinate k mod nodes; `run` is the longest, any coordinate may
      * own nothing. */
     int64_t runs;          /* 0: regular */
@@ -107,6 +114,7 @@ typedef struct dcli_layout {
     dcli_map_rule rule;                   /* rank, nodes, piece, block and tile filled in and clamped to the grid */
     int node_count;                       /* places */
     int node_end;                         /* the largest node number + 1 */
+    int64_t bytes;                        /* of an element */
     dcli_map_kind kind;                   /* how it is stored: a small grid lies per axis, undivided, at place 0 */
     bool empty;                           /* some extent is 0: nothing below is filled in */
     dcli_division division[DCL_MAX_RANK]; /* AXES */
@@ -121,6 +129,11 @@ typedef struct dcli_layout {
     dcli_owner_runs owned;                /* DEALT by table */
     dcli_boxes boxes;                     /* BOXES */
 } dcli_layout;
+
+struct dcli_bound_layout {
+    dcli_layout layout;
+    dcli_bound_layout *next;
+};
 
 /** Hold the tables of a rule; end such a hold. */
 void dcli_map_rule_retain(const dcli_map_rule *rule);
@@ -181,6 +194,13 @@ static inline int dcli_layout_node(const dcli_layout *layout, int place)
 static inline int dcli_layout_place(const dcli_layout *layout, int node)
 {
     return dcli_map_rule_place(&layout->rule, node);
+}
+
+/** Whether a node holds copies of what it has read: the map says so. */
+static inline bool dcli_layout_holds(const dcli_layout *layout, int node)
+{
+    int place = layout->rule.copies > 0 ? dcli_layout_place(layout, node) : -1;
+    return place >= 0 && place < layout->rule.copies;
 }
 
 /** Owner and offset of an element inside the grid. O(rank), and up to DCLI_NODE_RANGES steps where there is a list. */

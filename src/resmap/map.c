@@ -1,4 +1,4 @@
-/* resmap/map.c - the handle of a map, and the public functions. */
+/* resmap/map.c - the handle of a map, and the functions that make one. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -330,6 +330,22 @@ dcl_map *dcl_map_block(dcl_cluster *cluster)
     return cluster != NULL ? made(cluster, make_block(cluster, 0)) : NULL;
 }
 
+static dcl_map *make_replicated(dcl_cluster *cluster, int copies)
+{
+    dcli_map_rule rule;
+    if (rule_for(cluster, &rule) != DCL_OK)
+        return NULL;
+    rule.kind = DCLI_MAP_AXES;
+    rule.copies = copies == 0 ? rule.node_count : copies;
+    return dcli_map_new(cluster, &rule);
+}
+
+dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies)
+{
+    dcli_error_enter(__func__);
+    return cluster != NULL ? made(cluster, make_replicated(cluster, copies)) : NULL;
+}
+
 static dcl_map *make_parsed(dcl_cluster *cluster, const char *text)
 {
     if (text == NULL) {
@@ -416,8 +432,10 @@ static dcl_map *make_on(const dcl_map *map, int count, const int nodes[])
         return NULL;
     }
     dcli_map_rule rule = map->rule;
+    bool all = rule.copies == rule.node_count;
     if (list_nodes(map->cluster, count, nodes, &rule) != DCL_OK)
         return NULL;
+    rule.copies = all && rule.copies > 0 ? rule.node_count : rule.copies;
     return dcli_map_new(map->cluster, &rule);
 }
 
@@ -438,6 +456,12 @@ void dcl_map_release(dcl_map *map)
 {
     if (map == NULL || __atomic_sub_fetch(&map->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
+    while (map->bound != NULL) {
+        dcli_bound_layout *bound = map->bound;
+        map->bound = bound->next;
+        dcli_layout_release(&bound->layout);
+        dcli_free(bound);
+    }
     dcli_map_rule_release(&map->rule);
     dcli_free(map);
 }
@@ -465,91 +489,4 @@ size_t dcl_map_print(const dcl_map *map, char *text_out, size_t capacity)
 bool dcl_map_equal(const dcl_map *a, const dcl_map *b)
 {
     return a == b || (a != NULL && b != NULL && dcli_map_rule_equal(&a->rule, &b->rule));
-}
-
-dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out)
-{
-    if (map == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "map is NULL; expected a map; dcl_map_default() makes one");
-    if (grid == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "grid is NULL; expected a grid such as dcl_grid_2d() makes");
-    dcl_status status = dcli_grid_check(grid);
-    return status != DCL_OK ? status : dcli_layout_bind(&map->rule, grid, layout_out);
-}
-
-dcl_status dcli_map_check_node(const dcl_map *map, int node)
-{
-    int all = dcl_node_count(map->cluster);
-    if (node < 0 || node >= all)
-        return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d", node, all - 1);
-    return DCL_OK;
-}
-
-dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[])
-{
-    for (int d = 0; d < grid->rank; d++) {
-        if (grid->extent[d] == 0)
-            return DCLI_FAIL(DCL_ERR_RANGE, "index[%d] is %" PRId64 "; the grid has no elements, extent[%d] is 0", d,
-                             index[d], d);
-        int64_t last = grid->origin[d] + (grid->extent[d] - 1);
-        if (index[d] < grid->origin[d] || index[d] > last)
-            return DCLI_FAIL(DCL_ERR_RANGE, "index[%d] is %" PRId64 "; expected %" PRId64 "..%" PRId64, d, index[d],
-                             grid->origin[d], last);
-    }
-    return DCL_OK;
-}
-
-dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
-                          int64_t *offset_out)
-{
-    dcli_error_enter(__func__);
-    dcli_layout layout;
-    dcl_status status = dcli_map_bind(map, grid, &layout);
-    if (status != DCL_OK)
-        return status;
-    if (index == NULL || node_out == NULL || offset_out == NULL)
-        status =
-            DCLI_FAIL(DCL_ERR_INVALID, "index, node_out or offset_out is NULL; expected an index and room for both");
-    if (status == DCL_OK)
-        status = dcli_map_check_index(grid, index);
-    if (status == DCL_OK)
-        dcli_layout_locate(&layout, index, node_out, offset_out);
-    dcli_layout_release(&layout);
-    return status;
-}
-
-dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out)
-{
-    dcli_error_enter(__func__);
-    dcli_layout layout;
-    dcl_status status = dcli_map_bind(map, grid, &layout);
-    if (status != DCL_OK)
-        return status;
-    status = dcli_map_check_node(map, node);
-    if (status == DCL_OK && elements_out == NULL)
-        status = DCLI_FAIL(DCL_ERR_INVALID, "elements_out is NULL; expected room for a number of elements");
-    if (status == DCL_OK)
-        *elements_out = dcli_layout_storage(&layout, node);
-    dcli_layout_release(&layout);
-    return status;
-}
-
-dcl_status dcl_map_boxes(const dcl_map *map, const dcl_grid *grid, int node, dcl_box_fn *visit, void *user)
-{
-    dcli_error_enter(__func__);
-    dcli_layout layout;
-    dcl_status status = dcli_map_bind(map, grid, &layout);
-    if (status != DCL_OK)
-        return status;
-    status = dcli_map_check_node(map, node);
-    if (status == DCL_OK && visit == NULL)
-        status = DCLI_FAIL(DCL_ERR_INVALID, "visit is NULL; expected a function to call with every box");
-    dcli_region_list list = {0};
-    if (status == DCL_OK)
-        status = dcli_layout_regions(&layout, node, NULL, &list);
-    for (int64_t k = 0; status == DCL_OK && k < list.count; k++)
-        status = visit(user, &list.region[k].box);
-    dcli_region_list_free(&list);
-    dcli_layout_release(&layout);
-    return status;
 }

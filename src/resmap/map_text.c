@@ -159,7 +159,9 @@ static dcl_status parse_axis(struct parser *parser, int d, dcli_map_rule *rule)
     else if (accept_word(parser, "weighted"))
         axis_out->kind = DCL_AXIS_WEIGHTED;
     else
-        return fail(parser, "block, cyclic, splits, weighted or *, or one of rows:, columns: and boxes: at the start");
+        return fail(
+            parser,
+            "block, cyclic, splits, weighted or *, or one of rows:, columns:, boxes: and replicated at the start");
     if (dcli_has_points(axis_out))
         return parse_points(parser, d, rule);
     if (!accept(parser, '('))
@@ -243,6 +245,22 @@ static dcl_status parse_dealt(struct parser *parser, dcl_order order, dcli_map_r
     if (status != DCL_OK)
         return status;
     return accept(parser, ')') ? DCL_OK : fail(parser, "\"x\" and another size, or \")\"");
+}
+
+/* "replicated" [ "(" N ")" ], the word being read already; without a number, all nodes. */
+static dcl_status parse_copies(struct parser *parser, dcli_map_rule *rule)
+{
+    int64_t copies = -1;
+    rule->kind = DCLI_MAP_AXES;
+    if (accept(parser, '(')) {
+        dcl_status status = parse_number(parser, 1, INT32_MAX, "a number of nodes, at least 1", &copies);
+        if (status == DCL_OK && !accept(parser, ')'))
+            status = fail(parser, "\")\" after the number of nodes");
+        if (status != DCL_OK)
+            return status;
+    }
+    rule->copies = (int)copies;
+    return DCL_OK;
 }
 
 /* I: an integer that may be negative. */
@@ -436,6 +454,8 @@ static void settle_nodes(dcli_map_rule *rule, int node_count, const dcli_map_rul
         rule->range_count = others->range_count;
         memcpy(rule->range, others->range, sizeof rule->range);
     }
+    if (rule->copies < 0)
+        rule->copies = rule->node_count;
     dcli_map_rule_end_nodes(rule, node_count);
 }
 
@@ -449,6 +469,8 @@ dcl_status dcli_map_rule_parse_over(const char *text, int node_count, const dcli
         status = parse_dealt(&parser, DCL_ROWS, &rule);
     else if (accept_word(&parser, "columns"))
         status = parse_dealt(&parser, DCL_COLUMNS, &rule);
+    else if (accept_word(&parser, "replicated"))
+        status = parse_copies(&parser, &rule);
     else if (accept_word(&parser, "boxes"))
         status = parse_boxes(&parser, node_count, &rule);
     else
@@ -576,7 +598,11 @@ size_t dcli_map_rule_print(const dcli_map_rule *rule, char *text_out, size_t cap
     static const char *const deals[] = {
         [DCL_DEAL_CYCLIC] = "cyclic", [DCL_DEAL_BLOCK] = "block", [DCL_DEAL_HASH] = "hash", [DCL_DEAL_TABLE] = "table"};
     struct printer printer = {.text = text_out, .capacity = capacity};
-    if (rule->kind == DCLI_MAP_AXES) {
+    if (rule->copies > 0) {
+        put_text(&printer, "replicated");
+        if (rule->copies < rule->node_count)
+            put(&printer, "(", rule->copies, ")");
+    } else if (rule->kind == DCLI_MAP_AXES) {
         put_axes(&printer, rule);
     } else if (rule->kind == DCLI_MAP_BOXES) {
         put_boxes(&printer, rule);

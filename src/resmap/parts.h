@@ -103,7 +103,7 @@ bool dcli_irregular_same(const dcli_division *a, const dcli_division *b);
 /* ---- axes.c: the per-axis family */
 
 /** Elements of an axis at a coordinate; 0 for coordinates that own nothing. */
-int64_t dcli_division_extent(const dcli_division *division, int64_t extent, int64_t coordinate);
+int64_t dcli_division_extent(const dcli_division *division, int64_t coordinate);
 /** Elements from one row of storage to the next. */
 int64_t dcli_row_pitch(const dcli_layout *layout, int64_t row);
 /** A node's coordinates and its local array. @return false when it owns nothing. */

@@ -176,7 +176,15 @@ static dcl_status check_axes(const dcli_map_rule *rule)
             return status;
         divided = divided || rule->axes[d].kind != DCL_AXIS_WHOLE;
     }
-    if (!divided && rule->node_count > 1)
+    if (rule->copies < 0 || rule->copies > rule->node_count)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the map is for copies on %d nodes; expected 1..%d, the nodes of the map",
+                         rule->copies, rule->node_count);
+    if (divided && rule->copies > 0)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "an axis is divided and the map is for copies on %d nodes; expected one or "
+                         "the other",
+                         rule->copies);
+    if (!divided && rule->copies == 0 && rule->node_count > 1)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "every axis is whole (`*`) and there are %d nodes; expected an axis that is divided; make one "
                          "block or cyclic, or lay the map over one node (;nodes=0)",
@@ -385,7 +393,7 @@ static bool sizes_equal(int rank_a, const int64_t a[], int rank_b, const int64_t
 
 bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b)
 {
-    if (a->kind != b->kind || a->rank != b->rank || !dcli_nodes_equal(a, b))
+    if (a->kind != b->kind || a->rank != b->rank || a->copies != b->copies || !dcli_nodes_equal(a, b))
         return false;
     if (!sizes_equal(a->block_rank, a->block, b->block_rank, b->block) ||
         !sizes_equal(a->tile_rank, a->tile, b->tile_rank, b->tile))

@@ -13,6 +13,12 @@ static bool has_array(const dcl_arg *arg)
     return arg->access != DCL_ACCESS_VALUE && arg->access != DCL_ACCESS_PRELUDE;
 }
 
+/* As the body has it: whether copies are kept is the call's business. */
+static dcl_access access_of(const dcl_arg *arg)
+{
+    return arg->access == DCL_ACCESS_IN_KEPT ? DCL_ACCESS_IN : arg->access;
+}
+
 static int rank_of(const dcl_arg *arg) { return has_array(arg) ? dcli_array_grid(arg->array)->rank : 0; }
 
 /* Kernels are made for the axis along which elements are neighbours in memory: in views another one than the last. */
@@ -37,7 +43,7 @@ static uint64_t hash_call(const char *text, int count, const dcl_arg args[])
     uint64_t hash = dcli_hash_bytes(DCLI_HASH_START, text, strlen(text));
     for (int k = 0; k < count; k++) {
         hash = dcli_hash_bytes(hash, args[k].name, strlen(args[k].name));
-        hash = dcli_hash_word(hash, (uint64_t)(turned_of(&args[k]) + 1) << 24 | (uint64_t)args[k].access << 16 |
+        hash = dcli_hash_word(hash, (uint64_t)(turned_of(&args[k]) + 1) << 24 | (uint64_t)access_of(&args[k]) << 16 |
                                         (uint64_t)type_of(&args[k]) << 8 | (uint64_t)rank_of(&args[k]));
     }
     return hash;
@@ -66,8 +72,9 @@ static bool same_call(const dcli_body *body, const char *text, int count, const 
         if (p == body->param_count)
             return false;
         const dcli_param *param = &body->params[p++];
-        if (param->access != args[k].access || param->type != type_of(&args[k]) || param->rank != rank_of(&args[k]) ||
-            param->turned != turned_of(&args[k]) || strcmp(param->name, args[k].name) != 0)
+        if (param->access != access_of(&args[k]) || param->type != type_of(&args[k]) ||
+            param->rank != rank_of(&args[k]) || param->turned != turned_of(&args[k]) ||
+            strcmp(param->name, args[k].name) != 0)
             return false;
     }
     return p == body->param_count && strcmp(body->text, text) == 0 && same_preludes(body->prelude, count, args);
@@ -85,8 +92,8 @@ static dcl_status make_params(int count, const dcl_arg args[], dcli_param params
         if (strlen(arg->name) >= sizeof params[p].name)
             return DCLI_FAIL(DCL_ERR_INVALID, "argument %d has a name of %zu letters; expected at most %zu", k,
                              strlen(arg->name), sizeof params[p].name - 1);
-        params[p] =
-            (dcli_param){.access = arg->access, .type = type_of(arg), .rank = rank_of(arg), .turned = turned_of(arg)};
+        params[p] = (dcli_param){
+            .access = access_of(arg), .type = type_of(arg), .rank = rank_of(arg), .turned = turned_of(arg)};
         strcpy(params[p++].name, arg->name);
     }
     *count_out = p;

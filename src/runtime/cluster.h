@@ -22,6 +22,7 @@ typedef struct dcli_books {
     int64_t overwritten_at; /* last operation that writes all of it anew */
     int64_t failed_at;      /* operation after which it may hold anything; failed while >= overwritten_at and > 0 */
     bool lost;              /* a part of it is lost: failed for good */
+    bool was_kept;          /* there may be copies of it */
     dcl_status status;
     char *text; /* sentence of that failure; NULL: see the cluster's causes */
 } dcli_books;
@@ -32,6 +33,7 @@ struct dcl_array {
     dcl_map *map;
     dcli_layout layout;
     dcli_books *books;
+    bool keeps;                       /* copies of what it is read for are kept */
     char name[DCLI_MOST_NAME + 1];    /* by which a body last called it; "": none yet */
     int view_count;                   /* views of it */
     bool released;                    /* the program has given it up; it lives on behind its views */
@@ -73,6 +75,15 @@ typedef struct dcli_outcome {
     char *text;
     struct dcli_outcome *next;
 } dcli_outcome;
+
+/** Kept copies, for those who ask before an operation runs what it would move. */
+typedef struct dcli_kept_notes {
+    int64_t
+        generation; /* of copies made from now on: grows when any operation failed, for it may have been to make some */
+    dcli_kept books;        /* up to the operations noted */
+    dcli_operation **noted; /* later ones that change something */
+    int count;
+} dcli_kept_notes;
 
 /** Who reads and writes the program's files. */
 typedef enum dcli_file_way {
@@ -118,6 +129,7 @@ struct dcl_cluster {
     int64_t awaited, awaited_host;        /* first operation a sleeping thread waits for: on all peers, at the host */
     dcl_array *arrays, *views;
     dcli_known_body *known[256];
+    dcli_kept_notes kept;
     dcli_outcome *outcomes; /* of operations that are being waited for */
     dcli_outcome *causes;   /* the last operations that failed by themselves, newest first */
     dcl_status error;       /* the first */
@@ -233,6 +245,16 @@ dcl_status dcli_forall_explain(dcl_cluster *cluster, const char *body, int count
                                dcl_counters *counters_out);
 /** Whether `node` is one that counters are asked of. @param out  checked for NULL. */
 dcl_status dcli_check_counted(const dcl_cluster *cluster, int node, const void *out);
+
+/* ---- kept copies (kept.c); the lock is held ---- */
+
+/** An operation is about to be issued. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_cluster_kept_note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[]);
+/** Bring the books up to date: before they are asked, and before a layout or view ends that was noted. */
+dcl_status dcli_cluster_kept_settle(dcl_cluster *cluster);
+/** Some operation has failed: nobody relies on copies made so far. */
+void dcli_cluster_kept_fail(dcl_cluster *cluster);
+void dcli_cluster_kept_free(dcl_cluster *cluster);
 
 /* ---- files (file_way.c, stream_file.c); the lock is held, and given up while files are used ---- */
 

@@ -26,6 +26,8 @@ dcli_plan_terms dcli_report_terms(const dcl_cluster *cluster, bool detailed)
                              .batch_bytes = (int64_t)cluster->config.tile_bytes,
                              .chunk_bytes = (int64_t)cluster->config.chunk_bytes,
                              .pool_bytes = (int64_t)cluster->config.pool_bytes,
+                             .kept_bytes = (int64_t)cluster->config.kept_bytes,
+                             .kept = &cluster->kept.books,
                              .detailed = detailed};
 }
 

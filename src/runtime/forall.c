@@ -51,9 +51,10 @@ static dcl_status check_arg(const dcl_cluster *cluster, int k, const dcl_arg *ar
     case DCL_ACCESS_IN_ALL:
     case DCL_ACCESS_IN_ROWS:
     case DCL_ACCESS_IN_COLUMNS:
+    case DCL_ACCESS_IN_KEPT:
         return check_array_arg(cluster, arg);
     }
-    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_PRELUDE",
+    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_IN_KEPT",
                      arg->name, (int)arg->access);
 }
 
@@ -100,6 +101,8 @@ static void fill_operation(struct call *call, const dcl_box *box, int count, con
         dcl_array *base = dcli_array_base(array);
         operation->operand[p] = (dcli_operand){
             .storage = base->books->id, .layout = &base->layout, .view = array != base ? &array->view : NULL};
+        if (args[k].access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0)
+            operation->operand[p].kept = call->cluster->kept.generation + 1;
         if (args[k].name != NULL && !call->own && (array == base || base->name[0] == '\0'))
             snprintf(base->name, sizeof base->name, "%s", args[k].name);
     }
@@ -159,7 +162,8 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
                                      .view = views};
     for (int k = 0; k < call->count; k++) {
         const dcli_operand *operand = &call->operation.operand[k];
-        operands[k] = (dcli_msg_operand){.storage = operand->storage, .value = call->operation.value[k].u};
+        operands[k] =
+            (dcli_msg_operand){.storage = operand->storage, .value = call->operation.value[k].u, .kept = operand->kept};
         if (operand->view != NULL)
             views[descriptor.view_count++] = describe_view(k, operand->view);
     }
@@ -233,7 +237,9 @@ dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const cha
 static dcl_status plan_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[],
                             dcli_planned_fn *look, void *user)
 {
-    dcl_status status = prepare_call(call, box, body, count, args);
+    dcl_status status = dcli_cluster_kept_settle(call->cluster);
+    if (status == DCL_OK)
+        status = prepare_call(call, box, body, count, args);
     if (status != DCL_OK)
         return status;
     return look(user, &(dcli_planned){.cluster = call->cluster, .operation = &call->operation, .array = call->array});

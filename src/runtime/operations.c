@@ -127,9 +127,12 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
     operation->number = descriptor->number = cluster->operations + 1;
     if (waited && expect_outcome(cluster, operation->number) != DCL_OK)
         return DCL_ERR_NOMEM;
-    status = dcli_host_operation(cluster->worker[cluster->host], descriptor, memory, strides);
+    status = dcli_cluster_kept_note(cluster, operation, books);
+    if (status == DCL_OK)
+        status = dcli_host_operation(cluster->worker[cluster->host], descriptor, memory, strides);
     if (status != DCL_OK) {
         dcli_cluster_outcome(cluster, operation->number); /* nobody will ask */
+        dcli_cluster_kept_fail(cluster);
         return status;
     }
     cluster->operations++;

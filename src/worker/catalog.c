@@ -14,6 +14,8 @@ enum { BUCKETS = 256 };
 void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms)
 {
     *catalog = (dcli_catalog){.terms = *terms, .self = self, .peers = terms->node_count + 1};
+    catalog->kept.node_count = terms->node_count;
+    catalog->terms.kept = &catalog->kept;
 }
 
 /* ---- storages ----------------------------------------------------------------------------------------------------- */
@@ -225,8 +227,9 @@ static dcl_status find_operands(dcli_catalog *catalog, const dcli_msg_operation 
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " uses storage %" PRId64 ", which does not exist%s",
                              descriptor->number, storage, held != NULL ? " any more" : "");
         entry->held[k] = held;
-        operation->operand[k] =
-            (dcli_operand){.storage = storage, .layout = held != NULL ? &held->shared->layout : NULL};
+        operation->operand[k] = (dcli_operand){.storage = storage,
+                                               .layout = held != NULL ? &held->shared->layout : NULL,
+                                               .kept = held != NULL ? descriptor->operand[k].kept : 0};
         operation->value[k].u = descriptor->operand[k].value;
     }
     return DCL_OK;
@@ -403,6 +406,9 @@ void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry)
     clear_entry(catalog, entry);
     entry->next = catalog->spare;
     catalog->spare = entry;
+    if (catalog->copies != NULL)
+        dcli_catalog_free_copies(catalog, catalog->first != NULL ? catalog->first->operation.number
+                                                                 : catalog->last_operation + 1);
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------------------ */
@@ -410,6 +416,7 @@ void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry)
 void dcli_catalog_release_device(dcli_catalog *catalog)
 {
     dcli_plans_release_device(catalog);
+    dcli_catalog_free_copies(catalog, INT64_MAX);
     for (int b = 0; b < BUCKETS; b++) {
         for (dcli_held *held = catalog->held[b]; held != NULL; held = held->next) {
             dcli_held_forget_peers(catalog, held);
@@ -453,4 +460,5 @@ void dcli_catalog_free(dcli_catalog *catalog)
         }
     }
     dcli_plans_free(catalog);
+    dcli_kept_free(&catalog->kept);
 }

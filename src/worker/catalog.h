@@ -80,6 +80,15 @@ typedef struct dcli_entry {
     struct dcli_entry *next;
 } dcli_entry;
 
+/** This node's memory of a kept copy: for operations from `from` on, below `until`. */
+typedef struct dcli_copy_memory {
+    int64_t storage;
+    dcl_box box;
+    int64_t from, until;
+    dcli_memory *memory; /* NULL: not filled yet */
+    struct dcli_copy_memory *next;
+} dcli_copy_memory;
+
 typedef struct dcli_catalog {
     dcli_plan_terms terms;
     int self, peers;
@@ -90,6 +99,8 @@ typedef struct dcli_catalog {
     dcli_entry *spare; /* ended entries, kept for reuse */
     dcli_kept_plan *plans[256];
     int64_t plan_count, clock;
+    dcli_kept kept; /* books of kept copies of all nodes, after the last operation that was added */
+    dcli_copy_memory *copies;
     int64_t last_operation, last_created; /* numbers of the last operation and of the last storage that was made */
 } dcli_catalog;
 
@@ -114,6 +125,14 @@ dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel 
 dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out);
 /** Take note of a storage made before this node joined: a CREATE that is no operation here. */
 dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *descriptor);
+/** Once an operation is planned for all that it concerns: enter the copies that nodes keep from now on.
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry);
+/** This node's copy of a box of an operand, for an open operation; NULL: there is none. */
+dcli_copy_memory *dcli_catalog_copy(const dcli_catalog *catalog, const dcli_entry *entry, int operand,
+                                    const dcl_box *box);
+/** Give back copies that no operation from `first_open` on uses. */
+void dcli_catalog_free_copies(dcli_catalog *catalog, int64_t first_open);
 /** Forget a retired operation. */
 void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry);
 

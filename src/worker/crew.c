@@ -220,6 +220,7 @@ dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in
                                     .tile_bytes = (int64_t)config->tile_bytes,
                                     .chunk_bytes = (int64_t)config->chunk_bytes,
                                     .pool_bytes = (int64_t)config->pool_bytes,
+                                    .kept_bytes = (int64_t)config->kept_bytes,
                                     .quota_bytes = (int64_t)config->quota_bytes,
                                     .silence_ms = (int64_t)config->silence_ms,
                                     .build_ms = (int64_t)config->build_ms,

@@ -99,7 +99,8 @@ static bool binds_alike(const dcli_launch *launch, const dcli_binding bindings[]
 {
     for (int a = 0; a < accesses; a++)
         if (launch->kind[a] != (int)bindings[a].kind ||
-            (bindings[a].kind == DCLI_BIND_PEER && launch->where[a] != bindings[a].where))
+            ((bindings[a].kind == DCLI_BIND_PEER || bindings[a].kind == DCLI_BIND_KEPT) &&
+             launch->where[a] != bindings[a].where))
             return false;
     return true;
 }
@@ -187,6 +188,10 @@ static dcl_status place_stages(const dcli_plan *plan, const dcli_batch *batch, c
     for (int64_t s = 0; s < batch->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[batch->first_stage + s];
         prepared->stage_at[s] = prepared->arena_bytes;
+        if (stage->kept != DCLI_STAGE_PASSING) { /* has memory of its own */
+            prepared->stage_at[s] = 0;
+            continue;
+        }
         int64_t bytes = stage->elements * (int64_t)dcli_operand_bytes(entry, stage->operand);
         prepared->arena_bytes += (bytes + 63) / 64 * 64;
     }
@@ -226,12 +231,38 @@ static dcli_region in_arena(const dcli_entry *entry, const dcli_stage *stage, in
     return part;
 }
 
+/* This node's copy behind a stage. @return DCL_OK, or why it is not there: the operation that should have filled it did not
+ * run to its end. */
+static dcl_status find_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out)
+{
+    dcli_copy_memory *copy = dcli_catalog_copy(&worker->catalog, entry, stage->operand, &stage->box);
+    if (copy != NULL && copy->memory == NULL && stage->kept == DCLI_STAGE_KEEP) {
+        size_t bytes = (size_t)stage->elements * dcli_operand_bytes(entry, stage->operand);
+        dcl_status status = dcli_memory_create(worker->device, bytes, &copy->memory);
+        if (status != DCL_OK)
+            return status;
+    }
+    if (copy == NULL || copy->memory == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "a kept copy of %s is not there: the operation that should have made it failed; call again "
+                         "once that error is known",
+                         entry->operation.body->params[stage->operand].name);
+    *out = copy->memory;
+    return DCL_OK;
+}
+
 static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_stage *stage,
                           int64_t at, const dcli_piece *piece, dcli_memory *arena)
 {
     size_t bytes = dcli_operand_bytes(entry, stage->operand);
     dcli_region target = in_arena(entry, stage, at, &piece->region.box);
     dcli_held *held = entry->held[stage->operand];
+    if (piece->kind == DCLI_BIND_KEPT) {
+        dcli_memory *copy = NULL;
+        dcl_status status = find_copy(worker, entry, &plan->stage[piece->where], &copy);
+        worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
+        return status != DCL_OK ? status : dcli_store_copy(worker->device, arena, &target, copy, &piece->region, bytes);
+    }
     worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
     if (piece->kind == DCLI_BIND_OWN)
         return dcli_store_copy(worker->device, arena, &target, held->memory, &piece->region, bytes);
@@ -258,8 +289,11 @@ static dcl_status fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli
     dcl_status status = DCL_OK;
     for (int64_t s = 0; s < batch->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[batch->first_stage + s];
+        dcli_memory *target = arena;
+        if (stage->kept == DCLI_STAGE_KEEP && status == DCL_OK)
+            status = find_copy(worker, entry, stage, &target);
         for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
-            status = copy_in(worker, entry, plan, stage, prepared->stage_at[s], &plan->piece[p], arena);
+            status = copy_in(worker, entry, plan, stage, prepared->stage_at[s], &plan->piece[p], target);
     }
     return status;
 }
@@ -372,6 +406,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
                                 dcli_memory *arena, union scalar scalars[], dcli_argument arguments[], int *count_out)
 {
     const dcli_body *body = entry->operation.body;
+    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
     int count = 0;
     for (int a = 0; a < body->access_count; a++) {
         dcli_held *held = entry->held[body->access[a].param];
@@ -381,6 +416,8 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
         dcl_status status = DCL_OK;
         if (launch->kind[a] == DCLI_BIND_PEER)
             status = peer_memory(worker, held, launch->where[a], &memory);
+        else if (launch->kind[a] == DCLI_BIND_KEPT)
+            status = find_copy(worker, entry, &plan->stage[launch->where[a]], &memory);
         if (status != DCL_OK)
             return status;
         arguments[count++] = (dcli_argument){.memory = memory, .written = body->access[a].written};

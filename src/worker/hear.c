@@ -39,6 +39,8 @@ dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *de
     }
     status = dcli_node_operation(worker->node, &entry->operation);
     if (status == DCL_OK)
+        status = dcli_catalog_enter_copies(&worker->catalog, entry);
+    if (status == DCL_OK)
         count_planned(worker, entry);
     return status;
 }

@@ -34,17 +34,18 @@ static bool equal_views(const dcli_transform *a, const dcli_transform *b)
     return a == NULL || b == NULL ? a == b : dcli_transform_equal(a, b);
 }
 
-static uint64_t hash_of(const struct key *key, int node)
+static uint64_t hash_of(const struct key *key, int node, const dcli_kept *books)
 {
     const dcli_operation *operation = key->operation;
     uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)operation->kind * 1048576 + (uint64_t)node);
     hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->body);
     for (int k = 0; k < operation->operand_count; k++) {
         hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->operand[k].layout);
-        hash = dcli_hash_word(hash, value_of(key, k));
+        hash = dcli_hash_word(hash, value_of(key, k) + (operation->operand[k].kept > 0));
         if (operation->operand[k].view != NULL)
             hash = hash_view(hash, operation->operand[k].view);
     }
+    hash = dcli_hash_word(hash, dcli_kept_state(books, node, operation));
     size_t bytes = (size_t)operation->box.rank * sizeof(int64_t);
     hash = dcli_hash_bytes(hash, operation->box.start, bytes);
     hash = dcli_hash_bytes(hash, operation->box.count, bytes);
@@ -58,6 +59,7 @@ static bool equal_keys(const struct key *x, const struct key *y)
         return false;
     for (int k = 0; k < a->operand_count; k++)
         if (a->operand[k].layout != b->operand[k].layout || value_of(x, k) != value_of(y, k) ||
+            (a->operand[k].kept > 0) != (b->operand[k].kept > 0) ||
             !equal_views(a->operand[k].view, b->operand[k].view))
             return false;
     size_t bytes = (size_t)a->box.rank * sizeof(int64_t);
@@ -203,7 +205,7 @@ static dcli_kept_plan *find_plan(const dcli_catalog *catalog, const struct key *
 bool dcli_plans_known(const dcli_catalog *catalog, const dcli_entry *entry)
 {
     struct key key = key_of(entry);
-    return find_plan(catalog, &key, catalog->self, hash_of(&key, catalog->self)) != NULL;
+    return find_plan(catalog, &key, catalog->self, hash_of(&key, catalog->self, &catalog->kept)) != NULL;
 }
 
 dcli_kept_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node)
@@ -211,7 +213,7 @@ dcli_kept_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int 
     if (entry->plan[node] != NULL)
         return entry->plan[node];
     struct key key = key_of(entry);
-    uint64_t hash = hash_of(&key, node);
+    uint64_t hash = hash_of(&key, node, &catalog->kept);
     dcli_kept_plan *kept = find_plan(catalog, &key, node, hash);
     if (kept == NULL)
         kept = make_plan(catalog, &key, node, hash);

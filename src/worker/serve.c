@@ -251,6 +251,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
                                    .tile_bytes = (size_t)setup->tile_bytes,
                                    .chunk_bytes = (size_t)setup->chunk_bytes,
                                    .pool_bytes = (size_t)setup->pool_bytes,
+                                   .kept_bytes = (size_t)setup->kept_bytes,
                                    .fanout = (size_t)setup->fanout};
     if (setup->fault[0] != '\0' && (serving->config.fault = serving->fault = dcli_strdup(setup->fault)) == NULL)
         return DCL_ERR_NOMEM;

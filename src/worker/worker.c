@@ -195,7 +195,8 @@ static dcl_status open_node(dcli_worker *worker)
                                            .in_place = worker->terms.in_place,
                                            .batch_bytes = (int64_t)config->tile_bytes,
                                            .chunk_bytes = (int64_t)config->chunk_bytes,
-                                           .pool_bytes = (int64_t)config->pool_bytes};
+                                           .pool_bytes = (int64_t)config->pool_bytes,
+                                           .kept_bytes = (int64_t)config->kept_bytes};
     dcli_catalog_init(&worker->catalog, worker->terms.self, &worker->plan_terms);
     dcli_node_terms terms = {.plan = worker->plan_terms,
                              .self = worker->terms.self,

@@ -17,17 +17,25 @@ typedef struct dcli_need {
 /** A footprint that must be in a stage. */
 typedef struct dcli_want {
     int64_t stage;
-    bool content; /* elements are copied in */
-    bool written; /* elements are copied out */
+    bool content;    /* elements are copied in */
+    bool written;    /* elements are copied out */
+    int64_t sources; /* kept copies that were there before: of builder->source the first */
     dcl_box box;
 } dcli_want;
 
 /** What is known of one array operand while a forall is planned. */
 typedef struct dcli_seen {
+    bool keeps;             /* this node keeps copies of it */
     bool unique;            /* no element can be needed twice: one injective access */
     dcli_box_set set;       /* else: what was needed so far */
     dcli_block_set *blocks; /* [node_count] blocks touched, per owner */
 } dcli_seen;
+
+/** A kept copy as a source of this plan's stages. */
+typedef struct dcli_source {
+    int operand;
+    dcl_box box;
+} dcli_source;
 
 typedef struct dcli_builder {
     dcli_plan *plan;
@@ -46,7 +54,10 @@ typedef struct dcli_builder {
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* on the array's grid: the same where there is no view */
     dcli_region_list regions, tiles;               /* scratch */
     dcli_box_list fresh;
-    bool *owners; /* [node_count] scratch */
+    dcli_source *source; /* kept copies: those there are, and those this plan makes */
+    int64_t source_count, source_capacity;
+    int64_t kept_bytes; /* of copies this plan makes */
+    bool *owners;       /* [node_count] scratch */
 } dcli_builder;
 
 /* Append a zeroed entry and return it, or NULL (DCL_ERR_NOMEM recorded). Earlier pointers into the list become stale. */

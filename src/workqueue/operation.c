@@ -34,8 +34,11 @@ static void resolve_forall(dcli_operation *operation)
         if (access->written && !access->conditional && whole && sees_all(operand))
             operand->overwrites = true;
     }
-    for (int k = 0; k < operation->operand_count; k++)
+    for (int k = 0; k < operation->operand_count; k++) {
         operation->operand[k].overwrites &= !operation->operand[k].reads;
+        if (operation->operand[k].writes)
+            operation->operand[k].kept = 0;
+    }
 }
 
 void dcli_operation_resolve(dcli_operation *operation)

@@ -25,6 +25,7 @@ typedef struct dcli_operand {
     const dcli_transform *view; /* borrowed; what the operation sees of the array; NULL: the array as it is */
     bool reads, writes;         /* what is written perhaps is read too: the rest is kept */
     bool overwrites;            /* writes every element of the storage without reading it: heals a failed one */
+    int64_t kept;               /* copies of it at other nodes are kept, of this generation; 0: they are not */
 } dcli_operand;
 
 /** A descriptor, ready to be planned. For FORALL operand k is parameter k of the body; otherwise operand 0 is the array, as it is.

@@ -6,25 +6,32 @@
 #ifndef DCLI_WORKQUEUE_PLAN_H
 #define DCLI_WORKQUEUE_PLAN_H
 
-#include "workqueue/operation.h"
+#include "workqueue/kept.h"
 
 /** What planning depends on beside the operation; the same on all nodes of a session. Peer number node_count is the
  *  host. */
 typedef struct dcli_plan_terms {
     int node_count;
-    const bool *in_place; /* [node_count] whether node q reads other nodes' parts in place */
-    int64_t batch_bytes;  /* size aimed at for the first output's part of a batch; tiles much larger are cut */
-    int64_t chunk_bytes;  /* most bytes of a chunk, unless the pool is small or one element is larger */
-    int64_t pool_bytes;   /* most bytes of chunks a node holds */
-    bool detailed;        /* FORALL: plan->detail is made, too: for reports */
+    const bool *in_place;  /* [node_count] whether node q reads other nodes' parts in place */
+    int64_t batch_bytes;   /* size aimed at for the first output's part of a batch; tiles much larger are cut */
+    int64_t chunk_bytes;   /* most bytes of a chunk, unless the pool is small or one element is larger */
+    int64_t pool_bytes;    /* most bytes of chunks a node holds */
+    int64_t kept_bytes;    /* most bytes of kept copies a node holds */
+    const dcli_kept *kept; /* what nodes have kept before this operation; NULL: nothing */
+    bool detailed;         /* FORALL: plan->detail is made, too: for reports */
 } dcli_plan_terms;
 
-typedef enum dcli_bind_kind { DCLI_BIND_OWN, DCLI_BIND_PEER, DCLI_BIND_STAGE } dcli_bind_kind;
+typedef enum dcli_bind_kind {
+    DCLI_BIND_OWN,
+    DCLI_BIND_PEER,
+    DCLI_BIND_STAGE,
+    DCLI_BIND_KEPT /* a stage with memory of its own, which outlives the operation */
+} dcli_bind_kind;
 
 /** Where one access of one work finds its elements. */
 typedef struct dcli_binding {
     dcli_bind_kind kind;
-    int where;                  /* PEER: node; STAGE: number in plan->stage */
+    int where;                  /* PEER: node; STAGE, KEPT: number in plan->stage */
     int64_t offset;             /* elements, of the first index of the work (AFFINE) or of low[] (others) */
     int64_t step[DCL_MAX_RANK]; /* AFFINE: per loop axis; others: per axis of the array */
     int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* others than AFFINE: indices that are there (stride 1) */
@@ -39,12 +46,19 @@ typedef struct dcli_work {
 
 /** Elements that are copied into (or, for outputs, out of) a stage. */
 typedef struct dcli_piece {
-    int kind;            /* DCLI_BIND_OWN, DCLI_BIND_PEER; DCLI_PIECE_CHUNK */
-    int where;           /* PEER: node; CHUNK: number in plan->chunk */
+    int kind;            /* DCLI_BIND_OWN, DCLI_BIND_PEER, DCLI_BIND_KEPT; DCLI_PIECE_CHUNK */
+    int where;           /* PEER: node; KEPT: number in plan->stage; CHUNK: number in plan->chunk */
     dcli_region region;  /* in that storage; CHUNK: in the chunk, offset in elements from byte_offset */
     int64_t byte_offset; /* CHUNK: where in the chunk */
 } dcli_piece;
-enum { DCLI_PIECE_CHUNK = 3 };
+enum { DCLI_PIECE_CHUNK = 4 };
+
+/** What becomes of a stage. */
+typedef enum dcli_stage_kept {
+    DCLI_STAGE_PASSING, /* ends with its batch */
+    DCLI_STAGE_KEEP,    /* filled by this batch, and kept */
+    DCLI_STAGE_KEPT     /* filled by an operation before, or an earlier batch: the copy of this very box */
+} dcli_stage_kept;
 
 /** A packed temporary: last axis fastest over `box`. */
 typedef struct dcli_stage {
@@ -53,6 +67,7 @@ typedef struct dcli_stage {
     int64_t elements;
     int64_t first_in, in_count;   /* pieces copied in before the launch */
     int64_t first_out, out_count; /* outputs: pieces copied out after it (OWN; CHUNK: into U chunks) */
+    dcli_stage_kept kept;
 } dcli_stage;
 
 /** A box of elements in a chunk: packed, last axis fastest, at byte_offset (aligned to 8). */

@@ -56,7 +56,9 @@ static void bind(dcli_builder *builder, int a, const dcl_box *box, const struct 
     dcli_region region = view->region;
     binding->kind = view->own ? DCLI_BIND_OWN : view->peer >= 0 ? DCLI_BIND_PEER : DCLI_BIND_STAGE;
     binding->where = view->own ? builder->self : view->peer;
-    if (binding->kind == DCLI_BIND_STAGE) {
+    if (view->kept)
+        binding->kind = DCLI_BIND_KEPT;
+    if (binding->kind == DCLI_BIND_STAGE || binding->kind == DCLI_BIND_KEPT) {
         binding->where = (int)view->stage;
         if (view->empty)
             return; /* nothing is read: steps 0, no count */
@@ -154,7 +156,8 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
         status = look_at(builder, a, builder->self, view, &covers, largest_out);
         view->own = covers;
     }
-    if (status != DCL_OK || view->own || view->written || !dcli_in_place(builder))
+    if (status != DCL_OK || view->own || view->written || !dcli_in_place(builder) ||
+        builder->seen[dcli_param_of(builder, a)].keeps)
         return status;
     int owner = only_owner(builder, a, &view->foot);
     dcli_region ignored;
@@ -430,8 +433,8 @@ static dcl_status look_at_accesses(dcli_builder *builder)
         if (subscripts->reach == DCLI_REACH_AFFINE && !dcli_subscripts_exact(&builder->own[a]))
             builder->plan->counters.approximate = 1;
         int k = body->access[a].param;
-        builder->seen[k].unique =
-            readers[k]++ == 0 && subscripts->reach == DCLI_REACH_AFFINE && dcli_subscripts_injective(subscripts);
+        builder->seen[k].unique = readers[k]++ == 0 && !builder->seen[k].keeps &&
+                                  subscripts->reach == DCLI_REACH_AFFINE && dcli_subscripts_injective(subscripts);
     }
     return DCL_OK;
 }
@@ -460,7 +463,8 @@ static int64_t staged_bytes(const dcli_builder *builder)
 {
     int64_t bytes = 0;
     for (int64_t s = 0; s < builder->plan->stage_count; s++)
-        bytes += builder->plan->stage[s].elements * dcli_builder_bytes(builder, builder->plan->stage[s].operand);
+        if (builder->plan->stage[s].kept == DCLI_STAGE_PASSING)
+            bytes += builder->plan->stage[s].elements * dcli_builder_bytes(builder, builder->plan->stage[s].operand);
     return bytes;
 }
 
@@ -477,7 +481,9 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
     const dcli_layout *layout = operation->operand[operation->body->first_output].layout;
-    dcl_status status = look_at_accesses(builder);
+    dcl_status status = dcli_find_sources(builder);
+    if (status == DCL_OK)
+        status = look_at_accesses(builder);
     if (status != DCL_OK || dcli_layout_place(layout, builder->self) < 0 || dcli_box_is_empty(&operation->box))
         return status;
     int64_t tiles = dcli_layout_tile_count(layout, builder->self), owned = dcli_layout_owned(layout, builder->self);

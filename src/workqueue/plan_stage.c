@@ -109,9 +109,11 @@ static int64_t find_stage(const dcli_builder *builder, int k, const dcl_box *box
 
 static dcl_status want_view(dcli_builder *builder, int a, const struct dcli_view *view)
 {
-    dcl_status status = dcli_builder_want(
-        builder,
-        &(dcli_want){.stage = view->stage, .content = view->content, .written = view->written, .box = view->foot});
+    dcl_status status = dcli_builder_want(builder, &(dcli_want){.stage = view->stage,
+                                                                .content = view->content,
+                                                                .written = view->written,
+                                                                .sources = builder->source_count,
+                                                                .box = view->foot});
     if (status == DCL_OK && view->content)
         status = need_content(builder, dcli_param_of(builder, a), &view->foot, view->stage);
     if (status == DCL_OK && view->written)
@@ -133,7 +135,7 @@ static dcl_status stage_together(dcli_builder *builder, int a, struct dcli_view 
             apart += dcli_box_elements(&views[b].foot);
             together++;
         }
-    *done_out = together > 1 && dcli_box_elements(&bound) <= apart;
+    *done_out = together > 1 && dcli_box_elements(&bound) <= apart && !builder->seen[dcli_param_of(builder, a)].keeps;
     if (!*done_out)
         return DCL_OK;
     int64_t stage;
@@ -146,8 +148,106 @@ static dcl_status stage_together(dcli_builder *builder, int a, struct dcli_view 
     return status;
 }
 
+/* ---- kept copies -------------------------------------------------------------------------------------------------- */
+
+static dcl_status add_source(dcli_builder *builder, int k, const dcl_box *box)
+{
+    if (dcli_grow(&builder->source, builder->source_count, &builder->source_capacity, sizeof *builder->source) != 0)
+        return DCL_ERR_NOMEM;
+    builder->source[builder->source_count++] = (dcli_source){.operand = k, .box = *box};
+    return DCL_OK;
+}
+
+/* What is kept counts as seen: it is not needed again. */
+dcl_status dcli_find_sources(dcli_builder *builder)
+{
+    dcl_status status = DCL_OK;
+    for (int k = 0; k < builder->operation->operand_count; k++) {
+        const dcli_operand *operand = &builder->operation->operand[k];
+        const dcli_copy *copy = NULL;
+        builder->seen[k].keeps = operand->kept > 0 && (operand->layout->rule.copies == 0 ||
+                                                       dcli_layout_holds(operand->layout, builder->self));
+        while (status == DCL_OK && (copy = dcli_kept_next(builder->terms->kept, builder->self,
+                                                          &builder->operation->operand[k], copy)) != NULL) {
+            status = add_source(builder, k, &copy->box);
+            if (status == DCL_OK)
+                status = dcli_box_set_add(&builder->seen[k].set, &copy->box, NULL);
+        }
+    }
+    return status;
+}
+
+/* A stage of this batch that stands for a copy that is there. */
+static dcl_status name_source(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out)
+{
+    const dcli_batch *batch = &builder->plan->batch[builder->plan->batch_count - 1];
+    for (int64_t s = batch->first_stage; s < builder->plan->stage_count; s++) {
+        const dcli_stage *stage = &builder->plan->stage[s];
+        if (stage->kept != DCLI_STAGE_PASSING && stage->operand == k && dcli_box_equal(&stage->box, box)) {
+            *stage_out = s;
+            return DCL_OK;
+        }
+    }
+    dcl_status status = add_stage(builder, k, box, stage_out);
+    if (status == DCL_OK)
+        builder->plan->stage[*stage_out].kept = DCLI_STAGE_KEPT;
+    return status;
+}
+
+/* Whether every index of a box is one of another. */
+static bool contains(const dcl_box *box, const dcl_box *part)
+{
+    dcl_box common;
+    return dcli_box_intersect(box, part, &common) && dcli_box_elements(&common) == dcli_box_elements(part);
+}
+
+/* Whether this node owns all of a box: then there is nothing to keep. */
+static bool is_own(dcli_builder *builder, int k, const dcl_box *box)
+{
+    const dcli_layout *layout = builder->operation->operand[k].layout;
+    dcli_layout_owners(layout, box, builder->owners);
+    for (int p = 0; p < layout->node_end; p++)
+        if (builder->owners[p] && p != builder->self)
+            return false;
+    return true;
+}
+
+/* A footprint of a kept operand: from a copy that is there, else as a copy to keep while the budget lasts. */
+static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *view)
+{
+    int k = dcli_param_of(builder, a);
+    for (int64_t c = 0; c < builder->source_count; c++)
+        if (builder->source[c].operand == k && contains(&builder->source[c].box, &view->foot)) {
+            view->kept = true;
+            return name_source(builder, k, &builder->source[c].box, &view->stage);
+        }
+    if (is_own(builder, k, &view->foot))
+        return DCL_OK;
+    int64_t bytes = dcli_box_elements(&view->foot) * dcli_builder_bytes(builder, k);
+    int64_t left =
+        builder->terms->kept_bytes - builder->kept_bytes - dcli_kept_bytes(builder->terms->kept, builder->self);
+    bool counted = builder->operation->operand[k].layout->rule.copies == 0; /* else the map asks for it */
+    if (counted && bytes > left)
+        return DCL_OK;
+    dcl_status status = add_stage(builder, k, &view->foot, &view->stage);
+    if (status != DCL_OK)
+        return status;
+    builder->plan->stage[view->stage].kept = DCLI_STAGE_KEEP;
+    builder->kept_bytes += counted ? bytes : 0;
+    view->kept = true;
+    status = want_view(builder, a, view);
+    return status == DCL_OK ? add_source(builder, k, &view->foot) : status;
+}
+
+/* ---- stages of a work --------------------------------------------------------------------------------------------- */
+
 static dcl_status stage_alone(dcli_builder *builder, int a, struct dcli_view *view)
 {
+    if (!view->written && builder->seen[dcli_param_of(builder, a)].keeps) {
+        dcl_status status = stage_kept(builder, a, view);
+        if (status != DCL_OK || view->stage >= 0)
+            return status;
+    }
     if (!view->written)
         view->stage = find_stage(builder, dcli_param_of(builder, a), &view->foot);
     if (view->stage >= 0)
@@ -293,13 +393,47 @@ static dcl_status searched_pieces(dcli_builder *builder, int k, const dcl_box *b
     return status;
 }
 
-static dcl_status pieces_in(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
+static dcl_status pieces_of_box(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
 {
     int k = builder->plan->stage[want->stage].operand;
     dcl_status status = pieces_of_parts(builder, k, &want->box, dcli_in_place(builder));
     if (status != DCL_OK || dcli_in_place(builder))
         return status;
     return builder->seen[k].unique ? chained_pieces(builder, chains, 0, want) : searched_pieces(builder, k, &want->box);
+}
+
+/* What of a box lies in kept copies comes from these: from source number c on. */
+static dcl_status pieces_of_copies(dcli_builder *builder, const struct chains *chains, const dcli_want *want, int64_t c)
+{
+    int k = builder->plan->stage[want->stage].operand;
+    dcl_box common;
+    while (c < want->sources &&
+           (builder->source[c].operand != k || !dcli_box_intersect(&builder->source[c].box, &want->box, &common)))
+        c++;
+    if (c == want->sources)
+        return pieces_of_box(builder, chains, want);
+    dcl_box source = builder->source[c].box;
+    dcli_box_list rest = {0};
+    int64_t stage = -1;
+    dcl_status status = name_source(builder, k, &source, &stage);
+    dcli_region packed = dcli_region_packed(&source, 0), region;
+    if (status == DCL_OK && dcli_region_cut(&packed, &common, &region))
+        status = add_piece(builder, DCLI_BIND_KEPT, (int)stage, &region, 0);
+    if (status == DCL_OK)
+        status = dcli_box_subtract(&want->box, &common, &rest);
+    for (int64_t b = 0; b < rest.count && status == DCL_OK; b++) {
+        dcli_want part = *want;
+        part.box = rest.box[b];
+        status = pieces_of_copies(builder, chains, &part, c + 1);
+    }
+    dcli_box_list_free(&rest);
+    return status;
+}
+
+static dcl_status pieces_in(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
+{
+    int k = builder->plan->stage[want->stage].operand;
+    return builder->seen[k].keeps ? pieces_of_copies(builder, chains, want, 0) : pieces_of_box(builder, chains, want);
 }
 
 static dcl_status pieces_out(dcli_builder *builder, const struct chains *chains, const dcli_want *want)

@@ -12,6 +12,7 @@ struct dcli_view {
     bool own;      /* lies wholly in `region` of the own part */
     int peer;      /* lies wholly in `region` of this peer's part, read in place; -1: no */
     int64_t stage; /* else: here; -1: nothing to hold */
+    bool kept;     /* the stage is a kept copy, whose box is stage's */
     dcl_box foot;  /* elements of the array */
     dcl_box seen;  /* the indices by which the body knows them: the same where there is no view of the array */
     dcli_region region;
@@ -48,6 +49,9 @@ static inline bool dcli_is_staged(const struct dcli_view *view) { return !view->
 
 /** Note what the accesses of a work need of other nodes, and give those a stage that are bound to none. */
 dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[]);
+
+/** Find what this node has kept of the operands before the operation. */
+dcl_status dcli_find_sources(dcli_builder *builder);
 
 /** Once the needs of the last batch are in chunks: find the pieces that its stages are filled from and emptied to. */
 dcl_status dcli_fill_stages(dcli_builder *builder);

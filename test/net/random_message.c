@@ -130,7 +130,7 @@ static dcli_msg_operation random_operation(test_random *random, dcli_msg_operand
                                     .operand_count = few(random, DCLI_MOST_OPERANDS),
                                     .operand = operand};
     for (int i = 0; i < operation.operand_count; i++)
-        operand[i] = (dcli_msg_operand){natural(random) - 1, bits(random)};
+        operand[i] = (dcli_msg_operand){natural(random) - 1, bits(random), flag(random) ? natural(random) : 0};
     if (flag(random))
         fill_box(random, &operation);
     if (flag(random))
@@ -244,6 +244,7 @@ static dcli_msg_setup random_setup(test_random *random)
                             .tile_bytes = positive(random),
                             .chunk_bytes = positive(random),
                             .pool_bytes = positive(random),
+                            .kept_bytes = natural(random),
                             .quota_bytes = natural(random),
                             .silence_ms = milliseconds(random),
                             .build_ms = milliseconds(random),
@@ -422,7 +423,7 @@ static const char *different; /* the first difference found */
 
 static bool same_operand(const dcli_msg_operand *a, const dcli_msg_operand *b)
 {
-    return EQUAL(storage) && EQUAL(value);
+    return EQUAL(storage) && EQUAL(value) && EQUAL(kept);
 }
 
 static bool same_view(const dcli_msg_view *a, const dcli_msg_view *b)
@@ -494,9 +495,9 @@ static bool same_peers(const dcli_msg_peer a[], const dcli_msg_peer b[], int cou
 static bool same_setup(const dcli_msg_setup *a, const dcli_msg_setup *b)
 {
     return EQUAL(self) && EQUAL(peer_count) && same_peers(a->peer, b->peer, a->peer_count) && EQUAL(first_operation) &&
-           EQUAL(tile_bytes) && EQUAL(chunk_bytes) && EQUAL(pool_bytes) && EQUAL(quota_bytes) && EQUAL(silence_ms) &&
-           EQUAL(epoch) && EQUAL(tree_nodes) && EQUAL(build_ms) && EQUAL(kernel_ms) && EQUAL(fanout) && EQUAL(log) &&
-           STRINGS(fault);
+           EQUAL(tile_bytes) && EQUAL(chunk_bytes) && EQUAL(pool_bytes) && EQUAL(kept_bytes) && EQUAL(quota_bytes) &&
+           EQUAL(silence_ms) && EQUAL(epoch) && EQUAL(tree_nodes) && EQUAL(build_ms) && EQUAL(kernel_ms) &&
+           EQUAL(fanout) && EQUAL(log) && STRINGS(fault);
 }
 
 static bool same_joined(const dcli_msg_joined *a, const dcli_msg_joined *b)

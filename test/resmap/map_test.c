@@ -132,6 +132,11 @@ Test(map, listed_owners)
     int calls = 0;
     expect_text(dcl_map_hash(three, DCL_ROWS, 2, (int64_t[]){2, 2}, 5), "rows:hash(2x2);seed=5");
     expect_text(dcl_map_hash(three, DCL_COLUMNS, 0, NULL, 0), "columns:hash");
+    expect_text(dcl_map_replicated(three, 0), "replicated");
+    expect_text(dcl_map_replicated(three, 2), "replicated(2)");
+    dcl_map *all = dcl_map_replicated(three, 0);
+    expect_text(dcl_map_on(all, 2, (int[]){0, 2}), "replicated;nodes=0,2");
+    dcl_map_release(all);
     expect_text(dcl_map_table(three, DCL_ROWS, 1, (int64_t[]){4}, 5, (int[]){0, 0, 2, 2, 1}),
                 "rows:table(4);owners=0*2,2*2,1");
     expect_text(dcl_map_function(three, DCL_ROWS, 2, (int64_t[]){2, 2}, &grid, owner_of_piece, &calls),
@@ -212,6 +217,8 @@ Test(map, constructors_of_lists_refuse)
     int64_t nothing = 0;
     dcl_box strided = {.rank = 1, .start = {0}, .count = {4}, .stride = {2}};
     expect_refused(dcl_map_hash(four, DCL_ROWS, 0, NULL, -1), "dcl_map_hash: seed is -1; expected 0..2147483647");
+    expect_refused(dcl_map_replicated(four, 5), "the map is for copies on 5 nodes; expected 1..4");
+    expect_refused(dcl_map_replicated(four, -1), "the map is for copies on -1 nodes");
     expect_refused(dcl_map_hash(four, DCL_ROWS, 9, NULL, 0), "rank is 9");
     expect_refused(dcl_map_table(four, DCL_ROWS, 1, NULL, 0, (int[]){0}), "0 owners are given; expected a node for");
     expect_refused(dcl_map_table(four, DCL_ROWS, 1, NULL, 2, NULL), "2 owners are given as NULL");

@@ -34,7 +34,7 @@ static const struct variable_case variable_cases[] = {
     {"DCL_MOVE", "fly", {"DCL_MOVE is \"fly\"", "expected one of auto|place|send"}},
     {"DCL_LOG", "loud", {"DCL_LOG is \"loud\"", "expected one of off|warn|info|debug"}},
     {"DCL_SYNC", "yes", {"DCL_SYNC is \"yes\"", "expected 0 or 1"}},
-    {"DCL_MAP", "blocks", {"DCL_MAP: ", "found \"blocks\"", "expected block, cyclic or *"}},
+    {"DCL_MAP", "blocks", {"DCL_MAP: ", "found \"blocks\"", "expected block, cyclic, splits, weighted or *"}},
     {"DCL_MAP", "block@9", {"DCL_MAP: ", "9 nodes; expected 2"}},
     {"DCL_FAULT", "boom", {"DCL_FAULT is \"boom\"", "expected \"alloc node=N count=N\"", "unset it"}},
     {"DCL_DEVICES", "7", {"there is no device 7", "expected 0..1", "see \"dcl devices\""}},

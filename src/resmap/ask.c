@@ -1,0 +1,140 @@
+/* resmap/ask.c - a map asked about a grid: who owns what, and where it lies. */
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "resmap/parts.h"
+
+enum { MOST_BOUND = 8 }; /* layouts that a map keeps: a program has few shapes */
+
+dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out)
+{
+    if (map == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "map is NULL; expected a map; dcl_map_default() makes one");
+    if (grid == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "grid is NULL; expected a grid such as dcl_grid_2d() makes");
+    dcl_status status = dcli_grid_check(grid);
+    return status != DCL_OK ? status : dcli_layout_bind(&map->rule, grid, layout_out);
+}
+
+dcl_status dcli_map_check_node(const dcl_map *map, int node)
+{
+    int all = dcl_node_count(map->cluster);
+    if (node < 0 || node >= all)
+        return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d", node, all - 1);
+    return DCL_OK;
+}
+
+dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[])
+{
+    for (int d = 0; d < grid->rank; d++) {
+        if (grid->extent[d] == 0)
+            return DCLI_FAIL(DCL_ERR_RANGE, "index[%d] is %" PRId64 "; the grid has no elements, extent[%d] is 0", d,
+                             index[d], d);
+        int64_t last = grid->origin[d] + (grid->extent[d] - 1);
+        if (index[d] < grid->origin[d] || index[d] > last)
+            return DCLI_FAIL(DCL_ERR_RANGE, "index[%d] is %" PRId64 "; expected %" PRId64 "..%" PRId64, d, index[d],
+                             grid->origin[d], last);
+    }
+    return DCL_OK;
+}
+
+/* ---- layouts that a map keeps -------------------------------------------------------------------------------------- */
+
+static bool same_grid(const dcl_grid *a, const dcl_grid *b)
+{
+    if (a->rank != b->rank || a->type != b->type)
+        return false;
+    for (int d = 0; d < a->rank; d++)
+        if (a->extent[d] != b->extent[d] || a->origin[d] != b->origin[d])
+            return false;
+    return true;
+}
+
+/* The layout of a grid that was asked about before, or is now and there is room to keep it; NULL: bind it. Who finds one
+ * reads it without a lock: they stay until the map ends. */
+static const dcli_layout *kept_layout(const dcl_map *map, const dcl_grid *grid)
+{
+    if (map == NULL || grid == NULL)
+        return NULL;
+    int count = 0;
+    dcli_bound_layout *first = __atomic_load_n(&map->bound, __ATOMIC_ACQUIRE);
+    for (const dcli_bound_layout *bound = first; bound != NULL; bound = bound->next, count++)
+        if (same_grid(&bound->layout.grid, grid))
+            return &bound->layout;
+    dcli_bound_layout *made = count < MOST_BOUND ? dcli_malloc(sizeof *made) : NULL;
+    if (made == NULL || dcli_map_bind(map, grid, &made->layout) != DCL_OK) {
+        dcli_free(made);
+        return NULL;
+    }
+    made->next = first; /* another thread may have put in one of its own meanwhile: two of a grid do no harm */
+    while (!__atomic_compare_exchange_n(&((dcl_map *)map)->bound, &made->next, made, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+        ;
+    return &made->layout;
+}
+
+/* ---- questions ----------------------------------------------------------------------------------------------------- */
+
+static dcl_status locate(const dcli_layout *layout, const dcl_grid *grid, const int64_t index[], int *node_out,
+                         int64_t *offset_out)
+{
+    if (index == NULL || node_out == NULL || offset_out == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "index, node_out or offset_out is NULL; expected an index and room for both");
+    dcl_status status = dcli_map_check_index(grid, index);
+    if (status == DCL_OK)
+        dcli_layout_locate(layout, index, node_out, offset_out);
+    return status;
+}
+
+dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
+                          int64_t *offset_out)
+{
+    dcli_error_enter(__func__);
+    const dcli_layout *kept = kept_layout(map, grid);
+    if (kept != NULL)
+        return locate(kept, grid, index, node_out, offset_out);
+    dcli_layout layout;
+    dcl_status status = dcli_map_bind(map, grid, &layout);
+    if (status != DCL_OK)
+        return status;
+    status = locate(&layout, grid, index, node_out, offset_out);
+    dcli_layout_release(&layout);
+    return status;
+}
+
+dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out)
+{
+    dcli_error_enter(__func__);
+    dcli_layout layout;
+    dcl_status status = dcli_map_bind(map, grid, &layout);
+    if (status != DCL_OK)
+        return status;
+    status = dcli_map_check_node(map, node);
+    if (status == DCL_OK && elements_out == NULL)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "elements_out is NULL; expected room for a number of elements");
+    if (status == DCL_OK)
+        *elements_out = dcli_layout_storage(&layout, node);
+    dcli_layout_release(&layout);
+    return status;
+}
+
+dcl_status dcl_map_boxes(const dcl_map *map, const dcl_grid *grid, int node, dcl_box_fn *visit, void *user)
+{
+    dcli_error_enter(__func__);
+    dcli_layout layout;
+    dcl_status status = dcli_map_bind(map, grid, &layout);
+    if (status != DCL_OK)
+        return status;
+    status = dcli_map_check_node(map, node);
+    if (status == DCL_OK && visit == NULL)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "visit is NULL; expected a function to call with every box");
+    dcli_region_list list = {0};
+    if (status == DCL_OK)
+        status = dcli_layout_regions(&layout, node, NULL, &list);
+    for (int64_t k = 0; status == DCL_OK && k < list.count; k++)
+        status = visit(user, &list.region[k].box);
+    dcli_region_list_free(&list);
+    dcli_layout_release(&layout);
+    return status;
+}

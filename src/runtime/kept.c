@@ -1,0 +1,141 @@
+/* runtime/kept.c - kept copies as the program's side knows them: nodes keep books of their own, in every operation; here
+ * operations are noted, and planned for all nodes only once somebody asks what another one would move. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "runtime/report.h"
+
+enum { MOST_NOTED = 64 };
+
+dcl_status dcl_keep(dcl_array *array, bool keep)
+{
+    dcli_error_enter(__func__);
+    if (array == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "array is NULL; expected one made by dcl_agile(); see the error of that call");
+    pthread_mutex_lock(&array->cluster->lock);
+    dcli_array_base(array)->keeps = keep;
+    pthread_mutex_unlock(&array->cluster->lock);
+    return DCL_OK;
+}
+
+void dcli_cluster_kept_fail(dcl_cluster *cluster) { cluster->kept.generation++; }
+
+/* An operation that cannot be planned runs nowhere, and makes no copies. */
+static dcl_status settle_one(dcl_cluster *cluster, const dcli_operation *operation)
+{
+    dcl_status status = DCL_OK;
+    for (int n = 0; n < cluster->node_count && status == DCL_OK && dcli_keeps(operation); n++) {
+        dcli_plan *plan;
+        if (cluster->lost[n])
+            continue;
+        if (dcli_plan_for_report(cluster, operation, n, false, &plan) != DCL_OK)
+            break;
+        status = dcli_kept_add(&cluster->kept.books, n, operation, plan);
+        dcli_plan_free(plan);
+    }
+    dcli_kept_write(&cluster->kept.books, operation, NULL, NULL);
+    return status;
+}
+
+dcl_status dcli_cluster_kept_settle(dcl_cluster *cluster)
+{
+    dcli_kept_notes *notes = &cluster->kept;
+    dcl_status status = DCL_OK;
+    for (int o = 0; o < notes->count; o++) {
+        if (status == DCL_OK)
+            status = settle_one(cluster, notes->noted[o]);
+        dcli_free(notes->noted[o]);
+    }
+    notes->count = 0;
+    return status;
+}
+
+static bool same_operand(const dcli_operation *a, const dcli_operation *b, int k)
+{
+    const dcli_operand *x = &a->operand[k], *y = &b->operand[k];
+    bool value = x->storage >= 0 || !dcli_body_subscripts_use(a->body, k) || a->value[k].u == b->value[k].u;
+    return x->storage == y->storage && x->layout == y->layout && x->view == y->view && x->kept == y->kept && value;
+}
+
+static bool same_operation(const dcli_operation *a, const dcli_operation *b)
+{
+    if (a->kind != DCLI_OP_FORALL || a->kind != b->kind || a->body != b->body || !dcli_box_equal(&a->box, &b->box))
+        return false;
+    for (int k = 0; k < a->operand_count; k++)
+        if (!same_operand(a, b, k))
+            return false;
+    return true;
+}
+
+/* Whether it changes no copy but those that a later operation has overwritten: of one storage. */
+static bool is_about(const dcli_operation *operation, int64_t storage)
+{
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].storage != storage &&
+            (operation->operand[k].kept > 0 || operation->operand[k].writes))
+            return false;
+    return true;
+}
+
+/* All of a storage is written anew: what was noted about it alone no longer matters. */
+static void forget(dcli_kept_notes *notes, int64_t storage)
+{
+    int left = 0;
+    for (int o = 0; o < notes->count; o++)
+        if (is_about(notes->noted[o], storage))
+            dcli_free(notes->noted[o]);
+        else
+            notes->noted[left++] = notes->noted[o];
+    notes->count = left;
+}
+
+static dcl_status note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[])
+{
+    dcli_kept_notes *notes = &cluster->kept;
+    dcl_status status = notes->count == MOST_NOTED ? dcli_cluster_kept_settle(cluster) : DCL_OK;
+    if (status != DCL_OK)
+        return status;
+    if (notes->noted == NULL)
+        notes->noted = dcli_calloc(MOST_NOTED, sizeof *notes->noted);
+    dcli_operation *copy = notes->noted != NULL ? dcli_malloc(sizeof *copy) : NULL;
+    if (copy == NULL)
+        return DCL_ERR_NOMEM;
+    memcpy(copy, operation, sizeof *copy);
+    for (int k = 0; k < copy->operand_count; k++)
+        copy->operand[k].writes &= books[k] != NULL && books[k]->was_kept; /* others have no copies */
+    notes->noted[notes->count++] = copy;
+    return DCL_OK;
+}
+
+dcl_status dcli_cluster_kept_note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[])
+{
+    bool matters = false, repeats = dcli_keeps(operation);
+    for (int k = 0; k < operation->operand_count; k++) {
+        if (books[k] == NULL)
+            continue;
+        if (operation->operand[k].kept > 0)
+            books[k]->was_kept = matters = true;
+        if (operation->operand[k].writes && books[k]->was_kept) {
+            matters = true;
+            repeats = false;
+            if (operation->operand[k].overwrites)
+                forget(&cluster->kept, operation->operand[k].storage);
+        }
+    }
+    for (int o = cluster->kept.count - 1; repeats && o >= 0; o--) {
+        if (same_operation(cluster->kept.noted[o], operation))
+            return DCL_OK; /* nothing was written since that it keeps: it changes nothing */
+        repeats = dcli_keeps(cluster->kept.noted[o]);
+    }
+    return matters ? note(cluster, operation, books) : DCL_OK;
+}
+
+void dcli_cluster_kept_free(dcl_cluster *cluster)
+{
+    for (int o = 0; o < cluster->kept.count; o++)
+        dcli_free(cluster->kept.noted[o]);
+    dcli_free(cluster->kept.noted);
+    dcli_kept_free(&cluster->kept.books);
+    cluster->kept = (dcli_kept_notes){.generation = 0};
+}

@@ -1,0 +1,140 @@
+/* workqueue/kept.c - the books of kept copies. A copy lasts until its box is written, or until its budget's owner, the
+ * host, begins a new generation because an operation that should have made it failed. */
+#include "workqueue/kept.h"
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "workqueue/plan.h"
+
+bool dcli_keeps(const dcli_operation *operation)
+{
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].kept > 0)
+            return true;
+    return false;
+}
+
+const dcli_copy *dcli_kept_next(const dcli_kept *kept, int node, const dcli_operand *operand, const dcli_copy *after)
+{
+    if (kept == NULL || kept->node == NULL || operand->kept == 0)
+        return NULL;
+    const dcli_node_copies *copies = &kept->node[node];
+    const dcli_copy *copy = after != NULL ? after + 1 : copies->copy;
+    for (const dcli_copy *end = copies->copy + copies->count; copy < end; copy++)
+        if (copy->storage == operand->storage && copy->generation == operand->kept)
+            return copy;
+    return NULL;
+}
+
+int64_t dcli_kept_bytes(const dcli_kept *kept, int node)
+{
+    return kept != NULL && kept->node != NULL ? kept->node[node].bytes : 0;
+}
+
+uint64_t dcli_kept_state(const dcli_kept *kept, int node, const dcli_operation *operation)
+{
+    if (kept == NULL || kept->node == NULL || !dcli_keeps(operation))
+        return 0;
+    uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)kept->node[node].bytes);
+    for (int k = 0; k < operation->operand_count; k++) {
+        const dcli_copy *copy = NULL;
+        while ((copy = dcli_kept_next(kept, node, &operation->operand[k], copy)) != NULL) {
+            size_t bytes = (size_t)copy->box.rank * sizeof(int64_t);
+            hash = dcli_hash_word(hash, (uint64_t)k);
+            hash = dcli_hash_bytes(hash, copy->box.start, bytes);
+            hash = dcli_hash_bytes(hash, copy->box.count, bytes);
+            hash = dcli_hash_bytes(hash, copy->box.stride, bytes);
+        }
+    }
+    return hash;
+}
+
+dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operation, const dcli_plan *plan)
+{
+    for (int64_t s = 0; s < plan->stage_count; s++) {
+        const dcli_stage *stage = &plan->stage[s];
+        if (stage->kept != DCLI_STAGE_KEEP)
+            continue;
+        if (kept->node == NULL)
+            kept->node = dcli_calloc((size_t)kept->node_count, sizeof *kept->node);
+        if (kept->node == NULL)
+            return DCL_ERR_NOMEM;
+        const dcli_operand *operand = &operation->operand[stage->operand];
+        dcli_node_copies *copies = &kept->node[node];
+        if (dcli_grow(&copies->copy, copies->count, &copies->capacity, sizeof *copies->copy) != 0)
+            return DCL_ERR_NOMEM;
+        dcli_copy *copy = &copies->copy[copies->count++];
+        *copy = (dcli_copy){.storage = operand->storage,
+                            .generation = operand->kept,
+                            .box = stage->box,
+                            .bytes = stage->elements * (int64_t)dcl_type_bytes(operand->layout->grid.type),
+                            .counted = operand->layout->rule.copies == 0};
+        copies->bytes += copy->counted ? copy->bytes : 0;
+    }
+    return DCL_OK;
+}
+
+/* What an access of a loop body may write of the array behind an operand. @return false: nothing. */
+static bool written_box(const dcli_operation *operation, int a, dcl_box *box_out)
+{
+    const dcli_operand *operand = &operation->operand[operation->body->access[a].param];
+    dcli_subscripts own, base;
+    dcl_box seen;
+    bool cut;
+    *box_out = dcl_box_of(&operand->layout->grid);
+    if (dcli_operation_subscripts(operation, a, &own, &base) != DCL_OK)
+        return true; /* it will not run; as if it wrote all */
+    return dcli_transform_footprint(operand->view, &operand->layout->grid, &own, &operation->box, &seen, box_out, &cut);
+}
+
+/* Strike out a storage's copies: of another generation than `kept`, or where `box` is not NULL and they meet it. */
+static void strike(dcli_kept *kept, int64_t storage, int64_t generation, const dcl_box *box, dcli_dropped_fn *dropped,
+                   void *user)
+{
+    for (int n = 0; n < kept->node_count; n++) {
+        dcli_node_copies *copies = &kept->node[n];
+        int64_t left = 0;
+        for (int64_t c = 0; c < copies->count; c++) {
+            const dcli_copy *copy = &copies->copy[c];
+            dcl_box common;
+            bool meets = box != NULL && dcli_box_intersect(&copy->box, box, &common);
+            if (copy->storage != storage || !(meets || (generation > 0 && copy->generation != generation))) {
+                copies->copy[left++] = *copy;
+                continue;
+            }
+            copies->bytes -= copy->counted ? copy->bytes : 0;
+            if (dropped != NULL)
+                dropped(user, n, copy);
+        }
+        copies->count = left;
+    }
+}
+
+void dcli_kept_write(dcli_kept *kept, const dcli_operation *operation, dcli_dropped_fn *dropped, void *user)
+{
+    if (kept->node == NULL)
+        return;
+    for (int k = 0; k < operation->operand_count; k++) {
+        const dcli_operand *operand = &operation->operand[k];
+        if (operand->storage >= 0 && operand->kept > 0)
+            strike(kept, operand->storage, operand->kept, NULL, dropped, user);
+        if (operand->storage < 0 || !operand->writes || operation->kind == DCLI_OP_FORALL)
+            continue;
+        bool part = operation->kind == DCLI_OP_WRITE || operation->kind == DCLI_OP_FILL;
+        dcl_box all = dcl_box_of(&operand->layout->grid);
+        strike(kept, operand->storage, 0, part ? &operation->box : &all, dropped, user);
+    }
+    for (int a = 0; operation->kind == DCLI_OP_FORALL && a < operation->body->access_count; a++) {
+        dcl_box box;
+        if (operation->body->access[a].written && written_box(operation, a, &box))
+            strike(kept, operation->operand[operation->body->access[a].param].storage, 0, &box, dropped, user);
+    }
+}
+
+void dcli_kept_free(dcli_kept *kept)
+{
+    for (int n = 0; kept->node != NULL && n < kept->node_count; n++)
+        dcli_free(kept->node[n].copy);
+    dcli_free(kept->node);
+    kept->node = NULL;
+}
