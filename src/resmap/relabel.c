@@ -182,7 +182,7 @@ static void reorder(const dcli_layout *to, const int job[], dcli_map_rule *rule)
 dcl_status dcli_map_rule_relabel(const dcli_layout *from, dcli_map_rule *rule)
 {
     int n = rule->node_count;
-    if (n < 2 || n > DCLI_MOST_RELABELLED)
+    if (n < 2 || n > DCLI_MOST_RELABELLED || rule->list != NULL) /* a list names its nodes: they are meant */
         return DCL_OK;
     dcli_layout to;
     dcl_status status = dcli_layout_bind(rule, &from->grid, &to);
@@ -201,5 +201,6 @@ dcl_status dcli_map_rule_relabel(const dcli_layout *from, dcli_map_rule *rule)
         reorder(&to, job, rule);
     dcli_free(elements);
     dcli_free(value);
+    dcli_layout_release(&to);
     return status;
 }

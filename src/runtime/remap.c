@@ -195,7 +195,11 @@ static dcl_status explain_map(dcl_array *array, dcl_map *map, int node, dcl_coun
         return DCL_OK;
     }
     dcl_status status = imagine(array, map, &books, &fresh);
-    return status == DCL_OK ? explain_copy(array, &fresh, node, counters_out) : status;
+    if (status != DCL_OK)
+        return status;
+    status = explain_copy(array, &fresh, node, counters_out);
+    dcli_layout_release(&fresh.layout);
+    return status;
 }
 
 /* Nodes refuse what exceeds their pool while they copy, when it is too late: where that can be, it is planned before. Parts
@@ -265,6 +269,8 @@ static dcl_status remap_to(dcl_array *array, dcl_map *map)
     if (status != DCL_OK)
         return status;
     status = start_copy(array, fresh);
+    if (status == DCL_OK)
+        status = dcli_cluster_kept_settle(array->cluster); /* what was noted names the layouts where they are now */
     if (status == DCL_OK)
         exchange(array, fresh);
     return end_fresh(fresh, status);
