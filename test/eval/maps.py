@@ -14,7 +14,7 @@ import owners
 KINDS = ["block", "block(n)", "cyclic", "cyclic(n)", "mixed",
          "rows:cyclic", "rows:cyclic(n)", "rows:block", "rows:block(n)",
          "columns:cyclic", "columns:cyclic(n)", "columns:block", "columns:block(n)"]
-MORE = [kind for kind in draw.KINDS if kind not in KINDS]  # whose pairs with all others are the subject of test/pairs
+MORE = [kind for kind in draw.KINDS if kind not in KINDS + draw.PARTIAL]  # whose pairs with all others are the subject of test/pairs
 MOST_PLAIN = 2000  # elements for which maps of these are drawn: their texts grow with pieces, and the oracle is slow
 DEFAULT = "default"  # no text: the library's own choice
 SMALL_BYTES = 16384
