@@ -6,7 +6,7 @@ AXES = ["block", "block(n)", "cyclic", "cyclic(n)", "splits", "weighted", "mixed
 DEALT = [f"{order}:{deal}" for order in ("rows", "columns")
          for deal in ("cyclic", "cyclic(n)", "block", "block(n)", "hash", "hash(n)", "table", "table(n)")]
 PARTIAL = ["sparse", "every"]  # some elements are stored nowhere
-KINDS = AXES + DEALT + ["boxes"] + PARTIAL
+KINDS = AXES + DEALT + ["boxes", "replicated"] + PARTIAL
 
 TYPES = {"int8": 1, "int16": 2, "int32": 4, "double": 8}
 PAGE_OFFS = [-66, -65, -64, -63, -62, -8, 0, 8, 62, 63, 64, 65, 66]  # bytes from a page, where the rule of padding changes
@@ -210,6 +210,8 @@ def draw_map(rng, kind, shape, origin, nodes, with_grains=True):
         text, suffix = text + ";every=" + "x".join(map(str, steps)) + draw_rest(rng), ""
     elif kind == "boxes":
         text = draw_boxes(rng, shape, origin, used)
+    elif kind == "replicated":
+        text = rng.choice(["replicated", f"replicated({rng.randint(1, len(used))})"])
     elif kind in AXES:
         text = draw_axes(rng, kind, shape, len(used))
     else:

@@ -304,6 +304,9 @@ def lay(text, shape, origin, nodes, element_bytes):
         return lay_every(read, shape, nodes, element_bytes)
     if read.rule.startswith("boxes:"):
         found, storage = lay_boxes(read.rule[len("boxes:"):], shape, origin, used)
+    elif read.rule.startswith("replicated"):  # the first owns all; copies on others are no storage
+        found, storage = lay_axes("*", shape, 1, element_bytes)
+        storage += [0] * (len(used) - 1)
     elif ":" in read.rule.partition("(")[0]:
         found, storage = lay_dealt(read.rule, read.suffix, shape, len(used), used)
     else:

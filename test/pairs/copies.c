@@ -47,7 +47,9 @@ bool test_remap(test_model *model, const test_model *like, unsigned flags)
     if (!good || !test_done("dcl_remap_with", dcl_remap_with(model->array, map, flags)))
         return false;
     model->rest = like->rest;
-    return take_owners(&counts, model) && test_counts_agree(&counts) &&
+    bool located = take_owners(&counts, model);
+    model->copied = test_is_replicated(map);
+    return located && test_counts_agree(&counts) &&
            (flags != 0 || dcl_map_equal(dcl_map_of(model->array), map) ||
             test_failed("%s has another map than it was given", model->name));
 }

@@ -12,6 +12,7 @@ typedef struct test_counts {
     int nodes;
     dcl_counters planned[TEST_MOST_NODES + 1], before[TEST_MOST_NODES + 1], after[TEST_MOST_NODES + 1];
     int64_t bytes[TEST_MOST_NODES + 1];
+    bool at_most;                                         /* bytes are the most that may move */
     int64_t pair_bytes[TEST_MOST_NODES][TEST_MOST_NODES]; /* by owner, then by who reads or writes */
 } test_counts;
 
@@ -20,7 +21,8 @@ test_counts test_counts_begin(dcl_cluster *cluster);
 /** What dcl_stats() is asked for in row n. */
 int test_counts_node(const test_counts *counts, int n);
 
-/** Element e of an array is read or written where `computes` computes: -1 for either: nowhere. */
+/** Element e of an array is read or written where `computes` computes: -1 for either: nowhere. Of arrays that nodes keep
+ *  copies of, no more moves than that. */
 void test_counts_element(test_counts *counts, int computes, const test_model *model, int64_t e);
 
 /** Whether a report of all nodes says so, pair by pair, and its pairs add up to what its nodes are planned. */

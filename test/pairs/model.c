@@ -60,6 +60,7 @@ bool test_model_make(test_model *model, const char *name, const dcl_grid *grid, 
     model->value = calloc((size_t)model->total + 1, sizeof *model->value);
     model->owner = calloc((size_t)model->total + 1, sizeof *model->owner);
     model->array = dcl_agile(*grid, (dcl_map *)map);
+    model->copied = test_is_replicated(map);
     if (model->array == NULL)
         return test_failed("array %s: %s", name, dcl_error());
     for (int64_t e = 0; e < model->total; e++) {
@@ -86,6 +87,14 @@ void test_model_end(test_model *model)
     free(model->value);
     free(model->owner);
     *model = (test_model){0};
+}
+
+bool test_is_replicated(const dcl_map *map)
+{
+    static const char word[] = "replicated";
+    char text[sizeof word];
+    dcl_map_print(map, text, sizeof text);
+    return strcmp(text, word) == 0;
 }
 
 /* ---- elements of any type ----------------------------------------------------------------------------------------- */

@@ -13,6 +13,8 @@ typedef struct test_model {
     int64_t *value;
     int *owner;   /* by dcl_map_locate(), which test/oracle checks; -1: stored nowhere */
     int64_t rest; /* what elements that are stored nowhere read as */
+    bool copied;  /* nodes may keep copies: what moves is no more than owners say */
+    bool kept;    /* nodes have copies of all that the next operation reads: nothing moves */
 } test_model;
 
 /** The sentence of the first thing that went wrong; empty so far. */
@@ -35,6 +37,9 @@ int64_t test_element(const dcl_grid *grid, const int64_t index[]);
 
 dcl_box test_random_box(const dcl_grid *grid, uint64_t *random);
 bool test_box_has(const dcl_box *box, const int64_t index[]);
+
+/** Whether a map says that nodes keep copies. */
+bool test_is_replicated(const dcl_map *map);
 
 /** Whether some elements are stored nowhere. */
 bool test_is_partial(const test_model *model);

@@ -153,6 +153,28 @@ static bool remap(struct run *run)
 
 static bool views(struct run *run) { return test_views(&run->pair, run->path); }
 
+static bool add_kept(test_pair *pair, bool a_kept, bool d_kept)
+{
+    bool replicated[] = {test_is_replicated(dcl_map_of(pair->a.array)), test_is_replicated(dcl_map_of(pair->d.array))};
+    pair->a.kept = a_kept && !replicated[0]; /* not every node has a copy of these */
+    pair->d.kept = d_kept && !replicated[1];
+    bool good = test_run_body(pair, TEST_ADD, NULL) && test_compare(&pair->c, NULL, &pair->random);
+    pair->a.kept = pair->d.kept = false;
+    return good;
+}
+
+/* What nodes have read once is not moved again until it is written. */
+static bool keep(struct run *run)
+{
+    test_pair *pair = &run->pair;
+    dcl_box box = test_random_box(&pair->a.grid, &pair->random);
+    pair->a.copied = pair->d.copied = true;
+    return test_done("dcl_keep", dcl_keep(pair->a.array, true)) &&
+           test_done("dcl_keep", dcl_keep(pair->d.array, true)) && add_kept(pair, false, false) &&
+           add_kept(pair, true, true) && test_write(&pair->a, &box, &pair->random) && add_kept(pair, false, true) &&
+           add_kept(pair, true, true) && test_fill(&pair->d, 9) && add_kept(pair, true, false);
+}
+
 static const struct {
     const char *name;
     bool (*take)(struct run *run);
@@ -168,6 +190,7 @@ static const struct {
     {"copy", copy},
     {"views", views},
     {"remap", remap},
+    {"keep", keep},
 };
 
 /* ---- a line ------------------------------------------------------------------------------------------------------- */

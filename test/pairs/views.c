@@ -17,7 +17,7 @@ static bool view_make(struct view *view, const char *name, test_model *base, dcl
     int64_t total = dcl_grid_count(grid);
     view->base = base;
     view->element = calloc((size_t)total + 1, sizeof *view->element);
-    view->model = (test_model){.name = name, .array = array, .grid = *grid, .total = total};
+    view->model = (test_model){.name = name, .array = array, .grid = *grid, .total = total, .copied = base->copied};
     view->model.value = calloc((size_t)total + 1, sizeof *view->model.value);
     view->model.owner = calloc((size_t)total + 1, sizeof *view->model.owner);
     if (array == NULL)
