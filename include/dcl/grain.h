@@ -13,7 +13,7 @@ extern "C" {
  *  @param index        [grid->rank], inside the grid.
  *  @param segment_out  a number that is the same for the elements of one segment, and for no others of the grid. Numbers
  *                      follow no order and have gaps.
- *  @param block_out    likewise for the block.
+ *  @param block_out    likewise for the block. Both are -1 for elements that are stored nowhere.
  *  @return DCL_OK; DCL_ERR_RANGE when some index is outside, DCL_ERR_INVALID when map and grid do not fit, DCL_ERR_NOMEM;
  *          outputs then untouched.
  *  Cost: O(rank). Complete when it returns. */

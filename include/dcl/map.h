@@ -52,6 +52,9 @@ typedef enum dcl_deal {
     DCL_DEAL_TABLE   /**< by a list of owners: dcl_map_table(), dcl_map_function() */
 } dcl_deal;
 
+/** Instead of a node: stored on none. */
+#define DCL_NOWHERE (-1)
+
 /** Divide every axis by a rule of its own.
  *  @param cluster  borrowed; must outlive the map, which is for its nodes alive. NULL is passed through.
  *  @param rank     dimensions of the grids served, 1..DCL_MAX_RANK.
@@ -88,13 +91,15 @@ DCL_API dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, c
 /** Deal pieces by a list. Every process of the program's has a copy of the list, neighbours with one owner as one entry.
  *  @param rank, piece  as for dcl_map_dealt().
  *  @param count        pieces of every grid that the map will serve; binding another grid is refused.
- *  @param owners       [count] node of the cluster that owns piece 0, 1, ...; in a node's storage its pieces lie by rising
- *                      number. Nodes alive that own none are in the map nevertheless.
+ *  @param owners       [count] node of the cluster that owns piece 0, 1, ..., or DCL_NOWHERE: see dcl_map_sparse(); in a
+ *                      node's storage its pieces lie by rising number. Nodes alive that own none are in the map
+ *                      nevertheless.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID (a node that is not in the cluster or not alive), DCL_ERR_NOMEM. */
 DCL_API dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t count,
                                const int owners[]);
 
-/** The owner of a piece: `piece` [rank] counts pieces along each axis from 0. @return a node of the cluster. */
+/** The owner of a piece: `piece` [rank] counts pieces along each axis from 0. @return a node of the cluster, or
+ *  DCL_NOWHERE. */
 typedef int dcl_owner_fn(void *user, const int64_t piece[]);
 
 /** Deal the pieces of a grid as a function says. It is called here, once for every piece by rising number, and not kept:
@@ -110,6 +115,20 @@ DCL_API dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int ran
  *  @param copies  nodes that hold it, the owner included; at most those alive; 0: all of them.
  *  @return the map, yours, for grids of every rank: `replicated`, `replicated(2)`; or NULL: DCL_ERR_INVALID. */
 DCL_API dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies);
+
+/** Store only the pieces that are named (sparse), dealt to the nodes in turn: a table in which the others have no owner.
+ *
+ *  What is stored nowhere takes no memory and is not computed: bodies whose first output is laid out so run for the stored
+ *  elements only. It reads as a declared value, 0 where dcl_map_with_rest() has given no other: in bodies, in dcl_read() and
+ *  in files that are saved. It cannot be written: dcl_write() refuses boxes with such elements, dcl_forall() a second output
+ *  that is not laid out as the first; dcl_fill() and dcl_load_npy() write what is stored.
+ *  @param rank, piece  as for dcl_map_dealt().
+ *  @param all          pieces of every grid that the map will serve, as for dcl_map_table().
+ *  @param count        pieces that are stored, at least 1.
+ *  @param pieces       [count] their numbers, 0..all-1, each once. pieces[k] goes to the k mod nodes-th of the nodes alive.
+ *  @return the map, yours; or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+DCL_API dcl_map *dcl_map_sparse(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t all,
+                                int64_t count, const int64_t pieces[]);
 
 /** Give boxes to nodes: any tiling of one grid (unstructured). A node stores its boxes in the order of the list, each
  *  packed, last axis fastest. Every process of the program's has a copy of the list.
@@ -129,12 +148,14 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
 
 /** Read a map from text.
  *
- *      MAP    = AXES | DEALT | BOXES | "replicated" [ "(" N ")" ], then { ";block=" SIZES | ";tile=" SIZES | ";nodes=" NODES | ";seed=" N | ";owners=" OWNERS }
+ *      MAP    = AXES | DEALT | BOXES | "replicated" [ "(" N ")" ], then { ";block=" SIZES | ";tile=" SIZES
+ *             | ";nodes=" NODES | ";seed=" N | ";owners=" OWNERS | ";every=" SIZES | ";rest=" NUMBER }
  *      AXES   = RULE { "," RULE } [ "@" N { "x" N } ]      one RULE alone stands for all axes of any rank
  *      RULE   = "block" [ "(" N ")" ] | "cyclic" [ "(" N ")" ] | "*"
  *             | "splits" "(" N { "," N } ")" | "weighted" "(" N { ":" N } ")"
  *      DEALT  = ("rows" | "columns") ":" ("cyclic" | "block" | "hash" | "table") [ "(" SIZES ")" ]
- *      OWNERS = N [ "*" N ] { "," N [ "*" N ] }            table: node of piece 0, 1, ..., `3*5` for five pieces of node 3
+ *      OWNERS = OWNER [ "*" N ] { "," OWNER [ "*" N ] }    table: node of piece 0, 1, ..., `3*5` for five pieces of node 3
+ *      OWNER  = N | "-"                                    "-": stored nowhere (DCL_NOWHERE)
  *      BOXES  = "boxes:" BOX "@" N { "," BOX "@" N }       BOX: "[" I ":" I { "," I ":" I } "]", first and end per axis
  *      SIZES  = N { "x" N }
  *      NODES  = N [ "-" N ] { "," N [ "-" N ] }            each once, at most 32 ranges; without: the nodes alive
@@ -152,6 +173,21 @@ DCL_API dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text);
  *  @param tile   [rank] elements of a tile per axis, what one task computes; NULL: as in `map`.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 DCL_API dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[], const int64_t tile[]);
+
+/** Store only every so many-th element (strided): those whose index from the grid's origin is a multiple of the step on every
+ *  axis. The grid of these elements is laid out by the map, whose sizes, points and grains count in it. The others are
+ *  stored nowhere: see dcl_map_sparse(). As text, `;every=2x3`.
+ *  @param map   per axis or dealt.
+ *  @param rank  length of step, 1..DCL_MAX_RANK: that of the grids served.
+ *  @param step  [rank] at least 1 each, instead of those that `map` has; all 1: every element is stored.
+ *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
+DCL_API dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[]);
+
+/** Declare what elements that are stored nowhere read as. As text, `;rest=-1.5`, also `inf` and `nan`.
+ *  @param rest  converted to the type of the grids that are laid out, half and float to the nearest; a type that has no such
+ *               value is refused then.
+ *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_NOMEM. NULL is passed through. */
+DCL_API dcl_map *dcl_map_with_rest(const dcl_map *map, double rest);
 
 /** The same map over these nodes only.
  *  @param count  length of `nodes`, at least 1; an arrangement that the map was given must be for as many.
@@ -193,8 +229,8 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
  *  @param map         a map that serves the grid's rank.
  *  @param grid        the grid laid out by it.
  *  @param index       [grid->rank], inside the grid.
- *  @param node_out    owner, a node of the cluster.
- *  @param offset_out  elements (not bytes) from the first that this node stores.
+ *  @param node_out    owner, a node of the cluster; DCL_NOWHERE: the map stores no such element.
+ *  @param offset_out  elements (not bytes) from the first that this node stores; then -1.
  *  @return DCL_OK; DCL_ERR_RANGE when some index is outside, DCL_ERR_INVALID when map and grid do not fit; outputs then
  *          untouched.
  *  Cost: O(rank); no allocation, no message. Complete when it returns.

@@ -1,6 +1,7 @@
 /* resmap/bind.c - a map meets a grid: arrangement, clamped pieces and grains, derived constants. */
 #include <inttypes.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "resmap/parts.h"
@@ -16,6 +17,11 @@ static dcl_status check_rank(const dcli_map_rule *rule, const dcl_grid *grid)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "the map's grains have %d sizes; the grid has rank %d; give grains of one size for each axis",
                          grain, grid->rank);
+    if (rule->every_rank != 0 && rule->every_rank != grid->rank)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the map stores every so many-th element of %d axes (;every=); the grid has rank %d; give one "
+                         "step for each axis",
+                         rule->every_rank, grid->rank);
     for (int d = 0; d < grid->rank; d++)
         if (grid->extent[d] > DCLI_MOST_EXTENT)
             return DCLI_FAIL(DCL_ERR_INVALID, "extent[%d] is %" PRId64 "; maps serve at most %" PRId64, d,
@@ -219,6 +225,8 @@ static dcl_status bind_elements(dcli_layout *layout)
 dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli_layout *layout_out)
 {
     dcl_status status = check_rank(rule, grid);
+    if (status == DCL_OK && rule->every_rank != 0)
+        return dcli_every_bind(rule, grid, layout_out);
     if (status != DCL_OK)
         return status;
     dcli_layout layout = {.grid = *grid,
@@ -229,6 +237,8 @@ dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcl
                           .kind = rule->kind};
     fill_rank(&layout.rule, grid->rank);
     status = check_blocks(&layout.rule, grid);
+    if (status == DCL_OK)
+        status = dcli_rest_element(rule->rest, grid->type, &layout.rest);
     if (status != DCL_OK)
         return status;
     dcli_map_rule_retain(&layout.rule);
@@ -245,6 +255,9 @@ void dcli_layout_release(const dcli_layout *layout)
     dcli_map_rule_release(&layout->rule);
     for (int d = 0; d < DCL_MAX_RANK; d++)
         dcli_table_release(layout->bound[d]);
+    if (layout->inner != NULL)
+        dcli_layout_release(layout->inner);
+    dcli_free(layout->inner);
 }
 
 /* Padding depends on the type. At most three lengths of rows occur where division is regular: of the first coordinates,
@@ -292,6 +305,17 @@ static bool same_dealing(const dcli_layout *a, const dcli_layout *b)
     return a->rule.deal == b->rule.deal && a->rule.seed == b->rule.seed && dcli_table_equal(a->rule.list, b->rule.list);
 }
 
+/* Of strided maps: they store the same grid, and lay it out alike. */
+static bool same_steps(const dcli_layout *a, const dcli_layout *b)
+{
+    if (a->inner == NULL || b->inner == NULL)
+        return false;
+    for (int d = 0; d < a->grid.rank; d++)
+        if (a->rule.every[d] != b->rule.every[d])
+            return false;
+    return dcli_layout_same(a->inner, b->inner);
+}
+
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b)
 {
     if (a->grid.rank != b->grid.rank || !dcli_nodes_equal(&a->rule, &b->rule))
@@ -301,6 +325,8 @@ bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b)
             return false;
     if (a->empty)
         return true;
+    if (a->inner != NULL || b->inner != NULL)
+        return same_steps(a, b);
     if (a->kind != b->kind)
         return false;
     if (a->kind == DCLI_MAP_BOXES)

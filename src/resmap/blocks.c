@@ -89,6 +89,18 @@ static int64_t block_at(const struct grain *grain, int64_t index, int64_t *end_o
     return number * grain->per_run + block;
 }
 
+dcli_layout dcli_layout_uncut(const dcli_layout *layout, dcli_layout *inner)
+{
+    dcli_layout uncut = *layout;
+    for (int d = 0; d < layout->grid.rank; d++)
+        uncut.rule.block[d] = dcli_max(1, layout->grid.extent[d]); /* no segment is longer */
+    if (layout->inner != NULL) {
+        *inner = dcli_layout_uncut(layout->inner, NULL);
+        uncut.inner = inner;
+    }
+    return uncut;
+}
+
 struct counting {
     struct grain grain[DCL_MAX_RANK];
     const dcl_box *box; /* from the grid's origin */
@@ -151,9 +163,14 @@ static bool count_box(void *user, int64_t number)
 dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box *box, dcli_block_set *set,
                               int64_t *extra_in_out)
 {
-    (void)node; /* all of the box lies there, and numbers differ between nodes as well */
-    if (layout->empty || dcli_box_is_empty(box))
+    dcl_box inner;
+    if (layout->empty ||
+        dcli_box_is_empty(box)) /* else all of it lies there, and numbers differ between nodes as well */
         return DCL_OK;
+    if (layout->inner != NULL)
+        return dcli_every_inward(layout, box, &inner)
+                   ? dcli_layout_blocks(layout->inner, node, &inner, set, extra_in_out)
+                   : DCL_OK;
     dcl_box moved = dcli_from_origin(layout, box);
     bool ones = true;
     for (int d = 0; d < moved.rank; d++)

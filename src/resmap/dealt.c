@@ -333,7 +333,9 @@ static void mark_pieces(const dcli_layout *layout, const dcl_box *query, int d, 
 {
     if (d == layout->grid.rank) {
         int64_t slot;
-        nodes_out[dcli_piece_owner(layout, number, &slot)] = true;
+        int owner = dcli_piece_owner(layout, number, &slot);
+        if (owner >= 0)
+            nodes_out[owner] = true;
         return;
     }
     int64_t piece = layout->rule.piece[d], stride = query->stride[d];

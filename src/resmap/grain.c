@@ -26,23 +26,18 @@ static dcl_status block_number(const dcli_layout *layout, int node, const int64_
     return status;
 }
 
-static dcl_status find_grains(dcli_layout *layout, const int64_t index[], int64_t *segment_out, int64_t *block_out)
+static dcl_status find_grains(const dcli_layout *layout, const int64_t index[], int64_t *segment_out,
+                              int64_t *block_out)
 {
-    const dcl_grid *grid = &layout->grid;
-    if (index == NULL || segment_out == NULL || block_out == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "index, segment_out or block_out is NULL; expected an index and room for both");
-    dcl_status status = dcli_map_check_index(grid, index);
-    if (status != DCL_OK)
-        return status;
     int node;
-    int64_t offset, block, segment;
+    int64_t offset, block = DCL_NOWHERE, segment = DCL_NOWHERE;
+    dcli_layout inner, uncut = dcli_layout_uncut(layout, &inner);
+    dcl_status status = DCL_OK;
     dcli_layout_locate(layout, index, &node, &offset);
-    status = block_number(layout, node, index, &block);
-    for (int d = 0; d < grid->rank; d++)
-        layout->rule.block[d] = grid->extent[d]; /* then no segment is cut into blocks */
-    if (status == DCL_OK)
-        status = block_number(layout, node, index, &segment);
+    if (node >= 0)
+        status = block_number(layout, node, index, &block);
+    if (status == DCL_OK && node >= 0)
+        status = block_number(&uncut, node, index, &segment);
     if (status != DCL_OK)
         return status;
     *segment_out = segment;
@@ -58,7 +53,13 @@ dcl_status dcl_map_grains(const dcl_map *map, const dcl_grid *grid, const int64_
     dcl_status status = dcli_map_bind(map, grid, &layout);
     if (status != DCL_OK)
         return status;
-    status = find_grains(&layout, index, segment_out, block_out);
+    if (index == NULL || segment_out == NULL || block_out == NULL)
+        status =
+            DCLI_FAIL(DCL_ERR_INVALID, "index, segment_out or block_out is NULL; expected an index and room for both");
+    if (status == DCL_OK)
+        status = dcli_map_check_index(grid, index);
+    if (status == DCL_OK)
+        status = find_grains(&layout, index, segment_out, block_out);
     dcli_layout_release(&layout);
     return status;
 }

@@ -6,6 +6,10 @@
 
 void dcli_layout_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)
 {
+    if (layout->inner != NULL) {
+        dcli_every_locate(layout, index, node_out, offset_out);
+        return;
+    }
     switch (layout->kind) {
     case DCLI_MAP_AXES:
         dcli_axes_locate(layout, index, node_out, offset_out);
@@ -17,7 +21,10 @@ void dcli_layout_locate(const dcli_layout *layout, const int64_t index[], int *n
         dcli_boxes_locate(layout, index, node_out, offset_out);
         break;
     }
-    *node_out = dcli_layout_node(layout, *node_out);
+    if (*node_out >= 0)
+        *node_out = dcli_layout_node(layout, *node_out);
+    else
+        *offset_out = -1;
 }
 
 int64_t dcli_layout_storage(const dcli_layout *layout, int node)
@@ -25,6 +32,8 @@ int64_t dcli_layout_storage(const dcli_layout *layout, int node)
     int place = dcli_layout_place(layout, node);
     if (layout->empty || place < 0)
         return 0;
+    if (layout->inner != NULL)
+        return dcli_layout_storage(layout->inner, node);
     if (layout->kind == DCLI_MAP_AXES)
         return dcli_axes_storage(layout, place);
     if (layout->kind == DCLI_MAP_BOXES)
@@ -37,6 +46,8 @@ int64_t dcli_layout_owned(const dcli_layout *layout, int node)
     int place = dcli_layout_place(layout, node);
     if (layout->empty || place < 0)
         return 0;
+    if (layout->inner != NULL)
+        return dcli_layout_owned(layout->inner, node);
     if (layout->kind == DCLI_MAP_DEALT)
         return dcli_dealt_owned(layout, place);
     if (layout->kind == DCLI_MAP_BOXES)
@@ -60,11 +71,25 @@ dcl_box dcli_from_origin(const dcli_layout *layout, const dcl_box *box)
     return moved;
 }
 
+/* A strided map's regions are those of the grid that it stores. */
+static dcl_status inner_regions(const dcli_layout *layout, int node, const dcl_box *query, dcli_region_list *out)
+{
+    dcl_box inner;
+    int64_t before = out->count;
+    if (!dcli_every_inward(layout, query, &inner))
+        return DCL_OK;
+    dcl_status status = dcli_layout_regions(layout->inner, node, query != NULL ? &inner : NULL, out);
+    dcli_every_outward(layout, out, before);
+    return status;
+}
+
 dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_box *query, dcli_region_list *out)
 {
     int place = dcli_layout_place(layout, node);
     if (layout->empty || place < 0 || (query != NULL && dcli_box_is_empty(query)))
         return DCL_OK;
+    if (layout->inner != NULL)
+        return inner_regions(layout, node, query, out);
     dcli_walk walk = {.layout = layout, .query = dcli_from_origin(layout, query), .out = out};
     int64_t before = out->count;
     switch (layout->kind) {
@@ -87,7 +112,13 @@ void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool no
     memset(nodes_out, 0, (size_t)layout->node_end * sizeof nodes_out[0]);
     if (layout->empty || dcli_box_is_empty(query))
         return;
-    dcl_box moved = dcli_from_origin(layout, query);
+    dcl_box moved;
+    if (layout->inner != NULL) {
+        if (dcli_every_inward(layout, query, &moved))
+            dcli_layout_owners(layout->inner, &moved, nodes_out);
+        return;
+    }
+    moved = dcli_from_origin(layout, query);
     switch (layout->kind) {
     case DCLI_MAP_AXES:
         dcli_axes_owners(layout, &moved, nodes_out);
@@ -100,4 +131,52 @@ void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool no
         break;
     }
     dcli_nodes_spread(&layout->rule, nodes_out);
+}
+
+/* ---- what is stored nowhere --------------------------------------------------------------------------------------- */
+
+/* @param some_out  whether elements of the box are stored nowhere. */
+static dcl_status has_hole(const dcli_layout *layout, const dcl_box *box, bool *some_out)
+{
+    int64_t missing = dcli_box_elements(box);
+    dcli_region_list list = {0};
+    dcl_status status = DCL_OK;
+    for (int node = 0; node < layout->node_end && missing > 0 && status == DCL_OK; node++) {
+        list.count = 0;
+        status = dcli_layout_regions(layout, node, box, &list);
+        for (int64_t k = 0; k < list.count; k++)
+            missing -= dcli_box_elements(&list.region[k].box);
+    }
+    dcli_region_list_free(&list);
+    *some_out = missing > 0;
+    return status;
+}
+
+/* Halve a box of several elements, so that those of one half come before those of the other. */
+static void halve(const dcl_box *box, dcl_box *first_out, dcl_box *second_out)
+{
+    int d = 0;
+    while (box->count[d] == 1)
+        d++;
+    *first_out = *second_out = *box;
+    first_out->count[d] = box->count[d] / 2;
+    second_out->count[d] -= first_out->count[d];
+    second_out->start[d] += first_out->count[d] * box->stride[d];
+}
+
+dcl_status dcli_layout_first_hole(const dcli_layout *layout, const dcl_box *box, bool *found_out, int64_t index_out[])
+{
+    dcl_box rest = *box, first, second;
+    *found_out = false;
+    dcl_status status = layout->partial ? has_hole(layout, box, found_out) : DCL_OK;
+    if (status != DCL_OK || !*found_out)
+        return status;
+    while (status == DCL_OK && dcli_box_elements(&rest) > 1) {
+        bool some;
+        halve(&rest, &first, &second);
+        status = has_hole(layout, &first, &some);
+        rest = some ? first : second;
+    }
+    memcpy(index_out, rest.start, (size_t)rest.rank * sizeof index_out[0]);
+    return status;
 }

@@ -44,6 +44,11 @@ typedef struct dcli_map_rule {
     int64_t block[DCL_MAX_RANK], tile[DCL_MAX_RANK];
     int64_t tile_bytes, block_bytes; /* aimed at where no grain is given */
     int64_t small_bytes;             /* a grid of fewer bytes lies wholly at place 0; 0: never */
+    /* Strided: only indices that are multiples of these, from the origin, are stored, and all of the above is about their
+     * grid. 0: every index. Not with BOXES. */
+    int every_rank;
+    int64_t every[DCL_MAX_RANK];
+    double rest; /* what elements that are stored nowhere read as */
 } dcli_map_rule;
 
 /** HASH: the permutation of piece numbers. */
@@ -56,10 +61,10 @@ typedef struct dcli_scatter {
 typedef struct dcli_owner_runs {
     int64_t runs;
     const int64_t *first; /* [runs + 1] piece number */
-    const int64_t *place; /* [runs] owner */
+    const int64_t *place; /* [runs] owner; -1: stored nowhere */
     const int64_t *slot;  /* [runs] slot of the first piece there */
     const int64_t *from;  /* [node_count + 1] where a place's runs begin in `of` */
-    const int64_t *of;    /* [runs] run numbers, place by place, rising */
+    const int64_t *of;    /* run numbers, place by place, rising */
     const int64_t *slots; /* [node_count] slots of a place */
 } dcli_owner_runs;
 
@@ -107,7 +112,8 @@ typedef struct dcli_division {
 } dcli_division;
 
 /** A rule bound to a grid. Whoever keeps one holds its tables: dcli_layout_bind() gives a hold, copies borrow it. Fields
- *  are for resmap only but `grid`, `rule`, `node_count` and `node_end`. The rule that was filled in binds to the same grid again with the same result.
+ *  are for resmap only but `grid`, `rule`, `node_count`, `node_end`, `partial` and `rest`. The rule that was filled in
+ *  binds to the same grid again with the same result.
  *  The functions below take and give node numbers of the cluster; a node outside the list owns nothing. */
 typedef struct dcli_layout {
     dcl_grid grid;
@@ -128,6 +134,9 @@ typedef struct dcli_layout {
     dcli_scatter scatter;                 /* DEALT by hash */
     dcli_owner_runs owned;                /* DEALT by table */
     dcli_boxes boxes;                     /* BOXES */
+    bool partial;                         /* some elements are stored nowhere */
+    uint64_t rest;                        /* one element, in the first bytes: what these read as */
+    struct dcli_layout *inner;            /* the grid of every so many-th element, from origin 0; NULL: all of it */
 } dcli_layout;
 
 struct dcli_bound_layout {
@@ -142,7 +151,7 @@ void dcli_map_rule_release(const dcli_map_rule *rule);
 dcl_status dcli_map_rule_set_points(dcli_map_rule *rule, int d, int64_t count, const int64_t points[]);
 /** Give the list of boxes. The rule's own hold. @param boxes  [count] of the rule's rank. */
 dcl_status dcli_map_rule_set_boxes(dcli_map_rule *rule, int64_t count, const dcl_box boxes[], const int nodes[]);
-/** Give a table of owners: runs of (pieces, node), neighbours merged. The rule's own hold. */
+/** Give a table of owners: runs of (pieces, node or DCL_NOWHERE), neighbours merged. The rule's own hold. */
 dcl_status dcli_map_rule_set_owners(dcli_map_rule *rule, int64_t runs, const int64_t pairs[]);
 /** Whether an axis is divided by a list of its own. */
 static inline bool dcli_has_points(const dcl_axis *axis)
@@ -203,7 +212,8 @@ static inline bool dcli_layout_holds(const dcli_layout *layout, int node)
     return place >= 0 && place < layout->rule.copies;
 }
 
-/** Owner and offset of an element inside the grid. O(rank), and up to DCLI_NODE_RANGES steps where there is a list. */
+/** Owner and offset of an element inside the grid; both -1: it is stored nowhere. O(rank), and up to DCLI_NODE_RANGES
+ *  steps where there is a list. */
 void dcli_layout_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 
 /** Elements node `node` stores, padding and cut slots included. */
@@ -216,6 +226,10 @@ int64_t dcli_layout_owned(const dcli_layout *layout, int node);
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_box *query, dcli_region_list *out);
 
+/** Find the first index of a box, last axis fastest, that is stored nowhere. @param box  in the grid.
+ *  @return DCL_OK or DCL_ERR_NOMEM. Cost: that of the box's regions on all nodes, a few times where there is one. */
+dcl_status dcli_layout_first_hole(const dcli_layout *layout, const dcl_box *box, bool *found_out, int64_t index_out[]);
+
 /** Set nodes_out[n] = true for nodes that own something of `query`, false for others. @param nodes_out [node_end] */
 void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
 
@@ -225,6 +239,9 @@ int64_t dcli_layout_tile_count(const dcli_layout *layout, int node);
 /** Append the regions of tiles first .. first + count - 1 (0 <= first, first + count <= tile count), merged across tiles
  *  where the map allows (all tiles of a node give the same regions as dcli_layout_regions(NULL)). */
 dcl_status dcli_layout_tiles(const dcli_layout *layout, int node, int64_t first, int64_t count, dcli_region_list *out);
+
+/** The layout with segments as blocks. It points into `layout` and `inner`; nothing to release. */
+dcli_layout dcli_layout_uncut(const dcli_layout *layout, dcli_layout *inner);
 
 /** Blocks are cut from segments (per axis: one run of each axis, adjacent runs of one coordinate being one; dealt: one
  *  piece), at the segment's edge.

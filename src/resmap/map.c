@@ -21,8 +21,7 @@ static dcl_status list_live(const dcl_cluster *cluster, dcli_map_rule *rule)
     return status;
 }
 
-/* A rule with everything that every map of a cluster has: the nodes that are alive now, the grains aimed at. */
-static dcl_status rule_for(const dcl_cluster *cluster, dcli_map_rule *rule_out)
+dcl_status dcli_map_rule_for(const dcl_cluster *cluster, dcli_map_rule *rule_out)
 {
     const dcl_config *config = dcli_cluster_config(cluster);
     *rule_out = (dcli_map_rule){.tile_bytes = (int64_t)config->tile_bytes, .block_bytes = (int64_t)config->block_bytes};
@@ -49,7 +48,7 @@ static dcl_map *made(dcl_cluster *cluster, dcl_map *map)
     return map;
 }
 
-static dcl_status check_rank(int rank)
+dcl_status dcli_map_check_rank(int rank)
 {
     if (rank < 1 || rank > DCL_MAX_RANK)
         return DCLI_FAIL(DCL_ERR_INVALID, "rank is %d; expected 1..%d, the dimensions of the grids served", rank,
@@ -69,14 +68,14 @@ static dcl_status copy_points(int rank, const dcl_axis axes[], dcli_map_rule *ru
 
 static dcl_map *make_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[])
 {
-    if (check_rank(rank) != DCL_OK)
+    if (dcli_map_check_rank(rank) != DCL_OK)
         return NULL;
     if (axes == NULL) {
         DCLI_FAIL(DCL_ERR_INVALID, "axes is NULL; expected %d rules, one for each axis", rank);
         return NULL;
     }
     dcli_map_rule rule;
-    if (rule_for(cluster, &rule) != DCL_OK)
+    if (dcli_map_rule_for(cluster, &rule) != DCL_OK)
         return NULL;
     rule.kind = DCLI_MAP_AXES;
     rule.rank = rank;
@@ -108,7 +107,7 @@ dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], con
 static dcl_status dealt_rule(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[],
                              dcli_map_rule *rule_out)
 {
-    dcl_status status = rule_for(cluster, rule_out);
+    dcl_status status = dcli_map_rule_for(cluster, rule_out);
     rule_out->kind = DCLI_MAP_DEALT;
     rule_out->order = order;
     rule_out->deal = deal;
@@ -132,7 +131,7 @@ dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int
     if (cluster == NULL)
         return NULL;
     bool any_rank = rank == 0 && piece == NULL;
-    bool right = any_rank || check_rank(rank) == DCL_OK;
+    bool right = any_rank || dcli_map_check_rank(rank) == DCL_OK;
     if (right && deal == DCL_DEAL_TABLE) {
         DCLI_FAIL(DCL_ERR_INVALID, "deal is DCL_DEAL_TABLE; expected another, for no owners are given here; call "
                                    "dcl_map_table()");
@@ -148,7 +147,7 @@ dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int
         return NULL;
     dcli_map_rule rule;
     bool any_rank = rank == 0 && piece == NULL;
-    bool right = any_rank || check_rank(rank) == DCL_OK;
+    bool right = any_rank || dcli_map_check_rank(rank) == DCL_OK;
     if (!right || dealt_rule(cluster, order, DCL_DEAL_HASH, rank, piece, &rule) != DCL_OK)
         return made(cluster, NULL);
     rule.seed = seed;
@@ -182,7 +181,7 @@ dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const in
     dcli_error_enter(__func__);
     if (cluster == NULL)
         return NULL;
-    dcl_status status = check_rank(rank);
+    dcl_status status = dcli_map_check_rank(rank);
     if (status == DCL_OK && (count < 1 || owners == NULL))
         status = DCLI_FAIL(DCL_ERR_INVALID, "%" PRId64 " owners are given%s; expected a node for every piece", count,
                            owners == NULL ? " as NULL" : "");
@@ -250,7 +249,7 @@ dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const
     if (cluster == NULL)
         return NULL;
     struct pieces pieces = {0};
-    dcl_status status = check_rank(rank);
+    dcl_status status = dcli_map_check_rank(rank);
     if (status == DCL_OK && owner == NULL)
         status = DCLI_FAIL(DCL_ERR_INVALID, "owner is NULL; expected a function that gives the node of a piece");
     if (status == DCL_OK)
@@ -282,7 +281,7 @@ static dcl_status check_listed(int count, const dcl_box boxes[], const int nodes
 static dcl_map *make_listed(dcl_cluster *cluster, int count, const dcl_box boxes[], const int nodes[])
 {
     dcli_map_rule rule;
-    if (rule_for(cluster, &rule) != DCL_OK)
+    if (dcli_map_rule_for(cluster, &rule) != DCL_OK)
         return NULL;
     rule.kind = DCLI_MAP_BOXES;
     rule.rank = boxes[0].rank;
@@ -307,7 +306,7 @@ dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piec
     dcli_error_enter(__func__);
     if (cluster == NULL)
         return NULL;
-    dcl_status status = check_rank(rank);
+    dcl_status status = dcli_map_check_rank(rank);
     if (status == DCL_OK && piece == NULL)
         status = DCLI_FAIL(DCL_ERR_INVALID, "piece is NULL; expected %d sizes, one for each axis", rank);
     return made(cluster, status == DCL_OK ? make_dealt(cluster, DCL_ROWS, DCL_DEAL_CYCLIC, rank, piece) : NULL);
@@ -316,7 +315,7 @@ dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piec
 static dcl_map *make_block(dcl_cluster *cluster, int64_t small_bytes)
 {
     dcli_map_rule rule;
-    if (rule_for(cluster, &rule) != DCL_OK)
+    if (dcli_map_rule_for(cluster, &rule) != DCL_OK)
         return NULL;
     rule.kind = DCLI_MAP_AXES;
     rule.axes[0].kind = DCL_AXIS_BLOCK;
@@ -353,7 +352,7 @@ static dcl_map *make_parsed(dcl_cluster *cluster, const char *text)
         return NULL;
     }
     dcli_map_rule given, rule;
-    if (rule_for(cluster, &given) != DCL_OK ||
+    if (dcli_map_rule_for(cluster, &given) != DCL_OK ||
         dcli_map_rule_parse_over(text, dcl_node_count(cluster), &given, &rule) != DCL_OK)
         return NULL;
     rule.tile_bytes = given.tile_bytes;
@@ -384,7 +383,7 @@ dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[]
     dcli_error_enter(__func__);
     if (map == NULL)
         return NULL;
-    if (check_rank(rank) != DCL_OK)
+    if (dcli_map_check_rank(rank) != DCL_OK)
         return made(map->cluster, NULL);
     dcli_map_rule rule = map->rule;
     if (block != NULL)

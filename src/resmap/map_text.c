@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "resmap/parts.h"
 
 struct parser {
     const char *text, *at;
@@ -383,6 +384,32 @@ static dcl_status parse_nodes(struct parser *parser, int node_count, dcli_map_ru
     return status;
 }
 
+static dcl_status parse_every(struct parser *parser, dcli_map_rule *rule)
+{
+    if (rule->every_rank != 0)
+        return fail(parser, "steps that were not given before");
+    if (!accept(parser, '='))
+        return fail(parser, "\"=\" and steps such as 2x3");
+    dcl_status status =
+        parse_sizes(parser, INT64_MAX, "a step of at least 1 along each axis", &rule->every_rank, rule->every);
+    dcli_every_settle(rule);
+    return status;
+}
+
+static dcl_status parse_rest(struct parser *parser, dcli_map_rule *rule)
+{
+    const char *end;
+    if (!accept(parser, '='))
+        return fail(parser, "\"=\" and a number");
+    skip_spaces(parser);
+    double rest = dcli_rest_parse(parser->at, &end);
+    if (end == parser->at)
+        return fail(parser, "a number, what elements that are stored nowhere read as");
+    parser->at = end;
+    rule->rest = rest;
+    return DCL_OK;
+}
+
 static dcl_status parse_seed(struct parser *parser, dcli_map_rule *rule)
 {
     if (!accept(parser, '='))
@@ -390,20 +417,21 @@ static dcl_status parse_seed(struct parser *parser, dcli_map_rule *rule)
     return parse_number(parser, 0, INT32_MAX, "a seed, 0..2147483647", &rule->seed);
 }
 
-/* OWNERS = N [ "*" N ] { "," N [ "*" N ] } */
+/* OWNERS = NODE [ "*" N ] { "," NODE [ "*" N ] }, NODE = N | "-" */
 static dcl_status parse_owners(struct parser *parser, int node_count, dcli_map_rule *rule)
 {
-    char expected[80];
+    char expected[96];
     struct list list = {0};
     if (rule->list != NULL)
         return fail(parser, "owners that were not given before");
     if (!accept(parser, '='))
         return fail(parser, "\"=\" and the nodes of the pieces, such as 0*3,1");
-    snprintf(expected, sizeof expected, "a node of the cluster, 0..%d", node_count - 1);
+    snprintf(expected, sizeof expected, "a node of the cluster, 0..%d, or - for pieces that are stored nowhere",
+             node_count - 1);
     dcl_status status;
     do {
-        int64_t node, run = 1;
-        status = parse_number(parser, 0, node_count - 1, expected, &node);
+        int64_t node = DCL_NOWHERE, run = 1;
+        status = accept(parser, '-') ? DCL_OK : parse_number(parser, 0, node_count - 1, expected, &node);
         if (status == DCL_OK && accept(parser, '*'))
             status = parse_number(parser, 1, INT64_MAX, "a number of pieces, at least 1", &run);
         if (status == DCL_OK)
@@ -419,7 +447,8 @@ static dcl_status parse_owners(struct parser *parser, int node_count, dcli_map_r
 
 static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_rule *rule)
 {
-    while (accept(parser, ';')) {
+    bool axes = rule->kind == DCLI_MAP_AXES; /* another one may follow */
+    for (; accept(parser, ';'); axes = false) {
         dcl_status status;
         if (accept_word(parser, "block"))
             status = parse_grain(parser, "the elements of a block, at least 1 along each axis", &rule->block_rank,
@@ -429,20 +458,24 @@ static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_r
                 parse_grain(parser, "the elements of a tile, at least 1 along each axis", &rule->tile_rank, rule->tile);
         else if (accept_word(parser, "nodes"))
             status = parse_nodes(parser, node_count, rule);
+        else if (accept_word(parser, "every"))
+            status = parse_every(parser, rule);
+        else if (accept_word(parser, "rest"))
+            status = parse_rest(parser, rule);
         else if (rule->kind == DCLI_MAP_DEALT && accept_word(parser, "seed"))
             status = parse_seed(parser, rule);
         else if (rule->kind == DCLI_MAP_DEALT && accept_word(parser, "owners"))
             status = parse_owners(parser, node_count, rule);
         else
-            status = fail(parser, rule->kind == DCLI_MAP_DEALT ? "block=, tile=, nodes=, seed= or owners="
-                                                               : "block=, tile= or nodes=");
+            status =
+                fail(parser, rule->kind == DCLI_MAP_DEALT ? "block=, tile=, nodes=, every=, rest=, seed= or owners="
+                                                          : "block=, tile=, nodes=, every= or rest=");
         if (status != DCL_OK)
             return status;
     }
     skip_spaces(parser);
     if (*parser->at == '\0')
         return DCL_OK;
-    bool axes = rule->kind == DCLI_MAP_AXES && rule->block_rank == 0 && rule->tile_rank == 0 && rule->range_count == 0;
     return fail(parser, axes ? "\",\", \"@\", \";\" or the end" : "\";\" or the end");
 }
 
@@ -573,10 +606,23 @@ static void put_nodes(struct printer *printer, const dcli_map_rule *rule)
 static void put_owners(struct printer *printer, const dcli_table *owners)
 {
     for (int64_t k = 0; k < owners->count; k += 2) {
-        put(printer, k == 0 ? ";owners=" : ",", owners->value[k + 1], "");
+        if (owners->value[k + 1] == DCL_NOWHERE)
+            put_text(printer, k == 0 ? ";owners=-" : ",-");
+        else
+            put(printer, k == 0 ? ";owners=" : ",", owners->value[k + 1], "");
         if (owners->value[k] > 1)
             put(printer, "*", owners->value[k], "");
     }
+}
+
+static void put_rest(struct printer *printer, double rest)
+{
+    char text[32];
+    if (dcli_rest_equal(rest, 0))
+        return;
+    dcli_rest_print(rest, text);
+    put_text(printer, ";rest=");
+    put_text(printer, text);
 }
 
 static void put_boxes(struct printer *printer, const dcli_map_rule *rule)
@@ -618,5 +664,7 @@ size_t dcli_map_rule_print(const dcli_map_rule *rule, char *text_out, size_t cap
     put_sizes(&printer, ";block=", rule->block_rank, rule->block, "");
     put_sizes(&printer, ";tile=", rule->tile_rank, rule->tile, "");
     put_nodes(&printer, rule);
+    put_sizes(&printer, ";every=", rule->every_rank, rule->every, "");
+    put_rest(&printer, rule->rest);
     return printer.length;
 }

@@ -1,5 +1,5 @@
-/* resmap/owned.c - pieces given out by a list: runs of consecutive pieces with one owner, found by binary search from
- * either side. */
+/* resmap/owned.c - pieces given out by a list: runs of consecutive pieces with one owner, or none, found by binary search
+ * from either side. */
 #include <inttypes.h>
 
 #include "base/check.h"
@@ -30,7 +30,8 @@ void dcli_sort_by_place(int64_t count, int places, const int64_t place[], int64_
     for (int p = 0; p < places; p++)
         from[p + 1] += from[p];
     for (int64_t k = 0; k < count; k++)
-        of[from[place[k]]++] = k;
+        if (place[k] >= 0)
+            of[from[place[k]]++] = k;
     for (int p = places; p > 0; p--)
         from[p] = from[p - 1];
     from[0] = 0;
@@ -51,9 +52,12 @@ dcl_status dcli_owned_bind(dcli_layout *layout)
     int64_t *from = of + runs, *slots = from + nodes + 1;
     for (int64_t k = 0; k < runs; k++) {
         place[k] = dcli_layout_place(layout, (int)owners->value[2 * k + 1]);
+        first[k + 1] = first[k] + owners->value[2 * k];
+        layout->partial = layout->partial || place[k] < 0;
+        if (place[k] < 0)
+            continue;
         slot[k] = slots[place[k]];
         slots[place[k]] += owners->value[2 * k];
-        first[k + 1] = first[k] + owners->value[2 * k];
         from[place[k] + 1]++;
     }
     dcli_sort_by_place(runs, nodes, place, from, of);

@@ -21,6 +21,12 @@ enum { DCLI_MOST_BOXES = 1 << 17 };
 /* Sums of an extent and a run, and twice an extent, must fit: no grid of real data comes near. */
 #define DCLI_MOST_EXTENT (INT64_C(1) << 61)
 
+/* ---- map.c: what every constructor begins with */
+
+/** A rule with everything that every map of a cluster has: the nodes that are alive now, the grains aimed at. */
+dcl_status dcli_map_rule_for(const dcl_cluster *cluster, dcli_map_rule *rule_out);
+dcl_status dcli_map_check_rank(int rank);
+
 /* ---- nodes.c: the list of nodes */
 
 dcl_status dcli_nodes_check(const dcli_map_rule *rule);
@@ -39,7 +45,8 @@ void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t 
 /** Elements aimed at for one tile. */
 int64_t dcli_tile_elements(const dcli_layout *layout);
 
-/** Sort things 0 .. count - 1 by place, keeping their order. @param from  [places + 1] in: at [p + 1] how many p has, 0 at
+/** Sort things 0 .. count - 1 by place, keeping their order; those at place -1 are left out.
+ *  @param from  [places + 1] in: at [p + 1] how many p has, 0 at
  *  [0]; out: where a place's begin in `of`. @param of  [count] receives their numbers. */
 void dcli_sort_by_place(int64_t count, int places, const int64_t place[], int64_t from[], int64_t of[]);
 
@@ -115,6 +122,29 @@ int64_t dcli_axes_storage(const dcli_layout *layout, int node);
 void dcli_axes_walk(dcli_walk *walk, int node);
 void dcli_axes_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
 
+/* ---- every.c: strided maps, an inner layout of the grid of every so many-th element */
+
+/** Drop steps that are all 1. */
+void dcli_every_settle(dcli_map_rule *rule);
+/** dcli_layout_bind() of a rule with `every`, whose rank is the grid's. */
+dcl_status dcli_every_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli_layout *layout_out);
+void dcli_every_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
+/** What is stored of a box, as the inner layout knows it. @param box  NULL: the whole grid. @return false: nothing is. */
+bool dcli_every_inward(const dcli_layout *layout, const dcl_box *box, dcl_box *inner_out);
+/** Regions of the inner layout, from number `first` on, become the grid's. */
+void dcli_every_outward(const dcli_layout *layout, dcli_region_list *list, int64_t first);
+
+/* ---- rest.c: what elements that are stored nowhere read as */
+
+/** Convert to one element. @param element_out  receives dcl_type_bytes(type).
+ *  @return DCL_OK, or DCL_ERR_INVALID: the type has no such value. */
+dcl_status dcli_rest_element(double rest, dcl_type type, void *element_out);
+/** Shortest text that dcli_rest_parse() reads back, whatever the program's locale. */
+void dcli_rest_print(double rest, char text_out[32]);
+/** @param end_out  behind the number; `text` where there is none. */
+double dcli_rest_parse(const char *text, const char **end_out);
+bool dcli_rest_equal(double a, double b);
+
 /* ---- scatter.c: the order of hashed pieces */
 
 /** @param total  pieces, at least 1. */
@@ -128,6 +158,7 @@ int64_t dcli_scatter_number(const dcli_scatter *scatter, int64_t position);
 /** @return DCL_OK; DCL_ERR_INVALID: the list is for another number of pieces, or names a node that the map has not;
  *          DCL_ERR_NOMEM. */
 dcl_status dcli_owned_bind(dcli_layout *layout);
+/** @return -1: the piece is stored nowhere. */
 int dcli_owned_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out);
 int64_t dcli_owned_piece(const dcli_layout *layout, int node, int64_t slot);
 /** The first of a place's runs, as an index of `of`, that has a slot at or behind this one. */
@@ -140,7 +171,7 @@ dcli_numbering dcli_piece_numbering(const dcli_layout *layout);
 int64_t dcli_dealt_slots(const dcli_layout *layout, int node);
 /** Piece number of a node's slot. */
 int64_t dcli_slot_piece(const dcli_layout *layout, int node, int64_t slot);
-/** Owner of a piece number and its slot there. */
+/** Owner of a piece number and its slot there; -1: it is stored nowhere. */
 int dcli_piece_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out);
 void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 int64_t dcli_dealt_owned(const dcli_layout *layout, int node);

@@ -217,10 +217,10 @@ static dcl_status check_owners(const dcli_map_rule *rule)
     int64_t pieces = 0;
     for (int64_t k = 0; k < rule->list->count; k += 2) {
         int64_t run = rule->list->value[k], node = rule->list->value[k + 1];
-        if (dcli_map_rule_place(rule, (int)dcli_min(node, INT32_MAX)) < 0)
+        if (node != DCL_NOWHERE && dcli_map_rule_place(rule, (int)dcli_min(node, INT32_MAX)) < 0)
             return DCLI_FAIL(DCL_ERR_INVALID,
                              "the owner of piece %" PRId64 " is node %" PRId64 "; expected a node of the map, of which "
-                             "there are %d; with ;nodes= the map has those only",
+                             "there are %d, or DCL_NOWHERE; with ;nodes= the map has those only",
                              pieces, node, rule->node_count);
         if (run < 1 || run > DCLI_MOST_EXTENT - pieces)
             return DCLI_FAIL(DCL_ERR_INVALID,
@@ -276,6 +276,22 @@ static dcl_status check_grains(const dcli_map_rule *rule)
     return DCL_OK;
 }
 
+static dcl_status check_every(const dcli_map_rule *rule)
+{
+    int rank = rule->every_rank;
+    if (rank < 0 || rank > DCL_MAX_RANK || (rank != 0 && rule->rank != 0 && rank != rule->rank))
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the map stores every so many-th element of %d axes (;every=) and divides %d; expected one "
+                         "step for each axis",
+                         rank, rule->rank);
+    if (rank != 0 && rule->kind == DCLI_MAP_BOXES)
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "a map of listed boxes is to store every so many-th element only (;every=); expected a map per "
+            "axis, or dealt: boxes are of the whole grid");
+    return check_sizes("every", rank, rule->every);
+}
+
 dcl_status dcli_map_rule_check(const dcli_map_rule *rule)
 {
     if (rule->node_count < 1 || rule->node_count > DCLI_MOST_NODES)
@@ -300,6 +316,8 @@ dcl_status dcli_map_rule_check(const dcli_map_rule *rule)
         return DCLI_FAIL(DCL_ERR_INVALID, "the map is of kind %d; expected %d (per axis), %d (dealt) or %d (boxes)",
                          (int)rule->kind, DCLI_MAP_AXES, DCLI_MAP_DEALT, DCLI_MAP_BOXES);
     }
+    if (status == DCL_OK)
+        status = check_every(rule);
     return status != DCL_OK ? status : check_grains(rule);
 }
 
@@ -397,6 +415,8 @@ bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b)
         return false;
     if (!sizes_equal(a->block_rank, a->block, b->block_rank, b->block) ||
         !sizes_equal(a->tile_rank, a->tile, b->tile_rank, b->tile))
+        return false;
+    if (!sizes_equal(a->every_rank, a->every, b->every_rank, b->every) || !dcli_rest_equal(a->rest, b->rest))
         return false;
     if (a->tile_bytes != b->tile_bytes || a->block_bytes != b->block_bytes || a->small_bytes != b->small_bytes)
         return false;

@@ -63,6 +63,8 @@ int64_t dcli_layout_tile_count(const dcli_layout *layout, int node)
     int place = dcli_layout_place(layout, node);
     if (layout->empty || place < 0)
         return 0;
+    if (layout->inner != NULL)
+        return dcli_layout_tile_count(layout->inner, node);
     if (layout->kind == DCLI_MAP_AXES) {
         if (!dcli_axes_local(layout, place, coordinate, tiling.extent))
             return 0;
@@ -160,10 +162,15 @@ dcl_status dcli_layout_tiles(const dcli_layout *layout, int node, int64_t first,
     int place = dcli_layout_place(layout, node);
     if (layout->empty || place < 0 || count == 0)
         return DCL_OK;
+    int64_t before = out->count;
+    if (layout->inner != NULL) {
+        dcl_status status = dcli_layout_tiles(layout->inner, node, first, count, out);
+        dcli_every_outward(layout, out, before);
+        return status;
+    }
     struct tiling tiling;
     struct tile_walk tiles = {.node = place, .tiling = &tiling};
     tiles.walk = (dcli_walk){.layout = layout, .query = dcli_from_origin(layout, NULL), .out = out};
-    int64_t before = out->count;
     if (layout->kind == DCLI_MAP_AXES) {
         if (!dcli_axes_local(layout, place, tiles.coordinate, tiling.extent))
             return DCL_OK;

@@ -27,6 +27,8 @@ Test(layout, locate_finds_the_owner_and_a_place_of_its_own)
             cr_assert(node == model.owner[e] && offset == model.offset[e],
                       "%s: element %" PRId64 " at node %d, offset %" PRId64 "; expected %d, %" PRId64, model.text, e,
                       node, offset, model.owner[e], model.offset[e]);
+            if (node < 0)
+                continue;
             cr_assert(offset < dcli_layout_storage(&model.layout, node) && !taken[node][offset],
                       "%s: element %" PRId64 ": offset %" PRId64 " is outside the storage or taken", model.text, e,
                       offset);
@@ -82,10 +84,11 @@ static void check_query(const dcl_box *given, const dcl_box *query)
     for (int64_t e = 0; e < model.elements; e++) {
         int64_t index[DCL_MAX_RANK];
         test_model_index(&model, e, index);
-        bool inside = dcli_box_contains(query, index);
+        bool inside = model.owner[e] >= 0 && dcli_box_contains(query, index);
         cr_assert_eq(seen[e], inside, "%s: element %" PRId64 " is in %d regions; expected %d", model.text, e, seen[e],
                      inside);
-        expected[model.owner[e]] = expected[model.owner[e]] || inside;
+        if (inside)
+            expected[model.owner[e]] = true;
     }
     dcli_layout_owners(&model.layout, query, owners);
     cr_assert(owners[model.layout.node_end], "%s: owners beyond node_end", model.text);
@@ -132,6 +135,31 @@ Test(layout, regions_and_owners_of_a_box)
             check_query(&box, &box);
         }
     }
+}
+
+/* Also by the layout's own word that some are. */
+Test(layout, the_first_element_of_a_box_that_is_stored_nowhere)
+{
+    int64_t holes = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        test_model_make(&model, seed);
+        bool some = false;
+        for (int64_t e = 0; e < model.elements; e++)
+            some = some || model.owner[e] < 0;
+        cr_assert_eq(model.layout.partial, some, "%s", model.text);
+        dcl_box box = test_model_box(&model);
+        int64_t at[DCL_MAX_RANK] = {0}, index[DCL_MAX_RANK], hole[DCL_MAX_RANK];
+        bool found, expected = false;
+        cr_assert_eq(dcli_layout_first_hole(&model.layout, &box, &found, hole), DCL_OK);
+        do {
+            test_box_index(&box, at, index);
+            expected = model.elements > 0 && model.owner[test_model_element(&model, index)] < 0;
+        } while (!expected && test_box_next(&box, at));
+        cr_assert_eq(found, expected, "%s", model.text);
+        cr_assert(!found || memcmp(hole, index, (size_t)box.rank * sizeof index[0]) == 0, "%s", model.text);
+        holes += found;
+    }
+    cr_assert_gt(holes, SEEDS / 10);
 }
 
 /* Tiles first .. first + count - 1 are made of the elements whose tile is among them. */

@@ -153,7 +153,7 @@ static void draw(test_model *model)
         rule->piece[d] = test_between(random, 1, largest);
 }
 
-/* Owners in runs, some of them long. */
+/* Owners in runs, some of them long; in half of the tables some pieces have none. */
 static void draw_owners(test_model *model)
 {
     static int64_t pairs[2 * TEST_MOST];
@@ -161,10 +161,13 @@ static void draw_owners(test_model *model)
     for (int d = 0; d < model->grid.rank; d++)
         pieces *= (model->grid.extent[d] + model->rule.piece[d] - 1) / model->rule.piece[d];
     int64_t longest = test_between(&model->random, 1, 1 + pieces / 2);
+    bool sparse = test_between(&model->random, 0, 1) == 0;
     for (int64_t left = pieces > 0 ? pieces : 1; left > 0; runs++) {
         int64_t run = test_between(&model->random, 1, longest);
         pairs[2 * runs] = run < left ? run : left;
-        pairs[2 * runs + 1] = model->node_of[test_between(&model->random, 0, model->rule.node_count - 1)];
+        bool nowhere = sparse && test_between(&model->random, 0, 2) == 0;
+        pairs[2 * runs + 1] =
+            nowhere ? DCL_NOWHERE : model->node_of[test_between(&model->random, 0, model->rule.node_count - 1)];
         left -= pairs[2 * runs];
     }
     cr_assert_eq(dcli_map_rule_set_owners(&model->rule, runs, pairs), DCL_OK);
@@ -334,6 +337,8 @@ static int listed_owner(const test_model *model, int64_t number)
         pair += 2;
     }
     int place = 0;
+    if (pair[1] == DCL_NOWHERE)
+        return -1;
     while (model->node_of[place] != pair[1])
         place++;
     return place;
@@ -355,7 +360,7 @@ static void deal_pieces(const test_model *model, int64_t total, int owner_out[],
         else if (given[node] == quota) /* the next has its share to come; nodes without any stay behind */
             node++;
         owner_out[number] = node;
-        slot_out[number] = given[node]++;
+        slot_out[number] = node >= 0 ? given[node]++ : -1;
         if (model->rule.deal == DCL_DEAL_HASH)
             slot_out[number] = shuffled(number, total, model->rule.seed) / nodes;
     }
@@ -392,7 +397,7 @@ static void lay_dealt(test_model *model)
             block = block * 65536 + x / piece[d] * 256 + place[d] / model->layout.rule.block[d];
         }
         model->owner[e] = owner[number];
-        model->offset[e] = slot_of[number] * slot + position;
+        model->offset[e] = owner[number] >= 0 ? slot_of[number] * slot + position : -1;
         model->block[e] = block;
         model->tile[e] = -1;
         if (rule->tile_rank > 0 && cut) {
@@ -433,6 +438,46 @@ static void lay_boxes(test_model *model)
     }
 }
 
+/* Of some maps, a grid with elements between those that are stored, which are the grid drawn so far. */
+static dcl_grid draw_steps(test_model *model)
+{
+    dcl_grid grid = model->grid;
+    if (model->rule.kind == DCLI_MAP_BOXES || test_between(&model->random, 0, 2) != 0)
+        return grid;
+    for (int d = 0; d < grid.rank; d++) {
+        int64_t step = model->rule.every[d] = test_between(&model->random, 1, 4);
+        if (grid.extent[d] > 0)
+            grid.extent[d] = (grid.extent[d] - 1) * step + 1 + test_between(&model->random, 0, step - 1);
+    }
+    if (dcl_grid_count(&grid) > TEST_MOST || dcl_grid_count(&grid) == model->elements)
+        return model->grid;
+    model->rule.every_rank = grid.rank;
+    return grid;
+}
+
+/* What was laid out becomes every so many-th element of the grid. */
+static void spread(test_model *model, const dcl_grid *grid)
+{
+    static test_model thin;
+    thin = *model;
+    model->grid = *grid;
+    model->elements = dcl_grid_count(grid);
+    for (int64_t e = 0; e < model->elements; e++) {
+        int64_t index[DCL_MAX_RANK], from = 0;
+        bool stored = true;
+        test_model_index(model, e, index);
+        for (int d = 0; d < grid->rank; d++) {
+            int64_t at = index[d] - grid->origin[d];
+            stored = stored && at % model->rule.every[d] == 0;
+            from = from * thin.grid.extent[d] + at / model->rule.every[d];
+        }
+        model->owner[e] = stored ? thin.owner[from] : -1;
+        model->offset[e] = stored ? thin.offset[from] : -1;
+        model->tile[e] = stored ? thin.tile[from] : -1;
+        model->block[e] = stored ? thin.block[from] : -1;
+    }
+}
+
 static void describe(test_model *model)
 {
     int length = sprintf(model->text, "seed %" PRIu64 ": ", model->seed);
@@ -466,12 +511,15 @@ void test_model_make(test_model *model, uint64_t seed)
         draw_owners(model);
     if (model->rule.kind == DCLI_MAP_BOXES)
         draw_boxes(model);
+    model->rule.rest = (double)test_between(&model->random, -8, 8) / (model->grid.type == DCL_INT8 ? 1 : 16);
+    dcl_grid grid = draw_steps(model);
     describe(model);
     cr_assert_eq(dcli_map_rule_check(&model->rule), DCL_OK, "%s: %s", model->text, dcl_error());
-    cr_assert_eq(dcli_layout_bind(&model->rule, &model->grid, &model->layout), DCL_OK, "%s: %s", model->text,
-                 dcl_error());
-    if (model->elements == 0)
+    cr_assert_eq(dcli_layout_bind(&model->rule, &grid, &model->layout), DCL_OK, "%s: %s", model->text, dcl_error());
+    if (model->elements == 0) {
+        model->grid = grid;
         return;
+    }
     if (model->rule.kind == DCLI_MAP_AXES)
         lay_axes(model);
     else if (model->rule.kind == DCLI_MAP_BOXES)
@@ -479,5 +527,7 @@ void test_model_make(test_model *model, uint64_t seed)
     else
         lay_dealt(model);
     for (int64_t e = 0; e < model->elements; e++) /* families deal to places */
-        model->owner[e] = model->node_of[model->owner[e]];
+        model->owner[e] = model->owner[e] >= 0 ? model->node_of[model->owner[e]] : -1;
+    if (model->rule.every_rank != 0)
+        spread(model, &grid);
 }

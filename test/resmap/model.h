@@ -20,7 +20,7 @@ typedef struct test_model {
     int cluster;    /* its nodes: those that the map uses, and others */
     int node_of[8]; /* by place */
     int64_t elements;
-    int owner[TEST_MOST];
+    int owner[TEST_MOST];      /* -1: stored nowhere */
     int64_t offset[TEST_MOST]; /* in the owner's storage, for rows too short to be padded */
     int64_t tile[TEST_MOST];   /* number among the owner's tiles, -1: the map gives no tile */
     int64_t block[TEST_MOST];  /* distinct numbers for distinct blocks */
