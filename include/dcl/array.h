@@ -31,17 +31,19 @@ DCL_API const dcl_map *dcl_map_of(const dcl_array *array);
 /** The array's cluster, borrowed. NULL for NULL. */
 DCL_API dcl_cluster *dcl_cluster_of(const dcl_array *array);
 
-/** Set every element to `*element` (one element of the array's type). Started when it returns. */
+/** Set every element that is stored to `*element` (one element of the array's type). Started when it returns. */
 DCL_API dcl_status dcl_fill(dcl_array *array, const void *element);
 
 /** Copy a box of the array from host memory.
  *  @param box      within the grid, of its rank; NULL: the whole grid.
  *  @param source   element of the box's first index; element t of axis d lies t * stride[d] elements further on.
  *  @param strides  [rank] in elements, may be negative; NULL: packed, last axis fastest.
- *  @return DCL_OK when `source` may change again; DCL_ERR_INVALID, DCL_ERR_RANGE (box outside the grid), DCL_ERR_NOMEM. */
+ *  @return DCL_OK when `source` may change again; DCL_ERR_INVALID, DCL_ERR_RANGE (box outside the grid, or an element of it
+ *          is stored nowhere: dcl_map_sparse()), DCL_ERR_NOMEM. */
 DCL_API dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[]);
 
-/** Copy a box of the array to host memory. Waits until it is there. Parameters as dcl_write().
+/** Copy a box of the array to host memory. Waits until it is there. Parameters as dcl_write(). Elements that are stored
+ *  nowhere are what the map declares: dcl_map_with_rest().
  *  @return DCL_OK; besides dcl_write()'s errors, the error of a failed array. `target` is then undefined. */
 DCL_API dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[]);
 
@@ -80,12 +82,13 @@ DCL_API dcl_status dcl_npy_inspect(const char *path, dcl_npy_info *info_out);
  *  Nodes that see the file read it, each its own part: threads of the program, processes of this host, and workers
  *  elsewhere where all were started with a folder of files in which they find it, by the same path. Else the program
  *  reads it and streams it to them. DCL_FILES decides otherwise.
+ *  Of a map that stores only some elements these are taken, and the others passed over.
  *  Returns when the file may change: complete.
  *  @return DCL_OK; DCL_ERR_FILE (as dcl_npy_inspect(), or another type or shape), DCL_ERR_INVALID. */
 DCL_API dcl_status dcl_load_npy(dcl_array *array, const char *path);
 /** Save as .npy, C order, little-endian. Waits for the array; writes beside `path` and renames, so that a link or a file
  *  of that name is replaced. Does not wait for the disk: a power cut soon after may lose the file. Who writes: as
- *  dcl_load_npy().
+ *  dcl_load_npy(); arrays of which some elements are stored nowhere are always streamed, with the declared value for these.
  *  @return DCL_OK; DCL_ERR_FILE, or the error of a failed array: `path` is then as it was. */
 DCL_API dcl_status dcl_save_npy(dcl_array *array, const char *path);
 /** dcl_save_npy() with a choice of order: `fortran_order` true stores the first axis fastest. */

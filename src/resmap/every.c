@@ -36,6 +36,7 @@ static dcl_status wrap(const dcli_layout *inner, const dcl_grid *grid, dcli_layo
                                 .node_count = inner->node_count,
                                 .node_end = inner->node_end,
                                 .kind = inner->kind,
+                                .bytes = inner->bytes,
                                 .empty = inner->empty,
                                 .partial = true,
                                 .inner = own};

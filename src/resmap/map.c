@@ -332,7 +332,7 @@ dcl_map *dcl_map_block(dcl_cluster *cluster)
 static dcl_map *make_replicated(dcl_cluster *cluster, int copies)
 {
     dcli_map_rule rule;
-    if (rule_for(cluster, &rule) != DCL_OK)
+    if (dcli_map_rule_for(cluster, &rule) != DCL_OK)
         return NULL;
     rule.kind = DCLI_MAP_AXES;
     rule.copies = copies == 0 ? rule.node_count : copies;

@@ -256,6 +256,13 @@ dcl_status dcli_cluster_kept_settle(dcl_cluster *cluster);
 void dcli_cluster_kept_fail(dcl_cluster *cluster);
 void dcli_cluster_kept_free(dcl_cluster *cluster);
 
+/* ---- arrays of which some elements are stored nowhere (partial.c) ---- */
+
+/** Before elements of a box are read to memory: put into it what those that are stored nowhere read as. */
+void dcli_partial_rest(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[]);
+/** DCL_OK; DCL_ERR_RANGE: an element of the box is stored nowhere, recorded for this thread; DCL_ERR_NOMEM. */
+dcl_status dcli_partial_writable(const dcl_array *array, const dcl_box *box);
+
 /* ---- files (file_way.c, stream_file.c); the lock is held, and given up while files are used ---- */
 
 /** @param files  "auto", "direct" or "stream". */

@@ -156,7 +156,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
     dcl_status status = check_path(path);
     if (status == DCL_OK)
         status = make_absolute(path, beside);
-    if (status == DCL_OK && array->base == NULL)
+    if (status == DCL_OK && array->base == NULL && !array->layout.partial) /* nobody has what is stored nowhere */
         status = dcli_cluster_sees_files(array->cluster, beside, &direct);
     /* An array that is still being written may fail yet: then nothing is touched. */
     if (status == DCL_OK)

@@ -114,8 +114,10 @@ static dcl_status save_stretches(struct stream *stream)
     for (; status == DCL_OK && (more || stream->stage[1 - n].operation != 0); n = 1 - n) {
         struct stage *next = &stream->stage[n], *last = &stream->stage[1 - n];
         more = more && dcli_npy_stream_next(&stream->file, &next->stretch);
-        if (more)
+        if (more) {
+            dcli_partial_rest(stream->array, &next->stretch.box, next->elements, next->stretch.strides);
             status = issue(stream, DCLI_OP_READ, next);
+        }
         if (status != DCL_OK || last->operation == 0)
             continue;
         status = land(stream, last, true);

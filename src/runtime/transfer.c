@@ -34,11 +34,24 @@ static dcl_status issue_transfer(dcl_array *array, dcli_op_kind kind, const dcl_
     return status == DCL_OK ? dcli_cluster_end_of(array->cluster, descriptor.number, true) : status;
 }
 
+/* Between the check and the start nobody else has the array: it could get another map. */
+static dcl_status write_box(dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[])
+{
+    dcl_status status = dcli_cluster_await_room(array->cluster);
+    if (status == DCL_OK)
+        status = dcli_partial_writable(array, box);
+    return status == DCL_OK ? issue_transfer(array, DCLI_OP_WRITE, box, (void *)source, strides) : status;
+}
+
 /* What was read counts only when no node has failed what was read: the news may be on its way yet. */
 static dcl_status read_box(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[])
 {
+    dcl_status status = dcli_cluster_await_room(array->cluster);
+    if (status != DCL_OK)
+        return status;
     int64_t written = dcli_array_books(array)->last_use;
-    dcl_status status = issue_transfer(array, DCLI_OP_READ, box, target, strides);
+    dcli_partial_rest(array, box, target, strides); /* by the map that the array is read by */
+    status = issue_transfer(array, DCLI_OP_READ, box, target, strides);
     if (status == DCL_OK)
         dcli_view_repeat(array, box, target, strides);
     if (status == DCL_OK)
@@ -58,7 +71,7 @@ dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, c
         return status;
     pthread_mutex_lock(&array->cluster->lock);
     if (status == DCL_OK && !dcli_box_is_empty(&checked))
-        status = issue_transfer(array, DCLI_OP_WRITE, &checked, (void *)source, steps);
+        status = write_box(array, &checked, source, steps);
     if (status != DCL_OK)
         dcli_array_spoil(array, status);
     status = dcli_cluster_end_call(array->cluster, status);

@@ -283,6 +283,14 @@ static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_pla
     return dcli_store_unpack(worker->device, arena, &target, source, &piece->region, bytes);
 }
 
+static dcl_status fill_with_rest(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, int64_t at,
+                                 dcli_memory *target)
+{
+    dcli_region whole = in_arena(entry, stage, at, &stage->box);
+    return dcli_store_fill(worker->device, target, &whole, &entry->operation.operand[stage->operand].layout->rest,
+                           dcli_operand_bytes(entry, stage->operand));
+}
+
 static dcl_status fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
                               const dcli_prepared *prepared, dcli_memory *arena)
 {
@@ -292,6 +300,8 @@ static dcl_status fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli
         dcli_memory *target = arena;
         if (stage->kept == DCLI_STAGE_KEEP && status == DCL_OK)
             status = find_copy(worker, entry, stage, &target);
+        if (stage->rest && status == DCL_OK)
+            status = fill_with_rest(worker, entry, stage, prepared->stage_at[s], target);
         for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
             status = copy_in(worker, entry, plan, stage, prepared->stage_at[s], &plan->piece[p], target);
     }

@@ -21,6 +21,30 @@ static bool sees_all(const dcli_operand *operand)
     return operand->view == NULL || dcli_transform_covers(operand->view, &operand->layout->grid);
 }
 
+/* Whether an access finds its elements where the first output's are: laid out alike, at the same subscripts. */
+static bool lies_as_first(const dcli_operation *operation, int a)
+{
+    const dcli_body *body = operation->body;
+    int first = 0;
+    while (body->access[first].param != body->first_output)
+        first++;
+    dcli_subscripts own, subscripts, first_subscripts;
+    return dcli_layout_same(operation->operand[body->access[a].param].layout,
+                            operation->operand[body->first_output].layout) &&
+           dcli_operation_subscripts(operation, a, &own, &subscripts) == DCL_OK &&
+           dcli_operation_subscripts(operation, first, &own, &first_subscripts) == DCL_OK &&
+           dcli_subscripts_same(&subscripts, &first_subscripts);
+}
+
+/* A body runs for what the first output stores: whether an access of an output meets all that its array stores then. */
+static bool meets_all(const dcli_operation *operation, int a)
+{
+    const dcli_body *body = operation->body;
+    int k = body->access[a].param;
+    bool some = operation->operand[k].layout->partial || operation->operand[body->first_output].layout->partial;
+    return !some || k == body->first_output || lies_as_first(operation, a);
+}
+
 static void resolve_forall(dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
@@ -31,7 +55,7 @@ static void resolve_forall(dcli_operation *operation)
         dcli_operand *operand = &operation->operand[access->param];
         operand->reads |= access->read || access->conditional; /* what is not overwritten is kept */
         operand->writes |= access->written;
-        if (access->written && !access->conditional && whole && sees_all(operand))
+        if (access->written && !access->conditional && whole && sees_all(operand) && meets_all(operation, a))
             operand->overwrites = true;
     }
     for (int k = 0; k < operation->operand_count; k++) {
@@ -111,6 +135,14 @@ static dcl_status check_output(const dcli_operation *operation, int a, const dcl
                          "output %s is a view with a broadcast axis: several of its indices stand for one element; "
                          "expected a view that can be written; write to the array behind it",
                          body->params[k].name);
+    if (operation->operand[k].layout->partial && k != body->first_output && !lies_as_first(operation, a))
+        return DCLI_FAIL(
+            DCL_ERR_UNSUPPORTED,
+            "output %s stores only some of its elements, and not at the same places as the first output %s, "
+            "for whose elements the body runs; expected both laid out alike and written at the same "
+            "subscripts; make %s with the map of %s, or write it by a body of its own",
+            body->params[k].name, body->params[body->first_output].name, body->params[k].name,
+            body->params[body->first_output].name);
     for (int d = 0; d < grid->rank; d++)
         for (int m = 0; m < space->rank; m++) {
             if (subscripts->axis[d].coef[m] == 0)

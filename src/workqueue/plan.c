@@ -105,6 +105,8 @@ static dcl_status plan_transfer(dcli_builder *builder, bool written)
     if (status == DCL_OK)
         status = dcli_builder_chunks(builder);
     dcli_plan *plan = builder->plan;
+    if (plan->chunk_count == 0)
+        plan->batch_count = 0; /* all of the box is stored nowhere */
     while (status == DCL_OK && plan->batch_count < plan->chunk_count)
         if (dcli_builder_batch(builder) == NULL)
             status = DCL_ERR_NOMEM;

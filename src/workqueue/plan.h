@@ -65,6 +65,7 @@ typedef struct dcli_stage {
     int operand;
     dcl_box box;
     int64_t elements;
+    bool rest; /* elements that are stored nowhere are read: all get the layout's rest before the pieces */
     int64_t first_in, in_count;   /* pieces copied in before the launch */
     int64_t first_out, out_count; /* outputs: pieces copied out after it (OWN; CHUNK: into U chunks) */
     dcli_stage_kept kept;

@@ -443,6 +443,27 @@ static dcl_status pieces_out(dcli_builder *builder, const struct chains *chains,
     return status == DCL_OK ? chained_pieces(builder, chains, 1, want) : status;
 }
 
+/* Whether pieces from this number on, of one wanted box, leave out what is stored nowhere. */
+static bool leave_holes(const dcli_builder *builder, int64_t first_piece, const dcli_want *want)
+{
+    const dcli_plan *plan = builder->plan;
+    if (!builder->operation->operand[plan->stage[want->stage].operand].layout->partial)
+        return false;
+    int64_t missing = dcli_box_elements(&want->box);
+    for (int64_t p = first_piece; p < plan->piece_count; p++)
+        missing -= dcli_box_elements(&plan->piece[p].region.box);
+    return missing > 0;
+}
+
+static dcl_status fill_stage(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
+{
+    int64_t first_piece = builder->plan->piece_count;
+    dcl_status status = pieces_in(builder, chains, want);
+    if (status == DCL_OK && leave_holes(builder, first_piece, want))
+        builder->plan->stage[want->stage].rest = true;
+    return status;
+}
+
 /* Wants of a stage stand together: first everything that goes in, then everything that comes out. */
 dcl_status dcli_fill_stages(dcli_builder *builder)
 {
@@ -456,7 +477,7 @@ dcl_status dcli_fill_stages(dcli_builder *builder)
         plan->stage[s].first_in = plan->piece_count;
         for (end = first; end < builder->want_count && builder->want[end].stage == s; end++)
             if (builder->want[end].content && status == DCL_OK)
-                status = pieces_in(builder, &chains, &builder->want[end]);
+                status = fill_stage(builder, &chains, &builder->want[end]);
         plan->stage[s].in_count = plan->piece_count - plan->stage[s].first_in;
         plan->stage[s].first_out = plan->piece_count;
         for (int64_t w = first; w < end && status == DCL_OK; w++)

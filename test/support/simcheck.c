@@ -82,6 +82,8 @@ static void check_contents(sim_data *data, const sim_array *array)
         for (int d = 0; d < grid->rank; d++)
             element[d] = grid->origin[d] + place[d];
         dcli_layout_locate(&array->layout, element, &node, &offset);
+        if (node < 0)
+            continue;
         const sim_part *part = &data->part[(array->storage - 1) * data->terms.node_count + node];
         int64_t expected = array->value[sim_number_of(grid, element)];
         if (part->data == NULL || part->data[offset] != expected) {

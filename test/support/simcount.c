@@ -38,14 +38,16 @@ static int64_t segment_start(const dcli_layout *layout, int d, int64_t index)
     return index / size * size;
 }
 
-/* A block is told by its first element: blocks are cut from segments. */
-static int64_t block_of(const dcli_layout *layout, const int64_t element[])
+/* A block is told by its first element: blocks are cut from segments, of a strided map from those of what it stores. */
+static int64_t block_of(const dcli_layout *whole, const int64_t element[])
 {
+    const dcli_layout *layout = whole->inner != NULL ? whole->inner : whole;
     int64_t number = 0;
     for (int d = 0; d < layout->grid.rank; d++) {
-        int64_t index = element[d] - layout->grid.origin[d], start = segment_start(layout, d, index);
+        int64_t every = whole->inner != NULL ? whole->rule.every[d] : 1;
+        int64_t index = (element[d] - whole->grid.origin[d]) / every, start = segment_start(layout, d, index);
         int64_t first = start + (index - start) / layout->rule.block[d] * layout->rule.block[d];
-        number = number * layout->grid.extent[d] + first;
+        number = number * whole->grid.extent[d] + first * every;
     }
     return number;
 }
@@ -61,7 +63,7 @@ static void touch(const dcli_operand *operand, const int64_t index[], int by, st
     else
         memcpy(element, index, sizeof element);
     dcli_layout_locate(layout, element, &owner, &offset);
-    if (owner == by)
+    if (owner == by || owner < 0)
         return;
     touched->element[sim_number_of(&layout->grid, element)] |= UINT64_C(1) << by;
     touched->block[block_of(layout, element)] |= UINT64_C(1) << by;
@@ -167,6 +169,8 @@ static void go_through(const dcli_operation *operation, struct touched touched[]
         if (space->view != NULL)
             dcli_transform_index(space->view, index, element);
         dcli_layout_locate(space->layout, space->view != NULL ? element : index, &by, &offset);
+        if (by < 0)
+            continue; /* nobody computes it */
         touch_index(operation, subscripts, index, by, touched);
         touch_declared(operation, subscripts, index, by, touched, rows_seen);
     } while (sim_next_place(place, &operation->box));

@@ -83,6 +83,8 @@ static void open_stages(struct run *run)
         if (stage->elements != dcli_box_elements(&stage->box))
             sim_wrong(run->data, "a stage has another size than its box");
         run->stage[s] = sim_garbage(stage->elements);
+        for (int64_t n = 0; stage->rest && n < stage->elements; n++)
+            run->stage[s][n] = sim_rest(run->operation->operand[stage->operand].layout);
         copy_pieces(run, s, true);
     }
 }

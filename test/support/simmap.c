@@ -97,10 +97,42 @@ static void put_dealt(struct writer *writer, const dcl_grid *grid)
     put(writer, ")");
 }
 
-static void put_map(struct writer *writer, const dcl_grid *grid, int node_count)
+/* Owners of all pieces, a few long runs of them: some have none. */
+static void put_table(struct writer *writer, const dcl_grid *grid, int node_count)
+{
+    int64_t pieces = 1;
+    put(writer, "rows:table(");
+    for (int d = 0; d < grid->rank; d++) {
+        int64_t size = pick(writer, 1, dcli_max(1, grid->extent[d]));
+        put(writer, "%s%" PRId64, d > 0 ? "x" : "", size);
+        pieces *= dcli_ceil_div(grid->extent[d], size);
+    }
+    put(writer, ");owners=");
+    for (int64_t left = dcli_max(pieces, 1), runs = 0, run; left > 0; left -= run, runs++) {
+        run = runs == 5 ? left : pick(writer, 1, left);
+        if (pick(writer, 0, 2) == 0)
+            put(writer, "%s-*%" PRId64, runs > 0 ? "," : "", run);
+        else
+            put(writer, "%s%" PRId64 "*%" PRId64, runs > 0 ? "," : "", pick(writer, 0, node_count - 1), run);
+    }
+}
+
+/* Only some elements: every so many-th. */
+static void put_every(struct writer *writer, const dcl_grid *grid)
+{
+    put(writer, ";every=");
+    for (int d = 0; d < grid->rank; d++)
+        put(writer, "%s%" PRId64, d > 0 ? "x" : "", pick(writer, 1, 3));
+}
+
+/* @param all  whether the map is for all nodes of the cluster */
+static void put_map(struct writer *writer, const dcl_grid *grid, int node_count, bool all)
 {
     int64_t kind = pick(writer, 0, 9);
-    if (kind == 0)
+    bool some = pick(writer, 0, 4) == 0;
+    if (some && all && kind >= 6)
+        put_table(writer, grid, node_count);
+    else if (kind == 0)
         put(writer, "block");
     else if (kind == 1)
         put(writer, "cyclic(%" PRId64 ")", pick(writer, 1, 6));
@@ -108,6 +140,10 @@ static void put_map(struct writer *writer, const dcl_grid *grid, int node_count)
         put_axes(writer, grid, node_count);
     else
         put_dealt(writer, grid);
+    if (some && kind < 6)
+        put_every(writer, grid);
+    if (some)
+        put(writer, ";rest=%" PRId64, pick(writer, -9, 9));
     if (pick(writer, 0, 3) == 0) {
         put(writer, ";block=");
         put_sizes(writer, grid);
@@ -141,7 +177,8 @@ void sim_map_bind(test_random *random, int node_count, const dcl_grid *grid, cha
     struct writer writer = {.random = random, .text = text_out, .capacity = capacity};
     dcli_map_rule rule;
     char nodes[64];
-    put_map(&writer, grid, pick_nodes(random, node_count, nodes, sizeof nodes));
+    int places = pick_nodes(random, node_count, nodes, sizeof nodes);
+    put_map(&writer, grid, places, nodes[0] == 0);
     put(&writer, "%s", nodes);
     if (dcli_map_rule_parse(text_out, node_count, &rule) != DCL_OK) {
         fprintf(stderr, "map %s: %s\n", text_out, dcl_error());

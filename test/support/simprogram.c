@@ -41,6 +41,16 @@ int64_t sim_number_seen(const dcli_operand *operand, const int64_t index[])
     return sim_number_of(&operand->layout->grid, element);
 }
 
+bool sim_is_stored(const dcli_layout *layout, const int64_t element[])
+{
+    int node;
+    int64_t offset;
+    dcli_layout_locate(layout, element, &node, &offset);
+    return node >= 0;
+}
+
+int64_t sim_rest(const dcli_layout *layout) { return (int64_t)layout->rest; }
+
 int64_t sim_loaded(int64_t fill, int64_t number)
 {
     return (int64_t)dcli_hash_word(dcli_hash_word(DCLI_HASH_START, (uint64_t)fill), (uint64_t)number);
@@ -188,6 +198,16 @@ static void oracle_store(void *user, int a, const int64_t element[], int64_t val
     *oracle_place(user, a, element) = value;
 }
 
+/* A body runs where its first output is stored. `index` is the operation's; loop axes are the output's. */
+static bool is_computed(const dcli_operation *operation, const int64_t index[])
+{
+    const dcli_operand *first = &operation->operand[operation->body->first_output];
+    int64_t element[DCL_MAX_RANK];
+    if (first->view != NULL)
+        dcli_transform_index(first->view, index, element);
+    return sim_is_stored(first->layout, first->view != NULL ? element : index);
+}
+
 static void run_forall(sim_program *program, const dcli_operation *operation)
 {
     struct oracle oracle = {.program = program, .operation = operation};
@@ -203,7 +223,8 @@ static void run_forall(sim_program *program, const dcli_operation *operation)
     do {
         for (int m = 0; m < operation->box.rank; m++)
             index[m] = operation->box.start[m] + place[m] * operation->box.stride[m];
-        sim_evaluate(operation, subscripts, index, &access);
+        if (is_computed(operation, index))
+            sim_evaluate(operation, subscripts, index, &access);
     } while (sim_next_place(place, &operation->box));
 }
 
@@ -219,9 +240,31 @@ static void transfer(sim_array *array, const dcl_box *box, int64_t memory[], boo
         int64_t *value = &array->value[sim_number_of(&array->layout.grid, element)];
         if (read)
             memory[n++] = *value;
-        else
+        else if (sim_is_stored(&array->layout, element))
             *value = memory[n++];
+        else
+            n++;
     } while (sim_next_place(place, box));
+}
+
+/* FILL, LOAD, and when it is made. @param step  NULL: zeros, and the rest elsewhere */
+static void set_all(sim_array *array, const sim_step *step)
+{
+    dcl_box box = dcl_box_of(&array->layout.grid);
+    int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK], n = 0;
+    if (array->elements == 0)
+        return;
+    do {
+        for (int d = 0; d < box.rank; d++)
+            element[d] = box.start[d] + place[d];
+        if (!sim_is_stored(&array->layout, element))
+            array->value[n] = sim_rest(&array->layout);
+        else if (step == NULL)
+            array->value[n] = 0;
+        else
+            array->value[n] = step->operation.kind == DCLI_OP_LOAD ? sim_loaded(step->fill, n) : step->fill;
+        n++;
+    } while (sim_next_place(place, &box));
 }
 
 static void *need(size_t count, size_t bytes)
@@ -244,12 +287,10 @@ static void run_step(sim_program *program, sim_step *step)
         array->released = true;
         break;
     case DCLI_OP_FILL:
-        for (int64_t n = 0; n < array->elements; n++)
-            array->value[n] = step->fill;
+        set_all(array, step);
         break;
     case DCLI_OP_LOAD:
-        for (int64_t n = 0; n < array->elements; n++)
-            array->value[n] = sim_loaded(step->fill, n);
+        set_all(array, step);
         break;
     case DCLI_OP_WRITE:
         transfer(array, &operation->box, step->memory, false);
@@ -340,6 +381,7 @@ static void create(struct maker *maker)
     sim_map_bind(maker->random, maker->present, &grid, array->map, sizeof array->map, &array->layout);
     array->elements = dcl_grid_count(&grid);
     array->value = need((size_t)array->elements, sizeof *array->value);
+    set_all(array, NULL);
     maker->handle[maker->handles++] = program->array_count - 1;
     sim_step *step = step_on(maker, DCLI_OP_CREATE, array);
     finish_step(maker, step);
@@ -378,6 +420,21 @@ dcl_box sim_random_box(test_random *random, const dcl_grid *grid)
     return box;
 }
 
+/* As a program that reads does before: nobody sends what is stored nowhere. */
+static void put_rest(const sim_array *array, const dcl_box *box, int64_t memory[])
+{
+    int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK], n = 0;
+    if (dcli_box_is_empty(box))
+        return;
+    do {
+        for (int d = 0; d < box->rank; d++)
+            element[d] = box->start[d] + place[d] * box->stride[d];
+        if (!sim_is_stored(&array->layout, element))
+            memory[n] = sim_rest(&array->layout);
+        n++;
+    } while (sim_next_place(place, box));
+}
+
 static void host_transfer(struct maker *maker, dcli_op_kind kind, bool whole)
 {
     sim_array *array = any_array(maker);
@@ -388,6 +445,8 @@ static void host_transfer(struct maker *maker, dcli_op_kind kind, bool whole)
     step->memory = need((size_t)elements, sizeof *step->memory);
     for (int64_t n = 0; n < elements; n++)
         step->memory[n] = kind == DCLI_OP_WRITE ? (int64_t)(test_next(maker->random) >> 1) : SIM_GARBAGE;
+    if (kind == DCLI_OP_READ)
+        put_rest(array, &step->operation.box, step->memory);
     step->waits = test_between(maker->random, 0, 2) == 0;
     finish_step(maker, step);
 }

@@ -17,9 +17,9 @@
 typedef struct sim_array {
     int64_t storage;
     dcli_layout layout;
-    char map[96];
+    char map[160];
     int64_t elements;
-    int64_t *value; /* [elements] row-major: as the program leaves it */
+    int64_t *value; /* [elements] row-major: as the program leaves it; stored nowhere: the rest */
     bool released;
 } sim_array;
 
@@ -63,6 +63,10 @@ const sim_step *sim_step_of(const sim_program *program, int64_t operation);
 int64_t sim_number_of(const dcl_grid *grid, const int64_t element[]);
 /** Row-major number of the element that an operand shows at an index. */
 int64_t sim_number_seen(const dcli_operand *operand, const int64_t index[]);
+/** Whether some node stores an element. */
+bool sim_is_stored(const dcli_layout *layout, const int64_t element[]);
+/** What the others read as. */
+int64_t sim_rest(const dcli_layout *layout);
 /** What LOAD finds in its file. */
 int64_t sim_loaded(int64_t fill, int64_t number);
 

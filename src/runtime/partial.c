@@ -1,0 +1,45 @@
+/* runtime/partial.c - arrays of which some elements are stored nowhere: what the program reads of these, and may not write. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/cluster.h"
+
+void dcli_partial_rest(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[])
+{
+    const dcli_layout *layout = &dcli_array_base(array)->layout;
+    dcli_region region = {.box = *box};
+    memcpy(region.step, strides, (size_t)box->rank * sizeof strides[0]);
+    if (layout->partial && !dcli_box_is_empty(box))
+        dcli_region_fill(memory, &region, &layout->rest, dcl_type_bytes(layout->grid.type));
+}
+
+static void print_index(int rank, const int64_t index[], char *text, size_t capacity)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (int d = 0; d < rank && length < capacity; d++)
+        length += (size_t)snprintf(text + length, capacity - length, "%s%" PRId64, d > 0 ? ", " : "", index[d]);
+}
+
+dcl_status dcli_partial_writable(const dcl_array *array, const dcl_box *box)
+{
+    const dcli_layout *layout = &dcli_array_base(array)->layout;
+    int64_t index[DCL_MAX_RANK];
+    char text[256];
+    bool found;
+    dcl_box base = *box;
+    if (!layout->partial || dcli_box_is_empty(box))
+        return DCL_OK;
+    if (array->base != NULL)
+        dcli_transform_box(&array->view, box, &base);
+    dcl_status status = dcli_layout_first_hole(layout, &base, &found, index);
+    if (status != DCL_OK || !found)
+        return status;
+    print_index(base.rank, index, text, sizeof text);
+    return DCLI_FAIL(
+        DCL_ERR_RANGE,
+        "element (%s)%s is stored nowhere by its map and cannot be written; expected a box of elements that "
+        "are stored (dcl_map_boxes() has them); dcl_fill() and dcl_load_npy() write these alone",
+        text, array->base != NULL ? " of the array behind the view" : "");
+}
