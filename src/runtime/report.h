@@ -62,6 +62,9 @@ dcl_status dcli_report_say(dcli_report *report, const char *format, ...) __attri
  *  @param row  of report->array. */
 dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *planned, int row);
 
+enum { DCLI_REPORT_MAP_TEXT = 192 };
+/** A map for a sentence: what is long ends in dots. */
+void dcli_report_print_map(const dcli_map_rule *rule, char text[DCLI_REPORT_MAP_TEXT]);
 /** An empty rule over the nodes of a layout's map, with the grains that are aimed at there. */
 dcli_map_rule dcli_report_rule(const dcli_layout *layout, dcli_map_kind kind, int rank);
 /** What would move with tiles of the first output, and batches, of so many bytes. @param bytes_out  -1: not tried, as

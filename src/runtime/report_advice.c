@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "resmap/map_text.h"
 #include "runtime/report.h"
 
 /* Below these nobody would notice. */
@@ -138,11 +137,12 @@ static dcl_status advise_balance(dcli_report *report, const dcli_planned *planne
     if (dcli_layout_bind(&rule, &layout->grid, &other) != DCL_OK)
         return DCL_OK;
     dcl_status status = share_with(operation, &other, &share);
+    dcli_layout_release(&other);
     if (status != DCL_OK || share - 1 > (now - 1) / 2)
         return status;
-    char text[256], better[256];
-    dcl_map_print(dcl_map_of(planned->array[first]), text, sizeof text);
-    dcli_map_rule_print(&rule, better, sizeof better);
+    char text[DCLI_REPORT_MAP_TEXT], better[DCLI_REPORT_MAP_TEXT];
+    dcli_report_print_map(&dcl_map_of(planned->array[first])->rule, text);
+    dcli_report_print_map(&rule, better);
     return dcli_report_say(report,
                            "node %d computes %.2f times the mean of the nodes: %s %s '%s'; with '%s' the largest share "
                            "would be %.2f times the mean",
@@ -219,6 +219,7 @@ static dcl_status advise_slots_of(dcli_report *report, const dcli_planned *plann
     if (dcli_layout_bind(&rule, &layout->grid, &other) != DCL_OK)
         return DCL_OK;
     int64_t stored = stored_in(&other);
+    dcli_layout_release(&other);
     if (2 * (stored - elements) > now_stored - elements)
         return DCL_OK;
     char names[NAMES_BYTES], now[256], better[256];

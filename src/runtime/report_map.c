@@ -60,6 +60,13 @@ dcli_map_rule dcli_report_rule(const dcli_layout *layout, dcli_map_kind kind, in
     return rule;
 }
 
+void dcli_report_print_map(const dcli_map_rule *rule, char text[DCLI_REPORT_MAP_TEXT])
+{
+    static const char dots[] = "...";
+    if (dcli_map_rule_print(rule, text, DCLI_REPORT_MAP_TEXT) >= DCLI_REPORT_MAP_TEXT)
+        memcpy(text + DCLI_REPORT_MAP_TEXT - sizeof dots, dots, sizeof dots);
+}
+
 /* Leave out an arrangement that is the one chosen without: maps print shorter. */
 static void drop_arrangement(dcli_map_rule *rule)
 {
@@ -76,6 +83,7 @@ static bool follow_axes(const dcli_layout *space, int rank, const int axis[], dc
     int64_t product = 1;
     for (int d = 0; d < rank; d++) {
         rule.axes[d] = axis[d] < 0 ? (dcl_axis){.kind = DCL_AXIS_WHOLE} : space->rule.axes[axis[d]];
+        rule.points[d] = axis[d] < 0 ? NULL : space->rule.points[axis[d]];
         rule.nodes[d] = axis[d] < 0 ? 1 : space->rule.nodes[axis[d]];
         product *= rule.nodes[d];
     }
@@ -86,23 +94,35 @@ static bool follow_axes(const dcli_layout *space, int rank, const int axis[], dc
     return true;
 }
 
-/* A dealt map whose pieces lie as those of the output: in its order, or in the other one when axes are exchanged. */
+/* A dealt map whose pieces lie as those of the output when axes are exchanged: numbered in the other order. */
 static bool follow_pieces(const dcli_layout *space, int rank, const int axis[], dcli_map_rule *rule_out)
 {
     dcli_map_rule rule = dcli_report_rule(space, DCLI_MAP_DEALT, rank);
     rule.deal = space->rule.deal;
-    rule.order = space->rule.order;
-    bool same = rank == space->grid.rank, reversed = same;
+    rule.seed = space->rule.seed;
+    rule.list = space->rule.list;
+    rule.order = space->rule.order == DCL_ROWS ? DCL_COLUMNS : DCL_ROWS;
     for (int d = 0; d < rank; d++) {
-        same &= axis[d] == d;
-        reversed &= axis[d] == rank - 1 - d;
-        if (same || reversed)
-            rule.piece[d] = space->rule.piece[axis[d]];
+        if (rank != space->grid.rank || axis[d] != rank - 1 - d)
+            return false;
+        rule.piece[d] = space->rule.piece[axis[d]];
     }
-    if (!same && reversed)
-        rule.order = space->rule.order == DCL_ROWS ? DCL_COLUMNS : DCL_ROWS;
     *rule_out = rule;
-    return same || reversed;
+    return true;
+}
+
+/* The output's own map, for an array that is read where it is written. */
+static bool follow_all(const dcli_layout *space, int rank, const int axis[], dcli_map_rule *rule_out)
+{
+    for (int d = 0; d < rank; d++)
+        if (rank != space->grid.rank || axis[d] != d)
+            return false;
+    *rule_out = space->rule;
+    rule_out->block_rank = rule_out->tile_rank = 0;
+    rule_out->small_bytes = 0;
+    if (rule_out->kind == DCLI_MAP_AXES)
+        drop_arrangement(rule_out);
+    return true;
 }
 
 /* Whether planning once more takes no time to speak of. */
@@ -141,7 +161,9 @@ dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *p
     *bytes_out = -1;
     if (!is_small(report) || dcli_layout_bind(&rule, &space->grid, &other) != DCL_OK)
         return DCL_OK;
-    return try_layout(planned, planned->operation->body->first_output, &other, &terms, bytes_out);
+    dcl_status status = try_layout(planned, planned->operation->body->first_output, &other, &terms, bytes_out);
+    dcli_layout_release(&other);
+    return status;
 }
 
 /* Whether a try is worth it: much of the array moves, and much beside what is computed. */
@@ -171,10 +193,10 @@ static dcl_status say(dcli_report *report, const dcli_planned *planned, int row,
     const dcl_report_array *array = &report->array[row];
     const char *output = body->params[body->first_output].name;
     const dcl_grid *grid = &planned->operation->operand[report->param[row]].layout->grid;
-    char now[192], there[192], better[192];
-    dcl_map_print(dcl_map_of(planned->array[report->param[row]]), now, sizeof now);
-    dcl_map_print(dcl_map_of(planned->array[body->first_output]), there, sizeof there);
-    dcli_map_rule_print(rule, better, sizeof better);
+    char now[DCLI_REPORT_MAP_TEXT], there[DCLI_REPORT_MAP_TEXT], better[DCLI_REPORT_MAP_TEXT];
+    dcli_report_print_map(&dcl_map_of(planned->array[report->param[row]])->rule, now);
+    dcli_report_print_map(&dcl_map_of(planned->array[body->first_output])->rule, there);
+    dcli_report_print_map(rule, better);
     return dcli_report_say(report,
                            "%s's owners need %.0f %% of %s from other nodes: %s is laid out by '%s', %s by '%s'; with "
                            "'%s' for %s, %" PRId64 " instead of %" PRId64 " bytes would move",
@@ -190,7 +212,8 @@ static bool find_map(const dcli_planned *planned, int k, dcli_map_rule *rule_out
     const dcl_grid *grid = &planned->operation->operand[k].layout->grid;
     if (axes_of(planned->operation, k, grid->rank, axis) != DCL_OK)
         return false;
-    bool found = (space->rule.kind == DCLI_MAP_AXES && follow_axes(space, grid->rank, axis, rule_out)) ||
+    bool found = follow_all(space, grid->rank, axis, rule_out) ||
+                 (space->rule.kind == DCLI_MAP_AXES && follow_axes(space, grid->rank, axis, rule_out)) ||
                  (space->rule.kind == DCLI_MAP_DEALT && follow_pieces(space, grid->rank, axis, rule_out));
     return found && dcli_map_rule_check(rule_out) == DCL_OK && dcli_layout_bind(rule_out, grid, layout_out) == DCL_OK;
 }
@@ -201,10 +224,13 @@ dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *plann
     dcli_plan_terms terms = dcli_report_terms(planned->cluster, false);
     dcli_map_rule rule;
     dcli_layout other;
-    if (!is_worth_it(report, planned, row) || !find_map(planned, k, &rule, &other) || !has_runs(&other))
+    if (!is_worth_it(report, planned, row) || !find_map(planned, k, &rule, &other))
         return DCL_OK;
-    int64_t bytes;
-    dcl_status status = try_layout(planned, k, &other, &terms, &bytes);
+    int64_t bytes = -1;
+    dcl_status status = has_runs(&other) ? try_layout(planned, k, &other, &terms, &bytes) : DCL_OK;
     bool better = bytes >= 0 && 2 * (report->seen.planned.bytes_moved - bytes) >= report->array[row].bytes_moved;
-    return status == DCL_OK && better ? say(report, planned, row, &rule, bytes) : status;
+    if (status == DCL_OK && better)
+        status = say(report, planned, row, &rule, bytes);
+    dcli_layout_release(&other);
+    return status;
 }

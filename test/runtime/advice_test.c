@@ -57,6 +57,14 @@ ParameterizedTestParameters(report_advice, rules)
         {"read both ways: no map is better", 4, 64, "block,*", "block,*", "C(i,j) = A(i,j) + B(j,i) + B(i,j);", ""},
         {"only an edge moves", 4, 64, "block,*", "block,*", "C(i,j) = A(i,j) + B(i - 1, j);", ""},
         {"one row for all is little", 4, 64, "block,*", "block,*", "C(i,j) = A(i,j) + B(0, j);", ""},
+        {"split otherwise", 3, 64, "splits(10,50),*", "block,*", SUM, "with 'splits(10,50),*' for B, 0 instead of"},
+        {"columns split as rows are", 3, 64, "splits(20,44),*", "block,*", TRANSPOSED,
+         "with '*,splits(20,44)' for B, 0 instead of"},
+        {"shuffled otherwise", 3, 64, "rows:hash(16x16);seed=1", "rows:hash(16x16);seed=2", SUM,
+         "with 'rows:hash(16x16);seed=1' for B, 0 instead of"},
+        {"boxes, transposed: no map is known", 2, 64, "boxes:[0:32,0:64]@0,[32:64,0:64]@1", "block,*", TRANSPOSED, ""},
+        {"boxes for B as well", 2, 64, "boxes:[0:32,0:64]@1,[32:64,0:64]@0", "block,*", SUM,
+         "with 'boxes:[0:32,0:64]@1,[32:64,0:64]@0' for B, 0 instead of"},
         /* C's balance: 9 pieces over 4 nodes, and 16. */
         {"three pieces here, two there", 4, 96, "rows:cyclic(32x32)", "rows:cyclic(32x32)", SUM,
          "node 0 computes 1.33 times the mean of the nodes: C is laid out by 'rows:cyclic(32x32)'; with 'block' the "
