@@ -67,6 +67,7 @@ enum { DCLI_REPORT_MAP_TEXT = 192 };
 void dcli_report_print_map(const dcli_map_rule *rule, char text[DCLI_REPORT_MAP_TEXT]);
 /** An empty rule over the nodes of a layout's map, with the grains that are aimed at there. */
 dcli_map_rule dcli_report_rule(const dcli_layout *layout, dcli_map_kind kind, int rank);
+enum { DCLI_SMALLER_TILES = 16 }; /* as many as now */
 /** What would move with tiles of the first output, and batches, of so many bytes. @param bytes_out  -1: not tried, as
  *  planning takes long. */
 dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *planned, int64_t tile_bytes,

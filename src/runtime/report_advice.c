@@ -309,13 +309,12 @@ static int64_t moved_of(const dcli_report *report, int param)
 /* A sixteenth of what a node computes in one task now, as a power of two. */
 static int64_t smaller_tile(const dcli_report *report, const dcli_planned *planned)
 {
-    enum { PARTS = 16 };
     const dcli_layout *space = planned->operation->operand[planned->operation->body->first_output].layout;
     int64_t most = element_bytes(space), tile = 1;
     for (int n = 0; n < report->seen.node_count; n++)
         if (report->node[n].planned.tasks > 0)
             most = dcli_max(most, report->node[n].elements * element_bytes(space) / report->node[n].planned.tasks);
-    while (tile <= most / PARTS / 2)
+    while (tile <= most / DCLI_SMALLER_TILES / 2)
         tile *= 2;
     return tile;
 }

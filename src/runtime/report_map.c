@@ -125,10 +125,10 @@ static bool follow_all(const dcli_layout *space, int rank, const int axis[], dcl
     return true;
 }
 
-/* Whether planning once more takes no time to speak of. */
-static bool is_small(const dcli_report *report)
+/* Whether planning once more, in `parts` times as many works, takes no time to speak of. */
+static bool is_small(const dcli_report *report, int parts)
 {
-    return report->works <= MOST_WORKS && report->seen.nodes <= MOST_NODES;
+    return report->works <= MOST_WORKS / parts && report->seen.nodes <= MOST_NODES;
 }
 
 /* What the nodes would move with another layout of operand k. @param bytes_out  -1: it cannot be planned. */
@@ -159,7 +159,7 @@ dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *p
     terms.batch_bytes = rule.tile_bytes = tile_bytes;
     rule.tile_rank = 0;
     *bytes_out = -1;
-    if (!is_small(report) || dcli_layout_bind(&rule, &space->grid, &other) != DCL_OK)
+    if (!is_small(report, DCLI_SMALLER_TILES) || dcli_layout_bind(&rule, &space->grid, &other) != DCL_OK)
         return DCL_OK;
     dcl_status status = try_layout(planned, planned->operation->body->first_output, &other, &terms, bytes_out);
     dcli_layout_release(&other);
@@ -176,7 +176,8 @@ static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, 
         if (other != k && planned->operation->operand[other].storage == operand->storage)
             return false; /* has another part in this operation, too */
     bool plain = planned->operation->operand[planned->operation->body->first_output].view == NULL;
-    return plain && is_small(report) && moved > 0 && moved >= LEAST_MOVED * (double)bytes_in(&operand->layout->grid) &&
+    return plain && is_small(report, 1) && moved > 0 &&
+           moved >= LEAST_MOVED * (double)bytes_in(&operand->layout->grid) &&
            moved >= LEAST_OF_OUTPUT * (double)bytes_in(&space_of(planned)->grid);
 }
 
