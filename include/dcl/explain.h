@@ -24,7 +24,7 @@ typedef struct dcl_report_node {
     const char *name;      /**< as dcl_node_name() */
     dcl_counters planned;  /**< as dcl_explain_n(): those that are planned, others are 0 */
     int64_t elements;      /**< indices of the first output that its tasks run */
-    int64_t staged_bytes;  /**< most memory of packed temporaries of one batch of its tasks */
+    int64_t staged_bytes;  /**< most memory of packed temporaries of one batch of its tasks, kept copies aside */
     int64_t arrived_bytes; /**< most memory of data messages that have come and are still needed, by the order of its
                                 batches. Neither has storage of arrays, nor what batches that overlap hold together. */
 } dcl_report_node;

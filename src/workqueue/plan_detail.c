@@ -66,7 +66,8 @@ static void add_staged(dcli_builder *builder)
         const dcli_batch *batch = &plan->batch[b];
         int64_t bytes = 0;
         for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count; s++)
-            bytes += plan->stage[s].elements * dcli_builder_bytes(builder, plan->stage[s].operand);
+            if (plan->stage[s].kept == DCLI_STAGE_PASSING)
+                bytes += plan->stage[s].elements * dcli_builder_bytes(builder, plan->stage[s].operand);
         plan->detail->staged_bytes = dcli_max(plan->detail->staged_bytes, bytes);
     }
 }
