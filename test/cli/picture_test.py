@@ -6,6 +6,7 @@ for random maps, lines with what a reader can check by hand, moves with a count 
 TEST_SEED is the seed of the random maps, TEST_CASES their number. Ends with status 1 when something failed."""
 import itertools
 import json
+import math
 import os
 import pty
 import random
@@ -110,77 +111,117 @@ def picture(extents, nodes, rule):
 
 # ---- random maps ----------------------------------------------------------------------------------------------------
 
-def random_axes(draw, extents):
-    def rule(extent):
-        return draw.choice(["block", "cyclic", f"cyclic({draw.randint(1, 4)})", "*"])
-    rules = [rule(extent) for extent in extents]
+def sizes(draw, rank, most=4):
+    return [draw.randint(1, most) for _ in range(rank)]
+
+
+def joined(numbers):
+    return "x".join(map(str, numbers))
+
+
+def random_axis(draw, extent):
+    points = sorted(draw.sample(range(1, extent + 4), draw.randint(1, 3)))
+    return draw.choice(["block", "cyclic", f"cyclic({draw.randint(1, 4)})", "*", f"splits({','.join(map(str, points))})"])
+
+
+def random_axes(draw, extents, nodes):
+    if draw.random() < 0.2:
+        shares = [draw.randint(0, 3) for _ in range(nodes)]
+        return f"weighted({':'.join(map(str, shares if any(shares) else [1] * nodes))})"
+    rules = [random_axis(draw, extent) for extent in extents]
     if all(word == "*" for word in rules):
         rules[draw.randrange(len(rules))] = "cyclic(2)"
     return ",".join(rules)
 
 
-def sizes(draw, rank, most=4):
-    return "x".join(str(draw.randint(1, most)) for _ in range(rank))
+def random_dealt(draw, extents, nodes):
+    piece = sizes(draw, len(extents))
+    order = draw.choice(["rows", "columns"])
+    if draw.random() < 0.7:
+        return f"{order}:{draw.choice(['cyclic', 'block', 'hash'])}({joined(piece)})"
+    count = math.prod(-(-extent // min(size, extent)) for extent, size in zip(extents, piece))
+    listed = [draw.choice(range(nodes)) for _ in range(count)]
+    return f"{order}:table({joined(piece)});owners={','.join(map(str, listed))}"
 
 
-def random_map(draw, extents):
-    rule = random_axes(draw, extents) if draw.random() < 0.5 else "{}:{}({})".format(
-        draw.choice(["rows", "columns"]), draw.choice(["cyclic", "block"]), sizes(draw, len(extents)))
+def random_boxes(draw, extents, nodes):
+    """The grid is cut in two, and one part again, and so on."""
+    boxes = [[(0, extent) for extent in extents]]
+    for _ in range(draw.randint(0, 8)):
+        box, axis = draw.randrange(len(boxes)), draw.randrange(len(extents))
+        first, end = boxes[box][axis]
+        if end - first > 1:
+            at, other = draw.randint(first + 1, end - 1), list(boxes[box])
+            boxes[box][axis], other[axis] = (first, at), (at, end)
+            boxes.append(other)
+    return "boxes:" + ",".join("[{}]@{}".format(",".join(f"{first}:{end}" for first, end in box), draw.randrange(nodes))
+                               for box in boxes)
+
+
+def random_map(draw, extents, nodes):
+    kind = draw.choice([random_axes, random_axes, random_dealt, random_dealt, random_boxes])
+    rule = kind(draw, extents, nodes)
     for grain in ("block", "tile"):
         if draw.random() < 0.4:
-            rule += f";{grain}={sizes(draw, len(extents))}"
+            rule += f";{grain}={joined(sizes(draw, len(extents)))}"
     return rule
 
 
 def random_case(draw):
     rank = draw.choice([1, 2, 2, 2, 3, 3, 4])
     extents = [draw.randint(1, {1: 200, 2: 40, 3: 9, 4: 5}[rank]) for _ in range(rank)]
-    return extents, draw.randint(1, 20), random_map(draw, extents)
+    nodes = draw.randint(1, 20)
+    return extents, nodes, random_map(draw, extents, nodes)
 
 
 class RandomMaps(unittest.TestCase):
-    def cases(self, count):
+    def each(self, count, check):
         for number in range(count):
             case = random_case(random.Random(SEED * 1000003 + number))
             with self.subTest(case=case, seed=SEED):
-                yield case
+                check(*case)
+
+    def check_colours(self, extents, nodes, rule):
+        expected, drawn = owners(extents, nodes, rule), planes(picture(extents, nodes, rule))
+        self.assertGreater(len(drawn), 0)
+        seen = set()
+        for plane in drawn:
+            for place, fill in plane.fill.items():
+                self.assertEqual(fill, fill_of(expected[plane.index(place)]), plane.index(place))
+                seen.add(plane.index(place))
+        if len(extents) < 3 and all(extent <= 64 for extent in extents):
+            self.assertEqual(seen, set(expected))
 
     def test_every_cell_has_its_owners_colour(self):
-        for extents, nodes, rule in self.cases(CASES):
-            expected, drawn = owners(extents, nodes, rule), planes(picture(extents, nodes, rule))
-            self.assertGreater(len(drawn), 0)
-            seen = set()
-            for plane in drawn:
-                for place, fill in plane.fill.items():
-                    self.assertEqual(fill, fill_of(expected[plane.index(place)]), plane.index(place))
-                    seen.add(plane.index(place))
-            if len(extents) < 3 and all(extent <= 64 for extent in extents):
-                self.assertEqual(seen, set(expected))
+        self.each(CASES, self.check_colours)
+
+    def check_lines(self, extents, nodes, rule):
+        expected = owners(extents, nodes, rule)
+        for plane in planes(picture(extents, nodes, rule)):
+            lines = set().union(*plane.lines.values())
+            for row, column in plane.fill:
+                for way, other in (("above", (row - 1, column)), ("left", (row, column - 1))):
+                    if plane.steps == [1, 1] and other in plane.fill and \
+                            expected[plane.index((row, column))] != expected[plane.index(other)]:
+                        self.assertIn((row, column, way), lines)
 
     def test_owners_are_always_separated(self):
-        for extents, nodes, rule in self.cases(CASES // 2):
-            expected = owners(extents, nodes, rule)
-            for plane in planes(picture(extents, nodes, rule)):
-                lines = set().union(*plane.lines.values())
-                for row, column in plane.fill:
-                    for way, other in (("above", (row - 1, column)), ("left", (row, column - 1))):
-                        if plane.steps == [1, 1] and other in plane.fill and \
-                                expected[plane.index((row, column))] != expected[plane.index(other)]:
-                            self.assertIn((row, column, way), lines)
+        self.each(CASES // 2, self.check_lines)
+
+    def check_terminal(self, extents, nodes, rule):
+        if len(extents) != 2 or extents[0] > 12 or extents[1] > 20:
+            return
+        expected = owners(extents, nodes, rule)
+        shown = coloured(["--grid", "x".join(map(str, extents)), "--nodes", str(nodes), "--map", rule])
+        cells = [re.findall(r"48;5;(\d+)m *(\d+|-)\033\[0m", line) for line in shown.split("\n\r\n")[1].splitlines()]
+        rows = [row for row in cells if row]
+        self.assertEqual([[None if node == "-" else int(node) for _, node in row] for row in rows],
+                         [[expected[i, j] for j in range(extents[1])] for i in range(extents[0])])
+        for colour, node in itertools.chain(*rows):
+            self.assertEqual(int(colour), 254 if node == "-" else TERMINAL[int(node) % len(TERMINAL)])
 
     def test_terminal_with_colours_shows_owners(self):
-        for extents, nodes, rule in self.cases(CASES):
-            if len(extents) != 2 or extents[0] > 12 or extents[1] > 20:
-                continue
-            expected = owners(extents, nodes, rule)
-            shown = coloured(["--grid", "x".join(map(str, extents)), "--nodes", str(nodes), "--map", rule])
-            cells = [[(int(colour), int(node)) for colour, node in re.findall(r"48;5;(\d+)m *(\d+)\033\[0m", line)]
-                     for line in shown.split("\n\r\n")[1].splitlines()]
-            rows = [row for row in cells if row]
-            self.assertEqual([[node for _, node in row] for row in rows],
-                             [[expected[i, j] for j in range(extents[1])] for i in range(extents[0])])
-            for colour, node in itertools.chain(*rows):
-                self.assertEqual(colour, TERMINAL[node % len(TERMINAL)])
+        self.each(CASES, self.check_terminal)
 
 
 def coloured(arguments):
@@ -355,8 +396,8 @@ class Moves(unittest.TestCase):
             draw = random.Random(SEED * 1000003 + number)
             extents = (draw.randint(1, 12),) * 2
             body = draw.choice([TRANSPOSED, BOTH])
-            maps = {name: random_map(draw, extents) for name in ("C", *body[2], *body[1])}
             nodes = draw.randint(1, 5)
+            maps = {name: random_map(draw, extents, nodes) for name in ("C", *body[2], *body[1])}
             with self.subTest(maps=maps, nodes=nodes, extents=extents, seed=SEED):
                 self.check(body, nodes, extents, maps)
 
