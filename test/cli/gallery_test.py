@@ -38,6 +38,15 @@ class Gallery(unittest.TestCase):
         for name, text in kept.items():
             self.assertTrue(text == now[name], f"{name} is not what is drawn now; make gallery draws it anew")
 
+    def test_every_kind_of_map_is_shown(self):
+        """The words with which lines of `dcl help maps` begin, and those behind them that are kinds of their own."""
+        text = subprocess.run([picture_test.DCL, "help", "maps"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        words = re.findall(r"(?m)^  (;?[a-z]+(?::[a-z]+)?|\*)(?=[ (=:;])", text[:text.index("Examples")])
+        self.assertLess({"block", "cyclic", "*", "splits", "rows:table", "boxes", ";tile"}, set(words))
+        shown = " ".join(word for _, arguments in commands() for word in arguments)
+        for word in [*words, "weighted", "columns:cyclic", "columns:block", "replicated", "-*"]:
+            self.assertIn(word, shown, "docs/maps.md has no picture of it")
+
     def test_every_picture_is_shown_once_with_a_caption(self):
         shown = re.findall(r"(?m)^!\[(.{20,})\]\(gallery/(.*)\)$", PAGE.read_text())
         self.assertEqual([name for _, name in shown], [name for name, _ in commands()])

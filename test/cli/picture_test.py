@@ -124,7 +124,7 @@ def random_axis(draw, extent):
     return draw.choice(["block", "cyclic", f"cyclic({draw.randint(1, 4)})", "*", f"splits({','.join(map(str, points))})"])
 
 
-def random_axes(draw, extents, nodes):
+def random_axes(draw, extents, nodes, _holes):
     if draw.random() < 0.2:
         shares = [draw.randint(0, 3) for _ in range(nodes)]
         return f"weighted({':'.join(map(str, shares if any(shares) else [1] * nodes))})"
@@ -134,17 +134,18 @@ def random_axes(draw, extents, nodes):
     return ",".join(rules)
 
 
-def random_dealt(draw, extents, nodes):
+def random_dealt(draw, extents, nodes, holes):
     piece = sizes(draw, len(extents))
     order = draw.choice(["rows", "columns"])
     if draw.random() < 0.7:
         return f"{order}:{draw.choice(['cyclic', 'block', 'hash'])}({joined(piece)})"
     count = math.prod(-(-extent // min(size, extent)) for extent, size in zip(extents, piece))
-    listed = [draw.choice(range(nodes)) for _ in range(count)]
+    nobody = ["-"] * nodes if holes and draw.random() < 0.5 else []
+    listed = [draw.choice([*range(nodes), *nobody]) for _ in range(count)]
     return f"{order}:table({joined(piece)});owners={','.join(map(str, listed))}"
 
 
-def random_boxes(draw, extents, nodes):
+def random_boxes(draw, extents, nodes, _holes):
     """The grid is cut in two, and one part again, and so on."""
     boxes = [[(0, extent) for extent in extents]]
     for _ in range(draw.randint(0, 8)):
@@ -158,12 +159,15 @@ def random_boxes(draw, extents, nodes):
                                for box in boxes)
 
 
-def random_map(draw, extents, nodes):
+def random_map(draw, extents, nodes, holes=True):
+    """@param holes: whether elements may be stored nowhere."""
     kind = draw.choice([random_axes, random_axes, random_dealt, random_dealt, random_boxes])
-    rule = kind(draw, extents, nodes)
+    rule = kind(draw, extents, nodes, holes)
     for grain in ("block", "tile"):
         if draw.random() < 0.4:
             rule += f";{grain}={joined(sizes(draw, len(extents)))}"
+    if holes and kind != random_boxes and "table" not in rule and draw.random() < 0.15:
+        rule += f";every={joined(sizes(draw, len(extents), 3))}"
     return rule
 
 
@@ -345,8 +349,8 @@ def expected_moves(extents, nodes, maps, reads, writes):
     for index, user in owner["C"].items():
         for name, places in itertools.chain(reads.items(), writes.items()):
             for place in places(*index):
-                there = owner[name].get(place, user)
-                if there != user:
+                there = owner[name].get(place)
+                if there not in (None, user): # what is stored nowhere is known everywhere
                     moved.add((name, place, *((there, user) if name in reads else (user, there))))
     found = {}
     for _, _, source, target in moved:
@@ -397,7 +401,7 @@ class Moves(unittest.TestCase):
             extents = (draw.randint(1, 12),) * 2
             body = draw.choice([TRANSPOSED, BOTH])
             nodes = draw.randint(1, 5)
-            maps = {name: random_map(draw, extents, nodes) for name in ("C", *body[2], *body[1])}
+            maps = {name: random_map(draw, extents, nodes, holes=name in body[1]) for name in ("C", *body[2], *body[1])}
             with self.subTest(maps=maps, nodes=nodes, extents=extents, seed=SEED):
                 self.check(body, nodes, extents, maps)
 
