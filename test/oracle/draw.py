@@ -6,8 +6,7 @@ AXES = ["block", "block(n)", "cyclic", "cyclic(n)", "splits", "weighted", "mixed
 DEALT = [f"{order}:{deal}" for order in ("rows", "columns")
          for deal in ("cyclic", "cyclic(n)", "block", "block(n)", "hash", "hash(n)", "table", "table(n)")]
 PARTIAL = ["sparse", "every"]  # some elements are stored nowhere
-ABSENT = PARTIAL  # not yet built
-KINDS = [kind for kind in AXES + DEALT + ["boxes", "replicated"] + PARTIAL if kind not in ABSENT]
+KINDS = AXES + DEALT + ["boxes", "replicated"] + PARTIAL
 
 TYPES = {"int8": 1, "int16": 2, "int32": 4, "double": 8}
 PAGE_OFFS = [-66, -65, -64, -63, -62, -8, 0, 8, 62, 63, 64, 65, 66]  # bytes from a page, where the rule of padding changes
