@@ -179,10 +179,19 @@ static void reorder(const dcli_layout *to, const int job[], dcli_map_rule *rule)
     *rule = ordered;
 }
 
+/* Whether the rule leaves open which node takes which place. */
+static bool is_open(const dcli_map_rule *rule)
+{
+    for (int d = 0; d < DCL_MAX_RANK; d++)
+        if (rule->kind == DCLI_MAP_AXES && rule->axes[d].kind == DCL_AXIS_WEIGHTED)
+            return false;
+    return rule->kind == DCLI_MAP_AXES || (rule->kind == DCLI_MAP_DEALT && rule->deal != DCL_DEAL_TABLE);
+}
+
 dcl_status dcli_map_rule_relabel(const dcli_layout *from, dcli_map_rule *rule)
 {
     int n = rule->node_count;
-    if (n < 2 || n > DCLI_MOST_RELABELLED || rule->list != NULL) /* a list names its nodes: they are meant */
+    if (n < 2 || n > DCLI_MOST_RELABELLED || !is_open(rule))
         return DCL_OK;
     dcli_layout to;
     dcl_status status = dcli_layout_bind(rule, &from->grid, &to);

@@ -19,8 +19,9 @@ dcl_status dcli_assign(int n, const int64_t value[], int job_out[]);
 dcl_status dcli_layout_overlap(const dcli_layout *to, int node, const dcli_layout *from, int64_t elements_out[]);
 
 /** Permute which of its nodes takes which place of a rule so that, from `from` to this rule, most elements keep their
- *  owner. The rule stays as it is when none is better, when it is for more than DCLI_MOST_RELABELLED nodes, and when the
- *  better order takes more than DCLI_NODE_RANGES ranges of neighbours.
+ *  owner. The rule stays as it is when none is better, when it is for more than DCLI_MOST_RELABELLED nodes, when the
+ *  better order takes more than DCLI_NODE_RANGES ranges of neighbours, and when the rule is about nodes of its own: shares,
+ *  tables, boxes.
  *  @param rule  in: checked, fits from->grid; out: relabelled. @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 dcl_status dcli_map_rule_relabel(const dcli_layout *from, dcli_map_rule *rule);
 

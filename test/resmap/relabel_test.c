@@ -15,6 +15,7 @@ static dcli_layout bind(const char *text, int nodes, dcl_grid grid)
     dcli_layout layout;
     cr_assert_eq(dcli_map_rule_parse(text, nodes, &rule), DCL_OK, "%s: %s", text, dcl_error());
     cr_assert_eq(dcli_layout_bind(&rule, &grid, &layout), DCL_OK, "%s: %s", text, dcl_error());
+    dcli_map_rule_release(&rule);
     return layout;
 }
 
@@ -189,6 +190,8 @@ static void expect_relabelled(const char *from_text, const char *to_text, int no
     cr_assert_eq(dcli_map_rule_relabel(&from, &rule), DCL_OK, "%s", dcl_error());
     dcli_map_rule_print(&rule, text, sizeof text);
     cr_expect_str_eq(text, expected, "%s to %s: %s; expected %s", from_text, to_text, text, expected);
+    dcli_map_rule_release(&rule);
+    dcli_layout_release(&from);
 }
 
 Test(relabel, orders_by_hand)
@@ -198,6 +201,10 @@ Test(relabel, orders_by_hand)
     expect_relabelled("block;nodes=4-5", "block;nodes=5,4", 6, "block;nodes=4-5");
     expect_relabelled("block;nodes=0-1", "block;nodes=2-3", 4, "block;nodes=2-3"); /* nothing can stay */
     expect_relabelled("block;nodes=3", "block;nodes=0", 4, "block;nodes=0");
+    expect_relabelled("block;nodes=1,0", "splits(799)", 2, "splits(799);nodes=1,0");
+    expect_relabelled("block;nodes=1,0", "weighted(2:3)", 2, "weighted(2:3)"); /* node 0 is to have less */
+    expect_relabelled("block;nodes=1,0", "rows:table(800);owners=0,1", 2, "rows:table(800);owners=0,1");
+    expect_relabelled("block;nodes=1,0", "boxes:[0:800]@0,[800:1600]@1", 2, "boxes:[0:800]@0,[800:1600]@1");
 }
 
 /* 64 nodes in falling order are 64 ranges, more than a map may list: the map stays. */

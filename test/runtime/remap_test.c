@@ -30,6 +30,14 @@ static const char *const maps[] = {
     "block;nodes=1-2",
     "rows:cyclic(4x4);nodes=0,2",
     "*;nodes=3",
+    "block;nodes=3,0,2,1",
+    "splits(2,3,9,10,12),*",
+    "block,splits(7)@2x2",
+    "weighted(1:0:3:2)",
+    "rows:hash(2x3);seed=5",
+    "columns:hash",
+    "rows:table(4x4);owners=3,0*4,2,1*3,0*2,3*5",
+    "boxes:[0:5,0:13]@2,[5:13,0:6]@0,[5:13,6:13]@3",
 };
 enum { MAPS = sizeof maps / sizeof maps[0] };
 
@@ -134,7 +142,7 @@ static void remap_between_all(const char *move)
     for (int m = 0; m < MAPS; m++)
         map[m] = parse(cluster, maps[m]);
     for (int a = 0; a < MAPS; a++) {
-        dcl_array *array = dcl_agile(dcl_grid_2d(DCL_INT32, SIDE, SIDE - 2), map[a]);
+        dcl_array *array = dcl_agile(dcl_grid_2d(DCL_INT32, SIDE, SIDE), map[a]);
         test_count_up(array, 100, 3);
         for (int b = a; b < MAPS; b++) {
             char what[120];
@@ -408,6 +416,38 @@ Test(remap_on_device, copies_between_views)
         dcl_release(B);
         dcl_release(block);
         dcl_release(cyclic);
+        cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+    }
+}
+
+/* What the new map stores nowhere is gone; what it stores is as it was, and moves as any element does. */
+Test(remap_on_device, to_a_sparse_map_keeps_what_that_stores)
+{
+    static const char *const moves[] = {"auto", "send"};
+    for (int mode = 0; mode < 2; mode++) {
+        dcl_config config = test_config(2);
+        config.move = moves[mode];
+        dcl_cluster *cluster = test_open(&config);
+        /* Nodes 0 and 1 have 0-5 and 6-11; of 0-3 and 8-11, kept by 1 and 1, only 8-11 have their owner. */
+        dcl_map *block = parse(cluster, "block"), *sparse = parse(cluster, "rows:table(4);owners=1,-,1;rest=-1");
+        dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, 12), block);
+        dcl_counters planned, before, after;
+        int32_t found[12];
+        test_count_up(A, 100, 3);
+        TEST_OK(dcl_explain_remap(A, sparse, 0, DCL_ALL_NODES, &planned));
+        cr_expect_eq(planned.bytes_moved, 4 * 4, "%" PRId64, planned.bytes_moved);
+        before = test_counters(cluster, DCL_ALL_NODES);
+        TEST_OK(dcl_remap(A, sparse));
+        after = test_counters(cluster, DCL_ALL_NODES);
+        expect_planned(&planned, &before, &after, "sparse");
+        cr_expect_eq(after.storage_bytes, 8 * 4, "%" PRId64, after.storage_bytes);
+        TEST_OK(dcl_remap(A, block));
+        TEST_OK(dcl_read(A, NULL, found, NULL));
+        for (int e = 0; e < 12; e++)
+            cr_expect_eq(found[e], e >= 4 && e < 8 ? -1 : 100 + 3 * e, "element %d is %d", e, found[e]);
+        dcl_release(A);
+        dcl_release(block);
+        dcl_release(sparse);
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     }
 }
