@@ -101,7 +101,7 @@ static void fill_operation(struct call *call, const dcl_box *box, int count, con
         dcl_array *base = dcli_array_base(array);
         operation->operand[p] = (dcli_operand){
             .storage = base->books->id, .layout = &base->layout, .view = array != base ? &array->view : NULL};
-        if (args[k].access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0)
+        if (args[k].access == DCL_ACCESS_IN_KEPT || (base->keeps && !call->own) || base->layout.rule.copies > 0)
             operation->operand[p].kept = call->cluster->kept.generation + 1;
         if (args[k].name != NULL && !call->own && (array == base || base->name[0] == '\0'))
             snprintf(base->name, sizeof base->name, "%s", args[k].name);

@@ -117,6 +117,8 @@ static void remap_and_expect(dcl_array *array, dcl_map *map, const char *what)
         cr_assert_eq(planned[n].bytes_moved, expected, "%s: node %d: %" PRId64 " bytes planned; expected %" PRId64,
                      what, n, planned[n].bytes_moved, expected);
         before[n] = test_counters(cluster, n);
+        TEST_OK(dcl_map_storage(dcl_map_of(array), &grid, n, &elements));
+        storage -= elements * (int64_t)dcl_type_bytes(grid.type);
     }
     TEST_OK(dcl_explain_remap(array, map, 0, DCL_ALL_NODES, &all));
     cr_assert_eq(all.bytes_moved, differing_bytes(dcl_map_of(array), map, &grid, DCL_ALL_NODES), "%s", what);
@@ -126,10 +128,10 @@ static void remap_and_expect(dcl_array *array, dcl_map *map, const char *what)
         dcl_counters after = test_counters(cluster, n);
         expect_planned(&planned[n], &before[n], &after, what);
         TEST_OK(dcl_map_storage(map, &grid, n, &elements));
-        stored += after.storage_bytes;
+        stored += after.storage_bytes - before[n].storage_bytes;
         storage += elements * (int64_t)dcl_type_bytes(grid.type);
     }
-    cr_assert_eq(stored, storage, "%s: %" PRId64 " bytes are stored; expected %" PRId64, what, stored, storage);
+    cr_assert_eq(stored, storage, "%s: %" PRId64 " more bytes are stored; expected %" PRId64, what, stored, storage);
 }
 
 /* Every ordered pair of kinds: there and back. */
@@ -420,34 +422,37 @@ Test(remap_on_device, copies_between_views)
     }
 }
 
-/* What the new map stores nowhere is gone; what it stores is as it was, and moves as any element does. */
-Test(remap_on_device, to_a_sparse_map_keeps_what_that_stores)
+/* Replicated: one owner, whose part the others read; and what it kept anywhere is not there any more. */
+Test(remap_on_device, to_and_from_replicated_and_kept_arrays)
 {
     static const char *const moves[] = {"auto", "send"};
     for (int mode = 0; mode < 2; mode++) {
-        dcl_config config = test_config(2);
+        dcl_config config = test_config(3);
         config.move = moves[mode];
         dcl_cluster *cluster = test_open(&config);
-        /* Nodes 0 and 1 have 0-5 and 6-11; of 0-3 and 8-11, kept by 1 and 1, only 8-11 have their owner. */
-        dcl_map *block = parse(cluster, "block"), *sparse = parse(cluster, "rows:table(4);owners=1,-,1;rest=-1");
-        dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, 12), block);
-        dcl_counters planned, before, after;
-        int32_t found[12];
+        dcl_map *block = parse(cluster, "block"), *cyclic = parse(cluster, "cyclic"),
+                *all = parse(cluster, "replicated");
+        dcl_grid grid = dcl_grid_1d(DCL_INT32, 60);
+        dcl_array *A = dcl_agile(grid, block), *C = dcl_agile(grid, cyclic);
         test_count_up(A, 100, 3);
-        TEST_OK(dcl_explain_remap(A, sparse, 0, DCL_ALL_NODES, &planned));
-        cr_expect_eq(planned.bytes_moved, 4 * 4, "%" PRId64, planned.bytes_moved);
-        before = test_counters(cluster, DCL_ALL_NODES);
-        TEST_OK(dcl_remap(A, sparse));
-        after = test_counters(cluster, DCL_ALL_NODES);
-        expect_planned(&planned, &before, &after, "sparse");
-        cr_expect_eq(after.storage_bytes, 8 * 4, "%" PRId64, after.storage_bytes);
+        remap_and_expect(A, all, "to all"); /* 40 elements of two nodes move to the one that owns them */
+        expect_count_up(A, "to all");
+        TEST_OK(test_shift(C, A, 1, 0, 0));
+        expect_count_up(C, "read from all");
         TEST_OK(dcl_remap(A, block));
-        TEST_OK(dcl_read(A, NULL, found, NULL));
-        for (int e = 0; e < 12; e++)
-            cr_expect_eq(found[e], e >= 4 && e < 8 ? -1 : 100 + 3 * e, "element %d is %d", e, found[e]);
+        expect_count_up(A, "from all");
+        TEST_OK(dcl_keep(A, true));
+        TEST_OK(test_shift(C, A, 1, 0, 0));
+        remap_and_expect(A, cyclic, "a kept one");
+        expect_count_up(A, "a kept one");
+        remap_and_expect(A, block, "and back");
+        TEST_OK(test_shift(C, A, 1, 0, 0));
+        expect_count_up(C, "read after all");
         dcl_release(A);
+        dcl_release(C);
         dcl_release(block);
-        dcl_release(sparse);
+        dcl_release(cyclic);
+        dcl_release(all);
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     }
 }
