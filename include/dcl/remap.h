@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /** Lay the array out by another map; its contents stay. Only elements whose owner changes move, packed per pair of nodes;
- *  the others are copied where they are. An equal map costs nothing.
+ *  the others are copied where they are. An equal map costs nothing. What a sparse map stores nowhere is gone.
  *
  *  Storage for the new map is made beside the old one, which is released afterwards: for a while both are there. Until
  *  the new one is there on every node the call waits, and so for all that was called before; then the copying is started,
@@ -44,6 +44,7 @@ DCL_API dcl_status dcl_explain_remap(dcl_array *array, dcl_map *map, unsigned fl
 
 /** Copy all elements of `from` to those of `to`, index by index from both origins. Maps may be any; elements whose owners
  *  differ move. Started when it returns. An array copied to itself stays as it is.
+ *  Where `to` stores some elements only, these are copied.
  *  @param from, to  arrays or views, of one cluster, type, rank and extents; views of one array have no element in common.
  *  @return DCL_OK when started; DCL_ERR_INVALID (they differ), the error of a failed `from`. When the call fails, the
  *          contents of `to` have failed too, as with dcl_forall(). */

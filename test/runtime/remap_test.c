@@ -457,6 +457,38 @@ Test(remap_on_device, to_and_from_replicated_and_kept_arrays)
     }
 }
 
+/* What the new map stores nowhere is gone; what it stores is as it was, and moves as any element does. */
+Test(remap_on_device, to_a_sparse_map_keeps_what_that_stores)
+{
+    static const char *const moves[] = {"auto", "send"};
+    for (int mode = 0; mode < 2; mode++) {
+        dcl_config config = test_config(2);
+        config.move = moves[mode];
+        dcl_cluster *cluster = test_open(&config);
+        /* Nodes 0 and 1 have 0-5 and 6-11; of 0-3 and 8-11, kept by 1 and 1, only 8-11 have their owner. */
+        dcl_map *block = parse(cluster, "block"), *sparse = parse(cluster, "rows:table(4);owners=1,-,1;rest=-1");
+        dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, 12), block);
+        dcl_counters planned, before, after;
+        int32_t found[12];
+        test_count_up(A, 100, 3);
+        TEST_OK(dcl_explain_remap(A, sparse, 0, DCL_ALL_NODES, &planned));
+        cr_expect_eq(planned.bytes_moved, 4 * 4, "%" PRId64, planned.bytes_moved);
+        before = test_counters(cluster, DCL_ALL_NODES);
+        TEST_OK(dcl_remap(A, sparse));
+        after = test_counters(cluster, DCL_ALL_NODES);
+        expect_planned(&planned, &before, &after, "sparse");
+        cr_expect_eq(after.storage_bytes, 8 * 4, "%" PRId64, after.storage_bytes);
+        TEST_OK(dcl_remap(A, block));
+        TEST_OK(dcl_read(A, NULL, found, NULL));
+        for (int e = 0; e < 12; e++)
+            cr_expect_eq(found[e], e >= 4 && e < 8 ? -1 : 100 + 3 * e, "element %d is %d", e, found[e]);
+        dcl_release(A);
+        dcl_release(block);
+        dcl_release(sparse);
+        cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+    }
+}
+
 Test(remap_on_device, serves_all_types)
 {
     static const dcl_type types[] = {DCL_INT8, DCL_UINT16, DCL_INT64, DCL_FLOAT, DCL_DOUBLE};
