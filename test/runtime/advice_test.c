@@ -65,6 +65,10 @@ ParameterizedTestParameters(report_advice, rules)
         {"boxes, transposed: no map is known", 2, 64, "boxes:[0:32,0:64]@0,[32:64,0:64]@1", "block,*", TRANSPOSED, ""},
         {"boxes for B as well", 2, 64, "boxes:[0:32,0:64]@1,[32:64,0:64]@0", "block,*", SUM,
          "with 'boxes:[0:32,0:64]@1,[32:64,0:64]@0' for B, 0 instead of"},
+        {"of a sparse array other elements would be lost", 2, 64, "block,*", "rows:table(32x64);owners=1,-", SUM, ""},
+        {"a sparse output has no place for the rest", 2, 64, "rows:table(32x64);owners=1,-", "*,block", SUM, ""},
+        {"a sparse output is computed where it is stored", 2, 64, "rows:table(32x64);owners=1,-",
+         "rows:table(32x64);owners=1,-", SUM, ""},
         /* C's balance: 9 pieces over 4 nodes, and 16. */
         {"three pieces here, two there", 4, 96, "rows:cyclic(32x32)", "rows:cyclic(32x32)", SUM,
          "node 0 computes 1.33 times the mean of the nodes: C is laid out by 'rows:cyclic(32x32)'; with 'block' the "
