@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "support/nodes.h"
 
 TestSuite(report_planned, .timeout = TEST_SECONDS);
@@ -241,6 +242,32 @@ Test(report_planned, refusals)
     cr_expect_null(dcl_explain_report_n(NULL, NULL, "C(i,j) = A(i,j);", 2, args, 0));
     cr_expect_not_null(strstr(dcl_error(), "cluster is NULL"), "%s", dcl_error());
     dcl_report_release(NULL);
+    close_planned(&planned);
+}
+
+/* The n-th allocation fails: there is a sentence and no report, or a whole report. */
+Test(report_planned, memory_that_lacks_is_told)
+{
+    struct planned planned = open_planned(3, dcl_grid_2d(DCL_FLOAT, 64, 64), "block,*", "block,*", "cyclic(3),*");
+    int refused = 0;
+    for (int n = 1, whole = 0; whole < 50; n++) {
+        dcl_arg args[] = {DCL_OUT_AS("C", planned.C), DCL_IN_AS("A", planned.A), DCL_IN_AS("B", planned.B)};
+        dcl_clear_error(NULL);
+        dcli_alloc_fail_after(n);
+        dcl_report *report =
+            dcl_explain_report_n(planned.cluster, NULL, "C(i,j) = A(i,j) + B(i,i);", 3, args, DCL_ALL_NODES);
+        size_t length = dcl_report_print(report, DCL_REPORT_TEXT, NULL, 0);
+        dcli_alloc_fail_after(0);
+        whole = report != NULL && length > 0 ? whole + 1 : 0;
+        refused += report == NULL;
+        if (report == NULL)
+            cr_expect(dcl_status_of(NULL) == DCL_ERR_NOMEM && strstr(dcl_error(), "out of memory: ") != NULL,
+                      "allocation %d: %s", n, dcl_error());
+        else
+            cr_expect(report->pair_count == 6 && report->array_count == 3 && report->footprint_count == 1);
+        dcl_report_release(report);
+    }
+    cr_expect_gt(refused, 50, "only %d allocations failed", refused);
     close_planned(&planned);
 }
 
