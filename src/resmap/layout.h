@@ -194,6 +194,13 @@ void dcli_layout_release(const dcli_layout *layout);
  *  differ). */
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b);
 
+/** The layout of a grid of another shape and as many elements, of the same type, in which element n in row-major order lies
+ *  where element n of this one does: on the same node, at the same offset.
+ *  @param layout_out  as of dcli_layout_bind().
+ *  @return DCL_OK; DCL_ERR_INVALID (the grid, another number of elements); DCL_ERR_UNSUPPORTED: some element would have to
+ *          move, and which and why; DCL_ERR_NOMEM. */
+dcl_status dcli_layout_reshape(const dcli_layout *layout, const dcl_grid *grid, dcli_layout *layout_out);
+
 /** As dcli_map_rule_node(), dcli_map_rule_place(). */
 static inline int dcli_layout_node(const dcli_layout *layout, int place)
 {

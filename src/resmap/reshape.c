@@ -1,0 +1,222 @@
+/* resmap/reshape.c - another shape for a grid whose elements stay where they are: the same elements in row-major order, on
+ * the same nodes, at the same offsets.
+ *
+ * That works where a part is made of runs of neighbours in row-major order, and the runs consist of whole rows of the new
+ * shape: the new layout then deals as many of those. So is all of a grid on one node, and what is divided, or dealt, along
+ * the first axis alone. */
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "resmap/parts.h"
+
+/* Elements of one index of the first axis. */
+static int64_t row_elements(const dcl_grid *grid)
+{
+    int64_t elements = 1;
+    for (int d = 1; d < grid->rank; d++)
+        elements *= grid->extent[d];
+    return elements;
+}
+
+static dcl_status check_count(const dcl_grid *from, const dcl_grid *to)
+{
+    dcl_status status = dcli_grid_check(to);
+    int64_t before = dcl_grid_count(from), after = dcl_grid_count(to);
+    if (status == DCL_OK && before != after)
+        status = DCLI_FAIL(DCL_ERR_INVALID,
+                           "the new shape has %" PRId64 " elements and the array %" PRId64
+                           "; expected as many; cut the array with dcl_sub() or dcl_slice() where fewer are wanted",
+                           after, before);
+    return status;
+}
+
+static dcl_status check_unpadded(const dcli_layout *layout, int64_t row)
+{
+    int64_t pitch = dcli_row_pitch(layout, row);
+    if (pitch == row)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                     "rows of %" PRId64 " elements lie %" PRId64
+                     " apart in memory, so neighbours in another shape would have to move; deal the rows "
+                     "(rows:cyclic(...)): pieces are not padded",
+                     row, pitch);
+}
+
+/* Of layouts whose last axis is not divided. */
+static dcl_status check_both_unpadded(const dcli_layout *layout, const dcl_grid *grid)
+{
+    dcli_layout after = *layout;
+    after.grid = *grid;
+    dcl_status status = check_unpadded(layout, layout->grid.extent[layout->grid.rank - 1]);
+    return status == DCL_OK ? check_unpadded(&after, grid->extent[grid->rank - 1]) : status;
+}
+
+/* Which axis besides the first is divided; 0: none. */
+static int divided_axis(const dcli_layout *layout)
+{
+    for (int d = 1; d < layout->grid.rank; d++)
+        if (layout->kind == DCLI_MAP_AXES ? layout->division[d].nodes > 1 : layout->pieces[d] > 1)
+            return d;
+    return 0;
+}
+
+static dcl_status check_runs(int64_t run, int64_t row)
+{
+    if (run % row == 0)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                     "nodes have runs of %" PRId64 " elements, which are no whole rows of %" PRId64
+                     ": parts of rows would have to move to another node; choose a shape whose rows divide a run, or "
+                     "dcl_copy() to an array whose map deals whole rows of the new shape",
+                     run, row);
+}
+
+static dcli_map_rule rule_over_same_nodes(const dcli_layout *layout, int rank)
+{
+    dcli_map_rule rule = {.kind = layout->kind,
+                          .rank = rank,
+                          .node_count = layout->rule.node_count,
+                          .range_count = layout->rule.range_count,
+                          .tile_bytes = layout->rule.tile_bytes,
+                          .block_bytes = layout->rule.block_bytes};
+    for (int r = 0; r < rule.range_count; r++)
+        rule.range[r] = layout->rule.range[r];
+    for (int d = 0; d < rank; d++) {
+        rule.axes[d].kind = DCL_AXIS_WHOLE;
+        rule.nodes[d] = 1;
+    }
+    return rule;
+}
+
+/* All on the first place. */
+static dcl_status shape_one_part(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
+{
+    dcl_status status = check_both_unpadded(layout, grid);
+    *rule_out = rule_over_same_nodes(layout, grid->rank);
+    rule_out->node_count = rule_out->range_count = 0;
+    return status == DCL_OK ? dcli_map_rule_add_nodes(rule_out, dcli_layout_node(layout, 0), 1) : status;
+}
+
+static int64_t run_count(const dcli_division *division) { return division->runs > 0 ? division->runs : division->used; }
+
+/* Where run k begins; not of runs that are dealt in turn. */
+static int64_t run_begin(const dcli_division *division, int64_t k)
+{
+    return division->runs > 0 ? division->begin[k] : k * division->run + dcli_min(k, division->more);
+}
+
+/* Runs of different lengths: split points of the new shape. */
+static dcl_status shape_runs(const dcli_division *division, int64_t before, int64_t row, dcli_map_rule *rule)
+{
+    int64_t count = run_count(division) - 1, *points = dcli_malloc((size_t)count * sizeof *points);
+    dcl_status status = points != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    for (int64_t k = 0; k < count && status == DCL_OK; k++) {
+        int64_t from = run_begin(division, k), to = run_begin(division, k + 1);
+        points[k] = to * before / row;
+        status = check_runs((to - from) * before, row);
+        if (status == DCL_OK && from == to)
+            status = DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                               "run %" PRId64 " of the first axis has no elements, which no map of another shape says; "
+                               "give the map points or shares without it",
+                               k);
+    }
+    if (status == DCL_OK)
+        status = dcli_map_rule_set_points(rule, 0, count, points);
+    dcli_free(points);
+    rule->axes[0].kind = DCL_AXIS_SPLITS;
+    return status;
+}
+
+static dcl_status shape_division(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
+{
+    const dcli_division *division = &layout->division[0];
+    int64_t before = row_elements(&layout->grid), row = row_elements(grid);
+    *rule_out = rule_over_same_nodes(layout, grid->rank);
+    rule_out->nodes[0] = division->nodes;
+    rule_out->axes[0] = (dcl_axis){.kind = DCL_AXIS_BLOCK};
+    if (division->more > 0 && row == before)
+        return DCL_OK; /* as even as can be, as before */
+    if (run_count(division) > 1 && (division->more > 0 || division->runs > 0))
+        return shape_runs(division, before, row, rule_out);
+    int64_t run = division->runs > 0 ? layout->grid.extent[0] : division->run;
+    rule_out->axes[0] = (dcl_axis){.kind = DCL_AXIS_CYCLIC, .size = run * before / row};
+    return check_runs(run * before, row);
+}
+
+static dcl_status shape_axes(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
+{
+    dcl_status status = check_both_unpadded(layout, grid);
+    return status == DCL_OK ? shape_division(layout, grid, rule_out) : status;
+}
+
+/* Slots hold whole rows of the grid, one behind the other: cut ones end sooner. */
+static dcl_status shape_dealt(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
+{
+    int64_t row = row_elements(grid);
+    *rule_out = rule_over_same_nodes(layout, grid->rank);
+    rule_out->order = layout->rule.order;
+    rule_out->deal = layout->rule.deal;
+    rule_out->seed = layout->rule.seed; /* pieces keep their numbers */
+    for (int d = 0; d < grid->rank; d++)
+        rule_out->piece[d] = d > 0 ? grid->extent[d] : dcli_max(layout->slot / row, 1);
+    return check_runs(layout->slot, row);
+}
+
+/* What is divided, or dealt by a rule, each element to one node. */
+static dcl_status check_kind(const dcli_layout *layout)
+{
+    bool dealt = layout->kind == DCLI_MAP_DEALT && layout->rule.deal != DCL_DEAL_TABLE && layout->slot > 0;
+    bool divided = layout->kind == DCLI_MAP_AXES && layout->division[0].used > 0;
+    if (dealt || divided)
+        return layout->rule.copies == 0
+                   ? DCL_OK
+                   : DCLI_FAIL(DCL_ERR_UNSUPPORTED, "the map has copies of elements at several nodes, which know them "
+                                                    "in its shape; dcl_copy() to an array whose map has not");
+    return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "the map is a list, of boxes or of pieces with their owners, which is of its "
+                                          "shape; dcl_copy() to an array whose map divides the first axis alone");
+}
+
+static bool is_on_one_place(const dcli_layout *layout)
+{
+    bool one = layout->kind == DCLI_MAP_AXES;
+    for (int d = 0; d < layout->grid.rank && one; d++)
+        one = layout->division[d].used == 1 && layout->division[d].runs == 0;
+    return one;
+}
+
+static dcl_status shape_rule(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
+{
+    if (layout->empty) {
+        *rule_out = rule_over_same_nodes(layout, grid->rank);
+        rule_out->kind = DCLI_MAP_DEALT; /* serves any number of nodes */
+        for (int d = 0; d < grid->rank; d++)
+            rule_out->piece[d] = 1;
+        return DCL_OK;
+    }
+    dcl_status status = check_kind(layout);
+    if (status != DCL_OK)
+        return status;
+    if (is_on_one_place(layout))
+        return shape_one_part(layout, grid, rule_out);
+    int axis = divided_axis(layout);
+    if (axis > 0)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "the map divides axis %d: elements that follow each other do not lie so, and would have to "
+                         "move; dcl_copy() to an array whose map divides the first axis alone",
+                         axis);
+    return layout->kind == DCLI_MAP_AXES ? shape_axes(layout, grid, rule_out) : shape_dealt(layout, grid, rule_out);
+}
+
+dcl_status dcli_layout_reshape(const dcli_layout *layout, const dcl_grid *grid, dcli_layout *layout_out)
+{
+    dcli_map_rule rule = {.kind = layout->kind};
+    dcl_status status = check_count(&layout->grid, grid);
+    if (status == DCL_OK)
+        status = shape_rule(layout, grid, &rule);
+    if (status == DCL_OK)
+        status = dcli_layout_bind(&rule, grid, layout_out);
+    dcli_map_rule_release(&rule);
+    return status;
+}
