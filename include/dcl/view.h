@@ -15,7 +15,8 @@ extern "C" {
  *
  *   - What is written to a view is written to the base. A view with a broadcast axis cannot be written.
  *   - One operation may write a view and use others of the same base, or the base, where they have no element in common:
- *     else the rule for one array holds, the same subscripts under one name.
+ *     else the rule for one array holds, the same subscripts under one name. With views of other shapes (dcl_reshape())
+ *     that is not looked for: they count as having one.
  *   - A view follows its base: after dcl_swap() it shows what the base has become. dcl_swap() itself takes no views.
  *   - A view has its base's failures: writing all of a view heals the base where that is all of the base.
  *   - A base that is released lives on until its views are released. dcl_release() ends a view.
@@ -39,6 +40,15 @@ DCL_API dcl_array *dcl_sub(dcl_array *array, const dcl_box *box);
 DCL_API dcl_array *dcl_shift(dcl_array *array, const int64_t by[]);
 /** One more axis, before axis `axis` (`axis` = rank: behind the last), with indices 0..extent-1 that all show the same. */
 DCL_API dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent);
+/** All elements in their row-major order as a grid of another shape, where no element has to move for that: for arrays on
+ *  one node, and where the map divides or deals the first axis alone, into runs that are whole rows of the new shape.
+ *  @param array   an array; of views, those that show all of one in its order.
+ *  @param rank    1..DCL_MAX_RANK. @param extent  [rank], as many elements as the array has. The view's origin is 0.
+ *  @return as above; NULL also with DCL_ERR_UNSUPPORTED: elements would have to move, and why. After dcl_remap() of the
+ *          base the same is found anew at each use. */
+DCL_API dcl_array *dcl_reshape(dcl_array *array, int rank, const int64_t extent[]);
+/** dcl_reshape() to one axis. */
+DCL_API dcl_array *dcl_flatten(dcl_array *array);
 /** One index of an axis: the view has one axis less. @param array  of rank 2 or more. */
 DCL_API dcl_array *dcl_take(dcl_array *array, int axis, int64_t index);
 

@@ -11,7 +11,7 @@ enum {                              /* limits every message is checked against b
        DCLI_MOST_MESSAGE = 1 << 20, /* bytes of a message; payloads are apart */
        DCLI_MOST_DEPTH = 8,         /* arrays in arrays: operands of operations of a message need 5 */
        DCLI_MOST_ITEMS =
-           1 << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views, have 26,311 */
+           1 << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views, have 27,463 */
        DCLI_MOST_OPERATIONS = 64, /* descriptors in one message */
        DCLI_MOST_OPERATION_KIND = 8,
        DCLI_MOST_OPERANDS = 64,
@@ -74,6 +74,8 @@ typedef struct dcli_msg_view {
     int rank, base_rank;
     int64_t origin[DCL_MAX_RANK], extent[DCL_MAX_RANK];                     /* [rank] of the view's grid */
     int64_t axis[DCL_MAX_RANK], constant[DCL_MAX_RANK], step[DCL_MAX_RANK]; /* [base_rank] */
+    int shape_rank; /* 0: the array's grid is the base; else one of another shape, with origin 0 */
+    int64_t shape[DCL_MAX_RANK];
 } dcli_msg_view;
 
 /** One descriptor. Which fields mean something depends on kind; others are 0. */
@@ -96,7 +98,8 @@ typedef struct dcli_msg_operation {
     int64_t tile_bytes, block_bytes, small_bytes;
     int map_nodes; /* CREATE: nodes of the cluster when the map was made; 0: all */
     int view_count;
-    dcli_msg_view *view; /* [view_count] FORALL: of operands that are not seen as they are, in their order */
+    dcli_msg_view *view; /* [view_count] of operands that are not seen as they are, in their order. FILL, READ, WRITE:
+                            another shape only */
 } dcli_msg_operation;
 
 typedef struct dcli_msg_operations {

@@ -75,6 +75,8 @@ static const dcli_field view_fields[] = {
     AXES(constant, DCLI_COUNT_SAME, base_rank, INT64_MIN, "per axis of the array: where the view's index 0 lies"),
     AXES(step, DCLI_COUNT_SAME, base_rank, INT64_MIN,
          "per axis of the array: indices from one of the view's to the next"),
+    AXES(shape, DCLI_COUNT_OWN, shape_rank, 0,
+         "extents of a grid of another shape, origin 0, which is seen instead of the array's; empty: none"),
 };
 static const dcli_record view_record = RECORD("view", OBJECT, view_fields, 6, "what an operation sees of an array");
 #undef OBJECT
@@ -103,7 +105,8 @@ static const dcli_field operation_fields[] = {
     INT64(block_bytes, 0, "create: size aimed at for a block"),
     INT64(small_bytes, 0, "create: smaller arrays lie on one node"),
     INT(map_nodes, 0, DCLI_MOST_PEERS, "create: nodes that there were when the map was made; 0: all of the session"),
-    RECORDS(view, view_count, DCLI_MOST_OPERANDS, &view_record, "forall: of operands that are not seen as they are"),
+    RECORDS(view, view_count, DCLI_MOST_OPERANDS, &view_record,
+            "of operands that are not seen as they are; fill, read, write: of another shape only"),
 };
 static const dcli_record operation_record = RECORD("operation", OBJECT, operation_fields, 2, "one call of the program");
 #undef OBJECT

@@ -38,7 +38,8 @@ struct dcl_array {
     int view_count;                   /* views of it */
     bool released;                    /* the program has given it up; it lives on behind its views */
     struct dcl_array *base;           /* what this is a view of: no view itself; NULL: an array */
-    dcli_transform view;              /* of the base */
+    dcli_transform view;              /* of the base, or of its elements in another shape: */
+    bool reshaped;                    /* then `layout` is theirs, as the base's was when it was last used */
     struct dcl_array *before, *after; /* all arrays of the cluster, or all views */
 };
 
@@ -225,6 +226,11 @@ dcl_status dcli_describe_storage(const dcl_array *array, char map[DCLI_MOST_MAP_
 dcl_status dcli_view_writable(const dcl_array *array);
 /** Take an array, or a view, into the cluster's list. */
 void dcli_array_link(dcl_array *array);
+/** The layout that a handle's view is of, its base's or one of another shape, as the base is laid out now.
+ *  @return DCL_OK, or DCL_ERR_UNSUPPORTED: by its map of now the base has no such shape any more. */
+dcl_status dcli_array_layout(dcl_array *array, const dcli_layout **layout_out);
+/** A view as it goes into descriptors. @param shape  the grid that it is of, where that is not its base's; or NULL. */
+dcli_msg_view dcli_view_describe(int operand, const dcli_transform *view, const dcl_grid *shape);
 /** Of a transfer of a view's box to memory: the same of its base. */
 void *dcli_view_place(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[],
                       dcl_box *base_out, int64_t strides_out[]);

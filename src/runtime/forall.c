@@ -80,34 +80,44 @@ static dcl_status check_args(dcl_cluster *cluster, const char *body, int count, 
 
 /* ---- calls -------------------------------------------------------------------------------------------------------- */
 
-static void fill_operation(struct call *call, const dcl_box *box, int count, const dcl_arg args[])
+static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
 {
+    dcl_array *array = arg->access == DCL_ACCESS_VALUE ? NULL : arg->array;
+    dcli_operand *operand = &call->operation.operand[p];
+    call->array[p] = array;
+    *operand = (dcli_operand){.storage = -1};
+    call->operation.value[p].u = array == NULL ? arg->value.u : 0;
+    call->books[p] = array != NULL ? dcli_array_books(array) : NULL;
+    if (array == NULL)
+        return DCL_OK;
+    dcl_array *base = dcli_array_base(array);
+    operand->storage = base->books->id;
+    operand->view = array != base ? &array->view : NULL;
+    operand->reshaped = array->reshaped;
+    bool keeps = arg->access == DCL_ACCESS_IN_KEPT || (base->keeps && !call->own) || base->layout.rule.copies > 0;
+    if (!array->reshaped && keeps)
+        operand->kept = call->cluster->kept.generation + 1;
+    if (arg->name != NULL && !call->own && (array == base || base->name[0] == '\0'))
+        snprintf(base->name, sizeof base->name, "%s", arg->name);
+    return dcli_array_layout(array, &operand->layout);
+}
+
+static dcl_status fill_operation(struct call *call, const dcl_box *box, int count, const dcl_arg args[])
+{
+    dcl_status status = DCL_OK;
     dcli_operation *operation = &call->operation;
     operation->number = 0;
     operation->kind = DCLI_OP_FORALL;
     operation->body = call->known->body;
     call->count = 0;
-    for (int k = 0; k < count; k++) {
-        if (args[k].access == DCL_ACCESS_PRELUDE)
-            continue;
-        int p = call->count++;
-        dcl_array *array = args[k].access == DCL_ACCESS_VALUE ? NULL : args[k].array;
-        call->array[p] = array;
-        operation->operand[p] = (dcli_operand){.storage = -1};
-        operation->value[p].u = array == NULL ? args[k].value.u : 0;
-        call->books[p] = array != NULL ? dcli_array_books(array) : NULL;
-        if (array == NULL)
-            continue;
-        dcl_array *base = dcli_array_base(array);
-        operation->operand[p] = (dcli_operand){
-            .storage = base->books->id, .layout = &base->layout, .view = array != base ? &array->view : NULL};
-        if (args[k].access == DCL_ACCESS_IN_KEPT || (base->keeps && !call->own) || base->layout.rule.copies > 0)
-            operation->operand[p].kept = call->cluster->kept.generation + 1;
-        if (args[k].name != NULL && !call->own && (array == base || base->name[0] == '\0'))
-            snprintf(base->name, sizeof base->name, "%s", args[k].name);
-    }
+    for (int k = 0; k < count && status == DCL_OK; k++)
+        if (args[k].access != DCL_ACCESS_PRELUDE)
+            status = fill_operand(call, call->count++, &args[k]);
+    if (status != DCL_OK)
+        return status;
     operation->operand_count = call->count;
     operation->box = box != NULL ? *box : dcl_box_of(dcli_array_grid(call->array[operation->body->first_output]));
+    return DCL_OK;
 }
 
 static dcl_status prepare_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
@@ -115,8 +125,8 @@ static dcl_status prepare_call(struct call *call, const dcl_box *box, const char
     dcl_status status = dcli_body_of_call(call->cluster, body, count, args, &call->known);
     if (status != DCL_OK)
         return status;
-    fill_operation(call, box, count, args);
-    if (box != NULL)
+    status = fill_operation(call, box, count, args);
+    if (status == DCL_OK && box != NULL)
         status = dcli_box_check(box, dcli_array_grid(call->array[call->known->body->first_output]));
     if (status != DCL_OK)
         return status;
@@ -139,18 +149,6 @@ static dcl_status check_inputs(const struct call *call)
     return DCL_OK;
 }
 
-static dcli_msg_view describe_view(int k, const dcli_transform *view)
-{
-    dcli_msg_view message = {.operand = k, .rank = view->grid.rank, .base_rank = view->base_rank};
-    memcpy(message.origin, view->grid.origin, sizeof message.origin);
-    memcpy(message.extent, view->grid.extent, sizeof message.extent);
-    memcpy(message.constant, view->constant, sizeof message.constant);
-    memcpy(message.step, view->step, sizeof message.step);
-    for (int d = 0; d < view->base_rank; d++)
-        message.axis[d] = view->axis[d];
-    return message;
-}
-
 static dcl_status issue_call(struct call *call, const dcl_box *box)
 {
     dcli_msg_operand operands[DCLI_MAX_PARAMS];
@@ -165,7 +163,8 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
         operands[k] =
             (dcli_msg_operand){.storage = operand->storage, .value = call->operation.value[k].u, .kept = operand->kept};
         if (operand->view != NULL)
-            views[descriptor.view_count++] = describe_view(k, operand->view);
+            views[descriptor.view_count++] =
+                dcli_view_describe(k, operand->view, call->array[k]->reshaped ? &operand->layout->grid : NULL);
     }
     if (box != NULL) {
         descriptor.box_rank = box->rank;
@@ -190,7 +189,9 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
     if (status != DCL_OK)
         return status;
     /* While that waited, other threads may have exchanged storages: from here on the lock is kept. */
-    fill_operation(call, box, count, args);
+    status = fill_operation(call, box, count, args);
+    if (status != DCL_OK)
+        return status;
     dcli_operation_resolve(&call->operation);
     status = check_inputs(call);
     return status == DCL_OK ? issue_call(call, box) : status;

@@ -140,30 +140,15 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
     return DCL_OK;
 }
 
-/* What is asked of a view is asked of the elements behind it. */
-static dcl_status issue_on_base(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
-                                void *memory, const int64_t strides[])
+static dcl_status issue_on(dcl_array *array, const dcli_layout *layout, dcli_msg_operation *descriptor,
+                           const dcl_box *box, bool waited, void *memory, const int64_t strides[])
 {
-    dcl_box seen = box != NULL ? *box : dcl_box_of(&array->view.grid), base;
-    int64_t steps[DCL_MAX_RANK] = {0};
-    memory = dcli_view_place(array, &seen, memory, strides != NULL ? strides : steps, &base, steps);
-    bool all = box == NULL && dcli_transform_covers(&array->view, &array->base->layout.grid);
-    return dcli_cluster_issue_one(array->base, descriptor, all ? NULL : &base, waited, memory, steps);
-}
-
-dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
-                                  void *memory, const int64_t strides[])
-{
-    if (array->base != NULL)
-        return issue_on_base(array, descriptor, box, waited, memory, strides);
-    dcl_status status = dcli_cluster_await_room(array->cluster); /* storages may be exchanged meanwhile, not later */
-    if (status != DCL_OK)
-        return status;
     dcli_msg_operand operand = {.storage = array->books->id};
     dcli_operation operation = {.kind = (dcli_op_kind)descriptor->kind,
                                 .operand_count = 1,
-                                .box = box != NULL ? *box : dcl_box_of(&array->layout.grid)};
-    operation.operand[0] = (dcli_operand){.storage = array->books->id, .layout = &array->layout};
+                                .box = box != NULL ? *box : dcl_box_of(&layout->grid)};
+    operation.operand[0] =
+        (dcli_operand){.storage = array->books->id, .layout = layout, .reshaped = layout != &array->layout};
     dcli_operation_resolve(&operation);
     descriptor->operand_count = 1;
     descriptor->operand = &operand;
@@ -173,6 +158,37 @@ dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descript
     }
     dcli_books *books = array->books;
     return dcli_cluster_issue(array->cluster, descriptor, &operation, &books, waited, memory, strides);
+}
+
+/* What is asked of a view is asked of the elements behind it. */
+static dcl_status issue_on_base(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
+                                void *memory, const int64_t strides[])
+{
+    const dcli_layout *layout;
+    dcl_status status = dcli_array_layout(array, &layout);
+    if (status != DCL_OK)
+        return status;
+    dcl_box seen = box != NULL ? *box : dcl_box_of(&array->view.grid), base;
+    int64_t steps[DCL_MAX_RANK] = {0};
+    memory = dcli_view_place(array, &seen, memory, strides != NULL ? strides : steps, &base, steps);
+    bool all = box == NULL && dcli_transform_covers(&array->view, &layout->grid);
+    dcli_transform as_it_is = dcli_transform_of(&layout->grid);
+    dcli_msg_view shape = dcli_view_describe(0, &as_it_is, &layout->grid);
+    descriptor->view = &shape;
+    descriptor->view_count = array->reshaped && !all;
+    status = issue_on(array->base, layout, descriptor, all ? NULL : &base, waited, memory, steps);
+    descriptor->view = NULL;
+    return status;
+}
+
+dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
+                                  void *memory, const int64_t strides[])
+{
+    dcl_status status = dcli_cluster_await_room(array->cluster); /* storages may be exchanged meanwhile, not later */
+    if (status != DCL_OK)
+        return status;
+    return array->base != NULL ? issue_on_base(array, descriptor, box, waited, memory, strides)
+                               : issue_on(array, &array->layout, descriptor, box, waited, memory, strides);
 }
 
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status)

@@ -11,27 +11,43 @@
 
 /* The arguments of one kind of view. */
 struct wish {
-    dcl_status (*apply)(dcli_transform *view, const struct wish *wish);
+    dcl_status (*apply)(dcl_array *array, const struct wish *wish); /* to a view of what was there before */
     const int *axes;
     const int64_t *start, *count, *stride;
     const dcl_box *box;
-    int axis;
+    int axis; /* reshape: rank */
     int64_t number;
 };
 
-static dcl_status make_view(dcl_array *of, const struct wish *wish, dcl_array **view_out)
+/* Find the layout of the base's elements in a shape, in place of what the view has. */
+static dcl_status take_shape(dcl_array *view, const dcl_grid *shape)
 {
-    dcl_array *base = dcli_array_base(of);
-    dcli_transform transform = of->base != NULL ? of->view : dcli_transform_of(&of->layout.grid);
-    dcl_status status = wish->apply(&transform, wish);
+    dcli_layout layout;
+    dcl_status status = dcli_layout_reshape(&view->base->layout, shape, &layout);
     if (status != DCL_OK)
         return status;
-    dcl_array *view = dcli_calloc(1, sizeof *view);
+    dcli_layout_release(&view->layout);
+    view->layout = layout;
+    view->reshaped = true;
+    return DCL_OK;
+}
+
+static dcl_status make_view(dcl_array *of, const struct wish *wish, dcl_array **view_out)
+{
+    dcl_array *base = dcli_array_base(of), *view = dcli_calloc(1, sizeof *view);
     if (view == NULL)
         return DCL_ERR_NOMEM;
     view->cluster = of->cluster;
     view->base = base;
-    view->view = transform;
+    view->view = of->base != NULL ? of->view : dcli_transform_of(&of->layout.grid);
+    dcl_status status = of->reshaped ? take_shape(view, &of->layout.grid) : DCL_OK;
+    if (status == DCL_OK)
+        status = wish->apply(view, wish);
+    if (status != DCL_OK) {
+        dcli_layout_release(&view->layout);
+        dcli_free(view);
+        return status;
+    }
     base->view_count++;
     dcli_array_link(view);
     *view_out = view;
@@ -57,42 +73,87 @@ static dcl_status missing(const char *name, const char *what)
     return DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected %s", name, what);
 }
 
-static dcl_status transpose(dcli_transform *view, const struct wish *wish)
+static dcl_status transpose(dcl_array *array, const struct wish *wish)
 {
-    int axes[DCL_MAX_RANK], rank = view->grid.rank;
+    int axes[DCL_MAX_RANK], rank = array->view.grid.rank;
     (void)wish;
     for (int n = 0; n < rank; n++)
         axes[n] = rank - 1 - n;
-    return dcli_transform_permute(view, axes);
+    return dcli_transform_permute(&array->view, axes);
 }
 
-static dcl_status permute(dcli_transform *view, const struct wish *wish)
+static dcl_status permute(dcl_array *array, const struct wish *wish)
 {
-    return wish->axes != NULL ? dcli_transform_permute(view, wish->axes) : missing("axes", "an axis number per axis");
+    return wish->axes != NULL ? dcli_transform_permute(&array->view, wish->axes)
+                              : missing("axes", "an axis number per axis");
 }
 
-static dcl_status slice(dcli_transform *view, const struct wish *wish)
+static dcl_status slice(dcl_array *array, const struct wish *wish)
 {
     if (wish->start == NULL || wish->count == NULL)
         return missing(wish->start == NULL ? "start" : "count", "a number per axis");
-    return dcli_transform_slice(view, wish->start, wish->count, wish->stride);
+    return dcli_transform_slice(&array->view, wish->start, wish->count, wish->stride);
 }
 
-static dcl_status sub(dcli_transform *view, const struct wish *wish) { return dcli_transform_sub(view, wish->box); }
+static dcl_status sub(dcl_array *array, const struct wish *wish) { return dcli_transform_sub(&array->view, wish->box); }
 
-static dcl_status shift(dcli_transform *view, const struct wish *wish)
+static dcl_status shift(dcl_array *array, const struct wish *wish)
 {
-    return wish->start != NULL ? dcli_transform_shift(view, wish->start) : missing("by", "a distance per axis");
+    return wish->start != NULL ? dcli_transform_shift(&array->view, wish->start) : missing("by", "a distance per axis");
 }
 
-static dcl_status broadcast(dcli_transform *view, const struct wish *wish)
+static dcl_status broadcast(dcl_array *array, const struct wish *wish)
 {
-    return dcli_transform_broadcast(view, wish->axis, wish->number);
+    return dcli_transform_broadcast(&array->view, wish->axis, wish->number);
 }
 
-static dcl_status take(dcli_transform *view, const struct wish *wish)
+static dcl_status take(dcl_array *array, const struct wish *wish)
 {
-    return dcli_transform_take(view, wish->axis, wish->number);
+    return dcli_transform_take(&array->view, wish->axis, wish->number);
+}
+
+/* Elements keep their row-major order only where all are seen, in their order; other origins do not matter. */
+static bool is_in_order(const dcl_array *array, const dcl_grid *grid)
+{
+    const dcli_transform *view = &array->view;
+    for (int d = 0; d < grid->rank; d++)
+        if (view->axis[d] != d || view->step[d] != 1)
+            return false;
+    return view->grid.rank == grid->rank && dcli_transform_covers(view, grid);
+}
+
+static dcl_status reshape_to(dcl_array *array, const dcl_grid *shape)
+{
+    const dcli_layout *layout;
+    dcl_status status = dcli_array_layout(array, &layout);
+    if (status != DCL_OK)
+        return status;
+    if (!is_in_order(array, &layout->grid))
+        return DCLI_FAIL(
+            DCL_ERR_UNSUPPORTED,
+            "the array is a view that leaves out, repeats or reorders elements: in another shape they would "
+            "have to move; dcl_copy() it to an array, whose elements are in order");
+    status = take_shape(array, shape);
+    if (status == DCL_OK)
+        array->view = dcli_transform_of(shape);
+    return status;
+}
+
+static dcl_status reshape(dcl_array *array, const struct wish *wish)
+{
+    if (wish->axis < 1 || wish->axis > DCL_MAX_RANK)
+        return DCLI_FAIL(DCL_ERR_INVALID, "rank is %d; expected 1..%d", wish->axis, DCL_MAX_RANK);
+    if (wish->count == NULL)
+        return missing("extent", "a number of elements per axis");
+    dcl_grid shape = dcl_grid_nd(array->view.grid.type, wish->axis, wish->count, NULL);
+    return reshape_to(array, &shape);
+}
+
+static dcl_status flatten(dcl_array *array, const struct wish *wish)
+{
+    (void)wish;
+    dcl_grid shape = dcl_grid_1d(array->view.grid.type, dcl_grid_count(&array->view.grid));
+    return reshape_to(array, &shape);
 }
 
 dcl_array *dcl_transpose(dcl_array *array)
@@ -137,6 +198,18 @@ dcl_array *dcl_take(dcl_array *array, int axis, int64_t index)
     return view_of(array, &(struct wish){.apply = take, .axis = axis, .number = index});
 }
 
+dcl_array *dcl_reshape(dcl_array *array, int rank, const int64_t extent[])
+{
+    dcli_error_enter(__func__);
+    return view_of(array, &(struct wish){.apply = reshape, .axis = rank, .count = extent});
+}
+
+dcl_array *dcl_flatten(dcl_array *array)
+{
+    dcli_error_enter(__func__);
+    return view_of(array, &(struct wish){.apply = flatten});
+}
+
 /* ---- using -------------------------------------------------------------------------------------------------------- */
 
 dcl_status dcli_view_writable(const dcl_array *array)
@@ -145,6 +218,32 @@ dcl_status dcli_view_writable(const dcl_array *array)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_INVALID, "the array is a view with a broadcast axis: several of its indices stand for one "
                                       "element; expected a view that can be written; write to the array behind it");
+}
+
+dcl_status dcli_array_layout(dcl_array *array, const dcli_layout **layout_out)
+{
+    dcl_array *base = dcli_array_base(array);
+    *layout_out = array->reshaped ? &array->layout : &base->layout;
+    if (!array->reshaped)
+        return DCL_OK;
+    dcl_grid shape = array->layout.grid;
+    return take_shape(array, &shape);
+}
+
+dcli_msg_view dcli_view_describe(int operand, const dcli_transform *view, const dcl_grid *shape)
+{
+    dcli_msg_view message = {.operand = operand, .rank = view->grid.rank, .base_rank = view->base_rank};
+    memcpy(message.origin, view->grid.origin, sizeof message.origin);
+    memcpy(message.extent, view->grid.extent, sizeof message.extent);
+    memcpy(message.constant, view->constant, sizeof message.constant);
+    memcpy(message.step, view->step, sizeof message.step);
+    for (int d = 0; d < view->base_rank; d++)
+        message.axis[d] = view->axis[d];
+    if (shape != NULL) {
+        message.shape_rank = shape->rank;
+        memcpy(message.shape, shape->extent, sizeof message.shape);
+    }
+    return message;
 }
 
 void *dcli_view_place(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[],

@@ -62,6 +62,9 @@ void dcli_catalog_drop(dcli_catalog *catalog, dcli_held *held)
         if (*at == held) {
             *at = held->next;
             dcli_held_forget_peers(catalog, held);
+            for (int s = 0; s < DCLI_MOST_SHAPES; s++)
+                if (held->shape[s] != NULL)
+                    end_layout_use(catalog, held->shape[s]);
             end_layout_use(catalog, held->shared);
             dcli_free(held);
             return;
@@ -246,25 +249,88 @@ static void read_view(const dcli_msg_view *message, dcl_type type, dcli_transfor
         view->axis[d] = (int)message->axis[d];
 }
 
-/* What operands are not seen as they are. */
-static dcl_status find_views(const dcli_msg_operation *descriptor, dcli_entry *entry)
+/* The layout of a storage's elements in another shape, with a use of the caller's. */
+static dcl_status find_shape(dcli_catalog *catalog, dcli_held *held, const dcli_msg_view *message,
+                             dcli_shared_layout **shape_out)
 {
-    if (descriptor->view_count == 0)
+    dcl_grid grid = {.type = held->shared->layout.grid.type, .rank = message->shape_rank};
+    memcpy(grid.extent, message->shape, sizeof grid.extent);
+    int s = 0;
+    while (s < DCLI_MOST_SHAPES && (held->shape[s] == NULL || !equal_grids(&held->shape[s]->layout.grid, &grid)))
+        s++;
+    if (s == DCLI_MOST_SHAPES) {
+        dcli_layout layout;
+        dcli_shared_layout *shape;
+        dcl_status status = dcli_layout_reshape(&held->shared->layout, &grid, &layout);
+        if (status == DCL_OK)
+            status = share_layout(catalog, &layout, &shape);
+        if (status != DCL_OK)
+            return status;
+        s = held->next_shape++ % DCLI_MOST_SHAPES;
+        if (held->shape[s] != NULL)
+            end_layout_use(catalog, held->shape[s]);
+        held->shape[s] = shape;
+    }
+    held->shape[s]->uses++;
+    *shape_out = held->shape[s];
+    return DCL_OK;
+}
+
+static dcl_status find_view(dcli_catalog *catalog, const dcli_msg_view *message, dcli_entry *entry, int v)
+{
+    dcli_operand *operand = &entry->operation.operand[message->operand];
+    dcl_status status = DCL_OK;
+    if (message->shape_rank > 0) {
+        status = find_shape(catalog, entry->held[message->operand], message, &entry->shapes[v]);
+        if (status != DCL_OK)
+            return status;
+        operand->layout = &entry->shapes[v]->layout;
+        operand->reshaped = true;
+        operand->kept = 0; /* copies are kept in the storage's own shape */
+    }
+    read_view(message, operand->layout->grid.type, &entry->views[v]);
+    operand->view = &entry->views[v];
+    return dcli_transform_check(operand->view, &operand->layout->grid);
+}
+
+/* What moves elements to and from the program knows other shapes only. */
+static bool may_have_view(const dcli_msg_operation *descriptor, const dcli_msg_view *view)
+{
+    return descriptor->kind == DCLI_OP_FORALL ||
+           (view->shape_rank > 0 && (descriptor->kind == DCLI_OP_FILL || descriptor->kind == DCLI_OP_READ ||
+                                     descriptor->kind == DCLI_OP_WRITE));
+}
+
+/* What operands are not seen as they are. */
+static dcl_status find_views(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry)
+{
+    size_t count = (size_t)descriptor->view_count;
+    if (count == 0)
         return DCL_OK;
-    entry->views = dcli_calloc((size_t)descriptor->view_count, sizeof *entry->views);
-    dcl_status status = entry->views != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    entry->views = dcli_calloc(count, sizeof *entry->views);
+    entry->shapes = dcli_calloc(count, sizeof(dcli_shared_layout *));
+    if (entry->views == NULL || entry->shapes == NULL)
+        return DCL_ERR_NOMEM;
+    entry->view_count = descriptor->view_count;
+    dcl_status status = DCL_OK;
     for (int v = 0, next = 0; v < descriptor->view_count && status == DCL_OK; v++) {
         int k = descriptor->view[v].operand;
-        dcli_operand *operand = &entry->operation.operand[k];
-        if (descriptor->kind != DCLI_OP_FORALL || k < next || k >= descriptor->operand_count || operand->layout == NULL)
+        if (!may_have_view(descriptor, &descriptor->view[v]) || k < next || k >= descriptor->operand_count ||
+            entry->held[k] == NULL)
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has a view of operand %d, which cannot have one",
                              descriptor->number, k);
-        read_view(&descriptor->view[v], operand->layout->grid.type, &entry->views[v]);
-        operand->view = &entry->views[v];
-        status = dcli_transform_check(operand->view, &operand->layout->grid);
+        status = find_view(catalog, &descriptor->view[v], entry, v);
         next = k + 1;
     }
-    return status;
+    dcli_operand *moved = &entry->operation.operand[0];
+    if (status != DCL_OK || descriptor->kind == DCLI_OP_FORALL)
+        return status;
+    dcli_transform as_it_is = dcli_transform_of(&moved->layout->grid);
+    bool plain = dcli_transform_equal(moved->view, &as_it_is);
+    moved->view = NULL;
+    return plain ? DCL_OK
+                 : DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " moves what a view sees; expected a shape alone",
+                             descriptor->number);
 }
 
 static dcl_status fit_forall(const dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry)
@@ -315,7 +381,7 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
     if (status == DCL_OK)
         status = find_operands(catalog, descriptor, entry);
     if (status == DCL_OK)
-        status = find_views(descriptor, entry);
+        status = find_views(catalog, descriptor, entry);
     if (status == DCL_OK && descriptor->kind == DCLI_OP_FORALL)
         status = fit_forall(catalog, descriptor, entry);
     if (status == DCL_OK)
@@ -348,14 +414,23 @@ static dcli_entry *take_entry(dcli_catalog *catalog)
     return entry;
 }
 
+static void end_views(dcli_catalog *catalog, dcli_entry *entry)
+{
+    for (int v = 0; v < entry->view_count; v++)
+        if (entry->shapes[v] != NULL)
+            end_layout_use(catalog, entry->shapes[v]);
+    dcli_free(entry->shapes);
+    dcli_free(entry->views);
+}
+
 /* Back to the state of a new one; what is large stays allocated. */
-static void clear_entry(const dcli_catalog *catalog, dcli_entry *entry)
+static void clear_entry(dcli_catalog *catalog, dcli_entry *entry)
 {
     dcli_kept_plan **plan = entry->plan;
     memset(plan, 0, (size_t)catalog->peers * sizeof(dcli_kept_plan *));
     dcli_free((char *)entry->descriptor.path);
     dcli_free(entry->problem);
-    dcli_free(entry->views);
+    end_views(catalog, entry);
     memset(entry, 0, sizeof *entry);
     entry->plan = plan;
 }
@@ -434,7 +509,6 @@ static void free_entry(dcli_entry *entry)
 {
     dcli_free((char *)entry->descriptor.path);
     dcli_free(entry->problem);
-    dcli_free(entry->views);
     dcli_free(entry->plan);
     dcli_free(entry);
 }

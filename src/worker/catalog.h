@@ -13,13 +13,17 @@ typedef struct dcli_shared_layout {
     struct dcli_shared_layout *next;
 } dcli_shared_layout;
 
+enum { DCLI_MOST_SHAPES = 4 }; /* that are remembered of a storage, and plans for them */
+
 /** A storage as this peer holds it. */
 typedef struct dcli_held {
     int64_t id;
     dcli_shared_layout *shared;
-    bool released;       /* a RELEASE has been seen: no later operation may name it */
-    dcli_memory *memory; /* this node's part; NULL: none here, or its allocation failed */
-    dcli_memory **peer;  /* [node_count] other nodes' parts as kernels here see them; NULL until first used */
+    dcli_shared_layout *shape[DCLI_MOST_SHAPES]; /* other shapes of it that views have used; NULL: none */
+    int next_shape;                              /* which of these is given up for another one */
+    bool released;                               /* a RELEASE has been seen: no later operation may name it */
+    dcli_memory *memory;                         /* this node's part; NULL: none here, or its allocation failed */
+    dcli_memory **peer; /* [node_count] other nodes' parts as kernels here see them; NULL until first used */
     struct dcli_held *next;
 } dcli_held;
 
@@ -72,7 +76,9 @@ typedef struct dcli_entry {
     dcli_msg_operation descriptor; /* strings copied; operands not */
     dcli_kernel *kernel;
     dcli_held *held[DCLI_MAX_PARAMS];
-    dcli_transform *views; /* that operands point to; NULL: all are seen as they are */
+    dcli_transform *views;       /* [view_count] that operands point to */
+    dcli_shared_layout **shapes; /* [view_count] the same, where an array is seen in another shape; else NULL */
+    int view_count;
     dcli_kept_plan **plan; /* [peers] */
     void *memory;          /* host: READ, WRITE */
     dcli_region region;    /* host: the box in that memory */

@@ -79,7 +79,8 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
         return fill_part(worker, entry);
     dcli_held *held = entry->held[0];
     dcli_region_list regions = {0};
-    dcl_status status = dcli_layout_regions(&held->shared->layout, worker->terms.self, &entry->operation.box, &regions);
+    dcl_status status =
+        dcli_layout_regions(entry->operation.operand[0].layout, worker->terms.self, &entry->operation.box, &regions);
     for (int64_t r = 0; r < regions.count && status == DCL_OK; r++)
         status = dcli_store_fill(worker->device, held->memory, &regions.region[r], &entry->descriptor.element,
                                  dcli_operand_bytes(entry, 0));

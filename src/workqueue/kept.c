@@ -87,9 +87,10 @@ static bool written_box(const dcli_operation *operation, int a, dcl_box *box_out
     return dcli_transform_footprint(operand->view, &operand->layout->grid, &own, &operation->box, &seen, box_out, &cut);
 }
 
-/* Strike out a storage's copies: of another generation than `kept`, or where `box` is not NULL and they meet it. */
-static void strike(dcli_kept *kept, int64_t storage, int64_t generation, const dcl_box *box, dcli_dropped_fn *dropped,
-                   void *user)
+/* Strike out an operand's copies: of another generation than `generation`, or where `box` is not NULL and they meet it.
+ * What is written in another shape may be any of them. */
+static void strike(dcli_kept *kept, const dcli_operand *operand, int64_t generation, const dcl_box *box,
+                   dcli_dropped_fn *dropped, void *user)
 {
     for (int n = 0; n < kept->node_count; n++) {
         dcli_node_copies *copies = &kept->node[n];
@@ -97,8 +98,8 @@ static void strike(dcli_kept *kept, int64_t storage, int64_t generation, const d
         for (int64_t c = 0; c < copies->count; c++) {
             const dcli_copy *copy = &copies->copy[c];
             dcl_box common;
-            bool meets = box != NULL && dcli_box_intersect(&copy->box, box, &common);
-            if (copy->storage != storage || !(meets || (generation > 0 && copy->generation != generation))) {
+            bool meets = box != NULL && (operand->reshaped || dcli_box_intersect(&copy->box, box, &common));
+            if (copy->storage != operand->storage || !(meets || (generation > 0 && copy->generation != generation))) {
                 copies->copy[left++] = *copy;
                 continue;
             }
@@ -117,17 +118,17 @@ void dcli_kept_write(dcli_kept *kept, const dcli_operation *operation, dcli_drop
     for (int k = 0; k < operation->operand_count; k++) {
         const dcli_operand *operand = &operation->operand[k];
         if (operand->storage >= 0 && operand->kept > 0)
-            strike(kept, operand->storage, operand->kept, NULL, dropped, user);
+            strike(kept, operand, operand->kept, NULL, dropped, user);
         if (operand->storage < 0 || !operand->writes || operation->kind == DCLI_OP_FORALL)
             continue;
         bool part = operation->kind == DCLI_OP_WRITE || operation->kind == DCLI_OP_FILL;
         dcl_box all = dcl_box_of(&operand->layout->grid);
-        strike(kept, operand->storage, 0, part ? &operation->box : &all, dropped, user);
+        strike(kept, operand, 0, part ? &operation->box : &all, dropped, user);
     }
     for (int a = 0; operation->kind == DCLI_OP_FORALL && a < operation->body->access_count; a++) {
         dcl_box box;
         if (operation->body->access[a].written && written_box(operation, a, &box))
-            strike(kept, operation->operand[operation->body->access[a].param].storage, 0, &box, dropped, user);
+            strike(kept, &operation->operand[operation->body->access[a].param], 0, &box, dropped, user);
     }
 }
 

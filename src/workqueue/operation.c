@@ -166,12 +166,19 @@ static bool are_apart(const dcli_operation *operation, int a, int b, const dcli_
     bool cut;
     const dcli_operand *one = &operation->operand[operation->body->access[a].param];
     const dcli_operand *other = &operation->operand[operation->body->access[b].param];
-    if (one->layout->grid.rank != other->layout->grid.rank)
-        return false;
     return !dcli_transform_footprint(one->view, &one->layout->grid, &own[a], &operation->box, &seen, &foot[0], &cut) ||
            !dcli_transform_footprint(other->view, &other->layout->grid, &own[b], &operation->box, &seen, &foot[1],
                                      &cut) ||
            !dcli_box_intersect(&foot[0], &foot[1], &common);
+}
+
+/* Views may see a storage as a grid of another shape: then boxes of one are none of the other. */
+static bool have_same_shape(const dcli_layout *a, const dcli_layout *b)
+{
+    bool same = a->grid.rank == b->grid.rank;
+    for (int d = 0; d < a->grid.rank && same; d++)
+        same = a->grid.origin[d] == b->grid.origin[d] && a->grid.extent[d] == b->grid.extent[d];
+    return same;
 }
 
 static dcl_status check_alias(const dcli_operation *operation, int a, int b, const dcli_subscripts own[],
@@ -182,8 +189,9 @@ static dcl_status check_alias(const dcli_operation *operation, int a, int b, con
     if (operation->operand[first->param].storage != operation->operand[second->param].storage ||
         !(first->written || second->written))
         return DCL_OK;
-    bool same = dcli_subscripts_same(&subscripts[a], &subscripts[b]);
-    if ((same && first->param == second->param) || (!same && are_apart(operation, a, b, own)))
+    bool alike = have_same_shape(operation->operand[first->param].layout, operation->operand[second->param].layout);
+    bool same = alike && dcli_subscripts_same(&subscripts[a], &subscripts[b]);
+    if ((same && first->param == second->param) || (alike && !same && are_apart(operation, a, b, own)))
         return DCL_OK;
     const dcli_body_access *written = second->written ? second : first, *other = second->written ? first : second;
     if (same) /* compilers may take two names for two places in memory */

@@ -23,6 +23,7 @@ typedef struct dcli_operand {
     int64_t storage;            /* number of the storage; -1: a scalar or prelude */
     const dcli_layout *layout;  /* borrowed; NULL for scalars */
     const dcli_transform *view; /* borrowed; what the operation sees of the array; NULL: the array as it is */
+    bool reshaped;              /* the layout is of another shape than the storage was made with */
     bool reads, writes;         /* what is written perhaps is read too: the rest is kept */
     bool overwrites;            /* writes every element of the storage without reading it: heals a failed one */
     int64_t kept;               /* copies of it at other nodes are kept, of this generation; 0: they are not */

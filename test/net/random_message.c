@@ -110,6 +110,9 @@ static void fill_views(test_random *random, dcli_msg_operation *operation)
         *view = (dcli_msg_view){.operand = test_random_below(random, DCLI_MOST_OPERANDS),
                                 .rank = test_random_below(random, DCL_MAX_RANK + 1),
                                 .base_rank = test_random_below(random, DCL_MAX_RANK + 1)};
+        view->shape_rank = flag(random) ? test_random_below(random, DCL_MAX_RANK + 1) : 0;
+        for (int d = 0; d < view->shape_rank; d++)
+            view->shape[d] = natural(random);
         for (int d = 0; d < view->rank; d++) {
             view->origin[d] = any(random);
             view->extent[d] = natural(random);
@@ -429,7 +432,8 @@ static bool same_operand(const dcli_msg_operand *a, const dcli_msg_operand *b)
 static bool same_view(const dcli_msg_view *a, const dcli_msg_view *b)
 {
     return EQUAL(operand) && EQUAL(rank) && EQUAL(base_rank) && NUMBERS(origin, rank) && NUMBERS(extent, rank) &&
-           NUMBERS(axis, base_rank) && NUMBERS(constant, base_rank) && NUMBERS(step, base_rank);
+           NUMBERS(axis, base_rank) && NUMBERS(constant, base_rank) && NUMBERS(step, base_rank) && EQUAL(shape_rank) &&
+           NUMBERS(shape, shape_rank);
 }
 
 static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation *b)

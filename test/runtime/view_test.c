@@ -23,6 +23,7 @@ struct kind {
     int rank, origin[3], extent[3];
     int seen[MOST_SEEN]; /* elements in row-major order of the view */
     bool broadcast;
+    bool rows; /* whole rows are dealt: other shapes need that */
 };
 
 static dcl_array *make_transpose(dcl_array *A) { return dcl_transpose(A); }
@@ -59,23 +60,43 @@ static dcl_array *make_view_of_view(dcl_array *A)
     return moved;
 }
 
+static dcl_array *make_flat(dcl_array *A) { return dcl_flatten(A); }
+static dcl_array *make_reshaped(dcl_array *A)
+{
+    dcl_array *moved = dcl_shift(A, (int64_t[]){5, 5}), *reshaped = dcl_reshape(moved, 3, (int64_t[]){3, 2, 2});
+    dcl_release(moved);
+    return reshaped;
+}
+static dcl_array *make_part_of_flat(dcl_array *A)
+{
+    dcl_array *pairs = dcl_reshape(A, 2, (int64_t[]){6, 2}), *flat = dcl_flatten(pairs);
+    dcl_array *part = dcl_slice(flat, (int64_t[]){11}, (int64_t[]){4}, (int64_t[]){-3});
+    dcl_release(pairs);
+    dcl_release(flat);
+    return part;
+}
+
 static const struct kind kinds[] = {
-    {"transpose", make_transpose, 2, {-1, 10}, {4, 3}, {0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}, false},
-    {"permute", make_permute, 2, {-1, 10}, {4, 3}, {0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}, false},
-    {"sub", make_sub, 2, {11, 0}, {2, 3}, {5, 6, 7, 9, 10, 11}, false},
-    {"shift", make_shift, 2, {0, 0}, {3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, false},
-    {"take", make_take, 1, {10}, {3}, {3, 7, 11}, false},
-    {"slice backwards", make_slice, 2, {0, 0}, {3, 2}, {11, 9, 7, 5, 3, 1}, false},
-    {"every second", make_every_second, 2, {0, 0}, {2, 2}, {0, 2, 8, 10}, false},
+    {"flat", make_flat, 1, {0}, {12}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, false, true},
+    {"another shape", make_reshaped, 3, {0, 0, 0}, {3, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, false, true},
+    {"a part of it, flat", make_part_of_flat, 1, {0}, {4}, {11, 8, 5, 2}, false, true},
+    {"transpose", make_transpose, 2, {-1, 10}, {4, 3}, {0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}, false, false},
+    {"permute", make_permute, 2, {-1, 10}, {4, 3}, {0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}, false, false},
+    {"sub", make_sub, 2, {11, 0}, {2, 3}, {5, 6, 7, 9, 10, 11}, false, false},
+    {"shift", make_shift, 2, {0, 0}, {3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, false, false},
+    {"take", make_take, 1, {10}, {3}, {3, 7, 11}, false, false},
+    {"slice backwards", make_slice, 2, {0, 0}, {3, 2}, {11, 9, 7, 5, 3, 1}, false, false},
+    {"every second", make_every_second, 2, {0, 0}, {2, 2}, {0, 2, 8, 10}, false, false},
     {"broadcast",
      make_broadcast,
      3,
      {10, 0, -1},
      {3, 2, 4},
      {0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7, 8, 9, 10, 11, 8, 9, 10, 11},
-     true},
-    {"a row for all", make_spread_row, 2, {-1, 0}, {4, 3}, {4, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 7}, true},
-    {"view of a view", make_view_of_view, 2, {5, -5}, {3, 2}, {3, 11, 2, 10, 1, 9}, false},
+     true,
+     false},
+    {"a row for all", make_spread_row, 2, {-1, 0}, {4, 3}, {4, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 7}, true, false},
+    {"view of a view", make_view_of_view, 2, {5, -5}, {3, 2}, {3, 11, 2, 10, 1, 9}, false, false},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -100,7 +121,7 @@ static struct scene open_scene(const struct kind *kind, const char *move)
     dcl_config config = test_config(2);
     config.move = move;
     struct scene scene = {.cluster = test_open(&config), .kind = kind};
-    scene.map = dcl_map_parse(scene.cluster, "rows:cyclic(1x2)");
+    scene.map = dcl_map_parse(scene.cluster, kind->rows ? "rows:cyclic(1x4)" : "rows:cyclic(1x2)");
     scene.A = base_array(scene.map);
     scene.V = kind->make(scene.A);
     cr_assert_not_null(scene.V, "%s: %s", kind->name, dcl_error());
@@ -319,6 +340,45 @@ Test(view_on_device, follows_its_array)
     TEST_OK(dcl_close(cluster));
 }
 
+/* Also to another map; but there another shape may not be had without moving elements. */
+Test(view_on_device, follows_its_array_to_another_map)
+{
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_map *map[] = {dcl_map_parse(cluster, "rows:cyclic(1x4)"), dcl_map_parse(cluster, "rows:block(2x4)"),
+                      dcl_map_parse(cluster, "*,cyclic(1)")};
+    dcl_array *A = base_array(map[0]), *T = dcl_transpose(A), *flat = dcl_flatten(A), *B = base_array(map[2]),
+              *across = dcl_transpose(B);
+    int32_t found[ELEMENTS], zero = 0;
+    for (int n = 1; n < 3; n++) {
+        TEST_OK(dcl_remap(A, map[n]));
+        cr_expect(dcl_map_of(T) == dcl_map_of(A));
+        TEST_OK(dcl_fill(B, &zero));
+        TEST_OK(dcl_copy(T, across));
+        TEST_OK(dcl_read(B, NULL, found, NULL));
+        for (int e = 0; e < ELEMENTS; e++)
+            cr_expect_eq(found[e], e, "map %d: element %d is %d", n, e, found[e]);
+        memset(found, -1, sizeof found);
+        if (n == 1)
+            TEST_OK(dcl_read(flat, NULL, found, NULL));
+        else
+            TEST_REFUSED(dcl_read(flat, NULL, found, NULL), DCL_ERR_UNSUPPORTED, "the map divides axis 1");
+        cr_expect_eq(found[11], n == 1 ? 11 : -1);
+    }
+    dcl_clear_error(cluster);
+    dcl_map *line = dcl_map_block(cluster);
+    dcl_array *C = dcl_agile(dcl_grid_of(flat), line), *all[] = {flat, T, A, across, B};
+    TEST_REFUSED(dcl_forall(cluster, "C(i) = flat(i);", DCL_OUT(C), DCL_IN(flat)), DCL_ERR_UNSUPPORTED,
+                 "divides axis 1");
+    dcl_release(C);
+    dcl_release(line);
+    for (int n = 0; n < 5; n++)
+        dcl_release(all[n]);
+    for (int n = 0; n < 3; n++)
+        dcl_release(map[n]);
+    dcl_clear_error(cluster);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* Views that the program forgets end with the cluster. */
 Test(view_on_device, ends_with_the_cluster)
 {
@@ -462,7 +522,8 @@ Test(view_planned, wrong_views)
     dcl_cluster *cluster = dcl_open_plan(3);
     dcl_map *map = dcl_map_block(cluster);
     dcl_array *A = dcl_agile(dcl_grid_nd(DCL_INT32, 2, (int64_t[]){3, 4}, (int64_t[]){10, -1}), map);
-    dcl_array *row = dcl_take(A, 0, 11);
+    dcl_map *across = dcl_map_parse(cluster, "*,block");
+    dcl_array *row = dcl_take(A, 0, 11), *columns = dcl_agile(dcl_grid_of(A), across);
     dcl_box out = dcl_box_nd(2, (int64_t[]){12, 0}, (int64_t[]){2, 1}),
             box = dcl_box_nd(2, out.start, (int64_t[]){1, 2});
     box.stride[1] = 2;
@@ -483,10 +544,19 @@ Test(view_planned, wrong_views)
     NO_VIEW(dcl_take(A, 2, 0), DCL_ERR_INVALID, "dcl_take: axis is 2; expected 0..1");
     NO_VIEW(dcl_take(A, 1, 3), DCL_ERR_RANGE, "index is 3; expected one of axis 1: from -1 to below 3");
     NO_VIEW(dcl_take(row, 0, 0), DCL_ERR_INVALID, "the array has one axis");
+    NO_VIEW(dcl_reshape(A, 0, (int64_t[]){12}), DCL_ERR_INVALID, "dcl_reshape: rank is 0; expected 1..8");
+    NO_VIEW(dcl_reshape(A, 1, NULL), DCL_ERR_INVALID, "dcl_reshape: extent is NULL");
+    NO_VIEW(dcl_reshape(A, 1, (int64_t[]){-12}), DCL_ERR_INVALID, "extent[0] is -12");
+    NO_VIEW(dcl_reshape(A, 2, (int64_t[]){3, 5}), DCL_ERR_INVALID, "15 elements and the array 12; expected as many");
+    NO_VIEW(dcl_reshape(columns, 1, (int64_t[]){12}), DCL_ERR_UNSUPPORTED, "the map divides axis 1");
+    NO_VIEW(dcl_flatten(columns), DCL_ERR_UNSUPPORTED, "dcl_flatten: the map divides axis 1");
+    NO_VIEW(dcl_flatten(row), DCL_ERR_UNSUPPORTED, "a view that leaves out, repeats or reorders elements");
     cr_expect_null(dcl_transpose(NULL));
+    dcl_release(columns);
     dcl_release(row);
     dcl_release(A);
     dcl_release(map);
+    dcl_release(across);
     TEST_OK(dcl_close(cluster));
 }
 
@@ -495,8 +565,9 @@ Test(view_planned, wrong_uses)
     dcl_cluster *cluster = dcl_open_plan(3);
     dcl_map *map = dcl_map_block(cluster);
     dcl_grid square = dcl_grid_2d(DCL_INT32, 8, 8);
+    dcl_map *rows = dcl_map_parse(cluster, "rows:cyclic(1x8)");
     dcl_array *A = dcl_agile(square, map), *B = dcl_agile(square, map), *T = dcl_transpose(A);
-    dcl_array *wide = dcl_broadcast(A, 0, 3), *row = dcl_take(A, 0, 1);
+    dcl_array *whole = dcl_agile(square, rows), *wide = dcl_broadcast(A, 0, 3), *row = dcl_take(A, 0, 1);
     dcl_box left = dcl_box_nd(2, (int64_t[]){0, 0}, (int64_t[]){8, 5});
     dcl_array *part = dcl_sub(A, &left), *far = dcl_slice(A, (int64_t[]){0, 0}, (int64_t[]){4, 8}, (int64_t[]){2, 1});
     dcl_counters planned;
@@ -511,6 +582,11 @@ Test(view_planned, wrong_uses)
                  "T and A are the same array, which is written; give it one name, with DCL_INOUT");
     TEST_REFUSED(EXPLAIN("B(i,j) = 1; T(i,j) = 2; A(i,j) = 3;", DCL_OUT(B), DCL_OUT(T), DCL_OUT(A)), DCL_ERR_BODY,
                  "are the same array");
+    dcl_array *flat = dcl_flatten(whole);
+    cr_assert_not_null(flat, "%s", dcl_error());
+    TEST_REFUSED(EXPLAIN("whole(i,j) = flat(8 * i + j);", DCL_OUT(whole), DCL_IN(flat)), DCL_ERR_BODY,
+                 "flat and whole are the same array, written and used at different subscripts");
+    TEST_OK(EXPLAIN("B(i,j) = flat(8 * i + j) + whole(j,i);", DCL_OUT(B), DCL_IN(flat), DCL_IN(whole)));
     TEST_REFUSED(EXPLAIN("part(i,j) = A(i, j + 4);", DCL_OUT(part), DCL_IN(A)), DCL_ERR_BODY, "are the same array");
     TEST_REFUSED(EXPLAIN("part(i,j) = B(i,j) + row(j);", DCL_OUT(part), DCL_IN(B), DCL_IN_ALL(row)), DCL_ERR_BODY,
                  "row and part are the same array");
@@ -526,9 +602,10 @@ Test(view_planned, wrong_uses)
                  DCL_ERR_RANGE, "axis 0 runs from 0 to 4");
     TEST_REFUSED(dcl_fill(T, &(int32_t){0}), DCL_ERR_UNSUPPORTED, "only plans");
     dcl_clear_error(cluster);
-    dcl_array *all[] = {far, part, row, wide, T, B, A};
-    for (int n = 0; n < 7; n++)
+    dcl_array *all[] = {flat, whole, far, part, row, wide, T, B, A};
+    for (int n = 0; n < 9; n++)
         dcl_release(all[n]);
+    dcl_release(rows);
     dcl_release(map);
     TEST_OK(dcl_close(cluster));
 }

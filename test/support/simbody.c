@@ -42,12 +42,23 @@ __attribute__((format(printf, 2, 3))) static void put(struct maker *maker, const
         abort();
 }
 
-/* @param view  NULL: the array itself. @return the grid that the body sees. */
+/* The array's layout, or one of another shape. */
+static const dcli_layout *pick_shape(struct maker *maker, const sim_array *array)
+{
+    dcl_grid shape = sim_random_shape(maker->random, &array->layout.grid);
+    dcli_layout *layout = &maker->step->shape[maker->step->shape_count];
+    if (pick(maker, 0, 4) > 0 || dcli_layout_reshape(&array->layout, &shape, layout) != DCL_OK)
+        return &array->layout;
+    maker->step->shape_count++;
+    return layout;
+}
+
+/* @param layout  the array's, in whatever shape. @param view  NULL: all of that. @return the grid that the body sees. */
 static const dcl_grid *add_array(struct maker *maker, const char *name, dcl_access access, const sim_array *array,
-                                 const dcli_transform *view)
+                                 const dcli_layout *layout, const dcli_transform *view)
 {
     dcli_operand *operand = &maker->step->operation.operand[maker->params];
-    *operand = (dcli_operand){.storage = array->storage, .layout = &array->layout};
+    *operand = (dcli_operand){.storage = array->storage, .layout = layout};
     if (view != NULL) {
         maker->step->view[maker->step->view_count] = *view;
         operand->view = &maker->step->view[maker->step->view_count++];
@@ -142,15 +153,18 @@ static void put_input(struct maker *maker, const char *name)
     static const dcl_access reaches[] = {DCL_ACCESS_IN_ALL, DCL_ACCESS_IN_ROWS, DCL_ACCESS_IN_COLUMNS};
     const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];
     bool declared = pick(maker, 0, 9) == 0, seen = pick(maker, 0, 2) == 0;
+    const dcli_layout *layout = pick_shape(maker, array);
     dcli_transform view;
     if (maker->halved && array->storage == maker->step->operation.operand[0].storage) {
-        view = sim_every_second(&array->layout.grid, true);
+        layout = &array->layout;
+        view = sim_every_second(&layout->grid, true);
         seen = true;
     } else if (seen) {
-        view = sim_random_view(maker->random, &array->layout.grid, false);
+        view = sim_random_view(maker->random, &layout->grid, false);
     }
-    int rank =
-        add_array(maker, name, declared ? reaches[pick(maker, 0, 2)] : DCL_ACCESS_IN, array, seen ? &view : NULL)->rank;
+    int rank = add_array(maker, name, declared ? reaches[pick(maker, 0, 2)] : DCL_ACCESS_IN, array, layout,
+                         seen ? &view : NULL)
+                   ->rank;
     for (int64_t times = pick(maker, 0, 3) == 0 ? 2 : 1; times > 0; times--) {
         put(maker, " + ");
         if (declared)
@@ -227,14 +241,15 @@ static const dcl_grid *put_first(struct maker *maker)
 {
     const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];
     int64_t dice = pick(maker, 0, 11);
+    const dcli_layout *layout = dice == 0 ? &array->layout : pick_shape(maker, array);
     dcli_transform view;
     maker->halved = dice == 0;
     if (dice == 0)
-        view = sim_every_second(&array->layout.grid, false);
+        view = sim_every_second(&layout->grid, false);
     else if (dice <= 4)
-        view = sim_random_view(maker->random, &array->layout.grid, true);
+        view = sim_random_view(maker->random, &layout->grid, true);
     dcl_access access = pick_access(maker);
-    const dcl_grid *grid = add_array(maker, "C", access, array, dice <= 4 ? &view : NULL);
+    const dcl_grid *grid = add_array(maker, "C", access, array, layout, dice <= 4 ? &view : NULL);
     maker->rank = grid->rank;
     if (pick(maker, 0, 2) > 0)
         for (int d = 0; d < maker->rank; d++)
@@ -254,7 +269,7 @@ static void put_body(struct maker *maker)
     if (pick(maker, 0, 2) == 0 && find_output(maker, &other, &view, index)) {
         dcl_access access = pick_access(maker);
         dcli_transform as_it_is = dcli_transform_of(&other->layout.grid);
-        add_array(maker, "D", access, other, dcli_transform_equal(&view, &as_it_is) ? NULL : &view);
+        add_array(maker, "D", access, other, &other->layout, dcli_transform_equal(&view, &as_it_is) ? NULL : &view);
         put_output(maker, "D", index, access, (int)pick(maker, 0, 2));
     }
     add_scalar(maker, "s", pick(maker, -2, 2));

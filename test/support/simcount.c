@@ -23,8 +23,13 @@ static int64_t segment_start(const dcli_layout *layout, int d, int64_t index)
     if (layout->kind == DCLI_MAP_DEALT)
         size = rule->piece[d];
     else if (rule->axes[d].kind == DCL_AXIS_WHOLE || nodes == 1)
-        size = extent; /* one node's runs lie one after the other */
-    else if (rule->axes[d].kind == DCL_AXIS_CYCLIC)
+        size = extent;                                /* one node's runs lie one after the other */
+    else if (rule->axes[d].kind == DCL_AXIS_SPLITS) { /* as other shapes have */
+        int64_t start = 0;
+        for (int64_t k = 0; k < rule->axes[d].count && rule->axes[d].points[k] <= index; k++)
+            start = rule->axes[d].points[k];
+        return start;
+    } else if (rule->axes[d].kind == DCL_AXIS_CYCLIC)
         size = dcli_max(size, 1);
     else if (size == 0) { /* as even as can be, the first ones one more */
         int64_t segment = 0, start = 0;

@@ -464,6 +464,15 @@ static void swap(struct maker *maker)
     maker->handle[b] = kept;
 }
 
+static void end_step(sim_step *step)
+{
+    dcli_body_free(step->body);
+    free(step->memory);
+    free(step->expected);
+    for (int n = 0; n < step->shape_count; n++)
+        dcli_layout_release(&step->shape[n]);
+}
+
 static void forall(struct maker *maker)
 {
     enum { TRIES = 12 };
@@ -478,6 +487,7 @@ static void forall(struct maker *maker)
             return;
         }
         program->step_count--;
+        end_step(step);
         memset(step, 0, sizeof *step);
     }
 }
@@ -543,11 +553,8 @@ sim_program *sim_program_make(test_random *random, int node_count, int spares, i
 
 void sim_program_free(sim_program *program)
 {
-    for (int s = 0; s < program->step_count; s++) {
-        dcli_body_free(program->step[s].body);
-        free(program->step[s].memory);
-        free(program->step[s].expected);
-    }
+    for (int s = 0; s < program->step_count; s++)
+        end_step(&program->step[s]);
     for (int s = 0; s < program->array_count; s++)
         free(program->array[s].value);
     free(program);
@@ -561,6 +568,19 @@ static void print_array(const sim_array *array, dcli_text *text)
     char box[160];
     dcli_box_print(&whole, box, sizeof box);
     dcli_text_put(text, "storage %" PRId64 ": %s, map %s\n", array->storage, box, array->map);
+}
+
+/* Of an array that is seen in another shape. */
+static void print_shape(const sim_program *program, const dcli_operand *operand, char *text, size_t capacity)
+{
+    size_t length = strlen(text);
+    dcl_box shape = dcl_box_of(&operand->layout->grid);
+    for (int s = 0; s < program->array_count; s++)
+        if (operand->layout == &program->array[s].layout)
+            return;
+    snprintf(text + length, capacity - length, " in the shape ");
+    length += strlen(text + length);
+    dcli_box_print(&shape, text + length, capacity - length);
 }
 
 void sim_program_print(const sim_program *program, dcli_text *text)
@@ -579,6 +599,7 @@ void sim_program_print(const sim_program *program, dcli_text *text)
                 char view[320] = "";
                 if (operation->operand[k].view != NULL)
                     sim_print_view(operation->operand[k].view, view, sizeof view);
+                print_shape(program, &operation->operand[k], view, sizeof view);
                 dcli_text_put(text, " %s=%" PRId64 "%s",
                               operation->body != NULL ? operation->body->params[k].name : "array",
                               operation->operand[k].storage, view);

@@ -30,12 +30,14 @@ typedef struct sim_step {
     dcli_operation operation;
     int view_count;
     dcli_transform view[SIM_MAX_VIEWS]; /* FORALL: what operands point to */
-    dcli_body *body;                    /* FORALL */
-    char text[1024];                    /* FORALL: its text; others: what they do */
-    int64_t fill;                       /* FILL, LOAD: what is written depends on it */
-    int64_t *memory;                    /* READ, WRITE: the program's memory, packed over the box */
-    int64_t *expected;                  /* READ, SAVE: what must be found (SAVE: the whole array) */
-    bool waits;                         /* READ: the program goes on when it has ended */
+    int shape_count;
+    dcli_layout shape[SIM_MAX_VIEWS]; /* FORALL: the same, where an array is seen in another shape */
+    dcli_body *body;                  /* FORALL */
+    char text[1024];                  /* FORALL: its text; others: what they do */
+    int64_t fill;                     /* FILL, LOAD: what is written depends on it */
+    int64_t *memory;                  /* READ, WRITE: the program's memory, packed over the box */
+    int64_t *expected;                /* READ, SAVE: what must be found (SAVE: the whole array) */
+    bool waits;                       /* READ: the program goes on when it has ended */
 } sim_step;
 
 enum { SIM_MAX_ARRAYS = 64, SIM_MAX_STEPS = 64, SIM_MAX_SPARES = 4, SIM_MAX_NODES = 64 };

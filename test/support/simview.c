@@ -103,6 +103,23 @@ dcli_transform sim_random_view(test_random *random, const dcl_grid *base, bool w
     return view;
 }
 
+dcl_grid sim_random_shape(test_random *random, const dcl_grid *grid)
+{
+    enum { TRIES = 12 };
+    dcl_grid shape = {.type = grid->type, .rank = (int)test_between(random, 1, 3)};
+    int64_t left = dcl_grid_count(grid);
+    for (int d = shape.rank - 1; d > 0; d--) {
+        shape.extent[d] = 1;
+        for (int tries = 0; tries < TRIES && shape.extent[d] == 1; tries++) {
+            int64_t factor = test_between(random, 1, dcli_max(left / 2, 1));
+            shape.extent[d] = left % factor == 0 ? factor : 1;
+        }
+        left /= shape.extent[d];
+    }
+    shape.extent[0] = left;
+    return shape;
+}
+
 dcli_transform sim_every_second(const dcl_grid *base, bool second)
 {
     dcli_transform view = dcli_transform_of(base);

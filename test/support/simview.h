@@ -9,6 +9,9 @@
  *  written, broadcasting. */
 dcli_transform sim_random_view(test_random *random, const dcl_grid *base, bool written);
 
+/** Another shape for a grid, of one to three axes. */
+dcl_grid sim_random_shape(test_random *random, const dcl_grid *grid);
+
 /** Every second index of axis 0, from the first (`second` false) or the second: the two have no element in common. */
 dcli_transform sim_every_second(const dcl_grid *base, bool second);
 
