@@ -320,7 +320,7 @@ static void any_step(struct view *view, bool written)
 static dcl_array *make_array(dcl_cluster *cluster, dcl_grid grid)
 {
     static const char *const maps[3][6] = {
-        {"block", "cyclic(1)", "cyclic(3)", "rows:cyclic(2)", "rows:block(3)", "block;nodes=1"},
+        {"block", "cyclic(1)", "cyclic(3)", "rows:cyclic(2)", "rows:block(3)", "block(40)"},
         {"block", "*,cyclic(2)", "cyclic(2),block", "rows:cyclic(2x3)", "columns:cyclic(1x2)", "rows:block(1x1)"},
         {"block", "cyclic(1),*,*", "*,block,cyclic(2)", "rows:cyclic(2x1x2)", "columns:block(1x2x3)", "*,*,block"}};
     dcl_map *map = grid.rank > 3 ? dcl_map_block(cluster) : dcl_map_parse(cluster, maps[grid.rank - 1][pick(0, 5)]);
