@@ -1,6 +1,6 @@
 /* runtime/report_advice.c - where maps and grains suit a body badly. Every rule has a remedy that was tried: a sentence
- * without one would only annoy. Where an array stores some elements nowhere, another map could store others: none is
- * proposed. */
+ * without one would only annoy. Where an array stores some elements nowhere, another map could store others, and where one
+ * is seen in another shape, a map of that shape is none of the array's: none is proposed. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ static dcl_status advise_balance(dcli_report *report, const dcli_planned *planne
     dcl_box grid = dcl_box_of(&layout->grid);
     bool view = operation->operand[first].view != NULL, whole = !view && dcli_box_equal(&grid, &operation->box);
     double now = report->seen.imbalance_elements, share;
-    if (now < NOTICED_IMBALANCE || is_kept_small(layout) || layout->partial)
+    if (now < NOTICED_IMBALANCE || is_kept_small(layout) || layout->partial || operation->operand[first].reshaped)
         return DCL_OK;
     dcli_map_rule rule = even_map(layout, whole);
     dcli_layout other;
@@ -269,7 +269,7 @@ static dcl_status advise_dealt(dcli_report *report, const dcli_planned *planned)
     for (int row = 0; row < report->seen.array_count && status == DCL_OK; row++) {
         const dcli_layout *layout = layout_of(report, planned, row);
         if (layout->kind != DCLI_MAP_DEALT || layout->empty || layout->partial ||
-            first_alike(report, planned, row) < row)
+            planned->operation->operand[report->param[row]].reshaped || first_alike(report, planned, row) < row)
             continue;
         status = advise_slots_of(report, planned, row);
         if (status == DCL_OK)

@@ -176,7 +176,7 @@ static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, 
         if (other != k && planned->operation->operand[other].storage == operand->storage)
             return false; /* has another part in this operation, too */
     bool plain = planned->operation->operand[planned->operation->body->first_output].view == NULL &&
-                 !operand->layout->partial && !space_of(planned)->partial;
+                 !operand->layout->partial && !space_of(planned)->partial && !operand->reshaped;
     return plain && is_small(report, 1) && moved > 0 &&
            moved >= LEAST_MOVED * (double)bytes_in(&operand->layout->grid) &&
            moved >= LEAST_OF_OUTPUT * (double)bytes_in(&space_of(planned)->grid);

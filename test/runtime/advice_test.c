@@ -159,6 +159,20 @@ Test(report_advice, looks_behind_views)
     cr_expect_eq(dcl_close(cluster), DCL_OK);
 }
 
+/* What a map of the flat grid would do is no advice for an array of two axes. */
+Test(report_advice, knows_no_maps_of_other_shapes)
+{
+    dcl_cluster *cluster = dcl_open_plan(4);
+    dcl_array *A = array_of(cluster, dcl_grid_2d(DCL_FLOAT, 64, 64), "block,*"), *F = dcl_flatten(A);
+    dcl_array *C = array_of(cluster, dcl_grid_1d(DCL_FLOAT, 4096), "cyclic");
+    dcl_report *report = dcl_explain_report(cluster, "C(i) = F(i);", DCL_OUT(C), DCL_IN(F));
+    cr_assert_not_null(report, "%s", dcl_error());
+    cr_expect_eq(report->planned.bytes_moved, 3 * 4096 * 4 / 4);
+    cr_expect_eq(report->advice_count, 0, "%s", report->advice_count > 0 ? report->advice[0] : "");
+    dcl_report_release(report);
+    cr_expect_eq(dcl_close(cluster), DCL_OK);
+}
+
 Test(report_advice, looks_at_the_part_that_is_computed)
 {
     dcl_cluster *cluster = dcl_open_plan(4);
