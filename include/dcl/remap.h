@@ -15,6 +15,8 @@ extern "C" {
  *  the new one is there on every node the call waits, and so for all that was called before; then the copying is started,
  *  and it returns. What is called afterwards sees the new map; views of the array show the same elements as before.
  *  Copies that nodes keep of it (dcl_keep()) end, and none are kept of what moves here.
+ *  Elements that the new map stores nowhere (dcl_map_sparse()) are given up, and read as it declares; those that only the
+ *  old map stored nowhere become what they were read as.
  *  @param array  no view.
  *  @param map  borrowed, of the array's cluster; the array keeps what it needs. dcl_map_of() results from before end.
  *  @return DCL_OK when started; DCL_ERR_INVALID (NULL, a view, another cluster, map and grid do not fit), DCL_ERR_NOMEM (a node has

@@ -173,6 +173,16 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
     return dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->books, false, NULL, NULL);
 }
 
+/* What else was checked does not depend on maps. */
+static bool writes_partial(const dcli_operation *operation)
+{
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].layout != NULL && operation->operand[k].layout->partial &&
+            operation->operand[k].writes)
+            return true;
+    return false;
+}
+
 static dcl_status start_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
 {
     dcl_status status = prepare_call(call, box, body, count, args);
@@ -194,6 +204,8 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
         return status;
     dcli_operation_resolve(&call->operation);
     status = check_inputs(call);
+    if (status == DCL_OK && writes_partial(&call->operation))
+        status = dcli_operation_check(&call->operation); /* they may have other maps now, too */
     return status == DCL_OK ? issue_call(call, box) : status;
 }
 

@@ -363,6 +363,58 @@ Test(partial_on_device, every_two_maps)
     TEST_OK(dcl_close(cluster));
 }
 
+/* Other maps for the same contents: what the new one stores nowhere is given up. */
+Test(partial_on_device, remapped)
+{
+    dcl_cluster *cluster = open_nodes(2);
+    for (int m = 0; m < MAPS; m++)
+        for (int n = 0; n < MAPS; n++) {
+            struct scene one = make_scene(cluster, maps[m]), other = make_scene(cluster, maps[n]);
+            RUN(&one, "P(i,j) = 100 * i + j;", OUT("P", one.P.array));
+            set(&one, &one.P, one.P.stored, of_index);
+            TEST_OK(dcl_remap(one.P.array, other.map));
+            for (int e = 0; e < ELEMENTS; e++)
+                one.P.value[e] = other.P.stored[e] ? one.P.value[e] : other.rest;
+            expect(&one, &one.P, maps[n]);
+            TEST_OK(dcl_remap_with(one.P.array, one.dense, DCL_REMAP_RELABEL));
+            expect(&one, &one.P, "all of it is stored");
+            TEST_OK(dcl_copy(one.P.array, other.Q.array));
+            for (int e = 0; e < ELEMENTS; e++)
+                other.Q.value[e] = other.Q.stored[e] ? one.P.value[e] : other.rest;
+            expect(&other, &other.Q, "copied");
+            end_scene(&one);
+            end_scene(&other);
+        }
+    TEST_OK(dcl_close(cluster));
+}
+
+/* What is kept of an array has the rest where nothing is stored, and is moved once. */
+Test(partial_on_device, kept)
+{
+    for (int mode = 0; mode < 2; mode++) {
+        dcl_config config = test_config(2);
+        config.move = mode == 0 ? "auto" : "send";
+        dcl_cluster *cluster = test_open(&config);
+        for (int m = 0; m < MAPS; m++) {
+            struct scene scene = make_scene(cluster, maps[m]);
+            TEST_OK(dcl_keep(scene.P.array, true));
+            RUN(&scene, "P(i,j) = 100 * i + j;", OUT("P", scene.P.array));
+            set(&scene, &scene.P, scene.P.stored, of_index);
+            for (int times = 0; times < 3; times++) {
+                RUN(&scene, "C(i,j) = 2 * P(i,j) + 1;", OUT("C", scene.C.array), IN("P", scene.P.array));
+                set(&scene, &scene.C, scene.C.stored, of_p);
+                expect(&scene, &scene.C, "from what is kept");
+            }
+            dcl_counters planned;
+            dcl_arg args[] = {OUT("C", scene.C.array), IN("P", scene.P.array)};
+            TEST_OK(dcl_explain_n(cluster, NULL, "C(i,j) = 2 * P(i,j) + 1;", 2, args, DCL_ALL_NODES, &planned));
+            cr_expect_eq(planned.bytes_moved, 0, "%s: %" PRId64 " bytes", maps[m], planned.bytes_moved);
+            end_scene(&scene);
+        }
+        TEST_OK(dcl_close(cluster));
+    }
+}
+
 /* ---- other types, counts ------------------------------------------------------------------------------------------- */
 
 Test(partial_on_device, the_rest_in_other_types)
@@ -474,6 +526,31 @@ Test(partial_planned, outputs_that_store_other_elements)
     dcl_map *made[] = {half, other, dense, rest};
     for (int n = 0; n < 4; n++)
         dcl_release(made[n]);
+    TEST_OK(dcl_close(cluster));
+}
+
+static int64_t advice_on(dcl_cluster *cluster, const char *map)
+{
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 512, 512);
+    dcl_map *rows = dcl_map_parse(cluster, "block,*"), *other = dcl_map_parse(cluster, map);
+    dcl_array *C = dcl_agile(grid, rows), *B = dcl_agile(grid, other);
+    dcl_report *report = dcl_explain_report(cluster, "C(i,j) = B(j,i);", DCL_OUT(C), DCL_IN(B));
+    cr_assert_not_null(report, "%s", dcl_error());
+    int64_t sentences = report->advice_count;
+    dcl_report_release(report);
+    dcl_release(B);
+    dcl_release(C);
+    dcl_release(rows);
+    dcl_release(other);
+    return sentences;
+}
+
+/* What a map stores was chosen: no advice is to store more. */
+Test(partial_planned, advice_leaves_their_maps_alone)
+{
+    dcl_cluster *cluster = dcl_open_plan(4);
+    cr_expect_eq(advice_on(cluster, "block,*"), 1);
+    cr_expect_eq(advice_on(cluster, "block,*;every=2x1"), 0);
     TEST_OK(dcl_close(cluster));
 }
 
