@@ -43,7 +43,16 @@ static bool narrow(struct strips *strips)
     return lo <= hi;
 }
 
-static bool choose_strips(const dcli_lane *lane, const dcl_box *query, int d, struct strips *strips)
+/* Runs along the axis on which storage is contiguous fill cache lines: gathering the same place of every run would walk
+ * over all lines once for each place. That is worth more strips, but not any number. */
+static bool fills_lines(const struct strips *strips, int64_t bytes)
+{
+    enum { LINE = 64, WORTH = 8 };
+    const dcli_lane *lane = strips->lane;
+    return lane->within == 1 && strips->stride == 1 && lane->run * bytes >= LINE && strips->runs <= WORTH * lane->run;
+}
+
+static bool choose_strips(const dcli_lane *lane, const dcl_box *query, int d, int64_t bytes, struct strips *strips)
 {
     *strips = (struct strips){.lane = lane, .cutting = BY_RUN};
     strips->start = query->start[d];
@@ -60,7 +69,7 @@ static bool choose_strips(const dcli_lane *lane, const dcl_box *query, int d, st
         return true;
     }
     strips->place_gap = strips->stride == 1 ? 1 : dcli_gcd(strips->stride, lane->run);
-    if (lane->run / strips->place_gap < strips->runs) {
+    if (lane->run / strips->place_gap < strips->runs && !fills_lines(strips, bytes)) {
         strips->cutting = BY_PLACE;
         strips->count = lane->run / strips->place_gap;
         strips->first_place = dcli_mod(strips->start - lane->base, strips->place_gap);
@@ -181,7 +190,7 @@ bool dcli_lanes_emit(dcli_walk *walk, const dcli_lane lane[], int64_t offset, co
     int rank = walk->query.rank;
     for (int level = 0; level < rank; level++) {
         int d = order != NULL ? order[level] : level;
-        if (!choose_strips(&lane[d], &walk->query, d, &product.strips[level]))
+        if (!choose_strips(&lane[d], &walk->query, d, walk->layout->bytes, &product.strips[level]))
             return true; /* nothing meets the query */
     }
     product.region = (dcli_region){.box = {.rank = rank}};
