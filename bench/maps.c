@@ -114,7 +114,11 @@ static void compare(dcl_cluster *cluster, struct arrays *row, float *result)
         double reference = median(block.seconds[body]), time = median(row->seconds[body]), ratio = time / reference;
         bool equal = row->moved[body] <= block.moved[body] + block.moved[body] / 50;
         printf("  %s %6.1f ms, block %6.1f ms, ratio %5.2f%s", body == 0 ? "A+B" : "A+B^T", 1e3 * time, 1e3 * reference,
-               ratio, !row->judged ? " (reported)" : ratio <= 1.3 ? "" : equal ? " MORE" : " (moves more)");
+               ratio,
+               !row->judged   ? " (reported)"
+               : ratio <= 1.3 ? ""
+               : equal        ? " MORE"
+                              : " (moves more)");
         if (body == 1)
             printf(", moved %.1f and %.1f MB", (double)row->moved[body] / 1e6, (double)block.moved[body] / 1e6);
     }
@@ -152,13 +156,15 @@ int main(void)
     dcl_cluster *cluster = dcl_open(NULL);
     check(cluster, DCL_OK);
     if (dcl_node_count(cluster) != NODES) {
-        fprintf(stderr, "there are %d nodes; expected %d: choose them with DCL_DEVICES\n", dcl_node_count(cluster), NODES);
+        fprintf(stderr, "there are %d nodes; expected %d: choose them with DCL_DEVICES\n", dcl_node_count(cluster),
+                NODES);
         return 1;
     }
     float *result = malloc((size_t)SIDE * SIDE * sizeof *result);
     if (result == NULL)
         return 1;
-    printf("maps, float %d x %d, %d nodes \"%s\", threads of one program, times include movement, median of %d, commit %s\n",
+    printf("maps, float %d x %d, %d nodes \"%s\", threads of one program, times include movement, median of %d, commit "
+           "%s\n",
            SIDE, SIDE, dcl_node_count(cluster), dcl_node_name(cluster, 0), ROUNDS, bench_commit);
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         struct arrays row = {.map = rows[r].map, .judged = rows[r].judged};

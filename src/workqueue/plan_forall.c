@@ -223,6 +223,61 @@ static dcl_status plan_split(dcli_builder *builder, const dcl_box *box, bool ins
     return plan_as_is(builder, box, false);
 }
 
+static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box);
+
+/* The regions in which this node and the peers whose parts it reads in place have a footprint: all of them without gaps,
+ * large and few; else none. They are put into builder->fresh. */
+static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foot)
+{
+    enum { MOST = 64, LEAST = 1 << 12 };
+    const dcli_layout *layout = dcli_layout_of(builder, a);
+    dcl_status status = DCL_OK;
+    builder->regions.count = builder->fresh.count = 0;
+    dcli_layout_owners(layout, foot, builder->owners);
+    for (int p = 0; p < layout->node_end && status == DCL_OK && builder->regions.count <= MOST; p++)
+        if (builder->owners[p])
+            status = dcli_layout_regions(layout, p, foot, &builder->regions);
+    int64_t count = builder->regions.count;
+    if (count < 2 || count > MOST || dcli_box_elements(foot) / count < LEAST)
+        return status;
+    for (int64_t r = 0; r < count && status == DCL_OK; r++) {
+        const dcl_box *box = &builder->regions.region[r].box;
+        for (int d = 0; d < box->rank; d++)
+            if (box->stride[d] != foot->stride[d] && box->count[d] > 1) {
+                builder->fresh.count = 0;
+                return DCL_OK;
+            }
+        status = dcli_box_list_add(&builder->fresh, box);
+    }
+    return status;
+}
+
+/* A box whose reads of an array are spread over a few large regions, of this node and of others whose parts it reads in
+ * place, is cut where one ends: then each part reads one of them, and nothing is staged. */
+static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box, const dcl_box *foot, bool *done_out)
+{
+    const dcli_subscripts *subscripts = &builder->subscripts[a];
+    *done_out = false;
+    if (!dcli_in_place(builder) || subscripts->reach != DCLI_REACH_AFFINE || !dcli_subscripts_exact(subscripts))
+        return DCL_OK;
+    dcl_status status = find_segments(builder, a, foot);
+    if (status != DCL_OK || builder->fresh.count == 0)
+        return status;
+    dcli_box_list segments = builder->fresh; /* the parts need the list as scratch again */
+    builder->fresh = (dcli_box_list){0};
+    *done_out = true;
+    for (int64_t s = 0; s < segments.count && status == DCL_OK; s++) {
+        struct range range;
+        dcl_box part;
+        if (!dcli_footprint_inside(subscripts, box, &segments.box[s], range.lo, range.count))
+            continue;
+        dcli_box_part(box, range.lo, range.count, &part);
+        status = plan_unchecked(builder, &part);
+    }
+    dcli_box_list_free(&segments);
+    return status;
+}
+
 /* Where most of a box reads the own part only, that much runs without staging. */
 static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
 {
@@ -235,6 +290,13 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
         dcli_region largest;
         struct range mine;
         status = look(builder, a, box, &views[a], &largest);
+        if (status == DCL_OK && dcli_is_staged(&views[a]) && !views[a].written &&
+            !builder->seen[dcli_param_of(builder, a)].keeps) {
+            bool done;
+            status = plan_segments(builder, a, box, &views[a].foot, &done);
+            if (status != DCL_OK || done)
+                return status;
+        }
         if (status != DCL_OK || !dcli_is_staged(&views[a]) || largest.box.rank == 0 ||
             builder->subscripts[a].reach != DCLI_REACH_AFFINE ||
             !dcli_footprint_inside(&builder->subscripts[a], box, &largest.box, mine.lo, mine.count))
