@@ -243,6 +243,27 @@ DCL_API dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, cons
  *  @return DCL_OK, or DCL_ERR_INVALID. */
 DCL_API dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out);
 
+/** What can be said of a map laid over a grid. */
+typedef struct dcl_map_properties {
+    bool closed_form; /**< owners follow from a few numbers: no process holds a list */
+    bool per_axis;    /**< a node's elements are one rectangular array with one pitch: the fastest to compute on */
+    bool rectangular; /**< what a node owns is one box without gaps, for all nodes */
+    bool contiguous;  /**< what a node owns is one run of row-major element numbers, for all nodes */
+    bool balanced;    /**< no node owns more than 5 % and one element above the mean */
+    bool complete;    /**< every element is stored somewhere */
+    int copies;       /**< nodes that hold copies; 0: elements are where they are owned */
+    int owners;       /**< nodes that own something */
+    int64_t most;     /**< elements of the node that owns most, and of the one that owns least */
+    int64_t least;
+    double imbalance; /**< most over the mean, at least 1 */
+    int64_t run; /**< shortest run of elements along the last axis that lie together in storage; 0: none are owned */
+} dcl_map_properties;
+
+/** Find out about a map over a grid, for algorithms that choose by it.
+ *  Cost: all boxes of all nodes are visited once.
+ *  @return DCL_OK, DCL_ERR_INVALID (map and grid do not fit), DCL_ERR_NOMEM; the output then untouched. */
+DCL_API dcl_status dcl_map_describe(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out);
+
 /** Called with one box after the other; a value other than DCL_OK ends the walk and is returned by it. */
 typedef dcl_status dcl_box_fn(void *user, const dcl_box *box);
 

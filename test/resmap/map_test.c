@@ -210,6 +210,58 @@ Test(map, lists_refused)
                    "nodes[0] is 4; expected 2, for axis 0 has as many shares");
 }
 
+/* Over a grid of 6 x 8 and 4 nodes: what holds, the largest and smallest part, the shortest run. */
+Test(map, properties)
+{
+    static const struct {
+        const char *map;
+        const char *letters; /* closed form, per axis, rectangular, contiguous, balanced */
+        int owners;
+        int64_t most, least, run;
+    } rows[] = {
+        {"block", "cprB", 4, 12, 12, 4},
+        {"block,*", "cpr+", 4, 16, 8, 8},
+        {"*,block", "cprB", 4, 12, 12, 2},
+        {"cyclic,*", "cp", 4, 16, 8, 8},
+        {"*,cyclic", "cpB", 4, 12, 12, 1},
+        {"splits(2,3,5),*", "pr+", 4, 16, 8, 8},
+        {"rows:block", "c+B", 4, 12, 12, 4},
+        {"rows:cyclic(2x2)", "crB", 4, 12, 12, 2},
+        {"rows:cyclic(2x3)", "c", 4, 16, 10, 2},
+        {"rows:hash(3x4)", "crB", 4, 12, 12, 4},
+        {"rows:table(6x4);owners=1,1", "r+", 1, 48, 0, 4},
+        {"boxes:[0:6,0:8]@2", "r+", 1, 48, 0, 8},
+        {"replicated", "cpr+", 1, 48, 0, 8},
+        {"cyclic(100),*", "cpr+", 1, 48, 0, 8},
+    };
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 6, 8);
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        dcl_map_properties found;
+        char letters[8] = "";
+        dcl_map *map = dcl_map_parse(test_cluster(4), rows[r].map);
+        cr_assert_eq(dcl_map_describe(map, &grid, &found), DCL_OK, "%s: %s", rows[r].map, dcl_error());
+        strcat(letters, found.closed_form ? "c" : "");
+        strcat(letters, found.per_axis ? "p" : "");
+        strcat(letters, found.rectangular ? "r" : "");
+        strcat(letters, found.contiguous ? "+" : "");
+        strcat(letters, found.balanced ? "B" : "");
+        cr_expect_str_eq(letters, rows[r].letters, "%s: %s; expected %s", rows[r].map, letters, rows[r].letters);
+        cr_expect(found.complete);
+        cr_expect_eq(found.owners, rows[r].owners, "%s: %d owners", rows[r].map, found.owners);
+        cr_expect_eq(found.most, rows[r].most, "%s: most %" PRId64, rows[r].map, found.most);
+        cr_expect_eq(found.least, rows[r].least, "%s: least %" PRId64, rows[r].map, found.least);
+        cr_expect_eq(found.run, rows[r].run, "%s: run %" PRId64, rows[r].map, found.run);
+        cr_expect_eq(found.copies, strcmp(rows[r].map, "replicated") == 0 ? 4 : 0);
+        cr_expect_float_eq(found.imbalance, (double)rows[r].most / 12, 1e-9);
+        dcl_map_release(map);
+    }
+    dcl_map *map = dcl_map_block(test_cluster(4));
+    cr_expect_eq(dcl_map_describe(map, &grid, NULL), DCL_ERR_INVALID);
+    cr_expect_not_null(strstr(dcl_error(), "dcl_map_describe: properties_out is NULL"), "%s", dcl_error());
+    cr_expect_eq(dcl_map_describe(NULL, &grid, &(dcl_map_properties){0}), DCL_ERR_INVALID);
+    dcl_map_release(map);
+}
+
 Test(map, constructors_of_lists_refuse)
 {
     dcl_cluster *four = test_cluster(4);
