@@ -110,6 +110,21 @@ typedef int dcl_owner_fn(void *user, const int64_t piece[]);
 DCL_API dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[],
                                   const dcl_grid *grid, dcl_owner_fn *owner, void *user);
 
+/** For dcl_map_weighted(): time a body. */
+DCL_API extern const double dcl_measured[1];
+#define DCL_MEASURED dcl_measured
+
+/** Divide the first axis by shares of the nodes; the others are whole: `weighted(3:1)`, for grids of every rank.
+ *  @param shares  [nodes alive] of the nodes in the order of their numbers, each at least 0; relative, in steps of a
+ *                 ten-thousandth of the largest. Or DCL_MEASURED: a body is timed on every node alive, by itself, on about a
+ *                 million floats, the best of a few rounds; what comes out is remembered until dcl_close() or until other
+ *                 nodes are alive. Waits for all of that; a failure is the cluster's, too.
+ *  @param body    what is timed: arrays are its names that begin with a capital letter, all of floats. NULL: a sum of two
+ *                 arrays. Without DCL_MEASURED it is ignored.
+ *  @return the map, yours; or NULL: DCL_ERR_INVALID, DCL_ERR_BODY, DCL_ERR_UNSUPPORTED (a planning cluster, measured), or
+ *          what failed when the body was run. */
+DCL_API dcl_map *dcl_map_weighted(dcl_cluster *cluster, const double shares[], const char *body);
+
 /** One array on one node, and copies of it on others: the first node alive owns everything, computes what is written, and
  *  gives the next ones what they read, once: they keep it until it is written (dcl_keep(), without a budget).
  *  @param copies  nodes that hold it, the owner included; at most those alive; 0: all of them.

@@ -8,8 +8,7 @@ static bool is_closed_form(const dcli_layout *layout)
     for (int d = 0; d < layout->grid.rank; d++)
         if (layout->kind == DCLI_MAP_AXES && layout->division[d].runs > 0)
             return false;
-    return layout->kind == DCLI_MAP_AXES ||
-           (layout->kind == DCLI_MAP_DEALT && layout->rule.deal != DCL_DEAL_TABLE);
+    return layout->kind == DCLI_MAP_AXES || (layout->kind == DCLI_MAP_DEALT && layout->rule.deal != DCL_DEAL_TABLE);
 }
 
 static int64_t element_number(const dcl_grid *grid, const dcl_box *box, bool last)

@@ -131,9 +131,10 @@ struct dcl_cluster {
     dcl_array *arrays, *views;
     dcli_known_body *known[256];
     dcli_kept_notes kept;
-    dcli_outcome *outcomes; /* of operations that are being waited for */
-    dcli_outcome *causes;   /* the last operations that failed by themselves, newest first */
-    dcl_status error;       /* the first */
+    struct dcli_measured *measured; /* what maps by measured shares have timed */
+    dcli_outcome *outcomes;         /* of operations that are being waited for */
+    dcli_outcome *causes;           /* the last operations that failed by themselves, newest first */
+    dcl_status error;               /* the first */
     char error_text[DCLI_ERROR_BYTES];
     dcl_status fresh; /* the first since the last call ended: what DCL_SYNC gives */
     char fresh_text[DCLI_ERROR_BYTES];
@@ -251,6 +252,8 @@ dcl_status dcli_forall_explain(dcl_cluster *cluster, const char *body, int count
                                dcl_counters *counters_out);
 /** Whether `node` is one that counters are asked of. @param out  checked for NULL. */
 dcl_status dcli_check_counted(const dcl_cluster *cluster, int node, const void *out);
+/** Free what was timed (weighted.c). */
+void dcli_measured_free(struct dcli_measured *measured);
 
 /* ---- kept copies (kept.c); the lock is held ---- */
 

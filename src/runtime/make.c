@@ -67,6 +67,7 @@ void dcli_cluster_free(dcl_cluster *cluster)
     dcli_outcomes_free(&cluster->outcomes);
     dcli_outcomes_free(&cluster->causes);
     dcli_bodies_free(cluster);
+    dcli_measured_free(cluster->measured);
     dcli_cluster_forget_files(cluster);
     dcli_board_close(cluster->board);
     if (cluster->net != NULL)

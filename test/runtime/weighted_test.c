@@ -1,0 +1,72 @@
+/* test/runtime/weighted_test.c - maps by shares, given and measured. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "support/nodes.h"
+
+TestSuite(weighted_on_device, .timeout = TEST_SECONDS);
+TestSuite(weighted_planned, .timeout = TEST_SECONDS);
+
+static void expect_text(dcl_map *map, const char *expected)
+{
+    char text[128];
+    cr_assert_not_null(map, "%s", dcl_error());
+    dcl_map_print(map, text, sizeof text);
+    cr_expect_str_eq(text, expected);
+    dcl_map_release(map);
+}
+
+Test(weighted_planned, given_shares)
+{
+    dcl_cluster *cluster = dcl_open_plan(3);
+    expect_text(dcl_map_weighted(cluster, (double[]){3, 1.5, 0}, NULL), "weighted(10000:5000:0)");
+    expect_text(dcl_map_weighted(cluster, (double[]){1e-9, 1, 1}, NULL), "weighted(1:10000:10000)");
+    dcl_close(cluster);
+}
+
+static void expect_refused(dcl_cluster *cluster, const double shares[], const char *body, dcl_status status,
+                           const char *words)
+{
+    cr_expect_null(dcl_map_weighted(cluster, shares, body), "%s", words);
+    cr_expect(strstr(dcl_error(), words) != NULL, "\"%s\" has not \"%s\"", dcl_error(), words);
+    cr_expect_eq(dcl_status_of(cluster), status, "%s", words);
+    dcl_clear_error(cluster);
+}
+
+Test(weighted_planned, refused)
+{
+    dcl_cluster *cluster = dcl_open_plan(2);
+    cr_expect_null(dcl_map_weighted(NULL, DCL_MEASURED, NULL));
+    expect_refused(cluster, NULL, NULL, DCL_ERR_INVALID, "dcl_map_weighted: shares is NULL");
+    expect_refused(cluster, (double[]){0, 0}, NULL, DCL_ERR_INVALID, "all 2 shares are 0");
+    expect_refused(cluster, (double[]){1, -0.5}, NULL, DCL_ERR_INVALID, "shares[1] is -0.5; expected a number of at least 0");
+    expect_refused(cluster, DCL_MEASURED, NULL, DCL_ERR_UNSUPPORTED, "this cluster only plans");
+    dcl_close(cluster);
+}
+
+/* The nodes are of one kind: none gets many times what another gets. The second map times nothing. */
+Test(weighted_on_device, measured_shares)
+{
+    dcl_cluster *cluster = open_nodes(2);
+    static const char body[] = "C(i,j) = A(i,j) * B(j,i) + sqrt(A(i,j));";
+    int64_t rows[2];
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 1000, 10);
+    dcl_map *map = dcl_map_weighted(cluster, DCL_MEASURED, body);
+    cr_assert_not_null(map, "%s", dcl_error());
+    for (int n = 0; n < 2; n++) {
+        TEST_OK(dcl_map_storage(map, &grid, n, &rows[n]));
+        cr_expect_gt(rows[n], 500, "node %d stores %" PRId64 " of 10000", n, rows[n]);
+    }
+    cr_expect_eq(rows[0] + rows[1], 10000);
+    int64_t launches = test_counters(cluster, DCL_ALL_NODES).launches;
+    cr_expect_gt(launches, 0);
+    dcl_map *again = dcl_map_weighted(cluster, DCL_MEASURED, body);
+    cr_expect(dcl_map_equal(map, again));
+    cr_expect_eq(test_counters(cluster, DCL_ALL_NODES).launches, launches);
+    dcl_map_release(again);
+    dcl_map_release(map);
+    expect_refused(cluster, DCL_MEASURED, "x = 3;", DCL_ERR_INVALID, "the body to be timed names no array");
+    expect_refused(cluster, DCL_MEASURED, "C(i) = A(i", DCL_ERR_BODY, "line 1");
+    dcl_close(cluster);
+}
