@@ -53,9 +53,10 @@ DCL_API dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, 
 DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
 
 /** Have nodes keep what they receive of an array: what a body has read of it anywhere is not moved there again, until it is
- *  written, or dcl_release()d. DCL_IN_KEPT() says the same of one argument. A node keeps at most config.kept_bytes; what
- *  does not fit any more is moved each time. A write drops the copies that it touches, a failed operation all.
- *  dcl_explain() knows what is kept.
+ *  written, or dcl_release()d. DCL_IN_KEPT() says the same of one argument. A node keeps at most config.kept_bytes, and at
+ *  most 256 boxes for an operation: what does not fit, or lies in more and smaller pieces, is moved each time. A write drops
+ *  the copies that it touches; a failed operation, and a node that joins, drop all. Operations that were called after one
+ *  that fails, and before its failure was known, may fail too for want of a copy. dcl_explain() knows what is kept.
  *  @param array  borrowed; a view: of the array behind it. @param keep  false: from now on not; what is kept stays.
  *  @return DCL_OK, or DCL_ERR_INVALID (NULL). At once. */
 DCL_API dcl_status dcl_keep(dcl_array *array, bool keep);

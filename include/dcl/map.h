@@ -89,6 +89,7 @@ DCL_API dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal d
 DCL_API dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t seed);
 
 /** Deal pieces by a list. Every process of the program's has a copy of the list, neighbours with one owner as one entry.
+ *  A map that arrays are made with has at most 262,143 bytes as text (dcl_map_print()); so for all maps that are lists.
  *  @param rank, piece  as for dcl_map_dealt().
  *  @param count        pieces of every grid that the map will serve; binding another grid is refused.
  *  @param owners       [count] node of the cluster that owns piece 0, 1, ..., or DCL_NOWHERE: see dcl_map_sparse(); in a
@@ -126,7 +127,8 @@ DCL_API extern const double dcl_measured[1];
 DCL_API dcl_map *dcl_map_weighted(dcl_cluster *cluster, const double shares[], const char *body);
 
 /** One array on one node, and copies of it on others: the first node alive owns everything, computes what is written, and
- *  gives the next ones what they read, once: they keep it until it is written (dcl_keep(), without a budget).
+ *  gives the next ones what they read, once: they keep it until it is written (dcl_keep(), without a budget). Copies are
+ *  for reading: when the owner is lost, so is the array.
  *  @param copies  nodes that hold it, the owner included; at most those alive; 0: all of them.
  *  @return the map, yours, for grids of every rank: `replicated`, `replicated(2)`; or NULL: DCL_ERR_INVALID. */
 DCL_API dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies);
@@ -248,7 +250,8 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
  *  @param offset_out  elements (not bytes) from the first that this node stores; then -1.
  *  @return DCL_OK; DCL_ERR_RANGE when some index is outside, DCL_ERR_INVALID when map and grid do not fit; outputs then
  *          untouched.
- *  Cost: O(rank); no allocation, no message. Complete when it returns.
+ *  Cost: O(rank), no message; lists (split points, owners, boxes) are searched. The first question about a grid prepares
+ *  the map for it; of more than eight grids, every question does. Complete when it returns.
  *  Source: block-cyclic distribution, ScaLAPACK Users' Guide (SIAM, 1997), chapter 4. */
 DCL_API dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                   int64_t *offset_out);

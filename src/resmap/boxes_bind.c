@@ -206,38 +206,45 @@ static void print_index(const dcli_layout *layout, const int64_t from_origin[], 
                                    from_origin[d] + layout->grid.origin[d]);
 }
 
-/* The first index that no box has: what is left of the grid when all are taken away. */
+static bool note_first(void *user, int64_t number)
+{
+    *(int64_t *)user = number;
+    return false;
+}
+
+/* Go through the grid's indices from axis d on, in row-major order, from box to box, until one has none. What is covered at
+ * an index stays so up to end[e] of each axis e before: as far as all boxes that were met reach. */
+static bool find_gap(const dcli_layout *layout, int d, int64_t index[], int64_t end[])
+{
+    int rank = layout->grid.rank;
+    for (index[d] = 0; index[d] < layout->grid.extent[d]; index[d] = end[d]) {
+        end[d] = layout->grid.extent[d];
+        if (d < rank - 1) {
+            if (find_gap(layout, d + 1, index, end))
+                return true;
+            continue;
+        }
+        static const int64_t one[DCL_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+        dcl_box element = dcl_box_nd(rank, index, one);
+        int64_t number = -1;
+        if (dcli_boxes_meet(layout, &element, note_first, &number))
+            return true;
+        dcl_box box = dcli_boxes_box(layout, number);
+        for (int e = 0; e <= d; e++)
+            end[e] = dcli_min(end[e], box.start[e] + box.count[e]);
+    }
+    return false;
+}
+
 static dcl_status fail_gap(const dcli_layout *layout)
 {
-    dcli_box_list left = {0}, next = {0};
-    dcl_box all = dcli_from_origin(layout, NULL);
-    dcl_status status = dcli_box_list_add(&left, &all);
-    for (int64_t k = 0; k < layout->boxes.count && status == DCL_OK; k++) {
-        dcl_box box = dcli_boxes_box(layout, k);
-        next.count = 0;
-        for (int64_t l = 0; l < left.count && status == DCL_OK; l++)
-            status = dcli_box_subtract(&left.box[l], &box, &next);
-        dcli_box_list swap = left;
-        left = next;
-        next = swap;
-    }
-    const dcl_box *first = left.box;
-    for (int64_t l = 1; l < left.count && status == DCL_OK; l++) {
-        int d = 0;
-        while (d < all.rank - 1 && left.box[l].start[d] == first->start[d])
-            d++;
-        first = left.box[l].start[d] < first->start[d] ? &left.box[l] : first;
-    }
-    char text[DCL_MAX_RANK * 21 + 1] = "";
-    if (status == DCL_OK)
-        print_index(layout, first->start, text, sizeof text);
-    dcli_box_list_free(&left);
-    dcli_box_list_free(&next);
-    return status != DCL_OK ? status
-                            : DCLI_FAIL(DCL_ERR_INVALID,
-                                        "no box of the map has index (%s) of the grid; expected boxes that cover it "
-                                        "exactly once",
-                                        text);
+    int64_t index[DCL_MAX_RANK] = {0}, end[DCL_MAX_RANK];
+    memcpy(end, layout->grid.extent, sizeof end);
+    find_gap(layout, 0, index, end); /* there is one: the boxes have too few elements */
+    char text[DCL_MAX_RANK * 21 + 1];
+    print_index(layout, index, text, sizeof text);
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "no box of the map has index (%s) of the grid; expected boxes that cover it exactly once", text);
 }
 
 static dcl_status prove_cover(const dcli_layout *layout)

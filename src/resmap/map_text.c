@@ -13,6 +13,7 @@
 
 struct parser {
     const char *text, *at;
+    bool seed, rest; /* given */
 };
 
 static void skip_spaces(struct parser *parser)
@@ -399,8 +400,11 @@ static dcl_status parse_every(struct parser *parser, dcli_map_rule *rule)
 static dcl_status parse_rest(struct parser *parser, dcli_map_rule *rule)
 {
     const char *end;
+    if (parser->rest)
+        return fail(parser, "a rest that was not given before");
     if (!accept(parser, '='))
         return fail(parser, "\"=\" and a number");
+    parser->rest = true;
     skip_spaces(parser);
     double rest = dcli_rest_parse(parser->at, &end);
     if (end == parser->at)
@@ -412,8 +416,11 @@ static dcl_status parse_rest(struct parser *parser, dcli_map_rule *rule)
 
 static dcl_status parse_seed(struct parser *parser, dcli_map_rule *rule)
 {
+    if (parser->seed)
+        return fail(parser, "a seed that was not given before");
     if (!accept(parser, '='))
         return fail(parser, "\"=\" and a number");
+    parser->seed = true;
     return parse_number(parser, 0, INT32_MAX, "a seed, 0..2147483647", &rule->seed);
 }
 

@@ -39,9 +39,12 @@ dcl_status dcli_map_rule_set_owners(dcli_map_rule *rule, int64_t runs, const int
         return DCL_ERR_NOMEM;
     int64_t *value = table->value - 2;
     for (int64_t k = 0; k < 2 * runs; k += 2) {
-        if (k == 0 || value[1] != pairs[k + 1])
+        int64_t sum;
+        if (k == 0 || value[1] != pairs[k + 1] || !dcli_add(value[0], pairs[k], &sum)) {
             value += 2;
-        value[0] += pairs[k];
+            sum = pairs[k];
+        }
+        value[0] = sum;
         value[1] = pairs[k + 1];
     }
     table->count = value + 2 - table->value;
@@ -150,15 +153,16 @@ static bool is_balanced(const dcli_map_rule *rule)
 static dcl_status check_weighted(const dcli_map_rule *rule)
 {
     int64_t taken = 1;
-    bool others = false;
+    bool others = false, weighted = false;
     for (int d = 0; d < listed_axes(rule); d++) {
         const dcl_axis *axis = &rule->axes[d];
+        weighted = weighted || axis->kind == DCL_AXIS_WEIGHTED;
         if (axis->kind == DCL_AXIS_WEIGHTED)
             taken = dcli_min(taken * axis->count, (int64_t)DCLI_MOST_NODES + 1);
         else
             others = others || axis->kind != DCL_AXIS_WHOLE;
     }
-    if (others ? rule->node_count % taken == 0 : rule->node_count == taken || taken == 1)
+    if (others ? rule->node_count % taken == 0 : rule->node_count == taken || !weighted)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_INVALID,
                      "the shares are for %s%" PRId64 " nodes and the map has %d; expected %s; give one share for each "

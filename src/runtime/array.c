@@ -23,16 +23,21 @@ static dcl_status check_type(const dcl_cluster *cluster, dcl_type type)
 }
 
 /* A list of nodes stands in the map's text; a map over the first nodes says how many they were. */
-dcl_status dcli_describe_storage(const dcl_array *array, char map[DCLI_MOST_MAP_TEXT],
-                                 dcli_msg_operation *descriptor_out)
+dcl_status dcli_describe_storage(const dcl_array *array, char **map_out, dcli_msg_operation *descriptor_out)
 {
     const dcli_map_rule *rule = &array->layout.rule;
     const dcl_grid *grid = &array->layout.grid;
-    if (dcli_map_rule_print(rule, map, DCLI_MOST_MAP_TEXT) >= DCLI_MOST_MAP_TEXT)
+    size_t length = dcli_map_rule_print(rule, NULL, 0);
+    if (length >= DCLI_MOST_MAP_TEXT)
         return DCLI_FAIL(DCL_ERR_INVALID,
-                         "the map is a list of more than %d bytes as text; expected at most that many; use larger "
-                         "pieces or fewer points",
-                         DCLI_MOST_MAP_TEXT - 1);
+                         "the map is a list of %zu bytes as text; expected at most %d; use larger pieces or fewer "
+                         "points",
+                         length, DCLI_MOST_MAP_TEXT - 1);
+    char *map = dcli_malloc(length + 1);
+    if (map == NULL)
+        return DCL_ERR_NOMEM;
+    dcli_map_rule_print(rule, map, length + 1);
+    *map_out = map;
     *descriptor_out = (dcli_msg_operation){.kind = DCLI_OP_CREATE,
                                            .type = grid->type,
                                            .rank = grid->rank,
@@ -48,12 +53,14 @@ dcl_status dcli_describe_storage(const dcl_array *array, char map[DCLI_MOST_MAP_
 
 static dcl_status create_storage(dcl_array *array)
 {
-    char map[DCLI_MOST_MAP_TEXT];
+    char *map;
     dcli_msg_operation descriptor;
-    dcl_status status = dcli_describe_storage(array, map, &descriptor);
+    dcl_status status = dcli_describe_storage(array, &map, &descriptor);
     if (status != DCL_OK)
         return status;
-    return dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
+    status = dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
+    dcli_free(map);
+    return status;
 }
 
 /* A map made before a node was lost still names it. */

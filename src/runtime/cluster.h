@@ -217,9 +217,8 @@ void dcli_array_free(dcl_array *array);
 dcl_status dcli_array_check(const dcl_array *array);
 /** DCL_OK, or the error of an array that can never be used again, recorded for this thread. */
 dcl_status dcli_array_whole(const dcl_array *array, const char *use);
-/** The descriptor of a storage: what its CREATE says. @param map  [DCLI_MOST_MAP_TEXT] memory for its map's text. */
-dcl_status dcli_describe_storage(const dcl_array *array, char map[DCLI_MOST_MAP_TEXT],
-                                 dcli_msg_operation *descriptor_out);
+/** The descriptor of a storage: what its CREATE says. @param map_out  its map's text, yours: dcli_free(). */
+dcl_status dcli_describe_storage(const dcl_array *array, char **map_out, dcli_msg_operation *descriptor_out);
 
 /* ---- views (view.c) ---- */
 

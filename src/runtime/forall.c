@@ -94,7 +94,7 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     operand->storage = base->books->id;
     operand->view = array != base ? &array->view : NULL;
     operand->reshaped = array->reshaped;
-    bool keeps = arg->access == DCL_ACCESS_IN_KEPT || (base->keeps && !call->own) || base->layout.rule.copies > 0;
+    bool keeps = !call->own && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
     if (!array->reshaped && keeps)
         operand->kept = call->cluster->kept.generation + 1;
     if (arg->name != NULL && !call->own && (array == base || base->name[0] == '\0'))
@@ -255,6 +255,7 @@ static dcl_status plan_call(struct call *call, const dcl_box *box, const char *b
         status = prepare_call(call, box, body, count, args);
     if (status != DCL_OK)
         return status;
+    dcli_kept_begin(&call->cluster->kept.books, &call->operation, NULL, NULL);
     return look(user, &(dcli_planned){.cluster = call->cluster, .operation = &call->operation, .array = call->array});
 }
 

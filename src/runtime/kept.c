@@ -25,6 +25,7 @@ void dcli_cluster_kept_fail(dcl_cluster *cluster) { cluster->kept.generation++; 
 static dcl_status settle_one(dcl_cluster *cluster, const dcli_operation *operation)
 {
     dcl_status status = DCL_OK;
+    dcli_kept_begin(&cluster->kept.books, operation, NULL, NULL);
     for (int n = 0; n < cluster->node_count && status == DCL_OK && dcli_keeps(operation); n++) {
         dcli_plan *plan;
         if (cluster->lost[n])
@@ -68,28 +69,6 @@ static bool same_operation(const dcli_operation *a, const dcli_operation *b)
     return true;
 }
 
-/* Whether it changes no copy but those that a later operation has overwritten: of one storage. */
-static bool is_about(const dcli_operation *operation, int64_t storage)
-{
-    for (int k = 0; k < operation->operand_count; k++)
-        if (operation->operand[k].storage != storage &&
-            (operation->operand[k].kept > 0 || operation->operand[k].writes))
-            return false;
-    return true;
-}
-
-/* All of a storage is written anew: what was noted about it alone no longer matters. */
-static void forget(dcli_kept_notes *notes, int64_t storage)
-{
-    int left = 0;
-    for (int o = 0; o < notes->count; o++)
-        if (is_about(notes->noted[o], storage))
-            dcli_free(notes->noted[o]);
-        else
-            notes->noted[left++] = notes->noted[o];
-    notes->count = left;
-}
-
 static dcl_status note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[])
 {
     dcli_kept_notes *notes = &cluster->kept;
@@ -119,8 +98,6 @@ dcl_status dcli_cluster_kept_note(dcl_cluster *cluster, const dcli_operation *op
         if (operation->operand[k].writes && books[k]->was_kept) {
             matters = true;
             repeats = false;
-            if (operation->operand[k].overwrites)
-                forget(&cluster->kept, operation->operand[k].storage);
         }
     }
     for (int o = cluster->kept.count - 1; repeats && o >= 0; o--) {

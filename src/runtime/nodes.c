@@ -172,15 +172,16 @@ static dcl_status tell_arrays(dcl_cluster *cluster, int node)
 {
     dcl_status status = DCL_OK;
     for (const dcl_array *array = cluster->arrays; array != NULL && status == DCL_OK; array = array->after) {
-        char map[DCLI_MOST_MAP_TEXT];
+        char *map = NULL;
         dcli_msg_operand operand = {.storage = array->books->id};
         dcli_msg_operation descriptor;
-        status = dcli_describe_storage(array, map, &descriptor);
+        status = dcli_describe_storage(array, &map, &descriptor);
         descriptor.operand_count = 1;
         descriptor.operand = &operand;
         dcli_message message = {.kind = DCLI_MSG_OPERATIONS, .operations = {.count = 1, .operation = &descriptor}};
         if (status == DCL_OK)
             status = dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
+        dcli_free(map);
         if (status == DCL_OK && dcli_books_failed(array->books))
             status = tell_failure(cluster, array, node);
     }
@@ -196,6 +197,7 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
         return DCLI_FAIL(DCL_ERR_NODE_LOST, "node %d, %s, was lost before it had joined; try again", node,
                          dcli_node_device(cluster, node)->name);
     cluster->done[node] = cluster->ready[node] = first - 1;
+    dcli_cluster_kept_fail(cluster); /* it knows of no copies that others have: all begin anew */
     dcli_host_hold(host, true);
     dcl_status status = dcli_crew_introduce(cluster->crew, host, node, cluster->in_place, first);
     dcli_host_hold(host, false);

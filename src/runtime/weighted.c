@@ -47,7 +47,8 @@ static dcl_status add_name(struct names *names, const char *at, size_t length)
         if (strlen(names->name[k]) == length && memcmp(names->name[k], at, length) == 0)
             return DCL_OK;
     if (names->count == MOST_NAMES || length > DCLI_MOST_NAME)
-        return DCLI_FAIL(DCL_ERR_INVALID, "the body to be timed has %s; expected at most %d arrays, with names of at most %d letters",
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the body to be timed has %s; expected at most %d arrays, with names of at most %d letters",
                          length > DCLI_MOST_NAME ? "a longer name" : "more arrays", MOST_NAMES, DCLI_MOST_NAME);
     memcpy(names->name[names->count], at, length);
     names->name[names->count][length] = '\0';
@@ -72,8 +73,10 @@ static dcl_status find_names(const char *body, struct names *names)
         at = end > at ? end : at + 1;
     }
     if (status == DCL_OK && names->count == 0)
-        status = DCLI_FAIL(DCL_ERR_INVALID, "the body to be timed names no array; expected names that begin with a capital letter, as in "
-                                            "\"C(i) = A(i);\"");
+        status =
+            DCLI_FAIL(DCL_ERR_INVALID,
+                      "the body to be timed names no array; expected names that begin with a capital letter, as in "
+                      "\"C(i) = A(i);\"");
     return status;
 }
 
@@ -215,8 +218,8 @@ static dcl_status check_shares(int count, const double shares[])
     double most = 0;
     for (int k = 0; k < count; k++) {
         if (!(shares[k] >= 0) || isinf(shares[k]))
-            return DCLI_FAIL(DCL_ERR_INVALID, "shares[%d] is %g; expected a number of at least 0; shares are relative", k,
-                             shares[k]);
+            return DCLI_FAIL(DCL_ERR_INVALID, "shares[%d] is %g; expected a number of at least 0; shares are relative",
+                             k, shares[k]);
         most = fmax(most, shares[k]);
     }
     if (most == 0)

@@ -91,7 +91,8 @@ typedef struct dcli_copy_memory {
     int64_t storage;
     dcl_box box;
     int64_t from, until;
-    dcli_memory *memory; /* NULL: not filled yet */
+    dcli_memory *memory; /* NULL: none yet */
+    bool filled;         /* all pieces are on their way into it, before whatever is started later */
     struct dcli_copy_memory *next;
 } dcli_copy_memory;
 
@@ -131,6 +132,8 @@ dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel 
 dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out);
 /** Take note of a storage made before this node joined: a CREATE that is no operation here. */
 dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *descriptor);
+/** Before an operation is planned: copies of older generations end. */
+void dcli_catalog_begin_copies(dcli_catalog *catalog, const dcli_operation *operation);
 /** Once an operation is planned for all that it concerns: enter the copies that nodes keep from now on.
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry);

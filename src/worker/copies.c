@@ -18,11 +18,22 @@ static void drop_copy(void *user, int node, const dcli_copy *copy)
             memory->until = dropping->operation;
 }
 
+/* An array may have two names in a body. */
+static bool is_made(const dcli_catalog *catalog, const dcli_operation *operation, const dcli_stage *stage)
+{
+    const dcli_copy_memory *memory = catalog->copies;
+    while (memory != NULL &&
+           !(memory->from == operation->number && memory->storage == operation->operand[stage->operand].storage &&
+             dcli_box_equal(&memory->box, &stage->box)))
+        memory = memory->next;
+    return memory != NULL;
+}
+
 static dcl_status make_copies(dcli_catalog *catalog, const dcli_operation *operation, const dcli_plan *plan)
 {
     for (int64_t s = 0; s < plan->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[s];
-        if (stage->kept != DCLI_STAGE_KEEP)
+        if (stage->kept != DCLI_STAGE_KEEP || is_made(catalog, operation, stage))
             continue;
         dcli_copy_memory *memory = dcli_calloc(1, sizeof *memory);
         if (memory == NULL)
@@ -35,6 +46,12 @@ static dcl_status make_copies(dcli_catalog *catalog, const dcli_operation *opera
         catalog->copies = memory;
     }
     return DCL_OK;
+}
+
+void dcli_catalog_begin_copies(dcli_catalog *catalog, const dcli_operation *operation)
+{
+    struct dropping dropping = {.catalog = catalog, .operation = operation->number};
+    dcli_kept_begin(&catalog->kept, operation, drop_copy, &dropping);
 }
 
 dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry)

@@ -242,7 +242,7 @@ static dcl_status find_copy(dcli_worker *worker, const dcli_entry *entry, const 
         if (status != DCL_OK)
             return status;
     }
-    if (copy == NULL || copy->memory == NULL)
+    if (copy == NULL || copy->memory == NULL || (stage->kept == DCLI_STAGE_KEPT && !copy->filled))
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "a kept copy of %s is not there: the operation that should have made it failed; call again "
                          "once that error is known",
@@ -304,6 +304,8 @@ static dcl_status fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli
             status = fill_with_rest(worker, entry, stage, prepared->stage_at[s], target);
         for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
             status = copy_in(worker, entry, plan, stage, prepared->stage_at[s], &plan->piece[p], target);
+        if (stage->kept == DCLI_STAGE_KEEP && status == DCL_OK)
+            dcli_catalog_copy(&worker->catalog, entry, stage->operand, &stage->box)->filled = true;
     }
     return status;
 }

@@ -37,6 +37,7 @@ dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *de
         entry->region = (dcli_region){.box = entry->operation.box};
         memcpy(entry->region.step, strides, (size_t)entry->operation.box.rank * sizeof(int64_t));
     }
+    dcli_catalog_begin_copies(&worker->catalog, &entry->operation);
     status = dcli_node_operation(worker->node, &entry->operation);
     if (status == DCL_OK)
         status = dcli_catalog_enter_copies(&worker->catalog, entry);

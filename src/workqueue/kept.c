@@ -21,7 +21,7 @@ const dcli_copy *dcli_kept_next(const dcli_kept *kept, int node, const dcli_oper
     const dcli_node_copies *copies = &kept->node[node];
     const dcli_copy *copy = after != NULL ? after + 1 : copies->copy;
     for (const dcli_copy *end = copies->copy + copies->count; copy < end; copy++)
-        if (copy->storage == operand->storage && copy->generation == operand->kept)
+        if (copy->storage == operand->storage)
             return copy;
     return NULL;
 }
@@ -49,6 +49,14 @@ uint64_t dcli_kept_state(const dcli_kept *kept, int node, const dcli_operation *
     return hash;
 }
 
+static bool is_there(const dcli_node_copies *copies, int64_t storage, const dcl_box *box)
+{
+    for (int64_t c = copies->count - 1; c >= 0; c--)
+        if (copies->copy[c].storage == storage && dcli_box_equal(&copies->copy[c].box, box))
+            return true;
+    return false;
+}
+
 dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operation, const dcli_plan *plan)
 {
     for (int64_t s = 0; s < plan->stage_count; s++) {
@@ -61,11 +69,12 @@ dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operat
             return DCL_ERR_NOMEM;
         const dcli_operand *operand = &operation->operand[stage->operand];
         dcli_node_copies *copies = &kept->node[node];
+        if (is_there(copies, operand->storage, &stage->box))
+            continue; /* the array has two names in the body */
         if (dcli_grow(&copies->copy, copies->count, &copies->capacity, sizeof *copies->copy) != 0)
             return DCL_ERR_NOMEM;
         dcli_copy *copy = &copies->copy[copies->count++];
         *copy = (dcli_copy){.storage = operand->storage,
-                            .generation = operand->kept,
                             .box = stage->box,
                             .bytes = stage->elements * (int64_t)dcl_type_bytes(operand->layout->grid.type),
                             .counted = operand->layout->rule.copies == 0};
@@ -87,10 +96,9 @@ static bool written_box(const dcli_operation *operation, int a, dcl_box *box_out
     return dcli_transform_footprint(operand->view, &operand->layout->grid, &own, &operation->box, &seen, box_out, &cut);
 }
 
-/* Strike out an operand's copies: of another generation than `generation`, or where `box` is not NULL and they meet it.
- * What is written in another shape may be any of them. */
-static void strike(dcli_kept *kept, const dcli_operand *operand, int64_t generation, const dcl_box *box,
-                   dcli_dropped_fn *dropped, void *user)
+/* Strike out an operand's copies where they meet a box. What is written in another shape may be any of them. */
+static void strike(dcli_kept *kept, const dcli_operand *operand, const dcl_box *box, dcli_dropped_fn *dropped,
+                   void *user)
 {
     for (int n = 0; n < kept->node_count; n++) {
         dcli_node_copies *copies = &kept->node[n];
@@ -98,8 +106,8 @@ static void strike(dcli_kept *kept, const dcli_operand *operand, int64_t generat
         for (int64_t c = 0; c < copies->count; c++) {
             const dcli_copy *copy = &copies->copy[c];
             dcl_box common;
-            bool meets = box != NULL && (operand->reshaped || dcli_box_intersect(&copy->box, box, &common));
-            if (copy->storage != operand->storage || !(meets || (generation > 0 && copy->generation != generation))) {
+            if (copy->storage != operand->storage ||
+                !(operand->reshaped || dcli_box_intersect(&copy->box, box, &common))) {
                 copies->copy[left++] = *copy;
                 continue;
             }
@@ -111,24 +119,37 @@ static void strike(dcli_kept *kept, const dcli_operand *operand, int64_t generat
     }
 }
 
+void dcli_kept_begin(dcli_kept *kept, const dcli_operation *operation, dcli_dropped_fn *dropped, void *user)
+{
+    int64_t generation = 0;
+    for (int k = 0; k < operation->operand_count; k++)
+        generation = operation->operand[k].kept > generation ? operation->operand[k].kept : generation;
+    if (generation <= kept->generation)
+        return;
+    kept->generation = generation;
+    for (int n = 0; kept->node != NULL && n < kept->node_count; n++) {
+        for (int64_t c = 0; dropped != NULL && c < kept->node[n].count; c++)
+            dropped(user, n, &kept->node[n].copy[c]);
+        kept->node[n].count = kept->node[n].bytes = 0;
+    }
+}
+
 void dcli_kept_write(dcli_kept *kept, const dcli_operation *operation, dcli_dropped_fn *dropped, void *user)
 {
     if (kept->node == NULL)
         return;
-    for (int k = 0; k < operation->operand_count; k++) {
+    for (int k = 0; k < operation->operand_count && operation->kind != DCLI_OP_FORALL; k++) {
         const dcli_operand *operand = &operation->operand[k];
-        if (operand->storage >= 0 && operand->kept > 0)
-            strike(kept, operand, operand->kept, NULL, dropped, user);
-        if (operand->storage < 0 || !operand->writes || operation->kind == DCLI_OP_FORALL)
+        if (operand->storage < 0 || !operand->writes)
             continue;
         bool part = operation->kind == DCLI_OP_WRITE || operation->kind == DCLI_OP_FILL;
         dcl_box all = dcl_box_of(&operand->layout->grid);
-        strike(kept, operand, 0, part ? &operation->box : &all, dropped, user);
+        strike(kept, operand, part ? &operation->box : &all, dropped, user);
     }
     for (int a = 0; operation->kind == DCLI_OP_FORALL && a < operation->body->access_count; a++) {
         dcl_box box;
         if (operation->body->access[a].written && written_box(operation, a, &box))
-            strike(kept, &operation->operand[operation->body->access[a].param], 0, &box, dropped, user);
+            strike(kept, &operation->operand[operation->body->access[a].param], &box, dropped, user);
     }
 }
 

@@ -10,7 +10,6 @@ typedef struct dcli_plan dcli_plan;
 /** A copy of a box of a storage, as a node has it packed in its memory. */
 typedef struct dcli_copy {
     int64_t storage;
-    int64_t generation; /* dcli_operand.kept of the operation that made it */
     dcl_box box;
     int64_t bytes;
     bool counted; /* against the budget */
@@ -25,6 +24,7 @@ typedef struct dcli_node_copies {
 /** The books. Start with {.node_count = n} and nodes NULL: made at the first use. */
 typedef struct dcli_kept {
     int node_count;
+    int64_t generation;     /* of all copies: dcli_operand.kept of the operations that made them */
     dcli_node_copies *node; /* [node_count] */
 } dcli_kept;
 
@@ -32,19 +32,21 @@ typedef struct dcli_kept {
 bool dcli_keeps(const dcli_operation *operation);
 /** What a node has before an operation, as one word: equal words, equal plans. 0 where nothing is kept. */
 uint64_t dcli_kept_state(const dcli_kept *kept, int node, const dcli_operation *operation);
-/** A node's copies of an operand's storage of its generation, one after the other. @param after  the one before, NULL: none
+/** A node's copies of an operand's storage, one after the other. @param after  the one before, NULL: none
  *  yet. @return NULL: no more. */
 const dcli_copy *dcli_kept_next(const dcli_kept *kept, int node, const dcli_operand *operand, const dcli_copy *after);
 /** Bytes that a node's copies take of its budget. */
 int64_t dcli_kept_bytes(const dcli_kept *kept, int node);
 
+/** Called with a copy that is no more. */
+typedef void dcli_dropped_fn(void *user, int node, const dcli_copy *copy);
+/** Before an operation is planned for any node: when it begins a new generation, strike out everything.
+ *  @param dropped  NULL: nobody wants to know. */
+void dcli_kept_begin(dcli_kept *kept, const dcli_operation *operation, dcli_dropped_fn *dropped, void *user);
 /** Enter what a node copies in an operation, by its plan. Call for all nodes before dcli_kept_write().
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operation, const dcli_plan *plan);
-/** Called with a copy that is no more. */
-typedef void dcli_dropped_fn(void *user, int node, const dcli_copy *copy);
-/** Strike out copies of what an operation writes, or of older generations of its operands.
- *  @param dropped  NULL: nobody wants to know. */
+/** Strike out copies of what an operation writes. @param dropped  as above. */
 void dcli_kept_write(dcli_kept *kept, const dcli_operation *operation, dcli_dropped_fn *dropped, void *user);
 void dcli_kept_free(dcli_kept *kept);
 

@@ -212,6 +212,10 @@ static bool is_own(dcli_builder *builder, int k, const dcl_box *box)
     return true;
 }
 
+/* Copies are looked through for every footprint: an operation uses so many at most. What is read in more and smaller boxes
+ * is moved each time. */
+enum { MOST_COPIES = 256 };
+
 /* A footprint of a kept operand: from a copy that is there, else as a copy to keep while the budget lasts. */
 static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *view)
 {
@@ -221,7 +225,7 @@ static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *vie
             view->kept = true;
             return name_source(builder, k, &builder->source[c].box, &view->stage);
         }
-    if (is_own(builder, k, &view->foot))
+    if (builder->source_count >= MOST_COPIES || is_own(builder, k, &view->foot))
         return DCL_OK;
     int64_t bytes = dcli_box_elements(&view->foot) * dcli_builder_bytes(builder, k);
     int64_t left =

@@ -262,6 +262,13 @@ Test(map, properties)
     dcl_map_release(map);
 }
 
+Test(map, long_runs_of_owners_do_not_overflow)
+{
+    dcl_map *map = dcl_map_parse(test_cluster(2), "rows:table;owners=0*9223372036854775807,0*9223372036854775807,0*11");
+    cr_expect_null(map);
+    cr_expect_not_null(strstr(dcl_error(), "pieces stands in the list of owners"), "%s", dcl_error());
+}
+
 Test(map, constructors_of_lists_refuse)
 {
     dcl_cluster *four = test_cluster(4);

@@ -231,6 +231,34 @@ Test(kept_on_device, nothing_is_kept_of_failed_operations)
     dcl_close(cluster);
 }
 
+/* Copies that were made before something unrelated failed are made anew, and used again. */
+Test(kept_on_device, copies_after_a_failure)
+{
+    static const char *const maps[] = {"block,*", "replicated"};
+    for (int m = 0; m < 2; m++) {
+        dcl_cluster *cluster = open_with("send", 1 << 20);
+        dcl_array *A = square(cluster, "block,*"), *B = square(cluster, maps[m]), *C = square(cluster, "block,*");
+        dcl_map *map = dcl_map_parse(cluster, "block");
+        dcl_array *line = dcl_agile(dcl_grid_1d(DCL_INT32, 40), map);
+        test_count_up(A, 0, 1);
+        test_count_up(B, 5, 1);
+        int64_t once = add_transposed(cluster, C, A, B, 5, true);
+        cr_expect_eq(add_transposed(cluster, C, A, B, 5, true), 0);
+        cr_expect_neq(dcl_load_npy(line, "/nowhere/line.npy"), DCL_OK);
+        dcl_clear_error(cluster);
+        for (int k = 0; k < 3; k++) {
+            int64_t moved = add_transposed(cluster, C, A, B, 5, true);
+            cr_expect(moved == 0 || (k == 0 && moved == once), "%s: use %d moved %" PRId64, maps[m], k, moved);
+        }
+        dcl_release(A);
+        dcl_release(B);
+        dcl_release(C);
+        dcl_release(line);
+        dcl_map_release(map);
+        dcl_close(cluster);
+    }
+}
+
 Test(kept_on_device, refusals)
 {
     TEST_REFUSED(dcl_keep(NULL, true), DCL_ERR_INVALID, "dcl_keep: array is NULL; expected one made by dcl_agile()");

@@ -40,7 +40,8 @@ Test(weighted_planned, refused)
     cr_expect_null(dcl_map_weighted(NULL, DCL_MEASURED, NULL));
     expect_refused(cluster, NULL, NULL, DCL_ERR_INVALID, "dcl_map_weighted: shares is NULL");
     expect_refused(cluster, (double[]){0, 0}, NULL, DCL_ERR_INVALID, "all 2 shares are 0");
-    expect_refused(cluster, (double[]){1, -0.5}, NULL, DCL_ERR_INVALID, "shares[1] is -0.5; expected a number of at least 0");
+    expect_refused(cluster, (double[]){1, -0.5}, NULL, DCL_ERR_INVALID,
+                   "shares[1] is -0.5; expected a number of at least 0");
     expect_refused(cluster, DCL_MEASURED, NULL, DCL_ERR_UNSUPPORTED, "this cluster only plans");
     dcl_close(cluster);
 }
