@@ -5,6 +5,7 @@
 #include "segment/footprint.h"
 
 #include "base/check.h"
+#include "segment/declared.h"
 #include "segment/wide.h"
 
 bool dcli_subscripts_exact(const dcli_subscripts *subscripts)
@@ -109,13 +110,26 @@ static int followed_axis(const dcli_subscripts *subscripts, int d, const dcl_box
     return -1;
 }
 
-/* What array axis d reads, cut to the grid. @return false when nothing is left. */
-static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_box *space, const dcl_grid *grid,
-                           span *out, bool *cut_in_out)
+static span span_of_box(const dcl_box *box, int d)
+{
+    return (span){box->start[d], dcli_run_last(box->start[d], box->count[d], box->stride[d]),
+                  box->count[d] > 1 ? box->stride[d] : 0};
+}
+
+/* What array axis d reads, cut to the grid. @param box  BOX, FUNCTION: what is read. @return false when nothing is left. */
+static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_box *space, const dcl_box *box,
+                           const dcl_grid *grid, span *out, bool *cut_in_out)
 {
     dcli_wide first = grid->origin[d], last = first + grid->extent[d] - 1;
     *out = (span){first, last, 1}; /* all of the axis */
-    if (subscripts->reach == DCLI_REACH_AFFINE) {
+    if (subscripts->reach == DCLI_REACH_BOX || subscripts->reach == DCLI_REACH_FUNCTION) {
+        *out = span_of_box(box, d);
+    } else if (subscripts->reach == DCLI_REACH_HALO || subscripts->reach == DCLI_REACH_CROSS) {
+        *out = span_of_box(space, d);
+        out->low -= subscripts->declared.number[d];
+        out->high += subscripts->declared.number[d];
+        out->stride = 1;
+    } else if (subscripts->reach == DCLI_REACH_AFFINE) {
         span reach;
         if (span_of(&subscripts->axis[d], space, &reach))
             *out = reach;
@@ -134,18 +148,26 @@ static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_b
 bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_grid *grid,
                     dcl_box *footprint_out, bool *cut_out)
 {
-    dcl_box footprint = {.rank = subscripts->rank}, empty = footprint;
-    bool some = !dcli_box_is_empty(space), cut = false, read = some;
+    dcl_box footprint = {.rank = subscripts->rank}, empty = footprint, box = footprint;
+    bool some = !dcli_box_is_empty(space), cut = false;
+    if (some && (subscripts->reach == DCLI_REACH_BOX || subscripts->reach == DCLI_REACH_FUNCTION))
+        some = dcli_declared_box(subscripts, space, &box);
+    bool read = some;
     for (int d = 0; d < subscripts->rank; d++) {
         span span;
         empty.stride[d] = 1;
-        if (!some || !axis_footprint(subscripts, d, space, grid, &span, &cut)) {
+        if (!some || !axis_footprint(subscripts, d, space, &box, grid, &span, &cut)) {
             read = false; /* the other axes may be cut all the same */
             continue;
         }
         footprint.start[d] = (int64_t)span.low;
         footprint.count[d] = span_count(&span);
         footprint.stride[d] = footprint.count[d] > 1 ? (int64_t)span.stride : 1;
+    }
+    if (read && (subscripts->reach == DCLI_REACH_HALO || subscripts->reach == DCLI_REACH_CROSS)) {
+        dcl_box parts[DCL_MAX_RANK]; /* gaps and corners may be all that lies in the grid */
+        bool approximate = false;
+        read = dcli_declared_parts(subscripts, space, grid, parts, &approximate) > 0;
     }
     *cut_out = cut;
     *footprint_out = read ? footprint : empty;
