@@ -47,6 +47,7 @@ typedef struct dcl_config {
     size_t spare;        /**< DCL_SPARE: numbers kept free for nodes that join later; worker processes only */
     size_t fanout;       /**< DCL_FANOUT: with more nodes, descriptors go down a tree of so many children each */
     size_t io_threads;   /**< DCL_IO_THREADS: threads per process that encrypt and send between hosts */
+    const char *check;   /**< DCL_CHECK: "off", or "access": kernels check every access; for finding errors */
 } dcl_config;
 
 /** Fill a configuration with the defaults, then with the DCL_ variables of the environment.

@@ -2,6 +2,8 @@
 #ifndef DCL_FORALL_H
 #define DCL_FORALL_H
 
+#include <string.h>
+
 #include <dcl/array.h>
 
 #ifdef __cplusplus
@@ -18,8 +20,23 @@ typedef enum dcl_access {
     DCL_ACCESS_IN_COLUMNS, /**< read anywhere in the columns (last axis) that the output's last axis names */
     DCL_ACCESS_VALUE,      /**< a scalar, its value at the call */
     DCL_ACCESS_PRELUDE,    /**< text before the kernel: helper functions, types, constants */
-    DCL_ACCESS_IN_KEPT     /**< as IN; what nodes receive of it they keep: see dcl_keep() */
+    DCL_ACCESS_IN_KEPT,    /**< as IN; what nodes receive of it they keep: see dcl_keep() */
+    DCL_ACCESS_IN_HALO,    /**< read within `width` of the same index, along every axis */
+    DCL_ACCESS_IN_CROSS,   /**< the same along one axis at a time */
+    DCL_ACCESS_IN_BOX,     /**< read in `box`, whatever the index */
+    DCL_ACCESS_IN_AT,      /**< read at first subscripts that were looked up, all of them in first..last */
+    DCL_ACCESS_IN_FUNCTION /**< read in the boxes that `function` gives for a box of indices */
 } dcl_access;
+
+/** What a box of indices reads of an input: a function of the program's for DCL_IN_FUNCTION.
+ *  @param user        as given to DCL_IN_FUNCTION.
+ *  @param output      indices of the first output's grid that are computed together: a tile, or part of one. With maps that
+ *                     deal in turn its strides are not 1.
+ *  @param most        boxes there is room for: DCL_MOST_READS.
+ *  @param inputs_out  [most] boxes of the input's grid. Of several, the smallest box around them counts.
+ *  @return how many boxes, 0 for nothing; a negative number fails the call. */
+typedef int dcl_reads_fn(void *user, const dcl_box *output, int most, dcl_box inputs_out[]);
+#define DCL_MOST_READS 16
 
 /** One argument of a body. Made by the DCL_IN ... macros, or by hand from other languages. Borrowed for the call. */
 typedef struct dcl_arg {
@@ -32,6 +49,12 @@ typedef struct dcl_arg {
         uint64_t u; /**< unsigned types */
         double f;   /**< float (converted), double */
     } value;
+    int width_count;             /**< IN_HALO, IN_CROSS: 1, or the array's rank */
+    int64_t width[DCL_MAX_RANK]; /**< [width_count] elements to either side, per axis or the same for all */
+    const dcl_box *box;          /**< IN_BOX: borrowed for the call */
+    int64_t first, last;         /**< IN_AT: least and greatest first subscript */
+    dcl_reads_fn *function;      /**< IN_FUNCTION */
+    void *user;                  /**< passed to it */
 } dcl_arg;
 
 /** Run a body at every index of the first output's grid.
@@ -43,6 +66,24 @@ typedef struct dcl_arg {
  *  not wrap, and one that does not fit is an error. A read outside its grid gives 0 and is reported as DCL_ERR_RANGE at
  *  the next wait, unless the body guards it. An array that is written has one name and one list of subscripts in a body.
  *  The owner of an element of the first output computes it.
+ *
+ *  Where subscripts are not affine (`A(idx(i), j)`, a local variable), the argument declares what it reads: DCL_IN_ALL(A),
+ *  DCL_IN_ROWS(A), DCL_IN_COLUMNS(A), or
+ *    DCL_IN_HALO(A, w)         within w elements of the same index along every axis (widths per axis: w0, w1, ...); A has as
+ *                              many axes as the first output, and "the same index" is the one that the element of the first
+ *                              output has there: axis d of A goes with axis d of that grid;
+ *    DCL_IN_CROSS(A, w)        the same, away from that index along one axis at a time: corners are not moved;
+ *    DCL_IN_BOX(A, &box)       in one box of A's grid, for every index;
+ *    DCL_IN_AT(A, lo, hi)      at first subscripts that come out of an index array, whose values lie in lo..hi (both
+ *                              included); other subscripts anywhere. Nobody looks at the values before the call: all rows
+ *                              from lo to hi are moved, which is counted as approximate;
+ *    DCL_IN_FUNCTION(A, f, u)  in boxes that the program's function f gives for each tile of indices; see dcl_reads_fn. It
+ *                              is called in this thread, before the call returns, for the tiles of all nodes: for hundreds
+ *                              of tiles, not for thousands. Several boxes of a tile are moved as the box around them, which
+ *                              is counted as approximate.
+ *  A read outside of what is declared gives 0 and is reported like one outside the grid, with what was declared. With
+ *  dcl_config.check "access" (DCL_CHECK=access), all kernels also check their affine reads and their writes against what
+ *  was planned for them.
  *
  *  A body is parsed and compiled at its first use and kept until dcl_close(), about 12 KB and a program per node: pass what
  *  changes as DCL_VALUE rather than in the text.
@@ -114,11 +155,44 @@ DCL_API dcl_status dcl_body_infer(const char *body, int count, const char *const
 static inline dcl_arg dcl_arg_array(dcl_access access, const char *name, dcl_array *array)
 {
     dcl_arg arg;
+    memset(&arg, 0, sizeof arg);
     arg.access = access;
     arg.name = name;
     arg.array = array;
-    arg.type = (dcl_type)0;
-    arg.value.u = 0;
+    return arg;
+}
+
+/** @param count, width  [count] */
+static inline dcl_arg dcl_arg_halo(dcl_access access, const char *name, dcl_array *array, int count,
+                                   const int64_t width[])
+{
+    dcl_arg arg = dcl_arg_array(access, name, array);
+    arg.width_count = count;
+    for (int d = 0; d < count && d < DCL_MAX_RANK; d++)
+        arg.width[d] = width[d];
+    return arg;
+}
+
+static inline dcl_arg dcl_arg_box(const char *name, dcl_array *array, const dcl_box *box)
+{
+    dcl_arg arg = dcl_arg_array(DCL_ACCESS_IN_BOX, name, array);
+    arg.box = box;
+    return arg;
+}
+
+static inline dcl_arg dcl_arg_at(const char *name, dcl_array *array, int64_t first, int64_t last)
+{
+    dcl_arg arg = dcl_arg_array(DCL_ACCESS_IN_AT, name, array);
+    arg.first = first;
+    arg.last = last;
+    return arg;
+}
+
+static inline dcl_arg dcl_arg_function(const char *name, dcl_array *array, dcl_reads_fn *function, void *user)
+{
+    dcl_arg arg = dcl_arg_array(DCL_ACCESS_IN_FUNCTION, name, array);
+    arg.function = function;
+    arg.user = user;
     return arg;
 }
 
@@ -154,6 +228,15 @@ static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(D
 #define DCL_IN_ALL_AS(name, array) dcl_arg_array(DCL_ACCESS_IN_ALL, (name), (array))
 #define DCL_IN_ROWS_AS(name, array) dcl_arg_array(DCL_ACCESS_IN_ROWS, (name), (array))
 #define DCL_IN_COLUMNS_AS(name, array) dcl_arg_array(DCL_ACCESS_IN_COLUMNS, (name), (array))
+#define DCL_IN_HALO_AS(name, array, ...)                                                                         \
+    dcl_arg_halo(DCL_ACCESS_IN_HALO, (name), (array), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
+                 (int64_t[]){__VA_ARGS__})
+#define DCL_IN_CROSS_AS(name, array, ...)                                                                         \
+    dcl_arg_halo(DCL_ACCESS_IN_CROSS, (name), (array), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
+                 (int64_t[]){__VA_ARGS__})
+#define DCL_IN_BOX_AS(name, array, box) dcl_arg_box((name), (array), (box))
+#define DCL_IN_AT_AS(name, array, first, last) dcl_arg_at((name), (array), (first), (last))
+#define DCL_IN_FUNCTION_AS(name, array, function, user) dcl_arg_function((name), (array), (function), (user))
 #define DCL_OUT(array) DCL_OUT_AS(#array, array)
 #define DCL_IN(array) DCL_IN_AS(#array, array)
 #define DCL_INOUT(array) DCL_INOUT_AS(#array, array)
@@ -163,6 +246,11 @@ static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(D
 #define DCL_IN_ALL(array) DCL_IN_ALL_AS(#array, array)
 #define DCL_IN_ROWS(array) DCL_IN_ROWS_AS(#array, array)
 #define DCL_IN_COLUMNS(array) DCL_IN_COLUMNS_AS(#array, array)
+#define DCL_IN_HALO(array, ...) DCL_IN_HALO_AS(#array, array, __VA_ARGS__)
+#define DCL_IN_CROSS(array, ...) DCL_IN_CROSS_AS(#array, array, __VA_ARGS__)
+#define DCL_IN_BOX(array, box) DCL_IN_BOX_AS(#array, array, box)
+#define DCL_IN_AT(array, first, last) DCL_IN_AT_AS(#array, array, first, last)
+#define DCL_IN_FUNCTION(array, function, user) DCL_IN_FUNCTION_AS(#array, array, function, user)
 /** Helper functions, types and macros the body uses, in OpenCL C. Behind macros that are more than an expression (with
  *  statements, with ? && || outside of parentheses) no write of the body is sure: what was there is kept, and an array
  *  that is read after it was written has to be DCL_INOUT. Names of arguments and indices are no macros in the body. */

@@ -67,6 +67,8 @@ static const struct row rows[] = {
     {"FANOUT", COUNT, FIELD(fanout), "16", NULL, 1, 256,
      "with more nodes than this, descriptors go down a tree of so many children each"},
     {"IO_THREADS", COUNT, FIELD(io_threads), "2", NULL, 1, 64, "threads per process that send between hosts"},
+    {"CHECK", CHOICE, FIELD(check), "off", "off|access", 0, 0,
+     "access: kernels check everything they read and write against what was planned; for finding errors"},
     {"SYNC", SWITCH, FIELD(sync), "0", NULL, 0, 0, "1: every call waits for its end; for finding errors"},
 };
 
@@ -272,4 +274,9 @@ int dcli_config_log_level(const dcl_config *config)
         if (config->log != NULL && strcmp(config->log, names[level]) == 0)
             return level;
     return DCLI_LOG_OFF;
+}
+
+bool dcli_config_checks_access(const dcl_config *config)
+{
+    return config->check != NULL && strcmp(config->check, "access") == 0;
 }

@@ -11,5 +11,7 @@ void dcli_config_defaults(dcl_config *config_out);
 dcl_status dcli_config_check(const dcl_config *config, dcl_config *complete_out);
 /** The level DCL_LOG names. */
 int dcli_config_log_level(const dcl_config *config);
+/** Whether DCL_CHECK asks for kernels that check everything they access. */
+bool dcli_config_checks_access(const dcl_config *config);
 
 #endif

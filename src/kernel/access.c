@@ -12,7 +12,7 @@ static bool is_output(const dcli_param *param)
     return param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
 }
 
-static dcli_reach reach_of(dcl_access access)
+dcli_reach dcli_reach_of(dcl_access access)
 {
     switch (access) {
     case DCL_ACCESS_IN_ALL:
@@ -21,6 +21,15 @@ static dcli_reach reach_of(dcl_access access)
         return DCLI_REACH_ROWS;
     case DCL_ACCESS_IN_COLUMNS:
         return DCLI_REACH_COLUMNS;
+    case DCL_ACCESS_IN_HALO:
+        return DCLI_REACH_HALO;
+    case DCL_ACCESS_IN_CROSS:
+        return DCLI_REACH_CROSS;
+    case DCL_ACCESS_IN_BOX:
+    case DCL_ACCESS_IN_AT:
+        return DCLI_REACH_BOX;
+    case DCL_ACCESS_IN_FUNCTION:
+        return DCLI_REACH_FUNCTION;
     default:
         return DCLI_REACH_AFFINE;
     }
@@ -89,7 +98,7 @@ static dcl_status add_access(dcli_parser *parser, int param, int name, const dcl
                                DCLI_MAX_ACCESSES + 1, DCLI_MAX_ACCESSES);
     int a = body->access_count++;
     body->access[a] = (dcli_body_access){.param = param,
-                                         .reach = reach_of(body->params[param].access),
+                                         .reach = dcli_reach_of(body->params[param].access),
                                          .unit_axis = -1,
                                          .line = parser->tokens->token[name].line,
                                          .column = parser->tokens->token[name].column};
@@ -116,7 +125,7 @@ static dcl_status read_subscripts(dcli_parser *parser, int name, int param, int 
     if (status != DCL_OK)
         return status;
     dcli_affine subscript[DCL_MAX_RANK];
-    bool affine = !parser->survey && reach_of(declared->access) == DCLI_REACH_AFFINE;
+    bool affine = !parser->survey && dcli_reach_of(declared->access) == DCLI_REACH_AFFINE;
     for (int d = 0; affine && d < count; d++) {
         dcli_affine_reader reader = {.tokens = parser->tokens, .body = parser->body, .param = param, .axis = d};
         status = dcli_affine_read(&reader, first[d], end[d], &subscript[d]);

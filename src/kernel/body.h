@@ -9,13 +9,15 @@
 enum {
     DCLI_MAX_PARAMS = 64,
     DCLI_MAX_ACCESSES = 64, /* distinct (array, subscripts) pairs of one body */
-    DCLI_MAX_BODY_BYTES = 1 << 16
+    DCLI_MAX_BODY_BYTES = 1 << 16,
+    DCLI_REPORT_SPARE = 2 + DCL_MAX_RANK, /* where a write that is outside goes, in the report */
+    DCLI_REPORT_LONGS                     /* of the report */
 };
 
 /** A parameter of a body as declared by the caller. */
 typedef struct dcli_param {
     char name[64];
-    dcl_access access; /* OUT .. VALUE */
+    dcl_access access; /* not PRELUDE */
     dcl_type type;
     int rank;   /* arrays: 1..DCL_MAX_RANK; VALUE: 0 */
     int turned; /* neighbours along which axis are neighbours in memory: 0 the last, 1 the one before it, ...; -1: none */
@@ -66,7 +68,10 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
                            dcli_body **body_out);
 void dcli_body_free(dcli_body *body);
 
-/** The subscripts of access `a` at a call: scalars take their values.
+/** What an access of an array that is declared so reaches. */
+dcli_reach dcli_reach_of(dcl_access access);
+
+/** The subscripts of access `a` at a call: scalars take their values. What the call declares is left out.
  *  @param values  [param_count], indexed by parameter.
  *  @return DCL_OK, or DCL_ERR_BODY (a coefficient overflows, a scalar in a subscript is not an integer). */
 dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar values[], dcli_subscripts *out);
@@ -84,7 +89,7 @@ typedef enum dcli_form {
 typedef enum dcli_variant {
     DCLI_VARIANT_UNIT,    /* "dcl_unit": innermost steps are as dcli_body_unit_steps() says; the fast one */
     DCLI_VARIANT_ANY,     /* "dcl_any": any steps */
-    DCLI_VARIANT_CHECKED, /* "dcl_checked": any steps; reads are checked against the grids and reported */
+    DCLI_VARIANT_CHECKED, /* "dcl_checked": any steps; reads are checked against bounds and reported */
     DCLI_VARIANT_COUNT
 } dcli_variant;
 
@@ -95,19 +100,23 @@ typedef enum dcli_variant {
  *    - one scalar per VALUE parameter, in the order of the parameters, in its own type;
  *    - CPU: `__global const long *table`, row number get_global_id(0) of dcli_row_length() longs;
  *      GPU: `dcl_row row`, a struct of dcli_row_length() longs by value;
- *    - `__global long *report`: [0] 0 = nothing reported yet (set by an atomic), [1] access number, [2..] the subscripts of
- *      the first read outside.
+ *    - `__global long *report`, [DCLI_REPORT_LONGS]: [0] 0 = nothing reported yet (set by an atomic), [1] access number,
+ *      [2..] the subscripts of the first read outside.
  *
  *  A row, in longs, R = space_rank:
  *    start[R], stride[R], count[R]   of the indices of the loop axes;
  *    per access: AFFINE: offset, step[R]: element t lies at offset + sum t[m] * step[m];
  *                others: offset, then low[r], count[r], step[r] over the array's r axes: element e (indices) lies at
  *                offset + sum (e[d] - low[d]) * step[d] when 0 <= e[d] - low[d] < count[d], else it is reported and 0;
- *    per access: low[r], high[r] (exclusive) of its array's grid: what dcl_checked checks reads against.
+ *                HALO, CROSS, then width[r]: e lies so far from the same index, at most, else it is reported and 0;
+ *                BOX, FUNCTION, then stride[r]: read e[d] - low[d] above as divided by it, without a rest;
+ *                ROWS, COLUMNS: the index that counts is that of the loop, else it is reported and 0;
+ *    per access: low[r], high[r] (exclusive): what dcl_checked checks affine reads against, its array's grid or a part.
  *
+ *  @param watched  dcl_checked also checks where outputs are written; a write outside is reported and lost.
  *  Contraction is off; built-in functions are called in scalar width. Lines of the user's text keep their numbers (#line).
  *  @return the text, freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
-char *dcli_body_source(const dcli_body *body, dcli_form form);
+char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched);
 const char *dcli_variant_kernel(dcli_variant variant);
 
 int dcli_row_length(const dcli_body *body);
@@ -132,7 +141,7 @@ int dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int
                           size_t local_out[3]);
 
 /** Turn a compiler's log into a sentence about the user's text: line, column (mapped back through the rewriting), message,
- *  the line and a caret. @return text freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
-char *dcli_body_log(const dcli_body *body, const char *build_log);
+ *  the line and a caret. @param watched  as it was for the text. @return text freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
+char *dcli_body_log(const dcli_body *body, bool watched, const char *build_log);
 
 #endif

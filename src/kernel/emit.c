@@ -10,7 +10,7 @@
 #include "kernel/names.h"
 #include "kernel/rewrite.h"
 
-static const char *const kernel_names[] = {"dcl_unit", "dcl_any", "dcl_checked"};
+static const char *const kernel_names[] = {"dcl_unit", "dcl_any", "dcl_checked", "dcl_checked"};
 
 const char *dcli_variant_kernel(dcli_variant variant) { return kernel_names[variant]; }
 
@@ -44,10 +44,10 @@ static bool uses_type(const dcli_body *body, dcl_type type)
     return names_type(body->text, name) || names_type(body->prelude, name);
 }
 
-static bool has_checks(const dcli_body *body)
+static bool has_checks(const dcli_body *body, dcli_variant variant)
 {
     for (int a = 0; a < body->access_count; a++)
-        if (dcli_emit_is_checked(body, a, DCLI_VARIANT_CHECKED))
+        if (dcli_emit_is_checked(body, a, variant))
             return true;
     return false;
 }
@@ -56,9 +56,31 @@ bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant)
 {
     /* Outputs are read and written where the operation computes: always inside. */
     if (body->access[a].reach == DCLI_REACH_AFFINE)
-        return variant == DCLI_VARIANT_CHECKED && !body->access[a].written;
+        return variant == DCLI_VARIANT_WATCHED || (variant == DCLI_VARIANT_CHECKED && !body->access[a].written);
     return true;
 }
+
+static int rank_of(const dcli_body *body, int a) { return body->params[body->access[a].param].rank; }
+
+/* The loop axis whose index counts on array axis d of a declared reach, or -1. */
+static int same_axis(const dcli_body *body, int a, int d)
+{
+    switch (body->access[a].reach) {
+    case DCLI_REACH_ROWS:
+        return d == 0 ? 0 : -1;
+    case DCLI_REACH_COLUMNS:
+        return d == rank_of(body, a) - 1 ? body->space_rank - 1 : -1;
+    case DCLI_REACH_HALO:
+    case DCLI_REACH_CROSS:
+        return d;
+    default:
+        return -1;
+    }
+}
+
+static bool has_widths(dcli_reach reach) { return reach == DCLI_REACH_HALO || reach == DCLI_REACH_CROSS; }
+
+static bool has_strides(dcli_reach reach) { return reach == DCLI_REACH_BOX || reach == DCLI_REACH_FUNCTION; }
 
 /* Appends "PREFIX0 SUFFIX, PREFIX1 SUFFIX, ..." for every axis. */
 static void emit_each(dcli_text *out, int rank, const char *prefix)
@@ -67,33 +89,107 @@ static void emit_each(dcli_text *out, int rank, const char *prefix)
         dcli_text_put(out, "%s%s%d", d > 0 ? ", " : "", prefix, d);
 }
 
-/* dcl_get<a>: the element e of an array when it lies within low and count of every axis, else 0 and a report.
- * The difference e - low is taken modulo 2^64: one comparison tests both ends, for any e. */
+/* What a function that checks is given between the pointer and the report: dcl_l low, dcl_c count, dcl_s step, dcl_w width
+ * or stride, dcl_x the same index. */
+static void emit_checker_arguments(dcli_text *out, const dcli_body *body, int a)
+{
+    dcli_reach reach = body->access[a].reach;
+    int rank = rank_of(body, a);
+    emit_each(out, rank, "const long dcl_l");
+    dcli_text_put(out, ", ");
+    emit_each(out, rank, "const long dcl_c");
+    if (reach != DCLI_REACH_AFFINE) {
+        dcli_text_put(out, ", ");
+        emit_each(out, rank, "const long dcl_s");
+    }
+    if (has_widths(reach) || has_strides(reach)) {
+        dcli_text_put(out, ", ");
+        emit_each(out, rank, "const long dcl_w");
+    }
+    for (int d = 0; d < rank; d++)
+        if (same_axis(body, a, d) >= 0)
+            dcli_text_put(out, ", const long dcl_x%d", d);
+    dcli_text_put(out, ", __global long *dcl_report, ");
+    emit_each(out, rank, "const long dcl_e");
+}
+
+/* dcl_q: the place in a run of indices that may have gaps. Few have. */
+static void emit_places(dcli_text *out, int rank)
+{
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out,
+                      "    const ulong dcl_o%d = (ulong)dcl_e%d - (ulong)dcl_l%d;\n"
+                      "    const ulong dcl_q%d = dcl_w%d == 1 ? dcl_o%d : dcl_o%d / (ulong)dcl_w%d;\n",
+                      d, d, d, d, d, d, d, d);
+}
+
+/* Whether element e is there and within what was declared. The difference e - low is taken modulo 2^64: one comparison
+ * tests both ends, for any e. */
+static void emit_condition(dcli_text *out, const dcli_body *body, int a)
+{
+    dcli_reach reach = body->access[a].reach;
+    int rank = rank_of(body, a);
+    for (int d = 0; d < rank; d++) {
+        dcli_text_put(out, "%s", d > 0 ? " && " : "");
+        if (has_strides(reach))
+            dcli_text_put(out, "dcl_e%d >= dcl_l%d && dcl_q%d < (ulong)dcl_c%d && dcl_q%d * (ulong)dcl_w%d == dcl_o%d",
+                          d, d, d, d, d, d, d);
+        else
+            dcli_text_put(out, "(ulong)dcl_e%d - (ulong)dcl_l%d < (ulong)dcl_c%d", d, d, d);
+        if (has_widths(reach))
+            dcli_text_put(out, " && (ulong)dcl_e%d - (ulong)dcl_x%d + (ulong)dcl_w%d <= 2 * (ulong)dcl_w%d", d, d, d,
+                          d);
+        else if (same_axis(body, a, d) >= 0)
+            dcli_text_put(out, " && dcl_e%d == dcl_x%d", d, d);
+    }
+    if (reach == DCLI_REACH_CROSS) {
+        dcli_text_put(out, " && ");
+        for (int d = 0; d < rank; d++)
+            dcli_text_put(out, "%s(dcl_e%d != dcl_x%d)", d > 0 ? " + " : "", d, d);
+        dcli_text_put(out, " <= 1");
+    }
+}
+
+static void emit_report(dcli_text *out, const dcli_body *body, int a)
+{
+    dcli_text_put(out, "    if (dcl_is_first(dcl_report)) {\n        dcl_report[1] = %d;\n", a);
+    for (int d = 0; d < rank_of(body, a); d++)
+        dcli_text_put(out, "        dcl_report[%d] = dcl_e%d;\n", d + 2, d);
+    dcli_text_put(out, "    }\n");
+}
+
+/* dcl_get<a>: an element that may be read, else 0 and a report. */
 static void emit_getter(dcli_text *out, const dcli_body *body, int a)
 {
-    const dcli_param *param = &body->params[body->access[a].param];
-    const char *type = dcli_kernel_type(param->type);
-    bool affine = body->access[a].reach == DCLI_REACH_AFFINE;
+    dcli_reach reach = body->access[a].reach;
+    const char *type = dcli_kernel_type(body->params[body->access[a].param].type);
     dcli_text_put(out, "static %s dcl_get%d(__global const %s *dcl_p, const long dcl_at, ", type, a, type);
-    emit_each(out, param->rank, "const long dcl_l");
-    dcli_text_put(out, ", ");
-    emit_each(out, param->rank, "const long dcl_c");
-    if (!affine) {
-        dcli_text_put(out, ", ");
-        emit_each(out, param->rank, "const long dcl_s");
-    }
-    dcli_text_put(out, ", __global long *dcl_report, ");
-    emit_each(out, param->rank, "const long dcl_e");
-    dcli_text_put(out, ")\n{\n    if (");
-    for (int d = 0; d < param->rank; d++)
-        dcli_text_put(out, "%s(ulong)dcl_e%d - (ulong)dcl_l%d < (ulong)dcl_c%d", d > 0 ? " && " : "", d, d, d);
+    emit_checker_arguments(out, body, a);
+    dcli_text_put(out, ")\n{\n");
+    if (has_strides(reach))
+        emit_places(out, rank_of(body, a));
+    dcli_text_put(out, "    if (");
+    emit_condition(out, body, a);
     dcli_text_put(out, ")\n        return dcl_p[dcl_at");
-    for (int d = 0; d < param->rank && !affine; d++)
-        dcli_text_put(out, " + (dcl_e%d - dcl_l%d) * dcl_s%d", d, d, d);
-    dcli_text_put(out, "];\n    if (dcl_is_first(dcl_report)) {\n        dcl_report[1] = %d;\n", a);
-    for (int d = 0; d < param->rank; d++)
-        dcli_text_put(out, "        dcl_report[%d] = dcl_e%d;\n", d + 2, d);
-    dcli_text_put(out, "    }\n    return 0;\n}\n");
+    for (int d = 0; d < rank_of(body, a) && reach != DCLI_REACH_AFFINE; d++)
+        dcli_text_put(out, has_strides(reach) ? " + (long)dcl_q%d * dcl_s%d" : " + (dcl_e%d - dcl_l%d) * dcl_s%d", d, d,
+                      d);
+    dcli_text_put(out, "];\n");
+    emit_report(out, body, a);
+    dcli_text_put(out, "    return 0;\n}\n");
+}
+
+/* dcl_put<a>: where an element of an output lies when it may be written, else a place behind the report. */
+static void emit_putter(dcli_text *out, const dcli_body *body, int a)
+{
+    const char *type = dcli_kernel_type(body->params[body->access[a].param].type);
+    dcli_text_put(out, "static __global %s *dcl_put%d(__global %s *dcl_p, const long dcl_at, ", type, a, type);
+    emit_checker_arguments(out, body, a);
+    dcli_text_put(out, ")\n{\n    if (");
+    emit_condition(out, body, a);
+    dcli_text_put(out, ")\n        return dcl_p + dcl_at;\n");
+    emit_report(out, body, a);
+    dcli_text_put(out, "    return (__global %s *)(dcl_report + %d);\n}\n", type, DCLI_REPORT_SPARE);
 }
 
 /* A name of the user's is no macro, of the prelude or of OpenCL C (M_PI), from here on. */
@@ -105,7 +201,7 @@ static void emit_names(dcli_text *out, const dcli_body *body)
         dcli_text_put(out, "#undef %s\n", dcli_index_name(body->index_of_axis[m]));
 }
 
-void dcli_emit_head(dcli_text *out, const dcli_body *body)
+void dcli_emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
     dcli_text_put(out, "#pragma OPENCL FP_CONTRACT OFF\n");
     if (uses_type(body, DCL_DOUBLE))
@@ -116,13 +212,13 @@ void dcli_emit_head(dcli_text *out, const dcli_body *body)
         dcli_text_put(out, "#line 1 \"prelude\"\n%s\n", body->prelude);
     dcli_text_put(out, "#line 1 \"generated\"\n");
     emit_names(out, body);
-    if (!has_checks(body))
+    if (!has_checks(body, checked))
         return;
     dcli_text_put(out, "static int dcl_is_first(__global long *dcl_report)\n{\n"
                        "    return atomic_cmpxchg((volatile __global int *)dcl_report, 0, 1) == 0;\n}\n");
     for (int a = 0; a < body->access_count; a++)
-        if (dcli_emit_is_checked(body, a, DCLI_VARIANT_CHECKED))
-            emit_getter(out, body, a);
+        if (dcli_emit_is_checked(body, a, checked))
+            (body->access[a].written ? emit_putter : emit_getter)(out, body, a);
 }
 
 void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant variant)
@@ -136,7 +232,7 @@ void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant var
             dcli_text_put(out, "const %s %s, ", dcli_kernel_type(body->params[p].type), body->params[p].name);
 }
 
-/* The arguments of dcl_get<a> between the pointer and the subscripts. */
+/* What dcl_get<a> and dcl_put<a> are given between the pointer and the report. */
 static void emit_limits(dcli_text *out, const dcli_body *body, int a, const char *row, const char *element)
 {
     int rank = body->params[body->access[a].param].rank, at = dcli_row_access(body, a),
@@ -149,9 +245,12 @@ static void emit_limits(dcli_text *out, const dcli_body *body, int a, const char
             dcli_text_put(out, ", %s[%d] - %s[%d]", row, bounds + rank + d, row, bounds + d);
     } else {
         dcli_text_put(out, "%s[%d]", row, at);
-        for (int d = 0; d < 3 * rank; d++)
-            dcli_text_put(out, ", %s[%d]", row, at + 1 + d);
+        for (int n = 1; n < dcli_row_access(body, a + 1) - at; n++)
+            dcli_text_put(out, ", %s[%d]", row, at + n);
     }
+    for (int d = 0; d < rank; d++)
+        if (same_axis(body, a, d) >= 0)
+            dcli_text_put(out, ", %s", dcli_index_name(body->index_of_axis[same_axis(body, a, d)]));
 }
 
 void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_variant variant, int a, const char *row,
@@ -169,7 +268,8 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_variant varia
         dcli_text_put(out, " dcl_p%d[%s]\n", a, element);
         return;
     }
-    dcli_text_put(out, " dcl_get%d(dcl_p%d, ", a, a);
+    bool written = body->access[a].written;
+    dcli_text_put(out, written ? " (*dcl_put%d(dcl_p%d, " : " dcl_get%d(dcl_p%d, ", a, a);
     emit_limits(out, body, a, row, element);
     dcli_text_put(out, ", dcl_report");
     for (int d = 0; d < rank; d++) {
@@ -179,7 +279,7 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_variant varia
         else
             dcli_text_put(out, "dcl_e%d", d);
     }
-    dcli_text_put(out, ")\n");
+    dcli_text_put(out, written ? "))\n" : ")\n");
 }
 
 void dcli_emit_statements(dcli_text *out, const dcli_body *body)
@@ -191,13 +291,14 @@ void dcli_emit_statements(dcli_text *out, const dcli_body *body)
         dcli_text_put(out, "#undef dcl_a%d\n", a);
 }
 
-char *dcli_body_source(const dcli_body *body, dcli_form form)
+char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched)
 {
     dcli_text out = {0};
-    dcli_emit_head(&out, body);
+    dcli_variant checked = watched ? DCLI_VARIANT_WATCHED : DCLI_VARIANT_CHECKED;
+    dcli_emit_head(&out, body, checked);
     if (form == DCLI_FORM_CPU)
-        dcli_emit_cpu(&out, body);
+        dcli_emit_cpu(&out, body, checked);
     else
-        dcli_emit_gpu(&out, body);
+        dcli_emit_gpu(&out, body, checked);
     return dcli_text_take(&out);
 }

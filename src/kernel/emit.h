@@ -5,16 +5,20 @@
 #include "base/text.h"
 #include "kernel/body.h"
 
+/** dcl_checked in a program that is watched: writes are checked, too. */
+#define DCLI_VARIANT_WATCHED DCLI_VARIANT_COUNT
+
 /** "char" ... "double": an element type in OpenCL C. */
 const char *dcli_kernel_type(dcl_type type);
 
-/** Pragmas, the prelude, the functions that read checked elements. */
-void dcli_emit_head(dcli_text *out, const dcli_body *body);
+/** Pragmas, the prelude, the functions that check elements.
+ *  @param checked  DCLI_VARIANT_CHECKED or DCLI_VARIANT_WATCHED: what the third kernel is. */
+void dcli_emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked);
 
 /** "__kernel void NAME(" and the arguments that all forms share, each followed by a comma. */
 void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant variant);
 
-/** Whether reads of an access go through a function that checks them. */
+/** Whether reads of an access (or writes, for an output) go through a function that checks them. */
 bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant);
 
 /** Define what the body's `dcl_a<a>` stands for.
@@ -26,8 +30,8 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_variant varia
 /** The user's statements in a block, then the end of all elements' definitions. */
 void dcli_emit_statements(dcli_text *out, const dcli_body *body);
 
-/** Whole programs. */
-void dcli_emit_cpu(dcli_text *out, const dcli_body *body);
-void dcli_emit_gpu(dcli_text *out, const dcli_body *body);
+/** The kernels: dcl_unit, dcl_any and dcl_checked, which is `checked`. */
+void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked);
+void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked);
 
 #endif

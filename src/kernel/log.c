@@ -145,13 +145,13 @@ static bool has_line(const char *text, int line)
 }
 
 /* Which part a message is about; its line becomes a line of that part. */
-static enum part find_part(const dcli_body *body, struct message *message)
+static enum part find_part(const dcli_body *body, bool watched, struct message *message)
 {
     for (int p = 0; p < PART_COUNT; p++)
         if (is_called(message->file, message->file_length, part_names[p]))
             return (enum part)p;
     for (int form = DCLI_FORM_GPU; form >= DCLI_FORM_CPU; form--) {
-        char *source = dcli_body_source(body, (dcli_form)form);
+        char *source = dcli_body_source(body, (dcli_form)form, watched);
         int line = message->line;
         enum part part = source != NULL ? look_up(source, &line) : PART_GENERATED;
         dcli_free(source);
@@ -188,7 +188,7 @@ static void put_body_error(dcli_text *out, const dcli_body *body, const struct m
     dcli_free(shifts.shift);
 }
 
-char *dcli_body_log(const dcli_body *body, const char *build_log)
+char *dcli_body_log(const dcli_body *body, bool watched, const char *build_log)
 {
     dcli_text out = {0};
     struct message message;
@@ -198,7 +198,7 @@ char *dcli_body_log(const dcli_body *body, const char *build_log)
                       shown, build_log);
         return dcli_text_take(&out);
     }
-    switch (find_part(body, &message)) {
+    switch (find_part(body, watched, &message)) {
     case PART_PRELUDE:
         dcli_text_put(&out, "prelude line %d, column %d: %.*s", message.line, message.column, message.length,
                       message.text);

@@ -19,7 +19,7 @@ const char *dcli_name_refused(const char *name, size_t length);
 /** Check declared parameters: names, types, ranks, an output. @return DCL_OK or DCL_ERR_INVALID. */
 dcl_status dcli_params_check(int count, const dcli_param params[]);
 
-/** "DCL_OUT" ... "DCL_VALUE". */
+/** "DCL_OUT" ... "DCL_IN_FUNCTION". */
 const char *dcli_access_name(dcl_access access);
 
 #endif

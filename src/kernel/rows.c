@@ -6,8 +6,17 @@
 /* Longs that say where the elements of an access lie. */
 static int place_length(const dcli_body *body, int a)
 {
-    return body->access[a].reach == DCLI_REACH_AFFINE ? 1 + body->space_rank
-                                                      : 1 + 3 * body->params[body->access[a].param].rank;
+    int rank = body->params[body->access[a].param].rank;
+    switch (body->access[a].reach) {
+    case DCLI_REACH_AFFINE:
+        return 1 + body->space_rank;
+    case DCLI_REACH_ALL:
+    case DCLI_REACH_ROWS:
+    case DCLI_REACH_COLUMNS:
+        return 1 + 3 * rank;
+    default:
+        return 1 + 4 * rank;
+    }
 }
 
 int dcli_row_access(const dcli_body *body, int a)

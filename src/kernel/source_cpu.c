@@ -197,10 +197,11 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     dcli_text_put(out, "}\n");
 }
 
-void dcli_emit_cpu(dcli_text *out, const dcli_body *body)
+void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
     dcli_text_put(out, "#ifdef __clang__\n#pragma clang diagnostic ignored \"-Wpass-failed\"\n#endif\n");
     dcli_emit_block_functions(out, body);
-    for (int variant = 0; variant < DCLI_VARIANT_COUNT; variant++)
-        emit_kernel(out, body, (dcli_variant)variant);
+    emit_kernel(out, body, DCLI_VARIANT_UNIT);
+    emit_kernel(out, body, DCLI_VARIANT_ANY);
+    emit_kernel(out, body, checked);
 }

@@ -182,11 +182,12 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     dcli_text_put(out, "}\n");
 }
 
-void dcli_emit_gpu(dcli_text *out, const dcli_body *body)
+void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
     dcli_text_put(out, "typedef struct { long v[%d]; } dcl_row;\n", dcli_row_length(body));
-    for (int variant = 0; variant < DCLI_VARIANT_COUNT; variant++)
-        emit_kernel(out, body, (dcli_variant)variant);
+    emit_kernel(out, body, DCLI_VARIANT_UNIT);
+    emit_kernel(out, body, DCLI_VARIANT_ANY);
+    emit_kernel(out, body, checked);
 }
 
 static int64_t groups_for(int64_t count, int64_t per_group) { return count > 0 ? (count - 1) / per_group + 1 : 1; }

@@ -11,11 +11,15 @@ enum {                              /* limits every message is checked against b
        DCLI_MOST_MESSAGE = 1 << 20, /* bytes of a message; payloads are apart */
        DCLI_MOST_DEPTH = 8,         /* arrays in arrays: operands of operations of a message need 5 */
        DCLI_MOST_ITEMS =
-           1 << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views, have 27,463 */
+           1
+           << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views and 4,096 numbers of what
+                       is declared, have 31,816 */
        DCLI_MOST_OPERATIONS = 64, /* descriptors in one message */
        DCLI_MOST_OPERATION_KIND = 8,
        DCLI_MOST_OPERANDS = 64,
        DCLI_MOST_VIEWS = 128, /* in one message, as far as its sender can see to it: an operation may have 64 */
+       DCLI_MOST_DECLARED_NUMBERS =
+           4096, /* of what a call declares; in one message, as far as its sender can see to it */
        DCLI_MOST_PEERS = 1 << 16,
        DCLI_MOST_PATH = 4096,        /* bytes, as of all strings */
        DCLI_MOST_MAP_TEXT = 1 << 18, /* bytes: maps may be lists */
@@ -39,7 +43,7 @@ typedef enum dcli_message_kind {
     DCLI_MSG_CREDIT,     /* owner -> writer: chunks were committed */
     DCLI_MSG_MARKS,      /* node -> peers and host: watermarks (and counters, for the host) */
     DCLI_MSG_FAILED,     /* node -> peers and host: an operation failed here, with its sentence */
-    DCLI_MSG_REPORT,     /* node -> host: a read outside its grid */
+    DCLI_MSG_REPORT,     /* node -> host: an access outside a grid, or outside what was declared */
     DCLI_MSG_STOP,       /* host -> worker */
     DCLI_MSG_DEVICE,     /* worker -> host, its first: what it serves */
     DCLI_MSG_SETUP,      /* host -> worker, its first: the session */
@@ -78,6 +82,14 @@ typedef struct dcli_msg_view {
     int64_t shape[DCL_MAX_RANK];
 } dcli_msg_view;
 
+/** What a call declares of an array that it reads: a dcli_declared of segment/footprint.h. */
+typedef struct dcli_msg_reach {
+    int operand; /* its number */
+    int count;
+    int64_t *number; /* [count] */
+    bool approximate;
+} dcli_msg_reach;
+
 /** One descriptor. Which fields mean something depends on kind; others are 0. */
 typedef struct dcli_msg_operation {
     int64_t number;
@@ -100,6 +112,8 @@ typedef struct dcli_msg_operation {
     int view_count;
     dcli_msg_view *view; /* [view_count] of operands that are not seen as they are, in their order. FILL, READ, WRITE:
                             another shape only */
+    int reach_count;
+    dcli_msg_reach *reach; /* [reach_count] FORALL: of operands whose reach has numbers, in their order */
 } dcli_msg_operation;
 
 typedef struct dcli_msg_operations {
@@ -165,6 +179,9 @@ typedef struct dcli_msg_report {
     const char *array; /* name in the body */
     int rank;
     int64_t index[DCL_MAX_RANK];
+    const char *body;     /* its first line */
+    const char *declared; /* what is said of the array; "": the index lies outside its grid */
+    bool written;
 } dcli_msg_report;
 
 /** A device as its worker describes it. */
@@ -194,6 +211,7 @@ typedef struct dcli_msg_setup {
     int64_t silence_ms, build_ms, kernel_ms;
     int fanout, log;
     const char *fault;
+    bool check_access;
 } dcli_msg_setup;
 
 typedef struct dcli_msg_part {

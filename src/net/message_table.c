@@ -81,6 +81,19 @@ static const dcli_field view_fields[] = {
 static const dcli_record view_record = RECORD("view", OBJECT, view_fields, 6, "what an operation sees of an array");
 #undef OBJECT
 
+#define OBJECT dcli_msg_reach
+static const dcli_field reach_fields[] = {
+    INT(operand, 0, DCLI_MOST_OPERANDS - 1, "its number in the operation"),
+    {"number", DCLI_FIELD_NUMBERS, offsetof(OBJECT, number), DCLI_COUNT_OWN, offsetof(OBJECT, count), 0,
+     DCLI_MOST_DECLARED_NUMBERS, ANY, NULL,
+     "halo, cross: width per axis; box: start, count, stride, each per axis; function: two such boxes per portion, of "
+     "the "
+     "loop's indices and of what they read"},
+    BOOL(approximate, "more than what is read"),
+};
+static const dcli_record reach_record = RECORD("reach", OBJECT, reach_fields, 2, "what is declared of an array");
+#undef OBJECT
+
 #define OBJECT dcli_msg_operation
 static const dcli_field operation_fields[] = {
     /* in the order that lets the frequent kinds leave out the most */
@@ -107,6 +120,7 @@ static const dcli_field operation_fields[] = {
     INT(map_nodes, 0, DCLI_MOST_PEERS, "create: nodes that there were when the map was made; 0: all of the session"),
     RECORDS(view, view_count, DCLI_MOST_OPERANDS, &view_record,
             "of operands that are not seen as they are; fill, read, write: of another shape only"),
+    RECORDS(reach, reach_count, DCLI_MOST_OPERANDS, &reach_record, "forall: of operands that a call says more of"),
 };
 static const dcli_record operation_record = RECORD("operation", OBJECT, operation_fields, 2, "one call of the program");
 #undef OBJECT
@@ -114,7 +128,7 @@ static const dcli_record operation_record = RECORD("operation", OBJECT, operatio
 #define OBJECT dcli_msg_parameter
 static const dcli_field parameter_fields[] = {
     STRING(name, DCLI_MOST_NAME, "in the body"),
-    INT(access, DCL_ACCESS_OUT, DCL_ACCESS_PRELUDE, "dcl_access"),
+    INT(access, DCL_ACCESS_OUT, DCL_ACCESS_IN_FUNCTION, "dcl_access"),
     INT(type, 0, DCL_DOUBLE, "element type; 0: none"),
     INT(rank, 0, DCL_MAX_RANK, "axes; 0: a scalar"),
     INT(turned, -1, DCL_MAX_RANK - 1,
@@ -198,7 +212,10 @@ static const dcli_field failed_fields[] = {
 static const dcli_field report_fields[] = {
     INT64(operation, 0, "its number"),
     STRING(array, DCLI_MOST_NAME, "name in the body"),
-    AXES(index, DCLI_COUNT_OWN, rank, INT64_MIN, "the first that was read outside the grid"),
+    AXES(index, DCLI_COUNT_OWN, rank, INT64_MIN, "the first that is outside"),
+    SENTENCE(body, "its first line"),
+    SENTENCE(declared, "what is said of the array; empty: the index lies outside its grid"),
+    BOOL(written, "it was to be written"),
 };
 #undef OBJECT
 
@@ -249,6 +266,7 @@ static const dcli_field setup_fields[] = {
     INT(log, 0, 3, "level of the log"),
     STRING(fault, DCLI_MOST_ADDRESS, "for tests: a failure to provoke"),
     INT64(kept_bytes, 0, "most bytes of kept copies"),
+    BOOL(check_access, "kernels check everything they read and write"),
 };
 #undef OBJECT
 
@@ -385,7 +403,8 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_MARKS] = RECORD("MARKS", dcli_msg_marks, marks_fields, 2, "node -> peers and host: watermarks"),
     [DCLI_MSG_FAILED] =
         RECORD("FAILED", dcli_msg_failed, failed_fields, 3, "node -> peers and host: an operation failed here"),
-    [DCLI_MSG_REPORT] = RECORD("REPORT", dcli_msg_report, report_fields, 2, "node -> host: a read outside its grid"),
+    [DCLI_MSG_REPORT] = RECORD("REPORT", dcli_msg_report, report_fields, 2,
+                               "node -> host: an access outside a grid, or outside what was declared"),
     [DCLI_MSG_STOP] = {"STOP", 0, 0, 0, NULL, false, "host -> worker: no more will come"},
     [DCLI_MSG_DEVICE] =
         RECORD("DEVICE", dcli_msg_device, device_fields, 6, "worker -> host, its first message: what it serves"),

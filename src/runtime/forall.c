@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "runtime/declare.h"
 #include "runtime/report.h"
 
 /* A call as it is prepared: one entry per parameter of the body. */
@@ -9,6 +10,7 @@ struct call {
     dcl_cluster *cluster;
     dcli_known_body *known;
     bool own; /* the library's: its names for arrays are not the program's */
+    dcli_declarations declarations;
     int count;
     dcl_array *array[DCLI_MAX_PARAMS];
     dcli_books *books[DCLI_MAX_PARAMS];
@@ -52,10 +54,16 @@ static dcl_status check_arg(const dcl_cluster *cluster, int k, const dcl_arg *ar
     case DCL_ACCESS_IN_ROWS:
     case DCL_ACCESS_IN_COLUMNS:
     case DCL_ACCESS_IN_KEPT:
+    case DCL_ACCESS_IN_HALO:
+    case DCL_ACCESS_IN_CROSS:
+    case DCL_ACCESS_IN_BOX:
+    case DCL_ACCESS_IN_AT:
+    case DCL_ACCESS_IN_FUNCTION:
         return check_array_arg(cluster, arg);
     }
-    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_IN_KEPT",
-                     arg->name, (int)arg->access);
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_IN_FUNCTION", arg->name,
+                     (int)arg->access);
 }
 
 static dcl_status check_args(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
@@ -94,6 +102,7 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     operand->storage = base->books->id;
     operand->view = array != base ? &array->view : NULL;
     operand->reshaped = array->reshaped;
+    operand->declared = call->declarations.of[p];
     bool keeps = !call->own && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
     if (!array->reshaped && keeps)
         operand->kept = call->cluster->kept.generation + 1;
@@ -153,11 +162,13 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
 {
     dcli_msg_operand operands[DCLI_MAX_PARAMS];
     dcli_msg_view views[DCLI_MAX_PARAMS];
+    dcli_msg_reach reaches[DCLI_MAX_PARAMS];
     dcli_msg_operation descriptor = {.kind = DCLI_OP_FORALL,
                                      .kernel = call->known->number,
                                      .operand_count = call->count,
                                      .operand = operands,
-                                     .view = views};
+                                     .view = views,
+                                     .reach = reaches};
     for (int k = 0; k < call->count; k++) {
         const dcli_operand *operand = &call->operation.operand[k];
         operands[k] =
@@ -165,6 +176,12 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
         if (operand->view != NULL)
             views[descriptor.view_count++] =
                 dcli_view_describe(k, operand->view, call->array[k]->reshaped ? &operand->layout->grid : NULL);
+        if (operand->declared.count > 0 || operand->declared.approximate)
+            reaches[descriptor.reach_count++] =
+                (dcli_msg_reach){.operand = k,
+                                 .count = operand->declared.count,
+                                 .number = (int64_t *)(uintptr_t)operand->declared.number,
+                                 .approximate = operand->declared.approximate};
     }
     if (box != NULL) {
         descriptor.box_rank = box->rank;
@@ -221,6 +238,8 @@ static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char 
     if (cluster == NULL)
         return status;
     struct call call = {.cluster = cluster};
+    if (status == DCL_OK)
+        status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)
         status = start_call(&call, box, body, count, args);
@@ -229,6 +248,7 @@ static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char 
             dcli_array_spoil(args[k].array, status);
     status = dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);
+    dcli_declarations_free(&call.declarations);
     return status;
 }
 
@@ -273,8 +293,11 @@ dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const cha
     if (status != DCL_OK)
         return status;
     struct call call = {.cluster = cluster};
+    status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
-    status = plan_call(&call, box, body, count, args, look, user);
+    if (status == DCL_OK)
+        status = plan_call(&call, box, body, count, args, look, user);
     pthread_mutex_unlock(&cluster->lock);
+    dcli_declarations_free(&call.declarations);
     return status;
 }

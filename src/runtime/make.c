@@ -34,7 +34,7 @@ static void free_array(dcl_cluster *cluster, dcl_array *array)
 
 void dcli_array_free(dcl_array *array) { free_array(array->cluster, array); }
 
-enum { OWN_STRINGS = 5 };
+enum { OWN_STRINGS = 6 };
 
 /* Strings of the configuration that are needed after dcl_open(). */
 static void list_strings(dcl_config *config, const char **list[OWN_STRINGS])
@@ -44,6 +44,7 @@ static void list_strings(dcl_config *config, const char **list[OWN_STRINGS])
     list[2] = &config->devices;
     list[3] = &config->keys;
     list[4] = &config->token;
+    list[5] = &config->check;
 }
 
 static void free_config(dcl_config *config)

@@ -28,6 +28,7 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
                                    .device = n < cluster->node_count ? devices[n] : -1,
                                    .in_place = cluster->in_place,
                                    .config = &cluster->config,
+                                   .check_access = dcli_config_checks_access(&cluster->config),
                                    .log = &cluster->log,
                                    .board = cluster->board,
                                    .buffers = cluster->buffers,

@@ -157,18 +157,34 @@ static void on_failed(void *user, const dcli_msg_failed *failed)
     pthread_mutex_unlock(&cluster->lock);
 }
 
-static void on_report(void *user, int node, const dcli_msg_report *report)
+/* Where a kernel went, and what it was told. */
+static void describe_report(const dcli_msg_report *report, int node, char *text, size_t capacity)
 {
-    dcl_cluster *cluster = user;
-    char text[DCLI_ERROR_BYTES], index[200] = "";
+    char index[200] = "";
     int length = 0;
     for (int d = 0; d < report->rank; d++)
         length += snprintf(index + length, sizeof index - (size_t)length, "%s%lld", d > 0 ? ", " : "",
                            (long long)report->index[d]);
-    snprintf(text, sizeof text,
-             "operation %lld: node %d: %s(%s) was read, which is outside its grid; 0 was taken; guard the read in the "
-             "body (`inside ? %s(...) : 0`), or narrow the loop with dcl_forall_over()",
-             (long long)report->operation, node, report->array, index, report->array);
+    int at = snprintf(text, capacity, "operation %lld, `%.160s`: node %d: %s(%s) was %s, which is outside ",
+                      (long long)report->operation, report->body, node, report->array, index,
+                      report->written ? "written" : "read");
+    if (report->declared[0] == '\0')
+        snprintf(text + at, capacity - (size_t)at,
+                 "its grid; %s; guard the %s in the body (`inside ? %s(...) : 0`), or narrow the loop with "
+                 "dcl_forall_over()",
+                 report->written ? "nothing was stored" : "0 was taken", report->written ? "write" : "read",
+                 report->array);
+    else
+        snprintf(text + at, capacity - (size_t)at,
+                 "of what is declared of it: %.300s; %s; declare all that is read, or correct the subscripts",
+                 report->declared, report->written ? "nothing was stored" : "0 was taken");
+}
+
+static void on_report(void *user, int node, const dcli_msg_report *report)
+{
+    dcl_cluster *cluster = user;
+    char text[DCLI_ERROR_BYTES];
+    describe_report(report, node, text, sizeof text);
     pthread_mutex_lock(&cluster->lock);
     dcli_cluster_keep(cluster, DCL_ERR_RANGE, text);
     pthread_mutex_unlock(&cluster->lock);

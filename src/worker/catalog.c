@@ -207,6 +207,7 @@ static dcl_status copy_strings(dcli_msg_operation *descriptor)
 {
     descriptor->operand = NULL;
     descriptor->view = NULL;
+    descriptor->reach = NULL;
     descriptor->map = NULL;
     if (descriptor->path == NULL || descriptor->path[0] == '\0') {
         descriptor->path = NULL;
@@ -333,6 +334,32 @@ static dcl_status find_views(dcli_catalog *catalog, const dcli_msg_operation *de
                              descriptor->number);
 }
 
+/* What is declared of operands beyond their kind of reach. */
+static dcl_status find_reaches(const dcli_msg_operation *descriptor, dcli_entry *entry)
+{
+    size_t numbers = 0;
+    for (int r = 0; r < descriptor->reach_count; r++)
+        numbers += (size_t)descriptor->reach[r].count;
+    if (numbers > 0 && (entry->numbers = dcli_malloc(numbers * sizeof(int64_t))) == NULL)
+        return DCL_ERR_NOMEM;
+    int64_t *number = entry->numbers;
+    for (int r = 0, next = 0; r < descriptor->reach_count; r++) {
+        const dcli_msg_reach *reach = &descriptor->reach[r];
+        int k = reach->operand;
+        if (descriptor->kind != DCLI_OP_FORALL || k < next || k >= descriptor->operand_count ||
+            entry->operation.operand[k].layout == NULL)
+            return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                             "operation %" PRId64 " declares what it reads of operand %d, which cannot have that",
+                             descriptor->number, k);
+        memcpy(number, reach->number, (size_t)reach->count * sizeof(int64_t));
+        entry->operation.operand[k].declared =
+            (dcli_declared){.approximate = reach->approximate, .count = reach->count, .number = number};
+        number += reach->count;
+        next = k + 1;
+    }
+    return DCL_OK;
+}
+
 static dcl_status fit_forall(const dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry)
 {
     entry->kernel = dcli_catalog_kernel(catalog, descriptor->kernel);
@@ -382,6 +409,8 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
         status = find_operands(catalog, descriptor, entry);
     if (status == DCL_OK)
         status = find_views(catalog, descriptor, entry);
+    if (status == DCL_OK)
+        status = find_reaches(descriptor, entry);
     if (status == DCL_OK && descriptor->kind == DCLI_OP_FORALL)
         status = fit_forall(catalog, descriptor, entry);
     if (status == DCL_OK)
@@ -431,6 +460,7 @@ static void clear_entry(dcli_catalog *catalog, dcli_entry *entry)
     dcli_free((char *)entry->descriptor.path);
     dcli_free(entry->problem);
     end_views(catalog, entry);
+    dcli_free(entry->numbers);
     memset(entry, 0, sizeof *entry);
     entry->plan = plan;
 }
@@ -509,6 +539,7 @@ static void free_entry(dcli_entry *entry)
 {
     dcli_free((char *)entry->descriptor.path);
     dcli_free(entry->problem);
+    dcli_free(entry->numbers);
     dcli_free(entry->plan);
     dcli_free(entry);
 }

@@ -62,6 +62,7 @@ typedef struct dcli_kept_plan {
     dcli_operation key;    /* what it was made for: shapes and the scalars below count, storages do not */
     const bool *shapes;    /* [operand_count] scalars that count; NULL: none */
     dcli_transform *views; /* that its operands point to */
+    int64_t *numbers;      /* the same */
     int node;
     dcli_plan *plan;
     dcli_prepared *prepared; /* [batch_count], own plans only; NULL until the first batch runs */
@@ -79,6 +80,7 @@ typedef struct dcli_entry {
     dcli_transform *views;       /* [view_count] that operands point to */
     dcli_shared_layout **shapes; /* [view_count] the same, where an array is seen in another shape; else NULL */
     int view_count;
+    int64_t *numbers;      /* that operands point to, of what is declared; NULL: none */
     dcli_kept_plan **plan; /* [peers] */
     void *memory;          /* host: READ, WRITE */
     dcli_region region;    /* host: the box in that memory */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/config.h"
 #include "base/error.h"
 #include "worker/crew_inside.h"
 
@@ -227,7 +228,8 @@ dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in
                                     .kernel_ms = (int64_t)config->kernel_ms,
                                     .fanout = (int)config->fanout,
                                     .log = crew->terms.log->level,
-                                    .fault = config->fault}};
+                                    .fault = config->fault,
+                                    .check_access = dcli_config_checks_access(config)}};
 }
 
 dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[])

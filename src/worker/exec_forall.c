@@ -10,10 +10,10 @@
 
 /* ---- programs ----------------------------------------------------------------------------------------------------- */
 
-static dcl_status fail_build(dcli_kernel *kernel, dcl_status status, char *log)
+static dcl_status fail_build(dcli_kernel *kernel, bool watched, dcl_status status, char *log)
 {
     if (status == DCL_ERR_BODY) {
-        char *sentence = dcli_body_log(kernel->body, log != NULL ? log : "");
+        char *sentence = dcli_body_log(kernel->body, watched, log != NULL ? log : "");
         DCLI_FAIL(DCL_ERR_BODY, "%s", sentence != NULL ? sentence : "the compiler refuses the body");
         dcli_free(sentence);
     }
@@ -32,7 +32,8 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
         return DCL_OK;
     if (kernel->build_status != DCL_OK)
         return DCLI_FAIL(kernel->build_status, "%s", kernel->build_problem != NULL ? kernel->build_problem : "");
-    char *source = dcli_body_source(kernel->body, dcli_device_is_gpu(worker->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU);
+    char *source = dcli_body_source(kernel->body, dcli_device_is_gpu(worker->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU,
+                                    worker->terms.check_access);
     if (source == NULL)
         return DCL_ERR_NOMEM;
     const char *names[DCLI_VARIANT_COUNT];
@@ -46,7 +47,7 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
     dcli_free(source);
     if (status != DCL_OK)
-        return fail_build(kernel, status, log);
+        return fail_build(kernel, worker->terms.check_access, status, log);
     worker->counters.kernels_built += fresh;
     return DCL_OK;
 }
@@ -62,8 +63,9 @@ static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, cons
            (int64_t)dcli_operand_bytes(entry, plan->stage[stage].operand);
 }
 
-/* The part lo .. lo + count - 1 (per axis) of a work as a row; layout: kernel/body.h. */
-static void fill_row(const dcli_entry *entry, const dcli_work *work, const dcli_binding bindings[],
+/* The part lo .. lo + count - 1 (per axis) of a work as a row; layout: kernel/body.h.
+ * @param planned_only  affine accesses are checked against what was planned, not against grids. */
+static void fill_row(const dcli_entry *entry, bool planned_only, const dcli_work *work, const dcli_binding bindings[],
                      const int64_t base[], const int64_t lo[], const int64_t count[], int64_t row[])
 {
     const dcli_body *body = entry->operation.body;
@@ -87,10 +89,12 @@ static void fill_row(const dcli_entry *entry, const dcli_work *work, const dcli_
             memcpy(at + 1, binding->low, (size_t)grid->rank * sizeof(int64_t));
             memcpy(at + 1 + grid->rank, binding->count, (size_t)grid->rank * sizeof(int64_t));
             memcpy(at + 1 + 2 * grid->rank, binding->step, (size_t)grid->rank * sizeof(int64_t));
+            for (int n = 1 + 3 * grid->rank; n < dcli_row_access(body, a + 1) - dcli_row_access(body, a); n++)
+                at[n] = binding->width[n - 1 - 3 * grid->rank];
         }
         for (int d = 0; d < grid->rank; d++) {
-            bounds[d] = grid->origin[d];
-            bounds[grid->rank + d] = grid->origin[d] + grid->extent[d];
+            bounds[d] = planned_only ? binding->low[d] : grid->origin[d];
+            bounds[grid->rank + d] = bounds[d] + (planned_only ? binding->count[d] : grid->extent[d]);
         }
     }
 }
@@ -143,8 +147,9 @@ static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const d
     if (!dcli_device_is_gpu(worker->device))
         dcli_body_row_shape(body, work->box.count, dcli_device_about(worker->device)->compute_units, shape);
     int64_t first[length];
-    fill_row(entry, work, bindings, base, lo, shape, first);
-    dcli_variant variant = work->checked                   ? DCLI_VARIANT_CHECKED
+    bool check = worker->terms.check_access;
+    fill_row(entry, check, work, bindings, base, lo, shape, first);
+    dcli_variant variant = work->checked || check          ? DCLI_VARIANT_CHECKED
                            : dcli_row_is_unit(body, first) ? DCLI_VARIANT_UNIT
                                                            : DCLI_VARIANT_ANY;
     dcli_launch *launch = launch_for(prepared, variant, bindings, body->access_count);
@@ -156,7 +161,7 @@ static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const d
             return DCL_ERR_NOMEM;
         for (int m = 0; m < rank; m++)
             count[m] = dcli_min(shape[m], work->box.count[m] - lo[m]);
-        fill_row(entry, work, bindings, base, lo, count, row);
+        fill_row(entry, check, work, bindings, base, lo, count, row);
         int m = rank - 1;
         while (m >= 0 && (lo[m] += shape[m]) >= work->box.count[m])
             lo[m--] = 0;
@@ -470,8 +475,6 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
     return status;
 }
 
-enum { REPORT_LONGS = 2 + DCL_MAX_RANK };
-
 static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_prepared *prepared,
                              dcli_running *running)
 {
@@ -491,7 +494,7 @@ static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_
     return status;
 }
 
-/* Whether kernels of this batch may report a read outside. */
+/* Whether kernels of this batch may report an access outside. */
 static bool may_report(const dcli_body *body, const dcli_prepared *prepared)
 {
     for (int64_t l = 0; l < prepared->launch_count; l++)
@@ -544,7 +547,7 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     if (prepared->arena_bytes > 0)
         status = dcli_memory_scratch(worker->device, (size_t)prepared->arena_bytes, &running->arena);
     if (status == DCL_OK && may_report(entry->operation.body, prepared))
-        status = dcli_memory_create(worker->device, REPORT_LONGS * sizeof(int64_t), &running->report);
+        status = dcli_memory_create(worker->device, DCLI_REPORT_LONGS * sizeof(int64_t), &running->report);
     if (status == DCL_OK)
         status = fill_stages(worker, entry, plan, in, prepared, running->arena);
     if (status == DCL_OK)
@@ -581,38 +584,4 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     *ended_out = false;
     return DCL_OK;
-}
-
-/* ---- the end of a batch ------------------------------------------------------------------------------------------- */
-
-static void send_report(dcli_worker *worker, const dcli_entry *entry, const int64_t report[])
-{
-    const dcli_body *body = entry->operation.body;
-    if (report[1] < 0 || report[1] >= body->access_count)
-        return;
-    const dcli_param *param = &body->params[body->access[report[1]].param];
-    dcli_message message = {
-        .kind = DCLI_MSG_REPORT,
-        .report = {.operation = entry->operation.number, .array = param->name, .rank = param->rank}};
-    memcpy(message.report.index, report + 2, (size_t)param->rank * sizeof(int64_t));
-    dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
-}
-
-static void pass_report(dcli_worker *worker, const dcli_running *running)
-{
-    const dcli_entry *entry = worker->catalog.first;
-    while (entry != NULL && entry->operation.number != running->operation)
-        entry = entry->next;
-    int64_t report[REPORT_LONGS];
-    if (entry != NULL && dcli_memory_get(running->report, 0, report, sizeof report) == DCL_OK &&
-        (int32_t)report[0] != 0)
-        send_report(worker, entry, report);
-}
-
-void dcli_exec_end_forall(dcli_worker *worker, const dcli_running *running)
-{
-    if (running->report != NULL)
-        pass_report(worker, running);
-    dcli_memory_release(running->report);
-    dcli_memory_release(running->arena);
 }

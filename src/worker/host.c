@@ -23,7 +23,7 @@ typedef struct dcli_posted {
     int node;
     void *packed; /* the message */
     size_t packed_bytes;
-    dcli_msg_operand operand[]; /* [operation.operand_count], and behind them its views */
+    dcli_msg_operand operand[]; /* [operation.operand_count], and behind them its views, reaches and their numbers */
 } dcli_posted;
 
 dcl_status dcli_host_open(dcli_worker *worker)
@@ -113,12 +113,36 @@ static dcl_status copy_text(const char **text)
     return *text != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
+enum { REACH_ITEMS = 4 }; /* of a reach in a message, beside its numbers */
+
+static size_t reach_numbers(const dcli_msg_operation *operation)
+{
+    size_t numbers = 0;
+    for (int r = 0; r < operation->reach_count; r++)
+        numbers += (size_t)operation->reach[r].count;
+    return numbers;
+}
+
+static void copy_reaches(dcli_msg_operation *operation, const dcli_msg_operation *from)
+{
+    operation->reach = (dcli_msg_reach *)(operation->view + operation->view_count);
+    int64_t *number = (int64_t *)(operation->reach + operation->reach_count);
+    for (int r = 0; r < operation->reach_count; r++) {
+        operation->reach[r] = from->reach[r];
+        operation->reach[r].number = number;
+        memcpy(number, from->reach[r].number, (size_t)from->reach[r].count * sizeof(int64_t));
+        number += from->reach[r].count;
+    }
+}
+
 dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, void *memory,
                                const int64_t strides[])
 {
     size_t operands = (size_t)operation->operand_count * sizeof(dcli_msg_operand);
     size_t views = (size_t)operation->view_count * sizeof(dcli_msg_view);
-    dcli_posted *posted = dcli_malloc(sizeof *posted + operands + views);
+    size_t reaches =
+        (size_t)operation->reach_count * sizeof(dcli_msg_reach) + reach_numbers(operation) * sizeof(int64_t);
+    dcli_posted *posted = dcli_malloc(sizeof *posted + operands + views + reaches);
     if (posted == NULL)
         return DCL_ERR_NOMEM;
     posted->next = NULL;
@@ -133,6 +157,7 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
     posted->operation.view = (dcli_msg_view *)(posted->operand + operation->operand_count);
     if (views > 0)
         memcpy(posted->operation.view, operation->view, views);
+    copy_reaches(&posted->operation, operation);
     if (strides != NULL)
         memcpy(posted->strides, strides, (size_t)operation->box.rank * sizeof(int64_t));
     if (copy_text(&posted->operation.path) != DCL_OK || copy_text(&posted->operation.map) != DCL_OK) {
@@ -226,13 +251,17 @@ static dcl_status send_operations(dcli_worker *worker, dcli_posted *first, dcli_
 {
     dcli_msg_operation operations[DCLI_MOST_OPERATIONS];
     int count = 0, views = 0;
+    size_t numbers = 0;
     dcli_posted *posted = first;
     bool alone = has_long_map(first);
     for (; posted != NULL && posted->is_operation && count < (alone ? 1 : DCLI_MOST_OPERATIONS);
          posted = posted->next) {
-        if ((!alone && has_long_map(posted)) || views + posted->operation.view_count > DCLI_MOST_VIEWS)
+        size_t more = reach_numbers(&posted->operation) + REACH_ITEMS * (size_t)posted->operation.reach_count;
+        if ((!alone && has_long_map(posted)) || views + posted->operation.view_count > DCLI_MOST_VIEWS ||
+            numbers + more > DCLI_MOST_DECLARED_NUMBERS + REACH_ITEMS * DCLI_MOST_OPERANDS)
             break;
         views += posted->operation.view_count;
+        numbers += more;
         operations[count++] = posted->operation;
     }
     dcli_message message = {.kind = DCLI_MSG_OPERATIONS,

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "segment/declared.h"
 
 enum { BUCKETS = 256, MOST_KEPT = 256 };
 
@@ -44,6 +45,8 @@ static uint64_t hash_of(const struct key *key, int node, const dcli_kept *books)
         hash = dcli_hash_word(hash, value_of(key, k) + (operation->operand[k].kept > 0));
         if (operation->operand[k].view != NULL)
             hash = hash_view(hash, operation->operand[k].view);
+        const dcli_declared *declared = &operation->operand[k].declared;
+        hash = dcli_hash_bytes(hash, declared->number, (size_t)declared->count * sizeof(int64_t));
     }
     hash = dcli_hash_word(hash, dcli_kept_state(books, node, operation));
     size_t bytes = (size_t)operation->box.rank * sizeof(int64_t);
@@ -60,7 +63,8 @@ static bool equal_keys(const struct key *x, const struct key *y)
     for (int k = 0; k < a->operand_count; k++)
         if (a->operand[k].layout != b->operand[k].layout || value_of(x, k) != value_of(y, k) ||
             (a->operand[k].kept > 0) != (b->operand[k].kept > 0) ||
-            !equal_views(a->operand[k].view, b->operand[k].view))
+            !equal_views(a->operand[k].view, b->operand[k].view) ||
+            !dcli_declared_equal(&a->operand[k].declared, &b->operand[k].declared))
             return false;
     size_t bytes = (size_t)a->box.rank * sizeof(int64_t);
     return memcmp(a->box.start, b->box.start, bytes) == 0 && memcmp(a->box.count, b->box.count, bytes) == 0 &&
@@ -91,28 +95,53 @@ static void free_kept(dcli_kept_plan *kept)
     release_prepared(kept);
     dcli_plan_free(kept->plan);
     dcli_free(kept->views);
+    dcli_free(kept->numbers);
     dcli_free(kept);
+}
+
+static dcl_status keep_views(dcli_kept_plan *kept, int views)
+{
+    kept->views = dcli_malloc((size_t)views * sizeof *kept->views);
+    if (kept->views == NULL)
+        return DCL_ERR_NOMEM;
+    dcli_transform *next = kept->views;
+    for (int k = 0; k < kept->key.operand_count; k++)
+        if (kept->key.operand[k].view != NULL) {
+            *next = *kept->key.operand[k].view;
+            kept->key.operand[k].view = next++;
+        }
+    return DCL_OK;
+}
+
+static dcl_status keep_numbers(dcli_kept_plan *kept, size_t numbers)
+{
+    kept->numbers = dcli_malloc(numbers * sizeof *kept->numbers);
+    if (kept->numbers == NULL)
+        return DCL_ERR_NOMEM;
+    int64_t *next = kept->numbers;
+    for (int k = 0; k < kept->key.operand_count; k++) {
+        dcli_declared *declared = &kept->key.operand[k].declared;
+        if (declared->count == 0)
+            continue;
+        memcpy(next, declared->number, (size_t)declared->count * sizeof(int64_t));
+        declared->number = next;
+        next += declared->count;
+    }
+    return DCL_OK;
 }
 
 /* The operation that a plan is found by outlives the entry that it was made for. */
 static dcl_status keep_key(dcli_kept_plan *kept, const dcli_operation *operation)
 {
     int views = 0;
-    for (int k = 0; k < operation->operand_count; k++)
+    size_t numbers = 0;
+    for (int k = 0; k < operation->operand_count; k++) {
         views += operation->operand[k].view != NULL;
+        numbers += (size_t)operation->operand[k].declared.count;
+    }
     kept->key = *operation;
-    if (views == 0)
-        return DCL_OK;
-    kept->views = dcli_malloc((size_t)views * sizeof *kept->views);
-    if (kept->views == NULL)
-        return DCL_ERR_NOMEM;
-    dcli_transform *next = kept->views;
-    for (int k = 0; k < operation->operand_count; k++)
-        if (operation->operand[k].view != NULL) {
-            *next = *operation->operand[k].view;
-            kept->key.operand[k].view = next++;
-        }
-    return DCL_OK;
+    dcl_status status = views > 0 ? keep_views(kept, views) : DCL_OK;
+    return status == DCL_OK && numbers > 0 ? keep_numbers(kept, numbers) : status;
 }
 
 /* Remove the plans that `match` picks. */
@@ -177,6 +206,7 @@ static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, i
     if (keep_key(kept, key->operation) != DCL_OK ||
         dcli_plan_make(key->operation, node, &catalog->terms, &kept->plan) != DCL_OK) {
         dcli_free(kept->views);
+        dcli_free(kept->numbers);
         dcli_free(kept);
         return NULL;
     }

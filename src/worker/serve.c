@@ -247,6 +247,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "SETUP is for node %d of %d; expected node %d of %d", setup->self,
                          setup->peer_count, serving->self, serving->node_count);
     serving->log.level = setup->log;
+    serving->check_access = setup->check_access;
     serving->config = (dcl_config){.struct_size = sizeof(dcl_config),
                                    .tile_bytes = (size_t)setup->tile_bytes,
                                    .chunk_bytes = (size_t)setup->chunk_bytes,
@@ -279,6 +280,7 @@ static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
                                .node_count = serving->node_count,
                                .in_place = serving->in_place,
                                .config = &serving->config,
+                               .check_access = serving->check_access,
                                .log = &serving->log,
                                .board = serving->board,
                                .buffers = serving->buffers,

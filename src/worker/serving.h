@@ -23,6 +23,7 @@ typedef struct dcli_serving {
     dcli_worker *worker;
     dcli_log log;
     dcl_config config;
+    bool check_access;
     char *fault;
     const char *files;
     int64_t quota_bytes, epoch;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "segment/declared.h"
 
 static bool is_whole(const dcl_box *box, const dcl_grid *grid)
 {
@@ -101,6 +102,7 @@ dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcl
     dcl_status status = dcli_body_subscripts(operation->body, a, operation->value, own_out);
     if (status != DCL_OK)
         return status;
+    own_out->declared = operation->operand[access->param].declared;
     *base_out = *own_out;
     if (view != NULL && !dcli_transform_subscripts(view, own_out, base_out))
         return DCLI_FAIL(DCL_ERR_BODY,
@@ -113,12 +115,18 @@ dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcl
 static dcl_status check_operands(const dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
+    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->first_output]);
     for (int k = 0; k < body->param_count; k++) {
         const dcli_param *param = &body->params[k];
         const dcli_operand *operand = &operation->operand[k];
         const dcl_grid *grid = operand->layout != NULL ? dcli_operand_grid(operand) : NULL;
         if (grid != NULL && (grid->rank != param->rank || grid->type != param->type))
             return DCLI_FAIL(DCL_ERR_INTERNAL, "argument %s does not fit the parsed body", param->name);
+        dcl_status status = grid == NULL ? DCL_OK
+                                         : dcli_declared_check(dcli_reach_of(param->access), &operand->declared,
+                                                               param->name, space, grid);
+        if (status != DCL_OK)
+            return status;
     }
     return DCL_OK;
 }

@@ -24,6 +24,7 @@ typedef struct dcli_operand {
     const dcli_layout *layout;  /* borrowed; NULL for scalars */
     const dcli_transform *view; /* borrowed; what the operation sees of the array; NULL: the array as it is */
     bool reshaped;              /* the layout is of another shape than the storage was made with */
+    dcli_declared declared;     /* FORALL: what the call declares of what is read; borrowed */
     bool reads, writes;         /* what is written perhaps is read too: the rest is kept */
     bool overwrites;            /* writes every element of the storage without reading it: heals a failed one */
     int64_t kept;               /* copies of it at other nodes are kept, of this generation; 0: they are not */
@@ -55,8 +56,8 @@ dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcl
 /** Fill in what follows from the kind (and for FORALL from the body): reads, writes, overwrites of the operands. */
 void dcli_operation_resolve(dcli_operation *operation);
 
-/** FORALL: check what cannot be checked in the text: equal extents of outputs, ranks and types of the parameters, the box
- *  in the first output's grid, no element read or written at two different subscripts while its array is written, no output
+/** FORALL: check what cannot be checked in the text: equal extents of outputs, ranks and types of the parameters, what is
+ *  declared of them (segment/declared.h), the box in the first output's grid, no element read or written at two different subscripts while its array is written, no output
  *  that is broadcast.
  *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_RANGE, DCL_ERR_BODY (alias; proposes a second array and dcl_swap). */
 dcl_status dcli_operation_check(const dcli_operation *operation);

@@ -34,7 +34,9 @@ typedef struct dcli_binding {
     int where;                  /* PEER: node; STAGE, KEPT: number in plan->stage */
     int64_t offset;             /* elements, of the first index of the work (AFFINE) or of low[] (others) */
     int64_t step[DCL_MAX_RANK]; /* AFFINE: per loop axis; others: per axis of the array */
-    int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* others than AFFINE: indices that are there (stride 1) */
+    int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* indices that are there: what kernels check against */
+    int64_t width
+        [DCL_MAX_RANK]; /* HALO, CROSS: as declared; BOX, FUNCTION: stride of the indices that are there; others: 0 */
 } dcli_binding;
 
 /** A box of the index space run by one kind of kernel. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "segment/declared.h"
 #include "workqueue/plan_view.h"
 
 /* ---- bindings ---------------------------------------------------------------------------------------------------- */
@@ -40,15 +41,28 @@ static void bind_reach(const dcli_transform *view, const dcl_box *seen, const dc
     int64_t first[DCL_MAX_RANK];
     dcli_transform_index(view, seen->start, first);
     binding->offset = region->offset;
-    memcpy(binding->low, seen->start, sizeof binding->low);
-    memcpy(binding->count, seen->count, sizeof binding->count);
     for (int d = 0; d < view->base_rank; d++) {
         int64_t stride = region->box.stride[d];
         int v = view->axis[d];
         binding->offset += (first[d] - region->box.start[d]) / stride * region->step[d];
         if (v >= 0 && seen->count[v] > 1)
-            binding->step[v] = view->step[d] / stride * region->step[d];
+            binding->step[v] = view->step[d] * seen->stride[v] / stride * region->step[d];
     }
+}
+
+/* What kernels check the indices of an access against. */
+static void bind_limits(const dcli_subscripts *subscripts, const dcl_box *seen, dcli_binding *binding)
+{
+    dcli_reach reach = subscripts->reach;
+    memcpy(binding->low, seen->start, sizeof binding->low);
+    memcpy(binding->count, seen->count, sizeof binding->count);
+    for (int d = 0; d < subscripts->rank; d++)
+        if (reach == DCLI_REACH_HALO || reach == DCLI_REACH_CROSS)
+            binding->width[d] = subscripts->declared.number[d];
+        else if (reach == DCLI_REACH_BOX || reach == DCLI_REACH_FUNCTION)
+            binding->width[d] = seen->stride[d];
+        else if (reach == DCLI_REACH_AFFINE && seen->count[d] > 0) /* all numbers from the first to the last */
+            binding->count[d] = (seen->count[d] - 1) * seen->stride[d] + 1;
 }
 
 static void bind(dcli_builder *builder, int a, const dcl_box *box, const struct dcli_view *view, dcli_binding *binding)
@@ -58,6 +72,7 @@ static void bind(dcli_builder *builder, int a, const dcl_box *box, const struct 
     binding->where = view->own ? builder->self : view->peer;
     if (view->kept)
         binding->kind = DCLI_BIND_KEPT;
+    bind_limits(&builder->own[a], &view->seen, binding);
     if (binding->kind == DCLI_BIND_STAGE || binding->kind == DCLI_BIND_KEPT) {
         binding->where = (int)view->stage;
         if (view->empty)
@@ -93,15 +108,19 @@ static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool chec
 
 /* ---- cutting a box into works ------------------------------------------------------------------------------------ */
 
-/* What kernels with subscripts of their own read is indexed one by one: no gaps but those that a view leaves. */
-static bool is_usable(const dcli_builder *builder, int a, const dcli_region *region, const dcl_box *foot)
+/* What kernels with subscripts of their own read is indexed one by one: no gaps but those that a view leaves, or that are
+ * declared. */
+static bool is_usable(const dcli_builder *builder, int a, const dcli_region *region, const struct dcli_view *access)
 {
     const dcli_transform *view = dcli_operand_of(builder, a)->view;
     if (builder->subscripts[a].reach == DCLI_REACH_AFFINE)
         return true;
-    for (int d = 0; d < foot->rank; d++)
-        if (foot->count[d] > 1 && (view != NULL ? view->step[d] : 1) % region->box.stride[d] != 0)
+    for (int d = 0; d < access->foot.rank; d++) {
+        int v = view != NULL ? view->axis[d] : d;
+        if (access->foot.count[d] > 1 &&
+            (view != NULL ? view->step[d] : 1) * access->seen.stride[v] % region->box.stride[d] != 0)
             return false;
+    }
     return true;
 }
 
@@ -122,8 +141,8 @@ static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_vi
         *largest_out = *largest;
     else
         largest_out->box.rank = 0;
-    *covers_out = builder->regions.count == 1 && dcli_region_covers(largest, &view->foot) &&
-                  is_usable(builder, a, largest, &view->foot);
+    *covers_out =
+        builder->regions.count == 1 && dcli_region_covers(largest, &view->foot) && is_usable(builder, a, largest, view);
     if (*covers_out)
         view->region = *largest;
     return status;
@@ -144,8 +163,8 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     const dcli_body_access *access = &builder->operation->body->access[a];
     const dcli_layout *layout = dcli_layout_of(builder, a);
     bool cut, covers;
-    *view =
-        (struct dcli_view){.content = dcli_needs_content(access), .written = access->written, .peer = -1, .stage = -1};
+    *view = (struct dcli_view){
+        .content = dcli_needs_content(access), .written = access->written, .peer = -1, .stage = -1, .space = box};
     largest_out->box.rank = 0;
     view->empty = !dcli_transform_footprint(dcli_operand_of(builder, a)->view, &layout->grid, &builder->own[a], box,
                                             &view->seen, &view->foot, &cut);
@@ -278,6 +297,18 @@ static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box
     return status;
 }
 
+/* The range of a box whose reads lie in a box of elements. @return false when there is none, or it is not known. */
+static bool inside_part(const dcli_builder *builder, int a, const dcl_box *box, const dcl_box *part,
+                        struct range *range_out)
+{
+    const dcli_subscripts *subscripts = &builder->subscripts[a];
+    const dcli_operand *operand = dcli_operand_of(builder, a);
+    if (subscripts->reach == DCLI_REACH_AFFINE)
+        return dcli_footprint_inside(subscripts, box, part, range_out->lo, range_out->count);
+    return (subscripts->reach == DCLI_REACH_HALO || subscripts->reach == DCLI_REACH_CROSS) && operand->view == NULL &&
+           dcli_declared_inside(subscripts, box, &operand->layout->grid, part, range_out->lo, range_out->count);
+}
+
 /* Where most of a box reads the own part only, that much runs without staging. */
 static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
 {
@@ -298,8 +329,7 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
                 return status;
         }
         if (status != DCL_OK || !dcli_is_staged(&views[a]) || largest.box.rank == 0 ||
-            builder->subscripts[a].reach != DCLI_REACH_AFFINE ||
-            !dcli_footprint_inside(&builder->subscripts[a], box, &largest.box, mine.lo, mine.count))
+            !inside_part(builder, a, box, &largest.box, &mine))
             continue;
         dcl_box part;
         dcli_box_part(box, mine.lo, mine.count, &part);
@@ -323,7 +353,7 @@ static dcl_status plan_edge(dcli_builder *builder, const dcl_box *box, bool insi
 }
 
 /* Cut off what may read outside a grid. */
-static dcl_status plan_box(dcli_builder *builder, const dcl_box *box)
+dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 {
     struct range range = whole_range(box);
     bool cut_any = false;
@@ -344,34 +374,6 @@ static dcl_status plan_box(dcli_builder *builder, const dcl_box *box)
         intersect_ranges(box->rank, range.lo, range.count, mine.lo, mine.count);
     }
     return cut_any ? split_box(builder, box, &range, plan_edge) : plan_unchecked(builder, box);
-}
-
-/* An axis with gaps between its indices that a declared reach follows, or -1: kernels index the rows that are there one
- * by one. */
-static int find_gaps(const dcli_builder *builder, const dcl_box *box)
-{
-    for (int a = 0; a < builder->operation->body->access_count; a++) {
-        dcli_reach reach = builder->subscripts[a].reach;
-        int axis = reach == DCLI_REACH_ROWS ? 0 : box->rank - 1;
-        if ((reach == DCLI_REACH_ROWS || reach == DCLI_REACH_COLUMNS) && box->stride[axis] != 1 && box->count[axis] > 1)
-            return axis;
-    }
-    return -1;
-}
-
-static dcl_status plan_region(dcli_builder *builder, const dcl_box *box)
-{
-    int axis = find_gaps(builder, box);
-    if (axis < 0)
-        return plan_box(builder, box);
-    dcl_box row = *box;
-    row.count[axis] = row.stride[axis] = 1;
-    dcl_status status = DCL_OK;
-    for (int64_t t = 0; t < box->count[axis] && status == DCL_OK; t++) {
-        row.start[axis] = box->start[axis] + t * box->stride[axis];
-        status = plan_region(builder, &row);
-    }
-    return status;
 }
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
@@ -433,7 +435,7 @@ static dcl_status plan_part(struct batching *batching, const dcl_box *box)
     if (status == DCL_OK && batching->planned == 0 && dcli_builder_batch(batching->builder) == NULL)
         status = DCL_ERR_NOMEM;
     batching->planned += elements;
-    return status == DCL_OK ? plan_region(batching->builder, box) : status;
+    return status == DCL_OK ? dcli_plan_region(batching->builder, box) : status;
 }
 
 /* @param most  elements a batch may have; what has up to twice as many is not cut. */
@@ -492,7 +494,8 @@ static dcl_status look_at_accesses(dcli_builder *builder)
         const dcli_subscripts *subscripts = &builder->subscripts[a];
         if (!dcli_needs_content(&body->access[a]))
             continue;
-        if (subscripts->reach == DCLI_REACH_AFFINE && !dcli_subscripts_exact(&builder->own[a]))
+        if (subscripts->reach == DCLI_REACH_AFFINE ? !dcli_subscripts_exact(&builder->own[a])
+                                                   : builder->own[a].declared.approximate)
             builder->plan->counters.approximate = 1;
         int k = body->access[a].param;
         builder->seen[k].unique = readers[k]++ == 0 && !builder->seen[k].keeps &&

@@ -1,6 +1,7 @@
 /* workqueue/plan_stage.c - what a loop body moves: what is counted, what goes into stages, where it comes from. */
 #include "base/alloc.h"
 #include "base/check.h"
+#include "segment/declared.h"
 #include "workqueue/plan_detail.h"
 #include "workqueue/plan_view.h"
 
@@ -107,15 +108,51 @@ static int64_t find_stage(const dcli_builder *builder, int k, const dcl_box *box
     return -1;
 }
 
+/* The boxes that a footprint consists of. @param parts_out  [DCL_MAX_RANK] */
+static int parts_of(dcli_builder *builder, int a, const struct dcli_view *view, dcl_box parts_out[])
+{
+    const dcli_operand *operand = dcli_operand_of(builder, a);
+    dcli_reach reach = builder->own[a].reach;
+    parts_out[0] = view->foot;
+    if (reach != DCLI_REACH_HALO && reach != DCLI_REACH_CROSS)
+        return 1;
+    bool approximate = false;
+    int count = dcli_declared_parts(&builder->own[a], view->space, dcli_operand_grid(operand), parts_out, &approximate);
+    if (view->kept) { /* a copy is kept as a whole: others may read all of it */
+        approximate |= count > 1 || dcli_box_elements(&parts_out[0]) < dcli_box_elements(&view->foot);
+        parts_out[0] = view->foot;
+    }
+    builder->plan->counters.approximate |= approximate;
+    if (view->kept)
+        return 1;
+    for (int p = 0; p < count && operand->view != NULL; p++) {
+        dcl_box seen = parts_out[p];
+        dcli_transform_box(operand->view, &seen, &parts_out[p]);
+    }
+    return count;
+}
+
+static dcl_status need_parts(dcli_builder *builder, int a, const struct dcli_view *view)
+{
+    dcl_box parts[DCL_MAX_RANK];
+    int count = parts_of(builder, a, view, parts);
+    dcl_status status = DCL_OK;
+    for (int p = 0; p < count && status == DCL_OK; p++) {
+        if (view->stage >= 0)
+            status = dcli_builder_want(builder, &(dcli_want){.stage = view->stage,
+                                                             .content = view->content,
+                                                             .written = view->written,
+                                                             .sources = builder->source_count,
+                                                             .box = parts[p]});
+        if (status == DCL_OK && view->content)
+            status = need_content(builder, dcli_param_of(builder, a), &parts[p], view->stage);
+    }
+    return status;
+}
+
 static dcl_status want_view(dcli_builder *builder, int a, const struct dcli_view *view)
 {
-    dcl_status status = dcli_builder_want(builder, &(dcli_want){.stage = view->stage,
-                                                                .content = view->content,
-                                                                .written = view->written,
-                                                                .sources = builder->source_count,
-                                                                .box = view->foot});
-    if (status == DCL_OK && view->content)
-        status = need_content(builder, dcli_param_of(builder, a), &view->foot, view->stage);
+    dcl_status status = need_parts(builder, a, view);
     if (status == DCL_OK && view->written)
         status =
             move_box(builder, dcli_param_of(builder, a), &view->foot,
@@ -266,7 +303,7 @@ dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[])
     dcl_status status = DCL_OK;
     for (int a = 0; a < accesses && status == DCL_OK; a++) {
         if (views[a].peer >= 0)
-            status = need_content(builder, dcli_param_of(builder, a), &views[a].foot, -1);
+            status = need_parts(builder, a, &views[a]);
         if (!dcli_is_staged(&views[a]) || views[a].stage >= 0)
             continue;
         bool done;

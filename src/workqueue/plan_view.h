@@ -8,13 +8,14 @@
 struct dcli_view {
     bool content; /* what is there before must be there: read, or not surely overwritten */
     bool written;
-    bool empty;    /* touches nothing inside the grid */
-    bool own;      /* lies wholly in `region` of the own part */
-    int peer;      /* lies wholly in `region` of this peer's part, read in place; -1: no */
-    int64_t stage; /* else: here; -1: nothing to hold */
-    bool kept;     /* the stage is a kept copy, whose box is stage's */
-    dcl_box foot;  /* elements of the array */
-    dcl_box seen;  /* the indices by which the body knows them: the same where there is no view of the array */
+    bool empty;           /* touches nothing inside the grid */
+    bool own;             /* lies wholly in `region` of the own part */
+    int peer;             /* lies wholly in `region` of this peer's part, read in place; -1: no */
+    int64_t stage;        /* else: here; -1: nothing to hold */
+    bool kept;            /* the stage is a kept copy, whose box is stage's */
+    dcl_box foot;         /* elements of the array */
+    dcl_box seen;         /* the indices by which the body knows them: the same where there is no view of the array */
+    const dcl_box *space; /* the indices of the loop that it is for */
     dcli_region region;
 };
 
@@ -46,6 +47,10 @@ static inline bool dcli_needs_content(const dcli_body_access *access)
 }
 
 static inline bool dcli_is_staged(const struct dcli_view *view) { return !view->empty && !view->own && view->peer < 0; }
+
+/** Plan a region of tiles, or a box that needs no further cutting. */
+dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box);
+dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box);
 
 /** Note what the accesses of a work need of other nodes, and give those a stage that are bound to none. */
 dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[]);

@@ -14,7 +14,7 @@ struct test_device {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue;
-    bool few_groups;
+    bool few_groups, watched;
 };
 
 struct test_program {
@@ -55,6 +55,8 @@ void test_device_close(test_device *device)
 
 void test_device_few_groups(test_device *device, bool few) { device->few_groups = few; }
 
+void test_device_watched(test_device *device, bool watched) { device->watched = watched; }
+
 static char *build_log(test_device *device, cl_program program)
 {
     size_t bytes = 0;
@@ -67,7 +69,7 @@ static char *build_log(test_device *device, cl_program program)
 test_program *test_program_build(test_device *device, const dcli_body *body, dcli_form form, char **log_out)
 {
     test_program program = {.device = device, .form = form};
-    char *source = dcli_body_source(body, form);
+    char *source = dcli_body_source(body, form, device->watched);
     cl_int code;
     program.program = clCreateProgramWithSource(device->context, 1, (const char *[]){source}, NULL, &code);
     must(code, "clCreateProgramWithSource");
@@ -128,6 +130,24 @@ static size_t arg_bytes(const test_arg *arg)
     return (size_t)elements * type_bytes(arg->type);
 }
 
+/* Of a declared reach: offset, low, count, step, and width or stride. */
+static void fill_reach(const test_arg *arg, dcli_reach reach, const int64_t pitch[], int64_t at[])
+{
+    bool widths = reach == DCLI_REACH_HALO || reach == DCLI_REACH_CROSS;
+    bool strides = reach == DCLI_REACH_BOX || reach == DCLI_REACH_FUNCTION;
+    at[0] = 0;
+    for (int d = 0; d < arg->rank; d++) {
+        int64_t low = arg->seen != NULL ? arg->seen->start[d] : arg->origin[d];
+        int64_t stride = arg->seen != NULL ? arg->seen->stride[d] : 1;
+        at[0] += (low - arg->origin[d]) * pitch[d];
+        at[1 + d] = low;
+        at[1 + arg->rank + d] = arg->seen != NULL ? arg->seen->count[d] : arg->extent[d];
+        at[1 + 2 * arg->rank + d] = pitch[d] * stride;
+        if (widths || strides)
+            at[1 + 3 * arg->rank + d] = widths ? arg->width[d] : stride;
+    }
+}
+
 /* The row of a box, by the definition in kernel/body.h. */
 static void fill_row(const dcli_body *body, const test_arg args[], const int64_t start[], const int64_t stride[],
                      const int64_t count[], int64_t row[])
@@ -147,16 +167,15 @@ static void fill_row(const dcli_body *body, const test_arg args[], const int64_t
         pitches(arg, pitch);
         dcli_subscripts subscripts;
         cr_assert_eq(dcli_body_subscripts(body, a, values, &subscripts), DCL_OK);
-        memset(at, 0, (size_t)(1 + (subscripts.reach == DCLI_REACH_AFFINE ? rank : 3 * arg->rank)) * sizeof *at);
+        if (subscripts.reach != DCLI_REACH_AFFINE)
+            fill_reach(arg, subscripts.reach, pitch, at);
+        else
+            memset(at, 0, (size_t)(1 + rank) * sizeof *at);
         for (int d = 0; d < arg->rank; d++) {
-            bounds[d] = arg->origin[d];
-            bounds[arg->rank + d] = arg->origin[d] + arg->extent[d];
-            if (subscripts.reach != DCLI_REACH_AFFINE) {
-                at[1 + d] = arg->origin[d];
-                at[1 + arg->rank + d] = arg->extent[d];
-                at[1 + 2 * arg->rank + d] = pitch[d];
+            bounds[d] = arg->seen != NULL ? arg->seen->start[d] : arg->origin[d];
+            bounds[arg->rank + d] = bounds[d] + (arg->seen != NULL ? arg->seen->count[d] : arg->extent[d]);
+            if (subscripts.reach != DCLI_REACH_AFFINE)
                 continue;
-            }
             at[0] += (subscripts.axis[d].constant - arg->origin[d]) * pitch[d];
             for (int m = 0; m < rank; m++) {
                 at[0] += subscripts.axis[d].coef[m] * start[m] * pitch[d];
@@ -230,7 +249,7 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
 {
     test_device *device = program->device;
     cl_kernel kernel = program->kernel[variant];
-    int64_t shape[DCL_MAX_RANK], *table, report[10] = {0};
+    int64_t shape[DCL_MAX_RANK], *table, report[DCLI_REPORT_LONGS] = {0};
     memcpy(shape, box_count, (size_t)body->space_rank * sizeof *shape);
     if (program->form == DCLI_FORM_CPU)
         dcli_body_row_shape(body, box_count, 2, shape);

@@ -14,6 +14,8 @@ typedef struct test_arg {
     int64_t pad;
     void *data;
     dcli_scalar value;
+    int64_t width[4];    /* HALO, CROSS */
+    const dcl_box *seen; /* BOX, FUNCTION: what is there; affine: what dcl_checked lets pass. NULL: all */
 } test_arg;
 
 /** What a run reported. */
@@ -37,6 +39,9 @@ void test_program_free(test_program *program);
  *  Fails the test when the row may not be run by `variant`. */
 test_report test_program_run(test_program *program, const dcli_body *body, dcli_variant variant, int count,
                              test_arg args[], const int64_t start[], const int64_t stride[], const int64_t box_count[]);
+
+/** Programs that are built from now on check where they write, too. */
+void test_device_watched(test_device *device, bool watched);
 
 /** Make GPU launches smaller than dcli_body_launch_size() says: a kernel must cover its box with any number of groups
  *  along dimension 2, and where no input is transposed along dimension 1. */

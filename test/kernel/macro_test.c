@@ -63,7 +63,7 @@ Test(kernel_macro, what_may_be_left_out_is_not_streamed)
     for (int sure = 0; sure < 2; sure++) {
         dcli_body *body;
         cr_assert_eq(parse("#define WHEN(x) if (x)", sure ? "C(i) = 2;" : "WHEN(i > 5) C(i) = 2;", &body), DCL_OK);
-        char *text = dcli_body_source(body, DCLI_FORM_CPU);
+        char *text = dcli_body_source(body, DCLI_FORM_CPU, false);
         cr_expect_eq(strstr(text, "dcl_store_float") != NULL, sure != 0);
         dcli_free(text);
         dcli_body_free(body);

@@ -105,7 +105,7 @@ static void expect_log(const char *text, const char *log, const char *expected)
     dcli_body *body;
     int count = test_spec("out C 2, in Temperature 2, all T 1", params);
     cr_assert_eq(dcli_body_parse(text, "int f(int x)\n{ return y; }", count, params, &body), DCL_OK, "%s", dcl_error());
-    char *found = dcli_body_log(body, log);
+    char *found = dcli_body_log(body, false, log);
     cr_expect_str_eq(found, expected, "found: %s", found);
     dcli_free(found);
     dcli_body_free(body);
@@ -154,7 +154,7 @@ Test(kernel_rows, logs_without_parts)
 {
     dcli_body *body = parse("out C 1, in A 1", "float t = 0;\nC(i) = A(i) + t;");
     for (dcli_form form = DCLI_FORM_CPU; form <= DCLI_FORM_GPU; form++) {
-        char *source = dcli_body_source(body, form), log[64];
+        char *source = dcli_body_source(body, form, false), log[64];
         const char *at = source;
         for (int copy = 0; copy < 3; copy++) {
             at = strstr(at + 1, "dcl_a0 = dcl_a1 + t;");
@@ -163,7 +163,7 @@ Test(kernel_rows, logs_without_parts)
             for (const char *c = source; c < at; c++)
                 line += *c == '\n';
             snprintf(log, sizeof log, "<kernel>:%d:19: error: bad\n", line);
-            char *found = dcli_body_log(body, log);
+            char *found = dcli_body_log(body, false, log);
             cr_expect_str_eq(found, "line 2, column 15: bad\nC(i) = A(i) + t;\n              ^", "form %d copy %d: %s",
                              form, copy, found);
             dcli_free(found);
@@ -175,7 +175,7 @@ Test(kernel_rows, logs_without_parts)
 
 static bool contains(const dcli_body *body, dcli_form form, const char *words)
 {
-    char *text = dcli_body_source(body, form);
+    char *text = dcli_body_source(body, form, false);
     bool found = strstr(text, words) != NULL;
     dcli_free(text);
     return found;
@@ -206,8 +206,8 @@ Test(kernel_rows, allocations_that_fail)
         dcli_alloc_fail_after(n);
         dcli_body *body = NULL;
         dcl_status status = test_parse("out C 2, in A 2, all T 1", "C(i,j) = A(j,i) + T(T(i));", &body);
-        char *text = status == DCL_OK ? dcli_body_source(body, DCLI_FORM_CPU) : NULL;
-        char *log = text != NULL ? dcli_body_log(body, "error: body:1:1: x") : NULL;
+        char *text = status == DCL_OK ? dcli_body_source(body, DCLI_FORM_CPU, false) : NULL;
+        char *log = text != NULL ? dcli_body_log(body, false, "error: body:1:1: x") : NULL;
         dcli_alloc_fail_after(0);
         cr_expect(status == DCL_OK || status == DCL_ERR_NOMEM);
         bool all = log != NULL;

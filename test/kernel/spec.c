@@ -64,7 +64,7 @@ static void put_subscript(char *out, size_t capacity, const dcli_subscript *s, i
 char *test_accesses(const dcli_body *body, const dcli_scalar values[])
 {
     enum { CAPACITY = 4096 };
-    static const char *const reaches[] = {"", " all", " rows", " columns"};
+    static const char *const reaches[] = {"", " all", " rows", " columns", " halo", " cross", " box", " function"};
     char *out = calloc(1, CAPACITY);
     for (int a = 0; a < body->access_count; a++) {
         const dcli_body_access *access = &body->access[a];

@@ -106,12 +106,25 @@ static int largest_views(int operation, dcli_msg_view view[])
     return count;
 }
 
+/** Of all operands, together as much as a message may have. */
+static int largest_reaches(int operation, dcli_msg_reach reach[])
+{
+    static int64_t number[DCLI_MOST_DECLARED_NUMBERS / DCLI_MOST_OPERANDS];
+    int count = operation == 0 ? DCLI_MOST_OPERANDS : 0;
+    for (size_t n = 0; n < sizeof number / sizeof number[0]; n++)
+        number[n] = INT64_MIN;
+    for (int r = 0; r < count; r++)
+        reach[r] = (dcli_msg_reach){r, sizeof number / sizeof number[0], number, true};
+    return count;
+}
+
 /** All fields of all operations at their largest: 64 operations of 64 operands. A longer map stands alone. */
 static dcli_message largest_message(void)
 {
     static dcli_msg_operation operation[DCLI_MOST_OPERATIONS];
     static dcli_msg_operand operand[DCLI_MOST_OPERANDS];
     static dcli_msg_view view[DCLI_MOST_OPERANDS];
+    static dcli_msg_reach reach[DCLI_MOST_OPERANDS];
     static char path[DCLI_MOST_PATH + 1], map[DCLI_MOST_SHORT_MAP + 1];
     memset(path, 'p', DCLI_MOST_PATH);
     memset(map, 'm', DCLI_MOST_SHORT_MAP);
@@ -137,6 +150,8 @@ static dcli_message largest_message(void)
                               INT64_MAX,
                               DCLI_MOST_PEERS,
                               0,
+                              NULL,
+                              0,
                               NULL};
     for (int d = 0; d < DCL_MAX_RANK; d++) {
         one.origin[d] = one.box.start[d] = INT64_MIN;
@@ -148,6 +163,8 @@ static dcli_message largest_message(void)
         operation[i] = one;
         operation[i].view = view;
         operation[i].view_count = largest_views(i, view);
+        operation[i].reach = reach;
+        operation[i].reach_count = largest_reaches(i, reach);
     }
     return (dcli_message){
         .kind = DCLI_MSG_OPERATIONS, .epoch = UINT64_MAX, .operations = {DCLI_MOST_OPERATIONS, operation}};
@@ -167,7 +184,7 @@ Test(message, the_largest_is_within_the_limits)
     msgpack_unpacked reference; /* msgpack-c agrees on what is in it */
     msgpack_unpacked_init(&reference);
     cr_assert_eq(msgpack_unpack_next(&reference, bytes, length, NULL), MSGPACK_UNPACK_SUCCESS);
-    cr_expect_eq(count_items(&reference.data), 27463, "%d items", count_items(&reference.data));
+    cr_expect_eq(count_items(&reference.data), 31816, "%d items", count_items(&reference.data));
     msgpack_unpacked_destroy(&reference);
     dcli_free(bytes);
     dcli_arena_free(&arena);
@@ -254,8 +271,8 @@ static const struct {
     {"[1,1,0,4,'','',[['A']]]", "parameter[0] of a message KERNEL has 1 items; expected 2..5"},
     {"[1,1,0,4,'','',[['A',2],['B',2,1,1,1,1]]]", "parameter[1] of a message KERNEL has 6 items; expected 2..5"},
     {"[1,1,0,4,'','',[['A'*64,2]]]", "parameter[0].name of a message KERNEL has 64 bytes; expected 63 at most"},
-    {"[1,1,0,4,'','',[['A',0]]]", "parameter[0].access of a message KERNEL is 0; expected 1..8"},
-    {"[1,1,0,4,'','',[['A',9]]]", "parameter[0].access of a message KERNEL is 9; expected 1..8"},
+    {"[1,1,0,4,'','',[['A',0]]]", "parameter[0].access of a message KERNEL is 0; expected 1..14"},
+    {"[1,1,0,4,'','',[['A',15]]]", "parameter[0].access of a message KERNEL is 15; expected 1..14"},
     {"[1,1,0,4,'','',[['A',1,12]]]", "parameter[0].type of a message KERNEL is 12; expected 0..11"},
     {"[1,1,0,4,'','',[['A',1,-1]]]", "parameter[0].type of a message KERNEL is -1; expected 0..11"},
     {"[1,1,0,4,'','',[['A',1,2,9]]]", "parameter[0].rank of a message KERNEL is 9; expected 0..8"},
@@ -270,7 +287,7 @@ static const struct {
     {"[1,2,0,1,1,'s'*1537]", "sentence of a message BUILT has 1537 bytes; expected 1536 at most"},
     /* OPERATIONS */
     {"[1,3,0,[[1,1]]*65]", "operation of a message OPERATIONS has 65 items; expected 0..64"},
-    {"[1,3,0,[[1]]]", "operation[0] of a message OPERATIONS has 1 items; expected 2..21"},
+    {"[1,3,0,[[1]]]", "operation[0] of a message OPERATIONS has 1 items; expected 2..22"},
     {"[1,3,0,[[1,1],7]]", "operation[1] of a message OPERATIONS is of another type (first byte 0x07)"},
     {"[1,3,0,[[-1,1]]]", "operation[0].number of a message OPERATIONS is -1; expected 0.."},
     {"[1,3,0,[[1,1],[2,0]]]", "operation[1].kind of a message OPERATIONS is 0; expected 1..8"},
@@ -308,6 +325,14 @@ static const struct {
      "operation[0].view[0].axis[0] of a message OPERATIONS is 8; expected -1..7"},
     {"[1,3,0,[[1,3,0,[],[],[],[],0,'',0,false,false,0,[],[],'',0,0,0,0,[[0,[0],[1],[0],[0],[]]]]]]",
      "operation[0].view[0].step of a message OPERATIONS has 0 items; expected 1..1"},
+    {"[1,3,0,[[1,3,0,[],[],[],[],0,'',0,false,false,0,[],[],'',0,0,0,0,[],[[0,[]]]*65]]]",
+     "operation[0].reach of a message OPERATIONS has 65 items; expected 0..64"},
+    {"[1,3,0,[[1,3,0,[],[],[],[],0,'',0,false,false,0,[],[],'',0,0,0,0,[],[[64,[]]]]]]",
+     "operation[0].reach[0].operand of a message OPERATIONS is 64; expected 0..63"},
+    {"[1,3,0,[[1,3,0,[],[],[],[],0,'',0,false,false,0,[],[],'',0,0,0,0,[],[[0,[0]*4097]]]]]",
+     "operation[0].reach[0].number of a message OPERATIONS has 4097 items; expected 0..4096"},
+    {"[1,3,0,[[1,3,0,[],[],[],[],0,'',0,false,false,0,[],[],'',0,0,0,0,[],[[0]]]]]",
+     "operation[0].reach[0] of a message OPERATIONS has 1 items"},
     {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0],[-1]]]]",
      "operation[0].extent[0] of a message OPERATIONS is -1"},
     {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[0],[4],'m'*262145]]]",

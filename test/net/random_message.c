@@ -40,6 +40,9 @@ static struct {
     dcli_msg_operand operand[DCLI_MOST_OPERATIONS * DCLI_MOST_OPERANDS];
     dcli_msg_view view[DCLI_MOST_VIEWS];
     int view_used;
+    dcli_msg_reach reach[DCLI_MOST_OPERATIONS * 2];
+    int64_t number[DCLI_MOST_OPERATIONS * 2][16];
+    int reach_used;
     dcli_msg_parameter parameter[DCLI_MOST_OPERANDS];
     int64_t storage[DCLI_MOST_OPERANDS];
     dcli_msg_peer peer[DCLI_MOST_NODES];
@@ -125,6 +128,21 @@ static void fill_views(test_random *random, dcli_msg_operation *operation)
     }
 }
 
+static void fill_reaches(test_random *random, dcli_msg_operation *operation)
+{
+    operation->reach = pool.reach + pool.reach_used;
+    operation->reach_count = test_random_below(random, 3);
+    for (int r = 0; r < operation->reach_count; r++) {
+        int64_t *number = pool.number[pool.reach_used++];
+        operation->reach[r] = (dcli_msg_reach){.operand = test_random_below(random, DCLI_MOST_OPERANDS),
+                                               .count = test_random_below(random, 17),
+                                               .number = number,
+                                               .approximate = flag(random)};
+        for (int n = 0; n < operation->reach[r].count; n++)
+            number[n] = any(random);
+    }
+}
+
 static dcli_msg_operation random_operation(test_random *random, dcli_msg_operand operand[])
 {
     dcli_msg_operation operation = {.number = natural(random),
@@ -144,13 +162,15 @@ static dcli_msg_operation random_operation(test_random *random, dcli_msg_operand
         fill_grid(random, &operation);
     if (flag(random))
         fill_views(random, &operation);
+    if (flag(random))
+        fill_reaches(random, &operation);
     return operation;
 }
 
 static dcli_msg_operations random_operations(test_random *random)
 {
     dcli_msg_operations operations = {few(random, DCLI_MOST_OPERATIONS), pool.operation, natural(random)};
-    pool.view_used = 0;
+    pool.view_used = pool.reach_used = 0;
     for (int i = 0; i < operations.count; i++)
         pool.operation[i] = random_operation(random, pool.operand + (size_t)i * DCLI_MOST_OPERANDS);
     return operations;
@@ -169,7 +189,7 @@ static dcli_msg_kernel random_kernel(test_random *random)
         pool.storage[i] = natural(random);
     for (int i = 0; i < kernel.parameter_count; i++) {
         pool.parameter[i].name = string(random, DCLI_MOST_NAME);
-        pool.parameter[i].access = 1 + test_random_below(random, DCL_ACCESS_PRELUDE);
+        pool.parameter[i].access = 1 + test_random_below(random, DCL_ACCESS_IN_FUNCTION);
         pool.parameter[i].type = test_random_below(random, DCL_DOUBLE + 1);
         pool.parameter[i].rank = test_random_below(random, DCL_MAX_RANK + 1);
         pool.parameter[i].turned = flag(random) ? test_random_below(random, DCL_MAX_RANK + 1) - 1 : 0;
@@ -195,7 +215,10 @@ static dcli_msg_report random_report(test_random *random)
 {
     dcli_msg_report report = {.operation = natural(random),
                               .array = string(random, DCLI_MOST_NAME),
-                              .rank = test_random_below(random, DCL_MAX_RANK + 1)};
+                              .rank = test_random_below(random, DCL_MAX_RANK + 1),
+                              .body = string(random, DCLI_MOST_SENTENCE),
+                              .declared = string(random, DCLI_MOST_SENTENCE),
+                              .written = flag(random)};
     for (int d = 0; d < report.rank; d++)
         report.index[d] = any(random);
     return report;
@@ -254,7 +277,8 @@ static dcli_msg_setup random_setup(test_random *random)
                             .kernel_ms = milliseconds(random),
                             .fanout = 1 + test_random_below(random, DCLI_MOST_NODES),
                             .log = test_random_below(random, 4),
-                            .fault = string(random, DCLI_MOST_ADDRESS)};
+                            .fault = string(random, DCLI_MOST_ADDRESS),
+                            .check_access = flag(random)};
 }
 
 static dcli_msg_joined random_joined(test_random *random)
@@ -436,6 +460,11 @@ static bool same_view(const dcli_msg_view *a, const dcli_msg_view *b)
            NUMBERS(shape, shape_rank);
 }
 
+static bool same_reach(const dcli_msg_reach *a, const dcli_msg_reach *b)
+{
+    return EQUAL(operand) && EQUAL(count) && NUMBERS(number, count) && EQUAL(approximate);
+}
+
 static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation *b)
 {
     if (!EQUAL(number) || !EQUAL(kind) || !EQUAL(kernel) || !EQUAL(operand_count) || !EQUAL(box_rank) ||
@@ -443,10 +472,13 @@ static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation
         !NUMBERS(box.stride, box_rank) || !EQUAL(element) || !STRINGS(path) || !EQUAL(data_start) ||
         !EQUAL(fortran_order) || !EQUAL(swapped) || !EQUAL(type) || !EQUAL(rank) || !NUMBERS(origin, rank) ||
         !NUMBERS(extent, rank) || !STRINGS(map) || !EQUAL(tile_bytes) || !EQUAL(block_bytes) || !EQUAL(small_bytes) ||
-        !EQUAL(map_nodes) || !EQUAL(view_count))
+        !EQUAL(map_nodes) || !EQUAL(view_count) || !EQUAL(reach_count))
         return false;
     for (int v = 0; v < a->view_count; v++)
         if (!same_view(&a->view[v], &b->view[v]))
+            return false;
+    for (int r = 0; r < a->reach_count; r++)
+        if (!same_reach(&a->reach[r], &b->reach[r]))
             return false;
     for (int i = 0; i < a->operand_count; i++)
         if (!same_operand(&a->operand[i], &b->operand[i]))
@@ -501,7 +533,7 @@ static bool same_setup(const dcli_msg_setup *a, const dcli_msg_setup *b)
     return EQUAL(self) && EQUAL(peer_count) && same_peers(a->peer, b->peer, a->peer_count) && EQUAL(first_operation) &&
            EQUAL(tile_bytes) && EQUAL(chunk_bytes) && EQUAL(pool_bytes) && EQUAL(kept_bytes) && EQUAL(quota_bytes) &&
            EQUAL(silence_ms) && EQUAL(epoch) && EQUAL(tree_nodes) && EQUAL(build_ms) && EQUAL(kernel_ms) &&
-           EQUAL(fanout) && EQUAL(log) && STRINGS(fault);
+           EQUAL(fanout) && EQUAL(log) && STRINGS(fault) && EQUAL(check_access);
 }
 
 static bool same_joined(const dcli_msg_joined *a, const dcli_msg_joined *b)
@@ -594,7 +626,8 @@ static bool same_contents(const dcli_message *a, const dcli_message *b)
                EQUAL(failed.storage_count) && NUMBERS(failed.storage, failed.storage_count) && STRINGS(failed.sentence);
     case DCLI_MSG_REPORT:
         return EQUAL(report.operation) && STRINGS(report.array) && EQUAL(report.rank) &&
-               NUMBERS(report.index, report.rank);
+               NUMBERS(report.index, report.rank) && STRINGS(report.body) && STRINGS(report.declared) &&
+               EQUAL(report.written);
     default:
         return same_session_contents(a, b);
     }

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/error.h"
+#include "segment/declared.h"
 #include "support/simview.h"
 
 static const char index_names[] = "ijklmnop";
@@ -147,12 +149,78 @@ static void put_reach(struct maker *maker, const char *name, int rank)
     put(maker, ")");
 }
 
+static void declare_box(struct maker *maker, const dcl_box *box)
+{
+    if (maker->step->number_count + 3 * box->rank > SIM_MAX_NUMBERS)
+        abort();
+    dcli_declared_put(box, maker->step->number + maker->step->number_count);
+    maker->step->number_count += 3 * box->rank;
+}
+
+/* Some box of a grid, with strides now and then; perhaps empty. */
+static dcl_box random_box(struct maker *maker, const dcl_grid *grid)
+{
+    dcl_box box = dcl_box_of(grid);
+    for (int d = 0; d < grid->rank; d++) {
+        int64_t first = box.count[d] == 0 ? 0 : pick(maker, 0, box.count[d] - 1);
+        box.start[d] += first;
+        box.stride[d] = pick(maker, 0, 2) == 0 ? pick(maker, 1, 3) : 1;
+        int64_t most = box.count[d] == 0 ? 0 : (box.count[d] - first - 1) / box.stride[d] + 1;
+        box.count[d] = pick(maker, most > 0 && pick(maker, 0, 9) > 0 ? 1 : 0, most);
+    }
+    return box;
+}
+
+/* The index space in slabs along one axis, each of which reads some box; the last index is left out now and then. */
+static void declare_portions(struct maker *maker, const dcl_grid *space, const dcl_grid *grid)
+{
+    int axis = (int)pick(maker, 0, space->rank - 1);
+    dcl_box slab = dcl_box_of(space);
+    int64_t end = space->origin[axis] + space->extent[axis] - (pick(maker, 0, 5) == 0);
+    while (slab.start[axis] < end) {
+        slab.count[axis] = pick(maker, dcli_max(space->extent[axis] / 5, 1), space->extent[axis]);
+        slab.count[axis] = dcli_min(slab.count[axis], end - slab.start[axis]);
+        dcl_box reads = random_box(maker, grid);
+        declare_box(maker, &slab);
+        declare_box(maker, &reads);
+        slab.start[axis] += slab.count[axis];
+    }
+}
+
+/* What a call says of the array it has just named. */
+static void declare(struct maker *maker, dcl_access access, const dcl_grid *grid)
+{
+    sim_step *step = maker->step;
+    dcli_declared *declared = &step->operation.operand[maker->params - 1].declared;
+    int before = step->number_count;
+    if (access == DCL_ACCESS_IN_HALO || access == DCL_ACCESS_IN_CROSS)
+        for (int d = 0; d < grid->rank; d++)
+            step->number[step->number_count++] = pick(maker, 0, 3);
+    dcl_box box;
+    if (access == DCL_ACCESS_IN_BOX) {
+        box = random_box(maker, grid);
+        declare_box(maker, &box);
+    }
+    if (access == DCL_ACCESS_IN_FUNCTION)
+        declare_portions(maker, dcli_operand_grid(&step->operation.operand[0]), grid);
+    declared->number = step->number + before;
+    declared->count = step->number_count - before;
+}
+
+/* A declared reach that an array of a rank can have. */
+static dcl_access pick_reach(struct maker *maker, int rank)
+{
+    static const dcl_access reaches[] = {DCL_ACCESS_IN_ALL,  DCL_ACCESS_IN_ROWS,     DCL_ACCESS_IN_COLUMNS,
+                                         DCL_ACCESS_IN_BOX,  DCL_ACCESS_IN_FUNCTION, DCL_ACCESS_IN_HALO,
+                                         DCL_ACCESS_IN_CROSS};
+    return reaches[pick(maker, 0, rank == maker->rank ? 6 : 4)];
+}
+
 /* One input, read once or twice. */
 static void put_input(struct maker *maker, const char *name)
 {
-    static const dcl_access reaches[] = {DCL_ACCESS_IN_ALL, DCL_ACCESS_IN_ROWS, DCL_ACCESS_IN_COLUMNS};
     const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];
-    bool declared = pick(maker, 0, 9) == 0, seen = pick(maker, 0, 2) == 0;
+    bool declared = pick(maker, 0, 5) == 0, seen = pick(maker, 0, 2) == 0;
     const dcli_layout *layout = pick_shape(maker, array);
     dcli_transform view;
     if (maker->halved && array->storage == maker->step->operation.operand[0].storage) {
@@ -162,9 +230,11 @@ static void put_input(struct maker *maker, const char *name)
     } else if (seen) {
         view = sim_random_view(maker->random, &layout->grid, false);
     }
-    int rank = add_array(maker, name, declared ? reaches[pick(maker, 0, 2)] : DCL_ACCESS_IN, array, layout,
-                         seen ? &view : NULL)
-                   ->rank;
+    int rank = seen ? view.grid.rank : layout->grid.rank;
+    dcl_access access = declared ? pick_reach(maker, rank) : DCL_ACCESS_IN;
+    const dcl_grid *grid = add_array(maker, name, access, array, layout, seen ? &view : NULL);
+    if (declared)
+        declare(maker, access, grid);
     for (int64_t times = pick(maker, 0, 3) == 0 ? 2 : 1; times > 0; times--) {
         put(maker, " + ");
         if (declared)

@@ -94,21 +94,27 @@ static void touch_reach(const dcli_operation *operation, const dcli_subscripts *
     const dcli_operand *operand = &operation->operand[k];
     dcl_box box = dcl_box_of(dcli_operand_grid(operand));
     int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK] = {0};
-    int fixed = subscripts->reach == DCLI_REACH_ROWS ? 0 : box.rank - 1;
-    if (subscripts->reach != DCLI_REACH_ALL) {
-        int64_t at = subscripts->reach == DCLI_REACH_ROWS ? index[0] : index[subscripts->space_rank - 1];
-        if (at < box.start[fixed] || at >= box.start[fixed] + box.count[fixed])
-            return;
-        box.start[fixed] = at;
-        box.count[fixed] = 1;
-    }
     if (dcli_box_is_empty(&box))
         return;
     do {
         for (int d = 0; d < box.rank; d++)
             element[d] = box.start[d] + place[d];
-        touch(operand, element, by, touched);
+        if (sim_may_read(subscripts, index, element))
+            touch(operand, element, by, touched);
     } while (sim_next_place(place, &box));
+}
+
+/* What counts of an index for what it may read: a number from 0; all of it for most reaches. */
+static int64_t row_of(const dcli_operation *operation, dcli_reach reach, const int64_t index[])
+{
+    const dcl_box *box = &operation->box;
+    int64_t row = 0;
+    if (reach == DCLI_REACH_ALL || reach == DCLI_REACH_BOX)
+        return 0;
+    int first = reach == DCLI_REACH_COLUMNS ? box->rank - 1 : 0, end = reach == DCLI_REACH_ROWS ? 1 : box->rank;
+    for (int m = first; m < end; m++)
+        row = row * box->count[m] + (index[m] - box->start[m]) / box->stride[m];
+    return row;
 }
 
 static void touch_declared(const dcli_operation *operation, const dcli_subscripts subscripts[], const int64_t index[],
@@ -118,11 +124,7 @@ static void touch_declared(const dcli_operation *operation, const dcli_subscript
         int k = operation->body->access[a].param;
         if (subscripts[a].reach == DCLI_REACH_AFFINE)
             continue;
-        /* an axis is gone through once per node and index of the axis that counts */
-        const dcl_box *box = &operation->box;
-        int axis = subscripts[a].reach == DCLI_REACH_ROWS ? 0 : box->rank - 1;
-        int64_t row = subscripts[a].reach == DCLI_REACH_ALL ? 0 : (index[axis] - box->start[axis]) / box->stride[axis];
-        bool *seen = &rows_seen[a][row * 64 + by];
+        bool *seen = &rows_seen[a][row_of(operation, subscripts[a].reach, index) * 64 + by]; /* once per node */
         if (!*seen)
             touch_reach(operation, &subscripts[a], k, index, by, &touched[k]);
         *seen = true;
@@ -160,13 +162,11 @@ static void go_through(const dcli_operation *operation, struct touched touched[]
     bool *rows_seen[DCLI_MAX_ACCESSES] = {NULL};
     int accesses = operation->body->access_count;
     const dcli_operand *space = &operation->operand[operation->body->first_output];
-    int64_t place[DCL_MAX_RANK] = {0}, index[DCL_MAX_RANK], element[DCL_MAX_RANK], offset, most = 1;
+    int64_t place[DCL_MAX_RANK] = {0}, index[DCL_MAX_RANK], element[DCL_MAX_RANK], offset;
     sim_subscripts(operation, subscripts);
-    for (int m = 0; m < operation->box.rank; m++)
-        most = dcli_max(most, operation->box.count[m]);
     for (int a = 0; a < accesses; a++)
         if (subscripts[a].reach != DCLI_REACH_AFFINE)
-            rows_seen[a] = need(most * 64, sizeof(bool));
+            rows_seen[a] = need(dcli_box_elements(&operation->box) * 64, sizeof(bool));
     do {
         int by;
         for (int m = 0; m < operation->box.rank; m++)

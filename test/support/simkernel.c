@@ -134,11 +134,13 @@ static int64_t *find_place(struct run *run, int a, const int64_t element[])
             at += run->place[m] * binding->step[m];
     else
         for (int d = 0; d < subscripts->rank; d++) {
-            if (element[d] < binding->low[d] || element[d] >= binding->low[d] + binding->count[d]) {
+            bool strides = subscripts->reach == DCLI_REACH_BOX || subscripts->reach == DCLI_REACH_FUNCTION;
+            int64_t stride = strides ? binding->width[d] : 1, apart = element[d] - binding->low[d];
+            if (apart < 0 || apart % stride != 0 || apart / stride >= binding->count[d]) {
                 wrong(run, a, "reads what is not said to be there");
                 return NULL;
             }
-            at += (element[d] - binding->low[d]) * binding->step[d];
+            at += apart / stride * binding->step[d];
         }
     if (at >= 0 && at < run->memory[a].elements)
         return run->memory[a].data + at;

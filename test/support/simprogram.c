@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "segment/declared.h"
 #include "support/simbody.h"
 #include "support/simmap.h"
 #include "support/simview.h"
@@ -73,6 +74,48 @@ void sim_subscripts(const dcli_operation *operation, dcli_subscripts subscripts_
     for (int a = 0; a < operation->body->access_count; a++)
         if (dcli_body_subscripts(operation->body, a, operation->value, &subscripts_out[a]) != DCL_OK)
             abort();
+        else
+            subscripts_out[a].declared = operation->operand[operation->body->access[a].param].declared;
+}
+
+static bool is_near(const dcli_subscripts *subscripts, const int64_t index[], const int64_t element[])
+{
+    int away = 0;
+    for (int d = 0; d < subscripts->rank; d++) {
+        int64_t apart = element[d] > index[d] ? element[d] - index[d] : index[d] - element[d];
+        if (apart > subscripts->declared.number[d])
+            return false;
+        away += apart > 0;
+    }
+    return subscripts->reach == DCLI_REACH_HALO || away <= 1;
+}
+
+bool sim_may_read(const dcli_subscripts *subscripts, const int64_t index[], const int64_t element[])
+{
+    dcl_box box;
+    dcli_portion portion;
+    switch (subscripts->reach) {
+    case DCLI_REACH_AFFINE:
+        return false;
+    case DCLI_REACH_ALL:
+        return true;
+    case DCLI_REACH_ROWS:
+        return element[0] == index[0];
+    case DCLI_REACH_COLUMNS:
+        return element[subscripts->rank - 1] == index[subscripts->space_rank - 1];
+    case DCLI_REACH_HALO:
+    case DCLI_REACH_CROSS:
+        return is_near(subscripts, index, element);
+    case DCLI_REACH_BOX:
+        return dcli_declared_box(subscripts, NULL, &box) && dcli_box_contains(&box, element);
+    case DCLI_REACH_FUNCTION:
+        for (int p = 0; p < dcli_declared_portions(subscripts); p++) {
+            portion = dcli_declared_portion(subscripts, p);
+            if (dcli_box_contains(&portion.space, index))
+                return dcli_box_contains(&portion.reads, element);
+        }
+    }
+    return false;
 }
 
 static bool is_inside(const dcl_grid *grid, const int64_t element[])
@@ -101,11 +144,54 @@ static uint64_t hash_index(uint64_t salt, int rank, const int64_t index[])
     return hash ^ hash >> 29;
 }
 
+/* A place within a halo, or on one arm of a cross. */
+static void near_element(const dcli_subscripts *subscripts, const int64_t index[], uint64_t hash, int64_t element_out[])
+{
+    int arm = subscripts->reach == DCLI_REACH_CROSS ? (int)((hash >> 40) % (uint64_t)subscripts->rank) : -1;
+    for (int d = 0; d < subscripts->rank; d++) {
+        int64_t width = arm < 0 || arm == d ? subscripts->declared.number[d] : 0;
+        hash = dcli_hash_word(hash, (uint64_t)d);
+        element_out[d] = index[d] + (int64_t)((hash >> 8) % (uint64_t)(2 * width + 1)) - width;
+    }
+}
+
+/* @return false when the box is empty. */
+static bool box_element(const dcl_box *box, uint64_t hash, int64_t element_out[])
+{
+    for (int d = 0; d < box->rank && !dcli_box_is_empty(box); d++) {
+        hash = dcli_hash_word(hash, (uint64_t)d);
+        element_out[d] = box->start[d] + (int64_t)((hash >> 8) % (uint64_t)box->count[d]) * box->stride[d];
+    }
+    return !dcli_box_is_empty(box);
+}
+
+/* The box that an index reads. @return false when there is none. */
+static bool box_of_index(const dcli_subscripts *subscripts, const int64_t index[], dcl_box *box_out)
+{
+    if (subscripts->reach == DCLI_REACH_BOX)
+        return dcli_declared_box(subscripts, NULL, box_out);
+    for (int p = 0; p < dcli_declared_portions(subscripts); p++) {
+        dcli_portion portion = dcli_declared_portion(subscripts, p);
+        *box_out = portion.reads;
+        if (dcli_box_contains(&portion.space, index))
+            return true;
+    }
+    return false;
+}
+
 /* An element that an access of a declared reach may read: a different one for every index, access and `salt`. */
 static bool reach_element(const dcli_subscripts *subscripts, const dcl_grid *grid, const int64_t index[], uint64_t salt,
                           int64_t element_out[])
 {
     uint64_t hash = hash_index(salt, subscripts->space_rank, index);
+    if (subscripts->reach == DCLI_REACH_HALO || subscripts->reach == DCLI_REACH_CROSS) {
+        near_element(subscripts, index, hash, element_out);
+        return is_inside(grid, element_out);
+    }
+    if (subscripts->reach == DCLI_REACH_BOX || subscripts->reach == DCLI_REACH_FUNCTION) {
+        dcl_box box;
+        return box_of_index(subscripts, index, &box) && box_element(&box, hash, element_out);
+    }
     for (int d = 0; d < grid->rank; d++) {
         hash = dcli_hash_word(hash, (uint64_t)d);
         element_out[d] = grid->origin[d] + (int64_t)((hash >> 8) % (uint64_t)dcli_max(grid->extent[d], 1));

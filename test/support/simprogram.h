@@ -23,7 +23,7 @@ typedef struct sim_array {
     bool released;
 } sim_array;
 
-enum { SIM_MAX_VIEWS = 12 };
+enum { SIM_MAX_VIEWS = 12, SIM_MAX_NUMBERS = 2048 };
 
 /** One operation of the program. */
 typedef struct sim_step {
@@ -32,12 +32,14 @@ typedef struct sim_step {
     dcli_transform view[SIM_MAX_VIEWS]; /* FORALL: what operands point to */
     int shape_count;
     dcli_layout shape[SIM_MAX_VIEWS]; /* FORALL: the same, where an array is seen in another shape */
-    dcli_body *body;                  /* FORALL */
-    char text[1024];                  /* FORALL: its text; others: what they do */
-    int64_t fill;                     /* FILL, LOAD: what is written depends on it */
-    int64_t *memory;                  /* READ, WRITE: the program's memory, packed over the box */
-    int64_t *expected;                /* READ, SAVE: what must be found (SAVE: the whole array) */
-    bool waits;                       /* READ: the program goes on when it has ended */
+    int number_count;
+    int64_t number[SIM_MAX_NUMBERS]; /* FORALL: the same, of what is declared */
+    dcli_body *body;                 /* FORALL */
+    char text[1024];                 /* FORALL: its text; others: what they do */
+    int64_t fill;                    /* FILL, LOAD: what is written depends on it */
+    int64_t *memory;                 /* READ, WRITE: the program's memory, packed over the box */
+    int64_t *expected;               /* READ, SAVE: what must be found (SAVE: the whole array) */
+    bool waits;                      /* READ: the program goes on when it has ended */
 } sim_step;
 
 enum { SIM_MAX_ARRAYS = 64, SIM_MAX_STEPS = 64, SIM_MAX_SPARES = 4, SIM_MAX_NODES = 64 };
@@ -87,7 +89,9 @@ void sim_evaluate(const dcli_operation *operation, const dcli_subscripts subscri
                   const sim_access *access);
 /** The element that an affine access touches. @return whether it lies in the grid. */
 bool sim_element(const dcli_subscripts *subscripts, const dcl_grid *grid, const int64_t index[], int64_t element_out[]);
-/** The subscripts of all accesses. */
+/** Whether an index may read an element by a declared reach, from the definition. */
+bool sim_may_read(const dcli_subscripts *subscripts, const int64_t index[], const int64_t element[]);
+/** The subscripts of all accesses, with what is declared of them. */
 void sim_subscripts(const dcli_operation *operation, dcli_subscripts subscripts_out[]);
 
 /** Steps through a box, last axis fastest: place[] counts from 0. Start with zeros. @return false after the last. */

@@ -238,6 +238,13 @@ Test(plan, works)
     expect_works("stencil, right half, in place", stencil, 1, &place,
                  "[41:79]: own own own\n[40:41]: own peer 0 own\n[79:80] checked: own own stage\n");
     expect_works("all elsewhere, in place", far, 0, &place, "[0:40]: own peer 1\n");
+    /* A halo is cut likewise, without checks at the edge: kernels check it in any case. */
+    const int64_t two = 2;
+    dcli_operation *halo =
+        TEST_FORALL(1, "C(i) = A(i*i);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN_HALO, "A", 2, halves});
+    halo->operand[1].declared = (dcli_declared){.count = 1, .number = &two};
+    expect_works("halo, left half", halo, 0, &send, "[0:38]: own own\n[38:40]: own stage\n");
+    expect_works("halo, right half, in place", halo, 1, &place, "[42:80]: own own\n[40:42]: own stage\n");
     expect_works("all elsewhere, sent", far, 0, &send, "[0:40]: own stage\n");
     expect_works("all outside", far, 1, &send, "[40:80] checked: own stage\n");
     expect_works("nothing for the host", same, 2, &send, "");

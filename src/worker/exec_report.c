@@ -1,0 +1,107 @@
+/* worker/exec_report.c - the end of a batch: what its kernels found outside of what they may access. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "kernel/names.h"
+#include "segment/declared.h"
+#include "worker/peer.h"
+
+static void put_widths(dcli_text *text, const dcli_declared *declared)
+{
+    dcli_text_put(text, "within ");
+    for (int d = 0; d < declared->count; d++)
+        dcli_text_put(text, "%s%" PRId64, d > 0 ? ", " : "", declared->number[d]);
+    dcli_text_put(text, " of the same index");
+}
+
+/* What the call says of an access, for people. */
+static void put_declared(dcli_text *text, const dcli_operation *operation, int a)
+{
+    const dcli_param *param = &operation->body->params[operation->body->access[a].param];
+    dcli_subscripts subscripts = {.reach = operation->body->access[a].reach,
+                                  .rank = param->rank,
+                                  .declared = operation->operand[operation->body->access[a].param].declared};
+    dcl_box box;
+    char box_text[200];
+    switch (subscripts.reach) {
+    case DCLI_REACH_ROWS:
+        dcli_text_put(text, "in the rows of its own first index");
+        break;
+    case DCLI_REACH_COLUMNS:
+        dcli_text_put(text, "in the columns of its own last index");
+        break;
+    case DCLI_REACH_HALO:
+    case DCLI_REACH_CROSS:
+        put_widths(text, &subscripts.declared);
+        dcli_text_put(text, subscripts.reach == DCLI_REACH_CROSS ? ", along one axis at a time" : "");
+        break;
+    case DCLI_REACH_BOX:
+        dcli_declared_box(&subscripts, NULL, &box);
+        dcli_box_print(&box, box_text, sizeof box_text);
+        dcli_text_put(text, "in %s", box_text);
+        break;
+    case DCLI_REACH_FUNCTION:
+        dcli_text_put(text, "in the boxes that its function gives");
+        break;
+    default:
+        dcli_text_put(text, "where this tile was planned to");
+    }
+    dcli_text_put(text, " (%s)", dcli_access_name(param->access));
+}
+
+static bool is_inside(const dcl_grid *grid, const int64_t index[])
+{
+    dcl_box whole = dcl_box_of(grid);
+    return dcli_box_contains(&whole, index);
+}
+
+static void put_first_line(dcli_text *text, const char *body)
+{
+    body += strspn(body, " \t\r\n");
+    dcli_text_append(text, body, strcspn(body, "\r\n"));
+}
+
+static void send_report(dcli_worker *worker, const dcli_entry *entry, const int64_t report[])
+{
+    const dcli_body *body = entry->operation.body;
+    if (report[1] < 0 || report[1] >= body->access_count)
+        return;
+    int a = (int)report[1];
+    const dcli_param *param = &body->params[body->access[a].param];
+    const dcl_grid *grid = dcli_operand_grid(&entry->operation.operand[body->access[a].param]);
+    dcli_text declared = {0}, line = {0};
+    if (is_inside(grid, report + 2))
+        put_declared(&declared, &entry->operation, a);
+    put_first_line(&line, body->text);
+    dcli_message message = {.kind = DCLI_MSG_REPORT,
+                            .report = {.operation = entry->operation.number,
+                                       .array = param->name,
+                                       .rank = param->rank,
+                                       .body = line.bytes,
+                                       .declared = declared.bytes,
+                                       .written = body->access[a].written}};
+    memcpy(message.report.index, report + 2, (size_t)param->rank * sizeof(int64_t));
+    dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
+    dcli_text_free(&declared);
+    dcli_text_free(&line);
+}
+
+static void pass_report(dcli_worker *worker, const dcli_running *running)
+{
+    const dcli_entry *entry = worker->catalog.first;
+    while (entry != NULL && entry->operation.number != running->operation)
+        entry = entry->next;
+    int64_t report[DCLI_REPORT_LONGS];
+    if (entry != NULL && dcli_memory_get(running->report, 0, report, sizeof report) == DCL_OK &&
+        (int32_t)report[0] != 0)
+        send_report(worker, entry, report);
+}
+
+void dcli_exec_end_forall(dcli_worker *worker, const dcli_running *running)
+{
+    if (running->report != NULL)
+        pass_report(worker, running);
+    dcli_memory_release(running->report);
+    dcli_memory_release(running->arena);
+}

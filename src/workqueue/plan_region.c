@@ -1,0 +1,75 @@
+/* workqueue/plan_region.c - a region of tiles is cut to what declared reaches can be planned for. */
+#include "workqueue/plan_view.h"
+
+#include "segment/declared.h"
+
+/* ---- portions ----------------------------------------------------------------------------------------------------- */
+
+static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a);
+
+/* Plan what the boxes in `rest` have of a portion; what is left of them remains there. */
+static dcl_status take_portion(dcli_builder *builder, const dcl_box *portion, int a, dcli_box_list *rest)
+{
+    dcli_box_list left = {0};
+    dcl_status status = DCL_OK;
+    for (int64_t b = 0; b < rest->count && status == DCL_OK; b++) {
+        dcl_box common;
+        if (dcli_box_intersect(&rest->box[b], portion, &common))
+            status = plan_portions(builder, &common, a + 1);
+        if (status == DCL_OK)
+            status = dcli_box_subtract(&rest->box[b], portion, &left);
+    }
+    dcli_box_list_free(rest);
+    *rest = left;
+    return status;
+}
+
+/* Indices that have different portions of what access `a` or a later one reads become different works. */
+static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a)
+{
+    int accesses = builder->operation->body->access_count;
+    while (a < accesses && builder->own[a].reach != DCLI_REACH_FUNCTION)
+        a++;
+    if (a == accesses)
+        return dcli_plan_box(builder, box);
+    dcli_box_list rest = {0};
+    dcl_status status = dcli_box_list_add(&rest, box);
+    for (int p = 0; p < dcli_declared_portions(&builder->own[a]) && status == DCL_OK && rest.count > 0; p++) {
+        dcli_portion portion = dcli_declared_portion(&builder->own[a], p);
+        status = take_portion(builder, &portion.space, a, &rest);
+    }
+    for (int64_t b = 0; b < rest.count && status == DCL_OK; b++)
+        status = plan_portions(builder, &rest.box[b], a + 1); /* reads nothing */
+    dcli_box_list_free(&rest);
+    return status;
+}
+
+/* ---- gaps --------------------------------------------------------------------------------------------------------- */
+
+/* An axis with gaps between its indices that a declared reach follows, or -1: kernels index the rows that are there one
+ * by one. */
+static int find_gaps(const dcli_builder *builder, const dcl_box *box)
+{
+    for (int a = 0; a < builder->operation->body->access_count; a++) {
+        dcli_reach reach = builder->subscripts[a].reach;
+        int axis = reach == DCLI_REACH_ROWS ? 0 : box->rank - 1;
+        if ((reach == DCLI_REACH_ROWS || reach == DCLI_REACH_COLUMNS) && box->stride[axis] != 1 && box->count[axis] > 1)
+            return axis;
+    }
+    return -1;
+}
+
+dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box)
+{
+    int axis = find_gaps(builder, box);
+    if (axis < 0)
+        return plan_portions(builder, box, 0);
+    dcl_box row = *box;
+    row.count[axis] = row.stride[axis] = 1;
+    dcl_status status = DCL_OK;
+    for (int64_t t = 0; t < box->count[axis] && status == DCL_OK; t++) {
+        row.start[axis] = box->start[axis] + t * box->stride[axis];
+        status = dcli_plan_region(builder, &row);
+    }
+    return status;
+}
