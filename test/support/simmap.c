@@ -190,4 +190,5 @@ void sim_map_bind(test_random *random, int node_count, const dcl_grid *grid, cha
         fprintf(stderr, "map %s: %s\n", text_out, dcl_error());
         abort();
     }
+    dcli_map_rule_release(&rule);
 }

@@ -641,8 +641,10 @@ void sim_program_free(sim_program *program)
 {
     for (int s = 0; s < program->step_count; s++)
         end_step(&program->step[s]);
-    for (int s = 0; s < program->array_count; s++)
+    for (int s = 0; s < program->array_count; s++) {
+        dcli_layout_release(&program->array[s].layout);
         free(program->array[s].value);
+    }
     free(program);
 }
 

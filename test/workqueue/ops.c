@@ -10,7 +10,8 @@
 enum { MOST = 512 };
 static void *kept[MOST];
 static dcli_body *body[MOST];
-static int kept_count, body_count;
+static dcli_layout *layouts[MOST];
+static int kept_count, body_count, layout_count;
 
 static void *keep(size_t bytes)
 {
@@ -22,6 +23,8 @@ static void *keep(size_t bytes)
 
 void test_ops_free(void)
 {
+    while (layout_count > 0)
+        dcli_layout_release(layouts[--layout_count]);
     while (kept_count > 0)
         free(kept[--kept_count]);
     while (body_count > 0)
@@ -35,6 +38,8 @@ dcli_layout *test_layout(const char *map, int nodes, const dcl_grid *grid)
     cr_assert_eq(dcli_map_rule_parse(map, nodes, &rule), DCL_OK, "%s", dcl_error());
     cr_assert_eq(dcli_map_rule_check(&rule), DCL_OK, "%s", dcl_error());
     cr_assert_eq(dcli_layout_bind(&rule, grid, layout), DCL_OK, "%s", dcl_error());
+    dcli_map_rule_release(&rule);
+    layouts[layout_count++] = layout;
     return layout;
 }
 
