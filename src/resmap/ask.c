@@ -17,12 +17,26 @@ dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *
     return status != DCL_OK ? status : dcli_layout_bind(&map->rule, grid, layout_out);
 }
 
-dcl_status dcli_map_check_node(const dcl_map *map, int node)
+static dcl_status check_node(const dcl_map *map, int node)
 {
     int all = dcl_node_count(map->cluster);
     if (node < 0 || node >= all)
         return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d", node, all - 1);
     return DCL_OK;
+}
+
+dcl_status dcli_map_bind_node(const dcl_map *map, const dcl_grid *grid, int node, bool out, const char *what,
+                              dcli_layout *layout_out)
+{
+    dcl_status status = dcli_map_bind(map, grid, layout_out);
+    if (status != DCL_OK)
+        return status;
+    status = check_node(map, node);
+    if (status == DCL_OK && !out)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "%s", what);
+    if (status != DCL_OK)
+        dcli_layout_release(layout_out);
+    return status;
 }
 
 dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[])
@@ -107,31 +121,25 @@ dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, i
 {
     dcli_error_enter(__func__);
     dcli_layout layout;
-    dcl_status status = dcli_map_bind(map, grid, &layout);
+    dcl_status status = dcli_map_bind_node(map, grid, node, elements_out != NULL,
+                                           "elements_out is NULL; expected room for a number of elements", &layout);
     if (status != DCL_OK)
         return status;
-    status = dcli_map_check_node(map, node);
-    if (status == DCL_OK && elements_out == NULL)
-        status = DCLI_FAIL(DCL_ERR_INVALID, "elements_out is NULL; expected room for a number of elements");
-    if (status == DCL_OK)
-        *elements_out = dcli_layout_storage(&layout, node);
+    *elements_out = dcli_layout_storage(&layout, node);
     dcli_layout_release(&layout);
-    return status;
+    return DCL_OK;
 }
 
 dcl_status dcl_map_boxes(const dcl_map *map, const dcl_grid *grid, int node, dcl_box_fn *visit, void *user)
 {
     dcli_error_enter(__func__);
     dcli_layout layout;
-    dcl_status status = dcli_map_bind(map, grid, &layout);
+    dcl_status status = dcli_map_bind_node(map, grid, node, visit != NULL,
+                                           "visit is NULL; expected a function to call with every box", &layout);
     if (status != DCL_OK)
         return status;
-    status = dcli_map_check_node(map, node);
-    if (status == DCL_OK && visit == NULL)
-        status = DCLI_FAIL(DCL_ERR_INVALID, "visit is NULL; expected a function to call with every box");
     dcli_region_list list = {0};
-    if (status == DCL_OK)
-        status = dcli_layout_regions(&layout, node, NULL, &list);
+    status = dcli_layout_regions(&layout, node, NULL, &list);
     for (int64_t k = 0; status == DCL_OK && k < list.count; k++)
         status = visit(user, &list.region[k].box);
     dcli_region_list_free(&list);

@@ -79,13 +79,11 @@ dcl_status dcl_map_tiles(const dcl_map *map, const dcl_grid *grid, int node, dcl
 {
     dcli_error_enter(__func__);
     dcli_layout layout;
-    dcl_status status = dcli_map_bind(map, grid, &layout);
+    dcl_status status = dcli_map_bind_node(map, grid, node, visit != NULL,
+                                           "visit is NULL; expected a function to call with every box", &layout);
     if (status != DCL_OK)
         return status;
-    status = dcli_map_check_node(map, node);
-    if (status == DCL_OK && visit == NULL)
-        status = DCLI_FAIL(DCL_ERR_INVALID, "visit is NULL; expected a function to call with every box");
-    int64_t count = status == DCL_OK ? dcli_layout_tile_count(&layout, node) : 0;
+    int64_t count = dcli_layout_tile_count(&layout, node);
     for (int64_t tile = 0; status == DCL_OK && tile < count; tile++)
         status = visit_tile(&layout, node, tile, visit, user);
     dcli_layout_release(&layout);

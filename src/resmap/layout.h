@@ -270,8 +270,11 @@ dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box
 dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule);
 /** Bind a map to a grid, both as a user gives them. @return DCL_OK, or DCL_ERR_INVALID. */
 dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out);
-/** Whether the cluster has such a node, the grid such an element. @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_RANGE. */
-dcl_status dcli_map_check_node(const dcl_map *map, int node);
+/** The same for a question about a node: with DCL_OK, the cluster has it and there is an `out`.
+ *  @param what  of `out`, where it is NULL: its name, and what was expected. */
+dcl_status dcli_map_bind_node(const dcl_map *map, const dcl_grid *grid, int node, bool out, const char *what,
+                              dcli_layout *layout_out);
+/** Whether the grid has such an element. @return DCL_OK, DCL_ERR_RANGE. */
 dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[]);
 /** The settings of a cluster, also of one that only plans. Defined by the runtime. */
 const dcl_config *dcli_cluster_config(const dcl_cluster *cluster);

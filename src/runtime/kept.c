@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "runtime/report.h"
+#include "segment/declared.h"
 
 enum { MOST_NOTED = 64 };
 
@@ -56,7 +57,8 @@ static bool same_operand(const dcli_operation *a, const dcli_operation *b, int k
 {
     const dcli_operand *x = &a->operand[k], *y = &b->operand[k];
     bool value = x->storage >= 0 || !dcli_body_subscripts_use(a->body, k) || a->value[k].u == b->value[k].u;
-    return x->storage == y->storage && x->layout == y->layout && x->view == y->view && x->kept == y->kept && value;
+    return x->storage == y->storage && x->layout == y->layout && x->view == y->view && x->kept == y->kept && value &&
+           dcli_declared_equal(&x->declared, &y->declared);
 }
 
 static bool same_operation(const dcli_operation *a, const dcli_operation *b)
@@ -69,7 +71,29 @@ static bool same_operation(const dcli_operation *a, const dcli_operation *b)
     return true;
 }
 
-static dcl_status note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[])
+/* A copy that outlives the call: what it declares lies behind it. */
+static dcli_operation *copy_operation(const dcli_operation *operation)
+{
+    size_t numbers = 0;
+    for (int k = 0; k < operation->operand_count; k++)
+        numbers += (size_t)operation->operand[k].declared.count;
+    dcli_operation *copy = dcli_malloc(sizeof *copy + numbers * sizeof(int64_t));
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, operation, sizeof *copy);
+    int64_t *next = (int64_t *)(copy + 1);
+    for (int k = 0; k < copy->operand_count; k++) {
+        dcli_declared *declared = &copy->operand[k].declared;
+        if (declared->count == 0)
+            continue;
+        memcpy(next, declared->number, (size_t)declared->count * sizeof *next);
+        declared->number = next;
+        next += declared->count;
+    }
+    return copy;
+}
+
+static dcl_status note(dcl_cluster *cluster, const dcli_operation *operation)
 {
     dcli_kept_notes *notes = &cluster->kept;
     dcl_status status = notes->count == MOST_NOTED ? dcli_cluster_kept_settle(cluster) : DCL_OK;
@@ -77,12 +101,9 @@ static dcl_status note(dcl_cluster *cluster, const dcli_operation *operation, dc
         return status;
     if (notes->noted == NULL)
         notes->noted = dcli_calloc(MOST_NOTED, sizeof *notes->noted);
-    dcli_operation *copy = notes->noted != NULL ? dcli_malloc(sizeof *copy) : NULL;
+    dcli_operation *copy = notes->noted != NULL ? copy_operation(operation) : NULL;
     if (copy == NULL)
         return DCL_ERR_NOMEM;
-    memcpy(copy, operation, sizeof *copy);
-    for (int k = 0; k < copy->operand_count; k++)
-        copy->operand[k].writes &= books[k] != NULL && books[k]->was_kept; /* others have no copies */
     notes->noted[notes->count++] = copy;
     return DCL_OK;
 }
@@ -105,7 +126,7 @@ dcl_status dcli_cluster_kept_note(dcl_cluster *cluster, const dcli_operation *op
             return DCL_OK; /* nothing was written since that it keeps: it changes nothing */
         repeats = dcli_keeps(cluster->kept.noted[o]);
     }
-    return matters ? note(cluster, operation, books) : DCL_OK;
+    return matters ? note(cluster, operation) : DCL_OK;
 }
 
 void dcli_cluster_kept_free(dcl_cluster *cluster)

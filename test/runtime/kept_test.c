@@ -259,6 +259,32 @@ Test(kept_on_device, copies_after_a_failure)
     }
 }
 
+/* What a call declares is remembered with it, also once the call has ended: another declaration is another operation. */
+Test(kept_on_device, declared_reads)
+{
+    dcl_cluster *cluster = open_with("send", 1 << 20);
+    dcl_map *map = dcl_map_block(cluster);
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, 40);
+    dcl_array *A = dcl_agile(grid, map), *C = dcl_agile(grid, map);
+    static const char body[] = "long at = i > 37 ? i : i + 2; C(i) = A(at);";
+    test_count_up(A, 0, 1);
+    TEST_OK(dcl_keep(A, true));
+    for (int k = 0; k < 4; k++) {
+        dcl_arg args[] = {DCL_OUT(C), DCL_IN_HALO(A, 2 + k / 2)};
+        dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
+        TEST_OK(dcl_explain_n(cluster, NULL, body, 2, args, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_forall_n(cluster, body, 2, args));
+        int64_t counted = test_counters(cluster, DCL_ALL_NODES).bytes_moved - before.bytes_moved;
+        cr_expect_eq(counted, planned.bytes_moved, "call %d moved %" PRId64 "; explained %" PRId64, k, counted,
+                     planned.bytes_moved);
+        cr_expect(k % 2 == 0 ? counted > 0 : counted == 0, "call %d moved %" PRId64, k, counted);
+    }
+    dcl_release(A);
+    dcl_release(C);
+    dcl_map_release(map);
+    dcl_close(cluster);
+}
+
 Test(kept_on_device, refusals)
 {
     TEST_REFUSED(dcl_keep(NULL, true), DCL_ERR_INVALID, "dcl_keep: array is NULL; expected one made by dcl_agile()");
