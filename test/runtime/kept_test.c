@@ -279,6 +279,12 @@ Test(kept_on_device, declared_reads)
                      planned.bytes_moved);
         cr_expect(k % 2 == 0 ? counted > 0 : counted == 0, "call %d moved %" PRId64, k, counted);
     }
+    test_count_up(A, 1, 1); /* drops all copies; nobody asks between the next two calls */
+    TEST_OK(dcl_forall_n(cluster, body, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN_HALO(A, 2)}));
+    TEST_OK(dcl_forall_n(cluster, body, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN_HALO(A, 3)}));
+    dcl_counters again;
+    TEST_OK(dcl_explain_n(cluster, NULL, body, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN_HALO(A, 3)}, DCL_ALL_NODES, &again));
+    cr_expect_eq(again.bytes_moved, 0, "explained %" PRId64, again.bytes_moved);
     dcl_release(A);
     dcl_release(C);
     dcl_map_release(map);
