@@ -5,15 +5,12 @@
 
 Settings: TEST_WORKERS, a place of support/workers.py beside threads of the program (local:2)."""
 import os
-import shutil
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave the source folder as it is
-from session import SLOW, Failed, Program, processes
-from workers import Unavailable, open_place
+from session import SLOW, Failed, Program, test_in_folder
+from workers import open_place
 
-SKIPPED = 77
 PLACE = os.environ.get("TEST_WORKERS") or "local:2"
 THREADS = {"POCL_DEVICES": "pthread pthread pthread"}
 CHECK = {"DCL_CHECK": "access"}
@@ -55,28 +52,15 @@ def examples(folder_of_examples, what, variables, prefix, folder):
     print(f"nothing reported by {', '.join(names)}: {what}")
 
 
-def main():
-    dcl, programs, folder_of_examples = (os.path.abspath(path) for path in sys.argv[1:4])
-    base = tempfile.mkdtemp(prefix="dcl-access-")
-    os.mkdir(f"{base}/workers")
-    try:
-        strays(programs, "threads, unchecked", THREADS, (), base)
-        strays(programs, "threads", {**THREADS, **CHECK}, (), base)
-        examples(folder_of_examples, "threads", {**THREADS, **CHECK}, (), base)
-        with open_place(PLACE, dcl, f"{base}/workers") as place:
-            strays(programs, PLACE, {**place.variables, **CHECK}, place.prefix, base)
-            examples(folder_of_examples, PLACE, {**place.variables, **CHECK}, place.prefix, base)
-    except Unavailable as why:
-        print(f"skipped: {PLACE}: {why}")
-        return SKIPPED
-    except (Failed, AssertionError) as problem:
-        print(f"FAILED: {problem}", file=sys.stderr)
-        return 1
-    finally:
-        processes.kill_all()
-        shutil.rmtree(base)
-    return 0
+def check(dcl, programs, base):
+    folder_of_examples = os.path.abspath(sys.argv[3])
+    strays(programs, "threads, unchecked", THREADS, (), base)
+    strays(programs, "threads", {**THREADS, **CHECK}, (), base)
+    examples(folder_of_examples, "threads", {**THREADS, **CHECK}, (), base)
+    with open_place(PLACE, dcl, f"{base}/workers") as place:
+        strays(programs, PLACE, {**place.variables, **CHECK}, place.prefix, base)
+        examples(folder_of_examples, PLACE, {**place.variables, **CHECK}, place.prefix, base)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(test_in_folder("access", check))

@@ -5,15 +5,13 @@
 
 Settings: TEST_SEED (1); TEST_CHAINS, how many arrays go through random maps in each way (60)."""
 import os
-import shutil
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # leave the source folder as it is
-from session import SLOW, Failed, Program, processes
-from workers import Unavailable, open_place
+from session import SLOW, Failed, run_to_end, test_in_folder
+from workers import open_place
 
-SKIPPED = 77
 SEED = os.environ.get("TEST_SEED") or "1"
 CHAINS = os.environ.get("TEST_CHAINS") or "60"
 
@@ -29,39 +27,20 @@ def cases():
 
 def run(dcl, programs, base, arguments, where, variables, words):
     folder = tempfile.mkdtemp(dir=base)
-    before = processes.snapshot(folders=[folder])
-    with open_place(where, dcl, base) as place:
-        program = Program([f"{programs}/remap", *arguments], {**place.variables, **variables}, f"{folder}/errors",
-                          place.prefix)
-        try:
-            for word in words:
-                program.expect(word, 60 * SLOW)
-            if program.end(20 * SLOW) != 0:
-                raise Failed(program.said())
-        finally:
-            program.kill()
-        os.remove(f"{folder}/errors")
-        processes.nothing_left(before, 2 * SLOW, folders=[folder])
-    print(f"{' '.join(arguments)} under {where} {variables}: {'; '.join(program.seen)}")
-
-
-def main():
-    dcl, programs = (os.path.abspath(path) for path in sys.argv[1:3])
-    base = tempfile.mkdtemp(prefix="dcl-remap-")
+    what = f"{' '.join(arguments)} under {where} {variables}"
     try:
-        for arguments, where, variables, words in cases():
-            run(dcl, programs, base, arguments, where, variables, words)
-    except Unavailable as why:
-        print(f"skipped: {why}")
-        return SKIPPED
+        with open_place(where, dcl, base) as place:
+            program, _ = run_to_end([f"{programs}/remap", *arguments], words, 60 * SLOW, {**place.variables, **variables},
+                                    place.prefix, folder)
     except (Failed, AssertionError) as problem:
-        print(f"FAILED: {' '.join(arguments)} under {where} {variables}: {problem}", file=sys.stderr)
-        return 1
-    finally:
-        processes.kill_all()
-        shutil.rmtree(base)
-    return 0
+        raise Failed(f"{what}: {problem}") from None
+    print(f"{what}: {'; '.join(program.seen)}")
+
+
+def check(dcl, programs, base):
+    for arguments, where, variables, words in cases():
+        run(dcl, programs, base, arguments, where, variables, words)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(test_in_folder("remap", check))

@@ -1,15 +1,19 @@
 """Programs of these tests, run as a person would run them, and watched: whatever they wait for has an end."""
 import os
 import queue
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "support"))
 import processes
+from workers import Unavailable
 
+SKIPPED = 77
 SLOW = float(os.environ.get("TEST_SLOW") or 1)  # what may take so many times longer under a sanitizer
 
 
@@ -77,6 +81,44 @@ class Program:
             self.process.kill()
         self.process.wait()
         self.reader.join(5)
+
+
+def run_to_end(argv, words, seconds, variables, prefix, folder):
+    """Run a program that begins lines with `words`, one after the other, each within `seconds`, and ends well; nothing is
+    left of it. Returns it, and the rest of the last of these lines."""
+    before = processes.snapshot(folders=[folder])
+    program = Program(argv, variables, f"{folder}/errors", prefix)
+    try:
+        for word in words:
+            rest = program.expect(word, seconds)
+        if program.end(20 * SLOW) != 0:
+            raise Failed(program.said())
+    finally:
+        program.kill()
+    os.remove(f"{folder}/errors")
+    processes.nothing_left(before, 2 * SLOW, folders=[folder])
+    return program, rest
+
+
+def test_in_folder(name, check):
+    """Call check(dcl, programs, base) with what the command line names and a folder of its own, in which are `work` and
+    `workers`. Returns the status to exit with: 77 where what is needed is not here."""
+    dcl, programs = (os.path.abspath(path) for path in sys.argv[1:3])
+    base = tempfile.mkdtemp(prefix=f"dcl-{name}-")
+    for folder in ("work", "workers"):
+        os.mkdir(f"{base}/{folder}")
+    try:
+        check(dcl, programs, base)
+    except Unavailable as why:
+        print(f"skipped: {why}")
+        return SKIPPED
+    except (Failed, AssertionError) as problem:
+        print(f"FAILED: {problem}", file=sys.stderr)
+        return 1
+    finally:
+        processes.kill_all()
+        shutil.rmtree(base)
+    return 0
 
 
 def workers_of(program, place):

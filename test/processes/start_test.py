@@ -6,17 +6,14 @@
 Settings: TEST_WORKERS, a place of support/workers.py (local:2); TEST_STARTS, how many (20). A start takes 150 ms at most, or
 on a busy machine not much more than the dcl command takes to list its devices."""
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True  # leave the source folder as it is
-from session import SLOW, Failed, Program, processes
-from workers import Unavailable, open_place
+from session import SLOW, Failed, Program, processes, test_in_folder
+from workers import open_place
 
-SKIPPED = 77
 PLACE = os.environ.get("TEST_WORKERS") or "local:2"
 STARTS = int(os.environ.get("TEST_STARTS") or 20)
 WARM_UP = 3
@@ -56,25 +53,10 @@ def run(dcl, programs, place, folder):
         raise Failed(f"dcl_open takes {median} ms; expected {MOST_MS:g} ms at most")
 
 
-def main():
-    dcl, programs = (os.path.abspath(path) for path in sys.argv[1:3])
-    base = tempfile.mkdtemp(prefix="dcl-start-")
-    for name in ("work", "workers"):
-        os.mkdir(f"{base}/{name}")
-    try:
-        with open_place(PLACE, dcl, f"{base}/workers") as place:
-            run(dcl, programs, place, f"{base}/work")
-    except Unavailable as why:
-        print(f"skipped: {PLACE}: {why}")
-        return SKIPPED
-    except (Failed, AssertionError) as problem:
-        print(f"FAILED: {problem}", file=sys.stderr)
-        return 1
-    finally:
-        processes.kill_all()
-        shutil.rmtree(base)
-    return 0
+def check(dcl, programs, base):
+    with open_place(PLACE, dcl, f"{base}/workers") as place:
+        run(dcl, programs, place, f"{base}/work")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(test_in_folder("start", check))
