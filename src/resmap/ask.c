@@ -65,56 +65,80 @@ static bool same_grid(const dcl_grid *a, const dcl_grid *b)
     return true;
 }
 
-/* The layout of a grid that was asked about before, or is now and there is room to keep it; NULL: bind it. Who finds one
- * reads it without a lock: they stay until the map ends. */
+/* The layout of a grid that was asked about before; NULL: there is none. Who finds one reads it without a lock: they stay
+ * until the map ends. */
 static const dcli_layout *kept_layout(const dcl_map *map, const dcl_grid *grid)
 {
-    if (map == NULL || grid == NULL)
-        return NULL;
+    const dcli_bound_layout *bound = __atomic_load_n(&map->bound, __ATOMIC_ACQUIRE);
+    while (bound != NULL && !same_grid(&bound->layout.grid, grid))
+        bound = bound->next;
+    return bound != NULL ? &bound->layout : NULL;
+}
+
+/* Keep a layout that was just bound, if there is room: it then belongs to the map. Another thread may have put in one of
+ * the same grid meanwhile: two of them do no harm. */
+static bool keep_layout(const dcl_map *map, const dcli_layout *layout)
+{
     int count = 0;
     dcli_bound_layout *first = __atomic_load_n(&map->bound, __ATOMIC_ACQUIRE);
-    for (const dcli_bound_layout *bound = first; bound != NULL; bound = bound->next, count++)
-        if (same_grid(&bound->layout.grid, grid))
-            return &bound->layout;
-    dcli_bound_layout *made = count < MOST_BOUND ? dcli_malloc(sizeof *made) : NULL;
-    if (made == NULL || dcli_map_bind(map, grid, &made->layout) != DCL_OK) {
-        dcli_free(made);
-        return NULL;
-    }
-    made->next = first; /* another thread may have put in one of its own meanwhile: two of a grid do no harm */
-    while (!__atomic_compare_exchange_n(&((dcl_map *)map)->bound, &made->next, made, false, __ATOMIC_ACQ_REL,
+    for (const dcli_bound_layout *bound = first; bound != NULL; bound = bound->next)
+        count++;
+    dcli_bound_layout *kept = count < MOST_BOUND ? dcli_malloc(sizeof *kept) : NULL;
+    if (kept == NULL)
+        return false;
+    *kept = (dcli_bound_layout){.layout = *layout, .next = first};
+    while (!__atomic_compare_exchange_n(&((dcl_map *)map)->bound, &kept->next, kept, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_ACQUIRE))
         ;
-    return &made->layout;
+    return true;
 }
 
 /* ---- questions ----------------------------------------------------------------------------------------------------- */
 
-static dcl_status locate(const dcli_layout *layout, const dcl_grid *grid, const int64_t index[], int *node_out,
-                         int64_t *offset_out)
+/* What a map has no layout of yet, or what lacks an argument.
+ * @param complete  whether it lacks none. */
+static dcl_status locate_anew(const dcl_map *map, const dcl_grid *grid, bool complete, const int64_t index[],
+                              int *node_out, int64_t *offset_out)
 {
-    if (index == NULL || node_out == NULL || offset_out == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "index, node_out or offset_out is NULL; expected an index and room for both");
-    dcl_status status = dcli_map_check_index(grid, index);
+    dcli_layout layout;
+    dcl_status status = dcli_map_bind(map, grid, &layout);
+    if (status != DCL_OK)
+        return status;
+    if (!complete)
+        status =
+            DCLI_FAIL(DCL_ERR_INVALID, "index, node_out or offset_out is NULL; expected an index and room for both");
+    else
+        status = dcli_map_check_index(grid, index);
     if (status == DCL_OK)
-        dcli_layout_locate(layout, index, node_out, offset_out);
+        dcli_layout_locate(&layout, index, node_out, offset_out);
+    if (!complete || !keep_layout(map, &layout))
+        dcli_layout_release(&layout);
     return status;
+}
+
+/* Whether the grid has such an element. The differences may wrap around: that of an index before the origin is then more
+ * than any extent. */
+static bool is_inside(const dcl_grid *grid, const int64_t index[])
+{
+    bool inside = true;
+    for (int d = 0; d < grid->rank; d++)
+        inside &= (uint64_t)index[d] - (uint64_t)grid->origin[d] < (uint64_t)grid->extent[d];
+    return inside;
 }
 
 dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                           int64_t *offset_out)
 {
+    bool complete = map != NULL && grid != NULL && index != NULL && node_out != NULL && offset_out != NULL;
+    const dcli_layout *layout = complete ? kept_layout(map, grid) : NULL;
+    if (layout != NULL && is_inside(grid, index)) {
+        dcli_layout_locate(layout, index, node_out, offset_out);
+        return DCL_OK;
+    }
     dcli_error_enter(__func__);
-    const dcli_layout *kept = kept_layout(map, grid);
-    if (kept != NULL)
-        return locate(kept, grid, index, node_out, offset_out);
-    dcli_layout layout;
-    dcl_status status = dcli_map_bind(map, grid, &layout);
-    if (status != DCL_OK)
-        return status;
-    status = locate(&layout, grid, index, node_out, offset_out);
-    dcli_layout_release(&layout);
-    return status;
+    if (layout != NULL)
+        return dcli_map_check_index(grid, index);
+    return locate_anew(map, grid, complete, index, node_out, offset_out);
 }
 
 dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out)

@@ -18,11 +18,11 @@ int64_t dcli_division_extent(const dcli_division *division, int64_t coordinate)
  * walked across: such rows are moved on by 64 bytes, or 128 where 64 would lead just there. */
 int64_t dcli_row_pitch(const dcli_layout *layout, int64_t row)
 {
-    enum { PAGE = 4096, LINE = 64 };
-    int64_t bytes = layout->bytes, beyond = row * bytes % PAGE; /* fits: the storage was checked */
-    if (layout->grid.rank == 1 || row * bytes < PAGE || (beyond >= LINE && beyond <= PAGE - LINE))
+    enum { PAGE = 4096 };
+    int64_t bytes = row * layout->bytes, beyond = bytes & (PAGE - 1); /* fits: the storage was checked */
+    if (layout->grid.rank == 1 || bytes < PAGE || (beyond >= DCLI_LINE && beyond <= PAGE - DCLI_LINE))
         return row;
-    return row + (beyond < LINE ? LINE : 2 * LINE) / bytes;
+    return row + (beyond < DCLI_LINE ? layout->line : 2 * layout->line);
 }
 
 static int64_t run_start(const dcli_division *division, int64_t coordinate)
@@ -39,8 +39,18 @@ int64_t dcli_division_index(const dcli_division *division, int64_t coordinate, i
     return (local / division->run * division->used + coordinate) * division->run + local % division->run;
 }
 
-/* Coordinate of an index, and its place among the coordinate's elements. */
-static int64_t divide_index(const dcli_division *division, int64_t index, int64_t *local_out)
+/* The first `more` runs are one longer. Neither quotient exceeds the coordinate: the first is it among the longer runs, the
+ * other, which leaves out the last element of each of these, among the rest. Random indices would mislead a branch. */
+static int64_t divide_uneven(const dcli_division *division, int64_t index, int64_t *local_out)
+{
+    int64_t longer = dcli_divided(index, division->by_longer);
+    int64_t other = dcli_divided(dcli_max(index - division->more, 0), division->by_run);
+    int64_t coordinate = dcli_max(longer, other);
+    *local_out = index - run_start(division, coordinate);
+    return coordinate;
+}
+
+int64_t dcli_divide_index(const dcli_division *division, int64_t index, int64_t *local_out)
 {
     if (division->runs > 0) {
         int64_t run = dcli_run_of(division, index);
@@ -51,14 +61,10 @@ static int64_t divide_index(const dcli_division *division, int64_t index, int64_
         *local_out = index;
         return 0;
     }
-    if (division->more > 0) {
-        int64_t longer = division->more * (division->run + 1);
-        int64_t coordinate =
-            index < longer ? index / (division->run + 1) : division->more + (index - longer) / division->run;
-        *local_out = index - run_start(division, coordinate);
-        return coordinate;
-    }
-    int64_t number = index / division->run, turn = division->even == 0 ? 0 : number / division->used;
+    if (division->more > 0)
+        return divide_uneven(division, index, local_out);
+    int64_t number = dcli_divided(index, division->by_run);
+    int64_t turn = division->even == 0 ? 0 : dcli_divided(number, division->by_used);
     *local_out = turn * division->run + index - number * division->run;
     return number - turn * division->used;
 }
@@ -83,10 +89,13 @@ void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *nod
     int64_t node = 0, offset = 0;
     for (int d = 0; d <= last; d++) {
         const dcli_division *division = &layout->division[d];
-        int64_t local, coordinate = divide_index(division, index[d] - layout->grid.origin[d], &local);
-        int64_t extent = dcli_division_extent(division, coordinate);
+        int64_t local, coordinate = dcli_divide_index(division, index[d] - layout->grid.origin[d], &local);
         node = node * division->nodes + coordinate;
-        offset = offset * (d == last ? dcli_row_pitch(layout, extent) : extent) + local;
+        if (d > 0) { /* what lies before it along the first axis takes whole extents of the others */
+            int64_t extent = dcli_division_extent(division, coordinate);
+            offset *= d == last ? dcli_row_pitch(layout, extent) : extent;
+        }
+        offset += local;
     }
     *node_out = (int)node;
     *offset_out = offset;
@@ -207,14 +216,14 @@ static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, i
         mark_runs(layout, query, d, node, nodes_out);
         return;
     }
-    int64_t local, first = divide_index(division, query->start[d], &local);
+    int64_t local, first = dcli_divide_index(division, query->start[d], &local);
     int64_t count = division->used;
     bool all = count == 1 || query->count[d] == 1; /* every coordinate that is looked at is met */
     if (query->count[d] == 1) {
         count = 1;
     } else if (count > 1 && query->stride[d] <= division->run) { /* no run is passed over */
         int64_t end = query->start[d] + (query->count[d] - 1) * query->stride[d];
-        int64_t last = divide_index(division, end, &local);
+        int64_t last = dcli_divide_index(division, end, &local);
         int64_t runs = division->more > 0 ? last - first : end / division->run - query->start[d] / division->run;
         count = dcli_min(count, runs + 1);
         all = true;

@@ -61,6 +61,9 @@ static dcli_division divide(int64_t extent, const dcl_axis *axis, int nodes)
     bool once = extent <= round;
     division.even = once ? 0 : extent / round * division.run;
     division.rest = once ? extent : extent % round;
+    division.by_run = dcli_divisor_of(division.run);
+    division.by_longer = dcli_divisor_of(division.run + 1);
+    division.by_used = dcli_divisor_of(division.used);
     return division;
 }
 
@@ -109,6 +112,7 @@ static dcl_status bind_dealt(dcli_layout *layout)
     for (int d = 0; d < rank; d++) {
         layout->rule.piece[d] = dcli_min(layout->rule.piece[d], layout->grid.extent[d]);
         layout->pieces[d] = dcli_ceil_div(layout->grid.extent[d], layout->rule.piece[d]);
+        layout->by_piece[d] = dcli_divisor_of(layout->rule.piece[d]);
         layout->order[d] = layout->rule.order == DCL_ROWS ? d : rank - 1 - d;
     }
     for (int level = rank - 1; level >= 0; level--) {
@@ -120,6 +124,9 @@ static dcl_status bind_dealt(dcli_layout *layout)
         layout->within[d] = layout->slot;
         layout->slot *= layout->rule.piece[d];
     }
+    layout->by_node_count = dcli_divisor_of(layout->node_count);
+    if (layout->rule.deal == DCL_DEAL_BLOCK)
+        layout->runs = divide(layout->piece_total, &(dcl_axis){.kind = DCL_AXIS_BLOCK}, layout->node_count);
     if (layout->rule.deal == DCL_DEAL_HASH)
         dcli_scatter_bind(layout->rule.seed, layout->piece_total, &layout->scatter);
     return layout->rule.deal == DCL_DEAL_TABLE ? dcli_owned_bind(layout) : DCL_OK;
@@ -234,6 +241,7 @@ dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcl
                           .node_count = rule->node_count,
                           .node_end = dcli_nodes_end(rule),
                           .bytes = (int64_t)dcl_type_bytes(grid->type),
+                          .line = DCLI_LINE / (int64_t)dcl_type_bytes(grid->type),
                           .kind = rule->kind};
     fill_rank(&layout.rule, grid->rank);
     status = check_blocks(&layout.rule, grid);

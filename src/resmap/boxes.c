@@ -61,23 +61,60 @@ bool dcli_boxes_meet(const dcli_layout *layout, const dcl_box *query, dcli_liste
     return meet_part(&meeting, 0, layout->boxes.count);
 }
 
-static bool take_first(void *user, int64_t number)
+static bool is_between(const int64_t at[], const int64_t first[], const int64_t last[], int rank)
 {
-    *(int64_t *)user = number;
-    return false;
+    bool between = true;
+    for (int d = 0; d < rank; d++)
+        between &= first[d] <= at[d] && at[d] <= last[d];
+    return between;
+}
+
+static bool is_in_box(const int64_t at[], const int64_t box[], int rank)
+{
+    bool inside = true;
+    for (int d = 0; d < rank; d++)
+        inside &= (uint64_t)(at[d] - box[d]) < (uint64_t)box[rank + d];
+    return inside;
+}
+
+/* The box of an element of the grid. A part whose bounds have the element need not have its box: what lies behind such a
+ * part is put off. Which way to go is as good as random: it is computed, as a branch would be guessed wrongly. */
+static inline __attribute__((always_inline)) int64_t box_at(const dcli_boxes *boxes, int rank, const int64_t at[])
+{
+    struct {
+        int64_t first, end;
+    } put_off[64]; /* parts are halved */
+    int count = 0;
+    for (int64_t first = 0, end = boxes->count;;) {
+        int64_t middle = first + (end - first) / 2, left = first + (middle - first) / 2;
+        const int64_t *bounds = boxes->bounds + 2 * rank * left;
+        if (is_in_box(at, boxes->box + 2 * rank * boxes->tree[middle], rank))
+            return boxes->tree[middle];
+        bool goes_left = (first < middle) & is_between(at, bounds, bounds + rank, rank);
+        put_off[count].first = middle + 1;
+        put_off[count].end = end;
+        count += goes_left;
+        first = goes_left ? first : middle + 1;
+        end = goes_left ? middle : end;
+        for (; first == end; end = put_off[count].end)
+            first = put_off[--count].first;
+    }
 }
 
 void dcli_boxes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)
 {
     int rank = layout->grid.rank;
-    int64_t number = 0, position = 0;
-    struct meeting meeting = {.boxes = &layout->boxes, .rank = rank, .visit = take_first, .user = &number};
+    int64_t at[DCL_MAX_RANK] = {0}, position = 0;
     for (int d = 0; d < rank; d++)
-        meeting.lo[d] = meeting.hi[d] = index[d] - layout->grid.origin[d];
-    meet_part(&meeting, 0, layout->boxes.count);
+        at[d] = index[d] - layout->grid.origin[d];
+    const dcli_boxes *boxes = &layout->boxes;
+    int64_t number = rank == 1   ? box_at(boxes, 1, at) /* without loops */
+                     : rank == 2 ? box_at(boxes, 2, at)
+                     : rank == 3 ? box_at(boxes, 3, at)
+                                 : box_at(boxes, rank, at);
     const int64_t *box = layout->boxes.box + 2 * rank * number;
     for (int d = 0; d < rank; d++)
-        position = position * box[rank + d] + meeting.lo[d] - box[d];
+        position = position * box[rank + d] + at[d] - box[d];
     *node_out = (int)layout->boxes.place[number];
     *offset_out = layout->boxes.offset[number] + position;
 }

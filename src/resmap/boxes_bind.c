@@ -138,13 +138,19 @@ struct order {
     int rank, axis;
 };
 
+/* Equals along the axis follow each other by the other axes: then halves of a layer are compact, too. */
 static int by_middle(const void *a, const void *b, void *user)
 {
     const struct order *order = user;
-    const int64_t *x = order->box + 2 * order->rank * *(const int64_t *)a + order->axis;
-    const int64_t *y = order->box + 2 * order->rank * *(const int64_t *)b + order->axis;
-    int64_t p = 2 * x[0] + x[order->rank], q = 2 * y[0] + y[order->rank];
-    return (p > q) - (p < q);
+    int rank = order->rank;
+    const int64_t *x = order->box + 2 * rank * *(const int64_t *)a, *y = order->box + 2 * rank * *(const int64_t *)b;
+    for (int k = 0; k < rank; k++) {
+        int d = (order->axis + k) % rank;
+        int64_t p = 2 * x[d] + x[rank + d], q = 2 * y[d] + y[rank + d];
+        if (p != q)
+            return p > q ? 1 : -1;
+    }
+    return 0;
 }
 
 static void bound_part(const struct lists *lists, int rank, int64_t first, int64_t end, int64_t bounds[])

@@ -39,20 +39,11 @@ int64_t dcli_slot_piece(const dcli_layout *layout, int node, int64_t slot)
     return slot * layout->node_count + node;
 }
 
-static int owner_in_runs(const dcli_layout *layout, int64_t number, int64_t *slot_out)
-{
-    int64_t nodes = layout->node_count;
-    int64_t even = layout->piece_total / nodes, longer = layout->piece_total % nodes * (even + 1);
-    int64_t node = number < longer ? number / (even + 1) : layout->piece_total % nodes + (number - longer) / even;
-    *slot_out = number - first_piece(layout, node);
-    return (int)node;
-}
-
 int dcli_piece_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out)
 {
     switch (layout->rule.deal) {
     case DCL_DEAL_BLOCK:
-        return owner_in_runs(layout, number, slot_out);
+        return (int)dcli_divide_index(&layout->runs, number, slot_out);
     case DCL_DEAL_TABLE:
         return dcli_owned_owner(layout, number, slot_out);
     case DCL_DEAL_HASH:
@@ -61,7 +52,7 @@ int dcli_piece_owner(const dcli_layout *layout, int64_t number, int64_t *slot_ou
     case DCL_DEAL_CYCLIC:
         break;
     }
-    *slot_out = number / layout->node_count;
+    *slot_out = dcli_divided(number, layout->by_node_count);
     return (int)(number - *slot_out * layout->node_count);
 }
 
@@ -69,7 +60,8 @@ void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *no
 {
     int64_t number = 0, position = 0, slot;
     for (int d = 0; d < layout->grid.rank; d++) {
-        int64_t from_origin = index[d] - layout->grid.origin[d], piece = from_origin / layout->rule.piece[d];
+        int64_t from_origin = index[d] - layout->grid.origin[d];
+        int64_t piece = dcli_divided(from_origin, layout->by_piece[d]);
         number += piece * layout->weight[d];
         position += (from_origin - piece * layout->rule.piece[d]) * layout->within[d];
     }

@@ -37,6 +37,7 @@ static dcl_status wrap(const dcli_layout *inner, const dcl_grid *grid, dcli_layo
                                 .node_end = inner->node_end,
                                 .kind = inner->kind,
                                 .bytes = inner->bytes,
+                                .line = inner->line,
                                 .empty = inner->empty,
                                 .partial = true,
                                 .inner = own};
@@ -65,8 +66,10 @@ dcl_status dcli_every_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli
         return status;
     }
     layout.rule.every_rank = grid->rank;
-    for (int d = 0; d < grid->rank; d++) /* one spelling for all steps that pass the whole axis */
+    for (int d = 0; d < grid->rank; d++) { /* one spelling for all steps that pass the whole axis */
         layout.rule.every[d] = dcli_max(1, dcli_min(rule->every[d], grid->extent[d]));
+        layout.by_every[d] = dcli_divisor_of(layout.rule.every[d]);
+    }
     layout.rest = inner.rest;
     *layout_out = layout;
     return DCL_OK;
@@ -77,7 +80,7 @@ void dcli_every_locate(const dcli_layout *layout, const int64_t index[], int *no
     int64_t inner[DCL_MAX_RANK];
     for (int d = 0; d < layout->grid.rank; d++) {
         int64_t from_origin = index[d] - layout->grid.origin[d];
-        inner[d] = from_origin / layout->rule.every[d];
+        inner[d] = dcli_divided(from_origin, layout->by_every[d]);
         if (inner[d] * layout->rule.every[d] != from_origin) {
             *node_out = -1;
             *offset_out = -1;

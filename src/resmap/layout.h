@@ -4,6 +4,7 @@
 
 #include <dcl/map.h>
 
+#include "base/divisor.h"
 #include "resmap/table.h"
 #include "segment/region.h"
 
@@ -54,6 +55,7 @@ typedef struct dcli_map_rule {
 /** HASH: the permutation of piece numbers. */
 typedef struct dcli_scatter {
     int64_t total, high, low;
+    dcli_divisor by_low;
     uint64_t key[4];
 } dcli_scatter;
 
@@ -101,8 +103,9 @@ typedef struct dcli_division {
     int64_t more; /* 0: all runs alike */
     int64_t even; /* all runs alike: elements of every coordinate in whole rounds, and those of the last round */
     int64_t rest;
-    int nodes; /* coordinates */
-    int used;  /* coordinates that own something: the first ones */
+    int nodes;                               /* coordinates */
+    int used;                                /* coordinates that own something: the first ones */
+    dcli_divisor by_run, by_longer, by_used; /* run, run + 1, used */
     /* Irregular divisions: runs of any length, run k at coordinate k mod nodes; `run` is the longest, any coordinate may
      * own nothing. */
     int64_t runs;          /* 0: regular */
@@ -121,6 +124,7 @@ typedef struct dcli_layout {
     int node_count;                       /* places */
     int node_end;                         /* the largest node number + 1 */
     int64_t bytes;                        /* of an element */
+    int64_t line;                         /* elements of DCLI_LINE bytes */
     dcli_map_kind kind;                   /* how it is stored: a small grid lies per axis, undivided, at place 0 */
     bool empty;                           /* some extent is 0: nothing below is filled in */
     dcli_division division[DCL_MAX_RANK]; /* AXES */
@@ -130,6 +134,9 @@ typedef struct dcli_layout {
     int64_t within[DCL_MAX_RANK];         /* DEALT: step of each axis inside a slot */
     int order[DCL_MAX_RANK];              /* DEALT: axes by falling weight */
     int64_t piece_total;                  /* DEALT: number of pieces */
+    dcli_divisor by_piece[DCL_MAX_RANK];  /* DEALT: elements of a piece along each axis */
+    dcli_divisor by_node_count;           /* DEALT */
+    dcli_division runs;                   /* DEALT in contiguous runs: the piece numbers, divided */
     int64_t slot;                         /* DEALT: elements of a slot */
     dcli_scatter scatter;                 /* DEALT by hash */
     dcli_owner_runs owned;                /* DEALT by table */
@@ -137,6 +144,7 @@ typedef struct dcli_layout {
     bool partial;                         /* some elements are stored nowhere */
     uint64_t rest;                        /* one element, in the first bytes: what these read as */
     struct dcli_layout *inner;            /* the grid of every so many-th element, from origin 0; NULL: all of it */
+    dcli_divisor by_every[DCL_MAX_RANK];  /* with an inner one: the steps */
 } dcli_layout;
 
 struct dcli_bound_layout {

@@ -15,6 +15,7 @@ enum {
     DCLI_MOST_POINTS = 1 << 20 /* of an axis: a map is held by every process */
 };
 enum { DCLI_MOST_BOXES = 1 << 17 };
+enum { DCLI_LINE = 64 }; /* bytes of a cache line: a multiple of every element's */
 /* Of a table of owners as it is given. */
 #define DCLI_MOST_PIECES (INT64_C(1) << 28)
 
@@ -111,6 +112,8 @@ bool dcli_irregular_same(const dcli_division *a, const dcli_division *b);
 
 /** Elements of an axis at a coordinate; 0 for coordinates that own nothing. */
 int64_t dcli_division_extent(const dcli_division *division, int64_t coordinate);
+/** Coordinate of an index, and its place among the coordinate's elements. */
+int64_t dcli_divide_index(const dcli_division *division, int64_t index, int64_t *local_out);
 /** Elements from one row of storage to the next. */
 int64_t dcli_row_pitch(const dcli_layout *layout, int64_t row);
 /** A node's coordinates and its local array. @return false when it owns nothing. */

@@ -33,6 +33,7 @@ void dcli_scatter_bind(int64_t seed, int64_t total, dcli_scatter *scatter_out)
     scatter_out->total = total;
     scatter_out->high = square_root_up(total);
     scatter_out->low = dcli_ceil_div(total, scatter_out->high);
+    scatter_out->by_low = dcli_divisor_of(scatter_out->low);
     for (uint64_t r = 0; r < 4; r++)
         scatter_out->key[r] = mix((4 * (uint64_t)seed + r + 1) * GOLDEN);
 }
@@ -50,7 +51,7 @@ static int64_t subtract(int64_t x, int64_t by, int64_t end) { return x - by < 0 
 int64_t dcli_scatter_position(const dcli_scatter *s, int64_t number)
 {
     do {
-        int64_t high = number / s->low, low = number - high * s->low;
+        int64_t high = dcli_divided(number, s->by_low), low = number - high * s->low;
         high = add(high, below(low, s->key[0], s->high), s->high);
         low = add(low, below(high, s->key[1], s->low), s->low);
         high = add(high, below(low, s->key[2], s->high), s->high);
@@ -63,7 +64,7 @@ int64_t dcli_scatter_position(const dcli_scatter *s, int64_t number)
 int64_t dcli_scatter_number(const dcli_scatter *s, int64_t position)
 {
     do {
-        int64_t high = position / s->low, low = position - high * s->low;
+        int64_t high = dcli_divided(position, s->by_low), low = position - high * s->low;
         low = subtract(low, below(high, s->key[3], s->low), s->low);
         high = subtract(high, below(low, s->key[2], s->high), s->high);
         low = subtract(low, below(high, s->key[1], s->low), s->low);
