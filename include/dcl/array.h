@@ -53,12 +53,16 @@ DCL_API dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, 
 DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
 
 /** Have nodes keep what they receive of an array: what a body has read of it anywhere is not moved there again, until it is
- *  written, or dcl_release()d. DCL_IN_KEPT() says the same of one argument. A node keeps at most config.kept_bytes, and at
- *  most 256 boxes for an operation: what does not fit, or lies in more and smaller pieces, is moved each time. A write drops
- *  the copies that it touches; a failed operation, and a node that joins, drop all. Operations that were called after one
- *  that fails, and before its failure was known, may fail too for want of a copy. dcl_explain() knows what is kept.
- *  @param array  borrowed; a view: of the array behind it. @param keep  false: from now on not; what is kept stays.
- *  @return DCL_OK, or DCL_ERR_INVALID (NULL). At once. */
+ *  written, or dcl_release()d. DCL_IN_KEPT() says the same of one argument; dcl_move() makes copies ahead of use. Every
+ *  body that reads the array uses the copies that are there, whoever asked for them.
+ *  A node keeps at most config.kept_bytes, and at most 256 boxes for an operation: what does not fit, or lies in more and
+ *  smaller pieces, is moved each time. A write drops the copies that it touches; a failed operation, and a node that joins,
+ *  drop all. Operations that were called after one that fails, and before its failure was known, may fail too for want of a
+ *  copy. dcl_explain() knows what is kept.
+ *  @param array  borrowed; a view: of the array behind it.
+ *  @param keep   false: from now on not, and the copies that there are, by whatever call, are dropped in the order of the
+ *                program: what was called before still uses them.
+ *  @return DCL_OK; DCL_ERR_INVALID (NULL); `false`: what broke the cluster, DCL_ERR_NOMEM. Started when it returns. */
 DCL_API dcl_status dcl_keep(dcl_array *array, bool keep);
 
 /** Wait until every operation that writes or reads this array is complete.

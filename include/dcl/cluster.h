@@ -84,6 +84,10 @@ DCL_API dcl_cluster *dcl_open_plan(int nodes);
  *  @return the status dcl_status_of() would have given, DCL_OK if nothing failed. */
 DCL_API dcl_status dcl_close(dcl_cluster *cluster);
 
+/* In place of a node's number, where a function takes them. */
+#define DCL_ALL_NODES (-1) /**< all nodes: their sum, or one after the other */
+#define DCL_HOST (-2)      /**< the program itself */
+
 /** Number of nodes, lost ones included; 0 for NULL. */
 DCL_API int dcl_node_count(const dcl_cluster *cluster);
 /** Name of the device that node `node` is; "planned" for a planning cluster; NULL when there is no such node.

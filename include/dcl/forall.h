@@ -119,9 +119,6 @@ typedef struct dcl_counters {
     int64_t storage_bytes; /**< memory that holds parts of arrays now */
 } dcl_counters;
 
-#define DCL_ALL_NODES (-1) /**< the sum over the nodes */
-#define DCL_HOST (-2)      /**< the program itself */
-
 /** Counters since dcl_open(). Waits for the operations called so far.
  *  @param node  0..node_count-1, DCL_ALL_NODES, or DCL_HOST. @return DCL_OK, or DCL_ERR_INVALID. */
 DCL_API dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out);

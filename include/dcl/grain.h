@@ -20,13 +20,20 @@ extern "C" {
 DCL_API dcl_status dcl_map_grains(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int64_t *segment_out,
                                   int64_t *block_out);
 
-/** Called with one box of a tile after the other; a value other than DCL_OK ends the walk and is returned by it.
- *  @param tile  0, 1, ... on this node, never falling from call to call. */
-typedef dcl_status dcl_tile_fn(void *user, int64_t tile, const dcl_box *box);
+/** A tile, what a task computes when the grid is a body's first output. */
+typedef struct dcl_tile {
+    int node;           /**< that owns it */
+    int64_t number;     /**< 0, 1, ... on this node, in the order of its tasks */
+    int64_t box_count;  /**< one; several where the tile's elements are scattered */
+    const dcl_box *box; /**< [box_count] disjoint; borrowed for the call */
+} dcl_tile;
 
-/** Visit the tiles of a node, what each of its tasks computes when the grid is a body's first output. The boxes are
- *  disjoint, together exactly what the node owns; a tile of scattered elements has several, one where slots are cut may
- *  have none.
+/** Called with one tile after the other; a value other than DCL_OK ends the walk and is returned by it. */
+typedef dcl_status dcl_tile_fn(void *user, const dcl_tile *tile);
+
+/** Visit the tiles of a node. Their boxes are disjoint, together exactly what the node owns. A tile without elements, as
+ *  there may be where slots are cut, has a number and is not visited.
+ *  @param node  0..node_count-1, or DCL_ALL_NODES: one after the other.
  *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_NOMEM, or what `visit` returned. */
 DCL_API dcl_status dcl_map_tiles(const dcl_map *map, const dcl_grid *grid, int node, dcl_tile_fn *visit, void *user);
 

@@ -121,15 +121,17 @@ static void paint_plane(const cli_sheet *sheet, const cli_plane *plane, int64_t 
     }
 }
 
-static dcl_status paint(void *user, int64_t tile, const dcl_box *box)
+static dcl_status paint(void *user, const dcl_tile *tile)
 {
     struct painting *painting = user;
     cli_sheet *sheet = painting->sheet;
-    if (++painting->boxes > MOST_TILE_BOXES)
+    painting->boxes += tile->box_count;
+    if (painting->boxes > MOST_TILE_BOXES)
         return DCL_ERR_TIMEOUT;
-    for (int p = 0; p < sheet->planes; p++)
-        paint_plane(sheet, &sheet->plane[p], tile, box);
-    if (tile > 0)
+    for (int64_t b = 0; b < tile->box_count; b++)
+        for (int p = 0; p < sheet->planes; p++)
+            paint_plane(sheet, &sheet->plane[p], tile->number, &tile->box[b]);
+    if (tile->number > 0)
         sheet->one_tile = false;
     return DCL_OK;
 }

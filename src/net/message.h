@@ -13,9 +13,9 @@ enum {                              /* limits every message is checked against b
        DCLI_MOST_ITEMS =
            1
            << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views and 4,096 numbers of what
-                       is declared, have 31,816 */
+                       is declared, have 32,005 */
        DCLI_MOST_OPERATIONS = 64, /* descriptors in one message */
-       DCLI_MOST_OPERATION_KIND = 8,
+       DCLI_MOST_OPERATION_KIND = 10,
        DCLI_MOST_OPERANDS = 64,
        DCLI_MOST_VIEWS = 128, /* in one message, as far as its sender can see to it: an operation may have 64 */
        DCLI_MOST_DECLARED_NUMBERS =
@@ -69,7 +69,7 @@ typedef enum dcli_message_kind {
 typedef struct dcli_msg_operand {
     int64_t storage; /* -1: a scalar or prelude */
     uint64_t value;  /* bits of a scalar */
-    int64_t kept;    /* copies of it are kept, of this generation; 0: they are not */
+    int64_t kept;    /* copies of it are used, of this generation, and made; negative: used only; 0: neither */
 } dcli_msg_operand;
 
 /** What an operation sees of an array: a dcli_transform of segment/view.h. */
@@ -114,6 +114,7 @@ typedef struct dcli_msg_operation {
                             another shape only */
     int reach_count;
     dcli_msg_reach *reach; /* [reach_count] FORALL: of operands whose reach has numbers, in their order */
+    int node;              /* MOVE: where to */
 } dcli_msg_operation;
 
 typedef struct dcli_msg_operations {

@@ -60,7 +60,8 @@ _Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MAR
 static const dcli_field operand_fields[] = {
     INT64(storage, -1, "number of the storage; -1: a scalar or prelude"),
     BITS(value, "bits of a scalar"),
-    INT64(kept, 0, "forall: generation of kept copies; 0: none are kept"),
+    INT64(kept, -INT64_MAX,
+          "forall, move: generation of its copies, which are used and made; negative: used only; 0: neither"),
 };
 static const dcli_record operand_record = RECORD("operand", OBJECT, operand_fields, 1, "an array or scalar");
 #undef OBJECT
@@ -98,7 +99,7 @@ static const dcli_record reach_record = RECORD("reach", OBJECT, reach_fields, 2,
 static const dcli_field operation_fields[] = {
     /* in the order that lets the frequent kinds leave out the most */
     INT64(number, 0, "operations are numbered in the program's order"),
-    INT(kind, 1, DCLI_MOST_OPERATION_KIND, "create, release, forall, fill, write, read, load, save"),
+    INT(kind, 1, DCLI_MOST_OPERATION_KIND, "create, release, forall, fill, write, read, load, save, move, drop"),
     INT64(kernel, 0, "forall: the body"),
     RECORDS(operand, operand_count, DCLI_MOST_OPERANDS, &operand_record, "arrays and scalars, as the body has them"),
     {"box.start", DCLI_FIELD_INLINE, offsetof(OBJECT, box.start), DCLI_COUNT_OWN, offsetof(OBJECT, box_rank),
@@ -121,6 +122,7 @@ static const dcli_field operation_fields[] = {
     RECORDS(view, view_count, DCLI_MOST_OPERANDS, &view_record,
             "of operands that are not seen as they are; fill, read, write: of another shape only"),
     RECORDS(reach, reach_count, DCLI_MOST_OPERANDS, &reach_record, "forall: of operands that a call says more of"),
+    INT(node, 0, DCLI_MOST_PEERS, "move: where to"),
 };
 static const dcli_record operation_record = RECORD("operation", OBJECT, operation_fields, 2, "one call of the program");
 #undef OBJECT

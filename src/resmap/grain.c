@@ -64,14 +64,56 @@ dcl_status dcl_map_grains(const dcl_map *map, const dcl_grid *grid, const int64_
     return status;
 }
 
+/* ---- tiles -------------------------------------------------------------------------------------------------------- */
+
+/* Room for the boxes of a tile, used again and again. */
+struct walk {
+    const dcli_layout *layout;
+    const dcli_transform *view;
+    dcl_tile_fn *visit;
+    void *user;
+    dcli_region_list regions;
+    dcli_box_list boxes;
+};
+
 /* One tile at a time: the boxes of several could be merged. */
-static dcl_status visit_tile(const dcli_layout *layout, int node, int64_t tile, dcl_tile_fn *visit, void *user)
+static dcl_status visit_tile(struct walk *walk, int node, int64_t number)
 {
-    dcli_region_list list = {0};
-    dcl_status status = dcli_layout_tiles(layout, node, tile, 1, &list);
-    for (int64_t k = 0; status == DCL_OK && k < list.count; k++)
-        status = visit(user, tile, &list.region[k].box);
-    dcli_region_list_free(&list);
+    walk->regions.count = walk->boxes.count = 0;
+    dcl_status status = dcli_layout_tiles(walk->layout, node, number, 1, &walk->regions);
+    for (int64_t k = 0; status == DCL_OK && k < walk->regions.count; k++) {
+        dcl_box box = walk->regions.region[k].box;
+        if (walk->view == NULL || dcli_transform_seen(walk->view, &walk->regions.region[k].box, &box))
+            status = dcli_box_list_add(&walk->boxes, &box);
+    }
+    if (status != DCL_OK || walk->boxes.count == 0)
+        return status;
+    return walk->visit(
+        walk->user,
+        &(dcl_tile){.node = node, .number = number, .box_count = walk->boxes.count, .box = walk->boxes.box});
+}
+
+static dcl_status visit_node(struct walk *walk, int node)
+{
+    if (dcli_layout_place(walk->layout, node) < 0)
+        return DCL_OK;
+    int64_t count = dcli_layout_tile_count(walk->layout, node);
+    dcl_status status = DCL_OK;
+    for (int64_t number = 0; status == DCL_OK && number < count; number++)
+        status = visit_tile(walk, node, number);
+    return status;
+}
+
+dcl_status dcli_layout_visit_tiles(const dcli_layout *layout, const dcli_transform *view, int node, dcl_tile_fn *visit,
+                                   void *user)
+{
+    struct walk walk = {.layout = layout, .view = view, .visit = visit, .user = user};
+    int first = node == DCL_ALL_NODES ? 0 : node, end = node == DCL_ALL_NODES ? layout->node_end : node + 1;
+    dcl_status status = DCL_OK;
+    for (int n = first; n < end && status == DCL_OK; n++)
+        status = visit_node(&walk, n);
+    dcli_region_list_free(&walk.regions);
+    dcli_box_list_free(&walk.boxes);
     return status;
 }
 
@@ -79,13 +121,11 @@ dcl_status dcl_map_tiles(const dcl_map *map, const dcl_grid *grid, int node, dcl
 {
     dcli_error_enter(__func__);
     dcli_layout layout;
-    dcl_status status = dcli_map_bind_node(map, grid, node, visit != NULL,
-                                           "visit is NULL; expected a function to call with every box", &layout);
+    dcl_status status = dcli_map_bind_node(map, grid, node == DCL_ALL_NODES ? 0 : node, visit != NULL,
+                                           "visit is NULL; expected a function to call with every tile", &layout);
     if (status != DCL_OK)
         return status;
-    int64_t count = dcli_layout_tile_count(&layout, node);
-    for (int64_t tile = 0; status == DCL_OK && tile < count; tile++)
-        status = visit_tile(&layout, node, tile, visit, user);
+    status = dcli_layout_visit_tiles(&layout, NULL, node, visit, user);
     dcli_layout_release(&layout);
     return status;
 }

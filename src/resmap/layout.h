@@ -2,11 +2,12 @@
 #ifndef DCLI_RESMAP_LAYOUT_H
 #define DCLI_RESMAP_LAYOUT_H
 
-#include <dcl/map.h>
+#include <dcl/grain.h>
 
 #include "base/divisor.h"
 #include "resmap/table.h"
 #include "segment/region.h"
+#include "segment/view.h"
 
 typedef enum dcli_map_kind { DCLI_MAP_AXES, DCLI_MAP_DEALT, DCLI_MAP_BOXES } dcli_map_kind;
 
@@ -254,6 +255,10 @@ int64_t dcli_layout_tile_count(const dcli_layout *layout, int node);
 /** Append the regions of tiles first .. first + count - 1 (0 <= first, first + count <= tile count), merged across tiles
  *  where the map allows (all tiles of a node give the same regions as dcli_layout_regions(NULL)). */
 dcl_status dcli_layout_tiles(const dcli_layout *layout, int node, int64_t first, int64_t count, dcli_region_list *out);
+/** Visit tiles as dcl_map_tiles() does. @param view  boxes are in its indices, those it shows; NULL: all as they are.
+ *  @param node  of the cluster, or DCL_ALL_NODES. */
+dcl_status dcli_layout_visit_tiles(const dcli_layout *layout, const dcli_transform *view, int node, dcl_tile_fn *visit,
+                                   void *user);
 
 /** The layout with segments as blocks. It points into `layout` and `inner`; nothing to release. */
 dcli_layout dcli_layout_uncut(const dcli_layout *layout, dcli_layout *inner);

@@ -103,8 +103,9 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     operand->view = array != base ? &array->view : NULL;
     operand->reshaped = array->reshaped;
     operand->declared = call->declarations.of[p];
-    bool keeps = !call->own && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
-    if (!array->reshaped && keeps)
+    bool usable = !call->own && !array->reshaped; /* copies are of the array's own shape */
+    operand->keeps = usable && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
+    if (operand->keeps || (usable && base->books->was_kept))
         operand->kept = call->cluster->kept.generation + 1;
     if (arg->name != NULL && !call->own && (array == base || base->name[0] == '\0'))
         snprintf(base->name, sizeof base->name, "%s", arg->name);
@@ -171,8 +172,9 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
                                      .reach = reaches};
     for (int k = 0; k < call->count; k++) {
         const dcli_operand *operand = &call->operation.operand[k];
-        operands[k] =
-            (dcli_msg_operand){.storage = operand->storage, .value = call->operation.value[k].u, .kept = operand->kept};
+        operands[k] = (dcli_msg_operand){.storage = operand->storage,
+                                         .value = call->operation.value[k].u,
+                                         .kept = operand->keeps ? operand->kept : -operand->kept};
         if (operand->view != NULL)
             views[descriptor.view_count++] =
                 dcli_view_describe(k, operand->view, call->array[k]->reshaped ? &operand->layout->grid : NULL);

@@ -8,16 +8,30 @@
 
 enum { MOST_NOTED = 64 };
 
+/* Have all nodes drop their copies of an array, where there may be some. Those of one that is lost go with it. */
+static dcl_status drop(dcl_array *array)
+{
+    if (!array->books->was_kept || array->books->lost)
+        return DCL_OK;
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_DROP};
+    dcl_status status = dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
+    if (status == DCL_OK)
+        array->books->was_kept = false;
+    return status;
+}
+
 dcl_status dcl_keep(dcl_array *array, bool keep)
 {
     dcli_error_enter(__func__);
     if (array == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "array is NULL; expected one made by dcl_agile(); see the error of that call");
+    dcl_array *base = dcli_array_base(array);
     pthread_mutex_lock(&array->cluster->lock);
-    dcli_array_base(array)->keeps = keep;
+    base->keeps = keep;
+    dcl_status status = keep ? DCL_OK : dcli_cluster_end_call(array->cluster, drop(base));
     pthread_mutex_unlock(&array->cluster->lock);
-    return DCL_OK;
+    return status;
 }
 
 void dcli_cluster_kept_fail(dcl_cluster *cluster) { cluster->kept.generation++; }
@@ -57,8 +71,8 @@ static bool same_operand(const dcli_operation *a, const dcli_operation *b, int k
 {
     const dcli_operand *x = &a->operand[k], *y = &b->operand[k];
     bool value = x->storage >= 0 || !dcli_body_subscripts_use(a->body, k) || a->value[k].u == b->value[k].u;
-    return x->storage == y->storage && x->layout == y->layout && x->view == y->view && x->kept == y->kept && value &&
-           dcli_declared_equal(&x->declared, &y->declared);
+    return x->storage == y->storage && x->layout == y->layout && x->view == y->view && x->kept == y->kept &&
+           x->keeps == y->keeps && value && dcli_declared_equal(&x->declared, &y->declared);
 }
 
 static bool same_operation(const dcli_operation *a, const dcli_operation *b)
@@ -114,9 +128,10 @@ dcl_status dcli_cluster_kept_note(dcl_cluster *cluster, const dcli_operation *op
     for (int k = 0; k < operation->operand_count; k++) {
         if (books[k] == NULL)
             continue;
-        if (operation->operand[k].kept > 0)
+        if (operation->operand[k].keeps)
             books[k]->was_kept = matters = true;
-        if (operation->operand[k].writes && books[k]->was_kept) {
+        bool drops = operation->operand[k].writes || operation->kind == DCLI_OP_DROP;
+        if (drops && books[k]->was_kept) {
             matters = true;
             repeats = false;
         }

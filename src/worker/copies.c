@@ -58,7 +58,7 @@ dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry)
 {
     const dcli_operation *operation = &entry->operation;
     dcl_status status = DCL_OK;
-    bool keeps = operation->kind == DCLI_OP_FORALL && dcli_keeps(operation);
+    bool keeps = dcli_keeps(operation);
     for (int n = 0; keeps && n < catalog->terms.node_count && status == DCL_OK; n++) {
         if (entry->plan[n] == NULL)
             continue;

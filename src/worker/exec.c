@@ -11,9 +11,13 @@
 /* ---- storage ------------------------------------------------------------------------------------------------------ */
 
 /* Many bytes take long to be zeroed, or to be copied: the watchdog is told. */
-static dcl_status create_memory(dcli_worker *worker, size_t bytes, dcli_memory **memory_out)
+dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, dcli_memory **memory_out)
 {
-    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, "a new array");
+    if (++worker->allocations == worker->fault_at)
+        return DCLI_FAIL(DCL_ERR_NOMEM,
+                         "allocation %" PRId64 " of storage (%zu bytes for %s) fails, as DCL_FAULT asks for",
+                         worker->allocations, bytes, what);
+    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, what);
     dcl_status status = dcli_memory_create(worker->device, bytes, memory_out);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
     return status;
@@ -25,11 +29,7 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
         return DCL_OK;
     size_t bytes = dcli_held_bytes(held, worker->terms.self);
     dcl_status status;
-    if (++worker->allocations == worker->fault_at)
-        status = DCLI_FAIL(DCL_ERR_NOMEM, "allocation %" PRId64 " of storage (%zu bytes) fails, as DCL_FAULT asks for",
-                           worker->allocations, bytes);
-    else if (worker->terms.quota_bytes > 0 &&
-             worker->counters.storage_bytes + (int64_t)bytes > worker->terms.quota_bytes)
+    if (worker->terms.quota_bytes > 0 && worker->counters.storage_bytes + (int64_t)bytes > worker->terms.quota_bytes)
         status =
             DCLI_FAIL(DCL_ERR_NOMEM,
                       "%zu bytes for a part exceed the quota of this session: %" PRId64 " of %" PRId64
@@ -37,7 +37,7 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
                       "the worker's --quota",
                       bytes, worker->counters.storage_bytes, worker->terms.quota_bytes);
     else
-        status = create_memory(worker, bytes, &held->memory);
+        status = dcli_exec_create(worker, bytes, "a new array", &held->memory);
     if (status != DCL_OK)
         return status;
     status = dcli_board_put(worker->terms.board, held->id, worker->terms.self, dcli_memory_host(held->memory), bytes);
@@ -143,6 +143,8 @@ dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, 
         if (status != DCL_OK)
             return status;
     }
+    if (entry->operation.kind == DCLI_OP_MOVE)
+        return dcli_exec_move(worker, entry, batch);
     return entry->operation.kind == DCLI_OP_FORALL ? dcli_exec_forall(worker, entry, batch, ended_out)
                                                    : move_part(worker, entry);
 }

@@ -226,94 +226,7 @@ static dcl_status prepare(dcli_worker *worker, const dcli_entry *entry, const dc
     return status;
 }
 
-/* ---- stages ------------------------------------------------------------------------------------------------------- */
-
-/* Where a piece of a stage lies in the arena. */
-static dcli_region in_arena(const dcli_entry *entry, const dcli_stage *stage, int64_t at, const dcl_box *box)
-{
-    dcli_region whole = dcli_region_packed(&stage->box, at / (int64_t)dcli_operand_bytes(entry, stage->operand)), part;
-    dcli_region_cut(&whole, box, &part);
-    return part;
-}
-
-/* This node's copy behind a stage. @return DCL_OK, or why it is not there: the operation that should have filled it did not
- * run to its end. */
-static dcl_status find_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out)
-{
-    dcli_copy_memory *copy = dcli_catalog_copy(&worker->catalog, entry, stage->operand, &stage->box);
-    if (copy != NULL && copy->memory == NULL && stage->kept == DCLI_STAGE_KEEP) {
-        size_t bytes = (size_t)stage->elements * dcli_operand_bytes(entry, stage->operand);
-        dcl_status status = dcli_memory_create(worker->device, bytes, &copy->memory);
-        if (status != DCL_OK)
-            return status;
-    }
-    if (copy == NULL || copy->memory == NULL || (stage->kept == DCLI_STAGE_KEPT && !copy->filled))
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "a kept copy of %s is not there: the operation that should have made it failed; call again "
-                         "once that error is known",
-                         entry->operation.body->params[stage->operand].name);
-    *out = copy->memory;
-    return DCL_OK;
-}
-
-static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_stage *stage,
-                          int64_t at, const dcli_piece *piece, dcli_memory *arena)
-{
-    size_t bytes = dcli_operand_bytes(entry, stage->operand);
-    dcli_region target = in_arena(entry, stage, at, &piece->region.box);
-    dcli_held *held = entry->held[stage->operand];
-    if (piece->kind == DCLI_BIND_KEPT) {
-        dcli_memory *copy = NULL;
-        dcl_status status = find_copy(worker, entry, &plan->stage[piece->where], &copy);
-        worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
-        return status != DCL_OK ? status : dcli_store_copy(worker->device, arena, &target, copy, &piece->region, bytes);
-    }
-    worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
-    if (piece->kind == DCLI_BIND_OWN)
-        return dcli_store_copy(worker->device, arena, &target, held->memory, &piece->region, bytes);
-    const char *source;
-    if (piece->kind == DCLI_BIND_PEER) {
-        source = dcli_board_get(worker->terms.board, held->id, piece->where, dcli_held_bytes(held, piece->where));
-    } else {
-        const dcli_chunk *chunk = &plan->chunk[piece->where];
-        const dcli_kept_chunk *kept =
-            dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
-        source = kept != NULL && kept->received.payload_bytes == (size_t)chunk->bytes
-                     ? (const char *)kept->received.payload + piece->byte_offset
-                     : NULL;
-    }
-    if (source == NULL)
-        return DCLI_FAIL(DCL_ERR_INTERNAL, "elements of operation %" PRId64 " from node %d are not there",
-                         entry->operation.number, piece->where);
-    return dcli_store_unpack(worker->device, arena, &target, source, &piece->region, bytes);
-}
-
-static dcl_status fill_with_rest(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, int64_t at,
-                                 dcli_memory *target)
-{
-    dcli_region whole = in_arena(entry, stage, at, &stage->box);
-    return dcli_store_fill(worker->device, target, &whole, &entry->operation.operand[stage->operand].layout->rest,
-                           dcli_operand_bytes(entry, stage->operand));
-}
-
-static dcl_status fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
-                              const dcli_prepared *prepared, dcli_memory *arena)
-{
-    dcl_status status = DCL_OK;
-    for (int64_t s = 0; s < batch->stage_count; s++) {
-        const dcli_stage *stage = &plan->stage[batch->first_stage + s];
-        dcli_memory *target = arena;
-        if (stage->kept == DCLI_STAGE_KEEP && status == DCL_OK)
-            status = find_copy(worker, entry, stage, &target);
-        if (stage->rest && status == DCL_OK)
-            status = fill_with_rest(worker, entry, stage, prepared->stage_at[s], target);
-        for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
-            status = copy_in(worker, entry, plan, stage, prepared->stage_at[s], &plan->piece[p], target);
-        if (stage->kept == DCLI_STAGE_KEEP && status == DCL_OK)
-            dcli_catalog_copy(&worker->catalog, entry, stage->operand, &stage->box)->filled = true;
-    }
-    return status;
-}
+/* ---- what is written elsewhere --------------------------------------------------------------------------------------- */
 
 static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                               const dcli_batch *batch)
@@ -331,7 +244,7 @@ static dcl_status copy_out(dcli_worker *worker, dcli_entry *entry, const dcli_pl
                            int64_t at, const dcli_piece *piece, dcli_memory *arena)
 {
     size_t bytes = dcli_operand_bytes(entry, stage->operand);
-    dcli_region source = in_arena(entry, stage, at, &piece->region.box);
+    dcli_region source = dcli_exec_in_arena(entry, stage, at, &piece->region.box);
     worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
     if (piece->kind == DCLI_BIND_OWN)
         return dcli_store_copy(worker->device, entry->held[stage->operand]->memory, &piece->region, arena, &source,
@@ -434,7 +347,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
         if (launch->kind[a] == DCLI_BIND_PEER)
             status = peer_memory(worker, held, launch->where[a], &memory);
         else if (launch->kind[a] == DCLI_BIND_KEPT)
-            status = find_copy(worker, entry, &plan->stage[launch->where[a]], &memory);
+            status = dcli_exec_copy(worker, entry, &plan->stage[launch->where[a]], &memory);
         if (status != DCL_OK)
             return status;
         arguments[count++] = (dcli_argument){.memory = memory, .written = body->access[a].written};
@@ -549,7 +462,7 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     if (status == DCL_OK && may_report(entry->operation.body, prepared))
         status = dcli_memory_create(worker->device, DCLI_REPORT_LONGS * sizeof(int64_t), &running->report);
     if (status == DCL_OK)
-        status = fill_stages(worker, entry, plan, in, prepared, running->arena);
+        status = dcli_exec_fill_stages(worker, entry, plan, in, prepared->stage_at, running->arena);
     if (status == DCL_OK)
         status = launch_all(worker, entry, prepared, running);
     if (status == DCL_OK && has_outputs(plan, in))

@@ -111,6 +111,20 @@ void dcli_exec_watch(dcli_worker *worker);
 /** Compile the kernel for this worker's device if that has not been done. @return DCL_OK, or what it gave before. */
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
 
+/** What is in the stages of a batch before it runs. exec_stage.c.
+ *  @param stage_at  [batch->stage_count] where each lies in the arena, bytes; NULL: all have memory of their own. */
+dcl_status dcli_exec_fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
+                                 const int64_t stage_at[], dcli_memory *arena);
+/** Where a box of a stage, which begins at so many bytes, lies in the arena. */
+dcli_region dcli_exec_in_arena(const dcli_entry *entry, const dcli_stage *stage, int64_t at, const dcl_box *box);
+/** This node's copy behind a stage. @return DCL_OK, or why it is not there: the operation that should have filled it did not
+ *  run to its end. */
+dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out);
+/** A batch of a MOVE; complete when it returns. */
+dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch);
+
+/** New memory, all zero. @param what  it is for: for the watchdog, and for people. */
+dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, dcli_memory **memory_out);
 /** Give a storage its memory if it has none. */
 dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held);
 

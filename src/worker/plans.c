@@ -39,10 +39,11 @@ static uint64_t hash_of(const struct key *key, int node, const dcli_kept *books)
 {
     const dcli_operation *operation = key->operation;
     uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)operation->kind * 1048576 + (uint64_t)node);
+    hash = dcli_hash_word(hash, (uint64_t)operation->node);
     hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->body);
     for (int k = 0; k < operation->operand_count; k++) {
         hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->operand[k].layout);
-        hash = dcli_hash_word(hash, value_of(key, k) + (operation->operand[k].kept > 0));
+        hash = dcli_hash_word(hash, value_of(key, k) + (operation->operand[k].kept > 0) + operation->operand[k].keeps);
         if (operation->operand[k].view != NULL)
             hash = hash_view(hash, operation->operand[k].view);
         const dcli_declared *declared = &operation->operand[k].declared;
@@ -58,11 +59,12 @@ static uint64_t hash_of(const struct key *key, int node, const dcli_kept *books)
 static bool equal_keys(const struct key *x, const struct key *y)
 {
     const dcli_operation *a = x->operation, *b = y->operation;
-    if (a->kind != b->kind || a->body != b->body || a->operand_count != b->operand_count || a->box.rank != b->box.rank)
+    if (a->kind != b->kind || a->node != b->node || a->body != b->body || a->operand_count != b->operand_count ||
+        a->box.rank != b->box.rank)
         return false;
     for (int k = 0; k < a->operand_count; k++)
         if (a->operand[k].layout != b->operand[k].layout || value_of(x, k) != value_of(y, k) ||
-            (a->operand[k].kept > 0) != (b->operand[k].kept > 0) ||
+            (a->operand[k].kept > 0) != (b->operand[k].kept > 0) || a->operand[k].keeps != b->operand[k].keeps ||
             !equal_views(a->operand[k].view, b->operand[k].view) ||
             !dcli_declared_equal(&a->operand[k].declared, &b->operand[k].declared))
             return false;

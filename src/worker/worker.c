@@ -171,7 +171,7 @@ static const dcli_plan *plan_of(void *user, const dcli_operation *operation, int
     static bool nobody[DCLI_MOST_PEERS];
     static const dcli_plan nothing = {.peer_read = nobody};
     dcli_worker *worker = user;
-    if (worker->is_host && operation->kind == DCLI_OP_FORALL)
+    if (worker->is_host && (operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE))
         return &nothing; /* the host has no part of it */
     dcli_kept_plan *kept = dcli_catalog_plan(&worker->catalog, (dcli_entry *)operation, node);
     return kept != NULL ? kept->plan : NULL;

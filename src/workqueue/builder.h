@@ -25,7 +25,8 @@ typedef struct dcli_want {
 
 /** What is known of one array operand while a forall is planned. */
 typedef struct dcli_seen {
-    bool keeps;             /* this node keeps copies of it */
+    bool keeps;             /* this node makes copies of it */
+    bool copied;            /* and had some before the operation: they are used */
     bool unique;            /* no element can be needed twice: one injective access */
     dcli_box_set set;       /* else: what was needed so far */
     dcli_block_set *blocks; /* [node_count] blocks touched, per owner */

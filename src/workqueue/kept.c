@@ -9,6 +9,19 @@
 bool dcli_keeps(const dcli_operation *operation)
 {
     for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].keeps)
+            return true;
+    return false;
+}
+
+bool dcli_kept_counts(const dcli_operand *operand, int node)
+{
+    return operand->layout->rule.copies == 0 || !dcli_layout_holds(operand->layout, node);
+}
+
+static bool uses_copies(const dcli_operation *operation)
+{
+    for (int k = 0; k < operation->operand_count; k++)
         if (operation->operand[k].kept > 0)
             return true;
     return false;
@@ -33,9 +46,11 @@ int64_t dcli_kept_bytes(const dcli_kept *kept, int node)
 
 uint64_t dcli_kept_state(const dcli_kept *kept, int node, const dcli_operation *operation)
 {
-    if (kept == NULL || kept->node == NULL || !dcli_keeps(operation))
+    if (kept == NULL || kept->node == NULL || !uses_copies(operation))
         return 0;
-    uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)kept->node[node].bytes);
+    uint64_t hash = DCLI_HASH_START;
+    if (dcli_keeps(operation)) /* within what is left of the budget */
+        hash = dcli_hash_word(hash, (uint64_t)kept->node[node].bytes);
     for (int k = 0; k < operation->operand_count; k++) {
         const dcli_copy *copy = NULL;
         while ((copy = dcli_kept_next(kept, node, &operation->operand[k], copy)) != NULL) {
@@ -70,14 +85,14 @@ dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operat
         const dcli_operand *operand = &operation->operand[stage->operand];
         dcli_node_copies *copies = &kept->node[node];
         if (is_there(copies, operand->storage, &stage->box))
-            continue; /* the array has two names in the body */
+            continue; /* the array has two names in the body, or several batches fill it */
         if (dcli_grow(&copies->copy, copies->count, &copies->capacity, sizeof *copies->copy) != 0)
             return DCL_ERR_NOMEM;
         dcli_copy *copy = &copies->copy[copies->count++];
         *copy = (dcli_copy){.storage = operand->storage,
                             .box = stage->box,
                             .bytes = stage->elements * (int64_t)dcl_type_bytes(operand->layout->grid.type),
-                            .counted = operand->layout->rule.copies == 0};
+                            .counted = dcli_kept_counts(operand, node)};
         copies->bytes += copy->counted ? copy->bytes : 0;
     }
     return DCL_OK;
@@ -140,7 +155,7 @@ void dcli_kept_write(dcli_kept *kept, const dcli_operation *operation, dcli_drop
         return;
     for (int k = 0; k < operation->operand_count && operation->kind != DCLI_OP_FORALL; k++) {
         const dcli_operand *operand = &operation->operand[k];
-        if (operand->storage < 0 || !operand->writes)
+        if (operand->storage < 0 || !(operand->writes || operation->kind == DCLI_OP_DROP))
             continue;
         bool part = operation->kind == DCLI_OP_WRITE || operation->kind == DCLI_OP_FILL;
         dcl_box all = dcl_box_of(&operand->layout->grid);

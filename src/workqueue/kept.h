@@ -28,9 +28,11 @@ typedef struct dcli_kept {
     dcli_node_copies *node; /* [node_count] */
 } dcli_kept;
 
-/** Whether an operation has operands whose copies are kept. */
+/** Whether copies may be made in an operation. */
 bool dcli_keeps(const dcli_operation *operation);
-/** What a node has before an operation, as one word: equal words, equal plans. 0 where nothing is kept. */
+/** Whether a copy of an operand at a node takes of the node's budget: not where its map asks for copies. */
+bool dcli_kept_counts(const dcli_operand *operand, int node);
+/** What a node has before an operation, as one word: equal words, equal plans. 0 where no copies are used. */
 uint64_t dcli_kept_state(const dcli_kept *kept, int node, const dcli_operation *operation);
 /** A node's copies of an operand's storage, one after the other. @param after  the one before, NULL: none
  *  yet. @return NULL: no more. */
@@ -46,7 +48,7 @@ void dcli_kept_begin(dcli_kept *kept, const dcli_operation *operation, dcli_drop
 /** Enter what a node copies in an operation, by its plan. Call for all nodes before dcli_kept_write().
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operation, const dcli_plan *plan);
-/** Strike out copies of what an operation writes. @param dropped  as above. */
+/** Strike out copies of what an operation writes, or drops. @param dropped  as above. */
 void dcli_kept_write(dcli_kept *kept, const dcli_operation *operation, dcli_dropped_fn *dropped, void *user);
 void dcli_kept_free(dcli_kept *kept);
 

@@ -54,7 +54,7 @@ void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q)
 
 dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op)
 {
-    if (op->operation->kind == DCLI_OP_RELEASE)
+    if (op->operation->kind == DCLI_OP_RELEASE || op->operation->kind == DCLI_OP_DROP)
         return DCL_OK; /* gives up what is there */
     op->lost = true;
     if (op->skip == DCL_OK)

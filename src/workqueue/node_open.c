@@ -40,10 +40,11 @@ static dcl_status collect(const dcli_plan *plan, int peer, bool written, struct 
     return DCL_OK;
 }
 
-/* Whether there can be anything between us and others: the host has no part of a forall. */
+/* Whether there can be anything between us and others: the host has no part of a forall, and moves nothing to nodes. */
 static bool exchanges(const dcli_node *node, const struct dcli_open_op *op)
 {
-    return !op->own->local && (dcli_is_node(node, node->terms.self) || op->operation->kind != DCLI_OP_FORALL);
+    bool among_nodes = op->operation->kind == DCLI_OP_FORALL || op->operation->kind == DCLI_OP_MOVE;
+    return !op->own->local && (dcli_is_node(node, node->terms.self) || !among_nodes);
 }
 
 /* What other peers read of us and write to us: their plans, as far as they name us. */

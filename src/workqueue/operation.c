@@ -61,8 +61,10 @@ static void resolve_forall(dcli_operation *operation)
     }
     for (int k = 0; k < operation->operand_count; k++) {
         operation->operand[k].overwrites &= !operation->operand[k].reads;
-        if (operation->operand[k].writes)
+        if (operation->operand[k].writes) {
             operation->operand[k].kept = 0;
+            operation->operand[k].keeps = false;
+        }
     }
 }
 
@@ -89,6 +91,10 @@ void dcli_operation_resolve(dcli_operation *operation)
     case DCLI_OP_SAVE:
         array->reads = true;
         break;
+    case DCLI_OP_MOVE:
+        array->reads = array->keeps = true;
+        break;
+    case DCLI_OP_DROP:
     case DCLI_OP_KIND_COUNT:
         break;
     }

@@ -15,6 +15,8 @@ typedef enum dcli_op_kind {
     DCLI_OP_READ,  /* array -> host memory */
     DCLI_OP_LOAD,  /* file -> array, by the owners */
     DCLI_OP_SAVE,  /* array -> file, by the owners */
+    DCLI_OP_MOVE,  /* elements -> copies at one node, ahead of use */
+    DCLI_OP_DROP,  /* copies end, at all nodes */
     DCLI_OP_KIND_COUNT
 } dcli_op_kind;
 
@@ -27,7 +29,8 @@ typedef struct dcli_operand {
     dcli_declared declared;     /* FORALL: what the call declares of what is read; borrowed */
     bool reads, writes;         /* what is written perhaps is read too: the rest is kept */
     bool overwrites;            /* writes every element of the storage without reading it: heals a failed one */
-    int64_t kept;               /* copies of it at other nodes are kept, of this generation; 0: they are not */
+    int64_t kept;               /* copies of it at other nodes are used, of this generation; 0: none are */
+    bool keeps;                 /* and what nodes receive of it becomes copies */
 } dcli_operand;
 
 /** A descriptor, ready to be planned. For FORALL operand k is parameter k of the body; otherwise operand 0 is the array, as it is.
@@ -39,7 +42,8 @@ typedef struct dcli_operation {
     dcli_operand operand[DCLI_MAX_PARAMS];
     const dcli_body *body;              /* FORALL */
     dcli_scalar value[DCLI_MAX_PARAMS]; /* FORALL: scalars, by parameter */
-    dcl_box box;                        /* FORALL: index space; READ, WRITE, FILL: the elements */
+    dcl_box box;                        /* FORALL: index space; READ, WRITE, FILL, MOVE: the elements */
+    int node;                           /* MOVE: where to */
 } dcli_operation;
 
 /** The grid that an operation sees of an array. */

@@ -11,6 +11,7 @@
 #include "workqueue/builder.h"
 #include "workqueue/plan_detail.h"
 #include "workqueue/plan_forall.h"
+#include "workqueue/plan_move.h"
 
 void dcli_plan_free(dcli_plan *plan)
 {
@@ -175,6 +176,10 @@ static dcl_status fill_plan(dcli_builder *builder)
     case DCLI_OP_READ:
     case DCLI_OP_WRITE:
         return plan_transfer(builder, builder->operation->kind == DCLI_OP_WRITE);
+    case DCLI_OP_MOVE:
+        return builder->self == builder->operation->node ? dcli_plan_move(builder) : DCL_OK;
+    case DCLI_OP_DROP:
+        return DCL_OK; /* what it does is in the books of copies */
     default:
         return plan_whole_part(builder);
     }
@@ -197,7 +202,7 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
         builder.plan->local = dcli_operation_is_local(operation);
     if (status == DCL_OK && builder.plan->chunk_count > 0)
         status = check_pool(&builder);
-    if (operation->kind == DCLI_OP_FORALL && builder.plan != NULL)
+    if ((operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE) && builder.plan != NULL)
         builder.plan->counters.messages_planned = builder.plan->chunk_count;
     free_builder(&builder);
     if (status != DCL_OK) {
@@ -212,7 +217,7 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
  * laid out alike. */
 bool dcli_operation_is_local(const dcli_operation *operation)
 {
-    if (operation->kind == DCLI_OP_READ || operation->kind == DCLI_OP_WRITE)
+    if (operation->kind == DCLI_OP_READ || operation->kind == DCLI_OP_WRITE || operation->kind == DCLI_OP_MOVE)
         return false;
     if (operation->kind != DCLI_OP_FORALL)
         return true;

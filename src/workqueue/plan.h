@@ -58,7 +58,7 @@ enum { DCLI_PIECE_CHUNK = 4 };
 /** What becomes of a stage. */
 typedef enum dcli_stage_kept {
     DCLI_STAGE_PASSING, /* ends with its batch */
-    DCLI_STAGE_KEEP,    /* filled by this batch, and kept */
+    DCLI_STAGE_KEEP,    /* filled by this batch, or by several one after the other, and kept */
     DCLI_STAGE_KEPT     /* filled by an operation before, or an earlier batch: the copy of this very box */
 } dcli_stage_kept;
 
@@ -71,6 +71,7 @@ typedef struct dcli_stage {
     int64_t first_in, in_count;   /* pieces copied in before the launch */
     int64_t first_out, out_count; /* outputs: pieces copied out after it (OWN; CHUNK: into U chunks) */
     dcli_stage_kept kept;
+    bool unfinished; /* KEEP: a later batch copies more into it */
 } dcli_stage;
 
 /** A box of elements in a chunk: packed, last axis fastest, at byte_offset (aligned to 8). */

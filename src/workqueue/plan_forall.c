@@ -175,8 +175,9 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
         status = look_at(builder, a, builder->self, view, &covers, largest_out);
         view->own = covers;
     }
-    if (status != DCL_OK || view->own || view->written || !dcli_in_place(builder) ||
-        builder->seen[dcli_param_of(builder, a)].keeps)
+    int k = dcli_param_of(builder, a);
+    if (status != DCL_OK || view->own || view->written || !dcli_in_place(builder) || builder->seen[k].keeps ||
+        dcli_meets_copy(builder, k, &view->foot))
         return status;
     int owner = only_owner(builder, a, &view->foot);
     dcli_region ignored;
@@ -321,8 +322,9 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
         dcli_region largest;
         struct range mine;
         status = look(builder, a, box, &views[a], &largest);
-        if (status == DCL_OK && dcli_is_staged(&views[a]) && !views[a].written &&
-            !builder->seen[dcli_param_of(builder, a)].keeps) {
+        int k = dcli_param_of(builder, a);
+        if (status == DCL_OK && dcli_is_staged(&views[a]) && !views[a].written && !builder->seen[k].keeps &&
+            !dcli_meets_copy(builder, k, &views[a].foot)) {
             bool done;
             status = plan_segments(builder, a, box, &views[a].foot, &done);
             if (status != DCL_OK || done)
@@ -498,7 +500,7 @@ static dcl_status look_at_accesses(dcli_builder *builder)
                                                    : builder->own[a].declared.approximate)
             builder->plan->counters.approximate = 1;
         int k = body->access[a].param;
-        builder->seen[k].unique = readers[k]++ == 0 && !builder->seen[k].keeps &&
+        builder->seen[k].unique = readers[k]++ == 0 && !dcli_has_copies(builder, k) &&
                                   subscripts->reach == DCLI_REACH_AFFINE && dcli_subscripts_injective(subscripts);
     }
     return DCL_OK;
@@ -563,8 +565,6 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
         start_over(builder);
         status = plan_batches(builder, tiles, few, most);
     }
-    for (int k = 0; k < operation->operand_count; k++)
-        for (int p = 0; builder->seen[k].blocks != NULL && p < builder->terms->node_count; p++)
-            builder->plan->counters.blocks_moved += builder->seen[k].blocks[p].count;
+    dcli_count_blocks(builder);
     return status == DCL_OK ? count_tasks(builder, tiles) : status;
 }

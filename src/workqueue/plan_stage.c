@@ -7,6 +7,13 @@
 
 /* ---- what moves -------------------------------------------------------------------------------------------------- */
 
+void dcli_count_blocks(dcli_builder *builder)
+{
+    for (int k = 0; k < builder->operation->operand_count; k++)
+        for (int p = 0; builder->seen[k].blocks != NULL && p < builder->terms->node_count; p++)
+            builder->plan->counters.blocks_moved += builder->seen[k].blocks[p].count;
+}
+
 static dcl_status count_moved(dcli_builder *builder, int k, int peer, const dcl_box *box, int64_t bytes)
 {
     dcli_seen *seen = &builder->seen[k];
@@ -172,7 +179,8 @@ static dcl_status stage_together(dcli_builder *builder, int a, struct dcli_view 
             apart += dcli_box_elements(&views[b].foot);
             together++;
         }
-    *done_out = together > 1 && dcli_box_elements(&bound) <= apart && !builder->seen[dcli_param_of(builder, a)].keeps;
+    *done_out = together > 1 && dcli_box_elements(&bound) <= apart && !builder->seen[dcli_param_of(builder, a)].keeps &&
+                !dcli_meets_copy(builder, dcli_param_of(builder, a), &bound);
     if (!*done_out)
         return DCL_OK;
     int64_t stage;
@@ -202,10 +210,11 @@ dcl_status dcli_find_sources(dcli_builder *builder)
     for (int k = 0; k < builder->operation->operand_count; k++) {
         const dcli_operand *operand = &builder->operation->operand[k];
         const dcli_copy *copy = NULL;
-        builder->seen[k].keeps = operand->kept > 0 && (operand->layout->rule.copies == 0 ||
-                                                       dcli_layout_holds(operand->layout, builder->self));
+        builder->seen[k].keeps =
+            operand->keeps && (operand->layout->rule.copies == 0 || dcli_layout_holds(operand->layout, builder->self));
         while (status == DCL_OK && (copy = dcli_kept_next(builder->terms->kept, builder->self,
                                                           &builder->operation->operand[k], copy)) != NULL) {
+            builder->seen[k].copied = true;
             status = add_source(builder, k, &copy->box);
             if (status == DCL_OK)
                 status = dcli_box_set_add(&builder->seen[k].set, &copy->box, NULL);
@@ -238,7 +247,25 @@ static bool contains(const dcl_box *box, const dcl_box *part)
     return dcli_box_intersect(box, part, &common) && dcli_box_elements(&common) == dcli_box_elements(part);
 }
 
-/* Whether this node owns all of a box: then there is nothing to keep. */
+/* The copy that has all of a box, as a number in builder->source; -1: none. */
+static int64_t copy_of(const dcli_builder *builder, int k, const dcl_box *box)
+{
+    for (int64_t c = 0; c < builder->source_count; c++)
+        if (builder->source[c].operand == k && contains(&builder->source[c].box, box))
+            return c;
+    return -1;
+}
+
+bool dcli_meets_copy(const dcli_builder *builder, int k, const dcl_box *box)
+{
+    dcl_box common;
+    for (int64_t c = 0; c < builder->source_count && builder->seen[k].copied; c++)
+        if (builder->source[c].operand == k && dcli_box_intersect(&builder->source[c].box, box, &common))
+            return true;
+    return false;
+}
+
+/* Whether nobody else owns any of a box: then there is nothing to keep. */
 static bool is_own(dcli_builder *builder, int k, const dcl_box *box)
 {
     const dcli_layout *layout = builder->operation->operand[k].layout;
@@ -253,21 +280,22 @@ static bool is_own(dcli_builder *builder, int k, const dcl_box *box)
  * is moved each time. */
 enum { MOST_COPIES = 256 };
 
-/* A footprint of a kept operand: from a copy that is there, else as a copy to keep while the budget lasts. */
+/* A footprint of an operand with copies: from one that is there, else, where they are kept, as a copy to keep while the
+ * budget lasts. */
 static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *view)
 {
     int k = dcli_param_of(builder, a);
-    for (int64_t c = 0; c < builder->source_count; c++)
-        if (builder->source[c].operand == k && contains(&builder->source[c].box, &view->foot)) {
-            view->kept = true;
-            return name_source(builder, k, &builder->source[c].box, &view->stage);
-        }
-    if (builder->source_count >= MOST_COPIES || is_own(builder, k, &view->foot))
+    int64_t c = copy_of(builder, k, &view->foot);
+    if (c >= 0) {
+        view->kept = true;
+        return name_source(builder, k, &builder->source[c].box, &view->stage);
+    }
+    if (!builder->seen[k].keeps || builder->source_count >= MOST_COPIES || is_own(builder, k, &view->foot))
         return DCL_OK;
     int64_t bytes = dcli_box_elements(&view->foot) * dcli_builder_bytes(builder, k);
     int64_t left =
         builder->terms->kept_bytes - builder->kept_bytes - dcli_kept_bytes(builder->terms->kept, builder->self);
-    bool counted = builder->operation->operand[k].layout->rule.copies == 0; /* else the map asks for it */
+    bool counted = dcli_kept_counts(&builder->operation->operand[k], builder->self);
     if (counted && bytes > left)
         return DCL_OK;
     dcl_status status = add_stage(builder, k, &view->foot, &view->stage);
@@ -280,11 +308,36 @@ static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *vie
     return status == DCL_OK ? add_source(builder, k, &view->foot) : status;
 }
 
+/* ---- copies ahead of use ------------------------------------------------------------------------------------------ */
+
+bool dcli_lacks(dcli_builder *builder, int k, const dcl_box *box)
+{
+    return copy_of(builder, k, box) < 0 && !is_own(builder, k, box);
+}
+
+dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, const dcl_box *part)
+{
+    int64_t stage;
+    dcl_status status = add_stage(builder, k, copy, &stage);
+    if (status != DCL_OK)
+        return status;
+    builder->plan->stage[stage].kept = DCLI_STAGE_KEEP;
+    status = dcli_builder_want(
+        builder, &(dcli_want){.stage = stage, .content = true, .sources = builder->source_count, .box = *part});
+    builder->fresh.count = 0;
+    if (status == DCL_OK)
+        status = dcli_box_set_add(&builder->seen[k].set, part, &builder->fresh);
+    struct move move = {.stage = stage, .counted = true, .stream = !dcli_in_place(builder)};
+    for (int64_t b = 0; b < builder->fresh.count && status == DCL_OK; b++)
+        status = move_box(builder, k, &builder->fresh.box[b], &move);
+    return status;
+}
+
 /* ---- stages of a work --------------------------------------------------------------------------------------------- */
 
 static dcl_status stage_alone(dcli_builder *builder, int a, struct dcli_view *view)
 {
-    if (!view->written && builder->seen[dcli_param_of(builder, a)].keeps) {
+    if (!view->written && dcli_has_copies(builder, dcli_param_of(builder, a))) {
         dcl_status status = stage_kept(builder, a, view);
         if (status != DCL_OK || view->stage >= 0)
             return status;
@@ -474,7 +527,8 @@ static dcl_status pieces_of_copies(dcli_builder *builder, const struct chains *c
 static dcl_status pieces_in(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
 {
     int k = builder->plan->stage[want->stage].operand;
-    return builder->seen[k].keeps ? pieces_of_copies(builder, chains, want, 0) : pieces_of_box(builder, chains, want);
+    return dcli_has_copies(builder, k) ? pieces_of_copies(builder, chains, want, 0)
+                                       : pieces_of_box(builder, chains, want);
 }
 
 static dcl_status pieces_out(dcli_builder *builder, const struct chains *chains, const dcli_want *want)

@@ -1,4 +1,4 @@
-/* workqueue/plan_view.h - what the files that plan a loop body share. Used by plan_forall.c and plan_stage.c only. */
+/* workqueue/plan_view.h - what the files share that plan a loop body, or a move. Used by these files only. */
 #ifndef DCLI_WORKQUEUE_PLAN_VIEW_H
 #define DCLI_WORKQUEUE_PLAN_VIEW_H
 
@@ -57,6 +57,24 @@ dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[]);
 
 /** Find what this node has kept of the operands before the operation. */
 dcl_status dcli_find_sources(dcli_builder *builder);
+
+/** Whether an operand has copies at this node, or gets some: what it has of them is not moved. */
+static inline bool dcli_has_copies(const dcli_builder *builder, int k)
+{
+    return builder->seen[k].keeps || builder->seen[k].copied;
+}
+
+/** Whether some of a box lies in a copy that was there before the operation. */
+bool dcli_meets_copy(const dcli_builder *builder, int k, const dcl_box *box);
+
+/** Whether some of a box is owned elsewhere, and no copy that was there before has all of it. */
+bool dcli_lacks(dcli_builder *builder, int k, const dcl_box *box);
+
+/** Have the current batch copy a part of a box into a copy of the box. Parts of all batches are disjoint. */
+dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, const dcl_box *part);
+
+/** At the end: add the blocks that were touched to the counters. */
+void dcli_count_blocks(dcli_builder *builder);
 
 /** Once the needs of the last batch are in chunks: find the pieces that its stages are filled from and emptied to. */
 dcl_status dcli_fill_stages(dcli_builder *builder);

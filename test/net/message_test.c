@@ -152,7 +152,8 @@ static dcli_message largest_message(void)
                               0,
                               NULL,
                               0,
-                              NULL};
+                              NULL,
+                              DCLI_MOST_PEERS};
     for (int d = 0; d < DCL_MAX_RANK; d++) {
         one.origin[d] = one.box.start[d] = INT64_MIN;
         one.extent[d] = one.box.count[d] = one.box.stride[d] = INT64_MAX;
@@ -184,7 +185,7 @@ Test(message, the_largest_is_within_the_limits)
     msgpack_unpacked reference; /* msgpack-c agrees on what is in it */
     msgpack_unpacked_init(&reference);
     cr_assert_eq(msgpack_unpack_next(&reference, bytes, length, NULL), MSGPACK_UNPACK_SUCCESS);
-    cr_expect_eq(count_items(&reference.data), 31816, "%d items", count_items(&reference.data));
+    cr_expect_eq(count_items(&reference.data), 32005, "%d items", count_items(&reference.data));
     msgpack_unpacked_destroy(&reference);
     dcli_free(bytes);
     dcli_arena_free(&arena);
@@ -287,12 +288,12 @@ static const struct {
     {"[1,2,0,1,1,'s'*1537]", "sentence of a message BUILT has 1537 bytes; expected 1536 at most"},
     /* OPERATIONS */
     {"[1,3,0,[[1,1]]*65]", "operation of a message OPERATIONS has 65 items; expected 0..64"},
-    {"[1,3,0,[[1]]]", "operation[0] of a message OPERATIONS has 1 items; expected 2..22"},
+    {"[1,3,0,[[1]]]", "operation[0] of a message OPERATIONS has 1 items; expected 2..23"},
     {"[1,3,0,[[1,1],7]]", "operation[1] of a message OPERATIONS is of another type (first byte 0x07)"},
     {"[1,3,0,[[-1,1]]]", "operation[0].number of a message OPERATIONS is -1; expected 0.."},
-    {"[1,3,0,[[1,1],[2,0]]]", "operation[1].kind of a message OPERATIONS is 0; expected 1..8"},
-    {"[1,3,0,[[1,9]]]", "operation[0].kind of a message OPERATIONS is 9; expected 1..8"},
-    {"[1,3,0,[[1,4294967297]]]", "operation[0].kind of a message OPERATIONS is 4294967297; expected 1..8"},
+    {"[1,3,0,[[1,1],[2,0]]]", "operation[1].kind of a message OPERATIONS is 0; expected 1..10"},
+    {"[1,3,0,[[1,11]]]", "operation[0].kind of a message OPERATIONS is 11; expected 1..10"},
+    {"[1,3,0,[[1,4294967297]]]", "operation[0].kind of a message OPERATIONS is 4294967297; expected 1..10"},
     {"[1,3,0,[[1,3,-5]]]", "operation[0].kernel of a message OPERATIONS is -5; expected 0.."},
     {"[1,3,0,[[1,3,0,[[1]]*65]]]", "operation[0].operand of a message OPERATIONS has 65 items; expected 0..64"},
     {"[1,3,0,[[1,3,0,[[]]]]]", "operation[0].operand[0] of a message OPERATIONS has 0 items; expected 1..3"},
@@ -345,6 +346,8 @@ static const struct {
      "operation[0].small_bytes of a message OPERATI"},
     {"[1,3,0,[[1,1,0,[],[],[],[],0,'',0,false,false,2,[],[],'',0,0,0,65537]]]",
      "operation[0].map_nodes of a message OPERATIONS is 65537; expected 0..65536"},
+    {"[1,3,0,[[1,9,0,[],[],[],[],0,'',0,false,false,0,[],[],'',0,0,0,0,[],[],65537]]]",
+     "operation[0].node of a message OPERATIONS is 65537; expected 0..65536"},
     /* GRANT, CHUNK, CREDIT, MARKS */
     {"[1,4,0,-1,0]", "operation of a message GRANT is -1"},
     {"[1,4,0,1,-1]", "chunks of a message GRANT is -1"},

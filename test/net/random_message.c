@@ -151,7 +151,8 @@ static dcli_msg_operation random_operation(test_random *random, dcli_msg_operand
                                     .operand_count = few(random, DCLI_MOST_OPERANDS),
                                     .operand = operand};
     for (int i = 0; i < operation.operand_count; i++)
-        operand[i] = (dcli_msg_operand){natural(random) - 1, bits(random), flag(random) ? natural(random) : 0};
+        operand[i] = (dcli_msg_operand){natural(random) - 1, bits(random),
+                                        flag(random) ? (flag(random) ? 1 : -1) * natural(random) : 0};
     if (flag(random))
         fill_box(random, &operation);
     if (flag(random))
@@ -164,6 +165,8 @@ static dcli_msg_operation random_operation(test_random *random, dcli_msg_operand
         fill_views(random, &operation);
     if (flag(random))
         fill_reaches(random, &operation);
+    if (flag(random))
+        operation.node = test_random_below(random, DCLI_MOST_PEERS + 1);
     return operation;
 }
 
@@ -472,7 +475,7 @@ static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation
         !NUMBERS(box.stride, box_rank) || !EQUAL(element) || !STRINGS(path) || !EQUAL(data_start) ||
         !EQUAL(fortran_order) || !EQUAL(swapped) || !EQUAL(type) || !EQUAL(rank) || !NUMBERS(origin, rank) ||
         !NUMBERS(extent, rank) || !STRINGS(map) || !EQUAL(tile_bytes) || !EQUAL(block_bytes) || !EQUAL(small_bytes) ||
-        !EQUAL(map_nodes) || !EQUAL(view_count) || !EQUAL(reach_count))
+        !EQUAL(map_nodes) || !EQUAL(view_count) || !EQUAL(reach_count) || !EQUAL(node))
         return false;
     for (int v = 0; v < a->view_count; v++)
         if (!same_view(&a->view[v], &b->view[v]))

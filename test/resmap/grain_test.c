@@ -61,24 +61,31 @@ static void expect_letters(const char *what, const struct grain_case *c, const i
 
 struct painting {
     const dcl_grid *grid;
-    int node;
     int64_t *tiles;
-    int64_t last; /* number of the tile before */
+    int64_t last; /* node and number of the tile before */
 };
 
-static dcl_status paint(void *user, int64_t tile, const dcl_box *box)
+static void paint_box(const struct painting *painting, const dcl_tile *tile, const dcl_box *box)
 {
-    struct painting *painting = user;
-    cr_expect_geq(tile, painting->last);
-    painting->last = tile;
     int64_t rows = box->rank > 1 ? box->count[0] : 1, axis = box->rank - 1;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t k = 0; k < box->count[axis]; k++) {
             int64_t row = box->rank > 1 ? box->start[0] + r * box->stride[0] : 0;
             int64_t place = row * painting->grid->extent[axis] + box->start[axis] + k * box->stride[axis];
             cr_expect_eq(painting->tiles[place], -1, "two tiles have element %d", (int)place);
-            painting->tiles[place] = tile * 100 + painting->node;
+            painting->tiles[place] = tile->number * 100 + tile->node;
         }
+}
+
+static dcl_status paint(void *user, const dcl_tile *tile)
+{
+    struct painting *painting = user;
+    int64_t key = tile->node * INT64_C(1000000) + tile->number;
+    cr_expect_gt(key, painting->last);
+    cr_expect_gt(tile->box_count, 0);
+    painting->last = key;
+    for (int64_t b = 0; b < tile->box_count; b++)
+        paint_box(painting, tile, &tile->box[b]);
     return DCL_OK;
 }
 
@@ -92,10 +99,8 @@ ParameterizedTest(struct grain_case *c, grain, cuts)
         cr_assert_eq(dcl_map_grains(map, &grid, index, &segments[k], &blocks[k]), DCL_OK, "%s", dcl_error());
         tiles[k] = -1;
     }
-    for (int node = 0; node < c->nodes; node++) {
-        struct painting painting = {.grid = &grid, .node = node, .tiles = tiles};
-        cr_assert_eq(dcl_map_tiles(map, &grid, node, paint, &painting), DCL_OK, "%s", dcl_error());
-    }
+    struct painting painting = {.grid = &grid, .tiles = tiles, .last = -1};
+    cr_assert_eq(dcl_map_tiles(map, &grid, DCL_ALL_NODES, paint, &painting), DCL_OK, "%s", dcl_error());
     expect_letters("segments", c, segments, c->segments);
     expect_letters("blocks", c, blocks, c->blocks);
     expect_letters("tiles", c, tiles, c->tiles);
@@ -108,9 +113,10 @@ static void expect_words(dcl_status found, dcl_status expected, const char *word
     cr_expect_not_null(strstr(dcl_error(), words), "%s; expected the words: %s", dcl_error(), words);
 }
 
-static dcl_status stop(void *user, int64_t tile, const dcl_box *box)
+static dcl_status stop(void *user, const dcl_tile *tile)
 {
-    (void)tile, (void)box;
+    cr_expect_eq(tile->node, 0);
+    cr_expect_eq(tile->box[0].count[0], 3);
     ++*(int *)user;
     return DCL_ERR_UNSUPPORTED;
 }

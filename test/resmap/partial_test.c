@@ -77,10 +77,12 @@ static dcl_status print_box(void *user, const dcl_box *box)
     return DCL_OK;
 }
 
-static dcl_status print_tile(void *user, int64_t tile, const dcl_box *box)
+static dcl_status print_tile(void *user, const dcl_tile *tile)
 {
-    sprintf((char *)user + strlen(user), "%" PRId64, tile);
-    return print_box(user, box);
+    sprintf((char *)user + strlen(user), "%" PRId64, tile->number);
+    for (int64_t b = 0; b < tile->box_count; b++)
+        print_box(user, &tile->box[b]);
+    return DCL_OK;
 }
 
 Test(partial, boxes_tiles_and_grains_are_those_of_what_is_stored)

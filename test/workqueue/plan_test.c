@@ -18,7 +18,8 @@ static dcli_plan_terms terms_of(int nodes, bool in_place)
                              .in_place = flags[in_place],
                              .batch_bytes = 1 << 20,
                              .chunk_bytes = 1 << 22,
-                             .pool_bytes = INT64_C(1) << 40};
+                             .pool_bytes = INT64_C(1) << 40,
+                             .kept_bytes = 1 << 20};
 }
 
 static dcli_plan *make(const dcli_operation *operation, int self, const dcli_plan_terms *terms)
@@ -447,8 +448,10 @@ Test(plan, over_some_of_the_nodes)
         for (dcli_op_kind kind = DCLI_OP_CREATE; kind < DCLI_OP_KIND_COUNT; kind++) {
             if (kind == DCLI_OP_FORALL)
                 continue;
-            for (int k = 0; k < 2; k++)
+            for (int k = 0; k < 2; k++) {
                 made[k] = test_operation(1, kind, 1, dealt[k]);
+                made[k]->node = k; /* node 0 of three is node 1 of six */
+            }
             expect_renumbered("an operation on one array", made[0], made[1], in_place != 0);
         }
     }

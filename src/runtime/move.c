@@ -1,0 +1,167 @@
+/* runtime/move.c - the local global view: the tiles of an array, and elements moved to a node ahead of use. */
+#include <dcl/local.h>
+
+#include "runtime/report.h"
+
+/* ---- tiles -------------------------------------------------------------------------------------------------------- */
+
+/* A layout of the caller's own, equal to what the array is laid out by now: it may be remapped while it is looked at. */
+static dcl_status copy_layout(const dcl_array *array, dcli_layout *layout_out)
+{
+    const dcl_array *base = dcli_array_base(array);
+    dcli_layout own;
+    dcl_status status = dcli_layout_bind(&base->layout.rule, &base->layout.grid, &own);
+    if (status != DCL_OK || !array->reshaped) {
+        *layout_out = own;
+        return status;
+    }
+    status = dcli_layout_reshape(&own, &array->layout.grid, layout_out);
+    dcli_layout_release(&own);
+    return status;
+}
+
+dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void *user)
+{
+    dcli_error_enter(__func__);
+    if (array == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "array is NULL; expected one made by dcl_agile(); see the error of that call");
+    dcl_cluster *cluster = array->cluster;
+    if (node != DCL_ALL_NODES && (node < 0 || node >= cluster->node_count))
+        return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, or DCL_ALL_NODES", node,
+                         cluster->node_count - 1);
+    if (visit == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "visit is NULL; expected a function to call with every tile");
+    dcli_layout layout;
+    pthread_mutex_lock(&cluster->lock);
+    dcl_status status = copy_layout(array, &layout);
+    dcli_transform view = array->view;
+    pthread_mutex_unlock(&cluster->lock);
+    if (status != DCL_OK)
+        return status;
+    status = dcli_layout_visit_tiles(&layout, array->base != NULL ? &view : NULL, node, visit, user);
+    dcli_layout_release(&layout);
+    return status;
+}
+
+/* ---- moves -------------------------------------------------------------------------------------------------------- */
+
+static dcl_status check_move(const dcl_array *array, const dcl_box *box, int node)
+{
+    if (array == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "array is NULL; expected one made by dcl_agile(); see the error of that call");
+    if (node < 0 || node >= array->cluster->node_count)
+        return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d", node, array->cluster->node_count - 1);
+    return box != NULL ? dcli_box_check(box, dcli_array_grid(array)) : DCL_OK;
+}
+
+/* What can only be said with the lock held. */
+static dcl_status check_state(const dcl_array *array, int node)
+{
+    if (array->reshaped)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "the array is a view of another shape than the array behind it; expected "
+                                              "one of the same; move a box of the array behind the view");
+    if (array->cluster->lost[node])
+        return DCLI_FAIL(DCL_ERR_NODE_LOST, "node %d is lost; expected one that is there (dcl_node_is_alive())", node);
+    return dcli_array_usable(array, "move");
+}
+
+static void fill_move(const dcl_array *array, const dcl_box *box, int node, dcli_operation *operation)
+{
+    const dcl_array *base = dcli_array_base(array);
+    dcl_box seen = box != NULL ? *box : dcl_box_of(dcli_array_grid(array));
+    *operation = (dcli_operation){.kind = DCLI_OP_MOVE, .operand_count = 1, .box = seen, .node = node};
+    if (array->base != NULL)
+        dcli_transform_box(&array->view, &seen, &operation->box);
+    operation->operand[0] = (dcli_operand){
+        .storage = base->books->id, .layout = &base->layout, .kept = array->cluster->kept.generation + 1};
+    dcli_operation_resolve(operation);
+}
+
+/* What it would do, by the copies there are after all that was called before. */
+static dcl_status plan_move(dcl_cluster *cluster, const dcli_operation *operation, dcli_plan **plan_out)
+{
+    dcl_status status = dcli_cluster_kept_settle(cluster);
+    if (status != DCL_OK)
+        return status;
+    dcli_kept_begin(&cluster->kept.books, operation, NULL, NULL);
+    return dcli_plan_for_report(cluster, operation, operation->node, false, plan_out);
+}
+
+static dcl_status issue_move(dcl_array *array, dcli_operation *operation)
+{
+    const dcli_operand *moved = &operation->operand[0];
+    dcli_msg_operand operand = {.storage = moved->storage, .kept = moved->kept};
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_MOVE,
+                                     .operand_count = 1,
+                                     .operand = &operand,
+                                     .box_rank = operation->box.rank,
+                                     .box = operation->box,
+                                     .node = operation->node};
+    dcli_books *books = dcli_array_books(array);
+    return dcli_cluster_issue(array->cluster, &descriptor, operation, &books, false, NULL, NULL);
+}
+
+/* The lock is held, and not given up between the plan and the start: what fits then, fits. */
+static dcl_status move(dcl_array *array, const dcl_box *box, int node)
+{
+    dcli_operation operation;
+    dcli_plan *plan;
+    dcl_status status = dcli_cluster_await_room(array->cluster);
+    if (status == DCL_OK)
+        status = check_state(array, node);
+    if (status != DCL_OK)
+        return status;
+    fill_move(array, box, node, &operation);
+    status = plan_move(array->cluster, &operation, &plan);
+    if (status != DCL_OK)
+        return status;
+    bool needed = plan->batch_count > 0;
+    dcli_plan_free(plan);
+    return needed ? issue_move(array, &operation) : DCL_OK;
+}
+
+dcl_status dcl_move(dcl_array *array, const dcl_box *box, int node)
+{
+    dcli_error_enter(__func__);
+    dcl_status status = check_move(array, box, node);
+    if (array == NULL || (status == DCL_OK && (status = dcli_array_check(array)) != DCL_OK))
+        return status;
+    pthread_mutex_lock(&array->cluster->lock);
+    if (status == DCL_OK)
+        status = move(array, box, node);
+    status = dcli_cluster_end_call(array->cluster, status);
+    pthread_mutex_unlock(&array->cluster->lock);
+    return status;
+}
+
+static dcl_status explain(dcl_array *array, const dcl_box *box, int node, dcl_counters *counters_out)
+{
+    dcli_operation operation;
+    dcli_plan *plan;
+    dcl_status status = check_state(array, node);
+    if (status != DCL_OK)
+        return status;
+    fill_move(array, box, node, &operation);
+    status = plan_move(array->cluster, &operation, &plan);
+    if (status != DCL_OK)
+        return status;
+    *counters_out = plan->counters;
+    dcli_plan_free(plan);
+    return DCL_OK;
+}
+
+dcl_status dcl_explain_move(dcl_array *array, const dcl_box *box, int node, dcl_counters *counters_out)
+{
+    dcli_error_enter(__func__);
+    dcl_status status = check_move(array, box, node);
+    if (status == DCL_OK)
+        status = dcli_check_counted(array->cluster, node, counters_out);
+    if (status != DCL_OK)
+        return status;
+    pthread_mutex_lock(&array->cluster->lock);
+    status = explain(array, box, node, counters_out);
+    pthread_mutex_unlock(&array->cluster->lock);
+    return status;
+}

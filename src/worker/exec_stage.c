@@ -1,0 +1,99 @@
+/* worker/exec_stage.c - stages of a batch filled: from own parts, from those of others, from chunks, from copies. */
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "worker/peer.h"
+
+dcli_region dcli_exec_in_arena(const dcli_entry *entry, const dcli_stage *stage, int64_t at, const dcl_box *box)
+{
+    dcli_region whole = dcli_region_packed(&stage->box, at / (int64_t)dcli_operand_bytes(entry, stage->operand)), part;
+    dcli_region_cut(&whole, box, &part);
+    return part;
+}
+
+dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out)
+{
+    dcli_copy_memory *copy = dcli_catalog_copy(&worker->catalog, entry, stage->operand, &stage->box);
+    if (copy != NULL && copy->memory == NULL && stage->kept == DCLI_STAGE_KEEP) {
+        size_t bytes = (size_t)stage->elements * dcli_operand_bytes(entry, stage->operand);
+        dcl_status status = dcli_exec_create(worker, bytes, "a copy of other nodes' elements", &copy->memory);
+        if (status != DCL_OK)
+            return status;
+    }
+    if (copy == NULL || copy->memory == NULL || (stage->kept == DCLI_STAGE_KEPT && !copy->filled))
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "a kept copy of %s is not there: the operation that should have made it failed; call again "
+                         "once that error is known",
+                         entry->kernel != NULL ? entry->kernel->body->params[stage->operand].name : "the array");
+    *out = copy->memory;
+    return DCL_OK;
+}
+
+static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_stage *stage,
+                          int64_t at, const dcli_piece *piece, dcli_memory *arena)
+{
+    size_t bytes = dcli_operand_bytes(entry, stage->operand);
+    dcli_region target = dcli_exec_in_arena(entry, stage, at, &piece->region.box);
+    dcli_held *held = entry->held[stage->operand];
+    if (piece->kind == DCLI_BIND_KEPT) {
+        dcli_memory *copy = NULL;
+        dcl_status status = dcli_exec_copy(worker, entry, &plan->stage[piece->where], &copy);
+        worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
+        return status != DCL_OK ? status : dcli_store_copy(worker->device, arena, &target, copy, &piece->region, bytes);
+    }
+    worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
+    if (piece->kind == DCLI_BIND_OWN)
+        return dcli_store_copy(worker->device, arena, &target, held->memory, &piece->region, bytes);
+    const char *source;
+    if (piece->kind == DCLI_BIND_PEER) {
+        source = dcli_board_get(worker->terms.board, held->id, piece->where, dcli_held_bytes(held, piece->where));
+    } else {
+        const dcli_chunk *chunk = &plan->chunk[piece->where];
+        const dcli_kept_chunk *kept =
+            dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
+        source = kept != NULL && kept->received.payload_bytes == (size_t)chunk->bytes
+                     ? (const char *)kept->received.payload + piece->byte_offset
+                     : NULL;
+    }
+    if (source == NULL)
+        return DCLI_FAIL(DCL_ERR_INTERNAL, "elements of operation %" PRId64 " from node %d are not there",
+                         entry->operation.number, piece->where);
+    return dcli_store_unpack(worker->device, arena, &target, source, &piece->region, bytes);
+}
+
+static dcl_status fill_with_rest(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, int64_t at,
+                                 dcli_memory *target)
+{
+    dcli_region whole = dcli_exec_in_arena(entry, stage, at, &stage->box);
+    return dcli_store_fill(worker->device, target, &whole, &entry->operation.operand[stage->operand].layout->rest,
+                           dcli_operand_bytes(entry, stage->operand));
+}
+
+dcl_status dcli_exec_fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
+                                 const int64_t stage_at[], dcli_memory *arena)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t s = 0; s < batch->stage_count; s++) {
+        const dcli_stage *stage = &plan->stage[batch->first_stage + s];
+        int64_t at = stage_at != NULL ? stage_at[s] : 0;
+        dcli_memory *target = arena;
+        if (stage->kept == DCLI_STAGE_KEEP && status == DCL_OK)
+            status = dcli_exec_copy(worker, entry, stage, &target);
+        if (stage->rest && status == DCL_OK)
+            status = fill_with_rest(worker, entry, stage, at, target);
+        for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
+            status = copy_in(worker, entry, plan, stage, at, &plan->piece[p], target);
+        if (stage->kept == DCLI_STAGE_KEEP && !stage->unfinished && status == DCL_OK)
+            dcli_catalog_copy(&worker->catalog, entry, stage->operand, &stage->box)->filled = true;
+    }
+    return status;
+}
+
+dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch)
+{
+    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
+    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, "copies of other nodes' elements");
+    dcl_status status = dcli_exec_fill_stages(worker, entry, plan, &plan->batch[batch], NULL, NULL);
+    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
+    return status;
+}

@@ -1,0 +1,151 @@
+/* workqueue/plan_move.c - elements ahead of use: the node makes copies of what it lacks of a box.
+ *
+ * A copy is one box in one piece of memory, so that whatever is read within it is bound to it as it is. It is filled batch
+ * by batch: so a move may be as large as the budget, and what is on its way stays within the pool. */
+#include "workqueue/plan_move.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/check.h"
+#include "workqueue/plan_view.h"
+
+enum {
+    MOST_COPIES = 1024,  /* of an array at a node: each footprint is looked for in all of them */
+    BATCHES_IN_POOL = 16 /* at least: single bytes, each padded to eight, take half of the pool */
+};
+
+/* The largest box of this node's own elements within a box, empty where it has none. */
+static dcl_status find_largest(dcli_builder *builder, const dcl_box *box, dcl_box *largest_out)
+{
+    const dcli_layout *layout = builder->operation->operand[0].layout;
+    *largest_out = (dcl_box){.rank = box->rank};
+    if (dcli_layout_place(layout, builder->self) < 0)
+        return DCL_OK;
+    builder->regions.count = 0;
+    dcl_status status = dcli_layout_regions(layout, builder->self, box, &builder->regions);
+    for (int64_t r = 0; r < builder->regions.count; r++)
+        if (dcli_box_elements(&builder->regions.region[r].box) > dcli_box_elements(largest_out))
+            *largest_out = builder->regions.region[r].box;
+    return status;
+}
+
+/* The boxes to copy: all of what is moved, or, where most of that is in one piece of the node's own part, what is around
+ * this piece. */
+static dcl_status find_copies(dcli_builder *builder, dcli_box_list *copies)
+{
+    const dcl_box *box = &builder->operation->box;
+    dcl_box own;
+    if (!dcli_lacks(builder, 0, box))
+        return DCL_OK;
+    dcl_status status = find_largest(builder, box, &own);
+    if (status == DCL_OK && dcli_box_elements(&own) <= dcli_box_elements(box) / 2)
+        return dcli_box_list_add(copies, box);
+    if (status == DCL_OK)
+        status = dcli_box_subtract(box, &own, copies);
+    int64_t left = 0;
+    for (int64_t b = 0; b < copies->count; b++)
+        if (dcli_lacks(builder, 0, &copies->box[b]))
+            copies->box[left++] = copies->box[b];
+    copies->count = left;
+    return status;
+}
+
+static void check_budget(dcli_builder *builder, const dcli_box_list *copies)
+{
+    dcli_plan *plan = builder->plan;
+    int64_t bytes = 0, taken = dcli_kept_bytes(builder->terms->kept, builder->self);
+    for (int64_t b = 0; b < copies->count; b++)
+        bytes += dcli_box_elements(&copies->box[b]) * dcli_builder_bytes(builder, 0);
+    bool counted = dcli_kept_counts(&builder->operation->operand[0], builder->self);
+    if (counted && bytes > builder->terms->kept_bytes - taken)
+        snprintf(plan->problem, sizeof plan->problem,
+                 "copies of the box take %" PRId64 " bytes; expected at most %" PRId64 " - %" PRId64
+                 ", which copies may take (DCL_KEPT_BYTES) and do take; drop some by dcl_keep(array, false), move "
+                 "less, or allow more",
+                 bytes, builder->terms->kept_bytes, taken);
+    else if (copies->count > 0 && builder->source_count + copies->count > MOST_COPIES)
+        snprintf(plan->problem, sizeof plan->problem,
+                 "there are copies of %" PRId64 " boxes of the array; expected at most %d with what is moved; move "
+                 "larger boxes, or drop the copies by dcl_keep(array, false)",
+                 builder->source_count, MOST_COPIES);
+    else
+        return;
+    plan->status = DCL_ERR_NOMEM;
+}
+
+static dcl_status plan_batch(dcli_builder *builder, const dcl_box *copy, const dcl_box *part)
+{
+    if (dcli_builder_batch(builder) == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = dcli_copy_part(builder, 0, copy, part);
+    if (status == DCL_OK)
+        status = dcli_builder_chunks(builder);
+    if (status == DCL_OK)
+        status = dcli_fill_stages(builder);
+    dcli_plan *plan = builder->plan;
+    dcli_batch *batch = &plan->batch[plan->batch_count - 1];
+    batch->stage_count = plan->stage_count - batch->first_stage;
+    return status;
+}
+
+/* Cut a part of a copy along the slowest axis that can be cut, until batches have no more than so many elements. */
+static dcl_status plan_part(dcli_builder *builder, const dcl_box *copy, const dcl_box *part, int64_t most)
+{
+    int64_t elements = dcli_box_elements(part);
+    int d = 0;
+    while (d < part->rank - 1 && part->count[d] == 1)
+        d++;
+    if (elements <= most || part->count[d] == 1)
+        return plan_batch(builder, copy, part);
+    dcl_status status = DCL_OK;
+    dcl_box piece = *part;
+    int64_t step = dcli_max(most / (elements / part->count[d]), 1);
+    for (int64_t t = 0; t < part->count[d] && status == DCL_OK; t += step) {
+        piece.start[d] = part->start[d] + t * part->stride[d];
+        piece.count[d] = dcli_min(step, part->count[d] - t);
+        status = plan_part(builder, copy, &piece, most);
+    }
+    return status;
+}
+
+/* A copy is unfinished in all batches but its last. Elements that are stored nowhere are set before the first piece comes. */
+static void mark_stages(dcli_plan *plan, int64_t first)
+{
+    dcli_stage *last = NULL;
+    for (int64_t s = first; s < plan->stage_count; s++) {
+        dcli_stage *stage = &plan->stage[s];
+        if (stage->kept != DCLI_STAGE_KEEP)
+            continue;
+        if (last != NULL) {
+            last->unfinished = true;
+            plan->stage[first].rest |= stage->rest;
+            stage->rest = false;
+        }
+        last = stage;
+    }
+}
+
+dcl_status dcli_plan_move(dcli_builder *builder)
+{
+    const dcli_plan_terms *terms = builder->terms;
+    dcli_box_list copies = {0};
+    if (dcli_box_is_empty(&builder->operation->box))
+        return DCL_OK;
+    int64_t most_bytes = dcli_min(terms->batch_bytes, terms->pool_bytes / BATCHES_IN_POOL);
+    int64_t most = dcli_max(1, most_bytes / dcli_builder_bytes(builder, 0));
+    dcl_status status = dcli_find_sources(builder);
+    builder->seen[0].keeps = builder->seen[0].unique = true;
+    if (status == DCL_OK)
+        status = find_copies(builder, &copies);
+    if (status == DCL_OK)
+        check_budget(builder, &copies);
+    for (int64_t b = 0; b < copies.count && status == DCL_OK && builder->plan->status == DCL_OK; b++) {
+        int64_t first = builder->plan->stage_count;
+        status = plan_part(builder, &copies.box[b], &copies.box[b], most);
+        mark_stages(builder->plan, first);
+    }
+    dcli_count_blocks(builder);
+    dcli_box_list_free(&copies);
+    return status;
+}
