@@ -86,6 +86,10 @@ dcl_status dcli_program_build(dcli_device *device, const char *source, int kerne
                               dcli_program **program_out, bool *fresh_out, char **log_out);
 void dcli_program_release(dcli_program *program);
 
+/** Whether the device takes work-groups of these sizes, and, given a program, whether all its kernels do, which may need more
+ *  registers than that leaves. @return DCL_OK, DCL_ERR_UNSUPPORTED with the sizes and the limit, DCL_ERR_DEVICE. */
+dcl_status dcli_device_check_group(const dcli_device *device, const dcli_program *program, const int64_t group[3]);
+
 /** One argument of a launch. */
 typedef struct dcli_argument {
     dcli_memory *memory; /* or NULL: a value */

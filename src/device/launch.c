@@ -2,6 +2,7 @@
  * of the last launch and set only when they differ. */
 #include "device/program.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -89,4 +90,50 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
     if (ticket_out != NULL)
         *ticket_out = device->launched;
     return DCL_OK;
+}
+
+static dcl_status check_sizes(const dcli_device *device, const int64_t group[3])
+{
+    size_t most[3];
+    cl_int code = clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof most, most, NULL);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(device, "clGetDeviceInfo", code);
+    for (int d = 0; d < 3; d++)
+        if ((size_t)group[d] > most[d])
+            return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                             "a work-group of %" PRId64
+                             " work-items along dimension %d; device %s takes at most %zu there; "
+                             "give DCL_GROUP a smaller size",
+                             group[d], d, device->info.name, most[d]);
+    return DCL_OK;
+}
+
+static dcl_status check_product(const dcli_device *device, const int64_t group[3], size_t most, const char *who)
+{
+    if ((size_t)group[0] * (size_t)group[1] * (size_t)group[2] <= most)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                     "a work-group of %" PRId64 " x %" PRId64 " x %" PRId64
+                     " work-items; %s device %s takes at most %zu in "
+                     "all; give DCL_GROUP smaller sizes",
+                     group[0], group[1], group[2], who, device->info.name, most);
+}
+
+dcl_status dcli_device_check_group(const dcli_device *device, const dcli_program *program, const int64_t group[3])
+{
+    size_t most;
+    dcl_status status = check_sizes(device, group);
+    cl_int code = clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof most, &most, NULL);
+    if (status == DCL_OK && code != CL_SUCCESS)
+        return dcli_cl_fail(device, "clGetDeviceInfo", code);
+    if (status == DCL_OK)
+        status = check_product(device, group, most, "any kernel on");
+    for (int n = 0; program != NULL && n < program->kernel_count && status == DCL_OK; n++) {
+        code = clGetKernelWorkGroupInfo(program->kernels[n].kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
+                                        &most, NULL);
+        if (code != CL_SUCCESS)
+            return dcli_cl_fail(device, "clGetKernelWorkGroupInfo", code);
+        status = check_product(device, group, most, "this kernel on");
+    }
+    return status;
 }

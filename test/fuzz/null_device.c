@@ -338,6 +338,14 @@ static void look_at(const dcli_argument *argument)
     (void)sum;
 }
 
+dcl_status dcli_device_check_group(const dcli_device *device, const dcli_program *program, const int64_t group[3])
+{
+    (void)device;
+    (void)program;
+    (void)group;
+    return DCL_OK;
+}
+
 dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,
                               const dcli_argument arguments[], int dimensions, const size_t global[],
                               const size_t local[], uint64_t *ticket_out)
