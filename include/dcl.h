@@ -12,6 +12,7 @@
 #include <dcl/local.h>
 #include <dcl/map.h>
 #include <dcl/remap.h>
+#include <dcl/tile_kernel.h>
 #include <dcl/view.h>
 #include <dcl/worker.h>
 

@@ -12,20 +12,23 @@ extern "C" {
 
 /** What an argument is to the body. */
 typedef enum dcl_access {
-    DCL_ACCESS_OUT = 1,    /**< written, not read */
-    DCL_ACCESS_IN,         /**< read at affine subscripts */
-    DCL_ACCESS_INOUT,      /**< read and written at the same subscript */
-    DCL_ACCESS_IN_ALL,     /**< read anywhere */
-    DCL_ACCESS_IN_ROWS,    /**< read anywhere in the rows (first axis) that the output's first axis names */
-    DCL_ACCESS_IN_COLUMNS, /**< read anywhere in the columns (last axis) that the output's last axis names */
-    DCL_ACCESS_VALUE,      /**< a scalar, its value at the call */
-    DCL_ACCESS_PRELUDE,    /**< text before the kernel: helper functions, types, constants */
-    DCL_ACCESS_IN_KEPT,    /**< as IN; what nodes receive of it they keep: see dcl_keep() */
-    DCL_ACCESS_IN_HALO,    /**< read within `width` of the same index, along every axis */
-    DCL_ACCESS_IN_CROSS,   /**< the same along one axis at a time */
-    DCL_ACCESS_IN_BOX,     /**< read in `box`, whatever the index */
-    DCL_ACCESS_IN_AT,      /**< read at first subscripts that were looked up, all of them in first..last */
-    DCL_ACCESS_IN_FUNCTION /**< read in the boxes that `function` gives for a box of indices */
+    DCL_ACCESS_OUT = 1,     /**< written, not read */
+    DCL_ACCESS_IN,          /**< read at affine subscripts */
+    DCL_ACCESS_INOUT,       /**< read and written at the same subscript */
+    DCL_ACCESS_IN_ALL,      /**< read anywhere */
+    DCL_ACCESS_IN_ROWS,     /**< read anywhere in the rows (first axis) that the output's first axis names */
+    DCL_ACCESS_IN_COLUMNS,  /**< read anywhere in the columns (last axis) that the output's last axis names */
+    DCL_ACCESS_VALUE,       /**< a scalar, its value at the call */
+    DCL_ACCESS_PRELUDE,     /**< text before the kernel: helper functions, types, constants */
+    DCL_ACCESS_IN_KEPT,     /**< as IN; what nodes receive of it they keep: see dcl_keep() */
+    DCL_ACCESS_IN_HALO,     /**< read within `width` of the same index, along every axis */
+    DCL_ACCESS_IN_CROSS,    /**< the same along one axis at a time */
+    DCL_ACCESS_IN_BOX,      /**< read in `box`, whatever the index */
+    DCL_ACCESS_IN_AT,       /**< read at first subscripts that were looked up, all of them in first..last */
+    DCL_ACCESS_IN_FUNCTION, /**< read in the boxes that `function` gives for a box of indices */
+    DCL_ACCESS_MOVE,        /**< as IN: what the tasks of the output called `of` need of it */
+    DCL_ACCESS_GROUP,       /**< tile kernels: `width` are the sizes of a work-group; see dcl/tile_kernel.h */
+    DCL_ACCESS_ITEMS        /**< tile kernels: `width` are the work-items of a tile */
 } dcl_access;
 
 /** What a box of indices reads of an input: a function of the program's for DCL_IN_FUNCTION.
@@ -49,12 +52,13 @@ typedef struct dcl_arg {
         uint64_t u; /**< unsigned types */
         double f;   /**< float (converted), double */
     } value;
-    int width_count;             /**< IN_HALO, IN_CROSS: 1, or the array's rank */
+    int width_count;             /**< IN_HALO, IN_CROSS: 1, or the array's rank; GROUP, ITEMS: 1..3 */
     int64_t width[DCL_MAX_RANK]; /**< [width_count] elements to either side, per axis or the same for all */
     const dcl_box *box;          /**< IN_BOX: borrowed for the call */
     int64_t first, last;         /**< IN_AT: least and greatest first subscript */
     dcl_reads_fn *function;      /**< IN_FUNCTION */
     void *user;                  /**< passed to it */
+    const char *of;              /**< MOVE: name of an output of the call */
 } dcl_arg;
 
 /** Run a body at every index of the first output's grid.
@@ -81,6 +85,9 @@ typedef struct dcl_arg {
  *                              is called in this thread, before the call returns, for the tiles of all nodes: for hundreds
  *                              of tiles, not for thousands. Several boxes of a tile are moved as the box around them, which
  *                              is counted as approximate.
+ *    DCL_MOVE(C, B)            what C's tasks need of B, C being an output of the call. In a body that is found from B's
+ *                              subscripts, as for DCL_IN(B); in a tile kernel it is the tile's own box. Has nothing to do
+ *                              with the setting DCL_MOVE=place|send, which says by what way elements reach a task.
  *  A read outside of what is declared gives 0 and is reported like one outside the grid, with what was declared. With
  *  dcl_config.check "access" (DCL_CHECK=access), all kernels also check their affine reads and their writes against what
  *  was planned for them.
@@ -193,6 +200,13 @@ static inline dcl_arg dcl_arg_function(const char *name, dcl_array *array, dcl_r
     return arg;
 }
 
+static inline dcl_arg dcl_arg_move(const char *of, const char *name, dcl_array *array)
+{
+    dcl_arg arg = dcl_arg_array(DCL_ACCESS_MOVE, name, array);
+    arg.of = of;
+    return arg;
+}
+
 static inline dcl_arg dcl_arg_signed(const char *name, dcl_type type, int64_t value)
 {
     dcl_arg arg = dcl_arg_array(DCL_ACCESS_VALUE, name, NULL);
@@ -248,6 +262,9 @@ static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(D
 #define DCL_IN_BOX(array, box) DCL_IN_BOX_AS(#array, array, box)
 #define DCL_IN_AT(array, first, last) DCL_IN_AT_AS(#array, array, first, last)
 #define DCL_IN_FUNCTION(array, function, user) DCL_IN_FUNCTION_AS(#array, array, function, user)
+/** What the tasks of `output` need of an array: tells who needs it, where DCL_IN only tells that it is read. */
+#define DCL_MOVE_AS(output, name, array) dcl_arg_move((output), (name), (array))
+#define DCL_MOVE(output, array) DCL_MOVE_AS(#output, #array, array)
 /** Helper functions, types and macros the body uses, in OpenCL C. Behind macros that are more than an expression (with
  *  statements, with ? && || outside of parentheses) no write of the body is sure: what was there is kept, and an array
  *  that is read after it was written has to be DCL_INOUT. Names of arguments and indices are no macros in the body. */

@@ -11,6 +11,7 @@ enum {
     DCLI_MAX_ACCESSES = 64, /* distinct (array, subscripts) pairs of one body */
     DCLI_MAX_BODY_BYTES = 1 << 16,
     DCLI_REPORT_SPARE = 2 + DCL_MAX_RANK, /* where a write that is outside goes, in the report */
+    DCLI_REPORT_ZERO,                     /* what a tile kernel reads that is outside */
     DCLI_REPORT_LONGS                     /* of the report */
 };
 
@@ -42,6 +43,14 @@ typedef struct dcli_body_access {
     int line, column; /* of its first occurrence in the user's text, from 1 */
 } dcli_body_access;
 
+/** Work-items of a tile kernel, by dimension of a launch: 0 runs the last axis of the first output, 1 the one before it, 2 all
+ *  others together. */
+enum { DCLI_ITEM_DIMENSIONS = 3 };
+typedef struct dcli_items {
+    int64_t group[DCLI_ITEM_DIMENSIONS]; /* of a work-group; all 0: the library chooses, and the text must not care */
+    int64_t count[DCLI_ITEM_DIMENSIONS]; /* of a tile; 0: one for each of its elements along that dimension */
+} dcli_items;
+
 /** A parsed body. Fields may be read by all; made by dcli_body_parse(). Immutable afterwards.
  *
  *  Loop axis m is axis m of the first output's grid: the index that stands there in the first output's subscripts. The
@@ -55,6 +64,8 @@ typedef struct dcli_body {
     int index_of_axis[DCL_MAX_RANK]; /* which index name (0 = i, 1 = j, ...) loop axis m runs */
     int access_count;
     dcli_body_access access[DCLI_MAX_ACCESSES];
+    bool tile_kernel; /* no body: the text is what work-items run, tile by tile; see kernel/tile_kernel.h */
+    dcli_items items; /* then: how many */
     struct dcli_body_inside *inside; /* tokens, subscript expressions: kernel room only */
 } dcli_body;
 

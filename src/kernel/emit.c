@@ -201,7 +201,7 @@ static void emit_names(dcli_text *out, const dcli_body *body)
         dcli_text_put(out, "#undef %s\n", dcli_index_name(body->index_of_axis[m]));
 }
 
-void dcli_emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked)
+void dcli_emit_opening(dcli_text *out, const dcli_body *body)
 {
     dcli_text_put(out, "#pragma OPENCL FP_CONTRACT OFF\n");
     if (uses_type(body, DCL_DOUBLE))
@@ -211,11 +211,21 @@ void dcli_emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked)
     if (body->prelude[0] != '\0')
         dcli_text_put(out, "#line 1 \"prelude\"\n%s\n", body->prelude);
     dcli_text_put(out, "#line 1 \"generated\"\n");
+}
+
+void dcli_emit_first(dcli_text *out)
+{
+    dcli_text_put(out, "static int dcl_is_first(__global long *dcl_report)\n{\n"
+                       "    return atomic_cmpxchg((volatile __global int *)dcl_report, 0, 1) == 0;\n}\n");
+}
+
+void dcli_emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked)
+{
+    dcli_emit_opening(out, body);
     emit_names(out, body);
     if (!has_checks(body, checked))
         return;
-    dcli_text_put(out, "static int dcl_is_first(__global long *dcl_report)\n{\n"
-                       "    return atomic_cmpxchg((volatile __global int *)dcl_report, 0, 1) == 0;\n}\n");
+    dcli_emit_first(out);
     for (int a = 0; a < body->access_count; a++)
         if (dcli_emit_is_checked(body, a, checked))
             (body->access[a].written ? emit_putter : emit_getter)(out, body, a);
@@ -294,6 +304,10 @@ void dcli_emit_statements(dcli_text *out, const dcli_body *body)
 char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched)
 {
     dcli_text out = {0};
+    if (body->tile_kernel) {
+        dcli_emit_tiles(&out, body, watched);
+        return dcli_text_take(&out);
+    }
     dcli_variant checked = watched ? DCLI_VARIANT_WATCHED : DCLI_VARIANT_CHECKED;
     dcli_emit_head(&out, body, checked);
     if (form == DCLI_FORM_CPU)

@@ -15,6 +15,11 @@ const char *dcli_kernel_type(dcl_type type);
  *  @param checked  DCLI_VARIANT_CHECKED or DCLI_VARIANT_WATCHED: what the third kernel is. */
 void dcli_emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked);
 
+/** The beginning of that: pragmas, the prelude. */
+void dcli_emit_opening(dcli_text *out, const dcli_body *body);
+/** dcl_is_first(report): whether nothing was reported before. */
+void dcli_emit_first(dcli_text *out);
+
 /** "__kernel void NAME(" and the arguments that all forms share, each followed by a comma. */
 void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant variant);
 
@@ -33,5 +38,8 @@ void dcli_emit_statements(dcli_text *out, const dcli_body *body);
 /** The kernels: dcl_unit, dcl_any and dcl_checked, which is `checked`. */
 void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked);
 void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked);
+
+/** The whole program of a tile kernel: dcl_unit and dcl_any, and dcl_checked where it is watched. */
+void dcli_emit_tiles(dcli_text *out, const dcli_body *body, bool watched);
 
 #endif

@@ -185,7 +185,7 @@ static dcl_status check_kind(int number, const dcli_param *param)
     return DCL_OK;
 }
 
-dcl_status dcli_params_check(int count, const dcli_param params[])
+dcl_status dcli_params_check(int count, const dcli_param params[], bool tile_kernel)
 {
     if (count < 1 || count > DCLI_MAX_PARAMS)
         return DCLI_FAIL(DCL_ERR_INVALID, "a body has %d arguments; expected 1 to %d", count, DCLI_MAX_PARAMS);
@@ -201,7 +201,7 @@ dcl_status dcli_params_check(int count, const dcli_param params[])
     for (int p = 0; p < count && status == DCL_OK; p++) {
         status = check_kind(p, &params[p]);
         if (status == DCL_OK)
-            status = check_name(p, params, params[first].rank);
+            status = check_name(p, params, tile_kernel ? 0 : params[first].rank);
     }
     for (int p = first; p < count && status == DCL_OK; p++)
         if (is_output(&params[p]) && params[p].rank != params[first].rank)

@@ -16,8 +16,9 @@ bool dcli_name_is_type(const char *name, size_t length);
  *  together (barrier), that ask for the work-item, and names kept for generated code. */
 const char *dcli_name_refused(const char *name, size_t length);
 
-/** Check declared parameters: names, types, ranks, an output. @return DCL_OK or DCL_ERR_INVALID. */
-dcl_status dcli_params_check(int count, const dcli_param params[]);
+/** Check declared parameters: names, types, ranks, an output. @param tile_kernel  index names are names like others there.
+ *  @return DCL_OK or DCL_ERR_INVALID. */
+dcl_status dcli_params_check(int count, const dcli_param params[], bool tile_kernel);
 
 /** "DCL_OUT" ... "DCL_IN_FUNCTION". */
 const char *dcli_access_name(dcl_access access);

@@ -181,7 +181,7 @@ dcli_body *dcli_body_new(const char *text, const char *prelude, int count, const
 dcl_status dcli_body_parse(const char *text, const char *prelude, int count, const dcli_param params[],
                            dcli_body **body_out)
 {
-    dcl_status status = dcli_params_check(count, params);
+    dcl_status status = dcli_params_check(count, params, false);
     if (status != DCL_OK)
         return status;
     dcli_body *body = dcli_body_new(text, prelude, count, params);

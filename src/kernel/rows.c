@@ -2,11 +2,14 @@
 #include "base/check.h"
 #include "kernel/block.h"
 #include "kernel/inside.h"
+#include "kernel/tile_kernel.h"
 
 /* Longs that say where the elements of an access lie. */
 static int place_length(const dcli_body *body, int a)
 {
     int rank = body->params[body->access[a].param].rank;
+    if (body->tile_kernel)
+        return 1 + DCLI_TILE_LISTS * rank;
     switch (body->access[a].reach) {
     case DCLI_REACH_AFFINE:
         return 1 + body->space_rank;
@@ -30,6 +33,8 @@ int dcli_row_access(const dcli_body *body, int a)
 int dcli_row_bounds(const dcli_body *body, int a)
 {
     int at = dcli_row_access(body, body->access_count);
+    if (body->tile_kernel)
+        return at;
     for (int before = 0; before < a; before++)
         at += 2 * body->params[body->access[before].param].rank;
     return at;

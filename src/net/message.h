@@ -135,8 +135,11 @@ typedef struct dcli_msg_kernel {
     int parameter_count;
     dcli_msg_parameter *parameter;
     int builder_count;
-    int64_t *builder; /* [builder_count] nodes that compile now and answer; others when it is first used */
+    int64_t *builder;            /* [builder_count] nodes that compile now and answer; others when it is first used */
+    int item_count;              /* DCLI_MSG_ITEMS: a tile kernel; 0: a body */
+    int64_t items[DCL_MAX_RANK]; /* sizes of a work-group, then work-items of a tile: a dcli_items of kernel/body.h */
 } dcli_msg_kernel;
+enum { DCLI_MSG_ITEMS = 6 };
 
 typedef struct dcli_msg_built {
     int64_t kernel;

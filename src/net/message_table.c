@@ -149,6 +149,9 @@ static const dcli_field kernel_fields[] = {
     RECORDS(parameter, parameter_count, DCLI_MOST_OPERANDS, &parameter_record, "its names"),
     {"builder", DCLI_FIELD_NUMBERS, offsetof(OBJECT, builder), DCLI_COUNT_OWN, offsetof(OBJECT, builder_count), 0,
      DCLI_MOST_NODES, NATURAL, NULL, "nodes that compile now and answer BUILT; others when it is first used"},
+    AXES(items, DCLI_COUNT_OWN, item_count, 0,
+         "of a tile kernel: three sizes of a work-group (0: chosen), three numbers of work-items of a tile (0: one per "
+         "element); empty: a body"),
 };
 #undef OBJECT
 

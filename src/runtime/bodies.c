@@ -4,19 +4,17 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "kernel/tile_kernel.h"
 #include "runtime/cluster.h"
 
 enum { BUCKETS = 256 };
 
-static bool has_array(const dcl_arg *arg)
-{
-    return arg->access != DCL_ACCESS_VALUE && arg->access != DCL_ACCESS_PRELUDE;
-}
+static bool has_array(const dcl_arg *arg) { return arg->access != DCL_ACCESS_VALUE && dcli_arg_is_param(arg); }
 
-/* As the body has it: whether copies are kept is the call's business. */
+/* As the body has it: whether copies are kept, and for whom it moves, is the call's business. */
 static dcl_access access_of(const dcl_arg *arg)
 {
-    return arg->access == DCL_ACCESS_IN_KEPT ? DCL_ACCESS_IN : arg->access;
+    return arg->access == DCL_ACCESS_IN_KEPT || arg->access == DCL_ACCESS_MOVE ? DCL_ACCESS_IN : arg->access;
 }
 
 static int rank_of(const dcl_arg *arg) { return has_array(arg) ? dcli_array_grid(arg->array)->rank : 0; }
@@ -38,9 +36,26 @@ static dcl_type type_of(const dcl_arg *arg)
                                              : (dcl_type)0;
 }
 
-static uint64_t hash_call(const char *text, int count, const dcl_arg args[])
+/* Sizes that are not given are 1; without DCL_GROUP the library chooses, without DCL_ITEMS the tile. */
+static dcli_items items_of(int count, const dcl_arg args[])
 {
-    uint64_t hash = dcli_hash_bytes(DCLI_HASH_START, text, strlen(text));
+    dcli_items items = {.group = {0}};
+    for (int k = 0; k < count; k++)
+        for (int d = 0; d < DCLI_ITEM_DIMENSIONS; d++) {
+            int64_t size = d < args[k].width_count ? args[k].width[d] : 1;
+            if (args[k].access == DCL_ACCESS_GROUP)
+                items.group[d] = size;
+            else if (args[k].access == DCL_ACCESS_ITEMS)
+                items.count[d] = size;
+        }
+    return items;
+}
+
+static uint64_t hash_call(const char *text, bool tiles, int count, const dcl_arg args[])
+{
+    dcli_items items = items_of(count, args);
+    uint64_t hash = dcli_hash_word(dcli_hash_bytes(DCLI_HASH_START, text, strlen(text)), tiles);
+    hash = dcli_hash_bytes(hash, &items, sizeof items);
     for (int k = 0; k < count; k++) {
         hash = dcli_hash_bytes(hash, args[k].name, strlen(args[k].name));
         hash = dcli_hash_word(hash, (uint64_t)(turned_of(&args[k]) + 1) << 24 | (uint64_t)access_of(&args[k]) << 16 |
@@ -63,11 +78,14 @@ static bool same_preludes(const char *kept, int count, const dcl_arg args[])
     return *kept == '\0';
 }
 
-static bool same_call(const dcli_body *body, const char *text, int count, const dcl_arg args[])
+static bool same_call(const dcli_body *body, const char *text, bool tiles, int count, const dcl_arg args[])
 {
     int p = 0;
+    dcli_items items = items_of(count, args);
+    if (body->tile_kernel != tiles || memcmp(&body->items, &items, sizeof items) != 0)
+        return false;
     for (int k = 0; k < count; k++) {
-        if (args[k].access == DCL_ACCESS_PRELUDE)
+        if (!dcli_arg_is_param(&args[k]))
             continue;
         if (p == body->param_count)
             return false;
@@ -85,10 +103,10 @@ static dcl_status make_params(int count, const dcl_arg args[], dcli_param params
     int p = 0;
     for (int k = 0; k < count; k++) {
         const dcl_arg *arg = &args[k];
-        if (arg->access == DCL_ACCESS_PRELUDE) {
+        if (arg->access == DCL_ACCESS_PRELUDE)
             dcli_text_put(prelude, "%s\n", arg->name);
+        if (!dcli_arg_is_param(arg))
             continue;
-        }
         if (strlen(arg->name) >= sizeof params[p].name)
             return DCLI_FAIL(DCL_ERR_INVALID, "argument %d has a name of %zu letters; expected at most %zu", k,
                              strlen(arg->name), sizeof params[p].name - 1);
@@ -100,9 +118,10 @@ static dcl_status make_params(int count, const dcl_arg args[], dcli_param params
     return DCL_OK;
 }
 
-static dcl_status parse_call(const char *text, int count, const dcl_arg args[], dcli_body **body_out)
+static dcl_status parse_call(const char *text, bool tiles, int count, const dcl_arg args[], dcli_body **body_out)
 {
     dcli_param params[DCLI_MAX_PARAMS];
+    dcli_items items = items_of(count, args);
     int param_count = 0;
     dcli_text prelude = {0};
     dcl_status status = make_params(count, args, params, &param_count, &prelude);
@@ -110,21 +129,22 @@ static dcl_status parse_call(const char *text, int count, const dcl_arg args[], 
     if (status == DCL_OK && prelude_text == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)
-        status = dcli_body_parse(text, prelude_text, param_count, params, body_out);
+        status = tiles ? dcli_tile_kernel_parse(text, prelude_text, param_count, params, &items, body_out)
+                       : dcli_body_parse(text, prelude_text, param_count, params, body_out);
     dcli_free(prelude_text);
     return status;
 }
 
-dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[],
+dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, bool tiles, int count, const dcl_arg args[],
                              dcli_known_body **known_out)
 {
-    uint64_t hash = hash_call(text, count, args);
+    uint64_t hash = hash_call(text, tiles, count, args);
     dcli_known_body *known = cluster->known[hash % BUCKETS];
-    while (known != NULL && !(known->hash == hash && same_call(known->body, text, count, args)))
+    while (known != NULL && !(known->hash == hash && same_call(known->body, text, tiles, count, args)))
         known = known->next;
     if (known == NULL) {
         dcli_body *body;
-        dcl_status status = parse_call(text, count, args, &body);
+        dcl_status status = parse_call(text, tiles, count, args, &body);
         if (status != DCL_OK)
             return status;
         known = dcli_calloc(1, sizeof *known);
@@ -159,11 +179,17 @@ static dcli_msg_kernel describe(const dcli_known_body *known, dcli_msg_parameter
                                              .type = body->params[k].type,
                                              .rank = body->params[k].rank,
                                              .turned = body->params[k].turned};
-    return (dcli_msg_kernel){.kernel = known->number,
-                             .text = body->text,
-                             .prelude = body->prelude,
-                             .parameter_count = body->param_count,
-                             .parameter = parameters};
+    dcli_msg_kernel kernel = {.kernel = known->number,
+                              .text = body->text,
+                              .prelude = body->prelude,
+                              .parameter_count = body->param_count,
+                              .parameter = parameters};
+    for (int d = 0; d < DCLI_ITEM_DIMENSIONS && body->tile_kernel; d++) {
+        kernel.item_count = DCLI_MSG_ITEMS;
+        kernel.items[d] = body->items.group[d];
+        kernel.items[DCLI_ITEM_DIMENSIONS + d] = body->items.count[d];
+    }
+    return kernel;
 }
 
 dcl_status dcli_body_tell(dcl_cluster *cluster, const dcli_known_body *known, int node)

@@ -292,8 +292,14 @@ void dcli_cluster_turn(dcl_cluster *cluster);
 
 /* ---- bodies (bodies.c) ---- */
 
-/** Find or parse the body of a call. @return DCL_OK, DCL_ERR_BODY, DCL_ERR_INVALID, DCL_ERR_NOMEM. */
-dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[],
+/** Whether an argument is a parameter of the body: no prelude, no sizes. */
+static inline bool dcli_arg_is_param(const dcl_arg *arg)
+{
+    return arg->access != DCL_ACCESS_PRELUDE && arg->access != DCL_ACCESS_GROUP && arg->access != DCL_ACCESS_ITEMS;
+}
+
+/** Find or parse the body of a call. @param tiles  it is a tile kernel. @return DCL_OK, DCL_ERR_BODY, DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, bool tiles, int count, const dcl_arg args[],
                              dcli_known_body **known_out);
 /** Have it compiled once per kind of device, the first time. The lock is given up while waiting. */
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known);

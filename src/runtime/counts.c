@@ -75,17 +75,30 @@ dcl_status dcli_forall_explain(dcl_cluster *cluster, const char *body, int count
     return status;
 }
 
+static dcl_status explain_call(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+                               const dcl_arg args[], int node, dcl_counters *counters_out)
+{
+    struct asked asked = {.node = node};
+    dcl_status status = cluster != NULL ? dcli_check_counted(cluster, node, counters_out) : DCL_OK;
+    if (status == DCL_OK)
+        status = dcli_call_planned(cluster, box, body, tiles, count, args, explain, &asked);
+    if (status == DCL_OK)
+        *counters_out = asked.sum;
+    return status;
+}
+
 dcl_status dcl_explain_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[],
                          int node, dcl_counters *counters_out)
 {
     dcli_error_enter(__func__);
-    struct asked asked = {.node = node};
-    dcl_status status = cluster != NULL ? dcli_check_counted(cluster, node, counters_out) : DCL_OK;
-    if (status == DCL_OK)
-        status = dcli_call_planned(cluster, box, body, count, args, explain, &asked);
-    if (status == DCL_OK)
-        *counters_out = asked.sum;
-    return status;
+    return explain_call(cluster, box, body, false, count, args, node, counters_out);
+}
+
+dcl_status dcl_explain_tiles_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
+                               const dcl_arg args[], int node, dcl_counters *counters_out)
+{
+    dcli_error_enter(__func__);
+    return explain_call(cluster, box, text, true, count, args, node, counters_out);
 }
 
 /* ---- afterwards --------------------------------------------------------------------------------------------------- */

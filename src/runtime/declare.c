@@ -208,7 +208,7 @@ dcl_status dcli_declare(dcl_cluster *cluster, const dcl_box *box, int count, con
     dcl_status status = DCL_OK;
     int p = 0;
     for (int k = 0; k < count && status == DCL_OK; k++) {
-        if (args[k].access == DCL_ACCESS_PRELUDE)
+        if (!dcli_arg_is_param(&args[k]))
             continue;
         dcli_declared *declared = &declarations->of[p++];
         int64_t before = declarations->count;

@@ -9,7 +9,8 @@
 struct call {
     dcl_cluster *cluster;
     dcli_known_body *known;
-    bool own; /* the library's: its names for arrays are not the program's */
+    bool tiles; /* the text is a tile kernel */
+    bool own;   /* the library's: its names for arrays are not the program's */
     dcli_declarations declarations;
     int count;
     dcl_array *array[DCLI_MAX_PARAMS];
@@ -35,13 +36,31 @@ static dcl_status check_array_arg(const dcl_cluster *cluster, const dcl_arg *arg
     return DCL_OK;
 }
 
-static dcl_status check_arg(const dcl_cluster *cluster, int k, const dcl_arg *arg)
+static dcl_status check_sizes(bool tiles, const dcl_arg *arg)
 {
-    if (arg->name == NULL)
+    const char *what = arg->access == DCL_ACCESS_GROUP ? "DCL_GROUP" : "DCL_ITEMS";
+    if (!tiles)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "%s is an argument of a body, which has no work-items of its own; leave it out, or "
+                         "write a tile kernel (dcl_forall_tiles)",
+                         what);
+    if (arg->width_count < 1 || arg->width_count > DCLI_ITEM_DIMENSIONS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "%s has %d sizes; expected 1 to %d, of dimensions 0, 1 and 2", what,
+                         arg->width_count, DCLI_ITEM_DIMENSIONS);
+    return DCL_OK;
+}
+
+static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const dcl_arg *arg)
+{
+    if (arg->name == NULL && dcli_arg_is_param(arg))
         return DCLI_FAIL(DCL_ERR_INVALID, "argument %d has no name; expected the name it has in the body", k);
     switch (arg->access) {
+    case DCL_ACCESS_GROUP:
+    case DCL_ACCESS_ITEMS:
+        return check_sizes(tiles, arg);
     case DCL_ACCESS_PRELUDE:
-        return DCL_OK;
+        return arg->name != NULL ? DCL_OK
+                                 : DCLI_FAIL(DCL_ERR_INVALID, "the text of a DCL_PRELUDE is NULL; expected OpenCL C");
     case DCL_ACCESS_VALUE:
         if (arg->array != NULL || !is_scalar_type(arg->type))
             return DCLI_FAIL(DCL_ERR_INVALID, "scalar %s has type number %d; expected an integer type, float or double",
@@ -59,14 +78,32 @@ static dcl_status check_arg(const dcl_cluster *cluster, int k, const dcl_arg *ar
     case DCL_ACCESS_IN_BOX:
     case DCL_ACCESS_IN_AT:
     case DCL_ACCESS_IN_FUNCTION:
+    case DCL_ACCESS_MOVE:
         return check_array_arg(cluster, arg);
     }
-    return DCLI_FAIL(DCL_ERR_INVALID,
-                     "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_IN_FUNCTION", arg->name,
-                     (int)arg->access);
+    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_ITEMS",
+                     arg->name, (int)arg->access);
 }
 
-static dcl_status check_args(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
+/* DCL_MOVE(C, B): C is an output of this call. */
+static dcl_status check_move(int k, int count, const dcl_arg args[])
+{
+    const char *of = args[k].of, *found = "no argument of this call";
+    for (int other = 0; other < count && of != NULL; other++) {
+        if (!dcli_arg_is_param(&args[other]) || strcmp(args[other].name, of) != 0)
+            continue;
+        if (is_output(&args[other]))
+            return DCL_OK;
+        found = "no output of this call";
+    }
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "DCL_MOVE(%s, %s) moves what the tasks of %s need of %s, but %s is %s; expected the name of a "
+                     "DCL_OUT or DCL_INOUT",
+                     of != NULL ? of : "NULL", args[k].name, of != NULL ? of : "NULL", args[k].name,
+                     of != NULL ? of : "NULL", found);
+}
+
+static dcl_status check_args(dcl_cluster *cluster, const char *body, bool tiles, int count, const dcl_arg args[])
 {
     if (cluster == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "cluster is NULL; expected one made by dcl_open()");
@@ -76,12 +113,23 @@ static dcl_status check_args(dcl_cluster *cluster, const char *body, int count, 
         return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; expected 1..%d arguments, an output among them", count,
                          DCLI_MAX_PARAMS);
     bool output = false;
+    int sizes[2] = {0}; /* DCL_GROUP, DCL_ITEMS */
     for (int k = 0; k < count; k++) {
-        dcl_status status = check_arg(cluster, k, &args[k]);
+        dcl_status status = check_arg(cluster, tiles, k, &args[k]);
         if (status != DCL_OK)
             return status;
         output |= is_output(&args[k]);
+        if ((args[k].access == DCL_ACCESS_GROUP || args[k].access == DCL_ACCESS_ITEMS) &&
+            sizes[args[k].access == DCL_ACCESS_ITEMS]++ > 0)
+            return DCLI_FAIL(DCL_ERR_INVALID, "%s is given twice; expected it once",
+                             args[k].access == DCL_ACCESS_GROUP ? "DCL_GROUP" : "DCL_ITEMS");
     }
+    for (int k = 0; k < count; k++)
+        if (args[k].access == DCL_ACCESS_MOVE) {
+            dcl_status status = check_move(k, count, args);
+            if (status != DCL_OK)
+                return status;
+        }
     return output ? DCL_OK
                   : DCLI_FAIL(DCL_ERR_INVALID, "no argument is an output; expected at least one DCL_OUT or DCL_INOUT");
 }
@@ -121,7 +169,7 @@ static dcl_status fill_operation(struct call *call, const dcl_box *box, int coun
     operation->body = call->known->body;
     call->count = 0;
     for (int k = 0; k < count && status == DCL_OK; k++)
-        if (args[k].access != DCL_ACCESS_PRELUDE)
+        if (dcli_arg_is_param(&args[k]))
             status = fill_operand(call, call->count++, &args[k]);
     if (status != DCL_OK)
         return status;
@@ -132,7 +180,7 @@ static dcl_status fill_operation(struct call *call, const dcl_box *box, int coun
 
 static dcl_status prepare_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
 {
-    dcl_status status = dcli_body_of_call(call->cluster, body, count, args, &call->known);
+    dcl_status status = dcli_body_of_call(call->cluster, body, call->tiles, count, args, &call->known);
     if (status != DCL_OK)
         return status;
     status = fill_operation(call, box, count, args);
@@ -234,12 +282,13 @@ dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, 
     return start_call(&call, NULL, body, count, args);
 }
 
-static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[])
+static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+                           const dcl_arg args[])
 {
-    dcl_status status = check_args(cluster, body, count, args);
+    dcl_status status = check_args(cluster, body, tiles, count, args);
     if (cluster == NULL)
         return status;
-    struct call call = {.cluster = cluster};
+    struct call call = {.cluster = cluster, .tiles = tiles};
     if (status == DCL_OK)
         status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
@@ -257,14 +306,27 @@ static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char 
 dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
 {
     dcli_error_enter(__func__);
-    return run_call(cluster, NULL, body, count, args);
+    return run_call(cluster, NULL, body, false, count, args);
 }
 
 dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                              const dcl_arg args[])
 {
     dcli_error_enter(__func__);
-    return run_call(cluster, box, body, count, args);
+    return run_call(cluster, box, body, false, count, args);
+}
+
+dcl_status dcl_forall_tiles_n(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[])
+{
+    dcli_error_enter(__func__);
+    return run_call(cluster, NULL, text, true, count, args);
+}
+
+dcl_status dcl_forall_tiles_over_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
+                                   const dcl_arg args[])
+{
+    dcli_error_enter(__func__);
+    return run_call(cluster, box, text, true, count, args);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------------- */
@@ -288,13 +350,13 @@ dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count
     return plan_call(&call, NULL, body, count, args, look, user);
 }
 
-dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                              const dcl_arg args[], dcli_planned_fn *look, void *user)
 {
-    dcl_status status = check_args(cluster, body, count, args);
+    dcl_status status = check_args(cluster, body, tiles, count, args);
     if (status != DCL_OK)
         return status;
-    struct call call = {.cluster = cluster};
+    struct call call = {.cluster = cluster, .tiles = tiles};
     status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)

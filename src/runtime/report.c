@@ -215,17 +215,30 @@ static dcl_status report_on(void *user, const dcli_planned *planned)
     return dcli_report_advise(report, planned);
 }
 
-dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                 const dcl_arg args[], int node)
+static dcl_report *report_call(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+                               const dcl_arg args[], int node)
 {
-    dcli_error_enter(__func__);
     struct asked asked = {.node = node};
     if (cluster != NULL && (node < DCL_ALL_NODES || node >= cluster->node_count)) {
         DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, or DCL_ALL_NODES", node, cluster->node_count - 1);
         return NULL;
     }
-    if (dcli_call_planned(cluster, box, body, count, args, report_on, &asked) == DCL_OK)
+    if (dcli_call_planned(cluster, box, body, tiles, count, args, report_on, &asked) == DCL_OK)
         return &asked.report->seen;
     dcl_report_release(asked.report != NULL ? &asked.report->seen : NULL);
     return NULL;
+}
+
+dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                 const dcl_arg args[], int node)
+{
+    dcli_error_enter(__func__);
+    return report_call(cluster, box, body, false, count, args, node);
+}
+
+dcl_report *dcl_explain_report_tiles_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
+                                       const dcl_arg args[], int node)
+{
+    dcli_error_enter(__func__);
+    return report_call(cluster, box, text, true, count, args, node);
 }

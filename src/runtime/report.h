@@ -2,7 +2,7 @@
 #ifndef DCLI_RUNTIME_REPORT_H
 #define DCLI_RUNTIME_REPORT_H
 
-#include <dcl/explain.h>
+#include <dcl/tile_kernel.h>
 
 #include "runtime/cluster.h"
 #include "workqueue/plan_detail.h"
@@ -17,9 +17,9 @@ typedef struct dcli_planned {
 /** Called with the lock held. */
 typedef dcl_status dcli_planned_fn(void *user, const dcli_planned *planned);
 
-/** Check a call as dcl_forall_n() does and have `look` see it. Takes the lock.
+/** Check a call as dcl_forall_n() does, or dcl_forall_tiles_n(), and have `look` see it. Takes the lock.
  *  @return the statuses of dcl_forall_n(), or what `look` returned. */
-dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                              const dcl_arg args[], dcli_planned_fn *look, void *user);
 
 /** The same for a body of the library's own (dcli_forall_start()). The lock is held. */

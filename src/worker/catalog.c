@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "kernel/tile_kernel.h"
 #include "resmap/map_text.h"
 #include "worker/plans.h"
 
@@ -167,6 +168,21 @@ dcli_kernel *dcli_catalog_kernel(const dcli_catalog *catalog, int64_t number)
     return kernel;
 }
 
+static dcl_status parse_kernel(const dcli_msg_kernel *message, const dcli_param params[], dcli_body **body_out)
+{
+    if (message->item_count == 0)
+        return dcli_body_parse(message->text, message->prelude, message->parameter_count, params, body_out);
+    if (message->item_count != DCLI_MSG_ITEMS)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "kernel %" PRId64 " has %d sizes; expected %d", message->kernel,
+                         message->item_count, DCLI_MSG_ITEMS);
+    dcli_items items;
+    for (int d = 0; d < DCLI_ITEM_DIMENSIONS; d++) {
+        items.group[d] = message->items[d];
+        items.count[d] = message->items[DCLI_ITEM_DIMENSIONS + d];
+    }
+    return dcli_tile_kernel_parse(message->text, message->prelude, message->parameter_count, params, &items, body_out);
+}
+
 dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel *message, dcli_kernel **kernel_out)
 {
     if (message->kernel < 0 || dcli_catalog_kernel(catalog, message->kernel) != NULL)
@@ -186,8 +202,7 @@ dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel 
     dcli_kernel *kernel = dcli_calloc(1, sizeof *kernel);
     if (kernel == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status =
-        dcli_body_parse(message->text, message->prelude, message->parameter_count, params, &kernel->body);
+    dcl_status status = parse_kernel(message, params, &kernel->body);
     if (status != DCL_OK) {
         dcli_free(kernel);
         return status;

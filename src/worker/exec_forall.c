@@ -5,10 +5,19 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "worker/exec_tiles.h"
 #include "worker/peer.h"
 #include "worker/plans.h"
 
 /* ---- programs ----------------------------------------------------------------------------------------------------- */
+
+/* What is wrong for good; anything else is tried again. */
+static void keep_build_problem(dcli_kernel *kernel, dcl_status status)
+{
+    kernel->build_status = status;
+    dcli_free(kernel->build_problem);
+    kernel->build_problem = dcli_strdup(dcli_error_sentence());
+}
 
 static dcl_status fail_build(dcli_kernel *kernel, bool watched, dcl_status status, char *log)
 {
@@ -18,12 +27,24 @@ static dcl_status fail_build(dcli_kernel *kernel, bool watched, dcl_status statu
         dcli_free(sentence);
     }
     dcli_free(log);
-    if (status == DCL_ERR_BODY) { /* for good; anything else is tried again */
-        kernel->build_status = status;
-        dcli_free(kernel->build_problem);
-        kernel->build_problem = dcli_strdup(dcli_error_sentence());
-    }
+    if (status == DCL_ERR_BODY)
+        keep_build_problem(kernel, status);
     return status;
+}
+
+/* Whether the device takes the work-groups of a tile kernel. */
+static dcl_status check_group(dcli_worker *worker, dcli_kernel *kernel)
+{
+    if (!dcli_items_grouped(&kernel->body->items))
+        return DCL_OK;
+    dcl_status status = dcli_device_check_group(worker->device, kernel->program, kernel->body->items.group);
+    if (status != DCL_ERR_UNSUPPORTED)
+        return status;
+    dcli_error_adopt(DCL_ERR_BODY, dcli_error_sentence());
+    dcli_program_release(kernel->program);
+    kernel->program = NULL;
+    keep_build_problem(kernel, DCL_ERR_BODY);
+    return DCL_ERR_BODY;
 }
 
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
@@ -32,6 +53,9 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
         return DCL_OK;
     if (kernel->build_status != DCL_OK)
         return DCLI_FAIL(kernel->build_status, "%s", kernel->build_problem != NULL ? kernel->build_problem : "");
+    dcl_status status = check_group(worker, kernel); /* before a compiler says it in other words */
+    if (status != DCL_OK)
+        return status;
     char *source = dcli_body_source(kernel->body, dcli_device_is_gpu(worker->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU,
                                     worker->terms.check_access);
     if (source == NULL)
@@ -42,14 +66,14 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     char *log = NULL;
     bool fresh = false;
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, kernel->body->text);
-    dcl_status status =
-        dcli_program_build(worker->device, source, DCLI_VARIANT_COUNT, names, &kernel->program, &fresh, &log);
+    int kernels = dcli_body_kernel_count(kernel->body, worker->terms.check_access);
+    status = dcli_program_build(worker->device, source, kernels, names, &kernel->program, &fresh, &log);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
     dcli_free(source);
     if (status != DCL_OK)
         return fail_build(kernel, worker->terms.check_access, status, log);
     worker->counters.kernels_built += fresh;
-    return DCL_OK;
+    return check_group(worker, kernel);
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------------------- */
@@ -136,6 +160,24 @@ static int64_t *next_row(dcli_launch *launch, int length)
     return launch->row + launch->row_count++ * length;
 }
 
+/* A tile kernel has one row per work. */
+static dcl_status add_tile(const dcli_worker *worker, const dcli_body *body, const dcli_work *work,
+                           const dcli_binding bindings[], const int64_t base[], dcli_prepared *prepared)
+{
+    int length = dcli_row_length(body);
+    int64_t filled[length];
+    dcli_tile_fill_row(body, work, bindings, base, filled);
+    dcli_variant variant = worker->terms.check_access            ? DCLI_VARIANT_CHECKED
+                           : dcli_tile_row_is_unit(body, filled) ? DCLI_VARIANT_UNIT
+                                                                 : DCLI_VARIANT_ANY;
+    dcli_launch *launch = launch_for(prepared, variant, bindings, body->access_count);
+    int64_t *row = launch != NULL ? next_row(launch, length) : NULL;
+    if (row == NULL)
+        return DCL_ERR_NOMEM;
+    memcpy(row, filled, (size_t)length * sizeof *row);
+    return DCL_OK;
+}
+
 /* Cut a work into rows. */
 static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_work *work,
                            const dcli_binding bindings[], const int64_t base[], dcli_prepared *prepared)
@@ -170,9 +212,15 @@ static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const d
     }
 }
 
+/* Whether kernels get their rows one by one, as values. */
+static bool has_row_per_launch(const dcli_worker *worker, const dcli_body *body)
+{
+    return body->tile_kernel || dcli_device_is_gpu(worker->device);
+}
+
 static dcl_status upload_tables(dcli_worker *worker, const dcli_body *body, dcli_prepared *prepared)
 {
-    for (int64_t l = 0; l < prepared->launch_count && !dcli_device_is_gpu(worker->device); l++) {
+    for (int64_t l = 0; l < prepared->launch_count && !has_row_per_launch(worker, body); l++) {
         dcli_launch *launch = &prepared->launch[l];
         size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
         dcl_status status = dcli_memory_create(worker->device, bytes, &launch->table);
@@ -215,7 +263,8 @@ static dcl_status prepare(dcli_worker *worker, const dcli_entry *entry, const dc
         for (int a = 0; a < body->access_count; a++)
             base[a] =
                 bindings[a].kind == DCLI_BIND_STAGE ? stage_offset(plan, batch, prepared, entry, bindings[a].where) : 0;
-        status = add_rows(worker, entry, work, bindings, base, prepared);
+        status = body->tile_kernel ? add_tile(worker, body, work, bindings, base, prepared)
+                                   : add_rows(worker, entry, work, bindings, base, prepared);
     }
     if (status == DCL_OK)
         status = upload_tables(worker, body, prepared);
@@ -367,8 +416,8 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
     const dcli_body *body = entry->operation.body;
     dcli_argument report = arguments[count];
     int length = dcli_row_length(body);
-    worker->counters.launches += dcli_device_is_gpu(worker->device) ? launch->row_count : 1;
-    if (!dcli_device_is_gpu(worker->device)) {
+    worker->counters.launches += has_row_per_launch(worker, body) ? launch->row_count : 1;
+    if (!has_row_per_launch(worker, body)) {
         size_t global = (size_t)launch->row_count, local = 1;
         arguments[count] = (dcli_argument){.memory = launch->table};
         arguments[count + 1] = report;
@@ -379,9 +428,13 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
     for (int64_t r = 0; r < launch->row_count && status == DCL_OK; r++) {
         const int64_t *row = launch->row + r * length;
         size_t global[3], local[3];
-        int dimensions = dcli_body_launch_size(body, launch->variant, row + 2 * body->space_rank, global, local);
         arguments[count] = (dcli_argument){.value = row, .bytes = (size_t)length * sizeof(int64_t)};
         arguments[count + 1] = report;
+        if (body->tile_kernel) {
+            status = dcli_tile_launch(worker, entry->kernel->program, body, launch->variant, row, count + 2, arguments);
+            continue;
+        }
+        int dimensions = dcli_body_launch_size(body, launch->variant, row + 2 * body->space_rank, global, local);
         status = dcli_device_launch(worker->device, entry->kernel->program, launch->variant, count + 2, arguments,
                                     dimensions, global, local, NULL);
     }
@@ -414,7 +467,7 @@ static bool may_report(const dcli_body *body, const dcli_prepared *prepared)
         if (prepared->launch[l].variant == DCLI_VARIANT_CHECKED)
             return true;
     for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].reach != DCLI_REACH_AFFINE)
+        if (body->access[a].reach != DCLI_REACH_AFFINE && !body->tile_kernel)
             return true;
     return false;
 }

@@ -7,18 +7,19 @@
 #include "segment/declared.h"
 #include "worker/peer.h"
 
-static void put_widths(dcli_text *text, const dcli_declared *declared)
+static void put_widths(dcli_text *text, const dcli_declared *declared, bool of_tile)
 {
     dcli_text_put(text, "within ");
     for (int d = 0; d < declared->count; d++)
         dcli_text_put(text, "%s%" PRId64, d > 0 ? ", " : "", declared->number[d]);
-    dcli_text_put(text, " of the same index");
+    dcli_text_put(text, of_tile ? " of its tile" : " of the same index");
 }
 
 /* What the call says of an access, for people. */
 static void put_declared(dcli_text *text, const dcli_operation *operation, int a)
 {
     const dcli_param *param = &operation->body->params[operation->body->access[a].param];
+    bool tiles = operation->body->tile_kernel;
     dcli_subscripts subscripts = {.reach = operation->body->access[a].reach,
                                   .rank = param->rank,
                                   .declared = operation->operand[operation->body->access[a].param].declared};
@@ -26,14 +27,14 @@ static void put_declared(dcli_text *text, const dcli_operation *operation, int a
     char box_text[200];
     switch (subscripts.reach) {
     case DCLI_REACH_ROWS:
-        dcli_text_put(text, "in the rows of its own first index");
+        dcli_text_put(text, tiles ? "in the rows of its tile" : "in the rows of its own first index");
         break;
     case DCLI_REACH_COLUMNS:
-        dcli_text_put(text, "in the columns of its own last index");
+        dcli_text_put(text, tiles ? "in the columns of its tile" : "in the columns of its own last index");
         break;
     case DCLI_REACH_HALO:
     case DCLI_REACH_CROSS:
-        put_widths(text, &subscripts.declared);
+        put_widths(text, &subscripts.declared, tiles);
         dcli_text_put(text, subscripts.reach == DCLI_REACH_CROSS ? ", along one axis at a time" : "");
         break;
     case DCLI_REACH_BOX:
@@ -45,7 +46,7 @@ static void put_declared(dcli_text *text, const dcli_operation *operation, int a
         dcli_text_put(text, "in the boxes that its function gives");
         break;
     default:
-        dcli_text_put(text, "where this tile was planned to");
+        dcli_text_put(text, tiles ? "in the box of its tile" : "where this tile was planned to");
     }
     dcli_text_put(text, " (%s)", dcli_access_name(param->access));
 }

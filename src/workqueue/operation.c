@@ -173,6 +173,24 @@ static dcl_status check_output(const dcli_operation *operation, int a, const dcl
     return DCL_OK;
 }
 
+/* What a tile kernel has of an input that says no more is the tile's own box: its grid has all of these. */
+static dcl_status check_tile_input(const dcli_operation *operation, int a)
+{
+    const dcli_body *body = operation->body;
+    const dcli_param *param = &body->params[body->access[a].param];
+    const dcl_grid *grid = dcli_operand_grid(&operation->operand[body->access[a].param]);
+    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->first_output]);
+    for (int d = 0; d < space->rank; d++)
+        if (grid->extent[d] != space->extent[d] || grid->origin[d] != space->origin[d])
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "axis %d of %s runs %" PRId64 "..%" PRId64 "; expected %" PRId64 "..%" PRId64
+                             ", as that of the first output %s, for a tile has its own box of it; declare what a tile "
+                             "reads: DCL_IN_ALL, DCL_IN_ROWS, DCL_IN_COLUMNS, DCL_IN_BOX or DCL_IN_FUNCTION",
+                             d, param->name, grid->origin[d], grid->origin[d] + grid->extent[d] - 1, space->origin[d],
+                             space->origin[d] + space->extent[d] - 1, body->params[body->first_output].name);
+    return DCL_OK;
+}
+
 /* Whether two accesses of one storage never meet in this operation, as far as boxes tell. */
 static bool are_apart(const dcli_operation *operation, int a, int b, const dcli_subscripts own[])
 {
@@ -232,6 +250,8 @@ dcl_status dcli_operation_check(const dcli_operation *operation)
         status = dcli_operation_subscripts(operation, a, &own[a], &subscripts[a]);
         if (status == DCL_OK && body->access[a].written)
             status = check_output(operation, a, &own[a]);
+        else if (status == DCL_OK && body->tile_kernel && own[a].reach == DCLI_REACH_AFFINE)
+            status = check_tile_input(operation, a);
         for (int b = 0; b < a && status == DCL_OK; b++)
             status = check_alias(operation, b, a, own, subscripts);
     }

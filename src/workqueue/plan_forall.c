@@ -359,6 +359,8 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 {
     struct range range = whole_range(box);
     bool cut_any = false;
+    if (builder->operation->body->tile_kernel) /* knows its edges itself */
+        return plan_as_is(builder, box, false);
     for (int a = 0; a < builder->operation->body->access_count; a++) {
         const dcli_subscripts *subscripts = &builder->own[a];
         const dcl_grid *grid = dcli_operand_grid(dcli_operand_of(builder, a));
@@ -440,14 +442,25 @@ static dcl_status plan_part(struct batching *batching, const dcl_box *box)
     return status == DCL_OK ? dcli_plan_region(batching->builder, box) : status;
 }
 
+/* The boxes of tiles; neighbours may be one box, but for a tile kernel, which is called for each. */
+static dcl_status list_tiles(dcli_builder *builder, int64_t first, int64_t count)
+{
+    const dcli_body *body = builder->operation->body;
+    const dcli_layout *layout = builder->operation->operand[body->first_output].layout;
+    int64_t together = body->tile_kernel ? 1 : count;
+    dcl_status status = DCL_OK;
+    builder->tiles.count = 0;
+    for (int64_t t = first; t < first + count && status == DCL_OK; t += together)
+        status = dcli_layout_tiles(layout, builder->self, t, together, &builder->tiles);
+    return status;
+}
+
 /* @param most  elements a batch may have; what has up to twice as many is not cut. */
 static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count, int64_t most)
 {
     const dcli_operation *operation = builder->operation;
     int64_t elements = 0;
-    builder->tiles.count = 0;
-    dcl_status status = dcli_layout_tiles(operation->operand[operation->body->first_output].layout, builder->self,
-                                          first, count, &builder->tiles);
+    dcl_status status = list_tiles(builder, first, count);
     for (int64_t r = 0; r < builder->tiles.count; r++)
         elements += dcli_box_elements(&builder->tiles.region[r].box);
     struct batching batching = {
@@ -515,13 +528,13 @@ static dcl_status plan_batches(dcli_builder *builder, int64_t tiles, int64_t per
 }
 
 /* Elements of the first output that a batch of parts of a tile may have. Footprints that are the same for all parts would
- * be staged for each: such tiles are not cut. */
+ * be staged for each: such tiles are not cut. Nor are those of a tile kernel. */
 static int64_t most_elements(const dcli_builder *builder)
 {
     const dcli_body *body = builder->operation->body;
     const dcli_layout *layout = builder->operation->operand[body->first_output].layout;
     for (int a = 0; a < body->access_count; a++)
-        if (builder->subscripts[a].reach != DCLI_REACH_AFFINE)
+        if (builder->subscripts[a].reach != DCLI_REACH_AFFINE || body->tile_kernel)
             return INT64_MAX;
     return dcli_max(1, builder->terms->batch_bytes / (int64_t)dcl_type_bytes(layout->grid.type));
 }

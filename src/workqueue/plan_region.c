@@ -46,10 +46,24 @@ static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a
 
 /* ---- gaps --------------------------------------------------------------------------------------------------------- */
 
+/* The same for a tile kernel: its indices are the tile's, one by one, and so must those of a halo around it be. */
+static int find_gaps_in_tile(const dcli_builder *builder, const dcl_box *box)
+{
+    for (int a = 0; a < builder->operation->body->access_count; a++) {
+        const dcli_subscripts *own = &builder->own[a];
+        for (int d = 0; d < box->rank && (own->reach == DCLI_REACH_HALO || own->reach == DCLI_REACH_CROSS); d++)
+            if (own->declared.number[d] > 0 && box->stride[d] != 1 && box->count[d] > 1)
+                return d;
+    }
+    return -1;
+}
+
 /* An axis with gaps between its indices that a declared reach follows, or -1: kernels index the rows that are there one
  * by one. */
 static int find_gaps(const dcli_builder *builder, const dcl_box *box)
 {
+    if (builder->operation->body->tile_kernel)
+        return find_gaps_in_tile(builder, box);
     for (int a = 0; a < builder->operation->body->access_count; a++) {
         dcli_reach reach = builder->subscripts[a].reach;
         int axis = reach == DCLI_REACH_ROWS ? 0 : box->rank - 1;

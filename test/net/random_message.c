@@ -190,6 +190,9 @@ static dcli_msg_kernel random_kernel(test_random *random)
                               .builder = pool.storage};
     for (int i = 0; i < kernel.builder_count; i++)
         pool.storage[i] = natural(random);
+    kernel.item_count = test_random_below(random, DCL_MAX_RANK + 1);
+    for (int i = 0; i < kernel.item_count; i++)
+        kernel.items[i] = natural(random);
     for (int i = 0; i < kernel.parameter_count; i++) {
         pool.parameter[i].name = string(random, DCLI_MOST_NAME);
         pool.parameter[i].access = 1 + test_random_below(random, DCL_ACCESS_IN_FUNCTION);
@@ -507,7 +510,7 @@ static bool same_parameter(const dcli_msg_parameter *a, const dcli_msg_parameter
 static bool same_kernel(const dcli_msg_kernel *a, const dcli_msg_kernel *b)
 {
     if (!EQUAL(kernel) || !STRINGS(text) || !STRINGS(prelude) || !EQUAL(parameter_count) || !EQUAL(builder_count) ||
-        !NUMBERS(builder, builder_count))
+        !NUMBERS(builder, builder_count) || !EQUAL(item_count) || !NUMBERS(items, item_count))
         return false;
     for (int i = 0; i < a->parameter_count; i++)
         if (!same_parameter(&a->parameter[i], &b->parameter[i]))

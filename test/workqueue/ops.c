@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernel/tile_kernel.h"
 #include "resmap/map_text.h"
 
 enum { MOST = 512 };
@@ -52,10 +53,9 @@ dcli_operation *test_operation(int64_t number, dcli_op_kind kind, int64_t storag
     return operation;
 }
 
-dcli_operation *test_forall(int64_t number, const char *text, int count, const test_arg args[])
+static dcli_operation *make_forall(int64_t number, int count, const test_arg args[], dcli_param param[])
 {
     dcli_operation *operation = keep(sizeof *operation);
-    dcli_param param[DCLI_MAX_PARAMS];
     *operation = (dcli_operation){.number = number, .kind = DCLI_OP_FORALL, .operand_count = count};
     for (int k = 0; k < count; k++) {
         bool scalar = args[k].access == DCL_ACCESS_VALUE;
@@ -68,9 +68,34 @@ dcli_operation *test_forall(int64_t number, const char *text, int count, const t
             param[k].type = args[k].layout->grid.type;
         }
     }
-    cr_assert_eq(dcli_body_parse(text, "", count, param, &body[body_count]), DCL_OK, "%s", dcl_error());
+    return operation;
+}
+
+static dcli_operation *end_forall(dcli_operation *operation)
+{
     operation->body = body[body_count++];
     operation->box = dcl_box_of(&operation->operand[operation->body->first_output].layout->grid);
     dcli_operation_resolve(operation);
     return operation;
+}
+
+dcli_operation *test_forall(int64_t number, const char *text, int count, const test_arg args[])
+{
+    dcli_param param[DCLI_MAX_PARAMS];
+    dcli_operation *operation = make_forall(number, count, args, param);
+    cr_assert_eq(dcli_body_parse(text, "", count, param, &body[body_count]), DCL_OK, "%s", dcl_error());
+    return end_forall(operation);
+}
+
+dcli_operation *test_forall_tiles(int64_t number, const char *text, const int64_t numbers[], int count,
+                                  const test_arg args[])
+{
+    dcli_items items = {.group = {0}};
+    dcli_param param[DCLI_MAX_PARAMS];
+    dcli_operation *operation = make_forall(number, count, args, param);
+    cr_assert_eq(dcli_tile_kernel_parse(text, "", count, param, &items, &body[body_count]), DCL_OK, "%s", dcl_error());
+    for (int k = 0; k < count; k++)
+        if (args[k].access == DCL_ACCESS_IN_HALO || args[k].access == DCL_ACCESS_IN_CROSS)
+            operation->operand[k].declared = (dcli_declared){.count = param[k].rank, .number = numbers};
+    return end_forall(operation);
 }

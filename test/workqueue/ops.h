@@ -21,6 +21,13 @@ dcli_operation *test_forall(int64_t number, const char *text, int count, const t
     test_forall((number), (text), (int)(sizeof((test_arg[]){__VA_ARGS__}) / sizeof(test_arg)), \
                 (test_arg[]){__VA_ARGS__})
 
+/** The same with a tile kernel. @param numbers  [rank of what has a halo] widths of all that have one; NULL: none has. */
+dcli_operation *test_forall_tiles(int64_t number, const char *text, const int64_t numbers[], int count,
+                                  const test_arg args[]);
+#define TEST_TILES(number, text, numbers, ...)                                                                  \
+    test_forall_tiles((number), (text), (numbers), (int)(sizeof((test_arg[]){__VA_ARGS__}) / sizeof(test_arg)), \
+                      (test_arg[]){__VA_ARGS__})
+
 /** Another operation on one array, over all of it. */
 dcli_operation *test_operation(int64_t number, dcli_op_kind kind, int64_t storage, const dcli_layout *layout);
 

@@ -1,0 +1,101 @@
+/* dcl/tile_kernel.h - whole kernels, called for each tile of an array, with local indices and without checks. */
+#ifndef DCL_TILE_KERNEL_H
+#define DCL_TILE_KERNEL_H
+
+#include <dcl/explain.h>
+#include <dcl/forall.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Run a kernel for every tile of the first output.
+ *
+ *  The text is what one work-item does: OpenCL C statements without preprocessor lines, with work-item functions and, given
+ *  DCL_GROUP, with __local arrays and barriers. It runs in one launch per box of a tile: tiles of most maps are one box, of
+ *  maps that deal pieces perhaps one per piece. No array is checked: the text stays within what is there.
+ *
+ *  In the text, for an array argument C of rank r:
+ *    C(x, y)        its element at *local* indices, r of them. For outputs, DCL_MOVE(C, B), DCL_IN(B), DCL_IN_HALO and
+ *                   DCL_IN_CROSS they count from the first element of the tile, so B(x - 1, y) is a neighbour in a halo; for
+ *                   DCL_IN_ROWS this holds for the first axis, for DCL_IN_COLUMNS for the last; all else (DCL_IN_ALL,
+ *                   DCL_IN_BOX, DCL_IN_AT, DCL_IN_FUNCTION) counts from the first element of the box that is declared: the
+ *                   grid, the box, the rows, the smallest box around those that the function gave;
+ *    C_low(d), C_high(d)   the local indices of axis d that are there: from low to high - 1; a halo ends at the grid's edge;
+ *    C_count(d)     how many these are; of an output: elements of the tile;
+ *    C_first(d)     index in the grid of local index 0, also where that is not there; C_step(d): from there to the next one,
+ *                   which is more than 1 where a map deals single elements in turn; C_at(d, x): index of local index x;
+ *    C_data, C_stride(d)   address of the element at local indices 0, and elements in memory from one to the next along
+ *                   axis d: what an existing kernel takes, which is called as a function of a DCL_PRELUDE.
+ *  Numbers are of type long. dcl_item(d) is the place of this work-item along axis d of the first output.
+ *
+ *  Work-items: one per element of the tile's box, with the last axis as dimension 0, the one before it as dimension 1, all
+ *  others together as dimension 2 (dcl_item() takes them apart). DCL_ITEMS(n0, n1, n2) gives other numbers, 0 for one per
+ *  element: DCL_ITEMS(1, 0) is one work-item per row of a matrix, DCL_ITEMS(1) one for all of a tile, which is what is fast
+ *  on processors. DCL_GROUP(n0, n1, n2) are the sizes of a work-group. The number of work-items is rounded up to these: the
+ *  text then has to leave out those with dcl_item(d) >= C_count(d). Without DCL_GROUP there are as many as asked for, in
+ *  groups of any size, and barriers are refused. Sizes belong to the kernel: other ones are compiled anew.
+ *
+ *  Inputs say what a tile reads: DCL_MOVE(C, B) and DCL_IN(B) (the same here; also DCL_IN_KEPT(B)) have the tile's own box
+ *  in B, whose grid must be the first output's; for others there are DCL_IN_ALL and so on. What later tiles need moves while
+ *  earlier ones are computed. With maps that deal single elements in turn, tiles are called row by row along axes with a
+ *  halo. Of all outputs, elements that are not written keep what they hold: DCL_OUT tells nothing else than DCL_INOUT here,
+ *  and an array that has failed must be overwritten by other means. Other outputs have the first one's extents; where others
+ *  own their elements, these move there and back. An array that is written has one name.
+ *
+ *  With dcl_config.check "access" (DCL_CHECK=access) each C(x, y) is checked, reads give 0, and the first one outside is
+ *  reported as DCL_ERR_RANGE; what goes through C_data or an address is not. DCL_VALUE, DCL_PRELUDE, views, failures and
+ *  compilation are as for bodies: dcl_forall_n().
+ *
+ *  @param cluster  NULL is an error. @param text  borrowed for the call.
+ *  @param count    number of arguments, 1..64. @param args  [count], borrowed; at least one DCL_OUT or DCL_INOUT.
+ *  @return as dcl_forall_n(); DCL_ERR_BODY also where a device cannot have work-groups of the sizes asked for. */
+DCL_API dcl_status dcl_forall_tiles_n(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[]);
+
+/** dcl_forall_tiles_n() for the part of each tile that is in `box`, a box of the first output's grid. */
+DCL_API dcl_status dcl_forall_tiles_over_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
+                                           const dcl_arg args[]);
+
+/** What dcl_forall_tiles_n() would count: see dcl_explain_n(). @param box  NULL: all. */
+DCL_API dcl_status dcl_explain_tiles_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
+                                       const dcl_arg args[], int node, dcl_counters *counters_out);
+
+/** The same in detail: see dcl_explain_report_n(). */
+DCL_API dcl_report *dcl_explain_report_tiles_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
+                                               const dcl_arg args[], int node);
+
+/** @param count, size  [count] of dimensions 0, 1, 2; those left out are 1 */
+static inline dcl_arg dcl_arg_sizes(dcl_access access, const char *name, int count, const int64_t size[])
+{
+    return dcl_arg_halo(access, name, NULL, count, size);
+}
+
+#define DCL_GROUP(...)                                                                                      \
+    dcl_arg_sizes(DCL_ACCESS_GROUP, "DCL_GROUP", (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
+                  (int64_t[]){__VA_ARGS__})
+#define DCL_ITEMS(...)                                                                                      \
+    dcl_arg_sizes(DCL_ACCESS_ITEMS, "DCL_ITEMS", (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
+                  (int64_t[]){__VA_ARGS__})
+
+#ifndef __cplusplus
+/** dcl_forall_tiles(cluster, "const long x = dcl_item(0); C(x) = A(x - 1) + A(x + 1);", DCL_OUT(C), DCL_IN_HALO(A, 1)).
+ *  Contract: dcl_forall_tiles_n(). */
+#define dcl_forall_tiles(cluster, text, ...)                                                         \
+    dcl_forall_tiles_n((cluster), (text), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
+                       (dcl_arg[]){__VA_ARGS__})
+#define dcl_forall_tiles_over(cluster, box, text, ...)                                                           \
+    dcl_forall_tiles_over_n((cluster), (box), (text), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
+                            (dcl_arg[]){__VA_ARGS__})
+/** Planned counters over all nodes: dcl_explain_tiles(cluster, &counters, text, ...). */
+#define dcl_explain_tiles(cluster, counters_out, text, ...)                                                 \
+    dcl_explain_tiles_n((cluster), NULL, (text), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
+                        (dcl_arg[]){__VA_ARGS__}, DCL_ALL_NODES, (counters_out))
+#define dcl_explain_report_tiles(cluster, text, ...)                                                               \
+    dcl_explain_report_tiles_n((cluster), NULL, (text), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
+                               (dcl_arg[]){__VA_ARGS__}, DCL_ALL_NODES)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif
