@@ -62,6 +62,7 @@ typedef struct dcli_body {
     int first_output;                /* param number */
     int space_rank;                  /* loop axes = rank of the first output */
     int index_of_axis[DCL_MAX_RANK]; /* which index name (0 = i, 1 = j, ...) loop axis m runs */
+    bool blind; /* indices stand in affine subscripts alone: what is computed does not depend on where */
     int access_count;
     dcli_body_access access[DCLI_MAX_ACCESSES];
     bool tile_kernel; /* no body: the text is what work-items run, tile by tile; see kernel/tile_kernel.h */
@@ -134,6 +135,15 @@ int dcli_row_length(const dcli_body *body);
 /** Where access `a` begins in a row, and where its grid's low[] begins. */
 int dcli_row_access(const dcli_body *body, int a);
 int dcli_row_bounds(const dcli_body *body, int a);
+
+/** The part lo .. lo + count - 1 (per axis) of a row's box as a row. */
+void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[], const int64_t count[],
+                   int64_t part_out[]);
+
+/** Make fewer rows of many, of a blind body and of one launch, that is not checked: they have the same elements then, and in
+ *  place of indices any others. Rows are sorted.
+ *  @param rows  [*count_in_out] rows of at least one element. @return DCL_OK or DCL_ERR_NOMEM: rows as before, or settled. */
+dcl_status dcli_rows_join(const dcli_body *body, int64_t rows[], int64_t *count_in_out);
 
 /** Whether a row may be run by dcl_unit: its innermost steps (and for transposed accesses the step along unit_axis) are
  *  what the text was generated for, and a transposed box is not longer than a launch can cover (2 million indices across).

@@ -97,6 +97,40 @@ static int find_unit_axis(const dcli_body *body, int a)
     return -1;
 }
 
+/* Whether an index stands anywhere but in the subscripts of affine accesses. What a prelude's macros stand for is not
+ * looked at: with any of them, one may. */
+static bool uses_indices(const dcli_body *body)
+{
+    const struct dcli_body_inside *inside = body->inside;
+    int64_t place = 0;
+    if (strpbrk(body->prelude, "#%?") != NULL) /* all spellings of a directive */
+        return true;
+    for (int t = 0; t < inside->tokens.count; t++) {
+        const dcli_token *token = &inside->tokens.token[t];
+        while (place < inside->place_count && inside->place[place].name < t)
+            place++;
+        if (place < inside->place_count && inside->place[place].name == t) {
+            t = body->access[inside->place[place].access].reach == DCLI_REACH_AFFINE ? inside->place[place].close : t;
+            continue;
+        }
+        int index = token->kind == DCLI_TOKEN_NAME
+                        ? dcli_name_index(inside->tokens.text + token->start, (size_t)token->length)
+                        : -1;
+        if (index >= 0 && inside->axis_of_index[index] >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* Declared reaches find elements by indices. */
+static bool is_blind(const dcli_body *body)
+{
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].reach != DCLI_REACH_AFFINE)
+            return false;
+    return !uses_indices(body);
+}
+
 static dcl_status check_body(dcli_parser *parser)
 {
     dcli_body *body = parser->body;
@@ -110,6 +144,7 @@ static dcl_status check_body(dcli_parser *parser)
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach == DCLI_REACH_AFFINE)
             body->access[a].unit_axis = find_unit_axis(body, a);
+    body->blind = is_blind(body);
     return DCL_OK;
 }
 

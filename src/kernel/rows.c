@@ -1,4 +1,6 @@
 /* kernel/rows.c - the numbers a kernel is given for a box: where they stand, how boxes are cut. */
+#include <string.h>
+
 #include "base/check.h"
 #include "kernel/block.h"
 #include "kernel/inside.h"
@@ -41,6 +43,20 @@ int dcli_row_bounds(const dcli_body *body, int a)
 }
 
 int dcli_row_length(const dcli_body *body) { return dcli_row_bounds(body, body->access_count); }
+
+void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[], const int64_t count[],
+                   int64_t part_out[])
+{
+    int rank = body->space_rank;
+    memcpy(part_out, row, (size_t)dcli_row_length(body) * sizeof row[0]);
+    for (int m = 0; m < rank; m++) {
+        part_out[m] += lo[m] * row[rank + m];
+        part_out[2 * rank + m] = count[m];
+    }
+    for (int a = 0; a < body->access_count; a++)
+        for (int m = 0; body->access[a].reach == DCLI_REACH_AFFINE && m < rank; m++)
+            part_out[dcli_row_access(body, a)] += lo[m] * row[dcli_row_access(body, a) + 1 + m];
+}
 
 /* A step along an axis of one element is not used. */
 static bool is_step_one(const dcli_body *body, const int64_t row[], int a, int axis)

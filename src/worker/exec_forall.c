@@ -87,17 +87,17 @@ static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, cons
            (int64_t)dcli_operand_bytes(entry, plan->stage[stage].operand);
 }
 
-/* The part lo .. lo + count - 1 (per axis) of a work as a row; layout: kernel/body.h.
+/* A work as a row; layout: kernel/body.h.
  * @param planned_only  affine accesses are checked against what was planned, not against grids. */
 static void fill_row(const dcli_entry *entry, bool planned_only, const dcli_work *work, const dcli_binding bindings[],
-                     const int64_t base[], const int64_t lo[], const int64_t count[], int64_t row[])
+                     const int64_t base[], int64_t row[])
 {
     const dcli_body *body = entry->operation.body;
     int rank = body->space_rank;
     for (int m = 0; m < rank; m++) {
-        row[m] = work->box.start[m] + lo[m] * work->box.stride[m];
+        row[m] = work->box.start[m];
         row[rank + m] = work->box.stride[m];
-        row[2 * rank + m] = count[m];
+        row[2 * rank + m] = work->box.count[m];
     }
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = &bindings[a];
@@ -105,10 +105,7 @@ static void fill_row(const dcli_entry *entry, bool planned_only, const dcli_work
         int64_t *at = row + dcli_row_access(body, a), *bounds = row + dcli_row_bounds(body, a);
         at[0] = binding->offset + base[a];
         if (body->access[a].reach == DCLI_REACH_AFFINE) {
-            for (int m = 0; m < rank; m++) {
-                at[0] += lo[m] * binding->step[m];
-                at[1 + m] = binding->step[m];
-            }
+            memcpy(at + 1, binding->step, (size_t)rank * sizeof(int64_t));
         } else {
             memcpy(at + 1, binding->low, (size_t)grid->rank * sizeof(int64_t));
             memcpy(at + 1 + grid->rank, binding->count, (size_t)grid->rank * sizeof(int64_t));
@@ -123,34 +120,44 @@ static void fill_row(const dcli_entry *entry, bool planned_only, const dcli_work
     }
 }
 
-static bool binds_alike(const dcli_launch *launch, const dcli_binding bindings[], int accesses)
+static bool binds_alike(const dcli_launch *launch, const dcli_launch *other, int accesses)
 {
     for (int a = 0; a < accesses; a++)
-        if (launch->kind[a] != (int)bindings[a].kind ||
-            ((bindings[a].kind == DCLI_BIND_PEER || bindings[a].kind == DCLI_BIND_KEPT) &&
-             launch->where[a] != bindings[a].where))
+        if (launch->kind[a] != other->kind[a] ||
+            ((other->kind[a] == DCLI_BIND_PEER || other->kind[a] == DCLI_BIND_KEPT) &&
+             launch->where[a] != other->where[a]))
             return false;
-    return true;
+    return launch->variant == other->variant;
 }
 
-/* The launch that rows with these bindings belong to; a new one when there is none. */
-static dcli_launch *launch_for(dcli_prepared *prepared, dcli_variant variant, const dcli_binding bindings[],
-                               int accesses)
+/* A launch of this variant that binds its arguments so; a new one when there is none.
+ * @param like  not one of `prepared`. */
+static dcli_launch *launch_like(dcli_prepared *prepared, const dcli_launch *like, int accesses)
 {
     enum { LOOK_BACK = 16 };
     for (int64_t l = prepared->launch_count - 1; l >= dcli_max(0, prepared->launch_count - LOOK_BACK); l--)
-        if (prepared->launch[l].variant == variant && binds_alike(&prepared->launch[l], bindings, accesses))
+        if (binds_alike(&prepared->launch[l], like, accesses))
             return &prepared->launch[l];
     if (dcli_grow(&prepared->launch, prepared->launch_count, &prepared->launch_capacity, sizeof *prepared->launch) != 0)
         return NULL;
     dcli_launch *launch = &prepared->launch[prepared->launch_count++];
-    memset(launch, 0, sizeof *launch);
-    launch->variant = variant;
-    for (int a = 0; a < accesses; a++) {
-        launch->kind[a] = bindings[a].kind;
-        launch->where[a] = bindings[a].where;
-    }
+    *launch = *like;
+    launch->row = NULL;
+    launch->row_count = launch->row_capacity = 0;
+    launch->table = NULL;
     return launch;
+}
+
+/* The launch that rows with these bindings belong to. */
+static dcli_launch *launch_for(dcli_prepared *prepared, dcli_variant variant, const dcli_binding bindings[],
+                               int accesses)
+{
+    dcli_launch like = {.variant = variant};
+    for (int a = 0; a < accesses; a++) {
+        like.kind[a] = bindings[a].kind;
+        like.where[a] = bindings[a].where;
+    }
+    return launch_like(prepared, &like, accesses);
 }
 
 static int64_t *next_row(dcli_launch *launch, int length)
@@ -178,38 +185,70 @@ static dcl_status add_tile(const dcli_worker *worker, const dcli_body *body, con
     return DCL_OK;
 }
 
-/* Cut a work into rows. */
-static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_work *work,
-                           const dcli_binding bindings[], const int64_t base[], dcli_prepared *prepared)
+/* Cut a row into such as devices are given. */
+static dcl_status cut_row(dcli_worker *worker, const dcli_body *body, dcli_launch *launch, const int64_t whole[])
 {
-    const dcli_body *body = entry->operation.body;
     int rank = body->space_rank, length = dcli_row_length(body);
+    const int64_t *all = whole + 2 * rank;
     int64_t shape[DCL_MAX_RANK], lo[DCL_MAX_RANK] = {0}, count[DCL_MAX_RANK];
-    memcpy(shape, work->box.count, sizeof shape);
+    memcpy(shape, all, (size_t)rank * sizeof shape[0]);
     if (!dcli_device_is_gpu(worker->device))
-        dcli_body_row_shape(body, work->box.count, dcli_device_about(worker->device)->compute_units, shape);
-    int64_t first[length];
-    bool check = worker->terms.check_access;
-    fill_row(entry, check, work, bindings, base, lo, shape, first);
-    dcli_variant variant = work->checked || check          ? DCLI_VARIANT_CHECKED
-                           : dcli_row_is_unit(body, first) ? DCLI_VARIANT_UNIT
-                                                           : DCLI_VARIANT_ANY;
-    dcli_launch *launch = launch_for(prepared, variant, bindings, body->access_count);
-    if (launch == NULL)
-        return DCL_ERR_NOMEM;
+        dcli_body_row_shape(body, all, dcli_device_about(worker->device)->compute_units, shape);
     for (;;) {
         int64_t *row = next_row(launch, length);
         if (row == NULL)
             return DCL_ERR_NOMEM;
         for (int m = 0; m < rank; m++)
-            count[m] = dcli_min(shape[m], work->box.count[m] - lo[m]);
-        fill_row(entry, check, work, bindings, base, lo, count, row);
+            count[m] = dcli_min(shape[m], all[m] - lo[m]);
+        dcli_row_part(body, whole, lo, count, row);
         int m = rank - 1;
-        while (m >= 0 && (lo[m] += shape[m]) >= work->box.count[m])
+        while (m >= 0 && (lo[m] += shape[m]) >= all[m])
             lo[m--] = 0;
         if (m < 0)
             return DCL_OK;
     }
+}
+
+/* Make rows of a work. @param waiting  where they stay whole, if others of the batch may join them. */
+static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_work *work,
+                           const dcli_binding bindings[], const int64_t base[], dcli_prepared *prepared,
+                           dcli_prepared *waiting)
+{
+    const dcli_body *body = entry->operation.body;
+    bool check = worker->terms.check_access, checked = work->checked || check, waits = body->blind && !checked;
+    int length = dcli_row_length(body);
+    int64_t whole[length];
+    fill_row(entry, check, work, bindings, base, whole);
+    dcli_variant variant = checked                                   ? DCLI_VARIANT_CHECKED
+                           : !waits && dcli_row_is_unit(body, whole) ? DCLI_VARIANT_UNIT
+                                                                     : DCLI_VARIANT_ANY;
+    dcli_launch *launch = launch_for(waits ? waiting : prepared, variant, bindings, body->access_count);
+    if (launch == NULL)
+        return DCL_ERR_NOMEM;
+    if (!waits)
+        return cut_row(worker, body, launch, whole);
+    int64_t *row = next_row(launch, length);
+    if (row == NULL)
+        return DCL_ERR_NOMEM;
+    memcpy(row, whole, (size_t)length * sizeof *row);
+    return DCL_OK;
+}
+
+/* Join the rows that wait, launch by launch, and put what they become where it belongs. */
+static dcl_status join_rows(dcli_worker *worker, const dcli_body *body, dcli_prepared *waiting, dcli_prepared *prepared)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t l = 0; l < waiting->launch_count && status == DCL_OK; l++) {
+        dcli_launch *launch = &waiting->launch[l];
+        status = dcli_rows_join(body, launch->row, &launch->row_count);
+        for (int64_t r = 0; r < launch->row_count && status == DCL_OK; r++) {
+            const int64_t *row = launch->row + r * dcli_row_length(body);
+            launch->variant = dcli_row_is_unit(body, row) ? DCLI_VARIANT_UNIT : DCLI_VARIANT_ANY;
+            dcli_launch *target = launch_like(prepared, launch, body->access_count);
+            status = target != NULL ? cut_row(worker, body, target, row) : DCL_ERR_NOMEM;
+        }
+    }
+    return status;
 }
 
 /* Whether kernels get their rows one by one, as values. */
@@ -255,6 +294,7 @@ static dcl_status prepare(dcli_worker *worker, const dcli_entry *entry, const dc
                           dcli_prepared *prepared)
 {
     const dcli_body *body = entry->operation.body;
+    dcli_prepared waiting = {0};
     dcl_status status = place_stages(plan, batch, entry, prepared);
     for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count && status == DCL_OK; w++) {
         const dcli_work *work = &plan->work[w];
@@ -264,8 +304,11 @@ static dcl_status prepare(dcli_worker *worker, const dcli_entry *entry, const dc
             base[a] =
                 bindings[a].kind == DCLI_BIND_STAGE ? stage_offset(plan, batch, prepared, entry, bindings[a].where) : 0;
         status = body->tile_kernel ? add_tile(worker, body, work, bindings, base, prepared)
-                                   : add_rows(worker, entry, work, bindings, base, prepared);
+                                   : add_rows(worker, entry, work, bindings, base, prepared, &waiting);
     }
+    if (status == DCL_OK)
+        status = join_rows(worker, body, &waiting, prepared);
+    dcli_prepared_clear(&waiting);
     if (status == DCL_OK)
         status = upload_tables(worker, body, prepared);
     if (status != DCL_OK)
