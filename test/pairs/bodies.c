@@ -39,13 +39,15 @@ dcl_grid test_permuted_grid(const dcl_grid *grid)
     return permuted;
 }
 
-enum subscripts { PLAIN, PERMUTED, SHIFTED };
+enum subscripts { PLAIN, PERMUTED, SHIFTED, LOCAL };
 
 static void append_access(struct call *call, char name, enum subscripts subscripts)
 {
     char *end = call->text + strlen(call->text);
     end += sprintf(end, "%c(", name);
-    for (int d = 0; d < call->rank; d++) {
+    for (int d = 0; subscripts == LOCAL && d < call->rank; d++)
+        end += sprintf(end, "%sdcl_item(%d)", d > 0 ? ", " : "", d);
+    for (int d = 0; subscripts != LOCAL && d < call->rank; d++) {
         end += sprintf(end, "%s%c", d > 0 ? ", " : "", "ijkl"[subscripts == PERMUTED ? test_axis(call->rank, d) : d]);
         if (subscripts == SHIFTED)
             end += sprintf(end, " - s%d", d);
@@ -66,7 +68,7 @@ static void append_guard(struct call *call)
 
 static void make_text(struct call *call)
 {
-    append_access(call, 'C', PLAIN);
+    append_access(call, 'C', call->body == TEST_TILES ? LOCAL : PLAIN);
     append(call, " = ");
     switch (call->body) {
     case TEST_ADD:
@@ -91,6 +93,11 @@ static void make_text(struct call *call)
         append_access(call, 'E', PERMUTED);
         append(call, " = 2 * ");
         append_access(call, 'A', PLAIN);
+        break;
+    case TEST_TILES:
+        append_access(call, 'A', LOCAL);
+        append(call, " - ");
+        append_access(call, 'D', LOCAL);
     }
     append(call, ";");
 }
@@ -121,6 +128,8 @@ static void pass_arguments(struct call *call)
         pass_array(call, DCL_ACCESS_IN, &pair->b);
     if (call->body == TEST_ADD || call->body == TEST_PERMUTED)
         pass_array(call, DCL_ACCESS_IN, &pair->d);
+    if (call->body == TEST_TILES)
+        call->args[call->arg_count++] = dcl_arg_move("C", pair->d.name, pair->d.array);
     for (int d = 0; call->body == TEST_SHIFTED && d < call->rank; d++) {
         const dcl_grid *grid = &pair->a.grid;
         call->by[d] = test_between(&pair->random, -2, 2);
@@ -173,6 +182,11 @@ static void do_element(struct call *call, int64_t e, const int64_t index[])
         pair->e.value[other] = 2 * pair->a.value[same];
         test_counts_element(&call->counts, computes, &pair->a, same);
         test_counts_element(&call->counts, computes, &pair->e, other);
+        break;
+    case TEST_TILES:
+        pair->c.value[e] = pair->a.value[same] - pair->d.value[same];
+        test_counts_element(&call->counts, computes, &pair->a, same);
+        test_counts_element(&call->counts, computes, &pair->d, same);
     }
 }
 
@@ -189,19 +203,42 @@ static void do_all(struct call *call)
 
 /* ---- all of it ---------------------------------------------------------------------------------------------------- */
 
+static dcl_status explain_node(struct call *call, int node, dcl_counters *planned)
+{
+    dcl_cluster *cluster = call->pair->cluster;
+    return call->body == TEST_TILES
+               ? dcl_explain_tiles_n(cluster, call->box, call->text, call->arg_count, call->args, node, planned)
+               : dcl_explain_n(cluster, call->box, call->text, call->arg_count, call->args, node, planned);
+}
+
+static dcl_report *explain_all(struct call *call)
+{
+    dcl_cluster *cluster = call->pair->cluster;
+    return call->body == TEST_TILES
+               ? dcl_explain_report_tiles_n(cluster, call->box, call->text, call->arg_count, call->args, DCL_ALL_NODES)
+               : dcl_explain_report_n(cluster, call->box, call->text, call->arg_count, call->args, DCL_ALL_NODES);
+}
+
 static bool explain(struct call *call)
 {
     bool good = true;
     for (int n = 0; good && n <= call->counts.nodes; n++)
         good = test_done("dcl_explain_n",
-                         dcl_explain_n(call->pair->cluster, call->box, call->text, call->arg_count, call->args,
-                                       test_counts_node(&call->counts, n), &call->counts.planned[n]));
-    dcl_report *report = good ? dcl_explain_report_n(call->pair->cluster, call->box, call->text, call->arg_count,
-                                                     call->args, DCL_ALL_NODES)
-                              : NULL;
+                         explain_node(call, test_counts_node(&call->counts, n), &call->counts.planned[n]));
+    dcl_report *report = good ? explain_all(call) : NULL;
     good = good && test_counts_report(&call->counts, report);
     dcl_report_release(report);
     return good;
+}
+
+static dcl_status start(const struct call *call)
+{
+    dcl_cluster *cluster = call->pair->cluster;
+    if (call->body == TEST_TILES)
+        return call->box != NULL ? dcl_forall_tiles_over_n(cluster, call->box, call->text, call->arg_count, call->args)
+                                 : dcl_forall_tiles_n(cluster, call->text, call->arg_count, call->args);
+    return call->box != NULL ? dcl_forall_over_n(cluster, call->box, call->text, call->arg_count, call->args)
+                             : dcl_forall_n(cluster, call->text, call->arg_count, call->args);
 }
 
 bool test_run_body(test_pair *pair, test_body body, const dcl_box *box)
@@ -211,10 +248,6 @@ bool test_run_body(test_pair *pair, test_body body, const dcl_box *box)
     make_text(&call);
     pass_arguments(&call);
     do_all(&call);
-    if (!explain(&call) || !test_counts_before(&call.counts))
-        return false;
-    dcl_status status = box != NULL ? dcl_forall_over_n(pair->cluster, box, call.text, call.arg_count, call.args)
-                                    : dcl_forall_n(pair->cluster, call.text, call.arg_count, call.args);
-    return test_done("dcl_forall", status) && test_done("dcl_wait", dcl_wait(pair->cluster)) &&
-           test_counts_agree(&call.counts);
+    return explain(&call) && test_counts_before(&call.counts) && test_done("dcl_forall", start(&call)) &&
+           test_done("dcl_wait", dcl_wait(pair->cluster)) && test_counts_agree(&call.counts);
 }

@@ -12,10 +12,11 @@ typedef struct test_pair {
 } test_pair;
 
 typedef enum test_body {
-    TEST_ADD,      /* C(i,j) = A(i,j) + D(i,j) */
-    TEST_PERMUTED, /* C(i,j) = D(i,j) - B(j,i) */
-    TEST_SHIFTED,  /* C(i,j) = A(i-s, j-t) where there is such an element, else 5 */
-    TEST_SCATTERED /* C(i,j) = A(i,j) + 1; E(j,i) = 2 * A(i,j) */
+    TEST_ADD,       /* C(i,j) = A(i,j) + D(i,j) */
+    TEST_PERMUTED,  /* C(i,j) = D(i,j) - B(j,i) */
+    TEST_SHIFTED,   /* C(i,j) = A(i-s, j-t) where there is such an element, else 5 */
+    TEST_SCATTERED, /* C(i,j) = A(i,j) + 1; E(j,i) = 2 * A(i,j) */
+    TEST_TILES      /* C(i,j) = A(i,j) - D(i,j), a tile kernel with a work-item per element */
 } test_body;
 
 /** Which axis of A axis d of B and E is, and their grid for A's. */

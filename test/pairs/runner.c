@@ -112,6 +112,14 @@ static bool add_in_box(struct run *run)
     return test_run_body(&run->pair, TEST_ADD, &box) && test_compare(&run->pair.c, NULL, &run->pair.random);
 }
 
+static bool subtract_by_tiles(struct run *run)
+{
+    dcl_box box = test_random_box(&run->pair.c.grid, &run->pair.random);
+    return test_write(&run->pair.d, NULL, &run->pair.random) && test_run_body(&run->pair, TEST_TILES, &box) &&
+           test_compare(&run->pair.c, NULL, &run->pair.random) && test_run_body(&run->pair, TEST_TILES, NULL) &&
+           test_compare(&run->pair.c, NULL, &run->pair.random);
+}
+
 static bool through_files(struct run *run)
 {
     test_pair *pair = &run->pair;
@@ -185,6 +193,7 @@ static const struct {
     {"C = A shifted", shift},
     {"C = A + 1, E permuted = 2 A", write_to_owners},
     {"C = A + D in a box", add_in_box},
+    {"C = A - D, a tile kernel", subtract_by_tiles},
     {"save and load", through_files},
     {"swap", swap},
     {"copy", copy},
