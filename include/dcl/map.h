@@ -166,7 +166,8 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
 /** Read a map from text.
  *
  *      MAP    = AXES | DEALT | BOXES | "replicated" [ "(" N ")" ], then { ";block=" SIZES | ";tile=" SIZES
- *             | ";nodes=" NODES | ";seed=" N | ";owners=" OWNERS | ";every=" SIZES | ";rest=" NUMBER }
+ *             | ";nodes=" NODES | ";seed=" N | ";owners=" OWNERS | ";every=" SIZES | ";rest=" NUMBER
+ *             | ";halo=" WIDTH { "," WIDTH } | ";periodic=" ( "*" | N { "," N } ) }
  *      AXES   = RULE { "," RULE } [ "@" N { "x" N } ]      one RULE alone stands for all axes of any rank
  *      RULE   = "block" [ "(" N ")" ] | "cyclic" [ "(" N ")" ] | "*"
  *             | "splits" "(" N { "," N } ")" | "weighted" "(" N { ":" N } ")"
@@ -175,6 +176,7 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
  *      OWNER  = N | "-"                                    "-": stored nowhere (DCL_NOWHERE)
  *      BOXES  = "boxes:" BOX "@" N { "," BOX "@" N }       BOX: "[" I ":" I { "," I ":" I } "]", first and end per axis
  *      SIZES  = N { "x" N }
+ *      WIDTH  = N [ ":" N ]                                before and behind; one WIDTH alone stands for all axes
  *      NODES  = N [ "-" N ] { "," N [ "-" N ] }            each once, at most 32 ranges; without: the nodes alive
  *
  *  After "@" stands one number per axis, 1 for "*", or one number per axis that is not "*". One RULE with "@" stands for
@@ -205,6 +207,32 @@ DCL_API dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[
  *               value is refused then.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_with_rest(const dcl_map *map, double rest);
+
+/** Let every node keep what lies around its elements (a halo, or ghost zones), and let axes go on at their other end.
+ *
+ *  Elements have the owners and places that `map` gives them. Beside what it owns, a node keeps copies of other nodes'
+ *  elements that lie within the widths of its own. Nothing is moved ahead: the first operation that reads a box moves it, and
+ *  is counted so; later ones read the copy and move nothing, until some element of the box is written. No budget
+ *  applies (DCL_KEPT_BYTES is for other copies). An operation keeps up to 256 boxes of a node's; reads farther
+ *  away move each time, as without a halo. dcl_remap() between maps that differ in the halo alone moves nothing.
+ *
+ *  Where an axis is *periodic*, bodies that read the array find at an index up to the width beyond an edge the element as far
+ *  from the other edge: with C(i) = A(i-1) + A(i+1) over 0..n-1, A(-1) is A(n-1) and A(n) is A(0). So do affine
+ *  subscripts, DCL_IN_HALO and DCL_IN_CROSS; other declared reaches end at the grid, and so does whatever is written: an
+ *  array that a body writes, dcl_read(), dcl_write(). Reads beyond the widths are reads outside the grid, as ever. A view has
+ *  a periodic axis where it shows all of one, by steps of 1 or -1 and under any numbers: transposed, permuted,
+ *  shifted or reversed, but not cut or in another shape.
+ *
+ *  @param map       any but replicated and strided ones.
+ *  @param rank      length of low, high and periodic: that of the grids served, or 1: all axes alike. A halo that `map` has is
+ *                   replaced.
+ *  @param low       [rank] elements before, 0..2^40; on periodic axes at most the extent of every grid that is laid out.
+ *  @param high      [rank] elements behind; NULL: as low. All widths 0: no halo.
+ *  @param periodic  [rank] axes with a width only; NULL: none.
+ *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. As text,
+ *          `;halo=1`, `;halo=1:2,0;periodic=0`, with `;periodic=*` for all axes. */
+DCL_API dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[], const int64_t high[],
+                              const bool periodic[]);
 
 /** The same map over these nodes only.
  *  @param count  length of `nodes`, at least 1; an arrangement that the map was given must be for as many.
@@ -274,7 +302,9 @@ typedef struct dcl_map_properties {
     int64_t most;     /**< elements of the node that owns most, and of the one that owns least */
     int64_t least;
     double imbalance; /**< most over the mean, at least 1 */
-    int64_t run; /**< shortest run of elements along the last axis that lie together in storage; 0: none are owned */
+    int64_t run;   /**< shortest run of elements along the last axis that lie together in storage; 0: none are owned */
+    bool halo;     /**< nodes keep what they read around what they own */
+    bool periodic; /**< some axis goes on at its other end, for reads */
 } dcl_map_properties;
 
 /** Find out about a map over a grid, for algorithms that choose by it.

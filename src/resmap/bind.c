@@ -244,7 +244,9 @@ dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcl
                           .line = DCLI_LINE / (int64_t)dcl_type_bytes(grid->type),
                           .kind = rule->kind};
     fill_rank(&layout.rule, grid->rank);
-    status = check_blocks(&layout.rule, grid);
+    status = dcli_halo_bind(&layout.rule, grid);
+    if (status == DCL_OK)
+        status = check_blocks(&layout.rule, grid);
     if (status == DCL_OK)
         status = dcli_rest_element(rule->rest, grid->type, &layout.rest);
     if (status != DCL_OK)

@@ -51,7 +51,14 @@ typedef struct dcli_map_rule {
     int every_rank;
     int64_t every[DCL_MAX_RANK];
     double rest; /* what elements that are stored nowhere read as */
+    /* Halo: what lies so close to a node's elements is kept there once it was read. 0: nothing is. 1 where `rank` is 0: all
+     * axes alike. */
+    int halo_rank;
+    int64_t halo_low[DCL_MAX_RANK], halo_high[DCL_MAX_RANK];
+    unsigned periodic; /* bit d: axis d goes on at its other end, for reads; DCLI_ALL_PERIODIC: all axes */
 } dcli_map_rule;
+
+#define DCLI_ALL_PERIODIC ((1U << DCL_MAX_RANK) - 1)
 
 /** HASH: the permutation of piece numbers. */
 typedef struct dcli_scatter {
@@ -227,6 +234,18 @@ static inline bool dcli_layout_holds(const dcli_layout *layout, int node)
     int place = layout->rule.copies > 0 ? dcli_layout_place(layout, node) : -1;
     return place >= 0 && place < layout->rule.copies;
 }
+
+/** Whether an axis goes on at its other end, for reads. */
+static inline bool dcli_layout_wraps(const dcli_layout *layout, int d)
+{
+    return !layout->empty && (layout->rule.periodic >> d & 1) != 0;
+}
+
+/** Whether a box lies in the halo of a node: each of its elements is one of the node's, or within the halo's widths of one. On
+ *  axes that are periodic its indices may go beyond the grid.
+ *  @param scratch  emptied and filled anew. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_layout_near(const dcli_layout *layout, int node, const dcl_box *box, dcli_region_list *scratch,
+                            bool *near_out);
 
 /** Owner and offset of an element inside the grid; both -1: it is stored nowhere. O(rank), and up to DCLI_NODE_RANGES
  *  steps where there is a list. */

@@ -10,10 +10,11 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "resmap/parts.h"
+#include "segment/declared.h"
 
 struct parser {
     const char *text, *at;
-    bool seed, rest; /* given */
+    bool seed, rest, halo, periodic; /* given */
 };
 
 static void skip_spaces(struct parser *parser)
@@ -414,6 +415,52 @@ static dcl_status parse_rest(struct parser *parser, dcli_map_rule *rule)
     return DCL_OK;
 }
 
+/* WIDTHS = WIDTH { "," WIDTH }, WIDTH = N [ ":" N ] */
+static dcl_status parse_halo(struct parser *parser, dcli_map_rule *rule)
+{
+    static const char expected[] = "the width of a halo, 0 or more elements";
+    if (parser->halo)
+        return fail(parser, "a halo that was not given before");
+    if (!accept(parser, '='))
+        return fail(parser, "\"=\" and widths such as 1 or 1:2,0");
+    parser->halo = true;
+    do {
+        int d = rule->halo_rank;
+        if (d == DCL_MAX_RANK)
+            return fail(parser, "at most 8 axes");
+        dcl_status status = parse_number(parser, 0, DCLI_MOST_WIDTH, expected, &rule->halo_low[d]);
+        rule->halo_high[d] = rule->halo_low[d];
+        if (status == DCL_OK && accept(parser, ':'))
+            status = parse_number(parser, 0, DCLI_MOST_WIDTH, expected, &rule->halo_high[d]);
+        if (status != DCL_OK)
+            return status;
+        rule->halo_rank++;
+    } while (accept(parser, ','));
+    return DCL_OK;
+}
+
+/* AXES = "*" | N { "," N } */
+static dcl_status parse_periodic(struct parser *parser, dcli_map_rule *rule)
+{
+    if (parser->periodic)
+        return fail(parser, "periodic axes that were not given before");
+    if (!accept(parser, '='))
+        return fail(parser, "\"=\" and axes such as 0,1, or *");
+    parser->periodic = true;
+    if (accept(parser, '*')) {
+        rule->periodic = DCLI_ALL_PERIODIC;
+        return DCL_OK;
+    }
+    do {
+        int64_t axis;
+        dcl_status status = parse_number(parser, 0, DCL_MAX_RANK - 1, "an axis, 0..7, or * for all", &axis);
+        if (status != DCL_OK)
+            return status;
+        rule->periodic |= 1U << axis;
+    } while (accept(parser, ','));
+    return DCL_OK;
+}
+
 static dcl_status parse_seed(struct parser *parser, dcli_map_rule *rule)
 {
     if (parser->seed)
@@ -469,14 +516,18 @@ static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_r
             status = parse_every(parser, rule);
         else if (accept_word(parser, "rest"))
             status = parse_rest(parser, rule);
+        else if (accept_word(parser, "halo"))
+            status = parse_halo(parser, rule);
+        else if (accept_word(parser, "periodic"))
+            status = parse_periodic(parser, rule);
         else if (rule->kind == DCLI_MAP_DEALT && accept_word(parser, "seed"))
             status = parse_seed(parser, rule);
         else if (rule->kind == DCLI_MAP_DEALT && accept_word(parser, "owners"))
             status = parse_owners(parser, node_count, rule);
         else
-            status =
-                fail(parser, rule->kind == DCLI_MAP_DEALT ? "block=, tile=, nodes=, every=, rest=, seed= or owners="
-                                                          : "block=, tile=, nodes=, every= or rest=");
+            status = fail(parser, rule->kind == DCLI_MAP_DEALT
+                                      ? "block=, tile=, nodes=, every=, rest=, halo=, periodic=, seed= or owners="
+                                      : "block=, tile=, nodes=, every=, rest=, halo= or periodic=");
         if (status != DCL_OK)
             return status;
     }
@@ -519,6 +570,7 @@ dcl_status dcli_map_rule_parse_over(const char *text, int node_count, const dcli
         status = parse_grains(&parser, node_count, &rule);
     if (status == DCL_OK) {
         settle_nodes(&rule, node_count, others);
+        dcli_halo_settle(&rule);
         status = dcli_map_rule_check(&rule);
     }
     if (status == DCL_OK)
@@ -632,6 +684,26 @@ static void put_rest(struct printer *printer, double rest)
     put_text(printer, text);
 }
 
+static void put_halo(struct printer *printer, const dcli_map_rule *rule)
+{
+    bool alike = rule->rank > 0; /* of a known rank: one width for all axes is read as such */
+    for (int d = 1; d < rule->halo_rank; d++)
+        alike = alike && rule->halo_low[d] == rule->halo_low[0] && rule->halo_high[d] == rule->halo_high[0];
+    for (int d = 0; d < (alike && rule->halo_rank > 0 ? 1 : rule->halo_rank); d++) {
+        put(printer, d == 0 ? ";halo=" : ",", rule->halo_low[d], "");
+        if (rule->halo_high[d] != rule->halo_low[d])
+            put(printer, ":", rule->halo_high[d], "");
+    }
+    const char *before = ";periodic=";
+    if (rule->periodic == DCLI_ALL_PERIODIC)
+        put_text(printer, ";periodic=*");
+    for (int d = 0; d < DCL_MAX_RANK && rule->periodic != DCLI_ALL_PERIODIC; d++)
+        if ((rule->periodic >> d & 1) != 0) {
+            put(printer, before, d, "");
+            before = ",";
+        }
+}
+
 static void put_boxes(struct printer *printer, const dcli_map_rule *rule)
 {
     int rank = rule->rank, length = 1 + 2 * rank;
@@ -673,5 +745,6 @@ size_t dcli_map_rule_print(const dcli_map_rule *rule, char *text_out, size_t cap
     put_nodes(&printer, rule);
     put_sizes(&printer, ";every=", rule->every_rank, rule->every, "");
     put_rest(&printer, rule->rest);
+    put_halo(&printer, rule);
     return printer.length;
 }

@@ -137,6 +137,16 @@ bool dcli_every_inward(const dcli_layout *layout, const dcl_box *box, dcl_box *i
 /** Regions of the inner layout, from number `first` on, become the grid's. */
 void dcli_every_outward(const dcli_layout *layout, dcli_region_list *list, int64_t first);
 
+/* ---- halo.c: widths within which nodes keep what they read, and axes that go on at their other end */
+
+/** One spelling for what a rule has, whose rank is known as far as it will be. */
+void dcli_halo_settle(dcli_map_rule *rule);
+dcl_status dcli_halo_check(const dcli_map_rule *rule);
+bool dcli_halo_equal(const dcli_map_rule *a, const dcli_map_rule *b);
+/** Fill in a width per axis of the grid. @param rule  has the grid's rank. @return DCL_OK, or DCL_ERR_INVALID: another rank,
+ *  widths beyond an axis that is periodic. */
+dcl_status dcli_halo_bind(dcli_map_rule *rule, const dcl_grid *grid);
+
 /* ---- rest.c: what elements that are stored nowhere read as */
 
 /** Convert to one element. @param element_out  receives dcl_type_bytes(type).

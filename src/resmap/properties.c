@@ -79,6 +79,8 @@ static dcl_status find(const dcli_layout *layout, dcl_map_properties *out)
                                      .contiguous = true,
                                      .per_axis = layout->kind == DCLI_MAP_AXES,
                                      .copies = layout->rule.copies,
+                                     .halo = layout->rule.halo_rank > 0,
+                                     .periodic = layout->rule.periodic != 0,
                                      .least = INT64_MAX,
                                      .run = INT64_MAX};
     dcli_region_list list = {0};

@@ -322,6 +322,8 @@ dcl_status dcli_map_rule_check(const dcli_map_rule *rule)
     }
     if (status == DCL_OK)
         status = check_every(rule);
+    if (status == DCL_OK)
+        status = dcli_halo_check(rule);
     return status != DCL_OK ? status : check_grains(rule);
 }
 
@@ -421,6 +423,8 @@ bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b)
         !sizes_equal(a->tile_rank, a->tile, b->tile_rank, b->tile))
         return false;
     if (!sizes_equal(a->every_rank, a->every, b->every_rank, b->every) || !dcli_rest_equal(a->rest, b->rest))
+        return false;
+    if (!dcli_halo_equal(a, b))
         return false;
     if (a->tile_bytes != b->tile_bytes || a->block_bytes != b->block_bytes || a->small_bytes != b->small_bytes)
         return false;

@@ -153,7 +153,7 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     operand->declared = call->declarations.of[p];
     bool usable = !call->own && !array->reshaped; /* copies are of the array's own shape */
     operand->keeps = usable && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
-    if (operand->keeps || (usable && base->books->was_kept))
+    if (operand->keeps || (usable && (base->books->was_kept || base->layout.rule.halo_rank > 0)))
         operand->kept = call->cluster->kept.generation + 1;
     if (arg->name != NULL && !call->own && (array == base || base->name[0] == '\0'))
         snprintf(base->name, sizeof base->name, "%s", arg->name);

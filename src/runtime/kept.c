@@ -128,7 +128,7 @@ dcl_status dcli_cluster_kept_note(dcl_cluster *cluster, const dcli_operation *op
     for (int k = 0; k < operation->operand_count; k++) {
         if (books[k] == NULL)
             continue;
-        if (operation->operand[k].keeps)
+        if (dcli_makes_copies(&operation->operand[k]))
             books[k]->was_kept = matters = true;
         bool drops = operation->operand[k].writes || operation->kind == DCLI_OP_DROP;
         if (drops && books[k]->was_kept) {

@@ -101,7 +101,7 @@ static void fill_row(const dcli_entry *entry, bool planned_only, const dcli_work
     }
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = &bindings[a];
-        const dcl_grid *grid = dcli_operand_grid(&entry->operation.operand[body->access[a].param]);
+        dcl_grid reached = dcli_access_grid(&entry->operation, a), *grid = &reached;
         int64_t *at = row + dcli_row_access(body, a), *bounds = row + dcli_row_bounds(body, a);
         at[0] = binding->offset + base[a];
         if (body->access[a].reach == DCLI_REACH_AFFINE) {

@@ -70,9 +70,9 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
         return;
     int a = (int)report[1];
     const dcli_param *param = &body->params[body->access[a].param];
-    const dcl_grid *grid = dcli_operand_grid(&entry->operation.operand[body->access[a].param]);
+    dcl_grid grid = dcli_access_grid(&entry->operation, a);
     dcli_text declared = {0}, line = {0};
-    if (is_inside(grid, report + 2))
+    if (is_inside(&grid, report + 2))
         put_declared(&declared, &entry->operation, a);
     put_first_line(&line, body->text);
     dcli_message message = {.kind = DCLI_MSG_REPORT,

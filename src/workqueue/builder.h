@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "segment/image.h"
 #include "workqueue/plan.h"
 
 /** Elements of a peer's part that this batch reads (or writes), before they are put into chunks. */
@@ -20,7 +21,7 @@ typedef struct dcli_want {
     bool content;    /* elements are copied in */
     bool written;    /* elements are copied out */
     int64_t sources; /* kept copies that were there before: of builder->source the first */
-    dcl_box box;
+    dcl_box box;     /* a part of the stage's */
 } dcli_want;
 
 /** What is known of one array operand while a forall is planned. */
@@ -32,10 +33,11 @@ typedef struct dcli_seen {
     dcli_block_set *blocks; /* [node_count] blocks touched, per owner */
 } dcli_seen;
 
-/** A kept copy as a source of this plan's stages. */
+/** A kept copy as a source of this plan's stages; where its box goes beyond an axis that is periodic, an image of it. */
 typedef struct dcli_source {
     int operand;
-    dcl_box box;
+    dcl_box box;      /* of the copy */
+    dcli_image image; /* the elements: all of the box, or a part */
 } dcli_source;
 
 typedef struct dcli_builder {
@@ -51,6 +53,7 @@ typedef struct dcli_builder {
     int64_t item_stage_capacity;
     int64_t *stream_length; /* [2 * (node_count + 1)] chunks so far per stream and peer */
     dcli_seen seen[DCLI_MAX_PARAMS];
+    bool wraps[DCLI_MAX_ACCESSES];                 /* may find elements beyond an axis that is periodic */
     dcli_subscripts own[DCLI_MAX_ACCESSES];        /* as in the body: on the grid that is seen */
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* on the array's grid: the same where there is no view */
     dcli_region_list regions, tiles;               /* scratch */

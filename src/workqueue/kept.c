@@ -4,12 +4,13 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "segment/image.h"
 #include "workqueue/plan.h"
 
 bool dcli_keeps(const dcli_operation *operation)
 {
     for (int k = 0; k < operation->operand_count; k++)
-        if (operation->operand[k].keeps)
+        if (dcli_makes_copies(&operation->operand[k]))
             return true;
     return false;
 }
@@ -92,7 +93,7 @@ dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operat
         *copy = (dcli_copy){.storage = operand->storage,
                             .box = stage->box,
                             .bytes = stage->elements * (int64_t)dcl_type_bytes(operand->layout->grid.type),
-                            .counted = dcli_kept_counts(operand, node)};
+                            .counted = stage->counted};
         copies->bytes += copy->counted ? copy->bytes : 0;
     }
     return DCL_OK;
@@ -120,9 +121,8 @@ static void strike(dcli_kept *kept, const dcli_operand *operand, const dcl_box *
         int64_t left = 0;
         for (int64_t c = 0; c < copies->count; c++) {
             const dcli_copy *copy = &copies->copy[c];
-            dcl_box common;
             if (copy->storage != operand->storage ||
-                !(operand->reshaped || dcli_box_intersect(&copy->box, box, &common))) {
+                !(operand->reshaped || dcli_images_meet(&copy->box, &operand->layout->grid, box))) {
                 copies->copy[left++] = *copy;
                 continue;
             }

@@ -10,7 +10,7 @@ typedef struct dcli_plan dcli_plan;
 /** A copy of a box of a storage, as a node has it packed in its memory. */
 typedef struct dcli_copy {
     int64_t storage;
-    dcl_box box;
+    dcl_box box; /* may go beyond an axis that is periodic */
     int64_t bytes;
     bool counted; /* against the budget */
 } dcli_copy;

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "segment/declared.h"
+#include "segment/image.h"
 
 static bool is_whole(const dcl_box *box, const dcl_grid *grid)
 {
@@ -118,6 +120,57 @@ dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcl
     return DCL_OK;
 }
 
+static bool is_written(const dcli_body *body, int k)
+{
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].param == k && body->access[a].written)
+            return true;
+    return false;
+}
+
+/* Widen an axis of what is seen by the halo beyond the edges of a periodic axis, all of which it shows. */
+static void widen(dcl_grid *grid, int v, const dcli_layout *layout, int d, bool backwards)
+{
+    int64_t before = backwards ? layout->rule.halo_high[d] : layout->rule.halo_low[d];
+    int64_t behind = backwards ? layout->rule.halo_low[d] : layout->rule.halo_high[d], first, end;
+    if (!dcli_add(grid->origin[v], -before, &first) || !dcli_add(grid->origin[v] + grid->extent[v], behind, &end))
+        return; /* a view under numbers that have no neighbours */
+    grid->origin[v] = first;
+    grid->extent[v] = end - first;
+}
+
+dcl_grid dcli_access_grid(const dcli_operation *operation, int a)
+{
+    const dcli_body_access *access = &operation->body->access[a];
+    const dcli_operand *operand = &operation->operand[access->param];
+    const dcli_layout *layout = operand->layout;
+    dcl_grid grid = *dcli_operand_grid(operand);
+    bool near =
+        access->reach == DCLI_REACH_AFFINE || access->reach == DCLI_REACH_HALO || access->reach == DCLI_REACH_CROSS;
+    near = near && layout->rule.periodic != 0 && !is_written(operation->body, access->param);
+    for (int d = 0; near && d < layout->grid.rank; d++) {
+        int v = operand->view != NULL ? operand->view->axis[d] : d;
+        int64_t step = operand->view != NULL ? operand->view->step[d] : 1;
+        if (dcli_layout_wraps(layout, d) && v >= 0 && (step == 1 || step == -1) &&
+            dcli_operand_grid(operand)->extent[v] == layout->grid.extent[d])
+            widen(&grid, v, layout, d, step < 0);
+    }
+    return grid;
+}
+
+bool dcli_access_footprint(const dcli_operation *operation, int a, const dcli_subscripts *own, const dcl_box *space,
+                           dcl_box *seen_out, dcl_box *footprint_out, bool *cut_out)
+{
+    const dcli_operand *operand = &operation->operand[operation->body->access[a].param];
+    dcl_grid grid = dcli_access_grid(operation, a);
+    bool some = dcli_footprint(own, space, &grid, seen_out, cut_out);
+    if (operand->view == NULL)
+        *footprint_out = *seen_out;
+    else
+        dcli_transform_box(operand->view, seen_out, footprint_out);
+    return some;
+}
+
 static dcl_status check_operands(const dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
@@ -194,14 +247,14 @@ static dcl_status check_tile_input(const dcli_operation *operation, int a)
 /* Whether two accesses of one storage never meet in this operation, as far as boxes tell. */
 static bool are_apart(const dcli_operation *operation, int a, int b, const dcli_subscripts own[])
 {
-    dcl_box seen, foot[2], common;
+    dcl_box seen, foot[2];
     bool cut;
-    const dcli_operand *one = &operation->operand[operation->body->access[a].param];
-    const dcli_operand *other = &operation->operand[operation->body->access[b].param];
-    return !dcli_transform_footprint(one->view, &one->layout->grid, &own[a], &operation->box, &seen, &foot[0], &cut) ||
-           !dcli_transform_footprint(other->view, &other->layout->grid, &own[b], &operation->box, &seen, &foot[1],
-                                     &cut) ||
-           !dcli_box_intersect(&foot[0], &foot[1], &common);
+    const dcl_grid *grid = &operation->operand[operation->body->access[a].param].layout->grid;
+    if (!dcli_access_footprint(operation, a, &own[a], &operation->box, &seen, &foot[0], &cut) ||
+        !dcli_access_footprint(operation, b, &own[b], &operation->box, &seen, &foot[1], &cut))
+        return true;
+    int reader = dcli_box_leaves(&foot[1], grid); /* what is written lies in the grid */
+    return !dcli_images_meet(&foot[reader], grid, &foot[1 - reader]);
 }
 
 /* Views may see a storage as a grid of another shape: then boxes of one are none of the other. */

@@ -46,6 +46,12 @@ typedef struct dcli_operation {
     int node;                           /* MOVE: where to */
 } dcli_operation;
 
+/** Whether what nodes receive of an operand may become copies: as the call asks, or where it is in the halo of the map. */
+static inline bool dcli_makes_copies(const dcli_operand *operand)
+{
+    return operand->keeps || (operand->kept > 0 && operand->layout->rule.halo_rank > 0);
+}
+
 /** The grid that an operation sees of an array. */
 static inline const dcl_grid *dcli_operand_grid(const dcli_operand *operand)
 {
@@ -56,6 +62,15 @@ static inline const dcl_grid *dcli_operand_grid(const dcli_operand *operand)
  *  without one). @return DCL_OK, or DCL_ERR_BODY: one overflows. */
 dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcli_subscripts *own_out,
                                      dcli_subscripts *base_out);
+
+/** The indices by which access `a` of a FORALL finds elements: the grid that the operation sees of its array and, where it
+ *  reads along an axis that is periodic, the widths of the halo beyond the edges. */
+dcl_grid dcli_access_grid(const dcli_operation *operation, int a);
+/** What an access finds there for the indices in `space`: dcli_footprint() of its subscripts as they stand in the body, and the
+ *  elements behind that, which on periodic axes may lie beyond the array's grid (segment/image.h).
+ *  @return false when nothing is found; both are then empty. */
+bool dcli_access_footprint(const dcli_operation *operation, int a, const dcli_subscripts *own, const dcl_box *space,
+                           dcl_box *seen_out, dcl_box *footprint_out, bool *cut_out);
 
 /** Fill in what follows from the kind (and for FORALL from the body): reads, writes, overwrites of the operands. */
 void dcli_operation_resolve(dcli_operation *operation);

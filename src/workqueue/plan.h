@@ -62,7 +62,8 @@ typedef enum dcli_stage_kept {
     DCLI_STAGE_KEPT     /* filled by an operation before, or an earlier batch: the copy of this very box */
 } dcli_stage_kept;
 
-/** A packed temporary: last axis fastest over `box`. */
+/** A packed temporary: last axis fastest over `box`, which may go beyond an axis of the array that is periodic. Boxes of pieces
+ *  that are copied in are as the stage's. */
 typedef struct dcli_stage {
     int operand;
     dcl_box box;
@@ -71,6 +72,7 @@ typedef struct dcli_stage {
     int64_t first_in, in_count;   /* pieces copied in before the launch */
     int64_t first_out, out_count; /* outputs: pieces copied out after it (OWN; CHUNK: into U chunks) */
     dcli_stage_kept kept;
+    bool counted;    /* KEEP: against the budget */
     bool unfinished; /* KEEP: a later batch copies more into it */
 } dcli_stage;
 

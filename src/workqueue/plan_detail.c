@@ -90,11 +90,10 @@ static int64_t different_reads(const dcli_subscripts *subscripts, const dcl_box 
 
 static void add_excess(dcli_builder *builder, int a, const dcl_box *box)
 {
-    const dcli_operand *operand = &builder->operation->operand[builder->operation->body->access[a].param];
     dcli_plan_excess *excess = &builder->plan->detail->excess[a];
     dcl_box seen, foot;
     bool cut;
-    if (!dcli_transform_footprint(operand->view, &operand->layout->grid, &builder->own[a], box, &seen, &foot, &cut))
+    if (!dcli_access_footprint(builder->operation, a, &builder->own[a], box, &seen, &foot, &cut))
         return;
     int64_t elements = dcli_box_elements(&foot);
     excess->elements += elements;

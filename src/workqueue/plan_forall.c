@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "segment/declared.h"
+#include "segment/image.h"
 #include "workqueue/plan_view.h"
 
 /* ---- bindings ---------------------------------------------------------------------------------------------------- */
@@ -129,8 +130,12 @@ static bool is_usable(const dcli_builder *builder, int a, const dcli_region *reg
 static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_view *view, bool *covers_out,
                           dcli_region *largest_out)
 {
+    const dcli_layout *layout = dcli_layout_of(builder, a);
+    dcl_box inside = view->foot, whole = dcl_box_of(&layout->grid);
     builder->regions.count = 0;
-    dcl_status status = dcli_layout_regions(dcli_layout_of(builder, a), node, &view->foot, &builder->regions);
+    dcl_status status = DCL_OK;
+    if (!view->leaves || dcli_box_intersect(&view->foot, &whole, &inside))
+        status = dcli_layout_regions(layout, node, &inside, &builder->regions);
     const dcli_region *largest = NULL;
     for (int64_t r = 0; r < builder->regions.count; r++) {
         const dcli_region *region = &builder->regions.region[r];
@@ -157,6 +162,15 @@ static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
     return owner < end && dcli_next_owner(builder, owner + 1, end) == end ? owner : -1;
 }
 
+/* Of an array that this node keeps something of: whether what is read here is. */
+static dcl_status look_whether_kept(dcli_builder *builder, int a, struct dcli_view *view)
+{
+    const dcli_operand *operand = dcli_operand_of(builder, a);
+    dcl_status status = dcli_layout_near(operand->layout, builder->self, &view->foot, &builder->regions, &view->near);
+    view->keeps = view->near || operand->keeps;
+    return status;
+}
+
 static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct dcli_view *view,
                        dcli_region *largest_out)
 {
@@ -166,17 +180,19 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     *view = (struct dcli_view){
         .content = dcli_needs_content(access), .written = access->written, .peer = -1, .stage = -1, .space = box};
     largest_out->box.rank = 0;
-    view->empty = !dcli_transform_footprint(dcli_operand_of(builder, a)->view, &layout->grid, &builder->own[a], box,
-                                            &view->seen, &view->foot, &cut);
+    view->empty = !dcli_access_footprint(builder->operation, a, &builder->own[a], box, &view->seen, &view->foot, &cut);
     if (view->empty)
         return DCL_OK;
+    view->leaves = builder->wraps[a] && dcli_box_leaves(&view->foot, &layout->grid);
     dcl_status status = DCL_OK;
     if (dcli_layout_place(layout, builder->self) >= 0) {
         status = look_at(builder, a, builder->self, view, &covers, largest_out);
         view->own = covers;
     }
     int k = dcli_param_of(builder, a);
-    if (status != DCL_OK || view->own || view->written || !dcli_in_place(builder) || builder->seen[k].keeps ||
+    if (status == DCL_OK && !view->own && !view->written && builder->seen[k].keeps)
+        status = look_whether_kept(builder, a, view);
+    if (status != DCL_OK || view->own || view->written || !dcli_in_place(builder) || view->keeps || view->leaves ||
         dcli_meets_copy(builder, k, &view->foot))
         return status;
     int owner = only_owner(builder, a, &view->foot);
@@ -298,6 +314,14 @@ static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box
     return status;
 }
 
+/* The range of a box whose halos and crosses lie in a box of what is seen. */
+static bool declared_inside(const dcli_builder *builder, int a, const dcl_box *box, const dcl_box *part,
+                            struct range *range_out)
+{
+    dcl_grid grid = dcli_access_grid(builder->operation, a);
+    return dcli_declared_inside(&builder->own[a], box, &grid, part, range_out->lo, range_out->count);
+}
+
 /* The range of a box whose reads lie in a box of elements. @return false when there is none, or it is not known. */
 static bool inside_part(const dcli_builder *builder, int a, const dcl_box *box, const dcl_box *part,
                         struct range *range_out)
@@ -307,7 +331,36 @@ static bool inside_part(const dcli_builder *builder, int a, const dcl_box *box, 
     if (subscripts->reach == DCLI_REACH_AFFINE)
         return dcli_footprint_inside(subscripts, box, part, range_out->lo, range_out->count);
     return (subscripts->reach == DCLI_REACH_HALO || subscripts->reach == DCLI_REACH_CROSS) && operand->view == NULL &&
-           dcli_declared_inside(subscripts, box, &operand->layout->grid, part, range_out->lo, range_out->count);
+           declared_inside(builder, a, box, part, range_out);
+}
+
+/* Cut off what may read beyond an axis that is periodic: that is staged. */
+static dcl_status plan_wrapped(dcli_builder *builder, const dcl_box *box, bool inside)
+{
+    return inside ? plan_unchecked(builder, box) : plan_as_is(builder, box, false);
+}
+
+static dcl_status plan_in_grid(dcli_builder *builder, const dcl_box *box)
+{
+    struct range range = whole_range(box);
+    bool leaves = false;
+    for (int a = 0; a < builder->operation->body->access_count; a++) {
+        const dcli_subscripts *subscripts = &builder->own[a];
+        dcl_box seen, foot, whole = dcl_box_of(dcli_operand_grid(dcli_operand_of(builder, a)));
+        bool cut, some;
+        struct range mine;
+        if (!builder->wraps[a] || !dcli_access_footprint(builder->operation, a, subscripts, box, &seen, &foot, &cut) ||
+            !dcli_box_leaves(&foot, &dcli_layout_of(builder, a)->grid))
+            continue;
+        leaves = true;
+        some = subscripts->reach == DCLI_REACH_AFFINE
+                   ? dcli_footprint_inside(subscripts, box, &whole, mine.lo, mine.count)
+                   : declared_inside(builder, a, box, &whole, &mine);
+        if (!some)
+            memset(&mine, 0, sizeof mine);
+        intersect_ranges(box->rank, range.lo, range.count, mine.lo, mine.count);
+    }
+    return leaves ? split_box(builder, box, &range, plan_wrapped) : plan_unchecked(builder, box);
 }
 
 /* Where most of a box reads the own part only, that much runs without staging. */
@@ -322,9 +375,8 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
         dcli_region largest;
         struct range mine;
         status = look(builder, a, box, &views[a], &largest);
-        int k = dcli_param_of(builder, a);
-        if (status == DCL_OK && dcli_is_staged(&views[a]) && !views[a].written && !builder->seen[k].keeps &&
-            !dcli_meets_copy(builder, k, &views[a].foot)) {
+        if (status == DCL_OK && dcli_is_staged(&views[a]) && !views[a].written && !views[a].keeps && !views[a].leaves &&
+            !dcli_meets_copy(builder, dcli_param_of(builder, a), &views[a].foot)) {
             bool done;
             status = plan_segments(builder, a, box, &views[a].foot, &done);
             if (status != DCL_OK || done)
@@ -351,7 +403,7 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
 
 static dcl_status plan_edge(dcli_builder *builder, const dcl_box *box, bool inside)
 {
-    return inside ? plan_unchecked(builder, box) : plan_as_is(builder, box, true);
+    return inside ? plan_in_grid(builder, box) : plan_as_is(builder, box, true);
 }
 
 /* Cut off what may read outside a grid. */
@@ -363,13 +415,13 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
         return plan_as_is(builder, box, false);
     for (int a = 0; a < builder->operation->body->access_count; a++) {
         const dcli_subscripts *subscripts = &builder->own[a];
-        const dcl_grid *grid = dcli_operand_grid(dcli_operand_of(builder, a));
-        dcl_box foot, whole = dcl_box_of(grid);
+        dcl_grid grid = dcli_access_grid(builder->operation, a);
+        dcl_box foot, whole = dcl_box_of(&grid);
         bool cut;
         struct range mine;
         if (subscripts->reach != DCLI_REACH_AFFINE || dcli_is_first_output(builder, a))
             continue;
-        dcli_footprint(subscripts, box, grid, &foot, &cut);
+        dcli_footprint(subscripts, box, &grid, &foot, &cut);
         if (!cut)
             continue;
         cut_any = true;
@@ -377,7 +429,7 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
             memset(&mine, 0, sizeof mine);
         intersect_ranges(box->rank, range.lo, range.count, mine.lo, mine.count);
     }
-    return cut_any ? split_box(builder, box, &range, plan_edge) : plan_unchecked(builder, box);
+    return cut_any ? split_box(builder, box, &range, plan_edge) : plan_in_grid(builder, box);
 }
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
@@ -507,13 +559,17 @@ static dcl_status look_at_accesses(dcli_builder *builder)
         if (status != DCL_OK)
             return status;
         const dcli_subscripts *subscripts = &builder->subscripts[a];
+        dcl_grid grid = dcli_access_grid(operation, a), edge = *dcli_operand_grid(dcli_operand_of(builder, a));
+        dcl_box around = dcl_box_of(&grid);
+        builder->wraps[a] = dcl_grid_count(&edge) > 0 && dcli_box_leaves(&around, &edge);
         if (!dcli_needs_content(&body->access[a]))
             continue;
         if (subscripts->reach == DCLI_REACH_AFFINE ? !dcli_subscripts_exact(&builder->own[a])
                                                    : builder->own[a].declared.approximate)
             builder->plan->counters.approximate = 1;
         int k = body->access[a].param;
-        builder->seen[k].unique = readers[k]++ == 0 && !dcli_has_copies(builder, k) &&
+        bool all = dcli_operand_of(builder, a)->keeps;
+        builder->seen[k].unique = readers[k]++ == 0 && !all && !builder->seen[k].copied && !builder->wraps[a] &&
                                   subscripts->reach == DCLI_REACH_AFFINE && dcli_subscripts_injective(subscripts);
     }
     return DCL_OK;

@@ -5,6 +5,11 @@
 #include "workqueue/plan_detail.h"
 #include "workqueue/plan_view.h"
 
+static const dcli_layout *layout_of(const dcli_builder *builder, int k)
+{
+    return builder->operation->operand[k].layout;
+}
+
 /* ---- what moves -------------------------------------------------------------------------------------------------- */
 
 void dcli_count_blocks(dcli_builder *builder)
@@ -37,7 +42,7 @@ struct move {
 /* Go through what peers own of a box: count it, and where it has to be sent, note the need. */
 static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, const struct move *move)
 {
-    const dcli_layout *layout = builder->operation->operand[k].layout;
+    const dcli_layout *layout = layout_of(builder, k);
     dcli_layout_owners(layout, box, builder->owners);
     dcl_status status = DCL_OK;
     int end = layout->node_end;
@@ -71,8 +76,8 @@ static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, con
     return status;
 }
 
-/* A footprint that is read: move what no task of this node needed before. */
-static dcl_status need_content(dcli_builder *builder, int k, const dcl_box *foot, int64_t stage)
+/* A box that is read: move what no task of this node needed before. */
+static dcl_status need_box(dcli_builder *builder, int k, const dcl_box *foot, int64_t stage)
 {
     dcli_seen *seen = &builder->seen[k];
     struct move move = {.stage = seen->unique ? stage : -1, .counted = true, .stream = !dcli_in_place(builder)};
@@ -82,6 +87,15 @@ static dcl_status need_content(dcli_builder *builder, int k, const dcl_box *foot
     dcl_status status = dcli_box_set_add(&seen->set, foot, &builder->fresh);
     for (int64_t b = 0; b < builder->fresh.count && status == DCL_OK; b++)
         status = move_box(builder, k, &builder->fresh.box[b], &move);
+    return status;
+}
+
+static dcl_status need_content(dcli_builder *builder, int k, const dcl_box *foot, int64_t stage)
+{
+    dcli_image image;
+    dcl_status status = DCL_OK;
+    for (int next = 0; status == DCL_OK && dcli_image_next(foot, &layout_of(builder, k)->grid, &next, &image);)
+        status = need_box(builder, k, &image.box, stage);
     return status;
 }
 
@@ -124,7 +138,8 @@ static int parts_of(dcli_builder *builder, int a, const struct dcli_view *view, 
     if (reach != DCLI_REACH_HALO && reach != DCLI_REACH_CROSS)
         return 1;
     bool approximate = false;
-    int count = dcli_declared_parts(&builder->own[a], view->space, dcli_operand_grid(operand), parts_out, &approximate);
+    dcl_grid grid = dcli_access_grid(builder->operation, a);
+    int count = dcli_declared_parts(&builder->own[a], view->space, &grid, parts_out, &approximate);
     if (view->kept) { /* a copy is kept as a whole: others may read all of it */
         approximate |= count > 1 || dcli_box_elements(&parts_out[0]) < dcli_box_elements(&view->foot);
         parts_out[0] = view->foot;
@@ -167,26 +182,31 @@ static dcl_status want_view(dcli_builder *builder, int a, const struct dcli_view
     return status;
 }
 
+static bool may_share(const dcli_builder *builder, int k, int b, const struct dcli_view views[])
+{
+    return dcli_param_of(builder, b) == k && dcli_is_staged(&views[b]) && !views[b].keeps;
+}
+
 /* The accesses of one array share a stage where the box around their footprints is no larger than these together. */
 static dcl_status stage_together(dcli_builder *builder, int a, struct dcli_view views[], bool *done_out)
 {
-    int accesses = builder->operation->body->access_count, together = 0;
+    int accesses = builder->operation->body->access_count, together = 0, k = dcli_param_of(builder, a);
     int64_t apart = 0;
     dcl_box bound = views[a].foot;
     for (int b = a; b < accesses; b++)
-        if (dcli_param_of(builder, b) == dcli_param_of(builder, a) && dcli_is_staged(&views[b])) {
+        if (may_share(builder, k, b, views)) {
             dcli_box_bound(&bound, &views[b].foot, &bound);
             apart += dcli_box_elements(&views[b].foot);
             together++;
         }
-    *done_out = together > 1 && dcli_box_elements(&bound) <= apart && !builder->seen[dcli_param_of(builder, a)].keeps &&
-                !dcli_meets_copy(builder, dcli_param_of(builder, a), &bound);
+    *done_out =
+        together > 1 && dcli_box_elements(&bound) <= apart && !views[a].keeps && !dcli_meets_copy(builder, k, &bound);
     if (!*done_out)
         return DCL_OK;
     int64_t stage;
-    dcl_status status = add_stage(builder, dcli_param_of(builder, a), &bound, &stage);
+    dcl_status status = add_stage(builder, k, &bound, &stage);
     for (int b = a; b < accesses && status == DCL_OK; b++)
-        if (dcli_param_of(builder, b) == dcli_param_of(builder, a) && dcli_is_staged(&views[b])) {
+        if (may_share(builder, k, b, views)) {
             views[b].stage = stage;
             status = want_view(builder, b, &views[b]);
         }
@@ -197,10 +217,28 @@ static dcl_status stage_together(dcli_builder *builder, int a, struct dcli_view 
 
 static dcl_status add_source(dcli_builder *builder, int k, const dcl_box *box)
 {
-    if (dcli_grow(&builder->source, builder->source_count, &builder->source_capacity, sizeof *builder->source) != 0)
-        return DCL_ERR_NOMEM;
-    builder->source[builder->source_count++] = (dcli_source){.operand = k, .box = *box};
+    dcli_source source = {.operand = k, .box = *box};
+    for (int next = 0; dcli_image_next(box, &layout_of(builder, k)->grid, &next, &source.image);) {
+        if (dcli_grow(&builder->source, builder->source_count, &builder->source_capacity, sizeof source) != 0)
+            return DCL_ERR_NOMEM;
+        builder->source[builder->source_count++] = source;
+    }
     return DCL_OK;
+}
+
+/* The copies of operand k that there were before. */
+static dcl_status find_copies(dcli_builder *builder, int k)
+{
+    dcl_status status = DCL_OK;
+    const dcli_copy *copy = NULL;
+    int64_t first = builder->source_count;
+    while (status == DCL_OK &&
+           (copy = dcli_kept_next(builder->terms->kept, builder->self, &builder->operation->operand[k], copy)) != NULL)
+        status = add_source(builder, k, &copy->box);
+    for (int64_t c = first; c < builder->source_count && status == DCL_OK; c++)
+        status = dcli_box_set_add(&builder->seen[k].set, &builder->source[c].image.box, NULL);
+    builder->seen[k].copied = builder->source_count > first;
+    return status;
 }
 
 /* What is kept counts as seen: it is not needed again. */
@@ -209,16 +247,10 @@ dcl_status dcli_find_sources(dcli_builder *builder)
     dcl_status status = DCL_OK;
     for (int k = 0; k < builder->operation->operand_count; k++) {
         const dcli_operand *operand = &builder->operation->operand[k];
-        const dcli_copy *copy = NULL;
-        builder->seen[k].keeps =
-            operand->keeps && (operand->layout->rule.copies == 0 || dcli_layout_holds(operand->layout, builder->self));
-        while (status == DCL_OK && (copy = dcli_kept_next(builder->terms->kept, builder->self,
-                                                          &builder->operation->operand[k], copy)) != NULL) {
-            builder->seen[k].copied = true;
-            status = add_source(builder, k, &copy->box);
-            if (status == DCL_OK)
-                status = dcli_box_set_add(&builder->seen[k].set, &copy->box, NULL);
-        }
+        bool here = operand->layout->rule.copies == 0 || dcli_layout_holds(operand->layout, builder->self);
+        builder->seen[k].keeps = dcli_makes_copies(operand) && here;
+        if (status == DCL_OK)
+            status = find_copies(builder, k);
     }
     return status;
 }
@@ -258,9 +290,9 @@ static int64_t copy_of(const dcli_builder *builder, int k, const dcl_box *box)
 
 bool dcli_meets_copy(const dcli_builder *builder, int k, const dcl_box *box)
 {
-    dcl_box common;
+    const dcl_grid *grid = &layout_of(builder, k)->grid;
     for (int64_t c = 0; c < builder->source_count && builder->seen[k].copied; c++)
-        if (builder->source[c].operand == k && dcli_box_intersect(&builder->source[c].box, box, &common))
+        if (builder->source[c].operand == k && dcli_images_meet(box, grid, &builder->source[c].image.box))
             return true;
     return false;
 }
@@ -268,11 +300,14 @@ bool dcli_meets_copy(const dcli_builder *builder, int k, const dcl_box *box)
 /* Whether nobody else owns any of a box: then there is nothing to keep. */
 static bool is_own(dcli_builder *builder, int k, const dcl_box *box)
 {
-    const dcli_layout *layout = builder->operation->operand[k].layout;
-    dcli_layout_owners(layout, box, builder->owners);
-    for (int p = 0; p < layout->node_end; p++)
-        if (builder->owners[p] && p != builder->self)
-            return false;
+    const dcli_layout *layout = layout_of(builder, k);
+    dcli_image image;
+    for (int next = 0; dcli_image_next(box, &layout->grid, &next, &image);) {
+        dcli_layout_owners(layout, &image.box, builder->owners);
+        for (int p = 0; p < layout->node_end; p++)
+            if (builder->owners[p] && p != builder->self)
+                return false;
+    }
     return true;
 }
 
@@ -290,18 +325,19 @@ static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *vie
         view->kept = true;
         return name_source(builder, k, &builder->source[c].box, &view->stage);
     }
-    if (!builder->seen[k].keeps || builder->source_count >= MOST_COPIES || is_own(builder, k, &view->foot))
+    if (!view->keeps || builder->source_count >= MOST_COPIES || is_own(builder, k, &view->foot))
         return DCL_OK;
     int64_t bytes = dcli_box_elements(&view->foot) * dcli_builder_bytes(builder, k);
     int64_t left =
         builder->terms->kept_bytes - builder->kept_bytes - dcli_kept_bytes(builder->terms->kept, builder->self);
-    bool counted = dcli_kept_counts(&builder->operation->operand[k], builder->self);
+    bool counted = dcli_kept_counts(&builder->operation->operand[k], builder->self) && !view->near;
     if (counted && bytes > left)
         return DCL_OK;
     dcl_status status = add_stage(builder, k, &view->foot, &view->stage);
     if (status != DCL_OK)
         return status;
     builder->plan->stage[view->stage].kept = DCLI_STAGE_KEEP;
+    builder->plan->stage[view->stage].counted = counted;
     builder->kept_bytes += counted ? bytes : 0;
     view->kept = true;
     status = want_view(builder, a, view);
@@ -322,6 +358,7 @@ dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, con
     if (status != DCL_OK)
         return status;
     builder->plan->stage[stage].kept = DCLI_STAGE_KEEP;
+    builder->plan->stage[stage].counted = dcli_kept_counts(&builder->operation->operand[k], builder->self);
     status = dcli_builder_want(
         builder, &(dcli_want){.stage = stage, .content = true, .sources = builder->source_count, .box = *part});
     builder->fresh.count = 0;
@@ -355,8 +392,10 @@ dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[])
     int accesses = builder->operation->body->access_count;
     dcl_status status = DCL_OK;
     for (int a = 0; a < accesses && status == DCL_OK; a++) {
-        if (views[a].peer >= 0)
+        if (views[a].peer >= 0) {
+            builder->plan->peer_read[views[a].peer] = true; /* also where it is kept, and so not moved */
             status = need_parts(builder, a, &views[a]);
+        }
         if (!dcli_is_staged(&views[a]) || views[a].stage >= 0)
             continue;
         bool done;
@@ -381,7 +420,7 @@ static dcl_status add_piece(dcli_builder *builder, int kind, int where, const dc
 /* Pieces of a wanted box that lie in parts: the own one, and (reading in place) those of peers. */
 static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *box, bool peers)
 {
-    const dcli_layout *layout = builder->operation->operand[k].layout;
+    const dcli_layout *layout = layout_of(builder, k);
     dcl_status status = DCL_OK;
     dcli_layout_owners(layout, box, builder->owners);
     int end = layout->node_end;
@@ -502,17 +541,21 @@ static dcl_status pieces_of_copies(dcli_builder *builder, const struct chains *c
     int k = builder->plan->stage[want->stage].operand;
     dcl_box common;
     while (c < want->sources &&
-           (builder->source[c].operand != k || !dcli_box_intersect(&builder->source[c].box, &want->box, &common)))
+           (builder->source[c].operand != k || !dcli_box_intersect(&builder->source[c].image.box, &want->box, &common)))
         c++;
     if (c == want->sources)
         return pieces_of_box(builder, chains, want);
-    dcl_box source = builder->source[c].box;
+    dcli_source source = builder->source[c];
+    dcl_box there = common;
     dcli_box_list rest = {0};
     int64_t stage = -1;
-    dcl_status status = name_source(builder, k, &source, &stage);
-    dcli_region packed = dcli_region_packed(&source, 0), region;
-    if (status == DCL_OK && dcli_region_cut(&packed, &common, &region))
+    dcl_status status = name_source(builder, k, &source.box, &stage);
+    dcli_region packed = dcli_region_packed(&source.box, 0), region;
+    dcli_box_move(&there, source.image.shift, 1);
+    if (status == DCL_OK && dcli_region_cut(&packed, &there, &region)) {
+        dcli_box_move(&region.box, source.image.shift, -1);
         status = add_piece(builder, DCLI_BIND_KEPT, (int)stage, &region, 0);
+    }
     if (status == DCL_OK)
         status = dcli_box_subtract(&want->box, &common, &rest);
     for (int64_t b = 0; b < rest.count && status == DCL_OK; b++) {
@@ -550,10 +593,22 @@ static bool leave_holes(const dcli_builder *builder, int64_t first_piece, const 
     return missing > 0;
 }
 
+/* Boxes of pieces become those of the stage: regions lie where they lay. */
 static dcl_status fill_stage(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
 {
-    int64_t first_piece = builder->plan->piece_count;
-    dcl_status status = pieces_in(builder, chains, want);
+    dcli_plan *plan = builder->plan;
+    const dcl_grid *grid = &layout_of(builder, plan->stage[want->stage].operand)->grid;
+    int64_t first_piece = plan->piece_count;
+    dcli_want part = *want;
+    dcli_image image;
+    dcl_status status = DCL_OK;
+    for (int next = 0; status == DCL_OK && dcli_image_next(&want->box, grid, &next, &image);) {
+        int64_t first = plan->piece_count;
+        part.box = image.box;
+        status = pieces_in(builder, chains, &part);
+        for (int64_t p = first; p < plan->piece_count; p++)
+            dcli_box_move(&plan->piece[p].region.box, image.shift, 1);
+    }
     if (status == DCL_OK && leave_holes(builder, first_piece, want))
         builder->plan->stage[want->stage].rest = true;
     return status;

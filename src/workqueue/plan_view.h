@@ -12,7 +12,10 @@ struct dcli_view {
     bool own;             /* lies wholly in `region` of the own part */
     int peer;             /* lies wholly in `region` of this peer's part, read in place; -1: no */
     int64_t stage;        /* else: here; -1: nothing to hold */
+    bool keeps;           /* what it reads is kept from now on, while the budget lasts */
     bool kept;            /* the stage is a kept copy, whose box is stage's */
+    bool leaves;          /* reads beyond an axis that is periodic */
+    bool near;            /* in the halo of this node */
     dcl_box foot;         /* elements of the array */
     dcl_box seen;         /* the indices by which the body knows them: the same where there is no view of the array */
     const dcl_box *space; /* the indices of the loop that it is for */
