@@ -20,6 +20,8 @@ extern "C" {
  *   - A view follows its base: after dcl_swap() it shows what the base has become. dcl_swap() itself takes no views.
  *   - A view has its base's failures: writing all of a view heals the base where that is all of the base.
  *   - A base that is released lives on until its views are released. dcl_release() ends a view.
+ *   - An axis of a view is periodic (dcl_map_halo()) where it shows all of a periodic axis of the base, by steps of 1 or -1 and
+ *     under any numbers. Cut axes, and views of another shape, are not.
  *   - Files of views are always passed on by the program (as with DCL_FILES=stream).
  *
  * All functions here: @return the view, yours; NULL for a NULL array (the error stays), or with an error: DCL_ERR_INVALID,

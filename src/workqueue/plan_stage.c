@@ -247,8 +247,8 @@ dcl_status dcli_find_sources(dcli_builder *builder)
     dcl_status status = DCL_OK;
     for (int k = 0; k < builder->operation->operand_count; k++) {
         const dcli_operand *operand = &builder->operation->operand[k];
-        bool here = operand->layout->rule.copies == 0 || dcli_layout_holds(operand->layout, builder->self);
-        builder->seen[k].keeps = dcli_makes_copies(operand) && here;
+        builder->seen[k].keeps = dcli_makes_copies(operand) && (operand->layout->rule.copies == 0 ||
+                                                                dcli_layout_holds(operand->layout, builder->self));
         if (status == DCL_OK)
             status = find_copies(builder, k);
     }

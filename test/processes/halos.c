@@ -219,10 +219,11 @@ static void make_view(bool plain)
         int d = axes[v];
         bool cut = !plain && pick(0, 3) == 0;
         V.base[v] = d;
-        V.sign[v] = !plain && pick(0, 2) == 0 ? -1 : 1;
+        V.sign[v] = !plain && A.grid.extent[d] > 1 && pick(0, 2) == 0 ? -1 : 1; /* one index has no direction */
         start[v] = A.grid.origin[d] + (cut ? pick(0, A.grid.extent[d] - 1) : V.sign[v] > 0 ? 0 : A.grid.extent[d] - 1);
         int64_t room = V.sign[v] > 0 ? A.grid.origin[d] + A.grid.extent[d] - start[v] : start[v] - A.grid.origin[d] + 1;
         count[v] = cut ? pick(1, room) : room;
+        V.sign[v] = count[v] > 1 ? V.sign[v] : 1;
         stride[v] = V.sign[v];
         by[v] = plain ? A.grid.origin[d] : pick(-3, 3);
         V.first[v] = by[v];
