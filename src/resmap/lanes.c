@@ -47,7 +47,7 @@ static bool narrow(struct strips *strips)
  * over all lines once for each place. That is worth more strips, but not any number. */
 static bool fills_lines(const struct strips *strips, int64_t bytes)
 {
-    enum { LINE = 64, WORTH = 8 };
+    enum { LINE = 64, WORTH = 32 };
     const dcli_lane *lane = strips->lane;
     return lane->within == 1 && strips->stride == 1 && lane->run * bytes >= LINE && strips->runs <= WORTH * lane->run;
 }

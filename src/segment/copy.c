@@ -29,11 +29,29 @@ typedef void inner_fn(const loop *rows, const loop *line, char *target, const ch
 
 /* ---- the innermost two loops ---- */
 
+ALWAYS_INLINE void copy_rows_of(const loop *rows, char *target, const char *source, size_t row_bytes)
+{
+    for (int64_t i = 0; i < rows->count; i++)
+        memcpy(target + i * rows->target, source + i * rows->source, row_bytes);
+}
+
+/* Rows of few cache lines, as small pieces have them, take less time than the call that would copy them. */
 static void copy_rows(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
 {
     size_t row_bytes = (size_t)line->count * bytes;
-    for (int64_t i = 0; i < rows->count; i++)
-        memcpy(target + i * rows->target, source + i * rows->source, row_bytes);
+    switch (row_bytes) {
+    case 32:
+        copy_rows_of(rows, target, source, 32);
+        break;
+    case 64:
+        copy_rows_of(rows, target, source, 64);
+        break;
+    case 128:
+        copy_rows_of(rows, target, source, 128);
+        break;
+    default:
+        copy_rows_of(rows, target, source, row_bytes);
+    }
 }
 
 /* Repeat one element: the filled beginning is the pattern for what follows, as long as it stays in the nearest cache. */
@@ -181,12 +199,12 @@ ALWAYS_INLINE void transpose_vectors(char *target, ptrdiff_t target_step, const 
         memcpy(target + k * target_step, &done[k], VECTOR_BYTES);
 }
 
-/* A full square; `rows` is packed in the source, `line` in the target. */
+/* A square, or a part of one, of whole vectors; `rows` is packed in the source, `line` in the target. */
 ALWAYS_INLINE void packed_square(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
 {
-    const int side = (int)(LINE_BYTES / bytes), part = (int)(VECTOR_BYTES / bytes);
-    for (int i = 0; i < side; i += part)
-        for (int j = 0; j < side; j += part)
+    const int part = (int)(VECTOR_BYTES / bytes);
+    for (int i = 0; i < (int)rows->count; i += part)
+        for (int j = 0; j < (int)line->count; j += part)
             transpose_vectors(target + i * rows->target + (size_t)j * bytes, rows->target,
                               source + j * line->source + (size_t)i * bytes, line->source, bytes);
 }
@@ -204,7 +222,7 @@ ALWAYS_INLINE void prefetch_square(const loop *rows, const loop *line, const cha
 
 ALWAYS_INLINE void squares_of(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
 {
-    const int64_t side = (int64_t)(LINE_BYTES / bytes);
+    const int64_t side = (int64_t)(LINE_BYTES / bytes), part = (int64_t)(VECTOR_BYTES / bytes);
     bool packed = rows->source == (ptrdiff_t)bytes && line->target == (ptrdiff_t)bytes;
     for (int64_t i = 0; i < rows->count; i += side)
         for (int64_t j = 0; j < line->count; j += side) {
@@ -216,8 +234,11 @@ ALWAYS_INLINE void squares_of(const loop *rows, const loop *line, char *target, 
             if (packed && part_rows.count == side && part_line.count == side) {
                 if (line->count - j >= 2 * side)
                     prefetch_square(rows, line, to + LINE_BYTES, from + side * line->source, bytes);
-                packed_square(rows, line, to, from, bytes);
-            } else
+                part_rows.count = part_line.count = side; /* known when this is compiled */
+                packed_square(&part_rows, &part_line, to, from, bytes);
+            } else if (packed && part_rows.count % part == 0 && part_line.count % part == 0)
+                packed_square(&part_rows, &part_line, to, from, bytes);
+            else
                 strided_rows_of(&part_rows, &part_line, to, from, bytes);
         }
 }

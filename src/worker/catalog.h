@@ -47,11 +47,20 @@ typedef struct dcli_launch {
     int kind[DCLI_MAX_ACCESSES], where[DCLI_MAX_ACCESSES]; /* per access as in dcli_binding; STAGE: the arena */
 } dcli_launch;
 
+/** Copies from one part into stages of a batch: exec_copies.c. */
+typedef struct dcli_copies {
+    int operand, kind, where; /* as in dcli_piece */
+    int64_t *record;
+    int64_t count, capacity;
+} dcli_copies;
+
 /** What is prepared for a batch the first time it runs. */
 typedef struct dcli_prepared {
     bool ready;
     dcli_launch *launch;
     int64_t launch_count, launch_capacity;
+    dcli_copies *copies;
+    int64_t copies_count, copies_capacity;
     int64_t *stage_at; /* [stage_count] where each stage begins in the arena, bytes */
     int64_t arena_bytes;
 } dcli_prepared;

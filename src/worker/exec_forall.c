@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "worker/exec_copies.h"
 #include "worker/exec_tiles.h"
 #include "worker/peer.h"
 #include "worker/plans.h"
@@ -307,6 +308,8 @@ static dcl_status prepare(dcli_worker *worker, const dcli_entry *entry, const dc
                                    : add_rows(worker, entry, work, bindings, base, prepared, &waiting);
     }
     if (status == DCL_OK)
+        status = dcli_copies_prepare(entry, plan, batch, prepared);
+    if (status == DCL_OK)
         status = join_rows(worker, body, &waiting, prepared);
     dcli_prepared_clear(&waiting);
     if (status == DCL_OK)
@@ -559,6 +562,8 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
         status = dcli_memory_create(worker->device, DCLI_REPORT_LONGS * sizeof(int64_t), &running->report);
     if (status == DCL_OK)
         status = dcli_exec_fill_stages(worker, entry, plan, in, prepared->stage_at, running->arena);
+    if (status == DCL_OK)
+        status = dcli_copies_run(worker, entry, prepared, running->arena);
     if (status == DCL_OK)
         status = launch_all(worker, entry, prepared, running);
     if (status == DCL_OK && has_outputs(plan, in))

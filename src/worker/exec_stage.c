@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "worker/peer.h"
+#include "worker/exec_copies.h"
 
 dcli_region dcli_exec_in_arena(const dcli_entry *entry, const dcli_stage *stage, int64_t at, const dcl_box *box)
 {
@@ -82,7 +82,8 @@ dcl_status dcli_exec_fill_stages(dcli_worker *worker, dcli_entry *entry, const d
         if (stage->rest && status == DCL_OK)
             status = fill_with_rest(worker, entry, stage, at, target);
         for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
-            status = copy_in(worker, entry, plan, stage, at, &plan->piece[p], target);
+            if (!dcli_copies_have(stage, &plan->piece[p]))
+                status = copy_in(worker, entry, plan, stage, at, &plan->piece[p], target);
         if (stage->kept == DCLI_STAGE_KEEP && !stage->unfinished && status == DCL_OK)
             dcli_catalog_copy(&worker->catalog, entry, stage->operand, &stage->box)->filled = true;
     }

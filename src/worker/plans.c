@@ -79,7 +79,10 @@ void dcli_prepared_clear(dcli_prepared *prepared)
         dcli_memory_release(prepared->launch[l].table);
         dcli_free(prepared->launch[l].row);
     }
+    for (int64_t c = 0; c < prepared->copies_count; c++)
+        dcli_free(prepared->copies[c].record);
     dcli_free(prepared->launch);
+    dcli_free(prepared->copies);
     dcli_free(prepared->stage_at);
     *prepared = (dcli_prepared){0};
 }

@@ -1,0 +1,200 @@
+/* segment/join.c - patterns that become fewer and larger.
+ *
+ * What is dealt in small pieces is planned as many small boxes, though their elements often lie in one pattern: all of a
+ * part, one behind the other. Patterns of one shape that lie evenly apart become one, along an axis that they go on or
+ * along one that none of them uses, until there are none. */
+#include "segment/join.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+typedef dcli_patterns patterns;
+
+static int64_t *counts_of(const patterns *p, int64_t record[]) { return record + p->count; }
+
+static int64_t *offset_of(const patterns *p, int64_t record[], int k) { return record + p->at[k]; }
+
+static int64_t *steps_of(const patterns *p, int64_t record[], int k) { return record + p->at[k] + 1; }
+
+/* One spelling: no steps where nothing is stepped over. */
+static void settle(const patterns *p, int64_t record[])
+{
+    for (int m = 0; m < p->rank; m++)
+        for (int k = 0; k < p->places && counts_of(p, record)[m] == 1; k++)
+            steps_of(p, record, k)[m] = 0;
+}
+
+/* Whether what lies `apart` goes on along an axis. @param apart  [places] */
+static bool goes_on(const patterns *p, int64_t record[], int m, const int64_t apart[])
+{
+    int64_t count = counts_of(p, record)[m];
+    for (int k = 0; k < p->places; k++)
+        if (apart[k] != count * steps_of(p, record, k)[m])
+            return false;
+    return count > 1;
+}
+
+/* Make one axis of two where the outer goes on where the inner ends. */
+static void fold(const patterns *p, int64_t record[])
+{
+    int64_t *count = counts_of(p, record);
+    int64_t apart[p->places];
+    for (int outer = 0; outer < p->rank; outer++)
+        for (int inner = 0; inner < p->rank && count[outer] > 1; inner++) {
+            for (int k = 0; k < p->places; k++)
+                apart[k] = steps_of(p, record, k)[outer];
+            if (inner == outer || !goes_on(p, record, inner, apart))
+                continue;
+            count[inner] *= count[outer];
+            count[outer] = 1;
+            settle(p, record);
+        }
+}
+
+/* The axis of one index along which records that lie `apart` stand best, or -1: there is none. */
+static int free_axis(const patterns *p, int64_t record[], const int64_t apart[])
+{
+    int best = -1, most = 0;
+    for (int m = 0; m < p->rank; m++) {
+        bool fits = counts_of(p, record)[m] == 1;
+        int good = 0;
+        for (int k = 0; k < p->places && fits; k++) {
+            fits = apart[k] == 0 || p->still == NULL || !p->still[k * p->rank + m];
+            if (p->near != NULL && p->near[k] == m)
+                good += apart[k] == 1 ? 1 : -1;
+        }
+        if (fits && (best < 0 || good > most)) {
+            best = m;
+            most = good;
+        }
+    }
+    return best;
+}
+
+static bool may_step(const patterns *p, int64_t record[], int m, int along)
+{
+    for (int k = 0; k < p->places; k++)
+        if (steps_of(p, record, k)[m] != 0 && p->still != NULL && p->still[k * p->rank + along])
+            return false;
+    return true;
+}
+
+/* What has the neighbours of the leading place moves to the axis where these are best. */
+static void move_near(const patterns *p, int64_t record[])
+{
+    int64_t *count = counts_of(p, record);
+    int along = p->near != NULL ? p->near[p->leading] : -1;
+    if (along < 0 || count[along] > 1)
+        return;
+    for (int m = 0; m < p->rank; m++) {
+        if (count[m] == 1 || steps_of(p, record, p->leading)[m] != 1 || !may_step(p, record, m, along))
+            continue;
+        count[along] = count[m];
+        count[m] = 1;
+        for (int k = 0; k < p->places; k++)
+            steps_of(p, record, k)[along] = steps_of(p, record, k)[m];
+        settle(p, record);
+        return;
+    }
+}
+
+/* Join `count` records, alike and evenly apart, into the first. @return whether that is possible. */
+static bool unite(const patterns *p, int64_t record[], const int64_t apart[], int64_t count)
+{
+    enum { WORTH = 3 }; /* two may be neighbours by chance, and belong into other patterns */
+    for (int m = 0; m < p->rank; m++)
+        if (goes_on(p, record, m, apart)) {
+            counts_of(p, record)[m] *= count;
+            return true;
+        }
+    int m = count >= WORTH ? free_axis(p, record, apart) : -1;
+    if (m < 0)
+        return false;
+    counts_of(p, record)[m] = count;
+    for (int k = 0; k < p->places; k++)
+        steps_of(p, record, k)[m] = apart[k];
+    return true;
+}
+
+/* Of shapes; any order will do. */
+static int compare_shapes(const patterns *p, int64_t x[], int64_t y[])
+{
+    size_t bytes = (size_t)p->rank * sizeof x[0];
+    int order = memcmp(counts_of(p, x), counts_of(p, y), bytes);
+    for (int k = 0; k < p->places && order == 0; k++)
+        order = memcmp(steps_of(p, x, k), steps_of(p, y, k), bytes);
+    return order;
+}
+
+static int by_shape_and_place(const void *a, const void *b, void *user)
+{
+    const patterns *p = user;
+    int64_t *x = *(int64_t *const *)a, *y = *(int64_t *const *)b;
+    int order = compare_shapes(p, x, y);
+    int64_t first = *offset_of(p, x, p->leading), second = *offset_of(p, y, p->leading);
+    return order != 0 ? order : (first > second) - (first < second);
+}
+
+/* How many records from this one on are alike and evenly apart. @param apart_out  [places], when there are two or more. */
+static int64_t series(const patterns *p, int64_t *records[], int64_t count, int64_t apart_out[])
+{
+    int64_t n = 1;
+    for (; n < count && compare_shapes(p, records[0], records[n]) == 0; n++)
+        for (int k = 0; k < p->places; k++) {
+            int64_t apart = *offset_of(p, records[n], k) - *offset_of(p, records[n - 1], k);
+            if (n == 1)
+                apart_out[k] = apart;
+            else if (apart != apart_out[k])
+                return n;
+        }
+    return n;
+}
+
+/* One pass over sorted records. @return how many are left, at the front. */
+static int64_t unite_series(const patterns *p, int64_t *records[], int64_t count)
+{
+    int64_t left = 0, apart[p->places];
+    for (int64_t r = 0; r < count;) {
+        int64_t n = series(p, records + r, count - r, apart);
+        int64_t *record = records[r];
+        bool united = n > 1 && unite(p, record, apart, n);
+        if (united)
+            fold(p, record);
+        records[left++] = record;
+        r += united ? n : 1;
+    }
+    return left;
+}
+
+dcl_status dcli_patterns_join(const dcli_patterns *patterns, int64_t records[], int64_t *count_in_out)
+{
+    int64_t count = *count_in_out, before = count + 1;
+    size_t bytes = (size_t)patterns->length * sizeof records[0];
+    int64_t **at = dcli_malloc((size_t)count * sizeof *at);
+    char *joined = at != NULL ? dcli_malloc((size_t)count * bytes) : NULL;
+    if (joined == NULL) {
+        dcli_free(at);
+        return DCL_ERR_NOMEM;
+    }
+    for (int64_t r = 0; r < count; r++) {
+        at[r] = records + r * patterns->length;
+        settle(patterns, at[r]);
+        fold(patterns, at[r]);
+    }
+    while (count < before) {
+        before = count;
+        qsort_r(at, (size_t)count, sizeof at[0], by_shape_and_place, (void *)(uintptr_t)patterns);
+        count = unite_series(patterns, at, count);
+    }
+    for (int64_t r = 0; r < count; r++) {
+        move_near(patterns, at[r]);
+        memcpy(joined + (size_t)r * bytes, at[r], bytes);
+    }
+    memcpy(records, joined, (size_t)count * bytes);
+    dcli_free(at);
+    dcli_free(joined);
+    *count_in_out = count;
+    return DCL_OK;
+}
