@@ -12,8 +12,7 @@ static bool is_halo(const dcli_body *body, int a)
     return body->access[a].reach == DCLI_REACH_HALO || body->access[a].reach == DCLI_REACH_CROSS;
 }
 
-/* What a local index along axis d of an array is in its grid, compared with the loop's: whether both begin at the same
- * element, and from one to the next. */
+/* Whether local indices along axis d of an array are the tile's: else they count what is declared, from its first on. */
 static bool is_same_axis(const dcli_body *body, int a, int d, int rank)
 {
     switch (body->access[a].reach) {
@@ -30,6 +29,7 @@ static bool is_same_axis(const dcli_body *body, int a, int d, int rank)
     }
 }
 
+/* From a local index to the next in the grid. */
 static int64_t stride_along(const dcli_body *body, int a, int d, int rank, const dcli_work *work,
                             const dcli_binding *binding)
 {
