@@ -236,6 +236,22 @@ static void fill(work *work, int x)
         X->value[e] = value;
 }
 
+/* What is read at that node afterwards may be a copy; elements stay what they are. */
+static void move(work *work, int x)
+{
+    shadow *X = shadow_of(work, x);
+    int64_t low[2], count[2];
+    for (int d = 0; d < 2; d++) {
+        low[d] = (int64_t)draw(work, (uint64_t)X->extent);
+        count[d] = 1 + (int64_t)draw(work, (uint64_t)(X->extent - low[d]));
+    }
+    dcl_box box = dcl_box_nd(2, low, count);
+    bool all = draw(work, 2) == 0;
+    int node = (int)draw(work, (uint64_t)dcl_node_count(work->cluster));
+    if (dcl_node_is_alive(work->cluster, node))
+        succeeded(dcl_move(X->array, all ? NULL : &box, node), NULL);
+}
+
 static void swap(work *work, int x, int y)
 {
     static int32_t kept[MOST_EXTENT * MOST_EXTENT];
@@ -306,7 +322,7 @@ static void step(work *work)
     if (other < work->groups && other != group &&
         shadow_of(work, other * PER_GROUP)->extent == shadow_of(work, x)->extent)
         y = other * PER_GROUP;
-    int choice = (int)draw(work, 16);
+    int choice = (int)draw(work, 20);
     if (work->more != NULL && draw(work, 30) == 0)
         let_join(work);
     else if (choice < 9)
@@ -321,6 +337,8 @@ static void step(work *work)
         swap(work, x, z);
     else if (choice < 15)
         save(work, x);
+    else if (choice < 19)
+        move(work, x);
     else if (wait_all(work) && draw(work, 2) == 0)
         renew(work, group);
 }
