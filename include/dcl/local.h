@@ -23,8 +23,8 @@ DCL_API dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visi
  *  already is not moved again; a move of nothing costs no message.
  *
  *  In the order of the program: the copies are of what was written before. Data is asked for at once and arrives while
- *  calls before still compute; it is copied to its place once the node has started their tasks, and does not wait for
- *  these to end, but for those that write the array. The node starts later tasks after that.
+ *  calls before still compute; it is copied to its place once the node has started their tasks (docs/local-view.md). The
+ *  node starts later tasks after that.
  *  Where most of the box is one piece of the node's own part, copies are of what is around it, else of the whole box, and
  *  take as many bytes. They count against config.kept_bytes (DCL_KEPT_BYTES), but where the map is one that keeps copies
  *  (dcl_map_replicated()). A node has copies of at most 1024 boxes of an array.

@@ -64,9 +64,10 @@ static dcl_map *random_map(struct world *w)
                                                     {"rows:cyclic(3x2)", "rows:hash(2x2)", "columns:cyclic(2x3)"},
                                                     {"rows:cyclic(2x3x2)", "rows:hash(3x2x2)", "rows:cyclic(4x4x4)"}};
     int64_t kind = pick(0, 8);
-    const char *text = kind < 4 ? axes[w->rank - 1][kind] : kind < 7 ? dealt[w->rank - 1][kind - 4]
-                                                        : kind == 7  ? "replicated"
-                                                                     : "replicated(2)";
+    const char *text = kind < 4    ? axes[w->rank - 1][kind]
+                       : kind < 7  ? dealt[w->rank - 1][kind - 4]
+                       : kind == 7 ? "replicated"
+                                   : "replicated(2)";
     dcl_map *map = dcl_map_parse(w->cluster, text);
     if (map == NULL)
         fail(text, dcl_error());
@@ -336,8 +337,9 @@ static void compare_counts(struct world *w)
             now.tasks - before->tasks == planned->tasks)
             continue;
         snprintf(why, sizeof why, "%lld bytes, %lld blocks; explained %lld, %lld",
-                 (long long)(now.bytes_moved - before->bytes_moved), (long long)(now.blocks_moved - before->blocks_moved),
-                 (long long)planned->bytes_moved, (long long)planned->blocks_moved);
+                 (long long)(now.bytes_moved - before->bytes_moved),
+                 (long long)(now.blocks_moved - before->blocks_moved), (long long)planned->bytes_moved,
+                 (long long)planned->blocks_moved);
         fail("a node's counters", why);
     }
 }
