@@ -236,6 +236,8 @@ static bool make_forall(fuzz_program *program, fuzz_input *input, dcli_msg_opera
             find_storage(program, start, (dcl_type)parameter->type, parameter->rank, grid, operands, k);
         if (operands[k].storage < 0)
             return false;
+        if (parameter->access == DCL_ACCESS_IN)
+            operands[k].kept = start % 4 < 2 ? 0 : start % 4 == 2 ? 1 : -1; /* copies are made, or used only */
         if (parameter->access == DCL_ACCESS_IN && start >= SEEN_FROM) {
             operation->view = views;
             views[operation->view_count] = (dcli_msg_view){.operand = k};
@@ -266,6 +268,13 @@ static bool make_other(fuzz_program *program, fuzz_input *input, dcli_msg_operat
     case DCLI_OP_WRITE:
         cut_box(program, input, operands[0].storage, operation);
         break;
+    case DCLI_OP_MOVE:
+        operands[0].kept = 1 + fuzz_below(input, 2);
+        operation->node = fuzz_below(input, 2);
+        cut_box(program, input, operands[0].storage, operation);
+        break;
+    case DCLI_OP_DROP:
+        break;
     default:
         operation->path = fuzz_path(program, input);
         operation->data_start = fuzz_number(input, 0, INT64_MAX);
@@ -279,8 +288,9 @@ static bool make_other(fuzz_program *program, fuzz_input *input, dcli_msg_operat
 bool fuzz_operation(fuzz_program *program, fuzz_input *input, dcli_msg_operation *operation,
                     dcli_msg_operand operands[])
 {
-    static const int kinds[] = {DCLI_OP_CREATE, DCLI_OP_FORALL, DCLI_OP_FORALL, DCLI_OP_FILL,   DCLI_OP_READ,
-                                DCLI_OP_WRITE,  DCLI_OP_LOAD,   DCLI_OP_SAVE,   DCLI_OP_RELEASE};
+    static const int kinds[] = {DCLI_OP_CREATE,  DCLI_OP_FORALL, DCLI_OP_FORALL, DCLI_OP_FILL,
+                                DCLI_OP_READ,    DCLI_OP_WRITE,  DCLI_OP_LOAD,   DCLI_OP_SAVE,
+                                DCLI_OP_RELEASE, DCLI_OP_MOVE,   DCLI_OP_DROP};
     memset(operation, 0, sizeof *operation);
     memset(operands, 0, 4 * sizeof operands[0]);
     operation->kind = kinds[fuzz_below(input, sizeof kinds / sizeof kinds[0])];
