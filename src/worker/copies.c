@@ -4,10 +4,9 @@
 
 struct dropping {
     dcli_catalog *catalog;
-    int64_t operation;
+    int64_t until; /* the first operation that does not use it */
 };
 
-/* Operations before this one may still use it. */
 static void drop_copy(void *user, int node, const dcli_copy *copy)
 {
     const struct dropping *dropping = user;
@@ -15,7 +14,7 @@ static void drop_copy(void *user, int node, const dcli_copy *copy)
         return;
     for (dcli_copy_memory *memory = dropping->catalog->copies; memory != NULL; memory = memory->next)
         if (memory->until == INT64_MAX && memory->storage == copy->storage && dcli_box_equal(&memory->box, &copy->box))
-            memory->until = dropping->operation;
+            memory->until = dropping->until;
 }
 
 /* An array may have two names in a body. */
@@ -50,7 +49,7 @@ static dcl_status make_copies(dcli_catalog *catalog, const dcli_operation *opera
 
 void dcli_catalog_begin_copies(dcli_catalog *catalog, const dcli_operation *operation)
 {
-    struct dropping dropping = {.catalog = catalog, .operation = operation->number};
+    struct dropping dropping = {.catalog = catalog, .until = operation->number};
     dcli_kept_begin(&catalog->kept, operation, drop_copy, &dropping);
 }
 
@@ -66,7 +65,8 @@ dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry)
         if (status == DCL_OK && n == catalog->self)
             status = make_copies(catalog, operation, entry->plan[n]->plan);
     }
-    struct dropping dropping = {.catalog = catalog, .operation = operation->number};
+    /* It may have read some elements of a copy, and written others by another view of the array. */
+    struct dropping dropping = {.catalog = catalog, .until = operation->number + 1};
     dcli_kept_write(&catalog->kept, operation, drop_copy, &dropping);
     return status;
 }

@@ -276,6 +276,36 @@ Test(move_on_device, other_shapes)
     TEST_OK(dcl_close(cluster));
 }
 
+/* An operation reads elements of a copy that it ends, as it writes others of the same array. */
+Test(move_on_device, a_last_use)
+{
+    static const char *const moves[] = {"place", "send"};
+    for (int m = 0; m < 2; m++) {
+        dcl_cluster *cluster = open_with(moves[m], 1 << 20);
+        dcl_array *A = square(cluster, "block,*");
+        static int32_t found[SIDE][SIDE];
+        int64_t half[] = {SIDE / 2, SIDE}, steps[] = {2, 1};
+        dcl_array *even = dcl_slice(A, (int64_t[]){0, 0}, half, steps),
+                  *odd = dcl_slice(A, (int64_t[]){1, 0}, half, steps);
+        test_count_up(A, 0, 1);
+        for (int node = 0; node < NODES; node++)
+            move(cluster, A, NULL, node);
+        int64_t before = moved(cluster);
+        TEST_OK(dcl_forall(cluster, "E(i,j) = O(23 - i, j);", DCL_OUT_AS("E", even), DCL_IN_AS("O", odd)));
+        TEST_OK(dcl_read(A, NULL, found, NULL));
+        cr_expect_eq(moved(cluster), before);
+        for (int i = 0; i < SIDE; i++)
+            for (int j = 0; j < SIDE; j++)
+                cr_assert_eq(found[i][j], (i % 2 == 0 ? SIDE - 1 - i : i) * SIDE + j, "%s: A(%d,%d) is %d", moves[m], i,
+                             j, found[i][j]);
+        cr_expect_gt(move(cluster, A, NULL, 2), 0);
+        dcl_release(even);
+        dcl_release(odd);
+        dcl_release(A);
+        TEST_OK(dcl_close(cluster));
+    }
+}
+
 /* What is stored nowhere is not moved; copies show it as the map declares. Small tiles make several batches. */
 Test(move_on_device, arrays_that_store_some_elements)
 {

@@ -221,10 +221,35 @@ static void check_operation(sim_data *data, const dcli_operation *operation, int
 {
     enum { MOST = 64 };
     int64_t bytes[MOST * MOST], blocks[MOST * MOST];
-    bool exact = sim_count_moved(operation, data->terms.node_count, bytes, blocks);
+    bool exact = sim_count_moved(data, operation, bytes, blocks);
     for (int p = 0; p < data->terms.node_count; p++) {
         check_user(data, operation, p, bytes, blocks, exact);
         *bytes_moved += sim_plan_of(data, operation, p)->plan->counters.bytes_moved;
+    }
+}
+
+/* What a node lacks of the box of a move, which may be too much for its budget. */
+static void check_move(sim_data *data, const dcli_operation *operation, int64_t *bytes_moved)
+{
+    enum { MOST = 64 };
+    int64_t bytes[MOST * MOST], blocks[MOST * MOST], sum = 0, block_sum = 0;
+    int nodes = data->terms.node_count;
+    sim_count_moved(data, operation, bytes, blocks);
+    for (int owner = 0; owner < nodes; owner++) {
+        sum += bytes[owner * nodes + operation->node];
+        block_sum += blocks[owner * nodes + operation->node];
+    }
+    for (int p = 0; p < nodes; p++) {
+        const dcli_plan *plan = sim_plan_of(data, operation, p)->plan;
+        bool mine = p == operation->node && plan->status == DCL_OK;
+        if (plan->counters.bytes_moved != (mine ? sum : 0) || plan->counters.blocks_moved != (mine ? block_sum : 0))
+            sim_wrong(data,
+                      "operation %" PRId64 " plans to move %" PRId64 " bytes, %" PRId64
+                      " blocks to node %d; counted are "
+                      "%" PRId64 ", %" PRId64 " for node %d",
+                      operation->number, plan->counters.bytes_moved, plan->counters.blocks_moved, p, sum, block_sum,
+                      operation->node);
+        *bytes_moved += plan->counters.bytes_moved;
     }
 }
 
@@ -233,4 +258,6 @@ void sim_check_counters(sim_data *data, int64_t *bytes_moved_out)
     for (int s = 0; s < data->program->step_count && !sim_is_wrong(data); s++)
         if (data->program->step[s].operation.kind == DCLI_OP_FORALL)
             check_operation(data, &data->program->step[s].operation, bytes_moved_out);
+        else if (data->program->step[s].operation.kind == DCLI_OP_MOVE)
+            check_move(data, &data->program->step[s].operation, bytes_moved_out);
 }

@@ -53,6 +53,7 @@ static void pick_terms(struct sim *sim, dcli_plan_terms *terms)
                                .pool_bytes = INT64_MAX,
                                .chunk_bytes = INT64_C(64) << sim_pick(sim, 0, 3),
                                .batch_bytes = INT64_C(1) << sim_pick(sim, 0, 11),
+                               .kept_bytes = INT64_C(1) << sim_pick(sim, 6, 20),
                                .detailed = true};
 }
 
@@ -189,7 +190,7 @@ static void check_sent(struct sim *sim)
         int64_t planned = 0;
         for (int p = 0; p < sim->host; p++)
             planned += sim_plan_of(&sim->data, operation, p)->plan->counters.messages_planned;
-        if (operation->kind == DCLI_OP_FORALL && planned != sim->sent[s])
+        if ((operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE) && planned != sim->sent[s])
             sim_wrong(&sim->data, "operation %d plans %" PRId64 " messages; sent were %" PRId64, s + 1, planned,
                       sim->sent[s]);
     }

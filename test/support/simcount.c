@@ -12,6 +12,7 @@
 struct touched {
     uint64_t *element; /* nodes that touch it and do not own it */
     uint64_t *block;
+    uint64_t *held; /* nodes that have a copy of it; NULL: none, or they are not used */
     int64_t elements;
 };
 
@@ -69,6 +70,8 @@ static void touch(const dcli_operand *operand, const int64_t index[], int by, st
         memcpy(element, index, sizeof element);
     dcli_layout_locate(layout, element, &owner, &offset);
     if (owner == by || owner < 0)
+        return;
+    if (touched->held != NULL && (touched->held[sim_number_of(&layout->grid, element)] >> by & 1) != 0)
         return;
     touched->element[sim_number_of(&layout->grid, element)] |= UINT64_C(1) << by;
     touched->block[block_of(layout, element)] |= UINT64_C(1) << by;
@@ -193,21 +196,42 @@ static bool is_exact(const dcli_operation *operation)
     return true;
 }
 
-bool sim_count_moved(const dcli_operation *operation, int node_count, int64_t bytes_out[], int64_t blocks_out[])
+/* A move: all of its box. */
+static void go_through_box(const dcli_operation *operation, struct touched *touched)
 {
+    int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK];
+    do {
+        for (int d = 0; d < operation->box.rank; d++)
+            element[d] = operation->box.start[d] + place[d] * operation->box.stride[d];
+        touch(&operation->operand[0], element, operation->node, touched);
+    } while (sim_next_place(place, &operation->box));
+}
+
+static bool counts_exactly(const dcli_operation *operation)
+{
+    return operation->kind == DCLI_OP_MOVE || is_exact(operation);
+}
+
+bool sim_count_moved(const sim_data *data, const dcli_operation *operation, int64_t bytes_out[], int64_t blocks_out[])
+{
+    int node_count = data->terms.node_count;
     struct touched touched[DCLI_MAX_PARAMS] = {{0}};
     size_t pairs = (size_t)node_count * (size_t)node_count;
     memset(bytes_out, 0, pairs * sizeof *bytes_out);
     memset(blocks_out, 0, pairs * sizeof *blocks_out);
     if (dcli_box_is_empty(&operation->box))
-        return is_exact(operation);
+        return counts_exactly(operation);
     for (int k = 0; k < operation->operand_count; k++)
         if (operation->operand[k].layout != NULL) {
             touched[k].elements = dcl_grid_count(&operation->operand[k].layout->grid);
             touched[k].element = need(touched[k].elements, sizeof(uint64_t));
             touched[k].block = need(touched[k].elements, sizeof(uint64_t));
+            touched[k].held = sim_held(data, operation, k);
         }
-    go_through(operation, touched);
+    if (operation->kind == DCLI_OP_MOVE)
+        go_through_box(operation, &touched[0]);
+    else
+        go_through(operation, touched);
     for (int k = 0; k < operation->operand_count; k++) {
         const dcli_layout *layout = operation->operand[k].layout;
         if (layout != NULL) {
@@ -216,6 +240,7 @@ bool sim_count_moved(const dcli_operation *operation, int node_count, int64_t by
         }
         free(touched[k].element);
         free(touched[k].block);
+        free(touched[k].held);
     }
-    return is_exact(operation);
+    return counts_exactly(operation);
 }

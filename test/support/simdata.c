@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "support/simkernel.h"
 
@@ -75,9 +76,12 @@ static void check_plan(sim_data *data, const dcli_operation *operation, int self
 
 sim_plan *sim_plan_of(sim_data *data, const dcli_operation *operation, int peer)
 {
-    sim_plan *plan = &data->plan[(operation->number - 1) * data->peers + peer];
-    if (plan->plan != NULL)
-        return plan;
+    return &data->plan[(operation->number - 1) * data->peers + peer];
+}
+
+static void make_plan(sim_data *data, const dcli_operation *operation, int peer)
+{
+    sim_plan *plan = sim_plan_of(data, operation, peer);
     if (dcli_plan_make(operation, peer, &data->terms, &plan->plan) != DCL_OK)
         abort();
     plan->payload = calloc((size_t)plan->plan->chunk_count + 1, sizeof *plan->payload);
@@ -85,8 +89,125 @@ sim_plan *sim_plan_of(sim_data *data, const dcli_operation *operation, int peer)
     check_plan(data, operation, peer, plan->plan);
     if (plan->payload == NULL)
         abort();
-    return plan;
 }
+
+/* ---- copies ------------------------------------------------------------------------------------------------------- */
+
+static sim_kept *find_copy(const sim_data *data, int p, int64_t storage, const dcl_box *box, int64_t operation)
+{
+    for (int64_t c = 0; c < data->copy_count; c++) {
+        sim_kept *copy = &data->copy[c];
+        if (copy->node == p && copy->storage == storage && copy->from <= operation && operation < copy->until &&
+            dcli_box_equal(&copy->box, box))
+            return copy;
+    }
+    return NULL;
+}
+
+sim_kept *sim_copy_of(sim_data *data, int p, const dcli_operation *operation, const dcli_stage *stage)
+{
+    sim_kept *copy = find_copy(data, p, operation->operand[stage->operand].storage, &stage->box, operation->number);
+    if (copy == NULL)
+        sim_wrong(data, "operation %" PRId64 " on node %d uses a copy that nobody makes", operation->number, p);
+    return copy;
+}
+
+/* What the plan of node p for an operation makes. */
+static void note_copies(sim_data *data, int p, const dcli_operation *operation)
+{
+    const dcli_plan *plan = sim_plan_of(data, operation, p)->plan;
+    if (dcli_kept_add(&data->kept, p, operation, plan) != DCL_OK)
+        abort();
+    for (int64_t s = 0; s < plan->stage_count; s++) {
+        const dcli_stage *stage = &plan->stage[s];
+        int64_t storage = operation->operand[stage->operand].storage;
+        if (stage->kept != DCLI_STAGE_KEEP || find_copy(data, p, storage, &stage->box, operation->number) != NULL)
+            continue;
+        if (dcli_grow(&data->copy, data->copy_count, &data->copy_capacity, sizeof *data->copy) != 0)
+            abort();
+        data->copy[data->copy_count++] =
+            (sim_kept){.node = p, .storage = storage, .from = operation->number, .until = INT64_MAX, .box = stage->box};
+    }
+}
+
+struct dropping {
+    sim_data *data;
+    int64_t operation, until;
+};
+
+static void drop_copy(void *user, int node, const dcli_copy *copy)
+{
+    struct dropping *dropping = user;
+    sim_kept *dropped = find_copy(dropping->data, node, copy->storage, &copy->box, dropping->operation);
+    if (dropped == NULL)
+        abort();
+    dropped->until = dropping->until;
+}
+
+/* One after the other: what an operation moves depends on the copies that those before it have left. */
+static void make_plans(sim_data *data)
+{
+    data->terms.kept = &data->kept;
+    for (int s = 0; s < data->program->step_count; s++) {
+        const dcli_operation *operation = &data->program->step[s].operation;
+        struct dropping dropping = {.data = data, .operation = operation->number, .until = operation->number};
+        dcli_kept_begin(&data->kept, operation, drop_copy, &dropping);
+        for (int p = 0; p < data->peers; p++)
+            make_plan(data, operation, p);
+        for (int p = 0; p < data->terms.node_count; p++)
+            note_copies(data, p, operation);
+        dropping.until = operation->number + 1; /* it may have read other elements of it */
+        dcli_kept_write(&data->kept, operation, drop_copy, &dropping);
+    }
+}
+
+uint64_t *sim_held(const sim_data *data, const dcli_operation *operation, int k)
+{
+    const dcli_operand *operand = &operation->operand[k];
+    if (operand->kept == 0)
+        return NULL;
+    uint64_t *held = calloc((size_t)dcl_grid_count(&operand->layout->grid) + 1, sizeof *held);
+    if (held == NULL)
+        abort();
+    for (int64_t c = 0; c < data->copy_count; c++) {
+        const sim_kept *copy = &data->copy[c];
+        int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK];
+        if (copy->storage != operand->storage || copy->from >= operation->number || operation->number >= copy->until)
+            continue;
+        do {
+            for (int d = 0; d < copy->box.rank; d++)
+                element[d] = copy->box.start[d] + place[d] * copy->box.stride[d];
+            held[sim_number_of(&operand->layout->grid, element)] |= UINT64_C(1) << copy->node;
+        } while (sim_next_place(place, &copy->box));
+    }
+    return held;
+}
+
+bool sim_lacks_copy(sim_data *data, int p, const dcli_operation *operation, int64_t b)
+{
+    const dcli_plan *plan = sim_plan_of(data, operation, p)->plan;
+    for (int64_t s = plan->batch[b].first_stage; s < plan->batch[b].first_stage + plan->batch[b].stage_count; s++) {
+        if (plan->stage[s].kept != DCLI_STAGE_KEPT)
+            continue;
+        const sim_kept *copy = sim_copy_of(data, p, operation, &plan->stage[s]);
+        if (copy != NULL && !copy->filled)
+            return true;
+    }
+    return false;
+}
+
+void sim_fill_copies(sim_data *data, int p, const dcli_operation *operation, int64_t b)
+{
+    const dcli_plan *plan = sim_plan_of(data, operation, p)->plan;
+    for (int64_t s = plan->batch[b].first_stage; s < plan->batch[b].first_stage + plan->batch[b].stage_count; s++) {
+        const dcli_stage *stage = &plan->stage[s];
+        sim_kept *copy = stage->kept == DCLI_STAGE_KEEP ? sim_copy_of(data, p, operation, stage) : NULL;
+        if (copy != NULL && !stage->unfinished)
+            copy->filled = true;
+    }
+}
+
+/* ---- life --------------------------------------------------------------------------------------------------------- */
 
 void sim_data_open(sim_data *data, sim_program *program, const dcli_plan_terms *terms)
 {
@@ -95,6 +216,8 @@ void sim_data_open(sim_data *data, sim_program *program, const dcli_plan_terms *
     data->part = calloc((size_t)(program->array_count * terms->node_count), sizeof *data->part);
     if (data->plan == NULL || data->part == NULL)
         abort();
+    data->kept.node_count = terms->node_count;
+    make_plans(data);
 }
 
 static void free_plans(sim_data *data)
@@ -107,12 +230,18 @@ static void free_plans(sim_data *data)
         dcli_plan_free(plan->plan);
         *plan = (sim_plan){0};
     }
+    for (int64_t c = 0; c < data->copy_count; c++)
+        free(data->copy[c].data);
+    data->copy_count = 0;
+    dcli_kept_free(&data->kept);
+    data->kept.generation = 0;
 }
 
 void sim_set_pool(sim_data *data, int64_t pool_bytes)
 {
     free_plans(data);
     data->terms.pool_bytes = pool_bytes;
+    make_plans(data);
 }
 
 void sim_data_close(sim_data *data)
@@ -120,6 +249,7 @@ void sim_data_close(sim_data *data)
     free_plans(data);
     for (int n = 0; n < data->program->array_count * data->terms.node_count; n++)
         free(data->part[n].data);
+    dcli_free(data->copy);
     free(data->plan);
     free(data->part);
     dcli_text_free(&data->problem);
@@ -335,6 +465,7 @@ void sim_run(sim_data *data, int p, const dcli_operation *operation, int64_t b, 
         run_release(data, p, operation);
         break;
     case DCLI_OP_FORALL:
+    case DCLI_OP_MOVE:
         sim_kernel(data, p, operation, b, failed);
         break;
     case DCLI_OP_READ:

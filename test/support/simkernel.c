@@ -43,6 +43,9 @@ static sim_memory piece_memory(struct run *run, const dcli_stage *stage, const d
         return sim_chunk_memory(run->data, run->plan, piece->where, piece->byte_offset);
     if (piece->kind == DCLI_BIND_PEER && (!in || !run->plan->plan->peer_read[piece->where]))
         sim_wrong(run->data, "a piece lies at peer %d, which is not read in place", piece->where);
+    if (piece->kind == DCLI_BIND_KEPT)
+        return (sim_memory){.data = run->stage[piece->where - run->batch->first_stage],
+                            .elements = run->plan->plan->stage[piece->where].elements};
     int owner = piece->kind == DCLI_BIND_PEER ? piece->where : run->p;
     return in ? sim_read_part(run->data, run->operation, stage->operand, owner)
               : sim_written_part(run->data, run->operation, stage->operand, owner);
@@ -73,16 +76,28 @@ static void copy_pieces(struct run *run, int64_t s, bool in)
                       run->operation->number, run->p, run->batch - run->plan->plan->batch, s, in ? "in" : "out");
 }
 
+/* A stage that is kept is a copy's memory. */
+static int64_t *stage_memory(struct run *run, const dcli_stage *stage)
+{
+    if (stage->elements != dcli_box_elements(&stage->box))
+        sim_wrong(run->data, "a stage has another size than its box");
+    if (stage->kept == DCLI_STAGE_PASSING)
+        return sim_garbage(stage->elements);
+    sim_kept *copy = sim_copy_of(run->data, run->p, run->operation, stage);
+    if (copy != NULL && copy->data == NULL && stage->kept == DCLI_STAGE_KEEP)
+        copy->data = sim_garbage(stage->elements);
+    return copy != NULL ? copy->data : NULL;
+}
+
 static void open_stages(struct run *run)
 {
     run->stage = calloc((size_t)run->batch->stage_count + 1, sizeof *run->stage);
     if (run->stage == NULL)
         abort();
+    for (int64_t s = 0; s < run->batch->stage_count; s++)
+        run->stage[s] = stage_memory(run, stage_of(run, s));
     for (int64_t s = 0; s < run->batch->stage_count; s++) {
         const dcli_stage *stage = stage_of(run, s);
-        if (stage->elements != dcli_box_elements(&stage->box))
-            sim_wrong(run->data, "a stage has another size than its box");
-        run->stage[s] = sim_garbage(stage->elements);
         for (int64_t n = 0; stage->rest && n < stage->elements; n++)
             run->stage[s][n] = sim_rest(run->operation->operand[stage->operand].layout);
         copy_pieces(run, s, true);
@@ -93,7 +108,8 @@ static void close_stages(struct run *run)
 {
     for (int64_t s = 0; s < run->batch->stage_count; s++) {
         copy_pieces(run, s, false);
-        free(run->stage[s]);
+        if (stage_of(run, s)->kept == DCLI_STAGE_PASSING)
+            free(run->stage[s]);
     }
     free(run->stage);
 }
@@ -210,7 +226,8 @@ void sim_kernel(sim_data *data, int p, const dcli_operation *operation, int64_t 
     struct run run = {.data = data, .p = p, .operation = operation, .failed = failed};
     run.plan = sim_plan_of(data, operation, p);
     run.batch = &run.plan->plan->batch[b];
-    sim_subscripts(operation, run.subscripts);
+    if (operation->kind == DCLI_OP_FORALL)
+        sim_subscripts(operation, run.subscripts);
     if (!failed)
         sim_make_chunks(data, p, operation, b);
     open_stages(&run);

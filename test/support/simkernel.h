@@ -24,7 +24,7 @@ void sim_poison(sim_data *data, const sim_memory *target, const dcli_region *reg
 /** Memory for the U chunks of a batch. */
 void sim_make_chunks(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
 
-/** A batch of a FORALL on node p. */
+/** A batch of a FORALL, or of a MOVE, on node p. */
 void sim_kernel(sim_data *data, int p, const dcli_operation *operation, int64_t batch, bool failed);
 
 #endif

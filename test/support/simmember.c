@@ -214,7 +214,8 @@ static bool names(const dcli_operation *operation, int node)
 bool sim_needs_lost(const struct sim *sim, const dcli_operation *operation)
 {
     bool needs = false;
-    for (int q = 0; q < sim->host && operation->kind != DCLI_OP_RELEASE; q++)
+    bool ends = operation->kind == DCLI_OP_RELEASE || operation->kind == DCLI_OP_DROP; /* which need nobody */
+    for (int q = 0; q < sim->host && !ends; q++)
         needs |= sim->node[sim->host].missed[q] && names(operation, q);
     return needs;
 }
@@ -222,10 +223,10 @@ bool sim_needs_lost(const struct sim *sim, const dcli_operation *operation)
 /* An operation that fails because of a lost node names an array with a part there, and was not over here at the time. */
 void sim_check_loss(struct sim *sim, int p, const dcli_operation *operation)
 {
-    bool reason = false, release = operation->kind == DCLI_OP_RELEASE; /* which needs nobody */
+    bool reason = false, ends = operation->kind == DCLI_OP_RELEASE || operation->kind == DCLI_OP_DROP;
     for (int q = 0; q < sim->host; q++)
         reason |= sim->node[p].missed[q] && operation->number > sim->node[p].ready_before[q] && names(operation, q);
-    if (!reason || release)
+    if (!reason || ends)
         sim_wrong(&sim->data, "node %d has lost nobody that operation %" PRId64 " needs", p, operation->number);
     sim_verdict_cause(&sim->verdict, operation, p);
     sim->figures.losses_told++;

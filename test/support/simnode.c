@@ -249,9 +249,15 @@ void sim_expect(struct sim *sim, int p, dcl_status status)
 static void queue(struct sim *sim, int p, const dcli_action *action)
 {
     struct sim_node *node = &sim->node[p];
-    bool failed = strike(sim, p, action);
+    bool runs = action->kind == DCLI_DO_RUN, failed = strike(sim, p, action);
+    if (runs && !failed && sim_lacks_copy(&sim->data, p, action->operation, action->index)) {
+        failed = true;
+        sim_verdict_cause(&sim->verdict, action->operation, p);
+    }
+    if (runs && !failed)
+        sim_fill_copies(&sim->data, p, action->operation, action->index);
     add_task(node, &(struct sim_task){.action = *action, .failed = failed, .reported = failed});
-    if (failed && action->kind == DCLI_DO_RUN)
+    if (failed && runs)
         sim_expect(sim, p, dcli_node_batch_done(node->node, action->operation->number, action->index, DCL_ERR_DEVICE));
     if (failed && action->kind == DCLI_DO_COMMIT)
         sim_expect(sim, p, dcli_node_fail(node->node, action->operation->number, DCL_ERR_NOMEM));

@@ -402,6 +402,7 @@ struct maker {
     test_random *random;
     int present;                  /* nodes that have joined */
     int64_t extent[4], origin[4]; /* axes of arrays are taken from these, so that many fit each other */
+    int64_t generation;           /* of copies */
     int handle[SIM_MAX_ARRAYS], handles;
 };
 
@@ -559,6 +560,30 @@ static void end_step(sim_step *step)
         dcli_layout_release(&step->shape[n]);
 }
 
+/* Copies are of arrays as they are made, not of other shapes. Sometimes what is received becomes one. */
+static void use_copies(struct maker *maker, dcli_operation *operation)
+{
+    for (int k = 0; k < operation->operand_count; k++) {
+        dcli_operand *operand = &operation->operand[k];
+        if (operand->storage < 0)
+            continue;
+        operand->reshaped = operand->layout != &sim_array_of(maker->program, operand->storage)->layout;
+        operand->kept = operand->reshaped ? 0 : maker->generation;
+        operand->keeps = !operand->reshaped && test_between(maker->random, 0, 3) == 0;
+    }
+}
+
+static void move(struct maker *maker)
+{
+    sim_array *array = any_array(maker);
+    sim_step *step = step_on(maker, DCLI_OP_MOVE, array);
+    step->operation.box = sim_random_box(maker->random, &array->layout.grid);
+    step->operation.node = (int)test_between(maker->random, 0, maker->present - 1);
+    step->operation.operand[0].kept = maker->generation;
+    snprintf(step->text, sizeof step->text, "to node %d", step->operation.node);
+    finish_step(maker, step);
+}
+
 static void forall(struct maker *maker)
 {
     enum { TRIES = 12 };
@@ -569,6 +594,7 @@ static void forall(struct maker *maker)
     for (int tries = 0; tries < TRIES; tries++) {
         sim_step *step = new_step(maker, DCLI_OP_FORALL);
         if (sim_body_make(maker->random, maker->handles, arrays, step)) {
+            use_copies(maker, &step->operation);
             finish_step(maker, step);
             return;
         }
@@ -581,8 +607,12 @@ static void forall(struct maker *maker)
 static void any_step(struct maker *maker)
 {
     int64_t dice = test_between(maker->random, 0, 99);
-    if (dice < 56)
+    if (dice < 48)
         forall(maker);
+    else if (dice < 55)
+        move(maker);
+    else if (dice < 56)
+        simple(maker, DCLI_OP_DROP);
     else if (dice < 61)
         simple(maker, DCLI_OP_FILL);
     else if (dice < 64)
@@ -610,6 +640,7 @@ static void maybe_join(struct maker *maker, int steps_left)
         return;
     program->joins[program->spare_count - spares] = program->step_count + 1;
     maker->present++;
+    maker->generation++; /* it knows of no copies */
     do
         create(maker);
     while (maker->handles < 6 && test_between(maker->random, 0, 1) == 0);
@@ -622,7 +653,7 @@ sim_program *sim_program_make(test_random *random, int node_count, int spares, i
     program->spare_count = spares;
     for (int n = 0; n < spares; n++)
         program->joins[n] = INT64_MAX;
-    struct maker maker = {.program = program, .random = random, .present = node_count - spares};
+    struct maker maker = {.program = program, .random = random, .present = node_count - spares, .generation = 1};
     pick_extents(&maker);
     int64_t arrays = test_between(random, 2, 5);
     for (int64_t n = 0; n < arrays; n++)
@@ -673,7 +704,8 @@ static void print_shape(const sim_program *program, const dcli_operand *operand,
 
 void sim_program_print(const sim_program *program, dcli_text *text)
 {
-    static const char *kinds[] = {"?", "create", "release", "forall", "fill", "write", "read", "load", "save"};
+    static const char *kinds[] = {"?",    "create", "release", "forall", "fill", "write",
+                                  "read", "load",   "save",    "move",   "drop"};
     for (int s = 0; s < program->array_count; s++)
         print_array(&program->array[s], text);
     for (int s = 0; s < program->step_count; s++) {
