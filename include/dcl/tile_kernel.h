@@ -21,7 +21,8 @@ extern "C" {
  *                   DCL_IN_ROWS this holds for the first axis, for DCL_IN_COLUMNS for the last; all else (DCL_IN_ALL,
  *                   DCL_IN_BOX, DCL_IN_AT, DCL_IN_FUNCTION) counts from the first element of the box that is declared: the
  *                   grid, the box, the rows, the smallest box around those that the function gave;
- *    C_low(d), C_high(d)   the local indices of axis d that are there: from low to high - 1; a halo ends at the grid's edge;
+ *    C_low(d), C_high(d)   the local indices of axis d that are there: from low to high - 1; a halo ends at the grid's edge
+ *                   unless the axis is periodic (dcl_map_halo());
  *    C_count(d)     how many these are; of an output: elements of the tile;
  *    C_first(d)     index in the grid of local index 0, also where that is not there; C_step(d): from there to the next one,
  *                   which is more than 1 where a map deals single elements in turn; C_at(d, x): index of local index x;

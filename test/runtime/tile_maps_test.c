@@ -26,6 +26,8 @@ static const char *const maps[] = {
     "boxes:[0:5,0:11]@0,[5:13,0:4]@1,[5:13,4:11]@2",
     "*,block;nodes=1-2",
     "replicated",
+    "block,*;halo=2",
+    "rows:cyclic(3x4);halo=1,2",
     /* some elements are stored nowhere */
     "block,*;every=2x3;rest=7",
     "rows:table(5x4);owners=2,0,-,0,-,2,1,-,0;rest=-3",
@@ -139,6 +141,43 @@ Test(tile_maps_on_device, gives_what_bodies_give)
     compare_all("place", "off", 0, SEEDS);
     compare_all("send", "off", SEEDS, 2 * SEEDS);
     compare_all("send", "access", 2 * SEEDS, 2 * SEEDS + SEEDS / 4);
+}
+
+/* Beyond an axis that goes on at its other end. */
+Test(tile_maps_on_device, reads_around_periodic_axes)
+{
+    static const char *const periodic[] = {"block,*;halo=1;periodic=*", "cyclic,*;halo=1,2;periodic=*",
+                                           "*,block;tile=3x4;halo=2:1,2;periodic=*",
+                                           "rows:cyclic(4x5);halo=2;periodic=*"};
+    static int32_t by_body[ROWS][COLUMNS], by_tiles[ROWS][COLUMNS];
+    const char *body = "C(i,j) = A(i - 1, j) + 3 * A(i + 1, j) - A(i, j + 1) + 5 * A(i - 1, j - 1);";
+    const char *text = "const long r = dcl_item(0), c = dcl_item(1);\n"
+                       "C(r, c) = A(r - 1, c) + 3 * A(r + 1, c) - A(r, c + 1) + 5 * A(r - 1, c - 1);";
+    for (int how = 0; how < 4; how++) {
+        dcl_config config = test_config(how == 3 ? 1 : 3);
+        config.move = how == 1 ? "send" : "auto";
+        config.check = how == 2 ? "access" : "off";
+        dcl_cluster *cluster = test_open(&config);
+        for (int m = 0; m < 8; m++) {
+            dcl_array *C = make(cluster, m < 4 ? "block,*" : "cyclic(2),cyclic"), *A = make(cluster, periodic[m % 4]);
+            dcl_counters planned, after, before;
+            TEST_OK(dcl_forall(cluster, "A(i,j) = 100 * i + j;", DCL_OUT(A)));
+            TEST_OK(dcl_forall(cluster, body, DCL_OUT(C), DCL_IN(A)));
+            TEST_OK(dcl_read(C, NULL, by_body, NULL));
+            TEST_OK(dcl_forall(cluster, "C(i,j) = -12345;", DCL_OUT(C)));
+            before = test_counters(cluster, DCL_ALL_NODES);
+            TEST_OK(dcl_explain_tiles(cluster, &planned, text, DCL_OUT(C), DCL_IN_HALO(A, 1)));
+            TEST_OK(dcl_forall_tiles(cluster, text, DCL_OUT(C), DCL_IN_HALO(A, 1)));
+            TEST_OK(dcl_read(C, NULL, by_tiles, NULL));
+            cr_assert_eq(dcl_wait(cluster), DCL_OK, "%s: %s", periodic[m % 4], dcl_error());
+            cr_assert(memcmp(by_body, by_tiles, sizeof by_body) == 0, "%s, %d, how %d", periodic[m % 4], m, how);
+            after = test_counters(cluster, DCL_ALL_NODES);
+            cr_expect_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved);
+            dcl_release(A);
+            dcl_release(C);
+        }
+        TEST_OK(dcl_close(cluster));
+    }
 }
 
 /* What a tile received is not moved again, and is when it was written. */

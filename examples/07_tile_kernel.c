@@ -1,7 +1,7 @@
-/* 05_tile_kernel.c - a kernel that exists already, with pointers and strides, run for every tile of an array.
+/* 07_tile_kernel.c - a kernel that exists already, with pointers and strides, run for every tile of an array.
  * It takes the mean of an element and its eight neighbours. Each tile is given its own box of A and one element more on every
  * side; what of that lies on other nodes moves while other tiles are computed.
- * Built against an installed DCL: cc 05_tile_kernel.c $(pkg-config --cflags --libs dcl) -lm */
+ * Built against an installed DCL: cc 07_tile_kernel.c $(pkg-config --cflags --libs dcl) -lm */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
