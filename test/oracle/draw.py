@@ -6,7 +6,8 @@ AXES = ["block", "block(n)", "cyclic", "cyclic(n)", "splits", "weighted", "mixed
 DEALT = [f"{order}:{deal}" for order in ("rows", "columns")
          for deal in ("cyclic", "cyclic(n)", "block", "block(n)", "hash", "hash(n)", "table", "table(n)")]
 PARTIAL = ["sparse", "every"]  # some elements are stored nowhere
-KINDS = AXES + DEALT + ["boxes", "replicated"] + PARTIAL
+KINDS = AXES + DEALT + ["boxes", "replicated", "halo"] + PARTIAL
+PERIODIC = ["periodic"]  # a halo as well; bodies read such arrays beyond their edges
 
 TYPES = {"int8": 1, "int16": 2, "int32": 4, "double": 8}
 PAGE_OFFS = [-66, -65, -64, -63, -62, -8, 0, 8, 62, 63, 64, 65, 66]  # bytes from a page, where the rule of padding changes
@@ -163,6 +164,17 @@ def draw_boxes(rng, shape, origin, nodes):
                                for first, end in boxes)
 
 
+def draw_halo(rng, shape, periodic):
+    """Widths per axis, or one for all; where it is asked for, some of the axes that have one are periodic."""
+    if rng.random() < 0.3:
+        low = rng.randint(1, min(3, *shape, 3))
+        return f";halo={low}" + (";periodic=*" if periodic else "")
+    widths = [(rng.randint(0, 2), rng.randint(0, 3)) for _ in shape]
+    axes = [d for d, (low, high) in enumerate(widths) if 0 < max(low, high) <= shape[d] and periodic]
+    text = ";halo=" + ",".join(str(low) if low == high else f"{low}:{high}" for low, high in widths)
+    return text + (";periodic=" + ",".join(map(str, axes)) if axes else "")
+
+
 # ---- all of it ----------------------------------------------------------------------------------------------------------
 
 
@@ -208,6 +220,9 @@ def draw_map(rng, kind, shape, origin, nodes, with_grains=True):
         stored = [ceil_div(n, s) for n, s in zip(shape, steps)]
         text = draw_map(rng, rng.choice(AXES + DEALT), stored, [0] * len(shape), nodes, False)
         text, suffix = text + ";every=" + "x".join(map(str, steps)) + draw_rest(rng), ""
+    elif kind in ["halo"] + PERIODIC:
+        text = draw_map(rng, rng.choice(AXES + DEALT + ["boxes"]), shape, origin, nodes, False)
+        text, suffix = text + draw_halo(rng, shape, kind in PERIODIC), ""
     elif kind == "boxes":
         text = draw_boxes(rng, shape, origin, used)
     elif kind == "replicated":

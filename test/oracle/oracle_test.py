@@ -26,7 +26,7 @@ SEED = int(os.environ.get("TEST_SEED") or time.time_ns() % 1000000)
 SHRINK_SECONDS = 20
 MOST_FAILURES = 10
 
-KINDS = draw.KINDS
+KINDS = draw.KINDS + draw.PERIODIC
 
 
 class Broken(Exception):

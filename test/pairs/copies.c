@@ -48,7 +48,7 @@ bool test_remap(test_model *model, const test_model *like, unsigned flags)
         return false;
     model->rest = like->rest;
     bool located = take_owners(&counts, model);
-    model->copied = test_is_replicated(map);
+    model->copied = test_keeps_copies(map, &model->grid);
     return located && test_counts_agree(&counts) &&
            (flags != 0 || dcl_map_equal(dcl_map_of(model->array), map) ||
             test_failed("%s has another map than it was given", model->name));

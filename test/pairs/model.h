@@ -38,8 +38,10 @@ int64_t test_element(const dcl_grid *grid, const int64_t index[]);
 dcl_box test_random_box(const dcl_grid *grid, uint64_t *random);
 bool test_box_has(const dcl_box *box, const int64_t index[]);
 
-/** Whether a map says that nodes keep copies. */
+/** Whether a map is replicated. */
 bool test_is_replicated(const dcl_map *map);
+/** Whether a map says that nodes keep copies: it is, or has a halo. */
+bool test_keeps_copies(const dcl_map *map, const dcl_grid *grid);
 
 /** Whether some elements are stored nowhere. */
 bool test_is_partial(const test_model *model);
