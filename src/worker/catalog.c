@@ -537,7 +537,7 @@ void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry)
     clear_entry(catalog, entry);
     entry->next = catalog->spare;
     catalog->spare = entry;
-    if (catalog->copies != NULL)
+    if (catalog->ending != NULL)
         dcli_catalog_free_copies(catalog, catalog->first != NULL ? catalog->first->operation.number
                                                                  : catalog->last_operation + 1);
 }

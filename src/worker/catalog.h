@@ -117,9 +117,10 @@ typedef struct dcli_catalog {
     dcli_entry *spare; /* ended entries, kept for reuse */
     dcli_kept_plan *plans[256];
     int64_t plan_count, clock;
-    dcli_kept kept; /* books of kept copies of all nodes, after the last operation that was added */
-    dcli_copy_memory *copies;
-    int64_t last_operation, last_created; /* numbers of the last operation and of the last storage that was made */
+    dcli_kept kept;           /* books of kept copies of all nodes, after the last operation that was added */
+    dcli_copy_memory *copies; /* that no operation drops which was added so far, the newest first */
+    dcli_copy_memory *ending, *last_ending; /* dropped ones that operations may still use, by rising `until` */
+    int64_t last_operation, last_created;   /* numbers of the last operation and of the last storage that was made */
 } dcli_catalog;
 
 void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms);

@@ -136,6 +136,36 @@ Test(kept_on_device, writes_drop_what_they_touch)
     dcl_close(cluster);
 }
 
+/* A body may read a copy and write other elements of its box, through views: it is the last one that uses the copy. */
+Test(kept_on_device, a_copy_is_used_by_the_body_that_drops_it)
+{
+    static const char *const moves[] = {"place", "send"};
+    for (int m = 0; m < 2; m++) {
+        dcl_cluster *cluster = open_with(moves[m], 1 << 20);
+        dcl_map *map = dcl_map_block(cluster), *dealt = dcl_map_parse(cluster, "cyclic(5)");
+        dcl_grid grid = dcl_grid_1d(DCL_INT32, SIDE);
+        dcl_array *A = dcl_agile(grid, map), *C = dcl_agile(grid, dealt);
+        dcl_array *even = dcl_slice(A, (int64_t[]){0}, (int64_t[]){SIDE / 2}, (int64_t[]){2});
+        dcl_array *odd = dcl_slice(A, (int64_t[]){1}, (int64_t[]){SIDE / 2}, (int64_t[]){2});
+        int32_t result[SIDE];
+        test_count_up(A, 0, 1);
+        TEST_OK(dcl_keep(A, true));
+        TEST_OK(dcl_forall(cluster, "C(i) = A(i) + A(23 - i);", DCL_OUT(C), DCL_IN(A)));
+        TEST_OK(dcl_forall(cluster, "even(i) = 100 + odd(11 - i);", DCL_OUT(even), DCL_IN(odd)));
+        TEST_OK(dcl_forall(cluster, "even(i) = even(i) + odd(11 - i);", DCL_INOUT(even), DCL_IN(odd)));
+        TEST_OK(dcl_read(A, NULL, result, NULL));
+        for (int i = 0; i < SIDE; i++)
+            cr_assert_eq(result[i], i % 2 == 0 ? 100 + 2 * (SIDE - 1 - i) : i, "%s: A(%d) is %d", moves[m], i,
+                         result[i]);
+        dcl_array *all[] = {even, odd, A, C};
+        for (int n = 0; n < 4; n++)
+            dcl_release(all[n]);
+        dcl_map_release(map);
+        dcl_map_release(dealt);
+        dcl_close(cluster);
+    }
+}
+
 Test(kept_on_device, within_the_budget)
 {
     dcl_cluster *none = open_with("send", 0), *little = open_with("send", 6 * 6 * 4);
