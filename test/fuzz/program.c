@@ -35,8 +35,6 @@ typedef struct body {
     const char *text, *prelude;
     int count;
     dcli_msg_parameter parameter[4];
-    int item_count; /* tile kernels */
-    int64_t items[DCLI_MSG_ITEMS];
 } body;
 
 static const body bodies[] = {
@@ -80,19 +78,18 @@ static const body bodies[] = {
     {"B(dcl_item(0)) = A(dcl_item(0));",
      "",
      2,
-     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1, 0}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1, 0}},
-     DCLI_MSG_ITEMS,
-     {0, 0, 0, 0, 1, 1}},
+     {{"B", DCL_ACCESS_OUT, DCL_FLOAT, 1, 0}, {"A", DCL_ACCESS_IN, DCL_FLOAT, 1, 0}}},
     {"B(0, 0) = A(0, 1); C(0, 0) += B_count(1);",
      "",
      3,
      {{"B", DCL_ACCESS_INOUT, DCL_FLOAT, 2, 0},
       {"C", DCL_ACCESS_OUT, DCL_FLOAT, 2, 0},
-      {"A", DCL_ACCESS_IN_COLUMNS, DCL_FLOAT, 2, 0}},
-     DCLI_MSG_ITEMS,
-     {8, 4, 1, 1, 0, 0}},
+      {"A", DCL_ACCESS_IN_COLUMNS, DCL_FLOAT, 2, 0}}},
 };
 enum { BODIES = sizeof bodies / sizeof bodies[0] };
+/* Of the last bodies, which are tile kernels. */
+static const int64_t items[][DCLI_MSG_ITEMS] = {{0, 0, 0, 0, 1, 1}, {8, 4, 1, 1, 0, 0}};
+enum { FIRST_TILES = BODIES - sizeof items / sizeof items[0] };
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------ */
 
@@ -333,9 +330,11 @@ bool fuzz_kernel(fuzz_program *program, fuzz_input *input, dcli_msg_kernel *kern
                                 .parameter_count = told->count,
                                 .parameter = parameters,
                                 .builder_count = fuzz_below(input, 4),
-                                .builder = builders,
-                                .item_count = told->item_count};
-    memcpy(kernel->items, told->items, sizeof told->items);
+                                .builder = builders};
+    if (number >= FIRST_TILES) {
+        kernel->item_count = DCLI_MSG_ITEMS;
+        memcpy(kernel->items, items[number - FIRST_TILES], sizeof items[0]);
+    }
     program->body_of[program->kernels++] = number;
     return true;
 }
