@@ -63,11 +63,15 @@ static dcl_map *random_map(struct world *w)
     static const char *const dealt[MOST_RANK][3] = {{"rows:cyclic(3)", "rows:hash(2)", "rows:cyclic(2);tile=4"},
                                                     {"rows:cyclic(3x2)", "rows:hash(2x2)", "columns:cyclic(2x3)"},
                                                     {"rows:cyclic(2x3x2)", "rows:hash(3x2x2)", "rows:cyclic(4x4x4)"}};
-    int64_t kind = pick(0, 8);
-    const char *text = kind < 4    ? axes[w->rank - 1][kind]
-                       : kind < 7  ? dealt[w->rank - 1][kind - 4]
-                       : kind == 7 ? "replicated"
-                                   : "replicated(2)";
+    static const char *const others[] = {"replicated", "replicated(2)"};
+    static const char *const halos[MOST_RANK][2] = {{"block;halo=1", "rows:cyclic(3);halo=2:1"},
+                                                    {"block,*;halo=1", "rows:cyclic(3x2);halo=1"},
+                                                    {"block,block,*;halo=1,0,1", "rows:cyclic(2x3x2);halo=1"}};
+    int64_t kind = pick(0, 10);
+    const char *text = kind < 4   ? axes[w->rank - 1][kind]
+                       : kind < 7 ? dealt[w->rank - 1][kind - 4]
+                       : kind < 9 ? others[kind - 7]
+                                  : halos[w->rank - 1][kind - 9];
     dcl_map *map = dcl_map_parse(w->cluster, text);
     if (map == NULL)
         fail(text, dcl_error());
@@ -160,9 +164,9 @@ static void try_move(struct world *w)
 }
 
 static const char *const sums[MOST_RANK] = {
-    "C(i) = A(a0*i + b0) + 2*B(c0 - i);",
-    "C(i,j) = A(a0*i + b0, a1*j + b1) + 2*B(c0 - j, i);",
-    "C(i,j,k) = A(a0*i + b0, a1*j + b1, a2*k + b2) + 2*B(k, c0 - j, i);",
+    "C(i) = (A(a0*i + b0) + 2*B(c0 - i)) % 1000;",
+    "C(i,j) = (A(a0*i + b0, a1*j + b1) + 2*B(c0 - j, i)) % 1000;",
+    "C(i,j,k) = (A(a0*i + b0, a1*j + b1, a2*k + b2) + 2*B(k, c0 - j, i)) % 1000;",
 };
 
 static const char *const steps[MOST_RANK] = {
@@ -221,7 +225,7 @@ static void try_sum(struct world *w)
         }
         int reversed = w->rank == 2 ? 0 : w->rank / 2;
         other[reversed] = w->side - 1 - other[reversed];
-        C->value[at(w, index, false)] = A->value[at(w, from, turned)] + 2 * B->value[at(w, other, false)];
+        C->value[at(w, index, false)] = (A->value[at(w, from, turned)] + 2 * B->value[at(w, other, false)]) % 1000;
     } while (next_index(over, index));
 }
 
@@ -240,6 +244,29 @@ static void try_step(struct world *w)
             from[d] = index[(d + 1) % w->rank];
         C->value[at(w, index, false)] = 3 * A->value[at(w, from, false)] % 1000;
     } while (next_index(&all, index));
+}
+
+static const char *const neighbours[MOST_RANK] = {
+    "C(i) = i > 0 ? (A(i-1) + A(i)) % 1000 : A(i);",
+    "C(i,j) = i > 0 ? (A(i-1, j) + A(i,j)) % 1000 : A(i,j);",
+    "C(i,j,k) = i > 0 ? (A(i-1, j, k) + A(i,j,k)) % 1000 : A(i,j,k);",
+};
+
+static void try_neighbours(struct world *w)
+{
+    int64_t order = pick(0, 2);
+    struct cube *C = &w->cube[order], *A = &w->cube[(order + 1) % 3];
+    dcl_arg args[] = {DCL_OUT_AS("C", C->array), input("A", A->array)};
+    dcl_box box = random_box(w);
+    int64_t index[MOST_RANK], before[MOST_RANK];
+    run(w, &box, neighbours[w->rank - 1], 2, args);
+    memcpy(index, box.start, sizeof index);
+    do {
+        memcpy(before, index, sizeof before);
+        before[0]--;
+        int32_t sum = A->value[at(w, index, false)] + (index[0] > 0 ? A->value[at(w, before, false)] : 0);
+        C->value[at(w, index, false)] = sum % 1000;
+    } while (next_index(&box, index));
 }
 
 static void try_write(struct world *w)
@@ -305,10 +332,12 @@ static void step(struct world *w)
     int64_t kind = pick(0, 99);
     if (kind < 40)
         try_move(w);
-    else if (kind < 70)
+    else if (kind < 67)
         try_sum(w);
-    else if (kind < 76)
+    else if (kind < 73)
         try_step(w);
+    else if (kind < 79)
+        try_neighbours(w);
     else if (kind < 86)
         try_write(w);
     else if (kind < 92)
