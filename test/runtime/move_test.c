@@ -172,6 +172,39 @@ Test(move_on_device, copies_end_when_written_or_dropped)
     }
 }
 
+/* Whole kernels find copies, too: of what lies around a tile, and of other rows than its own. */
+Test(move_on_device, tile_kernels_use_copies)
+{
+    static const char *const moves[] = {"place", "send"};
+    static const char text[] =
+        "long r = dcl_item(0), c = dcl_item(1); C(r, c) = A(r, c) + (A_high(1) > c + 1 ? A(r, c + 1) : 0)"
+        " + B(C_at(0, r), C_at(1, c));";
+    for (int m = 0; m < 2; m++) {
+        struct example e = open_example(moves[m], 1 << 20);
+        static int32_t found[SIDE][SIDE];
+        dcl_arg args[] = {DCL_OUT_AS("C", e.C), DCL_IN_HALO_AS("A", e.A, 0, 1), DCL_IN_ALL_AS("B", e.B)};
+        dcl_counters planned;
+        TEST_OK(dcl_explain_tiles_n(e.cluster, NULL, text, 3, args, DCL_ALL_NODES, &planned));
+        cr_expect_gt(planned.bytes_moved, 0);
+        for (int node = 0; node < NODES; node++) {
+            move(e.cluster, e.A, NULL, node);
+            move(e.cluster, e.B, NULL, node);
+        }
+        int64_t before = moved(e.cluster);
+        TEST_OK(dcl_explain_tiles_n(e.cluster, NULL, text, 3, args, DCL_ALL_NODES, &planned));
+        cr_expect_eq(planned.bytes_moved, 0);
+        TEST_OK(dcl_forall_tiles_n(e.cluster, text, 3, args));
+        TEST_OK(dcl_read(e.C, NULL, found, NULL));
+        cr_expect_eq(moved(e.cluster), before);
+        for (int i = 0; i < SIDE; i++)
+            for (int j = 0; j < SIDE; j++) {
+                int at = i * SIDE + j, next = j + 1 < SIDE ? at + 1 : 0;
+                cr_assert_eq(found[i][j], at + next + 7 + 3 * at, "%s: C(%d,%d) is %d", moves[m], i, j, found[i][j]);
+            }
+        close_example(&e);
+    }
+}
+
 /* Nobody waits between the calls, and memory of what is dropped is in use yet. */
 Test(move_on_device, moves_and_drops_in_a_row)
 {
