@@ -51,6 +51,42 @@ Test(node, sends)
     bench_close(bench);
 }
 
+/* Storage 3 to node 0, while a body computes storage 1. */
+static void see_move(struct bench *bench)
+{
+    for (int64_t n = 1; n <= 3; n++)
+        bench_create(bench, n, n, bench->halves);
+    bench_sees(bench, bench_reads(bench, 4, "C(i) = A(i);", 1, 2));
+    bench_expect(bench, "a body", "run 4");
+    dcli_operation *move = test_operation(5, DCLI_OP_MOVE, 3, bench->halves);
+    move->node = 0;
+    bench_sees(bench, move);
+}
+
+Test(node, moves_while_it_computes)
+{
+    struct bench *bench = bench_open(0, false);
+    see_move(bench);
+    bench_expect(bench, "it is asked for at once", "grant 5 to 1");
+    cr_expect_eq(dcli_node_chunk(bench->node, 1, 5, false, 0, DCL_OK), DCL_OK);
+    bench_expect(bench, "it is here, and the body has not ended", "run 5");
+    bench_ends(bench, 5, DCL_OK);
+    bench_expect(bench, "it is in its place", "drop 5 from 1");
+    bench_ends(bench, 4, DCL_OK);
+    bench_expect(bench, "the body has ended", "retire 4; retire 5; marks to 2 5/5");
+    bench_close(bench);
+}
+
+Test(node, is_moved_from_while_it_computes)
+{
+    struct bench *bench = bench_open(1, false);
+    see_move(bench);
+    bench_expect(bench, "nobody asks yet", "");
+    cr_expect_eq(dcli_node_grant(bench->node, 0, 5, 1), DCL_OK);
+    bench_expect(bench, "granted, and the body has not ended", "pack 5 to 0");
+    bench_close(bench);
+}
+
 Test(node, overwrites_after_packing)
 {
     struct bench *bench = bench_open(1, false);
