@@ -180,6 +180,14 @@ static dcl_status launch(test_stage *stage)
     return status;
 }
 
+/* Groups that every device takes, for any kernel and for this one. */
+static dcl_status ask_for_groups(test_stage *stage)
+{
+    const int64_t group[3] = {1, 1, 1};
+    dcl_status status = dcli_device_check_group(stage->device, NULL, group);
+    return status == DCL_OK ? dcli_device_check_group(stage->device, stage->program, group) : status;
+}
+
 static dcl_status flush(test_stage *stage)
 {
     dcli_memory *memory = NULL;
@@ -299,6 +307,7 @@ const test_scene test_scenes[] = {
     {"build wrong", 0, false, build_wrong, NULL},
     {"launch", 0, true, launch, NULL},
     {"launch as GPU", SEPARATE | AS_GPU, true, launch, NULL},
+    {"groups", 0, true, ask_for_groups, NULL},
     {"flush", 0, true, flush, NULL},
     {"copy", SEPARATE, false, copy, NULL},
     {"notify", 0, true, notify, NULL},

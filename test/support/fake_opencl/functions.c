@@ -173,6 +173,10 @@ CREATE(cl_kernel, FAKE_KERNEL, clCreateKernel, (cl_program program, const char *
        (program, name, code_out))
 STATUS(clGetKernelInfo, (cl_kernel kernel, cl_kernel_info what, size_t bytes, void *value, size_t *bytes_out),
        (kernel, what, bytes, value, bytes_out))
+STATUS(clGetKernelWorkGroupInfo,
+       (cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t bytes, void *value,
+        size_t *bytes_out),
+       (kernel, device, what, bytes, value, bytes_out))
 STATUS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t bytes, const void *value),
        (kernel, index, bytes, value))
 RELEASE(cl_kernel, FAKE_KERNEL, clReleaseKernel)
