@@ -84,6 +84,13 @@ dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t ta
  *  @return DCL_OK, DCL_ERR_BODY (the source does not compile), DCL_ERR_DEVICE, DCL_ERR_NOMEM. */
 dcl_status dcli_program_build(dcli_device *device, const char *source, int kernel_count, const char *const kernels[],
                               dcli_program **program_out, bool *fresh_out, char **log_out);
+/** The same for a program whose launches differ in size. PoCL 5.0 makes the code of a kernel anew for a larger launch than
+ *  before, but counts its uses by text and work-group size alone: two CPU devices of a process that launch one text in
+ *  different sizes at the same time make it abort (pocl_release_dlhandle_cache: ref_count > 0). CPU devices that have
+ *  others beside them get texts of their own here, which each compiles for itself. */
+dcl_status dcli_program_build_own(dcli_device *device, const char *source, int kernel_count,
+                                  const char *const kernels[], dcli_program **program_out, bool *fresh_out,
+                                  char **log_out);
 void dcli_program_release(dcli_program *program);
 
 /** Whether the device takes work-groups of these sizes, and, given a program, whether all its kernels do, which may need more
@@ -97,6 +104,10 @@ typedef struct dcli_argument {
     const void *value;   /* copied at the launch */
     size_t bytes;
 } dcli_argument;
+
+/** How many work-items are to share `rows` independent rows of work on a CPU: as many, but where launches of one text
+ *  must not differ in size (see dcli_program_build_own()) always the same number. 0 rows: 0. */
+size_t dcli_device_items(const dcli_device *device, size_t rows);
 
 /** Start kernel number `kernel` of a program: in order with everything before. Arguments that equal those of the kernel's
  *  last launch are not set again. Does not flush: see dcli_device_flush(). A launch of no work-items starts nothing.

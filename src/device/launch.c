@@ -64,6 +64,12 @@ static dcl_status set_arguments(const dcli_device *device, dcli_kernel *kernel, 
     return DCL_OK;
 }
 
+size_t dcli_device_items(const dcli_device *device, size_t rows)
+{
+    enum { ITEMS_PER_UNIT = 8 }; /* so that units that are slower get fewer */
+    return rows > 0 && device->beside ? (size_t)ITEMS_PER_UNIT * (size_t)device->info.compute_units : rows;
+}
+
 dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,
                               const dcli_argument arguments[], int dimensions, const size_t global[],
                               const size_t local[], uint64_t *ticket_out)

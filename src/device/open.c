@@ -20,7 +20,13 @@ static void CL_CALLBACK report(const char *text, const void *detail, size_t byte
     DCLI_LOG(log, DCLI_LOG_WARN, "OpenCL: %s", text);
 }
 
-static dcl_status find(int number, dcli_found *found_out)
+/* Whether the devices are CPU devices of one platform. */
+static bool are_beside(const dcli_found *a, const dcli_found *b)
+{
+    return a->platform == b->platform && (a->type & b->type & CL_DEVICE_TYPE_CPU) != 0;
+}
+
+static dcl_status find(int number, dcli_found *found_out, bool *beside_out)
 {
     dcli_found *found = dcli_calloc(DCLI_MOST_DEVICES, sizeof *found);
     if (found == NULL)
@@ -31,6 +37,9 @@ static dcl_status find(int number, dcli_found *found_out)
         status =
             DCLI_FAIL(DCL_ERR_DEVICE, "there is no device %d; expected one of the %d of this host; see \"dcl devices\"",
                       number, count);
+    *beside_out = false;
+    for (int n = 0; n < count && status == DCL_OK; n++)
+        *beside_out |= n != number && are_beside(&found[n], &found[number]);
     if (status == DCL_OK)
         *found_out = found[number];
     dcli_free(found);
@@ -86,7 +95,8 @@ static dcl_status make_nothing(dcli_device *device)
 dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_device **device_out)
 {
     dcli_found found;
-    dcl_status status = find(number, &found);
+    bool beside;
+    dcl_status status = find(number, &found, &beside);
     if (status != DCL_OK)
         return status;
     dcli_device *device = dcli_calloc(1, sizeof *device);
@@ -95,6 +105,7 @@ dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_
     device->log = log;
     device->most_programs = MOST_PROGRAMS;
     device->shared = (flags & DCLI_OPEN_SHARED) != 0;
+    device->beside = beside;
     status = describe(device, &found, flags);
     if (status == DCL_OK)
         status = open_queue(device, found.platform);

@@ -67,6 +67,7 @@ struct dcli_device {
     dcl_device_info info;
     char kind[400];
     bool is_gpu, in_place, shared; /* shared: opened so */
+    bool beside;                   /* a CPU device beside others of its platform */
     const dcli_log *log;
     size_t most_bytes; /* of one buffer */
     cl_device_id id;

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 /* The compiler's log; NULL when it has none or there is no memory for it. */
 static char *build_log(const dcli_device *device, cl_program program)
@@ -176,6 +177,23 @@ dcl_status dcli_program_build(dcli_device *device, const char *source, int kerne
     if (fresh_out != NULL)
         *fresh_out = fresh;
     return DCL_OK;
+}
+
+dcl_status dcli_program_build_own(dcli_device *device, const char *source, int kernel_count,
+                                  const char *const kernels[], dcli_program **program_out, bool *fresh_out,
+                                  char **log_out)
+{
+    if (!device->beside)
+        return dcli_program_build(device, source, kernel_count, kernels, program_out, fresh_out, log_out);
+    if (log_out != NULL)
+        *log_out = NULL;
+    dcli_text own = {0};
+    dcli_text_put(&own, "%s\n/* device %d */\n", source, device->info.number);
+    dcl_status status = DCL_ERR_NOMEM;
+    if (!own.failed)
+        status = dcli_program_build(device, own.bytes, kernel_count, kernels, program_out, fresh_out, log_out);
+    dcli_text_free(&own);
+    return status;
 }
 
 void dcli_program_release(dcli_program *program)

@@ -126,8 +126,8 @@ static size_t round_up(int64_t count, int64_t most, size_t to)
 static dcl_status launch_walk(dcli_device *device, int kernel, dcli_argument arguments[3], const struct walk *walk)
 {
     if (device->copy_program == NULL) {
-        dcl_status status = dcli_program_build(device, kernel_source, DCLI_COPY_KERNELS, kernel_names,
-                                               &device->copy_program, NULL, NULL);
+        dcl_status status = dcli_program_build_own(device, kernel_source, DCLI_COPY_KERNELS, kernel_names,
+                                                   &device->copy_program, NULL, NULL);
         if (status != DCL_OK)
             return status;
     }

@@ -93,7 +93,7 @@ bool dcli_body_subscripts_use(const dcli_body *body, int k);
 
 /** Kinds of device a text is generated for. */
 typedef enum dcli_form {
-    DCLI_FORM_CPU, /* a work-item runs whole boxes: table row get_global_id(0), work-group size 1, no barriers */
+    DCLI_FORM_CPU, /* a work-item runs whole boxes: its share of the table's rows; work-group size 1, no barriers */
     DCLI_FORM_GPU  /* a work-item is one index (or a few); one launch per box, the row passed by value */
 } dcli_form;
 
@@ -110,7 +110,8 @@ typedef enum dcli_variant {
  *  Kernel arguments, in this order:
  *    - one `__global T *` per access, in the order of body->access (already includes no offset: the row has it);
  *    - one scalar per VALUE parameter, in the order of the parameters, in its own type;
- *    - CPU: `__global const long *table`, row number get_global_id(0) of dcli_row_length() longs;
+ *    - CPU: `__global const long *table` of rows of dcli_row_length() longs, `long rows`: any number of work-items share
+ *      them;
  *      GPU: `dcl_row row`, a struct of dcli_row_length() longs by value;
  *    - `__global long *report`, [DCLI_REPORT_LONGS]: [0] 0 = nothing reported yet (set by an atomic), [1] access number,
  *      [2..] the subscripts of the first read outside.

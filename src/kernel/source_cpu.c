@@ -78,7 +78,7 @@ static void emit_buffers(dcli_nest *nest, int across, int width)
     dcli_text_put(nest->out, "    const int dcl_stream = sizeof(%s)", type_of(body, streamed));
     for (int d = 0; d < rank; d++)
         dcli_text_put(nest->out, " * (%s[%d] - %s[%d])", nest->row, bounds + rank + d, nest->row, bounds + d);
-    dcli_text_put(nest->out, " >= %d && sizeof(%s) * get_global_size(0)", STREAM_ARRAY_BYTES, type_of(body, streamed));
+    dcli_text_put(nest->out, " >= %d && sizeof(%s) * dcl_rows", STREAM_ARRAY_BYTES, type_of(body, streamed));
     for (int m = 0; m < rank; m++)
         dcli_text_put(nest->out, " * dcl_n%d", m);
     dcli_text_put(nest->out, " >= %d;\n", STREAM_LAUNCH_BYTES);
@@ -186,15 +186,19 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
 {
     dcli_nest nest = dcli_nest_start(out, body, variant, "dcl_r");
     dcli_emit_signature(out, body, variant);
-    dcli_text_put(out, "__global const long *restrict dcl_table, __global long *dcl_report)\n{\n");
-    dcli_text_put(out, "    __global const long *const dcl_r = dcl_table + (long)get_global_id(0) * %d;\n",
+    dcli_text_put(out,
+                  "__global const long *restrict dcl_table, const long dcl_rows, __global long *dcl_report)\n{\n"
+                  "    const long dcl_item = get_global_id(0), dcl_items = get_global_size(0);\n"
+                  "    for (long dcl_at = dcl_rows * dcl_item / dcl_items; dcl_at < dcl_rows * (dcl_item + 1) / "
+                  "dcl_items; dcl_at++) {\n"
+                  "    __global const long *const dcl_r = dcl_table + dcl_at * %d;\n",
                   dcli_row_length(body));
     dcli_nest_row(&nest);
     if (variant == DCLI_VARIANT_UNIT)
         emit_unit_kernel(&nest);
     else
         emit_plain_kernel(&nest);
-    dcli_text_put(out, "}\n");
+    dcli_text_put(out, "    }\n}\n");
 }
 
 void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked)

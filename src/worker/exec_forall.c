@@ -68,7 +68,8 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     bool fresh = false;
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, kernel->body->text);
     int kernels = dcli_body_kernel_count(kernel->body, worker->terms.check_access);
-    status = dcli_program_build(worker->device, source, kernels, names, &kernel->program, &fresh, &log);
+    status = (kernel->body->tile_kernel ? dcli_program_build_own : dcli_program_build)(
+        worker->device, source, kernels, names, &kernel->program, &fresh, &log);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
     dcli_free(source);
     if (status != DCL_OK)
@@ -464,10 +465,11 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
     int length = dcli_row_length(body);
     worker->counters.launches += has_row_per_launch(worker, body) ? launch->row_count : 1;
     if (!has_row_per_launch(worker, body)) {
-        size_t global = (size_t)launch->row_count, local = 1;
+        size_t global = dcli_device_items(worker->device, (size_t)launch->row_count), local = 1;
         arguments[count] = (dcli_argument){.memory = launch->table};
-        arguments[count + 1] = report;
-        return dcli_device_launch(worker->device, entry->kernel->program, launch->variant, count + 2, arguments, 1,
+        arguments[count + 1] = (dcli_argument){.value = &launch->row_count, .bytes = sizeof launch->row_count};
+        arguments[count + 2] = report;
+        return dcli_device_launch(worker->device, entry->kernel->program, launch->variant, count + 3, arguments, 1,
                                   &global, &local, NULL);
     }
     dcl_status status = DCL_OK;
@@ -491,7 +493,7 @@ static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_
                              dcli_running *running)
 {
     union scalar scalars[DCLI_MAX_PARAMS];
-    dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 2];
+    dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 3];
     dcl_status status = DCL_OK;
     for (int64_t l = 0; l < prepared->launch_count && status == DCL_OK; l++) {
         int count;

@@ -2,6 +2,7 @@
 #include "device/opened.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -29,6 +30,76 @@ Test(device_program, same_source_is_built_once)
     cr_expect_not(fresh, "a program nobody holds is kept");
     dcli_program_release(first);
     dcli_program_release(NULL);
+    dcli_device_close(device);
+}
+
+/* What aborts the process with PoCL 5.0: see dcli_program_build_own(). */
+Test(device_program, devices_of_one_platform_launch_other_sizes_at_once)
+{
+    static const char source[] = "__kernel void fill(__global int *p, int turns)\n"
+                                 "{\n"
+                                 "    volatile int n = 0;\n"
+                                 "    while (n < turns)\n"
+                                 "        n++;\n"
+                                 "    p[get_global_id(0)] = n;\n"
+                                 "}\n";
+    enum { MOST = 200 };
+    const size_t sizes[2] = {1, MOST}, local = 1;
+    const int turns[2] = {200000000, 1};
+    const char *name = "fill";
+    dcli_device *device[2];
+    dcli_program *program[2];
+    dcli_memory *memory[2];
+    int count = 0;
+    setenv("POCL_DEVICES", "pthread pthread", 1);
+    cr_assert_eq(dcli_device_enumerate(0, NULL, &count), DCL_OK, "%s", dcl_error());
+    if (count < 2)
+        cr_skip_test("no two OpenCL devices on this host");
+    for (int d = 0; d < 2; d++) {
+        cr_assert_eq(dcli_device_open(d, NULL, &device[d]), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_program_build_own(device[d], source, 1, &name, &program[d], NULL, NULL), DCL_OK, "%s",
+                     dcl_error());
+        cr_assert_eq(dcli_memory_create(device[d], MOST * sizeof(int), &memory[d]), DCL_OK, "%s", dcl_error());
+        dcli_argument arguments[] = {{.memory = memory[d], .written = true},
+                                     {.value = &turns[d], .bytes = sizeof turns[d]}};
+        cr_assert_eq(dcli_device_launch(device[d], program[d], 0, 2, arguments, 1, &sizes[d], &local, NULL), DCL_OK);
+        cr_assert_eq(dcli_device_flush(device[d]), DCL_OK);
+    }
+    for (int d = 0; d < 2; d++) {
+        int last = 0;
+        cr_assert_eq(dcli_memory_get(memory[d], (sizes[d] - 1) * sizeof(int), &last, sizeof last), DCL_OK);
+        cr_expect_eq(last, turns[d]);
+        dcli_memory_release(memory[d]);
+        dcli_program_release(program[d]);
+        dcli_device_close(device[d]);
+    }
+}
+
+/* @param devices  of PoCL, as POCL_DEVICES has them. */
+static dcli_device *open_first_of(const char *devices)
+{
+    setenv("POCL_DEVICES", devices, 1);
+    return test_open(0);
+}
+
+Test(device_program, a_device_beside_others_has_equally_many_items_for_any_rows)
+{
+    dcli_device *device = open_first_of("pthread pthread");
+    if (!device->beside)
+        cr_skip_test("no two CPU devices of one platform on this host");
+    cr_expect_gt(dcli_device_items(device, 1), 0);
+    cr_expect_eq(dcli_device_items(device, 1), dcli_device_items(device, 777));
+    cr_expect_eq(dcli_device_items(device, 0), 0, "nothing is launched for nothing");
+    dcli_device_close(device);
+}
+
+Test(device_program, a_device_alone_has_an_item_for_every_row)
+{
+    dcli_device *device = open_first_of("pthread");
+    if (device->beside)
+        cr_skip_test("several CPU devices of one platform on this host");
+    for (size_t rows = 0; rows < 3; rows++)
+        cr_expect_eq(dcli_device_items(device, rows), rows);
     dcli_device_close(device);
 }
 

@@ -232,7 +232,7 @@ static cl_uint set_scalars(cl_kernel kernel, const dcli_body *body, const test_a
 static void launch(test_program *program, cl_kernel kernel, const dcli_body *body, dcli_variant variant, size_t rows,
                    const int64_t count[])
 {
-    size_t global[3] = {rows}, local[3] = {1};
+    size_t global[3] = {program->device->few_groups ? 3 : rows}, local[3] = {1};
     int dimension = 1;
     if (program->form == DCLI_FORM_GPU)
         dimension = dcli_body_launch_size(body, variant, count, global, local);
@@ -269,7 +269,9 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
     cl_mem rows_buffer = NULL, report_buffer = make_buffer(device, report, sizeof report);
     if (program->form == DCLI_FORM_CPU) {
         rows_buffer = make_buffer(device, table, rows * row_bytes);
+        cl_long row_count = (cl_long)rows;
         must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &rows_buffer), "clSetKernelArg");
+        must(clSetKernelArg(kernel, at++, sizeof row_count, &row_count), "clSetKernelArg");
     } else {
         must(clSetKernelArg(kernel, at++, row_bytes, table), "clSetKernelArg");
     }

@@ -109,6 +109,13 @@ static void transposed_add(dcli_form form, dcli_variant variant, int64_t rows, i
 
 Test(kernel_device_run, transposed_on_a_cpu) { transposed_add(DCLI_FORM_CPU, DCLI_VARIANT_UNIT, 300, 517, 3); }
 
+Test(kernel_device_run, transposed_by_fewer_work_items_than_rows)
+{
+    test_device_few_groups(device, true);
+    transposed_add(DCLI_FORM_CPU, DCLI_VARIANT_UNIT, 300, 517, 3);
+    transposed_add(DCLI_FORM_CPU, DCLI_VARIANT_UNIT, 2, 3, 0); /* and by more: one row */
+}
+
 Test(kernel_device_run, transposed_on_a_gpu) { transposed_add(DCLI_FORM_GPU, DCLI_VARIANT_UNIT, 70, 45, 3); }
 
 /* Arrays of 32 MB and launches of 4 MB are stored past the cache: two outputs, lines that begin anywhere. */
