@@ -77,12 +77,18 @@ typedef struct dcli_outcome {
     struct dcli_outcome *next;
 } dcli_outcome;
 
+/** An operation that changes the books of copies. */
+typedef struct dcli_noted {
+    dcli_operation *operation;
+    bool drops; /* it writes, or drops, what there may be copies of */
+} dcli_noted;
+
 /** Kept copies, for those who ask before an operation runs what it would move. */
 typedef struct dcli_kept_notes {
     int64_t
         generation; /* of copies made from now on: grows when any operation failed, for it may have been to make some */
-    dcli_kept books;        /* up to the operations noted */
-    dcli_operation **noted; /* later ones that change something */
+    dcli_kept books;   /* up to the operations noted */
+    dcli_noted *noted; /* later ones that change something */
     int count;
 } dcli_kept_notes;
 

@@ -60,8 +60,8 @@ dcl_status dcli_cluster_kept_settle(dcl_cluster *cluster)
     dcl_status status = DCL_OK;
     for (int o = 0; o < notes->count; o++) {
         if (status == DCL_OK)
-            status = settle_one(cluster, notes->noted[o]);
-        dcli_free(notes->noted[o]);
+            status = settle_one(cluster, notes->noted[o].operation);
+        dcli_free(notes->noted[o].operation);
     }
     notes->count = 0;
     return status;
@@ -107,7 +107,7 @@ static dcli_operation *copy_operation(const dcli_operation *operation)
     return copy;
 }
 
-static dcl_status note(dcl_cluster *cluster, const dcli_operation *operation)
+static dcl_status note(dcl_cluster *cluster, const dcli_operation *operation, bool drops)
 {
     dcli_kept_notes *notes = &cluster->kept;
     dcl_status status = notes->count == MOST_NOTED ? dcli_cluster_kept_settle(cluster) : DCL_OK;
@@ -118,36 +118,37 @@ static dcl_status note(dcl_cluster *cluster, const dcli_operation *operation)
     dcli_operation *copy = notes->noted != NULL ? copy_operation(operation) : NULL;
     if (copy == NULL)
         return DCL_ERR_NOMEM;
-    notes->noted[notes->count++] = copy;
+    notes->noted[notes->count++] = (dcli_noted){.operation = copy, .drops = drops};
     return DCL_OK;
+}
+
+/* Whether an operation was noted since which nothing was dropped: called again, it makes no copies. */
+static bool is_repeated(const dcli_kept_notes *notes, const dcli_operation *operation)
+{
+    for (int o = notes->count - 1; o >= 0 && !notes->noted[o].drops; o--)
+        if (same_operation(notes->noted[o].operation, operation))
+            return true;
+    return false;
 }
 
 dcl_status dcli_cluster_kept_note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[])
 {
-    bool matters = false, repeats = dcli_keeps(operation);
-    for (int k = 0; k < operation->operand_count; k++) {
-        if (books[k] == NULL)
-            continue;
-        if (dcli_makes_copies(&operation->operand[k]))
-            books[k]->was_kept = matters = true;
-        bool drops = operation->operand[k].writes || operation->kind == DCLI_OP_DROP;
-        if (drops && books[k]->was_kept) {
-            matters = true;
-            repeats = false;
-        }
-    }
-    for (int o = cluster->kept.count - 1; repeats && o >= 0; o--) {
-        if (same_operation(cluster->kept.noted[o], operation))
-            return DCL_OK; /* nothing was written since that it keeps: it changes nothing */
-        repeats = dcli_keeps(cluster->kept.noted[o]);
-    }
-    return matters ? note(cluster, operation) : DCL_OK;
+    bool makes = false, drops = false;
+    for (int k = 0; k < operation->operand_count; k++)
+        if (books[k] != NULL && dcli_makes_copies(&operation->operand[k]))
+            books[k]->was_kept = makes = true;
+    for (int k = 0; k < operation->operand_count; k++)
+        if (books[k] != NULL && books[k]->was_kept)
+            drops |= operation->operand[k].writes || operation->kind == DCLI_OP_DROP;
+    if (!drops && (!makes || is_repeated(&cluster->kept, operation)))
+        return DCL_OK;
+    return note(cluster, operation, drops);
 }
 
 void dcli_cluster_kept_free(dcl_cluster *cluster)
 {
     for (int o = 0; o < cluster->kept.count; o++)
-        dcli_free(cluster->kept.noted[o]);
+        dcli_free(cluster->kept.noted[o].operation);
     dcli_free(cluster->kept.noted);
     dcli_kept_free(&cluster->kept.books);
     cluster->kept = (dcli_kept_notes){.generation = 0};

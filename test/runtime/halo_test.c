@@ -110,6 +110,29 @@ Test(halo_on_device, takes_nothing_of_the_budget)
     dcl_close(cluster);
 }
 
+/* Explain knows what is there also after calls that were not explained: one that reads a halo and writes what was read before
+ * ends copies of it, so that the same call makes them anew. */
+Test(halo_on_device, of_what_was_written_by_a_body_with_a_halo_of_its_own)
+{
+    dcl_cluster *cluster = open_with("send");
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, COUNT);
+    static const char map[] = "block;halo=1;periodic=0", body[] = "C(i) = A(i-1) + 10 * A(i+1);";
+    dcl_array *A = make(cluster, grid, map), *B = make(cluster, grid, map), *C = make(cluster, grid, "block");
+    int32_t value[COUNT];
+    test_count_up(A, 0, 1);
+    test_count_up(B, 0, 7);
+    TEST_OK(dcl_forall(cluster, body, DCL_OUT(C), DCL_IN(A)));
+    TEST_OK(dcl_forall(cluster, "A(i) = B(i-1);", DCL_OUT(A), DCL_IN(B)));
+    TEST_OK(dcl_forall(cluster, body, DCL_OUT(C), DCL_IN(A)));
+    cr_expect_eq(test_counters(cluster, DCL_ALL_NODES).bytes_moved, (6 + 3 + 6) * 4);
+    TEST_OK(dcl_read(A, NULL, value, NULL));
+    cr_expect_eq(run_ring(C, A, value), 0);
+    dcl_release(A);
+    dcl_release(B);
+    dcl_release(C);
+    dcl_close(cluster);
+}
+
 /* Another halo moves nothing; swaps need the same one. */
 Test(halo_on_device, is_a_property_of_the_map)
 {
