@@ -28,11 +28,13 @@ void dcli_halo_settle(dcli_map_rule *rule)
 {
     bool any = rule->periodic != 0;
     for (int d = 0; d < rule->halo_rank; d++)
-        any = any || rule->halo_low[d] > 0 || rule->halo_high[d] > 0;
+        any = any || rule->halo_low[d] != 0 || rule->halo_high[d] != 0; /* wrong ones are found later */
     if (!any)
         rule->halo_rank = 0;
     else if (rule->rank > 0)
         spread(rule, rule->rank);
+    else if (rule->halo_rank > 1) /* serves grids of this rank only */
+        spread(rule, rule->halo_rank);
 }
 
 static bool has_width(const dcli_map_rule *rule, int d)
@@ -148,10 +150,9 @@ dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[], const i
             rule.periodic |= rank == 1 ? DCLI_ALL_PERIODIC : 1U << d;
     }
     dcl_map *made = NULL;
-    if (status == DCL_OK && (status = dcli_halo_check(&rule)) == DCL_OK) {
-        dcli_halo_settle(&rule);
+    dcli_halo_settle(&rule);
+    if (status == DCL_OK)
         made = dcli_map_new(map->cluster, &rule);
-    }
     if (made == NULL)
         dcli_cluster_refused(map->cluster);
     return made;
@@ -259,7 +260,7 @@ dcl_status dcli_layout_near(const dcli_layout *layout, int node, const dcl_box *
     dcl_status status = dcli_layout_regions(layout, node, &query, scratch);
     for (int64_t r = 0; r < scratch->count && !*near_out; r++)
         *near_out = in_halo_of(layout, box, &scratch->region[r].box);
-    if (status != DCL_OK || *near_out || scratch->count < 2 || scratch->count > MOST_BOXES)
+    if (status != DCL_OK || *near_out || scratch->count == 0 || scratch->count > MOST_BOXES)
         return status;
     status = dcli_box_list_add(&left, box);
     for (int64_t r = 0; r < scratch->count && left.count > 0 && status == DCL_OK; r++)

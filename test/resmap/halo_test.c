@@ -6,6 +6,7 @@
 
 #include "resmap/fake_cluster.h"
 #include "resmap/layout.h"
+#include "segment/random.h"
 
 /* ---- text --------------------------------------------------------------------------------------------------------- */
 
@@ -25,6 +26,7 @@ ParameterizedTestParameters(halo, printed)
         {"block,*;periodic=1,0;halo=1", "block,*;halo=1;periodic=0,1"},
         {"block;halo=3;periodic=*;tile=4x4", "block;tile=4x4;halo=3;periodic=*"},
         {"block;halo=3;periodic=1", "block;halo=3;periodic=1"},
+        {"block;halo=1,1;periodic=*", "block;halo=1,1;periodic=0,1"}, /* of rank 2 only */
         {"rows:cyclic(2x2);halo=0,1;nodes=0-1", "rows:cyclic(2x2);nodes=0-1;halo=0,1"},
         {"boxes:[0:4]@0,[4:8]@1;halo=1;periodic=0", "boxes:[0:4]@0,[4:8]@1;halo=1;periodic=0"},
         {"rows:table(2);owners=0,-,1;halo=1;rest=7", "rows:table(2);owners=0,-,1;rest=7;halo=1"},
@@ -111,16 +113,24 @@ Test(halo, constructor)
     dcl_map *with = dcl_map_halo(rows, 2, one, NULL, NULL);
     expect_text(dcl_map_halo(with, 2, low, high, NULL), "block,*;halo=1:2,0"); /* instead of what there was */
     expect_text(dcl_map_halo(with, 1, none, NULL, NULL), "block,*");
+    dcl_map *replicated = dcl_map_replicated(test_cluster(3), 0), *every = dcl_map_every(rows, 2, (int64_t[]){2, 1});
+    expect_text(dcl_map_halo(replicated, 2, none, none, NULL), "replicated"); /* no halo is none beside copies */
+    expect_text(dcl_map_halo(every, 1, none, NULL, NULL), "block,*;every=2x1");
+    expect_refused(dcl_map_halo(replicated, 1, one, NULL, NULL), "a replicated map is to have a halo");
+    expect_refused(dcl_map_halo(replicated, 1, none, NULL, both), "a replicated map is to have a halo");
     expect_text(dcl_map_with_grains(with, 2, NULL, (int64_t[]){4, 4}), "block,*;tile=4x4;halo=1");
     expect_text(dcl_map_on(with, 2, (int[]){0, 2}), "block,*;nodes=0,2;halo=1");
     expect_refused(dcl_map_halo(block, 0, one, NULL, NULL), "dcl_map_halo: rank is 0; expected 1..8");
     expect_refused(dcl_map_halo(block, 2, NULL, one, NULL), "low is NULL; expected 2 widths of a halo");
+    expect_refused(dcl_map_halo(block, 1, (int64_t[]){-1}, none, NULL), "width -1 before axis 0; expected 0..");
     expect_refused(dcl_map_halo(block, 2, (int64_t[]){1, -3}, NULL, NULL), "width -3 before axis 1; expected 0..");
     expect_refused(dcl_map_halo(block, 2, one, (int64_t[]){INT64_MAX, 0}, NULL),
                    "behind axis 0; expected 0..1099511627776");
     expect_refused(dcl_map_halo(block, 2, low, NULL, both), "axis 1 is periodic and has no halo");
     expect_refused(dcl_map_halo(rows, 3, (int64_t[]){1, 1, 1}, NULL, NULL), "3 widths and the map is for 2 axes");
     cr_expect_null(dcl_map_halo(NULL, 1, one, NULL, NULL));
+    dcl_map_release(every);
+    dcl_map_release(replicated);
     dcl_map_release(with);
     dcl_map_release(rows);
     dcl_map_release(block);
@@ -272,4 +282,92 @@ ParameterizedTest(struct near_row *row, halo, near)
     dcli_region_list_free(&scratch);
     dcli_layout_release(&layout);
     dcl_map_release(map);
+}
+
+/* ---- what is near, element by element ----------------------------------------------------------------------------- */
+
+static bool is_near(const dcli_layout *layout, int node, const int64_t index[])
+{
+    const dcli_map_rule *rule = &layout->rule;
+    int64_t at[2];
+    for (at[0] = index[0] - rule->halo_high[0]; at[0] <= index[0] + rule->halo_low[0]; at[0]++)
+        for (at[1] = index[1] - rule->halo_high[1]; at[1] <= index[1] + rule->halo_low[1]; at[1]++) {
+            int owner;
+            int64_t offset;
+            dcl_box whole = dcl_box_of(&layout->grid);
+            if (!dcli_box_contains(&whole, at))
+                continue;
+            dcli_layout_locate(layout, at, &owner, &offset);
+            if (owner == node)
+                return true;
+        }
+    return false;
+}
+
+static bool all_near(const dcli_layout *layout, int node, const dcl_box *box)
+{
+    for (int64_t i = 0; i < box->count[0]; i++)
+        for (int64_t j = 0; j < box->count[1]; j++) {
+            int64_t index[] = {box->start[0] + i * box->stride[0], box->start[1] + j * box->stride[1]};
+            if (!is_near(layout, node, index))
+                return false;
+        }
+    return true;
+}
+
+/* A box is near where all of its elements are; boxes up to the widths beyond the grid's edges. */
+Test(halo, near_is_what_all_elements_are)
+{
+    static const char *const maps[] = {"block",
+                                       "cyclic",
+                                       "cyclic(2),*",
+                                       "*,cyclic(3)",
+                                       "rows:cyclic(2x3)",
+                                       "rows:hash(2x2)",
+                                       "columns:cyclic",
+                                       "splits(2,3),block",
+                                       "rows:block(1x2)",
+                                       "block,cyclic@2x2",
+                                       "weighted(1:3:1:2)"};
+    test_random random = 5;
+    int near_ones = 0;
+    for (int n = 0; n < 4000; n++) {
+        char text[96];
+        dcl_grid grid = {.type = DCL_FLOAT, .rank = 2};
+        int64_t width[4];
+        for (int d = 0; d < 2; d++) {
+            grid.origin[d] = test_between(&random, -3, 3);
+            grid.extent[d] = test_between(&random, 1, 9);
+        }
+        for (int w = 0; w < 4; w++)
+            width[w] = test_between(&random, 0, 2);
+        snprintf(text, sizeof text, "%s;halo=%d:%d,%d:%d", maps[test_between(&random, 0, 10)], (int)width[0],
+                 (int)width[1], (int)width[2], (int)width[3]);
+        dcl_map *map = dcl_map_parse(test_cluster(4), text);
+        dcli_layout layout;
+        cr_assert_eq(dcli_map_bind(map, &grid, &layout), DCL_OK, "%s: %s", text, dcl_error());
+        dcli_region_list scratch = {0};
+        for (int k = 0; k < 8; k++) {
+            dcl_box box = {.rank = 2};
+            for (int d = 0; d < 2; d++) {
+                int64_t end = grid.origin[d] + grid.extent[d] + 2;
+                box.start[d] = test_between(&random, grid.origin[d] - 2, end - 1);
+                box.stride[d] = test_between(&random, 1, 4);
+                box.count[d] = test_between(&random, 1, (end - 1 - box.start[d]) / box.stride[d] + 1);
+                box.stride[d] = box.count[d] > 1 ? box.stride[d] : 1;
+            }
+            int node = (int)test_between(&random, 0, 3);
+            bool near, expected = layout.rule.halo_rank > 0 && all_near(&layout, node, &box);
+            cr_assert_eq(dcli_layout_near(&layout, node, &box, &scratch, &near), DCL_OK);
+            char box_text[80];
+            dcli_box_print(&box, box_text, sizeof box_text);
+            cr_expect_eq(near, expected, "%s, %dx%d from %d,%d, node %d: %s is near: %d", text, (int)grid.extent[0],
+                         (int)grid.extent[1], (int)grid.origin[0], (int)grid.origin[1], node, box_text, near);
+            near_ones += near;
+        }
+        dcli_region_list_free(&scratch);
+        dcli_layout_release(&layout);
+        dcl_map_release(map);
+    }
+    cr_expect_gt(near_ones, 1000);
 }
