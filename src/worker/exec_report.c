@@ -51,10 +51,12 @@ static void put_declared(dcli_text *text, const dcli_operation *operation, int a
     dcli_text_put(text, " (%s)", dcli_access_name(param->access));
 }
 
-static bool is_inside(const dcl_grid *grid, const int64_t index[])
+/* What there is of an array that goes on beyond some edge, for an index that is not there. */
+static void put_periodic(dcli_text *text, const dcl_box *around)
 {
-    dcl_box whole = dcl_box_of(grid);
-    return dcli_box_contains(&whole, index);
+    char box_text[200];
+    dcli_box_print(around, box_text, sizeof box_text);
+    dcli_text_put(text, "in %s, its grid and as far beyond periodic edges as its map's halo is wide", box_text);
 }
 
 static void put_first_line(dcli_text *text, const char *body)
@@ -71,9 +73,13 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
     int a = (int)report[1];
     const dcli_param *param = &body->params[body->access[a].param];
     dcl_grid grid = dcli_access_grid(&entry->operation, a);
+    dcl_box around = dcl_box_of(&grid),
+            whole = dcl_box_of(dcli_operand_grid(&entry->operation.operand[body->access[a].param]));
     dcli_text declared = {0}, line = {0};
-    if (is_inside(&grid, report + 2))
+    if (dcli_box_contains(&around, report + 2))
         put_declared(&declared, &entry->operation, a);
+    else if (!dcli_box_equal(&around, &whole))
+        put_periodic(&declared, &around);
     put_first_line(&line, body->text);
     dcli_message message = {.kind = DCLI_MSG_REPORT,
                             .report = {.operation = entry->operation.number,

@@ -169,6 +169,9 @@ Test(halo_on_device, ends_at_the_width)
     TEST_OK(dcl_wait(cluster));
     TEST_OK(dcl_forall(cluster, "C(i,j) = A(i-2,j);", DCL_OUT(C), DCL_IN(A)));
     TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "A(-2, ");
+    cr_expect(strstr(dcl_error(),
+                     "in [-1:7, 0:4], its grid and as far beyond periodic edges as its map's halo is wide") != NULL,
+              "%s", dcl_error());
     dcl_clear_error(cluster);
     TEST_OK(dcl_forall(cluster, "C(i,j) = A(i,j+1);", DCL_OUT(C), DCL_IN(A)));
     TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, ", 4)");
