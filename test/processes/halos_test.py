@@ -3,7 +3,7 @@
 
     halos_test.py DCL PROGRAMS     the dcl command, and the folder with `halos`
 
-Settings: TEST_WORKERS, a place of support/workers.py (local:2); TEST_CASES, how many under each (30); TEST_SEED (1)."""
+Settings: TEST_WORKERS, a place of support/workers.py (local:2); TEST_CASES, how many under each (20); TEST_SEED (1)."""
 import os
 import sys
 
@@ -12,7 +12,7 @@ from session import SLOW, run_to_end, test_in_folder
 from workers import open_place
 
 PLACE = os.environ.get("TEST_WORKERS") or "local:2"
-CASES = int(os.environ.get("TEST_CASES") or 30)
+CASES = int(os.environ.get("TEST_CASES") or 20)
 SEED = int(os.environ.get("TEST_SEED") or 1)
 
 
@@ -23,8 +23,9 @@ def run(programs, what, seed, variables, prefix, folder):
 
 
 def check(dcl, programs, base):
-    for number, (nodes, move) in enumerate([(1, "auto"), (3, "place"), (5, "send")]):
-        threads = {"POCL_DEVICES": " ".join(["pthread"] * nodes), "DCL_MOVE": move}
+    small = {"DCL_TILE_BYTES": "64", "DCL_CHUNK_BYTES": "64"}  # several batches, several chunks
+    for number, (nodes, move, sizes) in enumerate([(1, "auto", {}), (3, "place", small), (5, "send", small)]):
+        threads = {"POCL_DEVICES": " ".join(["pthread"] * nodes), "DCL_MOVE": move, **sizes}
         run(programs, f"threads, {nodes} nodes, {move}", SEED + number * CASES, threads, [], f"{base}/work")
     checked = {"POCL_DEVICES": "pthread pthread", "DCL_CHECK": "access"}
     run(programs, "threads that check every access", SEED + 3 * CASES, checked, [], f"{base}/work")
