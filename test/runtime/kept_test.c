@@ -136,6 +136,32 @@ Test(kept_on_device, writes_drop_what_they_touch)
     dcl_close(cluster);
 }
 
+/* Nobody asks between the calls: one body makes copies of X and of A, another of B, and ends those of X. */
+Test(kept_on_device, copies_that_end_are_made_again)
+{
+    static const char *const moves[] = {"place", "send"};
+    static const char add[] = "C(i,j) = A(j,i) + X(j,i);", take[] = "X(i,j) = B(j,i);";
+    for (int m = 0; m < 2; m++) {
+        dcl_cluster *cluster = open_with(moves[m], 1 << 20);
+        dcl_array *A = square(cluster, "block,*"), *B = square(cluster, "block,*"), *C = square(cluster, "block,*"),
+                  *X = square(cluster, "block,*");
+        dcl_arg adding[] = {DCL_OUT(C), DCL_IN_KEPT(A), DCL_IN_KEPT(X)};
+        dcl_counters planned, before;
+        TEST_OK(dcl_forall_n(cluster, add, 3, adding));
+        TEST_OK(dcl_forall(cluster, take, DCL_OUT(X), DCL_IN_KEPT(B)));
+        TEST_OK(dcl_forall_n(cluster, add, 3, adding));
+        TEST_OK(dcl_explain_n(cluster, NULL, add, 3, adding, DCL_ALL_NODES, &planned));
+        cr_expect_eq(planned.bytes_moved, 0, "%s: %" PRId64 " bytes are explained", moves[m], planned.bytes_moved);
+        before = test_counters(cluster, DCL_ALL_NODES);
+        TEST_OK(dcl_forall_n(cluster, add, 3, adding));
+        cr_expect_eq(test_counters(cluster, DCL_ALL_NODES).bytes_moved, before.bytes_moved);
+        dcl_array *all[] = {A, B, C, X};
+        for (int n = 0; n < 4; n++)
+            dcl_release(all[n]);
+        dcl_close(cluster);
+    }
+}
+
 /* A body may read a copy and write other elements of its box, through views: it is the last one that uses the copy. */
 Test(kept_on_device, a_copy_is_used_by_the_body_that_drops_it)
 {
