@@ -36,7 +36,8 @@ dcl_status dcl_keep(dcl_array *array, bool keep)
 
 void dcli_cluster_kept_fail(dcl_cluster *cluster) { cluster->kept.generation++; }
 
-/* An operation that cannot be planned runs nowhere, and makes no copies. */
+/* An operation whose plan is refused runs nowhere, and makes no copies. Nor are any noted where there was no memory to plan
+ * it: either way nobody relies on copies made so far. */
 static dcl_status settle_one(dcl_cluster *cluster, const dcli_operation *operation)
 {
     dcl_status status = DCL_OK;
@@ -45,8 +46,10 @@ static dcl_status settle_one(dcl_cluster *cluster, const dcli_operation *operati
         dcli_plan *plan;
         if (cluster->lost[n])
             continue;
-        if (dcli_plan_for_report(cluster, operation, n, false, &plan) != DCL_OK)
+        if (dcli_plan_for_report(cluster, operation, n, false, &plan) != DCL_OK) {
+            dcli_cluster_kept_fail(cluster);
             break;
+        }
         status = dcli_kept_add(&cluster->kept.books, n, operation, plan);
         dcli_plan_free(plan);
     }
@@ -64,6 +67,8 @@ dcl_status dcli_cluster_kept_settle(dcl_cluster *cluster)
         dcli_free(notes->noted[o].operation);
     }
     notes->count = 0;
+    if (status != DCL_OK)
+        dcli_cluster_kept_fail(cluster); /* what was noted is not in the books */
     return status;
 }
 

@@ -80,13 +80,18 @@ static void fill_move(const dcl_array *array, const dcl_box *box, int node, dcli
 }
 
 /* What it would do, by the copies there are after all that was called before. */
-static dcl_status plan_move(dcl_cluster *cluster, const dcli_operation *operation, dcli_plan **plan_out)
+static dcl_status plan_move(dcl_array *array, const dcl_box *box, int node, dcli_operation *operation,
+                            dcli_plan **plan_out)
 {
-    dcl_status status = dcli_cluster_kept_settle(cluster);
+    dcl_cluster *cluster = array->cluster;
+    dcl_status status = check_state(array, node);
+    if (status == DCL_OK)
+        status = dcli_cluster_kept_settle(cluster);
     if (status != DCL_OK)
         return status;
+    fill_move(array, box, node, operation);
     dcli_kept_begin(&cluster->kept.books, operation, NULL, NULL);
-    return dcli_plan_for_report(cluster, operation, operation->node, false, plan_out);
+    return dcli_plan_for_report(cluster, operation, node, false, plan_out);
 }
 
 static dcl_status issue_move(dcl_array *array, dcli_operation *operation)
@@ -110,11 +115,7 @@ static dcl_status move(dcl_array *array, const dcl_box *box, int node)
     dcli_plan *plan;
     dcl_status status = dcli_cluster_await_room(array->cluster);
     if (status == DCL_OK)
-        status = check_state(array, node);
-    if (status != DCL_OK)
-        return status;
-    fill_move(array, box, node, &operation);
-    status = plan_move(array->cluster, &operation, &plan);
+        status = plan_move(array, box, node, &operation, &plan);
     if (status != DCL_OK)
         return status;
     bool needed = plan->batch_count > 0;
@@ -140,11 +141,7 @@ static dcl_status explain(dcl_array *array, const dcl_box *box, int node, dcl_co
 {
     dcli_operation operation;
     dcli_plan *plan;
-    dcl_status status = check_state(array, node);
-    if (status != DCL_OK)
-        return status;
-    fill_move(array, box, node, &operation);
-    status = plan_move(array->cluster, &operation, &plan);
+    dcl_status status = plan_move(array, box, node, &operation, &plan);
     if (status != DCL_OK)
         return status;
     *counters_out = plan->counters;

@@ -1,5 +1,6 @@
 /* test/runtime/memory_test.c - no memory for the library's own books: the n-th allocation of a thread fails. */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -108,6 +109,72 @@ Test(memory_on_device, that_lacks_in_a_call_is_told_and_nothing_else_suffers)
     test_remove_folder();
 }
 
+/* ---- the books of copies ------------------------------------------------------------------------------------------ */
+
+static const char reverse[] = "C(i) = A(29 - i);";
+
+static dcl_status visit(void *user, const dcl_tile *tile)
+{
+    *(int64_t *)user += tile->box_count;
+    return DCL_OK;
+}
+
+/* Whatever makes copies, or asks for them. @return calls that failed. */
+static int use_copies(dcl_cluster *cluster, dcl_array *C, dcl_array *A, int n)
+{
+    int64_t boxes = 0;
+    int failed = 0;
+    dcl_counters counters;
+    dcl_box half = dcl_box_nd(1, (int64_t[]){0}, (int64_t[]){N / 2}),
+            some = dcl_box_nd(1, (int64_t[]){3}, (int64_t[]){5});
+    dcl_arg kept[] = {DCL_OUT(C), DCL_IN_KEPT(A)};
+    dcl_status status[] = {
+        dcl_forall_over_n(cluster, &half, reverse, 2, kept),
+        dcl_move(A, &some, 1),
+        dcl_explain_move(A, &half, 1, &counters),
+        dcl_tiles(A, DCL_ALL_NODES, visit, &boxes),
+        dcl_keep(A, n % 3 > 0),
+        dcl_move(A, &some, 1),
+    };
+    for (size_t c = 0; c < sizeof status / sizeof status[0]; c++) {
+        failed += status[c] != DCL_OK;
+        cr_expect(status[c] == DCL_OK || status[c] == DCL_ERR_NOMEM, "allocation %d: call %zu: %s: %s", n, c,
+                  dcl_status_name(status[c]), dcl_error());
+    }
+    return failed;
+}
+
+/* Books that could not be kept are begun anew: what is explained afterwards is what moves. */
+Test(memory_on_device, that_lacks_for_the_books_of_copies_is_told)
+{
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_map *map = dcl_map_block(cluster);
+    dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, N), map), *C = dcl_agile(dcl_grid_1d(DCL_INT32, N), map);
+    dcl_arg args[] = {DCL_OUT(C), DCL_IN(A)};
+    int failed = 0;
+    for (int n = 1; n < 150; n++) { /* more than there are: what fails in plans for the books alone, no call tells */
+        TEST_OK(dcl_fill(A, &n));   /* ends the copies of the last round */
+        dcli_alloc_fail_after(n);
+        failed += use_copies(cluster, C, A, n) > 0;
+        dcli_alloc_fail_after(0);
+        dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
+        int32_t found[N];
+        dcl_clear_error(cluster);
+        TEST_OK(dcl_explain_n(cluster, NULL, reverse, 2, args, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_forall_n(cluster, reverse, 2, args));
+        int64_t moved = test_counters(cluster, DCL_ALL_NODES).bytes_moved - before.bytes_moved;
+        cr_expect_eq(moved, planned.bytes_moved, "allocation %d: %" PRId64 " bytes moved; explained %" PRId64, n, moved,
+                     planned.bytes_moved);
+        TEST_OK(dcl_read(C, NULL, found, NULL));
+        cr_expect_eq(found[N - 1], n);
+    }
+    cr_expect_gt(failed, 10, "only %d allocations failed", failed);
+    dcl_release(A);
+    dcl_release(C);
+    dcl_map_release(map);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* ---- a node's thread ---------------------------------------------------------------------------------------------- */
 
 struct trap {
@@ -146,7 +213,9 @@ static void run_with_trap(dcl_config *config, int n)
     dcl_clear_error(cluster);
     dcl_array *A = dcl_agile(grid, map), *C = dcl_agile(grid, map);
     expect_right_or_told(n, dcl_fill(A, &one), "fill");
+    expect_right_or_told(n, dcl_move(A, NULL, 1), "move");
     expect_right_or_told(n, test_shift(C, A, -1, N - 1, 1), "forall");
+    expect_right_or_told(n, dcl_keep(A, false), "keep");
     expect_right_or_told(n, test_shift(A, C, -1, N - 1, 1), "forall");
     dcl_status status = dcl_read(A, NULL, memory, NULL);
     expect_right_or_told(n, status, "read");
@@ -168,7 +237,7 @@ Test(memory_on_device, that_lacks_on_a_node_is_told)
     config.fault = "alloc node=1 count=1";
     config.log = "warn";
     config.log_fn = set_trap;
-    for (int n = 1; n < 120; n += 5) {
+    for (int n = 1; n < 150; n += 5) {
         config.move = n % 2 == 0 ? "auto" : "send";
         run_with_trap(&config, n);
     }
