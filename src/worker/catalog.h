@@ -107,6 +107,8 @@ typedef struct dcli_copy_memory {
     struct dcli_copy_memory *next;
 } dcli_copy_memory;
 
+enum { DCLI_COPY_BUCKETS = 1024 }; /* a node may have as many copies of an array */
+
 typedef struct dcli_catalog {
     dcli_plan_terms terms;
     int self, peers;
@@ -117,8 +119,9 @@ typedef struct dcli_catalog {
     dcli_entry *spare; /* ended entries, kept for reuse */
     dcli_kept_plan *plans[256];
     int64_t plan_count, clock;
-    dcli_kept kept;           /* books of kept copies of all nodes, after the last operation that was added */
-    dcli_copy_memory *copies; /* that no operation drops which was added so far, the newest first */
+    dcli_kept kept; /* books of kept copies of all nodes, after the last operation that was added */
+    dcli_copy_memory
+        *copies[DCLI_COPY_BUCKETS];         /* that no operation drops which was added so far, by storage and box */
     dcli_copy_memory *ending, *last_ending; /* dropped ones that operations may still use, by rising `until` */
     int64_t last_operation, last_created;   /* numbers of the last operation and of the last storage that was made */
 } dcli_catalog;

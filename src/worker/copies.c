@@ -1,11 +1,30 @@
 /* worker/copies.c - memory of copies that outlive their operation. */
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "worker/catalog.h"
 
 struct dropping {
     dcli_catalog *catalog;
     int64_t until; /* operations before this one may still use what is dropped */
 };
+
+static size_t bucket_of(int64_t storage, const dcl_box *box)
+{
+    size_t bytes = (size_t)box->rank * sizeof(int64_t);
+    uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)storage);
+    hash = dcli_hash_bytes(hash, box->start, bytes);
+    hash = dcli_hash_bytes(hash, box->count, bytes);
+    return (size_t)(hash % DCLI_COPY_BUCKETS);
+}
+
+/* The first of a list that an operation may use. */
+static dcli_copy_memory *find(dcli_copy_memory *memory, int64_t number, int64_t storage, const dcl_box *box)
+{
+    while (memory != NULL && !(memory->storage == storage && memory->from <= number && number < memory->until &&
+                               dcli_box_equal(&memory->box, box)))
+        memory = memory->next;
+    return memory;
+}
 
 /* A program may be thousands of operations ahead: what is dropped must not be in the way of what is looked for. */
 static void begin_to_end(dcli_catalog *catalog, dcli_copy_memory *memory)
@@ -23,44 +42,31 @@ static void drop_copy(void *user, int node, const dcli_copy *copy)
     const struct dropping *dropping = user;
     if (node != dropping->catalog->self)
         return;
-    for (dcli_copy_memory **at = &dropping->catalog->copies; *at != NULL;) {
-        dcli_copy_memory *memory = *at;
-        if (memory->storage != copy->storage || !dcli_box_equal(&memory->box, &copy->box)) {
-            at = &memory->next;
-            continue;
-        }
-        *at = memory->next;
-        memory->until = dropping->until;
-        begin_to_end(dropping->catalog, memory);
-    }
-}
-
-/* An array may have two names in a body. */
-static bool is_made(const dcli_catalog *catalog, const dcli_operation *operation, const dcli_stage *stage)
-{
-    int64_t storage = operation->operand[stage->operand].storage;
-    const dcli_copy_memory *memory = catalog->copies;
-    for (; memory != NULL && memory->from == operation->number; memory = memory->next)
-        if (memory->storage == storage && dcli_box_equal(&memory->box, &stage->box))
-            return true;
-    return false;
+    dcli_copy_memory **at = &dropping->catalog->copies[bucket_of(copy->storage, &copy->box)];
+    while (*at != NULL && !((*at)->storage == copy->storage && dcli_box_equal(&(*at)->box, &copy->box)))
+        at = &(*at)->next;
+    dcli_copy_memory *memory = *at;
+    if (memory == NULL)
+        return;
+    *at = memory->next;
+    memory->until = dropping->until;
+    begin_to_end(dropping->catalog, memory);
 }
 
 static dcl_status make_copies(dcli_catalog *catalog, const dcli_operation *operation, const dcli_plan *plan)
 {
     for (int64_t s = 0; s < plan->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[s];
-        if (stage->kept != DCLI_STAGE_KEEP || is_made(catalog, operation, stage))
-            continue;
+        int64_t storage = operation->operand[stage->operand].storage;
+        dcli_copy_memory **first = &catalog->copies[bucket_of(storage, &stage->box)];
+        if (stage->kept != DCLI_STAGE_KEEP || find(*first, operation->number, storage, &stage->box) != NULL)
+            continue; /* an array may have two names in a body, and several batches fill a copy */
         dcli_copy_memory *memory = dcli_calloc(1, sizeof *memory);
         if (memory == NULL)
             return DCL_ERR_NOMEM;
-        *memory = (dcli_copy_memory){.storage = operation->operand[stage->operand].storage,
-                                     .box = stage->box,
-                                     .from = operation->number,
-                                     .until = INT64_MAX,
-                                     .next = catalog->copies};
-        catalog->copies = memory;
+        *memory = (dcli_copy_memory){
+            .storage = storage, .box = stage->box, .from = operation->number, .until = INT64_MAX, .next = *first};
+        *first = memory;
     }
     return DCL_OK;
 }
@@ -89,21 +95,12 @@ dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry)
     return status;
 }
 
-/* The first of a list that an operation may use. */
-static dcli_copy_memory *find(dcli_copy_memory *memory, int64_t number, int64_t storage, const dcl_box *box)
-{
-    while (memory != NULL && !(memory->storage == storage && memory->from <= number && number < memory->until &&
-                               dcli_box_equal(&memory->box, box)))
-        memory = memory->next;
-    return memory;
-}
-
 dcli_copy_memory *dcli_catalog_copy(const dcli_catalog *catalog, const dcli_entry *entry, int operand,
                                     const dcl_box *box)
 {
     int64_t number = entry->operation.number, storage = entry->operation.operand[operand].storage;
-    dcli_copy_memory *memory = find(catalog->ending, number, storage, box);
-    return memory != NULL ? memory : find(catalog->copies, number, storage, box);
+    dcli_copy_memory *memory = find(catalog->copies[bucket_of(storage, box)], number, storage, box);
+    return memory != NULL ? memory : find(catalog->ending, number, storage, box);
 }
 
 static dcli_copy_memory *free_copy(dcli_copy_memory *memory)
@@ -118,6 +115,7 @@ void dcli_catalog_free_copies(dcli_catalog *catalog, int64_t first_open)
 {
     while (catalog->ending != NULL && catalog->ending->until <= first_open)
         catalog->ending = free_copy(catalog->ending);
-    while (catalog->copies != NULL && first_open == INT64_MAX)
-        catalog->copies = free_copy(catalog->copies);
+    for (int b = 0; first_open == INT64_MAX && b < DCLI_COPY_BUCKETS; b++)
+        while (catalog->copies[b] != NULL)
+            catalog->copies[b] = free_copy(catalog->copies[b]);
 }
