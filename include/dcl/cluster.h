@@ -29,7 +29,7 @@ typedef struct dcl_config {
     size_t block_bytes;  /**< DCL_BLOCK_BYTES: size aimed at for one block, the grain movement is counted in */
     size_t chunk_bytes;  /**< DCL_CHUNK_BYTES: most bytes of one message of data */
     size_t pool_bytes;   /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes */
-    size_t kept_bytes;   /**< DCL_KEPT_BYTES: most memory per node for copies of arrays that are kept (dcl_keep()) */
+    size_t kept_bytes;   /**< DCL_KEPT_BYTES: most memory per node for copies of elements (dcl_keep(), dcl_move()) */
     size_t small_bytes;  /**< DCL_SMALL_BYTES: dcl_map_default() keeps smaller arrays on one node */
     size_t window;       /**< DCL_WINDOW: most operations started and not yet complete */
     bool sync;           /**< DCL_SYNC: every call waits for its end; for finding errors */
@@ -43,11 +43,12 @@ typedef struct dcl_config {
     size_t silence_ms;   /**< DCL_SILENCE_MS: who is not heard of for so long is lost */
     size_t build_ms;     /**< DCL_BUILD_MS: most time one compilation may take in a worker process */
     size_t kernel_ms;    /**< DCL_KERNEL_MS: most time one kernel may take in a worker process */
-    size_t quota_bytes;  /**< DCL_QUOTA_BYTES: most bytes of arrays per worker process; 0: what its device has */
-    size_t spare;        /**< DCL_SPARE: numbers kept free for nodes that join later; worker processes only */
-    size_t fanout;       /**< DCL_FANOUT: with more nodes, descriptors go down a tree of so many children each */
-    size_t io_threads;   /**< DCL_IO_THREADS: threads per process that encrypt and send between hosts */
-    const char *check;   /**< DCL_CHECK: "off", or "access": kernels check every access; for finding errors */
+    size_t
+        quota_bytes; /**< DCL_QUOTA_BYTES: most bytes of arrays and copies per worker process; 0: what its device has */
+    size_t spare;    /**< DCL_SPARE: numbers kept free for nodes that join later; worker processes only */
+    size_t fanout;   /**< DCL_FANOUT: with more nodes, descriptors go down a tree of so many children each */
+    size_t io_threads; /**< DCL_IO_THREADS: threads per process that encrypt and send between hosts */
+    const char *check; /**< DCL_CHECK: "off", or "access": kernels check every access; for finding errors */
 } dcl_config;
 
 /** Fill a configuration with the defaults, then with the DCL_ variables of the environment.

@@ -19,8 +19,9 @@ extern "C" {
 DCL_API dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void *user);
 
 /** Bring the elements of a box to a node, which keeps copies of those it does not own: bodies that read them there find
- *  them, and move nothing, until the elements are written or the copies dropped (dcl_keep(array, false)). What is there
- *  already is not moved again; a move of nothing costs no message.
+ *  them, and move nothing, until the elements are written or the copies dropped (dcl_keep(array, false)). A failed
+ *  operation, and a node that joins, drop all copies. What is there already is not moved again; a move of nothing costs no
+ *  message.
  *
  *  In the order of the program: the copies are of what was written before. Data is asked for at once and arrives while
  *  calls before still compute; it is copied to its place once the node has started their tasks (docs/local-view.md). The

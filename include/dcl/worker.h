@@ -20,7 +20,7 @@ typedef struct dcl_worker_config {
     int first_port;    /**< ports of worker processes: first_port..last_port; 0: any */
     int last_port;
     int most_sessions;  /**< programs served at once */
-    size_t quota_bytes; /**< most bytes of arrays per session and device; 0: what the device has */
+    size_t quota_bytes; /**< most bytes of arrays, copies included, per session and device; 0: what the device has */
     size_t io_threads;  /**< threads per process that encrypt and send */
 } dcl_worker_config;
 

@@ -114,7 +114,7 @@ static const char worker[] =
     "  --devices S         which devices: all, cpu, gpu, or numbers of dcl devices; over DCL_DEVICES\n"
     "  --keys DIR          folder with the keys of this worker and of those who may come\n"
     "  --token FILE        file for the token where there are no keys; by default where programs look for it\n"
-    "  --quota BYTES       most bytes of arrays per program and device, such as 500M or 4G; 0: what the device has\n"
+    "  --quota BYTES       most bytes of arrays per program and device, copies included, such as 500M or 4G; 0: all\n"
     "  --sessions N        programs served at once\n"
     "  --io-threads N      threads per process that encrypt and send; over DCL_IO_THREADS\n"
     "  --log LEVEL         off, warn, info or debug; info by default; over DCL_LOG\n"

@@ -155,6 +155,8 @@ dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry);
 /** This node's copy of a box of an operand, for an open operation; NULL: there is none. */
 dcli_copy_memory *dcli_catalog_copy(const dcli_catalog *catalog, const dcli_entry *entry, int operand,
                                     const dcl_box *box);
+/** Memory of all copies. Cost: their number. */
+size_t dcli_catalog_copy_bytes(const dcli_catalog *catalog);
 /** Give back copies that no operation from `first_open` on uses. */
 void dcli_catalog_free_copies(dcli_catalog *catalog, int64_t first_open);
 /** Forget a retired operation. */

@@ -103,6 +103,22 @@ dcli_copy_memory *dcli_catalog_copy(const dcli_catalog *catalog, const dcli_entr
     return memory != NULL ? memory : find(catalog->ending, number, storage, box);
 }
 
+static size_t bytes_of(const dcli_copy_memory *memory)
+{
+    size_t bytes = 0;
+    for (; memory != NULL; memory = memory->next)
+        bytes += memory->memory != NULL ? dcli_memory_bytes(memory->memory) : 0;
+    return bytes;
+}
+
+size_t dcli_catalog_copy_bytes(const dcli_catalog *catalog)
+{
+    size_t bytes = bytes_of(catalog->ending);
+    for (int b = 0; b < DCLI_COPY_BUCKETS; b++)
+        bytes += bytes_of(catalog->copies[b]);
+    return bytes;
+}
+
 static dcli_copy_memory *free_copy(dcli_copy_memory *memory)
 {
     dcli_copy_memory *next = memory->next;

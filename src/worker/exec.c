@@ -10,15 +10,34 @@
 
 /* ---- storage ------------------------------------------------------------------------------------------------------ */
 
+/* A program has no more of a worker than its quota, whatever it uses it for. */
+static dcl_status check_quota(const dcli_worker *worker, size_t bytes, const char *what)
+{
+    int64_t quota = worker->terms.quota_bytes;
+    if (quota == 0)
+        return DCL_OK;
+    int64_t taken = worker->counters.storage_bytes + (int64_t)dcli_catalog_copy_bytes(&worker->catalog);
+    if ((int64_t)bytes <= quota - taken)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_NOMEM,
+                     "%zu bytes for %s exceed the quota of this session: %" PRId64 " of %" PRId64
+                     " bytes are in use on this node; release arrays, drop copies by dcl_keep(array, false), use more "
+                     "nodes, or raise DCL_QUOTA_BYTES or the worker's --quota",
+                     bytes, what, taken, quota);
+}
+
 /* Many bytes take long to be zeroed, or to be copied: the watchdog is told. */
 dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, dcli_memory **memory_out)
 {
+    dcl_status status = check_quota(worker, bytes, what);
+    if (status != DCL_OK)
+        return status;
     if (++worker->allocations == worker->fault_at)
         return DCLI_FAIL(DCL_ERR_NOMEM,
                          "allocation %" PRId64 " of storage (%zu bytes for %s) fails, as DCL_FAULT asks for",
                          worker->allocations, bytes, what);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, what);
-    dcl_status status = dcli_memory_create(worker->device, bytes, memory_out);
+    status = dcli_memory_create(worker->device, bytes, memory_out);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
     return status;
 }
@@ -28,16 +47,7 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
     if (held->memory != NULL)
         return DCL_OK;
     size_t bytes = dcli_held_bytes(held, worker->terms.self);
-    dcl_status status;
-    if (worker->terms.quota_bytes > 0 && worker->counters.storage_bytes + (int64_t)bytes > worker->terms.quota_bytes)
-        status =
-            DCLI_FAIL(DCL_ERR_NOMEM,
-                      "%zu bytes for a part exceed the quota of this session: %" PRId64 " of %" PRId64
-                      " bytes are in use on this node; release arrays, use more nodes, or raise DCL_QUOTA_BYTES or "
-                      "the worker's --quota",
-                      bytes, worker->counters.storage_bytes, worker->terms.quota_bytes);
-    else
-        status = dcli_exec_create(worker, bytes, "a new array", &held->memory);
+    dcl_status status = dcli_exec_create(worker, bytes, "a new array", &held->memory);
     if (status != DCL_OK)
         return status;
     status = dcli_board_put(worker->terms.board, held->id, worker->terms.self, dcli_memory_host(held->memory), bytes);

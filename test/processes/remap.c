@@ -1,7 +1,8 @@
 /* processes/remap.c - arrays that are remapped and copied by worker processes: remap chains SEED COUNT | quota | lost
  *
  * chains: COUNT arrays, each taken through random maps; what is read back has to be what was written. Prints `right N`.
- * quota: with DCL_QUOTA_BYTES=150000, parts of 100000 bytes have no second ones beside them. Prints `right 3`.
+ * quota: with DCL_QUOTA_BYTES=150000, parts of 100000 bytes have no second ones beside them, and copies of other nodes'
+ *        elements count like parts. Prints `right 3`, `counted`.
  * lost: a worker process is killed while an array is remapped again and again. Prints `lost N`, `right 3`; or `WRONG ...`. */
 #include <dirent.h>
 #include <signal.h>
@@ -150,6 +151,33 @@ static void run_without_room(dcl_cluster *cluster)
     dcl_release(cyclic);
 }
 
+/* Node 0 has 40000 bytes of A, and of B, and copies of 80000 of the one or the other. */
+static void run_with_copies(dcl_cluster *cluster)
+{
+    int32_t one = 1;
+    dcl_map *first = parse(cluster, "block;nodes=0-1");
+    dcl_array *A = count_up(cluster, dcl_grid_1d(DCL_INT32, 20000), "block;nodes=0-1");
+    check(dcl_move(A, NULL, 0), "dcl_move");
+    check(dcl_wait(cluster), "a copy beside its array");
+    dcl_array *B = dcl_agile(dcl_grid_of(A), first);
+    expect(dcl_wait(cluster), DCL_ERR_NOMEM, "for a new array exceed the quota of this session: 120000 of 150000 bytes",
+           "another array");
+    dcl_clear_error(cluster);
+    check(dcl_keep(A, false), "dcl_keep");
+    check(dcl_wait(cluster), "the copy is dropped"); /* calls after it may begin before its memory is given back */
+    check(dcl_fill(B, &one), "dcl_fill");
+    check(dcl_wait(cluster), "another array once the copy is dropped");
+    check(dcl_move(B, NULL, 0), "dcl_move");
+    expect(dcl_wait(cluster), DCL_ERR_NOMEM, "80000 bytes for a copy of other nodes' elements exceed the quota",
+           "a copy beside two arrays");
+    dcl_clear_error(cluster);
+    expect_counted_up(A, "the array whose copy was dropped");
+    printf("counted\n");
+    dcl_release(A);
+    dcl_release(B);
+    dcl_release(first);
+}
+
 /* ---- a node is lost ----------------------------------------------------------------------------------------------- */
 
 /* A child of any thread of this process. @return 0: none. */
@@ -243,9 +271,10 @@ int main(int argc, char **argv)
     check(dcl_status_of(cluster), "dcl_open");
     if (strcmp(what, "chains") == 0)
         run_chains(cluster, argc > 2 ? strtoull(argv[2], NULL, 10) : 1, argc > 3 ? atoi(argv[3]) : 50);
-    else if (strcmp(what, "quota") == 0)
+    else if (strcmp(what, "quota") == 0) {
         run_without_room(cluster);
-    else if (strcmp(what, "lost") == 0)
+        run_with_copies(cluster);
+    } else if (strcmp(what, "lost") == 0)
         run_with_loss(cluster);
     else
         fail("remap chains SEED COUNT | quota | lost", what);
