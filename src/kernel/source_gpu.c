@@ -168,7 +168,7 @@ static int square_axis(const dcli_body *body, dcli_variant variant)
 
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
-    dcli_nest nest = dcli_nest_start(out, body, variant, "dcl_r.v");
+    dcli_nest nest = dcli_nest_start(out, body, variant, "dcl_r.dcl_v");
     int u = square_axis(body, variant);
     if (u >= 0)
         dcli_text_put(out, "__attribute__((reqd_work_group_size(%d, %d, 1)))\n", SQUARE, SQUARE_ROWS);
@@ -184,7 +184,7 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
 
 void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
-    dcli_text_put(out, "typedef struct { long v[%d]; } dcl_row;\n", dcli_row_length(body));
+    dcli_text_put(out, "typedef struct { long dcl_v[%d]; } dcl_row;\n", dcli_row_length(body));
     emit_kernel(out, body, DCLI_VARIANT_UNIT);
     emit_kernel(out, body, DCLI_VARIANT_ANY);
     emit_kernel(out, body, checked);

@@ -25,7 +25,8 @@ bool dcli_tile_row_is_unit(const dcli_body *body, const int64_t row[])
         int last = body->params[body->access[a].param].rank - 1;
         const int64_t *high = row + dcli_tile_row_list(body, a, DCLI_TILE_HIGH);
         const int64_t *low = row + dcli_tile_row_list(body, a, DCLI_TILE_LOW);
-        if (high[last] - low[last] > 1 && row[dcli_tile_row_list(body, a, DCLI_TILE_STEP) + last] != 1)
+        bool stepped = high[last] - low[last] > 1 || low[last] != 0; /* from local index 0 to one that is there */
+        if (stepped && row[dcli_tile_row_list(body, a, DCLI_TILE_STEP) + last] != 1)
             return false;
     }
     return true;
@@ -110,14 +111,14 @@ static void emit_condition(dcli_text *out, const dcli_body *body, int a)
 {
     int rank = param_of(body, a)->rank;
     for (int d = 0; d < rank; d++)
-        dcli_text_put(out, "%sdcl_e%d >= dcl_r->v[%d] && dcl_e%d < dcl_r->v[%d]", d > 0 ? " && " : "", d,
+        dcli_text_put(out, "%sdcl_e%d >= dcl_r->dcl_v[%d] && dcl_e%d < dcl_r->dcl_v[%d]", d > 0 ? " && " : "", d,
                       dcli_tile_row_list(body, a, DCLI_TILE_LOW) + d, d,
                       dcli_tile_row_list(body, a, DCLI_TILE_HIGH) + d);
     if (body->access[a].reach != DCLI_REACH_CROSS)
         return;
     dcli_text_put(out, " && ");
     for (int d = 0; d < rank; d++)
-        dcli_text_put(out, "%s(dcl_e%d < 0 || dcl_e%d >= dcl_r->v[%d])", d > 0 ? " + " : "", d, d,
+        dcli_text_put(out, "%s(dcl_e%d < 0 || dcl_e%d >= dcl_r->dcl_v[%d])", d > 0 ? " + " : "", d, d,
                       2 * body->space_rank + d);
     dcli_text_put(out, " <= 1");
 }
@@ -136,11 +137,12 @@ static void emit_finder(dcli_text *out, const dcli_body *body, int a)
     emit_condition(out, body, a);
     dcli_text_put(out, ")\n        return dcl_p");
     for (int d = 0; d < rank; d++)
-        dcli_text_put(out, " + dcl_e%d * dcl_r->v[%d]", d, dcli_tile_row_list(body, a, DCLI_TILE_STEP) + d);
+        dcli_text_put(out, " + dcl_e%d * dcl_r->dcl_v[%d]", d, dcli_tile_row_list(body, a, DCLI_TILE_STEP) + d);
     dcli_text_put(out, ";\n    if (dcl_is_first(dcl_report)) {\n        dcl_report[1] = %d;\n", a);
     for (int d = 0; d < rank; d++) /* as they may be anything: without overflow */
         dcli_text_put(
-            out, "        dcl_report[%d] = (long)((ulong)dcl_r->v[%d] + (ulong)dcl_e%d * (ulong)dcl_r->v[%d]);\n",
+            out,
+            "        dcl_report[%d] = (long)((ulong)dcl_r->dcl_v[%d] + (ulong)dcl_e%d * (ulong)dcl_r->dcl_v[%d]);\n",
             d + 2, dcli_tile_row_list(body, a, DCLI_TILE_FIRST) + d, d, dcli_tile_row_list(body, a, DCLI_TILE_BY) + d);
     dcli_text_put(out, "    }\n    return (");
     put_pointer(out, body, a);
@@ -156,7 +158,7 @@ static void define(dcli_text *out, const dcli_body *body, int a, const char *suf
 static void define_list(dcli_text *out, const dcli_body *body, int a, const char *suffix, int list)
 {
     define(out, body, a, suffix);
-    dcli_text_put(out, "(dcl_d) (dcl_r.v[%d + (dcl_d)])\n", dcli_tile_row_list(body, a, list));
+    dcli_text_put(out, "(dcl_d) (dcl_r.dcl_v[%d + (dcl_d)])\n", dcli_tile_row_list(body, a, list));
 }
 
 static void define_element(dcli_text *out, const dcli_body *body, int a, dcli_variant variant)
@@ -191,14 +193,16 @@ static void define_array(dcli_text *out, const dcli_body *body, int a, dcli_vari
     define_list(out, body, a, "_first", DCLI_TILE_FIRST);
     define_list(out, body, a, "_step", DCLI_TILE_BY);
     define(out, body, a, "_count");
-    dcli_text_put(out, "(dcl_d) (dcl_r.v[%d + (dcl_d)] - dcl_r.v[%d + (dcl_d)])\n", high, low);
+    dcli_text_put(out, "(dcl_d) (dcl_r.dcl_v[%d + (dcl_d)] - dcl_r.dcl_v[%d + (dcl_d)])\n", high, low);
     define(out, body, a, "_at");
-    dcli_text_put(out, "(dcl_d, dcl_e) (dcl_r.v[%d + (dcl_d)] + (long)(dcl_e) * dcl_r.v[%d + (dcl_d)])\n", first, by);
+    dcli_text_put(out, "(dcl_d, dcl_e) (dcl_r.dcl_v[%d + (dcl_d)] + (long)(dcl_e) * dcl_r.dcl_v[%d + (dcl_d)])\n",
+                  first, by);
     define(out, body, a, "_stride");
     if (variant == DCLI_VARIANT_UNIT)
-        dcli_text_put(out, "(dcl_d) ((dcl_d) == %d ? 1L : dcl_r.v[%d + (dcl_d)])\n", param_of(body, a)->rank - 1, step);
+        dcli_text_put(out, "(dcl_d) ((dcl_d) == %d ? 1L : dcl_r.dcl_v[%d + (dcl_d)])\n", param_of(body, a)->rank - 1,
+                      step);
     else
-        dcli_text_put(out, "(dcl_d) (dcl_r.v[%d + (dcl_d)])\n", step);
+        dcli_text_put(out, "(dcl_d) (dcl_r.dcl_v[%d + (dcl_d)])\n", step);
 }
 
 static void emit_pointers(dcli_text *out, const dcli_body *body, dcli_variant variant)
@@ -207,11 +211,11 @@ static void emit_pointers(dcli_text *out, const dcli_body *body, dcli_variant va
         int rank = param_of(body, a)->rank;
         dcli_text_put(out, "#undef %s_data\n    ", param_of(body, a)->name);
         put_pointer(out, body, a);
-        dcli_text_put(out, "const %s_data = dcl_p%d + dcl_r.v[%d];\n", param_of(body, a)->name, a,
+        dcli_text_put(out, "const %s_data = dcl_p%d + dcl_r.dcl_v[%d];\n", param_of(body, a)->name, a,
                       dcli_row_access(body, a));
         for (int d = 0; d < rank; d++)
             if (variant == DCLI_VARIANT_ANY || (variant == DCLI_VARIANT_UNIT && d < rank - 1))
-                dcli_text_put(out, "    const long dcl_s%d_%d = dcl_r.v[%d];\n", a, d,
+                dcli_text_put(out, "    const long dcl_s%d_%d = dcl_r.dcl_v[%d];\n", a, d,
                               dcli_tile_row_list(body, a, DCLI_TILE_STEP) + d);
     }
 }
@@ -227,8 +231,8 @@ static void emit_places(dcli_text *out, const dcli_body *body)
         dcli_text_put(out, "    const long dcl_z%d = get_global_id(2);\n", rank - 3);
     for (int m = rank - 3; m > 0; m--)
         dcli_text_put(out,
-                      "    const long dcl_i%d = dcl_z%d %% dcl_r.v[%d];\n"
-                      "    const long dcl_z%d = dcl_z%d / dcl_r.v[%d];\n",
+                      "    const long dcl_i%d = dcl_z%d %% dcl_r.dcl_v[%d];\n"
+                      "    const long dcl_z%d = dcl_z%d / dcl_r.dcl_v[%d];\n",
                       m, m, count + m, m - 1, m, count + m);
     if (rank > 2)
         dcli_text_put(out, "    const long dcl_i0 = dcl_z0;\n");
@@ -249,9 +253,9 @@ static void emit_guard(dcli_text *out, const dcli_body *body)
         if (body->items.count[d] > 0 || rank <= d)
             dcli_text_put(out, "%d", body->items.count[d] > 0 ? (int)body->items.count[d] : 1);
         else if (d < 2)
-            dcli_text_put(out, "dcl_r.v[%d]", count + rank - 1 - d);
+            dcli_text_put(out, "dcl_r.dcl_v[%d]", count + rank - 1 - d);
         for (int m = 0; d == 2 && body->items.count[d] == 0 && m < rank - 2; m++)
-            dcli_text_put(out, "%sdcl_r.v[%d]", m > 0 ? " * " : "", count + m);
+            dcli_text_put(out, "%sdcl_r.dcl_v[%d]", m > 0 ? " * " : "", count + m);
         dcli_text_put(out, "))\n        return;\n");
     }
 }
@@ -279,7 +283,7 @@ void dcli_emit_tiles(dcli_text *out, const dcli_body *body, bool watched)
     dcli_emit_opening(out, body);
     for (int p = 0; p < body->param_count; p++)
         dcli_text_put(out, "#undef %s\n", body->params[p].name);
-    dcli_text_put(out, "typedef struct { long v[%d]; } dcl_row;\n", dcli_row_length(body));
+    dcli_text_put(out, "typedef struct { long dcl_v[%d]; } dcl_row;\n", dcli_row_length(body));
     emit_kernel(out, body, DCLI_VARIANT_UNIT);
     emit_kernel(out, body, DCLI_VARIANT_ANY);
     if (!watched)

@@ -194,7 +194,7 @@ Test(kernel_rows, texts)
             cr_expect(contains(body, form, dcli_variant_kernel((dcli_variant)variant)));
     }
     cr_expect(contains(body, DCLI_FORM_GPU, "__local half dcl_b1[32][33];"));
-    cr_expect(contains(body, DCLI_FORM_GPU, "typedef struct { long v[20]; } dcl_row;"));
+    cr_expect(contains(body, DCLI_FORM_GPU, "typedef struct { long dcl_v[20]; } dcl_row;"));
     cr_expect_not(contains(body, DCLI_FORM_CPU, "barrier"));
     dcli_body_free(body);
 }

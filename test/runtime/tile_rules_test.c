@@ -1,4 +1,4 @@
-/* test/runtime/tile_rules_test.c - tile kernels: ranks, outputs, views, parts of a grid, DCL_MOVE; refusals and reports. */
+/* test/runtime/tile_rules_test.c - tile kernels: ranks, outputs, views, parts of a grid, DCL_MOVE; refusals. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,15 +9,6 @@
 TestSuite(tile_rules_on_device, .timeout = TEST_SECONDS);
 
 enum { N = 12 };
-
-static dcl_array *make(dcl_cluster *cluster, const char *text, dcl_grid grid)
-{
-    dcl_map *map = dcl_map_parse(cluster, text);
-    dcl_array *array = dcl_agile(grid, map);
-    dcl_release(map);
-    cr_assert_not_null(array, "%s: %s", text, dcl_error());
-    return array;
-}
 
 /* ---- indices ------------------------------------------------------------------------------------------------------ */
 
@@ -73,7 +64,7 @@ Test(tile_rules_on_device, finds_indices_in_all_ranks)
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
         int64_t found[256], elements = 1;
         dcl_array *C =
-            make(cluster, cases[n].map, dcl_grid_nd(DCL_INT64, cases[n].rank, cases[n].extent, cases[n].origin));
+            test_array(cluster, cases[n].map, dcl_grid_nd(DCL_INT64, cases[n].rank, cases[n].extent, cases[n].origin));
         TEST_OK(dcl_forall_tiles(cluster, cases[n].text, DCL_OUT(C), cases[n].sizes));
         TEST_OK(dcl_read(C, NULL, found, NULL));
         for (int d = 0; d < cases[n].rank; d++)
@@ -108,7 +99,7 @@ static void write_some(const dcl_config *config)
                        "}";
     dcl_box box = dcl_box_nd(2, (int64_t[]){2, 1}, (int64_t[]){7, 9});
     for (int m = 0; m < 16; m++) {
-        dcl_array *C = make(cluster, maps[m / 4], grid), *D = make(cluster, maps[m % 4], grid);
+        dcl_array *C = test_array(cluster, maps[m / 4], grid), *D = test_array(cluster, maps[m % 4], grid);
         dcl_counters planned, before, after;
         TEST_OK(dcl_forall(cluster, "C(i,j) = 100 * i + j; D(i,j) = -1;", DCL_OUT(C), DCL_OUT(D)));
         before = test_counters(cluster, DCL_ALL_NODES);
@@ -152,8 +143,8 @@ Test(tile_rules_on_device, takes_views)
     dcl_cluster *cluster = open_nodes(2);
     dcl_grid grid = dcl_grid_2d(DCL_INT32, N, N);
     for (int m = 0; m < 9; m++) {
-        dcl_array *whole = make(cluster, maps[m / 3], grid), *from = make(cluster, maps[m % 3], grid);
-        dcl_array *line = make(cluster, "block", dcl_grid_1d(DCL_INT32, N));
+        dcl_array *whole = test_array(cluster, maps[m / 3], grid), *from = test_array(cluster, maps[m % 3], grid);
+        dcl_array *line = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, N));
         dcl_array *C = dcl_transpose(whole);
         dcl_array *A = dcl_slice(from, (int64_t[]){N - 1, 0}, (int64_t[]){N, N}, (int64_t[]){-1, 1});
         dcl_array *B = dcl_broadcast(line, 0, N);
@@ -187,8 +178,8 @@ Test(tile_rules_planned, moves_what_tiles_need)
 {
     dcl_cluster *cluster = dcl_open_plan(2);
     dcl_grid grid = dcl_grid_2d(DCL_INT32, 6, 6);
-    dcl_array *C = make(cluster, "block,*", grid), *B = make(cluster, "*,block", grid),
-              *D = make(cluster, "block,*", grid);
+    dcl_array *C = test_array(cluster, "block,*", grid), *B = test_array(cluster, "*,block", grid),
+              *D = test_array(cluster, "block,*", grid);
     dcl_counters in, found;
     TEST_OK(dcl_explain(cluster, &in, "C(i,j) = B(j,i) + B(i,j);", DCL_OUT(C), DCL_IN(B)));
     TEST_OK(dcl_explain(cluster, &found, "C(i,j) = B(j,i) + B(i,j);", DCL_OUT(C), DCL_MOVE(C, B)));
@@ -242,7 +233,7 @@ Test(tile_rules_planned, refuses_texts)
     };
     dcl_cluster *cluster = dcl_open_plan(2);
     dcl_grid grid = dcl_grid_2d(DCL_INT32, 6, 6);
-    dcl_array *C = make(cluster, "block,*", grid), *A = make(cluster, "block,*", grid);
+    dcl_array *C = test_array(cluster, "block,*", grid), *A = test_array(cluster, "block,*", grid);
     dcl_counters found;
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++)
         TEST_REFUSED(dcl_explain_tiles(cluster, &found, cases[n].text, DCL_OUT(C), DCL_IN(A)), cases[n].status,
@@ -259,9 +250,9 @@ Test(tile_rules_planned, refuses_arguments)
 {
     dcl_cluster *cluster = dcl_open_plan(2);
     dcl_grid grid = dcl_grid_2d(DCL_INT32, 6, 6);
-    dcl_array *C = make(cluster, "block,*", grid), *A = make(cluster, "block,*", grid);
-    dcl_array *wide = make(cluster, "block,*", dcl_grid_2d(DCL_INT32, 6, 7)),
-              *line = make(cluster, "block", dcl_grid_1d(DCL_INT32, 6));
+    dcl_array *C = test_array(cluster, "block,*", grid), *A = test_array(cluster, "block,*", grid);
+    dcl_array *wide = test_array(cluster, "block,*", dcl_grid_2d(DCL_INT32, 6, 7)),
+              *line = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 6));
     dcl_counters found;
     const char *text = "C_data[0] = 1;";
     int n = 1;
@@ -278,6 +269,8 @@ Test(tile_rules_planned, refuses_arguments)
     NOT_TAKEN(DCL_ERR_INVALID, "but A is no output of this call", DCL_OUT(C), DCL_MOVE(A, A));
     NOT_TAKEN(DCL_ERR_INVALID, "DCL_MOVE(NULL, A)", DCL_OUT(C), DCL_MOVE_AS(NULL, "A", A));
     NOT_TAKEN(DCL_ERR_INVALID, "DCL_GROUP has size 0 along dimension 1; expected 1..", DCL_OUT(C), DCL_GROUP(4, 0));
+    NOT_TAKEN(DCL_ERR_INVALID, "DCL_GROUP has size 0 along dimension 0; expected at least 1 work-item", DCL_OUT(C),
+              DCL_GROUP(0, 0, 0));
     NOT_TAKEN(DCL_ERR_INVALID, "DCL_ITEMS has size -1 along dimension 0; expected 1..", DCL_OUT(C), DCL_ITEMS(-1));
     NOT_TAKEN(DCL_ERR_INVALID, "DCL_GROUP has 4 sizes; expected 1 to 3", DCL_OUT(C), DCL_GROUP(1, 1, 1, 1));
     NOT_TAKEN(DCL_ERR_INVALID, "DCL_ITEMS is given twice; expected it once", DCL_OUT(C), DCL_ITEMS(1), DCL_ITEMS(1));
@@ -296,6 +289,9 @@ Test(tile_rules_planned, refuses_arguments)
                  DCL_ERR_INVALID, "but B is no argument of this call");
     TEST_REFUSED(dcl_explain_tiles(cluster, &found, NULL, DCL_OUT(C)), DCL_ERR_INVALID, "body is NULL");
     TEST_OK(dcl_explain_tiles(cluster, &found, text, DCL_OUT(C), DCL_PRELUDE("/* barrier */"), DCL_VALUE_AS("i", n)));
+    dcl_arg nameless[] = {DCL_OUT(C), DCL_GROUP(4), DCL_ITEMS(1)}; /* as other languages may make them */
+    nameless[1].name = nameless[2].name = NULL;
+    TEST_OK(dcl_explain_tiles_n(cluster, NULL, text, 3, nameless, DCL_ALL_NODES, &found));
     dcl_release(line);
     dcl_release(wide);
     dcl_release(A);
@@ -308,7 +304,7 @@ Test(tile_rules_on_device, refuses_what_does_not_compile)
 {
     dcl_cluster *cluster = open_nodes(2);
     dcl_grid grid = dcl_grid_2d(DCL_INT32, N, N);
-    dcl_array *C = make(cluster, "block,*", grid), *A = make(cluster, "block,*", grid);
+    dcl_array *C = test_array(cluster, "block,*", grid), *A = test_array(cluster, "block,*", grid);
     const int32_t zero = 0;
     TEST_REFUSED(dcl_forall_tiles(cluster, "C(0, 0) = 1;\n    A(0, 0) = 2;", DCL_OUT(C), DCL_IN(A)), DCL_ERR_BODY,
                  "line 2, column 13: ");
@@ -332,148 +328,5 @@ Test(tile_rules_on_device, refuses_what_does_not_compile)
     TEST_OK(dcl_wait(cluster));
     dcl_release(A);
     dcl_release(C);
-    TEST_OK(dcl_close(cluster));
-}
-
-/* ---- checking ----------------------------------------------------------------------------------------------------- */
-
-/* The element after the tile's last, and one that a cross does not reach. */
-Test(tile_rules_on_device, reports_what_is_outside)
-{
-    static const struct {
-        const char *text, *words;
-        int in; /* 0: DCL_IN, 1: DCL_IN_CROSS, 2: DCL_IN_ROWS */
-    } cases[] = {
-        {"const long r = dcl_item(0), c = dcl_item(1);\nC(r + (C_at(0, r) == 5), c) = 1;", "node 0: C(6, ", 0},
-        {"const long r = dcl_item(0), c = dcl_item(1);\nC(r, c) = C_at(0, r) == 7 && C_at(1, c) == 3 ? A(r - 2, c) : "
-         "0;",
-         "node 1: A(5, 3) was read, which is outside of what is declared of it: in the box of its tile (DCL_IN); 0 was",
-         0},
-        {"const long r = dcl_item(0), c = dcl_item(1);\nC(r, c) = C_at(0, r) == 6 && c == 11 ? A(r - 1, c + 1) : 0;",
-         "node 1: A(5, 12) was read, which is outside its grid", 1},
-        {"const long r = dcl_item(0), c = dcl_item(1);\nC(r, c) = C_at(0, r) == 9 && c == 2 ? A(r + 100, -5) : 0;",
-         "node 1: A(109, -5) was read, which is outside its grid", 2},
-        {"const long r = dcl_item(0), c = dcl_item(1);\nC(r, c) = C_at(0, r) == 2 && c == 2 ? A(r + 5, 7) : 0;",
-         "node 0: A(7, 7) was read, which is outside of what is declared of it: in the rows of its tile (DCL_IN_ROWS)",
-         2},
-    };
-    dcl_config config = test_config(2);
-    config.check = "access";
-    dcl_cluster *cluster = test_open(&config);
-    dcl_grid grid = dcl_grid_2d(DCL_INT32, N, N);
-    dcl_array *C = make(cluster, "block,*", grid), *A = make(cluster, "block,*", grid);
-    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
-        dcl_arg in = cases[n].in == 0 ? DCL_IN(A) : cases[n].in == 1 ? DCL_IN_CROSS(A, 2) : DCL_IN_ROWS(A);
-        TEST_OK(dcl_forall_tiles(cluster, cases[n].text, DCL_OUT(C), in));
-        TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, cases[n].words);
-        dcl_clear_error(cluster);
-    }
-    dcl_release(A);
-    dcl_release(C);
-    TEST_OK(dcl_close(cluster));
-}
-
-/* Tiles of 4 x 6; at (x, y), and only there, a work-item goes to element (a, b). */
-struct stray {
-    int kind, x, y, a, b;
-};
-enum { WRITES = 5, KINDS };
-static const dcl_box some_rows = {.rank = 2, .start = {3, 2}, .count = {3, 8}, .stride = {2, 1}};
-
-static dcl_arg declare(int kind, dcl_array *A)
-{
-    switch (kind) {
-    case 0:
-        return DCL_IN_HALO(A, 1, 2);
-    case 1:
-        return DCL_IN_CROSS(A, 2);
-    case 2:
-        return DCL_IN_ROWS(A);
-    case 3:
-        return DCL_IN_COLUMNS(A);
-    case 4:
-        return DCL_IN_BOX(A, &some_rows);
-    default:
-        return DCL_IN(A);
-    }
-}
-
-static int beyond(int index, int first, int count, int width)
-{
-    return index < first - width || index >= first + count + width;
-}
-
-static bool strays(const struct stray *s)
-{
-    int r = s->x / 4 * 4, c = s->y / 6 * 6;
-    switch (s->kind) {
-    case 0:
-        return beyond(s->a, r, 4, 1) || beyond(s->b, c, 6, 2);
-    case 1:
-        return beyond(s->a, r, 4, 2) || beyond(s->b, c, 6, 2) || (beyond(s->a, r, 4, 0) && beyond(s->b, c, 6, 0));
-    case 2:
-        return beyond(s->a, r, 4, 0);
-    case 3:
-        return beyond(s->b, c, 6, 0);
-    case 4:
-        return s->a < 3 || s->a > 7 || s->b < 2 || s->b > 9; /* every row between is one of other local indices */
-    default:
-        return beyond(s->a, r, 4, 0) || beyond(s->b, c, 6, 0);
-    }
-}
-
-static struct stray make_stray(uint64_t seed)
-{
-    uint64_t random = seed * 77 + 5;
-    int picked[4];
-    struct stray stray = {.kind = (int)(seed % KINDS)};
-    do {
-        for (int n = 0; n < 4; n++) {
-            random = random * 6364136223846793005u + 1442695040888963407u;
-            picked[n] = (int)((random >> 33) % N);
-        }
-        stray = (struct stray){stray.kind, picked[0], picked[1], picked[2], picked[3]};
-    } while (!strays(&stray) || (stray.kind == 4 && stray.a % 2 == 0));
-    return stray;
-}
-
-Test(tile_rules_on_device, finds_all_strays)
-{
-    static const char *const maps[] = {"block,*;tile=4x6", "rows:cyclic(4x6);tile=4x6"};
-    const char *text = "const long r = dcl_item(0), c = dcl_item(1), by = A_step(0);\n"
-                       "const bool there = C_at(0, r) == x && C_at(1, c) == y;\n"
-                       "if (write)\n"
-                       "    C(there ? a - C_first(0) : r, there ? b - C_first(1) : c) = 1;\n"
-                       "else\n"
-                       "    C(r, c) = there ? A((a - A_first(0)) / by, b - A_first(1)) : 0;";
-    dcl_config config = test_config(3);
-    config.check = "access";
-    dcl_cluster *cluster = test_open(&config);
-    dcl_grid grid = dcl_grid_2d(DCL_INT32, N, N);
-    for (uint64_t seed = 0; seed < 96; seed++) {
-        struct stray stray = make_stray(seed);
-        dcl_array *C = make(cluster, maps[seed / KINDS % 2], grid), *A = make(cluster, maps[seed / 12 % 2], grid);
-        dcl_map *map = dcl_map_parse(cluster, maps[seed / KINDS % 2]);
-        int a = stray.a, b = stray.b, x = -1, y = stray.y, write = stray.kind == WRITES, node;
-        int64_t offset;
-        dcl_arg in = declare(stray.kind, A);
-        TEST_OK(dcl_map_locate(map, &grid, (int64_t[]){stray.x, stray.y}, &node, &offset));
-        for (int time = 0; time < 2; time++, x = stray.x) {
-            TEST_OK(dcl_forall_tiles(cluster, text, DCL_OUT(C), in, DCL_VALUE(a), DCL_VALUE(b), DCL_VALUE(x),
-                                     DCL_VALUE(y), DCL_VALUE(write)));
-            if (time == 0) {
-                TEST_OK(dcl_wait(cluster));
-                continue;
-            }
-            char words[64];
-            snprintf(words, sizeof words, "node %d: %s(%d, %d) was %s", node, write ? "C" : "A", a, b,
-                     write ? "written" : "read");
-            TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, words);
-            dcl_clear_error(cluster);
-        }
-        dcl_release(map);
-        dcl_release(A);
-        dcl_release(C);
-    }
     TEST_OK(dcl_close(cluster));
 }

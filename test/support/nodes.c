@@ -61,6 +61,15 @@ dcl_cluster *open_nodes(int nodes)
     return test_open(&config);
 }
 
+dcl_array *test_array(dcl_cluster *cluster, const char *map, dcl_grid grid)
+{
+    dcl_map *parsed = dcl_map_parse(cluster, map);
+    dcl_array *array = dcl_agile(grid, parsed);
+    dcl_release(parsed);
+    cr_assert_not_null(array, "%s: %s", map, dcl_error());
+    return array;
+}
+
 dcl_counters test_counters(dcl_cluster *cluster, int node)
 {
     dcl_counters counters;

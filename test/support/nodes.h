@@ -19,6 +19,8 @@ dcl_config test_config(int nodes);
 dcl_cluster *test_open(const dcl_config *config);
 /** test_open(test_config(nodes)). */
 dcl_cluster *open_nodes(int nodes);
+/** An array under a map in the grammar of dcl_map_parse(). A map that is wrong ends the test. */
+dcl_array *test_array(dcl_cluster *cluster, const char *map, dcl_grid grid);
 
 /** Fails the test unless the call succeeded, with the library's sentence. */
 #define TEST_OK(call)                                                                                      \
