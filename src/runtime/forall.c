@@ -47,6 +47,10 @@ static dcl_status check_sizes(bool tiles, const dcl_arg *arg)
     if (arg->width_count < 1 || arg->width_count > DCLI_ITEM_DIMENSIONS)
         return DCLI_FAIL(DCL_ERR_INVALID, "%s has %d sizes; expected 1 to %d, of dimensions 0, 1 and 2", what,
                          arg->width_count, DCLI_ITEM_DIMENSIONS);
+    if (arg->access == DCL_ACCESS_GROUP && arg->width[0] == 0) /* three times 0 stands for none */
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "DCL_GROUP has size 0 along dimension 0; expected at least 1 work-item; leave "
+                         "DCL_GROUP out where the library is to choose");
     return DCL_OK;
 }
 
