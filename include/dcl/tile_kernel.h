@@ -44,8 +44,8 @@ extern "C" {
  *  and an array that has failed must be overwritten by other means. Other outputs have the first one's extents; where others
  *  own their elements, these move there and back. An array that is written has one name.
  *
- *  With dcl_config.check "access" (DCL_CHECK=access) each C(x, y) is checked, reads give 0, and the first one outside is
- *  reported as DCL_ERR_RANGE; what goes through C_data or an address is not. DCL_VALUE, DCL_PRELUDE, views, failures and
+ *  With dcl_config.check "access" (DCL_CHECK=access) each C(x, y) is checked: an input reads as 0 where it is not there, what
+ *  is written to an output there is lost, and the first such access is reported as DCL_ERR_RANGE; what goes through C_data or an address is not. DCL_VALUE, DCL_PRELUDE, views, failures and
  *  compilation are as for bodies: dcl_forall_n().
  *
  *  @param cluster  NULL is an error. @param text  borrowed for the call.
