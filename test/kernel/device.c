@@ -46,6 +46,13 @@ test_device *test_device_open(void)
     return out;
 }
 
+bool test_device_is_gpu(const test_device *device)
+{
+    cl_device_type type;
+    must(clGetDeviceInfo(device->id, CL_DEVICE_TYPE, sizeof type, &type, NULL), "clGetDeviceInfo");
+    return (type & CL_DEVICE_TYPE_GPU) != 0;
+}
+
 void test_device_close(test_device *device)
 {
     clReleaseCommandQueue(device->queue);

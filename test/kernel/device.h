@@ -30,6 +30,9 @@ typedef struct test_device test_device;
 test_device *test_device_open(void);
 void test_device_close(test_device *device);
 
+/** Whether it is a GPU, where what is generated for processors may be wrong: it takes all address spaces for one. */
+bool test_device_is_gpu(const test_device *device);
+
 /** Build a body for a form. @return false: *log_out is the compiler's log, free() it. */
 typedef struct test_program test_program;
 test_program *test_program_build(test_device *device, const dcli_body *body, dcli_form form, char **log_out);
