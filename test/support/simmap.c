@@ -125,6 +125,13 @@ static void put_every(struct writer *writer, const dcl_grid *grid)
         put(writer, "%s%" PRId64, d > 0 ? "x" : "", pick(writer, 1, 3));
 }
 
+/* Widths of a halo, on some axes 0. */
+static void put_halo(struct writer *writer, const dcl_grid *grid)
+{
+    for (int d = 0; d < grid->rank; d++)
+        put(writer, "%s%" PRId64 ":%" PRId64, d > 0 ? "," : ";halo=", pick(writer, 0, 2), pick(writer, 0, 3));
+}
+
 /* @param all  whether the map is for all nodes of the cluster */
 static void put_map(struct writer *writer, const dcl_grid *grid, int node_count, bool all)
 {
@@ -142,6 +149,8 @@ static void put_map(struct writer *writer, const dcl_grid *grid, int node_count,
         put_dealt(writer, grid);
     if (some && kind < 6)
         put_every(writer, grid);
+    else if (pick(writer, 0, 3) == 0)
+        put_halo(writer, grid);
     if (some)
         put(writer, ";rest=%" PRId64, pick(writer, -9, 9));
     if (pick(writer, 0, 3) == 0) {
