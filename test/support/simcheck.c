@@ -11,7 +11,7 @@ void sim_verdict_open(sim_verdict *verdict, sim_program *program, int peers)
 {
     size_t steps = (size_t)program->step_count;
     *verdict = (sim_verdict){.program = program, .known = {.peers = 1}, .peers = peers};
-    verdict->failed = calloc((2 + (size_t)peers) * steps, sizeof(bool));
+    verdict->failed = calloc((2 + (size_t)peers * (size_t)peers) * steps, sizeof(bool));
     if (verdict->failed == NULL)
         abort();
     verdict->refused = verdict->failed + steps;
@@ -49,9 +49,9 @@ void sim_verdict_failed(sim_verdict *verdict, const dcli_operation *operation)
             abort();
 }
 
-void sim_verdict_cause(sim_verdict *verdict, const dcli_operation *operation, int p)
+void sim_verdict_cause(sim_verdict *verdict, const dcli_operation *operation, int p, int by)
 {
-    verdict->cause[(operation->number - 1) * verdict->peers + p] = true;
+    verdict->cause[((operation->number - 1) * verdict->peers + p) * verdict->peers + by] = true;
 }
 
 void sim_verdict_read(sim_verdict *verdict, sim_data *data, const sim_step *step)
@@ -126,13 +126,23 @@ static bool is_lost(const sim_verdict *verdict, const dcli_layout *layout, const
     return false;
 }
 
+/* @param excuse_out  something went wrong, but who was to tell of it is dead. */
+static bool find_cause(const sim_verdict *verdict, int s, const bool dead[], bool *excuse_out)
+{
+    int peers = verdict->peers;
+    bool cause = false;
+    *excuse_out = false;
+    for (int p = 0; p < peers; p++)
+        for (int by = 0; by < peers; by++)
+            *(dead[p] || dead[by] ? excuse_out : &cause) |= verdict->cause[(s * peers + p) * peers + by];
+    return cause;
+}
+
 void sim_verdict_end(sim_verdict *verdict, sim_data *data, const bool dead[])
 {
     struct failures failures = {.may = {false}};
     for (int s = 0; s < verdict->program->step_count; s++) {
-        bool excuse = false, cause = false;
-        for (int p = 0; p < verdict->peers; p++)
-            *(dead[p] ? &excuse : &cause) |= verdict->cause[s * verdict->peers + p];
+        bool excuse, cause = find_cause(verdict, s, dead, &excuse);
         bool may = follow(&failures, &verdict->program->step[s].operation, excuse, cause);
         if (verdict->failed[s] && !may)
             sim_wrong(data, "operation %d fails without a reason", s + 1);

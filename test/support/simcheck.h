@@ -10,7 +10,7 @@ typedef struct sim_verdict {
     sim_program *program;
     dcli_storages known; /* failures the host was told */
     bool *failed;        /* [steps] the host was told */
-    bool *cause;         /* [steps * peers] something of it went wrong by itself there */
+    bool *cause; /* [steps * peers * peers] something of it went wrong by itself there, which the other one tells */
     int peers;
     bool *refused; /* [steps] READ: the program got an error */
 } sim_verdict;
@@ -22,8 +22,9 @@ void sim_verdict_close(sim_verdict *verdict);
 void sim_verdict_issued(sim_verdict *verdict, const dcli_operation *operation);
 /** The host learns that an operation failed. */
 void sim_verdict_failed(sim_verdict *verdict, const dcli_operation *operation);
-/** Something goes wrong on purpose, at peer p. */
-void sim_verdict_cause(sim_verdict *verdict, const dcli_operation *operation, int p);
+/** Something goes wrong on purpose, at peer p.
+ *  @param by  the peer who tells of it: p, or who is sent what is wrong. Where it is lost, so is what it was to compute. */
+void sim_verdict_cause(sim_verdict *verdict, const dcli_operation *operation, int p, int by);
 /** A READ has ended: the elements are right, or there is an error. */
 void sim_verdict_read(sim_verdict *verdict, sim_data *data, const sim_step *step);
 /** All has ended: arrays are right or known as failed; only what can have failed is.

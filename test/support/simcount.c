@@ -58,16 +58,13 @@ static int64_t block_of(const dcli_layout *whole, const int64_t element[])
     return number;
 }
 
-/* @param index  in the grid that the operation sees */
+/* @param index  of what the operation sees */
 static void touch(const dcli_operand *operand, const int64_t index[], int by, struct touched *touched)
 {
     const dcli_layout *layout = operand->layout;
     int owner;
     int64_t offset, element[DCL_MAX_RANK];
-    if (operand->view != NULL)
-        dcli_transform_index(operand->view, index, element);
-    else
-        memcpy(element, index, sizeof element);
+    sim_behind(operand, index, element);
     dcli_layout_locate(layout, element, &owner, &offset);
     if (owner == by || owner < 0)
         return;
@@ -83,19 +80,20 @@ static void touch_index(const dcli_operation *operation, const dcli_subscripts s
     const dcli_body *body = operation->body;
     int64_t element[DCL_MAX_RANK] = {0};
     for (int a = 0; a < body->access_count; a++) {
-        const dcli_operand *operand = &operation->operand[body->access[a].param];
-        if (subscripts[a].reach == DCLI_REACH_AFFINE &&
-            sim_element(&subscripts[a], dcli_operand_grid(operand), index, element))
-            touch(operand, element, by, &touched[body->access[a].param]);
+        int k = body->access[a].param;
+        dcl_grid grid = sim_seen(operation, a);
+        if (subscripts[a].reach == DCLI_REACH_AFFINE && sim_element(&subscripts[a], &grid, index, element))
+            touch(&operation->operand[k], element, by, &touched[k]);
     }
 }
 
 /* A declared reach: what one index may read. */
-static void touch_reach(const dcli_operation *operation, const dcli_subscripts *subscripts, int k,
+static void touch_reach(const dcli_operation *operation, const dcli_subscripts *subscripts, int a,
                         const int64_t index[], int by, struct touched *touched)
 {
-    const dcli_operand *operand = &operation->operand[k];
-    dcl_box box = dcl_box_of(dcli_operand_grid(operand));
+    const dcli_operand *operand = &operation->operand[operation->body->access[a].param];
+    dcl_grid grid = sim_seen(operation, a);
+    dcl_box box = dcl_box_of(&grid);
     int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK] = {0};
     if (dcli_box_is_empty(&box))
         return;
@@ -129,7 +127,7 @@ static void touch_declared(const dcli_operation *operation, const dcli_subscript
             continue;
         bool *seen = &rows_seen[a][row_of(operation, subscripts[a].reach, index) * 64 + by]; /* once per node */
         if (!*seen)
-            touch_reach(operation, &subscripts[a], k, index, by, &touched[k]);
+            touch_reach(operation, &subscripts[a], a, index, by, &touched[k]);
         *seen = true;
     }
 }

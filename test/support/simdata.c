@@ -177,6 +177,7 @@ uint64_t *sim_held(const sim_data *data, const dcli_operation *operation, int k)
         do {
             for (int d = 0; d < copy->box.rank; d++)
                 element[d] = copy->box.start[d] + place[d] * copy->box.stride[d];
+            sim_wrap(operand->layout, element);
             held[sim_number_of(&operand->layout->grid, element)] |= UINT64_C(1) << copy->node;
         } while (sim_next_place(place, &copy->box));
     }

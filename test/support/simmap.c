@@ -125,11 +125,21 @@ static void put_every(struct writer *writer, const dcl_grid *grid)
         put(writer, "%s%" PRId64, d > 0 ? "x" : "", pick(writer, 1, 3));
 }
 
-/* Widths of a halo, on some axes 0. */
+/* Widths of a halo, on some axes 0; some of those that have one are periodic. */
 static void put_halo(struct writer *writer, const dcl_grid *grid)
 {
+    unsigned periodic = 0;
+    for (int d = 0; d < grid->rank; d++) {
+        int64_t low = pick(writer, 0, 2), high = pick(writer, 0, 3), width = dcli_max(low, high);
+        put(writer, "%s%" PRId64 ":%" PRId64, d > 0 ? "," : ";halo=", low, high);
+        periodic |= (unsigned)(width > 0 && width <= grid->extent[d] && pick(writer, 0, 2) > 0) << d;
+    }
+    const char *before = ";periodic=";
     for (int d = 0; d < grid->rank; d++)
-        put(writer, "%s%" PRId64 ":%" PRId64, d > 0 ? "," : ";halo=", pick(writer, 0, 2), pick(writer, 0, 3));
+        if ((periodic >> d & 1) != 0) {
+            put(writer, "%s%d", before, d);
+            before = ",";
+        }
 }
 
 /* @param all  whether the map is for all nodes of the cluster */

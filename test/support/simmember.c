@@ -228,6 +228,6 @@ void sim_check_loss(struct sim *sim, int p, const dcli_operation *operation)
         reason |= sim->node[p].missed[q] && operation->number > sim->node[p].ready_before[q] && names(operation, q);
     if (!reason || ends)
         sim_wrong(&sim->data, "node %d has lost nobody that operation %" PRId64 " needs", p, operation->number);
-    sim_verdict_cause(&sim->verdict, operation, p);
+    sim_verdict_cause(&sim->verdict, operation, p, p);
     sim->figures.losses_told++;
 }

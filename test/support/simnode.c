@@ -150,7 +150,7 @@ static bool strike(struct sim *sim, int p, const dcli_action *action)
             continue;
         fault->kind = DCLI_DO_RETIRE;
         sim->figures.failures++;
-        sim_verdict_cause(&sim->verdict, action->operation, p);
+        sim_verdict_cause(&sim->verdict, action->operation, p, action->kind == DCLI_DO_PACK ? action->peer : p);
         return true;
     }
     return false;
@@ -252,7 +252,7 @@ static void queue(struct sim *sim, int p, const dcli_action *action)
     bool runs = action->kind == DCLI_DO_RUN, failed = strike(sim, p, action);
     if (runs && !failed && sim_lacks_copy(&sim->data, p, action->operation, action->index)) {
         failed = true;
-        sim_verdict_cause(&sim->verdict, action->operation, p);
+        sim_verdict_cause(&sim->verdict, action->operation, p, p);
     }
     if (runs && !failed)
         sim_fill_copies(&sim->data, p, action->operation, action->index);
@@ -365,10 +365,10 @@ static void issue(struct sim *sim)
     post_step(sim, sim->host);
     sim_verdict_issued(&sim->verdict, &step->operation);
     if (sim_needs_lost(sim, &step->operation))
-        sim_verdict_cause(&sim->verdict, &step->operation, sim->host);
+        sim_verdict_cause(&sim->verdict, &step->operation, sim->host, sim->host);
     for (int p = 0; p < sim->peers; p++)
         if (sim_plan_of(&sim->data, &step->operation, p)->plan->status != DCL_OK)
-            sim_verdict_cause(&sim->verdict, &step->operation, p);
+            sim_verdict_cause(&sim->verdict, &step->operation, p, p);
     for (int p = 0; p < sim->host; p++) {
         if (!dcli_node_is_there(sim->node[sim->host].node, p))
             continue;

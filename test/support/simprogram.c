@@ -33,13 +33,66 @@ int64_t sim_number_of(const dcl_grid *grid, const int64_t element[])
     return number;
 }
 
+void sim_wrap(const dcli_layout *layout, int64_t element[])
+{
+    for (int d = 0; d < layout->grid.rank; d++) {
+        int64_t origin = layout->grid.origin[d], extent = layout->grid.extent[d];
+        if ((layout->rule.periodic >> d & 1) != 0 && extent > 0)
+            element[d] = origin + ((element[d] - origin) % extent + extent) % extent;
+    }
+}
+
+void sim_behind(const dcli_operand *operand, const int64_t index[], int64_t element_out[])
+{
+    if (operand->view != NULL)
+        dcli_transform_index(operand->view, index, element_out);
+    else
+        memcpy(element_out, index, (size_t)operand->layout->grid.rank * sizeof *index);
+    sim_wrap(operand->layout, element_out);
+}
+
 int64_t sim_number_seen(const dcli_operand *operand, const int64_t index[])
 {
     int64_t element[DCL_MAX_RANK];
-    if (operand->view == NULL)
-        return sim_number_of(&operand->layout->grid, index);
-    dcli_transform_index(operand->view, index, element);
+    sim_behind(operand, index, element);
     return sim_number_of(&operand->layout->grid, element);
+}
+
+/* The axis of an array that axis v of what is seen runs along, all of it and one by one. @return -1: there is none. */
+static int whole_axis(const dcli_operand *operand, int v, bool *backwards_out)
+{
+    for (int d = 0; d < operand->layout->grid.rank; d++) {
+        int64_t step = operand->view != NULL ? operand->view->step[d] : 1;
+        if ((operand->view != NULL ? operand->view->axis[d] : d) != v)
+            continue;
+        *backwards_out = step < 0;
+        return (step == 1 || step == -1) && dcli_operand_grid(operand)->extent[v] == operand->layout->grid.extent[d]
+                   ? d
+                   : -1;
+    }
+    return -1;
+}
+
+dcl_grid sim_seen(const dcli_operation *operation, int a)
+{
+    const dcli_body_access *access = &operation->body->access[a];
+    const dcli_operand *operand = &operation->operand[access->param];
+    const dcli_map_rule *rule = &operand->layout->rule;
+    dcl_grid grid = *dcli_operand_grid(operand);
+    bool wraps = dcl_grid_count(&operand->layout->grid) > 0 && access->reach != DCLI_REACH_ALL &&
+                 access->reach != DCLI_REACH_ROWS && access->reach != DCLI_REACH_COLUMNS &&
+                 access->reach != DCLI_REACH_BOX && access->reach != DCLI_REACH_FUNCTION;
+    for (int b = 0; b < operation->body->access_count; b++)
+        wraps = wraps && !(operation->body->access[b].param == access->param && operation->body->access[b].written);
+    for (int v = 0; v < grid.rank && wraps; v++) {
+        bool backwards;
+        int d = whole_axis(operand, v, &backwards);
+        if (d < 0 || (rule->periodic >> d & 1) == 0)
+            continue;
+        grid.origin[v] -= backwards ? rule->halo_high[d] : rule->halo_low[d];
+        grid.extent[v] += rule->halo_low[d] + rule->halo_high[d];
+    }
+    return grid;
 }
 
 bool sim_is_stored(const dcli_layout *layout, const int64_t element[])
@@ -223,16 +276,16 @@ static void gather(const dcli_operation *operation, const dcli_subscripts subscr
     enum { REACHED = 3 };
     int64_t element[DCL_MAX_RANK];
     for (int a = 0; a < operation->body->access_count; a++) {
-        const dcl_grid *grid = dcli_operand_grid(&operation->operand[operation->body->access[a].param]);
+        dcl_grid grid = sim_seen(operation, a);
         if (!operation->body->access[a].read)
             continue;
         if (subscripts[a].reach == DCLI_REACH_AFFINE) {
-            bool inside = sim_element(&subscripts[a], grid, index, element);
+            bool inside = sim_element(&subscripts[a], &grid, index, element);
             mix(hash, poisoned, read_one(access, a, inside, element));
             continue;
         }
         for (int n = 0; n < REACHED; n++) {
-            bool inside = reach_element(&subscripts[a], grid, index, (uint64_t)(a * REACHED + n), element);
+            bool inside = reach_element(&subscripts[a], &grid, index, (uint64_t)(a * REACHED + n), element);
             mix(hash, poisoned, read_one(access, a, inside, element));
         }
     }

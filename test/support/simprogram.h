@@ -65,8 +65,14 @@ const sim_step *sim_step_of(const sim_program *program, int64_t operation);
 
 /** Row-major number of an element. */
 int64_t sim_number_of(const dcl_grid *grid, const int64_t element[]);
-/** Row-major number of the element that an operand shows at an index. */
+/** What an index stands for that may lie beyond edges of periodic axes. */
+void sim_wrap(const dcli_layout *layout, int64_t element[]);
+/** The element that an operand shows at an index, which may lie beyond edges, too. */
+void sim_behind(const dcli_operand *operand, const int64_t index[], int64_t element_out[]);
+/** Its row-major number. */
 int64_t sim_number_seen(const dcli_operand *operand, const int64_t index[]);
+/** The indices by which access `a` of a body finds elements: beyond edges of periodic axes as far as the halo is wide. */
+dcl_grid sim_seen(const dcli_operation *operation, int a);
 /** Whether some node stores an element. */
 bool sim_is_stored(const dcli_layout *layout, const int64_t element[]);
 /** What the others read as. */
@@ -87,9 +93,9 @@ typedef struct sim_access {
 /** Run the body of a FORALL at one index (of the loop axes). SIM_POISON anywhere gives SIM_POISON everywhere. */
 void sim_evaluate(const dcli_operation *operation, const dcli_subscripts subscripts[], const int64_t index[],
                   const sim_access *access);
-/** The element that an affine access touches. @return whether it lies in the grid. */
+/** The index that an affine access touches. @param grid  sim_seen(). @return whether it lies there. */
 bool sim_element(const dcli_subscripts *subscripts, const dcl_grid *grid, const int64_t index[], int64_t element_out[]);
-/** Whether an index may read an element by a declared reach, from the definition. */
+/** Whether an index may read at another one by a declared reach, from the definition. */
 bool sim_may_read(const dcli_subscripts *subscripts, const int64_t index[], const int64_t element[]);
 /** The subscripts of all accesses, with what is declared of them. */
 void sim_subscripts(const dcli_operation *operation, dcli_subscripts subscripts_out[]);
