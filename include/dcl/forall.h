@@ -67,9 +67,9 @@ typedef struct dcl_arg {
  *  named i, j, k, l, m, n, o, p (as many as the first output has axes; reserved, read-only, type long). Outputs are
  *  written at a permutation of the plain indices, inputs read at affine subscripts (`A(2*i + 1, j)`; integer scalars may
  *  occur). Affine subscripts are exact integers of 64 bits, whatever the types of scalars and literals in them: they do
- *  not wrap, and one that does not fit is an error. A read outside its grid gives 0 and is reported as DCL_ERR_RANGE at
- *  the next wait, unless the body guards it. An array that is written has one name and one list of subscripts in a body.
- *  The owner of an element of the first output computes it.
+ *  not wrap, and one that does not fit is an error. A read outside its grid (along a periodic axis: beyond the halo, see
+ *  dcl_map_halo()) gives 0 and is reported as DCL_ERR_RANGE at the next wait, unless the body guards it. An array that is
+ *  written has one name and one list of subscripts in a body. The owner of an element of the first output computes it.
  *
  *  Where subscripts are not affine (`A(idx(i), j)`, a local variable), the argument declares what it reads: DCL_IN_ALL(A),
  *  DCL_IN_ROWS(A), DCL_IN_COLUMNS(A), or

@@ -167,7 +167,7 @@ def draw_boxes(rng, shape, origin, nodes):
 def draw_halo(rng, shape, periodic):
     """Widths per axis, or one for all; where it is asked for, some of the axes that have one are periodic."""
     if rng.random() < 0.3:
-        low = rng.randint(1, min(3, *shape, 3))
+        low = rng.randint(1, min(3, *shape))
         return f";halo={low}" + (";periodic=*" if periodic else "")
     widths = [(rng.randint(0, 2), rng.randint(0, 3)) for _ in shape]
     axes = [d for d, (low, high) in enumerate(widths) if 0 < max(low, high) <= shape[d] and periodic]
