@@ -535,43 +535,68 @@ static dcl_status pieces_of_box(dcli_builder *builder, const struct chains *chai
     return builder->seen[k].unique ? chained_pieces(builder, chains, 0, want) : searched_pieces(builder, k, &want->box);
 }
 
-/* What of a box lies in kept copies comes from these: from source number c on. */
-static dcl_status pieces_of_copies(dcli_builder *builder, const struct chains *chains, const dcli_want *want, int64_t c)
+/* A box that a copy has. */
+static dcl_status piece_of_copy(dcli_builder *builder, int k, const dcli_source *source, const dcl_box *box)
+{
+    dcl_box there = *box;
+    dcli_region packed = dcli_region_packed(&source->box, 0), region;
+    int64_t stage;
+    dcl_status status = name_source(builder, k, &source->box, &stage);
+    dcli_box_move(&there, source->image.shift, 1);
+    if (status != DCL_OK || !dcli_region_cut(&packed, &there, &region))
+        return status;
+    dcli_box_move(&region.box, source->image.shift, -1);
+    return add_piece(builder, DCLI_BIND_KEPT, (int)stage, &region, 0);
+}
+
+/* Take what a copy has of some boxes; what it lacks of them remains there. */
+static dcl_status take_from_copy(dcli_builder *builder, int k, const dcli_source *source, dcli_box_list *boxes)
+{
+    dcli_box_list left = {0};
+    dcl_box common;
+    dcl_status status = DCL_OK;
+    int64_t first = 0;
+    while (first < boxes->count && !dcli_box_intersect(&source->image.box, &boxes->box[first], &common))
+        first++;
+    if (first == boxes->count)
+        return DCL_OK;
+    for (int64_t b = 0; b < boxes->count && status == DCL_OK; b++) {
+        if (!dcli_box_intersect(&source->image.box, &boxes->box[b], &common)) {
+            status = dcli_box_list_add(&left, &boxes->box[b]);
+            continue;
+        }
+        status = piece_of_copy(builder, k, source, &common);
+        if (status == DCL_OK)
+            status = dcli_box_subtract(&boxes->box[b], &common, &left);
+    }
+    dcli_box_list_free(boxes);
+    *boxes = left;
+    return status;
+}
+
+/* What of a box lies in kept copies comes from these. One after the other, not one within the other: there may be a
+ * thousand, and threads of programs may have small stacks. */
+static dcl_status pieces_of_copies(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
 {
     int k = builder->plan->stage[want->stage].operand;
-    dcl_box common;
-    while (c < want->sources &&
-           (builder->source[c].operand != k || !dcli_box_intersect(&builder->source[c].image.box, &want->box, &common)))
-        c++;
-    if (c == want->sources)
-        return pieces_of_box(builder, chains, want);
-    dcli_source source = builder->source[c];
-    dcl_box there = common;
-    dcli_box_list rest = {0};
-    int64_t stage = -1;
-    dcl_status status = name_source(builder, k, &source.box, &stage);
-    dcli_region packed = dcli_region_packed(&source.box, 0), region;
-    dcli_box_move(&there, source.image.shift, 1);
-    if (status == DCL_OK && dcli_region_cut(&packed, &there, &region)) {
-        dcli_box_move(&region.box, source.image.shift, -1);
-        status = add_piece(builder, DCLI_BIND_KEPT, (int)stage, &region, 0);
-    }
-    if (status == DCL_OK)
-        status = dcli_box_subtract(&want->box, &common, &rest);
-    for (int64_t b = 0; b < rest.count && status == DCL_OK; b++) {
+    dcli_box_list boxes = {0};
+    dcl_status status = dcli_box_list_add(&boxes, &want->box);
+    for (int64_t c = 0; c < want->sources && boxes.count > 0 && status == DCL_OK; c++)
+        if (builder->source[c].operand == k)
+            status = take_from_copy(builder, k, &builder->source[c], &boxes);
+    for (int64_t b = 0; b < boxes.count && status == DCL_OK; b++) {
         dcli_want part = *want;
-        part.box = rest.box[b];
-        status = pieces_of_copies(builder, chains, &part, c + 1);
+        part.box = boxes.box[b];
+        status = pieces_of_box(builder, chains, &part);
     }
-    dcli_box_list_free(&rest);
+    dcli_box_list_free(&boxes);
     return status;
 }
 
 static dcl_status pieces_in(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
 {
     int k = builder->plan->stage[want->stage].operand;
-    return dcli_has_copies(builder, k) ? pieces_of_copies(builder, chains, want, 0)
-                                       : pieces_of_box(builder, chains, want);
+    return dcli_has_copies(builder, k) ? pieces_of_copies(builder, chains, want) : pieces_of_box(builder, chains, want);
 }
 
 static dcl_status pieces_out(dcli_builder *builder, const struct chains *chains, const dcli_want *want)

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -277,6 +278,61 @@ Test(move, the_worked_example)
             run(&history, move_of(b, &block, segment[0]), bytes, "a block");
         }
         run(&history, add, nothing, "after the moves");
+        dcli_kept_free(&history.kept);
+    }
+    test_ops_free();
+}
+
+struct planning {
+    const dcli_operation *operation;
+    const dcli_plan_terms *terms;
+    dcli_plan *plan;
+};
+
+static void *plan_for_node_1(void *user)
+{
+    struct planning *planning = user;
+    if (dcli_plan_make(planning->operation, 1, planning->terms, &planning->plan) != DCL_OK)
+        planning->plan = NULL;
+    return NULL;
+}
+
+/* By a thread that has little room for calls within calls. */
+static dcli_plan *plan_with_small_stack(const dcli_operation *operation, const dcli_plan_terms *terms)
+{
+    struct planning planning = {.operation = operation, .terms = terms};
+    pthread_attr_t small;
+    pthread_t thread;
+    cr_assert(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 1 << 20) == 0);
+    cr_assert_eq(pthread_create(&thread, &small, plan_for_node_1, &planning), 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&small);
+    cr_assert_not_null(planning.plan);
+    return planning.plan;
+}
+
+/* As many copies as there may be, row by row: all that node 0 has is at node 1. */
+Test(move, many_copies)
+{
+    enum { ROWS = 1024 };
+    dcl_grid rows = dcl_grid_2d(DCL_FLOAT, 2 * ROWS, 3);
+    const dcli_layout *halves = test_layout("block,*;nodes=0-1", NODES, &rows);
+    dcli_operation *add = TEST_FORALL(1, "C(i,j) = A(i,j) + A(2047 - i, j);", {DCL_ACCESS_OUT, "C", 2, halves},
+                                      {DCL_ACCESS_IN, "A", 1, halves});
+    dcl_box row = dcl_box_nd(2, (int64_t[]){0, 0}, (int64_t[]){1, 3});
+    dcli_operation *move = move_of(halves, &row, 1);
+    add->operand[1].kept = 1;
+    for (int in_place = 0; in_place < 2; in_place++) {
+        struct history history = begin(in_place != 0);
+        for (move->box.start[0] = 0; move->box.start[0] < ROWS; move->box.start[0]++)
+            run(&history, move, (int64_t[]){0, 3 * 4, 0, 0}, "a row");
+        dcli_plan *plan = plan_with_small_stack(add, &history.terms);
+        cr_expect_eq(plan->counters.bytes_moved, 0);
+        int64_t copied = 0;
+        for (int64_t p = 0; p < plan->piece_count; p++)
+            copied += plan->piece[p].kind == DCLI_BIND_KEPT ? dcli_box_elements(&plan->piece[p].region.box) : 0;
+        cr_expect_eq(copied, ROWS * 3, "%" PRId64 " elements come from copies", copied);
+        dcli_plan_free(plan);
         dcli_kept_free(&history.kept);
     }
     test_ops_free();
