@@ -76,10 +76,14 @@ bool dcli_lacks(dcli_builder *builder, int k, const dcl_box *box);
 /** Have the current batch copy a part of a box into a copy of the box. Parts of all batches are disjoint. */
 dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, const dcl_box *part);
 
+/** The stage of this batch that stands for a copy that is there. */
+dcl_status dcli_name_copy(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out);
+
 /** At the end: add the blocks that were touched to the counters. */
 void dcli_count_blocks(dcli_builder *builder);
 
-/** Once the needs of the last batch are in chunks: find the pieces that its stages are filled from and emptied to. */
+/** Once the needs of the last batch are in chunks: find the pieces that its stages are filled from and emptied to
+ *  (plan_fill.c). */
 dcl_status dcli_fill_stages(dcli_builder *builder);
 
 #endif

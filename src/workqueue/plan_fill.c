@@ -1,0 +1,261 @@
+/* workqueue/plan_fill.c - where the elements of stages come from, and where those of outputs go: own parts, parts of peers,
+ * chunks, copies. */
+#include "base/alloc.h"
+#include "workqueue/plan_view.h"
+
+static dcl_status add_piece(dcli_builder *builder, int kind, int where, const dcli_region *region, int64_t byte_offset)
+{
+    dcli_piece *piece = dcli_builder_piece(builder);
+    if (piece == NULL)
+        return DCL_ERR_NOMEM;
+    *piece = (dcli_piece){.kind = kind, .where = where, .region = *region, .byte_offset = byte_offset};
+    return DCL_OK;
+}
+
+/* Pieces of a wanted box that lie in parts: the own one, and (reading in place) those of peers. */
+static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *box, bool peers)
+{
+    const dcli_layout *layout = builder->operation->operand[k].layout;
+    dcl_status status = DCL_OK;
+    dcli_layout_owners(layout, box, builder->owners);
+    int end = layout->node_end;
+    for (int p = dcli_next_owner(builder, 0, end); p < end && status == DCL_OK;
+         p = dcli_next_owner(builder, p + 1, end)) {
+        if (p != builder->self && !peers)
+            continue;
+        builder->regions.count = 0;
+        status = dcli_layout_regions(layout, p, box, &builder->regions);
+        for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
+            status = add_piece(builder, p == builder->self ? DCLI_BIND_OWN : DCLI_BIND_PEER, p,
+                               &builder->regions.region[r], 0);
+    }
+    return status;
+}
+
+/* Whether two boxes can have an index in common, found quickly: by their bounds, and for equal strides by the rest. */
+static bool may_meet(const dcl_box *a, const dcl_box *b)
+{
+    for (int d = 0; d < a->rank; d++) {
+        int64_t apart = a->start[d] - b->start[d];
+        if (apart > (b->count[d] - 1) * b->stride[d] || -apart > (a->count[d] - 1) * a->stride[d])
+            return false;
+        if (a->stride[d] == b->stride[d] && a->stride[d] > 1 && apart % a->stride[d] != 0)
+            return false;
+    }
+    return true;
+}
+
+static dcl_status piece_of_item(dcli_builder *builder, int64_t i, const dcl_box *box)
+{
+    dcli_plan *plan = builder->plan;
+    dcli_item *item = &plan->item[i];
+    if (!may_meet(&item->region.box, box))
+        return DCL_OK;
+    dcli_region packed = dcli_region_packed(&item->region.box, 0), common;
+    if (!dcli_region_cut(&packed, box, &common))
+        return DCL_OK;
+    dcli_chunk *chunk = &plan->chunk[item->chunk];
+    chunk->last_batch = plan->batch_count - 1;
+    return add_piece(builder, DCLI_PIECE_CHUNK, (int)item->chunk, &common, item->byte_offset);
+}
+
+/* Items of this batch by the stage they were made for: chains through `next`, one set for each direction. */
+struct chains {
+    int64_t first_stage, first_item;
+    int64_t *head[2], *next;
+};
+
+static dcl_status make_chains(dcli_builder *builder, struct chains *chains)
+{
+    dcli_plan *plan = builder->plan;
+    const dcli_batch *batch = &plan->batch[plan->batch_count - 1];
+    int64_t stages = plan->stage_count - batch->first_stage;
+    *chains = (struct chains){.first_stage = batch->first_stage, .first_item = plan->item_count};
+    if (batch->first_chunk < plan->chunk_count)
+        chains->first_item = plan->chunk[batch->first_chunk].first_item;
+    for (int w = 0; w < 2; w++) {
+        chains->head[w] = dcli_malloc((size_t)stages * sizeof(int64_t));
+        if (chains->head[w] == NULL)
+            return DCL_ERR_NOMEM;
+        for (int64_t s = 0; s < stages; s++)
+            chains->head[w][s] = -1;
+    }
+    chains->next = dcli_malloc((size_t)(plan->item_count - chains->first_item) * sizeof(int64_t));
+    if (chains->next == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t i = plan->item_count - 1; i >= chains->first_item; i--) {
+        if (builder->item_stage[i] < 0)
+            continue;
+        int64_t *head =
+            &chains->head[plan->chunk[plan->item[i].chunk].written][builder->item_stage[i] - batch->first_stage];
+        chains->next[i - chains->first_item] = *head;
+        *head = i;
+    }
+    return DCL_OK;
+}
+
+static void free_chains(struct chains *chains)
+{
+    dcli_free(chains->head[0]);
+    dcli_free(chains->head[1]);
+    dcli_free(chains->next);
+}
+
+static dcl_status chained_pieces(dcli_builder *builder, const struct chains *chains, int written, const dcli_want *want)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t i = chains->head[written][want->stage - chains->first_stage]; i >= 0 && status == DCL_OK;
+         i = chains->next[i - chains->first_item])
+        status = piece_of_item(builder, i, &want->box);
+    return status;
+}
+
+/* Everything received for an array so far may hold elements of this footprint. */
+static dcl_status searched_pieces(dcli_builder *builder, int k, const dcl_box *box)
+{
+    const dcli_plan *plan = builder->plan;
+    dcl_status status = DCL_OK;
+    for (int64_t i = 0; i < plan->item_count && status == DCL_OK; i++)
+        if (plan->item[i].operand == k && !plan->chunk[plan->item[i].chunk].written)
+            status = piece_of_item(builder, i, box);
+    return status;
+}
+
+static dcl_status pieces_of_box(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
+{
+    int k = builder->plan->stage[want->stage].operand;
+    dcl_status status = pieces_of_parts(builder, k, &want->box, dcli_in_place(builder));
+    if (status != DCL_OK || dcli_in_place(builder))
+        return status;
+    return builder->seen[k].unique ? chained_pieces(builder, chains, 0, want) : searched_pieces(builder, k, &want->box);
+}
+
+/* A box that a copy has. */
+static dcl_status piece_of_copy(dcli_builder *builder, int k, const dcli_source *source, const dcl_box *box)
+{
+    dcl_box there = *box;
+    dcli_region packed = dcli_region_packed(&source->box, 0), region;
+    int64_t stage;
+    dcl_status status = dcli_name_copy(builder, k, &source->box, &stage);
+    dcli_box_move(&there, source->image.shift, 1);
+    if (status != DCL_OK || !dcli_region_cut(&packed, &there, &region))
+        return status;
+    dcli_box_move(&region.box, source->image.shift, -1);
+    return add_piece(builder, DCLI_BIND_KEPT, (int)stage, &region, 0);
+}
+
+/* Take what a copy has of some boxes; what it lacks of them remains there. */
+static dcl_status take_from_copy(dcli_builder *builder, int k, const dcli_source *source, dcli_box_list *boxes)
+{
+    dcli_box_list left = {0};
+    dcl_box common;
+    dcl_status status = DCL_OK;
+    int64_t first = 0;
+    while (first < boxes->count && !dcli_box_intersect(&source->image.box, &boxes->box[first], &common))
+        first++;
+    if (first == boxes->count)
+        return DCL_OK;
+    for (int64_t b = 0; b < boxes->count && status == DCL_OK; b++) {
+        if (!dcli_box_intersect(&source->image.box, &boxes->box[b], &common)) {
+            status = dcli_box_list_add(&left, &boxes->box[b]);
+            continue;
+        }
+        status = piece_of_copy(builder, k, source, &common);
+        if (status == DCL_OK)
+            status = dcli_box_subtract(&boxes->box[b], &common, &left);
+    }
+    dcli_box_list_free(boxes);
+    *boxes = left;
+    return status;
+}
+
+/* What of a box lies in kept copies comes from these. One after the other, not one within the other: there may be a
+ * thousand, and threads of programs may have small stacks. */
+static dcl_status pieces_of_copies(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
+{
+    int k = builder->plan->stage[want->stage].operand;
+    dcli_box_list boxes = {0};
+    dcl_status status = dcli_box_list_add(&boxes, &want->box);
+    for (int64_t c = 0; c < want->sources && boxes.count > 0 && status == DCL_OK; c++)
+        if (builder->source[c].operand == k)
+            status = take_from_copy(builder, k, &builder->source[c], &boxes);
+    for (int64_t b = 0; b < boxes.count && status == DCL_OK; b++) {
+        dcli_want part = *want;
+        part.box = boxes.box[b];
+        status = pieces_of_box(builder, chains, &part);
+    }
+    dcli_box_list_free(&boxes);
+    return status;
+}
+
+static dcl_status pieces_in(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
+{
+    int k = builder->plan->stage[want->stage].operand;
+    return dcli_has_copies(builder, k) ? pieces_of_copies(builder, chains, want) : pieces_of_box(builder, chains, want);
+}
+
+static dcl_status pieces_out(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
+{
+    int k = builder->plan->stage[want->stage].operand;
+    dcl_status status = pieces_of_parts(builder, k, &want->box, false);
+    return status == DCL_OK ? chained_pieces(builder, chains, 1, want) : status;
+}
+
+/* Whether pieces from this number on, of one wanted box, leave out what is stored nowhere. */
+static bool leave_holes(const dcli_builder *builder, int64_t first_piece, const dcli_want *want)
+{
+    const dcli_plan *plan = builder->plan;
+    if (!builder->operation->operand[plan->stage[want->stage].operand].layout->partial)
+        return false;
+    int64_t missing = dcli_box_elements(&want->box);
+    for (int64_t p = first_piece; p < plan->piece_count; p++)
+        missing -= dcli_box_elements(&plan->piece[p].region.box);
+    return missing > 0;
+}
+
+/* Boxes of pieces become those of the stage: regions lie where they lay. */
+static dcl_status fill_stage(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
+{
+    dcli_plan *plan = builder->plan;
+    const dcl_grid *grid = &builder->operation->operand[plan->stage[want->stage].operand].layout->grid;
+    int64_t first_piece = plan->piece_count;
+    dcli_want part = *want;
+    dcli_image image;
+    dcl_status status = DCL_OK;
+    for (int next = 0; status == DCL_OK && dcli_image_next(&want->box, grid, &next, &image);) {
+        int64_t first = plan->piece_count;
+        part.box = image.box;
+        status = pieces_in(builder, chains, &part);
+        for (int64_t p = first; p < plan->piece_count; p++)
+            dcli_box_move(&plan->piece[p].region.box, image.shift, 1);
+    }
+    if (status == DCL_OK && leave_holes(builder, first_piece, want))
+        builder->plan->stage[want->stage].rest = true;
+    return status;
+}
+
+/* Wants of a stage stand together: first everything that goes in, then everything that comes out. */
+dcl_status dcli_fill_stages(dcli_builder *builder)
+{
+    struct chains chains;
+    dcli_plan *plan = builder->plan;
+    if (builder->want_count == 0)
+        return DCL_OK;
+    dcl_status status = make_chains(builder, &chains);
+    for (int64_t first = 0, end; first < builder->want_count && status == DCL_OK; first = end) {
+        int64_t s = builder->want[first].stage;
+        plan->stage[s].first_in = plan->piece_count;
+        for (end = first; end < builder->want_count && builder->want[end].stage == s; end++)
+            if (builder->want[end].content && status == DCL_OK)
+                status = fill_stage(builder, &chains, &builder->want[end]);
+        plan->stage[s].in_count = plan->piece_count - plan->stage[s].first_in;
+        plan->stage[s].first_out = plan->piece_count;
+        for (int64_t w = first; w < end && status == DCL_OK; w++)
+            if (builder->want[w].written)
+                status = pieces_out(builder, &chains, &builder->want[w]);
+        plan->stage[s].out_count = plan->piece_count - plan->stage[s].first_out;
+    }
+    free_chains(&chains);
+    builder->want_count = 0;
+    return status;
+}
