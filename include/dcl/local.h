@@ -15,7 +15,8 @@ extern "C" {
  *                not visited, and keep their numbers.
  *  @param node   0..node_count-1, or DCL_ALL_NODES: one after the other.
  *  @param visit  called by this thread, without a lock: it may call anything.
- *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_NOMEM, or what `visit` returned. */
+ *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_UNSUPPORTED (a view of another shape, dcl_reshape(), than the
+ *          array's map lets it have by now), or what `visit` returned. */
 DCL_API dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void *user);
 
 /** Bring the elements of a box to a node, which keeps copies of those it does not own: bodies that read them there find

@@ -139,6 +139,30 @@ static dcl_status stop(void *user, const dcl_tile *tile)
     return DCL_ERR_TIMEOUT;
 }
 
+/* A view of another shape is looked for anew after each remap. */
+Test(tiles_on_device, other_shapes_of_other_maps)
+{
+    static const char *const maps[] = {"block,*", "*,block", "block,*;nodes=1"};
+    static const char *const tiles[] = {"0.0 0-11; 1.0 12-23", NULL, "1.0 0-23"};
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_array *A = make(cluster, dcl_grid_2d(DCL_INT32, 6, 4), maps[0]), *F = dcl_flatten(A);
+    int calls = 0;
+    for (int m = 0; m < 3; m++) {
+        dcl_map *map = dcl_map_parse(cluster, maps[m]);
+        TEST_OK(dcl_remap(A, map));
+        if (tiles[m] != NULL)
+            expect_tiles(F, DCL_ALL_NODES, tiles[m]);
+        else
+            TEST_REFUSED(dcl_tiles(F, DCL_ALL_NODES, stop, &calls), DCL_ERR_UNSUPPORTED,
+                         "dcl_tiles: the map divides axis 1");
+        dcl_map_release(map);
+    }
+    cr_expect_eq(calls, 0);
+    dcl_release(F);
+    dcl_release(A);
+    TEST_OK(dcl_close(cluster));
+}
+
 Test(tiles, refusals)
 {
     dcl_cluster *cluster = dcl_open_plan(2);
