@@ -16,6 +16,10 @@ typedef struct dcli_box_list {
 dcl_status dcli_box_list_add(dcli_box_list *list, const dcl_box *box);
 void dcli_box_list_free(dcli_box_list *list);
 
+/** Make fewer boxes of disjoint ones of one rank: neighbours along an axis, without gaps there and alike along all others,
+ *  become one. They are put in row-major order. Cost: O(n log n) for each axis. */
+void dcli_box_list_join(dcli_box_list *list);
+
 /** A grid: type known, rank 1..DCL_MAX_RANK, extents >= 0, origin + extent and bytes within int64_t.
  *  @return DCL_OK, or DCL_ERR_INVALID with the axis, value and remedy. */
 dcl_status dcli_grid_check(const dcl_grid *grid);
@@ -50,10 +54,10 @@ void dcli_box_bound(const dcl_box *a, const dcl_box *b, dcl_box *out);
 /** Part of a box in its own counting: element lo[d] .. lo[d] + count[d] - 1 of every axis. */
 void dcli_box_part(const dcl_box *box, const int64_t lo[], const int64_t count[], dcl_box *out);
 
-/** A set of indices kept as disjoint boxes. Start with {0}. */
+/** A set of indices kept as disjoint boxes, or boxes that are found again by their indices. Start with {0}. */
 #define DCLI_SET_LEVELS 6
 typedef struct dcli_box_set {
-    dcli_box_list boxes; /* neighbours may be merged: not the boxes that were added */
+    dcli_box_list boxes; /* neighbours may be merged: not the boxes that were added, but by dcli_box_set_put() */
     /* set.c's own: bounds of the boxes, of groups of boxes, of groups of groups ... */
     int levels;
     struct {
@@ -67,6 +71,11 @@ typedef struct dcli_box_set {
  *  boxes. @return DCL_OK, or DCL_ERR_NOMEM: then nothing has changed.
  *  Cost: O(log boxes) plus the boxes it meets, where boxes that follow each other lie near each other. */
 dcl_status dcli_box_set_add(dcli_box_set *set, const dcl_box *box, dcli_box_list *fresh);
+/** Append a box as it is, whatever the set has: for sets that have such boxes alone. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_box_set_put(dcli_box_set *set, const dcl_box *box);
+/** Number of the first box from number `from` on with indices in common with `box`; when there is none, that of boxes.
+ *  Cost: as of adding. */
+int64_t dcli_box_set_next(const dcli_box_set *set, const dcl_box *box, int64_t from);
 int64_t dcli_box_set_elements(const dcli_box_set *set);
 void dcli_box_set_free(dcli_box_set *set);
 

@@ -66,7 +66,7 @@ static int64_t next_near(const dcli_box_set *set, const dcl_box *query, int64_t 
 }
 
 /* As next_near(), but the box has elements in common with the query. */
-static int64_t next_common(const dcli_box_set *set, const dcl_box *query, int64_t from)
+int64_t dcli_box_set_next(const dcli_box_set *set, const dcl_box *query, int64_t from)
 {
     dcl_box common;
     int64_t at = next_near(set, query, from);
@@ -146,13 +146,19 @@ static bool join_boxes(dcl_box *a, const dcl_box *b)
     return true;
 }
 
+/* Append a box; memory was reserved. */
+static void append_as_is(dcli_box_set *set, const dcl_box *box)
+{
+    set->boxes.box[set->boxes.count++] = *box;
+    grow_tree(set, set->boxes.count);
+    update_bounds(set, set->boxes.count - 1, true);
+}
+
 /* Append a box that is disjoint from all others; memory was reserved. */
 static void append(dcli_box_set *set, const dcl_box *box)
 {
     dcli_box_list *list = &set->boxes;
-    list->box[list->count++] = *box;
-    grow_tree(set, list->count);
-    update_bounds(set, list->count - 1, true);
+    append_as_is(set, box);
     while (list->count > 1 && join_boxes(&list->box[list->count - 2], &list->box[list->count - 1])) {
         list->count--;
         update_bounds(set, list->count - 1, false);
@@ -209,7 +215,7 @@ static dcl_status find_new(dcli_box_set *set, const dcl_box *box, int64_t at)
         if (status != DCL_OK || set->pending.count == 0)
             return status;
         piece = set->pending.box[--set->pending.count];
-        at = next_common(set, &piece, set->from[set->pending.count]);
+        at = dcli_box_set_next(set, &piece, set->from[set->pending.count]);
     }
 }
 
@@ -219,7 +225,7 @@ dcl_status dcli_box_set_add(dcli_box_set *set, const dcl_box *box, dcli_box_list
     if (dcli_box_is_empty(&whole))
         return DCL_OK;
     const dcl_box *added = &whole;
-    int64_t count = 1, at = next_common(set, &whole, 0);
+    int64_t count = 1, at = dcli_box_set_next(set, &whole, 0);
     if (at < set->boxes.count) {
         dcl_status status = find_new(set, &whole, at);
         if (status != DCL_OK)
@@ -236,6 +242,14 @@ dcl_status dcli_box_set_add(dcli_box_set *set, const dcl_box *box, dcli_box_list
         if (fresh != NULL)
             fresh->box[fresh->count++] = added[k];
     }
+    return DCL_OK;
+}
+
+dcl_status dcli_box_set_put(dcli_box_set *set, const dcl_box *box)
+{
+    if (reserve(set, 1, box->rank) != DCL_OK)
+        return DCL_ERR_NOMEM;
+    append_as_is(set, box);
     return DCL_OK;
 }
 

@@ -26,11 +26,13 @@ typedef struct dcli_want {
 
 /** What is known of one array operand while a forall is planned. */
 typedef struct dcli_seen {
-    bool keeps;             /* this node makes copies of it */
-    bool copied;            /* and had some before the operation: they are used */
-    bool unique;            /* no element can be needed twice: one injective access */
-    dcli_box_set set;       /* else: what was needed so far */
-    dcli_block_set *blocks; /* [node_count] blocks touched, per owner */
+    bool keeps;                   /* this node makes copies of it */
+    bool copied;                  /* and had some before the operation: they are used */
+    bool unique;                  /* no element can be needed twice: one injective access */
+    dcli_box_set set;             /* else: what was needed so far, */
+    dcli_box_set arrived;         /* what items have of it that are received, one box for each, */
+    int64_t *item, item_capacity; /* and their numbers */
+    dcli_block_set *blocks;       /* [node_count] blocks touched, per owner */
 } dcli_seen;
 
 /** A kept copy as a source of this plan's stages; where its box goes beyond an axis that is periodic, an image of it. */
@@ -51,6 +53,7 @@ typedef struct dcli_builder {
     int64_t want_count, want_capacity;
     int64_t *item_stage; /* per item of the plan: stage, or -1 */
     int64_t item_stage_capacity;
+    int64_t items_noted;    /* items that are in their operand's `arrived` where they belong there */
     int64_t *stream_length; /* [2 * (node_count + 1)] chunks so far per stream and peer */
     dcli_seen seen[DCLI_MAX_PARAMS];
     bool wraps[DCLI_MAX_ACCESSES];                 /* may find elements beyond an axis that is periodic */

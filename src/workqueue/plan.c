@@ -34,6 +34,8 @@ static void free_builder(dcli_builder *builder)
     for (int k = 0; k < builder->operation->operand_count; k++) {
         dcli_seen *seen = &builder->seen[k];
         dcli_box_set_free(&seen->set);
+        dcli_box_set_free(&seen->arrived);
+        dcli_free(seen->item);
         for (int n = 0; seen->blocks != NULL && n < builder->terms->node_count; n++)
             dcli_block_set_free(&seen->blocks[n]);
         dcli_free(seen->blocks);

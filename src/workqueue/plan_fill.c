@@ -65,6 +65,20 @@ struct chains {
     int64_t *head[2], *next;
 };
 
+/* Where elements may be needed by several stages, received items are found by what they have. */
+static dcl_status note_arrival(dcli_builder *builder, int64_t i)
+{
+    const dcli_item *item = &builder->plan->item[i];
+    dcli_seen *seen = &builder->seen[item->operand];
+    int64_t count = seen->arrived.boxes.count;
+    if (seen->unique || builder->plan->chunk[item->chunk].written)
+        return DCL_OK;
+    if (dcli_grow(&seen->item, count, &seen->item_capacity, sizeof *seen->item) != 0)
+        return DCL_ERR_NOMEM;
+    seen->item[count] = i;
+    return dcli_box_set_put(&seen->arrived, &item->region.box);
+}
+
 static dcl_status make_chains(dcli_builder *builder, struct chains *chains)
 {
     dcli_plan *plan = builder->plan;
@@ -91,7 +105,10 @@ static dcl_status make_chains(dcli_builder *builder, struct chains *chains)
         chains->next[i - chains->first_item] = *head;
         *head = i;
     }
-    return DCL_OK;
+    dcl_status status = DCL_OK;
+    for (; builder->items_noted < plan->item_count && status == DCL_OK; builder->items_noted++)
+        status = note_arrival(builder, builder->items_noted);
+    return status;
 }
 
 static void free_chains(struct chains *chains)
@@ -113,11 +130,11 @@ static dcl_status chained_pieces(dcli_builder *builder, const struct chains *cha
 /* Everything received for an array so far may hold elements of this footprint. */
 static dcl_status searched_pieces(dcli_builder *builder, int k, const dcl_box *box)
 {
-    const dcli_plan *plan = builder->plan;
+    const dcli_seen *seen = &builder->seen[k];
     dcl_status status = DCL_OK;
-    for (int64_t i = 0; i < plan->item_count && status == DCL_OK; i++)
-        if (plan->item[i].operand == k && !plan->chunk[plan->item[i].chunk].written)
-            status = piece_of_item(builder, i, box);
+    for (int64_t n = dcli_box_set_next(&seen->arrived, box, 0); n < seen->arrived.boxes.count && status == DCL_OK;
+         n = dcli_box_set_next(&seen->arrived, box, n + 1))
+        status = piece_of_item(builder, seen->item[n], box);
     return status;
 }
 

@@ -123,6 +123,38 @@ Test(set, thousands_of_boxes)
     dcli_box_set_free(&set);
 }
 
+/* Boxes that are put there stay as they are, and are found in their order, as by looking at each. */
+Test(set, put_boxes_are_found)
+{
+    enum { BOXES = 500, QUERIES = 400, SIDES = 40 };
+    static dcl_box put[BOXES];
+    test_random random = SEED + 2;
+    dcli_box_set set = {0};
+    dcl_box common;
+    int64_t found = 0;
+    for (int k = 0; k < BOXES; k++) {
+        put[k] = test_box(&random, 2, SIDES);
+        for (int d = 0; d < 2; d++)
+            put[k].count[d] = put[k].count[d] > 4 ? 4 : put[k].count[d] + (put[k].count[d] == 0);
+        cr_assert_eq(dcli_box_set_put(&set, &put[k]), DCL_OK);
+    }
+    cr_assert_eq(set.boxes.count, BOXES);
+    for (int q = 0; q < QUERIES; q++) {
+        dcl_box query = test_box(&random, 2, SIDES);
+        int64_t at = dcli_box_set_next(&set, &query, 0);
+        for (int64_t k = 0; k < BOXES; k++) {
+            if (!dcli_box_intersect(&put[k], &query, &common))
+                continue;
+            cr_assert_eq(at, k, "seed %" PRIu64 " query %d", SEED + 2, q);
+            at = dcli_box_set_next(&set, &query, at + 1);
+            found++;
+        }
+        cr_assert_eq(at, BOXES);
+    }
+    cr_expect_gt(found, QUERIES);
+    dcli_box_set_free(&set);
+}
+
 Test(set, lack_of_memory_changes_nothing)
 {
     for (int fail = 1;; fail++) {
