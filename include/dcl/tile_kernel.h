@@ -25,7 +25,8 @@ extern "C" {
  *                   unless the axis is periodic (dcl_map_halo());
  *    C_count(d)     how many these are; of an output: elements of the tile;
  *    C_first(d)     index in the grid of local index 0, also where that is not there; C_step(d): from there to the next one,
- *                   which is more than 1 where a map deals single elements in turn; C_at(d, x): index of local index x;
+ *                   which is more than 1 where a map deals single elements or small pieces in turn; C_at(d, x): index of
+ *                   local index x;
  *    C_data, C_stride(d)   address of the element at local indices 0, and elements in memory from one to the next along
  *                   axis d: what an existing kernel takes, which is called as a function of a DCL_PRELUDE.
  *  Numbers are of type long. dcl_item(d) is the place of this work-item along axis d of the first output.
@@ -38,15 +39,16 @@ extern "C" {
  *  groups of any size, and barriers are refused. Sizes belong to the kernel: other ones are compiled anew.
  *
  *  Inputs say what a tile reads: DCL_MOVE(C, B) and DCL_IN(B) (the same here; also DCL_IN_KEPT(B)) have the tile's own box
- *  in B, whose grid must be the first output's; for others there are DCL_IN_ALL and so on. What later tiles need moves while
- *  earlier ones are computed. With maps that deal single elements in turn, tiles are called row by row along axes with a
- *  halo. Of all outputs, elements that are not written keep what they hold: DCL_OUT tells nothing else than DCL_INOUT here,
- *  and an array that has failed must be overwritten by other means. Other outputs have the first one's extents; where others
- *  own their elements, these move there and back. An array that is written has one name.
+ *  in B, whose grid must be the first output's; for others there are DCL_IN_ALL and so on. What later tiles need moves
+ *  while earlier ones are computed. With maps that deal single elements in turn, tiles are called row by row along axes
+ *  with a halo; with maps that deal small pieces, piece by piece. Of all outputs, elements that are not written keep what
+ *  they hold: DCL_OUT tells nothing else than DCL_INOUT here, and an array that has failed must be overwritten by other
+ *  means. Other outputs have the first one's extents; where others own their elements, these move there and back. An array
+ *  that is written has one name.
  *
- *  With dcl_config.check "access" (DCL_CHECK=access) each C(x, y) is checked: an input reads as 0 where it is not there, what
- *  is written to an output there is lost, and the first such access is reported as DCL_ERR_RANGE; what goes through C_data or an address is not. DCL_VALUE, DCL_PRELUDE, views, failures and
- *  compilation are as for bodies: dcl_forall_n().
+ *  With dcl_config.check "access" (DCL_CHECK=access) each C(x, y) is checked: an input reads as 0 where it is not there,
+ *  what is written to an output there is lost, and the first such access is reported as DCL_ERR_RANGE; what goes through
+ *  C_data or an address is not. DCL_VALUE, DCL_PRELUDE, views, failures and compilation are as for bodies: dcl_forall_n().
  *
  *  @param cluster  NULL is an error. @param text  borrowed for the call.
  *  @param count    number of arguments, 1..64. @param args  [count], borrowed; at least one DCL_OUT or DCL_INOUT.

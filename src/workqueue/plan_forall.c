@@ -434,120 +434,6 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
-/* The indices of the operation that compute elements of a region of the first output. @return whether there is one. */
-static bool computes(const dcli_operation *operation, const dcli_region *region, dcl_box *box_out)
-{
-    const dcli_operand *operand = &operation->operand[operation->body->first_output];
-    dcl_box seen = region->box;
-    return (operand->view == NULL || dcli_transform_seen(operand->view, &region->box, &seen)) &&
-           dcli_box_intersect(&seen, &operation->box, box_out);
-}
-
-/* Tiles that become one batch, or, when they are much larger than one should be, several. */
-struct batching {
-    dcli_builder *builder;
-    int64_t first, count; /* tiles */
-    int64_t most;         /* elements of a batch */
-    int64_t planned;      /* elements of the batch that is being planned; 0: none is */
-};
-
-static dcl_status end_batch(struct batching *batching)
-{
-    dcli_plan *plan = batching->builder->plan;
-    if (batching->planned == 0)
-        return DCL_OK;
-    batching->planned = 0;
-    dcl_status status = dcli_builder_chunks(batching->builder);
-    if (status == DCL_OK)
-        status = dcli_fill_stages(batching->builder);
-    dcli_batch *batch = &plan->batch[plan->batch_count - 1];
-    batch->first_tile = batching->first;
-    batch->tile_count = batching->count;
-    batch->work_count = plan->work_count - batch->first_work;
-    batch->stage_count = plan->stage_count - batch->first_stage;
-    return status;
-}
-
-/* Plan a box of a tile. What is too large for a batch is cut along the slowest axis that can be cut. */
-static dcl_status plan_part(struct batching *batching, const dcl_box *box)
-{
-    int64_t elements = dcli_box_elements(box);
-    int d = 0;
-    while (d < box->rank - 1 && box->count[d] == 1)
-        d++;
-    dcl_status status = DCL_OK;
-    if (elements > batching->most && box->count[d] > 1) {
-        dcl_box part = *box;
-        int64_t step = dcli_max(batching->most / (elements / box->count[d]), 1);
-        for (int64_t t = 0; t < box->count[d] && status == DCL_OK; t += step) {
-            part.start[d] = box->start[d] + t * box->stride[d];
-            part.count[d] = dcli_min(step, box->count[d] - t);
-            status = plan_part(batching, &part);
-        }
-        return status;
-    }
-    if (batching->planned > 0 && batching->planned + elements > batching->most)
-        status = end_batch(batching);
-    if (status == DCL_OK && batching->planned == 0 && dcli_builder_batch(batching->builder) == NULL)
-        status = DCL_ERR_NOMEM;
-    batching->planned += elements;
-    return status == DCL_OK ? dcli_plan_region(batching->builder, box) : status;
-}
-
-/* The boxes of tiles; neighbours may be one box, but for a tile kernel, which is called for each. */
-static dcl_status list_tiles(dcli_builder *builder, int64_t first, int64_t count)
-{
-    const dcli_body *body = builder->operation->body;
-    const dcli_layout *layout = builder->operation->operand[body->first_output].layout;
-    int64_t together = body->tile_kernel ? 1 : count;
-    dcl_status status = DCL_OK;
-    builder->tiles.count = 0;
-    for (int64_t t = first; t < first + count && status == DCL_OK; t += together)
-        status = dcli_layout_tiles(layout, builder->self, t, together, &builder->tiles);
-    return status;
-}
-
-/* @param most  elements a batch may have; what has up to twice as many is not cut. */
-static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count, int64_t most)
-{
-    const dcli_operation *operation = builder->operation;
-    int64_t elements = 0;
-    dcl_status status = list_tiles(builder, first, count);
-    for (int64_t r = 0; r < builder->tiles.count; r++)
-        elements += dcli_box_elements(&builder->tiles.region[r].box);
-    struct batching batching = {
-        .builder = builder, .first = first, .count = count, .most = elements / 2 > most ? most : INT64_MAX};
-    for (int64_t r = 0; r < builder->tiles.count && status == DCL_OK; r++) {
-        dcl_box box;
-        if (computes(operation, &builder->tiles.region[r], &box))
-            status = plan_part(&batching, &box);
-    }
-    return status == DCL_OK ? end_batch(&batching) : status;
-}
-
-/* Tiles with something to compute. */
-static dcl_status count_tasks(dcli_builder *builder, int64_t tiles)
-{
-    const dcli_operation *operation = builder->operation;
-    const dcli_operand *operand = &operation->operand[operation->body->first_output];
-    const dcli_layout *layout = operand->layout;
-    dcl_box whole = dcl_box_of(&layout->grid), common;
-    if (layout->rule.kind == DCLI_MAP_AXES && operand->view == NULL && dcli_box_equal(&whole, &operation->box)) {
-        builder->plan->counters.tasks = dcli_layout_owned(layout, builder->self) > 0 ? tiles : 0;
-        return DCL_OK;
-    }
-    dcl_status status = DCL_OK;
-    for (int64_t t = 0; t < tiles && status == DCL_OK; t++) {
-        builder->tiles.count = 0;
-        status = dcli_layout_tiles(layout, builder->self, t, 1, &builder->tiles);
-        bool any = false;
-        for (int64_t r = 0; r < builder->tiles.count && !any; r++)
-            any = computes(operation, &builder->tiles.region[r], &common);
-        builder->plan->counters.tasks += any;
-    }
-    return status;
-}
-
 /* Which arrays can be needed twice, and whether footprints are more than what is read. */
 static dcl_status look_at_accesses(dcli_builder *builder)
 {
@@ -579,7 +465,7 @@ static dcl_status plan_batches(dcli_builder *builder, int64_t tiles, int64_t per
 {
     dcl_status status = DCL_OK;
     for (int64_t t = 0; t < tiles && status == DCL_OK; t += per_batch)
-        status = plan_batch(builder, t, dcli_min(per_batch, tiles - t), most);
+        status = dcli_plan_batch(builder, t, dcli_min(per_batch, tiles - t), most);
     return status;
 }
 
@@ -635,5 +521,5 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
         status = plan_batches(builder, tiles, few, most);
     }
     dcli_count_blocks(builder);
-    return status == DCL_OK ? count_tasks(builder, tiles) : status;
+    return status == DCL_OK ? dcli_count_tasks(builder, tiles) : status;
 }

@@ -6,6 +6,7 @@
 /* ---- portions ----------------------------------------------------------------------------------------------------- */
 
 static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a);
+static dcl_status plan_without_gaps(dcli_builder *builder, const dcl_box *box);
 
 /* Plan what the boxes in `rest` have of a portion; what is left of them remains there. */
 static dcl_status take_portion(dcli_builder *builder, const dcl_box *portion, int a, dcli_box_list *rest)
@@ -31,7 +32,7 @@ static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a
     while (a < accesses && builder->own[a].reach != DCLI_REACH_FUNCTION)
         a++;
     if (a == accesses)
-        return dcli_plan_box(builder, box);
+        return plan_without_gaps(builder, box);
     dcli_box_list rest = {0};
     dcl_status status = dcli_box_list_add(&rest, box);
     for (int p = 0; p < dcli_declared_portions(&builder->own[a]) && status == DCL_OK && rest.count > 0; p++) {
@@ -73,17 +74,31 @@ static int find_gaps(const dcli_builder *builder, const dcl_box *box)
     return -1;
 }
 
-dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box)
+dcl_status dcli_cut_gaps(const dcli_builder *builder, const dcl_box *box, dcli_box_list *out)
 {
     int axis = find_gaps(builder, box);
     if (axis < 0)
-        return plan_portions(builder, box, 0);
+        return dcli_box_list_add(out, box);
     dcl_box row = *box;
     row.count[axis] = row.stride[axis] = 1;
     dcl_status status = DCL_OK;
     for (int64_t t = 0; t < box->count[axis] && status == DCL_OK; t++) {
         row.start[axis] = box->start[axis] + t * box->stride[axis];
-        status = dcli_plan_region(builder, &row);
+        status = dcli_cut_gaps(builder, &row, out);
     }
     return status;
 }
+
+static dcl_status plan_without_gaps(dcli_builder *builder, const dcl_box *box)
+{
+    if (find_gaps(builder, box) < 0)
+        return dcli_plan_box(builder, box);
+    dcli_box_list parts = {0};
+    dcl_status status = dcli_cut_gaps(builder, box, &parts);
+    for (int64_t b = 0; b < parts.count && status == DCL_OK; b++)
+        status = dcli_plan_box(builder, &parts.box[b]);
+    dcli_box_list_free(&parts);
+    return status;
+}
+
+dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box) { return plan_portions(builder, box, 0); }

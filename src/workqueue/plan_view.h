@@ -55,6 +55,16 @@ static inline bool dcli_is_staged(const struct dcli_view *view) { return !view->
 dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box);
 dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box);
 
+/** Plan a batch of tiles, or, when these are much larger than one should be, several.
+ *  @param most  elements of the first output that a batch may have; what has up to twice as many is not cut. */
+dcl_status dcli_plan_batch(dcli_builder *builder, int64_t first, int64_t count, int64_t most);
+
+/** At the end: count the tiles with something to compute, of so many. */
+dcl_status dcli_count_tasks(dcli_builder *builder, int64_t tiles);
+
+/** Append the parts of a box of indices that have no gaps where declared reaches follow them. */
+dcl_status dcli_cut_gaps(const dcli_builder *builder, const dcl_box *box, dcli_box_list *out);
+
 /** Note what the accesses of a work need of other nodes, and give those a stage that are bound to none. */
 dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[]);
 

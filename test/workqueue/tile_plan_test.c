@@ -44,10 +44,11 @@ ParameterizedTestParameters(tile_plan, works)
     return cr_make_param_array(struct tile_case, cases, sizeof cases / sizeof cases[0]);
 }
 
-ParameterizedTest(struct tile_case *c, tile_plan, works)
+/* Ends the test unless node 0 runs these boxes. */
+static void expect_works(const struct tile_case *c, int64_t rows, int64_t columns)
 {
     static const bool flags[2][2] = {{false, false}, {true, true}};
-    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 8, 6);
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, rows, columns);
     const dcli_operation *operation =
         TEST_TILES(1, "C(0, 0) = A(0, 0);", c->width, {DCL_ACCESS_OUT, "C", 1, test_layout(c->c, 2, &grid)},
                    {c->access, "A", 2, test_layout(c->a, 2, &grid)});
@@ -72,5 +73,51 @@ ParameterizedTest(struct tile_case *c, tile_plan, works)
             dcli_text_free(&works);
             dcli_plan_free(plan);
         }
+    test_ops_free();
+}
+
+ParameterizedTest(struct tile_case *c, tile_plan, works) { expect_works(c, 8, 6); }
+
+/* Maps give pieces of two rows as every first and every second row where these are fewer boxes. */
+Test(tile_plan, pieces_are_whole_around_a_halo)
+{
+    static const struct tile_case cases[] = {
+        {"no halo", "cyclic(2),*", "block,*", DCL_ACCESS_IN, {0}, "[0:12:4, 0:4] [1:13:4, 0:4]"},
+        {"a halo", "cyclic(2),*", "block,*", DCL_ACCESS_IN_HALO, {1, 0}, "[0:2, 0:4] [4:6, 0:4] [8:10, 0:4]"},
+        {"a halo along the other axis",
+         "cyclic(2),*",
+         "block,*",
+         DCL_ACCESS_IN_HALO,
+         {0, 1},
+         "[0:12:4, 0:4] [1:13:4, 0:4]"},
+        {"tiles stay apart",
+         "cyclic(2),*;tile=3x4",
+         "block,*",
+         DCL_ACCESS_IN_CROSS,
+         {1, 1},
+         "[0:2, 0:4] [4:5, 0:4] [5:6, 0:4] [8:10, 0:4]"},
+    };
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++)
+        expect_works(&cases[n], 12, 4);
+}
+
+/* As many works as pieces, and a plan in a moment: each work looks for what it needs among what others needed. */
+Test(tile_plan, many_pieces_with_a_halo, .timeout = 60)
+{
+    static const bool flags[4] = {false};
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 1000, 1000);
+    const char *const maps[] = {"rows:cyclic(8x8)", "rows:hash(8x8)"};
+    for (int m = 0; m < 2; m++) {
+        const dcli_layout *layout = test_layout(maps[m], 4, &grid);
+        const dcli_operation *operation =
+            TEST_TILES(1, "C(0, 0) = A(0, 0);", ((int64_t[]){1, 1}), {DCL_ACCESS_OUT, "C", 1, layout},
+                       {DCL_ACCESS_IN_HALO, "A", 2, layout});
+        dcli_plan_terms terms = {
+            .node_count = 4, .in_place = flags, .batch_bytes = 1 << 24, .chunk_bytes = 1 << 22, .pool_bytes = 1 << 30};
+        dcli_plan *plan;
+        cr_assert_eq(dcli_plan_make(operation, 0, &terms, &plan), DCL_OK, "%s", dcl_error());
+        cr_expect_eq(plan->work_count, 125 * 125 / 4 + 1, "%s: %d works", maps[m], (int)plan->work_count);
+        dcli_plan_free(plan);
+    }
     test_ops_free();
 }

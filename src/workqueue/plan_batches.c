@@ -1,0 +1,155 @@
+/* workqueue/plan_batches.c - the tiles of a loop body become batches, and the boxes of tiles works. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "workqueue/plan_view.h"
+
+/* The indices of the operation that compute elements of a region of the first output. @return whether there is one. */
+static bool computes(const dcli_operation *operation, const dcli_region *region, dcl_box *box_out)
+{
+    const dcli_operand *operand = &operation->operand[operation->body->first_output];
+    dcl_box seen = region->box;
+    return (operand->view == NULL || dcli_transform_seen(operand->view, &region->box, &seen)) &&
+           dcli_box_intersect(&seen, &operation->box, box_out);
+}
+
+/* Tiles that become one batch, or, when they are much larger than one should be, several. */
+struct batching {
+    dcli_builder *builder;
+    int64_t first, count; /* tiles */
+    int64_t most;         /* elements of a batch */
+    int64_t planned;      /* elements of the batch that is being planned; 0: none is */
+};
+
+static dcl_status end_batch(struct batching *batching)
+{
+    dcli_plan *plan = batching->builder->plan;
+    if (batching->planned == 0)
+        return DCL_OK;
+    batching->planned = 0;
+    dcl_status status = dcli_builder_chunks(batching->builder);
+    if (status == DCL_OK)
+        status = dcli_fill_stages(batching->builder);
+    dcli_batch *batch = &plan->batch[plan->batch_count - 1];
+    batch->first_tile = batching->first;
+    batch->tile_count = batching->count;
+    batch->work_count = plan->work_count - batch->first_work;
+    batch->stage_count = plan->stage_count - batch->first_stage;
+    return status;
+}
+
+/* Plan a box of a tile. What is too large for a batch is cut along the slowest axis that can be cut. */
+static dcl_status plan_part(struct batching *batching, const dcl_box *box)
+{
+    int64_t elements = dcli_box_elements(box);
+    int d = 0;
+    while (d < box->rank - 1 && box->count[d] == 1)
+        d++;
+    dcl_status status = DCL_OK;
+    if (elements > batching->most && box->count[d] > 1) {
+        dcl_box part = *box;
+        int64_t step = dcli_max(batching->most / (elements / box->count[d]), 1);
+        for (int64_t t = 0; t < box->count[d] && status == DCL_OK; t += step) {
+            part.start[d] = box->start[d] + t * box->stride[d];
+            part.count[d] = dcli_min(step, box->count[d] - t);
+            status = plan_part(batching, &part);
+        }
+        return status;
+    }
+    if (batching->planned > 0 && batching->planned + elements > batching->most)
+        status = end_batch(batching);
+    if (status == DCL_OK && batching->planned == 0 && dcli_builder_batch(batching->builder) == NULL)
+        status = DCL_ERR_NOMEM;
+    batching->planned += elements;
+    return status == DCL_OK ? dcli_plan_region(batching->builder, box) : status;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const dcl_box *x = &((const dcli_region *)a)->box, *y = &((const dcli_region *)b)->box;
+    int d = 0;
+    while (d < x->rank - 1 && x->start[d] == y->start[d])
+        d++;
+    return (x->start[d] > y->start[d]) - (x->start[d] < y->start[d]);
+}
+
+/* The boxes of tiles; neighbours may be one box. What was shuffled is put in order: what was needed before is found quickly
+ * where neighbours follow each other (segment/set.c). */
+static dcl_status list_tiles(dcli_builder *builder, int64_t first, int64_t count)
+{
+    const dcli_layout *layout = builder->operation->operand[builder->operation->body->first_output].layout;
+    builder->tiles.count = 0;
+    dcl_status status = dcli_layout_tiles(layout, builder->self, first, count, &builder->tiles);
+    if (builder->tiles.count > 0 && layout->rule.kind == DCLI_MAP_DEALT && layout->rule.deal == DCL_DEAL_HASH)
+        qsort(builder->tiles.region, (size_t)builder->tiles.count, sizeof builder->tiles.region[0], by_start);
+    return status;
+}
+
+/* A tile kernel is called for each box of a tile. Where maps give pieces as strided sets, one of each place in a piece, and a
+ * halo allows no gaps, boxes become pieces again. */
+static dcl_status plan_tile(struct batching *batching, int64_t tile)
+{
+    dcli_builder *builder = batching->builder;
+    dcli_box_list boxes = {0};
+    dcl_status status = list_tiles(builder, tile, 1);
+    for (int64_t r = 0; r < builder->tiles.count && status == DCL_OK; r++) {
+        dcl_box box;
+        if (computes(builder->operation, &builder->tiles.region[r], &box))
+            status = dcli_cut_gaps(builder, &box, &boxes);
+    }
+    if (boxes.count > builder->tiles.count)
+        dcli_box_list_join(&boxes);
+    for (int64_t b = 0; b < boxes.count && status == DCL_OK; b++)
+        status = plan_part(batching, &boxes.box[b]);
+    dcli_box_list_free(&boxes);
+    return status;
+}
+
+static dcl_status plan_tiles(struct batching *batching, int64_t most)
+{
+    dcli_builder *builder = batching->builder;
+    int64_t elements = 0;
+    dcl_status status = list_tiles(builder, batching->first, batching->count);
+    for (int64_t r = 0; r < builder->tiles.count; r++)
+        elements += dcli_box_elements(&builder->tiles.region[r].box);
+    batching->most = elements / 2 > most ? most : INT64_MAX;
+    for (int64_t r = 0; r < builder->tiles.count && status == DCL_OK; r++) {
+        dcl_box box;
+        if (computes(builder->operation, &builder->tiles.region[r], &box))
+            status = plan_part(batching, &box);
+    }
+    return status;
+}
+
+dcl_status dcli_plan_batch(dcli_builder *builder, int64_t first, int64_t count, int64_t most)
+{
+    struct batching batching = {.builder = builder, .first = first, .count = count, .most = INT64_MAX};
+    dcl_status status = DCL_OK;
+    if (!builder->operation->body->tile_kernel)
+        status = plan_tiles(&batching, most);
+    for (int64_t t = first; t < first + count && status == DCL_OK && builder->operation->body->tile_kernel; t++)
+        status = plan_tile(&batching, t);
+    return status == DCL_OK ? end_batch(&batching) : status;
+}
+
+dcl_status dcli_count_tasks(dcli_builder *builder, int64_t tiles)
+{
+    const dcli_operation *operation = builder->operation;
+    const dcli_operand *operand = &operation->operand[operation->body->first_output];
+    const dcli_layout *layout = operand->layout;
+    dcl_box whole = dcl_box_of(&layout->grid), common;
+    if (layout->rule.kind == DCLI_MAP_AXES && operand->view == NULL && dcli_box_equal(&whole, &operation->box)) {
+        builder->plan->counters.tasks = dcli_layout_owned(layout, builder->self) > 0 ? tiles : 0;
+        return DCL_OK;
+    }
+    dcl_status status = DCL_OK;
+    for (int64_t t = 0; t < tiles && status == DCL_OK; t++) {
+        builder->tiles.count = 0;
+        status = dcli_layout_tiles(layout, builder->self, t, 1, &builder->tiles);
+        bool any = false;
+        for (int64_t r = 0; r < builder->tiles.count && !any; r++)
+            any = computes(operation, &builder->tiles.region[r], &common);
+        builder->plan->counters.tasks += any;
+    }
+    return status;
+}
