@@ -1,7 +1,8 @@
 /* processes/join.c - a program whose cluster grows: join MORE MORE MORE
  *
- * MORE are what dcl_add_workers() is given; DCL_SPARE is 2, so the third is refused. Says `joined N` after each newcomer, waits after `kill` until the
- * last one is lost, and ends with `end STATUS`. */
+ * MORE are what dcl_add_workers() is given; DCL_SPARE is 2, so the third is refused. Copies of elements are kept when the
+ * first one joins. Says `joined N` after each newcomer, waits after `kill` until the last one is lost, and ends with
+ * `end STATUS`. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -109,6 +110,61 @@ static void use_all(scene *scene, int nodes)
     dcl_map_release(map);
 }
 
+/* ---- copies ------------------------------------------------------------------------------------------------------- */
+
+enum { LINE = 600, KEPT_BYTES = 2000 };
+
+static dcl_array *line_on(scene *scene, int other)
+{
+    char text[40];
+    snprintf(text, sizeof text, "block;nodes=0,%d", other);
+    dcl_map *map = dcl_map_parse(scene->cluster, text);
+    dcl_array *line = dcl_agile(dcl_grid_1d(DCL_INT32, LINE), map);
+    if (line == NULL)
+        wrong("dcl_agile");
+    dcl_map_release(map);
+    return line;
+}
+
+/* 1200 bytes of node 1 at node 0, which leaves it 800. */
+static dcl_array *keep_some(scene *scene)
+{
+    dcl_array *line = line_on(scene, 1);
+    dcl_box half = dcl_box_nd(1, (int64_t[]){LINE / 2}, (int64_t[]){LINE / 2});
+    check(dcl_move(line, &half, 0), "dcl_move");
+    return line;
+}
+
+/* The newcomer does not know of these. Had they not been dropped, it would take it that node 0 has room to keep 1200 bytes
+ * of its own, and not send them again, which node 0 would wait for. */
+static void keep_more(scene *scene, int newcomer)
+{
+    static const char body[] = "C(i) = X(599 - i);";
+    dcl_array *X = line_on(scene, newcomer), *C = line_on(scene, newcomer);
+    dcl_arg args[] = {DCL_OUT(C), DCL_IN_KEPT(X)};
+    int32_t found[LINE];
+    check(dcl_forall(scene->cluster, "X(i) = 3*i;", DCL_OUT(X)), "a body on two nodes");
+    for (int n = 0; n < 2; n++) {
+        dcl_counters planned, before, after;
+        check(dcl_stats(scene->cluster, DCL_ALL_NODES, &before), "dcl_stats");
+        check(dcl_explain_n(scene->cluster, NULL, body, 2, args, DCL_ALL_NODES, &planned), "dcl_explain");
+        check(dcl_forall_n(scene->cluster, body, 2, args), "a body that keeps");
+        check(dcl_read(C, NULL, found, NULL), "what was kept");
+        check(dcl_stats(scene->cluster, DCL_ALL_NODES, &after), "dcl_stats");
+        if (planned.bytes_moved != (n == 0 ? 2 * LINE / 2 * 4 : 0))
+            wrong_number("bytes that are explained", (int)planned.bytes_moved, n == 0 ? 2 * LINE / 2 * 4 : 0);
+        if (after.bytes_moved - before.bytes_moved != planned.bytes_moved)
+            wrong_number("bytes moved", (int)(after.bytes_moved - before.bytes_moved), (int)planned.bytes_moved);
+        for (int i = 0; i < LINE; i++)
+            if (found[i] != 3 * (LINE - 1 - i))
+                wrong_number("an element that was kept", found[i], 3 * (LINE - 1 - i));
+    }
+    dcl_release(C);
+    dcl_release(X);
+}
+
+/* ---- joining ------------------------------------------------------------------------------------------------------ */
+
 /* Operations are on their way at any time. */
 static void *keep_computing(void *argument)
 {
@@ -168,7 +224,10 @@ static void await_loss(scene *scene, int node)
 int main(int count, char **list)
 {
     static scene scene;
-    if (count != 4 || (scene.cluster = dcl_open(NULL)) == NULL) {
+    dcl_config config;
+    check(dcl_config_read(&config), "dcl_config_read");
+    config.kept_bytes = KEPT_BYTES;
+    if (count != 4 || (scene.cluster = dcl_open(&config)) == NULL) {
         fprintf(stderr, "usage: join MORE MORE MORE; %s\n", dcl_error());
         return 2;
     }
@@ -179,7 +238,10 @@ int main(int count, char **list)
         check(dcl_forall(scene.cluster, "B(i,j) = A(j,i) + n;", DCL_OUT_AS("B", scene.B), DCL_IN_AS("A", scene.A),
                          DCL_VALUE(n)),
               "a body");
+    dcl_array *line = keep_some(&scene);
     join_one(&scene, list[1]);
+    keep_more(&scene, nodes);
+    dcl_release(line);
     use_all(&scene, nodes + 1);
     pthread_t thread;
     if (pthread_create(&thread, NULL, keep_computing, &scene) != 0)
