@@ -36,7 +36,8 @@ extern "C" {
  *  element: DCL_ITEMS(1, 0) is one work-item per row of a matrix, DCL_ITEMS(1) one for all of a tile, which is what is fast
  *  on processors. DCL_GROUP(n0, n1, n2) are the sizes of a work-group. The number of work-items is rounded up to these: the
  *  text then has to leave out those with dcl_item(d) >= C_count(d). Without DCL_GROUP there are as many as asked for, in
- *  groups of any size, and barriers are refused. Sizes belong to the kernel: other ones are compiled anew.
+ *  groups of any size, and barriers are refused. A dimension that stands for no axis has one work-item; where DCL_ITEMS or
+ *  DCL_GROUP gives it more, dcl_item() is the same for all of them. Sizes belong to the kernel: other ones are compiled anew.
  *
  *  Inputs say what a tile reads: DCL_MOVE(C, B) and DCL_IN(B) (the same here; also DCL_IN_KEPT(B)) have the tile's own box
  *  in B, whose grid must be the first output's; for others there are DCL_IN_ALL and so on. What later tiles need moves
