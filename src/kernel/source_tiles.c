@@ -8,8 +8,9 @@
 #include "kernel/tile_kernel.h"
 
 enum {
-    CPU_GROUP = 64,  /* work-items that a processor's compiler makes a loop of */
-    GPU_GROUP = 256, /* the group on a GPU where nobody asks for another */
+    CPU_GROUP = 64,    /* work-items that a processor's compiler makes a loop of */
+    GPU_GROUP = 256,   /* the group on a GPU where nobody asks for another */
+    LARGE_GROUP = 512, /* where such groups would be too many */
     MOST_GROUPS = DCLI_MOST_GROUPS,
     MOST_DEEP = 64 /* work-items of a group along dimension 2 */
 };
@@ -48,7 +49,8 @@ static int64_t items_along(const dcli_body *body, const int64_t count[], int dim
     return items;
 }
 
-/* As wide as rows are, and as high as a launch needs to have few enough groups. */
+/* As wide as rows are, and as high and deep as a launch needs to have few enough groups: of bytes, 65536 images of 16 x 16 are
+ * a tile as maps make it. */
 static void choose_group(const dcli_body *body, dcli_form form, const int64_t items[], int64_t group[])
 {
     group[0] = group[1] = group[2] = 1;
@@ -68,9 +70,12 @@ static void choose_group(const dcli_body *body, dcli_form form, const int64_t it
     }
     while (deep > 1 && deep / 2 >= items[2])
         deep /= 2;
+    deep = dcli_min(deep, MOST_DEEP);
+    while (deep < MOST_DEEP && wide * high * deep < LARGE_GROUP && dcli_ceil_div(items[2], deep) > MOST_GROUPS)
+        deep *= 2;
     group[0] = wide;
     group[1] = high;
-    group[2] = dcli_min(deep, MOST_DEEP);
+    group[2] = deep;
 }
 
 void dcli_tile_launch_size(const dcli_body *body, dcli_form form, const int64_t count[],

@@ -64,6 +64,7 @@ ParameterizedTestParameters(tile_kernel, launch)
          {384, 100000, 1},
          {128, 2, 1}},
         {"deep", "out C 3", DCLI_FORM_GPU, {{0}, {0}}, {64, 2, 4}, {4, 2, 64}, {4, 2, 32}},
+        {"many small images", "out C 3", DCLI_FORM_GPU, {{0}, {0}}, {65536, 16, 16}, {16, 16, 65536}, {16, 16, 2}},
         {"a short line", "out C 1", DCLI_FORM_GPU, {{0}, {0}}, {5}, {8, 1, 1}, {8, 1, 1}},
     };
     return cr_make_param_array(struct launch_case, cases, sizeof cases / sizeof cases[0]);
