@@ -1,0 +1,246 @@
+/* worker/exec_prepare.c - what a batch of a loop body needs before it can run: places of its stages, rows for its kernels. */
+#include "worker/exec_prepare.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "worker/exec_copies.h"
+#include "worker/exec_tiles.h"
+#include "worker/plans.h"
+
+static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, const dcli_prepared *prepared,
+                            const dcli_entry *entry, int stage)
+{
+    if (stage < 0)
+        return 0;
+    return prepared->stage_at[stage - batch->first_stage] /
+           (int64_t)dcli_operand_bytes(entry, plan->stage[stage].operand);
+}
+
+/* A work as a row; layout: kernel/body.h.
+ * @param planned_only  affine accesses are checked against what was planned, not against grids. */
+static void fill_row(const dcli_entry *entry, bool planned_only, const dcli_work *work, const dcli_binding bindings[],
+                     const int64_t base[], int64_t row[])
+{
+    const dcli_body *body = entry->operation.body;
+    int rank = body->space_rank;
+    for (int m = 0; m < rank; m++) {
+        row[m] = work->box.start[m];
+        row[rank + m] = work->box.stride[m];
+        row[2 * rank + m] = work->box.count[m];
+    }
+    for (int a = 0; a < body->access_count; a++) {
+        const dcli_binding *binding = &bindings[a];
+        dcl_grid reached = dcli_access_grid(&entry->operation, a), *grid = &reached;
+        int64_t *at = row + dcli_row_access(body, a), *bounds = row + dcli_row_bounds(body, a);
+        at[0] = binding->offset + base[a];
+        if (body->access[a].reach == DCLI_REACH_AFFINE) {
+            memcpy(at + 1, binding->step, (size_t)rank * sizeof(int64_t));
+        } else {
+            memcpy(at + 1, binding->low, (size_t)grid->rank * sizeof(int64_t));
+            memcpy(at + 1 + grid->rank, binding->count, (size_t)grid->rank * sizeof(int64_t));
+            memcpy(at + 1 + 2 * grid->rank, binding->step, (size_t)grid->rank * sizeof(int64_t));
+            for (int n = 1 + 3 * grid->rank; n < dcli_row_access(body, a + 1) - dcli_row_access(body, a); n++)
+                at[n] = binding->width[n - 1 - 3 * grid->rank];
+        }
+        for (int d = 0; d < grid->rank; d++) {
+            bounds[d] = planned_only ? binding->low[d] : grid->origin[d];
+            bounds[grid->rank + d] = bounds[d] + (planned_only ? binding->count[d] : grid->extent[d]);
+        }
+    }
+}
+
+static bool binds_alike(const dcli_launch *launch, const dcli_launch *other, int accesses)
+{
+    for (int a = 0; a < accesses; a++)
+        if (launch->kind[a] != other->kind[a] ||
+            ((other->kind[a] == DCLI_BIND_PEER || other->kind[a] == DCLI_BIND_KEPT) &&
+             launch->where[a] != other->where[a]))
+            return false;
+    return launch->variant == other->variant;
+}
+
+/* A launch of this variant that binds its arguments so; a new one when there is none.
+ * @param like  not one of `prepared`. */
+static dcli_launch *launch_like(dcli_prepared *prepared, const dcli_launch *like, int accesses)
+{
+    enum { LOOK_BACK = 16 };
+    for (int64_t l = prepared->launch_count - 1; l >= dcli_max(0, prepared->launch_count - LOOK_BACK); l--)
+        if (binds_alike(&prepared->launch[l], like, accesses))
+            return &prepared->launch[l];
+    if (dcli_grow(&prepared->launch, prepared->launch_count, &prepared->launch_capacity, sizeof *prepared->launch) != 0)
+        return NULL;
+    dcli_launch *launch = &prepared->launch[prepared->launch_count++];
+    *launch = *like;
+    launch->row = NULL;
+    launch->row_count = launch->row_capacity = 0;
+    launch->table = NULL;
+    return launch;
+}
+
+/* The launch that rows with these bindings belong to. */
+static dcli_launch *launch_for(dcli_prepared *prepared, dcli_variant variant, const dcli_binding bindings[],
+                               int accesses)
+{
+    dcli_launch like = {.variant = variant};
+    for (int a = 0; a < accesses; a++) {
+        like.kind[a] = bindings[a].kind;
+        like.where[a] = bindings[a].where;
+    }
+    return launch_like(prepared, &like, accesses);
+}
+
+static int64_t *next_row(dcli_launch *launch, int length)
+{
+    if (dcli_grow(&launch->row, launch->row_count, &launch->row_capacity, (size_t)length * sizeof(int64_t)) != 0)
+        return NULL;
+    return launch->row + launch->row_count++ * length;
+}
+
+/* A tile kernel has one row per work. */
+static dcl_status add_tile(const dcli_worker *worker, const dcli_body *body, const dcli_work *work,
+                           const dcli_binding bindings[], const int64_t base[], dcli_prepared *prepared)
+{
+    int length = dcli_row_length(body);
+    int64_t filled[length];
+    dcli_tile_fill_row(body, work, bindings, base, filled);
+    dcli_variant variant = worker->terms.check_access            ? DCLI_VARIANT_CHECKED
+                           : dcli_tile_row_is_unit(body, filled) ? DCLI_VARIANT_UNIT
+                                                                 : DCLI_VARIANT_ANY;
+    dcli_launch *launch = launch_for(prepared, variant, bindings, body->access_count);
+    int64_t *row = launch != NULL ? next_row(launch, length) : NULL;
+    if (row == NULL)
+        return DCL_ERR_NOMEM;
+    memcpy(row, filled, (size_t)length * sizeof *row);
+    return DCL_OK;
+}
+
+/* Cut a row into such as devices are given. */
+static dcl_status cut_row(dcli_worker *worker, const dcli_body *body, dcli_launch *launch, const int64_t whole[])
+{
+    int rank = body->space_rank, length = dcli_row_length(body);
+    const int64_t *all = whole + 2 * rank;
+    int64_t shape[DCL_MAX_RANK], lo[DCL_MAX_RANK] = {0}, count[DCL_MAX_RANK];
+    memcpy(shape, all, (size_t)rank * sizeof shape[0]);
+    if (!dcli_device_is_gpu(worker->device))
+        dcli_body_row_shape(body, all, dcli_device_about(worker->device)->compute_units, shape);
+    for (;;) {
+        int64_t *row = next_row(launch, length);
+        if (row == NULL)
+            return DCL_ERR_NOMEM;
+        for (int m = 0; m < rank; m++)
+            count[m] = dcli_min(shape[m], all[m] - lo[m]);
+        dcli_row_part(body, whole, lo, count, row);
+        int m = rank - 1;
+        while (m >= 0 && (lo[m] += shape[m]) >= all[m])
+            lo[m--] = 0;
+        if (m < 0)
+            return DCL_OK;
+    }
+}
+
+/* Make rows of a work. @param waiting  where they stay whole, if others of the batch may join them. */
+static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_work *work,
+                           const dcli_binding bindings[], const int64_t base[], dcli_prepared *prepared,
+                           dcli_prepared *waiting)
+{
+    const dcli_body *body = entry->operation.body;
+    bool check = worker->terms.check_access, checked = work->checked || check, waits = body->blind && !checked;
+    int length = dcli_row_length(body);
+    int64_t whole[length];
+    fill_row(entry, check, work, bindings, base, whole);
+    dcli_variant variant = checked                                   ? DCLI_VARIANT_CHECKED
+                           : !waits && dcli_row_is_unit(body, whole) ? DCLI_VARIANT_UNIT
+                                                                     : DCLI_VARIANT_ANY;
+    dcli_launch *launch = launch_for(waits ? waiting : prepared, variant, bindings, body->access_count);
+    if (launch == NULL)
+        return DCL_ERR_NOMEM;
+    if (!waits)
+        return cut_row(worker, body, launch, whole);
+    int64_t *row = next_row(launch, length);
+    if (row == NULL)
+        return DCL_ERR_NOMEM;
+    memcpy(row, whole, (size_t)length * sizeof *row);
+    return DCL_OK;
+}
+
+/* Join the rows that wait, launch by launch, and put what they become where it belongs. */
+static dcl_status join_rows(dcli_worker *worker, const dcli_body *body, dcli_prepared *waiting, dcli_prepared *prepared)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t l = 0; l < waiting->launch_count && status == DCL_OK; l++) {
+        dcli_launch *launch = &waiting->launch[l];
+        status = dcli_rows_join(body, launch->row, &launch->row_count);
+        for (int64_t r = 0; r < launch->row_count && status == DCL_OK; r++) {
+            const int64_t *row = launch->row + r * dcli_row_length(body);
+            launch->variant = dcli_row_is_unit(body, row) ? DCLI_VARIANT_UNIT : DCLI_VARIANT_ANY;
+            dcli_launch *target = launch_like(prepared, launch, body->access_count);
+            status = target != NULL ? cut_row(worker, body, target, row) : DCL_ERR_NOMEM;
+        }
+    }
+    return status;
+}
+
+static dcl_status upload_tables(dcli_worker *worker, const dcli_body *body, dcli_prepared *prepared)
+{
+    for (int64_t l = 0; l < prepared->launch_count && !dcli_exec_row_per_launch(worker, body); l++) {
+        dcli_launch *launch = &prepared->launch[l];
+        size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
+        dcl_status status = dcli_memory_create(worker->device, bytes, &launch->table);
+        if (status == DCL_OK)
+            status = dcli_memory_put(launch->table, 0, launch->row, bytes);
+        if (status != DCL_OK)
+            return status;
+    }
+    return DCL_OK;
+}
+
+static dcl_status place_stages(const dcli_plan *plan, const dcli_batch *batch, const dcli_entry *entry,
+                               dcli_prepared *prepared)
+{
+    prepared->stage_at = dcli_malloc((size_t)batch->stage_count * sizeof *prepared->stage_at);
+    if (prepared->stage_at == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t s = 0; s < batch->stage_count; s++) {
+        const dcli_stage *stage = &plan->stage[batch->first_stage + s];
+        prepared->stage_at[s] = prepared->arena_bytes;
+        if (stage->kept != DCLI_STAGE_PASSING) { /* has memory of its own */
+            prepared->stage_at[s] = 0;
+            continue;
+        }
+        int64_t bytes = stage->elements * (int64_t)dcli_operand_bytes(entry, stage->operand);
+        prepared->arena_bytes += (bytes + 63) / 64 * 64;
+    }
+    return DCL_OK;
+}
+
+dcl_status dcli_exec_prepare(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                             const dcli_batch *batch, dcli_prepared *prepared)
+{
+    const dcli_body *body = entry->operation.body;
+    dcli_prepared waiting = {0};
+    dcl_status status = place_stages(plan, batch, entry, prepared);
+    for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count && status == DCL_OK; w++) {
+        const dcli_work *work = &plan->work[w];
+        const dcli_binding *bindings = &plan->binding[work->first_binding];
+        int64_t base[DCLI_MAX_ACCESSES];
+        for (int a = 0; a < body->access_count; a++)
+            base[a] =
+                bindings[a].kind == DCLI_BIND_STAGE ? stage_offset(plan, batch, prepared, entry, bindings[a].where) : 0;
+        status = body->tile_kernel ? add_tile(worker, body, work, bindings, base, prepared)
+                                   : add_rows(worker, entry, work, bindings, base, prepared, &waiting);
+    }
+    if (status == DCL_OK)
+        status = dcli_copies_prepare(entry, plan, batch, prepared);
+    if (status == DCL_OK)
+        status = join_rows(worker, body, &waiting, prepared);
+    dcli_prepared_clear(&waiting);
+    if (status == DCL_OK)
+        status = upload_tables(worker, body, prepared);
+    if (status != DCL_OK)
+        dcli_prepared_clear(prepared); /* the next try begins anew */
+    else
+        prepared->ready = true;
+    return status;
+}
