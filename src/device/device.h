@@ -35,6 +35,8 @@ bool dcli_device_is_gpu(const dcli_device *device);
 /** Whether host memory is used in place: probed when opened (CL_MEM_USE_HOST_PTR, kernel writes seen by the host). All
  *  memory then has a host address. */
 bool dcli_device_in_place(const dcli_device *device);
+/** Whether, besides, kernels find it at the addresses that it has for the host. */
+bool dcli_device_same_addresses(const dcli_device *device);
 /** Equal for devices that compile alike (name, driver, platform versions). */
 const char *dcli_device_kind(const dcli_device *device);
 
@@ -116,6 +118,8 @@ size_t dcli_device_items(const dcli_device *device, size_t rows);
 dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,
                               const dcli_argument arguments[], int dimensions, const size_t global[],
                               const size_t local[], uint64_t *ticket_out);
+/** Say that the last launch reads memory that is none of its arguments. */
+void dcli_device_reads(dcli_memory *memory);
 /** Hand what was launched to the device. Does not wait. */
 dcl_status dcli_device_flush(dcli_device *device);
 /** Number of the last launch, and of the last one known to be complete (asks the driver, does not wait). */

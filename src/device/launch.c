@@ -98,6 +98,8 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
     return DCL_OK;
 }
 
+void dcli_device_reads(dcli_memory *memory) { dcli_memory_touch(memory, memory->device->launched, false); }
+
 static dcl_status check_sizes(const dcli_device *device, const int64_t group[3])
 {
     size_t most[3];

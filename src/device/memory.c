@@ -99,7 +99,7 @@ static dcl_status create(dcli_device *device, size_t bytes, bool zero, dcli_memo
     if (bytes == 0)
         status = stand_for_nothing(memory);
     else
-        status = device->in_place ? map_host(memory, zero) : take_device_memory(memory, zero);
+        status = device->sight.in_place ? map_host(memory, zero) : take_device_memory(memory, zero);
     if (status != DCL_OK) {
         dcli_free(memory);
         return status;
@@ -120,7 +120,7 @@ dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **
 
 dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out)
 {
-    if (!device->in_place)
+    if (!device->sight.in_place)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                          "device %d, \"%s\", does not use host memory in place; expected a device that does; copy with "
                          "dcli_memory_put()",

@@ -81,7 +81,7 @@ static dcl_status open_queue(dcli_device *device, cl_platform_id platform)
 static dcl_status make_nothing(dcli_device *device)
 {
     cl_mem_flags flags = CL_MEM_READ_WRITE;
-    if (device->in_place) {
+    if (device->sight.in_place) {
         dcl_status status = dcli_mapping_take(device, NOTHING_BYTES, DCLI_MAPPING_ZEROED, &device->nothing_at);
         if (status != DCL_OK)
             return status;
@@ -110,7 +110,7 @@ dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_
     if (status == DCL_OK)
         status = open_queue(device, found.platform);
     if (status == DCL_OK && (flags & DCLI_OPEN_SEPARATE) == 0)
-        status = dcli_probe_in_place(device, &device->in_place);
+        status = dcli_probe_sight(device, &device->sight);
     if (status == DCL_OK)
         status = make_nothing(device);
     if (status != DCL_OK) {
@@ -152,6 +152,8 @@ const dcl_device_info *dcli_device_about(const dcli_device *device) { return &de
 
 bool dcli_device_is_gpu(const dcli_device *device) { return device->is_gpu; }
 
-bool dcli_device_in_place(const dcli_device *device) { return device->in_place; }
+bool dcli_device_in_place(const dcli_device *device) { return device->sight.in_place; }
+
+bool dcli_device_same_addresses(const dcli_device *device) { return device->sight.same_addresses; }
 
 const char *dcli_device_kind(const dcli_device *device) { return device->kind; }

@@ -63,11 +63,17 @@ typedef struct dcli_mark {
     const char *call; /* that launched it */
 } dcli_mark;
 
+/** How kernels of a device see host memory. */
+typedef struct dcli_sight {
+    bool in_place, same_addresses; /* the second: in place, and at the addresses that it has for the host */
+} dcli_sight;
+
 struct dcli_device {
     dcl_device_info info;
     char kind[400];
-    bool is_gpu, in_place, shared; /* shared: opened so */
-    bool beside;                   /* a CPU device beside others of its platform */
+    bool is_gpu, shared; /* shared: opened so */
+    dcli_sight sight;
+    bool beside; /* a CPU device beside others of its platform */
     const dcli_log *log;
     size_t most_bytes; /* of one buffer */
     cl_device_id id;
@@ -113,7 +119,7 @@ struct dcli_memory {
 /* ---- probing (probe.c), host memory (pool.c) ----------------------------------------------------------------- */
 
 /** Whether kernels and the host see each other's writes to host memory. Remembered per device of this process. */
-dcl_status dcli_probe_in_place(dcli_device *device, bool *in_place_out);
+dcl_status dcli_probe_sight(dcli_device *device, dcli_sight *sight_out);
 /** For tests: let the next probes be made again. */
 void dcli_probe_forget(void);
 

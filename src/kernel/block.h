@@ -4,6 +4,8 @@
 
 #include "kernel/nest.h"
 
+enum { DCLI_LANES = 8 }; /* side of the squares that are turned in registers */
+
 /** Elements along the transposed axis and along the innermost axis of the blocks of a body's transposed inputs. */
 int dcli_block_height(const dcli_body *body);
 int dcli_block_width(const dcli_body *body);
@@ -15,7 +17,8 @@ bool dcli_is_streamed(const dcli_body *body, int a);
 int dcli_first_streamed(const dcli_body *body);
 
 /** The functions that the kernels of this body call:
- *  dcl_turn_T(source, pitch, target, height, width): target[u][v] = source[v * pitch + u];
+ *  dcl_square_T(source, pitch, target, line): a square of DCLI_LANES turned, as dcl_turn_T() does;
+ *  dcl_turn_T(source, pitch, target, line, height, width): target[u * line + v] = source[v * pitch + u];
  *  dcl_store_T(target, source, count): count elements, not kept in caches. */
 void dcli_emit_block_functions(dcli_text *out, const dcli_body *body);
 

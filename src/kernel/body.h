@@ -102,16 +102,22 @@ typedef enum dcli_variant {
     DCLI_VARIANT_UNIT,    /* "dcl_unit": innermost steps are as dcli_body_unit_steps() says; the fast one */
     DCLI_VARIANT_ANY,     /* "dcl_any": any steps */
     DCLI_VARIANT_CHECKED, /* "dcl_checked": any steps; reads are checked against bounds and reported */
-    DCLI_VARIANT_COUNT
+    DCLI_VARIANT_COUNT,
+    DCLI_VARIANT_GATHERED = DCLI_VARIANT_COUNT, /* "dcl_gathered": as dcl_unit; gathers inputs first: kernel/gather.h */
+    DCLI_VARIANT_STRAIGHT,                      /* "dcl_straight": as that, and all innermost steps are 1 */
+    DCLI_VARIANT_MOST
 } dcli_variant;
 
-/** Generate the program: complete OpenCL C with the three kernels.
+/** How many of them the program of a body has. */
+int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
+
+/** Generate the program: complete OpenCL C with these kernels.
  *
  *  Kernel arguments, in this order:
  *    - one `__global T *` per access, in the order of body->access (already includes no offset: the row has it);
  *    - one scalar per VALUE parameter, in the order of the parameters, in its own type;
  *    - CPU: `__global const long *table` of rows of dcli_row_length() longs, `long rows`: any number of work-items share
- *      them;
+ *      them; dcl_gathered and dcl_straight: what kernel/gather.h says;
  *      GPU: `dcl_row row`, a struct of dcli_row_length() longs by value;
  *    - `__global long *report`, [DCLI_REPORT_LONGS]: [0] 0 = nothing reported yet (set by an atomic), [1] access number,
  *      [2..] the subscripts of the first read outside.
@@ -143,8 +149,12 @@ void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[
 
 /** Make fewer rows of many, of a blind body and of one launch, that is not checked: they have the same elements then, and in
  *  place of indices any others. Rows are sorted.
- *  @param rows  [*count_in_out] rows of at least one element. @return DCL_OK or DCL_ERR_NOMEM: rows as before, or settled. */
-dcl_status dcli_rows_join(const dcli_body *body, int64_t rows[], int64_t *count_in_out);
+ *  @param straight  for dcl_straight, else for dcl_unit.
+ *  @param rows      [*count_in_out] of at least one element. @return DCL_OK or DCL_ERR_NOMEM: rows as before, or settled. */
+dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], int64_t *count_in_out);
+
+/** Whether a row may be run by dcl_straight. */
+bool dcli_row_is_straight(const dcli_body *body, const int64_t row[]);
 
 /** Whether a row may be run by dcl_unit: its innermost steps (and for transposed accesses the step along unit_axis) are
  *  what the text was generated for, and a transposed box is not longer than a launch can cover (2 million indices across).

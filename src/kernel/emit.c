@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernel/gather.h"
 #include "kernel/inside.h"
 #include "kernel/names.h"
+#include "kernel/nest.h"
 #include "kernel/rewrite.h"
 
-static const char *const kernel_names[] = {"dcl_unit", "dcl_any", "dcl_checked", "dcl_checked"};
+static const char *const kernel_names[] = {"dcl_unit",     "dcl_any",      "dcl_checked",
+                                           "dcl_gathered", "dcl_straight", "dcl_checked"};
 
 const char *dcli_variant_kernel(dcli_variant variant) { return kernel_names[variant]; }
 
@@ -299,6 +302,15 @@ void dcli_emit_statements(dcli_text *out, const dcli_body *body)
     dcli_text_put(out, "\n#line 1 \"generated\"\n}\n");
     for (int a = 0; a < body->access_count; a++)
         dcli_text_put(out, "#undef dcl_a%d\n", a);
+}
+
+int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched)
+{
+    if (body->tile_kernel)
+        return watched ? DCLI_VARIANT_COUNT : DCLI_VARIANT_CHECKED;
+    if (form != DCLI_FORM_CPU || watched || !dcli_gathers(body))
+        return DCLI_VARIANT_COUNT;
+    return dcli_transposed_axis(body) >= 0 ? DCLI_VARIANT_MOST : DCLI_VARIANT_STRAIGHT;
 }
 
 char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched)

@@ -6,7 +6,7 @@
 #include "kernel/body.h"
 
 /** dcl_checked in a program that is watched: writes are checked, too. */
-#define DCLI_VARIANT_WATCHED DCLI_VARIANT_COUNT
+#define DCLI_VARIANT_WATCHED DCLI_VARIANT_MOST
 
 /** "char" ... "double": an element type in OpenCL C. */
 const char *dcli_kernel_type(dcl_type type);

@@ -11,7 +11,7 @@ static int written_access(const dcli_body *body)
     return a;
 }
 
-dcl_status dcli_rows_join(const dcli_body *body, int64_t rows[], int64_t *count_in_out)
+dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], int64_t *count_in_out)
 {
     int at[DCLI_MAX_ACCESSES], near[DCLI_MAX_ACCESSES], rank = body->space_rank, length = dcli_row_length(body);
     bool still[DCLI_MAX_ACCESSES * DCL_MAX_RANK]; /* kernels step only where subscripts do */
@@ -20,6 +20,8 @@ dcl_status dcli_rows_join(const dcli_body *body, int64_t rows[], int64_t *count_
         near[a] = body->access[a].unit_axis;
         for (int m = 0; m < rank; m++)
             still[a * rank + m] = !dcli_inside_depends(body, a, m);
+        if (straight && near[a] >= 0 && !still[a * rank + rank - 1])
+            near[a] = rank - 1;
     }
     for (int64_t r = 0; r < *count_in_out; r++)
         for (int m = 0; m < rank; m++) {

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "kernel/gather.h"
 #include "kernel/inside.h"
 #include "kernel/names.h"
 
@@ -17,7 +18,10 @@ static bool is_affine(const dcli_nest *nest, int a) { return nest->body->access[
 
 bool dcli_nest_is_unit(const dcli_nest *nest, int a, int m)
 {
-    if (nest->variant != DCLI_VARIANT_UNIT || nest->body->access[a].unit_axis != m)
+    int axis = nest->body->access[a].unit_axis;
+    if (nest->straight && axis >= 0 && is_affine(nest, a))
+        return m == nest->innermost;
+    if (nest->variant != DCLI_VARIANT_UNIT || axis != m)
         return false;
     return m == nest->innermost || dcli_is_transposed(nest->body, a);
 }
@@ -33,7 +37,10 @@ void dcli_nest_row(dcli_nest *nest)
         if (!is_affine(nest, a))
             continue;
         int at = dcli_row_access(body, a);
-        dcli_text_put(nest->out, "    const long dcl_x%d_0 = %s[%d];\n", a, nest->row, at);
+        dcli_text_put(nest->out, "    const long dcl_x%d_0 = %s[%d]", a, nest->row, at);
+        if (nest->gathers && dcli_may_gather(body, a))
+            dcli_text_put(nest->out, " + dcl_h%d", a);
+        dcli_text_put(nest->out, ";\n");
         for (int m = 0; m < rank; m++)
             if (dcli_inside_depends(body, a, m) && !dcli_nest_is_unit(nest, a, m))
                 dcli_text_put(nest->out, "    const long dcl_s%d_%d = %s[%d];\n", a, m, nest->row, at + 1 + m);

@@ -16,6 +16,8 @@ typedef struct dcli_nest {
     const dcli_body *body;
     dcli_variant variant;
     const char *row; /* the row's longs in the kernel */
+    bool gathers;    /* dcl_h<a> is where what was gathered of access a lies, 0: nothing was */
+    bool straight;   /* no input is transposed: steps along the innermost axis are 1 */
     int innermost;   /* loop axis */
     int levels;      /* offsets named so far */
     int level[DCLI_MAX_ACCESSES];

@@ -77,6 +77,16 @@ bool dcli_row_is_unit(const dcli_body *body, const int64_t row[])
     return true;
 }
 
+bool dcli_row_is_straight(const dcli_body *body, const int64_t row[])
+{
+    int innermost = body->space_rank - 1;
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].unit_axis >= 0 && dcli_inside_depends(body, a, innermost) &&
+            !is_step_one(body, row, a, innermost))
+            return false;
+    return true;
+}
+
 enum {
     SMALL_BOX = 16384,     /* elements that one work-item runs: below, starting another costs more than it brings */
     LOOP_WEIGHT = 64,      /* how many times as long an element may take when the body has loops of its own */

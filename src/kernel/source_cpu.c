@@ -2,11 +2,13 @@
  *
  * dcl_any and dcl_checked are plain loop nests. dcl_unit knows the steps of the innermost axis. Where inputs are
  * transposed it goes through the two axes in blocks, and turns each block of input first; where the result is larger
- * than caches it gathers lines of output and stores them past the cache.
+ * than caches it gathers lines of output and stores them past the cache. dcl_gathered and dcl_straight do the same for groups of
+ * rows, whose inputs they gather first.
  *
  * The loops are not marked as free of dependences (assume_safety), though they are: LLVM would then execute reads that
  * the body guards. `restrict` says what is needed, as an array that is written is touched by one access only. */
 #include "kernel/block.h"
+#include "kernel/gather.h"
 #include "kernel/inside.h"
 
 enum {
@@ -78,9 +80,11 @@ static void emit_buffers(dcli_nest *nest, int across, int width)
     dcli_text_put(nest->out, "    const int dcl_stream = sizeof(%s)", type_of(body, streamed));
     for (int d = 0; d < rank; d++)
         dcli_text_put(nest->out, " * (%s[%d] - %s[%d])", nest->row, bounds + rank + d, nest->row, bounds + d);
-    dcli_text_put(nest->out, " >= %d && sizeof(%s) * dcl_rows", STREAM_ARRAY_BYTES, type_of(body, streamed));
-    for (int m = 0; m < rank; m++)
-        dcli_text_put(nest->out, " * dcl_n%d", m);
+    dcli_text_put(nest->out, " >= %d && sizeof(%s)", STREAM_ARRAY_BYTES, type_of(body, streamed));
+    if (nest->gathers)
+        dcli_text_put(nest->out, " * dcl_table[%d]", DCLI_GATHER_ELEMENTS);
+    for (int m = 0; m < rank && !nest->gathers; m++)
+        dcli_text_put(nest->out, "%s * dcl_n%d", m == 0 ? " * dcl_rows" : "", m);
     dcli_text_put(nest->out, " >= %d;\n", STREAM_LAUNCH_BYTES);
 }
 
@@ -147,9 +151,9 @@ static void emit_blocks(dcli_nest *nest, int across, int width)
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_transposed(body, a))
             dcli_text_put(nest->out,
-                          "    dcl_turn_%s(dcl_p%d + dcl_x%d_%d + dcl_u + dcl_v * dcl_s%d_%d, dcl_s%d_%d, dcl_b%d, "
+                          "    dcl_turn_%s(dcl_p%d + dcl_x%d_%d + dcl_u + dcl_v * dcl_s%d_%d, dcl_s%d_%d, dcl_b%d, %d, "
                           "dcl_h, dcl_m);\n",
-                          type_of(body, a), a, a, nest->level[a], a, nest->innermost, a, nest->innermost, a);
+                          type_of(body, a), a, a, nest->level[a], a, nest->innermost, a, nest->innermost, a, width);
     dcli_text_put(nest->out,
                   "    for (long dcl_q = 0; dcl_q < dcl_h; dcl_q++) {\n    const long dcl_t%d = dcl_u + dcl_q;\n",
                   across);
@@ -161,7 +165,7 @@ static void emit_blocks(dcli_nest *nest, int across, int width)
 
 static void emit_unit_kernel(dcli_nest *nest)
 {
-    int across = dcli_transposed_axis(nest->body);
+    int across = nest->straight ? -1 : dcli_transposed_axis(nest->body);
     int width = across >= 0 ? dcli_block_width(nest->body) : LINE_ELEMENTS;
     if (across < 0 && dcli_first_streamed(nest->body) < 0) {
         emit_plain_kernel(nest);
@@ -201,6 +205,31 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     dcli_text_put(out, "    }\n}\n");
 }
 
+/* The share of the launch's groups: what a group gathers, then its rows. */
+static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool straight)
+{
+    dcli_nest nest = dcli_nest_start(out, body, DCLI_VARIANT_UNIT, "dcl_r");
+    nest.gathers = true;
+    nest.straight = straight;
+    dcli_emit_signature(out, body, straight ? DCLI_VARIANT_STRAIGHT : DCLI_VARIANT_GATHERED);
+    dcli_text_put(out, "__global const long *restrict dcl_table, const long dcl_groups, __global long *dcl_report)\n{\n"
+                       "    const long dcl_item = get_global_id(0), dcl_items = get_global_size(0);\n");
+    dcli_emit_places(out, body);
+    dcli_text_put(out,
+                  "    for (long dcl_at = dcl_groups * dcl_item / dcl_items; dcl_at < dcl_groups * (dcl_item + 1) / "
+                  "dcl_items; dcl_at++) {\n"
+                  "    __global const long *const dcl_g = dcl_table + %d + dcl_at * %d;\n",
+                  DCLI_GATHER_HEAD, DCLI_GROUP_LONGS);
+    dcli_emit_gathering(out, body);
+    dcli_text_put(out,
+                  "    for (long dcl_f = 0; dcl_f < dcl_g[1]; dcl_f++) {\n"
+                  "    __global const long *const dcl_r = dcl_table + dcl_g[0] + dcl_f * %d;\n",
+                  dcli_row_length(body));
+    dcli_nest_row(&nest);
+    emit_unit_kernel(&nest);
+    dcli_text_put(out, "    }\n    }\n}\n");
+}
+
 void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
     dcli_text_put(out, "#ifdef __clang__\n#pragma clang diagnostic ignored \"-Wpass-failed\"\n#endif\n");
@@ -208,4 +237,11 @@ void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
     emit_kernel(out, body, DCLI_VARIANT_UNIT);
     emit_kernel(out, body, DCLI_VARIANT_ANY);
     emit_kernel(out, body, checked);
+    int kernels = dcli_body_kernel_count(body, DCLI_FORM_CPU, checked == DCLI_VARIANT_WATCHED);
+    if (kernels > DCLI_VARIANT_GATHERED) {
+        dcli_emit_gather_functions(out, body);
+        emit_gathering_kernel(out, body, false);
+    }
+    if (kernels > DCLI_VARIANT_STRAIGHT)
+        emit_gathering_kernel(out, body, true);
 }

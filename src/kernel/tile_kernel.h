@@ -33,12 +33,6 @@ int dcli_tile_row_list(const dcli_body *body, int a, int list);
 /** Whether the last axes of all arrays lie contiguously: then dcl_unit may run the row. */
 bool dcli_tile_row_is_unit(const dcli_body *body, const int64_t row[]);
 
-/** Kernels that a program has. */
-static inline int dcli_body_kernel_count(const dcli_body *body, bool watched)
-{
-    return body->tile_kernel && !watched ? DCLI_VARIANT_CHECKED : DCLI_VARIANT_COUNT;
-}
-
 enum { DCLI_MOST_GROUPS = 65535 }; /* that GPUs let dimensions 1 and 2 of a launch have */
 
 /** The sizes of the launch of one box, always of three dimensions. @param count  [space_rank] of the box. */

@@ -101,21 +101,46 @@ static void move_near(const patterns *p, int64_t record[])
 }
 
 /* Join `count` records, alike and evenly apart, into the first. @return whether that is possible. */
-static bool unite(const patterns *p, int64_t record[], const int64_t apart[], int64_t count)
+static bool unite(const patterns *p, int64_t record[], const int64_t apart[], int64_t count, int least)
 {
-    enum { WORTH = 3 }; /* two may be neighbours by chance, and belong into other patterns */
     for (int m = 0; m < p->rank; m++)
         if (goes_on(p, record, m, apart)) {
             counts_of(p, record)[m] *= count;
             return true;
         }
-    int m = count >= WORTH ? free_axis(p, record, apart) : -1;
+    int m = count >= least ? free_axis(p, record, apart) : -1;
     if (m < 0)
         return false;
     counts_of(p, record)[m] = count;
     for (int k = 0; k < p->places; k++)
         steps_of(p, record, k)[m] = apart[k];
     return true;
+}
+
+/* Whether y goes on where x ends, along an axis in which alone they may differ in length: then x takes it in. */
+static bool append(const patterns *p, int64_t x[], int64_t y[])
+{
+    int64_t apart[p->places];
+    int along = -1;
+    for (int m = 0; m < p->rank; m++)
+        if (counts_of(p, x)[m] != counts_of(p, y)[m]) {
+            if (along >= 0)
+                return false;
+            along = m;
+        }
+    for (int k = 0; k < p->places; k++) {
+        apart[k] = *offset_of(p, y, k) - *offset_of(p, x, k);
+        for (int m = 0; m < p->rank; m++)
+            if (steps_of(p, x, k)[m] != steps_of(p, y, k)[m] && (m != along || counts_of(p, y)[m] != 1))
+                return false;
+    }
+    for (int m = along < 0 ? 0 : along; m <= (along < 0 ? p->rank - 1 : along); m++)
+        if (goes_on(p, x, m, apart)) {
+            counts_of(p, x)[m] += counts_of(p, y)[m];
+            fold(p, x);
+            return true;
+        }
+    return false;
 }
 
 /* Of shapes; any order will do. */
@@ -128,13 +153,25 @@ static int compare_shapes(const patterns *p, int64_t x[], int64_t y[])
     return order;
 }
 
+/* How records are sorted. */
+struct sorting {
+    const patterns *patterns;
+    int place;
+};
+
+static int by_place(const void *a, const void *b, void *user)
+{
+    const struct sorting *sorting = user;
+    int64_t *x = *(int64_t *const *)a, *y = *(int64_t *const *)b;
+    int64_t first = *offset_of(sorting->patterns, x, sorting->place);
+    int64_t second = *offset_of(sorting->patterns, y, sorting->place);
+    return (first > second) - (first < second);
+}
+
 static int by_shape_and_place(const void *a, const void *b, void *user)
 {
-    const patterns *p = user;
-    int64_t *x = *(int64_t *const *)a, *y = *(int64_t *const *)b;
-    int order = compare_shapes(p, x, y);
-    int64_t first = *offset_of(p, x, p->leading), second = *offset_of(p, y, p->leading);
-    return order != 0 ? order : (first > second) - (first < second);
+    int order = compare_shapes(((const struct sorting *)user)->patterns, *(int64_t *const *)a, *(int64_t *const *)b);
+    return order != 0 ? order : by_place(a, b, user);
 }
 
 /* How many records from this one on are alike and evenly apart. @param apart_out  [places], when there are two or more. */
@@ -152,14 +189,14 @@ static int64_t series(const patterns *p, int64_t *records[], int64_t count, int6
     return n;
 }
 
-/* One pass over sorted records. @return how many are left, at the front. */
-static int64_t unite_series(const patterns *p, int64_t *records[], int64_t count)
+/* One pass over sorted records. @param least  that make an axis. @return how many are left, at the front. */
+static int64_t unite_series(const patterns *p, int64_t *records[], int64_t count, int least)
 {
     int64_t left = 0, apart[p->places];
     for (int64_t r = 0; r < count;) {
         int64_t n = series(p, records + r, count - r, apart);
         int64_t *record = records[r];
-        bool united = n > 1 && unite(p, record, apart, n);
+        bool united = n > 1 && unite(p, record, apart, n, least);
         if (united)
             fold(p, record);
         records[left++] = record;
@@ -168,9 +205,36 @@ static int64_t unite_series(const patterns *p, int64_t *records[], int64_t count
     return left;
 }
 
+/* Records of one shape, sorted by one place after the other, until that brings nothing. Pairs, which may belong into other
+ * patterns, are made only when nothing else is left to try. */
+static int64_t unite_all(const patterns *p, int64_t *at[], int64_t count)
+{
+    enum { WORTH = 3 };
+    int places = p->by_all ? p->places : 1;
+    for (int n = 0, idle = 0; idle < (p->pairs ? 2 : 1) * places; n++) {
+        struct sorting sorting = {p, (p->leading + n % places) % p->places};
+        qsort_r(at, (size_t)count, sizeof at[0], by_shape_and_place, &sorting);
+        int64_t left = unite_series(p, at, count, idle < places ? WORTH : 2);
+        idle = left < count ? 0 : idle + 1;
+        count = left;
+    }
+    return count;
+}
+
+/* Then neighbours of different lengths. */
+static int64_t append_all(const patterns *p, int64_t *at[], int64_t count)
+{
+    int64_t left = 0;
+    qsort_r(at, (size_t)count, sizeof at[0], by_place, &(struct sorting){p, p->leading});
+    for (int64_t r = 0; r < count; r++)
+        if (left == 0 || !append(p, at[left - 1], at[r]))
+            at[left++] = at[r];
+    return left;
+}
+
 dcl_status dcli_patterns_join(const dcli_patterns *patterns, int64_t records[], int64_t *count_in_out)
 {
-    int64_t count = *count_in_out, before = count + 1;
+    int64_t count = *count_in_out;
     size_t bytes = (size_t)patterns->length * sizeof records[0];
     int64_t **at = dcli_malloc((size_t)count * sizeof *at);
     char *joined = at != NULL ? dcli_malloc((size_t)count * bytes) : NULL;
@@ -183,11 +247,7 @@ dcl_status dcli_patterns_join(const dcli_patterns *patterns, int64_t records[], 
         settle(patterns, at[r]);
         fold(patterns, at[r]);
     }
-    while (count < before) {
-        before = count;
-        qsort_r(at, (size_t)count, sizeof at[0], by_shape_and_place, (void *)(uintptr_t)patterns);
-        count = unite_series(patterns, at, count);
-    }
+    count = append_all(patterns, at, unite_all(patterns, at, count));
     for (int64_t r = 0; r < count; r++) {
         move_near(patterns, at[r]);
         memcpy(joined + (size_t)r * bytes, at[r], bytes);

@@ -45,7 +45,17 @@ typedef struct dcli_launch {
     int64_t row_count, row_capacity;
     dcli_memory *table;                                    /* the rows on the device; CPU form only */
     int kind[DCLI_MAX_ACCESSES], where[DCLI_MAX_ACCESSES]; /* per access as in dcli_binding; STAGE: the arena */
+    bool gathers;                                          /* its rows are in groups: exec_gather.c */
+    int64_t *group, group_count, group_capacity; /* [group_count][DCLI_GROUP_LONGS] rows and pieces by number */
+    int64_t *piece, piece_count, piece_capacity; /* [piece_count][DCLI_PIECE_LONGS] */
+    int64_t scratch_bytes;                       /* most that a group gathers */
+    int64_t elements, gathered_bytes;            /* that are computed, and gathered, in all */
 } dcli_launch;
+
+/** Where elements are gathered from: the part that a node has of an operand. */
+typedef struct dcli_source_part {
+    int operand, node;
+} dcli_source_part;
 
 /** Copies from one part into stages of a batch: exec_copies.c. */
 typedef struct dcli_copies {
@@ -63,6 +73,9 @@ typedef struct dcli_prepared {
     int64_t copies_count, copies_capacity;
     int64_t *stage_at; /* [stage_count] where each stage begins in the arena, bytes */
     int64_t arena_bytes;
+    dcli_source_part *source; /* whose addresses the arena begins with */
+    int64_t source_count, source_capacity;
+    int64_t scratch_at, scratch_bytes; /* in the arena, behind everything else: where, and how much per work-item */
 } dcli_prepared;
 
 /** A plan kept for operations of the same shape. */

@@ -70,6 +70,8 @@ dcl_status dcli_copies_prepare(const dcli_entry *entry, const dcli_plan *plan, c
     dcl_status status = DCL_OK;
     for (int64_t s = 0; s < batch->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[batch->first_stage + s];
+        if (prepared->stage_at[s] < 0)
+            continue; /* gathered where it is used */
         for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
             if (dcli_copies_have(stage, &plan->piece[p]))
                 status = add_piece(entry, stage, prepared->stage_at[s], &plan->piece[p], prepared);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "worker/exec_copies.h"
+#include "worker/exec_gather.h"
 #include "worker/exec_prepare.h"
 #include "worker/exec_tiles.h"
 #include "worker/peer.h"
@@ -55,17 +56,17 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     dcl_status status = check_group(worker, kernel); /* before a compiler says it in other words */
     if (status != DCL_OK)
         return status;
-    char *source = dcli_body_source(kernel->body, dcli_device_is_gpu(worker->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU,
-                                    worker->terms.check_access);
+    dcli_form form = dcli_device_is_gpu(worker->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
+    char *source = dcli_body_source(kernel->body, form, worker->terms.check_access);
     if (source == NULL)
         return DCL_ERR_NOMEM;
-    const char *names[DCLI_VARIANT_COUNT];
-    for (int v = 0; v < DCLI_VARIANT_COUNT; v++)
+    const char *names[DCLI_VARIANT_MOST];
+    for (int v = 0; v < DCLI_VARIANT_MOST; v++)
         names[v] = dcli_variant_kernel((dcli_variant)v);
     char *log = NULL;
     bool fresh = false;
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, kernel->body->text);
-    int kernels = dcli_body_kernel_count(kernel->body, worker->terms.check_access);
+    int kernels = dcli_body_kernel_count(kernel->body, form, worker->terms.check_access);
     status = (kernel->body->tile_kernel ? dcli_program_build_own : dcli_program_build)(
         worker->device, source, kernels, names, &kernel->program, &fresh, &log);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
@@ -127,7 +128,7 @@ static dcl_status pass_outputs(dcli_worker *worker, dcli_entry *entry, const dcl
 
 /* ---- launches ----------------------------------------------------------------------------------------------------- */
 
-static dcl_status peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out)
+dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out)
 {
     int nodes = worker->terms.node_count;
     size_t bytes = dcli_held_bytes(held, node);
@@ -195,7 +196,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
             memory = worker->nothing; /* no element of it is touched */
         dcl_status status = DCL_OK;
         if (launch->kind[a] == DCLI_BIND_PEER)
-            status = peer_memory(worker, held, launch->where[a], &memory);
+            status = dcli_exec_peer_memory(worker, held, launch->where[a], &memory);
         else if (launch->kind[a] == DCLI_BIND_KEPT)
             status = dcli_exec_copy(worker, entry, &plan->stage[launch->where[a]], &memory);
         if (status != DCL_OK)
@@ -256,7 +257,9 @@ static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_
             break;
         dcli_memory *report = running->report != NULL ? running->report : worker->nothing;
         arguments[count] = (dcli_argument){.memory = report, .written = running->report != NULL};
-        status = launch_rows(worker, entry, &prepared->launch[l], arguments, count);
+        status = prepared->launch[l].gathers
+                     ? dcli_gather_launch(worker, entry, prepared, &prepared->launch[l], arguments, count)
+                     : launch_rows(worker, entry, &prepared->launch[l], arguments, count);
     }
     running->ticket = dcli_device_launched(worker->device);
     return status;
@@ -320,6 +323,8 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
         status = dcli_exec_fill_stages(worker, entry, plan, in, prepared->stage_at, running->arena);
     if (status == DCL_OK)
         status = dcli_copies_run(worker, entry, prepared, running->arena);
+    if (status == DCL_OK)
+        status = dcli_gather_start(worker, entry, prepared, running->arena);
     if (status == DCL_OK)
         status = launch_all(worker, entry, prepared, running);
     if (status == DCL_OK && has_outputs(plan, in))

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "worker/exec_copies.h"
+#include "worker/exec_gather.h"
 #include "worker/exec_tiles.h"
 #include "worker/plans.h"
 
@@ -18,10 +19,8 @@ static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, cons
            (int64_t)dcli_operand_bytes(entry, plan->stage[stage].operand);
 }
 
-/* A work as a row; layout: kernel/body.h.
- * @param planned_only  affine accesses are checked against what was planned, not against grids. */
-static void fill_row(const dcli_entry *entry, bool planned_only, const dcli_work *work, const dcli_binding bindings[],
-                     const int64_t base[], int64_t row[])
+void dcli_fill_row(const dcli_entry *entry, bool planned_only, const dcli_work *work, const dcli_binding bindings[],
+                   const int64_t base[], int64_t row[])
 {
     const dcli_body *body = entry->operation.body;
     int rank = body->space_rank;
@@ -51,31 +50,29 @@ static void fill_row(const dcli_entry *entry, bool planned_only, const dcli_work
     }
 }
 
-static bool binds_alike(const dcli_launch *launch, const dcli_launch *other, int accesses)
+bool dcli_launch_binds_alike(const dcli_launch *launch, const dcli_launch *other, int accesses)
 {
     for (int a = 0; a < accesses; a++)
         if (launch->kind[a] != other->kind[a] ||
             ((other->kind[a] == DCLI_BIND_PEER || other->kind[a] == DCLI_BIND_KEPT) &&
              launch->where[a] != other->where[a]))
             return false;
-    return launch->variant == other->variant;
+    return true;
 }
 
-/* A launch of this variant that binds its arguments so; a new one when there is none.
- * @param like  not one of `prepared`. */
-static dcli_launch *launch_like(dcli_prepared *prepared, const dcli_launch *like, int accesses)
+dcli_launch *dcli_launch_like(dcli_prepared *prepared, const dcli_launch *like, int accesses)
 {
     enum { LOOK_BACK = 16 };
     for (int64_t l = prepared->launch_count - 1; l >= dcli_max(0, prepared->launch_count - LOOK_BACK); l--)
-        if (binds_alike(&prepared->launch[l], like, accesses))
+        if (prepared->launch[l].variant == like->variant && prepared->launch[l].gathers == like->gathers &&
+            dcli_launch_binds_alike(&prepared->launch[l], like, accesses))
             return &prepared->launch[l];
     if (dcli_grow(&prepared->launch, prepared->launch_count, &prepared->launch_capacity, sizeof *prepared->launch) != 0)
         return NULL;
     dcli_launch *launch = &prepared->launch[prepared->launch_count++];
-    *launch = *like;
-    launch->row = NULL;
-    launch->row_count = launch->row_capacity = 0;
-    launch->table = NULL;
+    *launch = (dcli_launch){.variant = like->variant, .gathers = like->gathers};
+    memcpy(launch->kind, like->kind, sizeof launch->kind);
+    memcpy(launch->where, like->where, sizeof launch->where);
     return launch;
 }
 
@@ -88,10 +85,10 @@ static dcli_launch *launch_for(dcli_prepared *prepared, dcli_variant variant, co
         like.kind[a] = bindings[a].kind;
         like.where[a] = bindings[a].where;
     }
-    return launch_like(prepared, &like, accesses);
+    return dcli_launch_like(prepared, &like, accesses);
 }
 
-static int64_t *next_row(dcli_launch *launch, int length)
+int64_t *dcli_next_row(dcli_launch *launch, int length)
 {
     if (dcli_grow(&launch->row, launch->row_count, &launch->row_capacity, (size_t)length * sizeof(int64_t)) != 0)
         return NULL;
@@ -109,7 +106,7 @@ static dcl_status add_tile(const dcli_worker *worker, const dcli_body *body, con
                            : dcli_tile_row_is_unit(body, filled) ? DCLI_VARIANT_UNIT
                                                                  : DCLI_VARIANT_ANY;
     dcli_launch *launch = launch_for(prepared, variant, bindings, body->access_count);
-    int64_t *row = launch != NULL ? next_row(launch, length) : NULL;
+    int64_t *row = launch != NULL ? dcli_next_row(launch, length) : NULL;
     if (row == NULL)
         return DCL_ERR_NOMEM;
     memcpy(row, filled, (size_t)length * sizeof *row);
@@ -126,7 +123,7 @@ static dcl_status cut_row(dcli_worker *worker, const dcli_body *body, dcli_launc
     if (!dcli_device_is_gpu(worker->device))
         dcli_body_row_shape(body, all, dcli_device_about(worker->device)->compute_units, shape);
     for (;;) {
-        int64_t *row = next_row(launch, length);
+        int64_t *row = dcli_next_row(launch, length);
         if (row == NULL)
             return DCL_ERR_NOMEM;
         for (int m = 0; m < rank; m++)
@@ -149,7 +146,7 @@ static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const d
     bool check = worker->terms.check_access, checked = work->checked || check, waits = body->blind && !checked;
     int length = dcli_row_length(body);
     int64_t whole[length];
-    fill_row(entry, check, work, bindings, base, whole);
+    dcli_fill_row(entry, check, work, bindings, base, whole);
     dcli_variant variant = checked                                   ? DCLI_VARIANT_CHECKED
                            : !waits && dcli_row_is_unit(body, whole) ? DCLI_VARIANT_UNIT
                                                                      : DCLI_VARIANT_ANY;
@@ -158,7 +155,7 @@ static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const d
         return DCL_ERR_NOMEM;
     if (!waits)
         return cut_row(worker, body, launch, whole);
-    int64_t *row = next_row(launch, length);
+    int64_t *row = dcli_next_row(launch, length);
     if (row == NULL)
         return DCL_ERR_NOMEM;
     memcpy(row, whole, (size_t)length * sizeof *row);
@@ -171,73 +168,121 @@ static dcl_status join_rows(dcli_worker *worker, const dcli_body *body, dcli_pre
     dcl_status status = DCL_OK;
     for (int64_t l = 0; l < waiting->launch_count && status == DCL_OK; l++) {
         dcli_launch *launch = &waiting->launch[l];
-        status = dcli_rows_join(body, launch->row, &launch->row_count);
+        status = dcli_rows_join(body, false, launch->row, &launch->row_count);
         for (int64_t r = 0; r < launch->row_count && status == DCL_OK; r++) {
             const int64_t *row = launch->row + r * dcli_row_length(body);
             launch->variant = dcli_row_is_unit(body, row) ? DCLI_VARIANT_UNIT : DCLI_VARIANT_ANY;
-            dcli_launch *target = launch_like(prepared, launch, body->access_count);
+            dcli_launch *target = dcli_launch_like(prepared, launch, body->access_count);
             status = target != NULL ? cut_row(worker, body, target, row) : DCL_ERR_NOMEM;
         }
     }
     return status;
 }
 
-static dcl_status upload_tables(dcli_worker *worker, const dcli_body *body, dcli_prepared *prepared)
+static dcl_status upload_rows(dcli_worker *worker, const dcli_body *body, dcli_launch *launch)
 {
-    for (int64_t l = 0; l < prepared->launch_count && !dcli_exec_row_per_launch(worker, body); l++) {
-        dcli_launch *launch = &prepared->launch[l];
-        size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
-        dcl_status status = dcli_memory_create(worker->device, bytes, &launch->table);
-        if (status == DCL_OK)
-            status = dcli_memory_put(launch->table, 0, launch->row, bytes);
-        if (status != DCL_OK)
-            return status;
-    }
-    return DCL_OK;
+    size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
+    dcl_status status = dcli_memory_create(worker->device, bytes, &launch->table);
+    return status == DCL_OK ? dcli_memory_put(launch->table, 0, launch->row, bytes) : status;
 }
 
-static dcl_status place_stages(const dcli_plan *plan, const dcli_batch *batch, const dcli_entry *entry,
-                               dcli_prepared *prepared)
+static dcl_status upload_tables(dcli_worker *worker, const dcli_body *body, dcli_prepared *prepared)
 {
+    dcl_status status = DCL_OK;
+    for (int64_t l = 0; l < prepared->launch_count && status == DCL_OK; l++) {
+        dcli_launch *launch = &prepared->launch[l];
+        if (launch->gathers)
+            status = dcli_gather_upload(worker, body, prepared, launch);
+        else if (!dcli_exec_row_per_launch(worker, body))
+            status = upload_rows(worker, body, launch);
+    }
+    return status;
+}
+
+/* Stages that works which do not gather for themselves read or write. @param wanted_out  [batch->stage_count] */
+static void find_wanted(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch, int accesses,
+                        bool wanted_out[])
+{
+    for (int64_t w = 0; w < batch->work_count; w++) {
+        const dcli_binding *bindings = &plan->binding[plan->work[batch->first_work + w].first_binding];
+        for (int a = 0; a < accesses && !dcli_gather_took(gather, w); a++)
+            if (bindings[a].kind == DCLI_BIND_STAGE && bindings[a].where >= 0)
+                wanted_out[bindings[a].where - batch->first_stage] = true;
+    }
+}
+
+/* Give stages their places in the arena, behind the addresses; those that nobody wants, or that have memory of their own,
+ * get none. */
+static dcl_status place_stages(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch,
+                               const dcli_entry *entry, dcli_prepared *prepared)
+{
+    bool *wanted = dcli_calloc((size_t)batch->stage_count, sizeof *wanted);
     prepared->stage_at = dcli_malloc((size_t)batch->stage_count * sizeof *prepared->stage_at);
-    if (prepared->stage_at == NULL)
+    if (prepared->stage_at == NULL || wanted == NULL) {
+        dcli_free(wanted);
         return DCL_ERR_NOMEM;
+    }
+    find_wanted(gather, plan, batch, entry->operation.body->access_count, wanted);
+    prepared->arena_bytes = dcli_gather_address_bytes(prepared);
     for (int64_t s = 0; s < batch->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[batch->first_stage + s];
-        prepared->stage_at[s] = prepared->arena_bytes;
-        if (stage->kept != DCLI_STAGE_PASSING) { /* has memory of its own */
+        prepared->stage_at[s] = wanted[s] ? prepared->arena_bytes : -1;
+        if (stage->kept != DCLI_STAGE_PASSING)
             prepared->stage_at[s] = 0;
+        if (stage->kept != DCLI_STAGE_PASSING || !wanted[s])
             continue;
-        }
         int64_t bytes = stage->elements * (int64_t)dcli_operand_bytes(entry, stage->operand);
         prepared->arena_bytes += (bytes + 63) / 64 * 64;
     }
+    dcli_free(wanted);
     return DCL_OK;
+}
+
+static dcl_status add_work(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
+                           const dcli_work *work, dcli_prepared *prepared, dcli_prepared *waiting)
+{
+    const dcli_body *body = entry->operation.body;
+    const dcli_binding *bindings = &plan->binding[work->first_binding];
+    int64_t base[DCLI_MAX_ACCESSES];
+    for (int a = 0; a < body->access_count; a++)
+        base[a] =
+            bindings[a].kind == DCLI_BIND_STAGE ? stage_offset(plan, batch, prepared, entry, bindings[a].where) : 0;
+    return body->tile_kernel ? add_tile(worker, body, work, bindings, base, prepared)
+                             : add_rows(worker, entry, work, bindings, base, prepared, waiting);
+}
+
+static dcl_status make_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                            const dcli_batch *batch, dcli_prepared *prepared)
+{
+    dcli_prepared waiting = {0};
+    dcli_gather gather;
+    dcl_status status = dcli_gather_open(&gather, worker, entry, plan, batch, prepared);
+    for (int64_t w = 0; w < batch->work_count && status == DCL_OK; w++)
+        status = dcli_gather_add(&gather, w);
+    if (status == DCL_OK)
+        status = dcli_gather_end(&gather);
+    if (status == DCL_OK)
+        status = place_stages(&gather, plan, batch, entry, prepared);
+    if (status == DCL_OK)
+        dcli_gather_place(worker, prepared);
+    for (int64_t w = 0; w < batch->work_count && status == DCL_OK; w++)
+        if (!dcli_gather_took(&gather, w))
+            status = add_work(worker, entry, plan, batch, &plan->work[batch->first_work + w], prepared, &waiting);
+    dcli_gather_close(&gather);
+    if (status == DCL_OK)
+        status = dcli_copies_prepare(entry, plan, batch, prepared);
+    if (status == DCL_OK)
+        status = join_rows(worker, entry->operation.body, &waiting, prepared);
+    dcli_prepared_clear(&waiting);
+    return status;
 }
 
 dcl_status dcli_exec_prepare(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                              const dcli_batch *batch, dcli_prepared *prepared)
 {
-    const dcli_body *body = entry->operation.body;
-    dcli_prepared waiting = {0};
-    dcl_status status = place_stages(plan, batch, entry, prepared);
-    for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count && status == DCL_OK; w++) {
-        const dcli_work *work = &plan->work[w];
-        const dcli_binding *bindings = &plan->binding[work->first_binding];
-        int64_t base[DCLI_MAX_ACCESSES];
-        for (int a = 0; a < body->access_count; a++)
-            base[a] =
-                bindings[a].kind == DCLI_BIND_STAGE ? stage_offset(plan, batch, prepared, entry, bindings[a].where) : 0;
-        status = body->tile_kernel ? add_tile(worker, body, work, bindings, base, prepared)
-                                   : add_rows(worker, entry, work, bindings, base, prepared, &waiting);
-    }
+    dcl_status status = make_rows(worker, entry, plan, batch, prepared);
     if (status == DCL_OK)
-        status = dcli_copies_prepare(entry, plan, batch, prepared);
-    if (status == DCL_OK)
-        status = join_rows(worker, body, &waiting, prepared);
-    dcli_prepared_clear(&waiting);
-    if (status == DCL_OK)
-        status = upload_tables(worker, body, prepared);
+        status = upload_tables(worker, entry->operation.body, prepared);
     if (status != DCL_OK)
         dcli_prepared_clear(prepared); /* the next try begins anew */
     else

@@ -115,6 +115,8 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
  *  @param stage_at  [batch->stage_count] where each lies in the arena, bytes; NULL: all have memory of their own. */
 dcl_status dcli_exec_fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
                                  const int64_t stage_at[], dcli_memory *arena);
+/** Another node's part of a storage as kernels here see it; for devices that use host memory in place. */
+dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out);
 /** Where a box of a stage, which begins at so many bytes, lies in the arena. */
 dcli_region dcli_exec_in_arena(const dcli_entry *entry, const dcli_stage *stage, int64_t at, const dcl_box *box);
 /** This node's copy behind a stage. @return DCL_OK, or why it is not there: the operation that should have filled it did not

@@ -78,12 +78,15 @@ void dcli_prepared_clear(dcli_prepared *prepared)
     for (int64_t l = 0; l < prepared->launch_count; l++) {
         dcli_memory_release(prepared->launch[l].table);
         dcli_free(prepared->launch[l].row);
+        dcli_free(prepared->launch[l].group);
+        dcli_free(prepared->launch[l].piece);
     }
     for (int64_t c = 0; c < prepared->copies_count; c++)
         dcli_free(prepared->copies[c].record);
     dcli_free(prepared->launch);
     dcli_free(prepared->copies);
     dcli_free(prepared->stage_at);
+    dcli_free(prepared->source);
     *prepared = (dcli_prepared){0};
 }
 

@@ -48,6 +48,7 @@ Test(device_memory, in_place_has_an_aligned_address_and_separate_has_none)
     cr_assert_eq(dcli_memory_create(device, 100, &small), DCL_OK);
     cr_assert_eq(dcli_memory_create(device, 4 << 20, &large), DCL_OK);
     if (dcli_device_in_place(device)) {
+        cr_expect(dcli_device_same_addresses(device), "processors have one address space");
         cr_expect_eq((uintptr_t)dcli_memory_host(small) % 4096, 0);
         cr_expect_eq((uintptr_t)dcli_memory_host(large) % (2 << 20), 0, "huge pages begin at a multiple of their size");
     } else {
@@ -59,6 +60,7 @@ Test(device_memory, in_place_has_an_aligned_address_and_separate_has_none)
 
     device = test_open(DCLI_OPEN_SEPARATE);
     cr_expect_not(dcli_device_in_place(device));
+    cr_expect_not(dcli_device_same_addresses(device));
     cr_assert_eq(dcli_memory_create(device, 100, &small), DCL_OK);
     cr_expect_null(dcli_memory_host(small));
     dcli_memory_release(small);

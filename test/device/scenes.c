@@ -69,13 +69,13 @@ static dcl_status open_and_close(test_stage *stage)
 static dcl_status probe(test_stage *stage)
 {
     static int first = -1; /* the answer of the first time */
-    bool in_place = false;
+    dcli_sight sight = {.in_place = false};
     dcli_probe_forget();
-    dcl_status status = dcli_probe_in_place(stage->device, &in_place);
+    dcl_status status = dcli_probe_sight(stage->device, &sight);
     if (status != DCL_OK)
         return status;
-    first = first < 0 ? in_place : first;
-    return check(in_place == (first == 1));
+    first = first < 0 ? sight.in_place : first;
+    return check(sight.in_place == (first == 1));
 }
 
 /* Put and get back; what was not put is zero. */

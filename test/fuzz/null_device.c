@@ -128,6 +128,7 @@ void dcli_device_close(dcli_device *device)
 const dcl_device_info *dcli_device_about(const dcli_device *device) { return &device->info; }
 bool dcli_device_is_gpu(const dcli_device *device) { return device->separate; }
 bool dcli_device_in_place(const dcli_device *device) { return !device->separate; }
+bool dcli_device_same_addresses(const dcli_device *device) { return !device->separate; }
 const char *dcli_device_kind(const dcli_device *device)
 {
     (void)device;
@@ -333,6 +334,8 @@ void dcli_program_release(dcli_program *program)
     program->device->programs--;
     dcli_free(program);
 }
+
+void dcli_device_reads(dcli_memory *memory) { demand(memory->device == open_device); }
 
 size_t dcli_device_items(const dcli_device *device, size_t rows)
 {

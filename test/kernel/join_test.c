@@ -65,7 +65,7 @@ Test(kernel_join, pieces_of_one_part_are_one_run)
     static const int64_t order[6] = {3, 0, 5, 1, 4, 2};
     for (int k = 0; k < 6; k++)
         put(rows[k], 2, 4, (int64_t[]){8 * order[k], 4, 1}, (int64_t[]){1000 + 8 * order[k], 4, 1});
-    cr_assert_eq(dcli_rows_join(body, rows[0], &count), DCL_OK);
+    cr_assert_eq(dcli_rows_join(body, false, rows[0], &count), DCL_OK);
     cr_assert_eq(count, 1);
     cr_expect_eq(rows[0][4] * rows[0][5], 48);
     cr_expect_eq(rows[0][5], 48, "along the innermost axis");
@@ -82,7 +82,7 @@ Test(kernel_join, strips_of_a_transposition_are_one)
     int64_t rows[3][20], count = 3;
     for (int k = 0; k < 3; k++)
         put(rows[k], 8, 2, (int64_t[]){2 * k, 6, 1}, (int64_t[]){16 * k, 1, 8});
-    cr_assert_eq(dcli_rows_join(body, rows[0], &count), DCL_OK);
+    cr_assert_eq(dcli_rows_join(body, false, rows[0], &count), DCL_OK);
     cr_assert_eq(count, 1);
     cr_expect_eq(rows[0][4], 8);
     cr_expect_eq(rows[0][5], 6);
@@ -96,9 +96,24 @@ Test(kernel_join, what_fits_no_pattern_stays)
     int64_t rows[3][20], count = 3;
     put(rows[0], 1, 4, (int64_t[]){0, 0, 1}, (int64_t[]){0, 0, 1});
     put(rows[1], 1, 4, (int64_t[]){4, 0, 1}, (int64_t[]){9, 0, 1});  /* C goes on, B does not */
-    put(rows[2], 1, 5, (int64_t[]){8, 0, 1}, (int64_t[]){13, 0, 1}); /* another shape */
-    cr_assert_eq(dcli_rows_join(body, rows[0], &count), DCL_OK);
+    put(rows[2], 1, 5, (int64_t[]){8, 0, 1}, (int64_t[]){14, 0, 1}); /* the same, and another length */
+    cr_assert_eq(dcli_rows_join(body, false, rows[0], &count), DCL_OK);
     cr_expect_eq(count, 3);
+    dcli_body_free(body);
+}
+
+Test(kernel_join, neighbours_of_other_lengths_are_joined)
+{
+    dcli_body *body = parse("out C 2, in B 2", "C(i,j) = B(i,j);");
+    int64_t rows[4][20], count = 4;
+    put(rows[0], 1, 5, (int64_t[]){20, 0, 1}, (int64_t[]){120, 0, 1});
+    put(rows[1], 1, 4, (int64_t[]){0, 0, 1}, (int64_t[]){100, 0, 1});
+    put(rows[2], 2, 6, (int64_t[]){4, 6, 1}, (int64_t[]){104, 6, 1}); /* twelve, one behind the other */
+    put(rows[3], 1, 4, (int64_t[]){16, 0, 1}, (int64_t[]){116, 0, 1});
+    cr_assert_eq(dcli_rows_join(body, false, rows[0], &count), DCL_OK);
+    cr_expect_eq(count, 1);
+    cr_expect_eq(rows[0][4] * rows[0][5], 25);
+    cr_expect_eq(rows[0][6], 0, "C from its first element on");
     dcli_body_free(body);
 }
 
@@ -113,11 +128,11 @@ Test(kernel_join, axes_are_only_stepped_where_subscripts_have_them)
         int64_t filled[32] = {0, 0, 1, 1, 1, 6, /* C */ 10 * k, 0, 1, /* B */ 7 * k, 0, 1};
         memcpy(rows + k * length, filled, (size_t)length * sizeof rows[0]);
     }
-    cr_assert_eq(dcli_rows_join(body, rows, &count), DCL_OK);
+    cr_assert_eq(dcli_rows_join(body, false, rows, &count), DCL_OK);
     cr_expect_eq(count, 4, "B differs from row to row, and has no step along i");
     for (int k = 0; k < 4; k++)
         rows[k * length + 9] = 7;
-    cr_assert_eq(dcli_rows_join(body, rows, &count), DCL_OK);
+    cr_assert_eq(dcli_rows_join(body, false, rows, &count), DCL_OK);
     cr_expect_eq(count, 1, "the same elements of B for all");
     dcli_body_free(body);
 }
@@ -184,7 +199,7 @@ Test(kernel_join, elements_stay_the_same)
         test_random random = seed;
         int64_t all = take_apart(&random, rows), count = all;
         list(rows, count, &before);
-        cr_assert_eq(dcli_rows_join(body, rows[0], &count), DCL_OK);
+        cr_assert_eq(dcli_rows_join(body, false, rows[0], &count), DCL_OK);
         list(rows, count, &after);
         cr_assert_eq(before.count, after.count, "seed %" PRIu64 ": %" PRId64 " elements of %" PRId64, seed, after.count,
                      before.count);

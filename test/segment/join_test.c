@@ -12,6 +12,12 @@ enum { RANK = 4, LENGTH = RANK + 2 * (1 + RANK), MOST_RECORDS = 64, MOST_ELEMENT
 
 static const dcli_patterns patterns = {
     .rank = RANK, .places = 2, .length = LENGTH, .at = (const int[]){RANK, RANK + 1 + RANK}};
+static const dcli_patterns paired = {.rank = RANK,
+                                     .places = 2,
+                                     .length = LENGTH,
+                                     .at = (const int[]){RANK, RANK + 1 + RANK},
+                                     .by_all = true,
+                                     .pairs = true};
 
 /* Two loops, in a record of four axes. */
 static void put(int64_t record[], const int64_t count[2], const int64_t to[3], const int64_t from[3])
@@ -42,6 +48,43 @@ Test(join, two_of_a_kind_stay_two)
     put(records[1], (int64_t[]){2, 4}, (int64_t[]){100, 10, 1}, (int64_t[]){8, 4, 1});
     cr_assert_eq(dcli_patterns_join(&patterns, records[0], &count), DCL_OK);
     cr_expect_eq(count, 2);
+}
+
+/* Columns of 8 that alternate between two rows of squares: in one place they lie close together, in the other far apart. */
+Test(join, what_alternates_is_sorted_by_the_other_place)
+{
+    int64_t records[12][LENGTH], count = 12, copy[12][LENGTH];
+    for (int k = 0; k < 12; k++)
+        put(records[k], (int64_t[]){2, 8}, (int64_t[]){8 * k, 1000, 1}, (int64_t[]){k % 2 * 4096 + k / 2, 500, 16});
+    memcpy(copy, records, sizeof copy);
+    cr_assert_eq(dcli_patterns_join(&patterns, records[0], &count), DCL_OK);
+    cr_expect_eq(count, 12, "no three of them follow each other evenly");
+    count = 12;
+    cr_assert_eq(dcli_patterns_join(&paired, copy[0], &count), DCL_OK);
+    cr_expect_eq(count, 1);
+}
+
+Test(join, pairs_are_made_where_that_is_asked_for)
+{
+    int64_t records[2][LENGTH], count = 2;
+    put(records[0], (int64_t[]){2, 4}, (int64_t[]){0, 10, 1}, (int64_t[]){0, 4, 1});
+    put(records[1], (int64_t[]){2, 4}, (int64_t[]){100, 10, 1}, (int64_t[]){8, 4, 1});
+    cr_assert_eq(dcli_patterns_join(&paired, records[0], &count), DCL_OK);
+    cr_expect_eq(count, 1);
+}
+
+/* Lines of 3, 5 and 2, one behind the other in both places, and one of 4 that is so in one of them only. */
+Test(join, lines_of_different_lengths_are_one)
+{
+    int64_t records[4][LENGTH], count = 4;
+    put(records[0], (int64_t[]){1, 5}, (int64_t[]){3, 0, 1}, (int64_t[]){23, 0, 1});
+    put(records[1], (int64_t[]){1, 4}, (int64_t[]){10, 0, 1}, (int64_t[]){31, 0, 1});
+    put(records[2], (int64_t[]){1, 3}, (int64_t[]){0, 0, 1}, (int64_t[]){20, 0, 1});
+    put(records[3], (int64_t[]){1, 2}, (int64_t[]){8, 0, 1}, (int64_t[]){28, 0, 1});
+    cr_assert_eq(dcli_patterns_join(&patterns, records[0], &count), DCL_OK);
+    cr_assert_eq(count, 2);
+    cr_expect_eq(records[0][1], 10);
+    cr_expect_eq(records[1][1], 4);
 }
 
 static int64_t list(int64_t records[][LENGTH], int64_t count, int64_t at[][2])
@@ -81,7 +124,7 @@ static int64_t draw(test_random *random, int64_t records[][LENGTH])
     return count;
 }
 
-Test(join, elements_stay_the_same)
+static void elements_stay_the_same(const dcli_patterns *how)
 {
     static int64_t records[MOST_RECORDS][LENGTH], before[MOST_ELEMENTS][2], after[MOST_ELEMENTS][2];
     int64_t fewer = 0;
@@ -89,7 +132,7 @@ Test(join, elements_stay_the_same)
         test_random random = seed;
         int64_t drawn = draw(&random, records), count = drawn;
         int64_t elements = list(records, count, before);
-        cr_assert_eq(dcli_patterns_join(&patterns, records[0], &count), DCL_OK);
+        cr_assert_eq(dcli_patterns_join(how, records[0], &count), DCL_OK);
         cr_assert_eq(list(records, count, after), elements, "seed %" PRIu64, seed);
         qsort(before, (size_t)elements, sizeof before[0], by_place);
         qsort(after, (size_t)elements, sizeof after[0], by_place);
@@ -98,3 +141,7 @@ Test(join, elements_stay_the_same)
     }
     cr_expect_gt(fewer, 1200, "%" PRId64 " of 2000 have a pattern", fewer);
 }
+
+Test(join, elements_stay_the_same) { elements_stay_the_same(&patterns); }
+
+Test(join, elements_stay_the_same_in_pairs) { elements_stay_the_same(&paired); }

@@ -1,0 +1,418 @@
+/* worker/exec_gather.c - which works gather their inputs, and how they are cut into groups, each small enough for the nearest
+ * caches. */
+#include "worker/exec_gather.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "kernel/gather.h"
+#include "kernel/nest.h"
+#include "worker/exec_copies.h"
+#include "worker/exec_group.h"
+#include "worker/exec_prepare.h"
+
+enum {
+    GROUP_BYTES = 128 << 10, /* gathered at once */
+    ALONG_ELEMENTS = 512,    /* of a part that is packed as its input lies, along the innermost axis */
+    BLOCK_ALONG = 256,       /* of a part that is turned by kernels, along the innermost axis */
+    FEW = 4,                 /* small works gather so much less at once: it stays in the first cache */
+    SMALL_WORK = 8192        /* elements: of fewer, too many rows would read inputs where they are */
+};
+
+static const dcli_body *body_of(const dcli_gather *gather) { return gather->entry->operation.body; }
+
+static const dcli_binding *binding_of(const dcli_gather *gather, const dcli_work *work, int a)
+{
+    return &gather->plan->binding[work->first_binding + a];
+}
+
+/* ---- which works -------------------------------------------------------------------------------------------------- */
+
+/* Whether all of a stage comes from parts that this node can read. */
+static bool is_from_parts(const dcli_gather *gather, int number)
+{
+    if (number < 0)
+        return false;
+    const dcli_stage *stage = &gather->plan->stage[number];
+    for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count; p++)
+        if (!dcli_copies_have(stage, &gather->plan->piece[p]))
+            return false;
+    return stage->out_count == 0 && stage->kept == DCLI_STAGE_PASSING && !stage->rest;
+}
+
+/* What the operation writes is read by others before that, in stages. */
+static bool is_written(const dcli_gather *gather, int a)
+{
+    const dcli_body *body = body_of(gather);
+    for (int b = 0; b < body->access_count; b++)
+        if (body->access[b].written &&
+            gather->entry->held[body->access[b].param] == gather->entry->held[body->access[a].param])
+            return true;
+    return false;
+}
+
+static bool is_staged_twice(const dcli_gather *gather, const dcli_work *work, int a)
+{
+    for (int b = 0; b < a; b++)
+        if (binding_of(gather, work, b)->kind == DCLI_BIND_STAGE &&
+            binding_of(gather, work, b)->where == binding_of(gather, work, a)->where)
+            return true;
+    return false;
+}
+
+static bool lie_alike(const dcli_work *work, const dcli_binding *x, const dcli_binding *y)
+{
+    for (int m = 0; m < work->box.rank; m++)
+        if (work->box.count[m] > 1 && x->step[m] != y->step[m])
+            return false;
+    return true;
+}
+
+/* The inputs of a work that are gathered; 0: it is not taken. */
+static uint64_t mask_of(const dcli_gather *gather, const dcli_work *work)
+{
+    const dcli_body *body = body_of(gather);
+    const dcli_binding *output = NULL;
+    uint64_t mask = 0;
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].written) {
+            if (binding_of(gather, work, a)->kind != DCLI_BIND_OWN)
+                return 0;
+            output = binding_of(gather, work, a);
+        }
+    bool small = dcli_volume(work->box.rank, work->box.count) < SMALL_WORK;
+    for (int a = 0; a < body->access_count; a++) {
+        const dcli_binding *binding = binding_of(gather, work, a);
+        bool staged = binding->kind == DCLI_BIND_STAGE;
+        bool fit = dcli_may_gather(body, a) && dcli_subscripts_exact(&gather->subscripts[a]) && !is_written(gather, a);
+        if (staged && (!fit || !is_from_parts(gather, binding->where) || is_staged_twice(gather, work, a)))
+            return 0;
+        bool in_place = binding->kind == DCLI_BIND_OWN || binding->kind == DCLI_BIND_PEER;
+        if (staged || (fit && small && in_place && !lie_alike(work, binding, output)))
+            mask |= UINT64_C(1) << a;
+    }
+    return mask;
+}
+
+static bool bind_alike(const dcli_gather *gather, const dcli_gathered *x, const dcli_gathered *y)
+{
+    for (int a = 0; a < body_of(gather)->access_count; a++) {
+        const dcli_binding *p = binding_of(gather, x->work, a), *q = binding_of(gather, y->work, a);
+        if ((x->mask >> a & 1) == 0 && (p->kind != q->kind || p->where != q->where))
+            return false;
+    }
+    return x->mask == y->mask;
+}
+
+/* ---- cutting ------------------------------------------------------------------------------------------------------ */
+
+/* Works that follow each other and are of one shape: they often lie in between each other, place for place of every run. */
+struct run {
+    int64_t first, count;
+    const int64_t *shape;
+};
+
+static struct run find_run(const dcli_gather *gather, int64_t first)
+{
+    const dcli_gathered *work = &gather->work[first];
+    struct run run = {first, 1, work->work->box.count};
+    size_t bytes = (size_t)body_of(gather)->space_rank * sizeof(int64_t);
+    while (first + run.count < gather->work_count && bind_alike(gather, work, &work[run.count]) &&
+           work->orders == work[run.count].orders && memcmp(run.shape, work[run.count].work->box.count, bytes) == 0)
+        run.count++;
+    return run;
+}
+
+/* Elements of the loop for which so much is gathered as a group may. */
+static int64_t most_elements(const dcli_gather *gather, uint64_t mask)
+{
+    int64_t bytes = 0;
+    for (int a = 0; a < body_of(gather)->access_count; a++)
+        bytes += mask >> a & 1 ? (int64_t)dcli_operand_bytes(gather->entry, body_of(gather)->access[a].param) : 0;
+    return GROUP_BYTES / bytes;
+}
+
+/* The axis of a cell along which the output steps furthest; -1: it has one element. */
+static int furthest_axis(const dcli_gather *gather, const struct run *run, const int64_t cell[])
+{
+    const dcli_body *body = body_of(gather);
+    const int64_t *step = gather->row + run->first * dcli_row_length(body) + dcli_row_access(body, gather->output) + 1;
+    int furthest = -1;
+    for (int m = 0; m < body->space_rank; m++)
+        if (cell[m] > 1 && (furthest < 0 || llabs(step[m]) > llabs(step[furthest])))
+            furthest = m;
+    return furthest;
+}
+
+/* The works of a run that lie between two steps of the first one's output along its furthest axis: along that axis they take
+ * turns. @return how many. */
+static int64_t find_band(const dcli_gather *gather, const struct run *run, int far)
+{
+    const dcli_body *body = body_of(gather);
+    int length = dcli_row_length(body), at = dcli_row_access(body, gather->output);
+    const int64_t *first = gather->row + run->first * length + at;
+    int64_t count = 1;
+    while (far >= 0 && count < run->count && first[count * length] - first[0] < llabs(first[1 + far]))
+        count++;
+    return count;
+}
+
+/* Cut works of a band into cells that together are blocks of the output, not long strips of it.
+ * @return of how many works a block consists; *cell_out: the shape of each one's part. */
+static int64_t find_cell(const dcli_gather *gather, const struct run *run, int far, int64_t most, int64_t cell_out[])
+{
+    const dcli_body *body = body_of(gather);
+    int rank = body->space_rank;
+    int64_t along = dcli_transposed_axis(body) >= 0 ? ALONG_ELEMENTS : most, works = find_band(gather, run, far);
+    memcpy(cell_out, run->shape, (size_t)rank * sizeof cell_out[0]);
+    for (int m = 0; m < rank && far >= 0; m++) { /* all but the furthest: as many elements as a block is wide */
+        int64_t inner = dcli_volume(rank, cell_out) / cell_out[far];
+        if (m != far && inner > along)
+            cell_out[m] = dcli_max(1, along / (inner / cell_out[m]));
+    }
+    int64_t inner = far >= 0 ? dcli_volume(rank, cell_out) / cell_out[far] : 1;
+    works = dcli_min(works, inner < along ? along / inner : dcli_max(1, most / inner));
+    if (far >= 0)
+        cell_out[far] = dcli_min(cell_out[far], dcli_max(1, most / (works * inner)));
+    return works;
+}
+
+/* The part of one work as blocks of the two axes of a transposition, to be turned by kernels. */
+static void find_block(const dcli_body *body, const int64_t shape[], int64_t most, int64_t cell_out[])
+{
+    int innermost = body->space_rank - 1, across = dcli_transposed_axis(body);
+    memcpy(cell_out, shape, (size_t)body->space_rank * sizeof cell_out[0]);
+    if (across >= 0 && dcli_volume(body->space_rank, cell_out) > most) {
+        cell_out[innermost] = dcli_min(cell_out[innermost], BLOCK_ALONG);
+        cell_out[across] = dcli_min(cell_out[across], most / BLOCK_ALONG);
+    }
+    for (int m = 0; m < body->space_rank; m++) {
+        int64_t elements = dcli_volume(body->space_rank, cell_out);
+        if (elements > most)
+            cell_out[m] = dcli_max(1, most / (elements / cell_out[m]));
+    }
+}
+
+/* Go to the next cell. @return false: there is none. */
+static bool next_cell(int rank, const int64_t shape[], const int64_t cell[], int64_t lo[])
+{
+    int m = rank - 1;
+    while (m >= 0 && (lo[m] += cell[m]) >= shape[m])
+        lo[m--] = 0;
+    return m >= 0;
+}
+
+/* Cut works of one shape into cells, a group for each.
+ * @param slow_out  whether the first group would be slow: nothing was made then. NULL: it does not matter. */
+static dcl_status make_cells(dcli_gather *gather, const struct run *works, const int64_t cell[], bool *slow_out)
+{
+    int rank = body_of(gather)->space_rank;
+    int64_t lo[DCL_MAX_RANK] = {0};
+    bool *slow = slow_out;
+    dcl_status status = DCL_OK;
+    do {
+        for (int64_t w = works->first; w < works->first + works->count && status == DCL_OK; w++) {
+            dcli_gather_part part = {.number = w};
+            memcpy(part.lo, lo, sizeof lo);
+            for (int m = 0; m < rank; m++)
+                part.count[m] = dcli_min(cell[m], works->shape[m] - lo[m]);
+            status = dcli_group_add(gather, &part);
+        }
+        if (status == DCL_OK)
+            status = dcli_group_end(gather, slow);
+        if (status != DCL_OK || (slow != NULL && *slow))
+            return status;
+        slow = NULL;
+    } while (next_cell(rank, works->shape, cell, lo));
+    return DCL_OK;
+}
+
+static dcl_status make_blocks(dcli_gather *gather, const struct run *run, int64_t most)
+{
+    int64_t cell[DCL_MAX_RANK];
+    dcl_status status = DCL_OK;
+    find_block(body_of(gather), run->shape, most, cell);
+    gather->order = DCLI_SOURCE_ORDER;
+    for (int64_t w = run->first; w < run->first + run->count && status == DCL_OK; w++)
+        status = make_cells(gather, &(struct run){w, 1, run->shape}, cell, NULL);
+    return status;
+}
+
+/* The first works of a run of which groups can be made together; those are parts of them. @return how many. */
+static dcl_status cut_some(dcli_gather *gather, const struct run *run, int64_t most, int64_t *count_out)
+{
+    int orders = gather->work[run->first].orders;
+    int64_t cell[DCL_MAX_RANK];
+    int far = furthest_axis(gather, run, run->shape);
+    struct run some = {run->first, find_cell(gather, run, far, most, cell), run->shape};
+    bool slow = false, choice = (orders & DCLI_SOURCE_ORDER) != 0;
+    *count_out = some.count;
+    gather->order = DCLI_OUTPUT_ORDER;
+    gather->far = far;
+    dcl_status status = DCL_OK;
+    if ((orders & DCLI_OUTPUT_ORDER) != 0)
+        status = make_cells(gather, &some, cell, choice ? &slow : NULL);
+    gather->far = -1;
+    if (status == DCL_OK && (slow || (orders & DCLI_OUTPUT_ORDER) == 0))
+        status = make_blocks(gather, &some, most);
+    return status;
+}
+
+static dcl_status cut_run(dcli_gather *gather, const struct run *run, int64_t most)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t w = 0, count; w < run->count && status == DCL_OK; w += count)
+        status = cut_some(gather, &(struct run){run->first + w, run->count - w, run->shape}, most, &count);
+    return status;
+}
+
+/* Whole works, as many as a group may have and as lie close to each other. @return how many; 0: not even the first few. */
+static dcl_status add_small(dcli_gather *gather, int64_t first, int64_t most, int64_t *count_out)
+{
+    const dcli_gathered *work = &gather->work[first];
+    int rank = body_of(gather)->space_rank;
+    int64_t count = 0;
+    dcl_status status = DCL_OK;
+    gather->order = DCLI_OUTPUT_ORDER;
+    while (status == DCL_OK && first + count < gather->work_count && bind_alike(gather, work, &work[count]) &&
+           (work[count].orders & DCLI_OUTPUT_ORDER) != 0) {
+        dcli_gather_part part = {.number = first + count};
+        memcpy(part.count, work[count].work->box.count, sizeof part.count);
+        if (gather->elements + dcli_volume(rank, part.count) > (count > 0 ? most / FEW : most))
+            break;
+        status = dcli_group_add(gather, &part);
+        count++;
+    }
+    *count_out = count;
+    return status;
+}
+
+/* Make groups of works from number `first` on. @param count_out  how many. */
+static dcl_status make_groups(dcli_gather *gather, int64_t first, int64_t *count_out)
+{
+    int64_t most = most_elements(gather, gather->work[first].mask);
+    dcl_status status = add_small(gather, first, most, count_out);
+    if (status == DCL_OK && *count_out > 0 && dcli_group_is_dense(gather))
+        return dcli_group_end(gather, NULL);
+    gather->part_count = gather->elements = 0;
+    struct run run = find_run(gather, first);
+    *count_out = run.count;
+    return status == DCL_OK ? cut_run(gather, &run, most) : status;
+}
+
+/* ---- all of a batch ----------------------------------------------------------------------------------------------- */
+
+dcl_status dcli_gather_open(dcli_gather *gather, dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                            const dcli_batch *batch, dcli_prepared *prepared)
+{
+    const dcli_body *body = entry->operation.body;
+    *gather = (dcli_gather){.worker = worker, .entry = entry, .plan = plan, .batch = batch, .prepared = prepared};
+    if (!dcli_gathers(body) || worker->terms.check_access || dcli_device_is_gpu(worker->device) ||
+        !dcli_device_same_addresses(worker->device))
+        return DCL_OK;
+    gather->took = dcli_calloc((size_t)batch->work_count, sizeof *gather->took);
+    if (gather->took == NULL)
+        return DCL_ERR_NOMEM;
+    gather->possible = true;
+    gather->far = -1;
+    while (!body->access[gather->output].written)
+        gather->output++;
+    dcl_status status = DCL_OK;
+    for (int a = 0; a < body->access_count && status == DCL_OK; a++) {
+        dcli_subscripts own;
+        status = dcli_operation_subscripts(&entry->operation, a, &own, &gather->subscripts[a]);
+    }
+    return status;
+}
+
+static dcl_status add_row(dcli_gather *gather, const dcli_work *work)
+{
+    static const int64_t none[DCLI_MAX_ACCESSES];
+    size_t length = (size_t)dcli_row_length(body_of(gather));
+    if (dcli_grow(&gather->row, gather->row_count, &gather->row_capacity, length * sizeof(int64_t)) != 0)
+        return DCL_ERR_NOMEM;
+    int64_t *row = gather->row + (int64_t)length * gather->row_count++;
+    dcli_fill_row(gather->entry, false, work, binding_of(gather, work, 0), none, row);
+    return DCL_OK;
+}
+
+dcl_status dcli_gather_add(dcli_gather *gather, int64_t w)
+{
+    const dcli_work *work = &gather->plan->work[gather->batch->first_work + w];
+    dcli_gathered taken = {.work = work};
+    if (!gather->possible || work->checked || (taken.mask = mask_of(gather, work)) == 0)
+        return DCL_OK;
+    if (dcli_grow(&gather->work, gather->work_count, &gather->work_capacity, sizeof *gather->work) != 0 ||
+        add_row(gather, work) != DCL_OK)
+        return DCL_ERR_NOMEM;
+    dcli_gather_part whole = {.number = gather->work_count};
+    memcpy(whole.count, work->box.count, sizeof whole.count);
+    gather->work[gather->work_count] = taken;
+    taken.orders = dcli_group_orders(gather, &whole);
+    if (taken.orders == 0) {
+        gather->row_count--;
+        return DCL_OK;
+    }
+    gather->work[gather->work_count++] = taken;
+    gather->took[w] = true;
+    return DCL_OK;
+}
+
+bool dcli_gather_took(const dcli_gather *gather, int64_t w) { return gather->possible && gather->took[w]; }
+
+/* A work and where its output begins. */
+struct placed {
+    int64_t offset, number;
+};
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Put works into the order of their output, which plans need not have. */
+static dcl_status sort_works(dcli_gather *gather)
+{
+    size_t length = (size_t)dcli_row_length(body_of(gather)), count = (size_t)gather->work_count;
+    struct placed *placed = dcli_malloc(count * sizeof *placed);
+    dcli_gathered *work = dcli_malloc(count * sizeof *work);
+    int64_t *row = dcli_malloc(count * length * sizeof *row);
+    bool enough = placed != NULL && work != NULL && row != NULL;
+    for (size_t n = 0; n < count && enough; n++)
+        placed[n] = (struct placed){gather->row[n * length + (size_t)dcli_row_access(body_of(gather), gather->output)],
+                                    (int64_t)n};
+    if (enough)
+        qsort(placed, count, sizeof *placed, by_offset);
+    for (size_t n = 0; n < count && enough; n++) {
+        work[n] = gather->work[placed[n].number];
+        memcpy(row + n * length, gather->row + (size_t)placed[n].number * length, length * sizeof *row);
+    }
+    dcli_free(placed);
+    dcli_free(enough ? gather->work : work);
+    dcli_free(enough ? gather->row : row);
+    if (!enough)
+        return DCL_ERR_NOMEM;
+    gather->work = work;
+    gather->row = row;
+    gather->work_capacity = gather->row_capacity = gather->work_count;
+    return DCL_OK;
+}
+
+dcl_status dcli_gather_end(dcli_gather *gather)
+{
+    dcl_status status = gather->work_count > 1 ? sort_works(gather) : DCL_OK;
+    for (int64_t w = 0, count; w < gather->work_count && status == DCL_OK; w += count)
+        status = make_groups(gather, w, &count);
+    return status;
+}
+
+void dcli_gather_close(dcli_gather *gather)
+{
+    dcli_free(gather->took);
+    dcli_free(gather->work);
+    dcli_free(gather->row);
+    dcli_free(gather->part);
+}

@@ -1,0 +1,199 @@
+/* worker/exec_gather_run.c - tables of launches that gather, and how these are started. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "kernel/block.h"
+#include "worker/exec_group.h"
+
+enum { ITEMS_PER_UNIT = 8, LINE_BYTES = 64 };
+
+static int64_t in_lines(int64_t bytes) { return dcli_ceil_div(bytes, LINE_BYTES) * LINE_BYTES; }
+
+/* Always the same number: see dcli_program_build_own(). */
+static int64_t items_of(const dcli_worker *worker)
+{
+    return (int64_t)ITEMS_PER_UNIT * dcli_device_about(worker->device)->compute_units;
+}
+
+int64_t dcli_gather_address_bytes(const dcli_prepared *prepared)
+{
+    return in_lines(prepared->source_count * (int64_t)sizeof(uint64_t));
+}
+
+void dcli_gather_place(const dcli_worker *worker, dcli_prepared *prepared)
+{
+    int64_t most = 0;
+    for (int64_t l = 0; l < prepared->launch_count; l++)
+        most = dcli_max(most, prepared->launch[l].scratch_bytes);
+    prepared->scratch_bytes = in_lines(most);
+    prepared->scratch_at = prepared->arena_bytes;
+    prepared->arena_bytes += items_of(worker) * prepared->scratch_bytes;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------- */
+
+/* The shapes of a launch's pieces, each once (nearly: only the last few are compared). */
+struct shapes {
+    int64_t *shape, count; /* [count][DCLI_SHAPE_LONGS] */
+    int64_t *of;           /* [pieces] */
+};
+
+static int64_t way_of(const int64_t piece[])
+{
+    const int last = DCLI_GATHER_AXES - 1;
+    const int64_t *to = piece + DCLI_PIECE_TO + 1, *from = piece + DCLI_PIECE_FROM + 1;
+    if (to[last] != 1 || from[last - 1] != 1 || from[last] == 1)
+        return DCLI_SHAPE_LINES;
+    bool square = piece[last] == DCLI_LANES && piece[last - 1] == DCLI_LANES;
+    return square && dcli_volume(last - 1, piece) == 1 ? DCLI_SHAPE_SQUARE : DCLI_SHAPE_TURNED;
+}
+
+static void fill_shape(const int64_t piece[], int64_t shape[])
+{
+    const size_t bytes = DCLI_GATHER_AXES * sizeof shape[0];
+    shape[0] = piece[DCLI_PIECE_ACCESS];
+    shape[1] = way_of(piece);
+    memcpy(shape + DCLI_SHAPE_COUNTS, piece, bytes);
+    memcpy(shape + DCLI_SHAPE_TO, piece + DCLI_PIECE_TO + 1, bytes);
+    memcpy(shape + DCLI_SHAPE_FROM, piece + DCLI_PIECE_FROM + 1, bytes);
+}
+
+static dcl_status find_shapes(const dcli_launch *launch, struct shapes *shapes)
+{
+    enum { LOOK_BACK = 16 };
+    const size_t bytes = DCLI_SHAPE_LONGS * sizeof(int64_t);
+    shapes->shape = dcli_malloc((size_t)launch->piece_count * bytes);
+    shapes->of = dcli_malloc((size_t)launch->piece_count * sizeof(int64_t));
+    if (shapes->shape == NULL || shapes->of == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t p = 0; p < launch->piece_count; p++) {
+        int64_t *shape = shapes->shape + shapes->count * DCLI_SHAPE_LONGS, known = shapes->count - 1;
+        int64_t least = dcli_max(0, shapes->count - LOOK_BACK);
+        fill_shape(launch->piece + p * DCLI_PIECE_LONGS, shape);
+        while (known >= least && memcmp(shape, shapes->shape + known * DCLI_SHAPE_LONGS, bytes) != 0)
+            known--;
+        shapes->of[p] = known >= least ? known : shapes->count++;
+    }
+    return DCL_OK;
+}
+
+/* Where the parts of a table begin. */
+struct table {
+    int64_t rows, places, shapes, end;
+};
+
+static struct table find_table(const dcli_body *body, const dcli_launch *launch, const struct shapes *shapes)
+{
+    struct table table = {.rows = DCLI_GATHER_HEAD + launch->group_count * DCLI_GROUP_LONGS};
+    table.places = table.rows + launch->row_count * dcli_row_length(body);
+    table.shapes = table.places + launch->piece_count * DCLI_PLACE_LONGS;
+    table.end = table.shapes + shapes->count * DCLI_SHAPE_LONGS;
+    return table;
+}
+
+static void fill_head(const dcli_body *body, const dcli_prepared *prepared, const dcli_launch *launch, int64_t head[])
+{
+    head[DCLI_GATHER_MASK] = 0;
+    for (int a = 0; a < body->access_count; a++)
+        head[DCLI_GATHER_MASK] |= (int64_t)(launch->kind[a] == DCLI_BIND_STAGE) << a;
+    head[DCLI_GATHER_SCRATCH] = prepared->scratch_at;
+    head[DCLI_GATHER_BYTES] = prepared->scratch_bytes;
+    head[DCLI_GATHER_ELEMENTS] = launch->elements;
+}
+
+static void fill_table(const dcli_body *body, const dcli_launch *launch, const struct shapes *shapes,
+                       const struct table *at, int64_t table[])
+{
+    int length = dcli_row_length(body);
+    for (int64_t g = 0; g < launch->group_count; g++) {
+        const int64_t *group = launch->group + g * DCLI_GROUP_LONGS;
+        int64_t *to = table + DCLI_GATHER_HEAD + g * DCLI_GROUP_LONGS;
+        to[0] = at->rows + group[0] * length;
+        to[1] = group[1];
+        to[2] = at->places + group[2] * DCLI_PLACE_LONGS;
+        to[3] = group[3];
+    }
+    memcpy(table + at->rows, launch->row, (size_t)(launch->row_count * length) * sizeof table[0]);
+    for (int64_t p = 0; p < launch->piece_count; p++) {
+        const int64_t *piece = launch->piece + p * DCLI_PIECE_LONGS;
+        int64_t *place = table + at->places + p * DCLI_PLACE_LONGS;
+        place[0] = piece[DCLI_PIECE_TO];
+        place[1] = piece[DCLI_PIECE_FROM];
+        place[2] = piece[DCLI_PIECE_ADDRESS];
+        place[3] = at->shapes + shapes->of[p] * DCLI_SHAPE_LONGS;
+    }
+    memcpy(table + at->shapes, shapes->shape, (size_t)(shapes->count * DCLI_SHAPE_LONGS) * sizeof table[0]);
+}
+
+dcl_status dcli_gather_upload(dcli_worker *worker, const dcli_body *body, dcli_prepared *prepared, dcli_launch *launch)
+{
+    struct shapes shapes = {0};
+    int64_t *table = NULL;
+    dcl_status status = find_shapes(launch, &shapes);
+    struct table at = find_table(body, launch, &shapes);
+    size_t bytes = (size_t)at.end * sizeof *table;
+    if (status == DCL_OK && (table = dcli_malloc(bytes)) == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK) {
+        fill_head(body, prepared, launch, table);
+        fill_table(body, launch, &shapes, &at, table);
+        status = dcli_memory_create(worker->device, bytes, &launch->table);
+    }
+    if (status == DCL_OK)
+        status = dcli_memory_put(launch->table, 0, table, bytes);
+    dcli_free(shapes.shape);
+    dcli_free(shapes.of);
+    dcli_free(table);
+    return status;
+}
+
+/* ---- launches ----------------------------------------------------------------------------------------------------- */
+
+/* The memory of a part that is gathered from. */
+static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_source_part *source,
+                              dcli_memory **memory_out)
+{
+    dcli_held *held = entry->held[source->operand];
+    if (source->node != worker->terms.self)
+        return dcli_exec_peer_memory(worker, held, source->node, memory_out);
+    *memory_out = held->memory != NULL ? held->memory : worker->nothing;
+    return DCL_OK;
+}
+
+dcl_status dcli_gather_start(dcli_worker *worker, const dcli_entry *entry, const dcli_prepared *prepared,
+                             dcli_memory *arena)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n < prepared->source_count && status == DCL_OK; n++) {
+        dcli_memory *memory;
+        status = find_source(worker, entry, &prepared->source[n], &memory);
+        if (status == DCL_OK)
+            ((uint64_t *)dcli_memory_host(arena))[n] = (uintptr_t)dcli_memory_host(memory);
+    }
+    return status;
+}
+
+dcl_status dcli_gather_launch(dcli_worker *worker, const dcli_entry *entry, const dcli_prepared *prepared,
+                              const dcli_launch *launch, dcli_argument arguments[], int count)
+{
+    size_t global = (size_t)items_of(worker), local = 1;
+    dcli_argument report = arguments[count];
+    arguments[count] = (dcli_argument){.memory = launch->table};
+    arguments[count + 1] = (dcli_argument){.value = &launch->group_count, .bytes = sizeof launch->group_count};
+    arguments[count + 2] = report;
+    for (int a = 0; a < entry->operation.body->access_count; a++)
+        arguments[a].written |= launch->kind[a] == DCLI_BIND_STAGE;
+    worker->counters.launches++;
+    worker->counters.bytes_copied += launch->gathered_bytes;
+    dcl_status status = dcli_device_launch(worker->device, entry->kernel->program, launch->variant, count + 3,
+                                           arguments, 1, &global, &local, NULL);
+    for (int64_t n = 0; n < prepared->source_count && status == DCL_OK; n++) {
+        dcli_memory *memory;
+        status = find_source(worker, entry, &prepared->source[n], &memory);
+        if (status == DCL_OK)
+            dcli_device_reads(memory);
+    }
+    return status;
+}

@@ -1,0 +1,344 @@
+/* worker/exec_group.c - a group: what one work-item gathers, how that is packed, and the rows that are run with it.
+ *
+ * What is gathered is packed in one of two orders. As it lies in its array: that costs the least to gather, and kernels turn
+ * it. Or as the group's output lies: then its rows are as long as if nothing had to be gathered, and transposed inputs are
+ * turned when they are gathered. */
+#include "worker/exec_group.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "kernel/gather.h"
+#include "worker/exec_prepare.h"
+
+int64_t dcli_volume(int rank, const int64_t count[])
+{
+    int64_t elements = 1;
+    for (int m = 0; m < rank; m++)
+        elements *= count[m];
+    return elements;
+}
+
+static bool has_straight(const dcli_body *body)
+{
+    return dcli_body_kernel_count(body, DCLI_FORM_CPU, false) > DCLI_VARIANT_STRAIGHT;
+}
+
+bool dcli_axis_counts(const dcli_subscripts *subscripts, int m)
+{
+    for (int d = 0; d < subscripts->rank; d++)
+        if (subscripts->axis[d].coef[m] != 0)
+            return true;
+    return false;
+}
+
+int dcli_axis_of(const dcli_subscripts *subscripts, int d)
+{
+    int m = subscripts->space_rank - 1;
+    while (m >= 0 && subscripts->axis[d].coef[m] == 0)
+        m--;
+    return m;
+}
+
+/* ---- packing ------------------------------------------------------------------------------------------------------ */
+
+/* The row of a part, as if everything were in place. */
+static void find_row(const dcli_gather *gather, const dcli_gather_part *part, int64_t row_out[])
+{
+    const dcli_body *body = dcli_part_body(gather);
+    dcli_row_part(body, gather->row + part->number * dcli_row_length(body), part->lo, part->count, row_out);
+}
+
+/* Where the output of the group begins in its storage, and how many elements further it ends. */
+struct span {
+    int64_t first, elements;
+};
+
+static struct span find_span(const dcli_gather *gather)
+{
+    const dcli_body *body = dcli_part_body(gather);
+    int64_t first = INT64_MAX, last = INT64_MIN, row[dcli_row_length(body)];
+    for (int64_t p = 0; p < gather->part_count; p++) {
+        find_row(gather, &gather->part[p], row);
+        const int64_t *at = row + dcli_row_access(body, gather->output);
+        int64_t low = at[0], high = at[0];
+        for (int m = 0; m < body->space_rank; m++)
+            *(at[1 + m] < 0 ? &low : &high) += (gather->part[p].count[m] - 1) * at[1 + m];
+        first = dcli_min(first, low);
+        last = dcli_max(last, high);
+    }
+    return (struct span){first, last - first + 1};
+}
+
+bool dcli_group_is_dense(const dcli_gather *gather)
+{
+    return find_span(gather).elements <= gather->elements + gather->elements / 4 + 64;
+}
+
+/* As the loop runs, or as the array's axes follow each other. @return elements. */
+static int64_t pack_alone(const dcli_gather *gather, const dcli_gather_part *part, int a, bool by_loop,
+                          int64_t step_out[])
+{
+    const dcli_subscripts *subscripts = &gather->subscripts[a];
+    int64_t elements = 1;
+    memset(step_out, 0, DCL_MAX_RANK * sizeof step_out[0]);
+    for (int n = (by_loop ? subscripts->space_rank : subscripts->rank) - 1; n >= 0; n--) {
+        int m = by_loop ? n : dcli_axis_of(subscripts, n);
+        if (m < 0 || !dcli_axis_counts(subscripts, m))
+            continue;
+        step_out[m] = elements;
+        elements *= part->count[m];
+    }
+    return elements;
+}
+
+/* The layout of a group's scratch memory. */
+struct layout {
+    int order;
+    bool imaged[DCLI_MAX_ACCESSES];   /* of an access: all parts lie in one image of the output */
+    int64_t image[DCLI_MAX_ACCESSES]; /* where that begins, elements */
+    struct span span;
+    int64_t end; /* bytes so far */
+};
+
+/* @param images  whether there may be such images. */
+static struct layout open_layout(const dcli_gather *gather, bool images)
+{
+    const dcli_body *body = dcli_part_body(gather);
+    struct layout layout = {.order = gather->order};
+    if (!images)
+        return layout;
+    layout.span = gather->far < 0 ? find_span(gather) : (struct span){.elements = gather->elements};
+    for (int a = 0; a < body->access_count; a++) {
+        layout.imaged[a] = dcli_part_gathers(gather, &gather->part[0], a);
+        for (int m = 0; m < body->space_rank; m++)
+            layout.imaged[a] &= dcli_axis_counts(&gather->subscripts[a], m);
+        if (!layout.imaged[a])
+            continue;
+        layout.image[a] = dcli_ceil_div(layout.end, dcli_part_bytes(gather, a));
+        layout.end = (layout.image[a] + layout.span.elements) * dcli_part_bytes(gather, a);
+    }
+    return layout;
+}
+
+/* The steps of parts of one shape that take turns along an axis: its indices are outermost, then come the parts, then the
+ * other axes as they follow each other in the output. @return the step from part to part. */
+static int64_t interleave(const dcli_gather *gather, const dcli_gather_part *part, const int64_t output_step[],
+                          int64_t step_out[])
+{
+    int rank = dcli_part_body(gather)->space_rank;
+    int64_t elements = 1;
+    bool done[DCL_MAX_RANK] = {false};
+    for (int n = 0; n < rank - 1; n++) {
+        int nearest = -1;
+        for (int m = 0; m < rank; m++)
+            if (m != gather->far && !done[m] && (nearest < 0 || llabs(output_step[m]) < llabs(output_step[nearest])))
+                nearest = m;
+        done[nearest] = true;
+        step_out[nearest] = elements;
+        elements *= part->count[nearest];
+    }
+    step_out[gather->far] = gather->part_count * elements;
+    return elements;
+}
+
+/* Give access a of a part its place. @param row  the part's, as if everything were in place. */
+static dcli_packed pack(const dcli_gather *gather, struct layout *layout, const dcli_gather_part *part, int a,
+                        const int64_t row[])
+{
+    const dcli_body *body = dcli_part_body(gather);
+    dcli_packed packed = {.at = 0};
+    const int64_t *at = row + dcli_row_access(body, gather->output);
+    if (layout->imaged[a] && gather->far >= 0) {
+        packed.at = layout->image[a] + (part - gather->part) * interleave(gather, part, at + 1, packed.step);
+        return packed;
+    }
+    if (layout->imaged[a]) {
+        packed.at = layout->image[a] + at[0] - layout->span.first;
+        memcpy(packed.step, at + 1, (size_t)body->space_rank * sizeof packed.step[0]);
+        return packed;
+    }
+    int64_t bytes = dcli_part_bytes(gather, a);
+    packed.at = dcli_ceil_div(layout->end, bytes);
+    layout->end = (packed.at + pack_alone(gather, part, a, layout->order == DCLI_OUTPUT_ORDER, packed.step)) * bytes;
+    return packed;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------------------- */
+
+/* The row of a part whose inputs are gathered. @param packed_out  [access_count]; NULL: not wanted. */
+static void fill_row(const dcli_gather *gather, struct layout *layout, const dcli_gather_part *part, int64_t row[],
+                     dcli_packed packed_out[])
+{
+    const dcli_body *body = dcli_part_body(gather);
+    int64_t plain[dcli_row_length(body)];
+    find_row(gather, part, plain);
+    memcpy(row, plain, (size_t)dcli_row_length(body) * sizeof row[0]);
+    for (int a = 0; a < body->access_count; a++)
+        if (dcli_part_gathers(gather, part, a)) {
+            dcli_packed packed = pack(gather, layout, part, a, plain);
+            int64_t *at = row + dcli_row_access(body, a);
+            at[0] = packed.at;
+            memcpy(at + 1, packed.step, (size_t)body->space_rank * sizeof at[0]);
+            if (packed_out != NULL)
+                packed_out[a] = packed;
+        }
+}
+
+static bool fits(const dcli_body *body, int order, const int64_t row[])
+{
+    return order == DCLI_OUTPUT_ORDER && has_straight(body) ? dcli_row_is_straight(body, row)
+                                                            : dcli_row_is_unit(body, row);
+}
+
+int dcli_group_orders(const dcli_gather *gather, const dcli_gather_part *part)
+{
+    const dcli_body *body = dcli_part_body(gather);
+    int64_t row[dcli_row_length(body)];
+    int orders = 0;
+    for (int order = DCLI_SOURCE_ORDER; order <= DCLI_OUTPUT_ORDER; order++) {
+        struct layout layout = {.order = order};
+        fill_row(gather, &layout, part, row, NULL);
+        orders |= fits(body, order, row) ? order : 0;
+    }
+    return orders;
+}
+
+/* The rows of a group. */
+struct rows {
+    int64_t *row, count;
+    dcli_packed *packed; /* [parts][access_count] */
+    int64_t bytes;       /* of scratch memory */
+};
+
+static bool all_fit(const dcli_gather *gather, const struct rows *rows)
+{
+    const dcli_body *body = dcli_part_body(gather);
+    int64_t r = 0;
+    while (r < rows->count && fits(body, gather->order, rows->row + r * dcli_row_length(body)))
+        r++;
+    return r == rows->count;
+}
+
+/* One row per part. @return whether all are as their kernel needs them; without images they are. */
+static bool fill_rows(const dcli_gather *gather, bool images, struct rows *rows)
+{
+    int accesses = dcli_part_body(gather)->access_count, length = dcli_row_length(dcli_part_body(gather));
+    struct layout layout = open_layout(gather, images);
+    for (int64_t p = 0; p < gather->part_count; p++)
+        fill_row(gather, &layout, &gather->part[p], rows->row + p * length, rows->packed + p * accesses);
+    rows->count = gather->part_count;
+    rows->bytes = layout.end;
+    return all_fit(gather, rows);
+}
+
+/* As few rows as the group can have; where joined ones would not fit, all its parts. */
+static dcl_status make_rows(const dcli_gather *gather, struct rows *rows)
+{
+    const dcli_body *body = dcli_part_body(gather);
+    int length = dcli_row_length(body);
+    rows->row = dcli_malloc((size_t)gather->part_count * (size_t)length * sizeof(int64_t));
+    rows->packed = dcli_malloc((size_t)gather->part_count * (size_t)body->access_count * sizeof *rows->packed);
+    if (rows->row == NULL || rows->packed == NULL)
+        return DCL_ERR_NOMEM;
+    bool images = gather->order == DCLI_OUTPUT_ORDER && (gather->far >= 0 || dcli_group_is_dense(gather));
+    if (!fill_rows(gather, images, rows) && images) { /* the output of a view may step as inputs must not */
+        images = false;
+        fill_rows(gather, images, rows);
+    }
+    dcl_status status =
+        dcli_rows_join(body, gather->order == DCLI_OUTPUT_ORDER && has_straight(body), rows->row, &rows->count);
+    if (status == DCL_OK && !all_fit(gather, rows))
+        fill_rows(gather, images, rows);
+    return status;
+}
+
+/* ---- launches ----------------------------------------------------------------------------------------------------- */
+
+/* The launch that a group's rows belong to. */
+static dcli_launch *find_launch(const dcli_gather *gather)
+{
+    const dcli_body *body = dcli_part_body(gather);
+    bool straight = gather->order == DCLI_OUTPUT_ORDER && has_straight(body);
+    dcli_launch like = {.gathers = true, .variant = straight ? DCLI_VARIANT_STRAIGHT : DCLI_VARIANT_GATHERED};
+    for (int a = 0; a < body->access_count; a++) {
+        const dcli_binding *binding = dcli_part_binding(gather, &gather->part[0], a);
+        bool gathered = dcli_part_gathers(gather, &gather->part[0], a);
+        like.kind[a] = gathered ? DCLI_BIND_STAGE : (int)binding->kind;
+        like.where[a] = gathered ? 0 : binding->where;
+    }
+    return dcli_launch_like(gather->prepared, &like, body->access_count);
+}
+
+static dcl_status append_rows(dcli_launch *launch, int length, const struct rows *rows)
+{
+    for (int64_t r = 0; r < rows->count; r++) {
+        int64_t *row = dcli_next_row(launch, length);
+        if (row == NULL)
+            return DCL_ERR_NOMEM;
+        memcpy(row, rows->row + r * length, (size_t)length * sizeof row[0]);
+    }
+    return DCL_OK;
+}
+
+static dcl_status append_pieces(const dcli_gather *gather, dcli_launch *launch, const dcli_pieces *pieces)
+{
+    for (int64_t p = 0; p < pieces->count; p++) {
+        const int64_t *piece = pieces->piece + p * DCLI_PIECE_LONGS;
+        if (dcli_grow(&launch->piece, launch->piece_count, &launch->piece_capacity,
+                      DCLI_PIECE_LONGS * sizeof piece[0]) != 0)
+            return DCL_ERR_NOMEM;
+        memcpy(launch->piece + DCLI_PIECE_LONGS * launch->piece_count++, piece, DCLI_PIECE_LONGS * sizeof piece[0]);
+        launch->gathered_bytes +=
+            dcli_volume(DCLI_GATHER_AXES, piece) * dcli_part_bytes(gather, (int)piece[DCLI_PIECE_ACCESS]);
+    }
+    return DCL_OK;
+}
+
+static dcl_status append(const dcli_gather *gather, const struct rows *rows, const dcli_pieces *pieces)
+{
+    dcli_launch *launch = find_launch(gather);
+    if (launch == NULL || dcli_grow(&launch->group, launch->group_count, &launch->group_capacity,
+                                    DCLI_GROUP_LONGS * sizeof(int64_t)) != 0)
+        return DCL_ERR_NOMEM;
+    int64_t *group = launch->group + DCLI_GROUP_LONGS * launch->group_count++;
+    memcpy(group, (int64_t[]){launch->row_count, rows->count, launch->piece_count, pieces->count},
+           DCLI_GROUP_LONGS * sizeof group[0]);
+    launch->elements += gather->elements;
+    launch->scratch_bytes = dcli_max(launch->scratch_bytes, rows->bytes);
+    dcl_status status = append_rows(launch, dcli_row_length(dcli_part_body(gather)), rows);
+    return status == DCL_OK ? append_pieces(gather, launch, pieces) : status;
+}
+
+dcl_status dcli_group_add(dcli_gather *gather, const dcli_gather_part *part)
+{
+    if (dcli_grow(&gather->part, gather->part_count, &gather->part_capacity, sizeof *gather->part) != 0)
+        return DCL_ERR_NOMEM;
+    gather->part[gather->part_count++] = *part;
+    gather->elements += dcli_volume(dcli_part_body(gather)->space_rank, part->count);
+    return DCL_OK;
+}
+
+dcl_status dcli_group_end(dcli_gather *gather, bool *slow_out)
+{
+    struct rows rows = {0};
+    dcli_pieces pieces = {0};
+    if (slow_out != NULL)
+        *slow_out = false;
+    if (gather->part_count == 0)
+        return DCL_OK;
+    dcl_status status = make_rows(gather, &rows);
+    if (status == DCL_OK)
+        status = dcli_pieces_make(gather, rows.packed, &pieces);
+    if (status == DCL_OK && slow_out != NULL && !dcli_pieces_are_quick(&pieces))
+        *slow_out = true;
+    else if (status == DCL_OK)
+        status = append(gather, &rows, &pieces);
+    dcli_free(rows.row);
+    dcli_free(rows.packed);
+    dcli_free(pieces.piece);
+    gather->part_count = gather->elements = 0;
+    return status;
+}

@@ -1,0 +1,79 @@
+/* worker/exec_group.h - groups of parts of works: what one work-item gathers and runs. */
+#ifndef DCLI_WORKER_EXEC_GROUP_H
+#define DCLI_WORKER_EXEC_GROUP_H
+
+#include "kernel/gather.h"
+#include "worker/exec_gather.h"
+
+enum { DCLI_SOURCE_ORDER = 1, DCLI_OUTPUT_ORDER = 2 }; /* as arrays lie, or as the output does */
+
+int64_t dcli_volume(int rank, const int64_t count[]);
+
+/* ---- what parts have of their works */
+
+static inline const dcli_body *dcli_part_body(const dcli_gather *gather) { return gather->entry->operation.body; }
+
+static inline const dcli_gathered *dcli_part_work(const dcli_gather *gather, const dcli_gather_part *part)
+{
+    return &gather->work[part->number];
+}
+
+static inline const dcli_binding *dcli_part_binding(const dcli_gather *gather, const dcli_gather_part *part, int a)
+{
+    return &gather->plan->binding[dcli_part_work(gather, part)->work->first_binding + a];
+}
+
+/** Whether access a is gathered. */
+static inline bool dcli_part_gathers(const dcli_gather *gather, const dcli_gather_part *part, int a)
+{
+    return dcli_part_work(gather, part)->mask >> a & 1;
+}
+
+/** Bytes of an element of access a. */
+static inline int64_t dcli_part_bytes(const dcli_gather *gather, int a)
+{
+    return (int64_t)dcli_operand_bytes(gather->entry, dcli_part_body(gather)->access[a].param);
+}
+
+/** Whether subscripts depend on loop axis m; the loop axis that runs axis d of an array, or -1. For exact ones. */
+bool dcli_axis_counts(const dcli_subscripts *subscripts, int m);
+int dcli_axis_of(const dcli_subscripts *subscripts, int d);
+
+/* ---- groups (exec_group.c) */
+
+/** The orders in which the inputs of a part can be packed. Its parts have these, too. */
+int dcli_group_orders(const dcli_gather *gather, const dcli_gather_part *part);
+
+dcl_status dcli_group_add(dcli_gather *gather, const dcli_gather_part *part);
+/** Whether the output of the group has few gaps. */
+bool dcli_group_is_dense(const dcli_gather *gather);
+/** Make the group part of a launch, in gather->order, and begin the next. All parts have works that bind alike.
+ *  @param slow_out  whether most is gathered element by element: the group is then dropped. NULL: it is made anyhow. */
+dcl_status dcli_group_end(dcli_gather *gather, bool *slow_out);
+
+/* ---- pieces of a group (exec_pieces.c) */
+
+/** Where what is gathered of a part lies in the scratch memory, elements. */
+typedef struct dcli_packed {
+    int64_t at, step[DCL_MAX_RANK];
+} dcli_packed;
+
+/** A piece, in longs: counts of its axes; offset and steps in the scratch memory; the same where it is gathered from; its
+ *  access; the number of the address. What kernels are given of it: kernel/gather.h. */
+enum {
+    DCLI_PIECE_TO = DCLI_GATHER_AXES,
+    DCLI_PIECE_FROM = DCLI_PIECE_TO + 1 + DCLI_GATHER_AXES,
+    DCLI_PIECE_ACCESS = DCLI_PIECE_FROM + 1 + DCLI_GATHER_AXES,
+    DCLI_PIECE_ADDRESS,
+    DCLI_PIECE_LONGS
+};
+typedef struct dcli_pieces {
+    int64_t *piece, count, capacity; /* [count][DCLI_PIECE_LONGS] */
+} dcli_pieces;
+
+/** Find the pieces of a group, and join them. @param packed  [parts][access_count]. The list is freed by the caller. */
+dcl_status dcli_pieces_make(const dcli_gather *gather, const dcli_packed packed[], dcli_pieces *pieces);
+/** Whether kernels gather most of it in vectors. */
+bool dcli_pieces_are_quick(const dcli_pieces *pieces);
+
+#endif
