@@ -107,8 +107,10 @@ typedef struct dcli_argument {
     size_t bytes;
 } dcli_argument;
 
+/** How many work-items of a CPU share work of any number of parts, where each has memory of its own: always as many. */
+size_t dcli_device_shares(const dcli_device *device);
 /** How many work-items are to share `rows` independent rows of work on a CPU: as many, but where launches of one text
- *  must not differ in size (see dcli_program_build_own()) always the same number. 0 rows: 0. */
+ *  must not differ in size (see dcli_program_build_own()) dcli_device_shares(). 0 rows: 0. */
 size_t dcli_device_items(const dcli_device *device, size_t rows);
 
 /** Start kernel number `kernel` of a program: in order with everything before. Arguments that equal those of the kernel's

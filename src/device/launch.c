@@ -64,10 +64,15 @@ static dcl_status set_arguments(const dcli_device *device, dcli_kernel *kernel, 
     return DCL_OK;
 }
 
+size_t dcli_device_shares(const dcli_device *device)
+{
+    enum { SHARES_PER_UNIT = 4 }; /* so that units that are slower get fewer */
+    return (size_t)SHARES_PER_UNIT * (size_t)device->info.compute_units;
+}
+
 size_t dcli_device_items(const dcli_device *device, size_t rows)
 {
-    enum { ITEMS_PER_UNIT = 8 }; /* so that units that are slower get fewer */
-    return rows > 0 && device->beside ? (size_t)ITEMS_PER_UNIT * (size_t)device->info.compute_units : rows;
+    return rows > 0 && device->beside ? dcli_device_shares(device) : rows;
 }
 
 dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,

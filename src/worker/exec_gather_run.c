@@ -7,15 +7,9 @@
 #include "kernel/block.h"
 #include "worker/exec_group.h"
 
-enum { ITEMS_PER_UNIT = 8, LINE_BYTES = 64 };
+enum { LINE_BYTES = 64 };
 
 static int64_t in_lines(int64_t bytes) { return dcli_ceil_div(bytes, LINE_BYTES) * LINE_BYTES; }
-
-/* Always the same number: see dcli_program_build_own(). */
-static int64_t items_of(const dcli_worker *worker)
-{
-    return (int64_t)ITEMS_PER_UNIT * dcli_device_about(worker->device)->compute_units;
-}
 
 int64_t dcli_gather_address_bytes(const dcli_prepared *prepared)
 {
@@ -29,7 +23,7 @@ void dcli_gather_place(const dcli_worker *worker, dcli_prepared *prepared)
         most = dcli_max(most, prepared->launch[l].scratch_bytes);
     prepared->scratch_bytes = in_lines(most);
     prepared->scratch_at = prepared->arena_bytes;
-    prepared->arena_bytes += items_of(worker) * prepared->scratch_bytes;
+    prepared->arena_bytes += (int64_t)dcli_device_shares(worker->device) * prepared->scratch_bytes;
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------- */
@@ -178,7 +172,7 @@ dcl_status dcli_gather_start(dcli_worker *worker, const dcli_entry *entry, const
 dcl_status dcli_gather_launch(dcli_worker *worker, const dcli_entry *entry, const dcli_prepared *prepared,
                               const dcli_launch *launch, dcli_argument arguments[], int count)
 {
-    size_t global = (size_t)items_of(worker), local = 1;
+    size_t global = dcli_device_shares(worker->device), local = 1;
     dcli_argument report = arguments[count];
     arguments[count] = (dcli_argument){.memory = launch->table};
     arguments[count + 1] = (dcli_argument){.value = &launch->group_count, .bytes = sizeof launch->group_count};

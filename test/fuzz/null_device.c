@@ -337,6 +337,8 @@ void dcli_program_release(dcli_program *program)
 
 void dcli_device_reads(dcli_memory *memory) { demand(memory->device == open_device); }
 
+size_t dcli_device_shares(const dcli_device *device) { return (size_t)device->info.compute_units; }
+
 size_t dcli_device_items(const dcli_device *device, size_t rows)
 {
     (void)device;
