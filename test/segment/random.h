@@ -18,10 +18,10 @@ static inline uint64_t test_next(test_random *random)
     return z ^ (z >> 31);
 }
 
-/** A number in lo..hi. */
+/** A number in lo..hi, where these differ by less than 2^64 - 1; their difference may be above INT64_MAX. */
 static inline int64_t test_between(test_random *random, int64_t lo, int64_t hi)
 {
-    return lo + (int64_t)(test_next(random) % (uint64_t)(hi - lo + 1));
+    return (int64_t)((uint64_t)lo + test_next(random) % ((uint64_t)hi - (uint64_t)lo + 1));
 }
 
 /** A box inside [-side, side) on every axis, with strides up to 4; about one axis in sixteen is empty. */
