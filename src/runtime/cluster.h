@@ -127,7 +127,7 @@ struct dcl_cluster {
     pthread_cond_t changed;
     _Atomic int node_count; /* nodes so far, lost ones too; maps are made without the lock */
     atomic_bool *lost;      /* [host] */
-    bool has_tree;          /* nodes tell their counters only when asked */
+    bool has_tree;          /* the nodes' marks come added up, without their counters */
     dcli_file_use files;
     int64_t operations, storages, bodies; /* numbers given so far */
     int64_t *done, *ready;                /* [host + 1]; of lost and absent nodes: infinite */

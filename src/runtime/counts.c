@@ -115,7 +115,8 @@ dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
     pthread_mutex_lock(&cluster->lock);
     if (!cluster->plan_only)
         status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
-    if (status == DCL_OK && cluster->has_tree) {
+    /* What was told with the marks may be older than what was packed for the last reader. */
+    if (status == DCL_OK && !cluster->plan_only && cluster->broken == DCL_OK) {
         pthread_mutex_unlock(&cluster->lock);
         status = dcli_host_count(cluster->worker[cluster->host]);
         pthread_mutex_lock(&cluster->lock);
