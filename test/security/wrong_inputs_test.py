@@ -8,6 +8,7 @@ import socket
 import threading
 
 import siege  # first: it finds the others
+import processes
 
 
 INVALID, FILE, NETWORK = "DCL_ERR_INVALID", "DCL_ERR_FILE", "DCL_ERR_NETWORK"
@@ -240,6 +241,7 @@ class WrongInputs(siege.Siege):
     def test_worker_that_runs_out_of_descriptors(self):
         """So few that not every connection or session finds one: refused with a sentence, and serving on."""
         worker = self.worker(prefix=["bash", "-c", 'ulimit -n 64; exec "$0" "$@"'])
+        few = len(processes.descriptors_of(worker.pid)) + 4
         strangers = [socket.create_connection(("127.0.0.1", worker.port)) for _ in range(100)]
         for stranger in strangers:
             stranger.close()
@@ -250,6 +252,8 @@ class WrongInputs(siege.Siege):
             if client.returncode != 0:
                 self.assertRegex(text, "descriptors|refuses|ended the connection|Too many", text)
         self.no_children(worker)
+        processes.wait_until(lambda: len(processes.descriptors_of(worker.pid)) <= few, 5 * siege.SLOW,
+                             "that the connections of all clients end")
         self.works(worker)
 
     def test_client_with_few_descriptors(self):
