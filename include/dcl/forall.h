@@ -120,7 +120,7 @@ typedef struct dcl_counters {
     int64_t approximate;  /**< planned: a node's operations whose footprints are boxes around what is really read */
     int64_t bytes_sent;   /**< bytes of data in messages */
     int64_t bytes_copied; /**< bytes copied on a node: packing, unpacking, staging */
-    int64_t messages_sent; /**< messages of every kind */
+    int64_t messages_sent; /**< messages of every kind but those that dcl_stats() takes */
     int64_t kernels_built; /**< programs compiled (found in no cache of this cluster) */
     int64_t launches;      /**< kernels started */
     int64_t storage_bytes; /**< memory that holds parts of arrays now */

@@ -15,6 +15,7 @@ dcl_status dcli_peer_send(dcli_worker *worker, int to, dcli_message *message, dc
 {
     message->epoch = worker->terms.session;
     if (!worker->gone[to]) {
+        worker->count_messages += message->kind == DCLI_MSG_COUNT || message->kind == DCLI_MSG_COUNTS;
         dcl_status status = dcli_endpoint_send(worker->endpoint, to, message, payload);
         return status == DCL_ERR_NETWORK && worker->terms.is_process ? DCL_OK : status;
     }
@@ -27,6 +28,7 @@ void dcli_peer_counters(const dcli_worker *worker, int64_t counters_out[])
 {
     dcl_counters counters = worker->counters;
     dcli_endpoint_counts(worker->endpoint, &counters.messages_sent, &counters.bytes_sent);
+    counters.messages_sent -= worker->count_messages;
     memcpy(counters_out, &counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
 }
 

@@ -54,6 +54,7 @@ struct dcli_worker {
     int64_t running_first, running_count, running_capacity;
     int64_t allocations, fault_at; /* for tests: which allocation of storage fails, 0: none */
     dcl_counters counters;
+    int64_t count_messages;    /* messages that ask for counters, or tell them: these are not counted */
     dcli_memory *nothing;      /* stands where a kernel argument has no elements */
     int64_t marks_told[2];     /* host: own watermarks the runtime knows */
     dcli_msg_marks host_marks; /* nodes: what the host is to hear next */

@@ -40,6 +40,18 @@ Test(memory_on_device, that_lacks_while_opening_is_told)
     cr_expect_gt(refused, 10, "only %d allocations failed", refused);
 }
 
+/* How many of the calls with allocation n failing have failed: for lack of memory. */
+static int failures(const char *kind, int n, size_t count, const dcl_status status[])
+{
+    int failed = 0;
+    for (size_t c = 0; c < count; c++) {
+        failed += status[c] != DCL_OK;
+        cr_expect(status[c] == DCL_OK || status[c] == DCL_ERR_NOMEM, "allocation %d: %s %zu: %s: %s", n, kind, c,
+                  dcl_status_name(status[c]), dcl_error());
+    }
+    return failed;
+}
+
 /* Calls of every kind. @return how many failed, all for want of memory. Asking is no failure of the cluster. */
 static int run(dcl_cluster *cluster, const char *path, int n, int *asked_out)
 {
@@ -66,15 +78,12 @@ static int run(dcl_cluster *cluster, const char *path, int n, int *asked_out)
             dcl_copy(A, C),
             dcl_remap(C, other),
             dcl_wait_for(C, -1),
-            dcl_stats(cluster, DCL_ALL_NODES, &counters),
         };
-        *asked_out = dcl_explain(cluster, &counters, body, DCL_OUT(C), DCL_IN(A), DCL_VALUE_AS("s", 2),
-                                 DCL_VALUE_AS("t", 0), DCL_VALUE_AS("u", n)) != DCL_OK;
-        for (size_t c = 0; c < sizeof status / sizeof status[0]; c++) {
-            failed += status[c] != DCL_OK;
-            cr_expect(status[c] == DCL_OK || status[c] == DCL_ERR_NOMEM, "allocation %d: call %zu: %s: %s", n, c,
-                      dcl_status_name(status[c]), dcl_error());
-        }
+        dcl_status asked[] = {dcl_stats(cluster, DCL_ALL_NODES, &counters),
+                              dcl_explain(cluster, &counters, body, DCL_OUT(C), DCL_IN(A), DCL_VALUE_AS("s", 2),
+                                          DCL_VALUE_AS("t", 0), DCL_VALUE_AS("u", n))};
+        *asked_out = failures("question", n, sizeof asked / sizeof asked[0], asked);
+        failed += failures("call", n, sizeof status / sizeof status[0], status);
     }
     dcl_release(C);
     dcl_release(A);
