@@ -129,7 +129,7 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
     void *bytes = NULL;
     dcl_status status = action->status;
     if (status == DCL_OK) {
-        status = dcli_exec_pack(worker, entry, plan, chunk, &bytes);
+        status = dcli_exec_pack(worker, entry, action->peer, action->chunk, &bytes);
         if (status != DCL_OK) {
             dcli_keep_problem(entry);
             dcli_node_fail(worker->node, entry->operation.number, status);
@@ -170,7 +170,7 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
         dcli_chunks_find(&worker->received, action->peer, entry->operation.number, true, chunk->number);
     dcl_status status = action->status, told = DCL_OK;
     if (status == DCL_OK) {
-        status = dcli_exec_commit(worker, entry, plan, chunk, kept);
+        status = dcli_exec_commit(worker, entry, action->peer, action->chunk, kept);
         if (status != DCL_OK) {
             dcli_keep_problem(entry);
             told = dcli_node_fail(worker->node, entry->operation.number, status);

@@ -57,21 +57,34 @@ typedef struct dcli_source_part {
     int operand, node;
 } dcli_source_part;
 
-/** Copies from one part into stages of a batch: exec_copies.c. */
+/** Copies of elements between memory of this node and one other place, as patterns: exec_copies.h. */
 typedef struct dcli_copies {
-    int operand, kind, where; /* as in dcli_piece */
+    bool out;                 /* to the other place */
+    int operand, kind, where; /* the other place, as in dcli_piece */
+    int64_t lo, hi;           /* of the other place these elements are concerned, and some between: lo up to below hi */
+    int64_t elements;
     int64_t *record;
     int64_t count, capacity;
 } dcli_copies;
+
+typedef struct dcli_copies_list {
+    dcli_copies *copies;
+    int64_t count, capacity;
+} dcli_copies_list;
+
+/** Where the elements of a chunk lie on this node, from the second time on that it is packed here, or written. */
+typedef struct dcli_packing {
+    bool used, ready;
+    dcli_copies_list list;
+} dcli_packing;
 
 /** What is prepared for a batch the first time it runs. */
 typedef struct dcli_prepared {
     bool ready;
     dcli_launch *launch;
     int64_t launch_count, launch_capacity;
-    dcli_copies *copies;
-    int64_t copies_count, copies_capacity;
-    int64_t *stage_at; /* [stage_count] where each stage begins in the arena, bytes */
+    dcli_copies_list copies; /* into the stages before the batch runs, and out of them after it */
+    int64_t *stage_at;       /* [stage_count] where each stage begins in the arena, bytes */
     int64_t arena_bytes;
     dcli_source_part *source; /* whose addresses the arena begins with */
     int64_t source_count, source_capacity;
@@ -88,6 +101,7 @@ typedef struct dcli_kept_plan {
     int node;
     dcli_plan *plan;
     dcli_prepared *prepared; /* [batch_count], own plans only; NULL until the first batch runs */
+    dcli_packing *packing;   /* [chunk_count], others' plans only; NULL until the first chunk is packed or written */
     int64_t uses;            /* open operations that use it */
     int64_t last_use;
     struct dcli_kept_plan *next;

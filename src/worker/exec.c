@@ -159,55 +159,6 @@ dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, 
                                                    : move_part(worker, entry);
 }
 
-/* ---- chunks ------------------------------------------------------------------------------------------------------- */
-
-dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_chunk *chunk,
-                          void **bytes_out)
-{
-    char *bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes);
-    if (bytes == NULL)
-        return DCL_ERR_NOMEM;
-    dcl_status status = DCL_OK;
-    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
-        const dcli_item *item = &plan->item[i];
-        dcli_held *held = entry->held[item->operand];
-        dcli_region packed = dcli_region_packed(&item->region.box, 0);
-        status = dcli_exec_allocate(worker, held);
-        if (status == DCL_OK)
-            status = dcli_store_pack(worker->device, held->memory, &item->region, bytes + item->byte_offset, &packed,
-                                     dcli_operand_bytes(entry, item->operand));
-    }
-    worker->counters.bytes_copied += chunk->bytes;
-    if (status != DCL_OK) {
-        dcli_buffers_give(bytes);
-        return status;
-    }
-    *bytes_out = bytes;
-    return DCL_OK;
-}
-
-dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_chunk *chunk,
-                            const dcli_kept_chunk *received)
-{
-    if (received == NULL || received->received.payload_bytes != (size_t)chunk->bytes)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "a chunk of operation %" PRId64 " has %zu bytes; expected %" PRId64,
-                         entry->operation.number, received != NULL ? received->received.payload_bytes : 0,
-                         chunk->bytes);
-    const char *bytes = received->received.payload;
-    dcl_status status = DCL_OK;
-    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
-        const dcli_item *item = &plan->item[i];
-        dcli_held *held = entry->held[item->operand];
-        dcli_region packed = dcli_region_packed(&item->region.box, 0);
-        status = dcli_exec_allocate(worker, held);
-        if (status == DCL_OK)
-            status = dcli_store_unpack(worker->device, held->memory, &item->region, bytes + item->byte_offset, &packed,
-                                       dcli_operand_bytes(entry, item->operand));
-    }
-    worker->counters.bytes_copied += chunk->bytes;
-    return status;
-}
-
 /* ---- batches that run --------------------------------------------------------------------------------------------- */
 
 /* What the device computes now, anew after each batch that has ended. */

@@ -91,41 +91,6 @@ static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, cons
     return DCL_OK;
 }
 
-static dcl_status copy_out(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_stage *stage,
-                           int64_t at, const dcli_piece *piece, dcli_memory *arena)
-{
-    size_t bytes = dcli_operand_bytes(entry, stage->operand);
-    dcli_region source = dcli_exec_in_arena(entry, stage, at, &piece->region.box);
-    worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
-    if (piece->kind == DCLI_BIND_OWN)
-        return dcli_store_copy(worker->device, entry->held[stage->operand]->memory, &piece->region, arena, &source,
-                               bytes);
-    const dcli_chunk *chunk = &plan->chunk[piece->where];
-    dcli_kept_chunk *made = dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, piece->where);
-    return dcli_store_pack(worker->device, arena, &source, (char *)made->bytes + piece->byte_offset, &piece->region,
-                           bytes);
-}
-
-static bool has_outputs(const dcli_plan *plan, const dcli_batch *batch)
-{
-    for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count; s++)
-        if (plan->stage[s].out_count > 0)
-            return true;
-    return false;
-}
-
-static dcl_status pass_outputs(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
-                               const dcli_prepared *prepared, dcli_memory *arena)
-{
-    dcl_status status = make_chunks(worker, entry, plan, batch);
-    for (int64_t s = 0; s < batch->stage_count; s++) {
-        const dcli_stage *stage = &plan->stage[batch->first_stage + s];
-        for (int64_t p = stage->first_out; p < stage->first_out + stage->out_count && status == DCL_OK; p++)
-            status = copy_out(worker, entry, plan, stage, prepared->stage_at[s], &plan->piece[p], arena);
-    }
-    return status;
-}
-
 /* ---- launches ----------------------------------------------------------------------------------------------------- */
 
 dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out)
@@ -322,13 +287,15 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     if (status == DCL_OK)
         status = dcli_exec_fill_stages(worker, entry, plan, in, prepared->stage_at, running->arena);
     if (status == DCL_OK)
-        status = dcli_copies_run(worker, entry, prepared, running->arena);
+        status = dcli_copies_run(worker, entry, plan, prepared, running->arena);
     if (status == DCL_OK)
         status = dcli_gather_start(worker, entry, prepared, running->arena);
     if (status == DCL_OK)
         status = launch_all(worker, entry, prepared, running);
-    if (status == DCL_OK && has_outputs(plan, in))
-        status = pass_outputs(worker, entry, plan, in, prepared, running->arena);
+    if (status == DCL_OK)
+        status = make_chunks(worker, entry, plan, in);
+    if (status == DCL_OK)
+        status = dcli_copies_pass(worker, entry, plan, in, prepared, running->arena);
     return status;
 }
 

@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "kernel/gather.h"
 #include "kernel/nest.h"
-#include "worker/exec_copies.h"
 #include "worker/exec_group.h"
 #include "worker/exec_prepare.h"
 
@@ -37,7 +36,7 @@ static bool is_from_parts(const dcli_gather *gather, int number)
         return false;
     const dcli_stage *stage = &gather->plan->stage[number];
     for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count; p++)
-        if (!dcli_copies_have(stage, &gather->plan->piece[p]))
+        if (gather->plan->piece[p].kind != DCLI_BIND_OWN && gather->plan->piece[p].kind != DCLI_BIND_PEER)
             return false;
     return stage->out_count == 0 && stage->kept == DCLI_STAGE_PASSING && !stage->rest;
 }

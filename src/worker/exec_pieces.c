@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "kernel/gather.h"
 #include "segment/join.h"
-#include "worker/exec_copies.h"
 #include "worker/exec_group.h"
 
 /* The number of the address of a part. @return -1: DCL_ERR_NOMEM. */

@@ -94,11 +94,10 @@ dcl_status dcli_hear_waiting(dcli_worker *worker);
 
 /** RUN. @return DCL_OK when the batch was started: it is in worker->running, or *ended_out is true. */
 dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out);
-/** PACK: into fresh memory of chunk->bytes. */
-dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_chunk *chunk,
-                          void **bytes_out);
-/** COMMIT of a received chunk. */
-dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_chunk *chunk,
+/** PACK: chunk `number` of a peer's plan into fresh memory of its bytes. exec_chunk.c. */
+dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number, void **bytes_out);
+/** COMMIT of a received chunk of a peer's plan. */
+dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number,
                             const dcli_kept_chunk *received);
 /** Batches whose kernels have ended: tell the state machine. */
 dcl_status dcli_exec_collect(dcli_worker *worker);

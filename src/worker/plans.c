@@ -73,6 +73,14 @@ static bool equal_keys(const struct key *x, const struct key *y)
            memcmp(a->box.stride, b->box.stride, bytes) == 0;
 }
 
+void dcli_copies_free(dcli_copies_list *list)
+{
+    for (int64_t c = 0; c < list->count; c++)
+        dcli_free(list->copies[c].record);
+    dcli_free(list->copies);
+    *list = (dcli_copies_list){0};
+}
+
 void dcli_prepared_clear(dcli_prepared *prepared)
 {
     for (int64_t l = 0; l < prepared->launch_count; l++) {
@@ -81,10 +89,8 @@ void dcli_prepared_clear(dcli_prepared *prepared)
         dcli_free(prepared->launch[l].group);
         dcli_free(prepared->launch[l].piece);
     }
-    for (int64_t c = 0; c < prepared->copies_count; c++)
-        dcli_free(prepared->copies[c].record);
+    dcli_copies_free(&prepared->copies);
     dcli_free(prepared->launch);
-    dcli_free(prepared->copies);
     dcli_free(prepared->stage_at);
     dcli_free(prepared->source);
     *prepared = (dcli_prepared){0};
@@ -101,6 +107,9 @@ static void release_prepared(dcli_kept_plan *kept)
 static void free_kept(dcli_kept_plan *kept)
 {
     release_prepared(kept);
+    for (int64_t c = 0; kept->packing != NULL && c < kept->plan->chunk_count; c++)
+        dcli_copies_free(&kept->packing[c].list);
+    dcli_free(kept->packing);
     dcli_plan_free(kept->plan);
     dcli_free(kept->views);
     dcli_free(kept->numbers);

@@ -6,6 +6,8 @@
 
 /** Whether this node has planned an operation of this shape before: then it was checked, too. */
 bool dcli_plans_known(const dcli_catalog *catalog, const dcli_entry *entry);
+/** Empty a list of copies. */
+void dcli_copies_free(dcli_copies_list *list);
 /** Give back what was prepared for a batch: as if it had never run. */
 void dcli_prepared_clear(dcli_prepared *prepared);
 /** Forget plans that name a layout, which is about to end; none of them is in use. */

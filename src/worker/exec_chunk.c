@@ -1,0 +1,137 @@
+/* worker/exec_chunk.c - chunks of others' plans: packed from this node's parts, or written to them. */
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "worker/exec_copies.h"
+#include "worker/plans.h"
+
+static dcl_status allocate_parts(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                                 const dcli_chunk *chunk)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++)
+        status = dcli_exec_allocate(worker, entry->held[plan->item[i].operand]);
+    return status;
+}
+
+/* ---- item by item ------------------------------------------------------------------------------------------------- */
+
+static dcl_status pack_items(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                             const dcli_chunk *chunk, char *bytes)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
+        const dcli_item *item = &plan->item[i];
+        dcli_region packed = dcli_region_packed(&item->region.box, 0);
+        status = dcli_store_pack(worker->device, entry->held[item->operand]->memory, &item->region,
+                                 bytes + item->byte_offset, &packed, dcli_operand_bytes(entry, item->operand));
+    }
+    return status;
+}
+
+static dcl_status write_items(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                              const dcli_chunk *chunk, const char *bytes)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
+        const dcli_item *item = &plan->item[i];
+        dcli_region packed = dcli_region_packed(&item->region.box, 0);
+        status = dcli_store_unpack(worker->device, entry->held[item->operand]->memory, &item->region,
+                                   bytes + item->byte_offset, &packed, dcli_operand_bytes(entry, item->operand));
+    }
+    return status;
+}
+
+/* ---- joined ------------------------------------------------------------------------------------------------------- */
+
+/* Find the copies between the parts of this node and a chunk. */
+static dcl_status join_items(const dcli_entry *entry, const dcli_plan *plan, const dcli_chunk *chunk,
+                             dcli_copies_list *list)
+{
+    int where = (int)(chunk - plan->chunk);
+    dcl_status status = DCL_OK;
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
+        const dcli_item *item = &plan->item[i];
+        int64_t at = item->byte_offset / (int64_t)dcli_operand_bytes(entry, item->operand); /* aligned to 8 */
+        dcli_region packed = dcli_region_packed(&item->region.box, at);
+        dcli_copies *copies = dcli_copies_for(
+            list, &(dcli_copies){
+                      .out = !chunk->written, .operand = item->operand, .kind = DCLI_PIECE_CHUNK, .where = where});
+        status = copies != NULL ? dcli_copies_add(entry, copies, &item->region, &packed) : DCL_ERR_NOMEM;
+    }
+    return status == DCL_OK ? dcli_copies_join(entry, list, false) : status;
+}
+
+/* The copies of a chunk; *list_out NULL: it is cheaper to go item by item this time. A program that reads an array once is not
+ * to pay for joining what is copied once. */
+static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int peer, int64_t number,
+                               const dcli_copies_list **list_out)
+{
+    dcli_kept_plan *kept = entry->plan[peer];
+    const dcli_chunk *chunk = &kept->plan->chunk[number];
+    *list_out = NULL;
+    if (kept->packing == NULL)
+        kept->packing = dcli_calloc((size_t)kept->plan->chunk_count, sizeof *kept->packing);
+    if (kept->packing == NULL)
+        return DCL_ERR_NOMEM;
+    dcli_packing *packing = &kept->packing[number];
+    if (!packing->used && dcli_device_in_place(worker->device)) {
+        packing->used = true;
+        return DCL_OK;
+    }
+    dcl_status status = packing->ready ? DCL_OK : join_items(entry, kept->plan, chunk, &packing->list);
+    packing->ready = status == DCL_OK;
+    if (status == DCL_OK)
+        *list_out = &packing->list;
+    else
+        dcli_copies_free(&packing->list);
+    return status;
+}
+
+dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number, void **bytes_out)
+{
+    const dcli_plan *plan = entry->plan[peer]->plan;
+    const dcli_chunk *chunk = &plan->chunk[number];
+    const dcli_copies_list *list;
+    char *bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes);
+    if (bytes == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = allocate_parts(worker, entry, plan, chunk);
+    if (status == DCL_OK)
+        status = find_packing(worker, entry, peer, number, &list);
+    if (status == DCL_OK)
+        status = list != NULL
+                     ? dcli_copies_give(worker, entry, list, (int)number, NULL, bytes, (size_t)chunk->bytes)
+                     : pack_items(worker, entry, plan, chunk, bytes);
+    worker->counters.bytes_copied += chunk->bytes;
+    if (status != DCL_OK) {
+        dcli_buffers_give(bytes);
+        return status;
+    }
+    *bytes_out = bytes;
+    return DCL_OK;
+}
+
+dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number,
+                            const dcli_kept_chunk *received)
+{
+    const dcli_plan *plan = entry->plan[peer]->plan;
+    const dcli_chunk *chunk = &plan->chunk[number];
+    const dcli_copies_list *list;
+    if (received == NULL || received->received.payload_bytes != (size_t)chunk->bytes)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "a chunk of operation %" PRId64 " has %zu bytes; expected %" PRId64,
+                         entry->operation.number, received != NULL ? received->received.payload_bytes : 0,
+                         chunk->bytes);
+    dcl_status status = allocate_parts(worker, entry, plan, chunk);
+    if (status == DCL_OK)
+        status = find_packing(worker, entry, peer, number, &list);
+    if (status == DCL_OK && list == NULL)
+        status = write_items(worker, entry, plan, chunk, received->received.payload);
+    else if (status == DCL_OK)
+        for (int64_t c = 0; c < list->count && status == DCL_OK; c++)
+            status = dcli_copies_take(worker, entry, &list->copies[c],
+                                      entry->held[list->copies[c].operand]->memory, received->received.payload);
+    worker->counters.bytes_copied += chunk->bytes;
+    return status;
+}
