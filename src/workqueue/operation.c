@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "segment/declared.h"
 #include "segment/image.h"
+#include "segment/wide.h"
 
 static bool is_whole(const dcl_box *box, const dcl_grid *grid)
 {
@@ -244,6 +245,37 @@ static dcl_status check_tile_input(const dcli_operation *operation, int a)
     return DCL_OK;
 }
 
+/* Whether a subscript has 64 bits for all indices of a box: kernels compute it so, and would wrap. */
+static bool fits(const dcli_subscripts *subscripts, int d, const dcl_box *box)
+{
+    dcli_wide low = subscripts->axis[d].constant, high = low;
+    for (int m = 0; m < subscripts->space_rank; m++) {
+        dcli_wide coef = subscripts->axis[d].coef[m], first = coef * box->start[m],
+                  last = coef * dcli_run_last(box->start[m], box->count[m], box->stride[m]);
+        if (__builtin_add_overflow(low, dcli_wide_min(first, last), &low) ||
+            __builtin_add_overflow(high, dcli_wide_max(first, last), &high))
+            return false;
+    }
+    return low >= INT64_MIN && high <= INT64_MAX;
+}
+
+static dcl_status check_range(const dcli_operation *operation, int a, const dcli_subscripts *subscripts)
+{
+    const dcli_body_access *access = &operation->body->access[a];
+    const dcl_box *box = &operation->box;
+    bool some = subscripts->reach == DCLI_REACH_AFFINE;
+    for (int m = 0; m < box->rank && some; m++)
+        some = box->count[m] > 0;
+    for (int d = 0; d < subscripts->rank && some; d++)
+        if (!fits(subscripts, d, box))
+            return DCLI_FAIL(DCL_ERR_BODY,
+                             "line %d, column %d: subscript %d of %s does not fit 64 bits for some index that the body "
+                             "runs over; expected it to; use smaller coefficients, or narrow the loop with "
+                             "dcl_forall_over()",
+                             access->line, access->column, d + 1, operation->body->params[access->param].name);
+    return DCL_OK;
+}
+
 /* Whether two accesses of one storage never meet in this operation, as far as boxes tell. */
 static bool are_apart(const dcli_operation *operation, int a, int b, const dcli_subscripts own[])
 {
@@ -301,6 +333,8 @@ dcl_status dcli_operation_check(const dcli_operation *operation)
     dcli_subscripts own[DCLI_MAX_ACCESSES], subscripts[DCLI_MAX_ACCESSES];
     for (int a = 0; a < body->access_count && status == DCL_OK; a++) {
         status = dcli_operation_subscripts(operation, a, &own[a], &subscripts[a]);
+        if (status == DCL_OK)
+            status = check_range(operation, a, &own[a]);
         if (status == DCL_OK && body->access[a].written)
             status = check_output(operation, a, &own[a]);
         else if (status == DCL_OK && body->tile_kernel && own[a].reach == DCLI_REACH_AFFINE)

@@ -76,8 +76,8 @@ bool dcli_access_footprint(const dcli_operation *operation, int a, const dcli_su
 void dcli_operation_resolve(dcli_operation *operation);
 
 /** FORALL: check what cannot be checked in the text: equal extents of outputs, ranks and types of the parameters, what is
- *  declared of them (segment/declared.h), the box in the first output's grid, no element read or written at two different subscripts while its array is written, no output
- *  that is broadcast.
+ *  declared of them (segment/declared.h), the box in the first output's grid, subscripts of 64 bits, no element read or
+ *  written at two different subscripts while its array is written, no output that is broadcast.
  *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_RANGE, DCL_ERR_BODY (alias; proposes a second array and dcl_swap). */
 dcl_status dcli_operation_check(const dcli_operation *operation);
 

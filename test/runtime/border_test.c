@@ -89,6 +89,31 @@ Test(border_on_device, is_not_reached_by_a_narrower_loop)
     cr_expect_eq(dcl_close(line.cluster), DCL_OK, "%s", dcl_error());
 }
 
+/* Kernels compute subscripts in 64 bits: 4 * 2^62 would be 0 there, an element that nobody has planned to be read. */
+Test(border_on_device, beyond_64_bits_is_refused)
+{
+    dcl_config config = test_config(3);
+    struct line line = open_line(&config);
+    dcl_array *A = line.A, *C = line.C;
+    dcl_box one = dcl_box_nd(1, (int64_t[]){4}, (int64_t[]){1}), low = dcl_box_nd(1, (int64_t[]){-2}, (int64_t[]){3});
+    dcl_box none = dcl_box_nd(1, (int64_t[]){4}, (int64_t[]){0});
+    const int64_t n = INT64_C(1) << 62;
+    dcl_counters planned;
+    TEST_REFUSED(dcl_forall_over(line.cluster, &one, "C(i) = A(4611686018427387904 * i);", DCL_OUT(C), DCL_IN(A)),
+                 DCL_ERR_BODY, "line 1, column 8: subscript 1 of A does not fit 64 bits for some index");
+    dcl_clear_error(line.cluster);
+    dcl_arg args[] = {DCL_OUT(C), DCL_IN(A), DCL_VALUE(n)};
+    TEST_REFUSED(dcl_explain_n(line.cluster, &one, "C(i) = A(n * i - 5);", 3, args, DCL_ALL_NODES, &planned),
+                 DCL_ERR_BODY, "subscript 1 of A does not fit 64 bits");
+    TEST_OK(dcl_explain_n(line.cluster, &low, "C(i) = A(n * i);", 3, args, DCL_ALL_NODES, &planned)); /* -2^63 fits */
+    TEST_REFUSED(dcl_explain_n(line.cluster, &low, "C(i) = A(n * i - 1);", 3, args, DCL_ALL_NODES, &planned),
+                 DCL_ERR_BODY, "subscript 1 of A does not fit 64 bits");
+    TEST_OK(dcl_explain_n(line.cluster, &none, "C(i) = A(n * i);", 3, args, DCL_ALL_NODES, &planned));
+    dcl_release(A);
+    dcl_release(C);
+    cr_expect_eq(dcl_close(line.cluster), DCL_OK, "%s", dcl_error());
+}
+
 /* Reads far outside, whole tiles of them, and of an array with fewer elements. */
 Test(border_on_device, may_be_far_away)
 {
