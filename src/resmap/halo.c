@@ -121,10 +121,12 @@ dcl_status dcli_halo_bind(dcli_map_rule *rule, const dcl_grid *grid)
                          "all",
                          rule->halo_rank, grid->rank);
     spread(rule, grid->rank);
-    if (rule->periodic >> grid->rank != 0)
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "the map has a periodic axis that the grid has not, for its rank is %d; expected axes 0..%d",
-                         grid->rank, grid->rank - 1);
+    for (int d = grid->rank; d < DCL_MAX_RANK; d++)
+        if ((rule->periodic >> d & 1) != 0)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "axis %d is periodic and the grid has rank %d; expected axes 0..%d; leave it out of "
+                             ";periodic=",
+                             d, grid->rank, grid->rank - 1);
     dcl_status status = DCL_OK;
     for (int d = 0; d < grid->rank && status == DCL_OK && dcl_grid_count(grid) > 0; d++)
         if ((rule->periodic >> d & 1) != 0)

@@ -135,8 +135,8 @@ static dcl_status parse_points(struct parser *parser, int d, dcli_map_rule *rule
     struct list list = {0};
     if (!accept(parser, '('))
         return fail(parser, splits ? "\"(\" and split points" : "\"(\" and shares");
-    dcl_status status = splits ? parse_list(parser, ',', 1, "a split point of at least 1", &list)
-                               : parse_list(parser, ':', 0, "a share of at least 0", &list);
+    dcl_status status = splits ? parse_list(parser, ',', 1, "a split point of at least 1, below 2^63", &list)
+                               : parse_list(parser, ':', 0, "a share of at least 0, below 2^63", &list);
     if (status == DCL_OK && !accept(parser, ')'))
         status = fail(parser, splits ? "\",\" and another split point, or \")\"" : "\":\" and another share, or \")\"");
     if (status == DCL_OK)
@@ -168,7 +168,7 @@ static dcl_status parse_axis(struct parser *parser, int d, dcli_map_rule *rule)
         return parse_points(parser, d, rule);
     if (!accept(parser, '('))
         return DCL_OK;
-    dcl_status status = parse_number(parser, 1, INT64_MAX, "a size of at least 1 element", &axis_out->size);
+    dcl_status status = parse_number(parser, 1, INT64_MAX, "a size of at least 1 element, below 2^63", &axis_out->size);
     if (status != DCL_OK)
         return status;
     return accept(parser, ')') ? DCL_OK : fail(parser, "\")\" after the one size of an axis");
@@ -181,7 +181,7 @@ static dcl_status parse_arrangement(struct parser *parser, int listed, dcli_map_
     int count, divided = 0;
     skip_spaces(parser);
     const char *start = parser->at;
-    dcl_status status = parse_sizes(parser, INT32_MAX, "a number of nodes, at least 1", &count, number);
+    dcl_status status = parse_sizes(parser, INT32_MAX, "a number of nodes, at least 1 and below 2^31", &count, number);
     if (status != DCL_OK)
         return status;
     if (listed == 1) {
@@ -242,8 +242,8 @@ static dcl_status parse_dealt(struct parser *parser, dcl_order order, dcli_map_r
         return fail(parser, "cyclic, block, hash or table after rows: or columns:");
     if (!accept(parser, '('))
         return DCL_OK;
-    dcl_status status =
-        parse_sizes(parser, INT64_MAX, "the elements of a piece, at least 1 along each axis", &rule->rank, rule->piece);
+    dcl_status status = parse_sizes(
+        parser, INT64_MAX, "the elements of a piece, at least 1 along each axis, below 2^63", &rule->rank, rule->piece);
     if (status != DCL_OK)
         return status;
     return accept(parser, ')') ? DCL_OK : fail(parser, "\"x\" and another size, or \")\"");
@@ -255,7 +255,7 @@ static dcl_status parse_copies(struct parser *parser, dcli_map_rule *rule)
     int64_t copies = -1;
     rule->kind = DCLI_MAP_AXES;
     if (accept(parser, '(')) {
-        dcl_status status = parse_number(parser, 1, INT32_MAX, "a number of nodes, at least 1", &copies);
+        dcl_status status = parse_number(parser, 1, INT32_MAX, "a number of nodes, at least 1 and below 2^31", &copies);
         if (status == DCL_OK && !accept(parser, ')'))
             status = fail(parser, "\")\" after the number of nodes");
         if (status != DCL_OK)
@@ -391,8 +391,8 @@ static dcl_status parse_every(struct parser *parser, dcli_map_rule *rule)
         return fail(parser, "steps that were not given before");
     if (!accept(parser, '='))
         return fail(parser, "\"=\" and steps such as 2x3");
-    dcl_status status =
-        parse_sizes(parser, INT64_MAX, "a step of at least 1 along each axis", &rule->every_rank, rule->every);
+    dcl_status status = parse_sizes(parser, INT64_MAX, "a step of at least 1 along each axis, below 2^63",
+                                    &rule->every_rank, rule->every);
     dcli_every_settle(rule);
     return status;
 }
@@ -417,7 +417,7 @@ static dcl_status parse_rest(struct parser *parser, dcli_map_rule *rule)
 /* WIDTHS = WIDTH { "," WIDTH }, WIDTH = N [ ":" N ] */
 static dcl_status parse_halo(struct parser *parser, dcli_map_rule *rule)
 {
-    static const char expected[] = "the width of a halo, 0 or more elements";
+    static const char expected[] = "the width of a halo, 0 or more elements, at most 2^40";
     if (parser->halo)
         return fail(parser, "a halo that was not given before");
     if (!accept(parser, '='))
@@ -486,7 +486,7 @@ static dcl_status parse_owners(struct parser *parser, int node_count, dcli_map_r
         int64_t node = DCL_NOWHERE, run = 1;
         status = accept(parser, '-') ? DCL_OK : parse_number(parser, 0, node_count - 1, expected, &node);
         if (status == DCL_OK && accept(parser, '*'))
-            status = parse_number(parser, 1, INT64_MAX, "a number of pieces, at least 1", &run);
+            status = parse_number(parser, 1, INT64_MAX, "a number of pieces, at least 1, below 2^63", &run);
         if (status == DCL_OK)
             status = append(&list, run);
         if (status == DCL_OK)
@@ -504,11 +504,11 @@ static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_r
     for (; accept(parser, ';'); axes = false) {
         dcl_status status;
         if (accept_word(parser, "block"))
-            status = parse_grain(parser, "the elements of a block, at least 1 along each axis", &rule->block_rank,
-                                 rule->block);
+            status = parse_grain(parser, "the elements of a block, at least 1 along each axis, below 2^63",
+                                 &rule->block_rank, rule->block);
         else if (accept_word(parser, "tile"))
-            status =
-                parse_grain(parser, "the elements of a tile, at least 1 along each axis", &rule->tile_rank, rule->tile);
+            status = parse_grain(parser, "the elements of a tile, at least 1 along each axis, below 2^63",
+                                 &rule->tile_rank, rule->tile);
         else if (accept_word(parser, "nodes"))
             status = parse_nodes(parser, node_count, rule);
         else if (accept_word(parser, "every"))

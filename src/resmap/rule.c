@@ -293,7 +293,12 @@ static dcl_status check_every(const dcli_map_rule *rule)
             DCL_ERR_INVALID,
             "a map of listed boxes is to store every so many-th element only (;every=); expected a map per "
             "axis, or dealt: boxes are of the whole grid");
-    return check_sizes("every", rank, rule->every);
+    for (int d = 0; d < rank; d++)
+        if (rule->every[d] < 1)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "every[%d] is %" PRId64 "; expected a step of at least 1; 1 takes every index of axis %d",
+                             d, rule->every[d], d);
+    return DCL_OK;
 }
 
 dcl_status dcli_map_rule_check(const dcli_map_rule *rule)

@@ -121,6 +121,8 @@ ParameterizedTestParameters(grammar, refused)
         {"block(2x2)", 4, "column 8: found \"x2)\"; expected \")\" after the one size"},
         {"block block", 4, "column 7: found \"block\"; expected \",\", \"@\", \";\" or the end"},
         {"cyclic(99999999999999999999)", 4, "column 8: found \"99999999999999999999"},
+        {"cyclic(9223372036854775808)", 4, "expected a size of at least 1 element, below 2^63"},
+        {"block@2147483648", 4, "found \"2147483648\"; expected a number of nodes, at least 1 and below 2^31"},
         {"*(2),block", 4, "column 2: found \"(2),block\""},
         {"block,cyclic@", 4, "column 14: found the end; expected a number of nodes"},
         {"block,cyclic@0x4", 4, "column 14: found \"0x4\"; expected a number of nodes, at least 1"},

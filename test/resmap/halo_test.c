@@ -61,7 +61,8 @@ ParameterizedTestParameters(halo, refused)
         {"block;halo=-1", "column 12: found \"-1\"; expected the width of a halo, 0 or more"},
         {"block;halo=1:", "column 14: found the end; expected the width of a halo"},
         {"block;halo=1x2", "column 13: found \"x2\"; expected \";\" or the end"},
-        {"block;halo=9999999999999", "column 12: found \"9999999999999\"; expected the width of a halo"},
+        {"block;halo=9999999999999", "column 12: found \"9999999999999\"; expected the width of a halo, 0 or more "
+                                     "elements, at most 2^40"},
         {"block;halo=1;halo=2", "column 18: found \"=2\"; expected a halo that was not given before"},
         {"block;halo=1,1,1,1,1,1,1,1,1", "expected at most 8 axes"},
         {"block,*;halo=1,1,1", "the halo has 3 widths and the map is for 2 axes; expected one for each axis"},
@@ -171,9 +172,7 @@ Test(halo, grids_that_fit)
         {"block;halo=3;periodic=*", {3, 1}, "width 3 along axis 1"},
         {"block;halo=3;periodic=*", {0, 9}, NULL}, /* nothing to read */
         {"block;halo=1,1,1", {4, 4}, "the map's halo has 3 widths; the grid has rank 2"},
-        {"block;halo=1;periodic=2",
-         {4, 4},
-         "a periodic axis that the grid has not, for its rank is 2; expected axes 0..1"},
+        {"block;halo=1;periodic=2", {4, 4}, "axis 2 is periodic and the grid has rank 2; expected axes 0..1"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         dcl_grid grid = dcl_grid_2d(DCL_FLOAT, cases[k].extent[0], cases[k].extent[1]);

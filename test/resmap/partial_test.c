@@ -187,7 +187,8 @@ Test(partial, constructors_refuse)
     dcl_map *boxes = dcl_map_listed(two, 1, &box, (int[]){0});
     expect_refused(dcl_map_every(block, 0, pieces), "dcl_map_every: rank is 0; expected 1..8");
     expect_refused(dcl_map_every(block, 1, NULL), "step is NULL; expected 1 steps, one for each axis");
-    expect_refused(dcl_map_every(block, 1, before), "every[0] is -1; expected at least 1 element");
+    expect_refused(dcl_map_every(block, 1, before),
+                   "every[0] is -1; expected a step of at least 1; 1 takes every index of axis 0");
     expect_refused(dcl_map_every(rows, 1, pieces), "every so many-th element of 1 axes (;every=) and divides 2");
     expect_refused(dcl_map_every(boxes, 1, pieces), "a map of listed boxes is to store every so many-th element only");
     dcl_map_release(block);
