@@ -83,6 +83,16 @@ static dcl_status check_pair(const dcl_array *from, const dcl_array *to)
     return check_shapes(from, to);
 }
 
+/* What stands in the body is nothing that the caller wrote. */
+static dcl_status say_overlap(const dcl_array *from, const dcl_array *to, dcl_status status)
+{
+    if (status != DCL_ERR_BODY || dcli_array_base(from) != dcli_array_base(to) ||
+        dcli_array_usable(from, "read") != DCL_OK)
+        return status;
+    return DCLI_FAIL(DCL_ERR_INVALID, "`from` and `to` are views of one array that have elements in common; expected "
+                                      "views that have none; copy to another array first, and from there");
+}
+
 /* The lock is held. */
 static dcl_status start_copy(dcl_array *from, dcl_array *to)
 {
@@ -90,7 +100,7 @@ static dcl_status start_copy(dcl_array *from, dcl_array *to)
     if (from == to)
         return dcli_array_usable(from, "copy");
     make_copy(from, to, &copy);
-    return dcli_forall_start(to->cluster, copy.body, copy.count, copy.arg);
+    return say_overlap(from, to, dcli_forall_start(to->cluster, copy.body, copy.count, copy.arg));
 }
 
 dcl_status dcl_copy(dcl_array *from, dcl_array *to)
@@ -122,7 +132,7 @@ static dcl_status explain_copy(dcl_array *from, dcl_array *to, int node, dcl_cou
         return DCL_OK;
     }
     make_copy(from, to, &copy);
-    return dcli_forall_explain(to->cluster, copy.body, copy.count, copy.arg, node, counters_out);
+    return say_overlap(from, to, dcli_forall_explain(to->cluster, copy.body, copy.count, copy.arg, node, counters_out));
 }
 
 dcl_status dcl_explain_copy(dcl_array *from, dcl_array *to, int node, dcl_counters *counters_out)

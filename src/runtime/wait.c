@@ -168,16 +168,21 @@ static void describe_report(const dcli_msg_report *report, int node, char *text,
     int at = snprintf(text, capacity, "operation %lld, `%.160s`: node %d: %s(%s) was %s, which is outside ",
                       (long long)report->operation, report->body, node, report->array, index,
                       report->written ? "written" : "read");
-    if (report->declared[0] == '\0')
+    at += report->declared[0] == '\0'
+              ? snprintf(text + at, capacity - (size_t)at, "its grid; ")
+              : snprintf(text + at, capacity - (size_t)at, "of what is declared of it: %.300s; ", report->declared);
+    if (report->written) /* by a tile kernel: bodies write where they are */
         snprintf(text + at, capacity - (size_t)at,
-                 "its grid; %s; guard the %s in the body (`inside ? %s(...) : 0`), or narrow the loop with "
+                 "nothing was stored; write to elements of the tile alone, local indices %s_low(d) to %s_high(d) - 1 "
+                 "along axis d",
+                 report->array, report->array);
+    else if (report->declared[0] == '\0')
+        snprintf(text + at, capacity - (size_t)at,
+                 "0 was taken; guard the read in the body (`inside ? %s(...) : 0`), or narrow the loop with "
                  "dcl_forall_over()",
-                 report->written ? "nothing was stored" : "0 was taken", report->written ? "write" : "read",
                  report->array);
     else
-        snprintf(text + at, capacity - (size_t)at,
-                 "of what is declared of it: %.300s; %s; declare all that is read, or correct the subscripts",
-                 report->declared, report->written ? "nothing was stored" : "0 was taken");
+        snprintf(text + at, capacity - (size_t)at, "0 was taken; declare all that is read, or correct the subscripts");
 }
 
 static void on_report(void *user, int node, const dcli_msg_report *report)

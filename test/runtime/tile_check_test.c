@@ -17,7 +17,14 @@ Test(tile_check_on_device, reports_what_is_outside)
         const char *text, *words;
         int in; /* 0: DCL_IN, 1: DCL_IN_CROSS, 2: DCL_IN_ROWS */
     } cases[] = {
+        {"const long r = dcl_item(0), c = dcl_item(1);\nC(r + (C_at(0, r) == 5), c) = 1;",
+         "is outside of what is declared of it: in the box of its tile (DCL_OUT); nothing was stored; write to "
+         "elements "
+         "of the tile alone, local indices C_low(d) to C_high(d) - 1 along axis d",
+         0},
         {"const long r = dcl_item(0), c = dcl_item(1);\nC(r + (C_at(0, r) == 5), c) = 1;", "node 0: C(6, ", 0},
+        {"const long r = dcl_item(0), c = dcl_item(1);\nC(r + (C_at(0, r) == 11), c) = 1;",
+         "was written, which is outside its grid; nothing was stored; write to elements of the tile alone", 0},
         {"const long r = dcl_item(0), c = dcl_item(1);\nC(r, c) = C_at(0, r) == 7 && C_at(1, c) == 3 ? A(r - 2, c) : "
          "0;",
          "node 1: A(5, 3) was read, which is outside of what is declared of it: in the box of its tile (DCL_IN); 0 was",
