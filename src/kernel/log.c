@@ -163,15 +163,37 @@ static enum part find_part(const dcli_body *body, bool watched, struct message *
     return has_line(body->text, message->line) ? PART_BODY : PART_GENERATED;
 }
 
-/* A name nobody declared is most often an argument that was forgotten. */
-static const char *remedy(const struct message *message)
+static bool is_of_unknown_name(const struct message *message)
 {
     static const char *const unknown[] = {"undeclared", "implicit declaration", "undefined"};
     for (size_t u = 0; u < sizeof unknown / sizeof unknown[0]; u++)
         if (memmem(message->text, (size_t)message->length, unknown[u], strlen(unknown[u])) != NULL)
-            return "; declare it: an array with DCL_IN or DCL_OUT, a scalar with DCL_VALUE, a function in a "
-                   "DCL_PRELUDE";
-    return "";
+            return true;
+    return false;
+}
+
+/* The array of the call that a message has in quotes; NULL: none. */
+static const char *named_array(const dcli_body *body, const struct message *message)
+{
+    for (int k = 0; k < body->param_count; k++) {
+        char quoted[sizeof body->params[k].name + 2];
+        int length = snprintf(quoted, sizeof quoted, "'%s'", body->params[k].name);
+        if (body->params[k].rank > 0 && memmem(message->text, (size_t)message->length, quoted, (size_t)length) != NULL)
+            return body->params[k].name;
+    }
+    return NULL;
+}
+
+/* A name nobody declared is an array that a prelude names, or most often an argument that was forgotten. */
+static void put_remedy(dcli_text *out, const dcli_body *body, const struct message *message, bool in_prelude)
+{
+    const char *array = is_of_unknown_name(message) ? named_array(body, message) : NULL;
+    if (array != NULL)
+        dcli_text_put(out, "; %s is an array of this call, which only the body names: write %s(...) there", array,
+                      array);
+    else if (is_of_unknown_name(message) && !in_prelude)
+        dcli_text_put(out, "; declare it: an array with DCL_IN or DCL_OUT, a scalar with DCL_VALUE, a function in a "
+                           "DCL_PRELUDE");
 }
 
 static void put_body_error(dcli_text *out, const dcli_body *body, const struct message *message)
@@ -181,8 +203,8 @@ static void put_body_error(dcli_text *out, const dcli_body *body, const struct m
     dcli_rewrite(body, &rewritten, &shifts);
     int column = dcli_shift_back(&shifts, message->line, message->column);
     out->failed |= rewritten.failed;
-    dcli_text_put(out, "line %d, column %d: %.*s%s", message->line, column, message->length, message->text,
-                  remedy(message));
+    dcli_text_put(out, "line %d, column %d: %.*s", message->line, column, message->length, message->text);
+    put_remedy(out, body, message, false);
     dcli_quote(out, body->text, message->line, column);
     dcli_text_free(&rewritten);
     dcli_free(shifts.shift);
@@ -202,6 +224,7 @@ char *dcli_body_log(const dcli_body *body, bool watched, const char *build_log)
     case PART_PRELUDE:
         dcli_text_put(&out, "prelude line %d, column %d: %.*s", message.line, message.column, message.length,
                       message.text);
+        put_remedy(&out, body, &message, true);
         dcli_quote(&out, body->prelude, message.line, message.column);
         break;
     case PART_GENERATED:

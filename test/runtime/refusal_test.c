@@ -154,6 +154,11 @@ Test(refusal_on_device, of_a_prelude)
         expect_state("prelude", &a, DCL_ERR_BODY, true);
     }
     TEST_OK(dcl_forall(a.cluster, "C(i,j) = f(1);", DCL_OUT(C), DCL_PRELUDE("float f(int x) { return x; }")));
+    dcl_array *A = a.A;
+    TEST_REFUSED(
+        dcl_forall(a.cluster, "C(i,j) = f(1);", DCL_OUT(C), DCL_IN_ALL(A), DCL_PRELUDE("#define f(x) A((x), 0)\n")),
+        DCL_ERR_BODY, "'A'; A is an array of this call, which only the body names: write A(...) there");
+    expect_state("an array in a prelude", &a, DCL_ERR_BODY, true);
     close_arrays(&a);
 }
 
