@@ -84,7 +84,8 @@ DCL_API dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *bo
 /** How a report is written. */
 typedef enum dcl_report_format {
     DCL_REPORT_TEXT, /**< tables and sentences; of long tables the first rows */
-    DCL_REPORT_JSON  /**< one object on one line, with the names of the fields above; all of it */
+    DCL_REPORT_JSON  /**< one object on one line, with the names of the fields above; all of it. Counters of all
+                           nodes stand beside them, rows in the lists per_node, pairs, arrays, footprints and advice */
 } dcl_report_format;
 
 /** Write a report.

@@ -196,7 +196,7 @@ DCL_API dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t
 /** Store only every so many-th element (strided): those whose index from the grid's origin is a multiple of the step on every
  *  axis. The grid of these elements is laid out by the map, whose sizes, points and grains count in it. The others are
  *  stored nowhere: see dcl_map_sparse(). As text, `;every=2x3`.
- *  @param map   per axis or dealt.
+ *  @param map   any but boxes and those with a halo.
  *  @param rank  length of step, 1..DCL_MAX_RANK: that of the grids served.
  *  @param step  [rank] at least 1 each, instead of those that `map` has; all 1: every element is stored.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
