@@ -190,7 +190,7 @@ DCL_API dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text);
  *  @param rank   length of block and tile, 1..DCL_MAX_RANK.
  *  @param block  [rank] elements of a block per axis, the grain movement is counted in; NULL: as in `map`.
  *  @param tile   [rank] elements of a tile per axis, what one task computes; NULL: as in `map`.
- *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+ *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[], const int64_t tile[]);
 
 /** Store only every so many-th element (strided): those whose index from the grid's origin is a multiple of the step on every

@@ -28,6 +28,7 @@ dcl_status dcli_map_rule_set_boxes(dcli_map_rule *rule, int64_t count, const dcl
 dcl_status dcli_boxes_check(const dcli_map_rule *rule)
 {
     int rank = rule->rank, length = 1 + 2 * rank;
+    char nodes[DCLI_NODES_TEXT];
     int64_t count = rule->list != NULL && rank > 0 ? rule->list->count / length : 0;
     if (count < 1 || count > DCLI_MOST_BOXES)
         return DCLI_FAIL(DCL_ERR_INVALID, "the map lists %" PRId64 " boxes; expected 1..%d", count, DCLI_MOST_BOXES);
@@ -35,9 +36,10 @@ dcl_status dcli_boxes_check(const dcli_map_rule *rule)
         const int64_t *record = rule->list->value + k * length;
         if (dcli_map_rule_place(rule, (int)record[0]) < 0)
             return DCLI_FAIL(DCL_ERR_INVALID,
-                             "box %" PRId64 " is for node %" PRId64 "; expected a node of the map, of which there are "
-                             "%d; with ;nodes= the map has those only",
-                             k, record[0], rule->node_count);
+                             "box %" PRId64 " is for node %" PRId64
+                             "; expected one of the map's nodes: %s; it has those "
+                             "of ;nodes=, else those that are alive",
+                             k, record[0], dcli_map_rule_print_nodes(rule, nodes, sizeof nodes));
         for (int d = 0; d < rank; d++) {
             int64_t end;
             if (record[1 + rank + d] < 1 || !dcli_add(record[1 + d], record[1 + rank + d], &end))

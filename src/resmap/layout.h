@@ -183,6 +183,9 @@ bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b);
 /** Append nodes to a rule's list, none of which is in it, and which has begun with node_count and range_count 0.
  *  node_count grows with it. @return DCL_OK, or DCL_ERR_INVALID: more than DCLI_NODE_RANGES ranges. */
 dcl_status dcli_map_rule_add_nodes(dcli_map_rule *rule, int first, int count);
+enum { DCLI_NODES_TEXT = 200 };
+/** The nodes for a sentence, "0-1,3": many ranges end in dots. @return text_out. */
+const char *dcli_map_rule_print_nodes(const dcli_map_rule *rule, char *text_out, size_t capacity);
 /** Whether the list takes nodes first, first + 1, ... without having too many ranges. */
 bool dcli_map_rule_has_room(const dcli_map_rule *rule, int first);
 /** Whether one of these nodes is in the list. */

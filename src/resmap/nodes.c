@@ -1,4 +1,5 @@
 /* resmap/nodes.c - which nodes of the cluster a map is for: a short list of ranges of their numbers. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -41,6 +42,26 @@ void dcli_map_rule_end_nodes(dcli_map_rule *rule, int nodes)
 {
     if (rule->range_count == 1 && rule->range[0].first == 0 && rule->range[0].count == nodes)
         rule->range_count = 0;
+}
+
+const char *dcli_map_rule_print_nodes(const dcli_map_rule *rule, char *text_out, size_t capacity)
+{
+    const dcli_node_range all = {.first = 0, .count = rule->node_count};
+    int ranges = rule->range_count > 0 ? rule->range_count : 1;
+    size_t used = 0, most = sizeof ",2147483647-2147483647...";
+    text_out[0] = '\0';
+    for (int r = 0; r < ranges; r++) {
+        const dcli_node_range *range = rule->range_count > 0 ? &rule->range[r] : &all;
+        const char *comma = r > 0 ? "," : "";
+        if (used + most > capacity) {
+            snprintf(text_out + used, capacity - used, "...");
+            break;
+        }
+        used += (size_t)(range->count > 1 ? snprintf(text_out + used, capacity - used, "%s%d-%d", comma, range->first,
+                                                     range->first + range->count - 1)
+                                          : snprintf(text_out + used, capacity - used, "%s%d", comma, range->first));
+    }
+    return text_out;
 }
 
 int dcli_map_rule_node(const dcli_map_rule *rule, int place)

@@ -219,13 +219,15 @@ static dcl_status check_owners(const dcli_map_rule *rule)
         return DCLI_FAIL(DCL_ERR_INVALID, "the map is a table without owners; expected the node of every piece, as "
                                           "in ;owners=0*3,1");
     int64_t pieces = 0;
+    char nodes[DCLI_NODES_TEXT];
     for (int64_t k = 0; k < rule->list->count; k += 2) {
         int64_t run = rule->list->value[k], node = rule->list->value[k + 1];
         if (node != DCL_NOWHERE && dcli_map_rule_place(rule, (int)dcli_min(node, INT32_MAX)) < 0)
             return DCLI_FAIL(DCL_ERR_INVALID,
-                             "the owner of piece %" PRId64 " is node %" PRId64 "; expected a node of the map, of which "
-                             "there are %d, or DCL_NOWHERE; with ;nodes= the map has those only",
-                             pieces, node, rule->node_count);
+                             "the owner of piece %" PRId64 " is node %" PRId64
+                             "; expected one of the map's nodes: %s; or "
+                             "DCL_NOWHERE; it has those of ;nodes=, else those that are alive",
+                             pieces, node, dcli_map_rule_print_nodes(rule, nodes, sizeof nodes));
         if (run < 1 || run > DCLI_MOST_EXTENT - pieces)
             return DCLI_FAIL(DCL_ERR_INVALID,
                              "a run of %" PRId64 " pieces stands in the list of owners; expected 1..%" PRId64, run,

@@ -35,6 +35,10 @@ static dcl_status check_pieces(int64_t all, int64_t count, const int64_t pieces[
     if (all < 1 || all > DCLI_MOST_EXTENT)
         return DCLI_FAIL(DCL_ERR_INVALID, "the grid has %" PRId64 " pieces; expected 1..%" PRId64, all,
                          DCLI_MOST_EXTENT);
+    if (count > all) /* before they are looked at: there may not be so many */
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "%" PRId64 " pieces are named; the grid has %" PRId64 "; expected every piece at most once",
+                         count, all);
     for (int64_t k = 0; k < count; k++)
         if (pieces[k] < 0 || pieces[k] >= all)
             return DCLI_FAIL(DCL_ERR_INVALID,

@@ -77,7 +77,7 @@ dcl_status dcli_transform_sub(dcli_transform *view, const dcl_box *box)
         if (box->stride[v] != 1 && box->count[v] > 1)
             status = DCLI_FAIL(DCL_ERR_INVALID,
                                "the box's stride[%d] is %" PRId64
-                               "; expected 1: a sub-grid keeps its numbers; use dcl_slice() for every %" PRId64 "th",
+                               "; expected 1: a sub-grid keeps its numbers; use dcl_slice(), with stride %" PRId64,
                                v, box->stride[v], box->stride[v]);
     if (status != DCL_OK)
         return status;

@@ -177,11 +177,14 @@ Test(partial, constructors_refuse)
                    "pieces[1] is 4; expected 0..3, for the grid has 4 pieces");
     expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, NULL, 4, 1, before), "pieces[0] is -1; expected 0..3");
     expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, NULL, 4, 0, pieces), "0 pieces are named; expected at least one");
+    expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, NULL, 2, 3, pieces),
+                   "3 pieces are named; the grid has 2; expected");
     expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, NULL, 4, 1, NULL), "1 pieces are named, as NULL");
     expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, NULL, 0, 1, pieces), "the grid has 0 pieces; expected 1..");
     expect_refused(dcl_map_sparse(two, DCL_ROWS, 0, NULL, 4, 2, pieces), "rank is 0; expected 1..8");
     expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, (int64_t[]){0}, 4, 2, pieces), "piece[0] is 0; expected at least");
-    expect_refused(dcl_map_table(two, DCL_ROWS, 1, NULL, 2, (int[]){0, -2}), "the owner of piece 1 is node -2");
+    expect_refused(dcl_map_table(two, DCL_ROWS, 1, NULL, 2, (int[]){0, -2}),
+                   "the owner of piece 1 is node -2; expected one of the map's nodes: 0-1; or DCL_NOWHERE");
     dcl_map *block = dcl_map_block(two), *rows = dcl_map_parse(two, "rows:cyclic(2x2)");
     dcl_box box = dcl_box_nd(1, (int64_t[]){0}, (int64_t[]){4});
     dcl_map *boxes = dcl_map_listed(two, 1, &box, (int[]){0});

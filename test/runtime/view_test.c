@@ -534,7 +534,7 @@ Test(view_planned, wrong_views)
     NO_VIEW(dcl_slice(A, (int64_t[]){10, 0}, (int64_t[]){1, 1}, (int64_t[]){1, 0}), DCL_ERR_INVALID, "stride[1] is 0");
     NO_VIEW(dcl_slice(A, (int64_t[]){10, 0}, (int64_t[]){4, 1}, NULL), DCL_ERR_RANGE, "axis 0 of the slice");
     NO_VIEW(dcl_sub(A, NULL), DCL_ERR_INVALID, "dcl_sub: the box is NULL");
-    NO_VIEW(dcl_sub(A, &box), DCL_ERR_INVALID, "use dcl_slice() for every 2th");
+    NO_VIEW(dcl_sub(A, &box), DCL_ERR_INVALID, "use dcl_slice(), with stride 2");
     NO_VIEW(dcl_sub(A, &out), DCL_ERR_RANGE, "axis 0 runs from 12 to 13");
     NO_VIEW(dcl_shift(A, NULL), DCL_ERR_INVALID, "dcl_shift: by is NULL");
     NO_VIEW(dcl_shift(A, (int64_t[]){0, INT64_MAX}), DCL_ERR_RANGE, "dcl_shift: by[1] is 9223372036854775807");
