@@ -89,9 +89,10 @@ static struct table find_table(const dcli_body *body, const dcli_launch *launch,
 
 static void fill_head(const dcli_body *body, const dcli_prepared *prepared, const dcli_launch *launch, int64_t head[])
 {
-    head[DCLI_GATHER_MASK] = 0;
+    uint64_t mask = 0; /* unsigned: the last of DCLI_MAX_ACCESSES has the sign's bit */
     for (int a = 0; a < body->access_count; a++)
-        head[DCLI_GATHER_MASK] |= (int64_t)(launch->kind[a] == DCLI_BIND_STAGE) << a;
+        mask |= (uint64_t)(launch->kind[a] == DCLI_BIND_STAGE) << a;
+    head[DCLI_GATHER_MASK] = (int64_t)mask;
     head[DCLI_GATHER_SCRATCH] = prepared->scratch_at;
     head[DCLI_GATHER_BYTES] = prepared->scratch_bytes;
     head[DCLI_GATHER_ELEMENTS] = launch->elements;

@@ -2,6 +2,7 @@
  * is what plain C computes, whatever the maps, types and subscripts are, and takes few launches. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -274,3 +275,36 @@ Test(gather_on_device, a_row_for_all) { try_body(4); }
 Test(gather_on_device, one_axis) { try_body(5); }
 Test(gather_on_device, three_axes) { try_body(6); }
 Test(gather_on_device, four_axes) { try_body(7); }
+
+/* The last of them is the last access that a body can have. */
+Test(gather_on_device, as_many_inputs_as_calls_take)
+{
+    enum { INPUTS = 63, SIDE = 96 };
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    skip_unless_cpus(cluster);
+    static char body[32 * INPUTS] = "C(i,j) = 0", names[INPUTS][8];
+    static int32_t found[SIDE * SIDE];
+    dcl_grid grid = dcl_grid_2d(DCL_INT32, SIDE, SIDE);
+    dcl_array *C = test_array(cluster, "rows:cyclic(8x16)", grid), *A[INPUTS];
+    dcl_arg args[1 + INPUTS] = {DCL_OUT(C)};
+    for (int32_t n = 0; n < INPUTS; n++) {
+        A[n] = test_array(cluster, "rows:cyclic(8x16)", grid);
+        test_count_up(A[n], n, n + 1);
+        sprintf(names[n], "A%d", n);
+        sprintf(body + strlen(body), " + A%d(j,i)", n);
+        args[1 + n] = DCL_IN_AS(names[n], A[n]);
+    }
+    strcat(body, ";");
+    TEST_OK(dcl_forall_n(cluster, body, 1 + INPUTS, args));
+    TEST_OK(dcl_read(C, NULL, found, NULL));
+    int64_t wrong = 0;
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++)
+            wrong += found[i * SIDE + j] != INPUTS * (INPUTS - 1) / 2 + INPUTS * (INPUTS + 1) / 2 * (j * SIDE + i);
+    cr_expect_eq(wrong, 0, "%" PRId64 " elements are wrong", wrong);
+    for (int n = 0; n < INPUTS; n++)
+        dcl_release(A[n]);
+    dcl_release(C);
+    TEST_OK(dcl_close(cluster));
+}
