@@ -86,16 +86,15 @@ static void emit_turn(dcli_text *out, dcl_type type)
                   "static void dcl_turn_%s(__global const %s *dcl_s, const long dcl_pitch, %s *dcl_d, "
                   "const long dcl_line, const long dcl_height, const long dcl_width)\n{\n",
                   name, name, name);
-    dcli_text_put(
-        out,
-        "    const long dcl_h = dcl_height / 8 * 8, dcl_w = dcl_width / 8 * 8;\n"
-        "    for (long dcl_v = 0; dcl_v < dcl_w; dcl_v += 8) {\n"
-        "        for (long dcl_r = 16; dcl_v + dcl_r < min(dcl_w, dcl_v + 24); dcl_r++)\n"
-        "            __builtin_prefetch((const void *)(ulong)(dcl_s + (dcl_v + dcl_r) * dcl_pitch + dcl_height - 1));\n"
-        "        for (long dcl_u = 0; dcl_u < dcl_h; dcl_u += 8)\n"
-        "            dcl_square_%s(dcl_s + dcl_v * dcl_pitch + dcl_u, dcl_pitch, dcl_d + dcl_u * "
-        "dcl_line + dcl_v, dcl_line);\n    }\n",
-        name);
+    dcli_text_put(out,
+                  "    const long dcl_h = dcl_height / 8 * 8, dcl_w = dcl_width / 8 * 8;\n"
+                  "    for (long dcl_v = 0; dcl_v < dcl_w; dcl_v += 8) {\n"
+                  "        for (long dcl_r = 16; dcl_v + dcl_r < min(dcl_w, dcl_v + 24); dcl_r++)\n"
+                  "            DCL_AHEAD(dcl_s + (dcl_v + dcl_r) * dcl_pitch + dcl_height - 1);\n"
+                  "        for (long dcl_u = 0; dcl_u < dcl_h; dcl_u += 8)\n"
+                  "            dcl_square_%s(dcl_s + dcl_v * dcl_pitch + dcl_u, dcl_pitch, dcl_d + dcl_u * "
+                  "dcl_line + dcl_v, dcl_line);\n    }\n",
+                  name);
     dcli_text_put(out, "    for (long dcl_v = 0; dcl_v < dcl_width; dcl_v++)\n"
                        "        for (long dcl_u = dcl_v < dcl_w ? dcl_h : 0; dcl_u < dcl_height; dcl_u++)\n"
                        "            dcl_d[dcl_u * dcl_line + dcl_v] = dcl_s[dcl_v * dcl_pitch + dcl_u];\n}\n");
@@ -123,6 +122,8 @@ static void emit_store(dcli_text *out, dcl_type type)
 void dcli_emit_block_functions(dcli_text *out, const dcli_body *body)
 {
     bool turned[DCL_DOUBLE + 1] = {false}, stored[DCL_DOUBLE + 1] = {false};
+    dcli_text_put(out, "#ifdef __clang__\n#define DCL_AHEAD(place) __builtin_prefetch((const void *)(ulong)(place))\n"
+                       "#else\n#define DCL_AHEAD(place)\n#endif\n");
     for (int a = 0; a < body->access_count; a++) {
         turned[type_of(body, a)] |= dcli_is_transposed(body, a) || (dcli_gathers(body) && dcli_may_gather(body, a));
         stored[type_of(body, a)] |= dcli_is_streamed(body, a);

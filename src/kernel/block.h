@@ -16,7 +16,8 @@ bool dcli_is_streamed(const dcli_body *body, int a);
 /** The first such access, -1. */
 int dcli_first_streamed(const dcli_body *body);
 
-/** The functions that the kernels of this body call:
+/** What the kernels of this body call:
+ *  DCL_AHEAD(place): ask for a cache line that is read soon, where the compiler can; the place may be anywhere;
  *  dcl_square_T(source, pitch, target, line): a square of DCLI_LANES turned, as dcl_turn_T() does;
  *  dcl_turn_T(source, pitch, target, line, height, width): target[u * line + v] = source[v * pitch + u];
  *  dcl_store_T(target, source, count): count elements, not kept in caches. */

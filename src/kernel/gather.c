@@ -104,8 +104,6 @@ void dcli_emit_gather_functions(dcli_text *out, const dcli_body *body)
     bool gathered[DCL_DOUBLE + 1] = {false};
     for (int a = 0; a < body->access_count; a++)
         gathered[type_of(body, a)] |= dcli_may_gather(body, a);
-    dcli_text_put(out, "#ifdef __clang__\n#define DCL_AHEAD(place) __builtin_prefetch((const void *)(ulong)(place))\n"
-                       "#else\n#define DCL_AHEAD(place)\n#endif\n");
     for (dcl_type type = DCL_INT8; type <= DCL_DOUBLE; type++)
         if (gathered[type]) {
             emit_line(out, dcli_kernel_type(type));

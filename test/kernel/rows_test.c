@@ -199,6 +199,31 @@ Test(kernel_rows, texts)
     dcli_body_free(body);
 }
 
+/* Whether the words of one compiler stand only where the text has asked for it. */
+static bool asks_for_builtins(char *text)
+{
+    bool asked = false;
+    for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        if (line[0] == '#' && strstr(line, "define") == NULL)
+            asked = strcmp(line, "#ifdef __clang__") == 0;
+        if (!asked && strstr(line, "__builtin_") != NULL)
+            return false;
+    }
+    return true;
+}
+
+Test(kernel_rows, builtins)
+{
+    static const char *const texts[] = {"C(i,j) = A(i,j);", "C(i,j) = A(j,i);", "C(i,j) = i * A(j,i);"};
+    for (int n = 0; n < 3; n++) {
+        dcli_body *body = parse("out C 2, in A 2", texts[n]);
+        char *text = dcli_body_source(body, DCLI_FORM_CPU, false);
+        cr_expect(asks_for_builtins(text), "%s: compilers other than clang refuse it", texts[n]);
+        dcli_free(text);
+        dcli_body_free(body);
+    }
+}
+
 /* Every allocation that fails is an error of that kind, and nothing leaks (the sanitizers watch). */
 Test(kernel_rows, allocations_that_fail)
 {
