@@ -50,7 +50,10 @@ typedef struct dcli_launch {
     int64_t *piece, piece_count, piece_capacity; /* [piece_count][DCLI_PIECE_LONGS] */
     int64_t scratch_bytes;                       /* most that a group gathers */
     int64_t elements, gathered_bytes;            /* that are computed, and gathered, in all */
+    int64_t next;                                /* of its bucket: number of another launch + 1; 0: none */
 } dcli_launch;
+
+enum { DCLI_LAUNCH_BUCKETS = 32 };
 
 /** Where elements are gathered from: the part that a node has of an operand. */
 typedef struct dcli_source_part {
@@ -83,8 +86,9 @@ typedef struct dcli_prepared {
     bool ready;
     dcli_launch *launch;
     int64_t launch_count, launch_capacity;
-    dcli_copies_list copies; /* into the stages before the batch runs, and out of them after it */
-    int64_t *stage_at;       /* [stage_count] where each stage begins in the arena, bytes */
+    int64_t bucket[DCLI_LAUNCH_BUCKETS]; /* launches by variant and bindings: number of the last one + 1; 0: none */
+    dcli_copies_list copies;             /* into the stages before the batch runs, and out of them after it */
+    int64_t *stage_at;                   /* [stage_count] where each stage begins in the arena, bytes */
     int64_t arena_bytes;
     dcli_source_part *source; /* whose addresses the arena begins with */
     int64_t source_count, source_capacity;

@@ -56,8 +56,8 @@ static dcl_status join_items(const dcli_entry *entry, const dcli_plan *plan, con
         int64_t at = item->byte_offset / (int64_t)dcli_operand_bytes(entry, item->operand); /* aligned to 8 */
         dcli_region packed = dcli_region_packed(&item->region.box, at);
         dcli_copies *copies = dcli_copies_for(
-            list, &(dcli_copies){
-                      .out = !chunk->written, .operand = item->operand, .kind = DCLI_PIECE_CHUNK, .where = where});
+            list,
+            &(dcli_copies){.out = !chunk->written, .operand = item->operand, .kind = DCLI_PIECE_CHUNK, .where = where});
         status = copies != NULL ? dcli_copies_add(entry, copies, &item->region, &packed) : DCL_ERR_NOMEM;
     }
     return status == DCL_OK ? dcli_copies_join(entry, list, false) : status;
@@ -101,9 +101,8 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
     if (status == DCL_OK)
         status = find_packing(worker, entry, peer, number, &list);
     if (status == DCL_OK)
-        status = list != NULL
-                     ? dcli_copies_give(worker, entry, list, (int)number, NULL, bytes, (size_t)chunk->bytes)
-                     : pack_items(worker, entry, plan, chunk, bytes);
+        status = list != NULL ? dcli_copies_give(worker, entry, list, (int)number, NULL, bytes, (size_t)chunk->bytes)
+                              : pack_items(worker, entry, plan, chunk, bytes);
     worker->counters.bytes_copied += chunk->bytes;
     if (status != DCL_OK) {
         dcli_buffers_give(bytes);
@@ -130,8 +129,8 @@ dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, in
         status = write_items(worker, entry, plan, chunk, received->received.payload);
     else if (status == DCL_OK)
         for (int64_t c = 0; c < list->count && status == DCL_OK; c++)
-            status = dcli_copies_take(worker, entry, &list->copies[c],
-                                      entry->held[list->copies[c].operand]->memory, received->received.payload);
+            status = dcli_copies_take(worker, entry, &list->copies[c], entry->held[list->copies[c].operand]->memory,
+                                      received->received.payload);
     worker->counters.bytes_copied += chunk->bytes;
     return status;
 }

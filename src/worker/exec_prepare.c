@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/hash.h"
 #include "worker/exec_copies.h"
 #include "worker/exec_gather.h"
 #include "worker/exec_tiles.h"
@@ -50,29 +51,45 @@ void dcli_fill_row(const dcli_entry *entry, bool planned_only, const dcli_work *
     }
 }
 
-bool dcli_launch_binds_alike(const dcli_launch *launch, const dcli_launch *other, int accesses)
+/* Whether it matters where an access is bound to. */
+static bool is_somewhere(const dcli_launch *launch, int a)
 {
+    return launch->kind[a] == DCLI_BIND_PEER || launch->kind[a] == DCLI_BIND_KEPT;
+}
+
+static bool are_alike(const dcli_launch *launch, const dcli_launch *other, int accesses)
+{
+    if (launch->variant != other->variant || launch->gathers != other->gathers)
+        return false;
     for (int a = 0; a < accesses; a++)
-        if (launch->kind[a] != other->kind[a] ||
-            ((other->kind[a] == DCLI_BIND_PEER || other->kind[a] == DCLI_BIND_KEPT) &&
-             launch->where[a] != other->where[a]))
+        if (launch->kind[a] != other->kind[a] || (is_somewhere(other, a) && launch->where[a] != other->where[a]))
             return false;
     return true;
 }
 
+static int64_t *bucket_of(dcli_prepared *prepared, const dcli_launch *launch, int accesses)
+{
+    uint64_t hash = dcli_hash_word(DCLI_HASH_START, 2 * (uint64_t)launch->variant + launch->gathers);
+    for (int a = 0; a < accesses; a++) {
+        uint64_t where = is_somewhere(launch, a) ? (uint64_t)launch->where[a] + 1 : 0;
+        hash = dcli_hash_word(hash, where << 8 | (uint64_t)launch->kind[a]);
+    }
+    return &prepared->bucket[hash % DCLI_LAUNCH_BUCKETS];
+}
+
 dcli_launch *dcli_launch_like(dcli_prepared *prepared, const dcli_launch *like, int accesses)
 {
-    enum { LOOK_BACK = 16 };
-    for (int64_t l = prepared->launch_count - 1; l >= dcli_max(0, prepared->launch_count - LOOK_BACK); l--)
-        if (prepared->launch[l].variant == like->variant && prepared->launch[l].gathers == like->gathers &&
-            dcli_launch_binds_alike(&prepared->launch[l], like, accesses))
-            return &prepared->launch[l];
+    int64_t *bucket = bucket_of(prepared, like, accesses);
+    for (int64_t l = *bucket; l > 0; l = prepared->launch[l - 1].next)
+        if (are_alike(&prepared->launch[l - 1], like, accesses))
+            return &prepared->launch[l - 1];
     if (dcli_grow(&prepared->launch, prepared->launch_count, &prepared->launch_capacity, sizeof *prepared->launch) != 0)
         return NULL;
     dcli_launch *launch = &prepared->launch[prepared->launch_count++];
-    *launch = (dcli_launch){.variant = like->variant, .gathers = like->gathers};
+    *launch = (dcli_launch){.variant = like->variant, .gathers = like->gathers, .next = *bucket};
     memcpy(launch->kind, like->kind, sizeof launch->kind);
     memcpy(launch->where, like->where, sizeof launch->where);
+    *bucket = prepared->launch_count;
     return launch;
 }
 

@@ -16,10 +16,8 @@ static inline bool dcli_exec_row_per_launch(const dcli_worker *worker, const dcl
 void dcli_fill_row(const dcli_entry *entry, bool planned_only, const dcli_work *work, const dcli_binding bindings[],
                    const int64_t base[], int64_t row[]);
 
-/** Whether the arguments of two launches are bound alike. */
-bool dcli_launch_binds_alike(const dcli_launch *launch, const dcli_launch *other, int accesses);
-
-/** A launch that binds its arguments so, and is of this variant; a new one when there is none. NULL: DCL_ERR_NOMEM.
+/** A launch that binds its arguments so, and is of this variant; a new one when there is none. NULL: DCL_ERR_NOMEM. Cost: it is
+ *  found by a hash, as hashed arrays may be bound in as many ways as nodes to the power of their number.
  *  @param like  not one of `prepared`. */
 dcli_launch *dcli_launch_like(dcli_prepared *prepared, const dcli_launch *like, int accesses);
 

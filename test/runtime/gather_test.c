@@ -308,3 +308,43 @@ Test(gather_on_device, as_many_inputs_as_calls_take)
     dcl_release(C);
     TEST_OK(dcl_close(cluster));
 }
+
+/* Inputs that are hashed apart are bound in many ways, which change from work to work: each way is one launch. */
+static void try_hashed(const char *body)
+{
+    enum { NODES = 3, INPUTS = 3, SIDE = 160, WAYS = NODES * NODES * NODES, VARIANTS = 4 };
+    dcl_config config = test_config(NODES);
+    dcl_cluster *cluster = test_open(&config);
+    skip_unless_cpus(cluster);
+    static int32_t found[SIDE * SIDE];
+    static const char *const maps[INPUTS] = {"rows:hash(2x1);seed=2", "rows:hash(2x1);seed=3", "rows:hash(2x1);seed=4"};
+    static const char *const names[INPUTS] = {"A", "B", "D"};
+    dcl_grid grid = dcl_grid_2d(DCL_INT32, SIDE, SIDE);
+    dcl_array *C = test_array(cluster, "rows:hash(2x1);seed=1", grid), *inputs[INPUTS];
+    dcl_arg args[1 + INPUTS] = {DCL_OUT(C)};
+    for (int n = 0; n < INPUTS; n++) {
+        inputs[n] = test_array(cluster, maps[n], grid);
+        test_count_up(inputs[n], n, n + 1);
+        args[1 + n] = DCL_IN_AS(names[n], inputs[n]);
+    }
+    TEST_OK(dcl_wait(cluster));
+    int64_t before = test_counters(cluster, DCL_ALL_NODES).launches, wrong = 0;
+    TEST_OK(dcl_forall_n(cluster, body, 1 + INPUTS, args));
+    TEST_OK(dcl_wait(cluster));
+    int64_t launches = test_counters(cluster, DCL_ALL_NODES).launches - before;
+    cr_expect_leq(launches, NODES * WAYS * VARIANTS, "%s: %" PRId64 " launches", body, launches);
+    TEST_OK(dcl_read(C, NULL, found, NULL));
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++) {
+            int last = strstr(body, "D(j,i)") != NULL ? j * SIDE + i : i * SIDE + j;
+            wrong += found[i * SIDE + j] != 3 + 3 * (i * SIDE + j) + 3 * last;
+        }
+    cr_expect_eq(wrong, 0, "%s: %" PRId64 " elements are wrong", body, wrong);
+    for (int n = 0; n < INPUTS; n++)
+        dcl_release(inputs[n]);
+    dcl_release(C);
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(gather_on_device, hashed_apart) { try_hashed("C(i,j) = A(i,j) + B(i,j) + D(i,j);"); }
+Test(gather_on_device, hashed_apart_and_turned) { try_hashed("C(i,j) = A(i,j) + B(i,j) + D(j,i);"); }
