@@ -64,6 +64,7 @@ typedef struct dcli_source_part {
 typedef struct dcli_copies {
     bool out;                 /* to the other place */
     int operand, kind, where; /* the other place, as in dcli_piece */
+    int rank;                 /* of the records */
     int64_t lo, hi;           /* of the other place these elements are concerned, and some between: lo up to below hi */
     int64_t elements;
     int64_t *record;

@@ -46,8 +46,8 @@ static dcl_status write_items(dcli_worker *worker, const dcli_entry *entry, cons
 /* ---- joined ------------------------------------------------------------------------------------------------------- */
 
 /* Find the copies between the parts of this node and a chunk. */
-static dcl_status join_items(const dcli_entry *entry, const dcli_plan *plan, const dcli_chunk *chunk,
-                             dcli_copies_list *list)
+static dcl_status join_items(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                             const dcli_chunk *chunk, dcli_copies_list *list)
 {
     int where = (int)(chunk - plan->chunk);
     dcl_status status = DCL_OK;
@@ -56,11 +56,11 @@ static dcl_status join_items(const dcli_entry *entry, const dcli_plan *plan, con
         int64_t at = item->byte_offset / (int64_t)dcli_operand_bytes(entry, item->operand); /* aligned to 8 */
         dcli_region packed = dcli_region_packed(&item->region.box, at);
         dcli_copies *copies = dcli_copies_for(
-            list,
+            worker, entry, list,
             &(dcli_copies){.out = !chunk->written, .operand = item->operand, .kind = DCLI_PIECE_CHUNK, .where = where});
-        status = copies != NULL ? dcli_copies_add(entry, copies, &item->region, &packed) : DCL_ERR_NOMEM;
+        status = copies != NULL ? dcli_copies_add(copies, &item->region, &packed) : DCL_ERR_NOMEM;
     }
-    return status == DCL_OK ? dcli_copies_join(entry, list, false) : status;
+    return status == DCL_OK ? dcli_copies_join(worker, list, false) : status;
 }
 
 /* The copies of a chunk; *list_out NULL: it is cheaper to go item by item this time. A program that reads an array once is not
@@ -80,7 +80,7 @@ static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int
         packing->used = true;
         return DCL_OK;
     }
-    dcl_status status = packing->ready ? DCL_OK : join_items(entry, kept->plan, chunk, &packing->list);
+    dcl_status status = packing->ready ? DCL_OK : join_items(worker, entry, kept->plan, chunk, &packing->list);
     packing->ready = status == DCL_OK;
     if (status == DCL_OK)
         *list_out = &packing->list;

@@ -9,19 +9,22 @@
 #include "base/error.h"
 #include "segment/join.h"
 
-enum { SPARE_AXES = 2 }; /* beside those of an array, for pieces that lie evenly apart */
+/* Axes beside those of an array: for pieces that lie evenly apart and, where launches cost more than loops that are uneven, for
+ * the blocks that these lie in. */
+enum { SPARE_AXES = 2, SPARE_AXES_SEPARATE = 4 };
 
-static int rank_of(const dcli_entry *entry, int operand)
+static int rank_for(const dcli_worker *worker, const dcli_entry *entry, int operand)
 {
-    int rank = entry->operation.operand[operand].layout->grid.rank;
-    return (int)dcli_min(rank + SPARE_AXES, DCL_MAX_RANK);
+    int spare = dcli_device_in_place(worker->device) ? SPARE_AXES : SPARE_AXES_SEPARATE;
+    return (int)dcli_min(entry->operation.operand[operand].layout->grid.rank + spare, DCL_MAX_RANK);
 }
 
 static int record_length(int rank) { return rank + 2 * (1 + rank); }
 
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
-dcli_copies *dcli_copies_for(dcli_copies_list *list, const dcli_copies *like)
+dcli_copies *dcli_copies_for(const dcli_worker *worker, const dcli_entry *entry, dcli_copies_list *list,
+                             const dcli_copies *like)
 {
     for (int64_t c = list->count - 1; c >= 0; c--) {
         dcli_copies *copies = &list->copies[c];
@@ -32,8 +35,12 @@ dcli_copies *dcli_copies_for(dcli_copies_list *list, const dcli_copies *like)
     if (dcli_grow(&list->copies, list->count, &list->capacity, sizeof *list->copies) != 0)
         return NULL;
     dcli_copies *copies = &list->copies[list->count++];
-    *copies = (dcli_copies){
-        .out = like->out, .operand = like->operand, .kind = like->kind, .where = like->where, .lo = INT64_MAX};
+    *copies = (dcli_copies){.out = like->out,
+                            .operand = like->operand,
+                            .kind = like->kind,
+                            .where = like->where,
+                            .rank = rank_for(worker, entry, like->operand),
+                            .lo = INT64_MAX};
     return copies;
 }
 
@@ -54,10 +61,9 @@ static void extend(dcli_copies *copies, const dcli_region *other)
     copies->hi = dcli_max(copies->hi, hi + 1);
 }
 
-dcl_status dcli_copies_add(const dcli_entry *entry, dcli_copies *copies, const dcli_region *near,
-                           const dcli_region *other)
+dcl_status dcli_copies_add(dcli_copies *copies, const dcli_region *near, const dcli_region *other)
 {
-    int rank = rank_of(entry, copies->operand);
+    int rank = copies->rank;
     size_t bytes = (size_t)record_length(rank) * sizeof(int64_t);
     if (dcli_grow(&copies->record, copies->count, &copies->capacity, bytes) != 0)
         return DCL_ERR_NOMEM;
@@ -71,17 +77,18 @@ dcl_status dcli_copies_add(const dcli_entry *entry, dcli_copies *copies, const d
     return DCL_OK;
 }
 
-dcl_status dcli_copies_join(const dcli_entry *entry, dcli_copies_list *list, bool by_near)
+dcl_status dcli_copies_join(const dcli_worker *worker, dcli_copies_list *list, bool by_near)
 {
     dcl_status status = DCL_OK;
     for (int64_t c = 0; c < list->count && status == DCL_OK; c++) {
         dcli_copies *copies = &list->copies[c];
-        int rank = rank_of(entry, copies->operand);
+        int rank = copies->rank;
         status = dcli_patterns_join(&(dcli_patterns){.rank = rank,
                                                      .places = 2,
                                                      .length = record_length(rank),
                                                      .at = (int[]){rank, rank + 1 + rank},
-                                                     .leading = by_near ? 0 : 1},
+                                                     .leading = by_near ? 0 : 1,
+                                                     .pairs = !dcli_device_in_place(worker->device)},
                                     copies->record, &copies->count);
     }
     return status;
@@ -99,10 +106,10 @@ static dcli_region region_of(int rank, const int64_t count[], const int64_t plac
 }
 
 /* Both sides of record r. @param shift  elements to be added to the other one's offset. */
-static void find_regions(const dcli_entry *entry, const dcli_copies *copies, int64_t r, int64_t shift,
-                         dcli_region *near_out, dcli_region *other_out)
+static void find_regions(const dcli_copies *copies, int64_t r, int64_t shift, dcli_region *near_out,
+                         dcli_region *other_out)
 {
-    int rank = rank_of(entry, copies->operand);
+    int rank = copies->rank;
     const int64_t *record = copies->record + r * record_length(rank);
     *near_out = region_of(rank, record, record + rank);
     *other_out = region_of(rank, record, record + rank + 1 + rank);
@@ -119,7 +126,7 @@ static dcl_status copy_on_device(dcli_worker *worker, const dcli_entry *entry, c
     dcl_status status = DCL_OK;
     for (int64_t r = 0; r < copies->count && status == DCL_OK; r++) {
         dcli_region a, b;
-        find_regions(entry, copies, r, other_offset, &a, &b);
+        find_regions(copies, r, other_offset, &a, &b);
         status = copies->out ? dcli_store_copy(worker->device, other, &b, near, &a, bytes)
                              : dcli_store_copy(worker->device, near, &a, other, &b, bytes);
     }
@@ -134,7 +141,7 @@ static dcl_status copy_with_host(dcli_worker *worker, const dcli_entry *entry, c
     dcl_status status = DCL_OK;
     for (int64_t r = 0; r < copies->count && status == DCL_OK; r++) {
         dcli_region a, b;
-        find_regions(entry, copies, r, 0, &a, &b);
+        find_regions(copies, r, 0, &a, &b);
         status = copies->out ? dcli_store_pack(worker->device, near, &a, to, &b, bytes)
                              : dcli_store_unpack(worker->device, near, &a, from, &b, bytes);
     }
@@ -194,19 +201,20 @@ static dcli_region place_of(const dcli_entry *entry, const dcli_stage *stage, co
     return place;
 }
 
-static dcl_status add_piece(const dcli_entry *entry, const dcli_stage *stage, int64_t at, const dcli_piece *piece,
-                            bool out, dcli_copies_list *list)
+static dcl_status add_piece(const dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, int64_t at,
+                            const dcli_piece *piece, bool out, dcli_copies_list *list)
 {
     dcli_copies *copies = dcli_copies_for(
-        list, &(dcli_copies){.out = out, .operand = stage->operand, .kind = piece->kind, .where = piece->where});
+        worker, entry, list,
+        &(dcli_copies){.out = out, .operand = stage->operand, .kind = piece->kind, .where = piece->where});
     if (copies == NULL)
         return DCL_ERR_NOMEM;
     dcli_region near = dcli_exec_in_arena(entry, stage, at, &piece->region.box), other = place_of(entry, stage, piece);
-    return dcli_copies_add(entry, copies, &near, &other);
+    return dcli_copies_add(copies, &near, &other);
 }
 
-dcl_status dcli_copies_prepare(const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
-                               dcli_prepared *prepared)
+dcl_status dcli_copies_prepare(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                               const dcli_batch *batch, dcli_prepared *prepared)
 {
     dcl_status status = DCL_OK;
     for (int64_t s = 0; s < batch->stage_count; s++) {
@@ -216,11 +224,11 @@ dcl_status dcli_copies_prepare(const dcli_entry *entry, const dcli_plan *plan, c
             continue; /* gathered where it is used */
         for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
             if (dcli_copies_have(stage, &plan->piece[p]))
-                status = add_piece(entry, stage, at, &plan->piece[p], false, &prepared->copies);
+                status = add_piece(worker, entry, stage, at, &plan->piece[p], false, &prepared->copies);
         for (int64_t p = stage->first_out; p < stage->first_out + stage->out_count && status == DCL_OK; p++)
-            status = add_piece(entry, stage, at, &plan->piece[p], true, &prepared->copies);
+            status = add_piece(worker, entry, stage, at, &plan->piece[p], true, &prepared->copies);
     }
-    return status == DCL_OK ? dcli_copies_join(entry, &prepared->copies, true) : status;
+    return status == DCL_OK ? dcli_copies_join(worker, &prepared->copies, true) : status;
 }
 
 /* What a stage takes from a peer: in its part, or in a chunk that has come. */

@@ -8,12 +8,14 @@
 
 /** The copies that go the same way to or from the same place; new ones when there are none. NULL: DCL_ERR_NOMEM.
  *  @param like  out, operand, kind and where count. */
-dcli_copies *dcli_copies_for(dcli_copies_list *list, const dcli_copies *like);
+dcli_copies *dcli_copies_for(const dcli_worker *worker, const dcli_entry *entry, dcli_copies_list *list,
+                             const dcli_copies *like);
 /** Add a box that lies so on both sides. @return DCL_OK or DCL_ERR_NOMEM. */
-dcl_status dcli_copies_add(const dcli_entry *entry, dcli_copies *copies, const dcli_region *near,
-                           const dcli_region *other);
-/** @param by_near  no element of the near side occurs twice; else none of the other place does. */
-dcl_status dcli_copies_join(const dcli_entry *entry, dcli_copies_list *list, bool by_near);
+dcl_status dcli_copies_add(dcli_copies *copies, const dcli_region *near, const dcli_region *other);
+/** Fewer records of the same elements. Launches cost more than uneven ones: on devices with memory of their own two records
+ *  make an axis, too.
+ *  @param by_near  no element of the near side occurs twice; else none of the other place does. */
+dcl_status dcli_copies_join(const dcli_worker *worker, dcli_copies_list *list, bool by_near);
 
 /** From the host's memory to the device's. @param host  where the other place begins. */
 dcl_status dcli_copies_take(dcli_worker *worker, const dcli_entry *entry, const dcli_copies *copies, dcli_memory *near,
@@ -27,8 +29,8 @@ dcl_status dcli_copies_give(dcli_worker *worker, const dcli_entry *entry, const 
  *  from a copy. */
 bool dcli_copies_have(const dcli_stage *stage, const dcli_piece *piece);
 /** Find the copies of a batch whose stages have their places. @return DCL_OK or DCL_ERR_NOMEM. */
-dcl_status dcli_copies_prepare(const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
-                               dcli_prepared *prepared);
+dcl_status dcli_copies_prepare(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                               const dcli_batch *batch, dcli_prepared *prepared);
 /** Make those that fill stages. */
 dcl_status dcli_copies_run(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                            const dcli_prepared *prepared, dcli_memory *arena);

@@ -287,7 +287,7 @@ static dcl_status make_rows(dcli_worker *worker, const dcli_entry *entry, const 
             status = add_work(worker, entry, plan, batch, &plan->work[batch->first_work + w], prepared, &waiting);
     dcli_gather_close(&gather);
     if (status == DCL_OK)
-        status = dcli_copies_prepare(entry, plan, batch, prepared);
+        status = dcli_copies_prepare(worker, entry, plan, batch, prepared);
     if (status == DCL_OK)
         status = join_rows(worker, entry->operation.body, &waiting, prepared);
     dcli_prepared_clear(&waiting);

@@ -1,0 +1,147 @@
+/* test/runtime/copies_test.c - pieces of arrays that cross to a chunk and back as joined patterns: in place, and on devices with
+ * memory of their own, against plain loops. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "segment/random.h"
+#include "worker/exec_copies.h"
+#include "worker/plans.h"
+
+enum { ROWS = 24, COLUMNS = 36, OPERANDS = 2, CHUNK_NUMBER = 3, MOST_BYTES = 16 * ROWS * COLUMNS };
+
+static const dcl_type types[OPERANDS] = {DCL_INT32, DCL_INT8};
+
+/* Pieces of both arrays of a case: of so many rows and columns, those that were dealt to us. */
+struct deal {
+    const char *name;
+    int64_t rows, columns;
+    bool at_random, transposed; /* the chunk has columns of pieces one after the other */
+    int64_t most_records;       /* per operand on a device with memory of its own; 0: any */
+};
+
+static const struct deal deals[] = {
+    {"rows in turn", 2, COLUMNS, false, false, 1}, {"columns in turn", ROWS, 3, false, false, 1},
+    {"a chessboard", 4, 6, false, false, 2},       {"a chessboard, columns first", 4, 6, false, true, 4},
+    {"odd pieces", 5, 7, false, false, 0},         {"any pieces", 3, 4, true, false, 0},
+    {"any elements", 1, 1, true, true, 0},
+};
+
+static bool is_ours(const struct deal *deal, int64_t row, int64_t column, test_random *random)
+{
+    return deal->at_random ? test_between(random, 0, 2) > 0 : (row / deal->rows + column / deal->columns) % 2 == 0;
+}
+
+/* What crosses: the library's lists, and the same from loops. */
+struct crossing {
+    dcli_copies_list out, in;
+    int64_t bytes;
+    unsigned char array[OPERANDS][4 * ROWS * COLUMNS], kept[OPERANDS][4 * ROWS * COLUMNS], chunk[MOST_BYTES];
+    bool covered[MOST_BYTES];
+};
+
+/* One piece, packed at the end of the chunk. */
+static void add_piece(const dcli_worker *worker, const dcli_entry *entry, struct crossing *crossing, int k, dcl_box box)
+{
+    int64_t bytes = (int64_t)dcl_type_bytes(types[k]);
+    dcli_region near = {.box = box, .offset = box.start[0] * COLUMNS + box.start[1], .step = {COLUMNS, 1}};
+    dcli_region packed = dcli_region_packed(&box, crossing->bytes / bytes);
+    for (int out = 0; out < 2; out++) {
+        dcli_copies *copies =
+            dcli_copies_for(worker, entry, out ? &crossing->out : &crossing->in,
+                            &(dcli_copies){.out = out, .operand = k, .kind = DCLI_PIECE_CHUNK, .where = CHUNK_NUMBER});
+        cr_assert_not_null(copies);
+        cr_assert_eq(dcli_copies_add(copies, &near, &packed), DCL_OK);
+    }
+    for (int64_t i = 0; i < box.count[0]; i++) {
+        int64_t from = (near.offset + i * COLUMNS) * bytes, length = box.count[1] * bytes;
+        memcpy(crossing->kept[k] + from, crossing->array[k] + from, (size_t)length);
+        memcpy(crossing->chunk + crossing->bytes + i * length, crossing->array[k] + from, (size_t)length);
+        memset(crossing->covered + crossing->bytes + i * length, 1, (size_t)length);
+    }
+    crossing->bytes += (dcli_box_elements(&box) * bytes + 7) / 8 * 8;
+}
+
+static void fill(const dcli_worker *worker, const dcli_entry *entry, const struct deal *deal, struct crossing *crossing)
+{
+    test_random random = 11;
+    int64_t across = deal->transposed ? ROWS : COLUMNS, by = deal->transposed ? deal->rows : deal->columns;
+    int64_t along = deal->transposed ? COLUMNS : ROWS, step = deal->transposed ? deal->columns : deal->rows;
+    for (int k = 0; k < OPERANDS; k++)
+        for (size_t n = 0; n < sizeof crossing->array[k]; n++)
+            crossing->array[k][n] = (unsigned char)test_between(&random, 1, 255);
+    for (int k = 0; k < OPERANDS; k++)
+        for (int64_t x = 0; x < along; x += step)
+            for (int64_t y = 0; y < across; y += by) {
+                int64_t row = deal->transposed ? y : x, column = deal->transposed ? x : y;
+                dcl_box box = {.rank = 2, .start = {row, column}, .stride = {1, 1}};
+                box.count[0] = row + deal->rows > ROWS ? ROWS - row : deal->rows;
+                box.count[1] = column + deal->columns > COLUMNS ? COLUMNS - column : deal->columns;
+                if (is_ours(deal, row, column, &random))
+                    add_piece(worker, entry, crossing, k, box);
+            }
+    cr_assert_leq(crossing->bytes, MOST_BYTES);
+    cr_assert_eq(dcli_copies_join(worker, &crossing->out, false), DCL_OK);
+    cr_assert_eq(dcli_copies_join(worker, &crossing->in, true), DCL_OK);
+}
+
+/* Out of memory that has the arrays, and into memory that has nothing. */
+static void expect_crossing(dcli_worker *worker, dcli_entry *entry, const char *name, struct crossing *crossing)
+{
+    static unsigned char found[MOST_BYTES];
+    dcli_held held[OPERANDS] = {{.id = 1}, {.id = 2}};
+    memset(found, 0, sizeof found);
+    for (int k = 0; k < OPERANDS; k++) {
+        size_t bytes = ROWS * COLUMNS * dcl_type_bytes(types[k]);
+        cr_assert_eq(dcli_memory_create(worker->device, bytes, &held[k].memory), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_memory_put(held[k].memory, 0, crossing->array[k], bytes), DCL_OK, "%s", dcl_error());
+        entry->held[k] = &held[k];
+    }
+    cr_assert_eq(
+        dcli_copies_give(worker, entry, &crossing->out, CHUNK_NUMBER, NULL, (char *)found, (size_t)crossing->bytes),
+        DCL_OK, "%s", dcl_error());
+    for (int64_t n = 0; n < crossing->bytes; n++)
+        cr_assert(!crossing->covered[n] || found[n] == crossing->chunk[n], "%s: byte %lld of the chunk", name,
+                  (long long)n);
+    for (int k = 0; k < OPERANDS; k++) {
+        size_t bytes = ROWS * COLUMNS * dcl_type_bytes(types[k]);
+        dcli_memory_release(held[k].memory);
+        cr_assert_eq(dcli_memory_create(worker->device, bytes, &held[k].memory), DCL_OK, "%s", dcl_error());
+        for (int64_t c = 0; c < crossing->in.count; c++)
+            if (crossing->in.copies[c].operand == k)
+                cr_assert_eq(dcli_copies_take(worker, entry, &crossing->in.copies[c], held[k].memory,
+                                              (const char *)crossing->chunk),
+                             DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_memory_get(held[k].memory, 0, found, bytes), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(memcmp(found, crossing->kept[k], bytes), 0, "%s: operand %d", name, k);
+        dcli_memory_release(held[k].memory);
+    }
+}
+
+static void cross(const char *mode, int flags)
+{
+    const dcli_log silent = {0};
+    dcli_layout layout[OPERANDS] = {{.grid = dcl_grid_2d(types[0], ROWS, COLUMNS)},
+                                    {.grid = dcl_grid_2d(types[1], ROWS, COLUMNS)}};
+    dcli_worker worker = {0};
+    dcli_entry entry = {.operation.operand_count = OPERANDS};
+    if (dcli_device_open_as(0, &silent, flags, &worker.device) != DCL_OK)
+        cr_skip_test("no device: %s", dcl_error());
+    for (int k = 0; k < OPERANDS; k++)
+        entry.operation.operand[k].layout = &layout[k];
+    for (size_t n = 0; n < sizeof deals / sizeof deals[0]; n++) {
+        struct crossing *crossing = calloc(1, sizeof *crossing);
+        fill(&worker, &entry, &deals[n], crossing);
+        for (int64_t c = 0; deals[n].most_records > 0 && c < crossing->out.count; c++)
+            cr_expect(dcli_device_in_place(worker.device) || crossing->out.copies[c].count <= deals[n].most_records,
+                      "%s, %s: %lld records", mode, deals[n].name, (long long)crossing->out.copies[c].count);
+        expect_crossing(&worker, &entry, deals[n].name, crossing);
+        dcli_copies_free(&crossing->out);
+        dcli_copies_free(&crossing->in);
+        free(crossing);
+    }
+    dcli_device_close(worker.device);
+}
+
+Test(copies_on_device, as_the_device_works) { cross("as it works", 0); }
+Test(copies_on_device, memory_of_its_own) { cross("memory of its own", DCLI_OPEN_SEPARATE); }
