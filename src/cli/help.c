@@ -60,7 +60,7 @@ static const char eval[] =
     "  dcl eval --workers tcp://n1:7700,tcp://n2:7700 --keys ~/.dcl 'T(i,j) = A(j,i);' A=a.npy T=t.npy\n";
 
 static const char map[] =
-    "dcl map --grid SHAPE --nodes N [--map MAP] [--owners | --svg FILE] [--body BODY [--explain] ...]\n"
+    "dcl map --grid SHAPE --nodes N [--map MAP] [--owners[=all] | --svg FILE] [--body BODY [--explain] ...]\n"
     "\n"
     "Draws which node owns which element of a grid, and lists what each node stores; or, with --body, what a loop "
     "body\n"
@@ -69,8 +69,9 @@ static const char map[] =
     "  --grid [NAME=]SHAPE   extents, such as 6x6, with a type or not, such as 6x6:double; float without it\n"
     "  --nodes N             number of nodes, numbered from 0\n"
     "  --map [NAME=]MAP      the map: dcl help maps; without it the default, as eval lays out arrays\n"
-    "  --owners              print the owners only: a row of the grid per line, separated by spaces; an empty line\n"
-    "                        between the planes of a grid of more than two axes\n"
+    "  --owners[=all]        print the owners only: a row of the grid per line, separated by spaces; an empty line\n"
+    "                        between the planes of a grid of more than two axes. Grids of more than\n"
+    "                        10 million elements are refused, unless it is --owners=all\n"
     "  --svg FILE            draw into FILE instead, as SVG; - is the standard output. Nodes have colours, also for\n"
     "                        people who are colour-blind; lines show segments, blocks and tiles by their weight\n"
     "  --body BODY           draw what BODY moves, as eval understands it: arrows between nodes, or a square of "

@@ -60,11 +60,25 @@ static int draw(const cli_map_request *request, const dcl_map *map, const cli_su
     return status;
 }
 
+/* A size that was mistyped would print until somebody ends it. */
+static int show_owners(const cli_map_request *request, const dcl_map *map)
+{
+    enum { MOST_PRINTED = 10000000 };
+    const dcl_grid *grid = &request->grid;
+    int64_t count = dcl_grid_count(grid);
+    if (count > MOST_PRINTED && !request->all_owners)
+        return cli_fail("the grid has %" PRId64 " elements; expected at most %d whose owners are printed one by one; "
+                        "give a smaller grid, leave out --owners for a picture and what each node stores, or give "
+                        "--owners=all",
+                        count, MOST_PRINTED);
+    return count > 0 ? print_owners(map, grid) : CLI_OK;
+}
+
 static int show(const cli_map_request *request, const dcl_map *map)
 {
     const dcl_grid *grid = &request->grid;
     if (request->owners)
-        return dcl_grid_count(grid) > 0 ? print_owners(map, grid) : CLI_OK;
+        return show_owners(request, map);
     if (request->svg != NULL && dcl_grid_count(grid) == 0)
         return cli_fail("the grid has no elements; expected some for a picture");
     cli_survey survey;

@@ -12,7 +12,7 @@ enum option { GRID, NODES, MAP, OWNERS, SVG, BODY, SET, EXPLAIN };
 
 static const cli_option options[] = {
     [GRID] = {"grid", "[NAME=]SHAPE"}, [NODES] = {"nodes", "N"},         [MAP] = {"map", "[NAME=]MAP"},
-    [OWNERS] = {"owners", NULL},       [SVG] = {"svg", "FILE"},          [BODY] = {"body", "BODY"},
+    [OWNERS] = {"owners", "=all"},     [SVG] = {"svg", "FILE"},          [BODY] = {"body", "BODY"},
     [SET] = {"set", "NAME=VALUE"},     [EXPLAIN] = {"explain", "=json"}, {NULL, NULL},
 };
 
@@ -122,6 +122,16 @@ static int set_nodes(cli_map_request *request, const char *text)
     return status;
 }
 
+/* @param text  what stands behind --owners=; NULL: nothing */
+static int set_owners(cli_map_request *request, const char *text)
+{
+    if (text != NULL && strcmp(text, "all") != 0)
+        return cli_usage("map", "--owners is '%s'; expected --owners, or --owners=all for grids of any size", text);
+    request->owners = true;
+    request->all_owners |= text != NULL;
+    return CLI_OK;
+}
+
 static int take(cli_map_request *request, int option, char *value)
 {
     switch (option) {
@@ -132,8 +142,7 @@ static int take(cli_map_request *request, int option, char *value)
     case MAP:
         return add_map(request, value);
     case OWNERS:
-        request->owners = true;
-        return CLI_OK;
+        return set_owners(request, value);
     case SVG:
         return set_once(&request->svg, "--svg", value);
     case BODY:

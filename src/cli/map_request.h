@@ -17,10 +17,10 @@ typedef struct cli_map_request {
     dcl_grid grid;   /* the one that is drawn, or that of the first output of the body; rank 0: not given */
     const char *map; /* NULL: the default */
     int nodes;
-    bool owners;
-    const char *svg;    /* file, "-": stdout; NULL: the terminal */
-    const char *body;   /* NULL: a map is drawn and not the moves of a body */
-    bool explain, json; /* the body's report instead of a picture; as JSON */
+    bool owners, all_owners; /* printed; however many there are */
+    const char *svg;         /* file, "-": stdout; NULL: the terminal */
+    const char *body;        /* NULL: a map is drawn and not the moves of a body */
+    bool explain, json;      /* the body's report instead of a picture; as JSON */
     int array_count, value_count;
     cli_map_array array[CLI_MAP_MOST];
     dcl_arg value[CLI_MAP_MOST]; /* their names are in value_name */

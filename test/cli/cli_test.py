@@ -112,6 +112,15 @@ class Map(unittest.TestCase):
         self.assertEqual(run(*arguments, env=environment(DCL_MAP="*,block")).stdout.splitlines()[0],
                          "*,block: 6x6 over 4 nodes")
 
+    def test_all_owners_are_printed_when_told_so(self):
+        arguments = ["map", "--grid", "3333334x3", "--nodes", "1", "--map", "block"]
+        refused = run(*arguments, "--owners")
+        self.assertEqual((refused.returncode, refused.stdout), (1, ""))
+        self.assertIn("the grid has 10000002 elements; expected at most 10000000", refused.stderr)
+        done = run(*arguments, "--owners=all")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout, 3333334 * "0 0 0\n")
+
     def test_line_and_empty_grid(self):
         self.assertIn("  0 0 0 1 1\n", run("map", "--grid", "4", "--nodes", "2", "--map", "block").stdout)
         self.assertIn("no elements", run("map", "--grid", "0", "--nodes", "2", "--map", "block").stdout)
@@ -579,6 +588,10 @@ WRONG = [
     ("map without grid", ["map", "--nodes", "4"], 2, ["--grid"]),
     ("map without nodes", ["map", "--grid", "6x6"], 2, ["--nodes"]),
     ("map over 0 nodes", ["map", "--grid", "6x6", "--nodes", "0"], 2, ["--nodes", "'0'"]),
+    ("owners of some elements", ["map", "--grid", "6x6", "--nodes", "4", "--owners=some"], 2,
+     ["--owners is 'some'", "--owners=all"]),
+    ("owners of more elements than anybody reads", ["map", "--grid", "1000000x1000000", "--nodes", "4", "--owners"], 1,
+     ["1000000000000 elements", "at most 10000000", "a smaller grid", "--owners=all"]),
     ("map with bad grid", ["map", "--grid", "6by6", "--nodes", "4"], 2, ["'6by6'"]),
     ("map with a stray word", [*MAP, "block"], 2, ["'block'"]),
     ("map of the wrong rank", [*MAP, "--map", "block,block,block"], 1, ["rank 3", "rank 2"]),
