@@ -34,7 +34,8 @@ typedef struct dcl_axis {
      *  at least the extent. CYCLIC: elements per run, 0 = 1. Others: 0. */
     int64_t size;
     /** SPLITS: where runs begin, counted from the grid's origin, rising, each at least 1; the first run begins at 0. Points
-     *  beyond the extent leave the last runs empty. Run k lies at coordinate k mod nodes.
+     *  beyond the extent leave the last runs empty. Run k lies at coordinate k mod nodes. At most 1,048,576; arrays
+     *  can have fewer: see dcl_map_table().
      *  WEIGHTED: the shares of the coordinates, each at least 0, in all 1..2^31-1; as many as nodes along the axis. With
      *  S(c) the sum of the first c of n shares, coordinate c has indices extent * S(c) / S(n), rounded down, up to
      *  extent * S(c+1) / S(n), from the origin. Others: NULL. */
@@ -89,7 +90,9 @@ DCL_API dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal d
 DCL_API dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t seed);
 
 /** Deal pieces by a list. Every process of the program's has a copy of the list, neighbours with one owner as one entry.
- *  A map that arrays are made with has at most 262,143 bytes as text (dcl_map_print()); so for all maps that are lists.
+ *  A map that arrays are made with has at most 262,143 bytes as text (dcl_map_print()), longer ones can be asked about
+ *  only: some 10,000 boxes of a plane, 40,000 split points, or 100,000 owners that change from piece to piece. So for all
+ *  maps that are lists.
  *  @param rank, piece  as for dcl_map_dealt().
  *  @param count        pieces of every grid that the map will serve; binding another grid is refused.
  *  @param owners       [count] node of the cluster that owns piece 0, 1, ..., or DCL_NOWHERE: see dcl_map_sparse(); in a
@@ -149,7 +152,7 @@ DCL_API dcl_map *dcl_map_sparse(dcl_cluster *cluster, dcl_order order, int rank,
 
 /** Give boxes to nodes: any tiling of one grid (unstructured). A node stores its boxes in the order of the list, each
  *  packed, last axis fastest. Every process of the program's has a copy of the list.
- *  @param count  boxes, 1..131072.
+ *  @param count  boxes, 1..131072; arrays can have fewer, by the length of their text: see dcl_map_table().
  *  @param boxes  [count] of one rank, with strides of 1; in the grid's indices, its origin included. Laid over a grid they
  *                have to cover it exactly once: else the first overlap, or the first index that is missing, is named then.
  *  @param nodes  [count] the node of each, of the cluster and alive.

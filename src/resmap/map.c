@@ -182,9 +182,10 @@ dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const in
     if (cluster == NULL)
         return NULL;
     dcl_status status = dcli_map_check_rank(rank);
-    if (status == DCL_OK && (count < 1 || owners == NULL))
-        status = DCLI_FAIL(DCL_ERR_INVALID, "%" PRId64 " owners are given%s; expected a node for every piece", count,
-                           owners == NULL ? " as NULL" : "");
+    if (status == DCL_OK && count < 1)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "%" PRId64 " owners are given; expected a node for every piece", count);
+    if (status == DCL_OK && owners == NULL)
+        status = DCLI_FAIL(DCL_ERR_INVALID, "owners is NULL; expected a node for every piece");
     return made(cluster, status == DCL_OK ? make_table(cluster, order, rank, piece, count, owners) : NULL);
 }
 
@@ -259,11 +260,11 @@ dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const
 
 static dcl_status check_listed(int count, const dcl_box boxes[], const int nodes[])
 {
-    if (count < 1 || boxes == NULL || nodes == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "%d boxes are given%s; expected at least one, and a node for each", count,
-                         boxes == NULL   ? " as NULL"
-                         : nodes == NULL ? " and no nodes"
-                                         : "");
+    if (count < 1)
+        return DCLI_FAIL(DCL_ERR_INVALID, "%d boxes are given; expected at least one, and a node for each", count);
+    if (boxes == NULL || nodes == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected boxes, and a node for each",
+                         boxes == NULL ? "boxes" : "nodes");
     for (int k = 0; k < count; k++) {
         if (boxes[k].rank != boxes[0].rank || boxes[k].rank < 1 || boxes[k].rank > DCL_MAX_RANK)
             return DCLI_FAIL(DCL_ERR_INVALID, "boxes[%d] has rank %d; expected all of one rank, 1..%d", k,
@@ -426,8 +427,10 @@ static dcl_status list_nodes(const dcl_cluster *cluster, int count, const int no
 static dcl_map *make_on(const dcl_map *map, int count, const int nodes[])
 {
     if (count < 1 || nodes == NULL) {
-        DCLI_FAIL(DCL_ERR_INVALID, "%d nodes are given%s; expected the numbers of one or more", count,
-                  nodes == NULL ? " as NULL" : "");
+        if (count < 1)
+            DCLI_FAIL(DCL_ERR_INVALID, "%d nodes are given; expected the numbers of one or more", count);
+        else
+            DCLI_FAIL(DCL_ERR_INVALID, "nodes is NULL; expected the numbers of nodes");
         return NULL;
     }
     dcli_map_rule rule = map->rule;

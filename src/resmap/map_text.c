@@ -13,8 +13,12 @@
 
 struct parser {
     const char *text, *at;
+    const char *like;                /* what the part that is being read looks like, for people */
     bool seed, rest, halo, periodic; /* given */
 };
+
+/* Of axes, and where nothing was understood. */
+static const char like_maps[] = "a map reads like block,cyclic(2),*@2x3x1 or rows:cyclic(2x2);block=1024x1024";
 
 static void skip_spaces(struct parser *parser)
 {
@@ -37,10 +41,8 @@ static dcl_status fail_at(const struct parser *parser, const char *at, const cha
 {
     char found[40];
     describe(at, found, sizeof found);
-    return DCLI_FAIL(DCL_ERR_INVALID,
-                     "map \"%.200s\": column %td: found %s; expected %s; a map reads like block,cyclic(2),*@2x3x1 or "
-                     "rows:cyclic(2x2);block=1024x1024",
-                     parser->text, at - parser->text + 1, found, expected);
+    return DCLI_FAIL(DCL_ERR_INVALID, "map \"%.200s\": column %td: found %s; expected %s; %s", parser->text,
+                     at - parser->text + 1, found, expected, parser->like);
 }
 
 static dcl_status fail(struct parser *parser, const char *expected)
@@ -133,6 +135,7 @@ static dcl_status parse_points(struct parser *parser, int d, dcli_map_rule *rule
 {
     bool splits = rule->axes[d].kind == DCL_AXIS_SPLITS;
     struct list list = {0};
+    parser->like = splits ? "split points read like splits(3,7)" : "shares read like weighted(3:1:2)";
     if (!accept(parser, '('))
         return fail(parser, splits ? "\"(\" and split points" : "\"(\" and shares");
     dcl_status status = splits ? parse_list(parser, ',', 1, "a split point of at least 1, below 2^63", &list)
@@ -150,6 +153,7 @@ static dcl_status parse_axis(struct parser *parser, int d, dcli_map_rule *rule)
 {
     dcl_axis *axis_out = &rule->axes[d];
     *axis_out = (dcl_axis){.kind = DCL_AXIS_WHOLE};
+    parser->like = like_maps;
     if (accept(parser, '*'))
         return DCL_OK;
     if (accept_word(parser, "block"))
@@ -179,6 +183,7 @@ static dcl_status parse_arrangement(struct parser *parser, int listed, dcli_map_
 {
     int64_t number[DCL_MAX_RANK];
     int count, divided = 0;
+    parser->like = "an arrangement of nodes reads like block,cyclic(2),*@2x3x1";
     skip_spaces(parser);
     const char *start = parser->at;
     dcl_status status = parse_sizes(parser, INT32_MAX, "a number of nodes, at least 1 and below 2^31", &count, number);
@@ -228,6 +233,7 @@ static dcl_status parse_dealt(struct parser *parser, dcl_order order, dcli_map_r
 {
     rule->kind = DCLI_MAP_DEALT;
     rule->order = order;
+    parser->like = "dealt pieces read like rows:cyclic(2x2) or columns:block";
     if (!accept(parser, ':'))
         return fail(parser, "\":\" after rows or columns");
     if (accept_word(parser, "cyclic"))
@@ -254,6 +260,7 @@ static dcl_status parse_copies(struct parser *parser, dcli_map_rule *rule)
 {
     int64_t copies = -1;
     rule->kind = DCLI_MAP_AXES;
+    parser->like = "copies read like replicated or replicated(2)";
     if (accept(parser, '(')) {
         dcl_status status = parse_number(parser, 1, INT32_MAX, "a number of nodes, at least 1 and below 2^31", &copies);
         if (status == DCL_OK && !accept(parser, ')'))
@@ -312,6 +319,7 @@ static dcl_status parse_boxes(struct parser *parser, int node_count, dcli_map_ru
     struct list nodes = {0};
     int64_t capacity = 0;
     int *node = NULL;
+    parser->like = "boxes read like boxes:[0:4,0:6]@0,[4:8,0:6]@1";
     dcl_status status = accept(parser, ':') ? DCL_OK : fail(parser, "\":\" after boxes");
     rule->kind = DCLI_MAP_BOXES;
     do {
@@ -342,6 +350,7 @@ static dcl_status parse_boxes(struct parser *parser, int node_count, dcli_map_ru
 
 static dcl_status parse_grain(struct parser *parser, const char *expected, int *rank, int64_t size[])
 {
+    parser->like = "grains read like ;block=512x512;tile=256x256";
     if (*rank != 0)
         return fail(parser, "a grain that was not given before");
     if (!accept(parser, '='))
@@ -374,6 +383,7 @@ static dcl_status parse_range(struct parser *parser, int node_count, dcli_map_ru
 /* NODES = N [ "-" N ] { "," N [ "-" N ] } */
 static dcl_status parse_nodes(struct parser *parser, int node_count, dcli_map_rule *rule)
 {
+    parser->like = "nodes read like ;nodes=0-1,3";
     if (rule->range_count != 0)
         return fail(parser, "nodes that were not given before");
     if (!accept(parser, '='))
@@ -387,6 +397,7 @@ static dcl_status parse_nodes(struct parser *parser, int node_count, dcli_map_ru
 
 static dcl_status parse_every(struct parser *parser, dcli_map_rule *rule)
 {
+    parser->like = "steps read like ;every=2x3";
     if (rule->every_rank != 0)
         return fail(parser, "steps that were not given before");
     if (!accept(parser, '='))
@@ -400,6 +411,7 @@ static dcl_status parse_every(struct parser *parser, dcli_map_rule *rule)
 static dcl_status parse_rest(struct parser *parser, dcli_map_rule *rule)
 {
     const char *end;
+    parser->like = "a rest reads like ;rest=-1.5";
     if (parser->rest)
         return fail(parser, "a rest that was not given before");
     if (!accept(parser, '='))
@@ -418,6 +430,7 @@ static dcl_status parse_rest(struct parser *parser, dcli_map_rule *rule)
 static dcl_status parse_halo(struct parser *parser, dcli_map_rule *rule)
 {
     static const char expected[] = "the width of a halo, 0 or more elements, at most 2^40";
+    parser->like = "a halo reads like ;halo=1 or ;halo=1:2,0";
     if (parser->halo)
         return fail(parser, "a halo that was not given before");
     if (!accept(parser, '='))
@@ -441,6 +454,7 @@ static dcl_status parse_halo(struct parser *parser, dcli_map_rule *rule)
 /* AXES = "*" | N { "," N } */
 static dcl_status parse_periodic(struct parser *parser, dcli_map_rule *rule)
 {
+    parser->like = "periodic axes read like ;periodic=0,1 or ;periodic=*";
     if (parser->periodic)
         return fail(parser, "periodic axes that were not given before");
     if (!accept(parser, '='))
@@ -462,6 +476,7 @@ static dcl_status parse_periodic(struct parser *parser, dcli_map_rule *rule)
 
 static dcl_status parse_seed(struct parser *parser, dcli_map_rule *rule)
 {
+    parser->like = "a seed reads like ;seed=7";
     if (parser->seed)
         return fail(parser, "a seed that was not given before");
     if (!accept(parser, '='))
@@ -475,6 +490,7 @@ static dcl_status parse_owners(struct parser *parser, int node_count, dcli_map_r
 {
     char expected[96];
     struct list list = {0};
+    parser->like = "owners read like rows:table(2x2);owners=0*3,-,1*2";
     if (rule->list != NULL)
         return fail(parser, "owners that were not given before");
     if (!accept(parser, '='))
@@ -503,6 +519,7 @@ static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_r
     bool axes = rule->kind == DCLI_MAP_AXES; /* another one may follow */
     for (; accept(parser, ';'); axes = false) {
         dcl_status status;
+        parser->like = "what follows a map reads like ;block=1024x1024, ;nodes=0-1,3 or ;halo=1";
         if (accept_word(parser, "block"))
             status = parse_grain(parser, "the elements of a block, at least 1 along each axis, below 2^63",
                                  &rule->block_rank, rule->block);
@@ -552,7 +569,7 @@ static void settle_nodes(dcli_map_rule *rule, int node_count, const dcli_map_rul
 dcl_status dcli_map_rule_parse_over(const char *text, int node_count, const dcli_map_rule *others,
                                     dcli_map_rule *rule_out)
 {
-    struct parser parser = {.text = text, .at = text};
+    struct parser parser = {.text = text, .at = text, .like = like_maps};
     dcli_map_rule rule = {.node_count = 0};
     dcl_status status;
     if (accept_word(&parser, "rows"))

@@ -87,9 +87,12 @@ static dcl_status check_shares(int d, const dcl_axis *axis)
 static dcl_status check_points(int d, const dcl_axis *axis)
 {
     const char *what = axis->kind == DCL_AXIS_SPLITS ? "split points" : "shares";
-    if (axis->points == NULL || axis->count < 1 || axis->count > DCLI_MOST_POINTS)
-        return DCLI_FAIL(DCL_ERR_INVALID, "axes[%d] has %" PRId64 " %s%s; expected 1..%d", d, axis->count, what,
-                         axis->points == NULL ? ", as NULL" : "", DCLI_MOST_POINTS);
+    if (axis->count < 1 || axis->count > DCLI_MOST_POINTS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "axes[%d] has %" PRId64 " %s; expected 1..%d", d, axis->count, what,
+                         DCLI_MOST_POINTS);
+    if (axis->points == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "axes[%d].points is NULL; expected an array of %s, as many as axes[%d].count",
+                         d, what, d);
     return axis->kind == DCL_AXIS_SPLITS ? check_splits(d, axis) : check_shares(d, axis);
 }
 

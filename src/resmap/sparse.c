@@ -29,9 +29,10 @@ static int by_piece(const void *a, const void *b)
 
 static dcl_status check_pieces(int64_t all, int64_t count, const int64_t pieces[])
 {
-    if (count < 1 || pieces == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "%" PRId64 " pieces are named%s; expected at least one that is stored", count,
-                         pieces == NULL ? ", as NULL" : "");
+    if (count < 1)
+        return DCLI_FAIL(DCL_ERR_INVALID, "%" PRId64 " pieces are named; expected at least one that is stored", count);
+    if (pieces == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "pieces is NULL; expected the numbers of the pieces that are stored");
     if (all < 1 || all > DCLI_MOST_EXTENT)
         return DCLI_FAIL(DCL_ERR_INVALID, "the grid has %" PRId64 " pieces; expected 1..%" PRId64, all,
                          DCLI_MOST_EXTENT);
@@ -127,7 +128,7 @@ dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[])
         return NULL;
     dcl_status status = dcli_map_check_rank(rank);
     if (status == DCL_OK && step == NULL)
-        status = DCLI_FAIL(DCL_ERR_INVALID, "step is NULL; expected %d steps, one for each axis", rank);
+        status = DCLI_FAIL(DCL_ERR_INVALID, "step is NULL; expected a step for each axis, rank of them");
     if (status != DCL_OK)
         return made(map->cluster, NULL);
     dcli_map_rule rule = map->rule;

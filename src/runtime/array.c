@@ -22,6 +22,14 @@ static dcl_status check_type(const dcl_cluster *cluster, dcl_type type)
     return DCL_OK;
 }
 
+/* What a map that is too long is a list of. */
+static const char *list_of(const dcli_map_rule *rule)
+{
+    if (rule->kind == DCLI_MAP_BOXES)
+        return "boxes";
+    return rule->kind == DCLI_MAP_DEALT ? "pieces, or pieces whose neighbours have one owner" : "runs";
+}
+
 /* A list of nodes stands in the map's text; a map over the first nodes says how many they were. */
 dcl_status dcli_describe_storage(const dcl_array *array, char **map_out, dcli_msg_operation *descriptor_out)
 {
@@ -29,10 +37,11 @@ dcl_status dcli_describe_storage(const dcl_array *array, char **map_out, dcli_ms
     const dcl_grid *grid = &array->layout.grid;
     size_t length = dcli_map_rule_print(rule, NULL, 0);
     if (length >= DCLI_MOST_MAP_TEXT)
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "the map is a list of %zu bytes as text; expected at most %d; use larger pieces or fewer "
-                         "points",
-                         length, DCLI_MOST_MAP_TEXT - 1);
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "the map is a list of %zu bytes as text (dcl_map_print()); expected at most %d for arrays; use "
+            "fewer and larger %s",
+            length, DCLI_MOST_MAP_TEXT - 1, list_of(rule));
     char *map = dcli_malloc(length + 1);
     if (map == NULL)
         return DCL_ERR_NOMEM;

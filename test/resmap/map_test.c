@@ -193,10 +193,11 @@ Test(map, lists_refused)
     dcl_cluster *four = test_cluster(4);
     int64_t points[] = {2, 1, -1};
     dcl_axis axis = {.kind = DCL_AXIS_SPLITS, .count = 1};
-    expect_refused(dcl_map_axes(four, 1, &axis, NULL), "axes[0] has 1 split points, as NULL; expected 1..1048576");
-    axis.points = points;
+    expect_refused(dcl_map_axes(four, 1, &axis, NULL),
+                   "axes[0].points is NULL; expected an array of split points, as many as axes[0].count");
     axis.count = 0;
     expect_refused(dcl_map_axes(four, 1, &axis, NULL), "axes[0] has 0 split points; expected 1..1048576");
+    axis.points = points;
     axis.count = 2;
     expect_refused(dcl_map_axes(four, 1, &axis, NULL), "axes[0].points[1] is 1; expected 3..");
     axis.size = 4;
@@ -280,7 +281,7 @@ Test(map, constructors_of_lists_refuse)
     expect_refused(dcl_map_replicated(four, -1), "the map is for copies on -1 nodes");
     expect_refused(dcl_map_hash(four, DCL_ROWS, 9, NULL, 0), "rank is 9");
     expect_refused(dcl_map_table(four, DCL_ROWS, 1, NULL, 0, (int[]){0}), "0 owners are given; expected a node for");
-    expect_refused(dcl_map_table(four, DCL_ROWS, 1, NULL, 2, NULL), "2 owners are given as NULL");
+    expect_refused(dcl_map_table(four, DCL_ROWS, 1, NULL, 2, NULL), "owners is NULL; expected a node for every piece");
     expect_refused(dcl_map_table(four, DCL_ROWS, 1, NULL, 2, (int[]){0, 4}), "the owner of piece 1 is node 4");
     expect_refused(dcl_map_dealt(four, DCL_ROWS, DCL_DEAL_TABLE, 0, NULL), "call dcl_map_table()");
     expect_refused(dcl_map_function(four, DCL_ROWS, 1, NULL, &grid, NULL, NULL), "owner is NULL");
@@ -288,8 +289,9 @@ Test(map, constructors_of_lists_refuse)
     expect_refused(dcl_map_function(four, DCL_ROWS, 2, NULL, &grid, owner_of_piece, NULL), "rank 1; expected 2");
     expect_refused(dcl_map_function(four, DCL_ROWS, 1, &nothing, &grid, owner_of_piece, NULL), "piece[0] is 0");
     expect_refused(dcl_map_function(four, DCL_ROWS, 2, NULL, &large, owner_of_piece, NULL), "has too many pieces");
-    expect_refused(dcl_map_listed(four, 0, NULL, NULL), "0 boxes are given as NULL");
-    expect_refused(dcl_map_listed(four, 1, &strided, NULL), "1 boxes are given and no nodes");
+    expect_refused(dcl_map_listed(four, 0, NULL, NULL),
+                   "0 boxes are given; expected at least one, and a node for each");
+    expect_refused(dcl_map_listed(four, 1, &strided, NULL), "nodes is NULL; expected boxes, and a node for each");
     expect_refused(dcl_map_listed(four, 1, &strided, (int[]){0}), "boxes[0].stride[0] is 2; expected 1");
     expect_refused(dcl_map_listed(four, 2, (dcl_box[]){box_1d(0, 4), dcl_box_of(&large)}, (int[]){0, 1}),
                    "boxes[1] has rank 2; expected all of one rank");
@@ -372,7 +374,7 @@ Test(map, over_the_nodes_named_refuses)
 {
     dcl_map *block_map = dcl_map_block(test_cluster(4)), *square = dcl_map_parse(test_cluster(4), "block@2x2");
     expect_refused(dcl_map_on(block_map, 0, (int[]){0}), "dcl_map_on: 0 nodes are given; expected the numbers of one");
-    expect_refused(dcl_map_on(block_map, 2, NULL), "2 nodes are given as NULL");
+    expect_refused(dcl_map_on(block_map, 2, NULL), "nodes is NULL; expected the numbers of nodes");
     expect_refused(dcl_map_on(block_map, 2, (int[]){0, 4}), "nodes[1] is 4; expected a node of the cluster, 0..3");
     expect_refused(dcl_map_on(block_map, 2, (int[]){-1, 0}), "nodes[0] is -1; expected a node");
     expect_refused(dcl_map_on(block_map, 3, (int[]){2, 0, 2}), "nodes[2] is 2 again; expected every node once");

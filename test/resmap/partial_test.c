@@ -179,7 +179,8 @@ Test(partial, constructors_refuse)
     expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, NULL, 4, 0, pieces), "0 pieces are named; expected at least one");
     expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, NULL, 2, 3, pieces),
                    "3 pieces are named; the grid has 2; expected");
-    expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, NULL, 4, 1, NULL), "1 pieces are named, as NULL");
+    expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, NULL, 4, 1, NULL),
+                   "pieces is NULL; expected the numbers of the pieces that are stored");
     expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, NULL, 0, 1, pieces), "the grid has 0 pieces; expected 1..");
     expect_refused(dcl_map_sparse(two, DCL_ROWS, 0, NULL, 4, 2, pieces), "rank is 0; expected 1..8");
     expect_refused(dcl_map_sparse(two, DCL_ROWS, 1, (int64_t[]){0}, 4, 2, pieces), "piece[0] is 0; expected at least");
@@ -189,7 +190,7 @@ Test(partial, constructors_refuse)
     dcl_box box = dcl_box_nd(1, (int64_t[]){0}, (int64_t[]){4});
     dcl_map *boxes = dcl_map_listed(two, 1, &box, (int[]){0});
     expect_refused(dcl_map_every(block, 0, pieces), "dcl_map_every: rank is 0; expected 1..8");
-    expect_refused(dcl_map_every(block, 1, NULL), "step is NULL; expected 1 steps, one for each axis");
+    expect_refused(dcl_map_every(block, 1, NULL), "step is NULL; expected a step for each axis, rank of them");
     expect_refused(dcl_map_every(block, 1, before),
                    "every[0] is -1; expected a step of at least 1; 1 takes every index of axis 0");
     expect_refused(dcl_map_every(rows, 1, pieces), "every so many-th element of 1 axes (;every=) and divides 2");

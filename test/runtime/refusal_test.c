@@ -534,6 +534,38 @@ Test(refusal_on_device, of_grids_and_maps)
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
 }
 
+static void expect_too_long(dcl_map *map, const char *what, int64_t extent, const char *words)
+{
+    cr_assert_not_null(map, "%s: %s", what, dcl_error());
+    cr_expect_null(dcl_agile(dcl_grid_1d(DCL_FLOAT, extent), map), "%s: an array was made", what);
+    expect_refused(what, dcl_status_of(NULL), DCL_ERR_INVALID,
+                   (const char *const[MOST_WORDS]){"bytes as text", "expected at most 262143 for arrays", words});
+    dcl_release(map);
+}
+
+/* A map may be a longer list than arrays can have: it is told what to have less of. */
+Test(refusal_on_device, of_lists_that_are_too_long_for_arrays)
+{
+    enum { COUNT = 140000, BOXES = 20000, POINTS = 50000 };
+    static int nodes[COUNT];
+    static int64_t points[POINTS];
+    static dcl_box boxes[BOXES];
+    for (int k = 0; k < COUNT; k++)
+        nodes[k] = k % 2;
+    for (int k = 0; k < BOXES; k++)
+        boxes[k] = dcl_box_nd(1, (int64_t[]){k}, (int64_t[]){1});
+    for (int k = 0; k < POINTS; k++)
+        points[k] = k + 1;
+    dcl_axis axis = {.kind = DCL_AXIS_SPLITS, .points = points, .count = POINTS};
+    dcl_cluster *cluster = open_nodes(2);
+    expect_too_long(dcl_map_listed(cluster, BOXES, boxes, nodes), "boxes", BOXES, "use fewer and larger boxes");
+    expect_too_long(dcl_map_table(cluster, DCL_ROWS, 1, NULL, COUNT, nodes), "pieces", COUNT,
+                    "use fewer and larger pieces, or pieces whose neighbours have one owner");
+    expect_too_long(dcl_map_axes(cluster, 1, &axis, NULL), "points", POINTS, "use fewer and larger runs");
+    dcl_clear_error(cluster);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* The same where there are no devices; and data is refused there. */
 Test(refusal_planned, of_grids_maps_and_data)
 {
