@@ -116,6 +116,17 @@ static dcl_status check_word(const dcli_body *body, int t)
     return DCL_OK;
 }
 
+/* C(...) or C_data[...], whose last token is `last`, is assigned to. */
+static dcl_status check_written(const dcli_tokens *tokens, int t, int last, const dcli_param *param)
+{
+    bool output = param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
+    if (output || dcli_usage_of(tokens, t, last) == DCLI_READS)
+        return DCL_OK;
+    return dcli_token_fail(
+        tokens, t, "%s is %s, but written here; declare DCL_OUT(%s), whose elements in the tile can be read too",
+        param->name, dcli_access_name(param->access), param->name);
+}
+
 /* C(...), or C alone. */
 static dcl_status check_element(const dcli_tokens *tokens, int t, const dcli_param *param)
 {
@@ -129,7 +140,7 @@ static dcl_status check_element(const dcli_tokens *tokens, int t, const dcli_par
     if (found != param->rank)
         return dcli_token_fail(tokens, t, "%s has %d subscript%s here; expected %d, one per axis of the array",
                                param->name, found, found == 1 ? "" : "s", param->rank);
-    return DCL_OK;
+    return check_written(tokens, t, tokens->token[t + 1].partner, param);
 }
 
 /* An axis that is given as a number must be one of the array's: behind its numbers stand others. */
@@ -147,6 +158,19 @@ static dcl_status check_axis(const dcli_tokens *tokens, int t, const char *name,
                            tokens->text + number->start, name, rank - 1);
 }
 
+/* A name of array p: C(...), C_data, or one that asks for a number, as C_count(0). */
+static dcl_status check_name(const dcli_body *body, int t, int p, const char *suffix)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    const dcli_param *param = &body->params[p];
+    int behind = (int)(suffix - (tokens->text + tokens->token[t].start));
+    if (behind == tokens->token[t].length)
+        return check_element(tokens, t, param);
+    if (dcli_token_is(tokens, t + 1, "["))
+        return check_written(tokens, t, tokens->token[t + 1].partner, param);
+    return check_axis(tokens, t, param->name, param->rank);
+}
+
 static dcl_status check_text(dcli_body *body)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
@@ -162,8 +186,7 @@ static dcl_status check_text(dcli_body *body)
         int p = array_named(body, word, (size_t)token->length, &suffix);
         if (status != DCL_OK || p < 0 || dcli_token_in(tokens, t - 1, ". ->"))
             continue;
-        status = suffix == word + token->length ? check_element(tokens, t, &body->params[p])
-                                                : check_axis(tokens, t, body->params[p].name, body->params[p].rank);
+        status = check_name(body, t, p, suffix);
         dcli_body_access *access = &body->access[0];
         while (access->param != p)
             access++;

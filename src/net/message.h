@@ -186,6 +186,7 @@ typedef struct dcli_msg_report {
     const char *body;     /* its first line */
     const char *declared; /* what is said of the array; "": the index lies outside its grid */
     bool written;
+    const char *outputs; /* of a tile kernel, whose first line says little: the arrays that it writes; "": a body */
 } dcli_msg_report;
 
 /** A device as its worker describes it. */

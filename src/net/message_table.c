@@ -221,6 +221,7 @@ static const dcli_field report_fields[] = {
     SENTENCE(body, "its first line"),
     SENTENCE(declared, "what is said of the array; empty: the index lies outside its grid"),
     BOOL(written, "it was to be written"),
+    SENTENCE(outputs, "of a tile kernel: the arrays that it writes; empty: it was a body"),
 };
 #undef OBJECT
 

@@ -157,32 +157,62 @@ static void on_failed(void *user, const dcli_msg_failed *failed)
     pthread_mutex_unlock(&cluster->lock);
 }
 
-/* Where a kernel went, and what it was told. */
+/* Which kernel it was: tile kernels begin alike, so the arrays that they write tell them apart. */
+static int name_kernel(const dcli_msg_report *report, char *text, size_t capacity)
+{
+    if (report->outputs[0] == '\0')
+        return snprintf(text, capacity, "operation %lld, `%.160s`: ", (long long)report->operation, report->body);
+    return snprintf(text, capacity,
+                    "operation %lld, the tile kernel that writes %.200s, `%.160s`: ", (long long)report->operation,
+                    report->outputs, report->body);
+}
+
+/* Where a kernel went. */
+static int name_place(const dcli_msg_report *report, int node, char *text, size_t capacity)
+{
+    int at = snprintf(text, capacity, "node %d: %s(", node, report->array);
+    for (int d = 0; d < report->rank; d++)
+        at += snprintf(text + at, capacity - (size_t)at, "%s%lld", d > 0 ? ", " : "", (long long)report->index[d]);
+    at +=
+        snprintf(text + at, capacity - (size_t)at, ") was %s, which is outside ", report->written ? "written" : "read");
+    if (report->declared[0] == '\0')
+        return at + snprintf(text + at, capacity - (size_t)at, "its grid; ");
+    return at + snprintf(text + at, capacity - (size_t)at, "of what is declared of it: %.300s; ", report->declared);
+}
+
+/* What to do about a read outside of a grid. */
+static void advise_guard(const dcli_msg_report *report, char *text, size_t capacity)
+{
+    const char *array = report->array;
+    if (report->outputs[0] != '\0')
+        snprintf(
+            text, capacity,
+            "0 was taken; read local indices %s_low(d) to %s_high(d) - 1 along axis d alone, or leave out elements "
+            "at the edge with dcl_forall_tiles_over()",
+            array, array);
+    else
+        snprintf(text, capacity,
+                 "0 was taken; guard the read in the body (`inside ? %s(...) : 0`), or narrow the loop with "
+                 "dcl_forall_over()",
+                 array);
+}
+
+/* Where a kernel went, what it was told, and what to do: every part is cut so that all have room. */
 static void describe_report(const dcli_msg_report *report, int node, char *text, size_t capacity)
 {
-    char index[200] = "";
-    int length = 0;
-    for (int d = 0; d < report->rank; d++)
-        length += snprintf(index + length, sizeof index - (size_t)length, "%s%lld", d > 0 ? ", " : "",
-                           (long long)report->index[d]);
-    int at = snprintf(text, capacity, "operation %lld, `%.160s`: node %d: %s(%s) was %s, which is outside ",
-                      (long long)report->operation, report->body, node, report->array, index,
-                      report->written ? "written" : "read");
-    at += report->declared[0] == '\0'
-              ? snprintf(text + at, capacity - (size_t)at, "its grid; ")
-              : snprintf(text + at, capacity - (size_t)at, "of what is declared of it: %.300s; ", report->declared);
+    int at = name_kernel(report, text, capacity);
+    at += name_place(report, node, text + at, capacity - (size_t)at);
+    text += at;
+    capacity -= (size_t)at;
     if (report->written) /* by a tile kernel: bodies write where they are */
-        snprintf(text + at, capacity - (size_t)at,
+        snprintf(text, capacity,
                  "nothing was stored; write to elements of the tile alone, local indices %s_low(d) to %s_high(d) - 1 "
                  "along axis d",
                  report->array, report->array);
     else if (report->declared[0] == '\0')
-        snprintf(text + at, capacity - (size_t)at,
-                 "0 was taken; guard the read in the body (`inside ? %s(...) : 0`), or narrow the loop with "
-                 "dcl_forall_over()",
-                 report->array);
+        advise_guard(report, text, capacity);
     else
-        snprintf(text + at, capacity - (size_t)at, "0 was taken; declare all that is read, or correct the subscripts");
+        snprintf(text, capacity, "0 was taken; declare all that is read, or correct the subscripts");
 }
 
 static void on_report(void *user, int node, const dcli_msg_report *report)

@@ -65,6 +65,22 @@ static void put_first_line(dcli_text *text, const char *body)
     dcli_text_append(text, body, strcspn(body, "\r\n"));
 }
 
+/* What a tile kernel writes: C, D and more. Tile kernels begin alike, by asking for their work-item. */
+static void put_outputs(dcli_text *text, const dcli_body *body)
+{
+    enum { MOST_NAMED = 3 };
+    int named = 0;
+    for (int a = 0; a < body->access_count; a++) {
+        if (!body->access[a].written)
+            continue;
+        if (named == MOST_NAMED) {
+            dcli_text_put(text, " and more");
+            return;
+        }
+        dcli_text_put(text, "%s%s", named++ > 0 ? ", " : "", body->params[body->access[a].param].name);
+    }
+}
+
 static void send_report(dcli_worker *worker, const dcli_entry *entry, const int64_t report[])
 {
     const dcli_body *body = entry->operation.body;
@@ -75,23 +91,27 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
     dcl_grid grid = dcli_access_grid(&entry->operation, a);
     dcl_box around = dcl_box_of(&grid),
             whole = dcl_box_of(dcli_operand_grid(&entry->operation.operand[body->access[a].param]));
-    dcli_text declared = {0}, line = {0};
+    dcli_text declared = {0}, line = {0}, outputs = {0};
     if (dcli_box_contains(&around, report + 2))
         put_declared(&declared, &entry->operation, a);
     else if (!dcli_box_equal(&around, &whole))
         put_periodic(&declared, &around);
     put_first_line(&line, body->text);
+    if (body->tile_kernel)
+        put_outputs(&outputs, body);
     dcli_message message = {.kind = DCLI_MSG_REPORT,
                             .report = {.operation = entry->operation.number,
                                        .array = param->name,
                                        .rank = param->rank,
                                        .body = line.bytes,
                                        .declared = declared.bytes,
-                                       .written = body->access[a].written}};
+                                       .written = body->access[a].written,
+                                       .outputs = outputs.bytes}};
     memcpy(message.report.index, report + 2, (size_t)param->rank * sizeof(int64_t));
     dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
     dcli_text_free(&declared);
     dcli_text_free(&line);
+    dcli_text_free(&outputs);
 }
 
 static void pass_report(dcli_worker *worker, const dcli_running *running)

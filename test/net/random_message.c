@@ -224,7 +224,8 @@ static dcli_msg_report random_report(test_random *random)
                               .rank = test_random_below(random, DCL_MAX_RANK + 1),
                               .body = string(random, DCLI_MOST_SENTENCE),
                               .declared = string(random, DCLI_MOST_SENTENCE),
-                              .written = flag(random)};
+                              .written = flag(random),
+                              .outputs = string(random, DCLI_MOST_SENTENCE)};
     for (int d = 0; d < report.rank; d++)
         report.index[d] = any(random);
     return report;
@@ -633,7 +634,7 @@ static bool same_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_REPORT:
         return EQUAL(report.operation) && STRINGS(report.array) && EQUAL(report.rank) &&
                NUMBERS(report.index, report.rank) && STRINGS(report.body) && STRINGS(report.declared) &&
-               EQUAL(report.written);
+               EQUAL(report.written) && STRINGS(report.outputs);
     default:
         return same_session_contents(a, b);
     }

@@ -23,6 +23,8 @@ Test(tile_check_on_device, reports_what_is_outside)
          "of the tile alone, local indices C_low(d) to C_high(d) - 1 along axis d",
          0},
         {"const long r = dcl_item(0), c = dcl_item(1);\nC(r + (C_at(0, r) == 5), c) = 1;", "node 0: C(6, ", 0},
+        {"const long r = dcl_item(0), c = dcl_item(1);\nC(r + (C_at(0, r) == 5), c) = 1;",
+         "the tile kernel that writes C, `const long r = dcl_item(0), c = dcl_item(1);`: node 0: C(6, ", 0},
         {"const long r = dcl_item(0), c = dcl_item(1);\nC(r + (C_at(0, r) == 11), c) = 1;",
          "was written, which is outside its grid; nothing was stored; write to elements of the tile alone", 0},
         {"const long r = dcl_item(0), c = dcl_item(1);\nC(r, c) = C_at(0, r) == 7 && C_at(1, c) == 3 ? A(r - 2, c) : "
@@ -30,7 +32,10 @@ Test(tile_check_on_device, reports_what_is_outside)
          "node 1: A(5, 3) was read, which is outside of what is declared of it: in the box of its tile (DCL_IN); 0 was",
          0},
         {"const long r = dcl_item(0), c = dcl_item(1);\nC(r, c) = C_at(0, r) == 6 && c == 11 ? A(r - 1, c + 1) : 0;",
-         "node 1: A(5, 12) was read, which is outside its grid", 1},
+         "node 1: A(5, 12) was read, which is outside its grid; 0 was taken; read local indices A_low(d) to A_high(d) "
+         "- 1 "
+         "along axis d alone, or leave out elements at the edge with dcl_forall_tiles_over()",
+         1},
         {"const long r = dcl_item(0), c = dcl_item(1);\nC(r, c) = C_at(0, r) == 9 && c == 2 ? A(r + 100, -5) : 0;",
          "node 1: A(109, -5) was read, which is outside its grid", 2},
         {"const long r = dcl_item(0), c = dcl_item(1);\nC(r, c) = C_at(0, r) == 2 && c == 2 ? A(r + 5, 7) : 0;",

@@ -230,6 +230,11 @@ Test(tile_rules_planned, refuses_texts)
         {"C(0, 0) = dcl_b0[1];", DCL_ERR_BODY, "column 11: names that begin with dcl_ or DCL_ belong to the library"},
         {"{ C(0, 0) = 1;", DCL_ERR_BODY, "line 1, column 1: "},
         {"} void f(void) {", DCL_ERR_BODY, "line 1, column 1: "},
+        {"C(0, 0) = 1;\n  A(0, 0) = 2;", DCL_ERR_BODY,
+         "line 2, column 3: A is DCL_IN, but written here; declare DCL_OUT(A), whose elements"},
+        {"(A(0, 0)) *= 2;", DCL_ERR_BODY, "line 1, column 2: A is DCL_IN, but written here"},
+        {"C(0, 0) = 1 + ++A(0, 0);", DCL_ERR_BODY, "line 1, column 17: A is DCL_IN, but written here"},
+        {"A_data[A_stride(0)] = 2;", DCL_ERR_BODY, "line 1, column 1: A is DCL_IN, but written here"},
     };
     dcl_cluster *cluster = dcl_open_plan(2);
     dcl_grid grid = dcl_grid_2d(DCL_INT32, 6, 6);
@@ -306,7 +311,7 @@ Test(tile_rules_on_device, refuses_what_does_not_compile)
     dcl_grid grid = dcl_grid_2d(DCL_INT32, N, N);
     dcl_array *C = test_array(cluster, "block,*", grid), *A = test_array(cluster, "block,*", grid);
     const int32_t zero = 0;
-    TEST_REFUSED(dcl_forall_tiles(cluster, "C(0, 0) = 1;\n    A(0, 0) = 2;", DCL_OUT(C), DCL_IN(A)), DCL_ERR_BODY,
+    TEST_REFUSED(dcl_forall_tiles(cluster, "C(0, 0) = 1;\n    *A_data = 2;", DCL_OUT(C), DCL_IN(A)), DCL_ERR_BODY,
                  "line 2, column 13: ");
     dcl_clear_error(cluster);
     TEST_OK(dcl_fill(C, &zero));
