@@ -1,4 +1,5 @@
-/* dcl/explain.h - what a loop body will move, compute and need, node by node, before it runs; and what to do better. */
+/* dcl/explain.h - what a loop body, a copy, a remap or a move will move, compute and need, node by node, before it runs; and
+ * what to do better. */
 #ifndef DCL_EXPLAIN_H
 #define DCL_EXPLAIN_H
 
@@ -27,11 +28,13 @@ typedef struct dcl_report_node {
     int64_t staged_bytes;  /**< most memory of packed temporaries of one batch of its tasks, kept copies aside */
     int64_t arrived_bytes; /**< most memory of data messages that have come and are still needed, by the order of its
                                 batches. Neither has storage of arrays, nor what batches that overlap hold together. */
+    int64_t copied_bytes;  /**< memory of the copies that it makes and keeps (dcl_keep(), dcl_move()) */
 } dcl_report_node;
 
-/** One array of the body. */
+/** One array of the call. */
 typedef struct dcl_report_array {
-    const char *name;   /**< in the body */
+    const char
+        *name; /**< in the body; of copies and remaps `to` and `from`; of moves that of bodies before, or `array` */
     const char *map;    /**< as dcl_map_print(); of a view: its base's */
     bool read, written; /**< what is perhaps not overwritten is read too */
     int64_t elements;   /**< of the grid */
@@ -49,8 +52,8 @@ typedef struct dcl_report_footprint {
                                 occur; equal to `elements` where nothing is known */
 } dcl_report_footprint;
 
-/** A report. Made by dcl_explain_report_n(), read by anybody; ended with dcl_report_release(). Later versions may append
- *  fields. */
+/** A report. Made by dcl_explain_report_n() and the functions below it, read by anybody; ended with dcl_report_release().
+ *  Later versions may append fields. */
 typedef struct dcl_report {
     int nodes;            /**< of the cluster, lost ones included */
     int node;             /**< the one that is reported, or DCL_ALL_NODES */
@@ -80,6 +83,23 @@ typedef struct dcl_report {
  *  bodies are not too large for that. */
 DCL_API dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                                          const dcl_arg args[], int node);
+
+/** What dcl_copy() would do. Rows of arrays are `to` and `from`; there is no advice. Of an array copied to itself nothing
+ *  moves.
+ *  @param node  as in dcl_explain_report_n().
+ *  @return the report, yours; or NULL: the errors of dcl_explain_copy(), DCL_ERR_NOMEM. Nothing changes. */
+DCL_API dcl_report *dcl_explain_report_copy(dcl_array *from, dcl_array *to, int node);
+
+/** What dcl_remap_with() would do: a copy to an array of the new map, `to`, which is made beside the array as it is, `from`:
+ *  while both are there they take what is `stored` of both. There is no advice. An equal map moves nothing.
+ *  @param node  as in dcl_explain_report_n().
+ *  @return the report, yours; or NULL: the errors of dcl_explain_remap(), DCL_ERR_NOMEM. Nothing changes. */
+DCL_API dcl_report *dcl_explain_report_remap(dcl_array *array, dcl_map *map, unsigned flags, int node);
+
+/** What dcl_move() would do, all of it at `node`: the report is of this one. Its only array is that behind a view. There is no
+ *  advice.
+ *  @return the report, yours; or NULL: the errors of dcl_move(), DCL_ERR_NOMEM. Nothing changes. */
+DCL_API dcl_report *dcl_explain_report_move(dcl_array *array, const dcl_box *box, int node);
 
 /** How a report is written. */
 typedef enum dcl_report_format {

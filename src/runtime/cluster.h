@@ -252,9 +252,6 @@ dcl_status dcli_array_end(dcl_array *array);
 /** Start a body of the library's own, as dcl_forall_n() does. Arrays keep the names the program gave them.
  *  @param args  right ones: names, accesses, arrays of this cluster. */
 dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
-/** What it would count, as dcl_explain_n(). Arrays may have books of no storage. */
-dcl_status dcli_forall_explain(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[], int node,
-                               dcl_counters *counters_out);
 /** Whether `node` is one that counters are asked of. @param out  checked for NULL. */
 dcl_status dcli_check_counted(const dcl_cluster *cluster, int node, const void *out);
 /** Free what was timed (weighted.c). */

@@ -43,15 +43,10 @@ dcl_status dcli_plan_for_report(const dcl_cluster *cluster, const dcli_operation
     return status;
 }
 
-struct asked {
-    int node;
-    dcl_counters sum;
-};
-
-static dcl_status explain(void *user, const dcli_planned *planned)
+dcl_status dcli_count_planned(void *user, const dcli_planned *planned)
 {
-    struct asked *asked = user;
-    int node = asked->node;
+    dcli_counted *counted = user;
+    int node = counted->node;
     int first = node >= 0 ? node : 0, end = node >= 0 ? node + 1 : node == DCL_HOST ? 0 : planned->cluster->node_count;
     dcl_status status = DCL_OK;
     for (int n = first; n < end && status == DCL_OK; n++) {
@@ -59,31 +54,21 @@ static dcl_status explain(void *user, const dcli_planned *planned)
         status = dcli_plan_for_report(planned->cluster, planned->operation, n, false, &plan);
         if (status != DCL_OK)
             break;
-        dcli_counters_add(&asked->sum, &plan->counters);
+        dcli_counters_add(&counted->sum, &plan->counters);
         dcli_plan_free(plan);
     }
-    return status;
-}
-
-dcl_status dcli_forall_explain(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[], int node,
-                               dcl_counters *counters_out)
-{
-    struct asked asked = {.node = node};
-    dcl_status status = dcli_forall_planned(cluster, body, count, args, explain, &asked);
-    if (status == DCL_OK)
-        *counters_out = asked.sum;
     return status;
 }
 
 static dcl_status explain_call(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                                const dcl_arg args[], int node, dcl_counters *counters_out)
 {
-    struct asked asked = {.node = node};
+    dcli_counted counted = {.node = node};
     dcl_status status = cluster != NULL ? dcli_check_counted(cluster, node, counters_out) : DCL_OK;
     if (status == DCL_OK)
-        status = dcli_call_planned(cluster, box, body, tiles, count, args, explain, &asked);
+        status = dcli_call_planned(cluster, box, body, tiles, count, args, dcli_count_planned, &counted);
     if (status == DCL_OK)
-        *counters_out = asked.sum;
+        *counters_out = counted.sum;
     return status;
 }
 

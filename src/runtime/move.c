@@ -1,4 +1,5 @@
 /* runtime/move.c - the local global view: the tiles of an array, and elements moved to a node ahead of use. */
+#include <dcl/explain.h>
 #include <dcl/local.h>
 
 #include "runtime/report.h"
@@ -79,9 +80,8 @@ static void fill_move(const dcl_array *array, const dcl_box *box, int node, dcli
     dcli_operation_resolve(operation);
 }
 
-/* What it would do, by the copies there are after all that was called before. */
-static dcl_status plan_move(dcl_array *array, const dcl_box *box, int node, dcli_operation *operation,
-                            dcli_plan **plan_out)
+/* It can be planned then, by the copies there are after all that was called before. */
+static dcl_status prepare_move(dcl_array *array, const dcl_box *box, int node, dcli_operation *operation)
 {
     dcl_cluster *cluster = array->cluster;
     dcl_status status = check_state(array, node);
@@ -91,7 +91,14 @@ static dcl_status plan_move(dcl_array *array, const dcl_box *box, int node, dcli
         return status;
     fill_move(array, box, node, operation);
     dcli_kept_begin(&cluster->kept.books, operation, NULL, NULL);
-    return dcli_plan_for_report(cluster, operation, node, false, plan_out);
+    return DCL_OK;
+}
+
+static dcl_status plan_move(dcl_array *array, const dcl_box *box, int node, dcli_operation *operation,
+                            dcli_plan **plan_out)
+{
+    dcl_status status = prepare_move(array, box, node, operation);
+    return status == DCL_OK ? dcli_plan_for_report(array->cluster, operation, node, false, plan_out) : status;
 }
 
 static dcl_status issue_move(dcl_array *array, dcli_operation *operation)
@@ -161,4 +168,28 @@ dcl_status dcl_explain_move(dcl_array *array, const dcl_box *box, int node, dcl_
     status = explain(array, box, node, counters_out);
     pthread_mutex_unlock(&array->cluster->lock);
     return status;
+}
+
+static dcl_status report(dcl_array *array, const dcl_box *box, dcli_report_asked *asked)
+{
+    dcl_array *base = dcli_array_base(array);
+    const char *name = base->name[0] != '\0' ? base->name : "array";
+    dcli_operation operation;
+    dcl_status status = prepare_move(array, box, asked->node, &operation);
+    if (status != DCL_OK)
+        return status;
+    return dcli_report_on(
+        asked, &(dcli_planned){.cluster = array->cluster, .operation = &operation, .array = &base, .name = &name});
+}
+
+dcl_report *dcl_explain_report_move(dcl_array *array, const dcl_box *box, int node)
+{
+    dcli_error_enter(__func__);
+    if (check_move(array, box, node) != DCL_OK)
+        return NULL;
+    dcli_report_asked asked = {.node = node};
+    pthread_mutex_lock(&array->cluster->lock);
+    dcl_status status = report(array, box, &asked);
+    pthread_mutex_unlock(&array->cluster->lock);
+    return dcli_report_end(&asked, status);
 }

@@ -7,7 +7,7 @@
 #include <dcl/remap.h>
 
 #include "resmap/relabel.h"
-#include "runtime/cluster.h"
+#include "runtime/remap.h"
 
 /* ---- the body ----------------------------------------------------------------------------------------------------- */
 
@@ -71,7 +71,7 @@ static dcl_status check_shapes(const dcl_array *from, const dcl_array *to)
     return DCL_OK;
 }
 
-static dcl_status check_pair(const dcl_array *from, const dcl_array *to)
+dcl_status dcli_copy_check(const dcl_array *from, const dcl_array *to)
 {
     if (from == NULL || to == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID,
@@ -103,10 +103,17 @@ static dcl_status start_copy(dcl_array *from, dcl_array *to)
     return say_overlap(from, to, dcli_forall_start(to->cluster, copy.body, copy.count, copy.arg));
 }
 
+dcl_status dcli_copy_planned(dcl_array *from, dcl_array *to, dcli_planned_fn *look, void *user)
+{
+    struct copy copy;
+    make_copy(from, to, &copy);
+    return say_overlap(from, to, dcli_forall_planned(to->cluster, copy.body, copy.count, copy.arg, look, user));
+}
+
 dcl_status dcl_copy(dcl_array *from, dcl_array *to)
 {
     dcli_error_enter(__func__);
-    dcl_status status = check_pair(from, to);
+    dcl_status status = dcli_copy_check(from, to);
     const dcl_array *any = to != NULL ? to : from;
     if (any == NULL)
         return status;
@@ -123,35 +130,9 @@ dcl_status dcl_copy(dcl_array *from, dcl_array *to)
     return status;
 }
 
-/* The lock is held. */
-static dcl_status explain_copy(dcl_array *from, dcl_array *to, int node, dcl_counters *counters_out)
-{
-    struct copy copy;
-    if (from == to) {
-        *counters_out = (dcl_counters){0};
-        return DCL_OK;
-    }
-    make_copy(from, to, &copy);
-    return say_overlap(from, to, dcli_forall_explain(to->cluster, copy.body, copy.count, copy.arg, node, counters_out));
-}
-
-dcl_status dcl_explain_copy(dcl_array *from, dcl_array *to, int node, dcl_counters *counters_out)
-{
-    dcli_error_enter(__func__);
-    dcl_status status = check_pair(from, to);
-    if (status == DCL_OK)
-        status = dcli_check_counted(to->cluster, node, counters_out);
-    if (status != DCL_OK)
-        return status;
-    pthread_mutex_lock(&to->cluster->lock);
-    status = explain_copy(from, to, node, counters_out);
-    pthread_mutex_unlock(&to->cluster->lock);
-    return status;
-}
-
 /* ---- another map -------------------------------------------------------------------------------------------------- */
 
-static dcl_status check_map(const dcl_array *array, const dcl_map *map, unsigned flags)
+dcl_status dcli_remap_check(const dcl_array *array, const dcl_map *map, unsigned flags)
 {
     if (array == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID,
@@ -172,8 +153,7 @@ static dcl_status check_map(const dcl_array *array, const dcl_map *map, unsigned
     return DCL_OK;
 }
 
-/* The map to take. @param map_out  yours. */
-static dcl_status choose_map(const dcl_array *array, dcl_map *map, unsigned flags, dcl_map **map_out)
+dcl_status dcli_remap_choose(const dcl_array *array, dcl_map *map, unsigned flags, dcl_map **map_out)
 {
     *map_out = dcl_map_retain(map);
     if ((flags & DCL_REMAP_RELABEL) == 0)
@@ -196,18 +176,14 @@ static dcl_status imagine(const dcl_array *array, dcl_map *map, dcli_books *book
     return dcli_layout_bind(&map->rule, &array->layout.grid, &array_out->layout);
 }
 
-static dcl_status explain_map(dcl_array *array, dcl_map *map, int node, dcl_counters *counters_out)
+dcl_status dcli_remap_planned(dcl_array *array, dcl_map *map, dcli_planned_fn *look, void *user)
 {
     dcli_books books;
     dcl_array fresh;
-    if (dcl_map_equal(array->map, map)) {
-        *counters_out = (dcl_counters){0};
-        return DCL_OK;
-    }
     dcl_status status = imagine(array, map, &books, &fresh);
     if (status != DCL_OK)
         return status;
-    status = explain_copy(array, &fresh, node, counters_out);
+    status = dcli_copy_planned(array, &fresh, look, user);
     dcli_layout_release(&fresh.layout);
     return status;
 }
@@ -217,8 +193,10 @@ static dcl_status explain_map(dcl_array *array, dcl_map *map, int node, dcl_coun
 static dcl_status check_pool(dcl_array *array, dcl_map *map)
 {
     const dcl_config *config = &array->cluster->config;
-    dcl_counters counters;
-    return config->pool_bytes / 64 < config->tile_bytes ? explain_map(array, map, DCL_ALL_NODES, &counters) : DCL_OK;
+    dcli_counted counted = {.node = DCL_ALL_NODES};
+    if (config->pool_bytes / 64 >= config->tile_bytes)
+        return DCL_OK;
+    return dcli_remap_planned(array, map, dcli_count_planned, &counted);
 }
 
 /* The array that is remapped is right, whether or not this can be told. @return status, with its sentence. */
@@ -292,7 +270,7 @@ static dcl_status remap(dcl_array *array, dcl_map *map, unsigned flags)
     dcli_cluster_turn(array->cluster);
     dcl_status status = dcli_array_usable(array, "remap");
     if (status == DCL_OK)
-        status = choose_map(array, map, flags, &chosen);
+        status = dcli_remap_choose(array, map, flags, &chosen);
     if (status != DCL_OK)
         return status;
     if (!dcl_map_equal(array->map, chosen))
@@ -303,7 +281,7 @@ static dcl_status remap(dcl_array *array, dcl_map *map, unsigned flags)
 
 static dcl_status call_remap(dcl_array *array, dcl_map *map, unsigned flags)
 {
-    dcl_status status = check_map(array, map, flags);
+    dcl_status status = dcli_remap_check(array, map, flags);
     if (array == NULL)
         return status;
     if (status == DCL_OK && (status = dcli_array_check(array)) != DCL_OK)
@@ -326,23 +304,4 @@ dcl_status dcl_remap_with(dcl_array *array, dcl_map *map, unsigned flags)
 {
     dcli_error_enter(__func__);
     return call_remap(array, map, flags);
-}
-
-dcl_status dcl_explain_remap(dcl_array *array, dcl_map *map, unsigned flags, int node, dcl_counters *counters_out)
-{
-    dcli_error_enter(__func__);
-    dcl_status status = check_map(array, map, flags);
-    if (status == DCL_OK)
-        status = dcli_check_counted(array->cluster, node, counters_out);
-    if (status != DCL_OK)
-        return status;
-    dcl_map *chosen;
-    pthread_mutex_lock(&array->cluster->lock);
-    status = choose_map(array, map, flags, &chosen);
-    if (status == DCL_OK) {
-        status = explain_map(array, chosen, node, counters_out);
-        dcl_map_release(chosen);
-    }
-    pthread_mutex_unlock(&array->cluster->lock);
-    return status;
 }

@@ -1,4 +1,4 @@
-/* runtime/report.c - dcl_explain_report_n(): the plans of all nodes, put together. */
+/* runtime/report.c - reports of what a call would do: the plans of all nodes, put together. */
 #include "runtime/report.h"
 
 #include <stdlib.h>
@@ -67,6 +67,19 @@ static void add_sums(dcli_report *report, const dcli_plan_detail *detail)
     }
 }
 
+/* Plans of nodes that have nothing to do may be without. */
+static dcl_status add_detail(dcli_report *report, int node, dcl_report_node *row, dcli_plan_detail *detail)
+{
+    if (detail == NULL)
+        return DCL_OK;
+    row->elements = detail->elements;
+    row->staged_bytes = detail->staged_bytes;
+    row->arrived_bytes = detail->arrived_bytes;
+    row->copied_bytes = detail->copied_bytes;
+    add_sums(report, detail);
+    return add_pairs(report, node, detail);
+}
+
 static dcl_status add_node(dcli_report *report, const dcli_planned *planned, int node)
 {
     dcli_plan *plan;
@@ -76,14 +89,10 @@ static dcl_status add_node(dcli_report *report, const dcli_planned *planned, int
     dcl_report_node *row = &report->node[report->seen.node_count++];
     *row = (dcl_report_node){.node = node,
                              .name = dcli_report_keep(report, dcl_node_name(planned->cluster, node)),
-                             .planned = plan->counters,
-                             .elements = plan->detail->elements,
-                             .staged_bytes = plan->detail->staged_bytes,
-                             .arrived_bytes = plan->detail->arrived_bytes};
+                             .planned = plan->counters};
     dcli_counters_add(&report->seen.planned, &plan->counters);
-    add_sums(report, plan->detail);
     report->works += plan->work_count;
-    status = row->name != NULL ? add_pairs(report, node, plan->detail) : DCL_ERR_NOMEM;
+    status = row->name != NULL ? add_detail(report, node, row, plan->detail) : DCL_ERR_NOMEM;
     dcli_plan_free(plan);
     return status;
 }
@@ -106,8 +115,9 @@ static dcl_status add_array(dcli_report *report, const dcli_planned *planned, in
 {
     const dcli_operand *operand = &planned->operation->operand[k];
     const dcli_layout *layout = operand->layout;
+    const char *name = planned->name != NULL ? planned->name[k] : planned->operation->body->params[k].name;
     dcl_report_array *row = &report->array[report->seen.array_count];
-    *row = (dcl_report_array){.name = dcli_report_keep(report, planned->operation->body->params[k].name),
+    *row = (dcl_report_array){.name = dcli_report_keep(report, name),
                               .map = map_text(report, dcl_map_of(planned->array[k])),
                               .read = operand->reads,
                               .written = operand->writes,
@@ -130,7 +140,7 @@ static dcl_status add_arrays(dcli_report *report, const dcli_planned *planned)
 static dcl_status add_footprints(dcli_report *report, const dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
-    for (int a = 0; a < body->access_count; a++) {
+    for (int a = 0; body != NULL && a < body->access_count; a++) {
         const dcli_body_access *access = &body->access[a];
         dcli_subscripts own, base;
         dcl_status status = dcli_operation_subscripts(operation, a, &own, &base);
@@ -187,19 +197,17 @@ static void show(dcli_report *report, const dcli_operation *operation)
     seen->footprint = report->footprint;
     if (seen->node >= 0)
         return;
+    seen->imbalance_elements = seen->imbalance_bytes = 1;
+    if (operation->body == NULL)
+        return;
     const dcli_layout *space = operation->operand[operation->body->first_output].layout;
     seen->imbalance_elements = imbalance(report, space, offsetof(dcl_report_node, elements));
     seen->imbalance_bytes = imbalance(report, space, offsetof(dcl_report_node, planned.bytes_moved));
 }
 
-struct asked {
-    int node;
-    dcli_report *report;
-};
-
-static dcl_status report_on(void *user, const dcli_planned *planned)
+dcl_status dcli_report_on(void *user, const dcli_planned *planned)
 {
-    struct asked *asked = user;
+    dcli_report_asked *asked = user;
     dcli_report *report = asked->report = make_empty(planned->cluster, asked->node);
     if (report == NULL)
         return DCL_ERR_NOMEM;
@@ -212,21 +220,48 @@ static dcl_status report_on(void *user, const dcli_planned *planned)
     if (status != DCL_OK)
         return status;
     show(report, planned->operation);
-    return dcli_report_advise(report, planned);
+    return asked->advise ? dcli_report_advise(report, planned) : DCL_OK;
+}
+
+/* An operation that no node has anything to do for. */
+dcl_status dcli_report_on_nothing(dcli_report_asked *asked, dcl_array *array)
+{
+    dcli_operation operation = {.kind = DCLI_OP_DROP, .operand_count = 2};
+    dcli_operand *operand = operation.operand;
+    dcl_status status = dcli_array_layout(array, &operand[0].layout);
+    operand[0].view = array->base != NULL ? &array->view : NULL;
+    operand[1] = operand[0];
+    if (status != DCL_OK)
+        return status;
+    return dcli_report_on(asked, &(dcli_planned){.cluster = array->cluster,
+                                                 .operation = &operation,
+                                                 .array = (dcl_array *[]){array, array},
+                                                 .name = (const char *[]){"to", "from"}});
+}
+
+dcl_status dcli_report_check_node(const dcl_cluster *cluster, int node)
+{
+    if (node >= DCL_ALL_NODES && node < cluster->node_count)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, or DCL_ALL_NODES", node, cluster->node_count - 1);
+}
+
+dcl_report *dcli_report_end(dcli_report_asked *asked, dcl_status status)
+{
+    dcl_report *report = asked->report != NULL ? &asked->report->seen : NULL;
+    if (status == DCL_OK)
+        return report;
+    dcl_report_release(report);
+    return NULL;
 }
 
 static dcl_report *report_call(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                                const dcl_arg args[], int node)
 {
-    struct asked asked = {.node = node};
-    if (cluster != NULL && (node < DCL_ALL_NODES || node >= cluster->node_count)) {
-        DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, or DCL_ALL_NODES", node, cluster->node_count - 1);
+    dcli_report_asked asked = {.node = node, .advise = true};
+    if (cluster != NULL && dcli_report_check_node(cluster, node) != DCL_OK)
         return NULL;
-    }
-    if (dcli_call_planned(cluster, box, body, tiles, count, args, report_on, &asked) == DCL_OK)
-        return &asked.report->seen;
-    dcl_report_release(asked.report != NULL ? &asked.report->seen : NULL);
-    return NULL;
+    return dcli_report_end(&asked, dcli_call_planned(cluster, box, body, tiles, count, args, dcli_report_on, &asked));
 }
 
 dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,

@@ -7,11 +7,12 @@
 #include "runtime/cluster.h"
 #include "workqueue/plan_detail.h"
 
-/** A call of dcl_forall_n() that could be made. */
+/** A call that could be made. */
 typedef struct dcli_planned {
     dcl_cluster *cluster;
     const dcli_operation *operation;
-    dcl_array *const *array; /* by parameter; NULL for scalars */
+    dcl_array *const *array; /* by operand; NULL for scalars */
+    const char *const *name; /* of the arrays, by operand; NULL: those of the body's parameters */
 } dcli_planned;
 
 /** Called with the lock held. */
@@ -22,9 +23,17 @@ typedef dcl_status dcli_planned_fn(void *user, const dcli_planned *planned);
 dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                              const dcl_arg args[], dcli_planned_fn *look, void *user);
 
-/** The same for a body of the library's own (dcli_forall_start()). The lock is held. */
+/** The same for a body of the library's own (dcli_forall_start()). The lock is held. Arrays may have books of no storage. */
 dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[],
                                dcli_planned_fn *look, void *user);
+
+/** Planned counters, of a node, DCL_ALL_NODES, or DCL_HOST: zeros. */
+typedef struct dcli_counted {
+    int node;
+    dcl_counters sum;
+} dcli_counted;
+/** A dcli_planned_fn. @param counted  a dcli_counted. */
+dcl_status dcli_count_planned(void *counted, const dcli_planned *planned);
 
 /** What the nodes of a cluster plan by. @param detailed  with plan->detail. */
 dcli_plan_terms dcli_report_terms(const dcl_cluster *cluster, bool detailed);
@@ -52,6 +61,22 @@ typedef struct dcli_report {
     char **text;                 /* all strings of the report */
     int64_t text_count, text_capacity;
 } dcli_report;
+
+/** A report that is asked for. */
+typedef struct dcli_report_asked {
+    int node; /* or DCL_ALL_NODES */
+    bool advise;
+    dcli_report *report; /* made by dcli_report_on() */
+} dcli_report_asked;
+
+/** Whether `node` is one that reports are asked of. */
+dcl_status dcli_report_check_node(const dcl_cluster *cluster, int node);
+/** A dcli_planned_fn: make the report of a loop body or a move. @param asked  a dcli_report_asked. */
+dcl_status dcli_report_on(void *asked, const dcli_planned *planned);
+/** The report of a copy of an array to itself, which does nothing. The lock is held. */
+dcl_status dcli_report_on_nothing(dcli_report_asked *asked, dcl_array *array);
+/** The finished report for the program. @return NULL where status is an error. */
+dcl_report *dcli_report_end(dcli_report_asked *asked, dcl_status status);
 
 /** Find out where another map or grain would serve the body better, and say so in report->advice. The report is complete.
  *  @return DCL_OK or DCL_ERR_NOMEM. */

@@ -42,6 +42,7 @@ static const column node_columns[] = {COLUMN(NUMBER, dcl_report_node, node),
                                       COLUMN(WHOLE, dcl_report_node, elements),
                                       COLUMN(WHOLE, dcl_report_node, staged_bytes),
                                       COLUMN(WHOLE, dcl_report_node, arrived_bytes),
+                                      COLUMN(WHOLE, dcl_report_node, copied_bytes),
                                       COLUMN(STRING, dcl_report_node, name)};
 static const column pair_columns[] = {
     COLUMN(NUMBER, dcl_report_pair, owner),       COLUMN(NUMBER, dcl_report_pair, user),

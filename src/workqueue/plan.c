@@ -160,11 +160,12 @@ static dcl_status check_pool(dcli_builder *builder)
     return DCL_OK;
 }
 
-static dcl_status plan_body(dcli_builder *builder)
+/* What reports can be made of. */
+static dcl_status plan_in_detail(dcli_builder *builder, dcl_status (*plan)(dcli_builder *))
 {
     dcl_status status = builder->terms->detailed ? dcli_detail_begin(builder) : DCL_OK;
     if (status == DCL_OK)
-        status = dcli_plan_forall(builder);
+        status = plan(builder);
     if (status == DCL_OK && builder->terms->detailed)
         dcli_detail_end(builder);
     return status;
@@ -174,12 +175,12 @@ static dcl_status fill_plan(dcli_builder *builder)
 {
     switch (builder->operation->kind) {
     case DCLI_OP_FORALL:
-        return builder->self < builder->terms->node_count ? plan_body(builder) : DCL_OK;
+        return builder->self < builder->terms->node_count ? plan_in_detail(builder, dcli_plan_forall) : DCL_OK;
     case DCLI_OP_READ:
     case DCLI_OP_WRITE:
         return plan_transfer(builder, builder->operation->kind == DCLI_OP_WRITE);
     case DCLI_OP_MOVE:
-        return builder->self == builder->operation->node ? dcli_plan_move(builder) : DCL_OK;
+        return builder->self == builder->operation->node ? plan_in_detail(builder, dcli_plan_move) : DCL_OK;
     case DCLI_OP_DROP:
         return DCL_OK; /* what it does is in the books of copies */
     default:

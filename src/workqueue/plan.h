@@ -18,7 +18,7 @@ typedef struct dcli_plan_terms {
     int64_t pool_bytes;    /* most bytes of chunks a node holds */
     int64_t kept_bytes;    /* most bytes of kept copies a node holds */
     const dcli_kept *kept; /* what nodes have kept before this operation; NULL: nothing */
-    bool detailed;         /* FORALL: plan->detail is made, too: for reports */
+    bool detailed;         /* FORALL, MOVE: plan->detail is made, too: for reports */
 } dcli_plan_terms;
 
 typedef enum dcli_bind_kind {

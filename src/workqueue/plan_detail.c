@@ -72,6 +72,15 @@ static void add_staged(dcli_builder *builder)
     }
 }
 
+/* A copy that is filled by several batches counts with the last of them. */
+static void add_copied(dcli_builder *builder)
+{
+    const dcli_plan *plan = builder->plan;
+    for (int64_t s = 0; s < plan->stage_count; s++)
+        if (plan->stage[s].kept == DCLI_STAGE_KEEP && !plan->stage[s].unfinished)
+            plan->detail->copied_bytes += plan->stage[s].elements * dcli_builder_bytes(builder, plan->stage[s].operand);
+}
+
 /* Different values that the indices of these subscripts take: no more elements are read. At most `most`. */
 static int64_t different_reads(const dcli_subscripts *subscripts, const dcl_box *box, int64_t most)
 {
@@ -106,7 +115,7 @@ static void add_works(dcli_builder *builder)
     const dcli_body *body = builder->operation->body;
     for (int64_t w = 0; w < plan->work_count; w++)
         plan->detail->elements += dcli_box_elements(&plan->work[w].box);
-    for (int a = 0; a < body->access_count; a++)
+    for (int a = 0; body != NULL && a < body->access_count; a++)
         if (dcli_access_is_wide(&body->access[a], &builder->own[a]))
             for (int64_t w = 0; w < plan->work_count; w++)
                 add_excess(builder, a, &plan->work[w].box);
@@ -117,6 +126,7 @@ void dcli_detail_end(dcli_builder *builder)
     const dcli_plan *plan = builder->plan;
     add_blocks(builder);
     add_staged(builder);
+    add_copied(builder);
     add_works(builder);
     for (int64_t c = 0; c < plan->chunk_count; c++)
         meet(plan->detail, plan->chunk[c].peer)->messages++;

@@ -1,4 +1,4 @@
-/* workqueue/plan_detail.h - what a plan of a loop body moves and needs in detail: for reports, made only when asked for. */
+/* workqueue/plan_detail.h - what a plan of a body or of a move takes in detail: for reports, made only when asked for. */
 #ifndef DCLI_WORKQUEUE_PLAN_DETAIL_H
 #define DCLI_WORKQUEUE_PLAN_DETAIL_H
 
@@ -24,6 +24,7 @@ struct dcli_plan_detail {
     int64_t elements;      /* indices of all works */
     int64_t staged_bytes;  /* most bytes of stages of a batch */
     int64_t arrived_bytes; /* most bytes of received chunks that live at once */
+    int64_t copied_bytes;  /* of the copies that are made and kept */
 };
 
 /** Whether the footprints of an access are boxes around what it reads. @param subscripts  as in the body. */

@@ -393,7 +393,7 @@ class Figures(Folder):
         done = self.good(*self.ARGUMENTS, "--explain")
         self.assertEqual(done.stderr, "")
         rows = [line.split() for line in done.stdout.splitlines()[:NODES + 2]]
-        self.assertEqual(rows[0], ["node", *self.PLANNED, "elements", "staged_bytes", "arrived_bytes", "name"])
+        self.assertEqual(rows[0], ["node", *self.PLANNED, "elements", "staged_bytes", "arrived_bytes", "copied_bytes", "name"])
         self.assertEqual([row[0] for row in rows[1:]], [*map(str, range(NODES)), "all"])
         for column in (1, 2, 3, 4):
             self.assertEqual(sum(int(row[column]) for row in rows[1:-1]), int(rows[-1][column]))

@@ -12,6 +12,9 @@ bool test_copy(const test_model *from, test_model *to)
     for (int n = 0; good && n <= counts.nodes; n++)
         good = test_done("dcl_explain_copy",
                          dcl_explain_copy(from->array, to->array, test_counts_node(&counts, n), &counts.planned[n]));
+    dcl_report *report = good ? dcl_explain_report_copy(from->array, to->array, DCL_ALL_NODES) : NULL;
+    good = good && test_counts_report(&counts, report);
+    dcl_report_release(report);
     for (int64_t e = 0; e < to->total; e++)
         if (to->owner[e] >= 0)
             to->value[e] = from->value[e];
@@ -44,10 +47,14 @@ bool test_remap(test_model *model, const test_model *like, unsigned flags)
     for (int n = 0; good && n <= counts.nodes; n++)
         good = test_done("dcl_explain_remap",
                          dcl_explain_remap(model->array, map, flags, test_counts_node(&counts, n), &counts.planned[n]));
-    if (!good || !test_done("dcl_remap_with", dcl_remap_with(model->array, map, flags)))
+    dcl_report *report = good ? dcl_explain_report_remap(model->array, map, flags, DCL_ALL_NODES) : NULL;
+    if (!good || !test_done("dcl_remap_with", dcl_remap_with(model->array, map, flags))) {
+        dcl_report_release(report);
         return false;
+    }
     model->rest = like->rest;
-    bool located = take_owners(&counts, model);
+    bool located = take_owners(&counts, model) && test_counts_report(&counts, report);
+    dcl_report_release(report);
     model->copied = test_keeps_copies(map, &model->grid);
     return located && test_counts_agree(&counts) &&
            (flags != 0 || dcl_map_equal(dcl_map_of(model->array), map) ||

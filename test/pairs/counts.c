@@ -46,7 +46,7 @@ bool test_counts_report(const test_counts *counts, const dcl_report *report)
     int64_t bytes[TEST_MOST_NODES][TEST_MOST_NODES] = {{0}};
     dcl_counters sum[TEST_MOST_NODES] = {{0}};
     if (report == NULL)
-        return test_failed("dcl_explain_report_n: %s", dcl_error());
+        return test_failed("no report: %s", dcl_error());
     for (int64_t n = 0; n < report->pair_count; n++) {
         const dcl_report_pair *pair = &report->pair[n];
         bytes[pair->owner][pair->user] += pair->bytes;

@@ -36,12 +36,30 @@ static dcl_array *square(dcl_cluster *cluster, const char *map_text)
 
 static int64_t moved(dcl_cluster *cluster) { return test_counters(cluster, DCL_ALL_NODES).bytes_moved; }
 
+/* The same in detail. */
+static void expect_report(const dcl_report *report, const dcl_counters *planned)
+{
+    int64_t bytes = 0, blocks = 0, messages = 0;
+    cr_assert_not_null(report, "%s", dcl_error());
+    for (int64_t p = 0; p < report->pair_count; p++) {
+        bytes += report->pair[p].bytes;
+        blocks += report->pair[p].blocks;
+        messages += report->pair[p].messages;
+    }
+    cr_expect_eq(memcmp(&report->planned, planned, sizeof *planned), 0);
+    cr_expect(bytes == planned->bytes_moved && blocks == planned->blocks_moved &&
+              messages == planned->messages_planned && report->array[0].bytes_moved == bytes);
+}
+
 /* A move, and what it counts: as explained, all of it at the node. @return bytes */
 static int64_t move(dcl_cluster *cluster, dcl_array *array, const dcl_box *box, int node)
 {
     dcl_counters planned, before = test_counters(cluster, node), all = test_counters(cluster, DCL_ALL_NODES);
     TEST_OK(dcl_explain_move(array, box, node, &planned));
+    dcl_report *report = dcl_explain_report_move(array, box, node);
     TEST_OK(dcl_move(array, box, node));
+    expect_report(report, &planned);
+    dcl_report_release(report);
     dcl_counters after = test_counters(cluster, node);
     cr_expect_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved);
     cr_expect_eq(after.blocks_moved - before.blocks_moved, planned.blocks_moved);
