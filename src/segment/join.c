@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
 typedef dcli_patterns patterns;
 
@@ -143,44 +144,61 @@ static bool append(const patterns *p, int64_t x[], int64_t y[])
     return false;
 }
 
-/* Of shapes; any order will do. */
-static int compare_shapes(const patterns *p, int64_t x[], int64_t y[])
+static bool are_alike(const patterns *p, int64_t x[], int64_t y[])
 {
     size_t bytes = (size_t)p->rank * sizeof x[0];
-    int order = memcmp(counts_of(p, x), counts_of(p, y), bytes);
-    for (int k = 0; k < p->places && order == 0; k++)
-        order = memcmp(steps_of(p, x, k), steps_of(p, y, k), bytes);
-    return order;
+    bool alike = memcmp(counts_of(p, x), counts_of(p, y), bytes) == 0;
+    for (int k = 0; k < p->places && alike; k++)
+        alike = memcmp(steps_of(p, x, k), steps_of(p, y, k), bytes) == 0;
+    return alike;
 }
 
-/* How records are sorted. */
-struct sorting {
-    const patterns *patterns;
-    int place;
+/* A record as it is sorted: by numbers, as there may be millions. Different shapes of one number are told apart later. */
+struct entry {
+    uint64_t shape;
+    int64_t place;
+    int64_t *record;
 };
 
-static int by_place(const void *a, const void *b, void *user)
+static uint64_t number_shape(const patterns *p, int64_t record[])
 {
-    const struct sorting *sorting = user;
-    int64_t *x = *(int64_t *const *)a, *y = *(int64_t *const *)b;
-    int64_t first = *offset_of(sorting->patterns, x, sorting->place);
-    int64_t second = *offset_of(sorting->patterns, y, sorting->place);
-    return (first > second) - (first < second);
+    uint64_t hash = DCLI_HASH_START;
+    for (int m = 0; m < p->rank; m++)
+        hash = dcli_hash_word(hash, (uint64_t)counts_of(p, record)[m]);
+    for (int k = 0; k < p->places; k++)
+        for (int m = 0; m < p->rank; m++)
+            hash = dcli_hash_word(hash, (uint64_t)steps_of(p, record, k)[m]);
+    return hash;
 }
 
-static int by_shape_and_place(const void *a, const void *b, void *user)
+static int by_place(const void *a, const void *b)
 {
-    int order = compare_shapes(((const struct sorting *)user)->patterns, *(int64_t *const *)a, *(int64_t *const *)b);
-    return order != 0 ? order : by_place(a, b, user);
+    const struct entry *x = a, *y = b;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static int by_shape_and_place(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    return x->shape != y->shape ? (x->shape > y->shape) - (x->shape < y->shape) : by_place(a, b);
+}
+
+/* Sort by the offsets at one place. */
+static void sort(const patterns *p, struct entry at[], int64_t count, int place,
+                 int (*compare)(const void *, const void *))
+{
+    for (int64_t r = 0; r < count; r++)
+        at[r].place = *offset_of(p, at[r].record, place);
+    qsort(at, (size_t)count, sizeof at[0], compare);
 }
 
 /* How many records from this one on are alike and evenly apart. @param apart_out  [places], when there are two or more. */
-static int64_t series(const patterns *p, int64_t *records[], int64_t count, int64_t apart_out[])
+static int64_t series(const patterns *p, const struct entry at[], int64_t count, int64_t apart_out[])
 {
     int64_t n = 1;
-    for (; n < count && compare_shapes(p, records[0], records[n]) == 0; n++)
+    for (; n < count && at[0].shape == at[n].shape && are_alike(p, at[0].record, at[n].record); n++)
         for (int k = 0; k < p->places; k++) {
-            int64_t apart = *offset_of(p, records[n], k) - *offset_of(p, records[n - 1], k);
+            int64_t apart = *offset_of(p, at[n].record, k) - *offset_of(p, at[n - 1].record, k);
             if (n == 1)
                 apart_out[k] = apart;
             else if (apart != apart_out[k])
@@ -190,16 +208,18 @@ static int64_t series(const patterns *p, int64_t *records[], int64_t count, int6
 }
 
 /* One pass over sorted records. @param least  that make an axis. @return how many are left, at the front. */
-static int64_t unite_series(const patterns *p, int64_t *records[], int64_t count, int least)
+static int64_t unite_series(const patterns *p, struct entry at[], int64_t count, int least)
 {
     int64_t left = 0, apart[p->places];
     for (int64_t r = 0; r < count;) {
-        int64_t n = series(p, records + r, count - r, apart);
-        int64_t *record = records[r];
-        bool united = n > 1 && unite(p, record, apart, n, least);
-        if (united)
-            fold(p, record);
-        records[left++] = record;
+        int64_t n = series(p, at + r, count - r, apart);
+        struct entry entry = at[r];
+        bool united = n > 1 && unite(p, entry.record, apart, n, least);
+        if (united) {
+            fold(p, entry.record);
+            entry.shape = number_shape(p, entry.record);
+        }
+        at[left++] = entry;
         r += united ? n : 1;
     }
     return left;
@@ -207,13 +227,12 @@ static int64_t unite_series(const patterns *p, int64_t *records[], int64_t count
 
 /* Records of one shape, sorted by one place after the other, until that brings nothing. Pairs, which may belong into other
  * patterns, are made only when nothing else is left to try. */
-static int64_t unite_all(const patterns *p, int64_t *at[], int64_t count)
+static int64_t unite_all(const patterns *p, struct entry at[], int64_t count)
 {
     enum { WORTH = 3 };
     int places = p->by_all ? p->places : 1;
     for (int n = 0, idle = 0; idle < (p->pairs ? 2 : 1) * places; n++) {
-        struct sorting sorting = {p, (p->leading + n % places) % p->places};
-        qsort_r(at, (size_t)count, sizeof at[0], by_shape_and_place, &sorting);
+        sort(p, at, count, (p->leading + n % places) % p->places, by_shape_and_place);
         int64_t left = unite_series(p, at, count, idle < places ? WORTH : 2);
         idle = left < count ? 0 : idle + 1;
         count = left;
@@ -222,12 +241,12 @@ static int64_t unite_all(const patterns *p, int64_t *at[], int64_t count)
 }
 
 /* Then neighbours of different lengths. */
-static int64_t append_all(const patterns *p, int64_t *at[], int64_t count)
+static int64_t append_all(const patterns *p, struct entry at[], int64_t count)
 {
     int64_t left = 0;
-    qsort_r(at, (size_t)count, sizeof at[0], by_place, &(struct sorting){p, p->leading});
+    sort(p, at, count, p->leading, by_place);
     for (int64_t r = 0; r < count; r++)
-        if (left == 0 || !append(p, at[left - 1], at[r]))
+        if (left == 0 || !append(p, at[left - 1].record, at[r].record))
             at[left++] = at[r];
     return left;
 }
@@ -236,21 +255,22 @@ dcl_status dcli_patterns_join(const dcli_patterns *patterns, int64_t records[], 
 {
     int64_t count = *count_in_out;
     size_t bytes = (size_t)patterns->length * sizeof records[0];
-    int64_t **at = dcli_malloc((size_t)count * sizeof *at);
+    struct entry *at = dcli_malloc((size_t)count * sizeof *at);
     char *joined = at != NULL ? dcli_malloc((size_t)count * bytes) : NULL;
     if (joined == NULL) {
         dcli_free(at);
         return DCL_ERR_NOMEM;
     }
     for (int64_t r = 0; r < count; r++) {
-        at[r] = records + r * patterns->length;
-        settle(patterns, at[r]);
-        fold(patterns, at[r]);
+        int64_t *record = records + r * patterns->length;
+        settle(patterns, record);
+        fold(patterns, record);
+        at[r] = (struct entry){.shape = number_shape(patterns, record), .record = record};
     }
     count = append_all(patterns, at, unite_all(patterns, at, count));
     for (int64_t r = 0; r < count; r++) {
-        move_near(patterns, at[r]);
-        memcpy(joined + (size_t)r * bytes, at[r], bytes);
+        move_near(patterns, at[r].record);
+        memcpy(joined + (size_t)r * bytes, at[r].record, bytes);
     }
     memcpy(records, joined, (size_t)count * bytes);
     dcli_free(at);
