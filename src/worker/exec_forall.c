@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "worker/exec_copies.h"
 #include "worker/exec_gather.h"
@@ -255,15 +256,17 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
     return dcli_exec_prepare(worker, entry, kept->plan, &kept->plan->batch[batch], *prepared_out);
 }
 
-/* Stages of batches that wait for the device take memory: when it is much, the oldest are waited for. */
-static void await_arenas(dcli_worker *worker, int64_t bytes)
+/* Stages of batches that wait for the device take memory: when it is much, the oldest are waited for. Scratch memory grows with
+ * the device's units, so what three batches need is not much: one runs, one waits, one is started. */
+static void await_arenas(dcli_worker *worker, const dcli_prepared *prepared)
 {
-    enum { MOST_BYTES = 32 << 20 };
-    int64_t taken = bytes;
+    enum { MOST_BYTES = 32 << 20, MOST_SCRATCHES = 3 };
+    int64_t bytes = prepared->arena_bytes, taken = bytes;
+    int64_t most = dcli_max(MOST_BYTES, MOST_SCRATCHES * dcli_gather_scratch_bytes(worker, prepared));
     for (int64_t r = worker->running_first; r < worker->running_count; r++)
         if (worker->running[r].arena != NULL)
             taken += (int64_t)dcli_memory_bytes(worker->running[r].arena);
-    for (int64_t r = worker->running_first; bytes > 0 && taken > MOST_BYTES && r < worker->running_count; r++) {
+    for (int64_t r = worker->running_first; bytes > 0 && taken > most && r < worker->running_count; r++) {
         dcli_running *running = &worker->running[r];
         if (running->arena == NULL)
             continue;
@@ -279,7 +282,7 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
     const dcli_batch *in = &plan->batch[batch];
     dcl_status status = DCL_OK;
-    await_arenas(worker, prepared->arena_bytes);
+    await_arenas(worker, prepared);
     if (prepared->arena_bytes > 0)
         status = dcli_memory_scratch(worker->device, (size_t)prepared->arena_bytes, &running->arena);
     if (status == DCL_OK && may_report(entry->operation.body, prepared))

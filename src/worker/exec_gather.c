@@ -30,7 +30,7 @@ static const dcli_binding *binding_of(const dcli_gather *gather, const dcli_work
 /* ---- which works -------------------------------------------------------------------------------------------------- */
 
 /* Whether all of a stage comes from parts that this node can read. */
-static bool is_from_parts(const dcli_gather *gather, int number)
+static bool comes_from_parts(const dcli_gather *gather, int number)
 {
     if (number < 0)
         return false;
@@ -39,17 +39,6 @@ static bool is_from_parts(const dcli_gather *gather, int number)
         if (gather->plan->piece[p].kind != DCLI_BIND_OWN && gather->plan->piece[p].kind != DCLI_BIND_PEER)
             return false;
     return stage->out_count == 0 && stage->kept == DCLI_STAGE_PASSING && !stage->rest;
-}
-
-/* What the operation writes is read by others before that, in stages. */
-static bool is_written(const dcli_gather *gather, int a)
-{
-    const dcli_body *body = body_of(gather);
-    for (int b = 0; b < body->access_count; b++)
-        if (body->access[b].written &&
-            gather->entry->held[body->access[b].param] == gather->entry->held[body->access[a].param])
-            return true;
-    return false;
 }
 
 static bool is_staged_twice(const dcli_gather *gather, const dcli_work *work, int a)
@@ -85,8 +74,8 @@ static uint64_t mask_of(const dcli_gather *gather, const dcli_work *work)
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = binding_of(gather, work, a);
         bool staged = binding->kind == DCLI_BIND_STAGE;
-        bool fit = dcli_may_gather(body, a) && dcli_subscripts_exact(&gather->subscripts[a]) && !is_written(gather, a);
-        if (staged && (!fit || !is_from_parts(gather, binding->where) || is_staged_twice(gather, work, a)))
+        bool fit = dcli_may_gather(body, a) && dcli_subscripts_exact(&gather->subscripts[a]);
+        if (staged && (!fit || !comes_from_parts(gather, binding->where) || is_staged_twice(gather, work, a)))
             return 0;
         bool in_place = binding->kind == DCLI_BIND_OWN || binding->kind == DCLI_BIND_PEER;
         if (staged || (fit && small && in_place && !lie_alike(work, binding, output)))
@@ -312,7 +301,8 @@ dcl_status dcli_gather_open(dcli_gather *gather, dcli_worker *worker, const dcli
         !dcli_device_same_addresses(worker->device))
         return DCL_OK;
     gather->took = dcli_calloc((size_t)batch->work_count, sizeof *gather->took);
-    if (gather->took == NULL)
+    gather->near = dcli_calloc((size_t)batch->stage_count, sizeof *gather->near);
+    if (gather->took == NULL || gather->near == NULL)
         return DCL_ERR_NOMEM;
     gather->possible = true;
     gather->far = -1;
@@ -410,6 +400,9 @@ dcl_status dcli_gather_end(dcli_gather *gather)
 
 void dcli_gather_close(dcli_gather *gather)
 {
+    for (int s = 0; gather->near != NULL && s < gather->batch->stage_count; s++)
+        dcli_near_free(&gather->near[s]);
+    dcli_free(gather->near);
     dcli_free(gather->took);
     dcli_free(gather->work);
     dcli_free(gather->row);

@@ -2,7 +2,7 @@
 #ifndef DCLI_WORKER_EXEC_GATHER_H
 #define DCLI_WORKER_EXEC_GATHER_H
 
-#include "worker/peer.h"
+#include "worker/exec_near.h"
 
 /** A work of the batch whose inputs are gathered. */
 typedef struct dcli_gathered {
@@ -27,6 +27,7 @@ typedef struct dcli_gather {
     bool possible;                                 /* for this body on this device */
     bool *took;                                    /* [batch->work_count] */
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* of the elements of arrays, by loop indices */
+    dcli_near *near;                               /* [batch->stage_count] their pieces, made when first asked for */
     int output;                                    /* the first access that is written */
     dcli_gathered *work;                           /* those taken, */
     int64_t work_count, work_capacity;
@@ -51,6 +52,8 @@ void dcli_gather_close(dcli_gather *gather);
 
 /** Bytes of the arena that addresses take. */
 int64_t dcli_gather_address_bytes(const dcli_prepared *prepared);
+/** Bytes of the arena that the scratch memory of all work-items takes. */
+int64_t dcli_gather_scratch_bytes(const dcli_worker *worker, const dcli_prepared *prepared);
 /** Give scratch memory its place behind everything else in the arena. */
 void dcli_gather_place(const dcli_worker *worker, dcli_prepared *prepared);
 /** Make the table of a launch that gathers; places are known. */

@@ -4,16 +4,22 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "kernel/block.h"
 #include "worker/exec_group.h"
 
-enum { LINE_BYTES = 64 };
+enum { LINE_BYTES = 64, LAST_SHAPES = 1024 };
 
 static int64_t in_lines(int64_t bytes) { return dcli_ceil_div(bytes, LINE_BYTES) * LINE_BYTES; }
 
 int64_t dcli_gather_address_bytes(const dcli_prepared *prepared)
 {
     return in_lines(prepared->source_count * (int64_t)sizeof(uint64_t));
+}
+
+int64_t dcli_gather_scratch_bytes(const dcli_worker *worker, const dcli_prepared *prepared)
+{
+    return (int64_t)dcli_device_shares(worker->device) * prepared->scratch_bytes;
 }
 
 void dcli_gather_place(const dcli_worker *worker, dcli_prepared *prepared)
@@ -23,12 +29,12 @@ void dcli_gather_place(const dcli_worker *worker, dcli_prepared *prepared)
         most = dcli_max(most, prepared->launch[l].scratch_bytes);
     prepared->scratch_bytes = in_lines(most);
     prepared->scratch_at = prepared->arena_bytes;
-    prepared->arena_bytes += (int64_t)dcli_device_shares(worker->device) * prepared->scratch_bytes;
+    prepared->arena_bytes += dcli_gather_scratch_bytes(worker, prepared);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------- */
 
-/* The shapes of a launch's pieces, each once (nearly: only the last few are compared). */
+/* The shapes of a launch's pieces, each once (nearly: of those with one hash, only the last is compared). */
 struct shapes {
     int64_t *shape, count; /* [count][DCLI_SHAPE_LONGS] */
     int64_t *of;           /* [pieces] */
@@ -54,21 +60,31 @@ static void fill_shape(const int64_t piece[], int64_t shape[])
     memcpy(shape + DCLI_SHAPE_FROM, piece + DCLI_PIECE_FROM + 1, bytes);
 }
 
+/* The number of the shape behind the last one: its own, or that of an earlier one that is the same.
+ * @param last  [LAST_SHAPES] by hash: number of the last one + 1; 0: none. */
+static int64_t number_shape(struct shapes *shapes, int64_t last[])
+{
+    const int64_t *shape = shapes->shape + shapes->count * DCLI_SHAPE_LONGS;
+    uint64_t hash = DCLI_HASH_START;
+    for (int n = 0; n < DCLI_SHAPE_LONGS; n++)
+        hash = dcli_hash_word(hash, (uint64_t)shape[n]);
+    int64_t *known = &last[hash % LAST_SHAPES];
+    if (*known == 0 ||
+        memcmp(shape, shapes->shape + (*known - 1) * DCLI_SHAPE_LONGS, DCLI_SHAPE_LONGS * sizeof shape[0]) != 0)
+        *known = ++shapes->count;
+    return *known - 1;
+}
+
 static dcl_status find_shapes(const dcli_launch *launch, struct shapes *shapes)
 {
-    enum { LOOK_BACK = 16 };
-    const size_t bytes = DCLI_SHAPE_LONGS * sizeof(int64_t);
-    shapes->shape = dcli_malloc((size_t)launch->piece_count * bytes);
+    int64_t last[LAST_SHAPES] = {0};
+    shapes->shape = dcli_malloc((size_t)launch->piece_count * DCLI_SHAPE_LONGS * sizeof(int64_t));
     shapes->of = dcli_malloc((size_t)launch->piece_count * sizeof(int64_t));
     if (shapes->shape == NULL || shapes->of == NULL)
         return DCL_ERR_NOMEM;
     for (int64_t p = 0; p < launch->piece_count; p++) {
-        int64_t *shape = shapes->shape + shapes->count * DCLI_SHAPE_LONGS, known = shapes->count - 1;
-        int64_t least = dcli_max(0, shapes->count - LOOK_BACK);
-        fill_shape(launch->piece + p * DCLI_PIECE_LONGS, shape);
-        while (known >= least && memcmp(shape, shapes->shape + known * DCLI_SHAPE_LONGS, bytes) != 0)
-            known--;
-        shapes->of[p] = known >= least ? known : shapes->count++;
+        fill_shape(launch->piece + p * DCLI_PIECE_LONGS, shapes->shape + shapes->count * DCLI_SHAPE_LONGS);
+        shapes->of[p] = number_shape(shapes, last);
     }
     return DCL_OK;
 }
@@ -122,6 +138,15 @@ static void fill_table(const dcli_body *body, const dcli_launch *launch, const s
     memcpy(table + at->shapes, shapes->shape, (size_t)(shapes->count * DCLI_SHAPE_LONGS) * sizeof table[0]);
 }
 
+/* What the table has is kept there alone. */
+static void drop_lists(dcli_launch *launch)
+{
+    dcli_free(launch->row);
+    dcli_free(launch->group);
+    dcli_free(launch->piece);
+    launch->row = launch->group = launch->piece = NULL;
+}
+
 dcl_status dcli_gather_upload(dcli_worker *worker, const dcli_body *body, dcli_prepared *prepared, dcli_launch *launch)
 {
     struct shapes shapes = {0};
@@ -138,6 +163,8 @@ dcl_status dcli_gather_upload(dcli_worker *worker, const dcli_body *body, dcli_p
     }
     if (status == DCL_OK)
         status = dcli_memory_put(launch->table, 0, table, bytes);
+    if (status == DCL_OK)
+        drop_lists(launch);
     dcli_free(shapes.shape);
     dcli_free(shapes.of);
     dcli_free(table);

@@ -90,41 +90,44 @@ static dcl_box footprint(const dcli_gather *gather, const dcli_gather_part *part
     return foot;
 }
 
-static bool are_apart(const dcl_box *a, const dcl_box *b)
+/* What a piece of a stage has of a part, whose first index reads `first` and next ones go on by `by`.
+ * @param cut  in its storage. */
+static dcl_status add_cut(const dcli_gather *gather, dcli_pieces *pieces, const dcli_gather_part *part, int a,
+                          const dcli_piece *from, const dcli_region *cut, const int64_t first[], const int64_t by[],
+                          const dcli_packed *packed)
 {
-    for (int d = 0; d < a->rank; d++)
-        if (a->start[d] > b->start[d] + (b->count[d] - 1) * b->stride[d] ||
-            b->start[d] > a->start[d] + (a->count[d] - 1) * a->stride[d])
-            return true;
-    return false;
+    const dcl_box *box = &cut->box;
+    int64_t *piece = next_piece(gather, pieces, a, from->kind, from->where, packed->at);
+    if (piece == NULL)
+        return DCL_ERR_NOMEM;
+    piece[DCLI_PIECE_FROM] = cut->offset;
+    for (int d = 0; d < box->rank; d++) {
+        int m = dcli_axis_of(&gather->subscripts[a], d);
+        if (m >= 0 && part->count[m] > 1)
+            set_axis(piece, m, box->count[d], (box->start[d] - first[d]) / by[d],
+                     box->count[d] > 1 ? box->stride[d] / by[d] : 1, packed->step[m], cut->step[d]);
+    }
+    return DCL_OK;
 }
 
 /* What would be staged otherwise: what each piece of the stage has of it. */
 static dcl_status add_staged(const dcli_gather *gather, dcli_pieces *pieces, const dcli_gather_part *part, int a,
                              const dcli_packed *packed)
 {
-    const dcli_plan *plan = gather->plan;
-    const dcli_stage *stage = &plan->stage[dcli_part_binding(gather, part, a)->where];
-    int64_t first[DCL_MAX_RANK], by[DCL_MAX_RANK];
-    dcl_box foot = footprint(gather, part, a, first, by), common;
-    for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count; p++) {
+    int number = dcli_part_binding(gather, part, a)->where;
+    dcli_near *near = &gather->near[number - gather->batch->first_stage];
+    dcl_status status = dcli_near_make(near, gather->plan, &gather->plan->stage[number]);
+    int64_t first[DCL_MAX_RANK], by[DCL_MAX_RANK], place = 0;
+    dcl_box foot = footprint(gather, part, a, first, by);
+    while (status == DCL_OK) {
+        const dcli_piece *piece = dcli_near_next(near, gather->plan, &foot, &place);
         dcli_region cut;
-        const dcli_region *region = &plan->piece[p].region;
-        if (are_apart(&region->box, &foot) || !dcli_box_intersect(&region->box, &foot, &common) ||
-            !dcli_region_cut(region, &common, &cut))
-            continue;
-        int64_t *piece = next_piece(gather, pieces, a, plan->piece[p].kind, plan->piece[p].where, packed->at);
         if (piece == NULL)
-            return DCL_ERR_NOMEM;
-        piece[DCLI_PIECE_FROM] = cut.offset;
-        for (int d = 0; d < foot.rank; d++) {
-            int m = dcli_axis_of(&gather->subscripts[a], d);
-            if (m >= 0 && part->count[m] > 1)
-                set_axis(piece, m, common.count[d], (common.start[d] - first[d]) / by[d],
-                         common.count[d] > 1 ? common.stride[d] / by[d] : 1, packed->step[m], cut.step[d]);
-        }
+            break;
+        if (dcli_region_cut(&piece->region, &foot, &cut))
+            status = add_cut(gather, pieces, part, a, piece, &cut, first, by, packed);
     }
-    return DCL_OK;
+    return status;
 }
 
 static bool is_from_same(const int64_t x[], const int64_t y[])
@@ -160,13 +163,15 @@ static bool are_regular(const int64_t piece[], int64_t count)
     return 2 * alike >= count;
 }
 
-/* The same, pairs only where they are regular or the beginning of something: by chance, each has a shape of its own. */
+/* The same, pairs only where they are regular or the beginning of something: by chance, each has a shape of its own. Many that
+ * three do not join lie by chance. */
 static dcl_status join_alike(int64_t piece[], int64_t *count_in_out)
 {
-    enum { WORTH = 4 };
+    enum { WORTH = 4, FEW = 64 };
+    int64_t before = *count_in_out;
     dcl_status status = join_by(false, piece, count_in_out);
     int64_t count = *count_in_out;
-    if (status != DCL_OK || count < 2)
+    if (status != DCL_OK || count < 2 || (count > FEW && count > before / 2))
         return status;
     size_t bytes = DCLI_PIECE_LONGS * sizeof *piece;
     int64_t *paired = dcli_malloc((size_t)count * bytes);
