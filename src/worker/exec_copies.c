@@ -201,8 +201,8 @@ static dcli_region place_of(const dcli_entry *entry, const dcli_stage *stage, co
     return place;
 }
 
-static dcl_status add_piece(const dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, int64_t at,
-                            const dcli_piece *piece, bool out, dcli_copies_list *list)
+dcl_status dcli_copies_add_piece(const dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage,
+                                 int64_t at, const dcli_piece *piece, bool out, dcli_copies_list *list)
 {
     dcli_copies *copies = dcli_copies_for(
         worker, entry, list,
@@ -224,9 +224,9 @@ dcl_status dcli_copies_prepare(const dcli_worker *worker, const dcli_entry *entr
             continue; /* gathered where it is used */
         for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
             if (dcli_copies_have(stage, &plan->piece[p]))
-                status = add_piece(worker, entry, stage, at, &plan->piece[p], false, &prepared->copies);
+                status = dcli_copies_add_piece(worker, entry, stage, at, &plan->piece[p], false, &prepared->copies);
         for (int64_t p = stage->first_out; p < stage->first_out + stage->out_count && status == DCL_OK; p++)
-            status = add_piece(worker, entry, stage, at, &plan->piece[p], true, &prepared->copies);
+            status = dcli_copies_add_piece(worker, entry, stage, at, &plan->piece[p], true, &prepared->copies);
     }
     return status == DCL_OK ? dcli_copies_join(worker, &prepared->copies, true) : status;
 }
@@ -245,16 +245,16 @@ static const char *find_source(dcli_worker *worker, const dcli_entry *entry, con
 }
 
 dcl_status dcli_copies_run(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                           const dcli_prepared *prepared, dcli_memory *arena)
+                           const dcli_copies_list *list, dcli_memory *near)
 {
     dcl_status status = DCL_OK;
-    for (int64_t c = 0; c < prepared->copies.count && status == DCL_OK; c++) {
-        const dcli_copies *copies = &prepared->copies.copies[c];
+    for (int64_t c = 0; c < list->count && status == DCL_OK; c++) {
+        const dcli_copies *copies = &list->copies[c];
         if (copies->out)
             continue;
         worker->counters.bytes_copied += copies->elements * (int64_t)dcli_operand_bytes(entry, copies->operand);
         if (copies->kind == DCLI_BIND_OWN) {
-            status = copy_on_device(worker, entry, copies, arena, entry->held[copies->operand]->memory, 0);
+            status = copy_on_device(worker, entry, copies, near, entry->held[copies->operand]->memory, 0);
             continue;
         }
         const char *source = find_source(worker, entry, plan, copies);
@@ -262,7 +262,7 @@ dcl_status dcli_copies_run(dcli_worker *worker, const dcli_entry *entry, const d
             return DCLI_FAIL(DCL_ERR_INTERNAL, "elements of operation %" PRId64 " are not there: %s %d",
                              entry->operation.number, copies->kind == DCLI_BIND_PEER ? "the part of node" : "chunk",
                              copies->where);
-        status = dcli_copies_take(worker, entry, copies, arena, source);
+        status = dcli_copies_take(worker, entry, copies, near, source);
     }
     return status;
 }

@@ -28,12 +28,15 @@ dcl_status dcli_copies_give(dcli_worker *worker, const dcli_entry *entry, const 
 /** Whether a piece that comes into a stage is among the copies of its batch: the stage ends with that, and it does not come
  *  from a copy. */
 bool dcli_copies_have(const dcli_stage *stage, const dcli_piece *piece);
+/** Add a piece of a stage. @param at  where the stage begins, bytes. @param out  the piece is copied out of it. */
+dcl_status dcli_copies_add_piece(const dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage,
+                                 int64_t at, const dcli_piece *piece, bool out, dcli_copies_list *list);
 /** Find the copies of a batch whose stages have their places. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_copies_prepare(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                                const dcli_batch *batch, dcli_prepared *prepared);
-/** Make those that fill stages. */
+/** Make those that fill stages. @param near  where these are: the arena of a batch, or the copy behind a stage. */
 dcl_status dcli_copies_run(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                           const dcli_prepared *prepared, dcli_memory *arena);
+                           const dcli_copies_list *list, dcli_memory *near);
 /** Make those that empty them, once the chunks of the batch have their memory. */
 dcl_status dcli_copies_pass(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                             const dcli_batch *batch, const dcli_prepared *prepared, dcli_memory *arena);

@@ -290,7 +290,7 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     if (status == DCL_OK)
         status = dcli_exec_fill_stages(worker, entry, plan, in, prepared->stage_at, running->arena);
     if (status == DCL_OK)
-        status = dcli_copies_run(worker, entry, plan, prepared, running->arena);
+        status = dcli_copies_run(worker, entry, plan, &prepared->copies, running->arena);
     if (status == DCL_OK)
         status = dcli_gather_start(worker, entry, prepared, running->arena);
     if (status == DCL_OK)

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "worker/exec_copies.h"
+#include "worker/plans.h"
 
 dcli_region dcli_exec_in_arena(const dcli_entry *entry, const dcli_stage *stage, int64_t at, const dcl_box *box)
 {
@@ -69,6 +70,38 @@ static dcl_status fill_with_rest(dcli_worker *worker, const dcli_entry *entry, c
                            dcli_operand_bytes(entry, stage->operand));
 }
 
+/* What comes from parts and chunks, joined: each crossing, and each launch, costs more than finding out where it is. */
+static dcl_status copy_joined(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                              const dcli_stage *stage, int64_t at, dcli_memory *target)
+{
+    dcli_copies_list list = {0};
+    dcl_status status = DCL_OK;
+    for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
+        if (plan->piece[p].kind != DCLI_BIND_KEPT)
+            status = dcli_copies_add_piece(worker, entry, stage, at, &plan->piece[p], false, &list);
+    if (status == DCL_OK)
+        status = dcli_copies_join(worker, &list, true);
+    if (status == DCL_OK)
+        status = dcli_copies_run(worker, entry, plan, &list, target);
+    dcli_copies_free(&list);
+    return status;
+}
+
+/* The pieces of a stage that are not among the copies of its batch. */
+static dcl_status copy_pieces(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_stage *stage,
+                              int64_t at, dcli_memory *target)
+{
+    dcl_status status = DCL_OK;
+    bool passing = stage->kept == DCLI_STAGE_PASSING && !stage->rest;
+    bool joined = !passing && stage->in_count > 1 && !dcli_device_in_place(worker->device);
+    if (joined)
+        status = copy_joined(worker, entry, plan, stage, at, target);
+    for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
+        if (!dcli_copies_have(stage, &plan->piece[p]) && (!joined || plan->piece[p].kind == DCLI_BIND_KEPT))
+            status = copy_in(worker, entry, plan, stage, at, &plan->piece[p], target);
+    return status;
+}
+
 dcl_status dcli_exec_fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
                                  const int64_t stage_at[], dcli_memory *arena)
 {
@@ -81,9 +114,8 @@ dcl_status dcli_exec_fill_stages(dcli_worker *worker, dcli_entry *entry, const d
             status = dcli_exec_copy(worker, entry, stage, &target);
         if (stage->rest && status == DCL_OK)
             status = fill_with_rest(worker, entry, stage, at, target);
-        for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
-            if (!dcli_copies_have(stage, &plan->piece[p]))
-                status = copy_in(worker, entry, plan, stage, at, &plan->piece[p], target);
+        if (status == DCL_OK)
+            status = copy_pieces(worker, entry, plan, stage, at, target);
         if (stage->kept == DCLI_STAGE_KEEP && !stage->unfinished && status == DCL_OK)
             dcli_catalog_copy(&worker->catalog, entry, stage->operand, &stage->box)->filled = true;
     }
