@@ -56,6 +56,7 @@ typedef struct dcli_report {
     const char **advice;
     int64_t advice_capacity;
     int64_t works;               /* of all plans: what planning costs */
+    int64_t promised;            /* least bytes that would move by what was said so far; at first, those that do */
     int wide[DCLI_MAX_ACCESSES]; /* by row of `footprint`: the access */
     int param[DCLI_MAX_PARAMS];  /* by row of `array`: the parameter */
     char **text;                 /* all strings of the report */
@@ -87,12 +88,35 @@ dcl_status dcli_report_say(dcli_report *report, const char *format, ...) __attri
  *  @param row  of report->array. */
 dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *planned, int row);
 
+/** Advice on the arrays that have the first output's map: whether another one for all of them lets less move. */
+dcl_status dcli_report_advise_together(dcli_report *report, const dcli_planned *planned);
+
+#define DCLI_NOTICED_IMBALANCE 1.25
+#define DCLI_LEAST_MOVED 0.25 /* of an array: below that no other map is looked for */
+/** Whether planning once more, in so many works, takes no time to speak of. */
+bool dcli_report_is_small(const dcli_report *report, int64_t works);
+/** What the nodes would count for an operation that is not the one planned.
+ *  @param sum_out  its bytes_moved are -1 where it cannot be planned. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_report_try(const dcli_planned *planned, const dcli_operation *operation, const dcli_plan_terms *terms,
+                           dcl_counters *sum_out);
+/** The same with another layout of operand k. */
+dcl_status dcli_report_try_layout(const dcli_planned *planned, int k, const dcli_layout *layout,
+                                  const dcli_plan_terms *terms, dcl_counters *sum_out);
+/** What a node computes at most / mean, if the first output were laid out so. */
+dcl_status dcli_report_share(const dcli_operation *operation, const dcli_layout *layout, double *share_out);
+
 enum { DCLI_REPORT_MAP_TEXT = 192 };
 /** A map for a sentence: what is long ends in dots. */
 void dcli_report_print_map(const dcli_map_rule *rule, char text[DCLI_REPORT_MAP_TEXT]);
+/** Give a rule the halo and the periodic axes of a layout: with others, reads would find something else. */
+void dcli_report_keep_edges(const dcli_layout *layout, dcli_map_rule *rule);
 /** An empty rule over the nodes of a layout's map, with the grains that are aimed at there. */
 dcli_map_rule dcli_report_rule(const dcli_layout *layout, dcli_map_kind kind, int rank);
 enum { DCLI_SMALLER_TILES = 16 }; /* as many as now */
+/** Advice on blocks and tiles that are far too small. */
+dcl_status dcli_report_advise_grains(dcli_report *report, const dcli_planned *planned);
+/** Sizes as maps are written: "4x4". */
+void dcli_report_print_sizes(int rank, const int64_t sizes[], char *text, size_t capacity);
 /** What would move with tiles of the first output, and batches, of so many bytes. @param bytes_out  -1: not tried, as
  *  planning takes long. */
 dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *planned, int64_t tile_bytes,

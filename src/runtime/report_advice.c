@@ -11,11 +11,8 @@
 
 /* Below these nobody would notice. */
 enum {
-    NOTICED_BYTES = 4096, /* of an array, or wasted */
-    TASK_BYTES = 4096,    /* that a task should at least compute */
-    NOTICED_TASKS = 256
+    NOTICED_BYTES = 4096 /* of an array, or wasted */
 };
-#define NOTICED_IMBALANCE 1.25
 #define NOTICED_WASTE 1.25
 #define NOTICED_EXCESS 2
 
@@ -41,14 +38,6 @@ static const dcli_layout *layout_of(const dcli_report *report, const dcli_planne
 
 static int64_t element_bytes(const dcli_layout *layout) { return (int64_t)dcl_type_bytes(layout->grid.type); }
 
-/* Sizes as maps are written: "4x4". */
-static void print_sizes(int rank, const int64_t sizes[], char *text, size_t capacity)
-{
-    size_t used = 0;
-    for (int d = 0; d < rank && used < capacity; d++)
-        used += (size_t)snprintf(text + used, capacity - used, "%s%" PRId64, d > 0 ? "x" : "", sizes[d]);
-}
-
 /* ---- movement ----------------------------------------------------------------------------------------------------- */
 
 static dcl_status advise_movement(dcli_report *report, const dcli_planned *planned)
@@ -57,7 +46,7 @@ static dcl_status advise_movement(dcli_report *report, const dcli_planned *plann
     for (int row = 0; row < report->seen.array_count && status == DCL_OK; row++)
         if (report->seen.node < 0 && report->array[row].read && !report->array[row].written)
             status = dcli_report_advise_map(report, planned, row);
-    return status;
+    return status == DCL_OK ? dcli_report_advise_together(report, planned) : status;
 }
 
 /* ---- balance ------------------------------------------------------------------------------------------------------ */
@@ -92,8 +81,7 @@ static dcl_status elements_at(const dcli_operation *operation, const dcli_layout
     return status;
 }
 
-/* The largest share of a node / mean, when the first output is laid out so. */
-static dcl_status share_with(const dcli_operation *operation, const dcli_layout *layout, double *share_out)
+dcl_status dcli_report_share(const dcli_operation *operation, const dcli_layout *layout, double *share_out)
 {
     dcli_region_list regions = {0};
     int64_t largest = 0, sum = 0, elements;
@@ -131,13 +119,14 @@ static dcl_status advise_balance(dcli_report *report, const dcli_planned *planne
     dcl_box grid = dcl_box_of(&layout->grid);
     bool view = operation->operand[first].view != NULL, whole = !view && dcli_box_equal(&grid, &operation->box);
     double now = report->seen.imbalance_elements, share;
-    if (now < NOTICED_IMBALANCE || is_kept_small(layout) || layout->partial || operation->operand[first].reshaped)
+    if (now < DCLI_NOTICED_IMBALANCE || is_kept_small(layout) || layout->partial || operation->operand[first].reshaped)
         return DCL_OK;
     dcli_map_rule rule = even_map(layout, whole);
     dcli_layout other;
+    dcli_report_keep_edges(layout, &rule);
     if (dcli_layout_bind(&rule, &layout->grid, &other) != DCL_OK)
         return DCL_OK;
-    dcl_status status = share_with(operation, &other, &share);
+    dcl_status status = dcli_report_share(operation, &other, &share);
     dcli_layout_release(&other);
     if (status != DCL_OK || share - 1 > (now - 1) / 2)
         return status;
@@ -225,8 +214,8 @@ static dcl_status advise_slots_of(dcli_report *report, const dcli_planned *plann
         return DCL_OK;
     char names[NAMES_BYTES], now[256], better[256];
     print_alike(report, planned, row, names);
-    print_sizes(layout->grid.rank, layout->rule.piece, now, sizeof now);
-    print_sizes(layout->grid.rank, rule.piece, better, sizeof better);
+    dcli_report_print_sizes(layout->grid.rank, layout->rule.piece, now, sizeof now);
+    dcli_report_print_sizes(layout->grid.rank, rule.piece, better, sizeof better);
     return dcli_report_say(report,
                            "%s: pieces of %s are cut at the grid's edge and keep their slots, so there is room for "
                            "%" PRId64 " elements where there are %" PRId64 "; pieces of %s take room for %" PRId64,
@@ -255,7 +244,7 @@ static dcl_status advise_runs_of(dcli_report *report, const dcli_planned *planne
         return DCL_OK;
     char names[NAMES_BYTES], pieces[256];
     print_alike(report, planned, row, names);
-    print_sizes(layout->grid.rank, layout->rule.piece, pieces, sizeof pieces);
+    dcli_report_print_sizes(layout->grid.rank, layout->rule.piece, pieces, sizeof pieces);
     return dcli_report_say(report,
                            "%s: pieces of %s make runs of %" PRId64 " bytes, and loops and copies go run by run; with "
                            "pieces of at least %" PRId64 " elements along the last axis a run fills a cache line",
@@ -276,26 +265,6 @@ static dcl_status advise_dealt(dcli_report *report, const dcli_planned *planned)
             status = advise_runs_of(report, planned, row);
     }
     return status;
-}
-
-/* ---- tiles -------------------------------------------------------------------------------------------------------- */
-
-static dcl_status advise_tiles(dcli_report *report, const dcli_planned *planned)
-{
-    int first = planned->operation->body->first_output;
-    const dcl_map *map = dcl_map_of(planned->array[first]);
-    const dcli_layout *layout = planned->operation->operand[first].layout;
-    int64_t tasks = report->seen.planned.tasks, bytes = 0;
-    for (int n = 0; n < report->seen.node_count; n++)
-        bytes += report->node[n].elements * element_bytes(layout);
-    if (map->rule.tile_rank == 0 || tasks < NOTICED_TASKS || bytes / tasks >= TASK_BYTES)
-        return DCL_OK;
-    char tile[256];
-    print_sizes(layout->grid.rank, layout->rule.tile, tile, sizeof tile);
-    return dcli_report_say(report,
-                           "%" PRId64 " tasks compute %" PRId64 " bytes of %s each, as tiles are %s: a task costs more "
-                           "than it computes; leave ;tile= out, or give tiles of %d bytes or more",
-                           tasks, bytes / tasks, planned->operation->body->params[first].name, tile, TASK_BYTES);
 }
 
 /* ---- footprints --------------------------------------------------------------------------------------------------- */
@@ -353,10 +322,11 @@ static dcl_status advise_footprints(dcli_report *report, const dcli_planned *pla
 dcl_status dcli_report_advise(dcli_report *report, const dcli_planned *planned)
 {
     static dcl_status (*const rules[])(dcli_report *, const dcli_planned *) = {
-        advise_movement, advise_balance, advise_dealt, advise_tiles, advise_footprints};
+        advise_movement, advise_balance, advise_dealt, dcli_report_advise_grains, advise_footprints};
     dcl_status before = dcli_error_status(), status = DCL_OK;
     char text[DCLI_ERROR_BYTES];
     snprintf(text, sizeof text, "%s", dcl_error());
+    report->promised = report->seen.planned.bytes_moved;
     for (size_t r = 0; r < sizeof rules / sizeof rules[0] && status == DCL_OK; r++)
         status = rules[r](report, planned);
     report->seen.advice = report->advice;

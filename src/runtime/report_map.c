@@ -10,7 +10,6 @@
 
 /* Planning again is for bodies where that takes no time to speak of. */
 enum { MOST_WORKS = 100000, MOST_NODES = 256 };
-#define LEAST_MOVED 0.25    /* of the array */
 #define LEAST_OF_OUTPUT 0.1 /* of the first output's bytes */
 
 static int64_t bytes_in(const dcl_grid *grid) { return dcl_grid_count(grid) * (int64_t)dcl_type_bytes(grid->type); }
@@ -60,6 +59,14 @@ dcli_map_rule dcli_report_rule(const dcli_layout *layout, dcli_map_kind kind, in
     return rule;
 }
 
+void dcli_report_keep_edges(const dcli_layout *layout, dcli_map_rule *rule)
+{
+    rule->periodic = layout->rule.periodic;
+    rule->halo_rank = layout->rule.halo_rank;
+    memcpy(rule->halo_low, layout->rule.halo_low, sizeof rule->halo_low);
+    memcpy(rule->halo_high, layout->rule.halo_high, sizeof rule->halo_high);
+}
+
 void dcli_report_print_map(const dcli_map_rule *rule, char text[DCLI_REPORT_MAP_TEXT])
 {
     static const char dots[] = "...";
@@ -76,8 +83,29 @@ static void drop_arrangement(dcli_map_rule *rule)
         memset(rule->nodes, 0, sizeof rule->nodes);
 }
 
+/* List the nodes so that what lies at coordinates of the array is where the index space has the same ones: where axes are
+ * exchanged, the arrangement of the nodes is, too. Where an index stands on two axes, a node comes twice: that is no map.
+ * @return whether a list can say so. */
+static bool follow_nodes(const dcli_layout *space, int rank, const int axis[], int cluster_nodes, dcli_map_rule *rule)
+{
+    int step[DCL_MAX_RANK], places = rule->node_count;
+    for (int m = space->grid.rank - 1, next = 1; m >= 0; next *= space->rule.nodes[m--])
+        step[m] = next;
+    rule->node_count = rule->range_count = 0;
+    for (int place = 0; place < places; place++) {
+        int rest = place, there = 0;
+        for (int d = rank - 1; d >= 0; rest /= rule->nodes[d--])
+            there += axis[d] < 0 ? 0 : rest % rule->nodes[d] * step[axis[d]];
+        if (dcli_map_rule_add_nodes(rule, dcli_map_rule_node(&space->rule, there), 1) != DCL_OK)
+            return false;
+    }
+    dcli_map_rule_end_nodes(rule, cluster_nodes);
+    return true;
+}
+
 /* A per-axis map that divides an axis of the array as the index there is divided. @return whether there is one. */
-static bool follow_axes(const dcli_layout *space, int rank, const int axis[], dcli_map_rule *rule_out)
+static bool follow_axes(const dcli_layout *space, int rank, const int axis[], int cluster_nodes,
+                        dcli_map_rule *rule_out)
 {
     dcli_map_rule rule = dcli_report_rule(space, DCLI_MAP_AXES, rank);
     int64_t product = 1;
@@ -87,7 +115,7 @@ static bool follow_axes(const dcli_layout *space, int rank, const int axis[], dc
         rule.nodes[d] = axis[d] < 0 ? 1 : space->rule.nodes[axis[d]];
         product *= rule.nodes[d];
     }
-    if (product != rule.node_count)
+    if (product != rule.node_count || !follow_nodes(space, rank, axis, cluster_nodes, &rule))
         return false;
     drop_arrangement(&rule);
     *rule_out = rule;
@@ -125,28 +153,34 @@ static bool follow_all(const dcli_layout *space, int rank, const int axis[], dcl
     return true;
 }
 
-/* Whether planning once more, in `parts` times as many works, takes no time to speak of. */
-static bool is_small(const dcli_report *report, int parts)
+bool dcli_report_is_small(const dcli_report *report, int64_t works)
 {
-    return report->works <= MOST_WORKS / parts && report->seen.nodes <= MOST_NODES;
+    return works <= MOST_WORKS && report->seen.nodes <= MOST_NODES;
 }
 
-/* What the nodes would move with another layout of operand k. @param bytes_out  -1: it cannot be planned. */
-static dcl_status try_layout(const dcli_planned *planned, int k, const dcli_layout *layout,
-                             const dcli_plan_terms *terms, int64_t *bytes_out)
+dcl_status dcli_report_try(const dcli_planned *planned, const dcli_operation *operation, const dcli_plan_terms *terms,
+                           dcl_counters *sum_out)
 {
-    dcli_operation operation = *planned->operation;
-    operation.operand[k].layout = layout;
-    *bytes_out = 0;
-    for (int n = 0; n < planned->cluster->node_count && *bytes_out >= 0; n++) {
+    *sum_out = (dcl_counters){0};
+    for (int n = 0; n < planned->cluster->node_count && sum_out->bytes_moved >= 0; n++) {
         dcli_plan *plan;
-        dcl_status status = dcli_plan_make(&operation, n, terms, &plan);
+        dcl_status status = dcli_plan_make(operation, n, terms, &plan);
         if (status != DCL_OK)
             return status;
-        *bytes_out = plan->status == DCL_OK ? *bytes_out + plan->counters.bytes_moved : -1;
+        dcli_counters_add(sum_out, &plan->counters);
+        if (plan->status != DCL_OK)
+            sum_out->bytes_moved = -1;
         dcli_plan_free(plan);
     }
     return DCL_OK;
+}
+
+dcl_status dcli_report_try_layout(const dcli_planned *planned, int k, const dcli_layout *layout,
+                                  const dcli_plan_terms *terms, dcl_counters *sum_out)
+{
+    dcli_operation operation = *planned->operation;
+    operation.operand[k].layout = layout;
+    return dcli_report_try(planned, &operation, terms, sum_out);
 }
 
 dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *planned, int64_t tile_bytes,
@@ -159,9 +193,12 @@ dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *p
     terms.batch_bytes = rule.tile_bytes = tile_bytes;
     rule.tile_rank = 0;
     *bytes_out = -1;
-    if (!is_small(report, DCLI_SMALLER_TILES) || dcli_layout_bind(&rule, &space->grid, &other) != DCL_OK)
+    if (!dcli_report_is_small(report, report->works * DCLI_SMALLER_TILES) ||
+        dcli_layout_bind(&rule, &space->grid, &other) != DCL_OK)
         return DCL_OK;
-    dcl_status status = try_layout(planned, planned->operation->body->first_output, &other, &terms, bytes_out);
+    dcl_counters sum;
+    dcl_status status = dcli_report_try_layout(planned, planned->operation->body->first_output, &other, &terms, &sum);
+    *bytes_out = status == DCL_OK ? sum.bytes_moved : -1;
     dcli_layout_release(&other);
     return status;
 }
@@ -177,8 +214,8 @@ static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, 
             return false; /* has another part in this operation, too */
     bool plain = planned->operation->operand[planned->operation->body->first_output].view == NULL &&
                  !operand->layout->partial && !space_of(planned)->partial && !operand->reshaped;
-    return plain && is_small(report, 1) && moved > 0 &&
-           moved >= LEAST_MOVED * (double)bytes_in(&operand->layout->grid) &&
+    return plain && dcli_report_is_small(report, report->works) && moved > 0 &&
+           moved >= DCLI_LEAST_MOVED * (double)bytes_in(&operand->layout->grid) &&
            moved >= LEAST_OF_OUTPUT * (double)bytes_in(&space_of(planned)->grid);
 }
 
@@ -210,13 +247,16 @@ static dcl_status say(dcli_report *report, const dcli_planned *planned, int row,
 static bool find_map(const dcli_planned *planned, int k, dcli_map_rule *rule_out, dcli_layout *layout_out)
 {
     int axis[DCL_MAX_RANK];
-    const dcli_layout *space = space_of(planned);
-    const dcl_grid *grid = &planned->operation->operand[k].layout->grid;
+    const dcli_layout *space = space_of(planned), *now = planned->operation->operand[k].layout;
+    const dcl_grid *grid = &now->grid;
     if (axes_of(planned->operation, k, grid->rank, axis) != DCL_OK)
         return false;
     bool found = follow_all(space, grid->rank, axis, rule_out) ||
-                 (space->rule.kind == DCLI_MAP_AXES && follow_axes(space, grid->rank, axis, rule_out)) ||
+                 (space->rule.kind == DCLI_MAP_AXES &&
+                  follow_axes(space, grid->rank, axis, planned->cluster->node_count, rule_out)) ||
                  (space->rule.kind == DCLI_MAP_DEALT && follow_pieces(space, grid->rank, axis, rule_out));
+    if (found)
+        dcli_report_keep_edges(now, rule_out);
     return found && dcli_map_rule_check(rule_out) == DCL_OK && dcli_layout_bind(rule_out, grid, layout_out) == DCL_OK;
 }
 
@@ -228,11 +268,15 @@ dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *plann
     dcli_layout other;
     if (!is_worth_it(report, planned, row) || !find_map(planned, k, &rule, &other))
         return DCL_OK;
-    int64_t bytes = -1;
-    dcl_status status = has_runs(&other) ? try_layout(planned, k, &other, &terms, &bytes) : DCL_OK;
-    bool better = bytes >= 0 && 2 * (report->seen.planned.bytes_moved - bytes) >= report->array[row].bytes_moved;
-    if (status == DCL_OK && better)
+    dcl_counters sum = {.bytes_moved = -1};
+    dcl_status status = has_runs(&other) ? dcli_report_try_layout(planned, k, &other, &terms, &sum) : DCL_OK;
+    int64_t bytes = sum.bytes_moved;
+    bool better = status == DCL_OK && bytes >= 0 &&
+                  2 * (report->seen.planned.bytes_moved - bytes) >= report->array[row].bytes_moved;
+    if (better) {
+        report->promised = dcli_min(report->promised, bytes);
         status = say(report, planned, row, &rule, bytes);
+    }
     dcli_layout_release(&other);
     return status;
 }

@@ -38,6 +38,7 @@ struct advice_case {
 
 #define SUM "C(i,j) = A(i,j) + B(i,j);"
 #define TRANSPOSED "C(i,j) = A(i,j) + B(j,i);"
+#define BOTH_WAYS "C(i,j) = A(i,j) + B(j,i) + B(i,j);"
 #define DIAGONAL "C(i,j) = A(i,j) + B(i,i);"
 
 ParameterizedTestParameters(report_advice, rules)
@@ -51,10 +52,17 @@ ParameterizedTestParameters(report_advice, rules)
          "instead of 12288 bytes would move"},
         {"rows that should be columns", 4, 64, "block,*", "block,*", TRANSPOSED,
          "with '*,block' for B, 0 instead of 12288 bytes"},
-        {"exchanged in squares: no map is better", 4, 64, "block", "block", TRANSPOSED, ""},
+        /* Of 2 x 2 nodes, 1 and 2 exchange what they have; of 3 x 2, node 0 1, 2 3, 4 5 row by row, B's are 2 x 3. */
+        {"exchanged in squares: nodes in another order", 4, 64, "block", "block", TRANSPOSED,
+         "with 'block,block;nodes=0,2,1,3' for B, 0 instead of 8192"},
+        {"exchanged in oblongs", 6, 60, "block", "block", TRANSPOSED,
+         "with 'block,block@2x3;nodes=0,2,4,1,3,5' for B, 0"},
+        {"exchanged in squares of listed nodes", 4, 64, "block;nodes=3,0,2,1", "block", TRANSPOSED,
+         "with 'block,block;nodes=3,2,0-1' for B, 0 instead of"},
+        {"of 8 x 8 nodes no list says the order", 64, 64, "block", "block", TRANSPOSED, ""},
         {"dealt pieces, transposed, of three", 3, 96, "rows:cyclic(16x32)", "rows:cyclic(32x16)", TRANSPOSED,
          "with 'columns:cyclic(32x16)' for B, 0 instead of"},
-        {"read both ways: no map is better", 4, 64, "block,*", "block,*", "C(i,j) = A(i,j) + B(j,i) + B(i,j);", ""},
+        {"read both ways: no map is better", 4, 64, "block,*", "block,*", BOTH_WAYS, ""},
         {"only an edge moves", 4, 64, "block,*", "block,*", "C(i,j) = A(i,j) + B(i - 1, j);", ""},
         {"one row for all is little", 4, 64, "block,*", "block,*", "C(i,j) = A(i,j) + B(0, j);", ""},
         {"split otherwise", 3, 64, "splits(10,50),*", "block,*", SUM, "with 'splits(10,50),*' for B, 0 instead of"},
@@ -62,13 +70,26 @@ ParameterizedTestParameters(report_advice, rules)
          "with '*,splits(20,44)' for B, 0 instead of"},
         {"shuffled otherwise", 3, 64, "rows:hash(16x16);seed=1", "rows:hash(16x16);seed=2", SUM,
          "with 'rows:hash(16x16);seed=1' for B, 0 instead of"},
-        {"boxes, transposed: no map is known", 2, 64, "boxes:[0:32,0:64]@0,[32:64,0:64]@1", "block,*", TRANSPOSED, ""},
+        {"boxes, transposed: none is known for B", 2, 64, "boxes:[0:32,0:64]@0,[32:64,0:64]@1", "block,*", TRANSPOSED,
+         "C, A are laid out by 'boxes:[0:32,0:64]@0,[32:64,0:64]@1'; with '*,block' for all of them, 0 instead of 8192 "
+         "bytes would move"},
         {"boxes for B as well", 2, 64, "boxes:[0:32,0:64]@1,[32:64,0:64]@0", "block,*", SUM,
          "with 'boxes:[0:32,0:64]@1,[32:64,0:64]@0' for B, 0 instead of"},
         {"of a sparse array other elements would be lost", 2, 64, "block,*", "rows:table(32x64);owners=1,-", SUM, ""},
         {"a sparse output has no place for the rest", 2, 64, "rows:table(32x64);owners=1,-", "*,block", SUM, ""},
         {"a sparse output is computed where it is stored", 2, 64, "rows:table(32x64);owners=1,-",
          "rows:table(32x64);owners=1,-", SUM, ""},
+        /* The map that several have: 63 of 64 columns are read elsewhere, twice; in squares an edge of 64 is, twice. */
+        {"neighbours along what is dealt", 4, 64, "*,cyclic", "*,cyclic", "C(i,j) = A(i,j - 1) + B(i,j + 1);",
+         "C, A, B are laid out by '*,cyclic'; with 'block,*' for all of them, 0 instead of 32256 bytes would move"},
+        {"neighbours along both axes", 4, 64, "cyclic", "cyclic", "C(i,j) = A(i - 1,j) + B(i,j + 1);",
+         "with 'block,block' for all of them, 512 instead of 32256"},
+        {"neighbours beyond the edge", 4, 64, "cyclic,*;halo=1,0;periodic=0", "cyclic,*;halo=1,0;periodic=0",
+         "C(i,j) = A(i - 1,j) + B(i + 1,j);", "with '*,block;halo=1,0;periodic=0' for all of them, 0 instead of 32768"},
+        {"a halo stays", 4, 64, "cyclic,*;halo=1,0", "cyclic,*;halo=1,0", "C(i,j) = A(i - 1,j) + B(i + 1,j);",
+         "with '*,block;halo=1,0' for all of them, 0 instead of 32256"},
+        {"dealt in runs of eight: an edge moves", 4, 64, "cyclic(8),*", "cyclic(8),*",
+         "C(i,j) = A(i - 1,j) + B(i + 1,j);", ""},
         /* C's balance: 9 pieces over 4 nodes, and 16. */
         {"three pieces here, two there", 4, 96, "rows:cyclic(32x32)", "rows:cyclic(32x32)", SUM,
          "node 0 computes 1.33 times the mean of the nodes: C is laid out by 'rows:cyclic(32x32)'; with 'block' the "
@@ -89,6 +110,11 @@ ParameterizedTestParameters(report_advice, rules)
         {"tiles of one element", 2, 64, "block,*;tile=1x1", "block,*", SUM,
          "4096 tasks compute 4 bytes of C each, as tiles are 1x1"},
         {"tiles of 4 KB", 2, 1024, "block,*;tile=1x1024", "block,*", SUM, ""},
+        /* Blocks of 4 and of 64 bytes: half of what each of two nodes reads of B(j,i). */
+        {"blocks of one element", 2, 64, "block,*;block=1x1", "block,*;block=1x1", BOTH_WAYS,
+         "B: blocks of 1x1 have 4 bytes, so 2048 are counted as moved for 8192 bytes; leave ;block= out, and 2 are"},
+        {"blocks of a cache line", 2, 128, "block,*;block=1x16", "block,*;block=1x16", BOTH_WAYS, ""},
+        {"a few small blocks", 2, 16, "block,*;block=1x1", "block,*;block=1x1", BOTH_WAYS, ""},
         /* Boxes around a diagonal. */
         {"a diagonal elsewhere", 4, 64, "block", "cyclic,*", DIAGONAL,
          "B at line 1, column 19: the boxes around what is read have 4096 elements, of which at most 128 are read; "
@@ -113,22 +139,46 @@ ParameterizedTest(struct advice_case *c, report_advice, rules)
     cr_expect_eq(dcl_close(cluster), DCL_OK);
 }
 
-/* What is said to move with another map does, with it. */
+/* The map that a sentence proposes, and what it says would move with it. */
+static int64_t proposed(const char *sentence, char map[80])
+{
+    int64_t bytes = -1;
+    const char *words = strstr(sentence, "with '"), *end = words != NULL ? strstr(words, "' for ") : NULL;
+    cr_assert(end != NULL && end - words - 6 < 80, "%s", sentence);
+    snprintf(map, 80, "%.*s", (int)(end - words - 6), words + 6);
+    cr_assert_eq(sscanf(strstr(end, ", "), ", %" SCNd64 " instead of", &bytes), 1, "%s", sentence);
+    return bytes;
+}
+
+/* What is said to move with another map does, with it, and then there is nothing to say. */
 Test(report_advice, keeps_its_word)
 {
-    dcl_cluster *cluster = dcl_open_plan(3);
-    dcl_report *report = report_of(cluster, 60, "block,*", "cyclic(7),*", TRANSPOSED);
-    int64_t promised = -1;
-    cr_assert_eq(report->advice_count, 1);
-    const char *words = strstr(report->advice[0], "with '*,block' for B, ");
-    cr_assert_not_null(words, "%s", report->advice[0]);
-    cr_assert_eq(sscanf(words, "with '*,block' for B, %" SCNd64, &promised), 1);
-    dcl_report_release(report);
-    report = report_of(cluster, 60, "block,*", "*,block", TRANSPOSED);
-    cr_expect_eq(report->planned.bytes_moved, promised);
-    cr_expect_eq(report->advice_count, 0);
-    dcl_report_release(report);
-    cr_expect_eq(dcl_close(cluster), DCL_OK);
+    static const struct {
+        int nodes, side;
+        const char *map, *b, *body;
+        bool all; /* the advice is for all arrays */
+    } cases[] = {
+        {3, 60, "block,*", "cyclic(7),*", TRANSPOSED, false},
+        {6, 60, "block", "block", TRANSPOSED, false},
+        {4, 64, "block;nodes=3,0,2,1", "block", TRANSPOSED, false},
+        {4, 61, "cyclic", "cyclic", "C(i,j) = A(i - 1,j) + B(i,j + 1);", true},
+        {5, 61, "cyclic,*;periodic=0;halo=1,0", "cyclic,*;periodic=0;halo=1,0", "C(i,j) = A(i - 1,j) + B(i + 1,j);",
+         true},
+    };
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        char map[80];
+        dcl_cluster *cluster = dcl_open_plan(cases[n].nodes);
+        dcl_report *report = report_of(cluster, cases[n].side, cases[n].map, cases[n].b, cases[n].body);
+        cr_assert_eq(report->advice_count, 1);
+        int64_t promised = proposed(report->advice[0], map);
+        cr_expect_eq(strstr(report->advice[0], "for all of them") != NULL, cases[n].all, "%s", report->advice[0]);
+        dcl_report_release(report);
+        report = report_of(cluster, cases[n].side, cases[n].all ? map : cases[n].map, map, cases[n].body);
+        cr_expect_eq(report->planned.bytes_moved, promised, "%s", map);
+        cr_expect_eq(report->advice_count, 0, "%s: %s", map, report->advice_count > 0 ? report->advice[0] : "");
+        dcl_report_release(report);
+        cr_expect_eq(dcl_close(cluster), DCL_OK);
+    }
 }
 
 static void expect_one(const dcl_report *report, const char *words)
@@ -168,6 +218,36 @@ Test(report_advice, knows_no_maps_of_other_shapes)
     dcl_report *report = dcl_explain_report(cluster, "C(i) = F(i);", DCL_OUT(C), DCL_IN(F));
     cr_assert_not_null(report, "%s", dcl_error());
     cr_expect_eq(report->planned.bytes_moved, 3 * 4096 * 4 / 4);
+    expect_one(report, "C is laid out by 'cyclic'; with 'block' for it, 0 instead of 12288 bytes would move");
+    dcl_report_release(report);
+    cr_expect_eq(dcl_close(cluster), DCL_OK);
+}
+
+/* Two rows for four nodes: laid out by rows nothing would move, as two nodes would do all of it. */
+Test(report_advice, leaves_no_node_idle)
+{
+    dcl_cluster *cluster = dcl_open_plan(4);
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 2, 256);
+    dcl_array *C = array_of(cluster, grid, "*,cyclic"), *A = array_of(cluster, grid, "*,cyclic");
+    dcl_report *report = dcl_explain_report(cluster, "C(i,j) = A(i,j - 1);", DCL_OUT(C), DCL_IN(A));
+    expect_one(report, "with 'block,block' for all of them, 8 instead of 2040 bytes would move");
+    dcl_report_release(report);
+    cr_expect_eq(dcl_close(cluster), DCL_OK);
+}
+
+/* A view and its array are laid out together; of another shape there is no map for both. */
+Test(report_advice, takes_an_array_and_its_view_together)
+{
+    dcl_cluster *cluster = dcl_open_plan(4);
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 64, 64);
+    dcl_array *C = array_of(cluster, grid, "cyclic,*"), *A = array_of(cluster, grid, "cyclic,*");
+    dcl_array *S = dcl_shift(A, (int64_t[]){0, 0}), *F = dcl_flatten(A);
+    dcl_report *report =
+        dcl_explain_report(cluster, "C(i,j) = A(i - 1,j) + S(i + 1,j);", DCL_OUT(C), DCL_IN(A), DCL_IN(S));
+    expect_one(report, "C, A, S are laid out by 'cyclic,*'; with '*,block' for all of them, 0 instead of");
+    dcl_report_release(report);
+    report = dcl_explain_report(cluster, "C(i,j) = A(i - 1,j) + F(0);", DCL_OUT(C), DCL_IN(A), DCL_IN(F));
+    cr_assert(report != NULL && report->planned.bytes_moved > 16000, "%s", dcl_error());
     cr_expect_eq(report->advice_count, 0, "%s", report->advice_count > 0 ? report->advice[0] : "");
     dcl_report_release(report);
     cr_expect_eq(dcl_close(cluster), DCL_OK);

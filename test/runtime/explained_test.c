@@ -180,7 +180,7 @@ Test(explained, copies_that_bodies_keep)
 {
     dcl_cluster *cluster = dcl_open_plan(2);
     dcl_array *B = square(cluster, "block,*"), *C = square(cluster, "block,*");
-    dcl_report *report = dcl_explain_report(cluster, "C(i,j) = B(7 - i,j);", DCL_OUT(C), DCL_IN_KEPT(B));
+    dcl_report *report = dcl_explain_report(cluster, "C(i,j) = B(7 - i,j) + B(i,7 - j);", DCL_OUT(C), DCL_IN_KEPT(B));
     expect_pairs(report, "1>0 1 128 1; 0>1 1 128 1");
     cr_expect(report->node_row[0].copied_bytes == 128 && report->node_row[0].staged_bytes == 0);
     dcl_report_release(report);
@@ -232,6 +232,22 @@ Test(explained, a_move_that_does_not_fit)
     expect_refused(dcl_explain_report_move(A, NULL, 1), "node 1: copies of the box take 256 bytes");
     cr_expect_eq(dcl_status_of(NULL), DCL_ERR_NOMEM);
     dcl_clear_error(cluster);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* A copy that is filled bit by bit is one. */
+Test(explained, a_move_in_several_batches)
+{
+    dcl_config config = test_config(2);
+    config.tile_bytes = 64;
+    config.move = "send";
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *A = square(cluster, "block,*");
+    dcl_report *report = dcl_explain_report_move(A, NULL, 1);
+    expect_pairs(report, "0>1 1 128 2");
+    cr_expect_eq(report->node_row[0].copied_bytes, 256, "%" PRId64 " bytes", report->node_row[0].copied_bytes);
+    cr_expect_eq(report->node_row[0].arrived_bytes, 64);
+    dcl_report_release(report);
     TEST_OK(dcl_close(cluster));
 }
 
