@@ -14,9 +14,9 @@
 
 enum {
     GROUP_BYTES = 128 << 10, /* gathered at once */
-    ALONG_ELEMENTS = 512,    /* of a part that is packed as its input lies, along the innermost axis */
+    ALONG_ELEMENTS = 256,    /* of a part that is packed as its input lies, along the innermost axis */
     BLOCK_ALONG = 256,       /* of a part that is turned by kernels, along the innermost axis */
-    FEW = 4,                 /* small works gather so much less at once: it stays in the first cache */
+    FEW = 16,                /* small works gather so much less at once: it stays in the first cache */
     SMALL_WORK = 8192        /* elements: of fewer, too many rows would read inputs where they are */
 };
 
