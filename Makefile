@@ -25,7 +25,7 @@ demo: build ## install what is needed, build, run the main job and check its res
 	@scripts/demo
 
 test: build ## install what is needed, build, run all tests
-	ctest --preset release
+	ctest --preset release --parallel $(JOBS)
 
 build: ## install what is needed, build the release in build/
 	@scripts/install-deps
@@ -40,12 +40,12 @@ sanitize: asan tsan ## all tests under the address, undefined behaviour and thre
 asan: ## all tests under the address and undefined behaviour sanitizers, in build-asan/
 	@scripts/install-deps
 	$(call build,asan,build-asan)
-	$(FIXED_ADDRESSES) ctest --preset asan $(CTEST)
+	$(FIXED_ADDRESSES) ctest --preset asan --parallel $(JOBS) $(CTEST)
 
 tsan: ## all tests under the thread sanitizer, in build-tsan/
 	@scripts/install-deps
 	$(call build,tsan,build-tsan)
-	$(FIXED_ADDRESSES) ctest --preset tsan
+	$(FIXED_ADDRESSES) ctest --preset tsan --parallel $(JOBS)
 
 tsan-threads: ## the few tests that need the thread sanitizer most, in build-tsan/
 	@scripts/install-deps
