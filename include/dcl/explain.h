@@ -87,18 +87,21 @@ DCL_API dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *bo
 /** What dcl_copy() would do. Rows of arrays are `to` and `from`; there is no advice. Of an array copied to itself nothing
  *  moves.
  *  @param node  as in dcl_explain_report_n().
- *  @return the report, yours; or NULL: the errors of dcl_explain_copy(), DCL_ERR_NOMEM. Nothing changes. */
+ *  @return the report, yours; or NULL: the errors of dcl_explain_copy(), DCL_ERR_NOMEM. Nothing changes.
+ *  Cost: every node reported is planned once. */
 DCL_API dcl_report *dcl_explain_report_copy(dcl_array *from, dcl_array *to, int node);
 
 /** What dcl_remap_with() would do: a copy to an array of the new map, `to`, which is made beside the array as it is, `from`:
  *  while both are there they take what is `stored` of both. There is no advice. An equal map moves nothing.
  *  @param node  as in dcl_explain_report_n().
- *  @return the report, yours; or NULL: the errors of dcl_explain_remap(), DCL_ERR_NOMEM. Nothing changes. */
+ *  @return the report, yours; or NULL: the errors of dcl_explain_remap(), DCL_ERR_NOMEM. Nothing changes.
+ *  Cost: as of dcl_explain_report_copy(), and the choice of nodes with DCL_REMAP_RELABEL. */
 DCL_API dcl_report *dcl_explain_report_remap(dcl_array *array, dcl_map *map, unsigned flags, int node);
 
 /** What dcl_move() would do, all of it at `node`: the report is of this one. Its only array is that behind a view. There is no
  *  advice.
- *  @return the report, yours; or NULL: the errors of dcl_move(), DCL_ERR_NOMEM. Nothing changes. */
+ *  @param box, node  as in dcl_move().
+ *  @return the report, yours; or NULL: the errors of dcl_move(), DCL_ERR_NOMEM. Nothing changes. Cost: one plan. */
 DCL_API dcl_report *dcl_explain_report_move(dcl_array *array, const dcl_box *box, int node);
 
 /** How a report is written. */

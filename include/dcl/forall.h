@@ -126,8 +126,11 @@ typedef struct dcl_counters {
     int64_t storage_bytes; /**< memory that holds parts of arrays now */
 } dcl_counters;
 
-/** Counters since dcl_open(). Waits for the operations called so far.
- *  @param node  0..node_count-1, DCL_ALL_NODES, or DCL_HOST. @return DCL_OK, or DCL_ERR_INVALID. */
+/** Counters since dcl_open(). Waits for the operations called so far, then asks every node that is there.
+ *  @param node  0..node_count-1, DCL_ALL_NODES, or DCL_HOST.
+ *  @param counters_out  filled when the call succeeds; of a lost node what it told last.
+ *  @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_TIMEOUT (a node has not answered for ten seconds), or why the cluster
+ *          is broken. Cost: a message to each node and its answer. */
 DCL_API dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out);
 
 /** What dcl_forall_n() with these arguments would count, without running it: the planned counters; others are 0.

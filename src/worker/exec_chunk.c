@@ -17,28 +17,19 @@ static dcl_status allocate_parts(dcli_worker *worker, const dcli_entry *entry, c
 
 /* ---- item by item ------------------------------------------------------------------------------------------------- */
 
-static dcl_status pack_items(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                             const dcli_chunk *chunk, char *bytes)
+/* @param bytes  of the chunk: read where it was written elsewhere, else filled. */
+static dcl_status copy_items(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                             const dcli_chunk *chunk, void *bytes)
 {
     dcl_status status = DCL_OK;
     for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
         const dcli_item *item = &plan->item[i];
+        dcli_memory *memory = entry->held[item->operand]->memory;
         dcli_region packed = dcli_region_packed(&item->region.box, 0);
-        status = dcli_store_pack(worker->device, entry->held[item->operand]->memory, &item->region,
-                                 bytes + item->byte_offset, &packed, dcli_operand_bytes(entry, item->operand));
-    }
-    return status;
-}
-
-static dcl_status write_items(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                              const dcli_chunk *chunk, const char *bytes)
-{
-    dcl_status status = DCL_OK;
-    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
-        const dcli_item *item = &plan->item[i];
-        dcli_region packed = dcli_region_packed(&item->region.box, 0);
-        status = dcli_store_unpack(worker->device, entry->held[item->operand]->memory, &item->region,
-                                   bytes + item->byte_offset, &packed, dcli_operand_bytes(entry, item->operand));
+        size_t of_element = dcli_operand_bytes(entry, item->operand);
+        char *at = (char *)bytes + item->byte_offset;
+        status = chunk->written ? dcli_store_unpack(worker->device, memory, &item->region, at, &packed, of_element)
+                                : dcli_store_pack(worker->device, memory, &item->region, at, &packed, of_element);
     }
     return status;
 }
@@ -102,7 +93,7 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
         status = find_packing(worker, entry, peer, number, &list);
     if (status == DCL_OK)
         status = list != NULL ? dcli_copies_give(worker, entry, list, (int)number, NULL, bytes, (size_t)chunk->bytes)
-                              : pack_items(worker, entry, plan, chunk, bytes);
+                              : copy_items(worker, entry, plan, chunk, bytes);
     worker->counters.bytes_copied += chunk->bytes;
     if (status != DCL_OK) {
         dcli_buffers_give(bytes);
@@ -126,7 +117,7 @@ dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, in
     if (status == DCL_OK)
         status = find_packing(worker, entry, peer, number, &list);
     if (status == DCL_OK && list == NULL)
-        status = write_items(worker, entry, plan, chunk, received->received.payload);
+        status = copy_items(worker, entry, plan, chunk, (void *)(uintptr_t)received->received.payload);
     else if (status == DCL_OK)
         for (int64_t c = 0; c < list->count && status == DCL_OK; c++)
             status = dcli_copies_take(worker, entry, &list->copies[c], entry->held[list->copies[c].operand]->memory,

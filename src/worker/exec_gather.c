@@ -62,14 +62,11 @@ static bool lie_alike(const dcli_work *work, const dcli_binding *x, const dcli_b
 static uint64_t mask_of(const dcli_gather *gather, const dcli_work *work)
 {
     const dcli_body *body = body_of(gather);
-    const dcli_binding *output = NULL;
+    const dcli_binding *output = binding_of(gather, work, gather->output);
     uint64_t mask = 0;
     for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].written) {
-            if (binding_of(gather, work, a)->kind != DCLI_BIND_OWN)
-                return 0;
-            output = binding_of(gather, work, a);
-        }
+        if (body->access[a].written && binding_of(gather, work, a)->kind != DCLI_BIND_OWN)
+            return 0;
     bool small = dcli_volume(work->box.rank, work->box.count) < SMALL_WORK;
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = binding_of(gather, work, a);
@@ -198,7 +195,7 @@ static dcl_status make_cells(dcli_gather *gather, const struct run *works, const
 {
     int rank = body_of(gather)->space_rank;
     int64_t lo[DCL_MAX_RANK] = {0};
-    bool *slow = slow_out;
+    bool first = true;
     dcl_status status = DCL_OK;
     do {
         for (int64_t w = works->first; w < works->first + works->count && status == DCL_OK; w++) {
@@ -209,10 +206,10 @@ static dcl_status make_cells(dcli_gather *gather, const struct run *works, const
             status = dcli_group_add(gather, &part);
         }
         if (status == DCL_OK)
-            status = dcli_group_end(gather, slow);
-        if (status != DCL_OK || (slow != NULL && *slow))
+            status = dcli_group_end(gather, first ? slow_out : NULL);
+        if (status != DCL_OK || (first && slow_out != NULL && *slow_out))
             return status;
-        slow = NULL;
+        first = false;
     } while (next_cell(rank, works->shape, cell, lo));
     return DCL_OK;
 }

@@ -70,14 +70,15 @@ static dcl_status fill_with_rest(dcli_worker *worker, const dcli_entry *entry, c
                            dcli_operand_bytes(entry, stage->operand));
 }
 
-/* What comes from parts and chunks, joined: each crossing, and each launch, costs more than finding out where it is. */
+/* What comes from parts and chunks and is not among the copies of the batch, joined: each crossing, and each launch, costs more
+ * than finding out where it is. */
 static dcl_status copy_joined(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                               const dcli_stage *stage, int64_t at, dcli_memory *target)
 {
     dcli_copies_list list = {0};
     dcl_status status = DCL_OK;
     for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
-        if (plan->piece[p].kind != DCLI_BIND_KEPT)
+        if (plan->piece[p].kind != DCLI_BIND_KEPT && !dcli_copies_have(stage, &plan->piece[p]))
             status = dcli_copies_add_piece(worker, entry, stage, at, &plan->piece[p], false, &list);
     if (status == DCL_OK)
         status = dcli_copies_join(worker, &list, true);
@@ -92,8 +93,7 @@ static dcl_status copy_pieces(dcli_worker *worker, dcli_entry *entry, const dcli
                               int64_t at, dcli_memory *target)
 {
     dcl_status status = DCL_OK;
-    bool passing = stage->kept == DCLI_STAGE_PASSING && !stage->rest;
-    bool joined = !passing && stage->in_count > 1 && !dcli_device_in_place(worker->device);
+    bool joined = stage->in_count > 1 && !dcli_device_in_place(worker->device);
     if (joined)
         status = copy_joined(worker, entry, plan, stage, at, target);
     for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)

@@ -195,14 +195,15 @@ dcl_status dcli_take_sees(dcli_worker *worker, const dcli_msg_sees *sees)
     return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
 
+enum { ANSWER_SECONDS = 10 };
+
 /* A question to all nodes: by a thread of the program, which waits; answers come to the host's worker. */
 static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *number, bool *all_yes_out)
 {
-    enum { SECONDS = 10 };
     struct dcli_question *question = &host->question;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += SECONDS;
+    until.tv_sec += ANSWER_SECONDS;
     pthread_mutex_lock(&question->lock);
     while (question->asking)
         pthread_cond_wait(&question->changed, &question->lock);
@@ -233,7 +234,10 @@ dcl_status dcli_host_count(dcli_worker *host)
     dcli_message message = {.kind = DCLI_MSG_COUNT};
     dcl_status status = ask_all(host, &message, &message.count.number, &all);
     if (status == DCL_OK && !all)
-        status = DCLI_FAIL(DCL_ERR_TIMEOUT, "a node has not told its counters in time; ask again");
+        status = DCLI_FAIL(DCL_ERR_TIMEOUT,
+                           "not all of %d nodes have told their counters after %d seconds; expected all; ask again, or "
+                           "see DCL_LOG=debug for what they wait for",
+                           host->terms.node_count, ANSWER_SECONDS);
     return status;
 }
 
