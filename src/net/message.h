@@ -5,7 +5,7 @@
 #include <dcl/grid.h>
 
 /** Protocol version, first field of every message. */
-#define DCLI_PROTOCOL 1
+#define DCLI_PROTOCOL 2
 
 enum {                              /* limits every message is checked against before a byte of it is used */
        DCLI_MOST_MESSAGE = 1 << 20, /* bytes of a message; payloads are apart */

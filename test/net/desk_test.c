@@ -318,8 +318,8 @@ Test(desk, another_version_is_refused_with_both_numbers)
         size_t length;
         const char *words;
     } cases[] = {
-        {"\x92\2\xa5later", 8, "version 2 of the protocol, this worker version 1"},
-        {"\xdc\0\3\xcd\1\x2c\xc0\xc0", 8, "version 300 of the protocol, this worker version 1"},
+        {"\x92\1\xa5later", 8, "version 1 of the protocol, this worker version 2"},
+        {"\xdc\0\3\xcd\1\x2c\xc0\xc0", 8, "version 300 of the protocol, this worker version 2"},
     };
     office o = open_office(false, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -343,10 +343,10 @@ Test(desk, malformed_messages_end_the_call)
         int more_frames;
     } cases[] = {
         {"no array", "\7", 1, 0},
-        {"a kind that is none", "\x93\1\x63\0", 4, 0},
+        {"a kind that is none", "\x93\2\x63\0", 4, 0},
         {"a bomb", "\xdd\x10\0\0\0", 5, 0},
-        {"two frames", "\x94\1\x19\0\5", 5, 1},
-        {"hundreds of frames", "\x94\1\x19\0\5", 5, 300},
+        {"two frames", "\x94\2\x19\0\5", 5, 1},
+        {"hundreds of frames", "\x94\2\x19\0\5", 5, 300},
     };
     office o = open_office(false, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -419,7 +419,7 @@ Test(desk, ids_of_a_clients_own_choice_are_not_let_in)
 {
     office o = open_office(false, 0);
     void *dealer = raw_dealer(&o, "chosen", 6);
-    raw_send(dealer, "\x94\1\x19\0\5", 5, 0);
+    raw_send(dealer, "\x94\2\x19\0\5", 5, 0);
     expect_quiet(&o, 100);
     zmq_close(dealer);
     close_office(&o);

@@ -225,7 +225,7 @@ static void raw_send(void *dealer, const void *bytes, size_t length, int flags)
 
 Test(endpoint, strangers_are_dropped)
 {
-    static const unsigned char credit_of_5[] = {0x94, 1, 6, 0, 5};
+    static const unsigned char credit_of_5[] = {0x94, DCLI_PROTOCOL, 6, 0, 5};
     group g = open_group();
     void *strangers[] = {
         raw_dealer(&g, 0, NULL, 0),           /* an id of ZeroMQ's own */
@@ -254,13 +254,13 @@ Test(endpoint, malformed_messages_name_their_sender)
         int more_frames;
         const char *words;
     } cases[] = {
-        {"\x94\1\6\0\xff", 5, 0, "from peer 1: chunks of a message CREDIT is -1"},
-        {"\x93\2\12\0", 4, 0, "from peer 1: a message speaks version 2 of the protocol, this peer version 1"},
+        {"\x94\2\6\0\xff", 5, 0, "from peer 1: chunks of a message CREDIT is -1"},
+        {"\x93\1\12\0", 4, 0, "from peer 1: a message speaks version 1 of the protocol, this peer version 2"},
         {"\xdd\x10\0\0\0", 5, 0, "from peer 1: byte 5 of a message of 5 bytes: more items are announced"},
         {"", 0, 0, "from peer 1: byte 0 of a message of 0 bytes"},
-        {"\x94\1\6\0\5", 5, 1, "from peer 1: a message CREDIT has 2 frames; expected 1 at most"},
-        {"\x96\1\5\0\1\0\0", 7, 2, "from peer 1: a message CHUNK has 3 frames; expected 2 at most"},
-        {"\x96\1\5\0\1\0\0", 7, 50, "from peer 1: a message CHUNK has 51 frames; expected 2 at most"},
+        {"\x94\2\6\0\5", 5, 1, "from peer 1: a message CREDIT has 2 frames; expected 1 at most"},
+        {"\x96\2\5\0\1\0\0", 7, 2, "from peer 1: a message CHUNK has 3 frames; expected 2 at most"},
+        {"\x96\2\5\0\1\0\0", 7, 50, "from peer 1: a message CHUNK has 51 frames; expected 2 at most"},
     };
     group g = open_group();
     void *peer = raw_dealer(&g, 0, "\1\0\0\1", 4);

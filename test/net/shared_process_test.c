@@ -399,7 +399,8 @@ static void packet(const raw *r, const char *bytes, size_t length, int descripto
     (void)sendmsg(r->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static const unsigned char credit_of_5[] = {0x94, 1, 6, 0, 5}, chunk_of_1[] = {0x96, 1, 5, 0, 1, 0, 0};
+static const unsigned char credit_of_5[] = {0x94, DCLI_PROTOCOL, 6, 0, 5},
+                           chunk_of_1[] = {0x96, DCLI_PROTOCOL, 5, 0, 1, 0, 0};
 
 static void put_place(raw *r, uint64_t region, uint64_t offset, uint64_t length)
 {

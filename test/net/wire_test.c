@@ -776,7 +776,7 @@ Test(wire, strangers_are_cut_off)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dcli_monitor monitor;
         void *dealer = raw_dealer(&p, 1, cases[i].id, cases[i].id_bytes, &monitor);
-        cr_assert_eq(zmq_send(dealer, "\x94\1\6\0\5", 5, 0), 5);
+        cr_assert_eq(zmq_send(dealer, "\x94\2\6\0\5", 5, 0), 5);
         expect_cut(&p, 1, &monitor, cases[i].what);
         cr_expect(dcli_endpoint_refused(p.peer[1]) > (int64_t)i, "%s", cases[i].what);
         dcli_monitor_close(&monitor, dealer);
@@ -817,11 +817,11 @@ Test(wire, who_sends_what_is_no_message_is_lost)
         int more_frames;
         const char *words;
     } cases[] = {
-        {"\x94\1\6\0\xff", 5, 0, "from peer 1: chunks of a message CREDIT is -1"},
-        {"\x93\2\12\0", 4, 0, "from peer 1: a message speaks version 2 of the protocol, this peer version 1"},
+        {"\x94\2\6\0\xff", 5, 0, "from peer 1: chunks of a message CREDIT is -1"},
+        {"\x93\1\12\0", 4, 0, "from peer 1: a message speaks version 1 of the protocol, this peer version 2"},
         {"\xdd\x10\0\0\0", 5, 0, "from peer 1: byte 5 of a message of 5 bytes: more items are announced"},
-        {"\x94\1\6\0\5", 5, 1, "from peer 1: a message CREDIT has 2 frames; expected 1 at most"},
-        {"\x96\1\5\0\1\0\0", 7, 50, "from peer 1: a message CHUNK has 51 frames; expected 2 at most"},
+        {"\x94\2\6\0\5", 5, 1, "from peer 1: a message CREDIT has 2 frames; expected 1 at most"},
+        {"\x96\2\5\0\1\0\0", 7, 50, "from peer 1: a message CHUNK has 51 frames; expected 2 at most"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         party p = open_party(2, false);
@@ -833,7 +833,7 @@ Test(wire, who_sends_what_is_no_message_is_lost)
                      (int)cases[i].length);
         for (int f = cases[i].more_frames; f > 0; f--)
             zmq_send(dealer, "frame", 5, f > 1 ? ZMQ_SNDMORE : 0);
-        zmq_send(dealer, "\x94\1\6\0\5", 5, 0); /* nothing that follows is taken */
+        zmq_send(dealer, "\x94\2\6\0\5", 5, 0); /* nothing that follows is taken */
         cr_assert_eq(dcli_endpoint_receive(p.peer[0], LONG, &received), DCL_ERR_PROTOCOL, "%s", cases[i].words);
         cr_expect(strstr(dcl_error(), cases[i].words) != NULL, "\"%s\" lacks \"%s\"", dcl_error(), cases[i].words);
         expect_lost(&p, 0, 1, "sent what is no message");
