@@ -1,5 +1,6 @@
 # Writes OUTPUT, a C source with the commit that is built, for figures that name it; touched only when it changed.
 #   cmake -DSOURCE=<folder> -DOUTPUT=<file> -P commit.cmake
+cmake_minimum_required(VERSION 3.21) # the policies of that version: run with -P, the script has none of its own
 set(commit unknown)
 find_program(git git)
 if(git)
