@@ -102,7 +102,8 @@ DCL_API bool dcl_node_is_alive(const dcl_cluster *cluster, int node);
 /** Let more workers take part: they get the next node numbers, and maps made from now on lay grids over them too.
  *  Complete when it returns; waits for all earlier operations, and calls of other threads wait for it.
  *  @param workers  addresses as in dcl_config; "local:N" in a cluster of local workers.
- *  @return DCL_OK, or as dcl_open(): numbers of workers that could not be started are used up;
+ *  All of them join or none: after an error those that had started are ended, and their numbers are used up.
+ *  @return DCL_OK, or as dcl_open(); DCL_ERR_NODE_LOST when one was lost before it had joined, or no node is left;
  *          DCL_ERR_UNSUPPORTED for a cluster of threads or when no number is free (DCL_SPARE). */
 DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
 

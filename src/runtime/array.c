@@ -184,6 +184,8 @@ static dcl_status fill(dcl_array *array, const void *element)
     if (element == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "element is NULL; expected the address of one %s", dcl_type_name(type));
     dcl_status status = dcli_view_writable(array);
+    if (status == DCL_OK)
+        status = dcli_array_whole(array, "fill");
     if (status != DCL_OK)
         return status;
     dcli_msg_operation descriptor = {.kind = DCLI_OP_FILL};

@@ -127,6 +127,7 @@ struct dcl_cluster {
     pthread_cond_t changed;
     _Atomic int node_count; /* nodes so far, lost ones too; maps are made without the lock */
     atomic_bool *lost;      /* [host] */
+    bool joining;           /* newcomers are on their way: where no node is left, one may come */
     bool has_tree;          /* the nodes' marks come added up, without their counters */
     dcli_file_use files;
     int64_t operations, storages, bodies; /* numbers given so far */

@@ -112,6 +112,14 @@ static bool all_lost(const dcl_cluster *cluster)
     return n == cluster->node_count;
 }
 
+/* A newcomer on its way may become the only node: whether it has is known when its call ends. The sentence is that of the
+ * last loss. */
+static void break_without_nodes(dcl_cluster *cluster)
+{
+    if (!cluster->joining && cluster->broken == DCL_OK && all_lost(cluster))
+        cluster->broken = DCL_ERR_NODE_LOST;
+}
+
 void dcli_cluster_on_lost(void *user, int node, const char *sentence)
 {
     dcl_cluster *cluster = user;
@@ -130,10 +138,9 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence)
         forget_answers(cluster, told);
     if (joined) /* else the call that lets it join tells */
         dcli_cluster_keep(cluster, DCL_ERR_NODE_LOST, told);
-    if (all_lost(cluster) && cluster->broken == DCL_OK) {
-        cluster->broken = DCL_ERR_NODE_LOST;
+    if (all_lost(cluster) && cluster->broken == DCL_OK)
         snprintf(cluster->broken_text, sizeof cluster->broken_text, "no node is left: %s", told);
-    }
+    break_without_nodes(cluster);
     dcli_cluster_note_marks(cluster);
     pthread_cond_broadcast(&cluster->changed);
     pthread_mutex_unlock(&cluster->lock);
@@ -193,9 +200,6 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
 {
     dcli_worker *host = cluster->worker[cluster->host];
     int64_t first = cluster->operations + 1;
-    if (cluster->lost[node])
-        return DCLI_FAIL(DCL_ERR_NODE_LOST, "node %d, %s, was lost before it had joined; try again", node,
-                         dcli_node_device(cluster, node)->name);
     cluster->done[node] = cluster->ready[node] = first - 1;
     dcli_cluster_kept_fail(cluster); /* it knows of no copies that others have: all begin anew */
     dcli_host_hold(host, true);
@@ -212,6 +216,34 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
     return status;
 }
 
+/* All of them or none: no loss is noticed while the lock is held. */
+static dcl_status let_all_join(dcl_cluster *cluster, int first, int count)
+{
+    for (int n = first; n < first + count; n++)
+        if (cluster->lost[n])
+            return DCLI_FAIL(DCL_ERR_NODE_LOST, "node %d, %s, was lost before it had joined; try again", n,
+                             dcli_node_device(cluster, n)->name);
+    dcl_status status = DCL_OK;
+    for (int n = first; n < first + count && status == DCL_OK; n++)
+        status = let_join(cluster, n);
+    return status;
+}
+
+/* A call that has failed leaves no newcomer: those that run are ended, and whoever has heard of them is told. Their numbers
+ * are not given again. */
+static void forget_newcomers(dcl_cluster *cluster, int first, int count)
+{
+    for (int n = first; n < first + count; n++) {
+        bool runs = !cluster->lost[n];
+        cluster->lost[n] = true;
+        cluster->done[n] = cluster->ready[n] = INT64_MAX;
+        cluster->node_count = n + 1;
+        if (runs)
+            dcli_host_report_loss(cluster->worker[cluster->host], n, "the call that was to let it join has failed");
+    }
+    dcli_cluster_note_marks(cluster);
+}
+
 dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
 {
     dcli_error_enter(__func__);
@@ -226,6 +258,7 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
     pthread_mutex_lock(&cluster->lock);
     dcli_cluster_begin_turn(cluster); /* other threads could go on for ever */
     dcl_status status = cluster->broken == DCL_OK ? DCL_OK : dcli_error_adopt(cluster->broken, cluster->broken_text);
+    cluster->joining = status == DCL_OK;
     pthread_mutex_unlock(&cluster->lock);
     if (status == DCL_OK)
         status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first, &count);
@@ -233,15 +266,16 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
     /* A newcomer takes all that was before it as over. */
     while (status == DCL_OK && cluster->complete < cluster->operations)
         status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
-    for (int n = first; status == DCL_OK && n < first + count; n++)
-        status = let_join(cluster, n);
-    for (int n = first; status != DCL_OK && n < first + count; n++) {
-        cluster->lost[n] = true; /* nobody else will have its number */
-        cluster->done[n] = cluster->ready[n] = INT64_MAX;
-        cluster->node_count = n + 1;
-    }
+    if (status == DCL_OK && cluster->broken != DCL_OK)
+        status = dcli_error_adopt(cluster->broken, cluster->broken_text);
+    if (status == DCL_OK)
+        status = let_all_join(cluster, first, count);
     if (status == DCL_OK)
         dcli_cluster_forget_files(cluster);
+    else
+        forget_newcomers(cluster, first, count);
+    cluster->joining = false;
+    break_without_nodes(cluster);
     dcli_cluster_end_turn(cluster);
     status = dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);

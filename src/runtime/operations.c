@@ -109,6 +109,8 @@ dcl_status dcli_cluster_await_room(dcl_cluster *cluster)
 {
     for (;;) {
         dcli_cluster_turn(cluster);
+        if (cluster->broken != DCL_OK)
+            return dcli_error_adopt(cluster->broken, cluster->broken_text);
         int64_t least = cluster->operations + 1 - (int64_t)cluster->config.window;
         if (cluster->complete >= least)
             return DCL_OK;
