@@ -134,10 +134,12 @@ static const char workers[] =
     "  --workers ADDRESSES|FILE   tcp://HOST:PORT, several separated by commas, or a file with one per line; over\n"
     "                             DCL_WORKERS\n"
     "  --keys DIR                 folder with the keys of this program: dcl help keys; over DCL_KEYS\n"
+    "  --wait SECONDS             ask again until all answer, for this long at most\n"
     "  --json                     print the same as one JSON object\n"
     "\n"
     "Examples:\n"
     "  dcl workers --workers tcp://127.0.0.1:7700\n"
+    "  dcl workers --workers tcp://127.0.0.1:7700 --wait 10      # in a script that has just started one\n"
     "  DCL_WORKERS=hosts.txt DCL_KEYS=~/.dcl dcl workers --json\n";
 
 static const char keys[] =

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <dcl.h>
 
@@ -11,22 +12,25 @@
 #include "cli/report.h"
 #include "cli/settings.h"
 
-enum option { WORKERS, KEYS, JSON };
+enum option { WORKERS, KEYS, WAIT, JSON };
 
 static const cli_option options[] = {
     [WORKERS] = {"workers", "ADDRESSES|FILE"},
     [KEYS] = {"keys", "DIR"},
+    [WAIT] = {"wait", "SECONDS"},
     [JSON] = {"json", NULL},
     {NULL, NULL},
 };
 
 struct request {
     const char *workers, *keys; /* NULL: the environment's */
+    long wait_seconds;          /* until all answer; 0: they are asked once */
     bool json;
 };
 
-/* What was asked for is asked; an answer has at most so many devices in it. */
+/* An answer lists at most MOST_DEVICES devices. */
 enum { MOST_DEVICES = sizeof((dcl_worker_info *)0)->device / sizeof(dcl_device_info), FIRST_GUESS = 64 };
+enum { MOST_WAIT_SECONDS = 86400, PAUSE_NS = 100000000 /* between two rounds of questions */ };
 
 /* ---- asking ---- */
 
@@ -39,6 +43,8 @@ static int take(struct request *request, int option, const char *value)
     case KEYS:
         request->keys = value;
         return CLI_OK;
+    case WAIT:
+        return cli_number("workers", "--wait", value, 1, MOST_WAIT_SECONDS, &request->wait_seconds);
     case JSON:
         request->json = true;
         return CLI_OK;
@@ -83,6 +89,35 @@ static int ask(const dcl_config *config, dcl_worker_info **workers_out, int *cou
     *workers_out = workers;
     *count_out = count;
     return CLI_OK;
+}
+
+static int count_silent(const dcl_worker_info workers[], int count)
+{
+    int silent = 0;
+    for (int w = 0; w < count; w++)
+        silent += workers[w].status != DCL_OK;
+    return silent;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Ask, and again until all answer or the time is over. */
+static int ask_until_all_answer(const dcl_config *config, long seconds, dcl_worker_info **workers_out, int *count_out)
+{
+    double end = now() + (double)seconds;
+    for (;;) {
+        int status = ask(config, workers_out, count_out);
+        if (status != CLI_OK || now() >= end || count_silent(*workers_out, *count_out) == 0)
+            return status;
+        free(*workers_out);
+        *workers_out = NULL;
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
 }
 
 static int devices_shown(const dcl_worker_info *worker)
@@ -178,9 +213,7 @@ static void print_json(const dcl_worker_info workers[], int count)
 
 static int show(const struct request *request, const dcl_worker_info workers[], int count)
 {
-    int silent = 0;
-    for (int w = 0; w < count; w++)
-        silent += workers[w].status != DCL_OK;
+    int silent = count_silent(workers, count);
     if (request->json)
         print_json(workers, count);
     else
@@ -205,7 +238,7 @@ int cli_workers(int count, char **list)
         return cli_usage("workers", "no worker is named; expected --workers ADDRESSES such as --workers "
                                     "tcp://127.0.0.1:7700, a file of such lines, or the same in DCL_WORKERS");
     dcl_worker_info *workers = NULL;
-    status = ask(&config, &workers, &count);
+    status = ask_until_all_answer(&config, request.wait_seconds, &workers, &count);
     if (status == CLI_OK)
         status = show(&request, workers, count);
     free(workers);

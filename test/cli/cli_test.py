@@ -11,10 +11,12 @@ import pty
 import re
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy
@@ -471,11 +473,11 @@ class Keys(Folder):
 class Worker(Folder):
     """A worker that runs. It ends with its test, whatever happens there."""
 
-    def start(self, *arguments, env=None, **more):
+    def start(self, *arguments, env=None, listen="tcp://127.0.0.1:0", **more):
         token = self.path("token")
         self.env = environment(DCL_TOKEN=token)
         arguments = arguments or ("--token", token)
-        worker = subprocess.Popen([DCL, "worker", "--listen", "tcp://127.0.0.1:0", *arguments], cwd=self.folder,
+        worker = subprocess.Popen([DCL, "worker", "--listen", listen, *arguments], cwd=self.folder,
                                   env=env or environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, **more)
         for pipe in (worker.stdout, worker.stderr):
@@ -509,6 +511,31 @@ class Worker(Folder):
                                                              "from each\n"))
         self.assertRegex(done.stdout, rf"(?m)^{address} +answers ")
         self.assertRegex(done.stdout, rf"(?m)^{NOBODY} +no answer\n    .*{NOBODY}")
+
+    def test_waiting_until_it_answers(self):
+        """The worker starts after the question: without waiting nobody answers."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+        token = self.path("token")
+        question = ["workers", "--workers", address]
+        self.assertEqual(run(*question, env=environment(DCL_TOKEN=token)).returncode, 1)
+        waiting = subprocess.Popen([DCL, *question, "--wait", "60"], env=environment(DCL_TOKEN=token),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(waiting.kill)
+        time.sleep(0.3)
+        self.assertIsNone(waiting.poll())
+        self.start("--token", token, listen=address)
+        said, _ = waiting.communicate(timeout=60)
+        self.assertEqual(waiting.returncode, 0, said)
+        self.assertRegex(said, rf"(?m)^{address} +answers ")
+
+    def test_waiting_has_an_end(self):
+        begin = time.monotonic()
+        done = run("workers", "--workers", NOBODY, "--wait", "1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("1 of 1 workers did not answer", done.stderr)
+        self.assertGreaterEqual(time.monotonic() - begin, 1)
 
     def test_the_steps_that_keys_names(self):
         for name in ("worker", "program", "stranger"):
@@ -661,6 +688,7 @@ WRONG = [
     ("workers in no file", ["workers", "--workers", "nosuchfile"], 1, ["nosuchfile"]),
     ("terms of nobody", ["worker", "--process", "hello"], 1, ["dcl worker --listen"]),
     ("nobody to ask", ["workers"], 2, ["no worker is named", "--workers", "DCL_WORKERS"]),
+    ("waiting for no time", ["workers", "--workers", NOBODY, "--wait", "0"], 2, ["--wait", "'0'", "86400"]),
     ("workers as a stray word", ["workers", NOBODY], 2, [f"'{NOBODY}'", "--workers"]),
     ("workers of this program", ["workers", "--workers", "local:2"], 1, ["local:2"]),
     ("keys of nowhere", ["keys"], 2, ["no folder"]),
