@@ -27,7 +27,7 @@ STARTS = [
     ("a worker that dies at once",      {}, "kill -9 $$",                              None, r"worker \d .*did not start: was killed by signal 9"),
     ("a worker that gives up",          {}, "exit 3",                                  None, r"worker \d .*did not start: ended by itself with status 3"),
     ("a worker of another version",     {}, "echo 'no such command: worker' >&2; exit 2", None, r"worker \d .*did not start: ended by itself with status 2"),
-    ("a worker program that is gone",   {"DCL_PROGRAM": "/nonexistent"}, None,         None, r"DCL_PROGRAM is \"/nonexistent\".*No such file.*path of the dcl command"),
+    ("a worker program that is gone",   {"DCL_PROGRAM": "GONE"}, None,                 None, r"DCL_PROGRAM is \"[^\"]*/gone\".*No such file.*path of the dcl command"),
     ("a host without a device",         {"OCL_ICD_VENDORS": "EMPTY"}, None,            None, r"no OpenCL (device|platform)"),
     ("no descriptors for one worker",   {}, None,                                      12,   r"ulimit -n|descriptor"),
     ("too few descriptors for many",    {"DCL_WORKERS": "local:8"}, None,              40,   r"ulimit -n|descriptor"),
@@ -70,6 +70,8 @@ class Trouble:
         if variables.get("OCL_ICD_VENDORS"):
             os.makedirs(f"{self.folder}/empty", exist_ok=True)
             environment["OCL_ICD_VENDORS"] = f"{self.folder}/empty"
+        if variables.get("DCL_PROGRAM"):
+            environment["DCL_PROGRAM"] = f"{self.folder}/gone"
         if script:
             with open(f"{self.folder}/program", "w", encoding="ascii") as file:
                 file.write(f"#!/bin/sh\n{script}\n")
