@@ -21,7 +21,9 @@ endef
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: build ## install what is needed, build, run the main job and check its result
+demo: ## install what is needed, build as much of it, run the main job and check its result
+	@scripts/install-deps
+	$(call build,release,build,dcl_command examples-03_transpose_add)
 	@scripts/demo
 
 test: build ## install what is needed, build, run all tests
