@@ -39,7 +39,7 @@ DCL_API dcl_status dcl_fill(dcl_array *array, const void *element);
  *  @param source   element of the box's first index; element t of axis d lies t * stride[d] elements further on.
  *  @param strides  [rank] in elements, may be negative; NULL: packed, last axis fastest.
  *  @return DCL_OK when `source` may change again; DCL_ERR_INVALID, DCL_ERR_RANGE (box outside the grid, or an element of it
- *          is stored nowhere: dcl_map_sparse()), DCL_ERR_NOMEM. */
+ *          is stored nowhere: dcl_map_sparse()), DCL_ERR_NOMEM. A call that is refused changes nothing. */
 DCL_API dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[]);
 
 /** Copy a box of the array to host memory. Waits until it is there. Parameters as dcl_write(). Elements that are stored
@@ -89,7 +89,8 @@ DCL_API dcl_status dcl_npy_inspect(const char *path, dcl_npy_info *info_out);
  *  reads it and streams it to them. DCL_FILES decides otherwise.
  *  Of a map that stores only some elements these are taken, and the others passed over.
  *  Returns when the file may change: complete.
- *  @return DCL_OK; DCL_ERR_FILE (as dcl_npy_inspect(), or another type or shape), DCL_ERR_INVALID. */
+ *  @return DCL_OK; DCL_ERR_FILE (as dcl_npy_inspect(), or another type or shape), DCL_ERR_INVALID. A call that is refused
+ *          changes nothing; one that fails in the middle of the file fails the array. */
 DCL_API dcl_status dcl_load_npy(dcl_array *array, const char *path);
 /** Save as .npy, C order, little-endian. Waits for the array; writes beside `path` and renames, so that a link or a file
  *  of that name is replaced. Does not wait for the disk: a power cut soon after may lose the file. Who writes: as

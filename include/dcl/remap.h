@@ -48,8 +48,8 @@ DCL_API dcl_status dcl_explain_remap(dcl_array *array, dcl_map *map, unsigned fl
  *  differ move. Started when it returns. An array copied to itself stays as it is.
  *  Where `to` stores some elements only, these are copied.
  *  @param from, to  arrays or views, of one cluster, type, rank and extents; views of one array have no element in common.
- *  @return DCL_OK when started; DCL_ERR_INVALID (they differ), the error of a failed `from`. When the call fails, the
- *          contents of `to` have failed too, as with dcl_forall(). */
+ *  @return DCL_OK when started; DCL_ERR_INVALID (they differ), the error of a failed `from`. A call that is refused
+ *          changes nothing. */
 DCL_API dcl_status dcl_copy(dcl_array *from, dcl_array *to);
 
 /** What dcl_copy() would count, as dcl_explain_remap(). */

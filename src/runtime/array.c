@@ -201,8 +201,6 @@ dcl_status dcl_fill(dcl_array *array, const void *element)
         return status;
     pthread_mutex_lock(&array->cluster->lock);
     status = fill(array, element);
-    if (status != DCL_OK)
-        dcli_array_spoil(array, status);
     status = dcli_cluster_end_call(array->cluster, status);
     pthread_mutex_unlock(&array->cluster->lock);
     return status;

@@ -212,7 +212,7 @@ dcl_status dcli_array_usable(const dcl_array *array, const char *use);
 bool dcli_books_failed(const dcli_books *books);
 /** @param text  NULL: the operation failed because of what it was computed from. */
 void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, const char *text);
-/** The call failed after it named this array as output. */
+/** The call failed after it had changed a part of the array: the contents are undefined, though no node has failed. */
 void dcli_array_spoil(dcl_array *array, dcl_status status);
 /** DCL_SYNC: wait for what was just called. */
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);

@@ -110,8 +110,6 @@ dcl_status dcl_load_npy(dcl_array *array, const char *path)
         return status;
     pthread_mutex_lock(&array->cluster->lock);
     status = load(array, path);
-    if (status != DCL_OK)
-        dcli_array_spoil(array, status);
     status = dcli_cluster_end_call(array->cluster, status);
     pthread_mutex_unlock(&array->cluster->lock);
     return status;

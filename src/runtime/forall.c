@@ -298,9 +298,6 @@ static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char 
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)
         status = start_call(&call, box, body, count, args);
-    for (int k = 0; status != DCL_OK && !cluster->plan_only && args != NULL && k < count && k < DCLI_MAX_PARAMS; k++)
-        if (is_output(&args[k]) && args[k].array != NULL && args[k].array->cluster == cluster)
-            dcli_array_spoil(args[k].array, status);
     status = dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);
     dcli_declarations_free(&call.declarations);

@@ -123,8 +123,6 @@ dcl_status dcl_copy(dcl_array *from, dcl_array *to)
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)
         status = start_copy(from, to);
-    if (status != DCL_OK && to != NULL && !cluster->plan_only)
-        dcli_array_spoil(to, status);
     status = dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);
     return status;

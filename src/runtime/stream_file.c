@@ -21,6 +21,7 @@ struct stream {
     dcl_cluster *cluster;
     dcli_npy_stream file;
     struct stage stage[2];
+    bool writes; /* an operation that writes the array has been started */
 };
 
 /* ---- one call at a time ------------------------------------------------------------------------------------------- */
@@ -52,9 +53,11 @@ static dcl_status issue(struct stream *stream, dcli_op_kind kind, struct stage *
     dcli_msg_operation descriptor = {.kind = kind};
     dcl_status status = dcli_cluster_issue_one(stream->array, &descriptor, &stage->stretch.box, true, stage->elements,
                                                stage->stretch.strides);
-    if (status == DCL_OK)
-        stage->operation = descriptor.number;
-    return status;
+    if (status != DCL_OK)
+        return status;
+    stage->operation = descriptor.number;
+    stream->writes |= kind == DCLI_OP_WRITE;
+    return DCL_OK;
 }
 
 /* Wait for the operation that uses a buffer, if there is one; for writes, until every node has its elements: so that what
@@ -143,14 +146,16 @@ static dcl_status make_buffers(struct stream *stream)
 }
 
 /* Loading heals a failed array, writing parts of one does not: as a whole it is overwritten here. */
-static dcl_status heal(dcl_array *array)
+static dcl_status heal(struct stream *stream)
 {
+    dcl_array *array = stream->array;
     const dcli_books *books = dcli_array_books(array);
     dcl_status status = dcli_cluster_wait(array->cluster, books->last_use, false, -1);
     if (status != DCL_OK || !dcli_books_failed(books))
         return status;
     dcli_msg_operation fill = {.kind = DCLI_OP_FILL};
     status = dcli_cluster_issue_one(array, &fill, NULL, true, NULL, NULL);
+    stream->writes |= status == DCL_OK;
     return status == DCL_OK ? dcli_cluster_end_of(array->cluster, fill.number, false) : status;
 }
 
@@ -163,9 +168,11 @@ static dcl_status stream_file(dcl_array *array, const char *path, const dcl_npy_
         return status;
     status = make_buffers(&stream);
     if (status == DCL_OK && !writing)
-        status = heal(array);
+        status = heal(&stream);
     if (status == DCL_OK)
         status = writing ? save_stretches(&stream) : load_stretches(&stream);
+    if (status != DCL_OK && stream.writes)
+        dcli_array_spoil(array, status); /* the nodes hold a part of the file only, and know of no failure */
     for (int n = 0; n < 2; n++)
         dcli_free(stream.stage[n].elements);
     return dcli_npy_stream_close(&stream.file, status);

@@ -72,8 +72,6 @@ dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, c
     pthread_mutex_lock(&array->cluster->lock);
     if (status == DCL_OK && !dcli_box_is_empty(&checked))
         status = write_box(array, &checked, source, steps);
-    if (status != DCL_OK)
-        dcli_array_spoil(array, status);
     status = dcli_cluster_end_call(array->cluster, status);
     pthread_mutex_unlock(&array->cluster->lock);
     return status;

@@ -654,9 +654,9 @@ Test(remap_on_device, of_a_failed_array_is_refused)
     cr_expect(dcl_map_equal(dcl_map_of(failed), block));
     TEST_REFUSED(dcl_copy(failed, B), DCL_ERR_NOMEM, "cannot read an array whose contents have failed");
     TEST_REFUSED(dcl_copy(failed, failed), DCL_ERR_NOMEM, "cannot copy an array whose contents have failed");
-    TEST_REFUSED(dcl_wait_for(B, -1), DCL_ERR_NOMEM, "contents have failed");
+    TEST_OK(dcl_wait_for(B, -1)); /* a refused copy changes nothing */
     dcl_clear_error(cluster);
-    TEST_OK(dcl_copy(A, B)); /* heals */
+    TEST_OK(dcl_copy(A, B));
     TEST_OK(dcl_copy(A, failed));
     expect_count_up(B, "copied");
     expect_count_up(failed, "copied over");
@@ -722,7 +722,7 @@ Test(remap_on_device, of_arrays_that_differ_in_shape_is_no_copy)
     TEST_REFUSED(dcl_copy(A, longer), DCL_ERR_INVALID, "axis 0 of `from` has 60 elements and of `to` 61");
     TEST_REFUSED(dcl_copy(A, real), DCL_ERR_INVALID, "`from` has elements of type int32 and `to` of type float");
     TEST_REFUSED(dcl_copy(A, plane), DCL_ERR_INVALID, "`from` has rank 1 and `to` rank 2");
-    TEST_REFUSED(dcl_wait_for(plane, -1), DCL_ERR_INVALID, "contents have failed"); /* as with any call's output */
+    TEST_OK(dcl_wait_for(plane, -1)); /* a refused copy changes nothing */
     TEST_OK(dcl_copy(A, A));
     dcl_release(A);
     dcl_release(longer);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/cluster.h"
+
 /* PoCL reads this once in a process. A value that is there already is the user's. */
 static void ask_for_devices(int nodes)
 {
@@ -96,4 +98,13 @@ void test_count_up(dcl_array *array, int64_t start, int64_t step)
     dcl_status status = dcl_write(array, NULL, elements, NULL);
     free(elements);
     TEST_OK(status);
+}
+
+void test_fail(dcl_array *array)
+{
+    dcl_cluster *cluster = dcl_cluster_of(array);
+    pthread_mutex_lock(&cluster->lock);
+    DCLI_FAIL(DCL_ERR_DEVICE, "failed by the test");
+    dcli_array_spoil(array, DCL_ERR_DEVICE);
+    pthread_mutex_unlock(&cluster->lock);
 }

@@ -47,4 +47,7 @@ dcl_status test_shift(dcl_array *C, dcl_array *A, int s, int t, int u);
 /** An array with the elements start, start + step, ... in row-major order. Types: int32, float. */
 void test_count_up(dcl_array *array, int64_t start, int64_t step);
 
+/** The program's books then say that the array's contents have failed: DCL_ERR_DEVICE. */
+void test_fail(dcl_array *array);
+
 #endif
