@@ -38,13 +38,15 @@ DCL_API dcl_status dcl_fill(dcl_array *array, const void *element);
  *  @param box      within the grid, of its rank; NULL: the whole grid.
  *  @param source   element of the box's first index; element t of axis d lies t * stride[d] elements further on.
  *  @param strides  [rank] in elements, may be negative; NULL: packed, last axis fastest.
- *  @return DCL_OK when `source` may change again; DCL_ERR_INVALID, DCL_ERR_RANGE (box outside the grid, or an element of it
- *          is stored nowhere: dcl_map_sparse()), DCL_ERR_NOMEM. A call that is refused changes nothing. */
+ *  @return DCL_OK, or DCL_ERR_INVALID, DCL_ERR_RANGE (box outside the grid, or an element of it is stored nowhere:
+ *          dcl_map_sparse()), DCL_ERR_NOMEM. Whatever it is, `source` may change again, or be freed. A call that is refused
+ *          changes nothing. */
 DCL_API dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[]);
 
 /** Copy a box of the array to host memory. Waits until it is there. Parameters as dcl_write(). Elements that are stored
  *  nowhere are what the map declares: dcl_map_with_rest().
- *  @return DCL_OK; besides dcl_write()'s errors, the error of a failed array. `target` is then undefined. */
+ *  @return DCL_OK; besides dcl_write()'s errors, the error of a failed array. `target` is then undefined, and
+ *          nothing writes to it any more. */
 DCL_API dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[]);
 
 /** Exchange the contents of two arrays of equal grid, type and map, without moving any. At once. (dcl_copy() copies

@@ -74,6 +74,7 @@ typedef struct dcli_outcome {
     int64_t operation;
     dcl_status status;
     char *text;
+    dcli_lent *lent; /* READ, WRITE: memory that the waiting call takes back when it asks for the outcome */
     struct dcli_outcome *next;
 } dcli_outcome;
 
@@ -184,7 +185,8 @@ dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status);
 dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds);
 /** Sleep until something changes, for seconds at most; what it takes that long for is logged. */
 void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation);
-/** The outcome of an operation that was waited for: DCL_OK, or its error recorded for this thread. */
+/** The outcome of an operation that was waited for: DCL_OK, or its error recorded for this thread. Nobody touches the memory
+ *  of a READ or WRITE after this, complete or not. */
 dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation);
 void dcli_outcomes_free(dcli_outcome **first);
 /** dcli_cluster_wait() as long as it takes, then the outcome. */
@@ -200,7 +202,9 @@ dcl_status dcli_cluster_await_room(dcl_cluster *cluster);
  *  @param operation  the same, planned form: number is filled in, operands and kind are there.
  *  @param books      [operation->operand_count], NULL for scalars.
  *  @param waited     keep its outcome for dcli_cluster_outcome().
- *  @param memory, strides  READ, WRITE: as dcli_host_operation(). */
+ *  @param memory     READ, WRITE, which are waited for: address of the element at the box's first index; lent until
+ *                    dcli_cluster_outcome().
+ *  @param strides    READ, WRITE: as dcli_host_operation(). */
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
                               dcli_books *const books[], bool waited, void *memory, const int64_t strides[]);
 /** Issue an operation on one whole array, or on a box of it (READ, WRITE, FILL). Of a view: FILL, READ, WRITE of the

@@ -94,12 +94,17 @@ static void note_books(const dcli_operation *operation, dcli_books *const books[
     }
 }
 
-static dcl_status expect_outcome(dcl_cluster *cluster, int64_t operation)
+static dcl_status expect_outcome(dcl_cluster *cluster, int64_t operation, void *memory, dcli_lent **lent_out)
 {
     dcli_outcome *outcome = dcli_calloc(1, sizeof *outcome);
     if (outcome == NULL)
         return DCL_ERR_NOMEM;
     outcome->operation = operation;
+    if (memory != NULL && (outcome->lent = dcli_lend(memory)) == NULL) {
+        dcli_free(outcome);
+        return DCL_ERR_NOMEM;
+    }
+    *lent_out = outcome->lent;
     outcome->next = cluster->outcomes;
     cluster->outcomes = outcome;
     return DCL_OK;
@@ -127,11 +132,12 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
     if (status != DCL_OK)
         return status;
     operation->number = descriptor->number = cluster->operations + 1;
-    if (waited && expect_outcome(cluster, operation->number) != DCL_OK)
+    dcli_lent *lent = NULL;
+    if (waited && expect_outcome(cluster, operation->number, memory, &lent) != DCL_OK)
         return DCL_ERR_NOMEM;
     status = dcli_cluster_kept_note(cluster, operation, books);
     if (status == DCL_OK)
-        status = dcli_host_operation(cluster->worker[cluster->host], descriptor, memory, strides);
+        status = dcli_host_operation(cluster->worker[cluster->host], descriptor, lent, strides);
     if (status != DCL_OK) {
         dcli_cluster_outcome(cluster, operation->number); /* nobody will ask */
         dcli_cluster_kept_fail(cluster);

@@ -102,6 +102,7 @@ void dcli_outcomes_free(dcli_outcome **first)
     while (*first != NULL) {
         dcli_outcome *outcome = *first;
         *first = outcome->next;
+        dcli_lent_take_back(outcome->lent);
         dcli_free(outcome->text);
         dcli_free(outcome);
     }
@@ -343,6 +344,7 @@ dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation)
         if (status != DCL_OK)
             DCLI_FAIL(status, "%s", outcome->text != NULL ? outcome->text : "the operation failed");
         *at = outcome->next;
+        dcli_lent_take_back(outcome->lent); /* waits while a chunk is copied, not longer */
         dcli_free(outcome->text);
         dcli_free(outcome);
         break;

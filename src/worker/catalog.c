@@ -485,6 +485,7 @@ static void clear_entry(dcli_catalog *catalog, dcli_entry *entry)
     memset(plan, 0, (size_t)catalog->peers * sizeof(dcli_kept_plan *));
     dcli_free((char *)entry->descriptor.path);
     dcli_free(entry->problem);
+    dcli_lent_release(entry->lent);
     end_views(catalog, entry);
     dcli_free(entry->numbers);
     memset(entry, 0, sizeof *entry);

@@ -4,6 +4,7 @@
 
 #include "device/device.h"
 #include "net/message.h"
+#include "worker/lent.h"
 #include "workqueue/plan.h"
 
 /** A layout that storages share: equal grids and maps are one object, so that plans are found by address. */
@@ -123,7 +124,7 @@ typedef struct dcli_entry {
     int view_count;
     int64_t *numbers;      /* that operands point to, of what is declared; NULL: none */
     dcli_kept_plan **plan; /* [peers] */
-    void *memory;          /* host: READ, WRITE */
+    dcli_lent *lent;       /* host: READ, WRITE; else NULL */
     dcli_region region;    /* host: the box in that memory */
     char *problem;         /* sentence of a failure found here */
     struct dcli_entry *next;

@@ -23,7 +23,7 @@ static void count_planned(dcli_worker *worker, const dcli_entry *entry)
     worker->counters.approximate += planned->approximate;
 }
 
-dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, void *memory,
+dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, dcli_lent *lent,
                                const int64_t strides[])
 {
     dcli_entry *entry;
@@ -32,8 +32,8 @@ dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *de
     dcl_status status = dcli_catalog_add(&worker->catalog, descriptor, &entry);
     if (status != DCL_OK)
         return status;
-    if (memory != NULL) {
-        entry->memory = memory;
+    if (lent != NULL) {
+        entry->lent = dcli_lent_keep(lent);
         entry->region = (dcli_region){.box = entry->operation.box};
         memcpy(entry->region.step, strides, (size_t)entry->operation.box.rank * sizeof(int64_t));
     }

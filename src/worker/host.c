@@ -18,7 +18,7 @@ typedef struct dcli_posted {
     dcli_shared_link link;
     int descriptor; /* that goes along with the message; -1: none */
     dcli_msg_operation operation;
-    void *memory;
+    dcli_lent *lent; /* READ, WRITE: the program's memory; else NULL */
     int64_t strides[DCL_MAX_RANK];
     int node;
     void *packed; /* the message */
@@ -40,6 +40,7 @@ static void free_posted(dcli_posted *posted)
     dcli_free((char *)posted->operation.path);
     dcli_free((char *)posted->operation.map);
     dcli_free(posted->packed);
+    dcli_lent_release(posted->lent);
     dcli_shared_link_close(&posted->link);
     if (posted->descriptor >= 0)
         close(posted->descriptor);
@@ -135,7 +136,7 @@ static void copy_reaches(dcli_msg_operation *operation, const dcli_msg_operation
     }
 }
 
-dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, void *memory,
+dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, dcli_lent *lent,
                                const int64_t strides[])
 {
     size_t operands = (size_t)operation->operand_count * sizeof(dcli_msg_operand);
@@ -150,7 +151,7 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
     posted->is_loss = posted->is_meeting = false;
     posted->descriptor = posted->link.socket = posted->link.memory = -1;
     posted->operation = *operation;
-    posted->memory = memory;
+    posted->lent = dcli_lent_keep(lent);
     posted->packed = NULL;
     memcpy(posted->operand, operation->operand, operands);
     posted->operation.operand = posted->operand;
@@ -270,7 +271,7 @@ static dcl_status send_operations(dcli_worker *worker, dcli_posted *first, dcli_
     for (posted = first; count > 0; count--) {
         dcli_posted *next = posted->next;
         if (status == DCL_OK)
-            status = dcli_peer_operation(worker, &posted->operation, posted->memory, posted->strides);
+            status = dcli_peer_operation(worker, &posted->operation, posted->lent, posted->strides);
         free_posted(posted);
         posted = next;
     }
@@ -390,13 +391,17 @@ static dcl_status unpack_read(dcli_worker *worker, dcli_entry *entry, const dcli
     if (kept == NULL || kept->received.payload_bytes != (size_t)chunk->bytes)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d sent a chunk of another length than %" PRId64 " bytes", chunk->peer,
                          chunk->bytes);
+    void *memory = dcli_lent_use(entry->lent);
+    if (memory == NULL)
+        return DCL_OK; /* the call has ended: nobody wants the elements any more */
     for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count; p++) {
         const dcli_piece *piece = &plan->piece[p];
         dcli_region target;
         dcli_region_cut(&entry->region, &piece->region.box, &target);
-        dcli_region_copy(entry->memory, &target, (const char *)kept->received.payload + piece->byte_offset,
-                         &piece->region, bytes);
+        dcli_region_copy(memory, &target, (const char *)kept->received.payload + piece->byte_offset, &piece->region,
+                         bytes);
     }
+    dcli_lent_end_use(entry->lent);
     worker->counters.bytes_copied += chunk->bytes;
     return DCL_OK;
 }
@@ -410,12 +415,18 @@ static dcl_status pack_write(dcli_worker *worker, dcli_entry *entry, const dcli_
         dcli_chunks_add(&worker->made, chunk->peer, entry->operation.number, true, batch->first_made);
     if (made == NULL || (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes)) == NULL)
         return DCL_ERR_NOMEM;
+    const void *memory = dcli_lent_use(entry->lent);
+    if (memory == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the call that writes had ended with an error before its elements were taken; "
+                         "write them again");
     for (int64_t p = stage->first_out; p < stage->first_out + stage->out_count; p++) {
         const dcli_piece *piece = &plan->piece[p];
         dcli_region source;
         dcli_region_cut(&entry->region, &piece->region.box, &source);
-        dcli_region_copy((char *)made->bytes + piece->byte_offset, &piece->region, entry->memory, &source, bytes);
+        dcli_region_copy((char *)made->bytes + piece->byte_offset, &piece->region, memory, &source, bytes);
     }
+    dcli_lent_end_use(entry->lent);
     worker->counters.bytes_copied += chunk->bytes;
     return DCL_OK;
 }

@@ -139,8 +139,8 @@ bool dcli_host_may_sleep(dcli_worker *worker);
 dcl_status dcli_host_open(dcli_worker *worker);
 void dcli_host_close(dcli_worker *worker);
 
-/** Feed a descriptor to the state machine. `memory`, `strides`: host, READ and WRITE. */
-dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, void *memory,
+/** Feed a descriptor to the state machine. `lent`, `strides`: host, READ and WRITE. */
+dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, dcli_lent *lent,
                                const int64_t strides[]);
 dcl_status dcli_peer_send(dcli_worker *worker, int to, dcli_message *message, dcli_payload *payload);
 /** Counters as they go into marks: [DCLI_MSG_COUNTERS]. */

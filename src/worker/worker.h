@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "net/buffers.h"
 #include "net/net.h"
+#include "worker/lent.h"
 
 typedef struct dcli_worker dcli_worker;
 typedef struct dcli_crew dcli_crew;
@@ -85,11 +86,10 @@ const char *dcli_worker_kind(const dcli_worker *worker);
 /* The host's worker. These may be called from any thread; they only queue. */
 
 /** Queue a descriptor for all nodes (strings and operands are copied); messages gather up to DCLI_MOST_OPERATIONS of
- *  them while the nodes are busy. READ and WRITE name the program's memory, borrowed until the host's own `done` has
- *  reached the operation.
- *  @param memory   NULL but for READ, WRITE: address of the element at the box's first index.
+ *  them while the nodes are busy.
+ *  @param lent     NULL but for READ, WRITE: address of the element at the box's first index. Kept as long as it takes.
  *  @param strides  [box.rank] elements from one element of the box to the next along each axis. */
-dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, void *memory,
+dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, dcli_lent *lent,
                                const int64_t strides[]);
 /** Queue a body for all peers, after everything queued before. */
 dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel);

@@ -69,8 +69,10 @@ void fuzz_call_operation(fuzz_world *world)
         }
         fuzz_demand(box_strides(&operation, &whole, strides) * 8 <= MEMORY, "the program's memory is too small");
     }
-    if (dcli_host_operation(world->host, &operation, moves ? memory : NULL, moves ? strides : NULL) == DCL_OK)
+    dcli_lent *lent = moves ? dcli_lend(memory) : NULL;
+    if (dcli_host_operation(world->host, &operation, lent, moves ? strides : NULL) == DCL_OK)
         world->cluster.operations++;
+    dcli_lent_release(lent);
 }
 
 void fuzz_call_kernel(fuzz_world *world)
