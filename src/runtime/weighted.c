@@ -113,6 +113,15 @@ static dcl_status make_arguments(const char *body, const struct names *names, dc
     return status;
 }
 
+/* Errors of other calls, earlier or of other threads, are not this body's. */
+static dcl_status wait_for_arrays(int count, const dcl_arg args[])
+{
+    dcl_status status = DCL_OK;
+    for (int k = 0; k < count && status == DCL_OK; k++)
+        status = dcl_wait_for(args[k].array, -1);
+    return status;
+}
+
 /* The shortest of a few rounds; the first, which compiles and allocates, does not count. */
 static dcl_status time_rounds(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[],
                               double *seconds_out)
@@ -123,7 +132,7 @@ static dcl_status time_rounds(dcl_cluster *cluster, const char *body, int count,
         double start = now();
         status = dcl_forall_n(cluster, body, count, args);
         if (status == DCL_OK)
-            status = dcl_wait(cluster);
+            status = wait_for_arrays(count, args);
         if (r > 0)
             best = fmin(best, now() - start);
     }
@@ -148,6 +157,7 @@ static dcl_status time_node(dcl_cluster *cluster, const char *body, const struct
 
 /* ---- remembering -------------------------------------------------------------------------------------------------- */
 
+/* Nodes may join and be lost at any time. @param nodes  [cluster->host], as many as there can ever be. */
 static int list_alive(const dcl_cluster *cluster, int nodes[])
 {
     int count = 0;
@@ -155,6 +165,15 @@ static int list_alive(const dcl_cluster *cluster, int nodes[])
         if (dcl_node_is_alive(cluster, n))
             nodes[count++] = n;
     return count;
+}
+
+static bool are_alive(const dcl_cluster *cluster, int count, const int nodes[])
+{
+    int same = 0;
+    for (int n = 0; n < dcl_node_count(cluster); n++)
+        if (dcl_node_is_alive(cluster, n) && (same == count || nodes[same++] != n))
+            return false;
+    return same == count;
 }
 
 static const struct dcli_measured *remembered(dcl_cluster *cluster, const char *body, int count, const int nodes[])
@@ -251,7 +270,8 @@ static dcl_map *make_map(dcl_cluster *cluster, int count, const double shares[])
     return map;
 }
 
-static dcl_map *make_measured(dcl_cluster *cluster, const char *body, int count, const int nodes[])
+/* Anew where a node has joined or was lost meanwhile: the map is over the nodes that are there when it is made. */
+static dcl_map *make_measured(dcl_cluster *cluster, const char *body, int nodes[])
 {
     static const char usual[] = "C(i) = 2.5f * A(i) + B(i);";
     if (cluster->plan_only) {
@@ -259,10 +279,15 @@ static dcl_map *make_measured(dcl_cluster *cluster, const char *body, int count,
         return NULL;
     }
     body = body != NULL ? body : usual;
-    const struct dcli_measured *measured = remembered(cluster, body, count, nodes);
-    if (measured == NULL && measure_and_remember(cluster, body, count, nodes, &measured) != DCL_OK)
-        return NULL;
-    return make_map(cluster, count, measured->share);
+    for (;;) {
+        int count = list_alive(cluster, nodes);
+        const struct dcli_measured *measured = remembered(cluster, body, count, nodes);
+        bool is_known = measured != NULL || measure_and_remember(cluster, body, count, nodes, &measured) == DCL_OK;
+        dcl_map *map = is_known ? make_map(cluster, count, measured->share) : NULL;
+        if (are_alive(cluster, count, nodes))
+            return map;
+        dcl_map_release(map);
+    }
 }
 
 dcl_map *dcl_map_weighted(dcl_cluster *cluster, const double shares[], const char *body)
@@ -270,14 +295,14 @@ dcl_map *dcl_map_weighted(dcl_cluster *cluster, const double shares[], const cha
     dcli_error_enter(__func__);
     if (cluster == NULL)
         return NULL;
-    int *nodes = dcli_calloc((size_t)dcl_node_count(cluster), sizeof nodes[0]);
+    int *nodes = dcli_calloc((size_t)cluster->host, sizeof nodes[0]);
     dcl_map *map = NULL;
     if (nodes != NULL && shares == NULL)
         DCLI_FAIL(DCL_ERR_INVALID, "shares is NULL; expected one for each node alive, or DCL_MEASURED");
-    else if (nodes != NULL) {
-        int count = list_alive(cluster, nodes);
-        map = shares == DCL_MEASURED ? make_measured(cluster, body, count, nodes) : make_map(cluster, count, shares);
-    }
+    else if (nodes != NULL && shares == DCL_MEASURED)
+        map = make_measured(cluster, body, nodes);
+    else if (nodes != NULL)
+        map = make_map(cluster, list_alive(cluster, nodes), shares);
     if (map == NULL)
         dcli_cluster_refused(cluster);
     dcli_free(nodes);

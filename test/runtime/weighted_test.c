@@ -1,8 +1,10 @@
 /* test/runtime/weighted_test.c - maps by shares, given and measured. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
+#include "runtime/cluster.h"
 #include "support/nodes.h"
 
 TestSuite(weighted_on_device, .timeout = TEST_SECONDS);
@@ -69,5 +71,50 @@ Test(weighted_on_device, measured_shares)
     dcl_map_release(map);
     expect_refused(cluster, DCL_MEASURED, "x = 3;", DCL_ERR_INVALID, "the body to be timed names no array");
     expect_refused(cluster, DCL_MEASURED, "C(i) = A(i", DCL_ERR_BODY, "line 1");
+    dcl_close(cluster);
+}
+
+enum { MOST_CALLS = 200000, CHANGES = 1000000 };
+
+struct joining {
+    dcl_cluster *cluster;
+    atomic_bool stop;
+    atomic_int changes;
+};
+
+/* Of 64 numbers one is taken, then all are. */
+static void *let_nodes_come_and_go(void *argument)
+{
+    struct joining *joining = argument;
+    while (!atomic_load(&joining->stop))
+        atomic_store(&joining->cluster->node_count, atomic_fetch_add(&joining->changes, 1) % 2 == 0 ? 1 : 64);
+    return NULL;
+}
+
+Test(weighted_planned, nodes_that_join_meanwhile_have_room)
+{
+    pthread_t thread;
+    double shares[64];
+    for (int n = 0; n < 64; n++)
+        shares[n] = 1;
+    struct joining joining = {.cluster = dcl_open_plan(64)};
+    cr_assert_eq(pthread_create(&thread, NULL, let_nodes_come_and_go, &joining), 0);
+    for (int n = 0; n < MOST_CALLS && atomic_load(&joining.changes) < CHANGES; n++)
+        dcl_map_release(dcl_map_weighted(joining.cluster, shares, NULL)); /* refused where the nodes have changed */
+    atomic_store(&joining.stop, true);
+    pthread_join(thread, NULL);
+    atomic_store(&joining.cluster->node_count, 64);
+    dcl_close(joining.cluster);
+}
+
+Test(weighted_on_device, earlier_errors_do_not_count)
+{
+    dcl_cluster *cluster = open_nodes(2);
+    cr_assert_null(dcl_map_parse(cluster, "no such map"));
+    cr_assert_neq(dcl_status_of(cluster), DCL_OK);
+    dcl_map *map = dcl_map_weighted(cluster, DCL_MEASURED, "C(i,j) = A(i,j) * B(j,i) + sqrt(A(i,j));");
+    cr_expect_not_null(map, "%s", dcl_error());
+    dcl_map_release(map);
+    dcl_clear_error(cluster);
     dcl_close(cluster);
 }
