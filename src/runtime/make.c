@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/config.h"
 #include "runtime/cluster.h"
 #include "worker/crew.h"
@@ -120,11 +121,7 @@ dcl_cluster *dcli_cluster_make(const dcl_config *config, int node_count, int hos
     cluster->counters = dcli_calloc(peers, sizeof *cluster->counters);
     cluster->lost = dcli_calloc(peers, sizeof *cluster->lost);
     pthread_mutex_init(&cluster->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&cluster->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    dcli_cond_init(&cluster->changed);
     cluster->ready = cluster->done != NULL ? cluster->done + peers : NULL;
     dcli_cluster_resize(cluster, node_count, host);
     dcli_cluster_choose_files(cluster, config->files);

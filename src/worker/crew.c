@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/error.h"
 #include "worker/crew_inside.h"
+
+const char dcli_described_twice[] = "it has described its device twice; expected it once";
 
 static int64_t now_ns(void)
 {
@@ -23,12 +26,16 @@ static int64_t now_ns(void)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-void dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
+bool dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
 {
     if (node < 0 || node >= crew->capacity)
-        return;
+        return false;
     dcli_member *member = &crew->member[node];
     pthread_mutex_lock(&crew->lock);
+    if (member->heard) { /* others read it, without the lock */
+        pthread_mutex_unlock(&crew->lock);
+        return false;
+    }
     dcl_device_info *info = &member->info;
     *info = (dcl_device_info){.number = device->number,
                               .has_half = device->has_half,
@@ -45,6 +52,7 @@ void dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
     member->heard = true;
     pthread_cond_broadcast(&crew->changed);
     pthread_mutex_unlock(&crew->lock);
+    return true;
 }
 
 dcl_status dcli_crew_fail_to_start(dcli_crew *crew, int node, dcl_status status, const char *why)
@@ -64,8 +72,10 @@ void dcli_crew_refused(dcli_crew *crew, int node, dcl_status status, const char 
         return;
     dcli_member *member = &crew->member[node];
     pthread_mutex_lock(&crew->lock);
-    snprintf(member->refusal, sizeof member->refusal, "%s", sentence);
-    member->refusal_status = status;
+    if (member->refusal[0] == '\0') { /* its first word is the reason */
+        snprintf(member->refusal, sizeof member->refusal, "%s", sentence[0] != '\0' ? sentence : "it gives no reason");
+        member->refusal_status = status != DCL_OK ? status : DCL_ERR_DEVICE;
+    }
     pthread_cond_broadcast(&crew->changed);
     pthread_mutex_unlock(&crew->lock);
 }
@@ -80,7 +90,8 @@ static dcl_status hear_one(dcli_crew *crew, int milliseconds)
         return DCL_OK;
     int from = received.from;
     if (status == DCL_OK && received.message.kind == DCLI_MSG_DEVICE) {
-        dcli_crew_hear(crew, from, &received.message.device);
+        if (!dcli_crew_hear(crew, from, &received.message.device))
+            status = dcli_crew_fail_to_start(crew, from, DCL_ERR_PROTOCOL, dcli_described_twice);
     } else if (status == DCL_OK && received.message.kind == DCLI_MSG_REFUSED) {
         const dcli_msg_refused *refused = &received.message.refused;
         status = dcli_crew_fail_to_start(crew, from, (dcl_status)refused->status, refused->sentence);
@@ -181,7 +192,7 @@ dcl_status dcli_crew_open(const dcli_crew_terms *terms, dcli_crew **crew_out)
     crew->terms = *terms;
     crew->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&crew->lock, NULL);
-    pthread_cond_init(&crew->changed, NULL);
+    dcli_cond_init(&crew->changed);
     dcl_status status = crew->wake_fd >= 0
                             ? open_crew(crew)
                             : DCLI_FAIL(DCL_ERR_NETWORK, "eventfd: no descriptor is left; raise the limit "

@@ -48,8 +48,9 @@ dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers
  *  `first_operation` on. */
 dcl_status dcli_crew_introduce(dcli_crew *crew, dcli_worker *host, int node, const bool in_place[],
                                int64_t first_operation);
-/** Host's worker: a process has described its device, or cannot serve. */
-void dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device);
+/** Host's worker: a process has described its device, or cannot serve. @return false: it has done so before. */
+bool dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device);
+extern const char dcli_described_twice[]; /* what is then wrong with it */
 void dcli_crew_refused(dcli_crew *crew, int node, dcl_status status, const char *sentence);
 
 /** The opposite of dcli_crew_open(): ends processes that have not ended by themselves. The host's worker is closed. NULL is

@@ -1,8 +1,8 @@
 /* worker/crew_join.c - workers that come to a session that has begun. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "worker/crew_inside.h"
 
 static bool is_decided(const dcli_member *member)
@@ -11,27 +11,33 @@ static bool is_decided(const dcli_member *member)
            (member->process.pid != 0 && member->process.ended);
 }
 
-/* Until all have described their devices. */
+/* Until it has described its device. */
+static dcl_status await_one(dcli_crew *crew, int node, const struct timespec *until)
+{
+    dcli_member *member = &crew->member[node];
+    char why[DCLI_ERROR_BYTES] = "";
+    dcl_status status = DCL_OK;
+    pthread_mutex_lock(&crew->lock);
+    while (!is_decided(member) && pthread_cond_timedwait(&crew->changed, &crew->lock, until) == 0)
+        ;
+    if (!is_decided(member)) {
+        status = DCL_ERR_TIMEOUT;
+        snprintf(why, sizeof why, "it has not described its device in time");
+    } else if (!member->heard) {
+        status = member->refusal[0] != '\0' ? member->refusal_status : DCL_ERR_NODE_LOST;
+        snprintf(why, sizeof why, "%s", member->refusal);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    return status == DCL_OK ? DCL_OK : dcli_crew_fail_to_start(crew, node, status, why);
+}
+
 static dcl_status await(dcli_crew *crew, int first, int count)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += DCLI_START_MS / 1000;
-    for (int n = first; n < first + count; n++) {
-        dcli_member *member = &crew->member[n];
-        pthread_mutex_lock(&crew->lock);
-        while (!is_decided(member) && pthread_cond_timedwait(&crew->changed, &crew->lock, &until) == 0)
-            ;
-        bool heard = member->heard, decided = is_decided(member);
-        pthread_mutex_unlock(&crew->lock);
-        if (!heard)
-            return dcli_crew_fail_to_start(crew, n,
-                                           member->refusal[0] != '\0' ? member->refusal_status
-                                           : decided                  ? DCL_ERR_NODE_LOST
-                                                                      : DCL_ERR_TIMEOUT,
-                                           decided ? member->refusal : "it has not described its device in time");
-    }
-    return DCL_OK;
+    struct timespec until = dcli_in_ms(DCLI_START_MS);
+    dcl_status status = DCL_OK;
+    for (int n = first; n < first + count && status == DCL_OK; n++)
+        status = await_one(crew, n, &until);
+    return status;
 }
 
 static dcl_status add_local(dcli_crew *crew, dcli_worker *host, int first, int count)

@@ -228,8 +228,9 @@ dcl_status dcli_hear(dcli_worker *worker, dcli_received *received)
     case DCLI_MSG_DEVICE:
         if (!worker->is_host)
             return unexpected(received);
-        dcli_crew_hear(worker->terms.crew, received->from, &message->device);
-        return DCL_OK;
+        return dcli_crew_hear(worker->terms.crew, received->from, &message->device)
+                   ? DCL_OK
+                   : dcli_host_lose(worker, received->from, dcli_described_twice);
     case DCLI_MSG_REFUSED:
         if (!worker->is_host)
             return unexpected(received);

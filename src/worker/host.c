@@ -1,19 +1,20 @@
 /* worker/host.c - the program's side: its queue of descriptors, and moving elements between its memory and chunks. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "worker/members.h"
 #include "worker/peer.h"
 #include "worker/tree.h"
 
-/* Something queued by the program: a descriptor for all, a message for one node or all, or the news of a loss. */
+/* Something queued by the program: a descriptor for all, or a message for one node or all. */
 typedef struct dcli_posted {
     struct dcli_posted *next;
     bool is_operation;
-    bool is_loss;    /* of `node`; `packed` is a sentence */
     bool is_meeting; /* with `node`: a JOINED in `packed` has the address, unless there is a link */
     dcli_shared_link link;
     int descriptor; /* that goes along with the message; -1: none */
@@ -30,9 +31,10 @@ dcl_status dcli_host_open(dcli_worker *worker)
 {
     pthread_mutex_init(&worker->outbox.lock, NULL);
     pthread_mutex_init(&worker->question.lock, NULL);
-    pthread_cond_init(&worker->question.changed, NULL);
+    dcli_cond_init(&worker->question.changed);
     worker->question.answered = dcli_calloc((size_t)worker->terms.node_count, sizeof(bool));
-    return worker->question.answered != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    worker->outbox.loss = dcli_calloc((size_t)worker->terms.node_count, sizeof *worker->outbox.loss);
+    return worker->question.answered != NULL && worker->outbox.loss != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
 static void free_posted(dcli_posted *posted)
@@ -68,25 +70,14 @@ void dcli_host_close(dcli_worker *worker)
     pthread_mutex_destroy(&worker->question.lock);
     pthread_cond_destroy(&worker->question.changed);
     dcli_free(worker->question.answered);
+    dcli_free(worker->outbox.loss);
 }
 
 /* ---- the program's threads ---------------------------------------------------------------------------------------- */
 
-static void post(dcli_worker *host, dcli_posted *posted)
+static void unlock_and_wake(dcli_worker *host)
 {
     dcli_outbox *outbox = &host->outbox;
-    pthread_mutex_lock(&outbox->lock);
-    if (posted != NULL && posted->is_loss) { /* before all else: so it parts nothing that belongs together */
-        posted->next = outbox->first;
-        outbox->first = posted;
-        if (outbox->last == NULL)
-            outbox->last = posted;
-    } else if (posted != NULL) {
-        *(outbox->last != NULL ? &outbox->last->next : &outbox->first) = posted;
-        outbox->last = posted;
-    } else {
-        outbox->stop = true;
-    }
     bool wake = outbox->asleep && !outbox->held;
     outbox->asleep &= !wake;
     pthread_mutex_unlock(&outbox->lock);
@@ -94,16 +85,25 @@ static void post(dcli_worker *host, dcli_posted *posted)
         dcli_endpoint_wake(host->endpoint);
 }
 
+static void post(dcli_worker *host, dcli_posted *posted)
+{
+    dcli_outbox *outbox = &host->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    if (posted != NULL) {
+        *(outbox->last != NULL ? &outbox->last->next : &outbox->first) = posted;
+        outbox->last = posted;
+    } else {
+        outbox->stop = true;
+    }
+    unlock_and_wake(host);
+}
+
 void dcli_host_hold(dcli_worker *host, bool hold)
 {
     dcli_outbox *outbox = &host->outbox;
     pthread_mutex_lock(&outbox->lock);
     outbox->held = hold;
-    bool wake = outbox->asleep && !hold;
-    outbox->asleep &= !wake;
-    pthread_mutex_unlock(&outbox->lock);
-    if (wake)
-        dcli_endpoint_wake(host->endpoint);
+    unlock_and_wake(host);
 }
 
 static dcl_status copy_text(const char **text)
@@ -148,7 +148,7 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
         return DCL_ERR_NOMEM;
     posted->next = NULL;
     posted->is_operation = true;
-    posted->is_loss = posted->is_meeting = false;
+    posted->is_meeting = false;
     posted->descriptor = posted->link.socket = posted->link.memory = -1;
     posted->operation = *operation;
     posted->lent = dcli_lent_keep(lent);
@@ -176,15 +176,16 @@ dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel)
 
 void dcli_host_stop(dcli_worker *host) { post(host, NULL); }
 
-dcl_status dcli_host_report_loss(dcli_worker *host, int node, const char *seen)
+void dcli_host_report_loss(dcli_worker *host, int node, const char *seen)
 {
-    dcli_posted *posted = new_posted(node);
-    if (posted == NULL)
-        return DCL_ERR_NOMEM;
-    posted->is_loss = true;
-    posted->packed = dcli_strdup(seen);
-    post(host, posted);
-    return DCL_OK;
+    dcli_outbox *outbox = &host->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    dcli_loss *loss = &outbox->loss[node];
+    if (!loss->due)
+        snprintf(loss->seen, sizeof loss->seen, "%s", seen);
+    outbox->losses_due += !loss->due;
+    loss->due = true;
+    unlock_and_wake(host);
 }
 
 dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *link, const char *address,
@@ -234,7 +235,7 @@ bool dcli_host_may_sleep(dcli_worker *worker)
 {
     dcli_outbox *outbox = &worker->outbox;
     pthread_mutex_lock(&outbox->lock);
-    bool may = (outbox->first == NULL && !outbox->stop) || outbox->held;
+    bool may = (outbox->first == NULL && outbox->losses_due == 0 && !outbox->stop) || outbox->held;
     outbox->asleep = may;
     pthread_mutex_unlock(&outbox->lock);
     return may;
@@ -318,7 +319,7 @@ static dcl_status send_to_all(dcli_worker *worker, dcli_message *message)
     }
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
         if (worker->gone[node])
-            dcli_question_answer(worker, node, true);
+            dcli_question_answer(worker, node, DCLI_ANY_QUESTION, true);
         else
             status = dcli_peer_send(worker, node, message, NULL);
     return status;
@@ -342,11 +343,6 @@ static dcl_status send_message(dcli_worker *worker, dcli_posted *posted)
     dcli_arena arena = {0};
     dcli_message message;
     dcl_status status;
-    if (posted->is_loss) {
-        status = dcli_host_lose(worker, posted->node, posted->packed != NULL ? posted->packed : "");
-        free_posted(posted);
-        return status;
-    }
     status = dcli_message_unpack(posted->packed, posted->packed_bytes, &arena, &message);
     if (status == DCL_OK && posted->is_meeting)
         status = meet(worker, posted, &message);
@@ -359,16 +355,43 @@ static dcl_status send_message(dcli_worker *worker, dcli_posted *posted)
     return status;
 }
 
+/* @return the number of a node whose loss has been reported; -1: none. */
+static int take_loss(dcli_outbox *outbox, char seen_out[sizeof(dcli_loss)])
+{
+    int node = -1;
+    pthread_mutex_lock(&outbox->lock);
+    if (outbox->losses_due > 0 && !outbox->held) {
+        node = 0;
+        while (!outbox->loss[node].due)
+            node++;
+        outbox->loss[node].due = false;
+        outbox->losses_due--;
+        memcpy(seen_out, outbox->loss[node].seen, sizeof outbox->loss[node].seen);
+    }
+    pthread_mutex_unlock(&outbox->lock);
+    return node;
+}
+
+/* Before all else: so they part nothing that belongs together. */
+static dcl_status take_losses(dcli_worker *worker)
+{
+    char seen[sizeof(dcli_loss)];
+    dcl_status status = DCL_OK;
+    for (int node; status == DCL_OK && (node = take_loss(&worker->outbox, seen)) >= 0;)
+        status = dcli_host_lose(worker, node, seen);
+    return status;
+}
+
 dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out)
 {
     dcli_outbox *outbox = &worker->outbox;
+    dcl_status status = take_losses(worker);
     pthread_mutex_lock(&outbox->lock);
     dcli_posted *posted = outbox->held ? NULL : outbox->first;
     if (!outbox->held)
         outbox->first = outbox->last = NULL;
     *stop_out = outbox->stop && posted == NULL && !outbox->held;
     pthread_mutex_unlock(&outbox->lock);
-    dcl_status status = DCL_OK;
     while (posted != NULL) {
         dcli_posted *next = posted->next;
         dcl_status this = posted->is_operation ? send_operations(worker, posted, &next) : send_message(worker, posted);

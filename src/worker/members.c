@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "store/files.h"
 #include "worker/crew.h"
@@ -47,7 +48,7 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
         status = dcli_peer_send(worker, node, &message, NULL);
     DCLI_LOG(worker->terms.log, DCLI_LOG_WARN, "epoch %" PRId64 ": %s", worker->epoch, sentence);
     worker->terms.hooks->lost(worker->terms.hooks->user, peer, sentence);
-    dcli_question_answer(worker, peer, true); /* it is not asked any more */
+    dcli_question_answer(worker, peer, DCLI_ANY_QUESTION, true); /* it is not asked any more */
     return status;
 }
 
@@ -201,9 +202,7 @@ enum { ANSWER_SECONDS = 10 };
 static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *number, bool *all_yes_out)
 {
     struct dcli_question *question = &host->question;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += ANSWER_SECONDS;
+    struct timespec until = dcli_in_ms(ANSWER_SECONDS * 1000);
     pthread_mutex_lock(&question->lock);
     while (question->asking)
         pthread_cond_wait(&question->changed, &question->lock);
@@ -244,8 +243,7 @@ dcl_status dcli_host_count(dcli_worker *host)
 void dcli_host_counts(dcli_worker *worker, int from, const dcli_msg_counts *counts)
 {
     worker->terms.hooks->counted(worker->terms.hooks->user, from, counts->counter);
-    if (counts->number == worker->question.number)
-        dcli_question_answer(worker, from, true);
+    dcli_question_answer(worker, from, counts->number, true);
 }
 
 dcl_status dcli_take_count(dcli_worker *worker, const dcli_msg_count *count)
@@ -257,15 +255,16 @@ dcl_status dcli_take_count(dcli_worker *worker, const dcli_msg_count *count)
 
 void dcli_host_seen(dcli_worker *worker, int from, const dcli_msg_seen *seen)
 {
-    if (seen->number == worker->question.number)
-        dcli_question_answer(worker, from, seen->yes);
+    dcli_question_answer(worker, from, seen->number, seen->yes);
 }
 
-void dcli_question_answer(dcli_worker *worker, int from, bool yes)
+void dcli_question_answer(dcli_worker *worker, int from, int64_t number, bool yes)
 {
     struct dcli_question *question = &worker->question;
     pthread_mutex_lock(&question->lock);
-    if (question->asking && !question->answered[from]) {
+    bool is_meant =
+        number == question->number || number == DCLI_ANY_QUESTION; /* else a late answer to an earlier one */
+    if (question->asking && is_meant && !question->answered[from]) {
         question->answered[from] = true;
         question->answers++;
         question->all &= yes;

@@ -15,8 +15,10 @@ void dcli_host_seen(dcli_worker *worker, int from, const dcli_msg_seen *seen);
 
 /** Host: a node tells its counters. */
 void dcli_host_counts(dcli_worker *worker, int from, const dcli_msg_counts *counts);
-/** Of either question: it is answered, or need not be any more. */
-void dcli_question_answer(dcli_worker *worker, int from, bool yes);
+/** The question `number` is answered; DCLI_ANY_QUESTION: any, as this node is lost or not there. Answers to earlier questions
+ *  are dropped. */
+enum { DCLI_ANY_QUESTION = 0 };
+void dcli_question_answer(dcli_worker *worker, int from, int64_t number, bool yes);
 
 /* Nodes: messages of the host. */
 dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost);

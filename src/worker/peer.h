@@ -21,9 +21,17 @@ typedef struct dcli_running {
     dcli_memory *arena, *report; /* released when it has ended; NULL: none */
 } dcli_running;
 
+/** News of a loss. */
+typedef struct dcli_loss {
+    bool due;
+    char seen[255]; /* how it was noticed */
+} dcli_loss;
+
 /** A queue from the threads of the program to the host's worker. */
 typedef struct dcli_outbox {
     pthread_mutex_t lock;
+    dcli_loss *loss; /* [node_count], made with the worker: telling of a loss needs no memory */
+    int losses_due;
     struct dcli_posted *first, *last;
     int64_t operations; /* descriptors queued */
     bool stop, asleep;

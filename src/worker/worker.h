@@ -93,8 +93,8 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
                                const int64_t strides[]);
 /** Queue a body for all peers, after everything queued before. */
 dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel);
-/** Queue the news that a node is lost, `seen` somehow. */
-dcl_status dcli_host_report_loss(dcli_worker *host, int node, const char *seen);
+/** Queue the news that a node is lost, `seen` somehow. Cannot fail. */
+void dcli_host_report_loss(dcli_worker *host, int node, const char *seen);
 /** Queue a message for one node, or for all that are there (DCL_ALL_NODES), in its order with descriptors. A KERNEL or
  *  JOINED for the host's own number is for its worker itself.
  *  @param descriptor  -1, or one that goes along (local nodes); taken over, also on failure. */

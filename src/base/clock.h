@@ -1,0 +1,34 @@
+/* base/clock.h - waiting by the monotonic clock alone: the time of day may be set at any moment. */
+#ifndef DCLI_BASE_CLOCK_H
+#define DCLI_BASE_CLOCK_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+/** Nanoseconds of CLOCK_MONOTONIC. */
+static inline int64_t dcli_monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/** The moment in so many milliseconds, for pthread_cond_timedwait() on a condition of dcli_cond_init(). */
+static inline struct timespec dcli_in_ms(int64_t milliseconds)
+{
+    int64_t at = dcli_monotonic_ns() + milliseconds * 1000000;
+    return (struct timespec){.tv_sec = (time_t)(at / 1000000000), .tv_nsec = (long)(at % 1000000000)};
+}
+
+/** A condition whose deadlines are of CLOCK_MONOTONIC. */
+static inline void dcli_cond_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+#endif

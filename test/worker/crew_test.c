@@ -1,0 +1,205 @@
+/* Who serves a cluster, as its threads tell each other: the crew's books and the host's queue, without processes. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "worker/crew_inside.h"
+#include "worker/members.h"
+#include "worker/peer.h"
+
+enum { NODES = 3, SECONDS = 60 };
+
+TestSuite(crew, .timeout = SECONDS);
+TestSuite(host, .timeout = SECONDS);
+
+/* ---- what is tested ----------------------------------------------------------------------------------------------- */
+
+static void count_nothing(void *user, int node, const int64_t counters[])
+{
+    (void)user;
+    (void)node;
+    (void)counters;
+}
+
+/* A host's worker whose queue nobody empties. */
+static dcli_worker *make_host(void)
+{
+    static const dcli_host_hooks hooks = {.counted = count_nothing};
+    dcli_worker *host = dcli_calloc(1, sizeof *host);
+    cr_assert_not_null(host);
+    host->terms = (dcli_worker_terms){.self = NODES, .node_count = NODES, .hooks = &hooks};
+    host->is_host = true;
+    cr_assert_eq(dcli_host_open(host), DCL_OK);
+    return host;
+}
+
+static void free_host(dcli_worker *host)
+{
+    dcli_host_close(host);
+    dcli_free(host);
+}
+
+static void make_crew(dcli_crew *crew, const dcl_config *config)
+{
+    *crew = (dcli_crew){.terms.config = config, .is_local = true, .capacity = NODES, .wake_fd = -1};
+    crew->member = dcli_calloc(NODES, sizeof *crew->member);
+    crew->host_link = dcli_calloc(NODES + 1, sizeof *crew->host_link);
+    cr_assert(crew->member != NULL && crew->host_link != NULL);
+    for (int n = 0; n <= NODES; n++)
+        crew->host_link[n].socket = crew->host_link[n].memory = -1;
+    pthread_mutex_init(&crew->lock, NULL);
+    dcli_cond_init(&crew->changed);
+}
+
+static void free_crew(dcli_crew *crew)
+{
+    pthread_mutex_destroy(&crew->lock);
+    pthread_cond_destroy(&crew->changed);
+    dcli_free(crew->member);
+    dcli_free(crew->host_link);
+}
+
+/* ---- the crew ----------------------------------------------------------------------------------------------------- */
+
+/* Other threads read the first description, without a lock. */
+Test(crew, a_device_is_described_once)
+{
+    dcli_crew crew;
+    dcl_config config = {.silence_ms = 1000};
+    make_crew(&crew, &config);
+    dcli_msg_device first = {
+        .number = 1, .name = "first", .platform = "P", .version = "V", .class = "cpu", .kind = "K"};
+    dcli_msg_device second = first;
+    second.name = "second";
+    cr_expect(dcli_crew_hear(&crew, 1, &first));
+    cr_expect_not(dcli_crew_hear(&crew, 1, &second), "a second description was taken");
+    cr_expect_str_eq(dcli_crew_device(&crew, 1)->name, "first");
+    cr_expect_not(dcli_crew_hear(&crew, NODES, &first), "of a node that cannot be");
+    free_crew(&crew);
+}
+
+struct joining {
+    dcli_crew *crew;
+    atomic_bool stop;
+};
+
+/* Starts nothing, and says that it has. */
+static void *keep(void *argument)
+{
+    struct joining *joining = argument;
+    dcli_crew *crew = joining->crew;
+    while (!atomic_load(&joining->stop)) {
+        pthread_mutex_lock(&crew->lock);
+        crew->order.due = false;
+        pthread_cond_broadcast(&crew->changed);
+        pthread_mutex_unlock(&crew->lock);
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* A process that says again and again, in other words, that it cannot serve. */
+static void *refuse(void *argument)
+{
+    struct joining *joining = argument;
+    for (int n = 0; !atomic_load(&joining->stop); n++)
+        dcli_crew_refused(joining->crew, n % NODES, DCL_ERR_DEVICE,
+                          n / NODES % 2 == 0 ? "reason reason reason" : "REASON REASON REASON");
+    return NULL;
+}
+
+Test(crew, a_refusal_is_read_whole_while_more_come)
+{
+    dcli_crew crew;
+    dcl_config config = {.silence_ms = 1000};
+    make_crew(&crew, &config);
+    dcli_worker *host = make_host();
+    struct joining joining = {.crew = &crew};
+    pthread_t thread[4];
+    for (int t = 0; t < 4; t++)
+        cr_assert_eq(pthread_create(&thread[t], NULL, t == 0 ? keep : refuse, &joining), 0);
+    for (int node = 0; node < NODES; node++) {
+        int first = -1, count = -1;
+        cr_expect_eq(dcli_crew_add(&crew, host, "local:1", &first, &count), DCL_ERR_DEVICE);
+        cr_expect(strstr(dcl_error(), "did not start: reason reason reason") != NULL ||
+                      strstr(dcl_error(), "did not start: REASON REASON REASON") != NULL,
+                  "%s", dcl_error());
+        cr_expect(first == node && count == 1, "numbers used up: %d from %d", count, first);
+    }
+    atomic_store(&joining.stop, true);
+    for (int t = 0; t < 4; t++)
+        pthread_join(thread[t], NULL);
+    free_host(host);
+    free_crew(&crew);
+}
+
+/* The keeper says it once: it must not get lost. */
+Test(crew, a_loss_is_told_without_memory)
+{
+    dcli_crew crew;
+    dcl_config config = {.silence_ms = 1000};
+    make_crew(&crew, &config);
+    dcli_worker *host = make_host();
+    crew.host = host;
+    dcli_alloc_fail_after(1);
+    pthread_mutex_lock(&crew.lock);
+    dcli_crew_report(&crew, 2, "its process has ended");
+    pthread_mutex_unlock(&crew.lock);
+    dcli_alloc_fail_after(0);
+    cr_expect(crew.member[2].lost);
+    cr_expect_not(dcli_host_may_sleep(host), "nothing was queued for the host's worker");
+    free_host(host);
+    free_crew(&crew);
+}
+
+/* ---- questions ---------------------------------------------------------------------------------------------------- */
+
+struct answering {
+    dcli_worker *host;
+    atomic_bool stop;
+};
+
+/* Answers to every question, many times; those of earlier ones come late. */
+static void *answer(void *argument)
+{
+    struct answering *answering = argument;
+    for (int64_t number = 1; !atomic_load(&answering->stop); number = number % 50 + 1)
+        for (int node = 0; node < NODES; node++)
+            dcli_host_counts(answering->host, node, &(dcli_msg_counts){.number = number});
+    return NULL;
+}
+
+Test(host, questions_are_answered_by_another_thread)
+{
+    struct answering answering = {.host = make_host()};
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, answer, &answering), 0);
+    for (int n = 0; n < 50; n++)
+        cr_expect_eq(dcli_host_count(answering.host), DCL_OK, "%s", dcl_error());
+    atomic_store(&answering.stop, true);
+    pthread_join(thread, NULL);
+    free_host(answering.host);
+}
+
+Test(host, a_late_answer_is_not_counted_for_the_next_question)
+{
+    dcli_worker *host = make_host();
+    struct dcli_question *question = &host->question;
+    question->asking = question->all = true;
+    question->number = 5;
+    dcli_question_answer(host, 0, 4, false);
+    cr_expect_eq(question->answers, 0, "an answer to question 4");
+    dcli_question_answer(host, 0, 5, true);
+    dcli_question_answer(host, 0, 5, true);
+    cr_expect_eq(question->answers, 1, "one of node 0, which answers twice");
+    dcli_question_answer(host, 1, DCLI_ANY_QUESTION, true);
+    cr_expect_eq(question->answers, 2, "a node that is lost is not waited for");
+    cr_expect(question->all);
+    dcli_question_answer(host, 2, 5, false);
+    cr_expect_not(question->all);
+    free_host(host);
+}
