@@ -269,7 +269,10 @@ static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(D
 #define DCL_MOVE(output, array) DCL_MOVE_AS(#output, #array, array)
 /** Helper functions, types and macros the body uses, in OpenCL C. Behind macros that are more than an expression (with
  *  statements, with ? && || outside of parentheses) no write of the body is sure: what was there is kept, and an array
- *  that is read after it was written has to be DCL_INOUT. Names of arguments and indices are no macros in the body. */
+ *  that is read after it was written has to be DCL_INOUT. Names of arguments and indices are no macros in the body.
+ *  Directives are #define, #undef, #if and those that belong to it, #pragma OPENCL and unroll. DCL_ERR_BODY with line and
+ *  column: #include and other directives, inline assembly, functions without a body, `extern`, names that begin with two
+ *  underscores other than OpenCL C's, macros that are called like a word of OpenCL C. */
 #define DCL_PRELUDE(text) dcl_arg_prelude(text)
 
 #ifndef __cplusplus

@@ -22,7 +22,6 @@ struct macros {
     char *text; /* the prelude with lines joined and without comments; definitions end with '\0' */
     struct macro *macro;
     int64_t count, capacity;
-    bool more; /* #include: there may be others */
 };
 
 /* What the macros behind a name of the body amount to. */
@@ -114,7 +113,6 @@ static dcl_status read_line(struct macros *macros, const char *at)
         return DCL_OK;
     at += sign;
     at += strspn(at, " \t\r\v\f");
-    macros->more |= strncmp(at, "include", 7) == 0;
     return word_length(at) == 6 && strncmp(at, "define", 6) == 0 ? add_macro(macros, at + 6) : DCL_OK;
 }
 
@@ -206,7 +204,7 @@ static dcl_status check_names(const dcli_body *body, const struct macros *macros
         const dcli_token *token = &tokens->token[t];
         if (token->kind != DCLI_TOKEN_NAME || is_own_name(body, t))
             continue;
-        struct finding found = {.hides = macros->more};
+        struct finding found = {.hides = false};
         for (int64_t m = 0; m < macros->count; m++)
             macros->macro[m].seen = false;
         look_up(macros, tokens->text + token->start, token->length, &found);
@@ -223,7 +221,7 @@ dcl_status dcli_macros_check(const dcli_body *body, int *hidden_out)
 {
     struct macros macros = {0};
     dcl_status status = find_macros(&macros, body->prelude);
-    if (status == DCL_OK && (macros.count > 0 || macros.more))
+    if (status == DCL_OK && macros.count > 0)
         status = check_names(body, &macros, hidden_out);
     free_macros(&macros);
     return status;

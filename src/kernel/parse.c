@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "kernel/filter.h"
 #include "kernel/macro.h"
 #include "kernel/names.h"
 
@@ -226,6 +227,8 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
         body->first_output++;
     body->space_rank = params[body->first_output].rank;
     status = dcli_parse(body, false);
+    if (status == DCL_OK)
+        status = dcli_filter_check(body);
     if (status != DCL_OK)
         dcli_body_free(body);
     else

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "kernel/filter.h"
 #include "kernel/names.h"
 #include "kernel/parser.h"
 
@@ -301,6 +302,8 @@ dcl_status dcli_tile_kernel_parse(const char *text, const char *prelude, int cou
         body->index_of_axis[m] = m < body->space_rank ? m : 0;
     }
     status = read_text(body);
+    if (status == DCL_OK)
+        status = dcli_filter_check(body);
     if (status != DCL_OK)
         dcli_body_free(body);
     else

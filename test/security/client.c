@@ -5,12 +5,14 @@
  *   range[:N]    N bodies that read outside a grid, body[:N] N that no compiler takes, each waited for
  *   fill         make arrays of 8 MiB until one fails
  *   crash        run a body that ends the process it runs in
+ *   prelude:PATH run a body with the prelude that lies in a file
  *   load:PATH    load a .npy file of 64 x 64 floats that hold row + column; save:PATH save such a one
  *   pause        wait for a line of standard input
  *   close
  *
  * Each answers by a line: the command, the status' name, and the library's sentence or what was found. Ends with status 1
- * after the first that failed where success was expected (range, body, fill and crash are meant to fail). */
+ * after the first that failed where success was expected (range, body, fill, crash and prelude
+ * are meant to fail). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +174,20 @@ static void crash(void)
     expect_failure(status);
 }
 
+static void run_prelude(const char *path)
+{
+    static char prelude[1 << 14];
+    FILE *file = fopen(path, "r");
+    if (file == NULL || fread(prelude, 1, sizeof prelude - 1, file) == 0)
+        exit(2);
+    fclose(file);
+    dcl_array *A = new_array();
+    dcl_status status = dcl_forall(cluster, "A(i,j) = i + j;", DCL_OUT(A), DCL_PRELUDE(prelude));
+    if (status == DCL_OK)
+        status = dcl_wait(cluster);
+    expect_failure(status);
+}
+
 /* ---- files -------------------------------------------------------------------------------------------------------- */
 
 static void load(const char *path)
@@ -232,6 +248,8 @@ static void obey(void)
         fill_memory();
     else if (is("crash", &rest))
         crash();
+    else if (is("prelude", &rest))
+        run_prelude(rest);
     else if (is("load", &rest))
         load(rest);
     else if (is("save", &rest))
