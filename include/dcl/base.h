@@ -40,7 +40,8 @@ typedef enum dcl_status {
 /** The name of a status, "DCL_ERR_RANGE"; "DCL_ERR_?" for a number that is none. Never NULL; static storage. */
 DCL_API const char *dcl_status_name(dcl_status status);
 
-/** This thread's last error as a sentence: the call, the value found, what was expected and what to do.
+/** This thread's last error as a sentence: the call, the value found, what was expected and what to do. A call that is given
+ *  NULL for a cluster, map or array repeats the error of this thread's last constructor that failed, and returns its status.
  *  @return text owned by the library, valid until this thread's next failing call; "" before the first. */
 DCL_API const char *dcl_error(void);
 

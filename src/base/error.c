@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local struct {
-    const char *function;
+struct error {
     dcl_status status;
     char text[DCLI_ERROR_BYTES];
     size_t prefix; /* bytes of "function: " at the start of text */
-} last;
+};
+
+static _Thread_local struct error last, cause; /* cause: the last one of a constructor */
+static _Thread_local const char *function;
+static _Thread_local bool in_constructor;
 
 const char *dcl_status_name(dcl_status status)
 {
@@ -27,32 +30,67 @@ const char *dcl_error(void) { return last.text; }
 
 const char *dcl_version(void) { return DCL_VERSION; }
 
-void dcli_error_enter(const char *function) { last.function = function; }
+void dcli_error_enter(const char *name)
+{
+    function = name;
+    in_constructor = false;
+}
+
+void dcli_error_enter_constructor(const char *name)
+{
+    function = name;
+    in_constructor = true;
+}
+
+static dcl_status keep(dcl_status status, const char *text, size_t prefix)
+{
+    last.status = status;
+    last.prefix = prefix;
+    memcpy(last.text, text, strlen(text) + 1);
+    if (in_constructor)
+        cause = last;
+    return status;
+}
+
+/* Arguments may point into the text that is replaced, so a second buffer is formatted into. */
+static dcl_status record(dcl_status status, const char *format, va_list arguments)
+{
+    char text[DCLI_ERROR_BYTES];
+    int prefix = function != NULL ? snprintf(text, sizeof text, "%s: ", function) : 0;
+    vsnprintf(text + prefix, sizeof text - (size_t)prefix, format, arguments);
+    return keep(status, text, (size_t)prefix);
+}
 
 dcl_status dcli_error_record(dcl_status status, const char *format, ...)
 {
-    /* Arguments may point into the text that is replaced: format into a second buffer first. */
-    char text[DCLI_ERROR_BYTES];
-    int prefix = last.function != NULL ? snprintf(text, sizeof text, "%s: ", last.function) : 0;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text + prefix, sizeof text - (size_t)prefix, format, arguments);
+    record(status, format, arguments);
     va_end(arguments);
-    memcpy(last.text, text, sizeof text);
-    last.prefix = (size_t)prefix;
-    last.status = status;
     return status;
+}
+
+dcl_status dcli_error_record_null(const char *format, ...)
+{
+    if (cause.status != DCL_OK) {
+        last = cause;
+        return cause.status;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    record(DCL_ERR_INVALID, format, arguments);
+    va_end(arguments);
+    return DCL_ERR_INVALID;
 }
 
 dcl_status dcli_error_adopt(dcl_status status, const char *text)
 {
     char copy[DCLI_ERROR_BYTES];
     snprintf(copy, sizeof copy, "%s", text);
-    memcpy(last.text, copy, sizeof copy);
-    last.prefix = 0;
-    last.status = status;
-    return status;
+    return keep(status, copy, 0);
 }
+
+void dcli_error_made_null(void) { cause = last; }
 
 dcl_status dcli_error_status(void) { return last.status; }
 
@@ -63,4 +101,10 @@ void dcli_error_clear(void)
     last.status = DCL_OK;
     last.text[0] = '\0';
     last.prefix = 0;
+}
+
+void dcli_error_forget(void)
+{
+    dcli_error_clear();
+    cause.status = DCL_OK;
 }

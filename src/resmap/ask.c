@@ -10,7 +10,7 @@ enum { MOST_BOUND = 8 }; /* layouts that a map keeps: a program has few shapes *
 dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out)
 {
     if (map == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "map is NULL; expected a map; dcl_map_default() makes one");
+        return DCLI_FAIL_NULL("map is NULL; expected a map; dcl_map_default() makes one");
     if (grid == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "grid is NULL; expected a grid such as dcl_grid_2d() makes");
     dcl_status status = dcli_grid_check(grid);

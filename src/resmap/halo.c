@@ -136,7 +136,7 @@ dcl_status dcli_halo_bind(dcli_map_rule *rule, const dcl_grid *grid)
 
 dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[], const int64_t high[], const bool periodic[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (map == NULL)
         return NULL;
     dcl_status status = dcli_map_check_rank(rank);

@@ -100,7 +100,7 @@ static dcl_map *make_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[],
 
 dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return cluster != NULL ? made(cluster, make_axes(cluster, rank, axes, nodes)) : NULL;
 }
 
@@ -127,7 +127,7 @@ static dcl_map *make_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal,
 
 dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (cluster == NULL)
         return NULL;
     bool any_rank = rank == 0 && piece == NULL;
@@ -142,7 +142,7 @@ dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int
 
 dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t seed)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (cluster == NULL)
         return NULL;
     dcli_map_rule rule;
@@ -178,7 +178,7 @@ static dcl_map *make_table(dcl_cluster *cluster, dcl_order order, int rank, cons
 dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t count,
                        const int owners[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (cluster == NULL)
         return NULL;
     dcl_status status = dcli_map_check_rank(rank);
@@ -246,7 +246,7 @@ static dcl_map *make_function(dcl_cluster *cluster, dcl_order order, int rank, c
 dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], const dcl_grid *grid,
                           dcl_owner_fn *owner, void *user)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (cluster == NULL)
         return NULL;
     struct pieces pieces = {0};
@@ -295,7 +295,7 @@ static dcl_map *make_listed(dcl_cluster *cluster, int count, const dcl_box boxes
 
 dcl_map *dcl_map_listed(dcl_cluster *cluster, int count, const dcl_box boxes[], const int nodes[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (cluster == NULL)
         return NULL;
     bool right = check_listed(count, boxes, nodes) == DCL_OK;
@@ -304,7 +304,7 @@ dcl_map *dcl_map_listed(dcl_cluster *cluster, int count, const dcl_box boxes[], 
 
 dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piece[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (cluster == NULL)
         return NULL;
     dcl_status status = dcli_map_check_rank(rank);
@@ -326,7 +326,7 @@ static dcl_map *make_block(dcl_cluster *cluster, int64_t small_bytes)
 
 dcl_map *dcl_map_block(dcl_cluster *cluster)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return cluster != NULL ? made(cluster, make_block(cluster, 0)) : NULL;
 }
 
@@ -342,7 +342,7 @@ static dcl_map *make_replicated(dcl_cluster *cluster, int copies)
 
 dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return cluster != NULL ? made(cluster, make_replicated(cluster, copies)) : NULL;
 }
 
@@ -365,7 +365,7 @@ static dcl_map *make_parsed(dcl_cluster *cluster, const char *text)
 
 dcl_map *dcl_map_default(dcl_cluster *cluster)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (cluster == NULL)
         return NULL;
     const dcl_config *config = dcli_cluster_config(cluster);
@@ -375,13 +375,13 @@ dcl_map *dcl_map_default(dcl_cluster *cluster)
 
 dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return cluster != NULL ? made(cluster, make_parsed(cluster, text)) : NULL;
 }
 
 dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[], const int64_t tile[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (map == NULL)
         return NULL;
     if (dcli_map_check_rank(rank) != DCL_OK)
@@ -443,7 +443,7 @@ static dcl_map *make_on(const dcl_map *map, int count, const int nodes[])
 
 dcl_map *dcl_map_on(const dcl_map *map, int count, const int nodes[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return map != NULL ? made(map->cluster, make_on(map, count, nodes)) : NULL;
 }
 

@@ -112,7 +112,7 @@ static dcl_map *make_sparse(dcl_cluster *cluster, dcl_order order, int rank, con
 dcl_map *dcl_map_sparse(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t all,
                         int64_t count, const int64_t pieces[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (cluster == NULL)
         return NULL;
     dcl_status status = dcli_map_check_rank(rank);
@@ -123,7 +123,7 @@ dcl_map *dcl_map_sparse(dcl_cluster *cluster, dcl_order order, int rank, const i
 
 dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (map == NULL)
         return NULL;
     dcl_status status = dcli_map_check_rank(rank);
@@ -141,7 +141,7 @@ dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[])
 
 dcl_map *dcl_map_with_rest(const dcl_map *map, double rest)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (map == NULL)
         return NULL;
     dcli_map_rule rule = map->rule;

@@ -130,7 +130,7 @@ dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *
 
 dcl_array *dcl_agile(dcl_grid grid, dcl_map *map)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (map == NULL)
         return NULL; /* the error that made it NULL is still the current one */
     dcl_cluster *cluster = map->cluster;
@@ -232,14 +232,13 @@ dcl_status dcl_swap(dcl_array *a, dcl_array *b)
 {
     dcli_error_enter(__func__);
     if (a == NULL && b == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "a and b are NULL; expected two arrays made by dcl_agile()");
+        return DCLI_FAIL_NULL("a and b are NULL; expected two arrays made by dcl_agile()");
     dcl_cluster *cluster = a != NULL ? a->cluster : b->cluster;
     pthread_mutex_lock(&cluster->lock);
     dcli_cluster_turn(cluster);
-    dcl_status status =
-        a != NULL && b != NULL
-            ? swap(a, b)
-            : DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected an array made by dcl_agile()", a == NULL ? "a" : "b");
+    dcl_status status = a != NULL && b != NULL ? swap(a, b)
+                                               : DCLI_FAIL_NULL("%s is NULL; expected an array made by dcl_agile()",
+                                                                a == NULL ? "a" : "b");
     status = dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);
     return status;

@@ -92,7 +92,7 @@ dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
 {
     dcli_error_enter(__func__);
     if (cluster == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "cluster is NULL; expected one made by dcl_open()");
+        return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
     dcl_status status = dcli_check_counted(cluster, node, counters_out);
     if (status != DCL_OK)
         return status;

@@ -27,10 +27,9 @@ static bool is_scalar_type(dcl_type type) { return type >= DCL_INT8 && type <= D
 static dcl_status check_array_arg(const dcl_cluster *cluster, const dcl_arg *arg)
 {
     if (arg->array == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "argument %s is NULL; expected an array made by dcl_agile(); see the error of that "
-                         "call",
-                         arg->name);
+        return DCLI_FAIL_NULL("argument %s is NULL; expected an array made by dcl_agile(); see the error of that "
+                              "call",
+                              arg->name);
     if (arg->array->cluster != cluster)
         return DCLI_FAIL(DCL_ERR_INVALID, "argument %s is an array of another cluster; expected all of one", arg->name);
     return DCL_OK;
@@ -110,7 +109,7 @@ static dcl_status check_move(int k, int count, const dcl_arg args[])
 static dcl_status check_args(dcl_cluster *cluster, const char *body, bool tiles, int count, const dcl_arg args[])
 {
     if (cluster == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "cluster is NULL; expected one made by dcl_open()");
+        return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
     if (body == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "body is NULL; expected OpenCL C statements such as \"C(i,j) = A(i,j);\"");
     if (count < 1 || count > DCLI_MAX_PARAMS || args == NULL)

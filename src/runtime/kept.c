@@ -24,8 +24,7 @@ dcl_status dcl_keep(dcl_array *array, bool keep)
 {
     dcli_error_enter(__func__);
     if (array == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "array is NULL; expected one made by dcl_agile(); see the error of that call");
+        return DCLI_FAIL_NULL("array is NULL; expected one made by dcl_agile(); see the error of that call");
     dcl_array *base = dcli_array_base(array);
     pthread_mutex_lock(&array->cluster->lock);
     base->keeps = keep;

@@ -25,8 +25,7 @@ dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void 
 {
     dcli_error_enter(__func__);
     if (array == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "array is NULL; expected one made by dcl_agile(); see the error of that call");
+        return DCLI_FAIL_NULL("array is NULL; expected one made by dcl_agile(); see the error of that call");
     dcl_cluster *cluster = array->cluster;
     if (node != DCL_ALL_NODES && (node < 0 || node >= cluster->node_count))
         return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, or DCL_ALL_NODES", node,
@@ -50,8 +49,7 @@ dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void 
 static dcl_status check_move(const dcl_array *array, const dcl_box *box, int node)
 {
     if (array == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "array is NULL; expected one made by dcl_agile(); see the error of that call");
+        return DCLI_FAIL_NULL("array is NULL; expected one made by dcl_agile(); see the error of that call");
     if (node < 0 || node >= array->cluster->node_count)
         return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d", node, array->cluster->node_count - 1);
     return box != NULL ? dcli_box_check(box, dcli_array_grid(array)) : DCL_OK;

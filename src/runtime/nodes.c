@@ -247,9 +247,10 @@ static void forget_newcomers(dcl_cluster *cluster, int first, int count)
 dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
 {
     dcli_error_enter(__func__);
-    if (cluster == NULL || workers == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected %s", cluster == NULL ? "cluster" : "workers",
-                         cluster == NULL ? "one made by dcl_open()" : "addresses, or \"local:N\"");
+    if (cluster == NULL)
+        return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
+    if (workers == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "workers is NULL; expected addresses, or \"local:N\"");
     if (cluster->crew == NULL)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                          "the nodes of this cluster are threads of the program; expected one opened "

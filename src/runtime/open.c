@@ -137,7 +137,7 @@ static void block_signals(sigset_t *before_out)
 static dcl_status read_config(dcl_config *config, const char *function)
 {
     dcl_status status = dcl_config_read(config);
-    dcli_error_enter(function);
+    dcli_error_enter_constructor(function);
     return status == DCL_OK ? DCL_OK : DCLI_FAIL(status, "%s", dcli_error_sentence());
 }
 
@@ -149,7 +149,7 @@ static dcl_cluster *with_checked_map(dcl_cluster *cluster, const char *function)
         char text[DCLI_ERROR_BYTES];
         strcpy(text, dcli_error_sentence());
         dcl_close(cluster);
-        dcli_error_enter(function);
+        dcli_error_enter_constructor(function);
         DCLI_FAIL(DCL_ERR_INVALID, "DCL_MAP: %s", text);
         return NULL;
     }
@@ -160,7 +160,7 @@ static dcl_cluster *with_checked_map(dcl_cluster *cluster, const char *function)
 dcl_cluster *dcl_open(const dcl_config *config)
 {
     dcl_config settings, complete;
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (config == NULL && read_config(&settings, __func__) != DCL_OK)
         return NULL;
     if (dcli_config_check(config != NULL ? config : &settings, &complete) != DCL_OK ||
@@ -179,7 +179,7 @@ dcl_cluster *dcl_open(const dcl_config *config)
 dcl_cluster *dcl_open_plan(int nodes)
 {
     enum { MOST_PLANNED = 1000000 };
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (nodes < 1 || nodes > MOST_PLANNED) {
         DCLI_FAIL(DCL_ERR_INVALID, "nodes is %d; expected 1..%d", nodes, MOST_PLANNED);
         return NULL;

@@ -71,8 +71,7 @@ void dcli_array_spoil(dcl_array *array, dcl_status status)
 dcl_status dcli_array_check(const dcl_array *array)
 {
     if (array == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "array is NULL; expected one made by dcl_agile(); see the error of that call");
+        return DCLI_FAIL_NULL("array is NULL; expected one made by dcl_agile(); see the error of that call");
     if (!array->cluster->plan_only)
         return DCL_OK;
     dcl_status status =

@@ -74,9 +74,8 @@ static dcl_status check_shapes(const dcl_array *from, const dcl_array *to)
 dcl_status dcli_copy_check(const dcl_array *from, const dcl_array *to)
 {
     if (from == NULL || to == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "%s is NULL; expected an array made by dcl_agile(); see the error of that call",
-                         from == NULL ? "`from`" : "`to`");
+        return DCLI_FAIL_NULL("%s is NULL; expected an array made by dcl_agile(); see the error of that call",
+                              from == NULL ? "`from`" : "`to`");
     if (from->cluster != to->cluster)
         return DCLI_FAIL(DCL_ERR_INVALID, "the arrays are of different clusters; expected two of one; bring elements "
                                           "over with dcl_read() and dcl_write()");
@@ -133,15 +132,14 @@ dcl_status dcl_copy(dcl_array *from, dcl_array *to)
 dcl_status dcli_remap_check(const dcl_array *array, const dcl_map *map, unsigned flags)
 {
     if (array == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "array is NULL; expected one made by dcl_agile(); see the error of that call");
+        return DCLI_FAIL_NULL("array is NULL; expected one made by dcl_agile(); see the error of that call");
     if (array->base != NULL)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "array is a view; expected one made by dcl_agile(); remap the array behind the "
                          "view, which then shows it as before");
     if (map == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "map is NULL; expected one made by dcl_map_parse() or another dcl_map_...(); "
-                                          "see the error of that call");
+        return DCLI_FAIL_NULL("map is NULL; expected one made by dcl_map_parse() or another dcl_map_...(); "
+                              "see the error of that call");
     if (map->cluster != array->cluster)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "the map is of another cluster than the array; expected one of the same; make "

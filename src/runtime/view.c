@@ -158,55 +158,55 @@ static dcl_status flatten(dcl_array *array, const struct wish *wish)
 
 dcl_array *dcl_transpose(dcl_array *array)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return view_of(array, &(struct wish){.apply = transpose});
 }
 
 dcl_array *dcl_permute(dcl_array *array, const int axes[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return view_of(array, &(struct wish){.apply = permute, .axes = axes});
 }
 
 dcl_array *dcl_slice(dcl_array *array, const int64_t start[], const int64_t count[], const int64_t stride[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return view_of(array, &(struct wish){.apply = slice, .start = start, .count = count, .stride = stride});
 }
 
 dcl_array *dcl_sub(dcl_array *array, const dcl_box *box)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return view_of(array, &(struct wish){.apply = sub, .box = box});
 }
 
 dcl_array *dcl_shift(dcl_array *array, const int64_t by[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return view_of(array, &(struct wish){.apply = shift, .start = by});
 }
 
 dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return view_of(array, &(struct wish){.apply = broadcast, .axis = axis, .number = extent});
 }
 
 dcl_array *dcl_take(dcl_array *array, int axis, int64_t index)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return view_of(array, &(struct wish){.apply = take, .axis = axis, .number = index});
 }
 
 dcl_array *dcl_reshape(dcl_array *array, int rank, const int64_t extent[])
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return view_of(array, &(struct wish){.apply = reshape, .axis = rank, .count = extent});
 }
 
 dcl_array *dcl_flatten(dcl_array *array)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     return view_of(array, &(struct wish){.apply = flatten});
 }
 

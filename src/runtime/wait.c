@@ -54,7 +54,7 @@ dcl_status dcl_status_of(dcl_cluster *cluster)
 
 void dcl_clear_error(dcl_cluster *cluster)
 {
-    dcli_error_clear();
+    dcli_error_forget();
     if (cluster == NULL)
         return;
     pthread_mutex_lock(&cluster->lock);
@@ -363,7 +363,7 @@ dcl_status dcl_wait(dcl_cluster *cluster)
 {
     dcli_error_enter(__func__);
     if (cluster == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "cluster is NULL; expected one made by dcl_open()");
+        return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
     pthread_mutex_lock(&cluster->lock);
     dcl_status status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
     if (status == DCL_OK)
@@ -376,7 +376,7 @@ dcl_status dcl_wait_for(dcl_array *array, double seconds)
 {
     dcli_error_enter(__func__);
     if (array == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "array is NULL; expected one made by dcl_agile()");
+        return DCLI_FAIL_NULL("array is NULL; expected one made by dcl_agile()");
     dcl_cluster *cluster = array->cluster;
     pthread_mutex_lock(&cluster->lock);
     dcl_status status = dcli_cluster_wait(cluster, dcli_array_books(array)->last_use, false, seconds);

@@ -292,7 +292,7 @@ static dcl_map *make_measured(dcl_cluster *cluster, const char *body, int nodes[
 
 dcl_map *dcl_map_weighted(dcl_cluster *cluster, const double shares[], const char *body)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter_constructor(__func__);
     if (cluster == NULL)
         return NULL;
     int *nodes = dcli_calloc((size_t)cluster->host, sizeof nodes[0]);
@@ -303,8 +303,10 @@ dcl_map *dcl_map_weighted(dcl_cluster *cluster, const double shares[], const cha
         map = make_measured(cluster, body, nodes);
     else if (nodes != NULL)
         map = make_map(cluster, list_alive(cluster, nodes), shares);
-    if (map == NULL)
+    if (map == NULL) {
+        dcli_error_made_null();
         dcli_cluster_refused(cluster);
+    }
     dcli_free(nodes);
     return map;
 }

@@ -51,6 +51,37 @@ Test(error, adopts_a_whole_sentence)
     cr_expect_str_eq(dcl_error(), "node 1: dcl_agile: 100 bytes");
 }
 
+/* A NULL that a constructor returned is followed by the constructor's error, whatever else has failed since. */
+Test(error, of_a_constructor_is_what_calls_with_null_return)
+{
+    dcli_error_enter("dcl_fill");
+    DCLI_FAIL(DCL_ERR_RANGE, "no constructor");
+    dcli_error_enter("dcl_wait");
+    cr_expect_eq(DCLI_FAIL_NULL("cluster is %s", "NULL"), DCL_ERR_INVALID);
+    cr_expect_str_eq(dcl_error(), "dcl_wait: cluster is NULL");
+    dcli_error_enter_constructor("dcl_open");
+    DCLI_FAIL(DCL_ERR_DEVICE, "no device");
+    dcli_error_enter("dcl_fill");
+    DCLI_FAIL(DCL_ERR_RANGE, "something else");
+    for (int n = 0; n < 2; n++) {
+        dcli_error_enter("dcl_save_npy");
+        cr_expect_eq(DCLI_FAIL_NULL("array is NULL"), DCL_ERR_DEVICE);
+        cr_expect_str_eq(dcl_error(), "dcl_open: no device");
+        cr_expect_str_eq(dcli_error_sentence(), "no device");
+        cr_expect_eq(dcli_error_status(), DCL_ERR_DEVICE);
+        dcli_error_clear();
+    }
+    dcli_error_forget();
+    cr_expect_eq(DCLI_FAIL_NULL("array is NULL"), DCL_ERR_INVALID);
+    cr_expect_str_eq(dcl_error(), "dcl_save_npy: array is NULL");
+    dcli_error_enter("dcl_read");
+    DCLI_FAIL(DCL_ERR_NOMEM, "made no map");
+    dcli_error_made_null();
+    DCLI_FAIL(DCL_ERR_RANGE, "something else");
+    cr_expect_eq(DCLI_FAIL_NULL("map is NULL"), DCL_ERR_NOMEM);
+    cr_expect_str_eq(dcl_error(), "dcl_read: made no map");
+}
+
 Test(error, clear_forgets_it)
 {
     DCLI_FAIL(DCL_ERR_FILE, "a.npy is missing");

@@ -80,8 +80,8 @@ int main(void)
     dcl_load_npy(A, "a.npy");
     dcl_forall(cluster, "B(i,j) = sin(0.001f * (i + 2*j));", DCL_OUT(B));
     dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B));
-    dcl_save_npy(C, "c.npy"); /* waits for C */
-    int failed = dcl_status_of(cluster) != DCL_OK;
+    dcl_save_npy(C, "c.npy");                                          /* waits for C */
+    bool failed = cluster == NULL || dcl_status_of(cluster) != DCL_OK; /* the first error of all these calls */
     if (failed)
         fprintf(stderr, "%s\n", dcl_error());
     int nodes = dcl_node_count(cluster);

@@ -398,6 +398,69 @@ Test(refusal_on_device, of_null)
     close_arrays(&a);
 }
 
+/* Without a cluster everything else is NULL: each call returns the error that made it so, and says it again. */
+Test(refusal_on_device, of_null_keeps_what_made_it_null)
+{
+    setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+    float element = 1;
+    dcl_cluster *cluster = dcl_open(NULL);
+    char said[512];
+    snprintf(said, sizeof said, "%s", dcl_error());
+    cr_assert(cluster == NULL && strncmp(said, "dcl_open: ", 10) == 0, "%s", said);
+    dcl_map *map = dcl_map_block(cluster), *cyclic = dcl_map_parse(cluster, "cyclic");
+    dcl_array *A = dcl_agile(dcl_grid_1d(DCL_FLOAT, 8), map), *T = dcl_transpose(A);
+    dcl_counters counters;
+    dcl_map_properties properties;
+    cr_assert(map == NULL && A == NULL && T == NULL);
+    const dcl_status found[] = {
+        dcl_fill(A, &element),
+        dcl_read(A, NULL, &element, NULL),
+        dcl_write(A, NULL, &element, NULL),
+        dcl_load_npy(A, "a.npy"),
+        dcl_save_npy(A, "a.npy"),
+        dcl_forall(cluster, "A(i) = 1;", DCL_OUT(A)),
+        dcl_forall_tiles(cluster, "A(0) = 1;", DCL_OUT(A)),
+        dcl_copy(A, T),
+        dcl_swap(A, T),
+        dcl_remap(A, cyclic),
+        dcl_keep(A, true),
+        dcl_move(A, NULL, 0),
+        dcl_wait_for(A, -1),
+        dcl_wait(cluster),
+        dcl_stats(cluster, 0, &counters),
+        dcl_add_workers(cluster, "local:1"),
+        dcl_map_describe(map, NULL, &properties),
+        dcl_status_of(cluster),
+    };
+    for (size_t n = 0; n < sizeof found / sizeof found[0]; n++)
+        cr_expect_eq(found[n], DCL_ERR_DEVICE, "call %zu: %s", n, dcl_status_name(found[n]));
+    cr_expect_str_eq(dcl_error(), said);
+    dcl_clear_error(cluster);
+    TEST_REFUSED(dcl_fill(A, &element), DCL_ERR_INVALID, "array is NULL; expected one made by dcl_agile()");
+}
+
+/* The array that could not be made is named, whatever failed in between; the cluster's first error stays the first. */
+Test(refusal_on_device, of_null_keeps_the_first_error)
+{
+    struct arrays a = open_arrays();
+    dcl_array *A = a.A, *C = a.C;
+    dcl_map *map = dcl_map_parse(a.cluster, "block");
+    dcl_array *none = dcl_agile(dcl_grid_1d(DCL_FLOAT, -8), map);
+    char said[512];
+    snprintf(said, sizeof said, "%s", dcl_error());
+    cr_assert(none == NULL && strncmp(said, "dcl_agile: ", 11) == 0, "%s", said);
+    dcl_status made = dcl_status_of(a.cluster);
+    TEST_REFUSED(dcl_forall(a.cluster, "C(i,j) = w;", DCL_OUT(C)), DCL_ERR_BODY, "'w'");
+    TEST_REFUSED(dcl_forall(a.cluster, "C(i,j) = A(i,j) + none(i);", DCL_OUT(C), DCL_IN(A), DCL_IN(none)), made, said);
+    TEST_REFUSED(dcl_save_npy(none, "none.npy"), made, said);
+    cr_expect_str_eq(dcl_error(), said);
+    cr_expect_eq(dcl_status_of(a.cluster), made);
+    cr_expect_str_eq(dcl_error(), said);
+    expect_state("NULL", &a, made);
+    dcl_release(map);
+    close_arrays(&a);
+}
+
 Test(refusal_on_device, of_a_swap)
 {
     struct arrays a = open_arrays();
