@@ -93,6 +93,7 @@ dcl_status dcli_gate_open(dcli_net *net, const dcli_log *log, dcli_gate **gate_o
 static void free_domain(dcli_domain *domain)
 {
     explicit_bzero(domain->password, sizeof domain->password);
+    explicit_bzero(domain->host_password, sizeof domain->host_password);
     dcli_free(domain->key);
     dcli_free(domain);
 }
@@ -171,6 +172,22 @@ dcl_status dcli_gate_add_password(dcli_gate *gate, const char *name, const char 
     strcpy(domain->name, name);
     strcpy(domain->password, password);
     return enter(gate, domain);
+}
+
+dcl_status dcli_gate_add_host(dcli_gate *gate, const char *name, const char *password)
+{
+    dcl_status status = check_length("a password", password, DCLI_PASSWORD_BYTES);
+    if (status != DCL_OK)
+        return status;
+    pthread_mutex_lock(&gate->lock);
+    dcli_domain *domain = find(gate, name);
+    bool fits = domain != NULL && !domain->keys;
+    if (fits)
+        strcpy(domain->host_password, password);
+    pthread_mutex_unlock(&gate->lock);
+    return fits ? DCL_OK
+                : DCLI_FAIL(DCL_ERR_INVALID, "the domain \"%s\" %s; expected one with a password; add it first", name,
+                            domain == NULL ? "is unknown" : "has keys");
 }
 
 dcl_status dcli_gate_add_keys(dcli_gate *gate, const char *name)
@@ -334,9 +351,14 @@ dcl_status dcli_gate_guard_socket(dcli_gate *gate, void *socket, const char *nam
 
 dcl_status dcli_present_password(void *socket, const char *password)
 {
+    return dcli_present_password_as(socket, DCLI_GATE_USER, password);
+}
+
+dcl_status dcli_present_password_as(void *socket, const char *user, const char *password)
+{
     dcl_status status = check_length("a password", password, DCLI_PASSWORD_BYTES);
     if (status == DCL_OK)
-        status = set_text(socket, ZMQ_PLAIN_USERNAME, DCLI_GATE_USER);
+        status = set_text(socket, ZMQ_PLAIN_USERNAME, user);
     if (status == DCL_OK)
         status = set_text(socket, ZMQ_PLAIN_PASSWORD, password);
     return status;

@@ -23,6 +23,10 @@ enum {
     DCLI_HANDSHAKE_MS = 5000   /* a peer that has not said who it is by then is cut off */
 };
 
+/** The user names that ZMTP PLAIN carries beside a password: of everybody, and of a session's host. */
+#define DCLI_GATE_USER "dcl"
+#define DCLI_GATE_HOST "host"
+
 /** Used by any thread. */
 typedef struct dcli_gate dcli_gate;
 
@@ -42,6 +46,9 @@ bool dcli_gate_has_keys(const dcli_gate *gate);
 /** A new domain, with a password. @param name  1..DCLI_DOMAIN_BYTES-1 characters; @param password  copied.
  *  @return DCL_OK, DCL_ERR_INVALID (there is such a domain, too long, empty), DCL_ERR_NOMEM. */
 dcl_status dcli_gate_add_password(dcli_gate *gate, const char *name, const char *password);
+/** A second password for a domain that has one: of the user name DCLI_GATE_HOST, which nobody else is let in with.
+ *  @return DCL_OK, DCL_ERR_INVALID (no such domain, it has keys, too long, empty). */
+dcl_status dcli_gate_add_host(dcli_gate *gate, const char *name, const char *password);
 /** A new domain, with a list of keys that is still empty.
  *  @return as above; DCL_ERR_UNSUPPORTED: this libzmq has no CURVE. */
 dcl_status dcli_gate_add_keys(dcli_gate *gate, const char *name);
@@ -61,13 +68,15 @@ int64_t dcli_gate_refused(dcli_gate *gate, const char *name);
 /** Make a socket one that lets in who the domain allows: call it before zmq_bind(). Also sets the time for a handshake;
  *  limits of messages are the caller's to set (ZMQ_MAXMSGSIZE holds for frames that come before anybody is checked,
  *  too). Peers that are let in have in the properties of their messages (zmq_msg_gets) "User-Id": the public key in
- *  hexadecimal digits, or "dcl"; and "Peer-Address".
+ *  hexadecimal digits, or the user name; and "Peer-Address".
  *  @param socket  of the gate's net; @param own  the listener's pair where the domain has keys, else NULL.
  *  @return DCL_OK, DCL_ERR_INVALID (no such domain, pair and kind of domain do not fit), DCL_ERR_NETWORK. */
 dcl_status dcli_gate_guard_socket(dcli_gate *gate, void *socket, const char *name, const dcli_keypair *own);
 
 /** The other side, before zmq_connect(). @return DCL_OK, DCL_ERR_INVALID (too long, empty), DCL_ERR_NETWORK. */
 dcl_status dcli_present_password(void *socket, const char *password);
+/** The same under another user name. */
+dcl_status dcli_present_password_as(void *socket, const char *user, const char *password);
 /** @param server_key  public key of the listener: an impostor without its secret half cannot take its place.
  *  @return DCL_OK, DCL_ERR_INVALID (keys are malformed), DCL_ERR_NETWORK. */
 dcl_status dcli_present_key(void *socket, const dcli_keypair *own, const char server_key[DCLI_KEY_Z85]);

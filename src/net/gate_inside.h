@@ -9,13 +9,11 @@
 
 enum { DCLI_GATE_KEY = 32 /* bytes of a key on the wire */ };
 
-/** The one user name that ZMTP PLAIN carries beside the password. */
-#define DCLI_GATE_USER "dcl"
-
 typedef struct dcli_domain {
     char name[DCLI_DOMAIN_BYTES];
-    bool keys;                          /* else it has a password */
-    char password[DCLI_PASSWORD_BYTES]; /* wiped when the domain ends */
+    bool keys;                               /* else it has a password */
+    char password[DCLI_PASSWORD_BYTES];      /* wiped when the domain ends */
+    char host_password[DCLI_PASSWORD_BYTES]; /* of DCLI_GATE_HOST; "": there is none */
     unsigned char (*key)[DCLI_GATE_KEY];
     int64_t key_count, key_capacity;
     int64_t refused;

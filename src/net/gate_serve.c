@@ -54,14 +54,18 @@ static bool password_fits(zmq_msg_t *frame, const char *password)
 
 static void judge_password(const dcli_domain *domain, request *asked, verdict *verdict)
 {
-    if (asked->count != CREDENTIALS + 2 || domain->keys)
+    if (asked->count != CREDENTIALS + 2 || domain->keys) {
         refuse(verdict, domain->keys ? "a password where keys are expected" : "malformed");
-    else if (!frame_is(&asked->frame[CREDENTIALS], DCLI_GATE_USER) ||
-             !password_fits(&asked->frame[CREDENTIALS + 1], domain->password))
-        refuse(verdict, "wrong password");
+        return;
+    }
+    bool host = domain->host_password[0] != '\0' && frame_is(&asked->frame[CREDENTIALS], DCLI_GATE_HOST);
+    const char *password = host ? domain->host_password : domain->password;
+    if ((!host && !frame_is(&asked->frame[CREDENTIALS], DCLI_GATE_USER)) ||
+        !password_fits(&asked->frame[CREDENTIALS + 1], password))
+        refuse(verdict, host ? "wrong password of the host" : "wrong password");
     else
         verdict->let_in = true;
-    snprintf(verdict->user, sizeof verdict->user, DCLI_GATE_USER);
+    snprintf(verdict->user, sizeof verdict->user, "%s", host ? DCLI_GATE_HOST : DCLI_GATE_USER);
 }
 
 static void judge_key(const dcli_domain *domain, request *asked, verdict *verdict)

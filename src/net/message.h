@@ -117,10 +117,18 @@ typedef struct dcli_msg_operation {
     int node;              /* MOVE: where to */
 } dcli_msg_operation;
 
+/** That a message passed on by nodes is the host's: of each node that it is still to reach the number, and the tag of the
+ *  message without its proof (proof.h). Empty from the host itself. */
+typedef struct dcli_msg_proof {
+    int count;
+    int64_t *number; /* [count] pairs */
+} dcli_msg_proof;
+
 typedef struct dcli_msg_operations {
     int count;
     dcli_msg_operation *operation;
     int64_t epoch; /* of the members that the host knew: who knows fewer waits until it has heard of all */
+    dcli_msg_proof proof;
 } dcli_msg_operations;
 
 typedef struct dcli_msg_parameter {
@@ -138,6 +146,7 @@ typedef struct dcli_msg_kernel {
     int64_t *builder;            /* [builder_count] nodes that compile now and answer; others when it is first used */
     int item_count;              /* DCLI_MSG_ITEMS: a tile kernel; 0: a body */
     int64_t items[DCL_MAX_RANK]; /* sizes of a work-group, then work-items of a tile: a dcli_items of kernel/body.h */
+    dcli_msg_proof proof;
 } dcli_msg_kernel;
 enum { DCLI_MSG_ITEMS = 6 };
 
@@ -217,6 +226,7 @@ typedef struct dcli_msg_setup {
     int fanout, log;
     const char *fault;
     bool check_access;
+    const char *word_key; /* by which the receiver knows what others pass on of the host's; "": it believes them */
 } dcli_msg_setup;
 
 typedef struct dcli_msg_part {
@@ -279,10 +289,17 @@ typedef struct dcli_msg_refused {
     const char *sentence;
 } dcli_msg_refused;
 
+/** How a process knows its session's host. */
+typedef struct dcli_msg_host {
+    const char *key; /* its public key, hex; or the password that it presents to this process alone */
+} dcli_msg_host;
+
 typedef struct dcli_msg_open {
     uint64_t session;
-    const char *key;      /* the session's public key, hex; "": it has a password instead */
-    const char *password; /* or the session's secret key: only members of the session have it */
+    const char *key;      /* public key of the session's nodes, hex; "": they have a password instead */
+    const char *password; /* or their secret key: only nodes of the session have it */
+    int host_count;
+    dcli_msg_host *host; /* [host_count] one per process */
     int64_t silence_ms;
     int first, nodes;    /* number of the first process's node, numbers there are for nodes in the session */
     int64_t chunk_bytes; /* as SETUP will say */
@@ -353,6 +370,9 @@ void dcli_arena_free(dcli_arena *arena);
  *  types and ranges of every field) and decode; box.rank is set beside box_rank. @return DCL_OK, DCL_ERR_PROTOCOL with the field, value and limit, or
  *  DCL_ERR_NOMEM. */
 dcl_status dcli_message_unpack(const void *bytes, size_t length, dcli_arena *arena, dcli_message *message_out);
+
+/** As docs/protocol.md calls it. */
+const char *dcli_message_name(dcli_message_kind kind);
 
 /** The protocol as text for people, made from the table: a line per field. Freed with dcli_free(). */
 char *dcli_message_document(void);

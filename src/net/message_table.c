@@ -49,6 +49,13 @@ _Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MAR
 #name, DCLI_FIELD_RECORDS, offsetof(OBJECT, name), DCLI_COUNT_OWN, offsetof(OBJECT, number), \
             .most = (limit), .record = (table), .about = (text)                                      \
     }
+#define PROOF                                                                                                          \
+    {                                                                                                                  \
+        "proof", DCLI_FIELD_NUMBERS, offsetof(OBJECT, proof.number), DCLI_COUNT_OWN, offsetof(OBJECT, proof.count), 0, \
+            2 * DCLI_MOST_NODES, ANY, NULL,                                                                            \
+            "where nodes pass it on: number and tag of each that it is still to reach, so that it knows it for the "   \
+            "host's"                                                                                                   \
+    }
 #define RECORD(title, type, list, least, text)                                          \
     {                                                                                   \
         title, sizeof(type), sizeof(list) / sizeof((list)[0]), least, list, false, text \
@@ -152,6 +159,7 @@ static const dcli_field kernel_fields[] = {
     AXES(items, DCLI_COUNT_OWN, item_count, 0,
          "of a tile kernel: three sizes of a work-group (0: chosen), three numbers of work-items of a tile (0: one per "
          "element); empty: a body"),
+    PROOF,
 };
 #undef OBJECT
 
@@ -167,6 +175,7 @@ static const dcli_field built_fields[] = {
 static const dcli_field operations_fields[] = {
     RECORDS(operation, count, DCLI_MOST_OPERATIONS, &operation_record, "in the program's order"),
     INT64(epoch, 0, "of the members that the host knew: who has not heard of all of them waits"),
+    PROOF,
 };
 #undef OBJECT
 
@@ -273,6 +282,8 @@ static const dcli_field setup_fields[] = {
     STRING(fault, DCLI_MOST_ADDRESS, "for tests: a failure to provoke"),
     INT64(kept_bytes, 0, "most bytes of kept copies"),
     BOOL(check_access, "kernels check everything they read and write"),
+    STRING(word_key, DCLI_MOST_KEY,
+           "of the host and this node: of the tags of what others pass on; empty: there are none"),
 };
 #undef OBJECT
 
@@ -364,15 +375,23 @@ static const dcli_field refused_fields[] = {
 };
 #undef OBJECT
 
+#define OBJECT dcli_msg_host
+static const dcli_field host_fields[] = {
+    STRING(key, DCLI_MOST_KEY, "its public key, hexadecimal; or the password that it presents to this process alone"),
+};
+static const dcli_record host_record = RECORD("host", OBJECT, host_fields, 1, "how a process knows its session's host");
+#undef OBJECT
+
 #define OBJECT dcli_msg_open
 static const dcli_field open_fields[] = {
     BITS(session, "its number, random"),
-    STRING(key, DCLI_MOST_KEY, "public key of the session, hexadecimal; empty: it has a password"),
-    STRING(password, DCLI_MOST_KEY, "of the session; or its secret key, which all its members present to each other"),
+    STRING(key, DCLI_MOST_KEY, "public key of the session's nodes, hexadecimal; empty: they have a password"),
+    STRING(password, DCLI_MOST_KEY, "of the nodes; or their secret key, by which they know each other"),
     MILLISECONDS(silence_ms, "who is not heard of for so long is lost"),
     INT(first, 0, DCLI_MOST_NODES - 1, "number of the node that the first process becomes; the others follow"),
     INT(nodes, 1, DCLI_MOST_NODES, "numbers that there are for nodes; the host has the next"),
     INT64(chunk_bytes, 0, "most bytes of a chunk, as SETUP will say; the processes take no larger frames"),
+    RECORDS(host, host_count, DCLI_MOST_NODES, &host_record, "per process: what it knows the host by"),
 };
 #undef OBJECT
 
@@ -436,3 +455,5 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_GONE] =
         RECORD("GONE", dcli_msg_gone, gone_fields, 2, "desk -> client: a process has ended; client -> desk: end it"),
 };
+
+const char *dcli_message_name(dcli_message_kind kind) { return dcli_message_table[kind].name; }

@@ -107,7 +107,7 @@ typedef struct dcli_received {
 
 /** Take the next message. @param milliseconds  longest wait, 0: do not wait, -1: for ever.
  *  @return DCL_OK; DCL_ERR_TIMEOUT when there was none (no sentence is recorded); DCL_ERR_PROTOCOL for a malformed one (it
- *  is dropped, counted; the sentence names the peer and what was wrong); DCL_ERR_NODE_LOST: peer received_out->from has
+ *  is dropped, counted; the sentence names the peer, received_out->from, and what was wrong); DCL_ERR_NODE_LOST: peer received_out->from has
  *  gone (said once, after its last message; the sentence says how it was noticed; nothing can be sent to it any more);
  *  DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_receive(dcli_endpoint *endpoint, int milliseconds, dcli_received *received_out);
@@ -143,9 +143,12 @@ typedef struct dcli_wire_terms {
     const char *domain;             /* of the gate: made by the caller, with the password or the keys of the session */
     const struct dcli_keypair *own; /* this peer's in the session; NULL: no keys */
     const char *password;           /* without keys: of the session, presented where this peer connects */
-    int64_t silence_ms;             /* a peer whose process or host says nothing for so long is lost */
-    int64_t most_message_bytes;     /* largest payload */
-    const dcli_log *log;            /* NULL: nowhere */
+    const struct dcli_secret
+        *host_secret;           /* of the host of a session: without keys it presents to each peer the password
+                                              DCLI_HOST_PASSWORD of it, instead of the session's; NULL: a member */
+    int64_t silence_ms;         /* a peer whose process or host says nothing for so long is lost */
+    int64_t most_message_bytes; /* largest payload */
+    const dcli_log *log;        /* NULL: nowhere */
 } dcli_wire_terms;
 
 /** One connection per pair: the peer with the higher number connects to the one with the lower (dcli_endpoint_meet()),
@@ -166,6 +169,11 @@ dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *add
  *  @param key  its public key in hexadecimal digits: the number is believed from nobody else; "": this session has none.
  *  @return DCL_OK, DCL_ERR_INVALID (peer, key). */
 dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *key);
+
+/** The same for the session's host: it is believed to be that only with this key; without keys, with the password of
+ *  dcli_gate_add_host(). Members of the session, who know its own key or password, cannot take its place.
+ *  @param key  its public key; "": this session has none. */
+dcl_status dcli_endpoint_expect_host(dcli_endpoint *endpoint, int peer, const char *key);
 
 /* ---- end of tcp ---------------------------------------------------------------------------------------------------- */
 

@@ -76,6 +76,8 @@ static dcl_status take(dcli_endpoint *endpoint, dcli_received *received_out)
         endpoint->lost[incoming.from] = true;
         received_out->from = incoming.from;
     }
+    if (status == DCL_ERR_PROTOCOL)
+        received_out->from = incoming.from;
     if (incoming.descriptor >= 0)
         close(incoming.descriptor);
     dcli_received_free(&received);

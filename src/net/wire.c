@@ -28,6 +28,7 @@ static void close_wire(dcli_endpoint *endpoint)
     if (wire->password != NULL)
         explicit_bzero(wire->password, strlen(wire->password));
     dcli_free(wire->password);
+    explicit_bzero(&wire->host_secret, sizeof wire->host_secret);
     dcli_free(wire->peer);
     dcli_free(wire);
 }
@@ -78,7 +79,10 @@ static int64_t most_bytes(const dcli_wire_terms *terms)
 
 static dcl_status copy_terms(dcli_endpoint *endpoint, dcli_wire *wire, const dcli_wire_terms *terms)
 {
-    wire->last_from = -1;
+    wire->last_from = wire->host = -1;
+    wire->is_host = terms->host_secret != NULL && terms->own == NULL;
+    if (wire->is_host)
+        wire->host_secret = *terms->host_secret;
     wire->silence_ms = terms->silence_ms;
     wire->log = terms->log;
     wire->peer = dcli_calloc((size_t)endpoint->peer_count, sizeof wire->peer[0]);
@@ -198,6 +202,18 @@ static dcl_status check_address_is_new(const dcli_endpoint *endpoint, const char
     return DCL_OK;
 }
 
+/** A host without keys has a password for each node, which no other node knows. */
+static dcl_status present(const dcli_wire *wire, int peer, const char *key)
+{
+    char password[DCLI_KEY_HEX];
+    if (!wire->is_host)
+        return dcli_wire_present(wire->outgoing, wire->own, DCLI_GATE_USER, wire->password, key);
+    dcli_secret_derive(&wire->host_secret, DCLI_HOST_PASSWORD, peer, password);
+    dcl_status status = dcli_wire_present(wire->outgoing, NULL, DCLI_GATE_HOST, password, key);
+    explicit_bzero(password, sizeof password);
+    return status;
+}
+
 /** Options are captured by each zmq_connect(). */
 static dcl_status connect_to(dcli_wire *wire, int peer, const dcli_resolved *resolved, const char *text,
                              const char *key)
@@ -206,7 +222,7 @@ static dcl_status connect_to(dcli_wire *wire, int peer, const dcli_resolved *res
     dcli_routing_id(peer, id);
     dcl_status status = dcli_net_check_descriptors();
     if (status == DCL_OK)
-        status = dcli_wire_present(wire->outgoing, wire->own, wire->password, key);
+        status = present(wire, peer, key);
     if (status == DCL_OK)
         status = dcli_wire_option(wire->outgoing, ZMQ_IPV6, resolved->ipv6);
     if (status != DCL_OK)
@@ -251,11 +267,11 @@ dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *add
     return DCL_OK;
 }
 
-/** Lower case, as the gate writes it. */
-static dcl_status note_key(dcli_wire *wire, const char *key, char hex_out[DCLI_KEY_HEX])
+/** As the gate writes it: in lower case; without keys the user name. */
+static dcl_status note_key(dcli_wire *wire, const char *key, const char *user, char hex_out[DCLI_KEY_HEX])
 {
     char z85[DCLI_KEY_Z85];
-    hex_out[0] = '\0';
+    snprintf(hex_out, DCLI_KEY_HEX, "%s", user);
     if ((*key != '\0') != (wire->own != NULL))
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "a peer that is expected has %s; expected %s; all peers of a session have keys, or "
@@ -269,13 +285,13 @@ static dcl_status note_key(dcli_wire *wire, const char *key, char hex_out[DCLI_K
     return status;
 }
 
-dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *key)
+static dcl_status expect(dcli_endpoint *endpoint, int peer, const char *key, const char *user)
 {
     dcli_wire *wire = endpoint->link;
     char hex[DCLI_KEY_HEX];
     dcl_status status = check_peer(endpoint, peer, endpoint->self + 1, endpoint->peer_count - 1, "be expected");
     if (status == DCL_OK)
-        status = note_key(wire, key, hex);
+        status = note_key(wire, key, user, hex);
     if (status != DCL_OK)
         return status;
     dcli_wire_peer *one = &wire->peer[peer];
@@ -285,7 +301,7 @@ dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *k
                          "peer %d cannot be expected %s; expected once, where this peer listens; a peer that "
                          "was lost stays lost",
                          peer, wire->door.router == NULL ? "here" : "again");
-    bool own_key = !early || strcmp(one->key, hex) == 0 || hex[0] == '\0';
+    bool own_key = !early || strcmp(one->key, hex) == 0;
     if (early && !own_key) { /* someone else took its number: its own connection may still come */
         dcli_door_cut(&wire->door, peer);
         dcli_wire_stir_door(wire);
@@ -305,4 +321,17 @@ dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *k
     else
         dcli_wire_rise(endpoint, peer);
     return DCL_OK;
+}
+
+dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *key)
+{
+    return expect(endpoint, peer, key, DCLI_GATE_USER);
+}
+
+dcl_status dcli_endpoint_expect_host(dcli_endpoint *endpoint, int peer, const char *key)
+{
+    dcl_status status = expect(endpoint, peer, key, DCLI_GATE_HOST);
+    if (status == DCL_OK)
+        ((dcli_wire *)endpoint->link)->host = peer;
+    return status;
 }

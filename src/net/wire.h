@@ -2,6 +2,7 @@
 #ifndef DCLI_NET_WIRE_H
 #define DCLI_NET_WIRE_H
 
+#include "net/proof.h"
 #include "net/wire_socket.h"
 
 enum {
@@ -49,7 +50,7 @@ typedef struct dcli_wire_peer {
     bool ended;             /* an early bird that is no more */
     bool malformed;         /* it sent what is no message */
     int fd;                 /* that its messages come by, where it connected */
-    char key[DCLI_KEY_HEX]; /* where it connected: its public key; "": none */
+    char key[DCLI_KEY_HEX]; /* where it connects, or is to: its public key, or its user name; "": not known yet */
     char *address;          /* where this side connected; NULL */
     dcli_parcels to_send;   /* until it is up */
     dcli_parcels early;     /* until it is expected */
@@ -75,6 +76,9 @@ typedef struct dcli_wire {
     const dcli_keypair *own;
     dcli_keypair pair; /* `own` points here */
     char *password;
+    dcli_secret host_secret; /* of a session's host without keys: its passwords come of it */
+    bool is_host;            /* that is there */
+    int host;                /* the peer that the host's key or password is expected of; -1: none */
     int64_t silence_ms;
     const dcli_log *log;
     int64_t logged_ns;

@@ -46,13 +46,14 @@ dcl_status dcli_wire_dress(void *socket, int64_t silence_ms, int64_t most_bytes)
     return DCL_OK;
 }
 
-dcl_status dcli_wire_present(void *socket, const dcli_keypair *own, const char *password, const char *server_key)
+dcl_status dcli_wire_present(void *socket, const dcli_keypair *own, const char *user, const char *password,
+                             const char *server_key)
 {
     if (own == NULL && *server_key != '\0')
         return DCLI_FAIL(DCL_ERR_INVALID, "a key of the other side is given, but no own key pair; expected both or "
                                           "neither; make own keys with `dcl keys`");
     if (own == NULL)
-        return dcli_present_password(socket, password);
+        return dcli_present_password_as(socket, user, password);
     if (*server_key == '\0')
         return DCLI_FAIL(DCL_ERR_INVALID, "an own key pair is given, but no key of the other side; expected its public "
                                           "key; copy its own.public");

@@ -14,9 +14,10 @@
 dcl_status dcli_wire_dress(void *socket, int64_t silence_ms, int64_t most_bytes);
 dcl_status dcli_wire_option(void *socket, int option, int value);
 
-/** What is presented where a socket connects. @param own  NULL: the password.
+/** What is presented where a socket connects. @param own  NULL: the password, under the user name `user`.
  *  @param server_key  hexadecimal digits; "" with a password. @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_NETWORK. */
-dcl_status dcli_wire_present(void *socket, const dcli_keypair *own, const char *password, const char *server_key);
+dcl_status dcli_wire_present(void *socket, const dcli_keypair *own, const char *user, const char *password,
+                             const char *server_key);
 
 /* ---- events ---- */
 

@@ -221,10 +221,12 @@ static void drop(dcli_incoming *incoming)
 static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, int fd)
 {
     dcli_wire *wire = endpoint->link;
+    bool claims_host = incoming->from >= 0 && incoming->from == wire->host;
     if (count_refusal(endpoint))
         DCLI_LOG(wire->log, DCLI_LOG_WARN,
-                 "someone who is not expected claims to be peer %d: cut off (%" PRId64 " refused in all)",
-                 incoming->from, endpoint->refused);
+                 "someone who %s claims to be peer %d%s: cut off (%" PRId64 " refused in all)",
+                 claims_host ? "has not shown the host's key" : "is not expected", incoming->from,
+                 claims_host ? ", the host" : "", endpoint->refused);
     dcli_door_cut_stranger(&wire->door, fd);
     dcli_wire_stir_door(wire);
     drop(incoming);
@@ -233,7 +235,7 @@ static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, in
 static bool key_fits(const dcli_wire_peer *peer, zmq_msg_t *header)
 {
     const char *user = zmq_msg_gets(header, "User-Id");
-    return peer->key[0] == '\0' || (user != NULL && strcmp(user, peer->key) == 0);
+    return user != NULL && strcmp(user, peer->key) == 0;
 }
 
 /** The first message over a connection to the door. @return false: not to be taken. */

@@ -35,7 +35,8 @@ static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
                                .tree_nodes = cluster->node_count,
                                .endpoint = endpoint,
                                .absent = absent,
-                               .crew = cluster->crew};
+                               .crew = cluster->crew,
+                               .word_secret = dcli_crew_secret(cluster->crew)};
     dcl_status status = dcli_worker_open(&terms, &cluster->worker[cluster->host]);
     dcli_free(absent);
     return status;

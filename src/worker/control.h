@@ -18,8 +18,9 @@ typedef struct dcli_wire_order {
     uint64_t session;
     int64_t silence_ms, quota_bytes, chunk_bytes;
     char bind[DCLI_MOST_ADDRESS + 1]; /* tcp://HOST:* */
-    char key[DCLI_MOST_KEY + 1];      /* public key of the session; "": a password */
+    char key[DCLI_MOST_KEY + 1];      /* public key of the nodes; "": a password */
     char password[DCLI_MOST_KEY + 1]; /* or its secret key */
+    char host[DCLI_MOST_KEY + 1];     /* the host's public key; or the password it presents to this process alone */
     char files[4096];                 /* "": none */
 } dcli_wire_order;
 

@@ -222,6 +222,8 @@ dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in
                                    .key = member->key};
     }
     pthread_mutex_unlock(&crew->lock);
+    if (!crew->is_local)
+        dcli_secret_derive(&crew->secret, DCLI_WORD_KEY, node, crew->member[node].word_key);
     return (dcli_message){.kind = DCLI_MSG_SETUP,
                           .epoch = crew->terms.session,
                           .setup = {.self = node,
@@ -240,7 +242,8 @@ dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in
                                     .fanout = (int)config->fanout,
                                     .log = crew->terms.log->level,
                                     .fault = config->fault,
-                                    .check_access = dcli_config_checks_access(config)}};
+                                    .check_access = dcli_config_checks_access(config),
+                                    .word_key = crew->member[node].word_key}};
 }
 
 dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[])
@@ -323,6 +326,7 @@ const dcl_device_info *dcli_crew_device(const dcli_crew *crew, int node) { retur
 const char *dcli_crew_kind(const dcli_crew *crew, int node) { return crew->member[node].kind; }
 bool dcli_crew_in_place(const dcli_crew *crew, int node) { return crew->member[node].in_place; }
 bool dcli_crew_is_remote(const dcli_crew *crew) { return !crew->is_local; }
+const dcli_secret *dcli_crew_secret(const dcli_crew *crew) { return crew->is_local ? NULL : &crew->secret; }
 
 /* ---- closing ------------------------------------------------------------------------------------------------------ */
 

@@ -30,6 +30,10 @@ bool dcli_crew_in_place(const dcli_crew *crew, int node);
 /** Whether nodes may be on other hosts, with other files. */
 bool dcli_crew_is_remote(const dcli_crew *crew);
 
+/** What passwords and tags of this session's host come of; NULL: the nodes are this host's own, and believed. Lives as long as
+ *  the crew. */
+const struct dcli_secret *dcli_crew_secret(const dcli_crew *crew);
+
 /** Send all nodes their SETUP, then give the host's endpoint away: it belongs to the caller.
  *  @param in_place  [capacity]. @return NULL (recorded). */
 dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[]);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "net/desk.h"
+#include "net/proof.h"
 #include "net/token.h"
 #include "worker/addresses.h"
 #include "worker/control.h"
@@ -32,7 +33,8 @@ typedef struct dcli_member {
     int call, place;      /* tcp: which desk, and which of its processes */
     bool kill_due;        /* tcp: the desk is to end it */
     char address[DCLI_MOST_ADDRESS + 1], key[DCLI_MOST_KEY + 1];
-    char gone[256]; /* tcp: what the desk says of its end; "": nothing yet */
+    char word_key[DCLI_KEY_HEX]; /* tcp: by which it knows what others pass on of the host's */
+    char gone[256];              /* tcp: what the desk says of its end; "": nothing yet */
 } dcli_member;
 
 /** A desk that workers were got from. */
@@ -64,9 +66,11 @@ struct dcli_crew {
     char program[4096];
     int devices[DCLI_MOST_LOCAL], device_count; /* local: what the processes serve, in turn */
     dcli_shared_link *host_link;                /* [capacity + 1] local, until the endpoint has them */
-    dcli_keypair own;                           /* of this session; all zeros: none */
     bool has_keys;
-    char password[DCLI_TOKEN];
+    dcli_keypair own;          /* of the host of this session; its secret stays here. All zeros: none */
+    dcli_keypair nodes;        /* of this session's nodes, which are given both halves */
+    char password[DCLI_TOKEN]; /* of the nodes, without keys */
+    dcli_secret secret;        /* of the host: never sent */
     dcli_contact contact[DCLI_MOST_CALLS];
     int contact_count, attended; /* those before `attended` are the keeper's */
     pthread_t keeper;

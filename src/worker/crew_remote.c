@@ -250,14 +250,28 @@ static dcl_status note_process(dcli_crew *crew, int contact_number, int place, c
     return DCL_OK;
 }
 
+/* Which key or password a node is to know the host by: of a key it is told the public half, a password is for it alone. */
+static void describe_host(const dcli_crew *crew, int node, char key_out[DCLI_KEY_HEX])
+{
+    if (crew->has_keys)
+        dcli_key_text(crew->own.public_key, key_out);
+    else
+        dcli_secret_derive(&crew->secret, DCLI_HOST_PASSWORD, node, key_out);
+}
+
 static dcl_status order_processes(dcli_crew *crew, int contact_number)
 {
     dcli_contact *contact = &crew->contact[contact_number];
-    char key[DCLI_KEY_HEX] = "", secret[DCLI_KEY_HEX] = "";
+    char key[DCLI_KEY_HEX] = "", secret[DCLI_KEY_HEX] = "", hosts[DCLI_MOST_NODES][DCLI_KEY_HEX];
+    dcli_msg_host host[DCLI_MOST_NODES];
     dcli_received opened = {0};
     if (crew->has_keys) {
-        dcli_key_text(crew->own.public_key, key);
-        dcli_key_text(crew->own.secret_key, secret);
+        dcli_key_text(crew->nodes.public_key, key);
+        dcli_key_text(crew->nodes.secret_key, secret);
+    }
+    for (int p = 0; p < contact->count; p++) {
+        describe_host(crew, contact->first + p, hosts[p]);
+        host[p].key = hosts[p];
     }
     dcli_message message = {.kind = DCLI_MSG_OPEN,
                             .open = {.session = crew->terms.session,
@@ -266,9 +280,12 @@ static dcl_status order_processes(dcli_crew *crew, int contact_number)
                                      .silence_ms = (int64_t)crew->terms.config->silence_ms,
                                      .first = contact->first,
                                      .nodes = crew->capacity,
-                                     .chunk_bytes = (int64_t)crew->terms.config->chunk_bytes}};
+                                     .chunk_bytes = (int64_t)crew->terms.config->chunk_bytes,
+                                     .host_count = contact->count,
+                                     .host = host}};
     dcl_status status = dcli_call_send(contact->call, &message);
     explicit_bzero(secret, sizeof secret);
+    explicit_bzero(hosts, sizeof hosts);
     if (status == DCL_OK)
         status = hear(crew, contact->call, contact->address, DCLI_MSG_OPENED, &opened);
     if (status != DCL_OK)
@@ -291,6 +308,7 @@ static dcl_status open_endpoint(dcli_crew *crew)
                              .domain = domain,
                              .own = crew->has_keys ? &crew->own : NULL,
                              .password = crew->has_keys ? NULL : crew->password,
+                             .host_secret = &crew->secret,
                              .silence_ms = (int64_t)crew->terms.config->silence_ms,
                              .most_message_bytes = DCLI_MOST_PAYLOAD,
                              .log = crew->terms.log};
@@ -312,7 +330,11 @@ dcl_status dcli_crew_open_remote(dcli_crew *crew, int count)
     crew->has_keys = crew->terms.config->keys != NULL;
     if ((crew->buffers = dcli_buffers_open()) == NULL)
         return DCL_ERR_NOMEM;
-    status = crew->has_keys ? dcli_keypair_make(&crew->own) : dcli_token_make(crew->password);
+    status = dcli_secret_make(&crew->secret);
+    if (status == DCL_OK)
+        status = crew->has_keys ? dcli_keypair_make(&crew->own) : dcli_token_make(crew->password);
+    if (status == DCL_OK && crew->has_keys)
+        status = dcli_keypair_make(&crew->nodes);
     for (int c = 0; c < crew->contact_count && status == DCL_OK; c++)
         status = order_processes(crew, c);
     if (status == DCL_OK)
@@ -421,4 +443,6 @@ void dcli_crew_hang_up(dcli_crew *crew)
 {
     dcli_crew_forget_contacts(crew, 0);
     explicit_bzero(crew->password, sizeof crew->password);
+    explicit_bzero(&crew->secret, sizeof crew->secret);
+    dcli_keypair_wipe(&crew->nodes);
 }

@@ -166,23 +166,31 @@ static dcl_status take_failed(dcli_worker *worker, int from, const dcli_msg_fail
                             (dcl_status)failed->status);
 }
 
-static dcl_status unexpected(const dcli_received *received)
+static bool is_word(const dcli_message *message)
 {
-    return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d sent a message of kind %d, which it must not send", received->from,
-                     received->message.kind);
+    return message->kind == DCLI_MSG_KERNEL || message->kind == DCLI_MSG_OPERATIONS;
 }
 
-dcl_status dcli_hear(dcli_worker *worker, dcli_received *received)
+/* What only the host may say, or only nodes to the host; also where it comes from a node that passes on without proof. */
+static dcl_status unexpected(const dcli_received *received)
+{
+    return DCLI_FAIL(
+        DCL_ERR_PROTOCOL,
+        "peer %d sent a message %s, which it must not send%s; expected only what a node may say; it is taken "
+        "for lost",
+        received->from, dcli_message_name(received->message.kind),
+        is_word(&received->message) ? ", or not without the host's proof" : "");
+}
+
+/* @param believed  a message KERNEL or OPERATIONS is the host's. */
+static dcl_status hear(dcli_worker *worker, dcli_received *received, bool believed)
 {
     const dcli_message *message = &received->message;
-    if (worker->gone[received->from] && !worker->absent[received->from])
-        return DCL_OK; /* sent before it was lost; what a newcomer says before it is introduced here is kept */
     bool from_host = received->from == worker->terms.node_count;
     switch (message->kind) {
     case DCLI_MSG_KERNEL:
     case DCLI_MSG_OPERATIONS:
-        return from_host || received->from == dcli_tree_parent(worker, worker->terms.self) ? hear_word(worker, received)
-                                                                                           : unexpected(received);
+        return believed ? hear_word(worker, received) : unexpected(received);
     case DCLI_MSG_RISEN:
         worker->host_due |= !worker->is_host;
         return dcli_tree_is(worker) && !from_host ? dcli_tree_take_risen(worker, received->from, &message->risen)
@@ -247,4 +255,15 @@ dcl_status dcli_hear(dcli_worker *worker, dcli_received *received)
     default:
         return unexpected(received);
     }
+}
+
+/* Who breaks the protocol is taken for lost; what is wrong with what the host says is this worker's own failure. */
+dcl_status dcli_hear(dcli_worker *worker, dcli_received *received)
+{
+    int from = received->from;
+    if (worker->gone[from] && !worker->absent[from])
+        return DCL_OK; /* sent before it was lost; what a newcomer says before it is introduced here is kept */
+    bool believed = is_word(&received->message) && dcli_tree_believes(worker, from, &received->message);
+    dcl_status status = hear(worker, received, believed);
+    return status == DCL_ERR_PROTOCOL && !believed ? dcli_peer_offends(worker, from) : status;
 }

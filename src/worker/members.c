@@ -69,6 +69,15 @@ dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer)
     return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
 
+dcl_status dcli_peer_offends(dcli_worker *worker, int peer)
+{
+    if (!worker->terms.is_process || !is_node(worker, peer) || peer == worker->terms.self)
+        return dcli_error_status();
+    if (!worker->is_host)
+        dcli_endpoint_drop(worker->endpoint, peer); /* nothing more of it is listened to */
+    return dcli_peer_is_gone(worker, peer);
+}
+
 dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
 {
     if (!is_node(worker, lost->peer))

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "net/buffers.h"
+#include "net/keys.h"
 #include "store/store.h"
 #include "worker/board.h"
 #include "worker/catalog.h"
@@ -76,6 +77,7 @@ struct dcli_worker {
     int64_t epoch;          /* grows with every loss and join */
     dcli_received *waiting; /* [waiting_count] descriptors of members that have not been heard of yet, in order */
     int64_t waiting_count, waiting_capacity;
+    char (*word_keys)[DCLI_KEY_HEX];    /* host: [node_count] of tags; NULL: not needed yet, or never */
     struct dcli_said *said, *last_said; /* host: what may not have reached everyone yet; see tree.h */
     dcli_msg_risen *risen;              /* [node_count] what children say; NULL: none yet */
     dcli_msg_risen told_risen;

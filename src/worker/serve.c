@@ -232,7 +232,8 @@ static dcl_status wait_for_setup(dcli_serving *serving, dcli_received *setup_out
             *setup_out = received;
             return DCL_OK;
         }
-        if (received.message.kind == DCLI_MSG_STOP || serving->early_count == MOST_EARLY ||
+        bool stops = received.message.kind == DCLI_MSG_STOP && received.from == serving->node_count;
+        if (stops || serving->early_count == MOST_EARLY ||
             dcli_grow(&serving->early, serving->early_count, &serving->early_capacity, sizeof received) != 0) {
             dcli_received_free(&received);
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "the session ended before it began");
@@ -261,6 +262,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
         quota = serving->quota_bytes;
     serving->quota_bytes = quota;
     serving->tree_nodes = setup->tree_nodes;
+    snprintf(serving->word_key, sizeof serving->word_key, "%s", setup->word_key);
     serving->epoch = setup->epoch;
     dcli_watch_limits(serving->watch, setup->build_ms, setup->kernel_ms);
     for (int p = 0; p < serving->node_count; p++) {
@@ -294,7 +296,8 @@ static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
                                .first_operation = first_operation,
                                .quota_bytes = serving->quota_bytes,
                                .files = serving->files,
-                               .watch = serving->watch};
+                               .watch = serving->watch,
+                               .word_key = serving->word_key};
     serving->endpoint = NULL;
     serving->device = NULL;
     dcl_status status = dcli_worker_open(&terms, &serving->worker);

@@ -42,20 +42,27 @@ dcl_status dcli_serving_read_wire_terms(dcli_serving *serving)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-/* All members of a session have one pair of keys, which nobody else has: so each lets all others in from the beginning,
- * whoever hears first of whom. */
+/* All nodes of a session have one pair of keys, which nobody else has: so each lets all others in from the beginning,
+ * whoever hears first of whom. The host has another, whose secret none of them knows. */
 static dcl_status make_domain(dcli_serving *serving)
 {
     const dcli_wire_order *order = &serving->order;
-    if (order->key[0] == '\0')
-        return dcli_gate_add_password(serving->gate, domain, order->password);
+    char host[DCLI_KEY_Z85];
+    if (order->key[0] == '\0') {
+        dcl_status added = dcli_gate_add_password(serving->gate, domain, order->password);
+        return added == DCL_OK ? dcli_gate_add_host(serving->gate, domain, order->host) : added;
+    }
     serving->has_keys = true;
     dcl_status status = dcli_key_parse(order->key, serving->own.public_key);
+    if (status == DCL_OK)
+        status = dcli_key_parse(order->host, host);
     if (status == DCL_OK)
         status = dcli_key_parse(order->password, serving->own.secret_key);
     if (status == DCL_OK)
         status = dcli_gate_add_keys(serving->gate, domain);
-    return status == DCL_OK ? dcli_gate_allow(serving->gate, domain, serving->own.public_key) : status;
+    if (status == DCL_OK)
+        status = dcli_gate_allow(serving->gate, domain, serving->own.public_key);
+    return status == DCL_OK ? dcli_gate_allow(serving->gate, domain, host) : status;
 }
 
 /* What a session's members send each other: whoever else connects cannot have more kept for it, either. */
@@ -82,7 +89,8 @@ static dcl_status open_endpoint(dcli_serving *serving)
                              .most_message_bytes = most_payload(order),
                              .log = &refusals};
     dcl_status status = dcli_endpoint_open_wire(&terms, &serving->endpoint);
-    return status == DCL_OK ? dcli_endpoint_expect(serving->endpoint, serving->node_count, order->key) : status;
+    const char *host = serving->has_keys ? order->host : "";
+    return status == DCL_OK ? dcli_endpoint_expect_host(serving->endpoint, serving->node_count, host) : status;
 }
 
 void dcli_serving_answer(dcli_serving *serving, dcl_status status)

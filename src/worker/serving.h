@@ -28,6 +28,7 @@ typedef struct dcli_serving {
     const char *files;
     int64_t quota_bytes, epoch;
     int tree_nodes;
+    char word_key[DCLI_MOST_KEY + 1];
     bool in_place[DCLI_MOST_NODES], absent[DCLI_MOST_NODES];
     dcli_received *early; /* [early_count] messages that came before SETUP */
     int64_t early_count, early_capacity;

@@ -57,6 +57,7 @@ static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_
     snprintf(order.bind, sizeof order.bind, "%s", supervisor->bind);
     snprintf(order.key, sizeof order.key, "%s", open->key);
     snprintf(order.password, sizeof order.password, "%s", open->password);
+    snprintf(order.host, sizeof order.host, "%s", open->host[place].key);
     snprintf(order.files, sizeof order.files, "%s", supervisor->files);
     return order;
 }
@@ -114,6 +115,15 @@ static dcl_status check_open(const dcli_supervisor *supervisor, const dcli_msg_o
     if (supervisor->has_keys != (open->key[0] != '\0') || open->password[0] == '\0')
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the session has %s; expected %s", open->key[0] != '\0' ? "keys" : "no keys",
                          supervisor->has_keys ? "keys, as this worker has" : "a password: this worker has no keys");
+    if (open->host_count != supervisor->device_count)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "%d processes can know the host; expected all %d that this worker starts",
+                         open->host_count, supervisor->device_count);
+    for (int p = 0; p < open->host_count; p++)
+        if (open->host[p].key[0] == '\0' || strcmp(open->host[p].key, open->key) == 0)
+            return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                             "the host of the session has %s; expected a key or password of its own, so that none of "
+                             "the nodes can speak for it",
+                             open->host[p].key[0] == '\0' ? "no key" : "the nodes' key");
     return DCL_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "net/proof.h"
 
 /* ---- the shape ---------------------------------------------------------------------------------------------------- */
 
@@ -40,6 +41,90 @@ typedef struct dcli_said {
     void *packed;
     size_t bytes;
 } dcli_said;
+
+static dcli_msg_proof *proof_of(dcli_message *message)
+{
+    return message->kind == DCLI_MSG_KERNEL ? &message->kernel.proof : &message->operations.proof;
+}
+
+/* The child that a node hears this worker through; -1: it does not. */
+static int child_above(const dcli_worker *worker, int node)
+{
+    while (node != worker->terms.node_count && !dcli_tree_is_child(worker, node))
+        node = worker->gone[node] ? worker->terms.node_count : dcli_tree_parent(worker, node);
+    return node != worker->terms.node_count ? node : -1;
+}
+
+static dcl_status make_keys(dcli_worker *worker)
+{
+    worker->word_keys = dcli_calloc((size_t)worker->terms.node_count, sizeof *worker->word_keys);
+    for (int node = 0; worker->word_keys != NULL && node < worker->terms.tree_nodes; node++)
+        dcli_secret_derive(worker->terms.word_secret, DCLI_WORD_KEY, node, worker->word_keys[node]);
+    return worker->word_keys != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+/* Host: tags of all nodes that hear it through others. `packed` is the message without them. */
+static dcl_status prove(dcli_worker *worker, const void *packed, size_t bytes, dcli_msg_proof *proof,
+                        int64_t numbers[2 * DCLI_MOST_NODES])
+{
+    unsigned char digest[DCLI_DIGEST_BYTES];
+    *proof = (dcli_msg_proof){.number = numbers};
+    if (worker->terms.word_secret == NULL)
+        return DCL_OK;
+    if (worker->word_keys == NULL && make_keys(worker) != DCL_OK)
+        return DCL_ERR_NOMEM;
+    dcli_digest(packed, bytes, digest);
+    for (int node = worker->terms.fanout; node < worker->terms.tree_nodes; node++)
+        if (!worker->gone[node] && !dcli_tree_is_child(worker, node)) {
+            numbers[proof->count++] = node;
+            numbers[proof->count++] = (int64_t)dcli_tag(worker->word_keys[node], digest);
+        }
+    return DCL_OK;
+}
+
+bool dcli_tree_believes(const dcli_worker *worker, int from, dcli_message *message)
+{
+    unsigned char digest[DCLI_DIGEST_BYTES];
+    void *packed;
+    size_t bytes;
+    if (from == worker->terms.node_count)
+        return true;
+    if (worker->is_host || from != dcli_tree_parent(worker, worker->terms.self))
+        return false;
+    const char *key = worker->terms.word_key;
+    if (key == NULL || key[0] == '\0')
+        return true;
+    dcli_msg_proof *proof = proof_of(message), whole = *proof;
+    proof->count = 0;
+    dcl_status status = dcli_message_pack(message, &packed, &bytes);
+    *proof = whole;
+    if (status != DCL_OK)
+        return false;
+    dcli_digest(packed, bytes, digest);
+    dcli_free(packed);
+    for (int n = 0; n + 1 < whole.count; n += 2)
+        if (whole.number[n] == worker->terms.self)
+            return (uint64_t)whole.number[n + 1] == dcli_tag(key, digest);
+    return false;
+}
+
+/* To one child, with the tags of it (from the host it needs none) and of those below it. */
+static dcl_status send_word(dcli_worker *worker, int child, dcli_message *message, const dcli_msg_proof *whole)
+{
+    int64_t numbers[2 * DCLI_MOST_NODES];
+    dcli_msg_proof *proof = proof_of(message);
+    *proof = (dcli_msg_proof){.number = numbers};
+    for (int n = 0; n + 1 < whole->count; n += 2) {
+        int64_t node = whole->number[n];
+        if (node < 0 || node >= worker->terms.tree_nodes || child_above(worker, (int)node) != child)
+            continue;
+        numbers[proof->count++] = node;
+        numbers[proof->count++] = whole->number[n + 1];
+    }
+    dcl_status status = dcli_peer_send(worker, child, message, NULL);
+    *proof = *whole;
+    return status;
+}
 
 static dcl_status keep(dcli_worker *worker, const dcli_message *message)
 {
@@ -84,15 +169,25 @@ void dcli_tree_free(dcli_worker *worker)
 {
     while (worker->said != NULL)
         drop_first(worker);
+    if (worker->word_keys != NULL)
+        explicit_bzero(worker->word_keys, (size_t)worker->terms.node_count * sizeof *worker->word_keys);
+    dcli_free(worker->word_keys);
     dcli_free(worker->risen);
 }
 
 dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message)
 {
-    dcl_status status = worker->is_host && dcli_tree_is(worker) ? keep(worker, message) : DCL_OK;
+    bool first = worker->is_host && dcli_tree_is(worker);
+    int64_t numbers[2 * DCLI_MOST_NODES];
+    dcli_msg_proof whole = *proof_of(message);
+    message->epoch = worker->terms.session; /* the tags are of it, too */
+    dcl_status status = first ? keep(worker, message) : DCL_OK;
+    if (status == DCL_OK && first)
+        status = prove(worker, worker->last_said->packed, worker->last_said->bytes, &whole, numbers);
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
         if (dcli_tree_is_child(worker, node))
-            status = dcli_peer_send(worker, node, message, NULL);
+            status = send_word(worker, node, message, &whole);
+    *proof_of(message) = (dcli_msg_proof){0};
     return status;
 }
 
@@ -101,10 +196,14 @@ static dcl_status say_again(dcli_worker *worker, int node)
     dcli_arena arena = {0};
     dcl_status status = DCL_OK;
     for (const dcli_said *said = worker->said; said != NULL && status == DCL_OK; said = said->next) {
+        int64_t numbers[2 * DCLI_MOST_NODES];
+        dcli_msg_proof whole;
         dcli_message message;
         status = dcli_message_unpack(said->packed, said->bytes, &arena, &message);
         if (status == DCL_OK)
-            status = dcli_peer_send(worker, node, &message, NULL);
+            status = prove(worker, said->packed, said->bytes, &whole, numbers);
+        if (status == DCL_OK)
+            status = send_word(worker, node, &message, &whole);
     }
     dcli_arena_free(&arena);
     return status;

@@ -6,7 +6,11 @@
  * what it has been told. With no more than `fanout` nodes all have the host as parent, which hears each by itself.
  *
  * What goes down: KERNEL and OPERATIONS, in order. The host keeps what may not have reached everyone, and says it again to
- * the children of a node that is lost; who has heard it already ignores it. */
+ * the children of a node that is lost; who has heard it already ignores it.
+ *
+ * Over tcp a node does not believe its parent: the host shares a key with each node, and what is passed on carries a tag for
+ * each node that it is still to reach, of a digest of the message. A parent can keep a message back, or say it twice, but
+ * not make or change one (docs/decisions/0035). */
 #ifndef DCLI_WORKER_TREE_H
 #define DCLI_WORKER_TREE_H
 
@@ -18,6 +22,9 @@ bool dcli_tree_is(const dcli_worker *worker);
 int dcli_tree_parent(const dcli_worker *worker, int node);
 /** Whether `node` hears the host through this peer. */
 bool dcli_tree_is_child(const dcli_worker *worker, int node);
+
+/** Whether a message KERNEL or OPERATIONS is the host's. */
+bool dcli_tree_believes(const dcli_worker *worker, int from, dcli_message *message);
 
 /** Send to all children. The host keeps it until it is sure to have arrived. */
 dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message);

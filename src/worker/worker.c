@@ -35,10 +35,12 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
                           received.message.epoch, received.from, worker->terms.session);
         if (status == DCL_ERR_NODE_LOST)
             status = dcli_peer_is_gone(worker, received.from);
+        else if (status == DCL_ERR_PROTOCOL)
+            status = dcli_peer_offends(worker, received.from);
         else if (status == DCL_OK && worker->broken == DCL_OK)
             status = dcli_hear(worker, &received);
         else if (status == DCL_OK && received.message.kind == DCLI_MSG_STOP)
-            worker->stopping = true;
+            worker->stopping = worker->stopping || received.from == worker->terms.node_count;
         if (received.has_descriptor)
             close(received.descriptor); /* nobody took it over */
         if (received.frames != NULL)

@@ -62,6 +62,10 @@ typedef struct dcli_worker_terms {
     const char *files;        /* folder whose files may be used; NULL: none */
     struct dcli_watch *watch; /* NULL: nobody watches */
     dcli_crew *crew;          /* host only */
+    /* Where nodes pass on what the host says: its secret, and of a node the key that comes of it; NULL, "": all are
+     * believed. */
+    const struct dcli_secret *word_secret; /* host only */
+    const char *word_key;                  /* nodes only; NULL is "" */
 } dcli_worker_terms;
 
 /** Open the endpoint (and the device). Strings and pointers of `terms` outlive the worker; what `in_place` points to may

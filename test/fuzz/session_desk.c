@@ -24,6 +24,7 @@ static struct {
     int fail_start; /* the n-th process cannot be started; 0: none */
     bool hung_up[MOST_CLIENTS + 1];
     dcli_frames_pool *pool;
+    int devices;
 } scene;
 
 /* ---- processes ---------------------------------------------------------------------------------------------------- */
@@ -131,6 +132,7 @@ enum event {
 
 static dcli_message make_message(fuzz_input *input, enum event event)
 {
+    static dcli_msg_host hosts[4] = {{"host"}, {"host"}, {"host"}, {"host"}};
     dcli_message message = {0};
     int bits = fuzz_byte(input);
     switch (event) {
@@ -158,7 +160,9 @@ static dcli_message make_message(fuzz_input *input, enum event event)
                                        .silence_ms = (bits & 0x80) != 0 ? 100 : 30000,
                                        .first = 0,
                                        .nodes = 4,
-                                       .chunk_bytes = 4096};
+                                       .chunk_bytes = 4096,
+                                       .host_count = scene.devices,
+                                       .host = hosts};
         break;
     }
     return message;
@@ -254,7 +258,7 @@ void fuzz_desk(fuzz_input input, int options)
     scene.pool = dcli_frames_pool_new();
     supervisor.config = &config;
     supervisor.log = &silent;
-    supervisor.device_count = 1 + (options & 3);
+    supervisor.device_count = scene.devices = 1 + (options & 3);
     supervisor.has_keys = (options & 4) != 0;
     int64_t skew = 0;
     while (scene.input.at < scene.input.end && scene.count < MOST_PROCESSES - 4) {

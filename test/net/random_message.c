@@ -47,6 +47,8 @@ static struct {
     int64_t storage[DCLI_MOST_OPERANDS];
     dcli_msg_peer peer[DCLI_MOST_NODES];
     dcli_msg_device device[DCLI_MOST_NODES];
+    dcli_msg_host host[DCLI_MOST_NODES];
+    int64_t proof[2 * DCLI_MOST_NODES];
 } pool;
 
 static const char *string(test_random *random, int most)
@@ -170,9 +172,18 @@ static dcli_msg_operation random_operation(test_random *random, dcli_msg_operand
     return operation;
 }
 
+static dcli_msg_proof random_proof(test_random *random)
+{
+    dcli_msg_proof proof = {few(random, 2 * DCLI_MOST_NODES), pool.proof};
+    for (int i = 0; i < proof.count; i++)
+        pool.proof[i] = any(random);
+    return proof;
+}
+
 static dcli_msg_operations random_operations(test_random *random)
 {
-    dcli_msg_operations operations = {few(random, DCLI_MOST_OPERATIONS), pool.operation, natural(random)};
+    dcli_msg_operations operations = {few(random, DCLI_MOST_OPERATIONS), pool.operation, natural(random),
+                                      random_proof(random)};
     pool.view_used = pool.reach_used = 0;
     for (int i = 0; i < operations.count; i++)
         pool.operation[i] = random_operation(random, pool.operand + (size_t)i * DCLI_MOST_OPERANDS);
@@ -190,6 +201,7 @@ static dcli_msg_kernel random_kernel(test_random *random)
                               .builder = pool.storage};
     for (int i = 0; i < kernel.builder_count; i++)
         pool.storage[i] = natural(random);
+    kernel.proof = random_proof(random);
     kernel.item_count = test_random_below(random, DCL_MAX_RANK + 1);
     for (int i = 0; i < kernel.item_count; i++)
         kernel.items[i] = natural(random);
@@ -285,7 +297,8 @@ static dcli_msg_setup random_setup(test_random *random)
                             .fanout = 1 + test_random_below(random, DCLI_MOST_NODES),
                             .log = test_random_below(random, 4),
                             .fault = string(random, DCLI_MOST_ADDRESS),
-                            .check_access = flag(random)};
+                            .check_access = flag(random),
+                            .word_key = string(random, DCLI_MOST_KEY)};
 }
 
 static dcli_msg_joined random_joined(test_random *random)
@@ -362,6 +375,22 @@ static void fill_session_message(test_random *random, dcli_message *message)
     }
 }
 
+static dcli_msg_open random_open(test_random *random)
+{
+    dcli_msg_open open = {.session = bits(random),
+                          .key = string(random, DCLI_MOST_KEY),
+                          .password = string(random, DCLI_MOST_KEY),
+                          .silence_ms = milliseconds(random),
+                          .first = test_random_below(random, DCLI_MOST_NODES),
+                          .nodes = 1 + test_random_below(random, DCLI_MOST_NODES),
+                          .chunk_bytes = natural(random),
+                          .host_count = few(random, DCLI_MOST_NODES),
+                          .host = pool.host};
+    for (int i = 0; i < open.host_count; i++)
+        pool.host[i].key = string(random, DCLI_MOST_KEY);
+    return open;
+}
+
 /** Kinds between a client and a desk. */
 static void fill_desk_message(test_random *random, dcli_message *message)
 {
@@ -377,13 +406,7 @@ static void fill_desk_message(test_random *random, dcli_message *message)
             (dcli_msg_refused){test_random_below(random, DCL_ERR_INTERNAL + 1), string(random, DCLI_MOST_SENTENCE)};
         break;
     case DCLI_MSG_OPEN:
-        message->open = (dcli_msg_open){bits(random),
-                                        string(random, DCLI_MOST_KEY),
-                                        string(random, DCLI_MOST_KEY),
-                                        milliseconds(random),
-                                        test_random_below(random, DCLI_MOST_NODES),
-                                        1 + test_random_below(random, DCLI_MOST_NODES),
-                                        natural(random)};
+        message->open = random_open(random);
         break;
     case DCLI_MSG_OPENED:
         message->opened = (dcli_msg_opened){random_peers(random), pool.peer};
@@ -493,9 +516,14 @@ static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation
     return true;
 }
 
+static bool same_proof(const dcli_msg_proof *a, const dcli_msg_proof *b)
+{
+    return EQUAL(count) && NUMBERS(number, count);
+}
+
 static bool same_operations(const dcli_msg_operations *a, const dcli_msg_operations *b)
 {
-    if (!EQUAL(count) || !EQUAL(epoch))
+    if (!EQUAL(count) || !EQUAL(epoch) || !same_proof(&a->proof, &b->proof))
         return false;
     for (int i = 0; i < a->count; i++)
         if (!same_operation(&a->operation[i], &b->operation[i]))
@@ -508,10 +536,22 @@ static bool same_parameter(const dcli_msg_parameter *a, const dcli_msg_parameter
     return STRINGS(name) && EQUAL(access) && EQUAL(type) && EQUAL(rank) && EQUAL(turned);
 }
 
+static bool same_open(const dcli_msg_open *a, const dcli_msg_open *b)
+{
+    if (!EQUAL(session) || !STRINGS(key) || !STRINGS(password) || !EQUAL(silence_ms) || !EQUAL(first) ||
+        !EQUAL(nodes) || !EQUAL(chunk_bytes) || !EQUAL(host_count))
+        return false;
+    for (int i = 0; i < a->host_count; i++)
+        if (!STRINGS(host[i].key))
+            return false;
+    return true;
+}
+
 static bool same_kernel(const dcli_msg_kernel *a, const dcli_msg_kernel *b)
 {
     if (!EQUAL(kernel) || !STRINGS(text) || !STRINGS(prelude) || !EQUAL(parameter_count) || !EQUAL(builder_count) ||
-        !NUMBERS(builder, builder_count) || !EQUAL(item_count) || !NUMBERS(items, item_count))
+        !NUMBERS(builder, builder_count) || !EQUAL(item_count) || !NUMBERS(items, item_count) ||
+        !same_proof(&a->proof, &b->proof))
         return false;
     for (int i = 0; i < a->parameter_count; i++)
         if (!same_parameter(&a->parameter[i], &b->parameter[i]))
@@ -540,7 +580,7 @@ static bool same_setup(const dcli_msg_setup *a, const dcli_msg_setup *b)
     return EQUAL(self) && EQUAL(peer_count) && same_peers(a->peer, b->peer, a->peer_count) && EQUAL(first_operation) &&
            EQUAL(tile_bytes) && EQUAL(chunk_bytes) && EQUAL(pool_bytes) && EQUAL(kept_bytes) && EQUAL(quota_bytes) &&
            EQUAL(silence_ms) && EQUAL(epoch) && EQUAL(tree_nodes) && EQUAL(build_ms) && EQUAL(kernel_ms) &&
-           EQUAL(fanout) && EQUAL(log) && STRINGS(fault) && EQUAL(check_access);
+           EQUAL(fanout) && EQUAL(log) && STRINGS(fault) && EQUAL(check_access) && STRINGS(word_key);
 }
 
 static bool same_joined(const dcli_msg_joined *a, const dcli_msg_joined *b)
@@ -569,8 +609,7 @@ static bool same_desk_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_REFUSED:
         return EQUAL(refused.status) && STRINGS(refused.sentence);
     case DCLI_MSG_OPEN:
-        return EQUAL(open.session) && STRINGS(open.key) && STRINGS(open.password) && EQUAL(open.silence_ms) &&
-               EQUAL(open.first) && EQUAL(open.nodes) && EQUAL(open.chunk_bytes);
+        return same_open(&a->open, &b->open);
     case DCLI_MSG_OPENED:
         return EQUAL(opened.peer_count) && same_peers(a->opened.peer, b->opened.peer, a->opened.peer_count);
     case DCLI_MSG_BEAT:
