@@ -54,9 +54,10 @@ static dcl_status use_host(dcli_memory *memory, void *host)
 }
 
 /* Scratch memory is its device's own business: it stays private, and in huge pages, which memfds rarely get. */
-static dcl_status map_host(dcli_memory *memory, bool zero)
+static dcl_status map_host(dcli_memory *memory, int flags)
 {
-    int flags = !zero ? 0 : DCLI_MAPPING_ZEROED | (memory->device->shared ? DCLI_MAPPING_SHARED : 0);
+    if (!memory->device->shared)
+        flags &= ~DCLI_MAPPING_SHARED;
     dcl_status status = dcli_mapping_take(memory->device, memory->bytes, flags, &memory->mapping);
     if (status != DCL_OK)
         return status;
@@ -88,7 +89,7 @@ static dcl_status take_device_memory(dcli_memory *memory, bool zero)
     return DCL_OK;
 }
 
-static dcl_status create(dcli_device *device, size_t bytes, bool zero, dcli_memory **memory_out)
+static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memory **memory_out)
 {
     dcl_status status = check_size(device, bytes);
     if (status != DCL_OK)
@@ -99,7 +100,8 @@ static dcl_status create(dcli_device *device, size_t bytes, bool zero, dcli_memo
     if (bytes == 0)
         status = stand_for_nothing(memory);
     else
-        status = device->sight.in_place ? map_host(memory, zero) : take_device_memory(memory, zero);
+        status = device->sight.in_place ? map_host(memory, flags)
+                                        : take_device_memory(memory, (flags & DCLI_MAPPING_ZEROED) != 0);
     if (status != DCL_OK) {
         dcli_free(memory);
         return status;
@@ -110,12 +112,17 @@ static dcl_status create(dcli_device *device, size_t bytes, bool zero, dcli_memo
 
 dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out)
 {
-    return create(device, bytes, true, memory_out);
+    return create(device, bytes, DCLI_MAPPING_ZEROED | DCLI_MAPPING_SHARED, memory_out);
+}
+
+dcl_status dcli_memory_create_private(dcli_device *device, size_t bytes, dcli_memory **memory_out)
+{
+    return create(device, bytes, DCLI_MAPPING_ZEROED, memory_out);
 }
 
 dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **memory_out)
 {
-    return create(device, bytes, false, memory_out);
+    return create(device, bytes, 0, memory_out);
 }
 
 dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out)

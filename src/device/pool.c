@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -86,13 +87,30 @@ static dcl_status fail_to_share(const dcli_device *device, size_t bytes, const c
                                  : "as much memory to be free; use smaller arrays or close other programs");
 }
 
+/* Arrays leave some descriptors free for what others show, newcomers, files and compilers: an array that has none fails
+ * alone, while without the others a node could not go on. Descriptors are given out lowest first. */
+static int make_frugally(void)
+{
+    enum { SPARE = 32, SHARE = 8 };
+    struct rlimit limit;
+    int descriptor = memfd_create("dcl-part", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (descriptor < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return descriptor;
+    rlim_t spare = limit.rlim_cur / SHARE < SPARE ? limit.rlim_cur / SHARE : SPARE;
+    if ((rlim_t)descriptor < limit.rlim_cur - spare)
+        return descriptor;
+    close(descriptor);
+    errno = EMFILE;
+    return -1;
+}
+
 /* A memfd, its descriptor taken from the kept mappings if there is none left. */
 static int make_memfd(dcli_device *device)
 {
-    int descriptor = memfd_create("dcl-part", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int descriptor = make_frugally();
     if (descriptor < 0 && (errno == EMFILE || errno == ENFILE)) {
         dcli_pool_empty(device);
-        descriptor = memfd_create("dcl-part", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        descriptor = make_frugally();
     }
     return descriptor;
 }

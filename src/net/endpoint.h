@@ -12,10 +12,11 @@
 #include "net/net.h"
 
 enum {
-    DCLI_SPIN_NS = 50000,       /* a waiting receive looks this long before it sleeps: waking up costs more */
-    DCLI_LONG_SPIN_NS = 300000, /* where every peer has two processors to itself */
-    DCLI_FREE_DESCRIPTORS = 16, /* kept free: libzmq aborts where it gets none */
-    DCLI_ROUTING_BYTES = 4      /* 1, then the peer's number: an id must not begin with 0 */
+    DCLI_SPIN_NS = 50000,         /* a waiting receive looks this long before it sleeps: waking up costs more */
+    DCLI_LONG_SPIN_NS = 300000,   /* where every peer has two processors to itself */
+    DCLI_FREE_DESCRIPTORS = 16,   /* kept free: libzmq aborts where it gets none */
+    DCLI_DESCRIPTOR_MISSING = -2, /* one came along, but this process had none free for it */
+    DCLI_ROUTING_BYTES = 4        /* 1, then the peer's number: an id must not begin with 0 */
 };
 
 /** What peers of a session share about one of them. On a cache line of its own: all senders write to it. */
@@ -71,8 +72,9 @@ typedef struct dcli_incoming {
     size_t length;
     const void *payload; /* NULL: none */
     size_t payload_bytes;
-    int extra_frames; /* behind the message */
-    int descriptor;   /* that came with it, the taker's to close; -1: none */
+    bool payload_missing; /* there was one, but no memory or descriptor for it here */
+    int extra_frames;     /* behind the message */
+    int descriptor;       /* that came with it, the taker's to close; -1: none; DCLI_DESCRIPTOR_MISSING */
     dcli_frames *frames;
 } dcli_incoming;
 

@@ -100,9 +100,10 @@ typedef struct dcli_received {
     dcli_message message; /* points into the frames below */
     const void *payload;  /* NULL: none */
     size_t payload_bytes;
-    bool has_descriptor;
-    int descriptor;             /* the taker's to close */
-    struct dcli_frames *frames; /* net room's */
+    bool payload_missing;                    /* there was one, but no memory or descriptor for it here */
+    bool has_descriptor, descriptor_missing; /* the latter: the same */
+    int descriptor;                          /* the taker's to close */
+    struct dcli_frames *frames;              /* net room's */
 } dcli_received;
 
 /** Take the next message. @param milliseconds  longest wait, 0: do not wait, -1: for ever.

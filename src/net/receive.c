@@ -35,7 +35,7 @@ static dcl_status check_company(const dcli_incoming *incoming, const dcli_record
     if (incoming->extra_frames > (record->payload ? 1 : 0))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "a message %s has %d frames; expected %d at most; the message was dropped",
                          record->name, 1 + incoming->extra_frames, record->payload ? 2 : 1);
-    if (incoming->descriptor >= 0 && !may_have_descriptor)
+    if (incoming->descriptor != -1 && !may_have_descriptor)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "a message %s has a descriptor; expected none; the message was dropped",
                          record->name);
     return DCL_OK;
@@ -63,7 +63,9 @@ static dcl_status take(dcli_endpoint *endpoint, dcli_received *received_out)
     dcli_received received = {.from = incoming.from,
                               .payload = incoming.payload,
                               .payload_bytes = incoming.payload_bytes,
+                              .payload_missing = incoming.payload_missing,
                               .has_descriptor = incoming.descriptor >= 0,
+                              .descriptor_missing = incoming.descriptor == DCLI_DESCRIPTOR_MISSING,
                               .descriptor = incoming.descriptor,
                               .frames = incoming.frames};
     if (status == DCL_OK)

@@ -26,7 +26,8 @@ typedef enum dcli_shared_kind {
     DCLI_SHARED_MORE,        /* 0; its next bytes */
     DCLI_SHARED_RETURN,      /* ticket of a payload that is not used any more; none */
     DCLI_SHARED_REGION,      /* number of a region; its bytes (8). Its descriptor comes along */
-    DCLI_SHARED_FORGET       /* number of a region that will not be used again; none */
+    DCLI_SHARED_FORGET,      /* number of a region that will not be used again; none */
+    DCLI_SHARED_AGAIN /* number of a region that could not be mapped, to be told anew when it is used again; none */
 } dcli_shared_kind;
 
 enum { DCLI_SHARED_HAS_PAYLOAD = 1, DCLI_SHARED_HAS_DESCRIPTOR = 2 }; /* flags */
@@ -46,7 +47,7 @@ typedef enum dcli_link_state {
     DCLI_LINK_GONE
 } dcli_link_state;
 
-/** A region of a peer, mapped here. Outlives its link while a received message holds it. */
+/** A region of a peer, mapped here; `memory.bytes` NULL: it could not be, and its payloads are missing. Outlives its link while a received message holds it. */
 typedef struct dcli_view {
     uint64_t number;
     dcli_sealed memory;
@@ -99,7 +100,7 @@ typedef struct dcli_link {
     bool receiving;  /* its first piece has come, not all */
     dcli_view *view; /* of its payload; NULL: none */
     dcli_shared_place place;
-    int descriptor; /* that came with it; -1: none */
+    int descriptor; /* that came with it; -1: none; DCLI_DESCRIPTOR_MISSING */
     int early;      /* one that came before the record it belongs to; -1: none */
     dcli_view *views;
     int view_count;
@@ -157,7 +158,8 @@ typedef enum dcli_packet { DCLI_PACKET_NONE, DCLI_PACKET_BELL, DCLI_PACKET_DESCR
 void dcli_link_ring(dcli_link *link);
 /** @return false: there is no room; or the link has ended. */
 bool dcli_link_send_descriptor(dcli_link *link, int descriptor);
-/** The descriptor that belongs to the record at hand. @return -1: none came, the link is broken. */
+/** The descriptor that belongs to the record at hand; DCLI_DESCRIPTOR_MISSING: this process had none free for it.
+ *  @return -1: none came, the link is broken. */
 int dcli_link_take_descriptor(dcli_link *link);
 /** Read bells, and find out whether the other side has ended. */
 void dcli_link_drain(dcli_link *link);
@@ -184,7 +186,10 @@ bool dcli_flight_end(dcli_link *link, uint64_t ticket);
 void dcli_flights_end_all(dcli_link *link);
 /** Tell the peer which regions it can forget. */
 void dcli_link_forget_dropped(dcli_link *link);
-/** A peer's region. Takes the descriptor over. When that fails the link is broken or lost. */
+/** A peer has not mapped a region of ours: it is told of it anew with its next payload. */
+void dcli_link_tell_again(dcli_link *link, uint64_t number);
+/** A peer's region. Takes the descriptor over. Where there is no descriptor or no memory for it, the payloads that lie in it
+ *  are missing; else the link is broken when it fails. */
 void dcli_view_add(dcli_link *link, uint64_t number, uint64_t bytes, int descriptor);
 dcli_view *dcli_view_find(const dcli_link *link, uint64_t number);
 /** It will not be used again. @return false: no such region. */

@@ -83,6 +83,16 @@ void dcli_link_forget_dropped(dcli_link *link)
     link->dropped = dropped;
 }
 
+void dcli_link_tell_again(dcli_link *link, uint64_t number)
+{
+    dcli_outgoing forget = {.kind = DCLI_SHARED_FORGET, .value = number, .descriptor = -1};
+    for (int64_t n = 0; n < link->told_count; n++)
+        if (link->told[n] == number && dcli_link_send(link, &forget) == DCL_OK) {
+            link->told[n] = link->told[--link->told_count];
+            return;
+        }
+}
+
 /* ---- ours: on their way ------------------------------------------------------------------------------------------- */
 
 static uint64_t ticket_of(const dcli_shared *shared, const dcli_flight *flight)
@@ -183,20 +193,28 @@ void dcli_view_add(dcli_link *link, uint64_t number, uint64_t bytes, int descrip
 {
     dcl_status status = check_new(link, number);
     dcli_view *view = status == DCL_OK ? dcli_calloc(1, sizeof *view) : NULL;
-    if (view != NULL && (status = dcli_sealed_map(descriptor, bytes, DCLI_SEALED_READABLE, &view->memory)) == DCL_OK) {
-        view->number = number;
-        view->link = link;
-        view->next = link->views;
-        link->views = view;
-        link->view_count++;
-    } else {
+    if (view != NULL && descriptor >= 0)
+        status = dcli_sealed_map(descriptor, bytes, DCLI_SEALED_READABLE, &view->memory);
+    if (descriptor >= 0)
+        close(descriptor);
+    if (view == NULL || status == DCL_ERR_PROTOCOL) {
         dcli_free(view);
         if (status == DCL_ERR_PROTOCOL)
             dcli_link_break(link, "peer %d: %s", link->peer, dcli_error_sentence());
-        else /* without it its messages could not be understood */
+        else if (status == DCL_OK) /* without it its messages could not be understood */
             dcli_link_lose(link, "peer %d cannot be served: %s", link->peer, dcli_error_sentence());
+        return;
     }
-    close(descriptor);
+    view->number = number;
+    view->link = link;
+    view->next = link->views;
+    link->views = view;
+    link->view_count++;
+    if (view->memory.bytes != NULL)
+        return;
+    view->memory.length = bytes;
+    dcli_outgoing again = {.kind = DCLI_SHARED_AGAIN, .value = number, .descriptor = -1};
+    dcli_link_send(link, &again); /* if it cannot be, what lies there stays missing */
 }
 
 static void close_view(dcli_view *view)
@@ -253,8 +271,11 @@ static void end_hold(dcli_frames *frames)
 void dcli_view_hold(dcli_view *view, const dcli_shared_place *place, dcli_incoming *incoming)
 {
     view->holders++;
-    incoming->payload = view->memory.bytes + place->offset;
-    incoming->payload_bytes = place->length;
+    incoming->payload_missing = view->memory.bytes == NULL;
+    if (!incoming->payload_missing) {
+        incoming->payload = view->memory.bytes + place->offset;
+        incoming->payload_bytes = place->length;
+    }
     incoming->frames->owner = view;
     incoming->frames->ticket = place->ticket;
     incoming->frames->held = place->length;

@@ -92,7 +92,8 @@ static bool has_none(dcli_link *link, ssize_t length)
     return length <= 0;
 }
 
-/* The next packet. @param descriptor_out  the caller's to close, set with DESCRIPTOR only. */
+/* The next packet. @param descriptor_out  the caller's to close, set with DESCRIPTOR only; DCLI_DESCRIPTOR_MISSING where this
+ * process has none free for it: the system has dropped it then. */
 static dcli_packet receive_packet(dcli_link *link, int *descriptor_out)
 {
     control control;
@@ -105,19 +106,19 @@ static dcli_packet receive_packet(dcli_link *link, int *descriptor_out)
     if (has_none(link, length))
         return DCLI_PACKET_NONE;
     int descriptor = descriptor_of(&packet);
-    bool plain = length == 1 && (packet.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) == 0;
-    if (plain && type[0] == BELL && descriptor < 0)
+    bool plain = length == 1 && (packet.msg_flags & MSG_TRUNC) == 0, cut = (packet.msg_flags & MSG_CTRUNC) != 0;
+    if (plain && !cut && type[0] == BELL && descriptor < 0)
         return DCLI_PACKET_BELL;
-    if (plain && type[0] == DESCRIPTOR && descriptor >= 0) {
-        *descriptor_out = descriptor;
+    if (plain && type[0] == DESCRIPTOR && cut == (descriptor < 0)) {
+        *descriptor_out = cut ? DCLI_DESCRIPTOR_MISSING : descriptor;
         return DCLI_PACKET_DESCRIPTOR;
     }
     if (descriptor >= 0)
         close(descriptor);
     dcli_link_break(
         link,
-        "peer %d sent a packet of %zd bytes that is neither bell nor descriptor, or whose descriptor could not "
-        "be taken; expected the same version of DCL, and free descriptors (`ulimit -n`); it is taken for lost",
+        "peer %d sent a packet of %zd bytes that is neither bell nor descriptor; expected the same version of DCL; it "
+        "is taken for lost",
         link->peer, length);
     return DCLI_PACKET_BAD;
 }
@@ -127,9 +128,9 @@ int dcli_link_take_descriptor(dcli_link *link)
     int descriptor = link->early;
     link->early = -1;
     dcli_packet packet = DCLI_PACKET_BELL;
-    for (int n = 0; descriptor < 0 && packet == DCLI_PACKET_BELL && n < MOST_BELLS; n++)
+    for (int n = 0; descriptor == -1 && packet == DCLI_PACKET_BELL && n < MOST_BELLS; n++)
         packet = receive_packet(link, &descriptor);
-    if (descriptor < 0)
+    if (descriptor == -1)
         dcli_link_break(link,
                         "peer %d announced a descriptor that did not come; expected it before its record; it is taken "
                         "for lost",
@@ -154,7 +155,7 @@ static void look_behind_early(dcli_link *link)
 void dcli_link_drain(dcli_link *link)
 {
     for (int n = 0; n < MOST_BELLS && link->state == DCLI_LINK_OPEN; n++) {
-        if (link->early >= 0) {
+        if (link->early != -1) {
             look_behind_early(link);
             break;
         }

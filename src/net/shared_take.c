@@ -100,7 +100,7 @@ static void take_region(dcli_link *link, const dcli_ring_head *head)
 {
     uint64_t bytes = 0;
     int descriptor = dcli_link_take_descriptor(link);
-    if (descriptor < 0)
+    if (descriptor == -1)
         return;
     if (head->length == sizeof bytes)
         dcli_ring_copy(&link->in, 0, &bytes, sizeof bytes);
@@ -112,6 +112,8 @@ static void take_other(dcli_link *link, const dcli_ring_head *head)
     bool known = !link->receiving;
     if (known && head->kind == DCLI_SHARED_REGION)
         take_region(link, head);
+    else if (known && head->kind == DCLI_SHARED_AGAIN)
+        dcli_link_tell_again(link, head->value);
     else if (known && head->kind == DCLI_SHARED_RETURN)
         known = dcli_flight_end(link, head->value);
     else

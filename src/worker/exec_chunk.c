@@ -109,6 +109,9 @@ dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, in
     const dcli_plan *plan = entry->plan[peer]->plan;
     const dcli_chunk *chunk = &plan->chunk[number];
     const dcli_copies_list *list;
+    if (received != NULL && received->received.payload_missing)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "elements of operation %" PRId64 " from node %d are not there: " DCLI_NO_ROOM,
+                         entry->operation.number, chunk->peer);
     if (received == NULL || received->received.payload_bytes != (size_t)chunk->bytes)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "a chunk of operation %" PRId64 " has %zu bytes; expected %" PRId64,
                          entry->operation.number, received != NULL ? received->received.payload_bytes : 0,

@@ -259,7 +259,7 @@ dcl_status dcli_copies_run(dcli_worker *worker, const dcli_entry *entry, const d
         }
         const char *source = find_source(worker, entry, plan, copies);
         if (source == NULL)
-            return DCLI_FAIL(DCL_ERR_INTERNAL, "elements of operation %" PRId64 " are not there: %s %d",
+            return DCLI_FAIL(DCL_ERR_NOMEM, "elements of operation %" PRId64 " are not there, %s %d: " DCLI_NO_ROOM,
                              entry->operation.number, copies->kind == DCLI_BIND_PEER ? "the part of node" : "chunk",
                              copies->where);
         status = dcli_copies_take(worker, entry, copies, near, source);

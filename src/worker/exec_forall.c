@@ -100,7 +100,9 @@ dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node,
     size_t bytes = dcli_held_bytes(held, node);
     void *address = dcli_board_get(worker->terms.board, held->id, node, bytes);
     if (address == NULL)
-        return DCLI_FAIL(DCL_ERR_INTERNAL, "node %d has no part of storage %" PRId64, node, held->id);
+        return DCLI_FAIL(DCL_ERR_NOMEM,
+                         "node %d has no part of storage %" PRId64 " that can be read here: " DCLI_NO_ROOM, node,
+                         held->id);
     if (held->peer == NULL && (held->peer = dcli_calloc((size_t)nodes, sizeof(dcli_memory *))) == NULL)
         return DCL_ERR_NOMEM;
     if (held->peer[node] != NULL && dcli_memory_host(held->peer[node]) != address) {
@@ -286,7 +288,7 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     if (prepared->arena_bytes > 0)
         status = dcli_memory_scratch(worker->device, (size_t)prepared->arena_bytes, &running->arena);
     if (status == DCL_OK && may_report(entry->operation.body, prepared))
-        status = dcli_memory_create(worker->device, DCLI_REPORT_LONGS * sizeof(int64_t), &running->report);
+        status = dcli_memory_create_private(worker->device, DCLI_REPORT_LONGS * sizeof(int64_t), &running->report);
     if (status == DCL_OK)
         status = dcli_exec_fill_stages(worker, entry, plan, in, prepared->stage_at, running->arena);
     if (status == DCL_OK)

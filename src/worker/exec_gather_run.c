@@ -159,7 +159,7 @@ dcl_status dcli_gather_upload(dcli_worker *worker, const dcli_body *body, dcli_p
     if (status == DCL_OK) {
         fill_head(body, prepared, launch, table);
         fill_table(body, launch, &shapes, &at, table);
-        status = dcli_memory_create(worker->device, bytes, &launch->table);
+        status = dcli_memory_create_private(worker->device, bytes, &launch->table);
     }
     if (status == DCL_OK)
         status = dcli_memory_put(launch->table, 0, table, bytes);

@@ -199,7 +199,7 @@ static dcl_status join_rows(dcli_worker *worker, const dcli_body *body, dcli_pre
 static dcl_status upload_rows(dcli_worker *worker, const dcli_body *body, dcli_launch *launch)
 {
     size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
-    dcl_status status = dcli_memory_create(worker->device, bytes, &launch->table);
+    dcl_status status = dcli_memory_create_private(worker->device, bytes, &launch->table);
     return status == DCL_OK ? dcli_memory_put(launch->table, 0, launch->row, bytes) : status;
 }
 

@@ -17,7 +17,7 @@ dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dc
     dcli_copy_memory *copy = dcli_catalog_copy(&worker->catalog, entry, stage->operand, &stage->box);
     if (copy != NULL && copy->memory == NULL && stage->kept == DCLI_STAGE_KEEP) {
         size_t bytes = (size_t)stage->elements * dcli_operand_bytes(entry, stage->operand);
-        dcl_status status = dcli_exec_create(worker, bytes, "a copy of other nodes' elements", &copy->memory);
+        dcl_status status = dcli_exec_create(worker, bytes, "a copy of other nodes' elements", false, &copy->memory);
         if (status != DCL_OK)
             return status;
     }
@@ -57,7 +57,7 @@ static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_pla
                      : NULL;
     }
     if (source == NULL)
-        return DCLI_FAIL(DCL_ERR_INTERNAL, "elements of operation %" PRId64 " from node %d are not there",
+        return DCLI_FAIL(DCL_ERR_NOMEM, "elements of operation %" PRId64 " from node %d are not there: " DCLI_NO_ROOM,
                          entry->operation.number, piece->where);
     return dcli_store_unpack(worker->device, arena, &target, source, &piece->region, bytes);
 }

@@ -411,6 +411,8 @@ static dcl_status unpack_read(dcli_worker *worker, dcli_entry *entry, const dcli
     const dcli_stage *stage = &plan->stage[batch->first_stage];
     const dcli_kept_chunk *kept =
         dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
+    if (kept != NULL && kept->received.payload_missing)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "elements from node %d are not there: " DCLI_NO_ROOM, chunk->peer);
     if (kept == NULL || kept->received.payload_bytes != (size_t)chunk->bytes)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d sent a chunk of another length than %" PRId64 " bytes", chunk->peer,
                          chunk->bytes);

@@ -103,6 +103,11 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
 static dcl_status expect(dcli_worker *worker, dcli_received *received)
 {
     const dcli_msg_joined *joined = &received->message.joined;
+    if (received->descriptor_missing)
+        return DCLI_FAIL(DCL_ERR_NODE_LOST,
+                         "node %d has no free descriptor for its link to node %d; raise the limit of open files "
+                         "(`ulimit -n`), or use fewer arrays",
+                         worker->terms.self, joined->peer);
     if (!received->has_descriptor) /* of this host: it came together with this node, and the link is there */
         return joined->address[0] == '\0' ? DCL_OK : dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key);
     dcli_shared_link link;
@@ -117,10 +122,13 @@ dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
     if (!is_node(worker, joined->peer))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host says that peer %d has joined; expected a node", joined->peer);
     worker->epoch = dcli_max(worker->epoch, joined->epoch);
-    dcl_status status = expect(worker, received);
+    dcl_status reached = expect(worker, received);
+    dcl_status status = reached == DCL_ERR_NODE_LOST ? DCL_OK : reached;
     if (status == DCL_OK)
         status = dcli_node_joined(worker->node, joined->peer, joined->first_operation);
     worker->gone[joined->peer] = false;
+    if (status == DCL_OK && reached != DCL_OK)
+        status = dcli_peer_is_gone(worker, joined->peer);
     DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": node %d takes part from operation %" PRId64,
              worker->terms.self, joined->epoch, joined->peer, joined->first_operation);
     return status == DCL_OK ? dcli_hear_waiting(worker) : status;
@@ -174,9 +182,21 @@ static dcl_status map_part(const dcli_received *received, void **address_out)
     return DCL_OK;
 }
 
+/* The array cannot be read here, all others can. */
+static dcl_status warn_of_part(const dcli_worker *worker, const dcli_received *received, const char *why)
+{
+    DCLI_LOG(worker->terms.log, DCLI_LOG_WARN,
+             "node %d cannot read the part of storage %" PRId64 " on node %d: %s; raise the limit of open files "
+             "(`ulimit -n`), or use fewer arrays",
+             worker->terms.self, received->message.part.storage, received->from, why);
+    return DCL_OK;
+}
+
 dcl_status dcli_take_part(dcli_worker *worker, dcli_received *received)
 {
     const dcli_msg_part *part = &received->message.part;
+    if (received->descriptor_missing) /* operations that read it here fail, and say so */
+        return warn_of_part(worker, received, "no descriptor is free for it");
     if (!received->has_descriptor)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows a part without its memory", received->from);
     const dcli_held *held = dcli_catalog_held(&worker->catalog, part->storage);
@@ -188,6 +208,8 @@ dcl_status dcli_take_part(dcli_worker *worker, dcli_received *received)
                          received->from, part->bytes, part->storage, dcli_held_bytes(held, received->from));
     void *address = NULL;
     dcl_status status = map_part(received, &address);
+    if (status == DCL_ERR_NOMEM)
+        return warn_of_part(worker, received, dcli_error_sentence());
     if (status != DCL_OK)
         return status;
     status = dcli_board_put_mapped(worker->terms.board, part->storage, received->from, address, (size_t)part->bytes);

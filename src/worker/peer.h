@@ -15,6 +15,11 @@
 #include "worker/worker.h"
 #include "workqueue/node.h"
 
+/** Why what another process of this host shows cannot be read. */
+#define DCLI_NO_ROOM                                                                                                   \
+    "no memory, or no descriptor, was left for it; expected a descriptor for every part of an array; raise the limit " \
+    "of open files (`ulimit -n`), or use fewer arrays"
+
 /** A batch whose kernels were launched and have not been seen to end. */
 typedef struct dcli_running {
     int64_t operation, batch;
@@ -135,8 +140,8 @@ dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dc
 /** A batch of a MOVE; complete when it returns. */
 dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch);
 
-/** New memory, all zero. @param what  it is for: for the watchdog, and for people. */
-dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, dcli_memory **memory_out);
+/** New memory, all zero. @param what  it is for: for the watchdog, and for people. @param shown  to other processes. */
+dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, bool shown, dcli_memory **memory_out);
 /** Give a storage its memory if it has none. */
 dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held);
 

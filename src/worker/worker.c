@@ -259,7 +259,7 @@ static dcl_status open_worker(dcli_worker *worker)
         status = dcli_device_open(terms->device, terms->log, &worker->device);
     }
     if (status == DCL_OK && !worker->is_host)
-        status = dcli_memory_create(worker->device, 256, &worker->nothing);
+        status = dcli_memory_create_private(worker->device, 256, &worker->nothing);
     if (status == DCL_OK && worker->endpoint == NULL)
         status = dcli_endpoint_open(terms->net, terms->session, terms->self, terms->node_count + 1, &worker->endpoint);
     return status;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -274,4 +275,113 @@ Test(shared_descriptor, a_lent_one_that_is_gone_is_not_sent)
     cr_expect_eq(dcli_endpoint_send_lent(h.endpoint, 0, &message, &loan), DCL_OK, "%s", dcl_error());
     cr_expect_eq(recv(h.socket, &byte, 1, MSG_DONTWAIT), -1, "nothing has been sent over the socket");
     close_hand(&h);
+}
+
+/* ---- none is free ------------------------------------------------------------------------------------------------- */
+
+/* Two endpoints of this process, which may open nothing more until allow_descriptors(). */
+typedef struct poor {
+    dcli_net *net;
+    dcli_endpoint *peer[2];
+    struct rlimit limit;
+} poor;
+
+static void open_poor(poor *p)
+{
+    dcli_shared_link ends[2], none = {.socket = -1};
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &p->limit), 0);
+    cr_assert_eq(dcli_net_open(&p->net), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_shared_link_make(ends), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_endpoint_open_shared(p->net, 0, 2, (dcli_shared_link[]){none, ends[0]}, &p->peer[0]), DCL_OK);
+    cr_assert_eq(dcli_endpoint_open_shared(p->net, 1, 2, (dcli_shared_link[]){ends[1], none}, &p->peer[1]), DCL_OK);
+}
+
+static void close_poor(poor *p)
+{
+    dcli_endpoint_close(p->peer[0]);
+    dcli_endpoint_close(p->peer[1]);
+    dcli_net_close(p->net);
+}
+
+static void deny_descriptors(const poor *p)
+{
+    int lowest = dup(0);
+    cr_assert(lowest >= 0);
+    close(lowest);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)lowest, p->limit.rlim_max}), 0);
+}
+
+static void allow_descriptors(const poor *p) { cr_assert_eq(setrlimit(RLIMIT_NOFILE, &p->limit), 0); }
+
+static dcli_received receive(dcli_endpoint *at)
+{
+    dcli_received received = {0};
+    cr_assert_eq(dcli_endpoint_receive(at, LONG, &received), DCL_OK, "%s", dcl_error());
+    return received;
+}
+
+/* The message comes, and says that its descriptor has not; the next one has its own. */
+Test(shared_descriptor, one_for_which_there_is_no_room_is_missing)
+{
+    poor p;
+    open_poor(&p);
+    int descriptor = numbered(1);
+    dcli_message message = part(1);
+    cr_assert_eq(dcli_endpoint_send_descriptor(p.peer[0], 1, &message, descriptor), DCL_OK, "%s", dcl_error());
+    deny_descriptors(&p);
+    dcli_received first = receive(p.peer[1]);
+    allow_descriptors(&p);
+    cr_expect(first.message.kind == DCLI_MSG_PART && !first.has_descriptor && first.descriptor_missing);
+    dcli_received_free(&first);
+    cr_assert_eq(dcli_endpoint_send_descriptor(p.peer[0], 1, &message, descriptor), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(take_part(p.peer[1]), 1);
+    close(descriptor);
+    close_poor(&p);
+}
+
+static void give_back(void *bytes, void *user)
+{
+    (void)user;
+    dcli_buffers_give(bytes);
+}
+
+static void send_chunk(const poor *p, dcli_buffers *buffers, int number)
+{
+    dcli_message message = {.kind = DCLI_MSG_CHUNK, .chunk = {.operation = number}};
+    int *bytes = dcli_buffers_take(buffers, sizeof *bytes);
+    cr_assert_not_null(bytes);
+    *bytes = number;
+    dcli_payload payload = {.bytes = bytes, .length = sizeof *bytes, .release = give_back};
+    cr_assert_eq(dcli_endpoint_send(p->peer[0], 1, &message, &payload), DCL_OK, "%s", dcl_error());
+}
+
+/* The memory that payloads lie in cannot be mapped: these are missing, until it is told anew. */
+Test(shared_descriptor, payloads_are_missing_while_there_is_no_room)
+{
+    poor p;
+    open_poor(&p);
+    dcli_buffers *buffers = dcli_buffers_open_shared();
+    cr_assert_not_null(buffers);
+    dcli_endpoint_use_buffers(p.peer[0], buffers);
+    send_chunk(&p, buffers, 1);
+    send_chunk(&p, buffers, 2);
+    deny_descriptors(&p);
+    for (int n = 1; n <= 2; n++) {
+        dcli_received missing = receive(p.peer[1]);
+        cr_expect(missing.message.chunk.operation == n && missing.payload == NULL && missing.payload_missing);
+        dcli_received_free(&missing);
+    }
+    allow_descriptors(&p);
+    dcli_received nothing;
+    cr_expect_eq(dcli_endpoint_receive(p.peer[0], 0, &nothing), DCL_ERR_TIMEOUT, "%s", dcl_error());
+    for (int n = 3; n <= 4; n++) {
+        send_chunk(&p, buffers, n);
+        dcli_received whole = receive(p.peer[1]);
+        cr_expect(whole.message.chunk.operation == n && !whole.payload_missing);
+        cr_assert(whole.payload != NULL && whole.payload_bytes == sizeof n);
+        cr_expect_eq(*(const int *)whole.payload, n);
+        dcli_received_free(&whole);
+    }
+    close_poor(&p);
+    dcli_buffers_close(buffers);
 }

@@ -234,13 +234,60 @@ static void join_in_part(void)
     check(dcl_close(cluster), "dcl_close");
 }
 
+/* More arrays than there are descriptors: some fail, and say why; all others, and both nodes, go on. */
+static void many_arrays(void)
+{
+    enum { MOST = 400 };
+    static const char body[] = "B(i) = A(4999 - i) + 1;"; /* what is read lies at the other node */
+    static int32_t found[ELEMENTS];
+    static dcl_array *array[MOST];
+    dcl_cluster *cluster = open_some("local:2", 0);
+    dcl_array *B = make(cluster);
+    int good = 0, failed = 0;
+    dcl_array *first = make(cluster);
+    check(dcl_forall(cluster, body, DCL_OUT(B), DCL_IN_AS("A", first)), "a body"); /* compiled, and B has its memory */
+    check(dcl_wait(cluster), "dcl_wait");
+    for (int a = 0; a < MOST; a++) {
+        array[a] = make(cluster);
+        if (array[a] == NULL || dcl_fill(array[a], &a) != DCL_OK)
+            wrong("an array");
+    }
+    for (int a = 0; a < MOST; a++) {
+        dcl_status status = dcl_forall(cluster, body, DCL_OUT(B), DCL_IN_AS("A", array[a]));
+        if (status == DCL_OK)
+            status = dcl_read(B, NULL, found, NULL);
+        for (int e = 0; status == DCL_OK && e < ELEMENTS; e++)
+            if (found[e] != a + 1)
+                wrong("elements");
+        good += status == DCL_OK;
+        failed += status == DCL_ERR_NOMEM && strstr(dcl_error(), "ulimit -n") != NULL;
+        if (good + failed <= a)
+            wrong("how an array failed");
+    }
+    if (good < 20 || failed < 20 || !dcl_node_is_alive(cluster, 0) || !dcl_node_is_alive(cluster, 1)) {
+        printf("WRONG %d arrays can be used and %d have failed\n", good, failed);
+        fflush(stdout);
+        _Exit(EXIT_FAILURE);
+    }
+    for (int a = 0; a < MOST; a++)
+        dcl_release(array[a]);
+    dcl_wait(cluster);
+    dcl_clear_error(cluster);
+    use(cluster, "when the others are released");
+    dcl_release(first);
+    dcl_release(B);
+    check(dcl_close(cluster), "dcl_close");
+}
+
 int main(int count, char **list)
 {
     static const struct {
         const char *name;
         void (*play)(void);
-    } scenes[] = {
-        {"replace-the-last", replace_the_last}, {"lose-the-last", lose_the_last}, {"join-in-part", join_in_part}};
+    } scenes[] = {{"many-arrays", many_arrays},
+                  {"replace-the-last", replace_the_last},
+                  {"lose-the-last", lose_the_last},
+                  {"join-in-part", join_in_part}};
     for (size_t s = 0; count == 2 && s < sizeof scenes / sizeof scenes[0]; s++)
         if (strcmp(scenes[s].name, list[1]) == 0) {
             scenes[s].play();
