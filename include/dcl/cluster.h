@@ -85,8 +85,8 @@ DCL_API dcl_cluster *dcl_open_plan(int nodes);
  *  @return the status dcl_status_of() would have given, DCL_OK if nothing failed. */
 DCL_API dcl_status dcl_close(dcl_cluster *cluster);
 
-/* In place of a node's number, where a function takes them. */
-#define DCL_ALL_NODES (-1) /**< all nodes: their sum, or one after the other */
+/* In place of a node's number, where a function takes them; -1 is DCL_NOWHERE (dcl/map.h), which is no node. */
+#define DCL_ALL_NODES (-3) /**< all nodes: their sum, or one after the other */
 #define DCL_HOST (-2)      /**< the program itself */
 
 /** Number of nodes, lost ones included; 0 for NULL. */

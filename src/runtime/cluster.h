@@ -240,6 +240,9 @@ void dcli_array_link(dcl_array *array);
 /** The layout that a handle's view is of, its base's or one of another shape, as the base is laid out now.
  *  @return DCL_OK, or DCL_ERR_UNSUPPORTED: by its map of now the base has no such shape any more. */
 dcl_status dcli_array_layout(dcl_array *array, const dcli_layout **layout_out);
+/** A layout equal to that one, and the caller's own: for looking at it without the lock, while the array may be remapped.
+ *  @param layout_out  dcli_layout_release() it, on DCL_OK. */
+dcl_status dcli_array_own_layout(const dcl_array *array, dcli_layout *layout_out);
 /** A view as it goes into descriptors. @param shape  the grid that it is of, where that is not its base's; or NULL. */
 dcli_msg_view dcli_view_describe(int operand, const dcli_transform *view, const dcl_grid *shape);
 /** Of a transfer of a view's box to memory: the same of its base. */

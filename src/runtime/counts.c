@@ -3,7 +3,7 @@
 
 dcl_status dcli_check_counted(const dcl_cluster *cluster, int node, const void *out)
 {
-    if (node < DCL_HOST || node >= cluster->node_count)
+    if (node != DCL_ALL_NODES && node != DCL_HOST && (node < 0 || node >= cluster->node_count))
         return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, DCL_ALL_NODES or DCL_HOST", node,
                          cluster->node_count - 1);
     if (out == NULL)

@@ -70,8 +70,9 @@ static dcl_status add_rows(dcli_declarations *declarations, const dcl_arg *arg)
 struct asking {
     dcli_declarations *declarations;
     const dcl_arg *arg;
-    dcl_grid grid;       /* of the array that is read */
-    dcli_layout layout;  /* of the first output, as it was when the call came: portions are right for any other, too */
+    dcl_grid grid; /* of the array that is read */
+    dcli_layout
+        layout; /* own: of the first output, as it was when the call came; portions are right for any other, too */
     dcli_transform view; /* what the call sees of it */
     dcl_box box;         /* indices of the call */
     bool approximate;
@@ -145,13 +146,10 @@ static dcl_status add_portions(dcli_declarations *declarations, dcl_cluster *clu
                          arg->name);
     struct asking asking = {.declarations = declarations, .arg = arg};
     pthread_mutex_lock(&cluster->lock); /* a program's function runs without it */
-    const dcli_layout *layout;
-    dcl_status status = dcli_array_layout(output, &layout);
+    dcl_status status = dcli_array_own_layout(output, &asking.layout);
     if (status == DCL_OK) {
         asking.grid = *dcli_array_grid(arg->array);
-        asking.layout = *layout;
-        dcli_map_rule_retain(&asking.layout.rule);
-        asking.view = output != dcli_array_base(output) ? output->view : dcli_transform_of(&layout->grid);
+        asking.view = output != dcli_array_base(output) ? output->view : dcli_transform_of(&asking.layout.grid);
     }
     pthread_mutex_unlock(&cluster->lock);
     if (status != DCL_OK)
@@ -164,9 +162,7 @@ static dcl_status add_portions(dcli_declarations *declarations, dcl_cluster *clu
     for (int p = 0; p < asking.layout.node_count && status == DCL_OK; p++)
         status = ask_node(&asking, dcli_layout_node(&asking.layout, p), &regions);
     dcli_region_list_free(&regions);
-    pthread_mutex_lock(&cluster->lock);
-    dcli_map_rule_release(&asking.layout.rule);
-    pthread_mutex_unlock(&cluster->lock);
+    dcli_layout_release(&asking.layout);
     *approximate_out = asking.approximate;
     return status;
 }

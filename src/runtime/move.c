@@ -6,21 +6,6 @@
 
 /* ---- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* A layout of the caller's own, equal to what the array is laid out by now: it may be remapped while it is looked at. */
-static dcl_status copy_layout(const dcl_array *array, dcli_layout *layout_out)
-{
-    const dcl_array *base = dcli_array_base(array);
-    dcli_layout own;
-    dcl_status status = dcli_layout_bind(&base->layout.rule, &base->layout.grid, &own);
-    if (status != DCL_OK || !array->reshaped) {
-        *layout_out = own;
-        return status;
-    }
-    status = dcli_layout_reshape(&own, &array->layout.grid, layout_out);
-    dcli_layout_release(&own);
-    return status;
-}
-
 dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void *user)
 {
     dcli_error_enter(__func__);
@@ -34,7 +19,7 @@ dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void 
         return DCLI_FAIL(DCL_ERR_INVALID, "visit is NULL; expected a function to call with every tile");
     dcli_layout layout;
     pthread_mutex_lock(&cluster->lock);
-    dcl_status status = copy_layout(array, &layout);
+    dcl_status status = dcli_array_own_layout(array, &layout);
     dcli_transform view = array->view;
     pthread_mutex_unlock(&cluster->lock);
     if (status != DCL_OK)

@@ -241,7 +241,7 @@ dcl_status dcli_report_on_nothing(dcli_report_asked *asked, dcl_array *array)
 
 dcl_status dcli_report_check_node(const dcl_cluster *cluster, int node)
 {
-    if (node >= DCL_ALL_NODES && node < cluster->node_count)
+    if (node == DCL_ALL_NODES || (node >= 0 && node < cluster->node_count))
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, or DCL_ALL_NODES", node, cluster->node_count - 1);
 }

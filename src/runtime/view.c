@@ -230,6 +230,20 @@ dcl_status dcli_array_layout(dcl_array *array, const dcli_layout **layout_out)
     return take_shape(array, &shape);
 }
 
+dcl_status dcli_array_own_layout(const dcl_array *array, dcli_layout *layout_out)
+{
+    const dcl_array *base = dcli_array_base(array);
+    dcli_layout own;
+    dcl_status status = dcli_layout_bind(&base->layout.rule, &base->layout.grid, &own);
+    if (status != DCL_OK || !array->reshaped) {
+        *layout_out = own;
+        return status;
+    }
+    status = dcli_layout_reshape(&own, &array->layout.grid, layout_out);
+    dcli_layout_release(&own);
+    return status;
+}
+
 dcli_msg_view dcli_view_describe(int operand, const dcli_transform *view, const dcl_grid *shape)
 {
     dcli_msg_view message = {.operand = operand, .rank = view->grid.rank, .base_rank = view->base_rank};

@@ -104,6 +104,7 @@ typedef struct dcli_kept_plan {
     const bool *shapes;    /* [operand_count] scalars that count; NULL: none */
     dcli_transform *views; /* that its operands point to */
     int64_t *numbers;      /* the same */
+    dcli_kept_state state; /* copies there were of its operands */
     int node;
     dcli_plan *plan;
     dcli_prepared *prepared; /* [batch_count], own plans only; NULL until the first batch runs */
@@ -152,7 +153,8 @@ typedef struct dcli_catalog {
     dcli_entry *spare; /* ended entries, kept for reuse */
     dcli_kept_plan *plans[256];
     int64_t plan_count, clock;
-    dcli_kept kept; /* books of kept copies of all nodes, after the last operation that was added */
+    dcli_kept kept;        /* books of kept copies of all nodes, after the last operation that was added */
+    dcli_kept_state asked; /* of the node whose plan is looked for; memory that is used again */
     dcli_copy_memory
         *copies[DCLI_COPY_BUCKETS];         /* that no operation drops which was added so far, by storage and box */
     dcli_copy_memory *ending, *last_ending; /* dropped ones that operations may still use, by rising `until` */

@@ -14,6 +14,7 @@ enum { BUCKETS = 256, MOST_KEPT = 256 };
 struct key {
     const dcli_operation *operation;
     const bool *shapes; /* scalars that stand in subscripts; NULL: no body */
+    const dcli_kept_state *state;
 };
 
 static uint64_t value_of(const struct key *key, int k)
@@ -35,7 +36,12 @@ static bool equal_views(const dcli_transform *a, const dcli_transform *b)
     return a == NULL || b == NULL ? a == b : dcli_transform_equal(a, b);
 }
 
-static uint64_t hash_of(const struct key *key, int node, const dcli_kept *books)
+static uint64_t hash_state(const dcli_kept_state *state)
+{
+    return dcli_hash_bytes(DCLI_HASH_START, state->number, (size_t)state->count * sizeof(int64_t));
+}
+
+static uint64_t hash_of(const struct key *key, int node)
 {
     const dcli_operation *operation = key->operation;
     uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)operation->kind * 1048576 + (uint64_t)node);
@@ -49,18 +55,24 @@ static uint64_t hash_of(const struct key *key, int node, const dcli_kept *books)
         const dcli_declared *declared = &operation->operand[k].declared;
         hash = dcli_hash_bytes(hash, declared->number, (size_t)declared->count * sizeof(int64_t));
     }
-    hash = dcli_hash_word(hash, dcli_kept_state(books, node, operation));
+    hash = dcli_hash_word(hash, hash_state(key->state));
     size_t bytes = (size_t)operation->box.rank * sizeof(int64_t);
     hash = dcli_hash_bytes(hash, operation->box.start, bytes);
     hash = dcli_hash_bytes(hash, operation->box.count, bytes);
     return dcli_hash_bytes(hash, operation->box.stride, bytes);
 }
 
+static bool equal_states(const dcli_kept_state *a, const dcli_kept_state *b)
+{
+    return a->count == b->count &&
+           (a->count == 0 || memcmp(a->number, b->number, (size_t)a->count * sizeof(int64_t)) == 0);
+}
+
 static bool equal_keys(const struct key *x, const struct key *y)
 {
     const dcli_operation *a = x->operation, *b = y->operation;
     if (a->kind != b->kind || a->node != b->node || a->body != b->body || a->operand_count != b->operand_count ||
-        a->box.rank != b->box.rank)
+        a->box.rank != b->box.rank || !equal_states(x->state, y->state))
         return false;
     for (int k = 0; k < a->operand_count; k++)
         if (a->operand[k].layout != b->operand[k].layout || value_of(x, k) != value_of(y, k) ||
@@ -113,6 +125,7 @@ static void free_kept(dcli_kept_plan *kept)
     dcli_plan_free(kept->plan);
     dcli_free(kept->views);
     dcli_free(kept->numbers);
+    dcli_free(kept->state.number);
     dcli_free(kept);
 }
 
@@ -147,9 +160,20 @@ static dcl_status keep_numbers(dcli_kept_plan *kept, size_t numbers)
     return DCL_OK;
 }
 
-/* The operation that a plan is found by outlives the entry that it was made for. */
-static dcl_status keep_key(dcli_kept_plan *kept, const dcli_operation *operation)
+static dcl_status keep_state(dcli_kept_plan *kept, const dcli_kept_state *state)
 {
+    size_t bytes = (size_t)state->count * sizeof *state->number;
+    kept->state = (dcli_kept_state){.number = dcli_malloc(bytes), .count = state->count, .capacity = state->count};
+    if (kept->state.number == NULL)
+        return DCL_ERR_NOMEM;
+    memcpy(kept->state.number, state->number, bytes);
+    return DCL_OK;
+}
+
+/* The operation that a plan is found by outlives the entry that it was made for. */
+static dcl_status keep_key(dcli_kept_plan *kept, const struct key *key)
+{
+    const dcli_operation *operation = key->operation;
     int views = 0;
     size_t numbers = 0;
     for (int k = 0; k < operation->operand_count; k++) {
@@ -158,7 +182,9 @@ static dcl_status keep_key(dcli_kept_plan *kept, const dcli_operation *operation
     }
     kept->key = *operation;
     dcl_status status = views > 0 ? keep_views(kept, views) : DCL_OK;
-    return status == DCL_OK && numbers > 0 ? keep_numbers(kept, numbers) : status;
+    if (status == DCL_OK && numbers > 0)
+        status = keep_numbers(kept, numbers);
+    return status == DCL_OK && key->state->count > 0 ? keep_state(kept, key->state) : status;
 }
 
 /* Remove the plans that `match` picks. */
@@ -201,7 +227,12 @@ static bool is_any(const dcli_kept_plan *kept, const void *what)
     return true;
 }
 
-void dcli_plans_free(dcli_catalog *catalog) { remove_if(catalog, is_any, NULL); }
+void dcli_plans_free(dcli_catalog *catalog)
+{
+    remove_if(catalog, is_any, NULL);
+    dcli_free(catalog->asked.number);
+    catalog->asked = (dcli_kept_state){0};
+}
 
 void dcli_plans_release_device(dcli_catalog *catalog)
 {
@@ -210,9 +241,13 @@ void dcli_plans_release_device(dcli_catalog *catalog)
             release_prepared(kept);
 }
 
-static struct key key_of(const dcli_entry *entry)
+/* What a node's plan is found by; good until the next one is looked for. */
+static dcl_status make_key(dcli_catalog *catalog, const dcli_entry *entry, int node, struct key *key_out)
 {
-    return (struct key){.operation = &entry->operation, .shapes = entry->kernel != NULL ? entry->kernel->shapes : NULL};
+    *key_out = (struct key){.operation = &entry->operation,
+                            .shapes = entry->kernel != NULL ? entry->kernel->shapes : NULL,
+                            .state = &catalog->asked};
+    return dcli_kept_describe(&catalog->kept, node, &entry->operation, &catalog->asked);
 }
 
 static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, int node, uint64_t hash)
@@ -220,10 +255,10 @@ static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, i
     dcli_kept_plan *kept = dcli_calloc(1, sizeof *kept);
     if (kept == NULL)
         return NULL;
-    if (keep_key(kept, key->operation) != DCL_OK ||
-        dcli_plan_make(key->operation, node, &catalog->terms, &kept->plan) != DCL_OK) {
+    if (keep_key(kept, key) != DCL_OK || dcli_plan_make(key->operation, node, &catalog->terms, &kept->plan) != DCL_OK) {
         dcli_free(kept->views);
         dcli_free(kept->numbers);
+        dcli_free(kept->state.number);
         dcli_free(kept);
         return NULL;
     }
@@ -243,24 +278,28 @@ static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, i
 static dcli_kept_plan *find_plan(const dcli_catalog *catalog, const struct key *key, int node, uint64_t hash)
 {
     dcli_kept_plan *kept = catalog->plans[hash % BUCKETS];
-    while (kept != NULL && !(kept->hash == hash && kept->node == node &&
-                             equal_keys(&(struct key){.operation = &kept->key, .shapes = kept->shapes}, key)))
+    while (kept != NULL &&
+           !(kept->hash == hash && kept->node == node &&
+             equal_keys(&(struct key){.operation = &kept->key, .shapes = kept->shapes, .state = &kept->state}, key)))
         kept = kept->next;
     return kept;
 }
 
-bool dcli_plans_known(const dcli_catalog *catalog, const dcli_entry *entry)
+bool dcli_plans_known(dcli_catalog *catalog, const dcli_entry *entry)
 {
-    struct key key = key_of(entry);
-    return find_plan(catalog, &key, catalog->self, hash_of(&key, catalog->self, &catalog->kept)) != NULL;
+    struct key key;
+    return make_key(catalog, entry, catalog->self, &key) == DCL_OK &&
+           find_plan(catalog, &key, catalog->self, hash_of(&key, catalog->self)) != NULL;
 }
 
 dcli_kept_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node)
 {
     if (entry->plan[node] != NULL)
         return entry->plan[node];
-    struct key key = key_of(entry);
-    uint64_t hash = hash_of(&key, node, &catalog->kept);
+    struct key key;
+    if (make_key(catalog, entry, node, &key) != DCL_OK)
+        return NULL;
+    uint64_t hash = hash_of(&key, node);
     dcli_kept_plan *kept = find_plan(catalog, &key, node, hash);
     if (kept == NULL)
         kept = make_plan(catalog, &key, node, hash);

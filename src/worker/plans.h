@@ -5,7 +5,7 @@
 #include "worker/catalog.h"
 
 /** Whether this node has planned an operation of this shape before: then it was checked, too. */
-bool dcli_plans_known(const dcli_catalog *catalog, const dcli_entry *entry);
+bool dcli_plans_known(dcli_catalog *catalog, const dcli_entry *entry);
 /** Empty a list of copies. */
 void dcli_copies_free(dcli_copies_list *list);
 /** Give back what was prepared for a batch: as if it had never run. */

@@ -3,7 +3,6 @@
 #include "workqueue/kept.h"
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "segment/image.h"
 #include "workqueue/plan.h"
 
@@ -45,24 +44,42 @@ int64_t dcli_kept_bytes(const dcli_kept *kept, int node)
     return kept != NULL && kept->node != NULL ? kept->node[node].bytes : 0;
 }
 
-uint64_t dcli_kept_state(const dcli_kept *kept, int node, const dcli_operation *operation)
+static dcl_status add_number(dcli_kept_state *state, int64_t number)
 {
-    if (kept == NULL || kept->node == NULL || !uses_copies(operation))
-        return 0;
-    uint64_t hash = DCLI_HASH_START;
-    if (dcli_keeps(operation)) /* within what is left of the budget */
-        hash = dcli_hash_word(hash, (uint64_t)kept->node[node].bytes);
-    for (int k = 0; k < operation->operand_count; k++) {
-        const dcli_copy *copy = NULL;
-        while ((copy = dcli_kept_next(kept, node, &operation->operand[k], copy)) != NULL) {
-            size_t bytes = (size_t)copy->box.rank * sizeof(int64_t);
-            hash = dcli_hash_word(hash, (uint64_t)k);
-            hash = dcli_hash_bytes(hash, copy->box.start, bytes);
-            hash = dcli_hash_bytes(hash, copy->box.count, bytes);
-            hash = dcli_hash_bytes(hash, copy->box.stride, bytes);
-        }
+    if (dcli_grow(&state->number, state->count, &state->capacity, sizeof number) != 0)
+        return DCL_ERR_NOMEM;
+    state->number[state->count++] = number;
+    return DCL_OK;
+}
+
+static dcl_status add_copy(dcli_kept_state *state, int operand, const dcl_box *box)
+{
+    dcl_status status = add_number(state, operand);
+    for (int d = 0; d < box->rank && status == DCL_OK; d++) {
+        status = add_number(state, box->start[d]);
+        if (status == DCL_OK)
+            status = add_number(state, box->count[d]);
+        if (status == DCL_OK)
+            status = add_number(state, box->stride[d]);
     }
-    return hash;
+    return status;
+}
+
+dcl_status dcli_kept_describe(const dcli_kept *kept, int node, const dcli_operation *operation,
+                              dcli_kept_state *state_out)
+{
+    state_out->count = 0;
+    if (kept == NULL || kept->node == NULL || !uses_copies(operation))
+        return DCL_OK;
+    dcl_status status = DCL_OK;
+    if (dcli_keeps(operation)) /* within what is left of the budget */
+        status = add_number(state_out, kept->node[node].bytes);
+    for (int k = 0; k < operation->operand_count && status == DCL_OK; k++) {
+        const dcli_copy *copy = NULL;
+        while (status == DCL_OK && (copy = dcli_kept_next(kept, node, &operation->operand[k], copy)) != NULL)
+            status = add_copy(state_out, k, &copy->box);
+    }
+    return status;
 }
 
 static bool is_there(const dcli_node_copies *copies, int64_t storage, const dcl_box *box)

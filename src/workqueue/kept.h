@@ -32,8 +32,16 @@ typedef struct dcli_kept {
 bool dcli_keeps(const dcli_operation *operation);
 /** Whether a copy of an operand at a node takes of the node's budget: not where its map asks for copies. */
 bool dcli_kept_counts(const dcli_operand *operand, int node);
-/** What a node has before an operation, as one word: equal words, equal plans. 0 where no copies are used. */
-uint64_t dcli_kept_state(const dcli_kept *kept, int node, const dcli_operation *operation);
+/** What a node has before an operation: equal numbers, equal plans. Start with {0}. */
+typedef struct dcli_kept_state {
+    int64_t *number; /* [count] */
+    int64_t count, capacity;
+} dcli_kept_state;
+
+/** Describe what a node has of the copies that an operation may use: nothing where it uses none.
+ *  @return DCL_OK, or DCL_ERR_NOMEM: the state is of no use then. */
+dcl_status dcli_kept_describe(const dcli_kept *kept, int node, const dcli_operation *operation,
+                              dcli_kept_state *state_out);
 /** A node's copies of an operand's storage, one after the other. @param after  the one before, NULL: none
  *  yet. @return NULL: no more. */
 const dcli_copy *dcli_kept_next(const dcli_kept *kept, int node, const dcli_operand *operand, const dcli_copy *after);

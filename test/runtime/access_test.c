@@ -1,6 +1,7 @@
 /* test/runtime/access_test.c - bodies that declare what they read: results, what moves, what is refused and reported. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,6 +238,59 @@ static int two_ends(void *user, const dcl_box *output, int most, dcl_box inputs_
     inputs_out[0] = inputs_out[1] = dcl_box_nd(1, (int64_t[]){0}, (int64_t[]){1});
     inputs_out[1].start[0] = 11;
     return output->start[0] < 6 ? 2 : 0;
+}
+
+/* Remaps the output from another thread while the tiles that it had are walked. */
+struct remapping {
+    dcl_array *array;
+    dcl_map *map;
+    int asked;
+    int64_t elements;
+};
+
+static void *remap(void *user)
+{
+    const struct remapping *remapping = user;
+    return dcl_remap(remapping->array, remapping->map) == DCL_OK ? user : NULL;
+}
+
+static int remap_and_read_all(void *user, const dcl_box *output, int most, dcl_box inputs_out[])
+{
+    struct remapping *remapping = user;
+    pthread_t thread;
+    void *done = user;
+    (void)most;
+    if (remapping->asked++ == 0) {
+        cr_assert_eq(pthread_create(&thread, NULL, remap, user), 0);
+        pthread_join(thread, &done);
+    }
+    cr_assert_not_null(done, "the map cannot be changed");
+    remapping->elements += output->count[0] * output->count[1];
+    inputs_out[0] = dcl_box_of(&(dcl_grid){.type = DCL_INT32, .rank = 2, .extent = {N, N}});
+    return 1;
+}
+
+Test(access_on_device, output_is_remapped_while_a_function_is_asked)
+{
+    static const char *const from[] = {"splits(5),*", "boxes:[0:4,0:12]@0,[4:12,0:12]@1",
+                                       "rows:table(3x3);owners=0*5,1*11"};
+    static int32_t found[N][N];
+    dcl_cluster *cluster = open_nodes(2);
+    for (size_t m = 0; m < sizeof from / sizeof from[0]; m++) {
+        dcl_array *C = make(cluster, from[m]), *A = make(cluster, "block,*");
+        struct remapping remapping = {.array = C, .map = dcl_map_parse(cluster, "block,*")};
+        TEST_OK(dcl_forall(cluster, "A(i,j) = i + j;", DCL_OUT(A)));
+        TEST_OK(
+            dcl_forall(cluster, "C(i,j) = A(j,i);", DCL_OUT(C), DCL_IN_FUNCTION(A, remap_and_read_all, &remapping)));
+        cr_expect_eq(remapping.elements, N * N, "%s: asked for %" PRId64 " elements", from[m], remapping.elements);
+        TEST_OK(dcl_read(C, NULL, found, NULL));
+        for (int e = 0; e < N * N; e++)
+            cr_assert_eq(found[e / N][e % N], e / N + e % N, "%s: element %d", from[m], e);
+        dcl_release(remapping.map);
+        dcl_release(A);
+        dcl_release(C);
+    }
+    TEST_OK(dcl_close(cluster));
 }
 
 /* Several boxes are one around them: of 12 elements on two nodes, the first needs 0 and 11 and gets 6 .. 11. */

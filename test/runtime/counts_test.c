@@ -338,3 +338,22 @@ Test(counts_on_device, of_messages_do_not_grow_with_tiles)
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     }
 }
+
+/* Each says something else, and a function that takes one of them refuses the others. */
+Test(counts_planned, no_node_is_not_all_nodes)
+{
+    dcl_cluster *cluster = dcl_open_plan(2);
+    dcl_map *map = dcl_map_parse(cluster, "block");
+    dcl_array *C = dcl_agile(dcl_grid_1d(DCL_FLOAT, 8), map);
+    dcl_counters counters;
+    cr_expect(DCL_ALL_NODES != DCL_NOWHERE && DCL_ALL_NODES != DCL_HOST && DCL_HOST != DCL_NOWHERE);
+    dcl_arg args[] = {DCL_OUT(C)};
+    TEST_REFUSED(dcl_explain_n(cluster, NULL, "C(i) = 1;", 1, args, DCL_NOWHERE, &counters), DCL_ERR_INVALID,
+                 "node is -1; expected 0..1, DCL_ALL_NODES or DCL_HOST");
+    cr_expect_null(dcl_explain_report_n(cluster, NULL, "C(i) = 1;", 1, args, DCL_NOWHERE));
+    TEST_OK(dcl_explain_n(cluster, NULL, "C(i) = 1;", 1, args, DCL_ALL_NODES, &counters));
+    TEST_OK(dcl_explain_n(cluster, NULL, "C(i) = 1;", 1, args, DCL_HOST, &counters));
+    dcl_release(C);
+    dcl_release(map);
+    TEST_OK(dcl_close(cluster));
+}
