@@ -17,18 +17,27 @@ typedef struct dcl_worker_config {
     const char *keys;  /**< folder made by dcl_keys_make(): its `allowed` says who may come; NULL: a token in a file */
     const char *token; /**< where that file is made; NULL: where programs of the same user look for it */
     const char *log;   /**< "off", "warn", "info", "debug" */
-    int first_port;    /**< ports of worker processes: first_port..last_port; 0: any */
+    int first_port;    /**< ports of worker processes: first_port..last_port; 0: 61000..61999 */
     int last_port;
-    int most_sessions;  /**< programs served at once */
-    size_t quota_bytes; /**< most bytes of arrays, copies included, per session and device; 0: what the device has */
-    size_t io_threads;  /**< threads per process that encrypt and send */
+    int most_sessions;   /**< programs served at once */
+    size_t quota_bytes;  /**< most bytes of arrays, copies included, per session and device; 0: what the device has */
+    size_t io_threads;   /**< threads per process that encrypt and send */
+    const char *contain; /**< processes of sessions are kept from all files, ports and processes that they do not need:
+                            "auto": as far as this system can, and it is logged what it cannot; "strict": else
+                            DCL_ERR_UNSUPPORTED; "off": not */
+    const char *cache;   /**< folder in which each key has a folder for its compiled kernels; NULL: dcl in the user's
+                            cache folder, or a temporary one */
+    int first_peer_port; /**< ports of other workers' processes, where those are others than first_port..last_port; */
+    int last_peer_port;  /**< 0: they are the same */
 } dcl_worker_config;
 
-/** Defaults: nowhere to listen, default devices, no files, no keys, log "warn", any port, 64 sessions, no quota. */
+/** Defaults: nowhere to listen, default devices, no files, no keys, log "warn", ports 61000..61999, 64 sessions, no quota,
+ *  contain "auto". */
 DCL_API void dcl_worker_defaults(dcl_worker_config *config_out);
 
 /** Offer the devices of this host until dcl_worker_stop(). One process is started per session and device, and ends with the
- *  session; a program that is gone, for whatever reason, leaves nothing.
+ *  session; a program that is gone, for whatever reason, leaves nothing. The calling process gives up core dumps and being
+ *  traced by others, and becomes the parent of its descendants' orphans (PR_SET_CHILD_SUBREAPER).
  *  @return DCL_OK after dcl_worker_stop(); DCL_ERR_INVALID (configuration), DCL_ERR_FILE (keys, token, folder),
  *          DCL_ERR_DEVICE (no device), DCL_ERR_NETWORK (address, port in use, no proof that strangers are refused). */
 DCL_API dcl_status dcl_worker_run(const dcl_worker_config *config);

@@ -11,11 +11,26 @@
 #include "cli/options.h"
 #include "cli/report.h"
 
-enum option { LISTEN, PORTS, FILES, DEVICES, KEYS, TOKEN, QUOTA, SESSIONS, IO_THREADS, LOG };
+enum option {
+    LISTEN,
+    PORTS,
+    PEER_PORTS,
+    FILES,
+    DEVICES,
+    KEYS,
+    TOKEN,
+    QUOTA,
+    SESSIONS,
+    IO_THREADS,
+    CACHE,
+    CONTAIN,
+    LOG
+};
 
 static const cli_option options[] = {
     [LISTEN] = {"listen", "ADDRESS"},
     [PORTS] = {"ports", "A-B"},
+    [PEER_PORTS] = {"peer-ports", "A-B"},
     [FILES] = {"files", "DIR"},
     [DEVICES] = {"devices", "S"},
     [KEYS] = {"keys", "DIR"},
@@ -23,6 +38,8 @@ static const cli_option options[] = {
     [QUOTA] = {"quota", "BYTES"},
     [SESSIONS] = {"sessions", "N"},
     [IO_THREADS] = {"io-threads", "N"},
+    [CACHE] = {"cache", "DIR"},
+    [CONTAIN] = {"contain", "HOW"},
     [LOG] = {"log", "LEVEL"},
     {NULL, NULL},
 };
@@ -46,20 +63,34 @@ static int read_environment(dcl_worker_config *config_out)
 }
 
 /* Whole numbers from 1 to LAST_PORT with a dash between them. */
-static int set_ports(dcl_worker_config *config, const char *text)
+static int set_ports(const char *name, const char *text, int *first_out, int *last_out)
 {
     char *end = NULL;
     long first = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : 0, last = 0;
     if (end != NULL && end[0] == '-' && end[1] >= '0' && end[1] <= '9')
         last = strtol(end + 1, &end, 10);
     if (last == 0 || *end != '\0' || first < 1 || first > LAST_PORT || last > LAST_PORT)
-        return cli_usage("worker", "--ports is '%s'; expected A-B, two port numbers from 1 to %d, such as 7701-7716",
+        return cli_usage("worker", "%s is '%s'; expected A-B, two port numbers from 1 to %d, such as 7701-7716", name,
                          text, LAST_PORT);
     if (first > last)
-        return cli_usage("worker", "--ports is '%s', which ends before it begins; expected %ld-%ld", text, last, first);
-    config->first_port = (int)first;
-    config->last_port = (int)last;
+        return cli_usage("worker", "%s is '%s', which ends before it begins; expected %ld-%ld", name, text, last,
+                         first);
+    *first_out = (int)first;
+    *last_out = (int)last;
     return CLI_OK;
+}
+
+static int set_containment(dcl_worker_config *config, const char *text)
+{
+    static const char *const ways[] = {"auto", "strict", "off"};
+    enum { WAYS = sizeof ways / sizeof ways[0] };
+    for (int w = 0; w < WAYS; w++)
+        if (strcmp(ways[w], text) == 0) {
+            config->contain = text;
+            return CLI_OK;
+        }
+    return cli_usage("worker", "--contain is '%s'; expected auto, strict or off; the nearest is %s", text,
+                     ways[cli_nearest(text, WAYS, ways)]);
 }
 
 static int set_log(dcl_worker_config *config, const char *text)
@@ -95,7 +126,7 @@ static int take_text(dcl_worker_config *config, int option, const char *value)
 {
     const char **fields[] = {
         [LISTEN] = &config->listen, [FILES] = &config->files, [DEVICES] = &config->devices,
-        [KEYS] = &config->keys,     [TOKEN] = &config->token,
+        [KEYS] = &config->keys,     [TOKEN] = &config->token, [CACHE] = &config->cache,
     };
     *fields[option] = value;
     return CLI_OK;
@@ -109,15 +140,20 @@ static int take(dcl_worker_config *config, int option, const char *value)
     case DEVICES:
     case KEYS:
     case TOKEN:
+    case CACHE:
         return take_text(config, option, value);
     case PORTS:
-        return set_ports(config, value);
+        return set_ports("--ports", value, &config->first_port, &config->last_port);
+    case PEER_PORTS:
+        return set_ports("--peer-ports", value, &config->first_peer_port, &config->last_peer_port);
     case QUOTA:
         return cli_bytes("worker", "--quota", value, &config->quota_bytes);
     case SESSIONS:
         return set_sessions(config, value);
     case IO_THREADS:
         return set_io_threads(config, value);
+    case CONTAIN:
+        return set_containment(config, value);
     case LOG:
         return set_log(config, value);
     case CLI_PLAIN:

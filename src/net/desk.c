@@ -26,7 +26,7 @@ typedef struct client {
     bool ended;   /* its connection has */
     int64_t heard_ns, second_ns, cut_ns;
     int in_second; /* messages since second_ns */
-    char who[64 + DCLI_FINGERPRINT];
+    char who[64 + DCLI_FINGERPRINT], key[DCLI_KEY_HEX];
 } client;
 
 static const int64_t ms = 1000000; /* in ns */
@@ -151,6 +151,7 @@ static void describe(client *one, zmq_msg_t *frame)
     bool has_key = key != NULL && strlen(key) == DCLI_KEY_HEX - 1;
     snprintf(one->who, sizeof one->who, "%.50s%s%.16s", address != NULL ? address : "unknown", has_key ? ", key " : "",
              has_key ? key : "");
+    snprintf(one->key, sizeof one->key, "%s", has_key ? key : "");
 }
 
 /** @return NULL: it could not be made known, or its connection has ended already; nothing of it is wanted. */
@@ -427,4 +428,10 @@ const char *dcli_desk_caller(const dcli_desk *desk, uint32_t number)
 {
     const client *one = by_number(desk, number);
     return one != NULL ? one->who : "";
+}
+
+const char *dcli_desk_key(const dcli_desk *desk, uint32_t number)
+{
+    const client *one = by_number(desk, number);
+    return one != NULL ? one->key : "";
 }

@@ -68,6 +68,8 @@ enum { DCLI_DESK_DESCRIPTORS = 3 };
 int dcli_desk_descriptors(const dcli_desk *desk, int descriptors_out[DCLI_DESK_DESCRIPTORS], int *milliseconds_out);
 /** Who a client is, for log lines: its address, and the fingerprint of its key. "" for unknown ones. Borrowed. */
 const char *dcli_desk_caller(const dcli_desk *desk, uint32_t client);
+/** Its public key, hexadecimal digits; "" for unknown ones, and where there are no keys. Borrowed. */
+const char *dcli_desk_key(const dcli_desk *desk, uint32_t client);
 /** Malformed messages, and clients that were hung up on by the desk. */
 int64_t dcli_desk_refused(const dcli_desk *desk);
 

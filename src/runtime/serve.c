@@ -35,23 +35,37 @@ void dcl_worker_stop(void)
 
 void dcl_worker_defaults(dcl_worker_config *config_out)
 {
-    *config_out =
-        (dcl_worker_config){.struct_size = sizeof *config_out, .log = "warn", .most_sessions = 64, .io_threads = 2};
+    *config_out = (dcl_worker_config){
+        .struct_size = sizeof *config_out, .log = "warn", .most_sessions = 64, .io_threads = 2, .contain = "auto"};
+}
+
+static dcl_status check_ports(const char *what, int first, int last)
+{
+    enum { LAST_PORT = 65535 };
+    if ((first == 0 && last == 0) || (first >= 1 && last <= LAST_PORT && first <= last))
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "%s are %d-%d; expected two of 1..%d, the smaller one first, or 0 and 0 for the usual ones", what,
+                     first, last, LAST_PORT);
 }
 
 static dcl_status check_numbers(const dcl_worker_config *config)
 {
-    enum { MOST_SESSIONS = 1024, MOST_IO_THREADS = 64, LAST_PORT = 65535 };
+    enum { MOST_SESSIONS = 1024, MOST_IO_THREADS = 64 };
     if (config->most_sessions < 1 || config->most_sessions > MOST_SESSIONS)
         return DCLI_FAIL(DCL_ERR_INVALID, "most_sessions is %d; expected 1..%d", config->most_sessions, MOST_SESSIONS);
     if (config->io_threads < 1 || config->io_threads > MOST_IO_THREADS)
         return DCLI_FAIL(DCL_ERR_INVALID, "io_threads is %zu; expected 1..%d", config->io_threads, MOST_IO_THREADS);
-    bool any = config->first_port == 0 && config->last_port == 0;
-    if (!any && (config->first_port < 1 || config->last_port > LAST_PORT || config->first_port > config->last_port))
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "ports are %d-%d; expected two of 1..%d, the smaller one first, or 0 and 0 for any",
-                         config->first_port, config->last_port, LAST_PORT);
-    return DCL_OK;
+    dcl_status status = check_ports("ports", config->first_port, config->last_port);
+    return status == DCL_OK ? check_ports("peer ports", config->first_peer_port, config->last_peer_port) : status;
+}
+
+static dcl_status check_containment(const dcl_worker_config *config)
+{
+    const char *how = config->contain;
+    if (how != NULL && (strcmp(how, "auto") == 0 || strcmp(how, "strict") == 0 || strcmp(how, "off") == 0))
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID, "contain is \"%s\"; expected auto, strict or off", how != NULL ? how : "NULL");
 }
 
 static dcl_status check(const dcl_worker_config *config, dcl_worker_config *complete_out, dcli_log *log_out)
@@ -76,7 +90,8 @@ static dcl_status check(const dcl_worker_config *config, dcl_worker_config *comp
     if (status != DCL_OK)
         return status;
     *log_out = (dcli_log){.level = dcli_config_log_level(&checked)};
-    return check_numbers(complete_out);
+    status = check_numbers(complete_out);
+    return status == DCL_OK ? check_containment(complete_out) : status;
 }
 
 dcl_status dcl_worker_run(const dcl_worker_config *config)

@@ -17,11 +17,14 @@ typedef struct dcli_wire_order {
     int self, nodes, device, io_threads, first_port, last_port, log;
     uint64_t session;
     int64_t silence_ms, quota_bytes, chunk_bytes;
-    char bind[DCLI_MOST_ADDRESS + 1]; /* tcp://HOST:* */
-    char key[DCLI_MOST_KEY + 1];      /* public key of the nodes; "": a password */
-    char password[DCLI_MOST_KEY + 1]; /* or its secret key */
-    char host[DCLI_MOST_KEY + 1];     /* the host's public key; or the password it presents to this process alone */
-    char files[4096];                 /* "": none */
+    bool contain;                        /* as worker/confine.h says */
+    int first_peer_port, last_peer_port; /* of other workers' processes; 0: none but first_port..last_port */
+    char bind[DCLI_MOST_ADDRESS + 1];    /* tcp://HOST:* */
+    char key[DCLI_MOST_KEY + 1];         /* public key of the nodes; "": a password */
+    char password[DCLI_MOST_KEY + 1];    /* or its secret key */
+    char host[DCLI_MOST_KEY + 1];        /* the host's public key; or the password it presents to this process alone */
+    char files[4096];                    /* "": none */
+    char cache[4096];                    /* of this client alone; "": none */
 } dcli_wire_order;
 
 typedef struct dcli_wire_answer {

@@ -101,7 +101,8 @@ static int prepare_attributes(posix_spawnattr_t *attributes)
     return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 }
 
-static int spawn(const char *program, const char *terms, int count, const int descriptors[], pid_t *pid_out)
+static int spawn(const char *program, const char *terms, char *const variables[], int count, const int descriptors[],
+                 pid_t *pid_out)
 {
     char *arguments[] = {(char *)(uintptr_t)program, "worker", "--process", (char *)(uintptr_t)terms, NULL};
     posix_spawn_file_actions_t actions;
@@ -115,17 +116,17 @@ static int spawn(const char *program, const char *terms, int count, const int de
         if (code == 0)
             code = prepare_attributes(&attributes);
         if (code == 0)
-            code = posix_spawnp(pid_out, program, &actions, &attributes, arguments, environ);
+            code = posix_spawnp(pid_out, program, &actions, &attributes, arguments, variables);
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
     return code;
 }
 
-dcl_status dcli_process_start(const char *program, const char *terms, int count, const int descriptors[],
-                              dcli_process *process)
+dcl_status dcli_process_start(const char *program, const char *terms, char *const variables[], int count,
+                              const int descriptors[], dcli_process *process)
 {
-    int code = spawn(program, terms, count, descriptors, &process->pid);
+    int code = spawn(program, terms, variables != NULL ? variables : environ, count, descriptors, &process->pid);
     if (code != 0) {
         process->pid = 0;
         return DCLI_FAIL(DCL_ERR_FILE,

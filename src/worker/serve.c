@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "worker/confine.h"
 #include "worker/serving.h"
 
 /* ---- the process -------------------------------------------------------------------------------------------------- */
@@ -157,7 +158,20 @@ static dcl_status take_wire_terms(dcli_serving *serving, const char *terms)
     close_others(2, (int[]){serving->status_memory, serving->control});
     serving->lifeline = serving->control;
     dcl_status status = bind_to_parent(parent);
-    return status == DCL_OK ? dcli_serving_read_wire_terms(serving) : status;
+    dcli_confine_basics();
+    if (status == DCL_OK)
+        status = dcli_serving_read_wire_terms(serving);
+    if (status != DCL_OK || !serving->order.contain)
+        return status;
+    const dcli_wire_order *order = &serving->order;
+    dcli_confine_terms confine = {
+        .files = serving->files,
+        .cache = order->cache[0] != '\0' ? order->cache : NULL,
+        .port = {{order->first_port, order->last_port}, {order->first_peer_port, order->last_peer_port}}};
+    status = dcli_confine(&confine);
+    if (status != DCL_OK)
+        dcli_serving_answer(serving, status);
+    return status;
 }
 
 static dcl_status open_shared(dcli_serving *serving)
@@ -370,6 +384,8 @@ static dcl_status start_wire(dcli_serving *serving)
     dcl_status status = open_device(serving);
     if (status == DCL_OK)
         status = dcli_serving_open_wire(serving);
+    if (status == DCL_OK && serving->order.contain)
+        status = dcli_confine_calls();
     dcli_serving_answer(serving, status);
     return status;
 }

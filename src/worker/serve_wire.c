@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "net/wire_address.h"
 #include "worker/control.h"
 #include "worker/serving.h"
 
@@ -131,6 +132,26 @@ dcl_status dcli_serving_open_wire(dcli_serving *serving)
 
 /* ---- meeting ------------------------------------------------------------------------------------------------------ */
 
+static bool is_between(int port, int first, int last) { return first > 0 && port >= first && port <= last; }
+
+/* Connecting would fail without a reason that says so. */
+static dcl_status check_port(const dcli_serving *serving, int peer, const char *text)
+{
+    const dcli_wire_order *order = &serving->order;
+    dcli_address address;
+    dcl_status status = dcli_address_parse(text, DCLI_TO_CALL, &address);
+    if (status != DCL_OK || !order->contain || is_between(address.port, order->first_port, order->last_port) ||
+        is_between(address.port, order->first_peer_port, order->last_peer_port))
+        return status;
+    status =
+        DCLI_FAIL(DCL_ERR_NETWORK,
+                  "node %d listens at port %d; this worker's processes connect to ports %d-%d only; give all workers "
+                  "of a cluster the same --ports, or this one --peer-ports",
+                  peer, address.port, order->first_port, order->last_port);
+    DCLI_LOG(&refusals, DCLI_LOG_WARN, "session %016" PRIx64 ": %s", serving->session, dcli_error_sentence());
+    return status;
+}
+
 dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *setup)
 {
     dcl_status status = DCL_OK;
@@ -139,8 +160,10 @@ dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *se
         if (!peer->present || p == serving->self)
             continue;
         if (p < serving->self)
+            status = check_port(serving, p, peer->address);
+        if (p < serving->self && status == DCL_OK)
             status = dcli_endpoint_meet(serving->endpoint, p, peer->address, peer->key);
-        else
+        else if (p > serving->self)
             status = dcli_endpoint_expect(serving->endpoint, p, peer->key);
     }
     return status;

@@ -38,7 +38,11 @@ typedef struct dcli_supervisor {
     const dcli_log *log;
     int stop_fd;
     char program[4096];
-    char files[4096];                 /* real path; "": none */
+    char files[4096]; /* real path; "": none */
+    char cache[4096]; /* folder of the clients' folders for compiled kernels */
+    bool cache_is_temporary, contain;
+    int port[2][2]; /* of processes of sessions: where they listen, and where else others do; first and last, 0: none */
+    bool has_strays;                  /* a process of a session has ended: others that it started may be ours now */
     char bind[DCLI_MOST_ADDRESS + 1]; /* of worker processes */
     char token_path[4096], token[DCLI_TOKEN];
     int devices[DCLI_MOST_DEVICES_OFFERED], device_count;
@@ -60,6 +64,15 @@ typedef struct dcli_supervisor {
 
 dcl_status dcli_supervisor_open(dcli_supervisor *supervisor);
 void dcli_supervisor_close(dcli_supervisor *supervisor);
+
+/* ---- supervisor_cache.c */
+
+/** Where clients' folders are. @return DCL_OK, DCL_ERR_FILE. */
+dcl_status dcli_supervisor_find_cache(dcli_supervisor *supervisor);
+/** The folder of a client, made if need be. @param path_out  "": none. @return DCL_OK, DCL_ERR_FILE. */
+dcl_status dcli_supervisor_cache_of(const dcli_supervisor *supervisor, uint32_t client, char *path_out,
+                                    size_t capacity);
+void dcli_supervisor_drop_cache(dcli_supervisor *supervisor);
 
 /* ---- supervisor_session.c */
 

@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "device/device.h"
 #include "net/wire_address.h"
+#include "worker/confine.h"
+#include "worker/strays.h"
 
 static const char domain[] = "desk";
 
@@ -59,11 +61,57 @@ static dcl_status find_binding(dcli_supervisor *supervisor)
 {
     dcli_address address;
     dcl_status status = dcli_address_parse(supervisor->config->listen, DCLI_TO_LISTEN, &address);
-    if (status != DCL_OK)
-        return status;
-    bool ipv6 = strchr(address.host, ':') != NULL;
-    snprintf(supervisor->bind, sizeof supervisor->bind, "tcp://%s%.200s%s:*", ipv6 ? "[" : "", address.host,
-             ipv6 ? "]" : "");
+    dcli_resolved resolved;
+    if (status == DCL_OK)
+        status = dcli_address_resolve(&address, &resolved); /* here: processes of sessions look up no names */
+    if (status == DCL_OK)
+        dcli_resolved_text(&resolved, 0, supervisor->bind);
+    return status;
+}
+
+/* ---- containment --------------------------------------------------------------------------------------------------- */
+
+/* Rules are made of ports before it is known which ones members of a session have: so these have a range of their own, also
+ * where none is given, above those that Linux gives to whoever asks for any. */
+static void find_ports(dcli_supervisor *supervisor)
+{
+    enum { FIRST = 61000, LAST = 61999 };
+    const dcl_worker_config *config = supervisor->config;
+    int(*port)[2] = supervisor->port;
+    port[0][0] = config->first_port > 0 ? config->first_port : FIRST;
+    port[0][1] = config->first_port > 0 ? config->last_port : LAST;
+    if (config->first_peer_port > 0) {
+        port[1][0] = config->first_peer_port;
+        port[1][1] = config->last_peer_port;
+    } else if (config->first_port > 0) {
+        port[1][0] = FIRST;
+        port[1][1] = LAST;
+    }
+}
+
+static dcl_status find_containment(dcli_supervisor *supervisor)
+{
+    const char *how = supervisor->config->contain;
+    char missing[1024];
+    find_ports(supervisor);
+    dcli_strays_adopt();
+    dcli_confine_basics_of_parent();
+    supervisor->contain = strcmp(how, "off") != 0;
+    dcli_containment_missing(dcli_containment_of_system(), missing, sizeof missing);
+    for (int r = 0; r < 2 && missing[0] == '\0'; r++)
+        if (supervisor->port[r][1] - supervisor->port[r][0] >= DCLI_MOST_PORTS)
+            snprintf(missing, sizeof missing,
+                     "ports %d-%d are more than %d: a kernel that runs on a processor can connect to every port",
+                     supervisor->port[r][0], supervisor->port[r][1], DCLI_MOST_PORTS);
+    if (!supervisor->contain)
+        DCLI_LOG(
+            supervisor->log, DCLI_LOG_WARN,
+            "sessions are not contained: a kernel that runs on a processor can do all that this worker's user can");
+    else if (missing[0] != '\0' && strcmp(how, "strict") == 0)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "%s; use a newer system, or start the worker with --contain auto",
+                         missing);
+    else if (missing[0] != '\0')
+        DCLI_LOG(supervisor->log, DCLI_LOG_WARN, "sessions are not wholly contained: %s", missing);
     return DCL_OK;
 }
 
@@ -136,7 +184,11 @@ static dcl_status open_desk(dcli_supervisor *supervisor)
 dcl_status dcli_supervisor_open(dcli_supervisor *supervisor)
 {
     raise_descriptor_limit();
-    dcl_status status = find_binding(supervisor);
+    dcl_status status = find_containment(supervisor);
+    if (status == DCL_OK)
+        status = find_binding(supervisor);
+    if (status == DCL_OK)
+        status = dcli_supervisor_find_cache(supervisor);
     if (status == DCL_OK)
         status = find_files(supervisor);
     if (status == DCL_OK)
@@ -161,10 +213,11 @@ dcl_status dcli_supervisor_open(dcli_supervisor *supervisor)
 static void await_dying(dcli_supervisor *supervisor)
 {
     enum { TIME_TO_DIE_MS = 5000, STEP_MS = 5 };
-    for (int waited = 0; supervisor->dying_count > 0 && waited < TIME_TO_DIE_MS; waited += STEP_MS) {
+    for (int waited = 0; waited < TIME_TO_DIE_MS; waited += STEP_MS) {
         dcli_supervisor_reap(supervisor);
-        if (supervisor->dying_count > 0)
-            poll(NULL, 0, STEP_MS);
+        if (supervisor->dying_count == 0 && !supervisor->has_strays)
+            break;
+        poll(NULL, 0, STEP_MS);
     }
     dcli_free(supervisor->dying);
 }
@@ -174,6 +227,7 @@ void dcli_supervisor_close(dcli_supervisor *supervisor)
     while (supervisor->sessions != NULL)
         dcli_supervisor_end(supervisor, supervisor->sessions, "the worker stops");
     await_dying(supervisor);
+    dcli_supervisor_drop_cache(supervisor);
     if (supervisor->token_path[0] != '\0')
         dcli_token_remove(supervisor->token_path, supervisor->token);
     dcli_desk_close(supervisor->desk);

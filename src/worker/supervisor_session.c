@@ -13,6 +13,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "net/wire_address.h"
+#include "worker/environment.h"
+#include "worker/strays.h"
 
 static int64_t monotonic_ms(void)
 {
@@ -39,7 +41,8 @@ void dcli_supervisor_refuse(dcli_supervisor *supervisor, uint32_t client, dcl_st
 
 /* ---- starting ----------------------------------------------------------------------------------------------------- */
 
-static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_msg_open *open, int place)
+static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_msg_open *open, int place,
+                                  const char *cache)
 {
     const dcl_worker_config *config = supervisor->config;
     dcli_wire_order order = {.magic = DCLI_WIRE_ORDER,
@@ -47,8 +50,11 @@ static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_
                              .nodes = open->nodes,
                              .device = supervisor->devices[place],
                              .io_threads = (int)config->io_threads,
-                             .first_port = config->first_port,
-                             .last_port = config->last_port,
+                             .first_port = supervisor->port[0][0],
+                             .last_port = supervisor->port[0][1],
+                             .first_peer_port = supervisor->port[1][0],
+                             .last_peer_port = supervisor->port[1][1],
+                             .contain = supervisor->contain,
                              .log = supervisor->log->level,
                              .session = open->session,
                              .silence_ms = open->silence_ms,
@@ -59,16 +65,19 @@ static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_
     snprintf(order.password, sizeof order.password, "%s", open->password);
     snprintf(order.host, sizeof order.host, "%s", open->host[place].key);
     snprintf(order.files, sizeof order.files, "%s", supervisor->files);
+    snprintf(order.cache, sizeof order.cache, "%s", cache);
     return order;
 }
 
 /* The order is in the socket before the process is there. */
-static dcl_status start_child(dcli_supervisor *supervisor, const dcli_msg_open *open, int place, dcli_child *child)
+static dcl_status start_child(dcli_supervisor *supervisor, const dcli_msg_open *open, int place, const char *cache,
+                              dcli_child *child)
 {
     int ends[2] = {-1, -1};
     char terms[256];
-    dcli_wire_order order = make_order(supervisor, open, place);
-    dcl_status status = dcli_process_prepare(&child->process);
+    dcli_wire_order order = make_order(supervisor, open, place, cache);
+    char **variables = dcli_environment_of_session(cache[0] != '\0' ? cache : NULL);
+    dcl_status status = variables != NULL ? dcli_process_prepare(&child->process) : DCL_ERR_NOMEM;
     if (status == DCL_OK && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         status =
             DCLI_FAIL(DCL_ERR_NETWORK, "socketpair: %s; raise the worker's limit of open descriptors", strerror(errno));
@@ -78,9 +87,10 @@ static dcl_status start_child(dcli_supervisor *supervisor, const dcli_msg_open *
     if (status == DCL_OK) {
         snprintf(terms, sizeof terms, "wire parent=%d status=%d control=%d", (int)getpid(),
                  child->process.status_memory, ends[1]);
-        status = dcli_process_start(supervisor->program, terms, 2, (int[]){child->process.status_memory, ends[1]},
-                                    &child->process);
+        status = dcli_process_start(supervisor->program, terms, variables, 2,
+                                    (int[]){child->process.status_memory, ends[1]}, &child->process);
     }
+    dcli_environment_free(variables);
     if (ends[1] >= 0)
         close(ends[1]);
     if (ends[0] >= 0)
@@ -150,8 +160,10 @@ void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const d
         session->child[p].control = -1;
         session->child[p].process.pidfd = -1;
     }
+    char cache[sizeof supervisor->cache];
+    status = dcli_supervisor_cache_of(supervisor, client, cache, sizeof cache);
     for (int p = 0; p < session->count && status == DCL_OK; p++)
-        status = start_child(supervisor, open, p, &session->child[p]);
+        status = start_child(supervisor, open, p, cache, &session->child[p]);
     if (status == DCL_OK)
         return;
     dcli_supervisor_refuse(supervisor, client, status, dcli_error_sentence());
@@ -286,6 +298,20 @@ void dcli_supervisor_kill(dcli_supervisor *supervisor, dcli_process *process)
         *process = (dcli_process){.pidfd = -1};
     }
     dcli_process_end(process, 0); /* without memory for a longer list it is waited for */
+    supervisor->has_strays = true;
+}
+
+static bool is_child(const void *owner, pid_t pid)
+{
+    const dcli_supervisor *supervisor = owner;
+    for (int64_t d = 0; d < supervisor->dying_count; d++)
+        if (supervisor->dying[d].pid == pid)
+            return true;
+    for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
+        for (int p = 0; p < session->count; p++)
+            if (session->child[p].process.pid == pid)
+                return true;
+    return false;
 }
 
 void dcli_supervisor_reap(dcli_supervisor *supervisor)
@@ -295,6 +321,8 @@ void dcli_supervisor_reap(dcli_supervisor *supervisor)
             dcli_process_end(&supervisor->dying[d], 0);
             supervisor->dying[d] = supervisor->dying[--supervisor->dying_count]; /* the last takes its place */
         }
+    if (supervisor->has_strays)
+        supervisor->has_strays = dcli_strays_end(is_child, supervisor) || supervisor->dying_count > 0;
 }
 
 void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, const char *why)

@@ -36,13 +36,14 @@ dcl_status __wrap_dcli_process_prepare(dcli_process *process_out)
     return DCL_OK;
 }
 
-dcl_status __wrap_dcli_process_start(const char *program, const char *terms, int count, const int descriptors[],
-                                     dcli_process *process);
-dcl_status __wrap_dcli_process_start(const char *program, const char *terms, int count, const int descriptors[],
-                                     dcli_process *process)
+dcl_status __wrap_dcli_process_start(const char *program, const char *terms, char *const variables[], int count,
+                                     const int descriptors[], dcli_process *process);
+dcl_status __wrap_dcli_process_start(const char *program, const char *terms, char *const variables[], int count,
+                                     const int descriptors[], dcli_process *process)
 {
     (void)program;
     (void)terms;
+    (void)variables;
     fuzz_demand(count == 2 && scene.count < MOST_PROCESSES, "a process is started in another way");
     if (scene.fail_start > 0 && --scene.fail_start == 0)
         return DCLI_FAIL(DCL_ERR_FILE, "a process cannot be started");
@@ -233,6 +234,14 @@ const char *__wrap_dcli_desk_caller(const dcli_desk *desk, uint32_t client)
     (void)desk;
     (void)client;
     return "somebody";
+}
+
+const char *__wrap_dcli_desk_key(const dcli_desk *desk, uint32_t client);
+const char *__wrap_dcli_desk_key(const dcli_desk *desk, uint32_t client)
+{
+    (void)desk;
+    (void)client;
+    return "";
 }
 
 /* ---- an input ----------------------------------------------------------------------------------------------------- */

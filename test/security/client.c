@@ -7,6 +7,7 @@
  *   crash        run a body that ends the process it runs in
  *   prelude:PATH run a body with the prelude that lies in a file
  *   load:PATH    load a .npy file of 64 x 64 floats that hold row + column; save:PATH save such a one
+ *   spy:PATH     run the function `int attempt(long i)` of this OpenCL C file for 0..63, and print what it returns
  *   pause        wait for a line of standard input
  *   close
  *
@@ -188,6 +189,32 @@ static void run_prelude(const char *path)
     expect_failure(status);
 }
 
+/* The file goes into the prelude as it is. */
+static void spy(const char *path)
+{
+    enum { ATTEMPTS = 64, MOST_BYTES = 1 << 16 };
+    static char prelude[MOST_BYTES];
+    int32_t found[ATTEMPTS];
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        printf("%s cannot be opened\n", command);
+        exit(2);
+    }
+    prelude[fread(prelude, 1, sizeof prelude - 1, file)] = '\0';
+    fclose(file);
+    dcl_map *whole = dcl_map_block(cluster);
+    dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, ATTEMPTS), whole);
+    check(dcl_forall(cluster, "A(i) = attempt(i);", DCL_OUT(A), DCL_PRELUDE(prelude)));
+    check(dcl_read(A, NULL, found, NULL));
+    printf("%s DCL_OK", command);
+    for (int n = 0; n < ATTEMPTS; n++)
+        printf(" %d", (int)found[n]);
+    printf("\n");
+    fflush(stdout);
+    dcl_release(A);
+    dcl_release(whole);
+}
+
 /* ---- files -------------------------------------------------------------------------------------------------------- */
 
 static void load(const char *path)
@@ -254,6 +281,8 @@ static void obey(void)
         load(rest);
     else if (is("save", &rest))
         save(rest);
+    else if (is("spy", &rest))
+        spy(rest);
     else if (is("pause", &rest))
         wait_for_line();
     else {
