@@ -134,13 +134,14 @@ static void allow_system(ruleset *rules)
     static const char *const installed[] = {"/usr", "/lib",  "/lib32",     "/lib64",    "/libx32",
                                             "/bin", "/sbin", "/nix/store", "/gnu/store"};
     static const char *const settings[] = {
-        "/etc/OpenCL",      "/etc/ld.so.cache",   "/etc/ld.so.preload",   "/etc/ld.so.conf",    "/etc/ld.so.conf.d",
-        "/etc/alternatives", "/etc/localtime",    "/etc/nsswitch.conf",   "/etc/host.conf",     "/etc/hosts",
-        "/etc/resolv.conf", "/etc/gai.conf",      "/etc/protocols",       "/etc/services",      "/etc/nvidia",
-        "/sys",             "/proc/self",         "/proc/cpuinfo",        "/proc/meminfo",      "/proc/stat",
-        "/proc/devices",    "/proc/filesystems",  "/proc/version",        "/proc/modules",      "/proc/driver",
-        "/proc/sys",        "/proc/loadavg",      "/proc/cgroups",        "/proc/uptime",       "/dev/random",
-        "/dev/urandom",     "/run/systemd/resolve"};
+        "/etc/OpenCL",       "/etc/ld.so.cache",  "/etc/ld.so.preload", "/etc/ld.so.conf",
+        "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime",     "/etc/nsswitch.conf",
+        "/etc/host.conf",    "/etc/hosts",        "/etc/resolv.conf",   "/etc/gai.conf",
+        "/etc/protocols",    "/etc/services",     "/etc/nvidia",        "/sys",
+        "/proc/self",        "/proc/cpuinfo",     "/proc/meminfo",      "/proc/stat",
+        "/proc/devices",     "/proc/filesystems", "/proc/version",      "/proc/modules",
+        "/proc/driver",      "/proc/sys",         "/proc/loadavg",      "/proc/cgroups",
+        "/proc/uptime",      "/dev/random",       "/dev/urandom",       "/run/systemd/resolve"};
     static const char *const patterns[] = {"/opt/rocm*", "/opt/intel", "/opt/cuda*", "/opt/nvidia*", "/opt/conda"};
     static const char *const nodes[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/kfd", "/dev/dri"};
     for (size_t n = 0; n < sizeof installed / sizeof installed[0]; n++)
@@ -268,9 +269,10 @@ void dcli_containment_missing(dcli_containment system, char *text_out, size_t ca
 {
     text_out[0] = '\0';
     if (system.landlock == 0)
-        snprintf(text_out, capacity,
-                 "this system has no Landlock (Linux 5.13 or newer, switched on): a kernel that runs on a processor can "
-                 "read and write what this worker's user can, and connect to every port");
+        snprintf(
+            text_out, capacity,
+            "this system has no Landlock (Linux 5.13 or newer, switched on): a kernel that runs on a processor can "
+            "read and write what this worker's user can, and connect to every port");
     else if (system.landlock < VERSION_NETWORK)
         snprintf(text_out, capacity,
                  "Landlock of this system has no network rules (Linux 6.7 or newer has them): a kernel that runs on a "

@@ -28,31 +28,102 @@ static const unsigned arch = 0, other_numbers = 0;
 #endif
 
 /* Numbers that older headers lack are the same on all machines. */
-enum { OPEN_TREE = 428, MOVE_MOUNT = 429, FSOPEN = 430, FSCONFIG = 431, FSMOUNT = 432, FSPICK = 433, PIDFD_GETFD = 438,
-       PROCESS_MADVISE = 440, MOUNT_SETATTR = 442, FCHMODAT2 = 452 };
+enum {
+    OPEN_TREE = 428,
+    MOVE_MOUNT = 429,
+    FSOPEN = 430,
+    FSCONFIG = 431,
+    FSMOUNT = 432,
+    FSPICK = 433,
+    PIDFD_GETFD = 438,
+    PROCESS_MADVISE = 440,
+    MOUNT_SETATTR = 442,
+    FCHMODAT2 = 452
+};
 
 static const int refused[] = {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     SYS_ptrace, /* sanitizers stop their own threads with it */
 #endif
     /* other processes */
-    SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, PIDFD_GETFD, SYS_pidfd_send_signal, SYS_tkill,
-    SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, PROCESS_MADVISE, SYS_migrate_pages, SYS_move_pages,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_kcmp,
+    PIDFD_GETFD,
+    SYS_pidfd_send_signal,
+    SYS_tkill,
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
+    PROCESS_MADVISE,
+    SYS_migrate_pages,
+    SYS_move_pages,
     /* keys of the user */
-    SYS_add_key, SYS_request_key, SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_keyctl,
     /* interfaces that a session has no use for */
-    SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
+    SYS_io_uring_setup,
+    SYS_io_uring_enter,
+    SYS_io_uring_register,
     /* the system; where a worker runs as root */
-    SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_unshare, SYS_setns, OPEN_TREE, MOVE_MOUNT, FSOPEN, FSCONFIG,
-    FSMOUNT, FSPICK, MOUNT_SETATTR, SYS_name_to_handle_at, SYS_open_by_handle_at, SYS_init_module, SYS_finit_module,
-    SYS_delete_module, SYS_kexec_load, SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct, SYS_quotactl, SYS_syslog,
-    SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex, SYS_sethostname, SYS_setdomainname, SYS_vhangup,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_unshare,
+    SYS_setns,
+    OPEN_TREE,
+    MOVE_MOUNT,
+    FSOPEN,
+    FSCONFIG,
+    FSMOUNT,
+    FSPICK,
+    MOUNT_SETATTR,
+    SYS_name_to_handle_at,
+    SYS_open_by_handle_at,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_kexec_load,
+    SYS_reboot,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_acct,
+    SYS_quotactl,
+    SYS_syslog,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_clock_adjtime,
+    SYS_adjtimex,
+    SYS_sethostname,
+    SYS_setdomainname,
+    SYS_vhangup,
     SYS_fanotify_init,
     /* whose files are, and who may use them: Landlock does not look at it */
-    SYS_fchmod, SYS_fchmodat, FCHMODAT2, SYS_fchown, SYS_fchownat, SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr,
-    SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_mknodat,
+    SYS_fchmod,
+    SYS_fchmodat,
+    FCHMODAT2,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_setxattr,
+    SYS_lsetxattr,
+    SYS_fsetxattr,
+    SYS_removexattr,
+    SYS_lremovexattr,
+    SYS_fremovexattr,
+    SYS_mknodat,
 #if defined(__x86_64__)
-    SYS_chmod, SYS_chown, SYS_lchown, SYS_mknod, SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_kexec_file_load,
+    SYS_chmod,
+    SYS_chown,
+    SYS_lchown,
+    SYS_mknod,
+    SYS_iopl,
+    SYS_ioperm,
+    SYS_modify_ldt,
+    SYS_kexec_file_load,
 #endif
 };
 
@@ -74,7 +145,8 @@ static void load(program *filter, size_t offset) { add(filter, BPF_LD | BPF_W | 
 /* Arguments that are compared here are int: the kernel looks at the low half, too. */
 static void load_argument(program *filter, int number)
 {
-    load(filter, offsetof(struct seccomp_data, args) + (size_t)number * 8 + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0));
+    load(filter,
+         offsetof(struct seccomp_data, args) + (size_t)number * 8 + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0));
 }
 
 static void refuse(program *filter) { add(filter, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0); }

@@ -30,7 +30,8 @@ static int given_up(pid_t pid)
     return no_new_privileges + filters;
 }
 
-static bool end_children_of_thread(const char *thread, bool (*is_expected)(const void *owner, pid_t pid), const void *owner)
+static bool end_children_of_thread(const char *thread, bool (*is_expected)(const void *owner, pid_t pid),
+                                   const void *owner)
 {
     char path[300];
     int pid;

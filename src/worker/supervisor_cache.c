@@ -98,8 +98,10 @@ dcl_status dcli_supervisor_cache_of(const dcli_supervisor *supervisor, uint32_t 
     for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++) {
         snprintf(path_out, capacity, "%s/%s%s", supervisor->cache, key, parts[p]);
         if (mkdir(path_out, 0700) != 0 && errno != EEXIST) {
-            DCLI_FAIL(DCL_ERR_FILE, "\"%s\" for compiled kernels cannot be made: %s; free space, or name another folder "
-                      "with --cache DIR", path_out, strerror(errno));
+            DCLI_FAIL(DCL_ERR_FILE,
+                      "\"%s\" for compiled kernels cannot be made: %s; free space, or name another folder "
+                      "with --cache DIR",
+                      path_out, strerror(errno));
             path_out[0] = '\0';
             return DCL_ERR_FILE;
         }
@@ -107,8 +109,8 @@ dcl_status dcli_supervisor_cache_of(const dcli_supervisor *supervisor, uint32_t 
     path_out[length] = '\0';
     if (is_own_folder(path_out))
         return DCL_OK;
-    dcl_status status = DCLI_FAIL(DCL_ERR_FILE, "\"%s\" for compiled kernels is no folder of this user's alone; remove it",
-                                  path_out);
+    dcl_status status =
+        DCLI_FAIL(DCL_ERR_FILE, "\"%s\" for compiled kernels is no folder of this user's alone; remove it", path_out);
     path_out[0] = '\0';
     return status;
 }

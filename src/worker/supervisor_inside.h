@@ -4,6 +4,7 @@
 
 #include "net/desk.h"
 #include "net/token.h"
+#include "worker/cgroup.h"
 #include "worker/control.h"
 #include "worker/process.h"
 #include "worker/supervisor.h"
@@ -42,6 +43,7 @@ typedef struct dcli_supervisor {
     char cache[4096]; /* folder of the clients' folders for compiled kernels */
     bool cache_is_temporary, contain;
     int port[2][2]; /* of processes of sessions: where they listen, and where else others do; first and last, 0: none */
+    dcli_cgroups groups;
     bool has_strays;                  /* a process of a session has ended: others that it started may be ours now */
     char bind[DCLI_MOST_ADDRESS + 1]; /* of worker processes */
     char token_path[4096], token[DCLI_TOKEN];

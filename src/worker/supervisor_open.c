@@ -95,6 +95,7 @@ static dcl_status find_containment(dcli_supervisor *supervisor)
     char missing[1024];
     find_ports(supervisor);
     dcli_strays_adopt();
+    dcli_cgroups_open(&supervisor->groups);
     dcli_confine_basics_of_parent();
     supervisor->contain = strcmp(how, "off") != 0;
     dcli_containment_missing(dcli_containment_of_system(), missing, sizeof missing);
@@ -227,6 +228,7 @@ void dcli_supervisor_close(dcli_supervisor *supervisor)
     while (supervisor->sessions != NULL)
         dcli_supervisor_end(supervisor, supervisor->sessions, "the worker stops");
     await_dying(supervisor);
+    dcli_cgroups_close(&supervisor->groups);
     dcli_supervisor_drop_cache(supervisor);
     if (supervisor->token_path[0] != '\0')
         dcli_token_remove(supervisor->token_path, supervisor->token);

@@ -137,6 +137,16 @@ static dcl_status check_open(const dcli_supervisor *supervisor, const dcli_msg_o
     return DCL_OK;
 }
 
+/* A process needs memory beside its arrays: the driver, its compiler, what is on the way. */
+static void make_group(const dcli_supervisor *supervisor, const dcli_supervised *session)
+{
+    const int64_t beside = INT64_C(2) << 30, each = 256;
+    int64_t quota = (int64_t)supervisor->config->quota_bytes, processors = sysconf(_SC_NPROCESSORS_ONLN);
+    dcli_cgroup_make(&supervisor->groups, session->session,
+                     quota > 0 && quota < INT64_MAX / 256 ? session->count * (quota + quota / 4 + beside) : 0,
+                     session->count * (each + 4 * processors));
+}
+
 void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const dcli_msg_open *open)
 {
     dcl_status status = check_open(supervisor, open);
@@ -161,9 +171,11 @@ void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const d
         session->child[p].process.pidfd = -1;
     }
     char cache[sizeof supervisor->cache];
+    make_group(supervisor, session);
     status = dcli_supervisor_cache_of(supervisor, client, cache, sizeof cache);
     for (int p = 0; p < session->count && status == DCL_OK; p++)
-        status = start_child(supervisor, open, p, cache, &session->child[p]);
+        if ((status = start_child(supervisor, open, p, cache, &session->child[p])) == DCL_OK)
+            dcli_cgroup_add(&supervisor->groups, session->session, session->child[p].process.pid);
     if (status == DCL_OK)
         return;
     dcli_supervisor_refuse(supervisor, client, status, dcli_error_sentence());
@@ -321,12 +333,16 @@ void dcli_supervisor_reap(dcli_supervisor *supervisor)
             dcli_process_end(&supervisor->dying[d], 0);
             supervisor->dying[d] = supervisor->dying[--supervisor->dying_count]; /* the last takes its place */
         }
-    if (supervisor->has_strays)
+    bool had_strays = supervisor->has_strays;
+    if (had_strays)
         supervisor->has_strays = dcli_strays_end(is_child, supervisor) || supervisor->dying_count > 0;
+    if (had_strays && !supervisor->has_strays)
+        dcli_cgroups_sweep(&supervisor->groups);
 }
 
 void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, const char *why)
 {
+    dcli_cgroup_kill(&supervisor->groups, session->session);
     for (int p = 0; p < session->count; p++) {
         dcli_supervisor_kill(supervisor, &session->child[p].process);
         if (session->child[p].control >= 0)

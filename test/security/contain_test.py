@@ -169,6 +169,20 @@ class Contained(siege.Siege):
         self.works(worker, DCL_KEYS=two)
         self.assertTrue(glob.glob(f"{self.cache_of(two)}/pocl/**/*.so*", recursive=True))
 
+    def test_group(self):
+        """Where the worker may make control groups, each session has one, which ends with it."""
+        worker, _, words = self.world()
+        line = next(line for line in pathlib.Path(f"/proc/{words['sibling']}/cgroup").read_text().splitlines()
+                    if line.startswith("0::")) if os.path.exists("/proc/self/cgroup") else ""
+        if "dcl-session-" not in line:
+            self.skipTest("no control groups of version 2 can be made here")
+        mount = next(line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()
+                     if line.split()[2] == "cgroup2")
+        folder = mount + line[3:]
+        self.assertTrue(os.path.isdir(folder), folder)
+        worker.process.terminate()
+        processes.wait_until(lambda: not os.path.exists(folder), 10, "the end of the session's group")
+
     def test_ports_of_others(self):
         """Members of a session meet where all workers have the same ports, or --peer-ports says which."""
         def free():
