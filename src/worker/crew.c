@@ -55,14 +55,29 @@ bool dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
     return true;
 }
 
+/* Its connections may be seen to end before itself is. */
+static void find_end(dcli_crew *crew, dcli_member *member, char *text_out, size_t capacity)
+{
+    enum { STEPS = 20 };
+    const struct timespec step = {.tv_nsec = 5000000};
+    bool known = false;
+    for (int n = 0; n < STEPS && !known; n++) {
+        pthread_mutex_lock(&crew->lock);
+        known = member->process.pid == 0 || dcli_process_has_ended(&member->process) || n == STEPS - 1;
+        if (known && member->process.pid != 0)
+            dcli_process_why(&member->process, text_out, capacity);
+        pthread_mutex_unlock(&crew->lock);
+        if (!known)
+            nanosleep(&step, NULL);
+    }
+}
+
 dcl_status dcli_crew_fail_to_start(dcli_crew *crew, int node, dcl_status status, const char *why)
 {
     dcli_member *member = &crew->member[node];
     char end[512] = "";
-    pthread_mutex_lock(&crew->lock);
-    if (member->process.pid != 0 && why[0] == '\0')
-        dcli_process_why(&member->process, end, sizeof end);
-    pthread_mutex_unlock(&crew->lock);
+    if (why[0] == '\0')
+        find_end(crew, member, end, sizeof end);
     return DCLI_FAIL(status, "worker %d (%s) did not start: %s", node, member->name, why[0] != '\0' ? why : end);
 }
 
@@ -274,20 +289,7 @@ void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host)
     pthread_mutex_unlock(&crew->lock);
 }
 
-/* Connections break before the desk has told how a process ended: it is given a moment. */
-static void await_news(dcli_crew *crew, const dcli_member *member)
-{
-    enum { NEWS_MS = 300 };
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += NEWS_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    while (member->gone[0] == '\0' && !crew->contact[member->call].lost)
-        if (pthread_cond_timedwait(&crew->changed, &crew->lock, &until) != 0)
-            return;
-}
-
+/* Without waiting: the host's worker serves all others meanwhile. */
 void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity)
 {
     dcli_member *member = &crew->member[node];
@@ -298,13 +300,11 @@ void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_
     if (crew->is_local) {
         dcli_process_why(&member->process, why, sizeof why);
         told = member->process.ended;
-        dcli_process_end(&member->process, 0); /* it may only be slow: from now on it is not */
+        dcli_crew_dismiss(crew, node); /* it may only be slow: from now on it is not */
     } else {
-        await_news(crew, member);
         snprintf(why, sizeof why, "%s", member->gone[0] != '\0' ? member->gone : "cannot be reached");
         told = member->gone[0] != '\0' && !crew->contact[member->call].lost;
-        dcli_crew_kill_remote(crew, node);
-        dcli_keeper_wake(crew);
+        dcli_crew_dismiss(crew, node);
     }
     if (!member->heard && member->refusal[0] == '\0') { /* somebody waits for it to join */
         member->refusal_status = DCL_ERR_NODE_LOST;

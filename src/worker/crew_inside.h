@@ -26,6 +26,7 @@ typedef struct dcli_member {
     char name[320]; /* "process 123 of this host", "tcp://host:port, process 3" */
     bool in_place, heard, lost;
     bool introduced;                /* the others know of it */
+    bool dismissed;                 /* lost, and that has been told: its process is to end, and can be forgotten then */
     char refusal[DCLI_ERROR_BYTES]; /* why it cannot serve; "": it has not said so */
     dcl_status refusal_status;
     dcli_process process; /* local */
@@ -108,8 +109,6 @@ dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli
 dcl_status dcli_contact_greet(dcli_call *call);
 /** Wait for a message of a kind; others are passed over, but a refusal, which becomes the error. */
 dcl_status dcli_contact_hear(dcli_call *call, const char *address, dcli_message_kind kind, dcli_received *received_out);
-/** End a process at another host. */
-void dcli_crew_kill_remote(dcli_crew *crew, int node);
 /** By the keeper: beat, and hear what desks say. */
 void dcli_crew_attend(dcli_crew *crew, int contact);
 void dcli_crew_hang_up(dcli_crew *crew);
@@ -132,6 +131,8 @@ void dcli_keeper_stop(dcli_crew *crew);
 void dcli_keeper_wake(dcli_crew *crew);
 /** Have it start local processes; waits until they are started. */
 dcl_status dcli_keeper_order(dcli_crew *crew, int first, int count);
+/** With the lock: end the process of a node that is lost. Does not wait. */
+void dcli_crew_dismiss(dcli_crew *crew, int node);
 /** With the lock: tell the host of a loss. */
 void dcli_crew_report(dcli_crew *crew, int node, const char *seen);
 

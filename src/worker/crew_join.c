@@ -53,18 +53,12 @@ static dcl_status add_local(dcli_crew *crew, dcli_worker *host, int first, int c
 /* Their numbers have been used: messages may be on their way to them. */
 static void give_up(dcli_crew *crew, int first, int count)
 {
-    dcli_process *process[DCLI_MOST_NODES];
     pthread_mutex_lock(&crew->lock);
     for (int n = first; n < first + count; n++) {
-        dcli_member *member = &crew->member[n];
-        member->lost = true;
-        if (!crew->is_local)
-            dcli_crew_kill_remote(crew, n);
-        process[n - first] = &member->process;
+        crew->member[n].lost = true;
+        dcli_crew_dismiss(crew, n);
     }
-    dcli_process_end_all(count, process, 0);
     pthread_mutex_unlock(&crew->lock);
-    dcli_keeper_wake(crew);
 }
 
 dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers, int *first_out, int *count_out)

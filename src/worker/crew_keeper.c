@@ -26,15 +26,31 @@ void dcli_crew_report(dcli_crew *crew, int node, const char *seen)
     pthread_cond_broadcast(&crew->changed);
 }
 
+/* The process is ended here, or at its host, and its end is waited for by the keeper alone. */
+void dcli_crew_dismiss(dcli_crew *crew, int node)
+{
+    dcli_member *member = &crew->member[node];
+    member->dismissed = true;
+    if (crew->is_local)
+        dcli_process_kill(&member->process);
+    else
+        member->kill_due = true; /* the call is the keeper's */
+    dcli_keeper_wake(crew);
+}
+
 static void check_processes(dcli_crew *crew)
 {
     int64_t now = now_ns();
     pthread_mutex_lock(&crew->lock);
     for (int n = 0; n < crew->node_count; n++) {
         dcli_member *member = &crew->member[n];
-        if (member->lost || member->process.pid == 0)
+        if (member->process.pid == 0 || (member->lost && !member->dismissed))
             continue;
-        if (dcli_process_has_ended(&member->process))
+        if (member->lost && dcli_process_has_ended(&member->process))
+            dcli_process_end(&member->process, 0); /* at once: it has */
+        else if (member->lost)
+            continue;
+        else if (dcli_process_has_ended(&member->process))
             dcli_crew_report(crew, n, "its process has ended");
         else if (member->heard &&
                  dcli_process_is_silent(&member->process, now, (int64_t)crew->terms.config->silence_ms))

@@ -436,9 +436,6 @@ int dcli_crew_polled(dcli_crew *crew, int contact, struct pollfd polled_out[])
     return count;
 }
 
-/* With the lock: the call is the keeper's. */
-void dcli_crew_kill_remote(dcli_crew *crew, int node) { crew->member[node].kill_due = true; }
-
 void dcli_crew_hang_up(dcli_crew *crew)
 {
     dcli_crew_forget_contacts(crew, 0);

@@ -229,7 +229,7 @@ static dcl_status hear(dcli_worker *worker, dcli_received *received, bool believ
         return worker->is_host || from_host ? unexpected(received) : dcli_take_part(worker, received);
     case DCLI_MSG_LOST:
         if (worker->is_host)
-            return dcli_host_lose(worker, message->lost.peer, message->lost.sentence);
+            return dcli_host_complaint(worker, received->from, &message->lost);
         return from_host ? dcli_take_lost(worker, &message->lost) : unexpected(received);
     case DCLI_MSG_JOINED:
         return from_host ? dcli_take_joined(worker, received) : unexpected(received);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "worker/doubts.h"
 #include "worker/members.h"
 #include "worker/peer.h"
 #include "worker/tree.h"
@@ -34,7 +35,8 @@ dcl_status dcli_host_open(dcli_worker *worker)
     dcli_cond_init(&worker->question.changed);
     worker->question.answered = dcli_calloc((size_t)worker->terms.node_count, sizeof(bool));
     worker->outbox.loss = dcli_calloc((size_t)worker->terms.node_count, sizeof *worker->outbox.loss);
-    return worker->question.answered != NULL && worker->outbox.loss != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    dcl_status status = dcli_doubts_open(worker);
+    return worker->question.answered != NULL && worker->outbox.loss != NULL ? status : DCL_ERR_NOMEM;
 }
 
 static void free_posted(dcli_posted *posted)
@@ -71,6 +73,7 @@ void dcli_host_close(dcli_worker *worker)
     pthread_cond_destroy(&worker->question.changed);
     dcli_free(worker->question.answered);
     dcli_free(worker->outbox.loss);
+    dcli_doubts_close(worker);
 }
 
 /* ---- the program's threads ---------------------------------------------------------------------------------------- */

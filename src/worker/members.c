@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "store/files.h"
 #include "worker/crew.h"
+#include "worker/doubts.h"
 #include "worker/tree.h"
 
 /* ---- losing ------------------------------------------------------------------------------------------------------- */
@@ -36,6 +37,7 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
     if (!is_node(worker, peer) || (worker->gone[peer] && !worker->absent[peer]))
         return DCL_OK;
     worker->absent[peer] = false; /* lost before it was there: it never will be */
+    dcli_doubts_forget(worker, peer);
     char sentence[DCLI_MOST_SENTENCE];
     dcli_crew_lose(worker->terms.crew, peer, seen, sentence, sizeof sentence);
     dcl_status status = forget(worker, peer);
@@ -57,7 +59,9 @@ dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer)
     char sentence[DCLI_ERROR_BYTES];
     snprintf(sentence, sizeof sentence, "%s", dcli_error_sentence());
     if (worker->is_host)
-        return dcli_host_lose(worker, peer, sentence);
+        dcli_doubts_notice(worker, peer, sentence);
+    if (worker->is_host)
+        return DCL_OK;
     if (!is_node(worker, peer)) {
         worker->stopping = true; /* the program has gone: nobody wants anything any more */
         return DCL_OK;
@@ -71,11 +75,21 @@ dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer)
 
 dcl_status dcli_peer_offends(dcli_worker *worker, int peer)
 {
+    char sentence[DCLI_ERROR_BYTES];
     if (!worker->terms.is_process || !is_node(worker, peer) || peer == worker->terms.self)
         return dcli_error_status();
-    if (!worker->is_host)
-        dcli_endpoint_drop(worker->endpoint, peer); /* nothing more of it is listened to */
+    snprintf(sentence, sizeof sentence, "%s", dcli_error_sentence());
+    if (worker->is_host)
+        return dcli_host_lose(worker, peer, sentence);
+    dcli_endpoint_drop(worker->endpoint, peer); /* nothing more of it is listened to */
     return dcli_peer_is_gone(worker, peer);
+}
+
+dcl_status dcli_host_complaint(dcli_worker *worker, int from, const dcli_msg_lost *lost)
+{
+    if (is_node(worker, lost->peer) && is_node(worker, from))
+        dcli_doubts_complain(worker, from, lost->peer, lost->sentence);
+    return DCL_OK;
 }
 
 dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)

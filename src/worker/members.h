@@ -13,6 +13,8 @@ dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer);
 /** Host: a node is lost: see that it does not run any more, tell all and the runtime. Once per node.
  *  @param seen  how it was noticed. */
 dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen);
+/** Host: a node cannot reach another one. */
+dcl_status dcli_host_complaint(dcli_worker *worker, int from, const dcli_msg_lost *lost);
 /** Host: a node answers a question about a file. */
 void dcli_host_seen(dcli_worker *worker, int from, const dcli_msg_seen *seen);
 

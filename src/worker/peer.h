@@ -33,6 +33,23 @@ typedef struct dcli_loss {
     char seen[255]; /* how it was noticed */
 } dcli_loss;
 
+/** Host: what is said of a node. */
+typedef struct dcli_doubt {
+    int64_t due_ns;  /* when it is given up as its connection to the host has ended; 0: that is there */
+    char seen[255];  /* how that was noticed */
+    bool is_accused; /* some node cannot reach it */
+    char told[255];  /* by which sentence; or by its own, that it cannot reach others */
+    int parties;     /* nodes that it has been at odds with since the session began */
+} dcli_doubt;
+
+/** Host: what is not decided yet; see doubts.h. */
+typedef struct dcli_doubts {
+    dcli_doubt *node; /* [node_count] */
+    bool *at_odds;    /* [node_count][node_count], low number first: two that are there and cannot reach each other */
+    int64_t gathered_ns; /* when it is decided which of them are given up; 0: none are at odds */
+    int64_t next_ns;     /* when there is something to decide; INT64_MAX: nothing */
+} dcli_doubts;
+
 /** A queue from the threads of the program to the host's worker. */
 typedef struct dcli_outbox {
     pthread_mutex_t lock;
@@ -87,6 +104,7 @@ struct dcli_worker {
     dcli_msg_risen *risen;              /* [node_count] what children say; NULL: none yet */
     dcli_msg_risen told_risen;
     dcli_outbox outbox; /* host only */
+    dcli_doubts doubts; /* the same */
     struct dcli_question question;
     _Atomic int64_t turns; /* host: of its loop */
     atomic_bool resting;   /* host: waits for messages */

@@ -241,10 +241,9 @@ static void tell_end(const dcli_process *process, char *text_out, size_t capacit
 
 void dcli_process_why(dcli_process *process, char *text_out, size_t capacity)
 {
-    enum { TIME_TO_END_MS = 100 }; /* its connections may be seen to end before itself is */
     if (process->page == NULL)
         snprintf(text_out, capacity, "has not been started");
-    else if (has_ended_within(process, TIME_TO_END_MS))
+    else if (has_ended_within(process, 0))
         tell_end(process, text_out, capacity);
     else
         snprintf(text_out, capacity, "does not answer");

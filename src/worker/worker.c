@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "worker/doubts.h"
 #include "worker/members.h"
 #include "worker/peer.h"
 #include "worker/tree.h"
@@ -69,7 +70,7 @@ static int wait_for_gpu(dcli_worker *worker)
 static int idle_time(dcli_worker *worker)
 {
     if (worker->is_host)
-        return dcli_host_may_sleep(worker) ? -1 : 0;
+        return dcli_host_may_sleep(worker) ? dcli_doubts_wait_ms(worker) : 0;
     if (worker->running_first == worker->running_count) {
         worker->asked = 0;
         return -1;
@@ -113,10 +114,13 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
     enum { TELL_HOST_STEPS = 4 };
     bool stop = false, more = false;
     dcl_status status = DCL_OK;
-    if (worker->is_host)
+    if (worker->is_host) {
         status = dcli_host_take(worker, &stop);
-    else if (worker->broken == DCL_OK)
+        if (status == DCL_OK)
+            status = dcli_doubts_decide(worker);
+    } else if (worker->broken == DCL_OK) {
         status = dcli_exec_collect(worker);
+    }
     if (status == DCL_OK && worker->broken == DCL_OK)
         status = act(worker, &more);
     if (worker->is_host && worker->broken == DCL_OK)

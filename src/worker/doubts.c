@@ -1,0 +1,172 @@
+/* worker/doubts.c - which nodes are given up: those whose connection to the host has ended, and, of nodes that cannot reach
+ * each other, the fewest. */
+#include "worker/doubts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "worker/crew.h"
+#include "worker/members.h"
+
+enum {
+    NEWS_MS = 300, /* in which the keeper sees the end of a process, or hears of it from a desk */
+    GATHER_MS =
+        500 /* connections that cannot be made fail at about the same time; those that break later do so within a
+                       quarter of DCL_SILENCE_MS */
+};
+
+dcl_status dcli_doubts_open(dcli_worker *host)
+{
+    size_t nodes = (size_t)host->terms.node_count;
+    host->doubts.node = dcli_calloc(nodes, sizeof *host->doubts.node);
+    host->doubts.at_odds = dcli_calloc(nodes * nodes, sizeof *host->doubts.at_odds);
+    host->doubts.next_ns = INT64_MAX;
+    return host->doubts.node != NULL && host->doubts.at_odds != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+void dcli_doubts_close(dcli_worker *host)
+{
+    dcli_free(host->doubts.node);
+    dcli_free(host->doubts.at_odds);
+}
+
+static bool is_lost(const dcli_worker *host, int node) { return host->gone[node] && !host->absent[node]; }
+
+static bool *odds_of(dcli_worker *host, int one, int other)
+{
+    int low = one < other ? one : other, high = one < other ? other : one;
+    return &host->doubts.at_odds[(size_t)low * (size_t)host->terms.node_count + (size_t)high];
+}
+
+/* ---- what is said ------------------------------------------------------------------------------------------------- */
+
+static bool is_remote(const dcli_worker *host)
+{
+    return host->terms.crew != NULL && dcli_crew_is_remote(host->terms.crew);
+}
+
+void dcli_doubts_notice(dcli_worker *host, int node, const char *seen)
+{
+    dcli_doubt *doubt = &host->doubts.node[node];
+    if (is_lost(host, node) || doubt->due_ns != 0)
+        return;
+    doubt->due_ns = dcli_monotonic_ns() + NEWS_MS * (int64_t)1000000;
+    snprintf(doubt->seen, sizeof doubt->seen, "%s", seen);
+    host->doubts.next_ns = dcli_min(host->doubts.next_ns, doubt->due_ns);
+}
+
+void dcli_doubts_complain(dcli_worker *host, int from, int about, const char *sentence)
+{
+    if (from == about || is_lost(host, from) || is_lost(host, about))
+        return;
+    bool *odds = odds_of(host, from, about);
+    if (!*odds) {
+        host->doubts.node[from].parties++;
+        host->doubts.node[about].parties++;
+    }
+    *odds = true;
+    dcli_doubt *accuser = &host->doubts.node[from], *accused = &host->doubts.node[about];
+    if (accused->told[0] == '\0' || !accused->is_accused)
+        snprintf(accused->told, sizeof accused->told, "%s", sentence);
+    accused->is_accused = true;
+    if (accuser->told[0] == '\0')
+        snprintf(accuser->told, sizeof accuser->told, "it cannot reach others: %s", sentence);
+    if (host->doubts.gathered_ns != 0)
+        return;
+    int64_t gather_ms = GATHER_MS + (is_remote(host) ? (int64_t)host->terms.config->silence_ms / 4 : 0);
+    host->doubts.gathered_ns = dcli_monotonic_ns() + gather_ms * 1000000;
+    host->doubts.next_ns = dcli_min(host->doubts.next_ns, host->doubts.gathered_ns);
+}
+
+void dcli_doubts_forget(dcli_worker *host, int node)
+{
+    host->doubts.node[node].due_ns = 0;
+    for (int other = 0; other < host->terms.node_count; other++)
+        if (other != node)
+            *odds_of(host, node, other) = false;
+}
+
+/* ---- decisions ---------------------------------------------------------------------------------------------------- */
+
+static int count_odds(dcli_worker *host, int node)
+{
+    int count = 0;
+    for (int other = 0; other < host->terms.node_count; other++)
+        count += other != node && *odds_of(host, node, other);
+    return count;
+}
+
+/* Whose loss settles more; then who has been at odds with more nodes so far; then who is accused, and not only accuses. */
+static bool is_worse(dcli_worker *host, int node, int count, int than, int than_count)
+{
+    const dcli_doubt *one = &host->doubts.node[node], *other = &host->doubts.node[than];
+    if (count != than_count)
+        return count > than_count;
+    if (one->parties != other->parties)
+        return one->parties > other->parties;
+    return one->is_accused || !other->is_accused; /* among equals the one that came last */
+}
+
+/* @return -1: no two nodes that are there are at odds. */
+static int find_worst(dcli_worker *host)
+{
+    int worst = -1, most = 0;
+    for (int node = 0; node < host->terms.node_count; node++) {
+        int count = count_odds(host, node);
+        if (count > 0 && (worst < 0 || is_worse(host, node, count, worst, most))) {
+            worst = node;
+            most = count;
+        }
+    }
+    return worst;
+}
+
+static dcl_status settle_complaints(dcli_worker *host)
+{
+    dcl_status status = DCL_OK;
+    host->doubts.gathered_ns = 0;
+    for (int node; status == DCL_OK && (node = find_worst(host)) >= 0;)
+        status = dcli_host_lose(host, node, host->doubts.node[node].told);
+    return status;
+}
+
+static int64_t earliest(const dcli_worker *host)
+{
+    int64_t next = host->doubts.gathered_ns != 0 ? host->doubts.gathered_ns : INT64_MAX;
+    for (int node = 0; node < host->terms.node_count; node++)
+        if (host->doubts.node[node].due_ns != 0)
+            next = dcli_min(next, host->doubts.node[node].due_ns);
+    return next;
+}
+
+dcl_status dcli_doubts_decide(dcli_worker *host)
+{
+    if (host->doubts.next_ns == INT64_MAX)
+        return DCL_OK;
+    int64_t now = dcli_monotonic_ns();
+    if (now < host->doubts.next_ns)
+        return DCL_OK;
+    dcl_status status = DCL_OK;
+    for (int node = 0; node < host->terms.node_count && status == DCL_OK; node++) {
+        dcli_doubt *doubt = &host->doubts.node[node];
+        if (doubt->due_ns == 0 || now < doubt->due_ns)
+            continue;
+        doubt->due_ns = 0;
+        status = dcli_host_lose(host, node, doubt->seen);
+    }
+    if (status == DCL_OK && host->doubts.gathered_ns != 0 && now >= host->doubts.gathered_ns)
+        status = settle_complaints(host);
+    host->doubts.next_ns = earliest(host);
+    return status;
+}
+
+int dcli_doubts_wait_ms(const dcli_worker *host)
+{
+    if (host->doubts.next_ns == INT64_MAX)
+        return -1;
+    int64_t left_ms = (host->doubts.next_ns - dcli_monotonic_ns()) / 1000000 + 1;
+    return left_ms <= 0 ? 0 : left_ms < 1000 ? (int)left_ms : 1000;
+}
