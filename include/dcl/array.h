@@ -46,7 +46,8 @@ DCL_API dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *s
 /** Copy a box of the array to host memory. Waits until it is there. Parameters as dcl_write(). Elements that are stored
  *  nowhere are what the map declares: dcl_map_with_rest().
  *  @return DCL_OK; besides dcl_write()'s errors, the error of a failed array. `target` is then undefined, and
- *          nothing writes to it any more. */
+ *          nothing writes to it any more. DCL_ERR_RANGE, with the elements in `target`, as long as they are the result of a
+ *          body that read or wrote outside: until the array is overwritten as a whole, or dcl_clear_error(). */
 DCL_API dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[]);
 
 /** Exchange the contents of two arrays of equal grid, type and map, without moving any. At once. (dcl_copy() copies
@@ -69,7 +70,7 @@ DCL_API dcl_status dcl_keep(dcl_array *array, bool keep);
 
 /** Wait until every operation that writes or reads this array is complete.
  *  @param seconds  longest wait; negative: as long as it takes.
- *  @return DCL_OK, DCL_ERR_TIMEOUT, or the error of the failed array. */
+ *  @return DCL_OK, DCL_ERR_TIMEOUT, the error of the failed array, or DCL_ERR_RANGE as dcl_read(). */
 DCL_API dcl_status dcl_wait_for(dcl_array *array, double seconds);
 
 /** What a .npy file holds. */
@@ -97,7 +98,8 @@ DCL_API dcl_status dcl_load_npy(dcl_array *array, const char *path);
 /** Save as .npy, C order, little-endian. Waits for the array; writes beside `path` and renames, so that a link or a file
  *  of that name is replaced. Does not wait for the disk: a power cut soon after may lose the file. Who writes: as
  *  dcl_load_npy(); arrays of which some elements are stored nowhere are always streamed, with the declared value for these.
- *  @return DCL_OK; DCL_ERR_FILE, or the error of a failed array: `path` is then as it was. */
+ *  @return DCL_OK; DCL_ERR_FILE, or the error of a failed array: `path` is then as it was; DCL_ERR_RANGE as dcl_read(): the
+ *          file is written. */
 DCL_API dcl_status dcl_save_npy(dcl_array *array, const char *path);
 /** dcl_save_npy() with a choice of order: `fortran_order` true stores the first axis fastest. */
 DCL_API dcl_status dcl_save_npy_order(dcl_array *array, const char *path, bool fortran_order);

@@ -189,6 +189,8 @@ typedef struct dcli_msg_failed {
 
 typedef struct dcli_msg_report {
     int64_t operation;
+    int storage_count;
+    int64_t *storage;  /* [storage_count], <= DCLI_MOST_OPERANDS: what the operation writes */
     const char *array; /* name in the body */
     int rank;
     int64_t index[DCL_MAX_RANK];

@@ -231,6 +231,8 @@ static const dcli_field report_fields[] = {
     SENTENCE(declared, "what is said of the array; empty: the index lies outside its grid"),
     BOOL(written, "it was to be written"),
     SENTENCE(outputs, "of a tile kernel: the arrays that it writes; empty: it was a body"),
+    {"storage", DCLI_FIELD_NUMBERS, offsetof(OBJECT, storage), DCLI_COUNT_OWN, offsetof(OBJECT, storage_count), 0,
+     DCLI_MOST_OPERANDS, NATURAL, NULL, "what the operation writes"},
 };
 #undef OBJECT
 

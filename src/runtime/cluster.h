@@ -24,7 +24,9 @@ typedef struct dcli_books {
     bool lost;              /* a part of it is lost: failed for good */
     bool was_kept;          /* there may be copies of it */
     dcl_status status;
-    char *text; /* sentence of that failure; NULL: see the cluster's causes */
+    char *text;         /* sentence of that failure; NULL: see the cluster's causes */
+    int64_t strayed_at; /* operation that wrote it and read or wrote outside; counts while >= overwritten_at and > 0 */
+    char *stray;        /* the report on that */
 } dcli_books;
 
 /** An array, or a view of one: then `base` and `view` are all that it has of its own. */
@@ -216,6 +218,11 @@ dcl_status dcli_array_usable(const dcl_array *array, const char *use);
 bool dcli_books_failed(const dcli_books *books);
 /** @param text  NULL: the operation failed because of what it was computed from. */
 void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, const char *text);
+/** An operation that writes the array has accessed elements outside. @param text  the report on it. */
+void dcli_books_stray(dcli_books *books, int64_t operation, const char *text);
+/** DCL_OK; DCL_ERR_RANGE, recorded for this thread, where what wrote the contents has accessed elements outside.
+ *  @param done  what the call has done nevertheless: "the elements were read". */
+dcl_status dcli_books_strayed(const dcli_books *books, const char *done);
 /** The call failed after it had changed a part of the array: the contents are undefined, though no node has failed. */
 void dcli_array_spoil(dcl_array *array, dcl_status status);
 /** DCL_SYNC: wait for what was just called. */

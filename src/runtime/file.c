@@ -172,7 +172,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
         status = DCLI_FAIL(DCL_ERR_FILE, "%s cannot be renamed to %s: %s", beside, path, strerror(errno));
     if (status != DCL_OK)
         unlink(beside);
-    return status;
+    return status == DCL_OK ? dcli_books_strayed(dcli_array_books(array), "the file was written") : status;
 }
 
 static dcl_status save_call(dcl_array *array, const char *path, bool fortran_order)

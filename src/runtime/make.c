@@ -25,8 +25,10 @@ static void free_array(dcl_cluster *cluster, dcl_array *array)
     *(array->before != NULL ? &array->before->after : list) = array->after;
     if (array->after != NULL)
         array->after->before = array->before;
-    if (array->books != NULL)
+    if (array->books != NULL) {
         dcli_free(array->books->text);
+        dcli_free(array->books->stray);
+    }
     dcli_free(array->books);
     dcl_map_release(array->map);
     dcli_layout_release(&array->layout);

@@ -58,6 +58,25 @@ dcl_status dcli_array_usable(const dcl_array *array, const char *use)
                      text != NULL ? text : "what it was computed from had failed");
 }
 
+void dcli_books_stray(dcli_books *books, int64_t operation, const char *text)
+{
+    if (operation < books->overwritten_at || (books->strayed_at > 0 && books->strayed_at >= books->overwritten_at))
+        return; /* overwritten since, or known already with its first report */
+    books->strayed_at = operation;
+    dcli_free(books->stray);
+    books->stray = dcli_strdup(text);
+}
+
+dcl_status dcli_books_strayed(const dcli_books *books, const char *done)
+{
+    if (books->strayed_at == 0 || books->strayed_at < books->overwritten_at)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_RANGE,
+                     "%s, but the operation that computed them went outside (%s); overwrite the array, or accept the "
+                     "elements by dcl_clear_error()",
+                     done, books->stray != NULL ? books->stray : "see the log");
+}
+
 void dcli_array_spoil(dcl_array *array, dcl_status status)
 {
     dcli_books *books = dcli_array_books(array);

@@ -243,6 +243,14 @@ static void exchange(dcl_array *a, dcl_array *b)
     b->books = old.books;
 }
 
+/* The copy holds what the array does, a wrong result included. All reports on it have come: the new storage has been waited
+ * for, which was made after all that had been called. */
+static void pass_stray(dcli_books *from, dcli_books *to)
+{
+    if (dcli_books_strayed(from, "") != DCL_OK && from->stray != NULL)
+        dcli_books_stray(to, to->last_use, from->stray);
+}
+
 /* The lock is held. From the start of the copy to the exchange nobody else has it: later calls see the new map only. */
 static dcl_status remap_to(dcl_array *array, dcl_map *map)
 {
@@ -255,8 +263,10 @@ static dcl_status remap_to(dcl_array *array, dcl_map *map)
     status = start_copy(array, fresh);
     if (status == DCL_OK)
         status = dcli_cluster_kept_settle(array->cluster); /* what was noted names the layouts where they are now */
-    if (status == DCL_OK)
+    if (status == DCL_OK) {
+        pass_stray(array->books, fresh->books);
         exchange(array, fresh);
+    }
     return end_fresh(fresh, status);
 }
 

@@ -92,6 +92,8 @@ dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const in
         status = read_box(array, &checked, target, steps);
     if (dcli_books_failed(dcli_array_books(array)))
         status = dcli_array_usable(array, "read"); /* with the cause */
+    if (status == DCL_OK)
+        status = dcli_books_strayed(dcli_array_books(array), "the elements were read");
     status = dcli_cluster_end_call(array->cluster, status);
     pthread_mutex_unlock(&array->cluster->lock);
     return status;

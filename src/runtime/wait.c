@@ -59,6 +59,8 @@ void dcl_clear_error(dcl_cluster *cluster)
         return;
     pthread_mutex_lock(&cluster->lock);
     cluster->error = DCL_OK;
+    for (dcl_array *array = cluster->arrays; array != NULL; array = array->after)
+        array->books->strayed_at = 0;
     pthread_mutex_unlock(&cluster->lock);
 }
 
@@ -222,6 +224,10 @@ static void on_report(void *user, int node, const dcli_msg_report *report)
     char text[DCLI_ERROR_BYTES];
     describe_report(report, node, text, sizeof text);
     pthread_mutex_lock(&cluster->lock);
+    for (int s = 0; s < report->storage_count; s++)
+        for (dcl_array *array = cluster->arrays; array != NULL; array = array->after)
+            if (array->books->id == report->storage[s])
+                dcli_books_stray(array->books, report->operation, text);
     dcli_cluster_keep(cluster, DCL_ERR_RANGE, text);
     pthread_mutex_unlock(&cluster->lock);
 }
@@ -382,6 +388,8 @@ dcl_status dcl_wait_for(dcl_array *array, double seconds)
     dcl_status status = dcli_cluster_wait(cluster, dcli_array_books(array)->last_use, false, seconds);
     if (status == DCL_OK)
         status = dcli_array_usable(array, "wait for");
+    if (status == DCL_OK)
+        status = dcli_books_strayed(dcli_array_books(array), "the elements are complete");
     pthread_mutex_unlock(&cluster->lock);
     return status;
 }

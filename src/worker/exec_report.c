@@ -84,6 +84,7 @@ static void put_outputs(dcli_text *text, const dcli_body *body)
 static void send_report(dcli_worker *worker, const dcli_entry *entry, const int64_t report[])
 {
     const dcli_body *body = entry->operation.body;
+    int64_t storages[DCLI_MAX_PARAMS];
     if (report[1] < 0 || report[1] >= body->access_count)
         return;
     int a = (int)report[1];
@@ -101,12 +102,16 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
         put_outputs(&outputs, body);
     dcli_message message = {.kind = DCLI_MSG_REPORT,
                             .report = {.operation = entry->operation.number,
+                                       .storage = storages,
                                        .array = param->name,
                                        .rank = param->rank,
                                        .body = line.bytes,
                                        .declared = declared.bytes,
                                        .written = body->access[a].written,
                                        .outputs = outputs.bytes}};
+    for (int k = 0; k < entry->operation.operand_count; k++)
+        if (entry->operation.operand[k].writes)
+            storages[message.report.storage_count++] = entry->operation.operand[k].storage;
     memcpy(message.report.index, report + 2, (size_t)param->rank * sizeof(int64_t));
     dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
     dcli_text_free(&declared);

@@ -232,12 +232,16 @@ static dcli_msg_failed random_failed(test_random *random)
 static dcli_msg_report random_report(test_random *random)
 {
     dcli_msg_report report = {.operation = natural(random),
+                              .storage_count = few(random, DCLI_MOST_OPERANDS),
+                              .storage = pool.storage,
                               .array = string(random, DCLI_MOST_NAME),
                               .rank = test_random_below(random, DCL_MAX_RANK + 1),
                               .body = string(random, DCLI_MOST_SENTENCE),
                               .declared = string(random, DCLI_MOST_SENTENCE),
                               .written = flag(random),
                               .outputs = string(random, DCLI_MOST_SENTENCE)};
+    for (int i = 0; i < report.storage_count; i++)
+        pool.storage[i] = natural(random);
     for (int d = 0; d < report.rank; d++)
         report.index[d] = any(random);
     return report;
@@ -671,7 +675,8 @@ static bool same_contents(const dcli_message *a, const dcli_message *b)
         return EQUAL(failed.operation) && EQUAL(failed.node) && EQUAL(failed.status) && EQUAL(failed.cause) &&
                EQUAL(failed.storage_count) && NUMBERS(failed.storage, failed.storage_count) && STRINGS(failed.sentence);
     case DCLI_MSG_REPORT:
-        return EQUAL(report.operation) && STRINGS(report.array) && EQUAL(report.rank) &&
+        return EQUAL(report.operation) && EQUAL(report.storage_count) &&
+               NUMBERS(report.storage, report.storage_count) && STRINGS(report.array) && EQUAL(report.rank) &&
                NUMBERS(report.index, report.rank) && STRINGS(report.body) && STRINGS(report.declared) &&
                EQUAL(report.written) && STRINGS(report.outputs);
     default:

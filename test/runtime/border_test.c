@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "support/folder.h"
 #include "support/nodes.h"
 
 TestSuite(border_on_device, .timeout = TEST_SECONDS);
@@ -52,12 +53,70 @@ Test(border_on_device, takes_0_outside_and_reports_at_the_next_wait)
         bool low = strstr(dcl_error(), "A(-6)") != NULL, high = strstr(dcl_error(), "A(35)") != NULL;
         cr_expect(low || high, "the index is not named: %s", dcl_error());
         cr_expect_eq(dcl_status_of(line.cluster), DCL_ERR_RANGE);
-        expect_sums(C); /* the array has not failed */
-        TEST_OK(dcl_wait_for(C, -1));
         dcl_clear_error(line.cluster);
+        expect_sums(C); /* the array has not failed */
         cr_expect_eq(dcl_wait(line.cluster), DCL_OK, "%s", dcl_error());
         cr_expect_eq(dcl_close(line.cluster), DCL_OK, "%s", dcl_error());
     }
+}
+
+static const char *const told = "went outside (operation ";
+
+/* Each of these delivers what there is, and tells. */
+static void expect_told(dcl_array *array, const char *path, bool tells)
+{
+    int32_t c[N] = {0}, loaded[N] = {0};
+    dcl_status expected = tells ? DCL_ERR_RANGE : DCL_OK;
+    dcl_array *copy = dcl_agile(dcl_grid_of(array), (dcl_map *)(uintptr_t)dcl_map_of(array));
+    const dcl_status found[] = {dcl_read(array, NULL, c, NULL), dcl_wait_for(array, -1), dcl_save_npy(array, path)};
+    for (int n = 0; n < 3; n++)
+        cr_expect_eq(found[n], expected, "call %d: %s: %s", n, dcl_status_name(found[n]), dcl_error());
+    cr_expect(!tells || (strstr(dcl_error(), told) != NULL && strncmp(dcl_error(), "dcl_save_npy: ", 14) == 0), "%s",
+              dcl_error());
+    TEST_OK(dcl_load_npy(copy, path)); /* the file was written, too */
+    TEST_OK(dcl_read(copy, NULL, loaded, NULL));
+    cr_expect(c[1] == 1 + 3 && c[N - 2] == N - 2 + N && memcmp(c, loaded, sizeof c) == 0);
+    dcl_release(copy);
+}
+
+Test(border_on_device, is_told_by_what_delivers_the_result)
+{
+    dcl_config config = test_config(3);
+    char path[TEST_PATH];
+    test_make_folder();
+    test_path(path, "c.npy");
+    for (int mode = 0; mode < 2; mode++) {
+        config.files = mode == 0 ? "direct" : "stream";
+        struct line line = open_line(&config);
+        dcl_array *A = line.A, *C = line.C, *view = dcl_shift(C, (int64_t[]){1});
+        dcl_box one = dcl_box_nd(1, (int64_t[]){4}, (int64_t[]){1});
+        dcl_map *cyclic = dcl_map_parse(line.cluster, "cyclic(3)");
+        int32_t c[N], element = 3 + 2 * 9;
+        TEST_OK(dcl_forall(line.cluster, plain, DCL_OUT(C), DCL_IN(A)));
+        TEST_REFUSED(dcl_read(view, NULL, c, NULL), DCL_ERR_RANGE, told); /* without a wait before */
+        expect_told(C, path, true);
+        expect_told(view, path, true);
+        TEST_OK(dcl_read(A, NULL, c, NULL)); /* it was only read */
+        TEST_OK(dcl_swap(A, C));
+        expect_told(A, path, true);
+        TEST_OK(dcl_swap(A, C));
+        TEST_OK(dcl_remap(C, cyclic));
+        expect_told(C, path, true);
+        TEST_OK(dcl_write(C, &one, &element, NULL)); /* a part is not enough */
+        TEST_REFUSED(dcl_read(C, NULL, c, NULL), DCL_ERR_RANGE, told);
+        cr_expect_eq(c[9], element);
+        TEST_REFUSED(dcl_wait(line.cluster), DCL_ERR_RANGE, "outside its grid"); /* still the first */
+        TEST_OK(dcl_forall(line.cluster, guarded, DCL_OUT(C), DCL_IN(A)));
+        expect_told(C, path, false); /* overwritten, though the cluster has its error */
+        TEST_OK(dcl_forall(line.cluster, plain, DCL_OUT(C), DCL_IN(A)));
+        TEST_REFUSED(dcl_wait_for(C, -1), DCL_ERR_RANGE, told);
+        dcl_clear_error(line.cluster);
+        expect_told(C, path, false);
+        dcl_release(view);
+        dcl_release(cyclic);
+        cr_expect_eq(dcl_close(line.cluster), DCL_OK, "%s", dcl_error());
+    }
+    test_remove_folder();
 }
 
 Test(border_on_device, never_reports_guarded_reads)
@@ -126,14 +185,14 @@ Test(border_on_device, may_be_far_away)
         TEST_OK(dcl_fill(C, &far));
         TEST_OK(test_shift(C, A, 1, far, 0));
         TEST_REFUSED(dcl_wait(line.cluster), DCL_ERR_RANGE, "A(");
-        TEST_OK(dcl_read(C, NULL, c, NULL));
+        TEST_REFUSED(dcl_read(C, NULL, c, NULL), DCL_ERR_RANGE, "the elements were read");
         for (int e = 0; e < N; e++)
             cr_assert_eq(c[e], 0, "element %d is %d", e, c[e]);
         dcl_clear_error(line.cluster);
         far = 20;
         TEST_OK(test_shift(C, A, 1, far, 0));
         TEST_REFUSED(dcl_wait(line.cluster), DCL_ERR_RANGE, "A(");
-        TEST_OK(dcl_read(C, NULL, c, NULL));
+        TEST_REFUSED(dcl_read(C, NULL, c, NULL), DCL_ERR_RANGE, "the elements were read");
         for (int e = 0; e < N; e++)
             cr_assert_eq(c[e], e < 20 ? e + 21 : 0, "element %d is %d", e, c[e]);
         cr_expect_eq(dcl_close(line.cluster), DCL_ERR_RANGE);
@@ -150,7 +209,7 @@ Test(border_on_device, holds_for_arrays_read_anywhere)
     TEST_OK(dcl_forall(line.cluster, "C(i) = A(i == 7 ? 35 : -5);", DCL_OUT(C), DCL_IN_ALL(A)));
     TEST_REFUSED(dcl_wait(line.cluster), DCL_ERR_RANGE, "A(35)");
     int32_t c[N];
-    TEST_OK(dcl_read(C, NULL, c, NULL));
+    TEST_REFUSED(dcl_read(C, NULL, c, NULL), DCL_ERR_RANGE, "A(35)");
     for (int e = 0; e < N; e++)
         cr_assert_eq(c[e], e == 12 ? 0 : 1, "element %d is %d", e, c[e]);
     cr_expect_eq(dcl_close(line.cluster), DCL_ERR_RANGE);
