@@ -387,6 +387,8 @@ static dcl_status compute(struct run *run)
     run->waited = dcl_wait(run->cluster);
     if (run->waited != DCL_OK)
         snprintf(run->waited_text, sizeof run->waited_text, "%s", dcl_error());
+    if (run->waited == DCL_ERR_RANGE)
+        dcl_clear_error(run->cluster); /* the elements are compared, as they are */
     run->step = "stats";
     status = count(run, run->after);
     if (status == DCL_OK)
