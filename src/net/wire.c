@@ -246,7 +246,7 @@ dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *add
     if (status == DCL_OK)
         status = dcli_address_parse(address, DCLI_TO_CALL, &parsed);
     if (status == DCL_OK)
-        status = dcli_address_resolve(&parsed, &resolved);
+        status = dcli_address_resolve_within(&parsed, 0, &resolved);
     if (status == DCL_OK)
         status = dcli_address_check_call(&parsed, &resolved, wire->own != NULL);
     if (status != DCL_OK)

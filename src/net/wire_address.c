@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 /* ---- parsing ------------------------------------------------------------------------------------------------------ */
@@ -126,15 +129,117 @@ static bool leads_back(const struct sockaddr *address)
     return IN6_IS_ADDR_LOOPBACK(in6) || (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == 127);
 }
 
-static dcl_status look_up(const dcli_address *address, struct addrinfo **list_out)
+/* A look-up by a thread of its own, which may outlive the call that waits for it: who is last frees it. */
+typedef struct look_up_order {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool done, abandoned;
+    int code, saved_errno;
+    struct addrinfo *list;
+    char host[DCLI_MOST_ADDRESS + 1], port[8];
+} look_up_order;
+
+static void free_order(look_up_order *order)
 {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    if (order->list != NULL)
+        freeaddrinfo(order->list);
+    pthread_mutex_destroy(&order->lock);
+    pthread_cond_destroy(&order->changed);
+    dcli_free(order);
+}
+
+static int ask_system(const char *host, const char *port, int flags, struct addrinfo **list_out)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | flags};
+    return getaddrinfo(host, port, &hints, list_out);
+}
+
+static void *look_up_in_thread(void *argument)
+{
+    look_up_order *order = argument;
+    struct addrinfo *list = NULL;
+    int code = ask_system(order->host, order->port, 0, &list);
+    int saved_errno = errno;
+    pthread_mutex_lock(&order->lock);
+    order->code = code;
+    order->saved_errno = saved_errno;
+    order->list = list;
+    order->done = true;
+    bool abandoned = order->abandoned;
+    pthread_cond_signal(&order->changed);
+    pthread_mutex_unlock(&order->lock);
+    if (abandoned)
+        free_order(order);
+    return NULL;
+}
+
+/* @return NULL (recorded). */
+static look_up_order *begin_look_up(const char *host, const char *port)
+{
+    look_up_order *order = dcli_calloc(1, sizeof *order);
+    if (order == NULL)
+        return NULL;
+    snprintf(order->host, sizeof order->host, "%s", host);
+    snprintf(order->port, sizeof order->port, "%s", port);
+    pthread_mutex_init(&order->lock, NULL);
+    dcli_cond_init(&order->changed);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    int code = pthread_create(&thread, &attributes, look_up_in_thread, order);
+    pthread_attr_destroy(&attributes);
+    if (code == 0)
+        return order;
+    free_order(order);
+    DCLI_FAIL(DCL_ERR_NOMEM, "a thread that looks up a host could not be started; close other programs");
+    return NULL;
+}
+
+/* @return the code of getaddrinfo(); EAI_AGAIN at the deadline, with errno ETIMEDOUT. */
+static int end_look_up(look_up_order *order, int milliseconds, struct addrinfo **list_out)
+{
+    struct timespec until = dcli_in_ms(milliseconds);
+    pthread_mutex_lock(&order->lock);
+    while (!order->done && pthread_cond_timedwait(&order->changed, &order->lock, &until) == 0)
+        ;
+    bool done = order->done;
+    order->abandoned = !done;
+    *list_out = order->list;
+    order->list = NULL;
+    int code = done ? order->code : EAI_AGAIN, saved_errno = done ? order->saved_errno : ETIMEDOUT;
+    pthread_mutex_unlock(&order->lock);
+    if (done)
+        free_order(order);
+    errno = saved_errno;
+    return code;
+}
+
+static dcl_status look_up(const dcli_address *address, int milliseconds, struct addrinfo **list_out)
+{
     char port[8];
     snprintf(port, sizeof port, "%d", address->port);
     const char *host = strcmp(address->host, "*") == 0 ? "0.0.0.0" : address->host;
-    int code = getaddrinfo(host, port, &hints, list_out);
+    if (ask_system(host, port, AI_NUMERICHOST, list_out) == 0)
+        return DCL_OK;
+    if (milliseconds == 0)
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "host \"%s\" of the address %s is a name; expected the number of its address, as whoever serves "
+            "others looks nothing up",
+            address->host, address->text);
+    look_up_order *order = begin_look_up(host, port);
+    if (order == NULL)
+        return DCL_ERR_NOMEM;
+    int code = end_look_up(order, milliseconds, list_out);
     if (code == 0)
         return DCL_OK;
+    if (code == EAI_AGAIN && errno == ETIMEDOUT)
+        return DCLI_FAIL(
+            DCL_ERR_TIMEOUT,
+            "host \"%s\" of the address %s could not be looked up within %g s; expected the system to know "
+            "it; look at its name servers (/etc/resolv.conf), or write the number of the host's address",
+            address->host, address->text, milliseconds / 1e3);
     return DCLI_FAIL(DCL_ERR_NETWORK,
                      "host \"%s\" of the address %s cannot be looked up (getaddrinfo: %s); expected a name that this "
                      "machine knows; correct it, or write the number of the host's address",
@@ -149,10 +254,10 @@ static void set_numeric(const struct addrinfo *info, dcli_resolved *resolved)
     snprintf(resolved->host, sizeof resolved->host, resolved->ipv6 ? "[%.60s]" : "%.60s", host);
 }
 
-dcl_status dcli_address_resolve(const dcli_address *address, dcli_resolved *resolved_out)
+dcl_status dcli_address_resolve_within(const dcli_address *address, int milliseconds, dcli_resolved *resolved_out)
 {
     struct addrinfo *list = NULL;
-    dcl_status status = look_up(address, &list);
+    dcl_status status = look_up(address, milliseconds, &list);
     if (status != DCL_OK)
         return status;
     dcli_resolved resolved = {.port = address->port, .loopback = true};
@@ -166,6 +271,12 @@ dcl_status dcli_address_resolve(const dcli_address *address, dcli_resolved *reso
     freeaddrinfo(list);
     *resolved_out = resolved;
     return DCL_OK;
+}
+
+dcl_status dcli_address_resolve(const dcli_address *address, dcli_resolved *resolved_out)
+{
+    enum { LOOK_UP_MS = 10000 }; /* a second name server is asked after 5 s: resolv.conf(5) */
+    return dcli_address_resolve_within(address, LOOK_UP_MS, resolved_out);
 }
 
 void dcli_resolved_text(const dcli_resolved *resolved, int port, char text_out[DCLI_MOST_ADDRESS + 1])
@@ -237,4 +348,29 @@ int dcli_address_probe(const dcli_resolved *resolved, int milliseconds)
         code = wait_for_connection(fd, milliseconds);
     close(fd);
     return code;
+}
+
+/* Connecting a datagram socket sends nothing: the system only chooses the way. */
+bool dcli_address_on_way_to(const dcli_resolved *other, dcli_resolved *own_out)
+{
+    struct addrinfo *list = NULL, own;
+    struct sockaddr_storage name;
+    socklen_t length = sizeof name;
+    char host[sizeof other->host];
+    snprintf(host, sizeof host, "%s", other->host + (other->ipv6 ? 1 : 0));
+    host[strcspn(host, "]")] = '\0';
+    if (ask_system(host, "9", AI_NUMERICHOST, &list) != 0) /* any port */
+        return false;
+    int fd = socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool found = fd >= 0 && connect(fd, list->ai_addr, list->ai_addrlen) == 0 &&
+                 getsockname(fd, (struct sockaddr *)&name, &length) == 0;
+    own = (struct addrinfo){.ai_family = list->ai_family, .ai_addr = (struct sockaddr *)&name, .ai_addrlen = length};
+    freeaddrinfo(list);
+    if (fd >= 0)
+        close(fd);
+    if (!found)
+        return false;
+    *own_out = (dcli_resolved){.loopback = leads_back(own.ai_addr)};
+    set_numeric(&own, own_out);
+    return true;
 }

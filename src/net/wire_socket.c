@@ -151,7 +151,7 @@ static dcl_status fail_nobody(const char *who, const char *address, int patience
     dcli_resolved resolved;
     int code = ETIMEDOUT;
     if (dcli_address_parse(address, DCLI_TO_CALL, &parsed) == DCL_OK &&
-        dcli_address_resolve(&parsed, &resolved) == DCL_OK)
+        dcli_address_resolve_within(&parsed, 0, &resolved) == DCL_OK)
         code = dcli_address_probe(&resolved, patience_ms);
     if (code == ECONNREFUSED)
         return DCLI_FAIL(DCL_ERR_NODE_LOST,

@@ -65,9 +65,10 @@ static dcl_status measure(dcli_call *call, dcl_worker_info *info)
 
 static dcl_status ask(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker, dcl_worker_info *info)
 {
+    dcli_resolved resolved;
     dcli_call *call = NULL;
     dcli_received welcome = {0};
-    dcl_status status = dcli_contact_call(net, config, worker, &call);
+    dcl_status status = dcli_contact_call(net, config, worker, &resolved, &call);
     if (status == DCL_OK)
         status = dcli_contact_greet(call);
     if (status == DCL_OK)

@@ -9,6 +9,7 @@
 #include "net/desk.h"
 #include "net/proof.h"
 #include "net/token.h"
+#include "net/wire_address.h"
 #include "worker/addresses.h"
 #include "worker/control.h"
 #include "worker/crew.h"
@@ -41,7 +42,8 @@ typedef struct dcli_member {
 /** A desk that workers were got from. */
 typedef struct dcli_contact {
     dcli_call *call;
-    char address[DCLI_MOST_ADDRESS + 1];
+    char address[DCLI_MOST_ADDRESS + 1]; /* as it was given */
+    dcli_resolved resolved;
     bool lost;
     int first, count; /* its nodes */
     int64_t beats, beat_due_ms, heard_ms;
@@ -103,9 +105,9 @@ int dcli_crew_count_remote(dcli_crew *crew, const char *workers);
 void dcli_crew_forget_contacts(dcli_crew *crew, int from);
 /** Have them start processes, and connect to these. */
 dcl_status dcli_crew_open_remote(dcli_crew *crew, int count);
-/** A call, and its first exchange: also for asking what a worker offers. */
+/** A call, and its first exchange: also for asking what a worker offers. Looks the name up, once. */
 dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
-                             dcli_call **call_out);
+                             dcli_resolved *resolved_out, dcli_call **call_out);
 dcl_status dcli_contact_greet(dcli_call *call);
 /** Wait for a message of a kind; others are passed over, but a refusal, which becomes the error. */
 dcl_status dcli_contact_hear(dcli_call *call, const char *address, dcli_message_kind kind, dcli_received *received_out);

@@ -38,48 +38,52 @@ static dcl_status server_key(const dcl_config *config, const dcli_worker_address
 }
 
 /* A worker on loopback names its file after the numbers of its address, whatever name it was given. */
-static dcl_status find_token(const char *worker, char token_out[DCLI_TOKEN])
+static dcl_status find_token(const char *worker, const dcli_resolved *resolved, char token_out[DCLI_TOKEN])
 {
-    dcli_address address;
-    dcli_resolved resolved;
     char text[DCLI_MOST_ADDRESS + 1];
     snprintf(text, sizeof text, "%s", worker);
-    if (dcli_address_parse(worker, DCLI_TO_CALL, &address) == DCL_OK &&
-        dcli_address_resolve(&address, &resolved) == DCL_OK && resolved.loopback)
-        dcli_resolved_text(&resolved, resolved.port, text);
+    if (resolved->loopback)
+        dcli_resolved_text(resolved, resolved->port, text);
     return dcli_token_find(text, token_out);
 }
 
 /* Beyond loopback no token is shown to anybody: the call itself refuses that. */
-static dcl_status check_listener(const char *worker)
+static dcl_status check_listener(const dcli_resolved *resolved)
+{
+    return resolved->loopback ? dcli_token_listener_is_ours(resolved->host, resolved->port) : DCL_OK;
+}
+
+/* Once: what is called, and what others are told to call, is the same address. */
+static dcl_status look_up(const dcli_worker_address *worker, dcli_resolved *resolved_out)
 {
     dcli_address address;
-    dcli_resolved resolved;
-    dcl_status status = dcli_address_parse(worker, DCLI_TO_CALL, &address);
-    if (status == DCL_OK)
-        status = dcli_address_resolve(&address, &resolved);
-    return status == DCL_OK && resolved.loopback ? dcli_token_listener_is_ours(resolved.host, resolved.port) : status;
+    dcl_status status = dcli_address_parse(worker->text, DCLI_TO_CALL, &address);
+    return status == DCL_OK ? dcli_address_resolve(&address, resolved_out) : status;
 }
 
 dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
-                             dcli_call **call_out)
+                             dcli_resolved *resolved_out, dcli_call **call_out)
 {
+    char address[DCLI_MOST_ADDRESS + 1];
     char key[DCLI_KEY_HEX] = "", token[DCLI_TOKEN] = "";
     dcli_keypair own;
     bool has_keys = config->keys != NULL;
-    dcl_status status = has_keys ? dcli_keys_read(config->keys, &own) : DCL_OK;
+    dcl_status status = look_up(worker, resolved_out);
+    if (status == DCL_OK && has_keys)
+        status = dcli_keys_read(config->keys, &own);
     if (status != DCL_OK)
         return status;
+    dcli_resolved_text(resolved_out, resolved_out->port, address);
     if (has_keys)
         status = server_key(config, worker, key);
     else if (config->token != NULL)
         status = dcli_token_read(config->token, token);
     else
-        status = find_token(worker->text, token);
+        status = find_token(worker->text, resolved_out, token);
     if (status == DCL_OK && !has_keys)
-        status = check_listener(worker->text);
+        status = check_listener(resolved_out);
     dcli_call_terms terms = {.net = net,
-                             .address = worker->text,
+                             .address = address,
                              .own = has_keys ? &own : NULL,
                              .server_key = key,
                              .password = has_keys ? NULL : token,
@@ -170,7 +174,7 @@ static dcl_status call_one(dcli_crew *crew, const dcli_worker_address *worker, i
     dcli_received welcome = {0};
     *contact = (dcli_contact){.heard_ms = now_ms(), .beat_due_ms = now_ms() + beat_ms(crew)};
     strcpy(contact->address, worker->text); /* of the same length */
-    dcl_status status = dcli_contact_call(crew->net, crew->terms.config, worker, &contact->call);
+    dcl_status status = dcli_contact_call(crew->net, crew->terms.config, worker, &contact->resolved, &contact->call);
     if (status != DCL_OK)
         return status;
     crew->contact_count++;
@@ -229,20 +233,29 @@ int dcli_crew_count_remote(dcli_crew *crew, const char *workers)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-/* The processes listen at the host that was called, whatever they call it themselves. */
+/* Where a worker is for all others. One that the program reaches by loopback, say by this machine's own name, is elsewhere
+ * for those on other machines: then it is where these find this machine. */
+static dcli_resolved seen_by_others(const dcli_crew *crew, const dcli_contact *contact)
+{
+    dcli_resolved own;
+    for (int c = 0; c < crew->contact_count && contact->resolved.loopback; c++)
+        if (!crew->contact[c].resolved.loopback && dcli_address_on_way_to(&crew->contact[c].resolved, &own))
+            return own;
+    return contact->resolved;
+}
+
+/* The processes listen at the host that was called, whatever they call it themselves. Others are told numbers: a thread that
+ * serves looks nothing up. */
 static dcl_status note_process(dcli_crew *crew, int contact_number, int place, const dcli_msg_peer *peer)
 {
     dcli_contact *contact = &crew->contact[contact_number];
     dcli_member *member = &crew->member[contact->first + place];
-    dcli_address called, told;
-    dcl_status status = dcli_address_parse(contact->address, DCLI_TO_CALL, &called);
-    if (status == DCL_OK)
-        status = dcli_address_parse(peer->address, DCLI_TO_CALL, &told);
+    dcli_resolved seen = seen_by_others(crew, contact);
+    dcli_address told;
+    dcl_status status = dcli_address_parse(peer->address, DCLI_TO_CALL, &told);
     if (status != DCL_OK)
         return status;
-    bool ipv6 = strchr(called.host, ':') != NULL;
-    snprintf(member->address, sizeof member->address, "tcp://%s%.200s%s:%d", ipv6 ? "[" : "", called.host,
-             ipv6 ? "]" : "", told.port);
+    dcli_resolved_text(&seen, told.port, member->address);
     snprintf(member->key, sizeof member->key, "%s", peer->key);
     snprintf(member->name, sizeof member->name, "%.200s, process %d of the session", contact->address, place);
     member->call = contact_number;

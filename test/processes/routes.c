@@ -12,7 +12,7 @@
 
 #include <dcl.h>
 
-enum { ELEMENTS = 4000, DEADLINE_S = 30, WHILE_MS = 2500 };
+enum { ELEMENTS = 4000, DEADLINE_S = 30, WHILE_MS = 1500 };
 
 _Noreturn static void wrong(const char *what)
 {

@@ -3,6 +3,7 @@
 
     routes_test.py DCL PROGRAMS     the dcl command, and the folder with `routes`"""
 import contextlib
+import os
 import signal
 import sys
 
@@ -10,7 +11,7 @@ sys.dont_write_bytecode = True  # leave the source folder as it is
 from session import SLOW, Failed, Program, test_in_folder
 import processes
 from hosts import Hosts, ip
-from workers import Unavailable, start_tcp, tcp_place
+from workers import Unavailable, open_place, start_tcp, tcp_place
 
 SILENCE_MS = int(2000 * SLOW)
 TOGETHER_SECONDS = 0.8 * SLOW  # three losses, of which nobody says how they came
@@ -65,7 +66,24 @@ def play(programs, hosts, place, folder, name, arguments, before, after):
         heal(hosts)
 
 
+def use_names(dcl, programs, base):
+    """Workers that are named by names find each other: they are told numbers."""
+    os.mkdir(f"{base}/local")
+    with open_place("tcp:2", dcl, f"{base}/local") as place:
+        named = place.variables["DCL_WORKERS"].replace("127.0.0.1", "localhost")
+        program = Program([f"{programs}/routes"], {"DCL_WORKERS": named}, f"{base}/work/errors")
+        try:
+            for word in ("ready", "lost", "end"):
+                program.expect(word, 60 * SLOW)
+            if program.end(20 * SLOW) != 0:
+                raise Failed(program.said())
+        finally:
+            program.kill()
+        print(f"{named}: used", flush=True)
+
+
 def check(dcl, programs, base):
+    use_names(dcl, programs, base)
     why_not = Hosts.why_not()
     if why_not:
         raise Unavailable(why_not)
@@ -82,7 +100,9 @@ def check(dcl, programs, base):
               before=[lambda: block(hosts, 3, 1), lambda: block(hosts, 3, 2)])
         scene("what node 3 and nodes 1 and 2 send each other is swallowed", ["3"],
               after=[lambda: [swallow(hosts, *pair) for pair in ((3, 1), (3, 2), (1, 3), (2, 3))]])
-        took = min(lose_three(scene, place) for _ in range(2))  # the machine may be busy with others
+        took = lose_three(scene, place)
+        if took > TOGETHER_SECONDS:  # the machine may be busy with others
+            took = lose_three(scene, place)
         if took > TOGETHER_SECONDS:
             raise Failed(f"three losses were told after {took:.3f} s; expected less than {TOGETHER_SECONDS} s")
 
