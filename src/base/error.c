@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clean.h"
+
 struct error {
     dcl_status status;
     char text[DCLI_ERROR_BYTES];
@@ -42,11 +44,12 @@ void dcli_error_enter_constructor(const char *name)
     in_constructor = true;
 }
 
+/* What other processes say, and names, stand in errors, which end in terminals. */
 static dcl_status keep(dcl_status status, const char *text, size_t prefix)
 {
     last.status = status;
     last.prefix = prefix;
-    memcpy(last.text, text, strlen(text) + 1);
+    dcli_clean(last.text, sizeof last.text, text, strlen(text), "\n\t");
     if (in_constructor)
         cause = last;
     return status;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clean.h"
 #include "base/error.h"
 #include "worker/addresses.h"
 #include "worker/crew_inside.h"
@@ -16,7 +17,12 @@ static double monotonic_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-static void note_device(const dcli_msg_device *device, dcl_device_info *info)
+static void note_text(char *text_out, size_t capacity, const char *text)
+{
+    dcli_clean(text_out, capacity, text, strlen(text), "");
+}
+
+void dcli_device_note(const dcli_msg_device *device, dcl_device_info *info)
 {
     *info = (dcl_device_info){.number = device->number,
                               .is_default = true,
@@ -24,19 +30,19 @@ static void note_device(const dcli_msg_device *device, dcl_device_info *info)
                               .has_double = device->has_double,
                               .compute_units = device->compute_units,
                               .memory_bytes = device->memory_bytes};
-    snprintf(info->name, sizeof info->name, "%s", device->name);
-    snprintf(info->platform, sizeof info->platform, "%s", device->platform);
-    snprintf(info->version, sizeof info->version, "%s", device->version);
-    snprintf(info->kind, sizeof info->kind, "%s", device->class);
+    note_text(info->name, sizeof info->name, device->name);
+    note_text(info->platform, sizeof info->platform, device->platform);
+    note_text(info->version, sizeof info->version, device->version);
+    note_text(info->kind, sizeof info->kind, device->class);
 }
 
 static void note_welcome(const dcli_msg_welcome *welcome, dcl_worker_info *info)
 {
     enum { MOST = sizeof info->device / sizeof info->device[0] };
-    snprintf(info->program, sizeof info->program, "%s", welcome->program);
+    note_text(info->program, sizeof info->program, welcome->program);
     info->device_count = welcome->device_count;
     for (int d = 0; d < welcome->device_count && d < MOST; d++)
-        note_device(&welcome->device[d], &info->device[d]);
+        dcli_device_note(&welcome->device[d], &info->device[d]);
     info->sessions = welcome->sessions;
     info->processes = welcome->processes;
     info->load_percent = (int)welcome->load_percent;

@@ -36,17 +36,7 @@ bool dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
         pthread_mutex_unlock(&crew->lock);
         return false;
     }
-    dcl_device_info *info = &member->info;
-    *info = (dcl_device_info){.number = device->number,
-                              .has_half = device->has_half,
-                              .has_double = device->has_double,
-                              .compute_units = device->compute_units,
-                              .memory_bytes = device->memory_bytes,
-                              .is_default = true};
-    snprintf(info->name, sizeof info->name, "%s", device->name);
-    snprintf(info->platform, sizeof info->platform, "%s", device->platform);
-    snprintf(info->version, sizeof info->version, "%s", device->version);
-    snprintf(info->kind, sizeof info->kind, "%s", device->class);
+    dcli_device_note(device, &member->info);
     snprintf(member->kind, sizeof member->kind, "%s", device->kind);
     member->in_place = device->in_place && crew->is_local;
     member->heard = true;

@@ -111,6 +111,8 @@ dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli
 dcl_status dcli_contact_greet(dcli_call *call);
 /** Wait for a message of a kind; others are passed over, but a refusal, which becomes the error. */
 dcl_status dcli_contact_hear(dcli_call *call, const char *address, dcli_message_kind kind, dcli_received *received_out);
+/** A device as another process describes it, in text that a terminal bears. (ask.c) */
+void dcli_device_note(const dcli_msg_device *device, dcl_device_info *info_out);
 /** By the keeper: beat, and hear what desks say. */
 void dcli_crew_attend(dcli_crew *crew, int contact);
 void dcli_crew_hang_up(dcli_crew *crew);

@@ -140,7 +140,8 @@ static dcl_status start_one(dcli_crew *crew, struct ends *ends, int node)
         descriptors[count++] = link->memory;
     }
     char *text = dcli_text_take(&terms);
-    status = text == NULL ? DCL_ERR_NOMEM : dcli_process_start(crew->program, text, NULL, count, descriptors, &process);
+    status =
+        text == NULL ? DCL_ERR_NOMEM : dcli_process_start(crew->program, text, NULL, -1, count, descriptors, &process);
     dcli_free(text);
     dcli_member *member = &crew->member[node];
     snprintf(member->name, sizeof member->name, "process %d of this host", (int)process.pid);

@@ -2,7 +2,6 @@
  * Source: posix_spawn(3), pidfd_open(2), waitid(2), memfd_create(2). */
 #include "worker/process.h"
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clean.h"
 #include "base/error.h"
 
 extern char **environ;
@@ -79,9 +79,11 @@ dcl_status dcli_process_prepare(dcli_process *process_out)
     return DCL_OK;
 }
 
-static int prepare_actions(posix_spawn_file_actions_t *actions, int count, const int descriptors[])
+static int prepare_actions(posix_spawn_file_actions_t *actions, int output, int count, const int descriptors[])
 {
     int code = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
+    if (code == 0 && output >= 0)
+        code = posix_spawn_file_actions_adddup2(actions, output, 2);
     if (code == 0)
         code = posix_spawn_file_actions_adddup2(actions, 2, 1);
     for (int d = 0; d < count && code == 0; d++)
@@ -101,8 +103,8 @@ static int prepare_attributes(posix_spawnattr_t *attributes)
     return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 }
 
-static int spawn(const char *program, const char *terms, char *const variables[], int count, const int descriptors[],
-                 pid_t *pid_out)
+static int spawn(const char *program, const char *terms, char *const variables[], int output, int count,
+                 const int descriptors[], pid_t *pid_out)
 {
     char *arguments[] = {(char *)(uintptr_t)program, "worker", "--process", (char *)(uintptr_t)terms, NULL};
     posix_spawn_file_actions_t actions;
@@ -112,7 +114,7 @@ static int spawn(const char *program, const char *terms, char *const variables[]
         return code;
     code = posix_spawnattr_init(&attributes);
     if (code == 0) {
-        code = prepare_actions(&actions, count, descriptors);
+        code = prepare_actions(&actions, output, count, descriptors);
         if (code == 0)
             code = prepare_attributes(&attributes);
         if (code == 0)
@@ -123,10 +125,10 @@ static int spawn(const char *program, const char *terms, char *const variables[]
     return code;
 }
 
-dcl_status dcli_process_start(const char *program, const char *terms, char *const variables[], int count,
+dcl_status dcli_process_start(const char *program, const char *terms, char *const variables[], int output, int count,
                               const int descriptors[], dcli_process *process)
 {
-    int code = spawn(program, terms, variables != NULL ? variables : environ, count, descriptors, &process->pid);
+    int code = spawn(program, terms, variables != NULL ? variables : environ, output, count, descriptors, &process->pid);
     if (code != 0) {
         process->pid = 0;
         return DCLI_FAIL(DCL_ERR_FILE,
@@ -192,13 +194,10 @@ bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silen
     return now_ns - process->seen_ns > silence_ms * 1000000;
 }
 
-/* What the process says of itself may be anything. */
+/* What the process says of itself may be anything, and need not end. */
 static void clean(char *text_out, const char *text, size_t capacity)
 {
-    size_t n = 0;
-    for (; n + 1 < capacity && text[n] != '\0'; n++)
-        text_out[n] = isprint((unsigned char)text[n]) ? text[n] : ' ';
-    text_out[n] = '\0';
+    dcli_clean(text_out, capacity, text, strnlen(text, capacity - 1), "");
 }
 
 static void add_activity(const dcli_process *process, char *text_out, size_t capacity)

@@ -23,11 +23,12 @@ typedef struct dcli_process {
  *  @return DCL_OK, or DCL_ERR_FILE saying where it was looked for. */
 dcl_status dcli_process_program(const char *program, char path_out[4096]);
 
-/** Start `program worker --process TERMS`. Its standard input is /dev/null, its output goes to our standard error.
+/** Start `program worker --process TERMS`. Its standard input is /dev/null.
  *  @param terms        text, one argument; "%s" style is not interpreted.
  *  @param variables    its environment; NULL: ours.
+ *  @param output       where it prints; -1: to our standard error.
  *  @param descriptors  [count] that it inherits under the same numbers; all others are closed in it. */
-dcl_status dcli_process_start(const char *program, const char *terms, char *const variables[], int count,
+dcl_status dcli_process_start(const char *program, const char *terms, char *const variables[], int output, int count,
                               const int descriptors[], dcli_process *process_out);
 /** The status page for a process that is to be started: its memfd goes along. Fills status_memory and page. */
 dcl_status dcli_process_prepare(dcli_process *process_out);

@@ -126,7 +126,7 @@ static int gather(dcli_supervisor *supervisor, struct pollfd **polled_in_out, in
 {
     int count = 1 + DCLI_DESK_DESCRIPTORS, descriptors[DCLI_DESK_DESCRIPTORS], wait_ms = PERIOD_MS;
     for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
-        count += 2 * session->count;
+        count += 3 * session->count;
     while (*capacity < count)
         if (dcli_grow(polled_in_out, *capacity, capacity, sizeof **polled_in_out) != 0)
             break;
@@ -137,13 +137,15 @@ static int gather(dcli_supervisor *supervisor, struct pollfd **polled_in_out, in
     for (int d = 0; d < own; d++)
         polled[count++] = (struct pollfd){.fd = descriptors[d], .events = POLLIN};
     for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
-        for (int p = 0; p < session->count && count + 2 <= *capacity; p++) {
+        for (int p = 0; p < session->count && count + 3 <= *capacity; p++) {
             const dcli_child *child = &session->child[p];
             if (child->gone || child->process.pid == 0)
                 continue;
             polled[count++] = (struct pollfd){.fd = child->process.pidfd, .events = POLLIN};
             if (!child->answered)
                 polled[count++] = (struct pollfd){.fd = child->control, .events = POLLIN};
+            if (dcli_output_is_polled(&child->output))
+                polled[count++] = (struct pollfd){.fd = child->output.pipe, .events = POLLIN};
         }
     poll(polled, (nfds_t)count, wait_ms >= 0 && wait_ms < PERIOD_MS ? wait_ms : PERIOD_MS);
     return polled[0].revents;

@@ -6,6 +6,7 @@
 #include "net/token.h"
 #include "worker/cgroup.h"
 #include "worker/control.h"
+#include "worker/output.h"
 #include "worker/process.h"
 #include "worker/supervisor.h"
 
@@ -19,6 +20,7 @@ enum {
 typedef struct dcli_child {
     dcli_process process;
     int control; /* our end; -1: closed */
+    dcli_output output;
     bool answered, gone;
     dcli_wire_answer answer;
 } dcli_child;

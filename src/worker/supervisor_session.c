@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clean.h"
 #include "base/error.h"
 #include "net/wire_address.h"
 #include "worker/environment.h"
@@ -37,6 +38,31 @@ void dcli_supervisor_refuse(dcli_supervisor *supervisor, uint32_t client, dcl_st
     DCLI_LOG(supervisor->log, DCLI_LOG_WARN, "refused %s: %s", dcli_desk_caller(supervisor->desk, client), sentence);
     if (dcli_desk_send(supervisor->desk, client, &message) != DCL_OK)
         dcli_desk_hang_up(supervisor->desk, client); /* it waits for an answer */
+}
+
+/* ---- what processes print ----------------------------------------------------------------------------------------- */
+
+struct printing {
+    const dcli_supervisor *supervisor;
+    uint64_t session;
+    int place;
+};
+
+/* A line of a kernel's is no line of the worker's. */
+static void log_line(void *user, const char *line, size_t length)
+{
+    const struct printing *printing = user;
+    char clean[720];
+    dcli_clean(clean, sizeof clean, line, length, "");
+    DCLI_LOG(printing->supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 ": process %d prints: %s",
+             printing->session, printing->place, clean);
+}
+
+static void read_output(const dcli_supervisor *supervisor, dcli_supervised *session, int place, bool to_its_end)
+{
+    struct printing printing = {.supervisor = supervisor, .session = session->session, .place = place};
+    dcli_output *output = &session->child[place].output;
+    (to_its_end ? dcli_output_close : dcli_output_read)(output, monotonic_ms(), log_line, &printing);
 }
 
 /* ---- starting ----------------------------------------------------------------------------------------------------- */
@@ -73,7 +99,7 @@ static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_
 static dcl_status start_child(dcli_supervisor *supervisor, const dcli_msg_open *open, int place, const char *cache,
                               dcli_child *child)
 {
-    int ends[2] = {-1, -1};
+    int ends[2] = {-1, -1}, output = -1;
     char terms[256];
     dcli_wire_order order = make_order(supervisor, open, place, cache);
     char **variables = dcli_environment_of_session(cache[0] != '\0' ? cache : NULL);
@@ -84,13 +110,17 @@ static dcl_status start_child(dcli_supervisor *supervisor, const dcli_msg_open *
     if (status == DCL_OK && send(ends[0], &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
         status = DCLI_FAIL(DCL_ERR_NETWORK, "send: %s; free memory", strerror(errno));
     explicit_bzero(&order, sizeof order);
+    if (status == DCL_OK)
+        status = dcli_output_open(&child->output, &output);
     if (status == DCL_OK) {
         snprintf(terms, sizeof terms, "wire parent=%d status=%d control=%d", (int)getpid(),
                  child->process.status_memory, ends[1]);
-        status = dcli_process_start(supervisor->program, terms, variables, 2,
+        status = dcli_process_start(supervisor->program, terms, variables, output, 2,
                                     (int[]){child->process.status_memory, ends[1]}, &child->process);
     }
     dcli_environment_free(variables);
+    if (output >= 0)
+        close(output);
     if (ends[1] >= 0)
         close(ends[1]);
     if (ends[0] >= 0)
@@ -167,7 +197,7 @@ void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const d
     supervisor->sessions = session;
     supervisor->session_count++;
     for (int p = 0; p < session->count; p++) {
-        session->child[p].control = -1;
+        session->child[p].control = session->child[p].output.pipe = -1;
         session->child[p].process.pidfd = -1;
     }
     char cache[sizeof supervisor->cache];
@@ -270,6 +300,7 @@ static void tell_gone(dcli_supervisor *supervisor, dcli_supervised *session, int
     DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 ": process %d (%d) %s", session->session, place,
              (int)child->process.pid, why);
     dcli_supervisor_kill(supervisor, &child->process);
+    read_output(supervisor, session, place, true);
     if (child->control >= 0)
         close(child->control);
     child->control = -1;
@@ -283,6 +314,8 @@ void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session
         dcli_supervisor_end(supervisor, session, "its client has been silent for too long");
         return;
     }
+    for (int p = 0; p < session->count; p++)
+        read_output(supervisor, session, p, false);
     if (!session->opened && !take_answers(supervisor, session))
         return;
     for (int p = 0; p < session->count && session->opened; p++) {
@@ -345,6 +378,7 @@ void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, 
     dcli_cgroup_kill(&supervisor->groups, session->session);
     for (int p = 0; p < session->count; p++) {
         dcli_supervisor_kill(supervisor, &session->child[p].process);
+        read_output(supervisor, session, p, true);
         if (session->child[p].control >= 0)
             close(session->child[p].control);
     }

@@ -6,6 +6,7 @@
  *   fill         make arrays of 8 MiB until one fails
  *   crash        run a body that ends the process it runs in
  *   prelude:PATH run a body with the prelude that lies in a file
+ *   print[:N]    run a body that prints N times what looks like lines of a worker's log
  *   load:PATH    load a .npy file of 64 x 64 floats that hold row + column; save:PATH save such a one
  *   spy:PATH     run the function `int attempt(long i)` of this OpenCL C file for 0..63, and print what it returns
  *   pause        wait for a line of standard input
@@ -215,6 +216,18 @@ static void spy(const char *path)
     dcl_release(whole);
 }
 
+static void print_forged(int64_t times)
+{
+    dcl_array *A = new_array();
+    check(dcl_forall(cluster,
+                     "A(i,j) = 0; if (i == 0 && j == 0) for (long t = 0; t < times; t++)"
+                     " printf(\"x%d\\ndcl info: forged \\033[2J\\n\", (int)t);",
+                     DCL_OUT(A), DCL_VALUE(times)));
+    check(dcl_wait(cluster));
+    dcl_release(A);
+    answer(DCL_OK, "");
+}
+
 /* ---- files -------------------------------------------------------------------------------------------------------- */
 
 static void load(const char *path)
@@ -277,6 +290,8 @@ static void obey(void)
         crash();
     else if (is("prelude", &rest))
         run_prelude(rest);
+    else if (is("print", &rest))
+        print_forged(atoi(rest));
     else if (is("load", &rest))
         load(rest);
     else if (is("save", &rest))
