@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -273,6 +274,29 @@ int dcli_config_log_level(const dcl_config *config)
         if (config->log != NULL && strcmp(config->log, names[level]) == 0)
             return level;
     return DCLI_LOG_OFF;
+}
+
+static const char *variable(const char *name)
+{
+    size_t length = strlen(name);
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+            return *entry + length + 1;
+    return NULL;
+}
+
+void dcli_config_hints_of_drivers(char *text_out, size_t capacity)
+{
+    static const char *const names[] = {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "POCL_DEVICES", "POCL_CACHE_DIR",
+                                        "CUDA_VISIBLE_DEVICES"};
+    size_t used = 0;
+    text_out[0] = '\0';
+    for (size_t n = 0; n < sizeof names / sizeof names[0] && used < capacity; n++)
+        if (variable(names[n]) != NULL)
+            used += (size_t)snprintf(text_out + used, capacity - used, "%s%s is \"%.100s\"", used > 0 ? " and " : "; ",
+                                     names[n], variable(names[n]));
+    if (used > 0 && used < capacity)
+        snprintf(text_out + used, capacity - used, ", which may hide it: correct or unset");
 }
 
 bool dcli_config_checks_access(const dcl_config *config)

@@ -2,6 +2,8 @@
 #ifndef DCLI_BASE_CONFIG_H
 #define DCLI_BASE_CONFIG_H
 
+#include <stddef.h>
+
 #include <dcl/cluster.h>
 
 /** Fill with the built-in defaults only. */
@@ -11,6 +13,9 @@ void dcli_config_defaults(dcl_config *config_out);
 dcl_status dcli_config_check(const dcl_config *config, dcl_config *complete_out);
 /** The level DCL_LOG names. */
 int dcli_config_log_level(const dcl_config *config);
+/** What of the environment may hide OpenCL devices, as part of a sentence: `; POCL_DEVICES is "x", which may hide it: ...`;
+ *  "" when none of it is set. @param text_out  [capacity]. */
+void dcli_config_hints_of_drivers(char *text_out, size_t capacity);
 /** Whether DCL_CHECK asks for kernels that check everything they access. */
 bool dcli_config_checks_access(const dcl_config *config);
 

@@ -31,6 +31,21 @@ static int print_all(int count)
     return status == DCL_OK ? CLI_OK : cli_library_failed();
 }
 
+/* The library says why. */
+static int explain_nothing(void)
+{
+    dcl_config config;
+    if (dcl_config_read(&config) != DCL_OK)
+        return cli_library_failed();
+    config.workers = NULL;
+    config.devices = NULL;
+    dcl_cluster *cluster = dcl_open(&config);
+    if (cluster == NULL)
+        return cli_library_failed();
+    dcl_close(cluster);
+    return cli_fail("a device has just come; ask again");
+}
+
 int cli_devices(int count, char **list)
 {
     static const cli_option none[] = {{NULL, NULL}};
@@ -48,7 +63,6 @@ int cli_devices(int count, char **list)
     if (dcl_device_list(0, NULL, &devices) != DCL_OK)
         return cli_library_failed();
     if (devices == 0)
-        return cli_fail("no OpenCL device was found; expected at least one; install the driver of your device, or "
-                        "pocl-opencl-icd for the CPU");
+        return explain_nothing();
     return print_all(devices);
 }

@@ -8,6 +8,7 @@
 
 #include <dcl.h>
 
+#include "cli/body_text.h"
 #include "cli/commands.h"
 #include "cli/eval_request.h"
 #include "cli/explained.h"
@@ -77,13 +78,26 @@ static int load(struct evaluation *evaluation)
     return CLI_OK;
 }
 
+/* A name that the compiler does not know is a value that was forgotten, if it is no function. */
+static int body_failed(const cli_request *request)
+{
+    static const char unknown[] = "undeclared identifier '";
+    int status = cli_library_failed();
+    const char *at = strstr(dcl_error(), unknown);
+    char name[CLI_NAME_BYTES];
+    if (at != NULL && sscanf(at + strlen(unknown), "%63[A-Za-z0-9_]", name) == 1 &&
+        cli_body_mentions(request->body, name))
+        cli_fail("if %s is a value, give it with --set %s=VALUE; if it is an array, with %s=FILE", name, name, name);
+    return status;
+}
+
 static int run_once(struct evaluation *evaluation, double *seconds_out)
 {
     double begin = now();
     if (dcl_forall_n(evaluation->cluster, evaluation->request->body, evaluation->arg_count, evaluation->args) !=
             DCL_OK ||
         dcl_wait(evaluation->cluster) != DCL_OK)
-        return cli_library_failed();
+        return body_failed(evaluation->request);
     *seconds_out = now() - begin;
     return CLI_OK;
 }

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,15 +13,27 @@
 #include "cli/report.h"
 #include "cli/shape.h"
 
+/* An array that the body does not name; perhaps it does, but for the case of letters. */
+static int not_there(const char *body, const cli_operand *operand)
+{
+    char name[CLI_NAME_BYTES];
+    for (const char *at = cli_body_next_call(body, name); at != NULL; at = cli_body_next_call(at, name))
+        if (strcasecmp(name, operand->name) == 0)
+            return cli_fail("%s=%s is given, but the body has %s(...), not %s(...); capital letters count: write both "
+                            "alike",
+                            operand->name, operand->path, name, operand->name);
+    return cli_fail("%s=%s is given, but the body has no %s(...); expected every array to occur in the body with "
+                    "subscripts; leave it out or correct the name",
+                    operand->name, operand->path, operand->name);
+}
+
 static int use(const cli_request *request, const char *const names[], cli_operand *operand)
 {
     dcl_use use = {0};
     if (dcl_body_use(request->body, request->operand_count, names, operand->name, &use) != DCL_OK)
         return cli_library_failed();
     if (use.rank == 0 || (!use.read && !use.written))
-        return cli_fail("%s=%s is given, but the body has no %s(...); expected every array to occur in the body with "
-                        "subscripts; leave it out or correct the name",
-                        operand->name, operand->path, operand->name);
+        return not_there(request->body, operand);
     if (operand->grid.rank > 0 && operand->grid.rank != use.rank)
         return cli_fail("the shape given for %s has %d %s; expected %d, as many as the body gives it subscripts",
                         operand->name, operand->grid.rank, operand->grid.rank == 1 ? "axis" : "axes", use.rank);

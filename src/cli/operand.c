@@ -43,6 +43,12 @@ static int take_shape(cli_operand *operand)
     return status;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text);
+    return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+}
+
 static int take_type(cli_operand *operand)
 {
     char *type = last_field(operand->path);
@@ -53,12 +59,13 @@ static int take_type(cli_operand *operand)
     if (operand->grid.type != 0)
         return CLI_OK;
     char *shape = last_field(operand->path);
-    bool type_meant = shape != NULL && cli_shape_meant(shape); /* c.npy:100x200:flaot */
+    bool type_meant = shape != NULL && cli_shape_meant(shape);                           /* c.npy:100x200:flaot */
+    type_meant |= ends_with(operand->path, ".npy") && type[strcspn(type, "./")] == '\0'; /* c.npy:flaot */
     type[-1] = ':';
     if (type_meant)
         return cli_usage("eval",
                          "type '%s' of %s is not known; expected int8, int16, int32, int64, uint8, uint16, "
-                         "uint32, uint64, half, float or double behind the shape",
+                         "uint32, uint64, half, float or double behind the file or its shape",
                          type, operand->name);
     return CLI_OK;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/config.h"
 #include "base/error.h"
 
 enum { MOST = 256, WORD_BYTES = 24 };
@@ -103,6 +104,17 @@ static dcl_status choose(struct choice *choice, const char *selection)
     return status;
 }
 
+static dcl_status fail_without_devices(void)
+{
+    char hints[512];
+    dcli_config_hints_of_drivers(hints, sizeof hints);
+    return DCLI_FAIL(
+        DCL_ERR_DEVICE,
+        "no OpenCL device on this host%s; install a driver (for CPUs: the package pocl-opencl-icd) and see "
+        "\"dcl devices\"",
+        hints);
+}
+
 dcl_status dcli_device_select(const char *selection, int capacity, int numbers_out[], int *count_out)
 {
     struct choice *choice = dcli_calloc(1, sizeof *choice);
@@ -110,10 +122,7 @@ dcl_status dcli_device_select(const char *selection, int capacity, int numbers_o
         return DCL_ERR_NOMEM;
     dcl_status status = dcli_device_enumerate(MOST, choice->info, &choice->device_count);
     if (status == DCL_OK && choice->device_count == 0)
-        status =
-            DCLI_FAIL(DCL_ERR_DEVICE,
-                      "no OpenCL device on this host; install a driver (for CPUs: the package pocl-opencl-icd) and "
-                      "see \"dcl devices\"");
+        status = fail_without_devices();
     if (status == DCL_OK)
         status = choose(choice, selection);
     if (status == DCL_OK) {

@@ -148,6 +148,13 @@ static dcl_status add_place(dcli_parser *parser, int access, int name)
     return DCL_OK;
 }
 
+/* S(0) += A(i): many elements are to be one. */
+static bool is_sum(const dcli_parser *parser, int name)
+{
+    int close = parser->tokens->token[name + 1].partner;
+    return dcli_usage_of(parser->tokens, name, close) == DCLI_UPDATES;
+}
+
 /* Every output is written at a permutation of the indices. */
 static dcl_status check_permutation(const dcli_parser *parser, int a, int name)
 {
@@ -156,6 +163,13 @@ static dcl_status check_permutation(const dcli_parser *parser, int a, int name)
     bool seen[DCL_MAX_RANK] = {false};
     for (int d = 0; d < param->rank; d++) {
         int index = dcli_affine_plain_index(dcli_inside_subscript(body, a, d));
+        if (index < 0 && is_sum(parser, name))
+            return dcli_token_fail(
+                parser->tokens, name,
+                "%s is summed up where subscript %d is no plain index; a body writes each element of "
+                "its output once, and sums over elements are no body; docs/recipes.md (a sum, a norm, "
+                "a maximum) sums by rows",
+                param->name, d + 1);
         if (index < 0 || seen[index])
             return dcli_token_fail(parser->tokens, name,
                                    "%s is written where subscript %d is %s; an output is written at "

@@ -19,12 +19,55 @@ struct reader {
 
 static dcl_status read_sum(struct reader *r, dcli_affine *out);
 
+/* The token that alone makes up the first (d = 0) or last subscript of the array at `name`; -1. */
+static int lone_subscript(const dcli_tokens *tokens, int name, bool last)
+{
+    int first[DCL_MAX_RANK], end[DCL_MAX_RANK];
+    int count = dcli_token_is(tokens, name + 1, "(") ? dcli_token_split(tokens, name + 1, DCL_MAX_RANK, first, end) : 0;
+    int d = last ? count - 1 : 0;
+    return count >= 1 && count <= DCL_MAX_RANK && end[d] == first[d] + 1 ? first[d] : -1;
+}
+
+static bool same_token(const dcli_tokens *tokens, int a, int b)
+{
+    const dcli_token *x = &tokens->token[a], *y = &tokens->token[b];
+    return x->length == y->length && memcmp(tokens->text + x->start, tokens->text + y->start, (size_t)x->length) == 0;
+}
+
+/* What of an array to declare, of which a subscript holds token t: rows or columns where its first or last subscript is
+ * the first output's. */
+static const char *declaration_for(const dcli_affine_reader *about, int t)
+{
+    const dcli_tokens *tokens = about->tokens;
+    const char *output = about->body->params[about->body->first_output].name;
+    int name = t, written = 0;
+    while (name > 0 && !(dcli_token_is(tokens, name, about->body->params[about->param].name) &&
+                         dcli_token_is(tokens, name + 1, "(") && tokens->token[name + 1].partner > t))
+        name--;
+    while (written < tokens->count && !dcli_token_is(tokens, written, output))
+        written++;
+    for (int last = 0; last < 2; last++) {
+        int own = lone_subscript(tokens, name, last),
+            its = written < tokens->count ? lone_subscript(tokens, written, last) : -1;
+        if (own >= 0 && its >= 0 && own != t && same_token(tokens, own, its))
+            return last ? "DCL_IN_COLUMNS" : "DCL_IN_ROWS";
+    }
+    return NULL;
+}
+
 /* What a user whose subscript is refused should do depends on what the array is declared to be. */
 static dcl_status refuse(const struct reader *r, int t, const char *what)
 {
     const dcli_affine_reader *about = r->about;
     const dcli_param *param = &about->body->params[about->param];
     const dcli_token *token = &about->tokens->token[t];
+    const char *narrow = param->access == DCL_ACCESS_IN && param->rank > 1 ? declaration_for(about, t) : NULL;
+    if (narrow != NULL)
+        return dcli_token_fail(about->tokens, t,
+                               "'%.*s' in subscript %d of %s is not affine: %s; declare %s(%s), which never moves more "
+                               "than DCL_IN_ALL, or use + - * of indices, integer literals and integer DCL_VALUEs",
+                               token->length, about->tokens->text + token->start, about->axis + 1, param->name, what,
+                               narrow, param->name);
     if (param->access == DCL_ACCESS_IN)
         return dcli_token_fail(about->tokens, t,
                                "'%.*s' in subscript %d of %s is not affine: %s; use + - * of indices, integer literals "

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "kernel/quote.h"
@@ -184,6 +185,35 @@ static const char *named_array(const dcli_body *body, const struct message *mess
     return NULL;
 }
 
+/* The parameter whose name differs from one that a message has in quotes in the case of letters; NULL: none. */
+static const char *named_otherwise(const dcli_body *body, const struct message *message)
+{
+    const char *quote = memchr(message->text, '\'', (size_t)message->length);
+    const char *end =
+        quote != NULL ? memchr(quote + 1, '\'', (size_t)(message->text + message->length - quote - 1)) : NULL;
+    for (int k = 0; end != NULL && k < body->param_count; k++)
+        if (strlen(body->params[k].name) == (size_t)(end - quote - 1) &&
+            strncasecmp(quote + 1, body->params[k].name, (size_t)(end - quote - 1)) == 0)
+            return body->params[k].name;
+    return NULL;
+}
+
+/* Where a compiler stumbles over what other languages write for a power. */
+static void put_power(dcli_text *out, const char *text, const struct message *message, int column)
+{
+    for (int line = 1; line < message->line && text != NULL; line++) {
+        text = strchr(text, '\n');
+        text = text != NULL ? text + 1 : NULL;
+    }
+    if (text == NULL || column < 1 || (size_t)column > strcspn(text, "\n"))
+        return;
+    const char *at = text + column - 1;
+    if (*at == '^')
+        dcli_text_put(out, "; ^ is the exclusive or of integers: for a power write x * x, or pow(x, y)");
+    else if (at[0] == '*' && (at[1] == '*' || (at > text && at[-1] == '*')))
+        dcli_text_put(out, "; OpenCL C has no **: for a power write x * x, or pow(x, y)");
+}
+
 /* A name nobody declared is an array that a prelude names, or most often an argument that was forgotten. */
 static void put_remedy(dcli_text *out, const dcli_body *body, const struct message *message, bool in_prelude)
 {
@@ -191,6 +221,8 @@ static void put_remedy(dcli_text *out, const dcli_body *body, const struct messa
     if (array != NULL)
         dcli_text_put(out, "; %s is an array of this call, which only the body names: write %s(...) there", array,
                       array);
+    else if (is_of_unknown_name(message) && named_otherwise(body, message) != NULL)
+        dcli_text_put(out, "; this call has %s: capital letters count", named_otherwise(body, message));
     else if (is_of_unknown_name(message) && !in_prelude)
         dcli_text_put(out, "; declare it: an array with DCL_IN or DCL_OUT, a scalar with DCL_VALUE, a function in a "
                            "DCL_PRELUDE");
@@ -205,6 +237,7 @@ static void put_body_error(dcli_text *out, const dcli_body *body, const struct m
     out->failed |= rewritten.failed;
     dcli_text_put(out, "line %d, column %d: %.*s", message->line, column, message->length, message->text);
     put_remedy(out, body, message, false);
+    put_power(out, body->text, message, column);
     dcli_quote(out, body->text, message->line, column);
     dcli_text_free(&rewritten);
     dcli_free(shifts.shift);

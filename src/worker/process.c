@@ -128,7 +128,8 @@ static int spawn(const char *program, const char *terms, char *const variables[]
 dcl_status dcli_process_start(const char *program, const char *terms, char *const variables[], int output, int count,
                               const int descriptors[], dcli_process *process)
 {
-    int code = spawn(program, terms, variables != NULL ? variables : environ, output, count, descriptors, &process->pid);
+    int code =
+        spawn(program, terms, variables != NULL ? variables : environ, output, count, descriptors, &process->pid);
     if (code != 0) {
         process->pid = 0;
         return DCLI_FAIL(DCL_ERR_FILE,

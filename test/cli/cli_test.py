@@ -638,6 +638,8 @@ WRONG = [
     ("folder as a file", ["eval", COPY, "A=.", "C=c.npy"], 1, ["."]),
     ("open parenthesis", ["eval", "C(i) = (A(i);", *FILES], 1, ["line 1", "column"]),
     ("empty body", ["eval", "", *FILES], 1, ["body"]),
+    ("array of another case", ["eval", "C(i) = a(i);", *FILES], 1, ["the body has a(...), not A(...)", "capital"]),
+    ("type that is none", ["eval", COPY, "A=x.npy", "C=c.npy:flot"], 2, ["type 'flot' of C is not known", "float"]),
     ("array not in the body", ["eval", COPY, *FILES, "N=n.npy"], 1, ["N=n.npy", "N(...)"]),
     ("nothing assigned", ["eval", "A(i);", "A=x.npy"], 1, ["assigns"]),
     ("other shape than the file's", ["eval", COPY, "A=x.npy:99", "C=c.npy"], 1, ["99", "100"]),
@@ -725,7 +727,14 @@ WRONG_ON_DEVICE = [
     ("bad value of a variable", [COPY, *FILES], ["DCL_MOVE", "teleport"], {"DCL_MOVE": "teleport"}),
     ("bad map of the environment", [COPY, *FILES], ["blok"], {"DCL_MAP": "blok"}),
     ("no such device", [COPY, *FILES], ["99"], {"DCL_DEVICES": "99"}),
-    ("no OpenCL device", [COPY, *FILES], ["OpenCL"], {"OCL_ICD_VENDORS": "/nonexistent"}),
+    ("no OpenCL device", [COPY, *FILES], ["OpenCL", 'OCL_ICD_VENDORS is "/nonexistent"'],
+     {"OCL_ICD_VENDORS": "/nonexistent"}),
+    ("no device of PoCL's", [COPY, *FILES], ['POCL_DEVICES is "none"'],
+     {"POCL_DEVICES": "none", "OCL_ICD_VENDORS": "/nonexistent"}),
+    ("no cache of PoCL's", [COPY, *FILES], ['POCL_CACHE_DIR is "/proc/none"'],
+     {"POCL_CACHE_DIR": "/proc/none", "OCL_ICD_VENDORS": "/nonexistent"}),
+    ("a value that is not given", ["C(i) = w * A(i);", "A=x.npy", "C=c.npy"], ["if w is a value, give it with --set w="], {}),
+    ("a power", ["C(i) = A(i)**2;", "A=x.npy", "C=c.npy"], ["pow(x, y)"], {}),
     ("wrong body to explain", ["C(i) = A(i*i);", "A=x.npy", "C=c.npy:10", "--explain"], ["line 1", "column"], {}),
 ]
 
@@ -797,7 +806,7 @@ class WrongOnDevice(Refusal):
                    environment(DCL_FAULT="alloc node=1 count=2"))
 
     def test_no_device_to_list(self):
-        self.check(["devices"], 1, ["no OpenCL device"], environment(OCL_ICD_VENDORS="/nonexistent"))
+        self.check(["devices"], 1, ["no OpenCL device", "OCL_ICD_VENDORS is"], environment(OCL_ICD_VENDORS="/nonexistent"))
 
 
 def wrong_test(arguments, status, words, variables):

@@ -136,6 +136,17 @@ Test(kernel_rows, logs)
     /* `dcl_a0 = dcl_a2(dcl_a2(q)); ` */
     expect_log("\nC(i,j) =\n T(T(q));", "body:3:16: fatal error: use of undeclared identifier 'q'",
                "line 3, column 6: use of undeclared identifier 'q'" REMEDY "\n T(T(q));\n     ^");
+    expect_log(
+        "C(i,j) = temperature(i,j);", "body:1:10: error: implicit declaration of function 'temperature' is invalid",
+        "line 1, column 10: implicit declaration of function 'temperature' is invalid; this call has Temperature: "
+        "capital letters count\nC(i,j) = temperature(i,j);\n         ^");
+    expect_log("C(i,j) = 3.0f^2;", "body:1:14: error: invalid operands",
+               "line 1, column 14: invalid operands; ^ is the exclusive or of integers: for a power write x * x, or "
+               "pow(x, y)\nC(i,j) = 3.0f^2;\n             ^");
+    expect_log(
+        "C(i,j) = 3.0f**2;", "body:1:15: error: indirection requires pointer operand",
+        "line 1, column 15: indirection requires pointer operand; OpenCL C has no **: for a power write x * x, or "
+        "pow(x, y)\nC(i,j) = 3.0f**2;\n              ^");
     expect_log(text, "error: prelude:2:10: use of undeclared identifier 'y'",
                "prelude line 2, column 10: use of undeclared identifier 'y'\n{ return y; }\n         ^");
     expect_log(text, "error: generated:20:1: odd",
