@@ -392,7 +392,7 @@ Test(refusal_on_device, of_null)
     TEST_REFUSED(dcl_stats(a.cluster, 0, NULL), DCL_ERR_INVALID, "counters_out is NULL");
     TEST_REFUSED(dcl_stats(a.cluster, 2, &counters), DCL_ERR_INVALID,
                  "node is 2; expected 0..1, DCL_ALL_NODES or DCL_HOST");
-    TEST_REFUSED(dcl_stats(a.cluster, -3, &counters), DCL_ERR_INVALID, "node is -3");
+    TEST_REFUSED(dcl_stats(a.cluster, DCL_NOWHERE, &counters), DCL_ERR_INVALID, "node is -1");
     TEST_REFUSED(dcl_explain(a.cluster, NULL, "C(i,j) = 1;", DCL_OUT(C)), DCL_ERR_INVALID, "counters_out is NULL");
     dcl_clear_error(a.cluster);
     expect_state("questions", &a, DCL_OK);
