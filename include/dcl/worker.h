@@ -29,10 +29,13 @@ typedef struct dcl_worker_config {
                             cache folder, or a temporary one */
     int first_peer_port; /**< ports of other workers' processes, where those are others than first_port..last_port; */
     int last_peer_port;  /**< 0: they are the same */
+    int most_sessions_per_key; /**< of one key at once; 0: three quarters of most_sessions. Not without keys */
+    size_t most_kernel_ms;     /**< of one kernel, and of one compilation if it is more than 10 minutes, whatever the
+                              program allows */
 } dcl_worker_config;
 
 /** Defaults: nowhere to listen, default devices, no files, no keys, log "warn", ports 61000..61999, 64 sessions, no quota,
- *  contain "auto". */
+ *  contain "auto", most_kernel_ms a day. */
 DCL_API void dcl_worker_defaults(dcl_worker_config *config_out);
 
 /** Offer the devices of this host until dcl_worker_stop(). One process is started per session and device, and ends with the

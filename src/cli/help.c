@@ -118,6 +118,8 @@ static const char worker[] =
     "  --token FILE        file for the token where there are no keys; by default where programs look for it\n"
     "  --quota BYTES       most bytes of arrays per program and device, copies included, such as 500M or 4G; 0: all\n"
     "  --sessions N        programs served at once\n"
+    "  --sessions-per-key N   of them those with one key; three quarters of --sessions without it\n"
+    "  --most-kernel-ms N  milliseconds that one kernel may take, whatever DCL_KERNEL_MS says; a day\n"
     "  --io-threads N      threads per process that encrypt and send; over DCL_IO_THREADS\n"
     "  --cache DIR         folder in which each key gets a folder for its compiled kernels\n"
     "  --contain HOW       keep programs' kernels from files, ports and processes that are none of theirs: auto (as "

@@ -21,6 +21,8 @@ enum option {
     TOKEN,
     QUOTA,
     SESSIONS,
+    SESSIONS_PER_KEY,
+    MOST_KERNEL,
     IO_THREADS,
     CACHE,
     CONTAIN,
@@ -37,6 +39,8 @@ static const cli_option options[] = {
     [TOKEN] = {"token", "FILE"},
     [QUOTA] = {"quota", "BYTES"},
     [SESSIONS] = {"sessions", "N"},
+    [SESSIONS_PER_KEY] = {"sessions-per-key", "N"},
+    [MOST_KERNEL] = {"most-kernel-ms", "N"},
     [IO_THREADS] = {"io-threads", "N"},
     [CACHE] = {"cache", "DIR"},
     [CONTAIN] = {"contain", "HOW"},
@@ -44,7 +48,7 @@ static const cli_option options[] = {
     {NULL, NULL},
 };
 
-enum { MOST_SESSIONS = 1024, MOST_IO_THREADS = 64, LAST_PORT = 65535 };
+enum { MOST_SESSIONS = 1024, MOST_IO_THREADS = 64, LAST_PORT = 65535, MOST_KERNEL_MS = 864000000 };
 
 /* ---- the command line ---- */
 
@@ -114,6 +118,22 @@ static int set_sessions(dcl_worker_config *config, const char *text)
     return status;
 }
 
+static int set_sessions_per_key(dcl_worker_config *config, const char *text)
+{
+    long sessions = 1;
+    int status = cli_number("worker", "--sessions-per-key", text, 1, MOST_SESSIONS, &sessions);
+    config->most_sessions_per_key = (int)sessions;
+    return status;
+}
+
+static int set_most_kernel_ms(dcl_worker_config *config, const char *text)
+{
+    long most = 1;
+    int status = cli_number("worker", "--most-kernel-ms", text, 1, MOST_KERNEL_MS, &most);
+    config->most_kernel_ms = (size_t)most;
+    return status;
+}
+
 static int set_io_threads(dcl_worker_config *config, const char *text)
 {
     long threads = 1;
@@ -150,6 +170,10 @@ static int take(dcl_worker_config *config, int option, const char *value)
         return cli_bytes("worker", "--quota", value, &config->quota_bytes);
     case SESSIONS:
         return set_sessions(config, value);
+    case SESSIONS_PER_KEY:
+        return set_sessions_per_key(config, value);
+    case MOST_KERNEL:
+        return set_most_kernel_ms(config, value);
     case IO_THREADS:
         return set_io_threads(config, value);
     case CONTAIN:

@@ -318,19 +318,23 @@ static dcli_connection *find_flood(dcli_door *door)
 
 /* ---- events ------------------------------------------------------------------------------------------------------- */
 
-/** Those who connect and say nothing must not keep others out. */
+/** Those who connect and say nothing must not keep others out; who was let in is a newcomer that will speak. */
 static void cut_oldest_silent(dcli_door *door)
 {
     int64_t open = 0;
-    dcli_connection *oldest = NULL;
+    dcli_connection *oldest[2] = {NULL, NULL}; /* not let in, let in */
     for (int64_t i = 0; i < door->count; i++) {
         dcli_connection *connection = &door->connection[i];
         open += !connection->ended && !connection->cut;
-        if (oldest == NULL && connection->holder < 0 && !connection->cut)
-            oldest = connection;
+        if (oldest[connection->let_in] == NULL && connection->holder < 0 && !connection->cut && !connection->ended)
+            oldest[connection->let_in] = connection;
     }
-    if (open > door->most && oldest != NULL)
-        cut(door, oldest);
+    if (open <= door->most)
+        return;
+    if (oldest[false] != NULL)
+        cut(door, oldest[false]);
+    else if (oldest[true] != NULL)
+        cut(door, oldest[true]);
 }
 
 static void note_event(dcli_door *door, const dcli_event *event)

@@ -35,8 +35,12 @@ void dcl_worker_stop(void)
 
 void dcl_worker_defaults(dcl_worker_config *config_out)
 {
-    *config_out = (dcl_worker_config){
-        .struct_size = sizeof *config_out, .log = "warn", .most_sessions = 64, .io_threads = 2, .contain = "auto"};
+    *config_out = (dcl_worker_config){.struct_size = sizeof *config_out,
+                                      .log = "warn",
+                                      .most_sessions = 64,
+                                      .io_threads = 2,
+                                      .contain = "auto",
+                                      .most_kernel_ms = 86400000};
 }
 
 static dcl_status check_ports(const char *what, int first, int last)
@@ -51,9 +55,15 @@ static dcl_status check_ports(const char *what, int first, int last)
 
 static dcl_status check_numbers(const dcl_worker_config *config)
 {
-    enum { MOST_SESSIONS = 1024, MOST_IO_THREADS = 64 };
+    enum { MOST_SESSIONS = 1024, MOST_IO_THREADS = 64, MOST_KERNEL_MS = 864000000 };
     if (config->most_sessions < 1 || config->most_sessions > MOST_SESSIONS)
         return DCLI_FAIL(DCL_ERR_INVALID, "most_sessions is %d; expected 1..%d", config->most_sessions, MOST_SESSIONS);
+    if (config->most_sessions_per_key < 0 || config->most_sessions_per_key > config->most_sessions)
+        return DCLI_FAIL(DCL_ERR_INVALID, "most_sessions_per_key is %d; expected 0..%d, which is most_sessions",
+                         config->most_sessions_per_key, config->most_sessions);
+    if (config->most_kernel_ms < 1 || config->most_kernel_ms > MOST_KERNEL_MS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "most_kernel_ms is %zu; expected 1..%d", config->most_kernel_ms,
+                         MOST_KERNEL_MS);
     if (config->io_threads < 1 || config->io_threads > MOST_IO_THREADS)
         return DCLI_FAIL(DCL_ERR_INVALID, "io_threads is %zu; expected 1..%d", config->io_threads, MOST_IO_THREADS);
     dcl_status status = check_ports("ports", config->first_port, config->last_port);

@@ -229,7 +229,10 @@ static void tell_end(const dcli_process *process, char *text_out, size_t capacit
         "moving data took longer than DCL_KERNEL_MS allows", "its device took too long to open"};
     int exceeded = atomic_load(&process->page->exceeded);
     if (exceeded >= 1 && exceeded <= DCLI_ACTIVITIES)
-        snprintf(text_out, capacity, "was ended: %s", deadlines[exceeded - 1]);
+        snprintf(text_out, capacity, "was ended: %s",
+                 exceeded == 1 + DCLI_COMPUTING && atomic_load(&process->page->limit_is_workers)
+                     ? "its kernel took longer than the worker's --most-kernel-ms allows"
+                     : deadlines[exceeded - 1]);
     else if (process->wait_code == CLD_KILLED || process->wait_code == CLD_DUMPED)
         snprintf(text_out, capacity, "was killed by signal %d (SIG%s)", process->wait_status,
                  sigabbrev_np(process->wait_status) != NULL ? sigabbrev_np(process->wait_status) : "?");

@@ -256,6 +256,8 @@ static dcl_status wait_for_setup(dcli_serving *serving, dcli_received *setup_out
     }
 }
 
+static const int64_t usual_build_ms = 600000;
+
 static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup)
 {
     if (setup->peer_count != serving->node_count || setup->self != serving->self)
@@ -278,7 +280,11 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     serving->tree_nodes = setup->tree_nodes;
     snprintf(serving->word_key, sizeof serving->word_key, "%s", setup->word_key);
     serving->epoch = setup->epoch;
-    dcli_watch_limits(serving->watch, setup->build_ms, setup->kernel_ms);
+    int64_t most = serving->is_wire ? serving->order.most_kernel_ms : INT64_MAX;
+    atomic_store(&serving->page->limit_is_workers, setup->kernel_ms > most);
+    int64_t most_build = most > usual_build_ms ? most : usual_build_ms; /* short kernels take as long to compile */
+    dcli_watch_limits(serving->watch, setup->build_ms < most_build ? setup->build_ms : most_build,
+                      setup->kernel_ms < most ? setup->kernel_ms : most);
     for (int p = 0; p < serving->node_count; p++) {
         serving->in_place[p] = setup->peer[p].in_place;
         serving->absent[p] = !setup->peer[p].present;

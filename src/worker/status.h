@@ -18,7 +18,8 @@ typedef struct dcli_status_page {
         _Atomic int64_t since_ns; /* 0: not now */
         char text[256];           /* beginning of the body that is built or run */
     } activity[DCLI_ACTIVITIES];
-    _Atomic int exceeded; /* 1 + the activity whose deadline ended the process; 0: none */
+    atomic_bool limit_is_workers; /* what a kernel may take is less than its program allows */
+    _Atomic int exceeded;         /* 1 + the activity whose deadline ended the process; 0: none */
 } dcli_status_page;
 
 enum { DCLI_STATUS_BYTES = 4096 };

@@ -809,6 +809,28 @@ Test(wire, who_is_not_let_in_may_bring_little)
     close_party(&p);
 }
 
+/* Who is in the handshake is still there after as many connections as a machine makes meanwhile. */
+Test(wire, strangers_do_not_keep_newcomers_out)
+{
+    enum { STRANGERS = 300 };
+    static int strangers[STRANGERS];
+    party p = open_party(2, false);
+    settle_all(&p);
+    int newcomer = test_stranger_connect(dcli_endpoint_address(p.peer[0]));
+    for (int s = 0; s < STRANGERS; s++) {
+        strangers[s] = test_stranger_connect(dcli_endpoint_address(p.peer[0]));
+        expect_nothing(&p, 0, 1);
+    }
+    expect_nothing(&p, 0, 50);
+    cr_expect_not(test_stranger_is_cut(newcomer), "cut for %d others", STRANGERS);
+    for (int s = 0; s < STRANGERS; s++)
+        close(strangers[s]);
+    close(newcomer);
+    send_credit(&p, 1, 0, 8);
+    expect_credit(&p, 0, 1, 8);
+    close_party(&p);
+}
+
 Test(wire, who_sends_what_is_no_message_is_lost)
 {
     static const struct {

@@ -180,6 +180,28 @@ class Isolation(siege.Siege):
             with self.assertRaises(BlockingIOError, msg="somebody has called"):
                 listener.accept()
 
+    def test_most_sessions_of_a_key(self):
+        """Who has one key cannot keep those with others out."""
+        own, one, two = self.keys("worker", "one", "two")
+        for options, most in ((["--sessions", "2"], 1), (["--sessions", "8", "--sessions-per-key", "2"], 2)):
+            worker = self.worker(*options, keys=own)
+            clients = [self.clients(worker, ["open", "pause", "close"], DCL_KEYS=one)[0] for _ in range(most)]
+            self.refuses(self.client(worker, DCL_KEYS=one), "DCL_ERR_NETWORK",
+                         f"{most} sessions of this key are open here", "--sessions-per-key")
+            self.works(worker, DCL_KEYS=two)
+            self.go_on(clients)
+            self.works(worker, DCL_KEYS=one)
+
+    def test_most_time_of_a_kernel(self):
+        """Whatever the program allows."""
+        worker = self.worker("--most-kernel-ms", "500")
+        path = f"{self.folder}/endless.cl"
+        with open(path, "w", encoding="ascii") as file:
+            file.write("int attempt(long i) { volatile int go = 1; while (go) {} return 0; }\n")
+        done = self.client(worker, "open", f"spy:{path}")
+        self.assertEqual(done.code, 1, done.text)
+        self.assertRegex(done.text, "DCL_ERR_NODE_LOST .*its kernel took longer than the worker's --most-kernel-ms allows")
+
     def test_most_sessions(self):
         worker = self.worker("--sessions", "1")
         (first,) = self.clients(worker, ["open", "work", "pause", "close"])
