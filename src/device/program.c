@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "device/quiet.h"
 
 /* The compiler's log; NULL when it has none or there is no memory for it. */
 static char *build_log(const dcli_device *device, cl_program program)
@@ -39,7 +40,10 @@ static dcl_status compile(dcli_device *device, const char *source, cl_program *p
     cl_program program = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
     if (program == NULL)
         return dcli_cl_fail(device, "clCreateProgramWithSource", code);
+    bool counts = strcmp(device->info.platform, "Portable Computing Language") == 0;
+    struct dcli_quiet *quiet = counts ? dcli_quiet_begin() : NULL;
     code = clBuildProgram(program, 1, &device->id, "", NULL, NULL);
+    dcli_quiet_end(quiet);
     if (code == CL_SUCCESS) {
         *program_out = program;
         return DCL_OK;

@@ -1,0 +1,142 @@
+/* device/quiet.c - keeping a driver's compiler from standard error, which it writes by the descriptor's number.
+ * Meanwhile that is a pipe. A thread passes on what comes, so that nothing else is held up, and ends with the last who has
+ * the pipe's other end: a process that was started meanwhile may keep it for long. */
+#include "device/quiet.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+enum { LINE_BYTES = 256, PATIENCE_MS = 500 };
+
+struct dcli_quiet {
+    int saved;    /* what standard error is */
+    int pipe;     /* reading end */
+    int restored; /* the same, for who ends it */
+    pthread_t thread;
+};
+
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+
+/* "1 warning and 4 errors generated." */
+static bool is_count(const char *line, size_t length)
+{
+    static const char end[] = " generated.\n";
+    size_t tail = sizeof end - 1;
+    if (length <= tail || memcmp(line + length - tail, end, tail) != 0 || !isdigit((unsigned char)line[0]))
+        return false;
+    for (size_t c = 0; c < length - tail; c++)
+        if (!isalnum((unsigned char)line[c]) && line[c] != ' ')
+            return false;
+    return memmem(line, length, "error", 5) != NULL || memmem(line, length, "warning", 7) != NULL;
+}
+
+static void pass(int to, const char *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t put = write(to, bytes, count);
+        if (put <= 0)
+            return; /* nobody to tell */
+        bytes += put;
+        count -= (size_t)put;
+    }
+}
+
+static void *pass_lines(void *user)
+{
+    struct dcli_quiet *quiet = user;
+    char line[LINE_BYTES];
+    size_t length = 0;
+    ssize_t got;
+    while ((got = read(quiet->pipe, line + length, sizeof line - length)) > 0) {
+        length += (size_t)got;
+        size_t begin = 0;
+        const char *end;
+        while ((end = memchr(line + begin, '\n', length - begin)) != NULL) {
+            size_t whole = (size_t)(end + 1 - line) - begin;
+            if (!is_count(line + begin, whole))
+                pass(quiet->saved, line + begin, whole);
+            begin += whole;
+        }
+        if (begin == 0 && length == sizeof line) {
+            pass(quiet->saved, line, length);
+            begin = length;
+        }
+        memmove(line, line + begin, length - begin);
+        length -= begin;
+    }
+    pass(quiet->saved, line, length);
+    close(quiet->saved);
+    close(quiet->pipe);
+    dcli_free(quiet);
+    return NULL;
+}
+
+static bool start_thread(struct dcli_quiet *quiet)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* they are the program's own */
+    bool started = pthread_create(&quiet->thread, NULL, pass_lines, quiet) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+static void give_up(struct dcli_quiet *quiet, const int ends[2])
+{
+    int all[] = {quiet->saved, quiet->restored, ends[0], ends[1]};
+    for (int n = 0; n < 4; n++)
+        if (all[n] >= 0)
+            close(all[n]);
+    dcli_free(quiet);
+    pthread_mutex_unlock(&one);
+}
+
+struct dcli_quiet *dcli_quiet_begin(void)
+{
+    struct dcli_quiet *quiet = dcli_calloc(1, sizeof *quiet);
+    int ends[2] = {-1, -1};
+    if (quiet == NULL || pthread_mutex_trylock(&one) != 0) { /* a compiler may hang, and others go on */
+        dcli_free(quiet);
+        return NULL;
+    }
+    quiet->saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    quiet->restored = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (quiet->saved < 0 || quiet->restored < 0 || pipe2(ends, O_CLOEXEC) != 0) {
+        give_up(quiet, ends);
+        return NULL;
+    }
+    quiet->pipe = ends[0];
+    if (!start_thread(quiet)) {
+        give_up(quiet, ends);
+        return NULL;
+    }
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    return quiet;
+}
+
+void dcli_quiet_end(struct dcli_quiet *quiet)
+{
+    if (quiet == NULL)
+        return;
+    pthread_t thread = quiet->thread;
+    int restored = quiet->restored;
+    dup2(restored, STDERR_FILENO); /* the thread frees the struct once it has read the rest */
+    close(restored);
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += PATIENCE_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) != 0)
+        pthread_detach(thread);
+    pthread_mutex_unlock(&one);
+}
