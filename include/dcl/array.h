@@ -21,7 +21,8 @@ typedef struct dcl_array dcl_array;
  *          over: make the map anew). Cost: one message per worker at most. */
 DCL_API dcl_array *dcl_agile(dcl_grid grid, dcl_map *map);
 
-/** End your hold on the array; started operations that use it run to their end first. NULL is accepted. */
+/** End your hold on the array; started operations, and calls of other threads, that use it run to their end first. NULL is
+ *  accepted. Of an array that has been released: nothing, but an error of this thread (dcl_error()). */
 DCL_API void dcl_array_release(dcl_array *array);
 
 /** The array's grid. Of NULL: a grid of rank 0. */

@@ -10,7 +10,12 @@
 extern "C" {
 #endif
 
-/** The nodes a program uses. Opaque. Threads of a program may share one: calls are serialized. */
+/** The nodes a program uses. Opaque. Threads of a program may share one: calls are serialized.
+ *
+ *  A cluster, a map and an array are *handles*. One that was released or closed, or never made, is recognised for ever: a call
+ *  with it is DCL_ERR_INVALID, or NULL, with a sentence, and changes nothing. So is every call with a handle, and every
+ *  opening, in a process that was forked from one that has used DCL: its clusters are the parent's, and a child harms nothing
+ *  when it ends. Fork before the first call, or execute a program in the child. */
 typedef struct dcl_cluster dcl_cluster;
 
 /** Receives a log line without newline; `level` is 1 warn, 2 info, 3 debug. May be called from any thread. */
@@ -81,8 +86,10 @@ DCL_API dcl_cluster *dcl_open(const dcl_config *config);
 DCL_API dcl_cluster *dcl_open_plan(int nodes);
 
 /** Wait for all operations, stop the workers and free everything. Arrays not yet released are released; their handles
- *  are then invalid. NULL is accepted.
- *  @return the status dcl_status_of() would have given, DCL_OK if nothing failed. */
+ *  are then invalid. Calls of other threads with this cluster end with DCL_ERR_INVALID at once, before it waits. NULL is
+ *  accepted.
+ *  @return the status dcl_status_of() would have given, DCL_OK if nothing failed; DCL_ERR_INVALID: it has been closed before,
+ *          or this is called by a function that a call with this cluster has called (dcl_tiles(), say). */
 DCL_API dcl_status dcl_close(dcl_cluster *cluster);
 
 /* In place of a node's number, where a function takes them; -1 is DCL_NOWHERE (dcl/map.h), which is no node. */

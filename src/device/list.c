@@ -2,6 +2,7 @@
 #include "device/device.h"
 
 #include "base/error.h"
+#include "base/handle.h"
 
 dcl_status dcl_device_list(int capacity, dcl_device_info info_out[], int *count_out)
 {
@@ -12,5 +13,6 @@ dcl_status dcl_device_list(int capacity, dcl_device_info info_out[], int *count_
             "capacity is %d, info_out %s, count_out %s; expected a place for the count, and for `capacity` "
             "devices",
             capacity, info_out == NULL ? "NULL" : "given", count_out == NULL ? "NULL" : "given");
-    return dcli_device_enumerate(capacity, info_out, count_out);
+    dcl_status status = dcli_handle_process();
+    return status != DCL_OK ? status : dcli_device_enumerate(capacity, info_out, count_out);
 }

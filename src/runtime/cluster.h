@@ -33,6 +33,7 @@ typedef struct dcli_books {
 struct dcl_array {
     dcl_cluster *cluster;
     dcl_map *map;
+    void *lent_map; /* its handle, as dcl_map_of() gives it; NULL: nobody has asked */
     dcli_layout layout;
     dcli_books *books;
     bool keeps;                       /* copies of what it is read for are kept */
@@ -149,6 +150,7 @@ struct dcl_cluster {
     dcl_status fresh; /* the first since the last call ended: what DCL_SYNC gives */
     char fresh_text[DCLI_ERROR_BYTES];
     dcl_status broken; /* nothing will complete any more */
+    bool interrupted;  /* it is only being closed: then that is what is broken */
     char broken_text[DCLI_ERROR_BYTES];
 };
 
@@ -164,6 +166,10 @@ void dcli_cluster_free(dcl_cluster *cluster);
 dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster);
 /** A cluster whose nodes are the processes that config->workers names. @return NULL (recorded). */
 dcl_cluster *dcli_open_processes(const dcl_config *config);
+
+/** dcl_close(): between these, calls of other threads end with an error. They have ended before the second. */
+void dcli_cluster_interrupt(dcl_cluster *cluster);
+void dcli_cluster_resume(dcl_cluster *cluster);
 
 /* ---- nodes (nodes.c) ---- */
 
@@ -229,6 +235,8 @@ void dcli_array_spoil(dcl_array *array, dcl_status status);
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
 /** Make an array as dcl_agile() does. Waits while the window of open operations is full. */
 dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, dcl_array **array_out);
+/** Nobody has the map from dcl_map_of() any more (front_array.c). */
+void dcli_array_end_loan(dcl_array *array);
 /** Free the handle. */
 void dcli_array_free(dcl_array *array);
 /** Check that an array can be used in a call. @return DCL_OK, or DCL_ERR_INVALID / DCL_ERR_UNSUPPORTED (plans only). */

@@ -30,6 +30,7 @@ static void free_array(dcl_cluster *cluster, dcl_array *array)
         dcli_free(array->books->stray);
     }
     dcli_free(array->books);
+    dcli_array_end_loan(array);
     dcl_map_release(array->map);
     dcli_layout_release(&array->layout);
     dcli_free(array);

@@ -194,6 +194,40 @@ dcl_cluster *dcl_open_plan(int nodes)
     return with_checked_map(cluster, __func__);
 }
 
+/* ---- closing ------------------------------------------------------------------------------------------------------ */
+
+void dcli_cluster_interrupt(dcl_cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->lock);
+    if (cluster->broken == DCL_OK) {
+        cluster->interrupted = true;
+        cluster->broken = DCL_ERR_INVALID;
+        snprintf(cluster->broken_text, sizeof cluster->broken_text,
+                 "the cluster is being closed: another thread has called dcl_close(); expected no calls meanwhile");
+    }
+    pthread_cond_broadcast(&cluster->changed);
+    pthread_mutex_unlock(&cluster->lock);
+    if (!cluster->plan_only)
+        dcli_host_stop_asking(cluster->worker[cluster->host]);
+    if (cluster->crew != NULL)
+        dcli_crew_stop_waiting(cluster->crew);
+}
+
+static bool has_node(const dcl_cluster *cluster)
+{
+    dcli_node_range live;
+    return dcli_cluster_live(cluster, 1, &live) > 0;
+}
+
+void dcli_cluster_resume(dcl_cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->lock);
+    if (cluster->interrupted && has_node(cluster))
+        cluster->broken = DCL_OK; /* what was started before comes to its end */
+    cluster->interrupted = false;
+    pthread_mutex_unlock(&cluster->lock);
+}
+
 dcl_status dcl_close(dcl_cluster *cluster)
 {
     dcli_error_enter(__func__);

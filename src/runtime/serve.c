@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include "net/keys.h"
 #include "worker/crew.h"
 #include "worker/serve.h"
@@ -25,6 +26,8 @@ static atomic_int stop_fd = -1;
 
 void dcl_worker_stop(void)
 {
+    if (dcli_handle_is_forked())
+        return; /* it would be the parent's that stops */
     int before = errno;
     atomic_store(&stop_wanted, true);
     int fd = atomic_load(&stop_fd);
@@ -109,7 +112,9 @@ dcl_status dcl_worker_run(const dcl_worker_config *config)
     dcl_worker_config complete;
     dcli_log log;
     dcli_error_enter(__func__);
-    dcl_status status = check(config, &complete, &log);
+    dcl_status status = dcli_handle_process();
+    if (status == DCL_OK)
+        status = check(config, &complete, &log);
     if (status != DCL_OK)
         return status;
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), none = -1;
@@ -144,7 +149,9 @@ dcl_status dcl_worker_list(const dcl_config *config, int capacity, dcl_worker_in
 {
     dcl_config settings, complete;
     dcli_error_enter(__func__);
-    dcl_status status = config == NULL ? dcl_config_read(&settings) : DCL_OK;
+    dcl_status status = dcli_handle_process();
+    if (status == DCL_OK && config == NULL)
+        status = dcl_config_read(&settings);
     dcli_error_enter(__func__);
     if (status != DCL_OK)
         return DCLI_FAIL(status, "%s", dcli_error_sentence());

@@ -13,6 +13,8 @@
 
 dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char *text)
 {
+    if (cluster->interrupted)
+        return status; /* a call that ends because the cluster is being closed */
     if (cluster->error == DCL_OK && status != DCL_OK) {
         cluster->error = status;
         snprintf(cluster->error_text, sizeof cluster->error_text, "%s", text);
@@ -254,7 +256,8 @@ static void on_broken(void *user, dcl_status status, const char *sentence)
 {
     dcl_cluster *cluster = user;
     pthread_mutex_lock(&cluster->lock);
-    if (cluster->broken == DCL_OK) {
+    if (cluster->broken == DCL_OK || cluster->interrupted) {
+        cluster->interrupted = false;
         cluster->broken = status;
         snprintf(cluster->broken_text, sizeof cluster->broken_text, "%s", sentence);
     }

@@ -48,6 +48,8 @@ void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_
  *  @param first_out, count_out  their numbers; on failure those that are used up: 0 of them when nothing was started.
  *  @return as dcli_crew_open(). One thread at a time. */
 dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers, int *first_out, int *count_out);
+/** Who waits in dcli_crew_add() does so no longer: it fails. */
+void dcli_crew_stop_waiting(dcli_crew *crew);
 /** Queue for the host's worker: the newcomer's SETUP, and the news of it for all others. It takes part from
  *  `first_operation` on. */
 dcl_status dcli_crew_introduce(dcli_crew *crew, dcli_worker *host, int node, const bool in_place[],

@@ -82,6 +82,7 @@ struct dcli_crew {
     pthread_mutex_t lock; /* what follows, and member's `process`, `lost`, `gone`, `heard` */
     pthread_cond_t changed;
     bool stop;
+    bool waits_end; /* the cluster is being closed */
     dcli_start_order order;
     dcli_worker *host; /* hears of losses; NULL: nobody yet */
 };

@@ -18,11 +18,12 @@ static dcl_status await_one(dcli_crew *crew, int node, const struct timespec *un
     char why[DCLI_ERROR_BYTES] = "";
     dcl_status status = DCL_OK;
     pthread_mutex_lock(&crew->lock);
-    while (!is_decided(member) && pthread_cond_timedwait(&crew->changed, &crew->lock, until) == 0)
+    while (!is_decided(member) && !crew->waits_end && pthread_cond_timedwait(&crew->changed, &crew->lock, until) == 0)
         ;
     if (!is_decided(member)) {
         status = DCL_ERR_TIMEOUT;
-        snprintf(why, sizeof why, "it has not described its device in time");
+        snprintf(why, sizeof why, "%s",
+                 crew->waits_end ? "the cluster is being closed" : "it has not described its device in time");
     } else if (!member->heard) {
         status = member->refusal[0] != '\0' ? member->refusal_status : DCL_ERR_NODE_LOST;
         snprintf(why, sizeof why, "%s", member->refusal);
@@ -58,6 +59,14 @@ static void give_up(dcli_crew *crew, int first, int count)
         crew->member[n].lost = true;
         dcli_crew_dismiss(crew, n);
     }
+    pthread_mutex_unlock(&crew->lock);
+}
+
+void dcli_crew_stop_waiting(dcli_crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    crew->waits_end = true;
+    pthread_cond_broadcast(&crew->changed);
     pthread_mutex_unlock(&crew->lock);
 }
 

@@ -266,6 +266,14 @@ static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *num
     return status;
 }
 
+void dcli_host_stop_asking(dcli_worker *host)
+{
+    pthread_mutex_lock(&host->question.lock);
+    host->question.all = false;
+    pthread_cond_broadcast(&host->question.changed);
+    pthread_mutex_unlock(&host->question.lock);
+}
+
 dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], bool *all_see_out)
 {
     dcli_message message = {.kind = DCLI_MSG_SEES, .sees = {.path = path, .token = token}};

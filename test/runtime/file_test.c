@@ -21,7 +21,7 @@ static dcl_cluster *open_way(int nodes, const char *way)
     dcl_config config = test_config(nodes);
     config.chunk_bytes = 64; /* the longest stretch, too */
     dcl_cluster *cluster = test_open(&config);
-    dcli_cluster_choose_files(cluster, way);
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), way);
     return cluster;
 }
 

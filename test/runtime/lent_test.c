@@ -44,15 +44,15 @@ static bool comes(dcl_cluster *cluster, const int64_t *mark, int64_t expected)
 
 static void break_call(bool writes)
 {
-    dcl_cluster *cluster = open_nodes(1);
-    struct call call = {.array = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, N)), .writes = writes};
+    dcl_cluster *opened = open_nodes(1), *cluster = TEST_INSIDE(opened);
+    struct call call = {.array = test_array(opened, "block", dcl_grid_1d(DCL_INT32, N)), .writes = writes};
     dcli_worker *host = cluster->worker[cluster->host];
     pthread_t thread;
     int32_t five = 5, *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cr_assert(memory != MAP_FAILED);
     call.memory = memory;
     TEST_OK(dcl_fill(call.array, &five));
-    TEST_OK(dcl_wait(cluster));
+    TEST_OK(dcl_wait(opened));
 
     dcli_host_hold(host, true); /* the operation is queued, and stays there */
     cr_assert_eq(pthread_create(&thread, NULL, run_call, &call), 0);
@@ -71,7 +71,7 @@ static void break_call(bool writes)
         cr_assert_eq(memory[n], 0x5a5a5a5a, "element %d is %d: written after dcl_read() had returned", n, memory[n]);
     munmap(memory, BYTES);
     dcl_release(call.array);
-    dcl_close(cluster);
+    dcl_close(opened);
 }
 
 Test(lent_on_device, is_not_written_after_a_read_has_returned) { break_call(false); }

@@ -23,7 +23,7 @@ static dcl_cluster *open_streaming(int nodes, size_t stretch_bytes)
     dcl_config config = test_config(nodes);
     config.chunk_bytes = stretch_bytes;
     dcl_cluster *cluster = test_open(&config);
-    dcli_cluster_choose_files(cluster, "stream");
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "stream");
     return cluster;
 }
 
@@ -76,9 +76,9 @@ static void save_both_ways(dcl_cluster *cluster, dcl_array *A, dcl_array *B, boo
     char direct[TEST_PATH], stream[TEST_PATH];
     test_path(direct, "direct.npy");
     test_path(stream, "stream.npy");
-    dcli_cluster_choose_files(cluster, "direct");
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "direct");
     TEST_OK(dcl_save_npy_order(A, direct, fortran_order));
-    dcli_cluster_choose_files(cluster, "stream");
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "stream");
     TEST_OK(dcl_save_npy_order(A, stream, fortran_order));
     expect_same_files(direct, stream, what);
     dcl_npy_info info;
@@ -86,7 +86,7 @@ static void save_both_ways(dcl_cluster *cluster, dcl_array *A, dcl_array *B, boo
     if (swapped)
         swap_file(stream, &info);
     TEST_OK(dcl_load_npy(B, stream));
-    dcli_cluster_choose_files(cluster, "direct");
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "direct");
     TEST_OK(dcl_save_npy_order(B, stream, fortran_order));
     expect_same_files(direct, stream, what);
 }
@@ -169,20 +169,20 @@ Test(stream_file_on_device, that_ends_too_early_fails_the_array_until_it_is_load
     test_count_up(A, 5, 3);
     TEST_OK(dcl_save_npy(A, path));
     TEST_OK(dcl_save_npy(A, whole));
-    dcli_cluster_choose_files(cluster, "auto");
-    cluster->files.sees = shorten;
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "auto");
+    TEST_INSIDE(cluster)->files.sees = shorten;
     TEST_REFUSED(dcl_load_npy(B, path), DCL_ERR_FILE,
                  "ends at byte 2128; expected 2176 bytes at least; it was shortened while it was read");
     TEST_REFUSED(dcl_wait_for(B, -1), DCL_ERR_FILE, "ends at byte 2128");
     dcl_clear_error(cluster);
-    cluster->files.sees = NULL;
-    dcli_cluster_choose_files(cluster, "stream");
+    TEST_INSIDE(cluster)->files.sees = NULL;
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "stream");
     TEST_OK(dcl_load_npy(B, whole));
     expect_ints(B, 5, 3);
     dcl_release(A);
     dcl_release(B);
     dcl_release(map);
-    dcli_cluster_forget_files(cluster);
+    dcli_cluster_forget_files(TEST_INSIDE(cluster));
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
     test_remove_folder();
 }
@@ -198,7 +198,7 @@ Test(stream_file_on_device, heals_an_array_that_had_failed)
     config.fault = "alloc node=1 count=2";
     for (int known = 0; known < 2; known++) {
         dcl_cluster *cluster = test_open(&config);
-        dcli_cluster_choose_files(cluster, "stream");
+        dcli_cluster_choose_files(TEST_INSIDE(cluster), "stream");
         dcl_map *map = dcl_map_block(cluster);
         dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, N), map);
         test_count_up(A, 7, 1);
@@ -229,7 +229,7 @@ static void set_trap(void *user, int level, const char *line)
 static bool load_without_memory(dcl_config *config, const char *path)
 {
     dcl_cluster *cluster = test_open(config);
-    dcli_cluster_choose_files(cluster, "stream");
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "stream");
     dcl_map *map = dcl_map_block(cluster);
     dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, N), map);
     cr_expect_eq(dcl_wait(cluster), DCL_ERR_NOMEM);
@@ -427,12 +427,12 @@ Test(stream_file_on_device, is_what_all_nodes_do_not_see)
     cr_assert_eq(mkdir(inside, 0700), 0);
     dcl_map *map = dcl_map_block(cluster);
     dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, N), map);
-    dcli_cluster_choose_files(cluster, "auto");
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "auto");
     TEST_OK(dcl_save_npy(A, path));
     TEST_OK(dcl_save_npy(A, other));
     TEST_OK(dcl_save_npy(A, below));
     expect_way(A, path, false, 0); /* nodes in this process need not be asked */
-    cluster->files.sees = be_asked;
+    TEST_INSIDE(cluster)->files.sees = be_asked;
     answer = true;
     expect_way(A, path, false, 1);
     expect_way(A, other, false, 1); /* remembered for the folder */
@@ -440,19 +440,19 @@ Test(stream_file_on_device, is_what_all_nodes_do_not_see)
     expect_way(A, below, true, 2);
     expect_way(A, below, true, 2);
     expect_way(A, path, false, 2);
-    dcli_cluster_choose_files(cluster, "stream");
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "stream");
     expect_way(A, path, true, 2);
-    dcli_cluster_choose_files(cluster, "direct");
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "direct");
     expect_way(A, below, false, 2);
-    dcli_cluster_choose_files(cluster, "auto");
-    dcli_cluster_forget_files(cluster);
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "auto");
+    dcli_cluster_forget_files(TEST_INSIDE(cluster));
     expect_way(A, path, true, 3);
     answer_status = DCL_ERR_TIMEOUT;
     TEST_REFUSED(dcl_load_npy(A, below), DCL_ERR_TIMEOUT, "node 1 gave no answer");
     cr_expect_eq(test_files_left("a.npy"), 2, "more is left than b.npy and folder");
     cr_expect_eq(unlink(below), 0);
     cr_expect_eq(rmdir(inside), 0, "a token is left in %s", inside);
-    dcli_cluster_forget_files(cluster);
+    dcli_cluster_forget_files(TEST_INSIDE(cluster));
     dcl_release(A);
     dcl_release(map);
     cr_expect_eq(dcl_close(cluster), DCL_ERR_TIMEOUT);
@@ -472,8 +472,8 @@ Test(stream_file_on_device, is_read_from_folders_that_cannot_be_written)
     TEST_OK(dcl_save_npy(A, path));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    dcli_cluster_choose_files(cluster, "auto");
-    cluster->files.sees = be_asked;
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "auto");
+    TEST_INSIDE(cluster)->files.sees = be_asked;
     answer = true;
     expect_way(A, name, true, 0);
     expect_ints(A, 1, 1);
@@ -497,7 +497,7 @@ Test(stream_file_on_device, has_names_relative_to_the_programs_folder)
     dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, N), map), *B = dcl_agile(dcl_grid_1d(DCL_INT32, N), map);
     test_count_up(A, 2, 2);
     for (int w = 0; w < 2; w++) {
-        dcli_cluster_choose_files(cluster, ways[w]);
+        dcli_cluster_choose_files(TEST_INSIDE(cluster), ways[w]);
         TEST_OK(dcl_save_npy(A, "a.npy"));
         TEST_OK(dcl_load_npy(B, "./a.npy"));
         expect_ints(B, 2, 2);

@@ -87,7 +87,8 @@ static void *let_nodes_come_and_go(void *argument)
 {
     struct joining *joining = argument;
     while (!atomic_load(&joining->stop))
-        atomic_store(&joining->cluster->node_count, atomic_fetch_add(&joining->changes, 1) % 2 == 0 ? 1 : 64);
+        atomic_store(&TEST_INSIDE(joining->cluster)->node_count,
+                     atomic_fetch_add(&joining->changes, 1) % 2 == 0 ? 1 : 64);
     return NULL;
 }
 
@@ -103,7 +104,7 @@ Test(weighted_planned, nodes_that_join_meanwhile_have_room)
         dcl_map_release(dcl_map_weighted(joining.cluster, shares, NULL)); /* refused where the nodes have changed */
     atomic_store(&joining.stop, true);
     pthread_join(thread, NULL);
-    atomic_store(&joining.cluster->node_count, 64);
+    atomic_store(&TEST_INSIDE(joining.cluster)->node_count, 64);
     dcl_close(joining.cluster);
 }
 

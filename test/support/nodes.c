@@ -102,9 +102,9 @@ void test_count_up(dcl_array *array, int64_t start, int64_t step)
 
 void test_fail(dcl_array *array)
 {
-    dcl_cluster *cluster = dcl_cluster_of(array);
+    dcl_cluster *cluster = TEST_INSIDE(dcl_cluster_of(array));
     pthread_mutex_lock(&cluster->lock);
     DCLI_FAIL(DCL_ERR_DEVICE, "failed by the test");
-    dcli_array_spoil(array, DCL_ERR_DEVICE);
+    dcli_array_spoil(TEST_INSIDE(array), DCL_ERR_DEVICE);
     pthread_mutex_unlock(&cluster->lock);
 }

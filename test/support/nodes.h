@@ -7,6 +7,8 @@
 
 #include <dcl.h>
 
+#include "base/handle.h"
+
 /** Seconds a test may take before it counts as hanging; generous, for sanitized runs on busy machines. */
 #define TEST_SECONDS 180
 
@@ -21,6 +23,9 @@ dcl_cluster *test_open(const dcl_config *config);
 dcl_cluster *open_nodes(int nodes);
 /** An array under a map in the grammar of dcl_map_parse(). A map that is wrong ends the test. */
 dcl_array *test_array(dcl_cluster *cluster, const char *map, dcl_grid grid);
+
+/** The object behind a cluster, a map or an array of this process, for tests that look or reach inside. */
+#define TEST_INSIDE(handle) ((__typeof__(handle))dcli_handle_object(handle))
 
 /** Fails the test unless the call succeeded, with the library's sentence. */
 #define TEST_OK(call)                                                                                      \

@@ -1,0 +1,293 @@
+/* base/handle.c - the table of stubs. */
+#include "base/handle.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+
+enum {
+    PLACE_BITS = 24, /* of a handle; the rest is the generation */
+    PER_CHUNK = 1024,
+    CHUNKS = (1 << PLACE_BITS) / PER_CHUNK
+};
+
+/* The state of a stub: its generation, whether it has ended or is not in use, and by how many it is pinned. */
+#define ENDED ((uint64_t)1 << (PLACE_BITS - 1))
+#define PINS (ENDED - 1)
+#define GENERATION(word) ((word) >> PLACE_BITS)
+
+struct stub {
+    _Atomic uint64_t state;
+    void *object;
+    const void *cluster; /* handle */
+    uint32_t next;       /* of those that are not in use */
+    atomic_int holds;
+    uint8_t kind, end;
+};
+
+/* All that is shared by the threads of this process. */
+static struct {
+    pthread_mutex_t lock; /* of all but the chunks' contents */
+    pthread_cond_t left;
+    struct stub *_Atomic chunk[CHUNKS];
+    uint32_t made;             /* stubs so far; number 0 is none */
+    uint32_t first, last;      /* not in use: the longest unused is used first */
+    _Atomic(atomic_int *) own; /* 1 in the process that made it, wiped in others; NULL: nothing was used yet */
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
+
+/* ---- processes ---------------------------------------------------------------------------------------------------- */
+
+/* In the child: as the kernel has done where it can. */
+static void forget_all(void)
+{
+    atomic_store(atomic_load(&table.own), 0);
+    for (int c = 0; c < CHUNKS; c++)
+        if (atomic_load(&table.chunk[c]) != NULL)
+            memset((void *)atomic_load(&table.chunk[c]), 0, PER_CHUNK * sizeof(struct stub));
+}
+
+/* Memory that is zero in processes forked from now on. */
+static void *wiped_memory(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    madvise(memory, bytes, MADV_WIPEONFORK); /* also where a process is made by a system call; else see forget_all() */
+    return memory;
+}
+
+static dcl_status mark_own(void)
+{
+    pthread_mutex_lock(&table.lock);
+    atomic_int *own = atomic_load(&table.own);
+    if (own == NULL && (own = wiped_memory(sizeof *own)) != NULL) {
+        atomic_store(own, 1);
+        atomic_store(&table.own, own);
+        pthread_atfork(NULL, NULL, forget_all);
+    }
+    pthread_mutex_unlock(&table.lock);
+    return own != NULL ? DCL_OK : DCLI_FAIL(DCL_ERR_NOMEM, "no memory for a page is left; close other programs");
+}
+
+bool dcli_handle_is_forked(void)
+{
+    atomic_int *own = atomic_load_explicit(&table.own, memory_order_acquire);
+    return own != NULL && atomic_load_explicit(own, memory_order_relaxed) == 0;
+}
+
+static dcl_status refuse_forked(void)
+{
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "this process was forked from one that uses DCL, whose clusters, maps and arrays are "
+                     "the parent's alone; let the parent make the call, fork before the first call of DCL, or "
+                     "execute a program (execve) in the child");
+}
+
+dcl_status dcli_handle_process(void)
+{
+    if (dcli_handle_is_forked())
+        return refuse_forked();
+    return atomic_load_explicit(&table.own, memory_order_acquire) != NULL ? DCL_OK : mark_own();
+}
+
+/* ---- stubs -------------------------------------------------------------------------------------------------------- */
+
+static uint32_t place_of(const void *handle) { return (uint32_t)((uintptr_t)handle & ((1U << PLACE_BITS) - 1)); }
+
+static uint64_t generation_of(const void *handle) { return (uint64_t)(uintptr_t)handle >> PLACE_BITS; }
+
+static struct stub *at(uint32_t place)
+{
+    struct stub *chunk = atomic_load_explicit(&table.chunk[place / PER_CHUNK], memory_order_acquire);
+    return chunk != NULL ? &chunk[place % PER_CHUNK] : NULL;
+}
+
+static struct stub *stub_of(const void *handle) { return at(place_of(handle)); }
+
+static void *handle_of(uint32_t place, uint64_t generation)
+{
+    return (void *)(uintptr_t)(generation << PLACE_BITS | place);
+}
+
+/* A stub that was never used; the lock is held. 0: there is no memory. */
+static uint32_t new_place(void)
+{
+    uint32_t place = table.made + 1;
+    if (place >= (uint32_t)CHUNKS * PER_CHUNK)
+        return 0;
+    if (at(place) == NULL) {
+        struct stub *chunk = wiped_memory(PER_CHUNK * sizeof *chunk);
+        if (chunk == NULL)
+            return 0;
+        atomic_store_explicit(&table.chunk[place / PER_CHUNK], chunk, memory_order_release);
+    }
+    table.made = place;
+    atomic_store(&at(place)->state, (uint64_t)1 << PLACE_BITS | ENDED);
+    return place;
+}
+
+static uint32_t take_place(void)
+{
+    uint32_t place = table.first;
+    if (place == 0)
+        return new_place();
+    table.first = at(place)->next;
+    if (table.first == 0)
+        table.last = 0;
+    return place;
+}
+
+void *dcli_handle_make(dcli_kind kind, void *object, const void *cluster)
+{
+    pthread_mutex_lock(&table.lock);
+    uint32_t place = take_place();
+    pthread_mutex_unlock(&table.lock);
+    if (place == 0) {
+        DCLI_FAIL(DCL_ERR_NOMEM, "no memory is left for a handle, or %d are in use; release some",
+                  CHUNKS * PER_CHUNK - 1);
+        return NULL;
+    }
+    struct stub *stub = at(place);
+    uint64_t generation = GENERATION(atomic_load(&stub->state));
+    void *handle = handle_of(place, generation);
+    stub->object = object;
+    stub->cluster = cluster != NULL ? cluster : handle;
+    stub->kind = (uint8_t)kind;
+    atomic_store(&stub->holds, 1);
+    atomic_store_explicit(&stub->state, generation << PLACE_BITS, memory_order_release);
+    return handle;
+}
+
+void *dcli_handle_cluster(const void *handle)
+{
+    const struct stub *stub = stub_of(handle);
+    return stub != NULL ? (void *)(uintptr_t)stub->cluster : NULL;
+}
+
+void *dcli_handle_enter(const void *handle, dcli_kind kind)
+{
+    struct stub *stub = stub_of(handle);
+    if (stub == NULL || generation_of(handle) == 0)
+        return NULL;
+    uint64_t state = atomic_load_explicit(&stub->state, memory_order_relaxed);
+    do {
+        if (GENERATION(state) != generation_of(handle) || (state & ENDED) != 0)
+            return NULL;
+    } while (!atomic_compare_exchange_weak_explicit(&stub->state, &state, state + 1, memory_order_acquire,
+                                                    memory_order_relaxed));
+    if (stub->kind == (uint8_t)kind)
+        return stub->object;
+    dcli_handle_leave(handle); /* not what it was given for */
+    return NULL;
+}
+
+bool dcli_handle_leave(const void *handle)
+{
+    uint64_t state = atomic_fetch_sub_explicit(&stub_of(handle)->state, 1, memory_order_acq_rel);
+    if ((state & ENDED) == 0)
+        return false;
+    pthread_mutex_lock(&table.lock); /* somebody may wait for this */
+    pthread_cond_broadcast(&table.left);
+    pthread_mutex_unlock(&table.lock);
+    return (state & PINS) == 1;
+}
+
+bool dcli_handle_finish(const void *handle)
+{
+    return (atomic_fetch_or_explicit(&stub_of(handle)->state, ENDED, memory_order_acq_rel) & ENDED) == 0;
+}
+
+void dcli_handle_await(const void *handle)
+{
+    struct stub *stub = stub_of(handle);
+    pthread_mutex_lock(&table.lock);
+    while ((atomic_load_explicit(&stub->state, memory_order_acquire) & PINS) > 1)
+        pthread_cond_wait(&table.left, &table.lock);
+    pthread_mutex_unlock(&table.lock);
+}
+
+static void free_place(uint32_t place, dcli_handle_end end)
+{
+    struct stub *stub = at(place);
+    uint64_t generation = GENERATION(atomic_load(&stub->state)) + 1;
+    stub->object = NULL;
+    stub->end = (uint8_t)end;
+    stub->next = 0;
+    atomic_store_explicit(&stub->state, generation << PLACE_BITS | ENDED, memory_order_release);
+    if (table.last != 0)
+        at(table.last)->next = place;
+    else
+        table.first = place;
+    table.last = place;
+}
+
+void dcli_handle_free(const void *handle, dcli_handle_end end)
+{
+    pthread_mutex_lock(&table.lock);
+    free_place(place_of(handle), end);
+    pthread_mutex_unlock(&table.lock);
+}
+
+void *dcli_handle_next_array(const void *cluster, uint32_t *at_in_out)
+{
+    pthread_mutex_lock(&table.lock);
+    uint32_t made = table.made;
+    pthread_mutex_unlock(&table.lock);
+    for (uint32_t place = *at_in_out + 1; place <= made; place++) {
+        struct stub *stub = at(place);
+        uint64_t state = atomic_load_explicit(&stub->state, memory_order_acquire);
+        if ((state & ENDED) != 0 || stub->kind != DCLI_ARRAYS || stub->cluster != cluster)
+            continue;
+        *at_in_out = place;
+        return handle_of(place, GENERATION(state));
+    }
+    return NULL;
+}
+
+void dcli_handle_forget(const void *handle) { stub_of(handle)->object = NULL; }
+
+void dcli_handle_retain(const void *handle) { atomic_fetch_add(&stub_of(handle)->holds, 1); }
+
+int dcli_handle_drop(const void *handle) { return atomic_fetch_sub(&stub_of(handle)->holds, 1); }
+
+void *dcli_handle_object(const void *handle) { return stub_of(handle)->object; }
+
+dcli_kind dcli_handle_kind(const void *handle) { return (dcli_kind)stub_of(handle)->kind; }
+
+/* ---- refusals ----------------------------------------------------------------------------------------------------- */
+
+static dcl_status refuse_cluster(const char *name, bool is_closing)
+{
+    return is_closing ? DCLI_FAIL(DCL_ERR_INVALID,
+                                  "%s is being closed: another thread has called dcl_close(); expected a "
+                                  "cluster that is open",
+                                  name)
+                      : DCLI_FAIL(DCL_ERR_INVALID, "%s has been closed (dcl_close()); expected one that is open", name);
+}
+
+dcl_status dcli_handle_refuse(const void *handle, dcli_kind kind, const char *name)
+{
+    static const char *const kinds[] = {"", "a cluster", "a map", "an array"};
+    if (dcli_handle_is_forked())
+        return refuse_forked();
+    const struct stub *stub = stub_of(handle);
+    uint64_t state = stub != NULL ? atomic_load(&stub->state) : 0;
+    uint64_t now = GENERATION(state), its = generation_of(handle);
+    bool is_alive = its == now && (state & ENDED) == 0;
+    if (its == 0 || its > now || (is_alive && stub->kind != (uint8_t)kind))
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "%s is not %s that DCL has made; expected one of which the program has a hold", name,
+                         kinds[kind]);
+    if (kind == DCLI_CLUSTERS)
+        return refuse_cluster(name, its == now);
+    if (is_alive || (its + 1 == now && stub->end == DCLI_CLOSED))
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the cluster of %s has been closed (dcl_close()); expected %s of one that is open", name,
+                         kinds[kind]);
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "%s has been released (dcl_release()); expected %s of which the program has a hold", name,
+                     kinds[kind]);
+}

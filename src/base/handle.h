@@ -1,0 +1,56 @@
+/* base/handle.h - handles of clusters, maps and arrays: what the program holds in place of an object's address.
+ *
+ * A handle is a number: a stub's place in a table, and the stub's generation. Stubs are never given back to the system, and
+ * one that is used again has a higher generation: a handle that has ended, or never was one, is recognised, whenever it is
+ * used. While calls use an object they pin it; what ends meanwhile is freed by the call that leaves last.
+ * The table is wiped in a process that this one forks: there no handle is valid. */
+#ifndef DCLI_BASE_HANDLE_H
+#define DCLI_BASE_HANDLE_H
+
+#include <dcl/base.h>
+
+typedef enum dcli_kind { DCLI_CLUSTERS = 1, DCLI_MAPS, DCLI_ARRAYS } dcli_kind;
+
+/** Why a handle has ended. */
+typedef enum dcli_handle_end { DCLI_RELEASED, DCLI_CLOSED } dcli_handle_end;
+
+/** DCL_OK, or DCL_ERR_INVALID (recorded): this process was forked from one that uses DCL. From now on processes that this
+ *  one forks are refused. First in all that uses devices, threads or handles. */
+dcl_status dcli_handle_process(void);
+/** The same, asked only: true in such a process. Signal-safe. */
+bool dcli_handle_is_forked(void);
+
+/** @param cluster  handle of the cluster that it belongs to; NULL: it is one.
+ *  @return the handle; NULL (DCL_ERR_NOMEM recorded). */
+void *dcli_handle_make(dcli_kind kind, void *object, const void *cluster);
+/** The cluster's handle; anything where this one has ended. */
+void *dcli_handle_cluster(const void *handle);
+
+/** Pin. @return the object; NULL: the handle has ended, or is none. */
+void *dcli_handle_enter(const void *handle, dcli_kind kind);
+/** Record why a handle, or its cluster, is not valid. @param name  of the parameter. @return DCL_ERR_INVALID. */
+dcl_status dcli_handle_refuse(const void *handle, dcli_kind kind, const char *name);
+/** Unpin. @return true: the handle has ended, and nobody else has it pinned: the caller frees the object, then calls
+ *  dcli_handle_free(). */
+bool dcli_handle_leave(const void *handle);
+/** The handle ends; it is pinned by the caller. @return false: it has ended before. */
+bool dcli_handle_finish(const void *handle);
+/** Wait until nobody but the caller has it pinned; it has ended. */
+void dcli_handle_await(const void *handle);
+/** Its stub may be used again. @param end  why, for those who use the handle later. */
+void dcli_handle_free(const void *handle, dcli_handle_end end);
+/** The next array of a cluster that has a valid handle, from number *at_in_out on, which is 0 at first; NULL: none is left. */
+void *dcli_handle_next_array(const void *cluster, uint32_t *at_in_out);
+/** Its object is gone already. Pinned. */
+void dcli_handle_forget(const void *handle);
+
+/** Further holds of the program, of maps. Pinned. */
+void dcli_handle_retain(const void *handle);
+/** @return how many were left before this one ended. */
+int dcli_handle_drop(const void *handle);
+
+dcli_kind dcli_handle_kind(const void *handle);
+/** The object behind a handle that is pinned, or in tests, which know who else uses it. */
+void *dcli_handle_object(const void *handle);
+
+#endif
