@@ -158,7 +158,8 @@ Test(counts_on_device, planned_are_those_counted)
             const char *body = cases[n].body;
             bool two = strstr(body, "B(j,i) =") != NULL;
             dcl_arg args[] = {DCL_OUT(C), DCL_IN(A), two ? DCL_OUT(B) : DCL_IN(B)};
-            for (int node = DCL_ALL_NODES; node < 4; node++) {
+            for (int k = -1; k < 4; k++) {
+                int node = k < 0 ? DCL_ALL_NODES : k;
                 dcl_counters planned, before = test_counters(cluster, node), after;
                 TEST_OK(dcl_explain_n(cluster, NULL, body, 3, args, node, &planned));
                 TEST_OK(dcl_forall_n(cluster, body, 3, args));

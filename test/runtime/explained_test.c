@@ -213,9 +213,9 @@ Test(explained, refusals)
     expect_refused(dcl_explain_report_remap(A, NULL, 0, 0), "map is NULL");
     expect_refused(dcl_explain_report_remap(V, map, 0, 0), "array is a view");
     expect_refused(dcl_explain_report_remap(A, map, 8, 0), "flags are 8");
-    expect_refused(dcl_explain_report_remap(A, map, 0, -3), "node is -3");
+    expect_refused(dcl_explain_report_remap(A, map, 0, -4), "node is -4");
     expect_refused(dcl_explain_report_move(NULL, NULL, 0), "dcl_explain_report_move: array is NULL");
-    expect_refused(dcl_explain_report_move(A, NULL, DCL_ALL_NODES), "node is -1; expected 0..1");
+    expect_refused(dcl_explain_report_move(A, NULL, DCL_ALL_NODES), "node is -3; expected 0..1");
     expect_refused(dcl_explain_report_move(A, &far, 0), "axis 0 runs from 4 to 8");
     expect_refused(dcl_explain_report_move(flat, NULL, 0), "the array is a view of another shape");
     dcl_clear_error(cluster);
