@@ -130,6 +130,8 @@ static const dcli_field operation_fields[] = {
             "of operands that are not seen as they are; fill, read, write: of another shape only"),
     RECORDS(reach, reach_count, DCLI_MOST_OPERANDS, &reach_record, "forall: of operands that a call says more of"),
     INT(node, 0, DCLI_MOST_PEERS, "move: where to"),
+    BITS(device, "load, save: of the file, by its number at the host"),
+    BITS(inode, "load, save: of the file; 0 (load): whichever has the name"),
 };
 static const dcli_record operation_record = RECORD("operation", OBJECT, operation_fields, 2, "one call of the program");
 #undef OBJECT
@@ -320,6 +322,8 @@ static const dcli_field sees_fields[] = {
     INT64(number, 0, "of the question"),
     STRING(path, DCLI_MOST_PATH, "a file the host has made"),
     STRING(token, DCLI_MOST_KEY, "what it holds"),
+    BITS(device, "of the file, by its number at the host"),
+    BITS(inode, "of the file"),
 };
 #undef OBJECT
 

@@ -180,3 +180,44 @@ dcl_status dcli_layout_first_hole(const dcli_layout *layout, const dcl_box *box,
     memcpy(index_out, rest.start, (size_t)rest.rank * sizeof index_out[0]);
     return status;
 }
+
+/* Indices of an axis that a node has together. */
+static int64_t together(const dcli_layout *layout, int d)
+{
+    const dcli_division *division = &layout->division[d];
+    int64_t extent = layout->grid.extent[d];
+    if (layout->kind == DCLI_MAP_DEALT)
+        return dcli_min(layout->rule.piece[d], extent);
+    if (division->runs > 0)
+        return dcli_max(extent / division->runs, 1);
+    return division->used > 1 ? dcli_min(division->run, extent) : extent;
+}
+
+/* Elements that follow each other of a box with so many indices along each axis. */
+static int64_t run_of(const dcli_layout *layout, const int64_t count[], bool fortran_order)
+{
+    int rank = layout->grid.rank;
+    int64_t run = 1;
+    for (int k = 0; k < rank; k++) {
+        int d = fortran_order ? k : rank - 1 - k;
+        run *= count[d];
+        if (count[d] < layout->grid.extent[d])
+            break;
+    }
+    return run;
+}
+
+int64_t dcli_layout_run(const dcli_layout *layout, bool fortran_order)
+{
+    int rank = layout->grid.rank;
+    int64_t count[DCL_MAX_RANK], boxes = layout->kind == DCLI_MAP_BOXES ? layout->boxes.count : 0, sum = 0;
+    if (layout->empty)
+        return INT64_MAX;
+    for (int64_t b = 0; b < boxes; b++)
+        sum += run_of(layout, &layout->boxes.box[(2 * b + 1) * rank], fortran_order);
+    if (boxes > 0)
+        return sum / boxes;
+    for (int d = 0; d < rank; d++)
+        count[d] = together(layout, d);
+    return run_of(layout, count, fortran_order);
+}

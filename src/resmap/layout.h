@@ -213,6 +213,10 @@ void dcli_layout_release(const dcli_layout *layout);
  *  differ). */
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b);
 
+/** Elements of a node that follow each other in a file of the whole grid, on average at least: what is cut by an edge counts
+ *  as whole. @param fortran_order  first axis fastest in the file. */
+int64_t dcli_layout_run(const dcli_layout *layout, bool fortran_order);
+
 /** The layout of a grid of another shape and as many elements, of the same type, in which element n in row-major order lies
  *  where element n of this one does: on the same node, at the same offset.
  *  @param layout_out  as of dcli_layout_bind().

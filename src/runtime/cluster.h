@@ -105,9 +105,10 @@ typedef enum dcli_file_way {
 
 typedef struct dcli_file_use {
     dcli_file_way way;
-    /** Ask all nodes whether they see the file at `path` with `token` in it; NULL: they see what this process sees.
-     *  Called without the lock, maybe by several threads at once. */
-    dcl_status (*sees)(dcli_worker *host, const char *path, const char token[33], bool *all_see_out);
+    /** Ask all nodes whether they see the file at `path`, the one with this id and `token` in it; NULL: they see what this
+     *  process sees. Called without the lock, maybe by several threads at once. */
+    dcl_status (*sees)(dcli_worker *host, const char *path, const char token[33], const dcli_file_id *id,
+                       bool *all_see_out);
     struct dcli_known_folder *folders; /* that were asked about, newest first */
     bool streaming;                    /* by a thread whose call has not ended */
     pthread_t streamer;
@@ -302,14 +303,17 @@ dcl_status dcli_partial_writable(const dcl_array *array, const dcl_box *box);
 /** @param files  "auto", "direct" or "stream". */
 void dcli_cluster_choose_files(dcl_cluster *cluster, const char *files);
 /** Whether the nodes are to use the file themselves. What they answer is remembered for its folder.
- *  @param path  absolute. @return DCL_OK, or why they could not be asked. */
-dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool *direct_out);
+ *  @param path       absolute.
+ *  @param named_out  whether they know the file systems of that folder by the program's numbers: so that they can be told
+ *                    which file it is, besides its name.
+ *  @return DCL_OK, or why they could not be asked. */
+dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool *direct_out, bool *named_out);
 /** Forget the answers: there are other nodes now, or the cluster ends. */
 void dcli_cluster_forget_files(dcl_cluster *cluster);
-/** Pass a whole file on to the nodes, or their elements to a file that dcli_npy_create() has made. Complete when it
+/** Pass a whole open file on to the nodes, or their elements to one that dcli_npy_begin() has begun. Complete when it
  *  returns. */
-dcl_status dcli_stream_load(dcl_array *array, const char *path, const dcl_npy_info *info);
-dcl_status dcli_stream_save(dcl_array *array, const char *path, const dcl_npy_info *info);
+dcl_status dcli_stream_load(dcl_array *array, int fd, const char *path, const dcl_npy_info *info);
+dcl_status dcli_stream_save(dcl_array *array, int fd, const char *path, const dcl_npy_info *info);
 /** Between these a call is alone, though the lock is given up. */
 void dcli_cluster_begin_turn(dcl_cluster *cluster);
 void dcli_cluster_end_turn(dcl_cluster *cluster);

@@ -1,12 +1,15 @@
 /* runtime/file.c - .npy files, read and written by the nodes or, where these do not see them, by the host. */
 #include <errno.h>
-#include <stdatomic.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "runtime/cluster.h"
+#include "store/new_file.h"
 #include "store/npy.h"
 
 enum { BESIDE_BYTES = 32 }; /* longest addition to a path for the file that is written beside */
@@ -74,32 +77,62 @@ static dcl_status check_path(const char *path)
     return DCL_OK;
 }
 
-static dcl_status load(dcl_array *array, const char *path)
+/* Nodes open the file itself, not by a link: what that stands for may change, and elsewhere may be something else. */
+static void follow_link(char path[DCLI_MOST_PATH])
+{
+    char real[PATH_MAX];
+    struct stat about;
+    bool is_link = lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
+    if (is_link && realpath(path, real) != NULL && strlen(real) < DCLI_MOST_PATH)
+        strcpy(path, real);
+}
+
+/* @param absolute  where nodes find the file. @param named  whether they can be told which one it is. */
+static dcl_status load_directly(dcl_array *array, int fd, const char *absolute, bool named, const dcl_npy_info *info)
+{
+    dcli_file_id id = {.inode = 0};
+    dcl_status status = named ? dcli_files_identify(fd, absolute, &id) : DCL_OK;
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_LOAD,
+                                     .path = absolute,
+                                     .data_start = info->data_start,
+                                     .fortran_order = info->fortran_order,
+                                     .swapped = info->swapped,
+                                     .device = id.device,
+                                     .inode = id.inode};
+    return status == DCL_OK ? issue_and_wait(array, &descriptor) : status;
+}
+
+static dcl_status load_file(dcl_array *array, int fd, const char *path)
 {
     dcl_npy_info info;
     char absolute[DCLI_MOST_PATH];
-    bool direct = false;
-    dcl_status status = check_path(path);
-    if (status == DCL_OK)
-        status = dcli_npy_inspect(path, &info);
+    bool direct = false, named = false;
+    dcl_status status = dcli_npy_inspect(fd, path, &info);
     if (status == DCL_OK)
         status = check_file(array, path, &info);
     if (status == DCL_OK)
         status = make_absolute(path, absolute);
     if (status == DCL_OK)
         status = dcli_view_writable(array);
-    if (status == DCL_OK && array->base == NULL) /* nodes use files for their whole parts */
-        status = dcli_cluster_sees_files(array->cluster, absolute, &direct);
     if (status != DCL_OK)
         return status;
-    if (!direct)
-        return dcli_stream_load(array, path, &info);
-    dcli_msg_operation descriptor = {.kind = DCLI_OP_LOAD,
-                                     .path = absolute,
-                                     .data_start = info.data_start,
-                                     .fortran_order = info.fortran_order,
-                                     .swapped = info.swapped};
-    return issue_and_wait(array, &descriptor);
+    follow_link(absolute);
+    if (array->base == NULL) /* nodes use files for their whole parts */
+        status = dcli_cluster_sees_files(array->cluster, absolute, &direct, &named);
+    if (status != DCL_OK)
+        return status;
+    return direct ? load_directly(array, fd, absolute, named, &info) : dcli_stream_load(array, fd, path, &info);
+}
+
+static dcl_status load(dcl_array *array, const char *path)
+{
+    dcl_status status = check_path(path);
+    int fd = status == DCL_OK ? dcli_files_open(&dcli_files_everywhere, path, false, NULL) : -1;
+    if (fd < 0)
+        return status == DCL_OK ? DCL_ERR_FILE : status;
+    status = load_file(array, fd, path);
+    close(fd);
+    return status;
 }
 
 dcl_status dcl_load_npy(dcl_array *array, const char *path)
@@ -115,63 +148,78 @@ dcl_status dcl_load_npy(dcl_array *array, const char *path)
     return status;
 }
 
-/* A name beside `path` that no file has. Making the file is left to the store, which refuses an existing one. */
-static dcl_status name_beside(const char *path, char *beside, size_t capacity)
+/* Nodes write what they have run by run; where runs are short it is faster to collect them here. */
+static bool has_long_runs(const dcl_array *array, bool fortran_order)
 {
-    static atomic_uint names;
-    for (int attempt = 0; attempt < 100; attempt++) {
-        snprintf(beside, capacity, "%s.%ld-%u", path, (long)getpid(), atomic_fetch_add(&names, 1));
-        if (access(beside, F_OK) == 0)
-            continue;
-        if (errno == ENOENT)
-            return DCL_OK;
-        break;
-    }
-    return DCLI_FAIL(DCL_ERR_FILE, "no new file can be made beside %s: %s; save to a folder you may write to", path,
-                     strerror(errno));
+    enum { LEAST_BYTES = 512 };
+    return dcli_layout_run(&array->layout, fortran_order) * array->layout.bytes >= LEAST_BYTES;
 }
 
-static dcl_status save_beside(dcl_array *array, const char *beside, bool fortran_order, bool direct)
+static dcl_status choose_way(dcl_array *array, const char *absolute, bool fortran_order, bool *direct_out)
 {
-    dcl_npy_info info;
+    bool named;
+    *direct_out = false;
+    if (array->base != NULL || array->layout.partial) /* nobody has what is stored nowhere */
+        return DCL_OK;
+    dcl_status status = dcli_cluster_sees_files(array->cluster, absolute, direct_out, &named);
+    *direct_out &= array->cluster->files.way == DCLI_FILES_DIRECT || has_long_runs(array, fortran_order);
+    return status;
+}
+
+/* Other threads go on while the disk is waited for. */
+static dcl_status end_new_file(dcl_cluster *cluster, dcli_new_file *file, int64_t bytes, dcl_status status)
+{
+    pthread_mutex_unlock(&cluster->lock);
+    status = dcli_new_file_end(file, bytes, status);
+    pthread_mutex_lock(&cluster->lock);
+    return status;
+}
+
+static dcl_status save_beside(dcl_array *array, const dcli_new_file *file, bool fortran_order, bool direct,
+                              int64_t *bytes_out)
+{
+    dcl_npy_info info = {.data_start = 0};
     char absolute[DCLI_MOST_PATH];
     dcl_grid grid = *dcli_array_grid(array);
     memset(grid.origin, 0, sizeof grid.origin);
-    dcl_status status = dcli_npy_create(beside, &grid, fortran_order, &info);
+    dcl_status status = dcli_npy_begin(file->fd, file->beside_path, &grid, fortran_order, &info, bytes_out);
     if (status == DCL_OK && !direct)
-        return dcli_stream_save(array, beside, &info);
+        return dcli_stream_save(array, file->fd, file->beside_path, &info);
     if (status == DCL_OK)
-        status = make_absolute(beside, absolute);
-    dcli_msg_operation descriptor = {
-        .kind = DCLI_OP_SAVE, .path = absolute, .data_start = info.data_start, .fortran_order = fortran_order};
+        status = make_absolute(file->beside_path, absolute);
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_SAVE,
+                                     .path = absolute,
+                                     .data_start = info.data_start,
+                                     .fortran_order = fortran_order,
+                                     .device = file->id.device,
+                                     .inode = file->id.inode};
     return status == DCL_OK ? issue_and_wait(array, &descriptor) : status;
 }
 
 static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
 {
-    char beside[DCLI_MOST_PATH];
+    char absolute[DCLI_MOST_PATH];
     bool direct = false;
+    int64_t bytes = 0;
+    dcli_new_file file;
     dcl_status status = check_path(path);
     if (status == DCL_OK)
-        status = make_absolute(path, beside);
-    if (status == DCL_OK && array->base == NULL && !array->layout.partial) /* nobody has what is stored nowhere */
-        status = dcli_cluster_sees_files(array->cluster, beside, &direct);
+        status = make_absolute(path, absolute);
+    if (status == DCL_OK)
+        status = choose_way(array, absolute, fortran_order, &direct);
     /* An array that is still being written may fail yet: then nothing is touched. */
     if (status == DCL_OK)
         status = dcli_cluster_wait(array->cluster, dcli_array_books(array)->last_use, false, -1);
     if (status == DCL_OK)
         status = dcli_array_usable(array, "save");
     if (status == DCL_OK)
-        status = name_beside(path, beside, sizeof beside);
+        status = dcli_new_file_make(path, &file);
     if (status != DCL_OK)
         return status;
-    status = save_beside(array, beside, fortran_order, direct);
+    status = save_beside(array, &file, fortran_order, direct, &bytes);
     if (status == DCL_OK)
         status = dcli_array_whole(array, "save"); /* the survivors have saved their parts, a lost node has not */
-    if (status == DCL_OK && rename(beside, path) != 0)
-        status = DCLI_FAIL(DCL_ERR_FILE, "%s cannot be renamed to %s: %s", beside, path, strerror(errno));
-    if (status != DCL_OK)
-        unlink(beside);
+    status = end_new_file(array->cluster, &file, bytes, status);
     return status == DCL_OK ? dcli_books_strayed(dcli_array_books(array), "the file was written") : status;
 }
 

@@ -61,25 +61,28 @@ static void remember(dcl_cluster *cluster, const char *path, size_t length, bool
 static dcl_status ask(dcl_cluster *cluster, const char *path, bool *asked_out, bool *seen_out)
 {
     char token_path[DCLI_FILES_PATH], token[DCLI_TOKEN_LENGTH + 1];
-    *asked_out = dcli_files_make_token(path, token_path, token);
+    dcli_file_id id;
+    *asked_out = dcli_files_make_token(path, token_path, token, &id);
     if (!*asked_out)
         return DCL_OK;
-    dcl_status status = cluster->files.sees(cluster->worker[cluster->host], token_path, token, seen_out);
+    dcl_status status = cluster->files.sees(cluster->worker[cluster->host], token_path, token, &id, seen_out);
     unlink(token_path);
     return status;
 }
 
-dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool *direct_out)
+/* Nodes are asked whether or not their answer decides: by the question they learn the file system's number here. */
+dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool *direct_out, bool *named_out)
 {
     size_t length = (size_t)(strrchr(path, '/') - path) + 1;
+    dcli_file_way way = cluster->files.way;
     bool asked = false, seen = false;
-    if (cluster->files.way != DCLI_FILES_AUTO || cluster->files.sees == NULL) {
-        *direct_out = cluster->files.way != DCLI_FILES_STREAM;
+    *named_out = true;
+    *direct_out = way != DCLI_FILES_STREAM;
+    if (way == DCLI_FILES_STREAM || cluster->files.sees == NULL)
         return DCL_OK;
-    }
     const dcli_known_folder *known = find(cluster, path, length);
     if (known != NULL) {
-        *direct_out = known->seen;
+        *direct_out = known->seen || way == DCLI_FILES_DIRECT;
         return DCL_OK;
     }
     pthread_mutex_unlock(&cluster->lock);
@@ -89,6 +92,7 @@ dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool 
         return status;
     if (asked && find(cluster, path, length) == NULL)
         remember(cluster, path, length, seen);
-    *direct_out = seen;
+    *direct_out = seen || way == DCLI_FILES_DIRECT;
+    *named_out = asked;
     return DCL_OK;
 }

@@ -159,14 +159,12 @@ static dcl_status heal(struct stream *stream)
     return status == DCL_OK ? dcli_cluster_end_of(array->cluster, fill.number, false) : status;
 }
 
-static dcl_status stream_file(dcl_array *array, const char *path, const dcl_npy_info *info, bool writing)
+static dcl_status stream_file(dcl_array *array, int fd, const char *path, const dcl_npy_info *info, bool writing)
 {
     struct stream stream = {.array = array, .cluster = array->cluster};
-    dcl_status status = dcli_npy_stream_open(&stream.file, path, info, dcli_array_grid(array)->origin,
-                                             (int64_t)array->cluster->config.chunk_bytes, writing);
-    if (status != DCL_OK)
-        return status;
-    status = make_buffers(&stream);
+    stream.file = dcli_npy_stream_begin(fd, path, info, dcli_array_grid(array)->origin,
+                                        (int64_t)array->cluster->config.chunk_bytes);
+    dcl_status status = make_buffers(&stream);
     if (status == DCL_OK && !writing)
         status = heal(&stream);
     if (status == DCL_OK)
@@ -175,21 +173,21 @@ static dcl_status stream_file(dcl_array *array, const char *path, const dcl_npy_
         dcli_array_spoil(array, status); /* the nodes hold a part of the file only, and know of no failure */
     for (int n = 0; n < 2; n++)
         dcli_free(stream.stage[n].elements);
-    return dcli_npy_stream_close(&stream.file, status);
+    return status;
 }
 
-dcl_status dcli_stream_load(dcl_array *array, const char *path, const dcl_npy_info *info)
+dcl_status dcli_stream_load(dcl_array *array, int fd, const char *path, const dcl_npy_info *info)
 {
     dcli_cluster_begin_turn(array->cluster);
-    dcl_status status = stream_file(array, path, info, false);
+    dcl_status status = stream_file(array, fd, path, info, false);
     dcli_cluster_end_turn(array->cluster);
     return status;
 }
 
-dcl_status dcli_stream_save(dcl_array *array, const char *path, const dcl_npy_info *info)
+dcl_status dcli_stream_save(dcl_array *array, int fd, const char *path, const dcl_npy_info *info)
 {
     dcli_cluster_begin_turn(array->cluster);
-    dcl_status status = stream_file(array, path, info, true);
+    dcl_status status = stream_file(array, fd, path, info, true);
     dcli_cluster_end_turn(array->cluster);
     return status;
 }

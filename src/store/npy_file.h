@@ -9,13 +9,9 @@ enum {
     DCLI_NPY_RUN_BYTES = 4096      /* reading or writing a run costs about as much as copying so many bytes */
 };
 
-/** Open a regular file. @return its descriptor, or -1 with DCL_ERR_FILE recorded. */
-int dcli_npy_open(const char *path, bool for_writing);
 /** Read or write exactly so many bytes. @return DCL_OK, or DCL_ERR_FILE with the path and the reason. */
 dcl_status dcli_npy_pread(int fd, const char *path, void *target, size_t bytes, int64_t at);
 dcl_status dcli_npy_pwrite(int fd, const char *path, const void *source, size_t bytes, int64_t at);
-/** @return `status`, or DCL_ERR_FILE where that is DCL_OK and closing says that writing has failed. */
-dcl_status dcli_npy_close(int fd, const char *path, dcl_status status);
 /** Reverse the bytes of each element. */
 void dcli_npy_swap(void *elements, int64_t count, size_t bytes);
 /** @param axis_out   [rank] axes, slowest of the file first.

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "segment/box.h"
+#include "store/files.h"
 #include "store/npy_file.h"
 
 enum { PREFIX_MOST = 12, PREFIX_LEAST = 10, MOST_HEADER_BYTES = 1 << 20 };
@@ -87,7 +88,7 @@ static dcl_status check_length(const char *path, int64_t file_bytes, const dcl_n
     return file_bytes < total ? fail_short(path, file_bytes, total) : DCL_OK;
 }
 
-static dcl_status inspect(int fd, const char *path, dcl_npy_info *info_out)
+dcl_status dcli_npy_inspect(int fd, const char *path, dcl_npy_info *info_out)
 {
     struct stat stat;
     if (fstat(fd, &stat) != 0)
@@ -104,21 +105,16 @@ static dcl_status inspect(int fd, const char *path, dcl_npy_info *info_out)
     return status;
 }
 
-dcl_status dcli_npy_inspect(const char *path, dcl_npy_info *info_out)
-{
-    int fd = dcli_npy_open(path, false);
-    if (fd < 0)
-        return DCL_ERR_FILE;
-    dcl_status status = inspect(fd, path, info_out);
-    close(fd);
-    return status;
-}
-
 dcl_status dcl_npy_inspect(const char *path, dcl_npy_info *info_out)
 {
     dcli_error_enter("dcl_npy_inspect");
     if (path == NULL || info_out == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected a path and a place for what it holds",
                          path == NULL ? "path" : "info_out");
-    return dcli_npy_inspect(path, info_out);
+    int fd = dcli_files_open(&dcli_files_everywhere, path, false, NULL);
+    if (fd < 0)
+        return DCL_ERR_FILE;
+    dcl_status status = dcli_npy_inspect(fd, path, info_out);
+    close(fd);
+    return status;
 }

@@ -1,8 +1,6 @@
 /* store/npy_load.c - a node reads its part of a .npy file. */
 #include "store/npy_file.h"
 
-#include <unistd.h>
-
 #include "base/alloc.h"
 #include "store/store.h"
 
@@ -61,19 +59,15 @@ static dcl_status load_slab(void *user, const dcli_npy_slab *slab)
     return status;
 }
 
-dcl_status dcli_npy_load(const char *path, const dcl_npy_info *info, const int64_t origin[],
+dcl_status dcli_npy_load(int fd, const char *path, const dcl_npy_info *info, const int64_t origin[],
                          const dcli_region_list *regions, dcli_device *device, dcli_memory *memory)
 {
-    struct load load = {.path = path, .info = info, .device = device, .memory = memory};
+    struct load load = {.fd = fd, .path = path, .info = info, .device = device, .memory = memory};
     load.bytes = dcl_type_bytes(info->grid.type);
-    load.fd = dcli_npy_open(path, false);
-    if (load.fd < 0)
-        return DCL_ERR_FILE;
     load.buffer = dcli_malloc(DCLI_NPY_SLAB_BYTES);
     dcl_status status = load.buffer == NULL ? DCL_ERR_NOMEM : DCL_OK;
     if (status == DCL_OK)
         status = dcli_npy_walk_slabs(info, origin, regions, load_slab, &load);
     dcli_free(load.buffer);
-    close(load.fd);
     return status;
 }

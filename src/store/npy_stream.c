@@ -20,19 +20,16 @@ static void cut(dcli_npy_stream *stream, int64_t most)
     stream->most = stream->together * inner;
 }
 
-dcl_status dcli_npy_stream_open(dcli_npy_stream *stream_out, const char *path, const dcl_npy_info *info,
-                                const int64_t origin[], int64_t most_bytes, bool for_writing)
+dcli_npy_stream dcli_npy_stream_begin(int fd, const char *path, const dcl_npy_info *info, const int64_t origin[],
+                                      int64_t most_bytes)
 {
-    dcli_npy_stream stream = {.path = path, .info = *info, .fd = dcli_npy_open(path, for_writing)};
-    if (stream.fd < 0)
-        return DCL_ERR_FILE;
+    dcli_npy_stream stream = {.path = path, .info = *info, .fd = fd};
     memcpy(stream.origin, origin, (size_t)info->grid.rank * sizeof origin[0]);
     dcli_npy_axes(info, stream.axis, stream.pitch);
     stream.ended = dcl_grid_count(&info->grid) == 0;
     if (!stream.ended)
         cut(&stream, dcli_max(most_bytes / (int64_t)dcl_type_bytes(info->grid.type), 1));
-    *stream_out = stream;
-    return DCL_OK;
+    return stream;
 }
 
 static void advance(dcli_npy_stream *stream)
@@ -87,9 +84,4 @@ dcl_status dcli_npy_stream_write(const dcli_npy_stream *stream, const dcli_npy_s
     if (stream->info.swapped)
         dcli_npy_swap(elements, stretch->count, bytes);
     return dcli_npy_pwrite(stream->fd, stream->path, elements, (size_t)stretch->count * bytes, stretch->start_bytes);
-}
-
-dcl_status dcli_npy_stream_close(dcli_npy_stream *stream, dcl_status status)
-{
-    return dcli_npy_close(stream->fd, stream->path, status);
 }

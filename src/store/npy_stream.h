@@ -26,13 +26,12 @@ typedef struct dcli_npy_stretch {
     int64_t start_bytes, count;    /* where it begins in the file; elements */
 } dcli_npy_stretch;
 
-/** Open the file that `info` tells of (dcli_npy_inspect(), dcli_npy_create()).
- *  @param path        borrowed until the stream is closed.
+/** Begin with the first stretch of a file that `info` tells of (dcli_npy_inspect(), dcli_npy_begin()).
+ *  @param fd          borrowed, as is the path. Nothing is to be ended.
  *  @param origin      [rank] of the array; the file counts from 0.
- *  @param most_bytes  of a stretch; one element is passed on even where it is longer.
- *  @return DCL_OK or DCL_ERR_FILE: then there is nothing to close. */
-dcl_status dcli_npy_stream_open(dcli_npy_stream *stream_out, const char *path, const dcl_npy_info *info,
-                                const int64_t origin[], int64_t most_bytes, bool for_writing);
+ *  @param most_bytes  of a stretch; one element is passed on even where it is longer. */
+dcli_npy_stream dcli_npy_stream_begin(int fd, const char *path, const dcl_npy_info *info, const int64_t origin[],
+                                      int64_t most_bytes);
 /** The next stretch, in the order of the file. @return false after the last; at once where there is no element. */
 bool dcli_npy_stream_next(dcli_npy_stream *stream, dcli_npy_stretch *stretch_out);
 /** Read or write a stretch; bytes are swapped where the file has them so.
@@ -40,7 +39,5 @@ bool dcli_npy_stream_next(dcli_npy_stream *stream, dcli_npy_stretch *stretch_out
  *  @return DCL_OK or DCL_ERR_FILE. */
 dcl_status dcli_npy_stream_read(const dcli_npy_stream *stream, const dcli_npy_stretch *stretch, void *elements);
 dcl_status dcli_npy_stream_write(const dcli_npy_stream *stream, const dcli_npy_stretch *stretch, void *elements);
-/** @return `status`, or DCL_ERR_FILE where that is DCL_OK and closing says that writing has failed. */
-dcl_status dcli_npy_stream_close(dcli_npy_stream *stream, dcl_status status);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct dcli_wire_order {
     char key[DCLI_MOST_KEY + 1];         /* public key of the nodes; "": a password */
     char password[DCLI_MOST_KEY + 1];    /* or its secret key */
     char host[DCLI_MOST_KEY + 1];        /* the host's public key; or the password it presents to this process alone */
-    char files[4096];                    /* "": none */
+    char files[4096];                    /* name of the folder whose descriptor goes along; "": none */
     char cache[4096];                    /* of this client alone; "": none */
 } dcli_wire_order;
 

@@ -1,6 +1,8 @@
 /* worker/exec.c - carrying out what the state machine of a node says: everything but loop bodies. */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "store/files.h"
@@ -99,9 +101,29 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
     return status;
 }
 
+/* Other hosts' processes have the elements written now: the program can do so for what its own host has in memory alone. */
+static dcl_status save_part(const dcli_worker *worker, int fd, const char *path, const dcl_npy_info *info,
+                            const dcli_region_list *regions, const dcli_held *held)
+{
+    dcl_status status =
+        dcli_npy_save(fd, path, info, held->shared->layout.grid.origin, regions, worker->device, held->memory);
+    if (status == DCL_OK && worker->terms.is_process && !worker->terms.files->everywhere && fdatasync(fd) != 0)
+        return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written to the disk: %s", path, strerror(errno));
+    return status;
+}
+
+static int open_file(const dcli_worker *worker, const dcli_msg_operation *descriptor)
+{
+    bool saves = descriptor->kind == DCLI_OP_SAVE;
+    dcli_file_id id = {.device = descriptor->device, .inode = descriptor->inode};
+    const dcli_files *files = worker->terms.is_process ? worker->terms.files : &dcli_files_everywhere;
+    return dcli_files_open(files, descriptor->path, saves, saves || id.inode != 0 ? &id : NULL);
+}
+
 static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
 {
     dcli_held *held = entry->held[0];
+    const char *path = entry->descriptor.path;
     const dcli_layout *layout = &held->shared->layout;
     dcl_npy_info info = {.grid = layout->grid,
                          .fortran_order = entry->descriptor.fortran_order,
@@ -109,17 +131,17 @@ static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
                          .data_start = entry->descriptor.data_start};
     memset(info.grid.origin, 0, sizeof info.grid.origin);
     dcli_region_list regions = {0};
-    dcl_status status =
-        worker->terms.is_process ? dcli_files_allowed(worker->terms.files, entry->descriptor.path) : DCL_OK;
-    if (status == DCL_OK)
-        status = dcli_layout_regions(layout, worker->terms.self, NULL, &regions);
+    int fd = open_file(worker, &entry->descriptor);
+    if (fd < 0)
+        return DCL_ERR_FILE;
+    dcl_status status = dcli_layout_regions(layout, worker->terms.self, NULL, &regions);
     if (status == DCL_OK)
         status = entry->operation.kind == DCLI_OP_LOAD
-                     ? dcli_npy_load(entry->descriptor.path, &info, layout->grid.origin, &regions, worker->device,
-                                     held->memory)
-                     : dcli_npy_save(entry->descriptor.path, &info, layout->grid.origin, &regions, worker->device,
-                                     held->memory);
+                     ? dcli_npy_load(fd, path, &info, layout->grid.origin, &regions, worker->device, held->memory)
+                     : save_part(worker, fd, path, &info, &regions, held);
     dcli_region_list_free(&regions);
+    if (close(fd) != 0 && errno != EINTR && status == DCL_OK) /* quotas and network file systems may say so only now */
+        status = DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written: %s", path, strerror(errno));
     return status;
 }
 

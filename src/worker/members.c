@@ -236,7 +236,8 @@ dcl_status dcli_take_part(dcli_worker *worker, dcli_received *received)
 
 dcl_status dcli_take_sees(dcli_worker *worker, const dcli_msg_sees *sees)
 {
-    bool yes = dcli_files_sees(worker->terms.files, sees->path, sees->token);
+    const dcli_file_id id = {.device = sees->device, .inode = sees->inode};
+    bool yes = dcli_files_sees(worker->terms.files, sees->path, sees->token, &id);
     dcli_message message = {.kind = DCLI_MSG_SEEN, .seen = {.number = sees->number, .yes = yes}};
     return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
@@ -274,9 +275,11 @@ void dcli_host_stop_asking(dcli_worker *host)
     pthread_mutex_unlock(&host->question.lock);
 }
 
-dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], bool *all_see_out)
+dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], const dcli_file_id *id,
+                          bool *all_see_out)
 {
-    dcli_message message = {.kind = DCLI_MSG_SEES, .sees = {.path = path, .token = token}};
+    dcli_message message = {.kind = DCLI_MSG_SEES,
+                            .sees = {.path = path, .token = token, .device = id->device, .inode = id->inode}};
     return ask_all(host, &message, &message.sees.number, all_see_out);
 }
 

@@ -140,7 +140,7 @@ static dcl_status take_shared_terms(dcli_serving *serving, const char *terms)
     serving->node_count = (int)nodes;
     serving->session = (uint64_t)session;
     serving->device_number = (int)device;
-    serving->files = "/"; /* the program's own user, on the program's own host */
+    serving->files = dcli_files_everywhere; /* the program's own user, on the program's own host */
     keep[count++] = serving->status_memory;
     if (!parse_links(serving, find(terms, "links"), keep, &count))
         return malformed(terms);
@@ -155,8 +155,12 @@ static dcl_status take_wire_terms(dcli_serving *serving, const char *terms)
     if (!find_number(terms, "parent", 10, &parent) || !find_descriptor(terms, "status", &serving->status_memory) ||
         !find_descriptor(terms, "control", &serving->control))
         return malformed(terms);
-    close_others(2, (int[]){serving->status_memory, serving->control});
+    int keep[] = {serving->status_memory, serving->control, -1};
+    bool has_files = find_descriptor(terms, "files", &keep[2]);
+    close_others(has_files ? 3 : 2, keep);
     serving->lifeline = serving->control;
+    if (has_files)
+        serving->files = dcli_files_adopt(keep[2], serving->order.files);
     dcl_status status = bind_to_parent(parent);
     dcli_confine_basics();
     if (status == DCL_OK)
@@ -164,8 +168,10 @@ static dcl_status take_wire_terms(dcli_serving *serving, const char *terms)
     if (status != DCL_OK || !serving->order.contain)
         return status;
     const dcli_wire_order *order = &serving->order;
+    char held[32]; /* the folder that the parent holds, whatever its name stands for by now */
+    snprintf(held, sizeof held, "/proc/self/fd/%d", serving->files.folder);
     dcli_confine_terms confine = {
-        .files = serving->files,
+        .files = has_files ? held : NULL,
         .cache = order->cache[0] != '\0' ? order->cache : NULL,
         .port = {{order->first_port, order->last_port}, {order->first_peer_port, order->last_peer_port}}};
     status = dcli_confine(&confine);
@@ -315,7 +321,7 @@ static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
                                .epoch = serving->epoch,
                                .first_operation = first_operation,
                                .quota_bytes = serving->quota_bytes,
-                               .files = serving->files,
+                               .files = &serving->files,
                                .watch = serving->watch,
                                .word_key = serving->word_key};
     serving->endpoint = NULL;
@@ -369,6 +375,7 @@ static void close_serving(dcli_serving *serving)
     dcli_board_close(serving->board);
     dcli_buffers_close(serving->buffers);
     dcli_watch_close(serving->watch);
+    dcli_files_release(&serving->files);
     dcli_free(serving->fault);
     if (serving->page != NULL)
         munmap(serving->page, DCLI_STATUS_BYTES);
@@ -401,7 +408,7 @@ dcl_status dcli_serve_process(const char *terms)
     dcli_serving *serving = dcli_calloc(1, sizeof *serving);
     if (serving == NULL)
         return DCL_ERR_NOMEM;
-    serving->lifeline = -1;
+    serving->lifeline = serving->files.folder = -1;
     raise_descriptor_limit();
     serving->is_wire = strncmp(terms, "wire ", 5) == 0;
     dcl_status status = serving->is_wire                    ? take_wire_terms(serving, terms)

@@ -25,7 +25,7 @@ typedef struct dcli_serving {
     dcl_config config;
     bool check_access;
     char *fault;
-    const char *files;
+    dcli_files files;
     int64_t quota_bytes, epoch;
     int tree_nodes;
     char word_key[DCLI_MOST_KEY + 1];

@@ -47,7 +47,7 @@ static void welcome(dcli_supervisor *supervisor, uint32_t client)
                                        .memory_bytes = info->memory_bytes};
     }
     snprintf(program, sizeof program, "DCL %s, process %d", DCL_VERSION, (int)getpid());
-    bool files = supervisor->files[0] != '\0';
+    bool files = supervisor->files.folder >= 0;
     dcli_message message = {.kind = DCLI_MSG_WELCOME,
                             .welcome = {.program = program,
                                         .capabilities = (supervisor->has_keys ? KEYS : 0) | (files ? FILES : 0),
@@ -189,6 +189,7 @@ dcl_status dcli_supervise(const dcl_worker_config *config, const dcli_log *log, 
     supervisor->config = config;
     supervisor->log = log;
     supervisor->stop_fd = stop_fd;
+    supervisor->files.folder = -1;
     dcl_status status = dcli_supervisor_open(supervisor);
     if (status == DCL_OK)
         status = supervise(supervisor);

@@ -4,6 +4,7 @@
 
 #include "net/desk.h"
 #include "net/token.h"
+#include "store/files.h"
 #include "worker/cgroup.h"
 #include "worker/control.h"
 #include "worker/output.h"
@@ -41,8 +42,9 @@ typedef struct dcli_supervisor {
     const dcli_log *log;
     int stop_fd;
     char program[4096];
-    char files[4096]; /* real path; "": none */
-    char cache[4096]; /* folder of the clients' folders for compiled kernels */
+    char files_name[4096]; /* real path */
+    dcli_files files;      /* that sessions may use: held from the start to the end */
+    char cache[4096];      /* folder of the clients' folders for compiled kernels */
     bool cache_is_temporary, contain;
     int port[2][2]; /* of processes of sessions: where they listen, and where else others do; first and last, 0: none */
     dcli_cgroups groups;

@@ -1,13 +1,11 @@
 /* worker/supervisor_open.c - everything a supervisor needs before it listens, and its end. */
 #include "worker/supervisor_inside.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -39,21 +37,12 @@ static dcl_status find_devices(dcli_supervisor *supervisor)
 static dcl_status find_files(dcli_supervisor *supervisor)
 {
     const char *folder = supervisor->config->files;
-    struct stat about;
+    char *real = folder != NULL ? realpath(folder, NULL) : NULL;
     if (folder == NULL)
         return DCL_OK;
-    char *real = realpath(folder, NULL);
-    if (real != NULL && strlen(real) < sizeof supervisor->files && stat(real, &about) == 0 && S_ISDIR(about.st_mode)) {
-        strcpy(supervisor->files, real);
-        free(real);
-        return DCL_OK;
-    }
-    dcl_status status = DCLI_FAIL(DCL_ERR_FILE,
-                                  "files is \"%s\", which is no folder that can be used (%s); expected the "
-                                  "folder whose files sessions may read and write",
-                                  folder, real == NULL ? strerror(errno) : "not a folder");
+    snprintf(supervisor->files_name, sizeof supervisor->files_name, "%s", real != NULL ? real : folder);
     free(real);
-    return status;
+    return dcli_files_hold(supervisor->files_name, &supervisor->files);
 }
 
 /* Worker processes listen where the desk does, at ports of their own. */
@@ -235,6 +224,7 @@ void dcli_supervisor_close(dcli_supervisor *supervisor)
     dcli_desk_close(supervisor->desk);
     dcli_gate_close(supervisor->gate);
     dcli_net_close(supervisor->net);
+    dcli_files_release(&supervisor->files);
     dcli_keypair_wipe(&supervisor->own);
     explicit_bzero(supervisor->token, sizeof supervisor->token);
 }

@@ -91,7 +91,7 @@ static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_
     snprintf(order.key, sizeof order.key, "%s", open->key);
     snprintf(order.password, sizeof order.password, "%s", open->password);
     snprintf(order.host, sizeof order.host, "%s", open->host[place].key);
-    snprintf(order.files, sizeof order.files, "%s", supervisor->files);
+    snprintf(order.files, sizeof order.files, "%s", supervisor->files_name);
     snprintf(order.cache, sizeof order.cache, "%s", cache);
     return order;
 }
@@ -114,10 +114,13 @@ static dcl_status start_child(dcli_supervisor *supervisor, const dcli_msg_open *
     if (status == DCL_OK)
         status = dcli_output_open(&child->output, &output);
     if (status == DCL_OK) {
-        snprintf(terms, sizeof terms, "wire parent=%d status=%d control=%d", (int)getpid(),
-                 child->process.status_memory, ends[1]);
-        status = dcli_process_start(supervisor->program, terms, variables, output, 2,
-                                    (int[]){child->process.status_memory, ends[1]}, &child->process);
+        const int pass[] = {child->process.status_memory, ends[1], supervisor->files.folder};
+        int length =
+            snprintf(terms, sizeof terms, "wire parent=%d status=%d control=%d", (int)getpid(), pass[0], pass[1]);
+        if (pass[2] >= 0)
+            snprintf(terms + length, sizeof terms - (size_t)length, " files=%d", pass[2]);
+        status = dcli_process_start(supervisor->program, terms, variables, output, pass[2] >= 0 ? 3 : 2, pass,
+                                    &child->process);
     }
     dcli_environment_free(variables);
     if (output >= 0)

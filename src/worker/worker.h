@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "net/buffers.h"
 #include "net/net.h"
+#include "store/files.h"
 #include "worker/lent.h"
 
 typedef struct dcli_worker dcli_worker;
@@ -59,7 +60,7 @@ typedef struct dcli_worker_terms {
     int64_t epoch;            /* of the members there are when it is opened */
     int64_t first_operation;  /* the node takes part from this one on; 0: from the first */
     int64_t quota_bytes;      /* most bytes of storage; 0: no limit */
-    const char *files;        /* folder whose files may be used; NULL: none */
+    dcli_files *files;        /* that may be used; processes only, threads use them as the program does. Borrowed */
     struct dcli_watch *watch; /* NULL: nobody watches */
     dcli_crew *crew;          /* host only */
     /* Where nodes pass on what the host says: its secret, and of a node the key that comes of it; NULL, "": all are
@@ -110,9 +111,10 @@ dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *l
                           const char *key);
 /** Whether the host's worker has taken a turn since this was last asked, or rests. By one thread. */
 bool dcli_host_is_alive(dcli_worker *host);
-/** Ask all nodes whether they see the file at `path` with `token` in it. Waits for the answers; any thread but the host's.
- *  @param all_see_out  false also when one does not answer in time. */
-dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], bool *all_see_out);
+/** Ask all nodes whether they see the file at `path`, the one with this id and `token` in it. Waits for the answers; any
+ *  thread but the host's. @param all_see_out  false also when one does not answer in time. */
+dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], const dcli_file_id *id,
+                          bool *all_see_out);
 /** Have all nodes tell their counters to the hook. Waits as dcli_host_sees(). */
 dcl_status dcli_host_count(dcli_worker *host);
 /** Who waits in dcli_host_sees() or dcli_host_count() does so no longer. */

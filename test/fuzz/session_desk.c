@@ -267,6 +267,7 @@ void fuzz_desk(fuzz_input input, int options)
     scene.pool = dcli_frames_pool_new();
     supervisor.config = &config;
     supervisor.log = &silent;
+    supervisor.files.folder = -1;
     supervisor.device_count = scene.devices = 1 + (options & 3);
     supervisor.has_keys = (options & 4) != 0;
     int64_t skew = 0;

@@ -225,7 +225,8 @@ void fuzz_node(fuzz_input input, int options)
     serving->self = session->self;
     serving->node_count = session->nodes;
     serving->lifeline = serving->control = -1;
-    serving->files = fuzz_folder();
+    if (dcli_files_hold(fuzz_folder(), &serving->files) != DCL_OK)
+        abort();
     serving->buffers = serving->is_wire ? dcli_buffers_open() : dcli_buffers_open_shared();
     serving->endpoint = fuzz_endpoint(fuzz_net(), session);
     null_device_set(&(null_device_terms){.separate = serving->is_wire, .slow = (options & 0x40) != 0});

@@ -169,6 +169,10 @@ static dcli_msg_operation random_operation(test_random *random, dcli_msg_operand
         fill_reaches(random, &operation);
     if (flag(random))
         operation.node = test_random_below(random, DCLI_MOST_PEERS + 1);
+    if (flag(random)) {
+        operation.device = bits(random);
+        operation.inode = bits(random);
+    }
     return operation;
 }
 
@@ -360,7 +364,8 @@ static void fill_session_message(test_random *random, dcli_message *message)
         message->joined = random_joined(random);
         break;
     case DCLI_MSG_SEES:
-        message->sees = (dcli_msg_sees){natural(random), string(random, DCLI_MOST_PATH), string(random, DCLI_MOST_KEY)};
+        message->sees = (dcli_msg_sees){natural(random), string(random, DCLI_MOST_PATH), string(random, DCLI_MOST_KEY),
+                                        bits(random), bits(random)};
         break;
     case DCLI_MSG_SEEN:
         message->seen = (dcli_msg_seen){natural(random), flag(random)};

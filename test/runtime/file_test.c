@@ -1,13 +1,19 @@
 /* test/runtime/file_test.c - .npy files loaded and saved, by the nodes and, in small stretches, by the host. */
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runtime/cluster.h"
 #include "support/folder.h"
+#include "support/mount.h"
 #include "support/nodes.h"
 
 TestSuite(file_on_device, .timeout = TEST_SECONDS);
@@ -233,4 +239,132 @@ Test(file_on_device, is_replaced_with_the_array_as_it_is_in_the_programs_order)
 {
     for (int w = 0; w < WAYS; w++)
         replace_in_order(ways[w]);
+}
+
+/* ---- files that others change meanwhile ---------------------------------------------------------------------------- */
+
+/* Cut again and again whatever file there is in the test's folder, at any moment of its writing, until told to stop. */
+struct cutter {
+    char folder[TEST_PATH];
+    atomic_bool stop;
+    atomic_int cuts;
+};
+
+static void *keep_cutting(void *argument)
+{
+    struct cutter *cutter = argument;
+    while (!atomic_load(&cutter->stop)) {
+        DIR *folder = opendir(cutter->folder);
+        for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+            int fd = entry->d_name[0] != '.' ? openat(dirfd(folder), entry->d_name, O_WRONLY | O_CLOEXEC) : -1;
+            struct stat about;
+            if (fd >= 0 && fstat(fd, &about) == 0 && about.st_size > 100 && ftruncate(fd, 100) == 0)
+                atomic_fetch_add(&cutter->cuts, 1);
+            close(fd);
+        }
+        closedir(folder);
+        usleep((useconds_t)(random() % 4000));
+    }
+    return NULL;
+}
+
+/* Short runs, as nodes had stored them into the mapped file, and long ones. */
+static void save_while_cut(dcl_cluster *cluster, const char *text, struct cutter *cutter, const char *path)
+{
+    enum { ROUNDS = 6, MOST_SECONDS = 30 };
+    dcl_map *map = dcl_map_parse(cluster, text);
+    dcl_array *A = dcl_agile(dcl_grid_2d(DCL_FLOAT, 1000, 1600), map);
+    int cuts = atomic_load(&cutter->cuts), failed = 0;
+    time_t end = time(NULL) + MOST_SECONDS;
+    for (int round = 0; (round < ROUNDS || atomic_load(&cutter->cuts) == cuts) && time(NULL) < end; round++) {
+        dcl_status status = dcl_save_npy(A, path);
+        failed += status != DCL_OK;
+        cr_expect(status == DCL_OK || (status == DCL_ERR_FILE && strstr(dcl_error(), "shortened") != NULL), "%s: %s",
+                  text, dcl_error());
+        dcl_clear_error(cluster);
+        dcl_load_npy(A, path); /* cut or not: an error at most */
+        dcl_clear_error(cluster);
+        TEST_OK(dcl_fill(A, &(float){1}));
+    }
+    cr_expect(atomic_load(&cutter->cuts) > cuts, "%s: nothing was cut", text);
+    dcl_release(A);
+    dcl_release(map);
+}
+
+Test(file_on_device, may_be_cut_while_it_is_saved_and_loaded)
+{
+    struct cutter cutter = {.stop = false};
+    char path[TEST_PATH];
+    pthread_t thread;
+    test_make_folder();
+    test_path(cutter.folder, ".");
+    test_path(path, "a.npy");
+    cr_assert_eq(pthread_create(&thread, NULL, keep_cutting, &cutter), 0);
+    for (int w = 0; w < WAYS; w++) {
+        dcl_config config = test_config(2);
+        dcl_cluster *cluster = test_open(&config);
+        dcli_cluster_choose_files(TEST_INSIDE(cluster), ways[w]);
+        save_while_cut(cluster, "*,cyclic(16)", &cutter, path);
+        save_while_cut(cluster, "block,*", &cutter, path);
+        cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+    }
+    atomic_store(&cutter.stop, true);
+    pthread_join(thread, NULL);
+    unlink(path);
+    test_remove_folder();
+}
+
+Test(file_on_device, that_does_not_fit_the_disk_leaves_the_old_one)
+{
+    char folder[TEST_PATH], path[TEST_PATH];
+    test_make_folder();
+    test_path(folder, ".");
+    test_path(path, "a.npy");
+    test_mount(folder, "size=1m"); /* before there are other threads */
+    for (int w = 0; w < WAYS; w++) {
+        dcl_cluster *cluster = open_way(2, ways[w]);
+        dcl_map *map = dcl_map_block(cluster);
+        dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, 1000), map),
+                  *B = dcl_agile(dcl_grid_1d(DCL_INT32, 300000), map);
+        TEST_OK(dcl_fill(A, &(int32_t){7}));
+        TEST_OK(dcl_save_npy(A, path));
+        TEST_REFUSED(dcl_save_npy(B, path), DCL_ERR_FILE,
+                     "cannot be reserved: No space left on device; free some space");
+        dcl_clear_error(cluster);
+        TEST_OK(dcl_fill(A, &(int32_t){0}));
+        TEST_OK(dcl_load_npy(A, path));
+        int32_t last;
+        TEST_OK(dcl_read(A, &(dcl_box){1, {999}, {1}, {1}}, &last, NULL));
+        cr_expect_eq(last, 7);
+        cr_expect_eq(test_files_left("a.npy"), 0, "other files are left");
+        dcl_release(A);
+        dcl_release(B);
+        dcl_release(map);
+        cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+    }
+    test_remove_folder();
+    cr_expect_eq(umount2(folder, MNT_DETACH), 0);
+    test_remove_folder();
+}
+
+/* Loads of a link are loads of what it leads to. */
+Test(file_on_device, may_be_loaded_by_a_link)
+{
+    for (int w = 0; w < WAYS; w++) {
+        char path[TEST_PATH], by_link[TEST_PATH];
+        dcl_cluster *cluster = open_way(2, ways[w]);
+        test_make_folder();
+        test_path(path, "a.npy");
+        test_path(by_link, "link.npy");
+        dcl_map *map = dcl_map_block(cluster);
+        dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT16, 6), map);
+        make_npy(path, "<i2", "False", "(6,)", (int16_t[]){1, 2, 3, 4, 5, 6}, 12);
+        cr_assert_eq(symlink("a.npy", by_link), 0);
+        TEST_OK(dcl_load_npy(A, by_link));
+        expect_elements(A, (int16_t[]){1, 2, 3, 4, 5, 6}, ways[w]);
+        dcl_release(A);
+        dcl_release(map);
+        cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+        test_remove_folder();
+    }
 }

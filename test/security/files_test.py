@@ -3,6 +3,7 @@
 or cannot use itself, the program reads and writes for it, with the same result."""
 import os
 import pathlib
+import threading
 
 import siege  # first: it finds the others
 
@@ -65,6 +66,43 @@ class Files(siege.Siege):
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(os.listdir(self.elsewhere), ["there.npy"])
         self.assertEqual(before.st_mtime_ns, pathlib.Path(f"{self.elsewhere}/there.npy").stat().st_mtime_ns)
+
+    def test_a_folder_that_was_exchanged(self):
+        """The worker's folder is the one it was started with, whatever has its name now."""
+        moved = f"{self.offered}-moved"
+        os.rename(self.offered, moved)
+        os.symlink(self.elsewhere, self.offered)
+        self.refused_directly(f"{self.offered}/a.npy")
+        self.assertEqual(os.listdir(self.elsewhere), [])
+        self.moves(f"{moved}/a.npy", "direct")
+        self.assertEqual(os.listdir(moved), ["a.npy"])
+        self.moves(f"{self.offered}/a.npy", "auto")
+        self.assertEqual(os.listdir(self.elsewhere), ["a.npy"])
+
+    def test_links_that_are_exchanged_meanwhile(self):
+        """A name that leads inside when it is looked at, and outside when it is opened."""
+        numpy.save(f"{self.elsewhere}/secret.npy", EXPECTED + 1)
+        path, out = f"{self.offered}/a.npy", f"{self.offered}/link.npy"
+        numpy.save(path, EXPECTED)
+        os.symlink(f"{self.elsewhere}/secret.npy", out)
+        stop = threading.Event()
+
+        def exchange():
+            while not stop.is_set():
+                os.rename(path, f"{self.offered}/b.npy")
+                os.rename(out, path)
+                os.rename(path, out)
+                os.rename(f"{self.offered}/b.npy", path)
+
+        thread = threading.Thread(target=exchange)
+        thread.start()
+        try:
+            for _ in range(8):  # what is loaded is what the program has looked at, or nothing is
+                done = self.client(self.offer, "open", f"load:{path}", DCL_FILES="direct")
+                self.assertTrue(done.code == 0 or "DCL_ERR_FILE" in done.text, done.text)
+        finally:
+            stop.set()
+            thread.join()
 
     def test_worker_without_files(self):
         other = self.worker()

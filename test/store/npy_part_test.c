@@ -3,6 +3,7 @@
 #include "store/folder.h"
 #include "store/layout.h"
 #include "store/npy.h"
+#include "store/npy_by_name.h"
 #include "store/npy_file.h"
 
 /* Node n of `nodes` owns the indices whose piece, numbered row by row, is n modulo nodes: one region per piece; or, with
@@ -107,8 +108,8 @@ static void load_and_save(const struct deal *deal, dcli_device *device, const ch
     dcl_grid grid = dcl_grid_nd(deal->type, deal->rank, deal->extent, origin);
     size_t bytes = dcl_type_bytes(deal->type), data = (size_t)dcl_grid_count(&grid) * bytes;
     dcl_npy_info info, other;
-    cr_assert_eq(dcli_npy_create(test_path("a.npy"), &grid, deal->fortran_order, &info), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_npy_create(test_path("b.npy"), &grid, deal->fortran_order, &other), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(test_npy_create(test_path("a.npy"), &grid, deal->fortran_order, &info), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(test_npy_create(test_path("b.npy"), &grid, deal->fortran_order, &other), DCL_OK, "%s", dcl_error());
     info.swapped = other.swapped = deal->swapped;
     test_random random = 77;
     unsigned char *expected = test_bytes(&random, data);
@@ -122,11 +123,11 @@ static void load_and_save(const struct deal *deal, dcli_device *device, const ch
         dcli_memory *memory;
         unsigned char *part = malloc((size_t)storage * bytes + 1);
         cr_assert_eq(dcli_memory_create(device, (size_t)storage * bytes, &memory), DCL_OK, "%s", dcl_error());
-        cr_assert_eq(dcli_npy_load(test_path("a.npy"), &info, origin, &regions, device, memory), DCL_OK, "%s",
+        cr_assert_eq(test_npy_load(test_path("a.npy"), &info, origin, &regions, device, memory), DCL_OK, "%s",
                      dcl_error());
         cr_assert_eq(dcli_memory_get(memory, 0, part, (size_t)storage * bytes), DCL_OK);
         expect_part(deal, origin, &regions, part, expected, mode);
-        cr_assert_eq(dcli_npy_save(test_path("b.npy"), &other, origin, &regions, device, memory), DCL_OK, "%s",
+        cr_assert_eq(test_npy_save(test_path("b.npy"), &other, origin, &regions, device, memory), DCL_OK, "%s",
                      dcl_error());
         dcli_memory_release(memory);
         dcli_region_list_free(&regions);
@@ -189,7 +190,7 @@ Test(device_npy, nodes_keep_to_their_own_bytes, .init = test_files, .fini = test
     const int64_t origin[1] = {0};
     dcl_grid grid = dcl_grid_1d(DCL_UINT8, 10000);
     dcl_npy_info info;
-    cr_assert_eq(dcli_npy_create(test_path("a.npy"), &grid, false, &info), DCL_OK);
+    cr_assert_eq(test_npy_create(test_path("a.npy"), &grid, false, &info), DCL_OK);
     dcli_device *device = test_open(0);
     dcl_box odd = {.rank = 1, .start = {1}, .count = {5000}, .stride = {2}};
     dcli_region region = dcli_region_packed(&odd, 0);
@@ -198,7 +199,7 @@ Test(device_npy, nodes_keep_to_their_own_bytes, .init = test_files, .fini = test
     unsigned char one = 1;
     cr_assert_eq(dcli_memory_create(device, 5000, &memory), DCL_OK);
     cr_assert_eq(dcli_device_fill(device, memory, 0, (int64_t[]){1}, &one, 1, (int64_t[]){5000}, 1), DCL_OK);
-    cr_assert_eq(dcli_npy_save(test_path("a.npy"), &info, origin, &list, device, memory), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(test_npy_save(test_path("a.npy"), &info, origin, &list, device, memory), DCL_OK, "%s", dcl_error());
     unsigned char *saved = read_file(test_path("a.npy"), (size_t)info.data_start + 10000);
     int wrong = 0;
     for (int n = 0; n < 10000; n++)
@@ -206,10 +207,9 @@ Test(device_npy, nodes_keep_to_their_own_bytes, .init = test_files, .fini = test
     cr_expect_eq(wrong, 0, "%d bytes are wrong", wrong);
     free(saved);
     cr_assert_eq(truncate(test_path("a.npy"), 5000), 0);
-    cr_expect_eq(dcli_npy_save(test_path("a.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
-    cr_expect(strstr(dcl_error(), "a.npy\" ends at byte 5000; expected 10128 bytes at least"), "%s", dcl_error());
+    cr_expect_eq(test_npy_save(test_path("a.npy"), &info, origin, &list, device, memory), DCL_OK, "no signal either");
     info.data_start = INT64_MAX - 10;
-    cr_expect_eq(dcli_npy_save(test_path("a.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
+    cr_expect_eq(test_npy_save(test_path("a.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
     cr_expect(strstr(dcl_error(), "the elements begin at byte 9223372036854775797"), "%s", dcl_error());
     dcli_memory_release(memory);
     dcli_device_close(device);
@@ -220,7 +220,7 @@ Test(device_npy, refusals, .init = test_files, .fini = test_files_end)
     const int64_t origin[1] = {0};
     dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 1000);
     dcl_npy_info info;
-    cr_assert_eq(dcli_npy_create(test_path("a.npy"), &grid, false, &info), DCL_OK);
+    cr_assert_eq(test_npy_create(test_path("a.npy"), &grid, false, &info), DCL_OK);
     dcli_device *device = test_open(0);
     dcl_box all = dcl_box_of(&grid);
     dcli_region region = dcli_region_packed(&all, 0);
@@ -229,18 +229,18 @@ Test(device_npy, refusals, .init = test_files, .fini = test_files_end)
     cr_assert_eq(dcli_memory_create(device, 4000, &memory), DCL_OK);
     for (int n = 1; n <= 2; n++) {
         dcli_alloc_fail_after(n);
-        cr_expect_eq(dcli_npy_load(test_path("a.npy"), &info, origin, &list, device, memory), DCL_ERR_NOMEM);
+        cr_expect_eq(test_npy_load(test_path("a.npy"), &info, origin, &list, device, memory), DCL_ERR_NOMEM);
         dcli_alloc_fail_after(n);
-        cr_expect_eq(dcli_npy_save(test_path("a.npy"), &info, origin, &list, device, memory), DCL_ERR_NOMEM);
+        cr_expect_eq(test_npy_save(test_path("a.npy"), &info, origin, &list, device, memory), DCL_ERR_NOMEM);
     }
     dcli_alloc_fail_after(0);
     cr_assert_eq(truncate(test_path("a.npy"), 1000), 0);
-    cr_expect_eq(dcli_npy_load(test_path("a.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
+    cr_expect_eq(test_npy_load(test_path("a.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
     cr_expect(strstr(dcl_error(), "a.npy\" ends at byte 1000; expected 4128 bytes at least; it was shortened"), "%s",
               dcl_error());
-    cr_expect_eq(dcli_npy_load(test_path("b.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
+    cr_expect_eq(test_npy_load(test_path("b.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
     cr_expect(strstr(dcl_error(), "b.npy\" cannot be opened: No such file or directory"), "%s", dcl_error());
-    cr_expect_eq(dcli_npy_save(test_path("b.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
+    cr_expect_eq(test_npy_save(test_path("b.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
     dcli_memory_release(memory);
     dcli_device_close(device);
 }

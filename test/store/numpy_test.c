@@ -8,6 +8,7 @@
 #include "segment/region.h"
 #include "store/folder.h"
 #include "store/npy.h"
+#include "store/npy_by_name.h"
 
 /* Run a script with the distribution's Python in the test's folder. @return its exit status. */
 static int run_python(const char *script)
@@ -32,16 +33,16 @@ static void need_numpy(void)
 static void load_and_save(dcli_device *device, const char *source, const char *target)
 {
     dcl_npy_info info, made;
-    cr_assert_eq(dcli_npy_inspect(source, &info), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(test_npy_inspect(source, &info), DCL_OK, "%s", dcl_error());
     dcl_box box = dcl_box_of(&info.grid);
     dcli_region region = dcli_region_packed(&box, 0);
     dcli_region_list list = {.region = &region, .count = 1};
     dcli_memory *memory;
     size_t bytes = (size_t)dcl_grid_count(&info.grid) * dcl_type_bytes(info.grid.type);
     cr_assert_eq(dcli_memory_create(device, bytes, &memory), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_npy_load(source, &info, info.grid.origin, &list, device, memory), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_npy_create(target, &info.grid, !info.fortran_order, &made), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_npy_save(target, &made, info.grid.origin, &list, device, memory), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(test_npy_load(source, &info, info.grid.origin, &list, device, memory), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(test_npy_create(target, &info.grid, !info.fortran_order, &made), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(test_npy_save(target, &made, info.grid.origin, &list, device, memory), DCL_OK, "%s", dcl_error());
     dcli_memory_release(memory);
 }
 

@@ -6,6 +6,7 @@
 
 #include "segment/box.h"
 #include "store/folder.h"
+#include "store/npy_by_name.h"
 #include "store/npy_stream.h"
 
 struct cut_case {
@@ -48,8 +49,8 @@ ParameterizedTest(struct cut_case *c, npy_stream, cuts, .init = test_files, .fin
     dcli_npy_stream stream;
     dcli_npy_stretch stretch;
     char text[512] = "";
-    cr_assert_eq(dcli_npy_create(test_path("a.npy"), &grid, c->fortran_order, &info), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_npy_stream_open(&stream, test_path("a.npy"), &info, c->origin, c->most_bytes, false), DCL_OK);
+    cr_assert_eq(test_npy_create(test_path("a.npy"), &grid, c->fortran_order, &info), DCL_OK, "%s", dcl_error());
+    stream = dcli_npy_stream_begin(-1, "a.npy", &info, c->origin, c->most_bytes);
     while (dcli_npy_stream_next(&stream, &stretch)) {
         char box[128];
         dcli_box_print(&stretch.box, box, sizeof box);
@@ -59,7 +60,6 @@ ParameterizedTest(struct cut_case *c, npy_stream, cuts, .init = test_files, .fin
                  (long long)(stretch.start_bytes - info.data_start) / 4);
     }
     cr_expect_not(dcli_npy_stream_next(&stream, &stretch));
-    cr_expect_eq(dcli_npy_stream_close(&stream, DCL_OK), DCL_OK);
     cr_expect_str_eq(text, c->stretches, "%s: %s; expected %s", c->what, text, c->stretches);
 }
 
@@ -71,7 +71,8 @@ Test(npy_stream, cuts_files_that_are_longer_than_any_disk, .init = test_files, .
     dcli_npy_stream stream;
     dcli_npy_stretch stretch;
     test_write_file("a.npy", "", 0);
-    cr_assert_eq(dcli_npy_stream_open(&stream, test_path("a.npy"), &info, origin, 1 << 22, false), DCL_OK);
+    int fd = open(test_path("a.npy"), O_RDONLY | O_CLOEXEC);
+    stream = dcli_npy_stream_begin(fd, "a.npy", &info, origin, 1 << 22);
     for (int n = 0; n < 513; n++)
         cr_assert(dcli_npy_stream_next(&stream, &stretch));
     cr_expect_eq(stretch.start_bytes, 64 + ((int64_t)1 << 31)); /* 512 stretches are a row */
@@ -81,7 +82,7 @@ Test(npy_stream, cuts_files_that_are_longer_than_any_disk, .init = test_files, .
     stretch.count = 1;
     cr_expect_eq(dcli_npy_stream_read(&stream, &stretch, &element), DCL_ERR_FILE);
     cr_expect(strstr(dcl_error(), "ends at byte 2147483712; expected 2147483713 bytes at least"), "%s", dcl_error());
-    cr_expect_eq(dcli_npy_stream_close(&stream, DCL_OK), DCL_OK);
+    close(fd);
 }
 
 /* Elements are those of the host, whatever the file's order of bytes. */
@@ -94,30 +95,20 @@ Test(npy_stream, swaps_bytes, .init = test_files, .fini = test_files_end)
     dcli_npy_stretch stretch;
     uint16_t elements[3] = {0x0102, 0x0304, 0xFFFE};
     unsigned char bytes[6];
-    cr_assert_eq(dcli_npy_create(test_path("a.npy"), &grid, false, &info), DCL_OK);
+    cr_assert_eq(test_npy_create(test_path("a.npy"), &grid, false, &info), DCL_OK);
     info.swapped = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-    cr_assert_eq(dcli_npy_stream_open(&stream, test_path("a.npy"), &info, origin, 64, true), DCL_OK);
+    int fd = open(test_path("a.npy"), O_RDWR | O_CLOEXEC);
+    stream = dcli_npy_stream_begin(fd, "a.npy", &info, origin, 64);
     cr_assert(dcli_npy_stream_next(&stream, &stretch));
     cr_expect_eq(dcli_npy_stream_write(&stream, &stretch, elements), DCL_OK, "%s", dcl_error());
     memset(elements, 0, sizeof elements);
     cr_expect_eq(dcli_npy_stream_read(&stream, &stretch, elements), DCL_OK, "%s", dcl_error());
     cr_expect(elements[0] == 0x0102 && elements[1] == 0x0304 && elements[2] == 0xFFFE);
-    cr_expect_eq(dcli_npy_stream_close(&stream, DCL_OK), DCL_OK);
+    close(fd);
     FILE *file = fopen(test_path("a.npy"), "rb");
     fseek(file, (long)info.data_start, SEEK_SET);
     cr_assert_eq(fread(bytes, 1, 6, file), 6);
     cr_expect_eq(fgetc(file), EOF);
     fclose(file);
     cr_expect_arr_eq(bytes, ((unsigned char[]){1, 2, 3, 4, 0xFF, 0xFE}), 6);
-}
-
-Test(npy_stream, needs_a_file, .init = test_files, .fini = test_files_end)
-{
-    const int64_t origin[] = {0};
-    dcl_npy_info info = {.grid = dcl_grid_1d(DCL_INT8, 3), .data_start = 64};
-    dcli_npy_stream stream;
-    cr_expect_eq(dcli_npy_stream_open(&stream, test_path("none.npy"), &info, origin, 64, false), DCL_ERR_FILE);
-    cr_expect(strstr(dcl_error(), "cannot be opened: No such file"), "%s", dcl_error());
-    cr_expect_eq(dcli_npy_stream_open(&stream, test_folder, &info, origin, 64, false), DCL_ERR_FILE);
-    cr_expect(strstr(dcl_error(), "is a directory; expected a .npy file"), "%s", dcl_error());
 }
