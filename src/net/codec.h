@@ -19,6 +19,9 @@ dcl_status dcli_message_pack_into(const dcli_message *message, dcli_pack_buffer 
  *  @return DCL_OK or DCL_ERR_PROTOCOL. Source: the MessagePack specification, "Formats". */
 dcl_status dcli_message_scan(const void *bytes, size_t length);
 
+/** The version that bytes speak, when they begin like a message. @return 0: they do not. */
+uint64_t dcli_message_version(const void *bytes, size_t length);
+
 /** First bytes of msgpack items. */
 enum {
     DCLI_WIRE_ARRAY = 0x90,  /* and 15 more: the count in it */

@@ -57,19 +57,7 @@ dcl_status dcli_slip_open(dcli_slip *slip, dcli_received *received_out)
 
 uint64_t dcli_slip_version(const dcli_slip *slip)
 {
-    const unsigned char *at = slip->incoming.bytes, *end = at + slip->incoming.length;
-    if (at == end)
-        return 0;
-    size_t head = *at == DCLI_WIRE_ARRAY32 ? 5 : *at == DCLI_WIRE_ARRAY16 ? 3 : (*at & 0xf0) == DCLI_WIRE_ARRAY ? 1 : 0;
-    if (head == 0 || (size_t)(end - at) <= head)
-        return 0;
-    at += head;
-    if (*at < 0x80)
-        return *at;
-    if (*at < DCLI_WIRE_UINT8 || *at > DCLI_WIRE_UINT64)
-        return 0;
-    int bytes = 1 << (*at - DCLI_WIRE_UINT8);
-    return end - at > bytes ? dcli_wire_number(at + 1, bytes) : 0;
+    return dcli_message_version(slip->incoming.bytes, slip->incoming.length);
 }
 
 void dcli_slip_wait(int count, const int descriptors[], int64_t until_ns)

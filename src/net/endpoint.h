@@ -96,6 +96,8 @@ typedef struct dcli_transport {
     void (*disarm)(dcli_endpoint *endpoint);
     /** Descriptors to poll for reading. @return how many, at most `most_descriptors`. */
     int (*descriptors)(const dcli_endpoint *endpoint, int descriptors_out[]);
+    /** When it is to take again though nothing has come, as dcli_now_ns(). NULL: never. */
+    int64_t (*due_ns)(const dcli_endpoint *endpoint);
     void (*close)(dcli_endpoint *endpoint);
     int most_descriptors; /* 0: as many as there are peers, and 4 */
 } dcli_transport;

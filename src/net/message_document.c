@@ -96,7 +96,15 @@ static const char introduction[] =
     "at\n"
     "most %d items, never more items announced than bytes are left, strings that end in the frame, no other types "
     "than\n"
-    "integers, booleans, strings and arrays, nothing behind the message. Strings hold no byte 0.\n";
+    "integers, booleans, strings and arrays, nothing behind the message. Strings hold no byte 0.\n"
+    "\n"
+    "Over tcp, in a session, the frame of a message ends with a seal behind the array: the number of the message on "
+    "its\n"
+    "connection, from 1, 8 bytes little-endian; and where there are no keys 8 more, XXH3 of 64 bits of the bytes "
+    "before\n"
+    "them, with that of the payload as its seed (0 without one). A frame that is a seal alone is a beat: it has the "
+    "number\n"
+    "of the last message. A number that is not the next, or a sum that does not hold, ends the connection.\n";
 
 char *dcli_message_document(void)
 {

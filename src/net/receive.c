@@ -122,6 +122,13 @@ static void poll_until(dcli_endpoint *endpoint, int64_t deadline_ns)
         (void)eventfd_read(endpoint->wake_fd, &ignored);
 }
 
+/* The transport may have something to do before. */
+static int64_t until_due(const dcli_endpoint *endpoint, int64_t deadline_ns)
+{
+    int64_t due = endpoint->transport->due_ns != NULL ? endpoint->transport->due_ns(endpoint) : INT64_MAX;
+    return due < deadline_ns ? due : deadline_ns;
+}
+
 /* Sleep until there may be something. Waker and sleeper each set their flag first and look at the other's then, in one
  * order for all threads: so at least one of them sees the other. */
 static void sleep_until(dcli_endpoint *endpoint, int64_t deadline_ns)
@@ -129,7 +136,7 @@ static void sleep_until(dcli_endpoint *endpoint, int64_t deadline_ns)
     atomic_store(&endpoint->sleeping, true);
     if (!atomic_load(&endpoint->woken)) {
         if (endpoint->transport->arm(endpoint))
-            poll_until(endpoint, deadline_ns);
+            poll_until(endpoint, until_due(endpoint, deadline_ns));
         endpoint->transport->disarm(endpoint);
     }
     atomic_store(&endpoint->sleeping, false);

@@ -345,3 +345,20 @@ dcl_status dcli_message_unpack(const void *bytes, size_t length, dcli_arena *are
     *message_out = message;
     return DCL_OK;
 }
+
+uint64_t dcli_message_version(const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes, *end = at + length;
+    if (at == end)
+        return 0;
+    size_t head = *at == DCLI_WIRE_ARRAY32 ? 5 : *at == DCLI_WIRE_ARRAY16 ? 3 : (*at & 0xf0) == DCLI_WIRE_ARRAY ? 1 : 0;
+    if (head == 0 || (size_t)(end - at) <= head)
+        return 0;
+    at += head;
+    if (*at < 0x80)
+        return *at;
+    if (*at < DCLI_WIRE_UINT8 || *at > DCLI_WIRE_UINT64)
+        return 0;
+    int digits = 1 << (*at - DCLI_WIRE_UINT8);
+    return end - at > digits ? dcli_wire_number(at + 1, digits) : 0;
+}

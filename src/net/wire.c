@@ -47,6 +47,7 @@ static const dcli_transport transport = {.send = dcli_wire_send,
                                          .arm = dcli_wire_arm,
                                          .disarm = disarm,
                                          .descriptors = descriptors,
+                                         .due_ns = dcli_wire_due_ns,
                                          .close = close_wire,
                                          .most_descriptors = DCLI_WIRE_SOURCES};
 

@@ -3,6 +3,7 @@
 #define DCLI_NET_WIRE_H
 
 #include "net/proof.h"
+#include "net/seal.h"
 #include "net/wire_socket.h"
 
 enum {
@@ -51,6 +52,8 @@ typedef struct dcli_wire_peer {
     dcli_ending ending;
     bool ended;             /* an early bird that is no more */
     bool malformed;         /* it sent what is no message */
+    uint64_t sent, heard;   /* numbers of the last messages on its connection; see seal.h */
+    char broken[192];       /* why nothing more of it can be taken; "": its connection has only ended */
     int fd;                 /* that its messages come by, where it connected */
     char key[DCLI_KEY_HEX]; /* where it connects, or is to: its public key, or its user name; "": not known yet */
     char *address;          /* where this side connected; NULL */
@@ -84,6 +87,7 @@ typedef struct dcli_wire {
     int64_t silence_ms;
     const dcli_log *log;
     int64_t logged_ns;
+    int64_t beat_due_ns;           /* every connection is told then what was sent last */
     dcli_parcels ready;            /* taken before anything else */
     int closing;                   /* peers in that state */
     uint64_t taken;                /* messages */
@@ -95,7 +99,13 @@ typedef struct dcli_wire {
 /** Any of these may have something again. */
 void dcli_wire_stir_door(dcli_wire *wire);
 void dcli_wire_stir_outgoing(dcli_wire *wire);
-/** Send to a peer that is up. Takes the frames over. @param payload  NULL: none. */
+/** Without keys nothing but a checksum tells that bytes have changed. */
+static inline bool dcli_wire_has_sums(const dcli_wire *wire) { return wire->own == NULL; }
+/** Tell all peers that are up what was sent last, when it is time. */
+void dcli_wire_beat(dcli_endpoint *endpoint);
+int64_t dcli_wire_due_ns(const dcli_endpoint *endpoint);
+/** Seal a frame that ends in room for it, and send it to a peer that is up. Takes the frames over. @param payload  NULL:
+ *  none. */
 dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload);
 /** Its connection stands: what has waited goes. */
 void dcli_wire_rise(dcli_endpoint *endpoint, int peer);

@@ -1,6 +1,8 @@
 /* net/wire_take.c - taking messages over tcp, and finding out who is gone. */
 #include <inttypes.h>
 #include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -170,6 +172,8 @@ static dcl_status lost(dcli_endpoint *endpoint, int peer, dcli_incoming *incomin
     snprintf(who, sizeof who, "peer %d", peer);
     dcli_wire_forget(endpoint, peer);
     incoming->from = peer;
+    if (one->broken[0] != '\0')
+        return DCLI_FAIL(DCL_ERR_NODE_LOST, "%s", one->broken);
     if (one->malformed)
         return DCLI_FAIL(DCL_ERR_NODE_LOST,
                          "peer %d sent what is no message; expected only messages of protocol %d; its "
@@ -268,6 +272,24 @@ static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd
     return true;
 }
 
+/** Nothing more is taken of a peer, whatever its connection still brings. */
+static void give_up(dcli_endpoint *endpoint, int from)
+{
+    dcli_wire *wire = endpoint->link;
+    dcli_wire_peer *peer = &wire->peer[from];
+    peer->malformed = true;
+    endpoint->refused++;
+    wire->refused++;
+    if (peer->state != DCLI_WIRE_EARLY_BIRD) {
+        dcli_wire_set(endpoint, from, DCLI_END_LOST);
+        return;
+    }
+    peer->ended = true;
+    dcli_parcels_free(&peer->early);
+    dcli_door_cut(&wire->door, from);
+    dcli_wire_stir_door(wire);
+}
+
 /** Kept until it is expected. */
 static void keep_early(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
@@ -280,15 +302,60 @@ static void keep_early(dcli_endpoint *endpoint, dcli_incoming *incoming)
     zmq_msg_move(&payload, &incoming->frames->payload);
     bool room = !peer->malformed && dcli_parcels_put(&peer->early, incoming->from, &header, &payload,
                                                      incoming->extra_frames, DCLI_WIRE_EARLY) == DCL_OK;
-    if (!room && !peer->malformed) {
-        peer->malformed = peer->ended = true;
-        endpoint->refused++;
-        wire->refused++;
-        dcli_parcels_free(&peer->early);
-        dcli_door_cut(&wire->door, incoming->from);
-        dcli_wire_stir_door(wire);
-    }
+    if (!room && !peer->malformed)
+        give_up(endpoint, incoming->from);
     drop(incoming);
+}
+
+/* ---- seals -------------------------------------------------------------------------------------------------------- */
+
+static bool break_off(dcli_endpoint *endpoint, int from, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static bool break_off(dcli_endpoint *endpoint, int from, const char *format, ...)
+{
+    dcli_wire_peer *peer = &((dcli_wire *)endpoint->link)->peer[from];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(peer->broken, sizeof peer->broken, format, arguments);
+    va_end(arguments);
+    give_up(endpoint, from);
+    return false;
+}
+
+/** Another version may end its frames in another way: what it speaks is said first. */
+static bool speaks_otherwise(const dcli_incoming *incoming)
+{
+    uint64_t version = dcli_message_version(incoming->bytes, incoming->length);
+    return version != 0 && version != DCLI_PROTOCOL;
+}
+
+/** Check the seal and take it off. @return false: the message is a beat, or of a connection that is of no use any more. */
+static bool unseal(dcli_endpoint *endpoint, dcli_incoming *incoming)
+{
+    dcli_wire *wire = endpoint->link;
+    dcli_wire_peer *peer = &wire->peer[incoming->from];
+    bool sums = dcli_wire_has_sums(wire);
+    size_t seal = dcli_seal_bytes(sums);
+    int from = incoming->from;
+    bool whole = incoming->length >= seal && (!sums || dcli_seal_holds(incoming->bytes, incoming->length,
+                                                                       incoming->payload, incoming->payload_bytes));
+    if (!whole && speaks_otherwise(incoming))
+        return true;
+    if (!whole)
+        return break_off(
+            endpoint, from,
+            "bytes from peer %d have changed on their way (checksum); expected them as they were sent; its "
+            "connection was ended: look for a bad network card, switch or memory, or use keys",
+            from);
+    uint64_t number = dcli_seal_number(incoming->bytes, incoming->length, sums);
+    bool beats = incoming->length == seal && incoming->extra_frames == 0;
+    if (number != peer->heard + !beats)
+        return break_off(endpoint, from,
+                         "messages from peer %d are missing: number %" PRIu64 " came after %" PRIu64
+                         "; expected all in order; its connection was ended: look for what lies between",
+                         from, number, peer->heard);
+    peer->heard = number;
+    incoming->length -= seal;
+    return !beats;
 }
 
 /** @return whether the message is one for the caller; else it has been seen to. */
@@ -315,6 +382,10 @@ static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_door
         return false;
     }
     wire->peer[from].last = wire->taken;
+    if (!unseal(endpoint, incoming)) {
+        drop(incoming);
+        return false;
+    }
     if (wire->peer[from].state != DCLI_WIRE_EARLY_BIRD)
         return true;
     keep_early(endpoint, incoming);
@@ -334,9 +405,11 @@ static dcl_status take_ready(dcli_endpoint *endpoint, dcli_incoming *incoming)
         zmq_msg_move(&frames->header, &parcel->header);
         zmq_msg_move(&frames->payload, &parcel->payload);
         frames->end = dcli_frames_close;
+        size_t length = zmq_msg_size(&frames->header);
+        size_t seal = parcel->from != endpoint->self ? dcli_seal_bytes(dcli_wire_has_sums(wire)) : 0;
         *incoming = (dcli_incoming){.from = parcel->from,
                                     .bytes = zmq_msg_data(&frames->header),
-                                    .length = zmq_msg_size(&frames->header),
+                                    .length = length > seal ? length - seal : length, /* it was looked at before */
                                     .payload = parcel->extra_frames > 0 ? zmq_msg_data(&frames->payload) : NULL,
                                     .payload_bytes = zmq_msg_size(&frames->payload),
                                     .extra_frames = parcel->extra_frames,
@@ -417,6 +490,7 @@ dcl_status dcli_wire_take(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
     see_refusal(endpoint);
+    dcli_wire_beat(endpoint);
     dcl_status status = take_or_tell(endpoint, incoming);
     wire->last_from = status == DCL_OK ? incoming->from : -1;
     return status;

@@ -293,7 +293,9 @@ void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_
         dcli_crew_dismiss(crew, node); /* it may only be slow: from now on it is not */
     } else {
         snprintf(why, sizeof why, "%s", member->gone[0] != '\0' ? member->gone : "cannot be reached");
-        told = member->gone[0] != '\0' && !crew->contact[member->call].lost;
+        bool by_itself =
+            strncmp(member->gone, "ended by itself", strlen("ended by itself")) == 0; /* after what we saw */
+        told = member->gone[0] != '\0' && !by_itself && !crew->contact[member->call].lost;
         dcli_crew_dismiss(crew, node);
     }
     if (!member->heard && member->refusal[0] == '\0') { /* somebody waits for it to join */

@@ -36,7 +36,7 @@ typedef struct dcli_member {
     bool kill_due;        /* tcp: the desk is to end it */
     char address[DCLI_MOST_ADDRESS + 1], key[DCLI_MOST_KEY + 1];
     char word_key[DCLI_KEY_HEX]; /* tcp: by which it knows what others pass on of the host's */
-    char gone[256];              /* tcp: what the desk says of its end; "": nothing yet */
+    char gone[400];              /* tcp: what the desk says of its end; "": nothing yet */
 } dcli_member;
 
 /** A desk that workers were got from. */

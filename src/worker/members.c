@@ -64,6 +64,7 @@ dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer)
         return DCL_OK;
     if (!is_node(worker, peer)) {
         worker->stopping = true; /* the program has gone: nobody wants anything any more */
+        dcli_watch_farewell(worker->terms.watch, sentence);
         return DCL_OK;
     }
     if (worker->gone[peer])

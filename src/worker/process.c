@@ -222,6 +222,14 @@ static void add_activity(const dcli_process *process, char *text_out, size_t cap
         snprintf(text_out + length, capacity - length, "; what it ran last was `%s`", body);
 }
 
+static void tell_own_end(const dcli_process *process, char *text_out, size_t capacity)
+{
+    char farewell[sizeof process->page->farewell];
+    clean(farewell, process->page->farewell, sizeof farewell);
+    snprintf(text_out, capacity, "ended by itself with status %d%s%s", process->wait_status,
+             farewell[0] != '\0' ? ": " : "", farewell);
+}
+
 static void tell_end(const dcli_process *process, char *text_out, size_t capacity)
 {
     static const char *const deadlines[DCLI_ACTIVITIES] = {
@@ -237,7 +245,7 @@ static void tell_end(const dcli_process *process, char *text_out, size_t capacit
         snprintf(text_out, capacity, "was killed by signal %d (SIG%s)", process->wait_status,
                  sigabbrev_np(process->wait_status) != NULL ? sigabbrev_np(process->wait_status) : "?");
     else if (process->wait_code == CLD_EXITED)
-        snprintf(text_out, capacity, "ended by itself with status %d", process->wait_status);
+        tell_own_end(process, text_out, capacity);
     else
         snprintf(text_out, capacity, "ended");
 }

@@ -252,6 +252,11 @@ static dcl_status wait_for_setup(dcli_serving *serving, dcli_received *setup_out
             *setup_out = received;
             return DCL_OK;
         }
+        if (received.from == serving->node_count && received.message.epoch != serving->session) {
+            dcli_received_free(&received);
+            return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host speaks of another session; expected %016" PRIx64,
+                             serving->session);
+        }
         bool stops = received.message.kind == DCLI_MSG_STOP && received.from == serving->node_count;
         if (stops || serving->early_count == MOST_EARLY ||
             dcli_grow(&serving->early, serving->early_count, &serving->early_capacity, sizeof received) != 0) {

@@ -18,6 +18,7 @@ typedef struct dcli_status_page {
         _Atomic int64_t since_ns; /* 0: not now */
         char text[256];           /* beginning of the body that is built or run */
     } activity[DCLI_ACTIVITIES];
+    char farewell[256];           /* why it ends by itself; "": it has not said so */
     atomic_bool limit_is_workers; /* what a kernel may take is less than its program allows */
     _Atomic int exceeded;         /* 1 + the activity whose deadline ended the process; 0: none */
 } dcli_status_page;

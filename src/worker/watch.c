@@ -129,6 +129,12 @@ void dcli_watch_announce(dcli_watch *watch, dcli_activity activity, const char *
         strncpy(watch->page->activity[activity].text, text, sizeof watch->page->activity[activity].text - 1);
 }
 
+void dcli_watch_farewell(dcli_watch *watch, const char *text)
+{
+    if (watch != NULL)
+        strncpy(watch->page->farewell, text, sizeof watch->page->farewell - 1);
+}
+
 void dcli_watch_activity(dcli_watch *watch, dcli_activity activity, const char *text)
 {
     if (watch == NULL)

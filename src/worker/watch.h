@@ -23,6 +23,8 @@ void dcli_watch_tick(dcli_watch *watch);
 void dcli_watch_sleep(dcli_watch *watch, bool asleep);
 /** Say which body comes next: who looks for the reason of a crash reads it, before the activity has begun. */
 void dcli_watch_announce(dcli_watch *watch, dcli_activity activity, const char *text);
+/** Say why this process ends by itself. */
+void dcli_watch_farewell(dcli_watch *watch, const char *text);
 /** Begin an activity (again), with the text of the body it is about; NULL ends it. */
 void dcli_watch_activity(dcli_watch *watch, dcli_activity activity, const char *text);
 

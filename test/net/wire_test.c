@@ -32,6 +32,8 @@ typedef struct party {
     dcli_endpoint *peer[MOST];
 } party;
 
+static int64_t silence_ms = SILENCE;
+
 static dcli_wire_terms terms_of(const party *p, int peer)
 {
     return (dcli_wire_terms){.net = p->net,
@@ -42,7 +44,7 @@ static dcli_wire_terms terms_of(const party *p, int peer)
                              .domain = p->domain[peer],
                              .own = p->keys ? &p->pair[peer] : NULL,
                              .password = p->keys ? NULL : "sesame",
-                             .silence_ms = SILENCE,
+                             .silence_ms = silence_ms,
                              .most_message_bytes = 8 << 20};
 }
 
@@ -537,13 +539,19 @@ typedef struct relay {
     pthread_t thread;
     int listener, side[2], port;
     char address[64];
-    atomic_int mode; /* 0: passes on, 1: passes nothing on, 2: ends */
+    atomic_int mode;      /* 0: passes on, 1: passes nothing on, 2: ends, 3: swallows what side 0 says */
+    atomic_int swallowed; /* bytes */
 } relay;
 
-static void pass_on(int from, int to)
+static void pass_on(relay *r, int side)
 {
     static char bytes[65536];
-    ssize_t got = recv(from, bytes, sizeof bytes, MSG_DONTWAIT);
+    int to = r->side[1 - side];
+    ssize_t got = recv(r->side[side], bytes, sizeof bytes, MSG_DONTWAIT);
+    if (r->mode == 3 && side == 0) {
+        r->swallowed += (int)got;
+        return;
+    }
     for (ssize_t sent = 0; sent < got;) {
         ssize_t rc = send(to, bytes + sent, (size_t)(got - sent), MSG_NOSIGNAL);
         sent = rc < 0 ? got : sent + rc;
@@ -567,9 +575,9 @@ static void *run_relay(void *argument)
         struct pollfd polled[] = {{.fd = r->side[0], .events = POLLIN}, {.fd = r->side[1], .events = POLLIN}};
         if (r->mode == 1 || poll(polled, 2, 5) <= 0)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        for (int i = 0; i < 2 && r->mode == 0; i++)
+        for (int i = 0; i < 2 && (r->mode == 0 || r->mode == 3); i++)
             if (polled[i].revents != 0)
-                pass_on(r->side[i], r->side[1 - i]);
+                pass_on(r, i);
     }
     close(r->side[0]);
     close(r->side[1]);
@@ -831,6 +839,18 @@ Test(wire, strangers_do_not_keep_newcomers_out)
     close_party(&p);
 }
 
+/** A message by hand, with the seal that it has over a connection without keys; each further frame is "frame". */
+static void raw_send(void *dealer, uint64_t number, const char *bytes, size_t length, int more_frames)
+{
+    char frame[64];
+    memcpy(frame, bytes, length);
+    dcli_seal_put(frame, length, number, true, "frame", more_frames > 0 ? 5 : 0);
+    length += dcli_seal_bytes(true);
+    cr_assert_eq(zmq_send(dealer, frame, length, more_frames > 0 ? ZMQ_SNDMORE : 0), (int)length);
+    for (int f = more_frames; f > 0; f--)
+        zmq_send(dealer, "frame", 5, f > 1 ? ZMQ_SNDMORE : 0);
+}
+
 Test(wire, who_sends_what_is_no_message_is_lost)
 {
     static const struct {
@@ -851,11 +871,8 @@ Test(wire, who_sends_what_is_no_message_is_lost)
         dcli_received received = {.from = -1};
         cr_assert_eq(dcli_endpoint_expect(p.peer[0], 1, ""), DCL_OK);
         void *dealer = raw_dealer(&p, 0, "\1\0\0\1", 4, &monitor);
-        cr_assert_eq(zmq_send(dealer, cases[i].bytes, cases[i].length, cases[i].more_frames > 0 ? ZMQ_SNDMORE : 0),
-                     (int)cases[i].length);
-        for (int f = cases[i].more_frames; f > 0; f--)
-            zmq_send(dealer, "frame", 5, f > 1 ? ZMQ_SNDMORE : 0);
-        zmq_send(dealer, "\x94\2\6\0\5", 5, 0); /* nothing that follows is taken */
+        raw_send(dealer, 1, cases[i].bytes, cases[i].length, cases[i].more_frames);
+        raw_send(dealer, 2, "\x94\2\6\0\5", 5, 0); /* nothing that follows is taken */
         cr_assert_eq(dcli_endpoint_receive(p.peer[0], LONG, &received), DCL_ERR_PROTOCOL, "%s", cases[i].words);
         cr_expect(strstr(dcl_error(), cases[i].words) != NULL, "\"%s\" lacks \"%s\"", dcl_error(), cases[i].words);
         expect_lost(&p, 0, 1, "sent what is no message");
@@ -866,6 +883,83 @@ Test(wire, who_sends_what_is_no_message_is_lost)
         close_party(&p);
     }
 }
+
+Test(wire, numbers_and_checksums_tell_what_is_missing_twice_or_changed)
+{
+    static const struct {
+        const char *what;
+        uint64_t first, second; /* numbers */
+        int flip;               /* this bit of the second frame; -1: none, -2: of its payload */
+        bool beat;
+        const char *words;
+    } cases[] = {
+        {"one is missing", 1, 3, -1, false, "messages from peer 1 are missing: number 3 came after 1"},
+        {"the first is missing", 2, 3, -1, false, "number 2 came after 0"},
+        {"one comes twice", 1, 1, -1, false, "number 1 came after 1"},
+        {"a beat says that one is missing", 1, 2, -1, true, "number 2 came after 1"},
+        {"a beat of something earlier", 1, 0, -1, true, "number 0 came after 1"},
+        {"a bit of the version", 1, 2, 8, false, "version 3 of the protocol"},
+        {"a bit of the message", 1, 2, 39, false, "bytes from peer 1 have changed on their way (checksum)"},
+        {"a bit of the number", 1, 2, 8 * 7, false, "have changed on their way"},
+        {"a bit of the checksum", 1, 2, 8 * 17, false, "have changed on their way"},
+        {"a bit of the payload", 1, 2, -2, false, "have changed on their way"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        party p = open_party(2, false);
+        dcli_monitor monitor;
+        char frame[64] = "\x96\2\5\0\1\0\0";
+        cr_assert_eq(dcli_endpoint_expect(p.peer[0], 1, ""), DCL_OK);
+        void *dealer = raw_dealer(&p, 0, "\1\0\0\1", 4, &monitor);
+        raw_send(dealer, cases[i].first, "\x94\2\6\0\5", 5, 0);
+        if (cases[i].first == 1)
+            expect_credit(&p, 0, 1, 5);
+        size_t length = cases[i].beat ? 0 : 7;
+        dcli_seal_put(frame, length, cases[i].second, true, "payload", cases[i].beat ? 0 : 7);
+        if (cases[i].flip >= 0)
+            frame[cases[i].flip / 8] ^= (char)(1 << cases[i].flip % 8);
+        zmq_send(dealer, frame, length + dcli_seal_bytes(true), cases[i].beat ? 0 : ZMQ_SNDMORE);
+        if (!cases[i].beat)
+            zmq_send(dealer, cases[i].flip == -2 ? "pAyload" : "payload", 7, 0);
+        dcli_received received = {0};
+        dcl_status status = dcli_endpoint_receive(p.peer[0], LONG, &received);
+        cr_expect(status == DCL_ERR_NODE_LOST || status == DCL_ERR_PROTOCOL, "%s: %s", cases[i].what, dcl_error());
+        cr_expect(strstr(dcl_error(), cases[i].words) != NULL, "%s: \"%s\" lacks \"%s\"", cases[i].what, dcl_error(),
+                  cases[i].words);
+        dcli_monitor_close(&monitor, dealer);
+        zmq_close(dealer);
+        close_party(&p);
+    }
+}
+
+static void swallow(bool keys)
+{
+    silence_ms = 1000;
+    party p = open_party(2, keys);
+    relay r = {0};
+    join_by_relay(&p, &r);
+    r.mode = 3;
+    send_credit(&p, 1, 0, 3);
+    for (int i = 0; i < LONG && r.swallowed == 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* all of it */
+    r.mode = 0;
+    double begin = milliseconds_now();
+    dcli_received received = {.from = -1};
+    dcl_status status = DCL_ERR_TIMEOUT;
+    for (int i = 0; i < LONG && status == DCL_ERR_TIMEOUT; i++) {
+        expect_nothing(&p, 1, 1);
+        status = dcli_endpoint_receive(p.peer[0], 1, &received);
+    }
+    cr_expect_eq(status, DCL_ERR_NODE_LOST, "%s", dcl_error());
+    cr_expect(strstr(dcl_error(), "messages from peer 1 are missing: number 2 came after 1") != NULL, "%s",
+              dcl_error());
+    cr_expect_lt(milliseconds_now() - begin, (double)silence_ms + 5000);
+    stop_relay(&r);
+    close_party(&p);
+}
+
+Test(wire, a_message_that_is_swallowed_is_a_loss) { swallow(false); }
+Test(wire, a_message_that_is_swallowed_is_a_loss_with_keys) { swallow(true); }
 
 Test(wire, a_frame_that_is_too_large_is_a_loss)
 {

@@ -12,7 +12,8 @@ A script is commands separated by ';'. `up` is from the client to the target, `d
     throttle BYTES_PER_SECOND [up|down]     0: no limit
     cut [rst|fin] [after N] [up|down]       end both connections, by a reset or (fin) orderly: now, or after N bytes
     half-open [after N] [up|down]           read and forward no more, both connections stay open: now, or after N bytes
-    heal [up|down]                          forward again what was half-open
+    swallow [up|down]                       read on and forward nothing of it, as if it had been
+    heal [up|down]                          forward again what was half-open or swallowed
     corrupt at OFFSET [up|down]             flip all bits of the byte at this offset of the stream
     corrupt probability P [seed S] [up|down]  flip each byte with this probability
     clear                                   forget all of the above for connections to come
@@ -64,7 +65,7 @@ def parse_address(text):
 class Command:
     """One command of a script: name, kind (rst, fin, at, probability), ways, and numbers."""
 
-    FORMS = {"delay", "throttle", "cut", "half-open", "heal", "corrupt", "clear"}
+    FORMS = {"delay", "throttle", "cut", "half-open", "swallow", "heal", "corrupt", "clear"}
 
     def __init__(self, text):
         self.text = text.strip()
@@ -128,7 +129,8 @@ class Way:
     def __init__(self, source, sink):
         self.source, self.sink = source, sink
         self.queue, self.queued = deque(), 0  # (due time, bytes)
-        self.read = self.forwarded = self.corrupted = 0
+        self.read = self.forwarded = self.corrupted = self.swallowed = 0
+        self.swallows = False
         self.delay = self.rate = 0.0
         self.free_at = 0.0  # a throttled stream may go on
         self.cut_after = self.stall_after = None  # forwarded bytes
@@ -169,6 +171,9 @@ class Way:
     def take(self, data, now):
         data = self._flipped(data)
         self.read += len(data)
+        if self.swallows:
+            self.swallowed += len(data)
+            return
         self.queue.append((now + self.delay, data))
         self.queued += len(data)
 
@@ -204,7 +209,8 @@ class Way:
         return max(self.queue[0][0], self.free_at) if self.queue and not self.stalled else math.inf
 
     def counters(self):
-        return {"read": self.read, "forwarded": self.forwarded, "corrupted": self.corrupted, "half_open": self.stalled}
+        return {"read": self.read, "forwarded": self.forwarded, "corrupted": self.corrupted, "half_open": self.stalled,
+                "swallowed": self.swallowed}
 
 
 # ---- a connection ---------------------------------------------------------------------------------------------------
@@ -242,8 +248,10 @@ class Connection:
                 way.stalled = True
             elif command.name == "half-open":
                 way.stall_after = command.after
+            elif command.name == "swallow":
+                way.swallows = True
             elif command.name == "heal":
-                way.stalled, way.stall_after = False, None
+                way.stalled, way.stall_after, way.swallows = False, None, False
             elif command.name == "corrupt":
                 # An echo would undo the flips of its way if both had the same ones.
                 way.corrupt(command, of=f"{self.number} {name}")

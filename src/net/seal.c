@@ -1,0 +1,44 @@
+/* net/seal.c - numbers and checksums of messages over tcp. */
+#include "net/seal.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+static void put(unsigned char *at, uint64_t number)
+{
+    for (int byte = 0; byte < 8; byte++)
+        at[byte] = (unsigned char)(number >> 8 * byte);
+}
+
+static uint64_t get(const unsigned char *at)
+{
+    uint64_t number = 0;
+    for (int byte = 0; byte < 8; byte++)
+        number |= (uint64_t)at[byte] << 8 * byte;
+    return number;
+}
+
+static uint64_t sum_of(const void *frame, size_t bytes, const void *payload, size_t payload_bytes)
+{
+    uint64_t seed = payload_bytes > 0 ? XXH3_64bits(payload, payload_bytes) : 0;
+    return XXH3_64bits_withSeed(frame, bytes, seed);
+}
+
+void dcli_seal_put(void *frame, size_t length, uint64_t number, bool sum, const void *payload, size_t payload_bytes)
+{
+    unsigned char *seal = (unsigned char *)frame + length;
+    put(seal, number);
+    if (sum)
+        put(seal + DCLI_SEAL_NUMBER, sum_of(frame, length + DCLI_SEAL_NUMBER, payload, payload_bytes));
+}
+
+uint64_t dcli_seal_number(const void *frame, size_t frame_bytes, bool sum)
+{
+    return get((const unsigned char *)frame + frame_bytes - dcli_seal_bytes(sum));
+}
+
+bool dcli_seal_holds(const void *frame, size_t frame_bytes, const void *payload, size_t payload_bytes)
+{
+    size_t summed = frame_bytes - DCLI_SEAL_SUM;
+    return get((const unsigned char *)frame + summed) == sum_of(frame, summed, payload, payload_bytes);
+}
