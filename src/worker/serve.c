@@ -292,7 +292,8 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     snprintf(serving->word_key, sizeof serving->word_key, "%s", setup->word_key);
     serving->epoch = setup->epoch;
     int64_t most = serving->is_wire ? serving->order.most_kernel_ms : INT64_MAX;
-    atomic_store(&serving->page->limit_is_workers, setup->kernel_ms > most);
+    if (serving->page != NULL) /* of a process */
+        atomic_store(&serving->page->limit_is_workers, setup->kernel_ms > most);
     int64_t most_build = most > usual_build_ms ? most : usual_build_ms; /* short kernels take as long to compile */
     dcli_watch_limits(serving->watch, setup->build_ms < most_build ? setup->build_ms : most_build,
                       setup->kernel_ms < most ? setup->kernel_ms : most);
