@@ -53,6 +53,8 @@ typedef struct dcl_config {
     size_t spare;    /**< DCL_SPARE: numbers kept free for nodes that join later; worker processes only */
     size_t fanout;   /**< DCL_FANOUT: with more nodes, descriptors go down a tree of so many children each */
     size_t io_threads; /**< DCL_IO_THREADS: threads per process that encrypt and send between hosts */
+    size_t
+        wait_ms; /**< DCL_WAIT_MS: most time that a call waits for operations: waits, reads, saves, closing; 0: any */
     const char *check; /**< DCL_CHECK: "off", or "access": kernels check every access; for finding errors */
 } dcl_config;
 
@@ -124,6 +126,9 @@ DCL_API void dcl_clear_error(dcl_cluster *cluster);
 /** Wait until every operation called so far is complete.
  *  @return the cluster's first error, DCL_OK if none. */
 DCL_API dcl_status dcl_wait(dcl_cluster *cluster);
+/** The same with a limit. @param seconds  longest wait; negative: as long as it takes, or `wait_ms` allows.
+ *  @return DCL_ERR_TIMEOUT when some operation is not complete then: nothing is ended by that; else as dcl_wait(). */
+DCL_API dcl_status dcl_wait_all(dcl_cluster *cluster, double seconds);
 
 /** One OpenCL device as dcl_device_list() describes it. */
 typedef struct dcl_device_info {

@@ -30,6 +30,7 @@ typedef struct dcl_worker_config {
     int first_peer_port; /**< ports of other workers' processes, where those are others than first_port..last_port; */
     int last_peer_port;  /**< 0: they are the same */
     int most_sessions_per_key; /**< of one key at once; 0: three quarters of most_sessions. Not without keys */
+    size_t grace_ms;           /**< dcl_worker_stop(): sessions may end what they run for so long */
     size_t most_kernel_ms;     /**< of one kernel, and of one compilation if it is more than 10 minutes, whatever the
                               program allows */
 } dcl_worker_config;
@@ -44,7 +45,9 @@ DCL_API void dcl_worker_defaults(dcl_worker_config *config_out);
  *  @return DCL_OK after dcl_worker_stop(); DCL_ERR_INVALID (configuration), DCL_ERR_FILE (keys, token, folder),
  *          DCL_ERR_DEVICE (no device), DCL_ERR_NETWORK (address, port in use, no proof that strangers are refused). */
 DCL_API dcl_status dcl_worker_run(const dcl_worker_config *config);
-/** Make dcl_worker_run() end, now or when it is called. From any thread or signal handler. */
+/** Make dcl_worker_run() end, now or when it is called: no session begins any more, those that there are end when all that
+ *  was called is complete, or after grace_ms, and their programs are told why; called again: at once. From any thread or
+ *  signal handler. */
 DCL_API void dcl_worker_stop(void);
 
 /** What a worker process of DCL does. `terms` are given by the library that starts it; of no use to anybody else. */

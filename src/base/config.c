@@ -67,6 +67,8 @@ static const struct row rows[] = {
     {"FANOUT", COUNT, FIELD(fanout), "16", NULL, 1, 256,
      "with more nodes than this, descriptors go down a tree of so many children each"},
     {"IO_THREADS", COUNT, FIELD(io_threads), "2", NULL, 1, 64, "threads per process that send between hosts"},
+    {"WAIT_MS", COUNT, FIELD(wait_ms), "0", NULL, 0, 864000000,
+     "most milliseconds that a call waits for operations, which then fails; 0: as long as it takes"},
     {"CHECK", CHOICE, FIELD(check), "off", "off|access", 0, 0,
      "access: kernels check everything they read and write against what was planned; for finding errors"},
     {"SYNC", SWITCH, FIELD(sync), "0", NULL, 0, 0, "1: every call waits for its end; for finding errors"},

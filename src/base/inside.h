@@ -15,6 +15,7 @@
 #pragma redefine_extname dcl_status_of dcli_in_status_of
 #pragma redefine_extname dcl_clear_error dcli_in_clear_error
 #pragma redefine_extname dcl_wait dcli_in_wait
+#pragma redefine_extname dcl_wait_all dcli_in_wait_all
 #pragma redefine_extname dcl_map_axes dcli_in_map_axes
 #pragma redefine_extname dcl_map_dealt dcli_in_map_dealt
 #pragma redefine_extname dcl_map_hash dcli_in_map_hash

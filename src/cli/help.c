@@ -120,6 +120,7 @@ static const char worker[] =
     "  --sessions N        programs served at once\n"
     "  --sessions-per-key N   of them those with one key; three quarters of --sessions without it\n"
     "  --most-kernel-ms N  milliseconds that one kernel may take, whatever DCL_KERNEL_MS says; a day\n"
+    "  --grace SECONDS     told to end, wait so long for what sessions run; 5. Told again, end at once\n"
     "  --io-threads N      threads per process that encrypt and send; over DCL_IO_THREADS\n"
     "  --cache DIR         folder in which each key gets a folder for its compiled kernels\n"
     "  --contain HOW       keep programs' kernels from files, ports and processes that are none of theirs: auto (as "

@@ -23,6 +23,7 @@ enum option {
     SESSIONS,
     SESSIONS_PER_KEY,
     MOST_KERNEL,
+    GRACE,
     IO_THREADS,
     CACHE,
     CONTAIN,
@@ -41,6 +42,7 @@ static const cli_option options[] = {
     [SESSIONS] = {"sessions", "N"},
     [SESSIONS_PER_KEY] = {"sessions-per-key", "N"},
     [MOST_KERNEL] = {"most-kernel-ms", "N"},
+    [GRACE] = {"grace", "SECONDS"},
     [IO_THREADS] = {"io-threads", "N"},
     [CACHE] = {"cache", "DIR"},
     [CONTAIN] = {"contain", "HOW"},
@@ -134,6 +136,15 @@ static int set_most_kernel_ms(dcl_worker_config *config, const char *text)
     return status;
 }
 
+static int set_grace(dcl_worker_config *config, const char *text)
+{
+    enum { MOST_SECONDS = 86400 };
+    long seconds = 0;
+    int status = cli_number("worker", "--grace", text, 0, MOST_SECONDS, &seconds);
+    config->grace_ms = (size_t)seconds * 1000;
+    return status;
+}
+
 static int set_io_threads(dcl_worker_config *config, const char *text)
 {
     long threads = 1;
@@ -174,6 +185,8 @@ static int take(dcl_worker_config *config, int option, const char *value)
         return set_sessions_per_key(config, value);
     case MOST_KERNEL:
         return set_most_kernel_ms(config, value);
+    case GRACE:
+        return set_grace(config, value);
     case IO_THREADS:
         return set_io_threads(config, value);
     case CONTAIN:

@@ -51,6 +51,7 @@ extern __typeof__(dcl_add_workers) dcli_in_add_workers;
 extern __typeof__(dcl_status_of) dcli_in_status_of;
 extern __typeof__(dcl_clear_error) dcli_in_clear_error;
 extern __typeof__(dcl_wait) dcli_in_wait;
+extern __typeof__(dcl_wait_all) dcli_in_wait_all;
 extern __typeof__(dcl_map_axes) dcli_in_map_axes;
 extern __typeof__(dcl_map_dealt) dcli_in_map_dealt;
 extern __typeof__(dcl_map_hash) dcli_in_map_hash;

@@ -138,3 +138,11 @@ dcl_status dcl_wait(dcl_cluster *cluster)
     cluster = dcli_call_cluster(&call, "cluster", cluster);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_wait(cluster) : call.status);
 }
+
+dcl_status dcl_wait_all(dcl_cluster *cluster, double seconds)
+{
+    dcli_call call;
+    dcli_call_begin(&call, __func__);
+    cluster = dcli_call_cluster(&call, "cluster", cluster);
+    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_wait_all(cluster, seconds) : call.status);
+}

@@ -235,8 +235,12 @@ dcl_status dcl_close(dcl_cluster *cluster)
         return DCL_OK;
     if (!cluster->plan_only) {
         pthread_mutex_lock(&cluster->lock);
-        dcli_cluster_wait(cluster, cluster->operations, false, -1);
+        dcl_status waited = dcli_cluster_wait(cluster, cluster->operations, false, -1);
+        if (waited == DCL_ERR_TIMEOUT)
+            dcli_cluster_keep(cluster, waited, dcl_error());
         pthread_mutex_unlock(&cluster->lock);
+        if (cluster->crew != NULL && waited == DCL_ERR_TIMEOUT)
+            dcli_host_abandon(cluster->worker[cluster->host]); /* processes can be ended; threads are waited for */
         if (cluster->crew != NULL)
             dcli_crew_report_to(cluster->crew, NULL);
         stop_workers(cluster);

@@ -43,7 +43,8 @@ void dcl_worker_defaults(dcl_worker_config *config_out)
                                       .most_sessions = 64,
                                       .io_threads = 2,
                                       .contain = "auto",
-                                      .most_kernel_ms = 86400000};
+                                      .most_kernel_ms = 86400000,
+                                      .grace_ms = 5000};
 }
 
 static dcl_status check_ports(const char *what, int first, int last)

@@ -322,6 +322,9 @@ static void spin_briefly(dcl_cluster *cluster, const int64_t *mark, int64_t oper
 
 dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds)
 {
+    bool limited = seconds < 0 && cluster->config.wait_ms > 0;
+    if (limited)
+        seconds = 1e-3 * (double)cluster->config.wait_ms;
     struct timespec until = seconds >= 0 ? in_seconds(seconds) : (struct timespec){0};
     const int64_t *mark = host_only ? &cluster->done[cluster->host] : &cluster->complete;
     int64_t *awaited = host_only ? &cluster->awaited_host : &cluster->awaited;
@@ -335,9 +338,9 @@ dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_
             dcli_cluster_sleep(cluster, operation);
         else if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) == ETIMEDOUT && *mark < operation)
             return DCLI_FAIL(DCL_ERR_TIMEOUT,
-                             "operation %lld is not complete after %g seconds; wait longer, or see "
-                             "DCL_LOG=debug for what it waits for",
-                             (long long)operation, seconds);
+                             "operation %lld is not complete after %g seconds; %s, or see DCL_LOG=debug for what it "
+                             "waits for",
+                             (long long)operation, seconds, limited ? "raise DCL_WAIT_MS" : "wait longer");
     }
     return DCL_OK;
 }
@@ -363,22 +366,37 @@ dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation)
 
 dcl_status dcli_cluster_end_of(dcl_cluster *cluster, int64_t operation, bool host_only)
 {
+    char why[DCLI_ERROR_BYTES];
     dcl_status waited = dcli_cluster_wait(cluster, operation, host_only, -1);
+    snprintf(why, sizeof why, "%s", waited != DCL_OK ? dcli_error_sentence() : "");
     dcl_status outcome = dcli_cluster_outcome(cluster, operation);
+    if (waited == DCL_ERR_TIMEOUT)
+        return DCLI_FAIL(DCL_ERR_TIMEOUT, "%s", why);
     return waited != DCL_OK ? dcli_error_adopt(waited, cluster->broken_text) : outcome;
+}
+
+static dcl_status wait_for_all(dcl_cluster *cluster, double seconds)
+{
+    if (cluster == NULL)
+        return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
+    pthread_mutex_lock(&cluster->lock);
+    dcl_status status = dcli_cluster_wait(cluster, cluster->operations, false, seconds);
+    if (status == DCL_OK)
+        status = first_error(cluster);
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
 }
 
 dcl_status dcl_wait(dcl_cluster *cluster)
 {
     dcli_error_enter(__func__);
-    if (cluster == NULL)
-        return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
-    pthread_mutex_lock(&cluster->lock);
-    dcl_status status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
-    if (status == DCL_OK)
-        status = first_error(cluster);
-    pthread_mutex_unlock(&cluster->lock);
-    return status;
+    return wait_for_all(cluster, -1);
+}
+
+dcl_status dcl_wait_all(dcl_cluster *cluster, double seconds)
+{
+    dcli_error_enter(__func__);
+    return wait_for_all(cluster, seconds);
 }
 
 dcl_status dcl_wait_for(dcl_array *array, double seconds)

@@ -179,6 +179,8 @@ dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel)
 
 void dcli_host_stop(dcli_worker *host) { post(host, NULL); }
 
+void dcli_host_abandon(dcli_worker *host) { atomic_store(&host->abandoned, true); }
+
 void dcli_host_report_loss(dcli_worker *host, int node, const char *seen)
 {
     dcli_outbox *outbox = &host->outbox;

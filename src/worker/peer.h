@@ -108,6 +108,7 @@ struct dcli_worker {
     struct dcli_question question;
     _Atomic int64_t turns; /* host: of its loop */
     atomic_bool resting;   /* host: waits for messages */
+    atomic_bool abandoned; /* host: dcli_host_abandon() */
     int64_t turns_seen;    /* by who asks */
 };
 

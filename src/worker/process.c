@@ -139,8 +139,14 @@ dcl_status dcli_process_start(const char *program, const char *terms, char *cons
     }
     process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     if (process->pidfd < 0) { /* nothing would end it */
-        dcl_status status = DCLI_FAIL(
-            DCL_ERR_NOMEM, "pidfd_open: %s; raise the limit of open descriptors with `ulimit -n`", strerror(errno));
+        dcl_status status =
+            errno == ENOSYS
+                ? DCLI_FAIL(
+                      DCL_ERR_UNSUPPORTED,
+                      "pidfd_open: this system has no descriptors of processes (Linux 5.3 or newer has them, unless "
+                      "they are switched off for this container); without worker processes nodes are threads")
+                : DCLI_FAIL(DCL_ERR_NOMEM, "pidfd_open: %s; raise the limit of open descriptors with `ulimit -n`",
+                            strerror(errno));
         kill(process->pid, SIGKILL); /* not reaped yet: the number is its own */
         waitpid(process->pid, NULL, 0);
         process->pid = 0;

@@ -353,6 +353,7 @@ static dcl_status serve(dcli_serving *serving)
     dcli_received setup = {0};
     dcl_status status = describe_device(serving);
     if (status == DCL_OK) {
+        dcli_watch_rest(serving->watch, true);
         dcli_watch_sleep(serving->watch, true);
         status = wait_for_setup(serving, &setup);
         dcli_watch_sleep(serving->watch, false);

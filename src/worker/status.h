@@ -19,6 +19,8 @@ typedef struct dcli_status_page {
         char text[256];           /* beginning of the body that is built or run */
     } activity[DCLI_ACTIVITIES];
     char farewell[256];           /* why it ends by itself; "": it has not said so */
+    atomic_bool rests;            /* nothing that was called is left to do */
+    _Atomic int64_t rises;        /* how often it has begun to have something to do */
     atomic_bool limit_is_workers; /* what a kernel may take is less than its program allows */
     _Atomic int exceeded;         /* 1 + the activity whose deadline ended the process; 0: none */
 } dcli_status_page;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -160,6 +161,43 @@ static void check_sessions(dcli_supervisor *supervisor, bool all_heard)
     }
 }
 
+/* What was sent last may still arrive. */
+static void say_farewell(dcli_supervisor *supervisor)
+{
+    int64_t until = monotonic_ms() + DCLI_DESK_FAREWELL_MS;
+    while (monotonic_ms() < until && hear_one(supervisor) != DCL_ERR_NETWORK)
+        poll(NULL, 0, 5);
+}
+
+/* The first time sessions get the time to end what they run; the second time nobody waits any longer.
+ * @return false: the worker ends. */
+static bool drain(dcli_supervisor *supervisor, bool told)
+{
+    uint64_t times;
+    bool had_sessions = supervisor->session_count > 0;
+    if (told && supervisor->draining)
+        return false;
+    if (told) {
+        (void)eventfd_read(supervisor->stop_fd, &times);
+        supervisor->draining = true;
+        supervisor->drained_ms = monotonic_ms() + (int64_t)supervisor->config->grace_ms;
+        if (had_sessions)
+            DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "stopping: %d session%s may end what they run within %zu ms",
+                     supervisor->session_count, supervisor->session_count == 1 ? "" : "s",
+                     supervisor->config->grace_ms);
+    }
+    if (!supervisor->draining)
+        return true;
+    int64_t now = monotonic_ms();
+    for (dcli_supervised *session = supervisor->sessions, *next; session != NULL; session = next) {
+        next = session->next;
+        dcli_supervisor_drain(supervisor, session, now);
+    }
+    if (supervisor->session_count == 0 && had_sessions)
+        say_farewell(supervisor);
+    return supervisor->session_count > 0;
+}
+
 static dcl_status supervise(dcli_supervisor *supervisor)
 {
     struct pollfd *polled = NULL;
@@ -174,7 +212,7 @@ static dcl_status supervise(dcli_supervisor *supervisor)
             status = DCL_OK;
         check_sessions(supervisor, all_heard);
         dcli_supervisor_reap(supervisor);
-        if (status == DCL_OK && gather(supervisor, &polled, &capacity) != 0)
+        if (status == DCL_OK && !drain(supervisor, gather(supervisor, &polled, &capacity) != 0))
             break;
     }
     dcli_free(polled);

@@ -31,7 +31,8 @@ typedef struct dcli_supervised {
     uint32_t client;
     uint64_t session;
     int64_t silence_ms, heard_ms, opened_ms;
-    bool opened; /* the client knows its processes */
+    bool opened;             /* the client knows its processes */
+    int64_t rises, rests_ms; /* while the worker drains: of all processes together, and since when none has risen */
     int count;
     dcli_child child[DCLI_MOST_DEVICES_OFFERED];
     struct dcli_supervised *next;
@@ -46,6 +47,8 @@ typedef struct dcli_supervisor {
     dcli_files files;      /* that sessions may use: held from the start to the end */
     char cache[4096];      /* folder of the clients' folders for compiled kernels */
     bool cache_is_temporary, contain;
+    bool draining;      /* no new sessions; those that there are end when they rest */
+    int64_t drained_ms; /* when they end in any case */
     int port[2][2]; /* of processes of sessions: where they listen, and where else others do; first and last, 0: none */
     dcli_cgroups groups;
     bool has_strays;                  /* a process of a session has ended: others that it started may be ours now */
@@ -91,6 +94,8 @@ void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session
 void dcli_supervisor_kill(dcli_supervisor *supervisor, dcli_process *process);
 /** Reap those that have died. */
 void dcli_supervisor_reap(dcli_supervisor *supervisor);
+/** While the worker drains: end a session that rests, or for which there is no more time, and tell its client why. */
+void dcli_supervisor_drain(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms);
 /** End a session with its processes. */
 void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, const char *why);
 dcli_supervised *dcli_supervisor_find(dcli_supervisor *supervisor, uint32_t client);

@@ -153,6 +153,8 @@ static int64_t sessions_of_key(const dcli_supervisor *supervisor, const char *ke
 
 static dcl_status check_open(const dcli_supervisor *supervisor, uint32_t client, const dcli_msg_open *open)
 {
+    if (supervisor->draining)
+        return DCLI_FAIL(DCL_ERR_NETWORK, "this worker is being stopped and takes no new sessions; use another one");
     if (is_remembered(supervisor, open->session))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "session %016" PRIx64 " has been opened before; expected a new one",
                          open->session);
@@ -350,6 +352,43 @@ void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session
             tell_gone(supervisor, session, p, "has been silent for too long, and was ended");
         }
     }
+}
+
+/* ---- draining ------------------------------------------------------------------------------------------------------ */
+
+static bool rests(dcli_supervised *session, int64_t now_ms)
+{
+    enum { QUIET_MS = 300 }; /* a program that computes calls again sooner */
+    int64_t rises = 0;
+    bool all = true;
+    for (int p = 0; p < session->count; p++) {
+        const dcli_child *child = &session->child[p];
+        if (child->gone || child->process.page == NULL)
+            continue;
+        rises += atomic_load(&child->process.page->rises);
+        all = all && atomic_load(&child->process.page->rests);
+        for (int a = 0; a < DCLI_ACTIVITIES; a++)
+            all = all && atomic_load(&child->process.page->activity[a].since_ns) == 0;
+    }
+    if (!all || rises != session->rises || session->rests_ms == 0)
+        session->rests_ms = now_ms;
+    session->rises = rises;
+    return all && now_ms - session->rests_ms >= QUIET_MS;
+}
+
+void dcli_supervisor_drain(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms)
+{
+    bool late = now_ms >= supervisor->drained_ms;
+    if (!late && !rests(session, now_ms))
+        return;
+    for (int p = 0; p < session->count && session->opened; p++)
+        if (!session->child[p].gone)
+            tell_gone(supervisor, session, p,
+                      late ? "was ended: its worker is being stopped, and operations took longer than its --grace"
+                           : "was ended: its worker is being stopped");
+    if (!session->opened)
+        dcli_supervisor_refuse(supervisor, session->client, DCL_ERR_NETWORK, "this worker is being stopped");
+    dcli_supervisor_end(supervisor, session, "the worker stops");
 }
 
 /* ---- ending ------------------------------------------------------------------------------------------------------- */

@@ -123,6 +123,15 @@ void dcli_watch_sleep(dcli_watch *watch, bool asleep)
         atomic_store_explicit(&watch->asleep, asleep, memory_order_relaxed);
 }
 
+void dcli_watch_rest(dcli_watch *watch, bool rests)
+{
+    if (watch == NULL || atomic_load_explicit(&watch->page->rests, memory_order_relaxed) == rests)
+        return;
+    if (!rests)
+        atomic_fetch_add(&watch->page->rises, 1);
+    atomic_store(&watch->page->rests, rests);
+}
+
 void dcli_watch_announce(dcli_watch *watch, dcli_activity activity, const char *text)
 {
     if (watch != NULL)

@@ -21,6 +21,8 @@ void dcli_watch_close(dcli_watch *watch);
 /* All accept NULL (embedded workers have no watchdog). By the serving thread. */
 void dcli_watch_tick(dcli_watch *watch);
 void dcli_watch_sleep(dcli_watch *watch, bool asleep);
+/** Whether nothing that was called is left to do. */
+void dcli_watch_rest(dcli_watch *watch, bool rests);
 /** Say which body comes next: who looks for the reason of a crash reads it, before the activity has begun. */
 void dcli_watch_announce(dcli_watch *watch, dcli_activity activity, const char *text);
 /** Say why this process ends by itself. */

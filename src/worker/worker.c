@@ -114,7 +114,9 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
     enum { TELL_HOST_STEPS = 4 };
     bool stop = false, more = false;
     dcl_status status = DCL_OK;
-    if (worker->is_host) {
+    if (worker->is_host && worker->broken == DCL_OK && atomic_load(&worker->abandoned))
+        status = DCLI_FAIL(DCL_ERR_TIMEOUT, "the cluster is closed before all operations are complete");
+    else if (worker->is_host) {
         status = dcli_host_take(worker, &stop);
         if (status == DCL_OK)
             status = dcli_doubts_decide(worker);
@@ -136,6 +138,7 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
         return status;
     int idle = idle_time(worker);
     dcli_watch_sleep(worker->terms.watch, idle != 0);
+    dcli_watch_rest(worker->terms.watch, dcli_node_idle(worker->node));
     atomic_store_explicit(&worker->resting, idle != 0, memory_order_relaxed);
     return receive(worker, idle, &any);
 }

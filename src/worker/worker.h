@@ -121,5 +121,7 @@ dcl_status dcli_host_count(dcli_worker *host);
 void dcli_host_stop_asking(dcli_worker *host);
 /** Tell all nodes to stop, then end the host's worker too. Everything is complete before. */
 void dcli_host_stop(dcli_worker *host);
+/** Before it: operations that are not complete are not waited for; the nodes are processes, which are ended. */
+void dcli_host_abandon(dcli_worker *host);
 
 #endif

@@ -9,6 +9,8 @@
  *   print[:N]    run a body that prints N times what looks like lines of a worker's log
  *   load:PATH    load a .npy file of 64 x 64 floats that hold row + column; save:PATH save such a one
  *   spy:PATH     run the function `int attempt(long i)` of this OpenCL C file for 0..63, and print what it returns
+ *   begin:PATH   the same, not waited for
+ *   wait:SECONDS wait for all operations, no longer than that
  *   pause        wait for a line of standard input
  *   close
  *
@@ -191,7 +193,7 @@ static void run_prelude(const char *path)
 }
 
 /* The file goes into the prelude as it is. */
-static void spy(const char *path)
+static void spy(const char *path, bool waits)
 {
     enum { ATTEMPTS = 64, MOST_BYTES = 1 << 16 };
     static char prelude[MOST_BYTES];
@@ -206,6 +208,8 @@ static void spy(const char *path)
     dcl_map *whole = dcl_map_block(cluster);
     dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, ATTEMPTS), whole);
     check(dcl_forall(cluster, "A(i) = attempt(i);", DCL_OUT(A), DCL_PRELUDE(prelude)));
+    if (!waits)
+        return;
     check(dcl_read(A, NULL, found, NULL));
     printf("%s DCL_OK", command);
     for (int n = 0; n < ATTEMPTS; n++)
@@ -297,7 +301,11 @@ static void obey(void)
     else if (is("save", &rest))
         save(rest);
     else if (is("spy", &rest))
-        spy(rest);
+        spy(rest, true);
+    else if (is("begin", &rest))
+        spy(rest, false);
+    else if (is("wait", &rest))
+        answer(dcl_wait_all(cluster, atof(rest)), "");
     else if (is("pause", &rest))
         wait_for_line();
     else {
