@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "net/desk_inside.h"
+#include "net/token.h"
 #include "net/wire_socket.h"
 
 struct dcli_call {
@@ -16,7 +17,8 @@ struct dcli_call {
     char address[DCLI_MOST_ADDRESS + 1]; /* in numbers */
     bool has_keys;
     int64_t silence_ms;
-    bool up; /* the handshake is over */
+    bool up;        /* the handshake is over */
+    int connection; /* its descriptor, libzmq's */
     dcli_ending ending;
     char sentence[DCLI_ERROR_BYTES]; /* of the ending; "": not told yet */
 };
@@ -134,6 +136,13 @@ static bool look_at_events(dcli_call *call)
 {
     dcli_event event;
     while (dcli_monitor_next(&call->monitor, &event)) {
+        if (event.kind == ZMQ_EVENT_CONNECTED)
+            call->connection = event.value;
+        if (event.kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED && !call->up && !call->has_keys &&
+            dcli_token_connection_is_ours(call->connection) != DCL_OK) {
+            call->ending = DCLI_END_REFUSED;
+            snprintf(call->sentence, sizeof call->sentence, "%s", dcli_error_sentence());
+        }
         call->up = call->up || event.kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
         if (call->ending == DCLI_NOT_ENDED)
             call->ending = dcli_ending_of(&event, call->up);
@@ -156,11 +165,20 @@ dcl_status dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *r
 {
     int64_t end_ns = milliseconds < 0 ? INT64_MAX : dcli_now_ns() + (int64_t)milliseconds * 1000000;
     for (;;) {
+        if (!call->up)
+            look_at_events(call); /* who it is comes before what it says */
         dcl_status status = take(call, received_out);
+        if (status == DCL_OK && (!call->up || call->sentence[0] != '\0')) {
+            look_at_events(call);
+            if (call->sentence[0] != '\0') {
+                dcli_received_free(received_out);
+                return tell_ending(call);
+            }
+        }
         if (status != DCL_ERR_TIMEOUT)
             return status;
         if (look_at_events(call)) {
-            status = take(call, received_out);
+            status = call->sentence[0] != '\0' ? DCL_ERR_TIMEOUT : take(call, received_out);
             return status != DCL_ERR_TIMEOUT ? status : tell_ending(call);
         }
         if (end_ns != INT64_MAX && dcli_now_ns() >= end_ns)

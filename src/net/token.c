@@ -292,6 +292,65 @@ dcl_status dcli_token_listener_is_ours(const char *host, int port)
         host, port, found.user, geteuid());
 }
 
+/** The other end of a connection of this host. @return false: not there. */
+static bool find_other_end(const char *path, const struct sockaddr_in6 *own, const struct sockaddr_in6 *other,
+                           unsigned *user_out)
+{
+    char line[512], digits[2][33];
+    bool found = false;
+    FILE *table = fopen(path, "re");
+    while (table != NULL && !found && fgets(line, sizeof line, table) != NULL) {
+        unsigned port[2], user;
+        unsigned long inode; /* 0: nobody has accepted it yet, or it has ended; then it has no user either */
+        if (sscanf(line, " %*d: %32[0-9A-Fa-f]:%x %32[0-9A-Fa-f]:%x %*x %*x:%*x %*x:%*x %*x %u %*d %lu", digits[0],
+                   &port[0], digits[1], &port[1], &user, &inode) != 6 ||
+            inode == 0 || port[0] != ntohs(other->sin6_port) || port[1] != ntohs(own->sin6_port))
+            continue;
+        struct in6_addr at = address_of_words(digits[0]), from = address_of_words(digits[1]);
+        found = memcmp(&at, &other->sin6_addr, sizeof at) == 0 && memcmp(&from, &own->sin6_addr, sizeof from) == 0;
+        *user_out = user;
+    }
+    if (table != NULL)
+        fclose(table);
+    return found;
+}
+
+/** As an IPv6 one. */
+static bool name_of_socket(int fd, bool of_peer, struct sockaddr_in6 *name_out)
+{
+    struct sockaddr_storage name;
+    socklen_t length = sizeof name;
+    struct sockaddr *at = (struct sockaddr *)&name;
+    if ((of_peer ? getpeername(fd, at, &length) : getsockname(fd, at, &length)) != 0)
+        return false;
+    if (name.ss_family == AF_INET6) {
+        memcpy(name_out, &name, sizeof *name_out);
+        return true;
+    }
+    const struct sockaddr_in *old = (const struct sockaddr_in *)(const void *)&name;
+    *name_out = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = old->sin_port};
+    memcpy(name_out->sin6_addr.s6_addr, mapped, sizeof mapped);
+    memcpy(&name_out->sin6_addr.s6_addr[sizeof mapped], &old->sin_addr, sizeof old->sin_addr);
+    return name.ss_family == AF_INET;
+}
+
+dcl_status dcli_token_connection_is_ours(int fd)
+{
+    struct sockaddr_in6 own, other;
+    unsigned user = 0;
+    if (!name_of_socket(fd, false, &own) || !name_of_socket(fd, true, &other))
+        return DCL_OK; /* it has ended: nothing goes over it */
+    bool found =
+        find_other_end("/proc/net/tcp", &own, &other, &user) || find_other_end("/proc/net/tcp6", &own, &other, &user);
+    if (!found || user == 0 || user == geteuid())
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_NETWORK,
+        "the other end of the connection to port %d is user %u's; expected a process of this user, %u, or of "
+        "root: others are told nothing without keys; find out who takes the ports of workers here, or use keys",
+        ntohs(other.sin6_port), user, geteuid());
+}
+
 /* ---- removing ---- */
 
 void dcli_token_remove(const char *path, const char token[DCLI_TOKEN])

@@ -54,6 +54,8 @@ typedef struct dcli_wire_peer {
     bool malformed;         /* it sent what is no message */
     uint64_t sent, heard;   /* numbers of the last messages on its connection; see seal.h */
     char broken[192];       /* why nothing more of it can be taken; "": its connection has only ended */
+    bool foreign;           /* this side connected, and the other one is another user's */
+    int connection;         /* of a connection of this side: its descriptor, libzmq's */
     int fd;                 /* that its messages come by, where it connected */
     char key[DCLI_KEY_HEX]; /* where it connects, or is to: its public key, or its user name; "": not known yet */
     char *address;          /* where this side connected; NULL */

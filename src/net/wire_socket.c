@@ -68,8 +68,8 @@ dcl_status dcli_wire_present(void *socket, const dcli_keypair *own, const char *
  * sends ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL between setting errno and looking at it: EAGAIN then makes it keep the connection
  * and stop reading, and at the next heartbeat after a reset it finds that impossible and ends the process. */
 enum {
-    EVENTS = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
-             ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    EVENTS = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED |
+             ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL
 };
 
 dcl_status dcli_monitor_open(dcli_net *net, void *socket, dcli_monitor *monitor_out)

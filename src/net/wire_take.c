@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "net/token.h"
 #include "net/wire.h"
 
 enum { LOOK_EVERY = 64 /* messages taken between two looks at events, when there is always one */ };
@@ -93,7 +94,14 @@ static void note_outgoing(dcli_endpoint *endpoint, const dcli_event *event)
     if (peer < 0)
         return;
     dcli_ending ending = dcli_ending_of(event, wire->peer[peer].state != DCLI_WIRE_MET);
-    if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED && wire->peer[peer].state == DCLI_WIRE_MET)
+    if (event->kind == ZMQ_EVENT_CONNECTED)
+        wire->peer[peer].connection = event->value;
+    if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED && wire->peer[peer].state == DCLI_WIRE_MET && wire->own == NULL &&
+        dcli_token_connection_is_ours(wire->peer[peer].connection) != DCL_OK) {
+        DCLI_LOG(wire->log, DCLI_LOG_WARN, "peer %d: %s", peer, dcli_error_sentence());
+        wire->peer[peer].foreign = true;
+        dcli_wire_set(endpoint, peer, DCLI_END_REFUSED);
+    } else if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED && wire->peer[peer].state == DCLI_WIRE_MET)
         dcli_wire_rise(endpoint, peer);
     else if (ending != DCLI_NOT_ENDED)
         dcli_wire_set(endpoint, peer, ending);
@@ -174,6 +182,11 @@ static dcl_status lost(dcli_endpoint *endpoint, int peer, dcli_incoming *incomin
     incoming->from = peer;
     if (one->broken[0] != '\0')
         return DCLI_FAIL(DCL_ERR_NODE_LOST, "%s", one->broken);
+    if (one->foreign)
+        return DCLI_FAIL(DCL_ERR_NODE_LOST,
+                         "peer %d at %s: the other end of the connection is another user's; expected a process of this "
+                         "user or of root; find out who takes the ports of workers here, or use keys",
+                         peer, one->address);
     if (one->malformed)
         return DCLI_FAIL(DCL_ERR_NODE_LOST,
                          "peer %d sent what is no message; expected only messages of protocol %d; its "
@@ -373,11 +386,14 @@ static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_door
             return false;
         }
     } else if (from >= 0 && wire->peer[from].state == DCLI_WIRE_MET) {
-        dcli_wire_rise(endpoint, from);
+        dcli_wire_stir_outgoing(wire);
+        look_at_events(endpoint); /* who it is comes before what it says */
+        if (wire->peer[from].state == DCLI_WIRE_MET)
+            dcli_wire_rise(endpoint, from);
     }
     bool empty = incoming->length == 0 && incoming->extra_frames == 0; /* a knock */
     if (from < 0 || empty || endpoint->lost[from] || wire->peer[from].state == DCLI_WIRE_GONE ||
-        wire->peer[from].malformed) {
+        wire->peer[from].malformed || wire->peer[from].foreign) {
         drop(incoming);
         return false;
     }
