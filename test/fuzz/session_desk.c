@@ -36,14 +36,15 @@ dcl_status __wrap_dcli_process_prepare(dcli_process *process_out)
     return DCL_OK;
 }
 
-dcl_status __wrap_dcli_process_start(const char *program, const char *terms, char *const variables[], int count,
-                                     const int descriptors[], dcli_process *process);
-dcl_status __wrap_dcli_process_start(const char *program, const char *terms, char *const variables[], int count,
-                                     const int descriptors[], dcli_process *process)
+dcl_status __wrap_dcli_process_start(const char *program, const char *terms, char *const variables[], int output,
+                                     int count, const int descriptors[], dcli_process *process);
+dcl_status __wrap_dcli_process_start(const char *program, const char *terms, char *const variables[], int output,
+                                     int count, const int descriptors[], dcli_process *process)
 {
     (void)program;
     (void)terms;
     (void)variables;
+    (void)output;
     fuzz_demand(count == 2 && scene.count < MOST_PROCESSES, "a process is started in another way");
     if (scene.fail_start > 0 && --scene.fail_start == 0)
         return DCLI_FAIL(DCL_ERR_FILE, "a process cannot be started");
