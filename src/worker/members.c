@@ -37,6 +37,8 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
     if (!is_node(worker, peer) || (worker->gone[peer] && !worker->absent[peer]))
         return DCL_OK;
     worker->absent[peer] = false; /* lost before it was there: it never will be */
+    if (worker->doubts.node[peer].due_ns != 0)
+        seen = worker->doubts.node[peer].seen; /* by this side itself, before anybody told */
     dcli_doubts_forget(worker, peer);
     char sentence[DCLI_MOST_SENTENCE];
     dcli_crew_lose(worker->terms.crew, peer, seen, sentence, sizeof sentence);
