@@ -24,6 +24,8 @@ const char *dcli_cl_name(cl_int code);
 /** Record that `call` gave `code` on a device (NULL: none yet). Codes that mean exhausted memory become DCL_ERR_NOMEM, all
  *  others DCL_ERR_DEVICE. */
 dcl_status dcli_cl_fail(const dcli_device *device, const char *call, cl_int code);
+/** Whether PoCL can write its kernel cache, without which it cannot compile. @return DCL_OK or DCL_ERR_DEVICE. */
+dcl_status dcli_cache_check(void);
 
 /* ---- finding (enumerate.c) ----------------------------------------------------------------------------------- */
 

@@ -1,7 +1,11 @@
 /* device/program.c - compiled programs, kept per device by their source. */
 #include "device/program.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -34,7 +38,7 @@ static dcl_status fail_to_compile(const dcli_device *device, cl_program program,
     return status;
 }
 
-static dcl_status compile(dcli_device *device, const char *source, cl_program *program_out, char **log_out)
+static dcl_status compile_once(dcli_device *device, const char *source, cl_program *program_out, char **log_out)
 {
     cl_int code;
     cl_program program = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
@@ -55,6 +59,45 @@ static dcl_status compile(dcli_device *device, const char *source, cl_program *p
                             : dcli_cl_fail(device, "clBuildProgram", code);
     clReleaseProgram(program);
     return status;
+}
+
+/* Whether the compiler takes a right program: one that no cache has. */
+static dcl_status try_compiler(dcli_device *device)
+{
+    static atomic_uint tries;
+    char source[128];
+    cl_program program;
+    snprintf(source, sizeof source, "__kernel void dcl_try(__global int *p) { p[0] = %u; } /* %ld %lld */\n",
+             atomic_fetch_add(&tries, 1), (long)getpid(), (long long)time(NULL));
+    dcl_status status = compile_once(device, source, &program, NULL);
+    if (status == DCL_OK)
+        clReleaseProgram(program);
+    else if (status == DCL_ERR_BODY)
+        status =
+            DCLI_FAIL(DCL_ERR_DEVICE,
+                      "the OpenCL compiler of device %d, \"%s\", compiles no program at the moment, not even a right "
+                      "one (%s); see that its cache can be written and that there is memory, and try again",
+                      device->info.number, device->info.name, dcli_error_sentence());
+    return status;
+}
+
+/* Drivers say of a compiler that could not work what they say of a wrong program. A program is wrong when it is refused
+ * twice and a right one is taken in between. */
+static dcl_status compile(dcli_device *device, const char *source, cl_program *program_out, char **log_out)
+{
+    dcl_status status = DCL_OK;
+    if (strcmp(device->info.platform, "Portable Computing Language") == 0)
+        status = dcli_cache_check();
+    if (status == DCL_OK)
+        status = compile_once(device, source, program_out, log_out);
+    if (status != DCL_ERR_BODY)
+        return status;
+    if (log_out != NULL) {
+        dcli_free(*log_out);
+        *log_out = NULL;
+    }
+    status = try_compiler(device);
+    return status == DCL_OK ? compile_once(device, source, program_out, log_out) : status;
 }
 
 static void free_kernel(dcli_kernel *kernel)

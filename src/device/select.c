@@ -1,5 +1,6 @@
 /* device/select.c - which devices a selection names: "all", "cpu", "gpu" or "0,2". */
 #include "device/device.h"
+#include "device/opencl.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -104,15 +105,18 @@ static dcl_status choose(struct choice *choice, const char *selection)
     return status;
 }
 
+/* PoCL has no devices when it cannot write its cache. */
 static dcl_status fail_without_devices(void)
 {
-    char hints[512];
+    char hints[512], cache[512] = "";
+    if (dcli_cache_check() != DCL_OK)
+        snprintf(cache, sizeof cache, "%s; ", dcli_error_sentence());
     dcli_config_hints_of_drivers(hints, sizeof hints);
     return DCLI_FAIL(
         DCL_ERR_DEVICE,
-        "no OpenCL device on this host%s; install a driver (for CPUs: the package pocl-opencl-icd) and see "
+        "%sno OpenCL device on this host%s; install a driver (for CPUs: the package pocl-opencl-icd) and see "
         "\"dcl devices\"",
-        hints);
+        cache, hints);
 }
 
 dcl_status dcli_device_select(const char *selection, int capacity, int numbers_out[], int *count_out)

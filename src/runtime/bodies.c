@@ -220,27 +220,33 @@ static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
     return status;
 }
 
-/* A text that is wrong stays wrong; anything else may go well the next time, when the nodes compile it as they run it. */
-static dcl_status fail_build(dcli_known_body *known)
+/* A text that is wrong stays wrong; anything else may go well the next time: the next call announces the body anew, under
+ * another number, and is refused in its turn before anything runs. */
+static dcl_status fail_build(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcl_status status = DCLI_FAIL(known->status, "%s", known->text != NULL ? known->text : "the body does not compile");
     if (status != DCL_ERR_BODY) {
         known->status = DCL_OK;
         dcli_free(known->text);
         known->text = NULL;
+        known->announced = false;
+        known->number = ++cluster->bodies;
     }
     return status;
 }
 
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known)
 {
-    dcl_status status = known->announced ? DCL_OK : announce(cluster, known);
-    while (status == DCL_OK && known->answers_due > 0 && cluster->broken == DCL_OK)
-        dcli_cluster_sleep(cluster, cluster->operations + 1);
+    dcl_status status = DCL_OK;
+    while (status == DCL_OK && (!known->announced || known->answers_due > 0) && cluster->broken == DCL_OK)
+        if (!known->announced) /* or not any more: another thread that waited here has seen it fail */
+            status = announce(cluster, known);
+        else
+            dcli_cluster_sleep(cluster, cluster->operations + 1);
     if (status == DCL_OK && cluster->broken != DCL_OK)
         status = dcli_error_adopt(cluster->broken, cluster->broken_text);
     if (status == DCL_OK && known->status != DCL_OK)
-        status = fail_build(known);
+        status = fail_build(cluster, known);
     return status;
 }
 

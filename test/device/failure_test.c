@@ -5,10 +5,14 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "device/opencl.h"
 #include "support/fake_opencl/fake_opencl.h"
@@ -427,6 +431,81 @@ Test(device_failure, a_build_that_hangs_does_not_return, .init = use_fake)
     pthread_join(thread, &status);
     cr_expect_eq((dcl_status)(intptr_t)status, DCL_OK);
     dcli_device_close(device);
+}
+
+/* ---- a compiler that does not work ----------------------------------------------------------------------------- */
+
+static dcl_status build(dcli_device *device, const char *source)
+{
+    static const char *const name = "add";
+    dcli_program *program = NULL;
+    dcl_status status = dcli_program_build(device, source, 1, &name, &program, NULL, NULL);
+    dcli_program_release(program);
+    return status;
+}
+
+/* Drivers give CL_BUILD_PROGRAM_FAILURE then, too: the program is not to be blamed. */
+Test(device_failure, a_compiler_that_compiles_nothing_blames_no_program, .init = use_fake)
+{
+    dcli_device *device = test_open(0);
+    fake.plan("fail clBuildProgram 1 -11");
+    cr_expect_eq(build(device, TEST_ADD_SOURCE "/* once */"), DCL_OK, "%s", dcl_error());
+    fake.plan("fail clBuildProgram 1+ -11");
+    cr_expect_eq(build(device, TEST_ADD_SOURCE "/* never */"), DCL_ERR_DEVICE, "%s", dcl_error());
+    cr_expect_not_null(strstr(dcl_error(), "compiles no program at the moment, not even a right one"), "%s",
+                       dcl_error());
+    cr_expect_not_null(strstr(dcl_error(), "cache can be written"), "%s", dcl_error());
+    fake.plan(NULL);
+    cr_expect_eq(build(device, TEST_ADD_SOURCE "/* never */"), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(build(device, TEST_ADD_SOURCE "wrong"), DCL_ERR_BODY, "%s", dcl_error());
+    dcli_device_close(device);
+}
+
+static void expect_named_cache(const char *words)
+{
+    dcl_status status = dcli_cache_check();
+    cr_expect(status == DCL_ERR_DEVICE && strstr(dcl_error(), words) != NULL, "%s: %s", dcl_status_name(status),
+              dcl_error());
+}
+
+Test(device_failure, a_cache_that_cannot_be_written_is_named)
+{
+    int count = 0, number = 0;
+    setenv("POCL_CACHE_DIR", "/dev/null/cache", 1);
+    expect_named_cache("PoCL's kernel cache /dev/null/cache cannot be written: Not a directory");
+    unsetenv("POCL_CACHE_DIR");
+    setenv("XDG_CACHE_HOME", "/dev/null", 1);
+    expect_named_cache("PoCL's kernel cache /dev/null/pocl/kcache cannot be written");
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", "/dev/null", 1);
+    expect_named_cache("PoCL's kernel cache /dev/null/.cache/pocl/kcache cannot be written");
+    setenv("POCL_CACHE_DIR", "/tmp/not/there/yet", 1);
+    cr_expect_eq(dcli_cache_check(), DCL_OK, "%s", dcl_error());
+    setenv("POCL_CACHE_DIR", "/dev/null/cache", 1);
+    if (dcli_device_select("cpu", 1, &number, &count) != DCL_OK && strstr(dcl_error(), "no OpenCL device") != NULL)
+        cr_expect_not_null(strstr(dcl_error(), "/dev/null/cache"), "%s", dcl_error());
+}
+
+/* LLVM ends the process when it cannot write. */
+Test(device_failure, a_full_cache_is_named_and_ends_nothing)
+{
+    char folder[] = "/tmp/dcl-cache-XXXXXX";
+    cr_assert_not_null(mkdtemp(folder));
+    bool mounted = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+                   mount("tmpfs", folder, "tmpfs", 0, "size=64k") == 0;
+    setenv("POCL_CACHE_DIR", folder, 1);
+    if (mounted) {
+        dcli_device *device = NULL;
+        expect_named_cache("bytes left on its file system; expected at least 1048576");
+        expect_named_cache(folder);
+        if (dcli_device_open(0, NULL, &device) != DCL_OK)
+            cr_expect_not_null(strstr(dcl_error(), folder), "%s", dcl_error());
+        dcli_device_close(device);
+        umount(folder);
+    }
+    rmdir(folder);
+    if (!mounted)
+        cr_skip_test("no file system can be mounted here");
 }
 
 /* ---- finding nothing ------------------------------------------------------------------------------------------ */

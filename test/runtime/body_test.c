@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/fake_opencl/fake_opencl.h"
 #include "support/nodes.h"
 
 TestSuite(body_on_device, .timeout = TEST_SECONDS);
@@ -307,4 +308,29 @@ Test(body_on_device, is_compiled_once)
     TEST_OK(test_shift(C, A, 1, 0, 0));
     expect_built(cluster, 2);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+}
+
+/* What the compiler could not do for a moment says nothing about the body: it is tried again at the next call. */
+Test(body_on_device, is_tried_again_after_the_compiler_failed)
+{
+    fake_opencl fake;
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
+    dcl_cluster *cluster = open_nodes(1);
+    dcl_array *C = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 8));
+    int32_t found[8], three = 3;
+    TEST_OK(dcl_fill(C, &three));
+    TEST_OK(dcl_wait(cluster));
+    fake.plan("fail clBuildProgram 1+ -11");
+    for (int n = 0; n < 2; n++)
+        TEST_REFUSED(dcl_forall(cluster, "C(i) = C(i) + 4;", DCL_INOUT(C)), DCL_ERR_DEVICE, "at the moment");
+    fake.plan(NULL);
+    dcl_clear_error(cluster);
+    TEST_OK(dcl_read(C, NULL, found, NULL));
+    cr_expect_eq(found[7], 3);
+    TEST_OK(dcl_forall(cluster, "C(i) = C(i) + 4;", DCL_INOUT(C)));
+    TEST_OK(dcl_read(C, NULL, found, NULL));
+    cr_expect_eq(found[7], 7);
+    dcl_release(C);
+    TEST_OK(dcl_close(cluster));
 }
