@@ -50,8 +50,9 @@ dcl_status dcli_cache_check(void)
                          remedy);
     if (statvfs(existing, &room) != 0 || room.f_blocks == 0 || room.f_bavail * room.f_frsize >= LEAST_BYTES)
         return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_DEVICE,
-                     "PoCL's kernel cache %s has %llu bytes left on its file system; expected at least %d, as a full one "
-                     "ends the process; make room, or set POCL_CACHE_DIR to a folder with more",
-                     folder, (unsigned long long)room.f_bavail * room.f_frsize, LEAST_BYTES);
+    return DCLI_FAIL(
+        DCL_ERR_DEVICE,
+        "PoCL's kernel cache %s has %llu bytes left on its file system; expected at least %d, as a full one "
+        "ends the process; make room, or set POCL_CACHE_DIR to a folder with more",
+        folder, (unsigned long long)room.f_bavail * room.f_frsize, LEAST_BYTES);
 }

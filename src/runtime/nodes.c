@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "runtime/cluster.h"
 #include "worker/crew.h"
+#include "worker/process.h"
 
 /* ---- questions ---------------------------------------------------------------------------------------------------- */
 
@@ -104,6 +105,21 @@ static void forget_answers(dcl_cluster *cluster, const char *text)
         }
 }
 
+/* A body that has ended a node would end the next one, too. */
+static void blame_body(dcl_cluster *cluster, int64_t number, const char *text)
+{
+    for (size_t b = 0; b < sizeof cluster->known / sizeof cluster->known[0] && number > 0; b++)
+        for (dcli_known_body *known = cluster->known[b]; known != NULL; known = known->next) {
+            dcli_text whole = {0};
+            if (known->number != number || known->status == DCL_ERR_BODY)
+                continue;
+            dcli_text_put(&whole, "a node was lost by this body, which is not run again: %s; correct the body", text);
+            known->status = DCL_ERR_BODY;
+            dcli_free(known->text);
+            known->text = dcli_text_take(&whole);
+        }
+}
+
 static bool all_lost(const dcl_cluster *cluster)
 {
     int n = 0;
@@ -136,6 +152,7 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence)
     fail_arrays(cluster, node, sentence);
     if (builds)
         forget_answers(cluster, told);
+    blame_body(cluster, dcli_process_blamed(sentence), sentence);
     if (joined) /* else the call that lets it join tells */
         dcli_cluster_keep(cluster, DCL_ERR_NODE_LOST, told);
     if (all_lost(cluster) && cluster->broken == DCL_OK)

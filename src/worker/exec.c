@@ -193,6 +193,8 @@ void dcli_exec_watch(dcli_worker *worker)
              entry != NULL && entry->operation.number != worker->running[worker->running_first].operation;)
             entry = entry->next;
     dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry != NULL ? entry->kernel->body->text : NULL);
+    if (entry == NULL)
+        dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, 0);
 }
 
 dcl_status dcli_exec_collect(dcli_worker *worker)

@@ -50,10 +50,10 @@ static dcl_status check_group(dcli_worker *worker, dcli_kernel *kernel)
 
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
 {
-    if (kernel->program != NULL)
-        return DCL_OK;
     if (kernel->build_status != DCL_OK)
         return DCLI_FAIL(kernel->build_status, "%s", kernel->build_problem != NULL ? kernel->build_problem : "");
+    if (kernel->program != NULL)
+        return DCL_OK;
     dcl_status status = check_group(worker, kernel); /* before a compiler says it in other words */
     if (status != DCL_OK)
         return status;
@@ -66,11 +66,13 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
         names[v] = dcli_variant_kernel((dcli_variant)v);
     char *log = NULL;
     bool fresh = false;
+    dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, kernel->number);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, kernel->body->text);
     int kernels = dcli_body_kernel_count(kernel->body, form, worker->terms.check_access);
     status = (kernel->body->tile_kernel ? dcli_program_build_own : dcli_program_build)(
         worker->device, source, kernels, names, &kernel->program, &fresh, &log);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
+    dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, 0);
     dcli_free(source);
     if (status != DCL_OK)
         return fail_build(kernel, worker->terms.check_access, status, log);
@@ -304,10 +306,19 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     return status;
 }
 
+/* Whether the kernels that run are all of one body. @return its number, or 0. */
+static int64_t only_kernel(const dcli_worker *worker, int64_t kernel)
+{
+    for (int64_t r = worker->running_first; r < worker->running_count; r++)
+        if (worker->running[r].kernel != kernel)
+            return 0;
+    return kernel;
+}
+
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out)
 {
     dcli_prepared *prepared;
-    dcli_running running = {.operation = entry->operation.number, .batch = batch};
+    dcli_running running = {.operation = entry->operation.number, .batch = batch, .kernel = entry->kernel->number};
     dcl_status status = dcli_exec_build(worker, entry->kernel);
     if (status == DCL_OK)
         status = get_prepared(worker, entry, batch, &prepared);
@@ -318,6 +329,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         return status;
     bool first = worker->running_first == worker->running_count;
     dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
+    dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, only_kernel(worker, running.kernel));
     status = start(worker, entry, prepared, batch, &running);
     if (status != DCL_OK) {
         /* Kernels of this batch may run: nobody is told that it ended before they have. */

@@ -10,12 +10,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "store/files.h"
 #include "worker/crew.h"
 #include "worker/doubts.h"
+#include "worker/process.h"
 #include "worker/tree.h"
 
 /* ---- losing ------------------------------------------------------------------------------------------------------- */
@@ -95,6 +97,17 @@ dcl_status dcli_host_complaint(dcli_worker *worker, int from, const dcli_msg_los
     return DCL_OK;
 }
 
+/* A body that has ended another node is not begun here any more. */
+static void blame_body(dcli_worker *worker, const char *sentence)
+{
+    dcli_kernel *kernel = dcli_catalog_kernel(&worker->catalog, dcli_process_blamed(sentence));
+    if (kernel == NULL || kernel->build_status == DCL_ERR_BODY)
+        return;
+    kernel->build_status = DCL_ERR_BODY;
+    dcli_free(kernel->build_problem);
+    kernel->build_problem = dcli_strdup(sentence);
+}
+
 dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
 {
     if (!is_node(worker, lost->peer))
@@ -106,6 +119,7 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
     }
     DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": %s", worker->terms.self, lost->epoch,
              lost->sentence);
+    blame_body(worker, lost->sentence);
     if (worker->gone[lost->peer])
         return DCL_OK;
     dcl_status status = forget(worker, lost->peer);

@@ -23,6 +23,7 @@
 /** A batch whose kernels were launched and have not been seen to end. */
 typedef struct dcli_running {
     int64_t operation, batch;
+    int64_t kernel; /* number of the body */
     uint64_t ticket;
     dcli_memory *arena, *report; /* released when it has ended; NULL: none */
 } dcli_running;

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -256,6 +257,42 @@ static void tell_end(const dcli_process *process, char *text_out, size_t capacit
         snprintf(text_out, capacity, "ended");
 }
 
+/* Signals that a program brings upon itself. SIGKILL comes from others, and from the system when memory runs out. */
+static bool is_own_fault(int number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE || number == SIGABRT ||
+           number == SIGTRAP;
+}
+
+/* The body that the end of the process is to be blamed on. @return its number; 0: none is known. */
+static int64_t blamed_body(const dcli_process *process)
+{
+    int exceeded = atomic_load(&process->page->exceeded);
+    int64_t building = atomic_load(&process->page->activity[DCLI_BUILDING].kernel);
+    int64_t computing = atomic_load(&process->page->activity[DCLI_COMPUTING].kernel);
+    if (exceeded == 1 + DCLI_BUILDING)
+        return building;
+    if (exceeded == 1 + DCLI_COMPUTING)
+        return computing;
+    bool crashed =
+        (process->wait_code == CLD_KILLED || process->wait_code == CLD_DUMPED) && is_own_fault(process->wait_status);
+    bool gave_up = process->wait_code == CLD_EXITED && process->wait_status != 0; /* a sanitizer ends it so */
+    if (exceeded != 0 || !process->ended || !(crashed || gave_up) || (building != 0 && computing != 0))
+        return 0;
+    return computing != 0 ? computing : crashed ? building : 0; /* a compiler that gives up may lack memory or disk */
+}
+
+int64_t dcli_process_blamed(const char *sentence)
+{
+    int64_t body = 0;
+    long long number;
+    int end;
+    for (const char *at = sentence; (at = strstr(at, "` (body ")) != NULL; at++)
+        if (sscanf(at, "` (body %lld)%n", &number, (end = 0, &end)) == 1 && end > 0)
+            body = number;
+    return body;
+}
+
 void dcli_process_why(dcli_process *process, char *text_out, size_t capacity)
 {
     if (process->page == NULL)
@@ -264,8 +301,13 @@ void dcli_process_why(dcli_process *process, char *text_out, size_t capacity)
         tell_end(process, text_out, capacity);
     else
         snprintf(text_out, capacity, "does not answer");
-    if (process->page != NULL)
-        add_activity(process, text_out, capacity);
+    if (process->page == NULL)
+        return;
+    add_activity(process, text_out, capacity);
+    size_t length = strlen(text_out);
+    int64_t body = blamed_body(process);
+    if (body > 0 && length > 0 && text_out[length - 1] == '`')
+        snprintf(text_out + length, capacity - length, " (body %" PRId64 ")", body);
 }
 
 /* ---- ending ------------------------------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@ typedef struct dcli_status_page {
     struct {
         _Atomic int64_t since_ns; /* 0: not now */
         char text[256];           /* beginning of the body that is built or run */
+        _Atomic int64_t kernel;   /* its number; 0: none, or several are under way */
     } activity[DCLI_ACTIVITIES];
     char farewell[256];           /* why it ends by itself; "": it has not said so */
     atomic_bool rests;            /* nothing that was called is left to do */

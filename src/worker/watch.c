@@ -144,6 +144,12 @@ void dcli_watch_farewell(dcli_watch *watch, const char *text)
         strncpy(watch->page->farewell, text, sizeof watch->page->farewell - 1);
 }
 
+void dcli_watch_kernel(dcli_watch *watch, dcli_activity activity, int64_t kernel)
+{
+    if (watch != NULL)
+        atomic_store_explicit(&watch->page->activity[activity].kernel, kernel, memory_order_relaxed);
+}
+
 void dcli_watch_activity(dcli_watch *watch, dcli_activity activity, const char *text)
 {
     if (watch == NULL)

@@ -27,6 +27,8 @@ void dcli_watch_rest(dcli_watch *watch, bool rests);
 void dcli_watch_announce(dcli_watch *watch, dcli_activity activity, const char *text);
 /** Say why this process ends by itself. */
 void dcli_watch_farewell(dcli_watch *watch, const char *text);
+/** Say which body would be to blame for a crash from now on. @param kernel  its number; 0: none, or more than one. */
+void dcli_watch_kernel(dcli_watch *watch, dcli_activity activity, int64_t kernel);
 /** Begin an activity (again), with the text of the body it is about; NULL ends it. */
 void dcli_watch_activity(dcli_watch *watch, dcli_activity activity, const char *text);
 

@@ -1,5 +1,7 @@
 /* processes/kernels.c - a program whose kernel runs wild: kernels crash|endless
  *
+ * Once a node was lost by it, the body is not run again: on new arrays over the nodes that are left.
+ *
  * It says `lost SECONDS SENTENCE` when it is told, `kept` when what has no part on the lost node is as it was, and
  * `end STATUS`. */
 #include <stdio.h>
@@ -63,6 +65,16 @@ int main(int count, char **list)
     if (dcl_read(wild, NULL, found, NULL) != DCL_ERR_NODE_LOST)
         check(DCL_ERR_INTERNAL);
     dcl_clear_error(cluster);
+    dcl_map *left = dcl_map_block(cluster);
+    dcl_array *again = make(left);
+    if (dcl_forall(cluster, body, DCL_OUT_AS("wild", again), DCL_VALUE(bad), DCL_PRELUDE(prelude)) != DCL_ERR_BODY ||
+        strstr(dcl_error(), "a node was lost by this body, which is not run again: node 1 is lost") == NULL)
+        check(DCL_ERR_INTERNAL);
+    dcl_clear_error(cluster);
+    check(dcl_forall(cluster, "kept(i) = i * 5;", DCL_OUT_AS("kept", again)));
+    check(dcl_read(again, NULL, found, NULL)); /* nobody else is lost */
+    dcl_release(again);
+    dcl_map_release(left);
     printf("kept\n");
     dcl_release(wild);
     dcl_release(kept);

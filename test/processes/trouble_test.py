@@ -18,7 +18,7 @@ from workers import Unavailable, open_place
 SKIPPED = 77
 PLACE = os.environ.get("TEST_WORKERS") or "local:2"
 KERNEL_MS = int(1500 * SLOW)
-BODY = "(while it ran|what it ran last was) " + re.escape("`wild(i) = f(i, bad);`")
+BODY = "(while it ran|what it ran last was) " + re.escape("`wild(i) = f(i, bad);` (body 2)")
 
 CRASH = "(SIGSEGV|SIGBUS|status 1)"  # a sanitizer ends the process by itself
 
