@@ -301,6 +301,19 @@ void dcli_config_hints_of_drivers(char *text_out, size_t capacity)
         snprintf(text_out + used, capacity - used, ", which may hide it: correct or unset");
 }
 
+void dcli_config_pocl_cache(char *folder_out, size_t capacity)
+{
+    const char *own = variable("POCL_CACHE_DIR"), *cache = variable("XDG_CACHE_HOME"), *home = variable("HOME");
+    if (own != NULL && own[0] != '\0')
+        snprintf(folder_out, capacity, "%s", own);
+    else if (cache != NULL && cache[0] != '\0')
+        snprintf(folder_out, capacity, "%s/pocl/kcache", cache);
+    else if (home != NULL && home[0] != '\0')
+        snprintf(folder_out, capacity, "%s/.cache/pocl/kcache", home);
+    else
+        snprintf(folder_out, capacity, "/tmp/pocl/kcache");
+}
+
 bool dcli_config_checks_access(const dcl_config *config)
 {
     return config->check != NULL && strcmp(config->check, "access") == 0;

@@ -16,6 +16,8 @@ int dcli_config_log_level(const dcl_config *config);
 /** What of the environment may hide OpenCL devices, as part of a sentence: `; POCL_DEVICES is "x", which may hide it: ...`;
  *  "" when none of it is set. @param text_out  [capacity]. */
 void dcli_config_hints_of_drivers(char *text_out, size_t capacity);
+/** The folder in which PoCL keeps compiled kernels, as its pocl_cache.c finds it (3.1). @param folder_out  [capacity]. */
+void dcli_config_pocl_cache(char *folder_out, size_t capacity);
 /** Whether DCL_CHECK asks for kernels that check everything they access. */
 bool dcli_config_checks_access(const dcl_config *config);
 

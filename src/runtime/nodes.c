@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "runtime/cluster.h"
 #include "worker/crew.h"
-#include "worker/process.h"
 
 /* ---- questions ---------------------------------------------------------------------------------------------------- */
 
@@ -152,7 +151,7 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence)
     fail_arrays(cluster, node, sentence);
     if (builds)
         forget_answers(cluster, told);
-    blame_body(cluster, dcli_process_blamed(sentence), sentence);
+    blame_body(cluster, dcli_blamed_body(sentence), sentence);
     if (joined) /* else the call that lets it join tells */
         dcli_cluster_keep(cluster, DCL_ERR_NODE_LOST, told);
     if (all_lost(cluster) && cluster->broken == DCL_OK)

@@ -63,4 +63,8 @@ void dcli_crew_refused(dcli_crew *crew, int node, dcl_status status, const char 
  *  accepted. */
 void dcli_crew_close(dcli_crew *crew);
 
+/** The number of the body that the sentence on a loss blames for it: one whose kernels alone ran, or that was compiled, when
+ *  the process crashed or exceeded its time; 0: none. The last one in the sentence counts, as texts of bodies are in it. */
+int64_t dcli_blamed_body(const char *sentence);
+
 #endif

@@ -17,7 +17,6 @@
 #include "store/files.h"
 #include "worker/crew.h"
 #include "worker/doubts.h"
-#include "worker/process.h"
 #include "worker/tree.h"
 
 /* ---- losing ------------------------------------------------------------------------------------------------------- */
@@ -100,7 +99,7 @@ dcl_status dcli_host_complaint(dcli_worker *worker, int from, const dcli_msg_los
 /* A body that has ended another node is not begun here any more. */
 static void blame_body(dcli_worker *worker, const char *sentence)
 {
-    dcli_kernel *kernel = dcli_catalog_kernel(&worker->catalog, dcli_process_blamed(sentence));
+    dcli_kernel *kernel = dcli_catalog_kernel(&worker->catalog, dcli_blamed_body(sentence));
     if (kernel == NULL || kernel->build_status == DCL_ERR_BODY)
         return;
     kernel->build_status = DCL_ERR_BODY;

@@ -20,6 +20,7 @@
 
 #include "base/clean.h"
 #include "base/error.h"
+#include "worker/crew.h"
 
 extern char **environ;
 
@@ -282,7 +283,7 @@ static int64_t blamed_body(const dcli_process *process)
     return computing != 0 ? computing : crashed ? building : 0; /* a compiler that gives up may lack memory or disk */
 }
 
-int64_t dcli_process_blamed(const char *sentence)
+int64_t dcli_blamed_body(const char *sentence)
 {
     int64_t body = 0;
     long long number;

@@ -39,9 +39,6 @@ bool dcli_process_has_ended(dcli_process *process);
 bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silence_ms);
 /** How it ended, as part of a sentence: "was killed by signal 11 (SIGSEGV) while it ran `C(i,j) = ...`". */
 void dcli_process_why(dcli_process *process, char *text_out, size_t capacity);
-/** The number of the body that such a sentence blames for the end: one whose kernels alone ran, or that was compiled, when
- *  the process crashed or exceeded its time; 0: none. The last one in the sentence counts, as texts of bodies are in it. */
-int64_t dcli_process_blamed(const char *sentence);
 /** Wait `grace_ms` for it to end by itself, then kill it; reap it, free everything. Safe on {0}. */
 void dcli_process_end(dcli_process *process, int grace_ms);
 /** The same for several, which are given that time together. @param process  [count]. */
