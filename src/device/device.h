@@ -96,6 +96,8 @@ dcl_status dcli_program_build_own(dcli_device *device, const char *source, int k
                                   const char *const kernels[], dcli_program **program_out, bool *fresh_out,
                                   char **log_out);
 void dcli_program_release(dcli_program *program);
+/** Whether a device has more programs, held ones too, than memory is meant for: give some back. */
+bool dcli_programs_are_many(const dcli_device *device);
 
 /** Whether the device takes work-groups of these sizes, and, given a program, whether all its kernels do, which may need more
  *  registers than that leaves. @return DCL_OK, DCL_ERR_UNSUPPORTED with the sizes and the limit, DCL_ERR_DEVICE. */

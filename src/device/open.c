@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/error.h"
 
-enum { NOTHING_BYTES = 64, MOST_PROGRAMS = 256 };
+enum { NOTHING_BYTES = 64, MOST_PROGRAM_BYTES = 48 << 20 };
 
 static const int64_t most_kept_bytes = INT64_C(1) << 30; /* freed memory kept per device */
 
@@ -103,7 +103,7 @@ dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_
     if (device == NULL)
         return DCL_ERR_NOMEM;
     device->log = log;
-    device->most_programs = MOST_PROGRAMS;
+    device->most_program_bytes = MOST_PROGRAM_BYTES;
     device->shared = (flags & DCLI_OPEN_SHARED) != 0;
     device->beside = beside;
     status = describe(device, &found, flags);

@@ -103,7 +103,7 @@ struct dcli_device {
     void *staging_host;
 
     dcli_program *programs;
-    int program_count, most_programs; /* more are kept only while in use */
+    size_t program_bytes, most_program_bytes; /* estimated; more are kept only while in use */
     uint64_t program_clock;
     dcli_program *copy_program;
 };

@@ -23,6 +23,7 @@ struct dcli_program {
     cl_program program;
     char *source;
     uint64_t hash, used; /* used: the device's program_clock at the last build */
+    size_t bytes;        /* estimate of what it takes in memory */
     int holds;
     int kernel_count;
     dcli_kernel *kernels;

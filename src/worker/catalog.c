@@ -216,6 +216,16 @@ dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel 
     return DCL_OK;
 }
 
+dcli_kernel *dcli_catalog_oldest_program(const dcli_catalog *catalog, const dcli_kernel *but)
+{
+    dcli_kernel *oldest = NULL;
+    for (int b = 0; b < BUCKETS; b++)
+        for (dcli_kernel *kernel = catalog->kernels[b]; kernel != NULL; kernel = kernel->next)
+            if (kernel->program != NULL && kernel != but && (oldest == NULL || kernel->used < oldest->used))
+                oldest = kernel;
+    return oldest;
+}
+
 /* ---- operations --------------------------------------------------------------------------------------------------- */
 
 static dcl_status copy_strings(dcli_msg_operation *descriptor)

@@ -33,7 +33,8 @@ typedef struct dcli_kernel {
     int64_t number;
     dcli_body *body;
     bool shapes[DCLI_MAX_PARAMS]; /* scalars that stand in subscripts: the others do not matter to plans */
-    dcli_program *program;
+    dcli_program *program;   /* given back when it was not used for long and there are many: it is then built again */
+    int64_t used;            /* the last operation that built or ran it here */
     dcl_status build_status; /* of the last attempt */
     char *build_problem;     /* sentence, when it failed */
     struct dcli_kernel *next;
@@ -173,6 +174,8 @@ size_t dcli_held_bytes(const dcli_held *held, int node);
 void dcli_held_forget_peers(const dcli_catalog *catalog, dcli_held *held);
 void dcli_catalog_drop(dcli_catalog *catalog, dcli_held *held);
 dcli_kernel *dcli_catalog_kernel(const dcli_catalog *catalog, int64_t number);
+/** The kernel, another one than `but`, that has a program and was used longest ago; NULL: there is none. */
+dcli_kernel *dcli_catalog_oldest_program(const dcli_catalog *catalog, const dcli_kernel *but);
 
 /** Parse a body that came. @return DCL_OK, DCL_ERR_BODY, DCL_ERR_PROTOCOL (number taken), DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel *message, dcli_kernel **kernel_out);

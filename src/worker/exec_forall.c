@@ -48,10 +48,30 @@ static dcl_status check_group(dcli_worker *worker, dcli_kernel *kernel)
     return DCL_ERR_BODY;
 }
 
+static bool is_running(const dcli_worker *worker, const dcli_kernel *kernel)
+{
+    for (int64_t r = worker->running_first; r < worker->running_count; r++)
+        if (worker->running[r].kernel == kernel->number)
+            return true;
+    return false;
+}
+
+/* Programs take far more memory than all else of a body. The device drops those that nobody holds. */
+static bool give_back_oldest(dcli_worker *worker, const dcli_kernel *newest)
+{
+    dcli_kernel *oldest = dcli_catalog_oldest_program(&worker->catalog, newest);
+    if (oldest == NULL || is_running(worker, oldest))
+        return false;
+    dcli_program_release(oldest->program);
+    oldest->program = NULL;
+    return true;
+}
+
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
 {
     if (kernel->build_status != DCL_OK)
         return DCLI_FAIL(kernel->build_status, "%s", kernel->build_problem != NULL ? kernel->build_problem : "");
+    kernel->used = worker->catalog.last_operation;
     if (kernel->program != NULL)
         return DCL_OK;
     dcl_status status = check_group(worker, kernel); /* before a compiler says it in other words */
@@ -77,6 +97,8 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     if (status != DCL_OK)
         return fail_build(kernel, worker->terms.check_access, status, log);
     worker->counters.kernels_built += fresh;
+    while (fresh && dcli_programs_are_many(worker->device) && give_back_oldest(worker, kernel))
+        ;
     return check_group(worker, kernel);
 }
 

@@ -152,12 +152,12 @@ static dcli_program *build_number(dcli_device *device, int n, bool *fresh_out)
 Test(device_program, those_used_longest_ago_are_dropped_first)
 {
     dcli_device *device = test_open(0);
-    device->most_programs = 3;
+    device->most_program_bytes = (size_t)7 << 19; /* three and a half small ones */
     bool fresh;
     dcli_program *held = build_number(device, 0, &fresh);
     for (int n = 1; n <= 3; n++)
         dcli_program_release(build_number(device, n, &fresh));
-    cr_expect_eq(device->program_count, 3);
+    cr_expect_eq(device->program_bytes >> 20, 3);
     static const struct {
         int number;
         bool fresh;
@@ -169,10 +169,10 @@ Test(device_program, those_used_longest_ago_are_dropped_first)
     dcli_program *more[4];
     for (int n = 0; n < 4; n++)
         more[n] = build_number(device, 10 + n, NULL);
-    cr_expect_eq(device->program_count, 5, "those in use are kept beyond the limit");
+    cr_expect_eq(device->program_bytes >> 20, 5, "those in use are kept beyond the limit");
     for (int n = 0; n < 4; n++)
         dcli_program_release(more[n]);
     dcli_program_release(held);
-    cr_expect_eq(device->program_count, 3);
+    cr_expect_eq(device->program_bytes >> 20, 3);
     dcli_device_close(device);
 }

@@ -143,7 +143,7 @@ static dcl_status build(test_stage *stage)
     dcl_status status = dcli_program_build(stage->device, source, 2, names, &program, NULL, NULL);
     dcli_program_release(program);
     dcli_programs_free(stage->device);
-    stage->device->program_count = 0;
+    stage->device->program_bytes = 0;
     return status;
 }
 

@@ -1,11 +1,16 @@
 /* test/runtime/body_test.c - loop bodies over arrays on several nodes, against plain loops. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "device/opencl.h"
+#include "runtime/cluster.h"
 #include "support/fake_opencl/fake_opencl.h"
 #include "support/nodes.h"
+#include "worker/peer.h"
 
 TestSuite(body_on_device, .timeout = TEST_SECONDS);
 
@@ -331,6 +336,42 @@ Test(body_on_device, is_tried_again_after_the_compiler_failed)
     TEST_OK(dcl_forall(cluster, "C(i) = C(i) + 4;", DCL_INOUT(C)));
     TEST_OK(dcl_read(C, NULL, found, NULL));
     cr_expect_eq(found[7], 7);
+    dcl_release(C);
+    TEST_OK(dcl_close(cluster));
+}
+
+static long resident_kb(void)
+{
+    long pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    cr_assert(file != NULL && fscanf(file, "%ld %ld", &pages, &resident) == 2);
+    fclose(file);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* Programs of bodies that were not used for long are given back, and built again. A few at a time, as they compile slowly. */
+Test(body_on_device, programs_are_limited_by_bytes)
+{
+    enum { BODIES = 24, MOST_PROGRAMS = 4 };
+    dcl_cluster *cluster = open_nodes(1);
+    dcl_array *C = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 8));
+    dcli_device *device = cluster->worker[0]->device;
+    device->most_program_bytes = (size_t)MOST_PROGRAMS << 20;
+    long before = 0;
+    for (int round = 0; round < 2; round++)
+        for (int n = 0; n < BODIES; n++) {
+            char body[40];
+            int32_t found[8];
+            snprintf(body, sizeof body, "C(i) = i + %d;", 1000 + n);
+            TEST_OK(dcl_forall(cluster, body, DCL_OUT(C)));
+            TEST_OK(dcl_read(C, NULL, found, NULL));
+            cr_expect_eq(found[7], 1007 + n);
+            cr_expect_leq(device->program_bytes, (size_t)(MOST_PROGRAMS + 2) << 20, "round %d, body %d: %zu bytes",
+                          round, n, device->program_bytes);
+            if (round == 0 && n == MOST_PROGRAMS)
+                before = resident_kb();
+        }
+    cr_expect_lt(resident_kb() - before, 30L << 10, "%ld KB more", resident_kb() - before);
     dcl_release(C);
     TEST_OK(dcl_close(cluster));
 }
