@@ -277,7 +277,8 @@ static int64_t blamed_body(const dcli_process *process)
         return computing;
     bool crashed =
         (process->wait_code == CLD_KILLED || process->wait_code == CLD_DUMPED) && is_own_fault(process->wait_status);
-    bool gave_up = process->wait_code == CLD_EXITED && process->wait_status != 0; /* a sanitizer ends it so */
+    bool gave_up = process->wait_code == CLD_EXITED && process->wait_status != 0 &&
+                   process->page->farewell[0] == '\0'; /* a sanitizer ends it so */
     if (exceeded != 0 || !process->ended || !(crashed || gave_up) || (building != 0 && computing != 0))
         return 0;
     return computing != 0 ? computing : crashed ? building : 0; /* a compiler that gives up may lack memory or disk */
