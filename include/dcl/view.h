@@ -42,15 +42,23 @@ DCL_API dcl_array *dcl_sub(dcl_array *array, const dcl_box *box);
 DCL_API dcl_array *dcl_shift(dcl_array *array, const int64_t by[]);
 /** One more axis, before axis `axis` (`axis` = rank: behind the last), with indices 0..extent-1 that all show the same. */
 DCL_API dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent);
-/** All elements in their row-major order as a grid of another shape, where no element has to move for that: for arrays on
- *  one node, and where the map divides or deals the first axis alone, into runs that are whole rows of the new shape.
+/** All elements in their row-major order as a grid of another shape, where no element has to move for that on any number of
+ *  nodes: where the map divides nothing, or divides or deals the first axis alone, into runs that are whole rows of the new
+ *  shape. Runs of `block` and of shares depend on the nodes: then old rows must be whole new ones. Padded rows
+ *  (4 KB and more, pitch near a power of two) cannot be seen otherwise. It depends on grid and map alone.
  *  @param array   an array; of views, those that show all of one in its order.
  *  @param rank    1..DCL_MAX_RANK. @param extent  [rank], as many elements as the array has. The view's origin is 0.
- *  @return as above; NULL also with DCL_ERR_UNSUPPORTED: elements would have to move, and why. After dcl_remap() of the
+ *  @return as above; NULL also with DCL_ERR_UNSUPPORTED: elements would have to move, and why: dcl_reshape_copy() moves them. After dcl_remap() of the
  *          base the same is found anew at each use. */
 DCL_API dcl_array *dcl_reshape(dcl_array *array, int rank, const int64_t extent[]);
 /** dcl_reshape() to one axis. */
 DCL_API dcl_array *dcl_flatten(dcl_array *array);
+/** A new array of another shape with the elements in their row-major order: where dcl_reshape() and dcl_flatten() are refused.
+ *  @param array   an array or view. @param rank, extent  as of dcl_reshape().
+ *  @param map     of the new array; NULL: whole rows, dealt over all nodes.
+ *  @return the array, yours; NULL for a NULL array, or with an error, see above and dcl_agile(). Started when it returns.
+ *          Moves each element up to three times, and has up to two more arrays of this size meanwhile. */
+DCL_API dcl_array *dcl_reshape_copy(dcl_array *array, int rank, const int64_t extent[], dcl_map *map);
 /** One index of an axis: the view has one axis less. @param array  of rank 2 or more. */
 DCL_API dcl_array *dcl_take(dcl_array *array, int axis, int64_t index);
 

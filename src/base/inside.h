@@ -68,6 +68,7 @@
 #pragma redefine_extname dcl_broadcast dcli_in_broadcast
 #pragma redefine_extname dcl_reshape dcli_in_reshape
 #pragma redefine_extname dcl_flatten dcli_in_flatten
+#pragma redefine_extname dcl_reshape_copy dcli_in_reshape_copy
 #pragma redefine_extname dcl_take dcli_in_take
 #pragma redefine_extname dcl_remap dcli_in_remap
 #pragma redefine_extname dcl_remap_with dcli_in_remap_with

@@ -32,32 +32,38 @@ static dcl_status check_count(const dcl_grid *from, const dcl_grid *to)
     return status;
 }
 
-static dcl_status check_unpadded(const dcli_layout *layout, int64_t row)
+/* Elements from a row to the next where a per-axis map lays out the grid. */
+static int64_t pitch_of(const dcli_layout *layout, const dcl_grid *grid)
 {
-    int64_t pitch = dcli_row_pitch(layout, row);
-    if (pitch == row)
-        return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
-                     "rows of %" PRId64 " elements lie %" PRId64
-                     " apart in memory, so neighbours in another shape would have to move; deal the rows "
-                     "(rows:cyclic(...)): pieces are not padded",
-                     row, pitch);
+    dcli_layout like = *layout;
+    like.grid = *grid;
+    return dcli_row_pitch(&like, grid->extent[grid->rank - 1]);
+}
+
+static bool is_padded(const dcli_layout *layout, const dcl_grid *grid)
+{
+    return pitch_of(layout, grid) != grid->extent[grid->rank - 1];
 }
 
 /* Of layouts whose last axis is not divided. */
-static dcl_status check_both_unpadded(const dcli_layout *layout, const dcl_grid *grid)
+static dcl_status check_unpadded(const dcli_layout *layout)
 {
-    dcli_layout after = *layout;
-    after.grid = *grid;
-    dcl_status status = check_unpadded(layout, layout->grid.extent[layout->grid.rank - 1]);
-    return status == DCL_OK ? check_unpadded(&after, grid->extent[grid->rank - 1]) : status;
+    int64_t row = layout->grid.extent[layout->grid.rank - 1];
+    if (!is_padded(layout, &layout->grid))
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_UNSUPPORTED,
+        "rows of %" PRId64 " elements lie %" PRId64
+        " apart in memory, so neighbours in another shape would have to move; dcl_reshape_copy() moves them, or "
+        "deal the rows (rows:cyclic(...)): pieces are not padded",
+        row, dcli_row_pitch(layout, row));
 }
 
-/* Which axis besides the first is divided; 0: none. */
+/* Which axis besides the first the map divides, on however many nodes; 0: none. */
 static int divided_axis(const dcli_layout *layout)
 {
     for (int d = 1; d < layout->grid.rank; d++)
-        if (layout->kind == DCLI_MAP_AXES ? layout->division[d].nodes > 1 : layout->pieces[d] > 1)
+        if (layout->kind == DCLI_MAP_AXES ? layout->rule.axes[d].kind != DCL_AXIS_WHOLE : layout->pieces[d] > 1)
             return d;
     return 0;
 }
@@ -69,7 +75,7 @@ static dcl_status check_runs(int64_t run, int64_t row)
     return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                      "nodes have runs of %" PRId64 " elements, which are no whole rows of %" PRId64
                      ": parts of rows would have to move to another node; choose a shape whose rows divide a run, or "
-                     "dcl_copy() to an array whose map deals whole rows of the new shape",
+                     "use dcl_reshape_copy(), which moves them",
                      run, row);
 }
 
@@ -90,12 +96,24 @@ static dcli_map_rule rule_over_same_nodes(const dcli_layout *layout, int rank)
     return rule;
 }
 
+/* Pieces of whole rows, one behind the other: where a per-axis map would pad them. */
+static void deal_rows(const dcl_grid *grid, int64_t rows, dcl_deal deal, dcli_map_rule *rule)
+{
+    rule->kind = DCLI_MAP_DEALT;
+    rule->order = DCL_ROWS;
+    rule->deal = deal;
+    for (int d = 0; d < grid->rank; d++)
+        rule->piece[d] = d > 0 ? grid->extent[d] : rows;
+}
+
 /* All on the first place. */
 static dcl_status shape_one_part(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
 {
-    dcl_status status = check_both_unpadded(layout, grid);
+    dcl_status status = check_unpadded(layout);
     *rule_out = rule_over_same_nodes(layout, grid->rank);
     rule_out->node_count = rule_out->range_count = 0;
+    if (is_padded(layout, grid))
+        deal_rows(grid, grid->extent[0], DCL_DEAL_CYCLIC, rule_out);
     return status == DCL_OK ? dcli_map_rule_add_nodes(rule_out, dcli_layout_node(layout, 0), 1) : status;
 }
 
@@ -133,21 +151,50 @@ static dcl_status shape_division(const dcli_layout *layout, const dcl_grid *grid
 {
     const dcli_division *division = &layout->division[0];
     int64_t before = row_elements(&layout->grid), row = row_elements(grid);
+    bool padded = is_padded(layout, grid);
     *rule_out = rule_over_same_nodes(layout, grid->rank);
     rule_out->nodes[0] = division->nodes;
     rule_out->axes[0] = (dcl_axis){.kind = DCL_AXIS_BLOCK};
-    if (division->more > 0 && row == before)
-        return DCL_OK; /* as even as can be, as before */
+    if (division->more > 0 && row == before) { /* as even as can be, as before */
+        if (padded)
+            deal_rows(grid, 1, DCL_DEAL_BLOCK, rule_out);
+        return DCL_OK;
+    }
     if (run_count(division) > 1 && (division->more > 0 || division->runs > 0))
-        return shape_runs(division, before, row, rule_out);
+        return padded
+                   ? DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                               "rows of %" PRId64 " elements would lie %" PRId64
+                               " apart in memory under a map of uneven runs; use dcl_reshape_copy(), which moves them",
+                               grid->extent[grid->rank - 1], pitch_of(layout, grid))
+                   : shape_runs(division, before, row, rule_out);
     int64_t run = division->runs > 0 ? layout->grid.extent[0] : division->run;
     rule_out->axes[0] = (dcl_axis){.kind = DCL_AXIS_CYCLIC, .size = run * before / row};
+    if (padded)
+        deal_rows(grid, dcli_max(run * before / row, 1), DCL_DEAL_CYCLIC, rule_out);
     return check_runs(run * before, row);
+}
+
+/* Runs whose length depends on the number of nodes have whole rows of both shapes whatever it is, others where they say
+ * so themselves. */
+static dcl_status check_any_nodes(const dcli_layout *layout, int64_t row)
+{
+    const dcl_axis *axis = &layout->rule.axes[0];
+    int64_t before = row_elements(&layout->grid),
+            size = axis->kind == DCL_AXIS_CYCLIC ? dcli_max(axis->size, 1) : axis->size;
+    bool open = (axis->kind == DCL_AXIS_BLOCK && size == 0) || axis->kind == DCL_AXIS_WEIGHTED;
+    if (open && before % row != 0)
+        return DCLI_FAIL(
+            DCL_ERR_UNSUPPORTED,
+            "how many rows of %" PRId64 " elements a node has depends on the number of nodes, and may be no "
+            "whole rows of %" PRId64 "; choose a shape whose rows divide those, a map that says how long runs "
+            "are (block(n), cyclic(n)), or use dcl_reshape_copy(), which moves elements",
+            before, row);
+    return size > 0 && size < layout->grid.extent[0] ? check_runs(size * before, row) : DCL_OK;
 }
 
 static dcl_status shape_axes(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
 {
-    dcl_status status = check_both_unpadded(layout, grid);
+    dcl_status status = check_unpadded(layout);
     return status == DCL_OK ? shape_division(layout, grid, rule_out) : status;
 }
 
@@ -173,9 +220,9 @@ static dcl_status check_kind(const dcli_layout *layout)
         return layout->rule.copies == 0
                    ? DCL_OK
                    : DCLI_FAIL(DCL_ERR_UNSUPPORTED, "the map has copies of elements at several nodes, which know them "
-                                                    "in its shape; dcl_copy() to an array whose map has not");
+                                                    "in its shape; use dcl_reshape_copy()");
     return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "the map is a list, of boxes or of pieces with their owners, which is of its "
-                                          "shape; dcl_copy() to an array whose map divides the first axis alone");
+                                          "shape; use dcl_reshape_copy(), which moves the elements");
 }
 
 static bool is_on_one_place(const dcli_layout *layout)
@@ -184,6 +231,12 @@ static bool is_on_one_place(const dcli_layout *layout)
     for (int d = 0; d < layout->grid.rank && one; d++)
         one = layout->division[d].used == 1 && layout->division[d].runs == 0;
     return one;
+}
+
+/* Whether it is on one place by its size, however it would be divided. */
+static bool is_small(const dcli_layout *layout)
+{
+    return layout->rule.small_bytes > dcl_grid_count(&layout->grid) * layout->bytes;
 }
 
 static dcl_status shape_rule(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
@@ -198,14 +251,19 @@ static dcl_status shape_rule(const dcli_layout *layout, const dcl_grid *grid, dc
     dcl_status status = check_kind(layout);
     if (status != DCL_OK)
         return status;
-    if (is_on_one_place(layout))
-        return shape_one_part(layout, grid, rule_out);
-    int axis = divided_axis(layout);
+    bool whole = layout->kind == DCLI_MAP_AXES && layout->rule.axes[0].kind == DCL_AXIS_WHOLE;
+    int axis = is_small(layout) ? 0 : divided_axis(layout);
     if (axis > 0)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                          "the map divides axis %d: elements that follow each other do not lie so, and would have to "
-                         "move; dcl_copy() to an array whose map divides the first axis alone",
+                         "move; dcl_reshape_copy() moves them; so that none has to, divide the first axis alone",
                          axis);
+    if (layout->kind == DCLI_MAP_AXES && !is_small(layout) && !whole)
+        status = check_any_nodes(layout, row_elements(grid));
+    if (status != DCL_OK)
+        return status;
+    if (is_on_one_place(layout))
+        return shape_one_part(layout, grid, rule_out);
     return layout->kind == DCLI_MAP_AXES ? shape_axes(layout, grid, rule_out) : shape_dealt(layout, grid, rule_out);
 }
 

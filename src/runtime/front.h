@@ -104,6 +104,7 @@ extern __typeof__(dcl_shift) dcli_in_shift;
 extern __typeof__(dcl_broadcast) dcli_in_broadcast;
 extern __typeof__(dcl_reshape) dcli_in_reshape;
 extern __typeof__(dcl_flatten) dcli_in_flatten;
+extern __typeof__(dcl_reshape_copy) dcli_in_reshape_copy;
 extern __typeof__(dcl_take) dcli_in_take;
 extern __typeof__(dcl_remap) dcli_in_remap;
 extern __typeof__(dcl_remap_with) dcli_in_remap_with;

@@ -218,6 +218,16 @@ dcl_array *dcl_flatten(dcl_array *array)
     return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_flatten(array) : NULL);
 }
 
+dcl_array *dcl_reshape_copy(dcl_array *array, int rank, const int64_t extent[], dcl_map *map)
+{
+    dcli_call call;
+    dcli_call_begin(&call, __func__);
+    array = dcli_call_array(&call, "array", array);
+    map = dcli_call_map(&call, "map", map);
+    return dcli_call_made(&call, DCLI_ARRAYS,
+                          call.status == DCL_OK ? dcli_in_reshape_copy(array, rank, extent, map) : NULL);
+}
+
 dcl_array *dcl_take(dcl_array *array, int axis, int64_t index)
 {
     dcli_call call;

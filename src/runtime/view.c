@@ -132,7 +132,7 @@ static dcl_status reshape_to(dcl_array *array, const dcl_grid *shape)
         return DCLI_FAIL(
             DCL_ERR_UNSUPPORTED,
             "the array is a view that leaves out, repeats or reorders elements: in another shape they would "
-            "have to move; dcl_copy() it to an array, whose elements are in order");
+            "have to move; dcl_reshape_copy() moves them");
     status = take_shape(array, shape);
     if (status == DCL_OK)
         array->view = dcli_transform_of(shape);

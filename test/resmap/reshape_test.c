@@ -20,12 +20,15 @@ struct shape_case {
 ParameterizedTestParameters(reshape, shapes)
 {
     static struct shape_case cases[] = {
-        {"one node: any shape", 1, "block", "6x4", "2x3x4", "*,*,*"},
-        {"one of three nodes", 3, "block;nodes=1", "6x4", "24", "*"},
+        {"one node: any shape", 3, "*,*;nodes=1", "6x4", "2x3x4", "*,*,*"},
+        {"one of three nodes", 3, "block,*;nodes=1", "6x4", "24", "*"},
+        {"one node, axis 1 divided on more", 1, "block,block", "6x4", "24", "the map divides axis 1"},
+        {"one node, runs may be no rows on more", 1, "block", "24", "6x4", "depends on the number of nodes"},
         {"rows, flat", 2, "block,*", "6x4", "24", "cyclic(12)"},
         {"rows, of half the length", 2, "block,*", "6x4", "12x2", "cyclic(6),*"},
         {"rows, of twice the length", 2, "block(4),*", "8x4", "4x8", "cyclic(2),*"},
-        {"flat to rows", 2, "block", "24", "6x4", "cyclic(3),*"},
+        {"flat to rows", 2, "block(12)", "24", "6x4", "cyclic(3),*"},
+        {"flat to rows, of any number of nodes", 2, "block", "24", "6x4", "use dcl_reshape_copy()"},
         {"axes behind the first joined", 3, "block,*,*", "7x2x3", "7x6", "block,*"},
         {"cyclic rows", 3, "cyclic(2),*", "12x5", "60", "cyclic(10)"},
         {"the last run is cut", 3, "cyclic(2),*", "11x5", "55", "cyclic(10)"},
@@ -36,12 +39,12 @@ ParameterizedTestParameters(reshape, shapes)
         {"both axes divided", 4, "block,block", "6x4", "24", "the map divides axis 1"},
         {"columns divided", 2, "*,block", "6x4", "24", "the map divides axis 1"},
         {"pieces of half a row", 2, "rows:cyclic(2x2)", "6x4", "24", "the map divides axis 1"},
-        {"runs that are no rows", 2, "block,*", "6x4", "3x8",
+        {"runs that are no rows", 2, "block(3),*", "6x4", "3x8",
          "nodes have runs of 12 elements, which are no whole rows of 8"},
         {"dealt: pieces that are no rows", 2, "rows:cyclic(3)", "24", "6x4",
          "nodes have runs of 3 elements, which are no whole rows of 4"},
         {"uneven runs", 2, "block,*", "7x4", "28", "splits(16)"},
-        {"uneven runs, longer rows", 2, "block,*", "7x4", "4x7", "nodes have runs of 16 elements, which are no whole"},
+        {"uneven runs, longer rows", 2, "block,*", "7x4", "4x7", "depends on the number of nodes, and may be no whole"},
         {"split points", 3, "splits(1,4),*", "6x4", "12x2", "splits(2,8),*"},
         {"shares", 3, "weighted(1:2:1),*", "8x3", "24", "splits(6,18)"},
         {"a share of nothing", 3, "weighted(1:0:1),*", "8x3", "24", "run 1 of the first axis has no elements"},
@@ -50,7 +53,10 @@ ParameterizedTestParameters(reshape, shapes)
         {"a list of boxes", 2, "boxes:[0:6]@0,[6:12]@1", "12", "3x4", "the map is a list"},
         {"copies", 2, "replicated", "12", "3x4", "the map has copies of elements at several nodes"},
         {"padded rows", 2, "block,*", "4x512", "2048", "rows of 512 elements lie 520 apart in memory"},
-        {"rows that would be padded", 1, "block", "2048", "4x512", "rows of 512 elements lie 520 apart in memory"},
+        {"rows that a map would pad", 3, "cyclic(512)", "2048", "4x512", "rows:cyclic(1x512)"},
+        {"rows that a map would pad, one node", 1, "*", "2048", "4x512", "rows:cyclic(4x512)"},
+        {"planes to rows that would be padded", 3, "block,*,*", "7x4x128", "7x512", "rows:block(1x512)"},
+        {"split points, padded", 2, "splits(1024)", "2048", "4x512", "rows of 512 elements would lie 520 apart"},
     };
     return cr_make_param_array(struct shape_case, cases, sizeof cases / sizeof cases[0]);
 }

@@ -605,3 +605,54 @@ Test(view_planned, wrong_uses)
     dcl_release(map);
     TEST_OK(dcl_close(cluster));
 }
+
+/* ---- other shapes, moved ------------------------------------------------------------------------------------------ */
+
+/* What is refused as a view is refused on any number of nodes alike, and copied. */
+static void reshape_copied(int nodes, const char *from, const char *to)
+{
+    enum { ROWS = 6, COLUMNS = 1024, WIDE = 1536 };
+    static int32_t before[ROWS * COLUMNS], after[ROWS * COLUMNS];
+    dcl_config config = test_config(nodes);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_map *map = dcl_map_parse(cluster, from), *other = to != NULL ? dcl_map_parse(cluster, to) : NULL;
+    dcl_array *A = dcl_agile(dcl_grid_nd(DCL_INT32, 2, (int64_t[]){ROWS, COLUMNS}, (int64_t[]){-2, 5}), map);
+    for (int e = 0; e < ROWS * COLUMNS; e++)
+        before[e] = 7 * e + 1;
+    TEST_OK(dcl_write(A, NULL, before, NULL));
+    cr_expect_null(dcl_reshape(A, 2, (int64_t[]){4, WIDE}), "%s on %d nodes", from, nodes);
+    cr_expect(strstr(dcl_error(), "dcl_reshape_copy()") != NULL, "%s on %d nodes: %s", from, nodes, dcl_error());
+    dcl_clear_error(cluster);
+    dcl_array *B = dcl_reshape_copy(A, 2, (int64_t[]){4, WIDE}, other);
+    cr_assert_not_null(B, "%s", dcl_error());
+    dcl_grid grid = dcl_grid_of(B);
+    cr_expect(grid.rank == 2 && grid.extent[0] == 4 && grid.extent[1] == WIDE && grid.origin[0] == 0);
+    TEST_OK(dcl_read(B, NULL, after, NULL));
+    cr_expect_arr_eq(after, before, sizeof before, "%s to %s on %d nodes", from, to != NULL ? to : "rows", nodes);
+    dcl_array *T = dcl_transpose(B), *C = dcl_reshape_copy(T, 1, (int64_t[]){ROWS * COLUMNS}, NULL);
+    cr_assert_not_null(C, "%s", dcl_error());
+    TEST_OK(dcl_read(C, NULL, after, NULL));
+    for (int e = 0; e < ROWS * COLUMNS; e++)
+        cr_assert_eq(after[e], before[e % 4 * WIDE + e / 4], "element %d of what was turned is %d", e, after[e]);
+    cr_expect_null(dcl_reshape_copy(A, 2, (int64_t[]){4, 4}, NULL));
+    cr_expect(strstr(dcl_error(), "dcl_reshape_copy: the new shape has 16 elements") != NULL, "%s", dcl_error());
+    cr_expect_null(dcl_reshape_copy(NULL, 2, (int64_t[]){4, 4}, NULL));
+    dcl_clear_error(cluster);
+    dcl_release(C);
+    dcl_release(T);
+    dcl_release(B);
+    dcl_release(A);
+    if (other != NULL)
+        dcl_release(other);
+    dcl_release(map);
+    cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+}
+
+Test(view_on_device, of_another_shape_that_is_refused_can_be_copied)
+{
+    for (int nodes = 1; nodes <= 3; nodes += 2) {
+        reshape_copied(nodes, "block,*", NULL); /* rows of 4 KB are padded */
+        reshape_copied(nodes, "block", "*,block");
+        reshape_copied(nodes, "rows:hash(2x16)", "rows:cyclic(1x7)");
+    }
+}
