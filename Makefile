@@ -16,7 +16,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench remap-memory install format lint gallery model maps pairs cases cases-workers kill starts siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench remap-memory install format lint gallery model maps pairs cases cases-workers kill storm starts siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,6 +113,14 @@ kill: build ## kill and stop worker processes and programs at random moments, N 
 	@TEST_WORKER_KILLS=$(or $(N),200) TEST_PROGRAM_KILLS=$(or $(N),200) TEST_WORKER_STOPS=$(or $(N),50) \
 	    TEST_PROGRAM_STOPS=$(or $(N),20) TEST_SILENCE_MS=4000 $(if $(SEED),TEST_SEED=$(SEED)) $(if $(WORKERS),TEST_WORKERS=$(WORKERS)) \
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/kill_test.py build/dcl build/test/processes
+
+storm: ## kill worker processes during joins, reads, writes and saves, N (500) rounds, from SEED, under the address sanitizer
+	@scripts/install-deps
+	$(call build,asan,build-asan)
+	@TEST_ROUNDS=$(or $(N),500) TEST_SLOW=5 $(if $(SEED),TEST_SEED=$(SEED)) ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
+	    LSAN_OPTIONS=print_suppressions=0:suppressions=$(CURDIR)/test/sanitize/lsan.supp POCL_ENABLE_UNINIT=1 \
+	    $(FIXED_ADDRESSES) $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/storm_test.py \
+	    build-asan/dcl build-asan/test/processes
 
 starts: build ## start and stop a cluster of worker processes N (1000) times
 	@TEST_STARTS=$(or $(N),1000) $(if $(WORKERS),TEST_WORKERS=$(WORKERS)) \
