@@ -56,7 +56,7 @@ class Drain(siege.Siege):
     def test_running_operation(self):
         """It ends, and its program has the result; who comes meanwhile is told."""
         worker = self.worker("--grace", "60")
-        client = self.begin(worker, f"spy:{self.body(1500000000)}")
+        client = self.begin(worker, f"spy:{self.body(6000000000)}")
         client.stdin.write("go on\n")
         client.stdin.flush()
         time.sleep(1.0 * siege.SLOW)  # it computes; when it has not begun yet, that is as good
