@@ -6,7 +6,7 @@
  *   ready            the cluster is open
  *   begin CALL       "join", "read", "write" or "save" begins now
  *   lost SENTENCE    a call has failed, and a node is lost
- *   again            nodes that are left, or a newcomer where none is left, serve right
+ *   again            nodes that are left serve right; where none is left, no call succeeds any more
  *   end STATUS       dcl_close() gave this
  *
  * One process is killed from outside, at most: a second loss, an error of any other kind, and wrong elements are WRONG.
@@ -41,6 +41,7 @@ typedef struct storm {
     int64_t saved_elements;       /* -1: there is no file */
     int joins;
     bool lost; /* the one loss has been seen */
+    bool over; /* no node is left */
     buffers buffers;
     atomic_bool stop; /* of the reading thread */
 } storm;
@@ -129,12 +130,27 @@ static void expect_values(storm *storm, const char *what)
         wrong("elements read are others");
 }
 
+/* A cluster without nodes is to be closed: whatever is called says so, and nothing succeeds. */
+static void expect_the_end(storm *storm)
+{
+    dcl_array *array = make_array(storm->cluster, 10);
+    if (array != NULL && dcl_fill(array, &(int32_t){5}) == DCL_OK)
+        wrong("dcl_fill succeeded, but no node is left");
+    dcl_release(array);
+    if (dcl_add_workers(storm->cluster, "local:1") == DCL_OK)
+        wrong("dcl_add_workers succeeded, but no node was left");
+    storm->over = true;
+}
+
 static void begin_again(storm *storm)
 {
     dcl_release(storm->X);
+    storm->X = NULL;
     dcl_clear_error(storm->cluster);
-    if (alive(storm) == 0 && dcl_add_workers(storm->cluster, "local:1") != DCL_OK)
-        wrong("no newcomer serves after the last node was lost");
+    if (alive(storm) == 0) {
+        expect_the_end(storm);
+        return;
+    }
     storm->elements = 1 + (int64_t)draw(storm, MOST_ELEMENTS - 1);
     fill_values(storm);
     storm->X = make_array(storm->cluster, storm->elements);
@@ -278,7 +294,7 @@ int main(int count, char **list)
     if (pthread_create(&thread, NULL, keep_reading, &storm) != 0)
         return 2;
     say("ready", "");
-    for (int n = 0; n < atoi(list[2]); n++) {
+    for (int n = 0; n < atoi(list[2]) && !storm.over; n++) {
         int which = (int)draw(&storm, sizeof calls / sizeof calls[0]);
         say("begin", calls[which].name);
         follow_loss(&storm, !calls[which].call(&storm));
