@@ -58,11 +58,22 @@ void dcli_free(void *memory) { free(memory); }
 
 int dcli_grow(void *items_in_out, int64_t count, int64_t *capacity_in_out, size_t bytes)
 {
-    if (count < *capacity_in_out)
+    return count < *capacity_in_out ? 0 : dcli_reserve(items_in_out, *capacity_in_out, 1, capacity_in_out, bytes);
+}
+
+int dcli_reserve(void *items_in_out, int64_t count, int64_t more, int64_t *capacity_in_out, size_t bytes)
+{
+    int64_t capacity;
+    if (__builtin_add_overflow(count, more, &capacity)) {
+        checked(NULL, SIZE_MAX);
+        return -1;
+    }
+    if (capacity <= *capacity_in_out)
         return 0;
+    int64_t least = *capacity_in_out < 8 ? 8 : *capacity_in_out * 2;
+    capacity = capacity < least ? least : capacity;
     void *items;
     memcpy(&items, items_in_out, sizeof items);
-    int64_t capacity = *capacity_in_out < 8 ? 8 : *capacity_in_out * 2;
     items = dcli_realloc(items, (size_t)capacity, bytes);
     if (items == NULL)
         return -1;

@@ -18,6 +18,9 @@ void dcli_free(void *memory);
 /** Make room for one more object: grows `*items` by doubling. @return 0, or -1 with DCL_ERR_NOMEM recorded. */
 int dcli_grow(void *items_in_out, int64_t count, int64_t *capacity_in_out, size_t bytes);
 
+/** Make room for `more` objects behind `count`, at least by doubling. @return as above. */
+int dcli_reserve(void *items_in_out, int64_t count, int64_t more, int64_t *capacity_in_out, size_t bytes);
+
 /** For tests: let the n-th allocation of this thread from now on fail (1 = the next); 0 turns it off. */
 void dcli_alloc_fail_after(int n);
 

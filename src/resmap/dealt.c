@@ -1,6 +1,7 @@
 /* resmap/dealt.c - the dealt family: equal pieces, numbered, and their numbers given out. Dealt in turn, a node's pieces
  * are classes of residues of their numbers: boxes of pieces whose slots lie evenly spaced. In contiguous runs, and by a
  * list, they are consecutive numbers in consecutive slots; hashed, they are found one by one. */
+#include "base/alloc.h"
 #include "base/check.h"
 #include "resmap/parts.h"
 
@@ -221,8 +222,39 @@ static bool deal_looked_at(struct dealing *dealing, int level, int64_t number, i
     return true;
 }
 
+/* Pieces of one element are many: without lanes. */
+static void deal_hashed_elements(struct dealing *dealing, int64_t first, int64_t last)
+{
+    const dcli_layout *layout = dealing->layout;
+    int rank = layout->grid.rank;
+    int64_t index[DCL_MAX_RANK];
+    dcli_divisor by_weight[DCL_MAX_RANK];
+    dcli_region_list *out = dealing->walk->out;
+    if (out != NULL && dcli_box_elements(&dealing->walk->query) == layout->piece_total &&
+        dcli_reserve(&out->region, out->count, last - first, &out->capacity, sizeof *out->region) != 0) {
+        dealing->walk->status = DCL_ERR_NOMEM;
+        return;
+    }
+    for (int d = 0; d < rank; d++)
+        by_weight[d] = dcli_divisor_of(layout->weight[d]);
+    for (int64_t slot = first; slot < last; slot++) {
+        int64_t rest = dcli_slot_piece(layout, dealing->node, slot);
+        for (int level = 0; level < rank; level++) {
+            int d = layout->order[level];
+            index[d] = dcli_divided(rest, by_weight[d]);
+            rest -= index[d] * layout->weight[d];
+        }
+        if (!dcli_element_emit(dealing->walk, index, slot))
+            return;
+    }
+}
+
 static void deal_hashed(struct dealing *dealing, int64_t first, int64_t last)
 {
+    if (dealing->walk != NULL && dealing->layout->slot == 1) {
+        deal_hashed_elements(dealing, first, last);
+        return;
+    }
     for (int64_t slot = first; slot < last; slot++)
         if (!deal_piece(dealing, dcli_slot_piece(dealing->layout, dealing->node, slot)))
             return;

@@ -197,6 +197,18 @@ bool dcli_lanes_emit(dcli_walk *walk, const dcli_lane lane[], int64_t offset, co
     return multiply(&product, 0, offset);
 }
 
+bool dcli_element_emit(dcli_walk *walk, const int64_t index[], int64_t offset)
+{
+    if (!dcli_box_contains(&walk->query, index))
+        return true;
+    dcli_region region = {.box = {.rank = walk->query.rank}, .offset = offset};
+    for (int d = 0; d < region.box.rank; d++) {
+        region.box.start[d] = index[d];
+        region.box.count[d] = region.box.stride[d] = 1;
+    }
+    return emit(walk, &region);
+}
+
 static int by_offset(const void *a, const void *b)
 {
     int64_t x = ((const dcli_region *)a)->offset, y = ((const dcli_region *)b)->offset;

@@ -83,6 +83,25 @@ static dcl_status inner_regions(const dcli_layout *layout, int node, const dcl_b
     return status;
 }
 
+static bool is_element(const dcl_box *box)
+{
+    for (int d = 0; d < box->rank; d++)
+        if (box->count[d] != 1)
+            return false;
+    return true;
+}
+
+/* Of single elements there may be millions. */
+static dcl_status region_of_element(const dcli_layout *layout, int place, const dcl_box *query, dcli_region_list *out)
+{
+    int owner;
+    dcli_region region = {.box = *query};
+    dcli_dealt_locate(layout, query->start, &owner, &region.offset);
+    for (int d = 0; d < query->rank; d++)
+        region.box.stride[d] = 1;
+    return owner == place ? dcli_region_list_add(out, &region) : DCL_OK;
+}
+
 dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_box *query, dcli_region_list *out)
 {
     int place = dcli_layout_place(layout, node);
@@ -90,6 +109,8 @@ dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_bo
         return DCL_OK;
     if (layout->inner != NULL)
         return inner_regions(layout, node, query, out);
+    if (layout->kind == DCLI_MAP_DEALT && query != NULL && is_element(query))
+        return region_of_element(layout, place, query, out);
     dcli_walk walk = {.layout = layout, .query = dcli_from_origin(layout, query), .out = out};
     int64_t before = out->count;
     switch (layout->kind) {
@@ -116,6 +137,14 @@ void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool no
     if (layout->inner != NULL) {
         if (dcli_every_inward(layout, query, &moved))
             dcli_layout_owners(layout->inner, &moved, nodes_out);
+        return;
+    }
+    if (layout->kind == DCLI_MAP_DEALT && is_element(query)) {
+        int64_t offset;
+        int place;
+        dcli_dealt_locate(layout, query->start, &place, &offset);
+        if (place >= 0)
+            nodes_out[dcli_layout_node(layout, place)] = true;
         return;
     }
     moved = dcli_from_origin(layout, query);

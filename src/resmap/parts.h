@@ -45,6 +45,8 @@ void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t 
 
 /** Elements aimed at for one tile. */
 int64_t dcli_tile_elements(const dcli_layout *layout);
+/** Dealt: slots of a tile; 0: slots are cut into tiles. */
+int64_t dcli_tile_slots(const dcli_layout *layout);
 
 /** Sort things 0 .. count - 1 by place, keeping their order; those at place -1 are left out.
  *  @param from  [places + 1] in: at [p + 1] how many p has, 0 at
@@ -92,6 +94,9 @@ typedef struct dcli_walk {
 /** Emit the product of lanes, cut to the query. @param order  axes, slowest stored first; NULL: 0, 1, ...
  *  @return false to stop. */
 bool dcli_lanes_emit(dcli_walk *walk, const dcli_lane lane[], int64_t offset, const int order[]);
+
+/** Emit one element, if the query has it. @param index  from the grid's origin. @return false to stop. */
+bool dcli_element_emit(dcli_walk *walk, const int64_t index[], int64_t offset);
 
 /* ---- irregular.c: axes divided by a list */
 

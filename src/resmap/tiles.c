@@ -51,6 +51,13 @@ static void tile_slots(const dcli_layout *layout, struct tiling *tiling)
     tiling->run = tiling->total > 1 ? 0 : dcli_max(1, dcli_tile_elements(layout) / layout->slot);
 }
 
+int64_t dcli_tile_slots(const dcli_layout *layout)
+{
+    struct tiling tiling;
+    tile_slots(layout, &tiling);
+    return tiling.run;
+}
+
 static dcli_numbering tile_numbering(const dcli_layout *layout, const struct tiling *tiling)
 {
     return (dcli_numbering){.rank = layout->grid.rank, .count = tiling->count, .weight = tiling->weight};

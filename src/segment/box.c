@@ -117,6 +117,11 @@ bool dcli_run_intersect(int64_t start_a, int64_t count_a, int64_t stride_a, int6
 {
     if (count_a <= 0 || count_b <= 0)
         return no_run(start_out, count_out, stride_out);
+    if (count_a == 1 && count_b == 1) {
+        *start_out = start_a;
+        *count_out = *stride_out = 1;
+        return start_a == start_b || no_run(start_out, count_out, stride_out);
+    }
     dcli_wide first = dcli_max(start_a, start_b), stride = 1;
     dcli_wide last =
         dcli_wide_min(dcli_run_last(start_a, count_a, stride_a), dcli_run_last(start_b, count_b, stride_b));

@@ -145,9 +145,46 @@ static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_b
     return cut_span(out, first, last);
 }
 
+/* The one element that affine subscripts read for one index, in 64 bits. @return false: these do not do. */
+static bool find_element(const dcli_subscripts *subscripts, const dcl_box *space, int64_t index_out[])
+{
+    for (int m = 0; m < space->rank; m++)
+        if (space->count[m] != 1)
+            return false;
+    for (int d = 0; d < subscripts->rank; d++) {
+        index_out[d] = subscripts->axis[d].constant;
+        for (int m = 0; m < space->rank; m++) {
+            int64_t term;
+            if (__builtin_mul_overflow(subscripts->axis[d].coef[m], space->start[m], &term) ||
+                __builtin_add_overflow(index_out[d], term, &index_out[d]))
+                return false;
+        }
+    }
+    return subscripts->reach == DCLI_REACH_AFFINE;
+}
+
+static bool footprint_of_element(const int64_t index[], const dcl_grid *grid, dcl_box *footprint_out, bool *cut_out)
+{
+    dcl_box footprint = {.rank = grid->rank};
+    bool inside = true;
+    for (int d = 0; d < grid->rank; d++)
+        inside = inside && index[d] >= grid->origin[d] && index[d] - grid->origin[d] < grid->extent[d];
+    for (int d = 0; d < grid->rank; d++) {
+        footprint.start[d] = inside ? index[d] : 0;
+        footprint.count[d] = inside;
+        footprint.stride[d] = 1;
+    }
+    *footprint_out = footprint;
+    *cut_out = !inside;
+    return inside;
+}
+
 bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_grid *grid,
                     dcl_box *footprint_out, bool *cut_out)
 {
+    int64_t index[DCL_MAX_RANK];
+    if (find_element(subscripts, space, index))
+        return footprint_of_element(index, grid, footprint_out, cut_out);
     dcl_box footprint = {.rank = subscripts->rank}, empty = footprint, box = footprint;
     bool some = !dcli_box_is_empty(space), cut = false;
     if (some && (subscripts->reach == DCLI_REACH_BOX || subscripts->reach == DCLI_REACH_FUNCTION))

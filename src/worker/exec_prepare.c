@@ -32,21 +32,27 @@ void dcli_fill_row(const dcli_entry *entry, bool planned_only, const dcli_work *
     }
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = &bindings[a];
+        const dcli_limits *limits = binding->limits;
+        dcli_limits found;
+        if (limits == NULL && planned_only) {
+            found = dcli_limits_of(&entry->operation, a, &work->box);
+            limits = &found;
+        }
         dcl_grid reached = dcli_access_grid(&entry->operation, a), *grid = &reached;
         int64_t *at = row + dcli_row_access(body, a), *bounds = row + dcli_row_bounds(body, a);
         at[0] = binding->offset + base[a];
         if (body->access[a].reach == DCLI_REACH_AFFINE) {
             memcpy(at + 1, binding->step, (size_t)rank * sizeof(int64_t));
         } else {
-            memcpy(at + 1, binding->low, (size_t)grid->rank * sizeof(int64_t));
-            memcpy(at + 1 + grid->rank, binding->count, (size_t)grid->rank * sizeof(int64_t));
+            memcpy(at + 1, limits->low, (size_t)grid->rank * sizeof(int64_t));
+            memcpy(at + 1 + grid->rank, limits->count, (size_t)grid->rank * sizeof(int64_t));
             memcpy(at + 1 + 2 * grid->rank, binding->step, (size_t)grid->rank * sizeof(int64_t));
             for (int n = 1 + 3 * grid->rank; n < dcli_row_access(body, a + 1) - dcli_row_access(body, a); n++)
-                at[n] = binding->width[n - 1 - 3 * grid->rank];
+                at[n] = limits->width[n - 1 - 3 * grid->rank];
         }
         for (int d = 0; d < grid->rank; d++) {
-            bounds[d] = planned_only ? binding->low[d] : grid->origin[d];
-            bounds[grid->rank + d] = bounds[d] + (planned_only ? binding->count[d] : grid->extent[d]);
+            bounds[d] = planned_only ? limits->low[d] : grid->origin[d];
+            bounds[grid->rank + d] = bounds[d] + (planned_only ? limits->count[d] : grid->extent[d]);
         }
     }
 }

@@ -35,8 +35,8 @@ static int64_t stride_along(const dcli_body *body, int a, int d, int rank, const
 {
     dcli_reach reach = body->access[a].reach;
     if (reach == DCLI_REACH_BOX || reach == DCLI_REACH_FUNCTION)
-        return binding->count[d] > 0 ? binding->width[d] : 1;
-    if (is_halo(body, a) && binding->width[d] > 0)
+        return binding->limits->count[d] > 0 ? binding->limits->width[d] : 1;
+    if (is_halo(body, a) && binding->limits->width[d] > 0)
         return 1; /* boxes with gaps are cut there */
     return is_same_axis(body, a, d, rank) ? work->box.stride[reach == DCLI_REACH_COLUMNS ? work->box.rank - 1 : d] : 1;
 }
@@ -49,10 +49,10 @@ struct axis {
 /* Halos are planned as all indices between their ends: those that the tile leaves out are passed over. */
 static struct axis halo_axis(int64_t first, int64_t by, const dcli_binding *binding, int d)
 {
-    int64_t before = binding->low[d] - first;
+    int64_t before = binding->limits->low[d] - first;
     return (struct axis){.step = binding->step[d] * by,
                          .low = dcli_ceil_div(before, by),
-                         .high = dcli_floor_div(before + binding->count[d] - 1, by) + 1,
+                         .high = dcli_floor_div(before + binding->limits->count[d] - 1, by) + 1,
                          .first = first,
                          .by = by};
 }
@@ -64,15 +64,15 @@ static struct axis find_axis(const dcli_body *body, int a, int d, const dcli_wor
     struct axis axis = {.step = binding->step[d], .by = stride_along(body, a, d, rank, work, binding)};
     if (is_same_axis(body, a, d, rank))
         axis.first = work->box.start[reach == DCLI_REACH_COLUMNS ? work->box.rank - 1 : d];
-    else if (binding->count[d] > 0)
-        axis.first = binding->low[d];
+    else if (binding->limits->count[d] > 0)
+        axis.first = binding->limits->low[d];
     if (reach == DCLI_REACH_AFFINE)
         axis.high = work->box.count[d];
-    else if (binding->count[d] > 0 && is_halo(body, a))
+    else if (binding->limits->count[d] > 0 && is_halo(body, a))
         return halo_axis(axis.first, axis.by, binding, d);
-    else if (binding->count[d] > 0) {
-        axis.low = (binding->low[d] - axis.first) / axis.by;
-        axis.high = axis.low + binding->count[d];
+    else if (binding->limits->count[d] > 0) {
+        axis.low = (binding->limits->low[d] - axis.first) / axis.by;
+        axis.high = axis.low + binding->limits->count[d];
     }
     return axis;
 }
@@ -86,8 +86,8 @@ static void fill_array(const dcli_body *body, int a, const dcli_work *work, cons
     *offset = binding->offset + base;
     for (int d = 0; d < body->params[body->access[a].param].rank; d++) {
         struct axis axis = find_axis(body, a, d, work, binding);
-        if (!affine && binding->count[d] > 0) /* the binding's is where the first element that is there lies */
-            *offset -= (binding->low[d] - axis.first) / (is_halo(body, a) ? 1 : axis.by) * binding->step[d];
+        if (!affine && binding->limits->count[d] > 0) /* the binding's is where the first element that is there lies */
+            *offset -= (binding->limits->low[d] - axis.first) / (is_halo(body, a) ? 1 : axis.by) * binding->step[d];
         row[dcli_tile_row_list(body, a, DCLI_TILE_STEP) + d] = axis.step;
         row[dcli_tile_row_list(body, a, DCLI_TILE_LOW) + d] = axis.low;
         row[dcli_tile_row_list(body, a, DCLI_TILE_HIGH) + d] = axis.high;

@@ -253,9 +253,11 @@ static dcl_status make_key(dcli_catalog *catalog, const dcli_entry *entry, int n
 static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, int node, uint64_t hash)
 {
     dcli_kept_plan *kept = dcli_calloc(1, sizeof *kept);
+    dcli_plan_terms terms = catalog->terms;
     if (kept == NULL)
         return NULL;
-    if (keep_key(kept, key) != DCL_OK || dcli_plan_make(key->operation, node, &catalog->terms, &kept->plan) != DCL_OK) {
+    terms.streams = node != catalog->self;
+    if (keep_key(kept, key) != DCL_OK || dcli_plan_make(key->operation, node, &terms, &kept->plan) != DCL_OK) {
         dcli_free(kept->views);
         dcli_free(kept->numbers);
         dcli_free(kept->state.number);

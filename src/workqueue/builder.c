@@ -10,11 +10,9 @@ enum { BATCH, WORK, BINDING, STAGE, PIECE, CHUNK, ITEM };
 
 static void *append(dcli_builder *builder, int list, void *items, int64_t *count, int64_t more, size_t bytes)
 {
-    int64_t *capacity = &builder->plan->space[list];
     char *base;
-    while (*count + more > *capacity)
-        if (dcli_grow(items, *capacity, capacity, bytes) != 0)
-            return NULL;
+    if (dcli_reserve(items, *count, more, &builder->plan->space[list], bytes) != 0)
+        return NULL;
     memcpy(&base, items, sizeof base);
     void *entry = base + (size_t)*count * bytes;
     memset(entry, 0, bytes * (size_t)more);
@@ -25,6 +23,16 @@ static void *append(dcli_builder *builder, int list, void *items, int64_t *count
 #define APPEND(builder, list, name, more)                                                     \
     append((builder), (list), &(builder)->plan->name, &(builder)->plan->name##_count, (more), \
            sizeof *(builder)->plan->name)
+
+dcl_status dcli_builder_reserve(dcli_builder *builder, int64_t works)
+{
+    dcli_plan *plan = builder->plan;
+    int64_t bindings = works * builder->operation->body->access_count;
+    bool ok =
+        dcli_reserve(&plan->work, plan->work_count, works, &plan->space[WORK], sizeof *plan->work) == 0 &&
+        dcli_reserve(&plan->binding, plan->binding_count, bindings, &plan->space[BINDING], sizeof *plan->binding) == 0;
+    return ok ? DCL_OK : DCL_ERR_NOMEM;
+}
 
 dcli_batch *dcli_builder_batch(dcli_builder *builder)
 {
@@ -44,9 +52,50 @@ dcli_binding *dcli_builder_bindings(dcli_builder *builder, int count)
     return APPEND(builder, BINDING, binding, count);
 }
 
+enum { BLOCK_LIMITS = 64 };
+
+struct dcli_limits_block {
+    dcli_limits_block *next;
+    int count;
+    dcli_limits limits[BLOCK_LIMITS];
+};
+
+dcli_limits *dcli_builder_limits(dcli_builder *builder)
+{
+    dcli_limits_block *block = builder->plan->limits;
+    if (block == NULL || block->count == BLOCK_LIMITS) {
+        block = dcli_malloc(sizeof *block);
+        if (block == NULL)
+            return NULL;
+        block->next = builder->plan->limits;
+        block->count = 0;
+        builder->plan->limits = block;
+    }
+    return &block->limits[block->count++];
+}
+
+void dcli_limits_free(dcli_limits_block *blocks)
+{
+    while (blocks != NULL) {
+        dcli_limits_block *next = blocks->next;
+        dcli_free(blocks);
+        blocks = next;
+    }
+}
+
 dcli_stage *dcli_builder_stage(dcli_builder *builder) { return APPEND(builder, STAGE, stage, 1); }
 
 dcli_piece *dcli_builder_piece(dcli_builder *builder) { return APPEND(builder, PIECE, piece, 1); }
+
+dcli_piece *dcli_builder_pieces(dcli_builder *builder, int64_t count) { return APPEND(builder, PIECE, piece, count); }
+
+dcl_status dcli_builder_point(dcli_builder *builder, const dcli_point *point)
+{
+    if (dcli_grow(&builder->point, builder->point_count, &builder->point_capacity, sizeof *point) != 0)
+        return DCL_ERR_NOMEM;
+    builder->point[builder->point_count++] = *point;
+    return DCL_OK;
+}
 
 dcl_status dcli_builder_need(dcli_builder *builder, const dcli_need *need)
 {
@@ -160,6 +209,31 @@ static dcl_status place_all(dcli_builder *builder, bool written, int peer)
     return status;
 }
 
+static dcl_status place_points(dcli_builder *builder, int peer)
+{
+    int64_t most = dcli_min(builder->terms->chunk_bytes, builder->terms->pool_bytes / CHUNKS_IN_POOL);
+    dcli_divisor by_extent[DCL_MAX_RANK];
+    bool open = false;
+    int divided = -1; /* the operand that the divisors are of */
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n < builder->point_count && status == DCL_OK; n++) {
+        const dcli_point *point = &builder->point[n];
+        const dcl_grid *grid = &builder->operation->operand[point->operand].layout->grid;
+        dcli_need need = {.peer = peer, .operand = point->operand, .stage = point->stage};
+        dcli_region region = {.box = {.rank = grid->rank}, .offset = point->offset};
+        if (point->peer != peer)
+            continue;
+        if (divided != point->operand)
+            dcli_element_divisors(grid, by_extent);
+        divided = point->operand;
+        dcli_element_index(grid, by_extent, point->number, region.box.start);
+        for (int d = 0; d < grid->rank; d++)
+            region.box.count[d] = region.box.stride[d] = 1;
+        status = place_piece(builder, &need, &region, dcli_builder_bytes(builder, point->operand), most, &open);
+    }
+    return status;
+}
+
 dcl_status dcli_builder_chunks(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;
@@ -172,13 +246,15 @@ dcl_status dcli_builder_chunks(dcli_builder *builder)
         memset(present, 0, sizeof *present * (size_t)(builder->terms->node_count + 1));
         for (int64_t n = 0; n < builder->need_count; n++)
             present[builder->need[n].peer] |= builder->need[n].written == (written != 0);
+        for (int64_t n = 0; n < builder->point_count && !written; n++)
+            present[builder->point[n].peer] = true;
         int end = builder->terms->node_count + 1, peer = dcli_next_owner(builder, 0, end);
         for (; peer < end && status == DCL_OK; peer = dcli_next_owner(builder, peer + 1, end))
-            status = place_all(builder, written != 0, peer);
+            status = builder->point_count > 0 ? place_points(builder, peer) : place_all(builder, written != 0, peer);
         if (!written)
             batch->chunk_count = plan->chunk_count - batch->first_chunk;
     }
     batch->made_count = plan->chunk_count - batch->first_made;
-    builder->need_count = 0;
+    builder->need_count = builder->point_count = 0;
     return status;
 }

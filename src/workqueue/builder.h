@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "resmap/elements.h"
 #include "segment/image.h"
 #include "workqueue/plan.h"
 
@@ -14,6 +15,14 @@ typedef struct dcli_need {
     int64_t stage; /* the stage they are for; -1: any stage of the batch, found by intersection */
     dcli_region region;
 } dcli_need;
+
+/** A need of a single element, small: there may be millions. */
+typedef struct dcli_point {
+    int peer, operand;
+    int64_t number; /* of the element in the array's grid, row-major */
+    int64_t offset; /* where the peer stores it */
+    int64_t stage;  /* -1: none */
+} dcli_point;
 
 /** A footprint that must be in a stage. */
 typedef struct dcli_want {
@@ -49,6 +58,8 @@ typedef struct dcli_builder {
     int self;
     dcli_need *need; /* of the batch being planned */
     int64_t need_count, need_capacity;
+    dcli_point *point; /* the same; a batch has needs or points */
+    int64_t point_count, point_capacity;
     dcli_want *want; /* of the batch being planned, in the order of its stages */
     int64_t want_count, want_capacity;
     int64_t *item_stage; /* per item of the plan: stage, or -1 */
@@ -57,6 +68,8 @@ typedef struct dcli_builder {
     int64_t *stream_length; /* [2 * (node_count + 1)] chunks so far per stream and peer */
     dcli_seen seen[DCLI_MAX_PARAMS];
     bool wraps[DCLI_MAX_ACCESSES];                 /* may find elements beyond an axis that is periodic */
+    bool leaves[DCLI_MAX_ACCESSES];                /* may read outside its grid, somewhere */
+    dcl_grid grid[DCLI_MAX_ACCESSES];              /* dcli_access_grid() */
     dcli_subscripts own[DCLI_MAX_ACCESSES];        /* as in the body: on the grid that is seen */
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* on the array's grid: the same where there is no view */
     dcli_region_list regions, tiles;               /* scratch */
@@ -73,7 +86,14 @@ dcli_work *dcli_builder_work(dcli_builder *builder);
 dcli_binding *dcli_builder_bindings(dcli_builder *builder, int count);
 dcli_stage *dcli_builder_stage(dcli_builder *builder);
 dcli_piece *dcli_builder_piece(dcli_builder *builder);
+dcli_piece *dcli_builder_pieces(dcli_builder *builder, int64_t count);
+/** Make room for so many works of a FORALL: lists that grow bit by bit are copied, and touch twice the memory. */
+dcl_status dcli_builder_reserve(dcli_builder *builder, int64_t works);
+/** Limits of a binding, not filled in. Such pointers stay valid. */
+dcli_limits *dcli_builder_limits(dcli_builder *builder);
+void dcli_limits_free(dcli_limits_block *blocks);
 dcl_status dcli_builder_need(dcli_builder *builder, const dcli_need *need);
+dcl_status dcli_builder_point(dcli_builder *builder, const dcli_point *point);
 dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
 
 /** Put the needs of the current (last) batch into chunks, peer after peer, and empty the list of needs. */

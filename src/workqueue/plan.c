@@ -25,6 +25,7 @@ void dcli_plan_free(dcli_plan *plan)
     dcli_free(plan->chunk);
     dcli_free(plan->item);
     dcli_free(plan->peer_read);
+    dcli_limits_free(plan->limits);
     dcli_detail_free(plan->detail);
     dcli_free(plan);
 }
@@ -41,6 +42,7 @@ static void free_builder(dcli_builder *builder)
         dcli_free(seen->blocks);
     }
     dcli_free(builder->need);
+    dcli_free(builder->point);
     dcli_free(builder->want);
     dcli_free(builder->source);
     dcli_free(builder->item_stage);
@@ -74,6 +76,11 @@ static dcl_status batch_of_chunk(dcli_builder *builder, int64_t b, bool written)
     dcli_plan *plan = builder->plan;
     dcli_chunk *chunk = &plan->chunk[b];
     chunk->first_batch = chunk->last_batch = b;
+    if (builder->terms->streams) {
+        plan->batch[b] =
+            (dcli_batch){.first_chunk = b, .chunk_count = !written, .first_made = b, .made_count = written};
+        return DCL_OK;
+    }
     dcli_stage *stage = dcli_builder_stage(builder);
     if (stage == NULL)
         return DCL_ERR_NOMEM;

@@ -19,6 +19,8 @@ typedef struct dcli_plan_terms {
     int64_t kept_bytes;    /* most bytes of kept copies a node holds */
     const dcli_kept *kept; /* what nodes have kept before this operation; NULL: nothing */
     bool detailed;         /* FORALL, MOVE: plan->detail is made, too: for reports */
+    bool no_points;        /* for tests: plan_points.c is not used */
+    bool streams;          /* only what others exchange with the planned node: see dcli_plan_make() */
 } dcli_plan_terms;
 
 typedef enum dcli_bind_kind {
@@ -28,15 +30,20 @@ typedef enum dcli_bind_kind {
     DCLI_BIND_KEPT /* a stage with memory of its own, which outlives the operation */
 } dcli_bind_kind;
 
+/** What kernels check the indices of an access against, per axis of the array. */
+typedef struct dcli_limits {
+    int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* indices that are there */
+    int64_t width
+        [DCL_MAX_RANK]; /* HALO, CROSS: as declared; BOX, FUNCTION: stride of the indices that are there; others: 0 */
+} dcli_limits;
+
 /** Where one access of one work finds its elements. */
 typedef struct dcli_binding {
     dcli_bind_kind kind;
     int where;                  /* PEER: node; STAGE, KEPT: number in plan->stage */
     int64_t offset;             /* elements, of the first index of the work (AFFINE) or of low[] (others) */
     int64_t step[DCL_MAX_RANK]; /* AFFINE: per loop axis; others: per axis of the array */
-    int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* indices that are there: what kernels check against */
-    int64_t width
-        [DCL_MAX_RANK]; /* HALO, CROSS: as declared; BOX, FUNCTION: stride of the indices that are there; others: 0 */
+    const dcli_limits *limits;  /* NULL for AFFINE accesses of loop bodies: dcli_limits_of() finds them anew */
 } dcli_binding;
 
 /** A box of the index space run by one kind of kernel. */
@@ -105,6 +112,9 @@ typedef struct dcli_batch {
 
 typedef struct dcli_plan_detail dcli_plan_detail; /* plan_detail.h */
 
+/** Limits stay where they are while a plan grows: they lie in a chain of blocks. */
+typedef struct dcli_limits_block dcli_limits_block;
+
 /** A plan. Lists are its own; free with dcli_plan_free(). */
 typedef struct dcli_plan {
     int64_t batch_count, work_count, binding_count, stage_count, piece_count, chunk_count, item_count;
@@ -115,6 +125,7 @@ typedef struct dcli_plan {
     dcli_piece *piece;
     dcli_chunk *chunk;
     dcli_item *item;
+    dcli_limits_block *limits;
     bool *peer_read;          /* [node_count + 1] parts of these peers are read in place */
     bool local;               /* dcli_operation_is_local() */
     int64_t live_bytes;       /* most bytes of received chunks that are needed at once */
@@ -126,11 +137,17 @@ typedef struct dcli_plan {
 } dcli_plan;
 
 /** Plan `operation` for node `self` (node_count: the host).
+ *  With terms->streams the plan has batches, chunks, items, peer_read, live_bytes, status and the copies that are kept as
+ *  without; works, bindings, pieces, other stages and counters are left out. That is all that a node uses of the plans of
+ *  its peers, and it costs a fraction of the time and memory. (A cluster of one node has none: its batches may be others.)
  *  @return DCL_OK (also when plan->status is not: that is the same on every node), or DCL_ERR_NOMEM for the plan's own
  *          memory. */
 dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms,
                           dcli_plan **plan_out);
 void dcli_plan_free(dcli_plan *plan);
+
+/** The limits of access `a` of a FORALL over a box of indices. */
+dcli_limits dcli_limits_of(const dcli_operation *operation, int a, const dcl_box *box);
 
 /** Whether no node needs anything of another for this operation, found without planning it: then plans of other nodes
  *  need not be made. A "no" may be wrong, a "yes" never is. */

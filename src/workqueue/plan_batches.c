@@ -1,7 +1,10 @@
 /* workqueue/plan_batches.c - the tiles of a loop body become batches, and the boxes of tiles works. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
+#include "resmap/elements.h"
+#include "workqueue/plan_points.h"
 #include "workqueue/plan_view.h"
 
 /* The indices of the operation that compute elements of a region of the first output. @return whether there is one. */
@@ -21,6 +24,14 @@ struct batching {
     int64_t planned;      /* elements of the batch that is being planned; 0: none is */
 };
 
+static bool makes_or_has_copies(const dcli_builder *builder)
+{
+    for (int k = 0; k < builder->operation->operand_count; k++)
+        if (dcli_has_copies(builder, k))
+            return true;
+    return false;
+}
+
 static dcl_status end_batch(struct batching *batching)
 {
     dcli_plan *plan = batching->builder->plan;
@@ -34,6 +45,8 @@ static dcl_status end_batch(struct batching *batching)
     batch->first_tile = batching->first;
     batch->tile_count = batching->count;
     batch->work_count = plan->work_count - batch->first_work;
+    if (batching->builder->terms->streams && !makes_or_has_copies(batching->builder))
+        plan->stage_count = batch->first_stage;
     batch->stage_count = plan->stage_count - batch->first_stage;
     return status;
 }
@@ -64,13 +77,40 @@ static dcl_status plan_part(struct batching *batching, const dcl_box *box)
     return status == DCL_OK ? dcli_plan_region(batching->builder, box) : status;
 }
 
-static int by_start(const void *a, const void *b)
+/* A tile as it is sorted: by a number, as there may be millions. */
+struct sorted_tile {
+    int64_t first; /* the number of its first element in the grid, row-major */
+    int64_t at;
+};
+
+static int by_first(const void *a, const void *b)
 {
-    const dcl_box *x = &((const dcli_region *)a)->box, *y = &((const dcli_region *)b)->box;
-    int d = 0;
-    while (d < x->rank - 1 && x->start[d] == y->start[d])
-        d++;
-    return (x->start[d] > y->start[d]) - (x->start[d] < y->start[d]);
+    const struct sorted_tile *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Tiles move to their places cycle by cycle: a second list of them would take as much memory again. */
+static dcl_status sort_tiles(const dcl_grid *grid, const dcli_region_list *tiles)
+{
+    struct sorted_tile *order = dcli_malloc((size_t)tiles->count * sizeof *order);
+    if (order == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t t = 0; t < tiles->count; t++)
+        order[t] = (struct sorted_tile){dcli_element_number(grid, tiles->region[t].box.start), t};
+    qsort(order, (size_t)tiles->count, sizeof order[0], by_first);
+    for (int64_t t = 0; t < tiles->count; t++) {
+        dcli_region first = tiles->region[t];
+        int64_t to = t;
+        for (int64_t from = order[to].at; from != t; from = order[to].at) {
+            tiles->region[to] = tiles->region[from];
+            order[to].at = to;
+            to = from;
+        }
+        tiles->region[to] = first;
+        order[to].at = to;
+    }
+    dcli_free(order);
+    return DCL_OK;
 }
 
 /* The boxes of tiles; neighbours may be one box. What was shuffled is put in order: what was needed before is found quickly
@@ -80,8 +120,9 @@ static dcl_status list_tiles(dcli_builder *builder, int64_t first, int64_t count
     const dcli_layout *layout = builder->operation->operand[builder->operation->body->first_output].layout;
     builder->tiles.count = 0;
     dcl_status status = dcli_layout_tiles(layout, builder->self, first, count, &builder->tiles);
-    if (builder->tiles.count > 0 && layout->rule.kind == DCLI_MAP_DEALT && layout->rule.deal == DCL_DEAL_HASH)
-        qsort(builder->tiles.region, (size_t)builder->tiles.count, sizeof builder->tiles.region[0], by_start);
+    bool shuffled = layout->rule.kind == DCLI_MAP_DEALT && layout->rule.deal == DCL_DEAL_HASH;
+    if (status == DCL_OK && builder->tiles.count > 1 && shuffled)
+        status = sort_tiles(&layout->grid, &builder->tiles);
     return status;
 }
 
@@ -112,6 +153,8 @@ static dcl_status plan_tiles(struct batching *batching, int64_t most)
     dcl_status status = list_tiles(builder, batching->first, batching->count);
     for (int64_t r = 0; r < builder->tiles.count; r++)
         elements += dcli_box_elements(&builder->tiles.region[r].box);
+    if (status == DCL_OK && !builder->terms->streams)
+        status = dcli_builder_reserve(builder, builder->tiles.count);
     batching->most = elements / 2 > most ? most : INT64_MAX;
     for (int64_t r = 0; r < builder->tiles.count && status == DCL_OK; r++) {
         dcl_box box;
@@ -123,6 +166,8 @@ static dcl_status plan_tiles(struct batching *batching, int64_t most)
 
 dcl_status dcli_plan_batch(dcli_builder *builder, int64_t first, int64_t count, int64_t most)
 {
+    if (dcli_points_can_plan(builder))
+        return dcli_plan_points(builder, first, count, most);
     struct batching batching = {.builder = builder, .first = first, .count = count, .most = INT64_MAX};
     dcl_status status = DCL_OK;
     if (!builder->operation->body->tile_kernel)
@@ -138,7 +183,8 @@ dcl_status dcli_count_tasks(dcli_builder *builder, int64_t tiles)
     const dcli_operand *operand = &operation->operand[operation->body->first_output];
     const dcli_layout *layout = operand->layout;
     dcl_box whole = dcl_box_of(&layout->grid), common;
-    if (layout->rule.kind == DCLI_MAP_AXES && operand->view == NULL && dcli_box_equal(&whole, &operation->box)) {
+    bool all_own = layout->rule.kind == DCLI_MAP_AXES || dcli_layout_is_shuffled(layout);
+    if (all_own && operand->view == NULL && dcli_box_equal(&whole, &operation->box)) {
         builder->plan->counters.tasks = dcli_layout_owned(layout, builder->self) > 0 ? tiles : 0;
         return DCL_OK;
     }

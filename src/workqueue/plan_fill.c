@@ -5,6 +5,8 @@
 
 static dcl_status add_piece(dcli_builder *builder, int kind, int where, const dcli_region *region, int64_t byte_offset)
 {
+    if (builder->terms->streams)
+        return DCL_OK;
     dcli_piece *piece = dcli_builder_piece(builder);
     if (piece == NULL)
         return DCL_ERR_NOMEM;
@@ -17,6 +19,8 @@ static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *b
 {
     const dcli_layout *layout = builder->operation->operand[k].layout;
     dcl_status status = DCL_OK;
+    if (builder->terms->streams)
+        return DCL_OK;
     dcli_layout_owners(layout, box, builder->owners);
     int end = layout->node_end;
     for (int p = dcli_next_owner(builder, 0, end); p < end && status == DCL_OK;
@@ -79,6 +83,14 @@ static dcl_status note_arrival(dcli_builder *builder, int64_t i)
     return dcli_box_set_put(&seen->arrived, &item->region.box);
 }
 
+static dcl_status note_arrivals(dcli_builder *builder)
+{
+    dcl_status status = DCL_OK;
+    for (; builder->items_noted < builder->plan->item_count && status == DCL_OK; builder->items_noted++)
+        status = note_arrival(builder, builder->items_noted);
+    return status;
+}
+
 static dcl_status make_chains(dcli_builder *builder, struct chains *chains)
 {
     dcli_plan *plan = builder->plan;
@@ -105,10 +117,7 @@ static dcl_status make_chains(dcli_builder *builder, struct chains *chains)
         chains->next[i - chains->first_item] = *head;
         *head = i;
     }
-    dcl_status status = DCL_OK;
-    for (; builder->items_noted < plan->item_count && status == DCL_OK; builder->items_noted++)
-        status = note_arrival(builder, builder->items_noted);
-    return status;
+    return DCL_OK;
 }
 
 static void free_chains(struct chains *chains)
@@ -246,19 +255,39 @@ static dcl_status fill_stage(dcli_builder *builder, const struct chains *chains,
         for (int64_t p = first; p < plan->piece_count; p++)
             dcli_box_move(&plan->piece[p].region.box, image.shift, 1);
     }
-    if (status == DCL_OK && leave_holes(builder, first_piece, want))
+    if (status == DCL_OK && !builder->terms->streams && leave_holes(builder, first_piece, want))
         builder->plan->stage[want->stage].rest = true;
+    return status;
+}
+
+/* Without pieces: chunks that arrived with earlier batches may be read by this one, too. Chunks of arrays whose elements are
+ * needed once are read by the batch that they arrive with. */
+static dcl_status find_last_readers(dcli_builder *builder)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t w = 0; w < builder->want_count && status == DCL_OK; w++) {
+        const dcli_want *want = &builder->want[w];
+        if (want->content && !builder->seen[builder->plan->stage[want->stage].operand].unique)
+            status = fill_stage(builder, NULL, want);
+    }
     return status;
 }
 
 /* Wants of a stage stand together: first everything that goes in, then everything that comes out. */
 dcl_status dcli_fill_stages(dcli_builder *builder)
 {
-    struct chains chains;
+    struct chains chains = {0};
     dcli_plan *plan = builder->plan;
     if (builder->want_count == 0)
         return DCL_OK;
-    dcl_status status = make_chains(builder, &chains);
+    dcl_status status = note_arrivals(builder);
+    if (builder->terms->streams) {
+        status = status == DCL_OK ? find_last_readers(builder) : status;
+        builder->want_count = 0;
+        return status;
+    }
+    if (status == DCL_OK)
+        status = make_chains(builder, &chains);
     for (int64_t first = 0, end; first < builder->want_count && status == DCL_OK; first = end) {
         int64_t s = builder->want[first].stage;
         plan->stage[s].first_in = plan->piece_count;

@@ -52,48 +52,68 @@ static void bind_reach(const dcli_transform *view, const dcl_box *seen, const dc
 }
 
 /* What kernels check the indices of an access against. */
-static void bind_limits(const dcli_subscripts *subscripts, const dcl_box *seen, dcli_binding *binding)
+static dcli_limits make_limits(const dcli_subscripts *subscripts, const dcl_box *seen)
 {
+    dcli_limits limits = {.low = {0}};
     dcli_reach reach = subscripts->reach;
-    memcpy(binding->low, seen->start, sizeof binding->low);
-    memcpy(binding->count, seen->count, sizeof binding->count);
+    memcpy(limits.low, seen->start, sizeof limits.low);
+    memcpy(limits.count, seen->count, sizeof limits.count);
     for (int d = 0; d < subscripts->rank; d++)
         if (reach == DCLI_REACH_HALO || reach == DCLI_REACH_CROSS)
-            binding->width[d] = subscripts->declared.number[d];
+            limits.width[d] = subscripts->declared.number[d];
         else if (reach == DCLI_REACH_BOX || reach == DCLI_REACH_FUNCTION)
-            binding->width[d] = seen->stride[d];
+            limits.width[d] = seen->stride[d];
         else if (reach == DCLI_REACH_AFFINE && seen->count[d] > 0) /* all numbers from the first to the last */
-            binding->count[d] = (seen->count[d] - 1) * seen->stride[d] + 1;
+            limits.count[d] = (seen->count[d] - 1) * seen->stride[d] + 1;
+    return limits;
 }
 
-static void bind(dcli_builder *builder, int a, const dcl_box *box, const struct dcli_view *view, dcli_binding *binding)
+dcli_limits dcli_limits_of(const dcli_operation *operation, int a, const dcl_box *box)
+{
+    dcli_subscripts own, base;
+    dcl_box seen = {.rank = 0}, foot;
+    bool cut;
+    if (dcli_operation_subscripts(operation, a, &own, &base) == DCL_OK) /* it was planned: they do not overflow */
+        dcli_access_footprint(operation, a, &own, box, &seen, &foot, &cut);
+    return make_limits(&own, &seen);
+}
+
+static dcl_status bind(dcli_builder *builder, int a, const dcl_box *box, const struct dcli_view *view,
+                       dcli_binding *binding)
 {
     dcli_region region = view->region;
+    if (builder->subscripts[a].reach != DCLI_REACH_AFFINE || builder->operation->body->tile_kernel) {
+        dcli_limits *limits = dcli_builder_limits(builder);
+        if (limits == NULL)
+            return DCL_ERR_NOMEM;
+        *limits = make_limits(&builder->own[a], &view->seen);
+        binding->limits = limits;
+    }
     binding->kind = view->own ? DCLI_BIND_OWN : view->peer >= 0 ? DCLI_BIND_PEER : DCLI_BIND_STAGE;
     binding->where = view->own ? builder->self : view->peer;
     if (view->kept)
         binding->kind = DCLI_BIND_KEPT;
-    bind_limits(&builder->own[a], &view->seen, binding);
     if (binding->kind == DCLI_BIND_STAGE || binding->kind == DCLI_BIND_KEPT) {
         binding->where = (int)view->stage;
         if (view->empty)
-            return; /* nothing is read: steps 0, no count */
+            return DCL_OK; /* nothing is read: steps 0, no count */
         region = dcli_region_packed(&builder->plan->stage[view->stage].box, 0);
     }
     if (builder->subscripts[a].reach == DCLI_REACH_AFFINE) {
         bind_affine(&builder->subscripts[a], box, &view->foot, &region, binding);
-        return;
+        return DCL_OK;
     }
     const dcli_operand *operand = dcli_operand_of(builder, a);
     dcli_transform as_it_is = dcli_transform_of(&operand->layout->grid);
     bind_reach(operand->view != NULL ? operand->view : &as_it_is, &view->seen, &region, binding);
+    return DCL_OK;
 }
 
 static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool checked, struct dcli_view views[])
 {
     int accesses = builder->operation->body->access_count;
     dcl_status status = dcli_stage_views(builder, views);
-    if (status != DCL_OK)
+    if (status != DCL_OK || builder->terms->streams)
         return status;
     dcli_work *work = dcli_builder_work(builder);
     if (work == NULL)
@@ -102,9 +122,9 @@ static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool chec
     dcli_binding *bindings = dcli_builder_bindings(builder, accesses);
     if (bindings == NULL)
         return DCL_ERR_NOMEM;
-    for (int a = 0; a < accesses; a++)
-        bind(builder, a, box, &views[a], &bindings[a]);
-    return DCL_OK;
+    for (int a = 0; a < accesses && status == DCL_OK; a++)
+        status = bind(builder, a, box, &views[a], &bindings[a]);
+    return status;
 }
 
 /* ---- cutting a box into works ------------------------------------------------------------------------------------ */
@@ -131,11 +151,15 @@ static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_vi
                           dcli_region *largest_out)
 {
     const dcli_layout *layout = dcli_layout_of(builder, a);
-    dcl_box inside = view->foot, whole = dcl_box_of(&layout->grid);
     builder->regions.count = 0;
     dcl_status status = DCL_OK;
-    if (!view->leaves || dcli_box_intersect(&view->foot, &whole, &inside))
-        status = dcli_layout_regions(layout, node, &inside, &builder->regions);
+    if (view->leaves) {
+        dcl_box inside, whole = dcl_box_of(&layout->grid);
+        if (dcli_box_intersect(&view->foot, &whole, &inside))
+            status = dcli_layout_regions(layout, node, &inside, &builder->regions);
+    } else {
+        status = dcli_layout_regions(layout, node, &view->foot, &builder->regions);
+    }
     const dcli_region *largest = NULL;
     for (int64_t r = 0; r < builder->regions.count; r++) {
         const dcli_region *region = &builder->regions.region[r];
@@ -171,16 +195,28 @@ static dcl_status look_whether_kept(dcli_builder *builder, int a, struct dcli_vi
     return status;
 }
 
+/* dcli_access_footprint(), with the grid that was found before. */
+static bool find_footprint(const dcli_builder *builder, int a, const dcl_box *box, struct dcli_view *view)
+{
+    const dcli_transform *transform = dcli_operand_of(builder, a)->view;
+    bool cut, some = dcli_footprint(&builder->own[a], box, &builder->grid[a], &view->seen, &cut);
+    if (transform == NULL)
+        view->foot = view->seen;
+    else
+        dcli_transform_box(transform, &view->seen, &view->foot);
+    return some;
+}
+
 static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct dcli_view *view,
                        dcli_region *largest_out)
 {
     const dcli_body_access *access = &builder->operation->body->access[a];
     const dcli_layout *layout = dcli_layout_of(builder, a);
-    bool cut, covers;
+    bool covers;
     *view = (struct dcli_view){
         .content = dcli_needs_content(access), .written = access->written, .peer = -1, .stage = -1, .space = box};
     largest_out->box.rank = 0;
-    view->empty = !dcli_access_footprint(builder->operation, a, &builder->own[a], box, &view->seen, &view->foot, &cut);
+    view->empty = !find_footprint(builder, a, box, view);
     if (view->empty)
         return DCL_OK;
     view->leaves = builder->wraps[a] && dcli_box_leaves(&view->foot, &layout->grid);
@@ -346,13 +382,14 @@ static dcl_status plan_in_grid(dcli_builder *builder, const dcl_box *box)
     bool leaves = false;
     for (int a = 0; a < builder->operation->body->access_count; a++) {
         const dcli_subscripts *subscripts = &builder->own[a];
-        dcl_box seen, foot, whole = dcl_box_of(dcli_operand_grid(dcli_operand_of(builder, a)));
+        dcl_box seen, foot, whole;
         bool cut, some;
         struct range mine;
         if (!builder->wraps[a] || !dcli_access_footprint(builder->operation, a, subscripts, box, &seen, &foot, &cut) ||
             !dcli_box_leaves(&foot, &dcli_layout_of(builder, a)->grid))
             continue;
         leaves = true;
+        whole = dcl_box_of(dcli_operand_grid(dcli_operand_of(builder, a)));
         some = subscripts->reach == DCLI_REACH_AFFINE
                    ? dcli_footprint_inside(subscripts, box, &whole, mine.lo, mine.count)
                    : declared_inside(builder, a, box, &whole, &mine);
@@ -415,16 +452,16 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
         return plan_as_is(builder, box, false);
     for (int a = 0; a < builder->operation->body->access_count; a++) {
         const dcli_subscripts *subscripts = &builder->own[a];
-        dcl_grid grid = dcli_access_grid(builder->operation, a);
-        dcl_box foot, whole = dcl_box_of(&grid);
+        dcl_box foot, whole;
         bool cut;
         struct range mine;
-        if (subscripts->reach != DCLI_REACH_AFFINE || dcli_is_first_output(builder, a))
+        if (!builder->leaves[a] || subscripts->reach != DCLI_REACH_AFFINE || dcli_is_first_output(builder, a))
             continue;
-        dcli_footprint(subscripts, box, &grid, &foot, &cut);
+        dcli_footprint(subscripts, box, &builder->grid[a], &foot, &cut);
         if (!cut)
             continue;
         cut_any = true;
+        whole = dcl_box_of(&builder->grid[a]);
         if (!dcli_footprint_inside(subscripts, box, &whole, mine.lo, mine.count))
             memset(&mine, 0, sizeof mine);
         intersect_ranges(box->rank, range.lo, range.count, mine.lo, mine.count);
@@ -445,8 +482,10 @@ static dcl_status look_at_accesses(dcli_builder *builder)
         if (status != DCL_OK)
             return status;
         const dcli_subscripts *subscripts = &builder->subscripts[a];
-        dcl_grid grid = dcli_access_grid(operation, a), edge = *dcli_operand_grid(dcli_operand_of(builder, a));
-        dcl_box around = dcl_box_of(&grid);
+        dcl_grid edge = *dcli_operand_grid(dcli_operand_of(builder, a));
+        builder->grid[a] = dcli_access_grid(operation, a);
+        dcl_box around = dcl_box_of(&builder->grid[a]), foot;
+        dcli_footprint(&builder->own[a], &operation->box, &builder->grid[a], &foot, &builder->leaves[a]);
         builder->wraps[a] = dcl_grid_count(&edge) > 0 && dcli_box_leaves(&around, &edge);
         if (!dcli_needs_content(&body->access[a]))
             continue;
@@ -520,6 +559,8 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
         start_over(builder);
         status = plan_batches(builder, tiles, few, most);
     }
+    if (status != DCL_OK || builder->terms->streams)
+        return status;
     dcli_count_blocks(builder);
-    return status == DCL_OK ? dcli_count_tasks(builder, tiles) : status;
+    return dcli_count_tasks(builder, tiles);
 }

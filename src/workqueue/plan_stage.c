@@ -33,6 +33,18 @@ static dcl_status count_moved(dcli_builder *builder, int k, int peer, const dcl_
                               &counters->blocks_moved);
 }
 
+dcl_status dcli_count_element(dcli_builder *builder, int k, int peer, const dcl_box *box)
+{
+    int64_t bytes = dcli_builder_bytes(builder, k), blocks = builder->plan->counters.blocks_moved;
+    dcl_status status = count_moved(builder, k, peer, box, bytes);
+    dcli_detail_moved(builder, &(dcli_detail_move){.operand = k,
+                                                   .peer = peer,
+                                                   .bytes = bytes,
+                                                   .blocks = builder->plan->counters.blocks_moved - blocks,
+                                                   .counted = true});
+    return status;
+}
+
 /* How a box of other nodes' elements is moved. */
 struct move {
     int64_t stage;
@@ -58,7 +70,7 @@ static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, con
             const dcli_region *region = &builder->regions.region[r];
             int64_t bytes = dcli_box_elements(&region->box) * dcli_builder_bytes(builder, k);
             int64_t blocks = builder->plan->counters.blocks_moved;
-            if (move->counted)
+            if (move->counted && !builder->terms->streams)
                 status = count_moved(builder, k, p, &region->box, bytes);
             dcli_detail_moved(builder, &(dcli_detail_move){.operand = k,
                                                            .peer = p,
@@ -373,6 +385,10 @@ dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, con
 
 static dcl_status stage_alone(dcli_builder *builder, int a, struct dcli_view *view)
 {
+    const dcli_seen *seen = &builder->seen[dcli_param_of(builder, a)];
+    if (builder->terms->streams && seen->unique && !view->written &&
+        !dcli_has_copies(builder, dcli_param_of(builder, a)))
+        return need_parts(builder, a, view); /* without a stage */
     if (!view->written && dcli_has_copies(builder, dcli_param_of(builder, a))) {
         dcl_status status = stage_kept(builder, a, view);
         if (status != DCL_OK || view->stage >= 0)

@@ -68,6 +68,9 @@ dcl_status dcli_cut_gaps(const dcli_builder *builder, const dcl_box *box, dcli_b
 /** Note what the accesses of a work need of other nodes, and give those a stage that are bound to none. */
 dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[]);
 
+/** Count a single element of a peer that is needed, and has not been before. */
+dcl_status dcli_count_element(dcli_builder *builder, int k, int peer, const dcl_box *box);
+
 /** Find what this node has kept of the operands before the operation. */
 dcl_status dcli_find_sources(dcli_builder *builder);
 

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "support/simkernel.h"
+#include "support/simplan.h"
 
 void sim_wrong(sim_data *data, const char *format, ...)
 {
@@ -87,6 +88,10 @@ static void make_plan(sim_data *data, const dcli_operation *operation, int peer)
     plan->payload = calloc((size_t)plan->plan->chunk_count + 1, sizeof *plan->payload);
     plan->most = most_bytes(plan->plan);
     check_plan(data, operation, peer, plan->plan);
+    const char *difference = sim_plan_differs(plan->plan, operation, peer, &data->terms);
+    if (difference != NULL)
+        sim_wrong(data, "the plan of operation %" PRId64 " for peer %d differs, made another way, by its %s",
+                  operation->number, peer, difference);
     if (plan->payload == NULL)
         abort();
 }

@@ -151,8 +151,8 @@ static int64_t *find_place(struct run *run, int a, const int64_t element[])
     else
         for (int d = 0; d < subscripts->rank; d++) {
             bool strides = subscripts->reach == DCLI_REACH_BOX || subscripts->reach == DCLI_REACH_FUNCTION;
-            int64_t stride = strides ? binding->width[d] : 1, apart = element[d] - binding->low[d];
-            if (apart < 0 || apart % stride != 0 || apart / stride >= binding->count[d]) {
+            int64_t stride = strides ? binding->limits->width[d] : 1, apart = element[d] - binding->limits->low[d];
+            if (apart < 0 || apart % stride != 0 || apart / stride >= binding->limits->count[d]) {
                 wrong(run, a, "reads what is not said to be there");
                 return NULL;
             }

@@ -1,0 +1,14 @@
+/* workqueue/plan_points.h - plans of loop bodies over single elements. */
+#ifndef DCLI_WORKQUEUE_PLAN_POINTS_H
+#define DCLI_WORKQUEUE_PLAN_POINTS_H
+
+#include "workqueue/builder.h"
+
+/** Whether each element of the first output is a work of its own whose reads are single elements. After the accesses have been
+ *  looked at. */
+bool dcli_points_can_plan(const dcli_builder *builder);
+
+/** dcli_plan_batch() of such a body: the same plan in a fraction of the time. */
+dcl_status dcli_plan_points(dcli_builder *builder, int64_t first, int64_t count, int64_t most);
+
+#endif

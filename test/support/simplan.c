@@ -1,0 +1,166 @@
+/* test/support/simplan.c - plans of one operation that are made in different ways say the same. */
+#include "support/simplan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Steps count where there is more than one element. */
+static bool same_regions(const dcli_region *a, const dcli_region *b)
+{
+    bool same = a->offset == b->offset && dcli_box_equal(&a->box, &b->box);
+    for (int d = 0; d < a->box.rank && same; d++)
+        same = a->box.count[d] <= 1 || a->step[d] == b->step[d];
+    return same;
+}
+
+static bool same_chunks(const dcli_plan *a, const dcli_plan *b)
+{
+    for (int64_t c = 0; c < a->chunk_count; c++) {
+        const dcli_chunk *x = &a->chunk[c], *y = &b->chunk[c];
+        if (x->written != y->written || x->peer != y->peer || x->number != y->number || x->bytes != y->bytes ||
+            x->first_batch != y->first_batch || x->last_batch != y->last_batch || x->first_item != y->first_item ||
+            x->item_count != y->item_count)
+            return false;
+    }
+    return true;
+}
+
+static bool same_items(const dcli_plan *a, const dcli_plan *b)
+{
+    for (int64_t i = 0; i < a->item_count; i++) {
+        const dcli_item *x = &a->item[i], *y = &b->item[i];
+        if (x->operand != y->operand || x->chunk != y->chunk || x->byte_offset != y->byte_offset ||
+            !same_regions(&x->region, &y->region))
+            return false;
+    }
+    return true;
+}
+
+static bool same_batches(const dcli_plan *a, const dcli_plan *b, bool streams)
+{
+    for (int64_t t = 0; t < a->batch_count; t++) {
+        dcli_batch x = a->batch[t], y = b->batch[t];
+        if (x.first_chunk != y.first_chunk || x.chunk_count != y.chunk_count || x.made_count != y.made_count ||
+            (x.made_count > 0 && x.first_made != y.first_made))
+            return false;
+        if (!streams && (x.first_tile != y.first_tile || x.tile_count != y.tile_count ||
+                         x.first_work != y.first_work || x.work_count != y.work_count ||
+                         x.first_stage != y.first_stage || x.stage_count != y.stage_count))
+            return false;
+    }
+    return true;
+}
+
+static bool same_works(const dcli_plan *a, const dcli_plan *b)
+{
+    for (int64_t w = 0; w < a->work_count; w++)
+        if (!dcli_box_equal(&a->work[w].box, &b->work[w].box) || a->work[w].checked != b->work[w].checked ||
+            a->work[w].first_binding != b->work[w].first_binding)
+            return false;
+    return true;
+}
+
+static bool same_bindings(const dcli_plan *a, const dcli_plan *b)
+{
+    for (int64_t n = 0; n < a->binding_count; n++) {
+        const dcli_binding *x = &a->binding[n], *y = &b->binding[n];
+        if (x->kind != y->kind || x->where != y->where || x->offset != y->offset ||
+            memcmp(x->step, y->step, sizeof x->step) != 0 || (x->limits == NULL) != (y->limits == NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool same_stages(const dcli_plan *a, const dcli_plan *b)
+{
+    for (int64_t s = 0; s < a->stage_count; s++) {
+        const dcli_stage *x = &a->stage[s], *y = &b->stage[s];
+        if (x->operand != y->operand || x->elements != y->elements || x->rest != y->rest || x->kept != y->kept ||
+            x->counted != y->counted || x->unfinished != y->unfinished || x->in_count != y->in_count ||
+            x->out_count != y->out_count || (x->in_count > 0 && x->first_in != y->first_in) ||
+            !dcli_box_equal(&x->box, &y->box))
+            return false;
+    }
+    return true;
+}
+
+static bool same_pieces(const dcli_plan *a, const dcli_plan *b)
+{
+    for (int64_t p = 0; p < a->piece_count; p++) {
+        const dcli_piece *x = &a->piece[p], *y = &b->piece[p];
+        if (x->kind != y->kind || x->where != y->where || x->byte_offset != y->byte_offset ||
+            !same_regions(&x->region, &y->region))
+            return false;
+    }
+    return true;
+}
+
+/* The next copy that a plan makes, from number *at on. */
+static const dcli_stage *next_kept(const dcli_plan *plan, int64_t *at)
+{
+    while (*at < plan->stage_count)
+        if (plan->stage[(*at)++].kept == DCLI_STAGE_KEEP)
+            return &plan->stage[*at - 1];
+    return NULL;
+}
+
+static bool same_copies(const dcli_plan *a, const dcli_plan *b)
+{
+    const dcli_stage *x, *y;
+    for (int64_t i = 0, j = 0;;) {
+        x = next_kept(a, &i);
+        y = next_kept(b, &j);
+        if (x == NULL || y == NULL)
+            return x == y;
+        if (x->operand != y->operand || x->counted != y->counted || !dcli_box_equal(&x->box, &y->box))
+            return false;
+    }
+}
+
+const char *sim_plans_differ(const dcli_plan *a, const dcli_plan *b, bool streams)
+{
+    if (a->status != b->status || strcmp(a->problem, b->problem) != 0 || a->local != b->local)
+        return "status";
+    if (a->live_bytes != b->live_bytes)
+        return "bytes that live at once";
+    if (a->batch_count != b->batch_count || !same_batches(a, b, streams))
+        return "batches";
+    if (a->chunk_count != b->chunk_count || !same_chunks(a, b))
+        return "chunks";
+    if (a->item_count != b->item_count || !same_items(a, b))
+        return "items";
+    if (!same_copies(a, b))
+        return "copies";
+    if (streams)
+        return NULL;
+    if (a->work_count != b->work_count || !same_works(a, b))
+        return "works";
+    if (a->binding_count != b->binding_count || !same_bindings(a, b))
+        return "bindings";
+    if (a->stage_count != b->stage_count || !same_stages(a, b))
+        return "stages";
+    if (a->piece_count != b->piece_count || !same_pieces(a, b))
+        return "pieces";
+    return memcmp(&a->counters, &b->counters, sizeof a->counters) != 0 ? "counters" : NULL;
+}
+
+const char *sim_plan_differs(const dcli_plan *plan, const dcli_operation *operation, int self,
+                             const dcli_plan_terms *terms)
+{
+    const char *difference = NULL;
+    for (int way = 0; way < 3 && difference == NULL; way++) {
+        dcli_plan_terms other = *terms;
+        dcli_plan *again = NULL;
+        other.streams = way > 0;
+        if (other.streams && terms->node_count == 1)
+            break; /* there are no peers */
+        other.no_points = way != 1;
+        if (dcli_plan_make(operation, self, &other, &again) != DCL_OK)
+            abort();
+        difference = sim_plans_differ(plan, again, other.streams);
+        for (int q = 0; q <= terms->node_count && difference == NULL; q++)
+            difference = plan->peer_read[q] != again->peer_read[q] ? "peers whose parts are read" : NULL;
+        dcli_plan_free(again);
+    }
+    return difference;
+}
