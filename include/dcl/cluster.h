@@ -48,6 +48,7 @@ typedef struct dcl_config {
     size_t silence_ms;   /**< DCL_SILENCE_MS: who is not heard of for so long is lost */
     size_t build_ms;     /**< DCL_BUILD_MS: most time one compilation may take in a worker process */
     size_t kernel_ms;    /**< DCL_KERNEL_MS: most time one kernel may take in a worker process */
+    size_t plan_ms;      /**< DCL_PLAN_MS: most time that planning one operation may take for one node */
     size_t
         quota_bytes; /**< DCL_QUOTA_BYTES: most bytes of arrays and copies per worker process; 0: what its device has */
     size_t spare;    /**< DCL_SPARE: numbers kept free for nodes that join later; worker processes only */

@@ -61,6 +61,8 @@ static const struct row rows[] = {
      "most milliseconds one compilation may take in a worker process"},
     {"KERNEL_MS", COUNT, FIELD(kernel_ms), "3600000", NULL, 1, 864000000,
      "most milliseconds one kernel may take in a worker process"},
+    {"PLAN_MS", COUNT, FIELD(plan_ms), "600000", NULL, 1, 86400000,
+     "most milliseconds that planning one operation may take for one node"},
     {"QUOTA_BYTES", SIZE, FIELD(quota_bytes), "0", NULL, 0, (size_t)1 << 60,
      "most bytes of arrays, copies included, per worker process; 0: what its device has"},
     {"SPARE", COUNT, FIELD(spare), "4", NULL, 0, 128, "numbers kept free for nodes that join later"},

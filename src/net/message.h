@@ -225,7 +225,7 @@ typedef struct dcli_msg_setup {
     int64_t epoch;           /* of the members named here */
     int tree_nodes;          /* the first so many are a tree; others are children of the host */
     int64_t tile_bytes, chunk_bytes, pool_bytes, quota_bytes, kept_bytes;
-    int64_t silence_ms, build_ms, kernel_ms;
+    int64_t silence_ms, build_ms, kernel_ms, plan_ms;
     int fanout, log;
     const char *fault;
     bool check_access;

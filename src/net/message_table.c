@@ -288,6 +288,8 @@ static const dcli_field setup_fields[] = {
     BOOL(check_access, "kernels check everything they read and write"),
     STRING(word_key, DCLI_MOST_KEY,
            "of the host and this node: of the tags of what others pass on; empty: there are none"),
+    {"plan_ms", DCLI_FIELD_INT64, offsetof(OBJECT, plan_ms), .minimum = 0, .maximum = DCLI_MOST_MS,
+     .about = "most time of planning an operation; 0: no limit"},
 };
 #undef OBJECT
 

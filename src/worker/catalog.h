@@ -159,7 +159,10 @@ typedef struct dcli_catalog {
     dcli_copy_memory
         *copies[DCLI_COPY_BUCKETS];         /* that no operation drops which was added so far, by storage and box */
     dcli_copy_memory *ending, *last_ending; /* dropped ones that operations may still use, by rising `until` */
-    int64_t last_operation, last_created;   /* numbers of the last operation and of the last storage that was made */
+    /** Told what begins to be planned, and NULL at its end. NULL: nobody is. */
+    void (*planning)(void *user, const char *what);
+    void *planning_user;
+    int64_t last_operation, last_created; /* numbers of the last operation and of the last storage that was made */
 } dcli_catalog;
 
 void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms);

@@ -244,6 +244,7 @@ dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in
                                     .silence_ms = (int64_t)config->silence_ms,
                                     .build_ms = (int64_t)config->build_ms,
                                     .kernel_ms = (int64_t)config->kernel_ms,
+                                    .plan_ms = (int64_t)config->plan_ms,
                                     .fanout = (int)config->fanout,
                                     .log = crew->terms.log->level,
                                     .fault = config->fault,

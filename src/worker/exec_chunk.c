@@ -71,7 +71,12 @@ static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int
         packing->used = true;
         return DCL_OK;
     }
-    dcl_status status = packing->ready ? DCL_OK : join_items(worker, entry, kept->plan, chunk, &packing->list);
+    dcl_status status = DCL_OK;
+    if (!packing->ready) {
+        dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, "the packing of what is sent");
+        status = join_items(worker, entry, kept->plan, chunk, &packing->list);
+        dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
+    }
     packing->ready = status == DCL_OK;
     if (status == DCL_OK)
         *list_out = &packing->list;

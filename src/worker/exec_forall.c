@@ -279,7 +279,10 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
     *prepared_out = &kept->prepared[batch];
     if ((*prepared_out)->ready)
         return DCL_OK;
-    return dcli_exec_prepare(worker, entry, kept->plan, &kept->plan->batch[batch], *prepared_out);
+    dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, entry->kernel->body->text);
+    dcl_status status = dcli_exec_prepare(worker, entry, kept->plan, &kept->plan->batch[batch], *prepared_out);
+    dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
+    return status;
 }
 
 /* Stages of batches that wait for the device take memory: when it is much, the oldest are waited for. Scratch memory grows with

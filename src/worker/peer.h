@@ -107,10 +107,11 @@ struct dcli_worker {
     dcli_outbox outbox; /* host only */
     dcli_doubts doubts; /* the same */
     struct dcli_question question;
-    _Atomic int64_t turns; /* host: of its loop */
-    atomic_bool resting;   /* host: waits for messages */
-    atomic_bool abandoned; /* host: dcli_host_abandon() */
-    int64_t turns_seen;    /* by who asks */
+    _Atomic int64_t turns;       /* host: of its loop */
+    atomic_bool resting;         /* host: waits for messages */
+    atomic_bool abandoned;       /* host: dcli_host_abandon() */
+    _Atomic int64_t planning_ms; /* host: since when it plans, by CLOCK_MONOTONIC; 0: it does not */
+    int64_t turns_seen;          /* by who asks */
 };
 
 /* What the loop does for an action; node.c of the workqueue room names them. act.c, exec.c, host.c. */

@@ -250,6 +250,12 @@ static dcl_status make_key(dcli_catalog *catalog, const dcli_entry *entry, int n
     return dcli_kept_describe(&catalog->kept, node, &entry->operation, &catalog->asked);
 }
 
+static void tell_planning(const dcli_catalog *catalog, const char *what)
+{
+    if (catalog->planning != NULL)
+        catalog->planning(catalog->planning_user, what);
+}
+
 static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, int node, uint64_t hash)
 {
     dcli_kept_plan *kept = dcli_calloc(1, sizeof *kept);
@@ -257,7 +263,14 @@ static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, i
     if (kept == NULL)
         return NULL;
     terms.streams = node != catalog->self;
-    if (keep_key(kept, key) != DCL_OK || dcli_plan_make(key->operation, node, &terms, &kept->plan) != DCL_OK) {
+    dcl_status status = keep_key(kept, key);
+    if (status == DCL_OK) {
+        const dcli_body *body = key->operation->body;
+        tell_planning(catalog, body != NULL ? body->text : "what is read, written or moved");
+        status = dcli_plan_make(key->operation, node, &terms, &kept->plan);
+        tell_planning(catalog, NULL);
+    }
+    if (status != DCL_OK) {
         dcli_free(kept->views);
         dcli_free(kept->numbers);
         dcli_free(kept->state.number);

@@ -211,7 +211,7 @@ static void clean(char *text_out, const char *text, size_t capacity)
 
 static void add_activity(const dcli_process *process, char *text_out, size_t capacity)
 {
-    static const char *const names[DCLI_ACTIVITIES] = {"built", "ran", "moved the elements of", "opened"};
+    static const char *const names[DCLI_ACTIVITIES] = {"built", "ran", "moved the elements of", "opened", "planned"};
     for (int a = 0; a < DCLI_ACTIVITIES; a++) {
         if (atomic_load(&process->page->activity[a].since_ns) == 0)
             continue;
@@ -242,7 +242,8 @@ static void tell_end(const dcli_process *process, char *text_out, size_t capacit
 {
     static const char *const deadlines[DCLI_ACTIVITIES] = {
         "its compiler took longer than DCL_BUILD_MS allows", "its kernel took longer than DCL_KERNEL_MS allows",
-        "moving data took longer than DCL_KERNEL_MS allows", "its device took too long to open"};
+        "moving data took longer than DCL_KERNEL_MS allows", "its device took too long to open",
+        "planning took longer than DCL_PLAN_MS allows"};
     int exceeded = atomic_load(&process->page->exceeded);
     if (exceeded >= 1 && exceeded <= DCLI_ACTIVITIES)
         snprintf(text_out, capacity, "was ended: %s",

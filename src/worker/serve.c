@@ -296,7 +296,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
         atomic_store(&serving->page->limit_is_workers, setup->kernel_ms > most);
     int64_t most_build = most > usual_build_ms ? most : usual_build_ms; /* short kernels take as long to compile */
     dcli_watch_limits(serving->watch, setup->build_ms < most_build ? setup->build_ms : most_build,
-                      setup->kernel_ms < most ? setup->kernel_ms : most);
+                      setup->kernel_ms < most ? setup->kernel_ms : most, setup->plan_ms);
     for (int p = 0; p < serving->node_count; p++) {
         serving->in_place[p] = setup->peer[p].in_place;
         serving->absent[p] = !setup->peer[p].present;

@@ -6,9 +6,16 @@
 
 #include <dcl/base.h>
 
-/** What a process may be doing that takes its time: opening its device, compiling, running kernels, or filling,
- *  loading and saving its part of an array. Several at once are possible. */
-typedef enum dcli_activity { DCLI_BUILDING, DCLI_COMPUTING, DCLI_MOVING, DCLI_OPENING, DCLI_ACTIVITIES } dcli_activity;
+/** What a process may be doing that takes its time: opening its device, compiling, running kernels, filling, loading and
+ *  saving its part of an array, or planning an operation. Several at once are possible. */
+typedef enum dcli_activity {
+    DCLI_BUILDING,
+    DCLI_COMPUTING,
+    DCLI_MOVING,
+    DCLI_OPENING,
+    DCLI_PLANNING,
+    DCLI_ACTIVITIES
+} dcli_activity;
 
 /** Written by the process, read by its parent, which trusts nothing in it: numbers are compared, text is cut and cleaned.
  *  Times are of CLOCK_MONOTONIC, in ns. */

@@ -82,7 +82,7 @@ dcli_watch *dcli_watch_open(dcli_status_page *page, int lifeline)
         return NULL;
     watch->page = page;
     watch->lifeline = lifeline;
-    dcli_watch_limits(watch, INT64_MAX / 1000000, INT64_MAX / 1000000);
+    dcli_watch_limits(watch, INT64_MAX / 1000000, INT64_MAX / 1000000, INT64_MAX / 1000000);
     watch->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (watch->stop_fd >= 0 && pthread_create(&watch->thread, NULL, watch_over, watch) == 0)
         return watch;
@@ -93,11 +93,12 @@ dcli_watch *dcli_watch_open(dcli_status_page *page, int lifeline)
     return NULL;
 }
 
-void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms)
+void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms)
 {
     atomic_store(&watch->limit_ns[DCLI_BUILDING], build_ms * 1000000);
     atomic_store(&watch->limit_ns[DCLI_COMPUTING], kernel_ms * 1000000);
     atomic_store(&watch->limit_ns[DCLI_MOVING], kernel_ms * 1000000);
+    atomic_store(&watch->limit_ns[DCLI_PLANNING], plan_ms > 0 ? plan_ms * 1000000 : INT64_MAX);
     atomic_store(&watch->limit_ns[DCLI_OPENING], INT64_MAX); /* who has started it does not wait for ever */
 }
 

@@ -1,9 +1,9 @@
 /* worker/watch.h - the watchdog of a worker process: a thread that shows that the serving thread lives, and keeps its
  * deadlines.
  *
- * The serving thread ticks once per turn of its loop and says when it begins and ends to sleep, to build, and to have
- * kernels running. The watchdog beats for it: while it sleeps or ticks, and while it builds or computes within the
- * deadline; a thread that hangs otherwise is silent, and its parent notices. A deadline that has passed ends the process:
+ * The serving thread ticks once per turn of its loop and says when it begins and ends to sleep, to build, to plan, and to
+ * have kernels running. The watchdog beats for it: while it sleeps or ticks, and while it builds, plans or computes within
+ * the deadline; a thread that hangs otherwise is silent, and its parent notices. A deadline that has passed ends the process:
  * the parent finds the reason on the status page. It also ends the process when its parent is gone. */
 #ifndef DCLI_WORKER_WATCH_H
 #define DCLI_WORKER_WATCH_H
@@ -15,7 +15,8 @@ typedef struct dcli_watch dcli_watch;
 /** @param page    of the process. @param lifeline  a socket whose other end the parent holds; -1: none.
  *  @return NULL (recorded). */
 dcli_watch *dcli_watch_open(dcli_status_page *page, int lifeline);
-void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms);
+/** @param plan_ms  0: no limit. */
+void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms);
 void dcli_watch_close(dcli_watch *watch);
 
 /* All accept NULL (embedded workers have no watchdog). By the serving thread. */

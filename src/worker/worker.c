@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -143,10 +144,27 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
     return receive(worker, idle, &any);
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Planning is no silence, within its deadline. */
+static void note_planning(void *user, const char *what)
+{
+    dcli_worker *worker = user;
+    dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, what);
+    if (worker->is_host)
+        atomic_store(&worker->planning_ms, what != NULL ? now_ms() : 0);
+}
+
 bool dcli_host_is_alive(dcli_worker *host)
 {
-    int64_t turns = atomic_load(&host->turns);
-    bool alive = turns != host->turns_seen || atomic_load(&host->resting);
+    int64_t turns = atomic_load(&host->turns), planning = atomic_load(&host->planning_ms);
+    bool alive = turns != host->turns_seen || atomic_load(&host->resting) ||
+                 (planning != 0 && now_ms() - planning <= (int64_t)host->terms.config->plan_ms);
     host->turns_seen = turns;
     return alive;
 }
@@ -207,6 +225,8 @@ static dcl_status open_node(dcli_worker *worker)
                                            .pool_bytes = (int64_t)config->pool_bytes,
                                            .kept_bytes = (int64_t)config->kept_bytes};
     dcli_catalog_init(&worker->catalog, worker->terms.self, &worker->plan_terms);
+    worker->catalog.planning = note_planning;
+    worker->catalog.planning_user = worker;
     dcli_node_terms terms = {.plan = worker->plan_terms,
                              .self = worker->terms.self,
                              .window_chunks = WINDOW_CHUNKS,

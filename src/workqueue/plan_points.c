@@ -116,7 +116,9 @@ static dcl_status plan_point(dcli_builder *builder, const int64_t loop[], int64_
         if (bindings == NULL)
             continue;
         bool own = point.peer == builder->self, staged = !own && !dcli_in_place(builder);
-        bindings[a] = (dcli_binding){.kind = own ? DCLI_BIND_OWN : staged ? DCLI_BIND_STAGE : DCLI_BIND_PEER,
+        bindings[a] = (dcli_binding){.kind = own      ? DCLI_BIND_OWN
+                                             : staged ? DCLI_BIND_STAGE
+                                                      : DCLI_BIND_PEER,
                                      .where = staged ? (int)point.stage : point.peer,
                                      .offset = staged ? 0 : point.offset};
     }

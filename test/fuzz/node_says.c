@@ -37,6 +37,7 @@ dcl_status fuzz_say_setup(fuzz_others *others, bool twisted, dcli_incoming *inco
                                       .silence_ms = 1000,
                                       .build_ms = 1000,
                                       .kernel_ms = 1000,
+                                      .plan_ms = 1000,
                                       .fanout = 1 + (bits & 1),
                                       .tree_nodes = (bits & 2) != 0 ? session->nodes : 0,
                                       .fault = (bits & 0x10) != 0 ? "alloc node=0 count=1" : ""}};

@@ -302,6 +302,7 @@ static dcli_msg_setup random_setup(test_random *random)
                             .silence_ms = milliseconds(random),
                             .build_ms = milliseconds(random),
                             .kernel_ms = milliseconds(random),
+                            .plan_ms = milliseconds(random),
                             .fanout = 1 + test_random_below(random, DCLI_MOST_NODES),
                             .log = test_random_below(random, 4),
                             .fault = string(random, DCLI_MOST_ADDRESS),
@@ -589,7 +590,7 @@ static bool same_setup(const dcli_msg_setup *a, const dcli_msg_setup *b)
     return EQUAL(self) && EQUAL(peer_count) && same_peers(a->peer, b->peer, a->peer_count) && EQUAL(first_operation) &&
            EQUAL(tile_bytes) && EQUAL(chunk_bytes) && EQUAL(pool_bytes) && EQUAL(kept_bytes) && EQUAL(quota_bytes) &&
            EQUAL(silence_ms) && EQUAL(epoch) && EQUAL(tree_nodes) && EQUAL(build_ms) && EQUAL(kernel_ms) &&
-           EQUAL(fanout) && EQUAL(log) && STRINGS(fault) && EQUAL(check_access) && STRINGS(word_key);
+           EQUAL(plan_ms) && EQUAL(fanout) && EQUAL(log) && STRINGS(fault) && EQUAL(check_access) && STRINGS(word_key);
 }
 
 static bool same_joined(const dcli_msg_joined *a, const dcli_msg_joined *b)

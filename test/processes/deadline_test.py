@@ -33,6 +33,15 @@ CASES = [
 ]
 
 
+# Pieces of two elements, transposed: each is planned for itself, on this node and for its peer.
+PLANNED = ["--map", "rows:hash(1x2)"]
+PLANS = [
+    ("planning that takes too long", {"DCL_PLAN_MS": "50"},
+     ["is lost: worker ", "was ended: planning took longer than DCL_PLAN_MS allows", f"while it planned `{BODY}`"]),
+    ("planning that takes longer than the silence", {"DCL_SILENCE_MS": "250"}, []),
+]
+
+
 def environment(plan, settings):
     env = {name: value for name, value in os.environ.items() if not name.startswith("DCL_")}
     return {**env, "OCL_ICD_VENDORS": FAKE, "TEST_OPENCL": plan, "DCL_WORKERS": "local:2", "DCL_KERNEL_MS": "20000",
@@ -77,6 +86,20 @@ def run(folder, what, plan, settings, most, words):
     return not faults
 
 
+def plan(folder, what, settings, words):
+    env = environment("", {"DCL_MOVE": "send", **settings})
+    done = subprocess.run([DCL, "eval", *PLANNED, BODY, f"A={folder}/large.npy", f"T={folder}/t.npy"], env=env,
+                          timeout=LIMIT * SLOW, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    faults = [f"'{word}' is not in the sentence" for word in words if word not in done.stderr]
+    if (done.returncode == 0) != (not words):
+        faults.append(f"the program ended with {done.returncode}")
+    elif not words and not numpy.array_equal(numpy.load(f"{folder}/t.npy"), numpy.load(f"{folder}/large.npy").T):
+        faults.append("the result is wrong")
+    for fault in faults:
+        print(f"{what}: {fault}\n  {done.stderr.strip()}")
+    return not faults
+
+
 def main():
     if subprocess.run([DCL, "devices"], env=environment("", {}), stdout=subprocess.DEVNULL,
                       stderr=subprocess.DEVNULL).returncode != 0:
@@ -84,7 +107,8 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         numpy.save(f"{folder}/a.npy", numpy.arange(90000, dtype=numpy.float32).reshape(300, 300))
-        passed = [run(folder, *case) for case in CASES]
+        numpy.save(f"{folder}/large.npy", numpy.arange(360000, dtype=numpy.float32).reshape(600, 600))
+        passed = [run(folder, *case) for case in CASES] + [plan(folder, *case) for case in PLANS]
     print(f"{sum(passed)} of {len(passed)} passed")
     return 0 if all(passed) else 1
 

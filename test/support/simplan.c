@@ -43,9 +43,9 @@ static bool same_batches(const dcli_plan *a, const dcli_plan *b, bool streams)
         if (x.first_chunk != y.first_chunk || x.chunk_count != y.chunk_count || x.made_count != y.made_count ||
             (x.made_count > 0 && x.first_made != y.first_made))
             return false;
-        if (!streams && (x.first_tile != y.first_tile || x.tile_count != y.tile_count ||
-                         x.first_work != y.first_work || x.work_count != y.work_count ||
-                         x.first_stage != y.first_stage || x.stage_count != y.stage_count))
+        if (!streams &&
+            (x.first_tile != y.first_tile || x.tile_count != y.tile_count || x.first_work != y.first_work ||
+             x.work_count != y.work_count || x.first_stage != y.first_stage || x.stage_count != y.stage_count))
             return false;
     }
     return true;

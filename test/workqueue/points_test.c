@@ -57,8 +57,8 @@ ParameterizedTest(struct points_case *c, points, same_plan)
                         {DCL_ACCESS_IN, "A", 2, test_layout(c->a, c->nodes, plain ? &grid : &turned)}};
     int count = 2;
     if (c->b[0] != '\0')
-        args[count++] = (test_arg){writes_b ? DCL_ACCESS_OUT : DCL_ACCESS_IN, "B", 3,
-                                   test_layout(c->b, c->nodes, &grid)};
+        args[count++] =
+            (test_arg){writes_b ? DCL_ACCESS_OUT : DCL_ACCESS_IN, "B", 3, test_layout(c->b, c->nodes, &grid)};
     dcli_operation *operation = test_forall(1, c->body, count, args);
     if (c->narrowed)
         operation->box = (dcl_box){.rank = 2, .start = {2, 1}, .count = {5, 4}, .stride = {3, 4}};
@@ -96,8 +96,8 @@ Test(points, cost_less)
 {
     dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 400, 400);
     const dcli_layout *layout = test_layout("rows:hash(1x1)", 2, &grid);
-    dcli_operation *operation = TEST_FORALL(1, "C(i,j) = A(j,i);", {DCL_ACCESS_OUT, "C", 1, layout},
-                                            {DCL_ACCESS_IN, "A", 2, layout});
+    dcli_operation *operation =
+        TEST_FORALL(1, "C(i,j) = A(j,i);", {DCL_ACCESS_OUT, "C", 1, layout}, {DCL_ACCESS_IN, "A", 2, layout});
     double most = 0;
     for (int round = 0; round < 5; round++) { /* of the node's own and its peer's plan, against two as they were */
         double points = plan_seconds(operation, false, false) + plan_seconds(operation, false, true);
