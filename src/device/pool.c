@@ -14,25 +14,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 enum { PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20, LARGE_BYTES = 64 << 20 };
 
 static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
-
-/* Bytes the system says can still be had; a large number where it does not say. */
-static uint64_t available_bytes(void)
-{
-    FILE *file = fopen("/proc/meminfo", "re");
-    if (file == NULL)
-        return UINT64_MAX;
-    char line[128];
-    uint64_t kilobytes = 0;
-    bool found = false;
-    while (!found && fgets(line, sizeof line, file) != NULL)
-        found = sscanf(line, "MemAvailable: %" SCNu64 " kB", &kilobytes) == 1;
-    fclose(file);
-    return found ? kilobytes * 1024 : UINT64_MAX;
-}
 
 static dcl_status fail_to_map(const dcli_device *device, size_t bytes, const char *why)
 {
@@ -49,10 +35,10 @@ static dcl_status check_available(dcli_device *device, size_t bytes)
 {
     if (bytes < LARGE_BYTES)
         return DCL_OK;
-    uint64_t available = available_bytes();
+    uint64_t available = dcli_memory_left();
     if (bytes > available)
         dcli_pool_empty(device);
-    if (bytes <= available || bytes <= (available = available_bytes()))
+    if (bytes <= available || bytes <= (available = dcli_memory_left()))
         return DCL_OK;
     char why[64];
     snprintf(why, sizeof why, "only %" PRIu64 " are free", available);
@@ -127,8 +113,9 @@ static bool seal(int descriptor)
  * system itself lets them begin at a multiple of one. */
 static const char *map_memfd(int descriptor, size_t bytes, void **host_out)
 {
-    if (ftruncate(descriptor, (off_t)bytes) != 0)
-        return "ftruncate";
+    const char *call = dcli_memory_back(descriptor, bytes);
+    if (call != NULL)
+        return call;
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (at == MAP_FAILED)
         return "mmap";

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 enum { FRONT_BYTES = 4096, HUGE_BYTES = 2 << 20 };
 
@@ -70,7 +71,7 @@ dcl_status dcli_sealed_make(size_t length, dcli_sealed_for use, dcli_sealed *mad
     int descriptor = memfd_create("dcl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor < 0)
         return fail("memfd_create", length);
-    const char *call = ftruncate(descriptor, (off_t)length) != 0 ? "ftruncate" : NULL;
+    const char *call = dcli_memory_back(descriptor, length);
     if (call == NULL)
         call = map(descriptor, length, PROT_READ | PROT_WRITE, made_out);
     if (call != NULL) {

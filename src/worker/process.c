@@ -20,6 +20,7 @@
 
 #include "base/clean.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "worker/crew.h"
 
 extern char **environ;
@@ -67,7 +68,7 @@ dcl_status dcli_process_prepare(dcli_process *process_out)
         return DCLI_FAIL(DCL_ERR_NOMEM, "memfd_create: %s; raise the limit of open descriptors with `ulimit -n`",
                          strerror(errno));
     void *page = MAP_FAILED;
-    if (ftruncate(process.status_memory, DCLI_STATUS_BYTES) == 0 &&
+    if (dcli_memory_back(process.status_memory, DCLI_STATUS_BYTES) == NULL &&
         fcntl(process.status_memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
         page = mmap(NULL, DCLI_STATUS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, process.status_memory, 0);
     if (page == MAP_FAILED) {

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "worker/confine.h"
 #include "worker/serving.h"
 
@@ -237,7 +238,8 @@ static dcl_status open_device(dcli_serving *serving)
 /* Others may have their SETUP already and send: what they say is kept. */
 static dcl_status wait_for_setup(dcli_serving *serving, dcli_received *setup_out)
 {
-    enum { MOST_EARLY = 100000 };
+    enum { MOST_EARLY = 100000, MOST_EARLY_BYTES = 256 << 20 };
+    size_t early_bytes = 0;
     for (;;) {
         dcli_received received = {0};
         dcl_status status = dcli_endpoint_receive(serving->endpoint, -1, &received);
@@ -258,7 +260,8 @@ static dcl_status wait_for_setup(dcli_serving *serving, dcli_received *setup_out
                              serving->session);
         }
         bool stops = received.message.kind == DCLI_MSG_STOP && received.from == serving->node_count;
-        if (stops || serving->early_count == MOST_EARLY ||
+        early_bytes += sizeof received + received.payload_bytes;
+        if (stops || serving->early_count == MOST_EARLY || early_bytes > MOST_EARLY_BYTES ||
             dcli_grow(&serving->early, serving->early_count, &serving->early_capacity, sizeof received) != 0) {
             dcli_received_free(&received);
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "the session ended before it began");
@@ -268,6 +271,16 @@ static dcl_status wait_for_setup(dcli_serving *serving, dcli_received *setup_out
 }
 
 static const int64_t usual_build_ms = 600000;
+
+/* What a session may have where nobody says: what its device has and, where that is the host's memory, no more than the
+ * control group of this process may have. */
+static int64_t own_memory(const dcli_serving *serving)
+{
+    uint64_t bytes = dcli_device_about(serving->device)->memory_bytes, limit = dcli_memory_limit();
+    if (dcli_device_in_place(serving->device) && limit < bytes)
+        bytes = limit;
+    return bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+}
 
 static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup)
 {
@@ -287,7 +300,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     int64_t quota = setup->quota_bytes;
     if (quota == 0 || (serving->quota_bytes > 0 && serving->quota_bytes < quota))
         quota = serving->quota_bytes;
-    serving->quota_bytes = quota;
+    serving->quota_bytes = quota > 0 ? quota : own_memory(serving);
     serving->tree_nodes = setup->tree_nodes;
     snprintf(serving->word_key, sizeof serving->word_key, "%s", setup->word_key);
     serving->epoch = setup->epoch;

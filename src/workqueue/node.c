@@ -158,6 +158,7 @@ static bool next_commit(dcli_node *node, struct dcli_open_op *op, dcli_action *a
         stream->passed++;
         op->transfers--;
         node->peer[q].credit_due += dcli_is_there(node, q);
+        node->peer[q].uncommitted--;
         dcli_advance_marks(node);
         return true;
     }

@@ -30,6 +30,10 @@ dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status
 
 static dcl_status keep_early(dcli_node *node, const struct dcli_early *early)
 {
+    enum { MOST_EARLY = 1 << 16 };
+    if (node->early_count >= MOST_EARLY)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d is too far ahead: %d messages of operations to come are kept",
+                         early->from, MOST_EARLY);
     if (early->operation <= node->seen)
         return DCLI_FAIL(DCL_ERR_PROTOCOL,
                          "peer %d speaks of operation %" PRId64 ", which needs nothing of it any more", early->from,
@@ -94,17 +98,34 @@ static dcl_status take_written(dcli_node *node, struct dcli_open_op *op, int fro
     return DCL_OK;
 }
 
-dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number,
-                           dcl_status status)
+static dcl_status take_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number,
+                             dcl_status status)
 {
-    if (node->peer[from].presence == DCLI_LOST)
-        return DCL_OK;
     struct dcli_open_op *op = dcli_op_find(node, operation);
+    if (op == NULL && !written && operation > node->seen)
+        return refuse(from, "chunk", operation, number); /* nothing of it was granted yet */
     if (op == NULL)
         return keep_early(
             node, &(struct dcli_early){
                       .from = from, .written = written, .operation = operation, .number = number, .status = status});
     return written ? take_written(node, op, from, number, status) : take_read(node, op, from, number, status);
+}
+
+/* What a peer sends unasked, chunks that it has written, is bounded by the window: more is a flood. */
+dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number,
+                           dcl_status status)
+{
+    struct dcli_peer *peer = &node->peer[from];
+    if (peer->presence == DCLI_LOST)
+        return DCL_OK;
+    if (written && peer->uncommitted >= node->terms.window_chunks)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "peer %d sent written chunk %" PRId64 " of operation %" PRId64 " while %" PRId64
+                         " are not committed; expected at most so many",
+                         from, number, operation, peer->uncommitted);
+    dcl_status taken = take_chunk(node, from, operation, written, number, status);
+    peer->uncommitted += written && taken == DCL_OK;
+    return taken;
 }
 
 dcl_status dcli_replay_early(dcli_node *node, int64_t number)
@@ -117,9 +138,10 @@ dcl_status dcli_replay_early(dcli_node *node, int64_t number)
             node->early[kept++] = early;
             continue;
         }
-        dcl_status this = early.is_grant
-                              ? dcli_node_grant(node, early.from, number, early.number)
-                              : dcli_node_chunk(node, early.from, number, early.written, early.number, early.status);
+        dcl_status this = early.is_grant ? dcli_node_grant(node, early.from, number, early.number)
+                          : node->peer[early.from].presence == DCLI_LOST
+                              ? DCL_OK
+                              : take_chunk(node, early.from, number, early.written, early.number, early.status);
         if (status == DCL_OK)
             status = this;
     }

@@ -87,6 +87,7 @@ struct dcli_peer {
     int64_t told_done, told_ready;   /* what we told it */
     int64_t interest; /* it waits for our watermarks up to this operation; 0: also when it is not there */
     int64_t credit_due;
+    int64_t uncommitted; /* U chunks that came of it and are not committed: at most the window */
 };
 
 struct dcli_node {

@@ -311,3 +311,17 @@ Test(device_shared, failures_name_the_call_and_keep_nothing)
     cr_expect_null(memory);
     dcli_device_close(device);
 }
+
+/* What cannot have its pages, or is larger than a file may be, is an error of the call: no SIGBUS, no SIGXFSZ. */
+Test(device_shared, memory_that_cannot_be_had)
+{
+    struct rlimit limit = {1 << 20, 1 << 20};
+    dcli_memory *memory = NULL;
+    dcli_device *device = open_shared();
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    cr_expect_eq(dcli_memory_create(device, 4 << 20, &memory), DCL_ERR_NOMEM);
+    cr_expect_not_null(strstr(dcl_error(), "ftruncate: File too large"), "%s", dcl_error());
+    cr_expect_eq(dcli_memory_create(device, 1 << 19, &memory), DCL_OK, "%s", dcl_error());
+    dcli_memory_release(memory);
+    dcli_device_close(device);
+}

@@ -272,6 +272,22 @@ Test(node, pool_too_small)
     bench_close(bench);
 }
 
+/* A peer that sends before anything asks for it: chunks to read were never granted, written ones are bounded. */
+Test(node, refuses_floods)
+{
+    enum { WINDOW = 4, FAR = 1000 };
+    struct bench *bench = bench_open(0, false);
+    bench_create(bench, 1, 1, bench->halves);
+    EXPECT_REFUSED(dcli_node_chunk(bench->node, 1, FAR, false, 0, DCL_OK), "not expected");
+    int taken = 0;
+    while (taken < 100 && dcli_node_chunk(bench->node, 1, FAR, true, taken, DCL_OK) == DCL_OK)
+        taken++;
+    cr_expect_leq(taken, WINDOW, "%d chunks of an operation to come were kept", taken);
+    cr_expect_not_null(strstr(dcl_error(), "are not committed"), "%s", dcl_error());
+    bench_expect(bench, "and changed nothing", "");
+    bench_close(bench);
+}
+
 /* ---- what no correct peer says ---------------------------------------------------------------------------------------- */
 
 Test(node, refuses)

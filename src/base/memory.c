@@ -1,0 +1,147 @@
+/* base/memory.c - limits of memory: /proc/meminfo, control groups. Source: cgroups(7), Linux documentation,
+ * admin-guide/cgroup-v2 ("Memory Interface Files") and admin-guide/cgroup-v1/memory. */
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { MOST_PATH = PATH_MAX };
+
+/* A number in a file of a group. @return false: there is no such file, or it says "max". */
+static bool read_number(const char *folder, const char *name, uint64_t *value_out)
+{
+    char path[MOST_PATH + 64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    bool found = fscanf(file, "%" SCNu64, value_out) == 1;
+    fclose(file);
+    return found;
+}
+
+/* One line of memory.stat. 0: it is not there. */
+static uint64_t read_statistic(const char *folder, const char *name)
+{
+    char path[MOST_PATH + 64], key[64];
+    uint64_t value, found = 0;
+    snprintf(path, sizeof path, "%s/memory.stat", folder);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fscanf(file, "%63s %" SCNu64, key, &value) == 2)
+        if (strcmp(key, name) == 0)
+            found = value;
+    if (file != NULL)
+        fclose(file);
+    return found;
+}
+
+/* The files of one version. */
+struct version {
+    const char *limit, *used, *cache;
+};
+static const struct version versions[2] = {
+    {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+    {"memory.max", "memory.current", "inactive_file"},
+};
+
+static void add_group(const char *folder, const struct version *version, dcli_group_memory *memory)
+{
+    const uint64_t no_limit = UINT64_C(1) << 62; /* version 1 says the largest number of pages */
+    uint64_t limit, used = 0;
+    if (!read_number(folder, version->limit, &limit) || limit >= no_limit)
+        return;
+    read_number(folder, version->used, &used);
+    uint64_t cache = read_statistic(folder, version->cache);
+    used = used > cache ? used - cache : 0;
+    uint64_t left = limit > used ? limit - used : 0;
+    memory->limit = limit < memory->limit ? limit : memory->limit;
+    memory->left = left < memory->left ? left : memory->left;
+}
+
+/* A group and those above it. In a container the path may be that of the host, of which only the last group is mounted, at
+ * the top. */
+static void add_groups(const char *mount, const char *path, const struct version *version, dcli_group_memory *memory)
+{
+    char folder[MOST_PATH];
+    size_t top = strlen(mount);
+    if ((size_t)snprintf(folder, sizeof folder, "%s%s", mount, path) >= sizeof folder)
+        folder[top] = '\0';
+    for (;;) {
+        add_group(folder, version, memory);
+        char *slash = strrchr(folder + top, '/');
+        if (slash == NULL)
+            return;
+        *slash = '\0';
+    }
+}
+
+dcli_group_memory dcli_group_memory_of(const char *group_file, const char *mount)
+{
+    dcli_group_memory memory = {UINT64_MAX, UINT64_MAX};
+    char line[MOST_PATH], of_memory[MOST_PATH];
+    FILE *file = fopen(group_file, "re");
+    snprintf(of_memory, sizeof of_memory, "%s/memory", mount);
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) { /* number ":" controllers ":" path */
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':'), *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+        if (path == NULL)
+            continue;
+        *path++ = '\0';
+        bool named = false;
+        for (char *rest, *name = strtok_r(controllers + 1, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest))
+            named |= strcmp(name, "memory") == 0;
+        if (controllers[1] == '\0')
+            add_groups(mount, path, &versions[1], &memory);
+        else if (named)
+            add_groups(of_memory, path, &versions[0], &memory);
+    }
+    if (file != NULL)
+        fclose(file);
+    return memory;
+}
+
+static dcli_group_memory own_groups(void) { return dcli_group_memory_of("/proc/self/cgroup", "/sys/fs/cgroup"); }
+
+uint64_t dcli_memory_limit(void) { return own_groups().limit; }
+
+static uint64_t left_of_system(void)
+{
+    FILE *file = fopen("/proc/meminfo", "re");
+    if (file == NULL)
+        return UINT64_MAX;
+    char line[128];
+    uint64_t kilobytes = 0;
+    bool found = false;
+    while (!found && fgets(line, sizeof line, file) != NULL)
+        found = sscanf(line, "MemAvailable: %" SCNu64 " kB", &kilobytes) == 1;
+    fclose(file);
+    return found ? kilobytes * 1024 : UINT64_MAX;
+}
+
+uint64_t dcli_memory_left(void)
+{
+    uint64_t system = left_of_system(), groups = own_groups().left;
+    return system < groups ? system : groups;
+}
+
+const char *dcli_memory_back(int memfd, size_t bytes)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur) {
+        errno = EFBIG; /* the call would end the process */
+        return "ftruncate";
+    }
+    if (ftruncate(memfd, (off_t)bytes) != 0)
+        return "ftruncate";
+    int code;
+    while ((code = fallocate(memfd, 0, 0, (off_t)bytes)) != 0 && errno == EINTR)
+        ;
+    return code == 0 || errno == EOPNOTSUPP || errno == ENOSYS ? NULL : "fallocate";
+}
