@@ -151,7 +151,7 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence)
     fail_arrays(cluster, node, sentence);
     if (builds)
         forget_answers(cluster, told);
-    blame_body(cluster, dcli_blamed_body(sentence), sentence);
+    blame_body(cluster, dcli_blamed_body(sentence), told);
     if (joined) /* else the call that lets it join tells */
         dcli_cluster_keep(cluster, DCL_ERR_NODE_LOST, told);
     if (all_lost(cluster) && cluster->broken == DCL_OK)
