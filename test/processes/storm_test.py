@@ -83,6 +83,9 @@ def main():
         processes.kill_all()
         shutil.rmtree(folder)
     print(f"{storm.killed} processes were killed, {storm.noticed} losses were told; {rounds.failed} failed")
+    if storm.killed < ROUNDS / 2 and not again:
+        print(f"too few processes were killed: {storm.killed} in {ROUNDS} rounds", file=sys.stderr)
+        return 1
     return 1 if rounds.failed else 0
 
 
