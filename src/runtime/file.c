@@ -175,6 +175,15 @@ static dcl_status end_new_file(dcl_cluster *cluster, dcli_new_file *file, int64_
     return status;
 }
 
+/* Nodes of other hosts see the header and the length that the program has given the file: a page of it that were written
+ * out later would take their elements along, as they were before. */
+static dcl_status settle_header(const dcl_cluster *cluster, const dcli_new_file *file)
+{
+    if (cluster->files.sees == NULL || fdatasync(file->fd) == 0)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written to the disk: %s", file->beside_path, strerror(errno));
+}
+
 static dcl_status save_beside(dcl_array *array, const dcli_new_file *file, bool fortran_order, bool direct,
                               int64_t *bytes_out)
 {
@@ -185,6 +194,8 @@ static dcl_status save_beside(dcl_array *array, const dcli_new_file *file, bool 
     dcl_status status = dcli_npy_begin(file->fd, file->beside_path, &grid, fortran_order, &info, bytes_out);
     if (status == DCL_OK && !direct)
         return dcli_stream_save(array, file->fd, file->beside_path, &info);
+    if (status == DCL_OK)
+        status = settle_header(array->cluster, file);
     if (status == DCL_OK)
         status = make_absolute(file->beside_path, absolute);
     dcli_msg_operation descriptor = {.kind = DCLI_OP_SAVE,

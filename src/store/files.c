@@ -215,7 +215,7 @@ static int open_found(const dcli_files *files, const char *path, bool for_writin
         return -1;
     if (check_found(files, found, path, id) == DCL_OK) {
         snprintf(again, sizeof again, "/proc/self/fd/%d", found); /* the same file, whatever its name stands for now */
-        fd = open(again, (for_writing ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
+        fd = open(again, (for_writing ? O_WRONLY : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
             DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be opened: %s; expected a .npy file that this process may %s", path,
                       strerror(errno), for_writing ? "write" : "read");

@@ -46,7 +46,7 @@ static dcl_status make_beside(dcli_new_file *file)
         errno = ENAMETOOLONG;
         if (length >= (int)sizeof file->beside)
             break;
-        file->fd = openat(file->folder, file->beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        file->fd = openat(file->folder, file->beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (file->fd < 0 && errno != EEXIST)
             break;
     }

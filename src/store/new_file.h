@@ -9,7 +9,7 @@
 typedef struct dcli_new_file {
     const char *path;          /* that it will have; borrowed */
     int folder;                /* in which both are: names are looked up in it, whatever the folder is called by then */
-    int fd;                    /* open for reading and writing; others open it by path and id */
+    int fd;                    /* open for writing alone; others open it by path and id */
     char beside[NAME_MAX + 1]; /* its name until then */
     char beside_path[DCLI_FILES_PATH];
     dcli_file_id id;

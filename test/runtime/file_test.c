@@ -368,3 +368,56 @@ Test(file_on_device, may_be_loaded_by_a_link)
         test_remove_folder();
     }
 }
+
+/* ---- files that nodes of other hosts write ------------------------------------------------------------------------- */
+
+static int syncs; /* calls of fdatasync() */
+static int64_t length_then;
+static int32_t first_then;
+
+/* Takes the place of the C library's in this program. */
+int fdatasync(int fd)
+{
+    char path[64];
+    struct stat about = {.st_size = 0};
+    syncs++;
+    first_then = -1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int again = open(path, O_RDONLY | O_CLOEXEC);
+    cr_expect(again >= 0 && fstat(again, &about) == 0 && pread(again, &first_then, 4, about.st_size - 400) == 4);
+    length_then = about.st_size;
+    close(again);
+    return 0;
+}
+
+static dcl_status see_all(dcli_worker *host, const char *path, const char token[33], const dcli_file_id *id,
+                          bool *seen_out)
+{
+    (void)host, (void)path, (void)token, (void)id;
+    *seen_out = true;
+    return DCL_OK;
+}
+
+/* A page of the program's that is written out later takes no element along. */
+Test(file_on_device, has_its_header_on_the_disk_before_nodes_of_other_hosts_write)
+{
+    char path[TEST_PATH];
+    test_make_folder();
+    test_path(path, "a.npy");
+    dcl_cluster *cluster = open_way(2, "direct");
+    dcl_map *map = dcl_map_block(cluster);
+    dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, 100), map);
+    TEST_OK(dcl_fill(A, &(int32_t){7}));
+    TEST_OK(dcl_save_npy(A, path));
+    cr_expect_eq(syncs, 0, "they have the same pages");
+    TEST_INSIDE(cluster)->files.sees = see_all;
+    TEST_OK(dcl_save_npy(A, path));
+    cr_expect_eq(syncs, 1);
+    cr_expect_gt(length_then, 400, "the header and its length are there");
+    cr_expect_eq(first_then, 0, "no node has written yet");
+    dcl_release(A);
+    dcl_release(map);
+    cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+    unlink(path);
+    test_remove_folder();
+}

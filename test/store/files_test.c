@@ -241,6 +241,22 @@ Test(files, are_the_ones_that_were_named, .init = make_folders, .fini = remove_f
     }
 }
 
+/* On a network file system a descriptor that can be read makes its client read and write back whole pages, with what it
+ * believes the others' elements to be. */
+Test(files, are_opened_for_one_thing, .init = make_folders, .fini = remove_folders)
+{
+    for (int w = 0; w < 2; w++) {
+        dcli_files files = hold(test_path("given"), ways[w]);
+        for (int for_writing = 0; for_writing < 2; for_writing++) {
+            int fd = dcli_files_open(&files, test_path("given/a.npy"), for_writing, NULL);
+            cr_assert_geq(fd, 0, "%s", dcl_error());
+            cr_expect_eq(fcntl(fd, F_GETFL) & O_ACCMODE, for_writing ? O_WRONLY : O_RDONLY);
+            close(fd);
+        }
+        dcli_files_release(&files);
+    }
+}
+
 /* What would wait, or act when it is opened, is not opened. */
 Test(files, are_regular, .init = make_folders, .fini = remove_folders)
 {

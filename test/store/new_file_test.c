@@ -165,6 +165,7 @@ static dcl_status save(int64_t elements, char value)
     dcl_grid grid = dcl_grid_1d(DCL_INT8, elements);
     if (dcli_new_file_make(test_path("disk/a.npy"), &file) != DCL_OK)
         return DCL_ERR_FILE;
+    cr_expect_eq(fcntl(file.fd, F_GETFL) & O_ACCMODE, O_WRONLY, "network file systems would read and write pages");
     dcl_status status = dcli_npy_begin(file.fd, file.beside_path, &grid, false, &info, &bytes);
     for (int64_t n = 0; status == DCL_OK && n < elements; n += 4096) {
         char piece[4096];
