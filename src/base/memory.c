@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,16 +28,16 @@ static bool read_number(const char *folder, const char *name, uint64_t *value_ou
     return found;
 }
 
-/* One line of memory.stat. 0: it is not there. */
-static uint64_t read_statistic(const char *folder, const char *name)
+/* What a group has of files, and can be dropped: used lately or not. 0: memory.stat is not there. */
+static uint64_t read_cache(const char *folder, const char *const names[2])
 {
     char path[MOST_PATH + 64], key[64];
     uint64_t value, found = 0;
     snprintf(path, sizeof path, "%s/memory.stat", folder);
     FILE *file = fopen(path, "re");
     while (file != NULL && fscanf(file, "%63s %" SCNu64, key, &value) == 2)
-        if (strcmp(key, name) == 0)
-            found = value;
+        if (strcmp(key, names[0]) == 0 || strcmp(key, names[1]) == 0)
+            found += value;
     if (file != NULL)
         fclose(file);
     return found;
@@ -44,11 +45,11 @@ static uint64_t read_statistic(const char *folder, const char *name)
 
 /* The files of one version. */
 struct version {
-    const char *limit, *used, *cache;
+    const char *limit, *used, *cache[2];
 };
 static const struct version versions[2] = {
-    {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
-    {"memory.max", "memory.current", "inactive_file"},
+    {"memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}},
+    {"memory.max", "memory.current", {"inactive_file", "active_file"}},
 };
 
 static void add_group(const char *folder, const struct version *version, dcli_group_memory *memory)
@@ -58,7 +59,7 @@ static void add_group(const char *folder, const struct version *version, dcli_gr
     if (!read_number(folder, version->limit, &limit) || limit >= no_limit)
         return;
     read_number(folder, version->used, &used);
-    uint64_t cache = read_statistic(folder, version->cache);
+    uint64_t cache = read_cache(folder, version->cache);
     used = used > cache ? used - cache : 0;
     uint64_t left = limit > used ? limit - used : 0;
     memory->limit = limit < memory->limit ? limit : memory->limit;
@@ -131,6 +132,18 @@ uint64_t dcli_memory_left(void)
     return system < groups ? system : groups;
 }
 
+/* A signal makes the call give back what it has and begin anew: with one that comes again and again, as of a profiler, it
+ * would never end. @return 0, or errno. */
+static int reserve(int memfd, size_t bytes)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = fallocate(memfd, 0, 0, (off_t)bytes) == 0 ? 0 : errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
 const char *dcli_memory_back(int memfd, size_t bytes)
 {
     struct rlimit limit;
@@ -140,8 +153,6 @@ const char *dcli_memory_back(int memfd, size_t bytes)
     }
     if (ftruncate(memfd, (off_t)bytes) != 0)
         return "ftruncate";
-    int code;
-    while ((code = fallocate(memfd, 0, 0, (off_t)bytes)) != 0 && errno == EINTR)
-        ;
-    return code == 0 || errno == EOPNOTSUPP || errno == ENOSYS ? NULL : "fallocate";
+    int code = reserve(memfd, bytes);
+    return code == 0 || code == EOPNOTSUPP || code == ENOSYS ? NULL : "fallocate";
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static void put(const char *folder, const char *name, const char *text)
 
 struct group_case {
     char what[48], group[96];
-    char file[5][2][64]; /* name below the mount, text */
+    char file[5][2][80]; /* name below the mount, text */
     uint64_t limit, left;
 };
 
@@ -59,6 +60,22 @@ ParameterizedTestParameters(memory, control_groups)
          {{"a/memory.max", "1000"}, {"a/memory.current", "900"}, {"a/memory.stat", "anon 7\ninactive_file 300\n"}},
          1000,
          400},
+        {"so can what was used lately",
+         "0::/a\n",
+         {{"a/memory.max", "1000"},
+          {"a/memory.current", "900"},
+          {"a/memory.stat", "file 500\ninactive_file 300\nactive_file 100\n"}},
+         1000,
+         500},
+        {"a group above with less left, cached",
+         "0::/a/b\n",
+         {{"a/b/memory.max", "300"},
+          {"a/b/memory.current", "100"},
+          {"a/memory.max", "500"},
+          {"a/memory.current", "450"},
+          {"a/memory.stat", "active_file 30\n"}},
+         300,
+         80},
         {"more in use than allowed", "0::/\n", {{"memory.max", "10"}, {"memory.current", "11"}}, 10, 0},
         {"a container: the path is the host's",
          "0::/docker/1\n",
@@ -70,6 +87,22 @@ ParameterizedTestParameters(memory, control_groups)
          {{"memory/a/memory.limit_in_bytes", "1000"}, {"memory/a/memory.usage_in_bytes", "250"}},
          1000,
          750},
+        {"version 1, nested",
+         "8:memory:/a/b\n",
+         {{"memory/a/b/memory.limit_in_bytes", "9223372036854771712"},
+          {"memory/a/memory.limit_in_bytes", "1000"},
+          {"memory/a/memory.usage_in_bytes", "900"},
+          {"memory/a/memory.stat", "inactive_file 7\ntotal_inactive_file 300\ntotal_active_file 200\n"}},
+         1000,
+         600},
+        {"version 1, a group above with less left",
+         "8:memory:/a/b\n",
+         {{"memory/a/b/memory.limit_in_bytes", "500"},
+          {"memory/a/b/memory.usage_in_bytes", "100"},
+          {"memory/a/memory.limit_in_bytes", "1000"},
+          {"memory/a/memory.usage_in_bytes", "900"}},
+         500,
+         100},
         {"version 1, no limit",
          "8:memory:/a\n",
          {{"memory/a/memory.limit_in_bytes", "9223372036854771712"}, {"memory/a/memory.usage_in_bytes", "250"}},
@@ -101,10 +134,15 @@ Test(memory, there_is_some)
 }
 
 static int no_pages; /* the next fallocate() fails: memory is as full as it gets */
+static int signals;  /* a signal comes while pages are reserved */
+static sigset_t blocked_then;
 
 int fallocate(int fd, int mode, off_t offset, off_t length)
 {
     (void)mode;
+    pthread_sigmask(SIG_BLOCK, NULL, &blocked_then);
+    if (signals)
+        kill(getpid(), SIGUSR1);
     if (no_pages) {
         errno = ENOSPC;
         return -1;
@@ -125,6 +163,26 @@ Test(memory, pages_are_there_or_it_is_an_error)
     no_pages = 1;
     cr_expect_str_eq(dcli_memory_back(memfd, 2 << 20), "fallocate");
     cr_expect_eq(errno, ENOSPC);
+    close(memfd);
+}
+
+static volatile sig_atomic_t caught;
+
+static void catch_signal(int number) { caught = number; }
+
+/* The system gives back what it has reserved, and says EINTR, when a signal comes. */
+Test(memory, pages_are_reserved_without_signals)
+{
+    int memfd = memfd_create("test", MFD_CLOEXEC);
+    cr_assert_geq(memfd, 0);
+    cr_assert_eq(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = catch_signal}, NULL), 0);
+    signals = 1;
+    cr_expect_null(dcli_memory_back(memfd, 1 << 20));
+    cr_expect_eq(sigismember(&blocked_then, SIGUSR1), 1);
+    cr_expect_eq(caught, SIGUSR1, "it comes afterwards");
+    sigset_t after;
+    pthread_sigmask(SIG_BLOCK, NULL, &after);
+    cr_expect_eq(sigismember(&after, SIGUSR1), 0);
     close(memfd);
 }
 
