@@ -6,12 +6,14 @@
 #include "worker/confine_calls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -35,6 +37,7 @@ enum {
     FSCONFIG = 431,
     FSMOUNT = 432,
     FSPICK = 433,
+    CLONE3 = 435,
     PIDFD_GETFD = 438,
     PROCESS_MADVISE = 440,
     MOUNT_SETATTR = 442,
@@ -57,6 +60,21 @@ static const int refused[] = {
     PROCESS_MADVISE,
     SYS_migrate_pages,
     SYS_move_pages,
+    SYS_setpriority,
+    SYS_ioprio_set,
+    /* what processes share by System V's rules: by user, not by folder or descriptor */
+    SYS_shmget,
+    SYS_shmat,
+    SYS_shmctl,
+    SYS_shmdt,
+    SYS_semget,
+    SYS_semop,
+    SYS_semctl,
+    SYS_semtimedop,
+    SYS_msgget,
+    SYS_msgsnd,
+    SYS_msgrcv,
+    SYS_msgctl,
     /* keys of the user */
     SYS_add_key,
     SYS_request_key,
@@ -115,6 +133,7 @@ static const int refused[] = {
     SYS_lremovexattr,
     SYS_fremovexattr,
     SYS_mknodat,
+    SYS_truncate, /* the first Landlocks let it pass */
 #if defined(__x86_64__)
     SYS_chmod,
     SYS_chown,
@@ -127,7 +146,7 @@ static const int refused[] = {
 #endif
 };
 
-enum { REFUSED = sizeof refused / sizeof refused[0], MOST_STEPS = 2 * REFUSED + 64 };
+enum { REFUSED = sizeof refused / sizeof refused[0], MOST_STEPS = 2 * REFUSED + 128 };
 
 typedef struct program {
     struct sock_filter step[MOST_STEPS];
@@ -158,18 +177,59 @@ static void refuse_call(program *filter, int number)
     refuse(filter);
 }
 
-/* Only to the process itself. */
-static void refuse_signals(program *filter, int number)
+/* Only of the process itself. @param zero  whether 0 means itself, too: of kill() it is a group. */
+static void refuse_others(program *filter, int number, bool zero)
 {
-    enum { STEPS = 4 };
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, STEPS);
+    add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, zero ? 5 : 4);
     load_argument(filter, 0);
+    if (zero)
+        add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
     add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)getpid(), 0, 1);
     accept_call(filter);
     refuse(filter);
 }
 
-/* TCP alone, by its own name: of MPTCP Landlock's rules of ports do not hold. */
+/* With any of these bits in that argument. */
+static void refuse_bits(program *filter, int number, int argument, unsigned bits)
+{
+    enum { STEPS = 4 };
+    add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, STEPS);
+    load_argument(filter, argument);
+    add(filter, BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
+    refuse(filter);
+    accept_call(filter);
+}
+
+/* Who is signalled when a descriptor has news: not left to Landlock, as older ones do not look at signals. */
+static void refuse_owners(program *filter)
+{
+    static const struct {
+        int number;
+        unsigned command[3];
+    } by[] = {{SYS_fcntl, {F_SETOWN, F_SETOWN_EX, F_SETSIG}}, {SYS_ioctl, {FIOSETOWN, SIOCSPGRP, SIOCSPGRP}}};
+    enum { STEPS = 6 };
+    for (size_t b = 0; b < sizeof by / sizeof by[0]; b++) {
+        add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)by[b].number, 0, STEPS);
+        load_argument(filter, 1);
+        add(filter, BPF_JMP | BPF_JEQ | BPF_K, by[b].command[0], 2, 0);
+        add(filter, BPF_JMP | BPF_JEQ | BPF_K, by[b].command[1], 1, 0);
+        add(filter, BPF_JMP | BPF_JEQ | BPF_K, by[b].command[2], 0, 1);
+        refuse(filter);
+        accept_call(filter);
+    }
+}
+
+/* New namespaces would give rights in them. What clone3() is to do cannot be looked at: the C library goes on with clone(). */
+static void refuse_namespaces(program *filter)
+{
+    const unsigned new_namespaces = 0x7e020000;
+    refuse_bits(filter, SYS_clone, 0, new_namespaces);
+    add(filter, BPF_JMP | BPF_JEQ | BPF_K, CLONE3, 0, 1);
+    add(filter, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS, 0, 0);
+}
+
+/* TCP alone, by its own name: of MPTCP, and of what is sent with the call for a connection, Landlock's rules of ports do not
+ * hold. */
 static void refuse_sockets(program *filter)
 {
     enum { STEPS = 11, TYPE = 0xf };
@@ -211,10 +271,19 @@ static void make(program *filter)
     }
     for (int r = 0; r < REFUSED; r++)
         refuse_call(filter, refused[r]);
-    refuse_signals(filter, SYS_kill);
-    refuse_signals(filter, SYS_tgkill);
+    refuse_others(filter, SYS_kill, false);
+    refuse_others(filter, SYS_tgkill, false);
+    refuse_others(filter, SYS_prlimit64, true);
+    refuse_others(filter, SYS_sched_setscheduler, true);
+    refuse_others(filter, SYS_sched_setparam, true);
+    refuse_others(filter, SYS_sched_setattr, true);
+    refuse_owners(filter);
+    refuse_namespaces(filter);
     refuse_settings(filter);
     refuse_sockets(filter);
+    refuse_bits(filter, SYS_sendto, 3, MSG_FASTOPEN);
+    refuse_bits(filter, SYS_sendmsg, 2, MSG_FASTOPEN);
+    refuse_bits(filter, SYS_sendmmsg, 3, MSG_FASTOPEN);
     accept_call(filter);
 }
 

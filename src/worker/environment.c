@@ -24,7 +24,7 @@ static const char *const allowed[] = {
     "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LANG", "LANGUAGE", "LC_", "TZ", "MALLOC_", "GLIBC_TUNABLES",
     /* OpenCL: its loader, and drivers */
     "OCL_", "OPENCL_", "POCL_", "CUDA_", "NVIDIA_", "GPU_", "ROCR_", "HIP_", "HSA_", "AMD_", "ONEAPI_", "RUSTICL_",
-    "CL_", "NEO", "IGC_", "OMP_",
+    "CL_", "IGC_", "OMP_",
     /* sanitizers, and DCL's own tests */
     "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "TEST_"};
 

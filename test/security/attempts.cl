@@ -11,12 +11,13 @@ static long call(long number, long a, long b, long c, long d)
     return result;
 }
 enum { OPENAT = 257, CLOSE = 3, UNLINKAT = 263, SOCKET = 41, CONNECT = 42, KILL = 62, PTRACE = 101, READV_OF = 310,
-       CHMODAT = 268, PRCTL = 157, EXIT = 60, FORK = 57, SETSID = 112, PAUSE = 34, TGKILL = 234, MKDIRAT = 258 };
+       CHMODAT = 268, PRCTL = 157, EXIT = 60, FORK = 57, SETSID = 112, PAUSE = 34, TGKILL = 234, SENDMSG = 46, SHMGET = 29,
+       SHMCTL = 31, CLONE = 56, FCNTL = 72, TRUNCATE = 76, PRLIMIT = 302 };
 #endif
 
 enum { HERE = -100, READ_ONLY = 0, CREATE = 0101, UNIX = 1, INET = 2, STREAM = 1, DATAGRAM = 2, MPTCP = 262 };
 
-static __constant char secret[] = "@SECRET@", account[] = "/etc/passwd", token[] = "@TOKEN@", made[] = "@MADE@",
+static __constant char secret[] = "@SECRET@", account[] = "/etc/passwd", token[] = "@TOKEN@", made[] = "@MADE@", doomed[] = "@DOOMED@",
                        library[] = "@LIBRARY@", given[] = "@GIVEN@", parent[] = "/proc/@PARENT@/environ",
                        sibling[] = "/proc/@SIBLING@/mem", other[] = "@OTHER@", own[] = "@OWN@", r[] = "r";
 
@@ -50,6 +51,45 @@ static long connect_to(int port)
     return result;
 }
 
+/* To 127.0.0.1, with the connection. */
+static long send_to(int port)
+{
+    uchar address[16] = {INET, 0, (uchar)(port >> 8), (uchar)port, 127, 0, 0, 1};
+    long vector[2] = {(long)address, 1}, message[7] = {(long)address, 16, (long)vector, 1, 0, 0, 0};
+    long fd = call(SOCKET, INET, STREAM, 0, 0), result = fd < 0 ? fd : call(SENDMSG, fd, (long)message, 0x20004000, 0);
+    if (fd >= 0)
+        call(CLOSE, fd, 0, 0, 0);
+    return result;
+}
+
+static long share(void)
+{
+    long id = call(SHMGET, 0, 4096, 0600, 0);
+    return id < 0 ? id : (call(SHMCTL, id, 0, 0, 0), 1);
+}
+
+static long new_namespace(void)
+{
+    long child = call(CLONE, 0x10000000 | 17, 0, 0, 0);
+    if (child == 0)
+        call(EXIT, 0, 0, 0, 0);
+    return child;
+}
+
+static long signal_by_socket(void)
+{
+    long fd = call(SOCKET, INET, STREAM, 0, 0), result = fd < 0 ? fd : call(FCNTL, fd, 8, @PARENT@, 0);
+    if (fd >= 0)
+        call(CLOSE, fd, 0, 0, 0);
+    return result;
+}
+
+static long limit_of(long pid)
+{
+    long old[2];
+    return call(PRLIMIT, pid, 0, 0, (long)old);
+}
+
 /* A process that leaves everything that its parent could end it by. */
 static long leave_one(void)
 {
@@ -72,7 +112,7 @@ int attempt(long i)
     case 2: return (int)open_it(token, READ_ONLY);
     case 3: return fopen_it(secret, r) == 0 ? -13 : 1;
     case 4: return (int)open_it(made, CREATE);
-    case 5: return (int)call(UNLINKAT, HERE, (long)secret, 0, 0);
+    case 5: return (int)call(UNLINKAT, HERE, (long)doomed, 0, 0);
     case 6: return (int)call(CHMODAT, HERE, (long)secret, 0777, 0);
     case 7: return (int)open_it(parent, READ_ONLY);
     case 8: return (int)open_it(sibling, READ_ONLY);
@@ -84,11 +124,17 @@ int attempt(long i)
     case 14: return (int)call(SOCKET, INET, STREAM, MPTCP, 0);
     case 15: return (int)call(KILL, @PARENT@, 0, 0, 0);
     case 16: return (int)call(KILL, @SIBLING@, 0, 0, 0);
-    case 17: return (int)call(PTRACE, 0x4206, @PARENT@, 0, 0);
+    case 17: return (int)call(PTRACE, 0x4206, @VICTIM@, 0, 0);
     case 18: return (int)call(PTRACE, 0x4206, @SIBLING@, 0, 0);
-    case 19: return (int)call(READV_OF, @SIBLING@, 0, 0, 0);
+    case 19: return (int)call(READV_OF, @VICTIM@, 0, 0, 0);
     case 20: return (int)call(PRCTL, 4, 1, 0, 0); /* to be traced */
     case 21: return (int)call(TGKILL, @PARENT@, @PARENT@, 0, 0);
+    case 22: return (int)limit_of(@PARENT@);
+    case 23: return (int)send_to(@PORT@);
+    case 24: return (int)share();
+    case 25: return (int)new_namespace();
+    case 26: return (int)call(TRUNCATE, (long)given, 5, 0, 0);
+    case 27: return (int)signal_by_socket();
     /* what a session needs */
     case 32: return (int)open_it(library, READ_ONLY);
     case 33: return (int)open_it(given, READ_ONLY);

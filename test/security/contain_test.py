@@ -24,8 +24,10 @@ FORBIDDEN = {0: "read a secret file", 1: "read /etc/passwd", 2: "read the token"
              8: "open another session's memory", 9: "write into another client's kernel cache",
              10: "connect to a port of this host", 11: "connect to the worker's own port", 12: "make a Unix socket",
              13: "make a UDP socket", 14: "make an MPTCP socket", 15: "signal the supervisor",
-             16: "signal another session's process", 17: "trace the supervisor", 18: "trace another session's process",
-             19: "read another process' memory", 20: "make itself traceable", 21: "signal a thread of the supervisor"}
+             16: "signal another session's process", 17: "trace a process of the user", 18: "trace another session's process",
+             19: "read another process' memory", 20: "make itself traceable", 21: "signal a thread of the supervisor",
+             22: "ask for the supervisor's limits", 23: "send to a port of this host", 24: "share memory with the user",
+             25: "make a namespace", 26: "cut a file by its name", 27: "have the supervisor signalled"}
 NEEDED = {32: "read a library", 33: "read a file of --files", 34: "write into its own kernel cache", 35: "start a process"}
 SECRET = "b5f1c0de" * 8
 
@@ -49,6 +51,10 @@ def without_landlock():
     libc = ctypes.CDLL(None)
     if libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0 or libc.syscall(SECCOMP, 1, 0, program) != 0:
         os._exit(1)
+
+
+def anybody_may_trace():
+    ctypes.CDLL(None).prctl(0x59616d61, ctypes.c_ulong(-1), 0, 0, 0)
 
 
 class Contained(siege.Siege):
@@ -94,9 +100,15 @@ class Contained(siege.Siege):
         self.start({"DCL_KEYS": two}, worker)
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
+        doomed = f"{self.folder}/doomed"
+        pathlib.Path(doomed).write_text("doomed", encoding="ascii")
+        victim = subprocess.Popen(["sleep", "600"], preexec_fn=anybody_may_trace)
+        self.addCleanup(victim.wait)
+        self.addCleanup(victim.kill)
         own, other = (self.cache_of(keys) for keys in (one, two))
         return worker, {"DCL_KEYS": one}, {
             "secret": self.secret, "token": f"{worker_keys}/own.secret", "made": f"{self.folder}/made", "leave": 1,
+            "doomed": doomed, "victim": victim.pid,
             "library": "/usr/lib/os-release", "given": f"{self.files}/given", "parent": worker.pid,
             "sibling": next(iter(worker.children())), "other": f"{other}/planted", "own": f"{own}/planted",
             "port": listener.getsockname()[1], "desk": worker.port}
@@ -115,7 +127,7 @@ class Contained(siege.Siege):
         for number, what in NEEDED.items():
             with self.subTest(what):
                 self.assertEqual(found[number], 1, f"a kernel could not {what}")
-        self.assertTrue(os.path.exists(self.secret))
+        self.assertTrue(os.path.exists(words["doomed"]))
         self.assertFalse(os.path.exists(f"{self.folder}/made"))
         # What it started outlives neither the session nor its process.
         processes.wait_until(lambda: worker.children() <= before, 5, "the end of what a kernel has started")
@@ -127,7 +139,8 @@ class Contained(siege.Siege):
         self.assertTrue(worker.logs("not contained"), worker.log())
         found = self.spy(worker, keys, **{**words, "leave": 0})
         done = [number for number in FORBIDDEN if found[number] >= 0]
-        self.assertTrue({0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 15, 16} <= set(done), found)
+        self.assertTrue({0, 1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 15, 16, 19, 20, 21, 22, 24, 26, 27} <= set(done),
+                        found)
 
     def test_included_file(self):
         """The compiler reads as the process does."""
