@@ -48,7 +48,7 @@ dcl_status dcli_shared_link_make(dcli_shared_link ends_out[2]);
  *  Closes end->memory. @return DCL_OK or DCL_ERR_NETWORK. */
 dcl_status dcli_shared_link_fold(dcli_shared_link *end, const dcli_shared_link *other);
 /** Take such an end's memory out of its socket. Takes the socket over, also on failure.
- *  @return DCL_OK or DCL_ERR_PROTOCOL (there is no memory in it). */
+ *  @return DCL_OK, DCL_ERR_PROTOCOL (there is no memory in it) or DCL_ERR_NODE_LOST (no descriptor is free for it). */
 dcl_status dcli_shared_link_adopt(int socket, dcli_shared_link *end_out);
 /** Close an end that was not handed to an endpoint. .socket -1 is accepted. */
 void dcli_shared_link_close(dcli_shared_link *end);

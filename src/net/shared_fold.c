@@ -57,5 +57,8 @@ dcl_status dcli_shared_link_adopt(int socket, dcli_shared_link *end_out)
     if (memory >= 0)
         close(memory);
     close(socket);
+    if (memory < 0 && (message.msg_flags & MSG_CTRUNC) != 0)
+        return DCLI_FAIL(DCL_ERR_NODE_LOST, "no descriptor is free for the memory of a link; raise the limit of open "
+                                            "files (`ulimit -n`), or use fewer arrays");
     return DCLI_FAIL(DCL_ERR_PROTOCOL, "a link came without its memory, or with more; expected both from the host");
 }

@@ -143,7 +143,7 @@ static dcl_status take_record(dcli_link *link, const dcli_ring_head *head)
     return DCL_OK;
 }
 
-/* What is left to be said of a peer that is no more. */
+/* Report the end of the link: once with its reason, as broken or ended. */
 static dcl_status say_end(dcli_link *link, dcli_incoming *incoming)
 {
     incoming->from = link->peer;

@@ -106,7 +106,8 @@ typedef enum dcli_file_way {
 typedef struct dcli_file_use {
     dcli_file_way way;
     /** Ask all nodes whether they see the file at `path`, the one with this id and `token` in it; NULL: they see what this
-     *  process sees. Called without the lock, maybe by several threads at once. */
+     *  process sees. Called without the lock, maybe by several threads at once. DCL_ERR_TIMEOUT: some
+     *  have not answered, which says nothing about the next time. */
     dcl_status (*sees)(dcli_worker *host, const char *path, const char token[33], const dcli_file_id *id,
                        bool *all_see_out);
     struct dcli_known_folder *folders; /* that were asked about, newest first */

@@ -88,9 +88,9 @@ dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool 
     pthread_mutex_unlock(&cluster->lock);
     dcl_status status = ask(cluster, path, &asked, &seen);
     pthread_mutex_lock(&cluster->lock);
-    if (status != DCL_OK)
+    if (status != DCL_OK && status != DCL_ERR_TIMEOUT) /* a busy node has not answered: the next call asks again */
         return status;
-    if (asked && find(cluster, path, length) == NULL)
+    if (status == DCL_OK && asked && find(cluster, path, length) == NULL)
         remember(cluster, path, length, seen);
     *direct_out = seen || way == DCLI_FILES_DIRECT;
     *named_out = asked;

@@ -56,6 +56,11 @@ static void find_end(dcli_crew *crew, dcli_member *member, char *text_out, size_
         known = member->process.pid == 0 || dcli_process_has_ended(&member->process) || n == STEPS - 1;
         if (known && member->process.pid != 0)
             dcli_process_why(&member->process, text_out, capacity);
+        else if (known) /* the keeper has waited for its end, or it runs at another host */
+            snprintf(text_out, capacity, "%s",
+                     member->refusal[0] != '\0' ? member->refusal
+                     : member->gone[0] != '\0'  ? member->gone
+                                                : "its process has ended");
         pthread_mutex_unlock(&crew->lock);
         if (!known)
             nanosleep(&step, NULL);
@@ -65,7 +70,7 @@ static void find_end(dcli_crew *crew, dcli_member *member, char *text_out, size_
 dcl_status dcli_crew_fail_to_start(dcli_crew *crew, int node, dcl_status status, const char *why)
 {
     dcli_member *member = &crew->member[node];
-    char end[512] = "";
+    char end[DCLI_ERROR_BYTES] = "";
     if (why[0] == '\0')
         find_end(crew, member, end, sizeof end);
     return DCLI_FAIL(status, "worker %d (%s) did not start: %s", node, member->name, why[0] != '\0' ? why : end);

@@ -81,16 +81,6 @@ void dcli_doubts_complain(dcli_worker *host, int from, int about, const char *se
     host->doubts.next_ns = dcli_min(host->doubts.next_ns, host->doubts.gathered_ns);
 }
 
-void dcli_doubts_forget(dcli_worker *host, int node)
-{
-    host->doubts.node[node].due_ns = 0;
-    for (int other = 0; other < host->terms.node_count; other++)
-        if (other != node)
-            *odds_of(host, node, other) = false;
-}
-
-/* ---- decisions ---------------------------------------------------------------------------------------------------- */
-
 static int count_odds(dcli_worker *host, int node)
 {
     int count = 0;
@@ -99,7 +89,25 @@ static int count_odds(dcli_worker *host, int node)
     return count;
 }
 
-/* Whose loss settles more; then who has been at odds with more nodes so far; then who is accused, and not only accuses. */
+/* A dispute that is settled says nothing about the next one. The node's own sentence stays: the caller may still read it. */
+void dcli_doubts_forget(dcli_worker *host, int node)
+{
+    host->doubts.node[node].due_ns = 0;
+    for (int other = 0; other < host->terms.node_count; other++) {
+        if (other == node)
+            continue;
+        *odds_of(host, node, other) = false;
+        if (count_odds(host, other) == 0) {
+            host->doubts.node[other].is_accused = false;
+            host->doubts.node[other].told[0] = '\0';
+        }
+    }
+}
+
+/* ---- decisions ---------------------------------------------------------------------------------------------------- */
+
+/* The worse of two nodes is the one whose loss settles more
+ * complaints; if equal, the one that has been at odds with more nodes so far; if equal, the one that is accused. */
 static bool is_worse(dcli_worker *host, int node, int count, int than, int than_count)
 {
     const dcli_doubt *one = &host->doubts.node[node], *other = &host->doubts.node[than];

@@ -72,7 +72,7 @@ dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer)
     }
     if (worker->gone[peer])
         return DCL_OK;
-    /* The host decides whether the peer is lost, or only cannot be reached from here: which comes to the same. */
+    /* The host decides which of the two is given up: the peer, or this node, if it alone cannot reach others. */
     dcli_message message = {.kind = DCLI_MSG_LOST, .lost = {.peer = peer, .sentence = sentence}};
     return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
@@ -264,10 +264,10 @@ enum { ANSWER_SECONDS = 10 };
 static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *number, bool *all_yes_out)
 {
     struct dcli_question *question = &host->question;
-    struct timespec until = dcli_in_ms(ANSWER_SECONDS * 1000);
     pthread_mutex_lock(&question->lock);
-    while (question->asking)
+    while (question->asking) /* by another thread, whose question has a deadline */
         pthread_cond_wait(&question->changed, &question->lock);
+    struct timespec until = dcli_in_ms(ANSWER_SECONDS * 1000);
     *number = ++question->number;
     question->asking = question->all = true;
     question->answers = 0;
@@ -275,8 +275,8 @@ static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *num
     dcl_status status = dcli_host_message(host, DCL_ALL_NODES, message, -1);
     while (status == DCL_OK && question->answers < host->terms.node_count && question->all)
         if (pthread_cond_timedwait(&question->changed, &question->lock, &until) == ETIMEDOUT)
-            question->all = false; /* a node that is so busy has not said yes */
-    *all_yes_out = question->all;
+            status = DCL_ERR_TIMEOUT; /* without a sentence: the caller knows what it means */
+    *all_yes_out = status == DCL_OK && question->all;
     question->asking = false;
     pthread_cond_broadcast(&question->changed);
     pthread_mutex_unlock(&question->lock);
@@ -304,7 +304,7 @@ dcl_status dcli_host_count(dcli_worker *host)
     bool all;
     dcli_message message = {.kind = DCLI_MSG_COUNT};
     dcl_status status = ask_all(host, &message, &message.count.number, &all);
-    if (status == DCL_OK && !all)
+    if (status == DCL_ERR_TIMEOUT || (status == DCL_OK && !all))
         status = DCLI_FAIL(DCL_ERR_TIMEOUT,
                            "not all of %d nodes have told their counters after %d seconds; expected all; ask again, or "
                            "see DCL_LOG=debug for what they wait for",

@@ -4,10 +4,10 @@
 
 #include "worker/peer.h"
 
-/** The connection to a peer has ended (this thread's error says how). */
 /** This thread's error says how a node has broken the protocol: it is taken for lost.
  *  @return the error's status where that is not for this worker to do: of threads, of the host. */
 dcl_status dcli_peer_offends(dcli_worker *worker, int peer);
+/** The connection to a peer has ended (this thread's error says how). */
 dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer);
 
 /** Host: a node is lost: see that it does not run any more, tell all and the runtime. Once per node.

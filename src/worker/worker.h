@@ -112,7 +112,7 @@ dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *l
 /** Whether the host's worker has taken a turn since this was last asked, or rests. By one thread. */
 bool dcli_host_is_alive(dcli_worker *host);
 /** Ask all nodes whether they see the file at `path`, the one with this id and `token` in it. Waits for the answers; any
- *  thread but the host's. @param all_see_out  false also when one does not answer in time. */
+ *  thread but the host's. @return also DCL_ERR_TIMEOUT, without a sentence: a node has not answered within 10 s. */
 dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], const dcli_file_id *id,
                           bool *all_see_out);
 /** Have all nodes tell their counters to the hook. Waits as dcli_host_sees(). */

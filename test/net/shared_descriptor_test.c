@@ -320,6 +320,25 @@ static dcli_received receive(dcli_endpoint *at)
     return received;
 }
 
+/* A link to a newcomer whose memory has no descriptor: only that newcomer cannot be reached. */
+Test(shared_descriptor, a_folded_link_for_whose_memory_there_is_no_room_is_a_lost_peer)
+{
+    poor p;
+    dcli_shared_link ends[2], adopted = {.socket = -1};
+    open_poor(&p);
+    int before = open_descriptors();
+    cr_assert_eq(dcli_shared_link_make(ends), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_shared_link_fold(&ends[0], &ends[1]), DCL_OK, "%s", dcl_error());
+    deny_descriptors(&p);
+    dcl_status status = dcli_shared_link_adopt(ends[0].socket, &adopted); /* takes the socket */
+    allow_descriptors(&p);
+    cr_expect_eq(status, DCL_ERR_NODE_LOST, "%s", dcl_error());
+    cr_expect(strstr(dcl_error(), "ulimit -n") != NULL, "%s", dcl_error());
+    dcli_shared_link_close(&ends[1]);
+    cr_expect_eq(open_descriptors(), before);
+    close_poor(&p);
+}
+
 /* The message comes, and says that its descriptor has not; the next one has its own. */
 Test(shared_descriptor, one_for_which_there_is_no_room_is_missing)
 {

@@ -189,6 +189,44 @@ Test(stream_file_on_device, that_ends_too_early_fails_the_array_until_it_is_load
     test_remove_folder();
 }
 
+static int times_asked;
+
+static dcl_status stay_busy(dcli_worker *host, const char *path, const char token[33], const dcli_file_id *id,
+                            bool *all_see_out)
+{
+    (void)host, (void)path, (void)token, (void)id;
+    times_asked++;
+    *all_see_out = false;
+    return DCL_ERR_TIMEOUT;
+}
+
+/* A node that was busy once would otherwise keep a whole session from reading its files itself. */
+Test(stream_file_on_device, nodes_that_do_not_answer_are_asked_again)
+{
+    char path[TEST_PATH];
+    dcl_cluster *cluster = open_streaming(2, 256);
+    test_make_folder();
+    test_path(path, "a.npy");
+    dcl_map *map = dcl_map_block(cluster);
+    dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, N), map);
+    test_count_up(A, 5, 3);
+    TEST_OK(dcl_save_npy(A, path));
+    dcli_cluster_choose_files(TEST_INSIDE(cluster), "auto");
+    TEST_INSIDE(cluster)->files.sees = stay_busy;
+    times_asked = 0;
+    TEST_OK(dcl_load_npy(A, path));
+    cr_expect_eq(times_asked, 1);
+    TEST_OK(dcl_load_npy(A, path));
+    cr_expect_eq(times_asked, 2);
+    expect_ints(A, 5, 3);
+    TEST_INSIDE(cluster)->files.sees = NULL;
+    dcl_release(A);
+    dcl_release(map);
+    dcli_cluster_forget_files(TEST_INSIDE(cluster));
+    cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+    test_remove_folder();
+}
+
 /* Whether the host had heard of the failure or not. */
 Test(stream_file_on_device, heals_an_array_that_had_failed)
 {

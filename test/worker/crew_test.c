@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "worker/crew_inside.h"
+#include "worker/doubts.h"
 #include "worker/members.h"
 #include "worker/peer.h"
 
@@ -137,6 +138,25 @@ Test(crew, a_refusal_is_read_whole_while_more_come)
     free_crew(&crew);
 }
 
+/* Nothing was said when the process ended, and the keeper has already taken its end. */
+Test(crew, a_start_that_failed_has_a_reason)
+{
+    static const char *const refusals[] = {"it has no device", "", ""}, *const ends[] = {"", "cannot be reached", ""},
+                             *const reasons[] = {": it has no device", ": cannot be reached",
+                                                 ": its process has ended"};
+    dcli_crew crew;
+    dcl_config config = {.silence_ms = 1000};
+    make_crew(&crew, &config);
+    for (int n = 0; n < NODES; n++) {
+        dcli_member *member = &crew.member[n];
+        snprintf(member->refusal, sizeof member->refusal, "%s", refusals[n]);
+        snprintf(member->gone, sizeof member->gone, "%s", ends[n]);
+        cr_expect_eq(dcli_crew_fail_to_start(&crew, n, DCL_ERR_NODE_LOST, ""), DCL_ERR_NODE_LOST);
+        cr_expect(strstr(dcl_error(), reasons[n]) != NULL, "\"%s\" lacks \"%s\"", dcl_error(), reasons[n]);
+    }
+    free_crew(&crew);
+}
+
 /* The keeper says it once: it must not get lost. */
 Test(crew, a_loss_is_told_without_memory)
 {
@@ -201,5 +221,37 @@ Test(host, a_late_answer_is_not_counted_for_the_next_question)
     cr_expect(question->all);
     dcli_question_answer(host, 2, 5, false);
     cr_expect_not(question->all);
+    free_host(host);
+}
+
+/* ---- disputes ------------------------------------------------------------------------------------------------------ */
+
+/* Node 1 is at odds with the others and is lost: what it said of node 0 does not count when node 0 is at odds with node 2. */
+Test(host, a_settled_dispute_is_forgotten)
+{
+    bool nobody[NODES] = {false};
+    dcli_worker *host = make_host();
+    host->gone = host->absent = nobody;
+    dcli_doubts_complain(host, 1, 0, "node 1 cannot reach node 0");
+    cr_expect(host->doubts.node[0].is_accused);
+    dcli_doubts_forget(host, 1);
+    cr_expect_not(host->doubts.node[0].is_accused);
+    dcli_doubts_complain(host, 0, 2, "node 0 cannot reach node 2");
+    cr_expect_not(host->doubts.node[0].is_accused);
+    cr_expect_str_eq(host->doubts.node[0].told, "it cannot reach others: node 0 cannot reach node 2");
+    cr_expect_str_eq(host->doubts.node[2].told, "node 0 cannot reach node 2");
+    free_host(host);
+}
+
+Test(host, a_dispute_that_lasts_is_remembered)
+{
+    bool nobody[NODES] = {false};
+    dcli_worker *host = make_host();
+    host->gone = host->absent = nobody;
+    dcli_doubts_complain(host, 1, 0, "node 1 cannot reach node 0");
+    dcli_doubts_complain(host, 2, 0, "node 2 cannot reach node 0");
+    dcli_doubts_forget(host, 1);
+    cr_expect(host->doubts.node[0].is_accused, "node 2 still accuses it");
+    cr_expect_str_eq(host->doubts.node[0].told, "node 1 cannot reach node 0");
     free_host(host);
 }

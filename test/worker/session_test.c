@@ -167,7 +167,7 @@ Test(session_on_device, a_newcomer_that_cannot_serve_says_why)
 
 /* ---- tcp ---------------------------------------------------------------------------------------------------------- */
 
-/* One that was free just now. */
+/* The kernel chooses a port that is free; another process may take it before it is used. */
 static int free_port(void)
 {
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
