@@ -121,7 +121,8 @@ DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
  *  Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster; DCL_OK if none. */
 DCL_API dcl_status dcl_status_of(dcl_cluster *cluster);
 /** Forget the cluster's first error and this thread's (with NULL: only this thread's). Failed arrays stay failed until
- *  overwritten, those with a part on a lost node for good. */
+ *  overwritten, those with a part on a lost node for good. Also accepts the results that were computed with accesses outside
+ *  of a grid: calls that read such arrays return DCL_OK again. */
 DCL_API void dcl_clear_error(dcl_cluster *cluster);
 
 /** Wait until every operation called so far is complete.

@@ -78,6 +78,7 @@ typedef struct dcli_outcome {
     dcl_status status;
     char *text;
     dcli_lent *lent; /* READ, WRITE: memory that the waiting call takes back when it asks for the outcome */
+    bool withdrawn;  /* the call has ended because the cluster is being closed */
     struct dcli_outcome *next;
 } dcli_outcome;
 
@@ -226,8 +227,10 @@ dcl_status dcli_array_usable(const dcl_array *array, const char *use);
 bool dcli_books_failed(const dcli_books *books);
 /** @param text  NULL: the operation failed because of what it was computed from. */
 void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, const char *text);
-/** An operation that writes the array has accessed elements outside. @param text  the report on it. */
+/** An operation that writes the array has accessed elements outside. @param text  the report on it; NULL: unknown. */
 void dcli_books_stray(dcli_books *books, int64_t operation, const char *text);
+/** Whether an operation that wrote the contents has accessed elements outside. Records nothing. */
+bool dcli_books_has_strayed(const dcli_books *books);
 /** DCL_OK; DCL_ERR_RANGE, recorded for this thread, where what wrote the contents has accessed elements outside.
  *  @param done  what the call has done nevertheless: "the elements were read". */
 dcl_status dcli_books_strayed(const dcli_books *books, const char *done);

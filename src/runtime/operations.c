@@ -60,16 +60,21 @@ dcl_status dcli_array_usable(const dcl_array *array, const char *use)
 
 void dcli_books_stray(dcli_books *books, int64_t operation, const char *text)
 {
-    if (operation < books->overwritten_at || (books->strayed_at > 0 && books->strayed_at >= books->overwritten_at))
+    if (operation < books->overwritten_at || dcli_books_has_strayed(books))
         return; /* overwritten since, or known already with its first report */
     books->strayed_at = operation;
     dcli_free(books->stray);
-    books->stray = dcli_strdup(text);
+    books->stray = text != NULL ? dcli_strdup(text) : NULL;
+}
+
+bool dcli_books_has_strayed(const dcli_books *books)
+{
+    return books->strayed_at > 0 && books->strayed_at >= books->overwritten_at;
 }
 
 dcl_status dcli_books_strayed(const dcli_books *books, const char *done)
 {
-    if (books->strayed_at == 0 || books->strayed_at < books->overwritten_at)
+    if (!dcli_books_has_strayed(books))
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_RANGE,
                      "%s, but the operation that computed them went outside (%s); overwrite the array, or accept the "

@@ -247,7 +247,7 @@ static void exchange(dcl_array *a, dcl_array *b)
  * for, which was made after all that had been called. */
 static void pass_stray(dcli_books *from, dcli_books *to)
 {
-    if (dcli_books_strayed(from, "") != DCL_OK && from->stray != NULL)
+    if (dcli_books_has_strayed(from))
         dcli_books_stray(to, to->last_use, from->stray);
 }
 

@@ -145,13 +145,14 @@ static dcl_status make_buffers(struct stream *stream)
     return DCL_OK;
 }
 
-/* Loading heals a failed array, writing parts of one does not: as a whole it is overwritten here. */
+/* A load replaces the whole array, but its stretches are writes of parts, which clear no failure and no report of an access
+ * outside of a grid: one FILL of the whole array clears both. */
 static dcl_status heal(struct stream *stream)
 {
     dcl_array *array = stream->array;
     const dcli_books *books = dcli_array_books(array);
     dcl_status status = dcli_cluster_wait(array->cluster, books->last_use, false, -1);
-    if (status != DCL_OK || !dcli_books_failed(books))
+    if (status != DCL_OK || (!dcli_books_failed(books) && !dcli_books_has_strayed(books)))
         return status;
     dcli_msg_operation fill = {.kind = DCLI_OP_FILL};
     status = dcli_cluster_issue_one(array, &fill, NULL, true, NULL, NULL);

@@ -100,7 +100,9 @@ Test(border_on_device, is_told_by_what_delivers_the_result)
         TEST_OK(dcl_swap(A, C));
         expect_told(A, path, true);
         TEST_OK(dcl_swap(A, C));
+        dcl_clear_error(NULL);
         TEST_OK(dcl_remap(C, cyclic));
+        cr_expect_eq(dcl_status_of(NULL), DCL_OK, "a call that succeeds has recorded: %s", dcl_error());
         expect_told(C, path, true);
         TEST_OK(dcl_write(C, &one, &element, NULL)); /* a part is not enough */
         TEST_REFUSED(dcl_read(C, NULL, c, NULL), DCL_ERR_RANGE, told);
@@ -108,6 +110,9 @@ Test(border_on_device, is_told_by_what_delivers_the_result)
         TEST_REFUSED(dcl_wait(line.cluster), DCL_ERR_RANGE, "outside its grid"); /* still the first */
         TEST_OK(dcl_forall(line.cluster, guarded, DCL_OUT(C), DCL_IN(A)));
         expect_told(C, path, false); /* overwritten, though the cluster has its error */
+        TEST_OK(dcl_forall(line.cluster, plain, DCL_OUT(C), DCL_IN(A)));
+        TEST_OK(dcl_load_npy(C, path)); /* overwrites it, too, whoever reads the file */
+        expect_told(C, path, false);
         TEST_OK(dcl_forall(line.cluster, plain, DCL_OUT(C), DCL_IN(A)));
         TEST_REFUSED(dcl_wait_for(C, -1), DCL_ERR_RANGE, told);
         dcl_clear_error(line.cluster);
