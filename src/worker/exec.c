@@ -101,7 +101,7 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
     return status;
 }
 
-/* Other hosts' processes have the elements written now: the program can do so for what its own host has in memory alone. */
+/* Remote processes sync here: the program's fsync reaches only its own host's page cache. */
 static dcl_status save_part(const dcli_worker *worker, int fd, const char *path, const dcl_npy_info *info,
                             const dcli_region_list *regions, const dcli_held *held)
 {
@@ -184,6 +184,14 @@ dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, 
 
 /* ---- batches that run --------------------------------------------------------------------------------------------- */
 
+int64_t dcli_exec_only_kernel(const dcli_worker *worker, int64_t kernel)
+{
+    for (int64_t r = worker->running_first; r < worker->running_count; r++)
+        if (worker->running[r].kernel != kernel)
+            return 0;
+    return kernel;
+}
+
 /* What the device computes now, anew after each batch that has ended. */
 void dcli_exec_watch(dcli_worker *worker)
 {
@@ -193,8 +201,8 @@ void dcli_exec_watch(dcli_worker *worker)
              entry != NULL && entry->operation.number != worker->running[worker->running_first].operation;)
             entry = entry->next;
     dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry != NULL ? entry->kernel->body->text : NULL);
-    if (entry == NULL)
-        dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, 0);
+    dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING,
+                      entry != NULL ? dcli_exec_only_kernel(worker, entry->kernel->number) : 0);
 }
 
 dcl_status dcli_exec_collect(dcli_worker *worker)

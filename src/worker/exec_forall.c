@@ -331,15 +331,6 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     return status;
 }
 
-/* Whether the kernels that run are all of one body. @return its number, or 0. */
-static int64_t only_kernel(const dcli_worker *worker, int64_t kernel)
-{
-    for (int64_t r = worker->running_first; r < worker->running_count; r++)
-        if (worker->running[r].kernel != kernel)
-            return 0;
-    return kernel;
-}
-
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out)
 {
     dcli_prepared *prepared;
@@ -354,13 +345,14 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         return status;
     bool first = worker->running_first == worker->running_count;
     dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
-    dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, only_kernel(worker, running.kernel));
+    dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(worker, running.kernel));
     status = start(worker, entry, prepared, batch, &running);
     if (status != DCL_OK) {
         /* Kernels of this batch may run: nobody is told that it ended before they have. */
         dcli_device_finish(worker->device, dcli_device_launched(worker->device));
         dcli_memory_release(running.report);
         dcli_memory_release(running.arena);
+        dcli_exec_watch(worker); /* this body is not to blame for what happens later */
         return status;
     }
     worker->running[worker->running_count++] = running;

@@ -144,6 +144,8 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
 void dcli_exec_end_forall(dcli_worker *worker, const dcli_running *running);
 /** Tell the watchdog what the device computes now. */
 void dcli_exec_watch(dcli_worker *worker);
+/** `kernel`, if all kernels that run are of the body with this number; 0: others run, too. */
+int64_t dcli_exec_only_kernel(const dcli_worker *worker, int64_t kernel);
 /** Compile the kernel for this worker's device if that has not been done. @return DCL_OK, or what it gave before. */
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
 
