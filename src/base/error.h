@@ -15,7 +15,8 @@ void dcli_error_enter(const char *function);
 /** dcli_error_enter() of a function that makes a cluster, map or array and returns NULL when it fails. Its error is kept
  *  until the next one of a constructor: calls that are given the NULL return it. */
 void dcli_error_enter_constructor(const char *function);
-/** The current error is that of a constructor which has called other public functions meanwhile. */
+/** Keep the current error as the reason why a call returns NULL: calls that are given the NULL return it. For callers of other
+ *  public functions, and for functions that are no constructors but return NULL. */
 void dcli_error_made_null(void);
 
 /** Record an error of this thread. @return `status`, so that a caller can return it at once. */

@@ -21,9 +21,9 @@ enum {
 
 struct stub {
     _Atomic uint64_t state;
-    void *object;
-    const void *cluster; /* handle */
-    uint32_t next;       /* of those that are not in use */
+    _Atomic(void *) object; /* relaxed: the state orders what it points to */
+    const void *cluster;    /* handle */
+    uint32_t next;          /* of those that are not in use */
     atomic_int holds;
     uint8_t kind, end;
 };
@@ -153,7 +153,7 @@ void *dcli_handle_make(dcli_kind kind, void *object, const void *cluster)
     struct stub *stub = at(place);
     uint64_t generation = GENERATION(atomic_load(&stub->state));
     void *handle = handle_of(place, generation);
-    stub->object = object;
+    atomic_store_explicit(&stub->object, object, memory_order_relaxed);
     stub->cluster = cluster != NULL ? cluster : handle;
     stub->kind = (uint8_t)kind;
     atomic_store(&stub->holds, 1);
@@ -179,7 +179,7 @@ void *dcli_handle_enter(const void *handle, dcli_kind kind)
     } while (!atomic_compare_exchange_weak_explicit(&stub->state, &state, state + 1, memory_order_acquire,
                                                     memory_order_relaxed));
     if (stub->kind == (uint8_t)kind)
-        return stub->object;
+        return atomic_load_explicit(&stub->object, memory_order_relaxed);
     dcli_handle_leave(handle); /* not what it was given for */
     return NULL;
 }
@@ -212,8 +212,10 @@ void dcli_handle_await(const void *handle)
 static void free_place(uint32_t place, dcli_handle_end end)
 {
     struct stub *stub = at(place);
+    if (stub == NULL)
+        return; /* never: the handle was made */
     uint64_t generation = GENERATION(atomic_load(&stub->state)) + 1;
-    stub->object = NULL;
+    atomic_store_explicit(&stub->object, NULL, memory_order_relaxed);
     stub->end = (uint8_t)end;
     stub->next = 0;
     atomic_store_explicit(&stub->state, generation << PLACE_BITS | ENDED, memory_order_release);
@@ -247,13 +249,19 @@ void *dcli_handle_next_array(const void *cluster, uint32_t *at_in_out)
     return NULL;
 }
 
-void dcli_handle_forget(const void *handle) { stub_of(handle)->object = NULL; }
+void dcli_handle_forget(const void *handle)
+{
+    atomic_store_explicit(&stub_of(handle)->object, NULL, memory_order_relaxed);
+}
 
 void dcli_handle_retain(const void *handle) { atomic_fetch_add(&stub_of(handle)->holds, 1); }
 
 int dcli_handle_drop(const void *handle) { return atomic_fetch_sub(&stub_of(handle)->holds, 1); }
 
-void *dcli_handle_object(const void *handle) { return stub_of(handle)->object; }
+void *dcli_handle_object(const void *handle)
+{
+    return atomic_load_explicit(&stub_of(handle)->object, memory_order_relaxed);
+}
 
 dcli_kind dcli_handle_kind(const void *handle) { return (dcli_kind)stub_of(handle)->kind; }
 

@@ -70,7 +70,7 @@ static dcl_status ask(dcl_cluster *cluster, const char *path, bool *asked_out, b
     return status;
 }
 
-/* Nodes are asked whether or not their answer decides: by the question they learn the file system's number here. */
+/* Always ask: nodes learn the file system's device number from the question. */
 dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool *direct_out, bool *named_out)
 {
     size_t length = (size_t)(strrchr(path, '/') - path) + 1;

@@ -31,7 +31,7 @@ const dcl_arg *dcli_call_args(dcli_call *call, int count, const dcl_arg args[], 
 dcl_status dcli_call_end(dcli_call *call, dcl_status status);
 /** End a call that has made something. @param object  NULL: it has not. @return its handle, or NULL. */
 void *dcli_call_made(dcli_call *call, dcli_kind kind, void *object);
-/** Whether a call of this thread uses the cluster, beside `call` itself. */
+/** Whether an outer call of this thread has the cluster pinned. */
 bool dcli_call_is_inside(const dcli_call *call, const void *cluster);
 
 /** Unpin, and free the object where it has ended meanwhile. */

@@ -45,6 +45,8 @@ const dcl_map *dcl_map_of(const dcl_array *array)
         map = lend_map(dcli_array_base(object), call.cluster);
         pthread_mutex_unlock(&object->cluster->lock);
     }
+    if (array != NULL && map == NULL)
+        dcli_error_made_null();
     dcli_call_end(&call, call.status);
     return map;
 }
@@ -55,6 +57,8 @@ dcl_cluster *dcl_cluster_of(const dcl_array *array)
     dcli_call_begin(&call, __func__);
     dcli_call_array(&call, "array", array);
     const void *cluster = call.status == DCL_OK ? call.cluster : NULL;
+    if (call.status != DCL_OK)
+        dcli_error_made_null();
     dcli_call_end(&call, call.status);
     return (dcl_cluster *)(uintptr_t)cluster;
 }

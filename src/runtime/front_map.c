@@ -175,7 +175,7 @@ int dcl_map_node(const dcl_map *map, int place)
     dcli_call call;
     dcli_call_begin(&call, __func__);
     map = dcli_call_map(&call, "map", map);
-    int answer = call.status == DCL_OK ? dcli_in_map_node(map, place) : 0;
+    int answer = call.status == DCL_OK ? dcli_in_map_node(map, place) : -1;
     dcli_call_end(&call, call.status);
     return answer;
 }

@@ -4,9 +4,11 @@
 #include <dcl/view.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "runtime/cluster.h"
 #include "segment/box.h"
 
 /* One piece of whole rows for each node. */
@@ -63,6 +65,18 @@ static dcl_status check(const dcl_grid *grid, int rank, const int64_t extent[], 
     return status;
 }
 
+/* The functions called meanwhile have set their own names, and are no constructors. @return NULL, which passes the error on. */
+static dcl_array *give_up(dcl_array *copy)
+{
+    char text[DCLI_ERROR_BYTES];
+    dcl_status status = dcli_error_status();
+    snprintf(text, sizeof text, "%s", dcli_error_sentence());
+    dcl_array_release(copy);
+    dcli_error_enter_constructor("dcl_reshape_copy");
+    DCLI_FAIL(status, "%s", text);
+    return NULL;
+}
+
 dcl_array *dcl_reshape_copy(dcl_array *array, int rank, const int64_t extent[], dcl_map *map)
 {
     if (array == NULL)
@@ -71,9 +85,14 @@ dcl_array *dcl_reshape_copy(dcl_array *array, int rank, const int64_t extent[], 
     dcl_grid shape, grid = dcl_grid_of(array);
     if (check(&grid, rank, extent, &shape) != DCL_OK)
         return NULL;
+    if (map != NULL && map->cluster != array->cluster) {
+        DCLI_FAIL(DCL_ERR_INVALID,
+                  "the map is of another cluster than the array; expected one of the same; make it anew "
+                  "with the array's cluster (dcl_cluster_of())");
+        return NULL;
+    }
     dcl_array *copy = map != NULL ? dcl_agile(shape, map) : make_rows(dcl_cluster_of(array), shape);
-    if (copy == NULL || dcl_grid_count(&shape) == 0 || copy_shape(array, copy, map == NULL) == DCL_OK)
+    if (copy != NULL && (dcl_grid_count(&shape) == 0 || copy_shape(array, copy, map == NULL) == DCL_OK))
         return copy;
-    dcl_array_release(copy);
-    return NULL;
+    return give_up(copy);
 }

@@ -13,8 +13,6 @@
 
 dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char *text)
 {
-    if (cluster->interrupted)
-        return status; /* a call that ends because the cluster is being closed */
     if (cluster->error == DCL_OK && status != DCL_OK) {
         cluster->error = status;
         snprintf(cluster->error_text, sizeof cluster->error_text, "%s", text);
@@ -28,6 +26,8 @@ dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char
 
 dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status)
 {
+    if (cluster->interrupted)
+        return status; /* the call ends because the cluster is being closed */
     return dcli_cluster_keep(cluster, status, dcl_error());
 }
 
@@ -112,16 +112,20 @@ void dcli_outcomes_free(dcli_outcome **first)
     }
 }
 
-static void keep_outcome(dcl_cluster *cluster, const dcli_msg_failed *failed)
+/* @return whether the failure is that of a WRITE whose call dcl_close() has ended, and whose memory was taken back. */
+static bool keep_outcome(dcl_cluster *cluster, const dcli_msg_failed *failed)
 {
     dcli_outcome *outcome = cluster->outcomes;
     while (outcome != NULL && outcome->operation != failed->operation)
         outcome = outcome->next;
     if (outcome == NULL || (outcome->status != DCL_OK && !failed->cause))
-        return;
+        return false;
+    if (outcome->withdrawn)
+        return failed->status == DCL_ERR_INVALID;
     outcome->status = (dcl_status)failed->status;
     dcli_free(outcome->text);
     outcome->text = dcli_strdup(failed->sentence);
+    return false;
 }
 
 /* Keeps it for what is computed from the operation's outputs. */
@@ -152,9 +156,9 @@ static void on_failed(void *user, const dcli_msg_failed *failed)
             if (array->books->id == failed->storage[s])
                 dcli_books_fail(array->books, failed->operation, (dcl_status)failed->status,
                                 failed->cause ? text : NULL);
-    keep_outcome(cluster, failed);
+    bool was_withdrawn = keep_outcome(cluster, failed);
     dcli_cluster_kept_fail(cluster);
-    if (failed->cause) {
+    if (failed->cause && !was_withdrawn) {
         keep_cause(cluster, failed->operation, (dcl_status)failed->status, text);
         dcli_cluster_keep(cluster, (dcl_status)failed->status, text);
     }
@@ -355,6 +359,12 @@ dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation)
         status = outcome->status;
         if (status != DCL_OK)
             DCLI_FAIL(status, "%s", outcome->text != NULL ? outcome->text : "the operation failed");
+        if (cluster->interrupted) { /* the operation may still fail for it: that is no error of the cluster */
+            dcli_lent_take_back(outcome->lent);
+            outcome->lent = NULL;
+            outcome->withdrawn = true;
+            break;
+        }
         *at = outcome->next;
         dcli_lent_take_back(outcome->lent); /* waits while a chunk is copied, not longer */
         dcli_free(outcome->text);

@@ -377,7 +377,7 @@ static int take_loss(dcli_outbox *outbox, char seen_out[sizeof(dcli_loss)])
     return node;
 }
 
-/* Before all else: so they part nothing that belongs together. */
+/* Losses are handled before queued messages, so that a join's messages are not split. */
 static dcl_status take_losses(dcli_worker *worker)
 {
     char seen[sizeof(dcli_loss)];

@@ -265,8 +265,13 @@ static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *num
 {
     struct dcli_question *question = &host->question;
     pthread_mutex_lock(&question->lock);
-    while (question->asking) /* by another thread, whose question has a deadline */
+    while (question->asking && !question->stopped) /* by another thread, whose question has a deadline */
         pthread_cond_wait(&question->changed, &question->lock);
+    if (question->stopped) {
+        *all_yes_out = false;
+        pthread_mutex_unlock(&question->lock);
+        return DCL_OK;
+    }
     struct timespec until = dcli_in_ms(ANSWER_SECONDS * 1000);
     *number = ++question->number;
     question->asking = question->all = true;
@@ -286,6 +291,7 @@ static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *num
 void dcli_host_stop_asking(dcli_worker *host)
 {
     pthread_mutex_lock(&host->question.lock);
+    host->question.stopped = true;
     host->question.all = false;
     pthread_cond_broadcast(&host->question.changed);
     pthread_mutex_unlock(&host->question.lock);

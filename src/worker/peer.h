@@ -67,6 +67,7 @@ struct dcli_question {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool asking, all;
+    bool stopped; /* dcli_host_stop_asking(): nobody waits any more */
     int64_t number;
     int answers;
     bool *answered; /* [node_count] */

@@ -117,7 +117,7 @@ dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[
                           bool *all_see_out);
 /** Have all nodes tell their counters to the hook. Waits as dcli_host_sees(). */
 dcl_status dcli_host_count(dcli_worker *host);
-/** Who waits in dcli_host_sees() or dcli_host_count() does so no longer. */
+/** End all waits in dcli_host_sees() and dcli_host_count(), also of calls that come later: the answer is "not all". */
 void dcli_host_stop_asking(dcli_worker *host);
 /** Tell all nodes to stop, then end the host's worker too. Everything is complete before. */
 void dcli_host_stop(dcli_worker *host);

@@ -42,7 +42,10 @@ static void expect_refused(dcl_cluster *cluster, dcl_array *A, dcl_array *alive,
     cr_expect_null(dcl_transpose(A));
     cr_expect(strstr(dcl_error(), words) != NULL, "%s", dcl_error());
     cr_expect_null(dcl_map_of(A));
+    cr_expect_null(dcl_agile(dcl_grid_1d(DCL_INT32, N), NULL));
+    cr_expect(strncmp(dcl_error(), "dcl_map_of: ", 12) == 0, "the NULL is not explained: %s", dcl_error());
     cr_expect_null(dcl_cluster_of(A));
+    TEST_REFUSED(dcl_wait(NULL), DCL_ERR_INVALID, "dcl_cluster_of: ");
     cr_expect_eq(dcl_grid_of(A).rank, 0);
     dcl_clear_error(NULL);
     dcl_release(A);
@@ -106,6 +109,10 @@ Test(handle_on_device, of_a_released_map_is_refused)
     cr_expect_null(dcl_agile(dcl_grid_1d(DCL_INT32, N), map));
     cr_expect(strstr(dcl_error(), "dcl_agile: map has been released") != NULL, "%s", dcl_error());
     cr_expect_eq(dcl_map_print(map, text, sizeof text), 0);
+    cr_expect_eq(dcl_map_node(map, 0), -1);
+    cr_expect_eq(dcl_map_node_count(map), 0);
+    cr_expect_not(dcl_map_equal(map, map));
+    cr_expect(strstr(dcl_error(), "dcl_map_equal: a has been released") != NULL, "%s", dcl_error());
     cr_expect_null(dcl_map_retain(map));
     dcl_release(map);
     cr_expect(strstr(dcl_error(), "dcl_map_release: map has been released") != NULL, "%s", dcl_error());
@@ -191,6 +198,9 @@ static void *call_on(void *argument)
             dcl_release(map);
             break;
         }
+        case 4:
+            status = dcl_write(caller->B, NULL, elements, NULL);
+            break;
         default:
             status = dcl_wait(caller->cluster);
         }
@@ -202,7 +212,7 @@ static void *call_on(void *argument)
 
 Test(handle_on_device, is_closed_while_other_threads_call)
 {
-    enum { WAYS = 5, ROUNDS = 4 };
+    enum { WAYS = 6, ROUNDS = 4 };
     for (int round = 0; round < ROUNDS; round++) {
         dcl_cluster *cluster = open_nodes(2);
         dcl_array *A = new_array(cluster), *B = new_array(cluster);

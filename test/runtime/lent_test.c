@@ -74,6 +74,41 @@ static void break_call(bool writes)
     dcl_close(opened);
 }
 
+/* dcl_close() ends the call, whose memory is taken back before the elements were packed. */
+Test(lent_on_device, that_is_taken_back_by_closing_is_no_error_of_the_cluster)
+{
+    dcl_cluster *opened = open_nodes(1), *cluster = TEST_INSIDE(opened);
+    static int32_t memory[N];
+    struct call call = {
+        .array = test_array(opened, "block", dcl_grid_1d(DCL_INT32, N)), .writes = true, .memory = memory};
+    dcli_worker *host = cluster->worker[cluster->host];
+    pthread_t thread;
+    TEST_OK(dcl_wait(opened));
+    dcli_host_hold(host, true);
+    cr_assert_eq(pthread_create(&thread, NULL, run_call, &call), 0);
+    int64_t operation = cluster->complete + 1;
+    cr_assert(comes(cluster, &cluster->operations, operation), "the operation was not queued");
+    dcli_cluster_interrupt(cluster);
+    pthread_join(thread, NULL);
+    cr_expect_eq(call.status, DCL_ERR_INVALID, "%s", dcl_status_name(call.status));
+    dcli_host_hold(host, false);
+    cr_expect(comes(cluster, &cluster->done[cluster->host], operation), "the operation did not end");
+    dcli_cluster_resume(cluster);
+    cr_expect_eq(dcl_close(opened), DCL_OK, "%s", dcl_error());
+}
+
+/* What nodes tell while dcl_close() ends the calls of other threads. */
+Test(lent_on_device, is_not_all_that_fails_while_the_cluster_is_closed)
+{
+    dcl_cluster *opened = open_nodes(1), *cluster = TEST_INSIDE(opened);
+    dcli_cluster_interrupt(cluster);
+    cluster->hooks.failed(
+        cluster, &(dcli_msg_failed){
+                     .operation = 1, .status = DCL_ERR_DEVICE, .sentence = "the device has failed", .cause = true});
+    dcli_cluster_resume(cluster);
+    TEST_REFUSED(dcl_close(opened), DCL_ERR_DEVICE, "the device has failed");
+}
+
 Test(lent_on_device, is_not_written_after_a_read_has_returned) { break_call(false); }
 
 /* The page cannot be read: who does so ends the test's process. */

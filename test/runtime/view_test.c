@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/cluster.h"
 #include "support/folder.h"
 #include "support/nodes.h"
 
@@ -607,6 +608,28 @@ Test(view_planned, wrong_uses)
 }
 
 /* ---- other shapes, moved ------------------------------------------------------------------------------------------ */
+
+/* The error of a copy that fails is that of the constructor: what is given the NULL repeats it. */
+Test(view_on_device, reshape_copy_says_why_it_is_null)
+{
+    dcl_cluster *cluster = open_nodes(2), *other = open_nodes(1);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 24));
+    dcl_array *empty = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 0));
+    dcl_map *foreign = dcl_map_block(other);
+    cr_expect_null(dcl_reshape_copy(A, 2, (int64_t[]){4, 6}, foreign));
+    cr_expect(strstr(dcl_error(), "dcl_reshape_copy: the map is of another cluster") != NULL, "%s", dcl_error());
+    cr_expect_null(dcl_reshape_copy(empty, 2, (int64_t[]){0, 6}, foreign));
+    cr_expect(strstr(dcl_error(), "dcl_reshape_copy: the map is of another cluster") != NULL, "%s", dcl_error());
+    dcli_array_spoil(TEST_INSIDE(A), DCL_ERR_FILE);
+    dcl_array *B = dcl_reshape_copy(A, 2, (int64_t[]){4, 6}, NULL);
+    cr_expect_null(B);
+    cr_expect(strstr(dcl_error(), "dcl_reshape_copy: ") != NULL, "%s", dcl_error());
+    TEST_REFUSED(dcl_fill(A, NULL), DCL_ERR_INVALID, "NULL"); /* another error meanwhile */
+    TEST_REFUSED(dcl_read(B, NULL, (int32_t[24]){0}, NULL), DCL_ERR_FILE, "dcl_reshape_copy: ");
+    dcl_release(foreign);
+    dcl_close(other);
+    dcl_close(cluster);
+}
 
 /* What is refused as a view is refused on any number of nodes alike, and copied. */
 static void reshape_copied(int nodes, const char *from, const char *to)

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -183,6 +184,12 @@ struct answering {
     atomic_bool stop;
 };
 
+static void *ask_for_counts(void *host)
+{
+    dcli_host_count(host);
+    return NULL;
+}
+
 /* Answers to every question, many times; those of earlier ones come late. */
 static void *answer(void *argument)
 {
@@ -203,6 +210,30 @@ Test(host, questions_are_answered_by_another_thread)
     atomic_store(&answering.stop, true);
     pthread_join(thread, NULL);
     free_host(answering.host);
+}
+
+/* One asks, one waits for its turn, one comes later: none of them waits for the nodes any more. */
+Test(host, nobody_asks_any_more_once_questions_are_stopped)
+{
+    dcli_worker *host = make_host();
+    bool all = true;
+    pthread_t thread[2];
+    for (int n = 0; n < 2; n++)
+        cr_assert_eq(pthread_create(&thread[n], NULL, ask_for_counts, host), 0);
+    for (int64_t asked = 0; asked == 0; nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL)) {
+        pthread_mutex_lock(&host->question.lock);
+        asked = host->question.number;
+        pthread_mutex_unlock(&host->question.lock);
+    }
+    int64_t begin = dcli_monotonic_ns();
+    dcli_host_stop_asking(host);
+    for (int n = 0; n < 2; n++)
+        pthread_join(thread[n], NULL);
+    cr_expect_eq(dcli_host_sees(host, "/a", "token", &(dcli_file_id){.inode = 1}, &all), DCL_OK, "%s", dcl_error());
+    cr_expect_not(all);
+    cr_expect_lt(dcli_monotonic_ns() - begin, (int64_t)9e9, "somebody has waited for the answer");
+    cr_expect_eq(host->question.number, 1, "another question was asked");
+    free_host(host);
 }
 
 Test(host, a_late_answer_is_not_counted_for_the_next_question)
