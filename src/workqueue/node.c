@@ -210,10 +210,12 @@ static int64_t most_granted(const dcli_node *node, const struct dcli_open_op *op
     return dcli_min(pool, live > AHEAD_BYTES / 2 ? dcli_min(pool, live) * 2 : AHEAD_BYTES);
 }
 
-/* Grant what fits, in the order of (operation, batch, chunk), never past one that does not fit. */
+/* Grant what fits, in the order of (operation, batch, chunk), never past one that does not fit. A peer keeps the grants for
+ * operations that it has not seen yet: their number is bounded, too. */
 static void grant_ahead(dcli_node *node)
 {
-    for (; node->grant_op <= node->seen; node->grant_op++, node->grant_chunk = 0) {
+    int64_t last = dcli_min(node->seen, node->cursor + DCLI_GRANTS_AHEAD - 1);
+    for (; node->grant_op <= last; node->grant_op++, node->grant_chunk = 0) {
         struct dcli_open_op *op = dcli_op_find(node, node->grant_op);
         for (; op != NULL && op->exchange != NULL && node->grant_chunk < op->own->chunk_count; node->grant_chunk++) {
             const dcli_chunk *chunk = &op->own->chunk[node->grant_chunk];
@@ -277,11 +279,17 @@ static bool next_credit(dcli_node *node, dcli_action *action)
     return false;
 }
 
-static bool next_batch(dcli_node *node, dcli_action *action)
+/* Before grants: how far they go depends on it. Operations without a batch here are passed by thousands at once. */
+static void advance_cursor(dcli_node *node)
 {
     struct dcli_open_op *op;
     while ((op = dcli_op_find(node, node->cursor)) != NULL && op->started == op->own->batch_count)
         node->cursor++;
+}
+
+static bool next_batch(dcli_node *node, dcli_action *action)
+{
+    struct dcli_open_op *op = dcli_op_find(node, node->cursor);
     if (op == NULL || !may_start(node, op))
         return false;
     int64_t b = op->started;
@@ -338,6 +346,7 @@ static bool next_marks(dcli_node *node, dcli_action *action)
 
 bool dcli_node_next(dcli_node *node, dcli_action *action_out)
 {
+    advance_cursor(node);
     grant_ahead(node);
     dcli_advance_marks(node);
     return next_notice(node, action_out) || next_send(node, action_out) || next_exchange(node, action_out) ||

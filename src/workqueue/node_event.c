@@ -28,12 +28,28 @@ dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
+/* The last grant of the same peer, if it is for the same operation: NULL else. */
+static struct dcli_early *find_grant(const dcli_node *node, int from, int64_t operation)
+{
+    int64_t e = node->peer[from].early_grants > 0 ? node->early_count - 1 : -1;
+    while (e >= 0 && !(node->early[e].is_grant && node->early[e].from == from))
+        e--;
+    return e >= 0 && node->early[e].operation == operation ? &node->early[e] : NULL;
+}
+
+/* What is kept is bounded: written chunks by the window, grants by how far ahead a peer grants. */
 static dcl_status keep_early(dcli_node *node, const struct dcli_early *early)
 {
-    enum { MOST_EARLY = 1 << 16 };
-    if (node->early_count >= MOST_EARLY)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d is too far ahead: %d messages of operations to come are kept",
-                         early->from, MOST_EARLY);
+    struct dcli_peer *peer = &node->peer[early->from];
+    struct dcli_early *grant = early->is_grant ? find_grant(node, early->from, early->operation) : NULL;
+    if (grant != NULL && early->number >= grant->number) { /* it holds for all chunks up to its number */
+        grant->number = early->number;
+        return DCL_OK;
+    }
+    if (early->is_grant && peer->early_grants >= DCLI_GRANTS_AHEAD)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "peer %d is too far ahead: its grants for %d operations to come are kept; expected no more",
+                         early->from, DCLI_GRANTS_AHEAD);
     if (early->operation <= node->seen)
         return DCLI_FAIL(DCL_ERR_PROTOCOL,
                          "peer %d speaks of operation %" PRId64 ", which needs nothing of it any more", early->from,
@@ -41,6 +57,7 @@ static dcl_status keep_early(dcli_node *node, const struct dcli_early *early)
     if (dcli_grow(&node->early, node->early_count, &node->early_capacity, sizeof *early) != 0)
         return DCL_ERR_NOMEM;
     node->early[node->early_count++] = *early;
+    peer->early_grants += early->is_grant;
     return DCL_OK;
 }
 
@@ -138,6 +155,7 @@ dcl_status dcli_replay_early(dcli_node *node, int64_t number)
             node->early[kept++] = early;
             continue;
         }
+        node->peer[early.from].early_grants -= early.is_grant;
         dcl_status this = early.is_grant ? dcli_node_grant(node, early.from, number, early.number)
                           : node->peer[early.from].presence == DCLI_LOST
                               ? DCL_OK

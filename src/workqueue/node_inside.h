@@ -5,6 +5,12 @@
 #include "workqueue/node.h"
 #include "workqueue/storages.h"
 
+enum {
+    /* Operations for which a node grants chunks, from the one whose batches it starts. So it is also the most of them that a
+     * peer, which has seen none yet, keeps of it: the node cannot pass an operation that reads from the peer. */
+    DCLI_GRANTS_AHEAD = 4096
+};
+
 /* A stream between this peer and another in one operation: which chunks of a plan it is made of. */
 struct dcli_stream {
     int64_t *chunk; /* [total] numbers in plan->chunk, in order */
@@ -87,7 +93,8 @@ struct dcli_peer {
     int64_t told_done, told_ready;   /* what we told it */
     int64_t interest; /* it waits for our watermarks up to this operation; 0: also when it is not there */
     int64_t credit_due;
-    int64_t uncommitted; /* U chunks that came of it and are not committed: at most the window */
+    int64_t early_grants; /* of operations not seen here: at most DCLI_GRANTS_AHEAD */
+    int64_t uncommitted;  /* U chunks that came of it and are not committed: at most the window */
 };
 
 struct dcli_node {

@@ -136,7 +136,9 @@ dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation)
     *joined = (struct dcli_peer){.done = later(over, joined->early_done),
                                  .ready = later(over, joined->early_ready),
                                  .told_done = over,
-                                 .told_ready = over};
+                                 .told_ready = over,
+                                 .early_grants = joined->early_grants,
+                                 .uncommitted = joined->uncommitted};
     return DCL_OK;
 }
 

@@ -335,3 +335,63 @@ Test(node, out_of_memory)
     }
     cr_expect(false, "there is no end of allocations");
 }
+
+/* ---- how far ahead a node grants -------------------------------------------------------------------------------------- */
+
+enum { GRANTS_AHEAD = 4096, MANY_READS = GRANTS_AHEAD + 100 };
+
+/* All reads have one plan. */
+static const dcli_plan *plan_of_reads(void *user, const dcli_operation *operation, int peer)
+{
+    struct bench *bench = user;
+    if (bench->plan[2][peer] == NULL && operation->kind == DCLI_OP_READ)
+        cr_assert_eq(dcli_plan_make(operation, peer, &bench->terms.plan, &bench->plan[2][peer]), DCL_OK);
+    return operation->kind == DCLI_OP_READ ? bench->plan[2][peer] : bench_plan(user, operation, peer);
+}
+
+static int64_t last_granted(struct bench *bench)
+{
+    int64_t last = 0;
+    dcli_action action;
+    while (dcli_node_next(bench->node, &action))
+        if (action.kind == DCLI_DO_GRANT && action.operation->number > last)
+            last = action.operation->number;
+    return last;
+}
+
+/* Thousands of small chunks fit the pool: peers that are behind would have to keep a grant for each. */
+Test(node, grants_for_a_bounded_number_of_operations)
+{
+    struct bench *bench = bench_open(HOST, false);
+    bench->terms.plan_of = plan_of_reads;
+    bench_reopen(bench);
+    bench_sees(bench, test_operation(1, DCLI_OP_CREATE, 1, bench->halves));
+    static dcli_operation reads[MANY_READS];
+    const dcli_operation *read = test_operation(2, DCLI_OP_READ, 1, bench->halves);
+    for (int n = 0; n < MANY_READS; n++) {
+        reads[n] = *read;
+        reads[n].number = 2 + n;
+        bench_sees(bench, &reads[n]);
+    }
+    cr_expect_eq(last_granted(bench), GRANTS_AHEAD + 1);
+    for (int peer = 0; peer < NODES; peer++)
+        cr_expect_eq(dcli_node_chunk(bench->node, peer, 2, false, 0, DCL_OK), DCL_OK);
+    cr_expect_eq(last_granted(bench), GRANTS_AHEAD + 2, "the first has started");
+    bench_close(bench);
+}
+
+Test(node, keeps_grants_of_a_bounded_number_of_operations)
+{
+    struct bench *bench = bench_open(0, false);
+    for (int64_t n = 0; n < GRANTS_AHEAD; n++)
+        cr_assert_eq(dcli_node_grant(bench->node, HOST, 2 + n, 1), DCL_OK, "%s", dcl_error());
+    for (int n = 0; n < 70000; n++) /* grants for one operation are kept as one */
+        cr_assert_eq(dcli_node_grant(bench->node, HOST, GRANTS_AHEAD + 1, 1 + n), DCL_OK, "%s", dcl_error());
+    EXPECT_REFUSED(dcli_node_grant(bench->node, HOST, GRANTS_AHEAD + 2, 1), "too far ahead");
+    cr_expect_eq(dcli_node_grant(bench->node, 1, GRANTS_AHEAD + 2, 1), DCL_OK, "of another peer");
+    bench_create(bench, 1, 1, bench->halves);
+    bench_sees(bench, test_operation(2, DCLI_OP_READ, 1, bench->halves));
+    bench_expect(bench, "its grant was kept", "pack 2 to 2; retire 2; marks to 2 2/2");
+    cr_expect_eq(dcli_node_grant(bench->node, HOST, GRANTS_AHEAD + 2, 1), DCL_OK, "one is not kept any more");
+    bench_close(bench);
+}
