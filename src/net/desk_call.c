@@ -118,9 +118,11 @@ dcl_status dcli_call_send(dcli_call *call, const dcli_message *message)
     return status;
 }
 
+/* A desk knocks once. One that does nothing else must not keep the caller here. */
 static dcl_status take(dcli_call *call, dcli_received *received_out)
 {
-    for (;;) {
+    enum { MOST_KNOCKS = 8 };
+    for (int knocks = 0; knocks < MOST_KNOCKS; knocks++) {
         dcli_slip slip;
         dcl_status status = dcli_slip_take(call->dealer, false, call->pool, &slip);
         if (status != DCL_OK)
@@ -129,6 +131,8 @@ static dcl_status take(dcli_call *call, dcli_received *received_out)
             return dcli_slip_open(&slip, received_out);
         dcli_slip_drop(&slip);
     }
+    return DCLI_FAIL(DCL_ERR_PROTOCOL, "the worker at %s sends nothing but empty messages; expected one at most",
+                     call->address);
 }
 
 /** @return whether the connection has ended. */

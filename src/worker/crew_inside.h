@@ -47,6 +47,8 @@ typedef struct dcli_contact {
     bool lost;
     int first, count; /* its nodes */
     int64_t beats, beat_due_ms, heard_ms;
+    int64_t second_ms;
+    int in_second; /* messages since second_ms */
 } dcli_contact;
 
 /** What the keeper is asked to do: start processes in its own name, so that they end with it. */
@@ -114,8 +116,8 @@ dcl_status dcli_contact_greet(dcli_call *call);
 dcl_status dcli_contact_hear(dcli_call *call, const char *address, dcli_message_kind kind, dcli_received *received_out);
 /** A device as another process describes it, in text that a terminal bears. (ask.c) */
 void dcli_device_note(const dcli_msg_device *device, dcl_device_info *info_out);
-/** By the keeper: beat, and hear what desks say. */
-void dcli_crew_attend(dcli_crew *crew, int contact);
+/** By the keeper: beat, and hear what desks say. @return whether more may be there: the turn of this one is over. */
+bool dcli_crew_attend(dcli_crew *crew, int contact);
 void dcli_crew_hang_up(dcli_crew *crew);
 /** Descriptors of a contact to be polled. @return how many, at most 4. */
 int dcli_crew_polled(dcli_crew *crew, int contact, struct pollfd polled_out[]);

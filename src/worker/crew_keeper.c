@@ -96,13 +96,16 @@ static int period_ms(const dcli_crew *crew)
     return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : (int)period;
 }
 
-static void attend_all(dcli_crew *crew)
+/* @return whether some desk may have more to say, which its descriptors do not tell again. */
+static bool attend_all(dcli_crew *crew)
 {
+    bool more = false;
     pthread_mutex_lock(&crew->lock);
     int attended = crew->attended;
     pthread_mutex_unlock(&crew->lock);
     for (int c = 0; c < attended; c++)
-        dcli_crew_attend(crew, c);
+        more |= dcli_crew_attend(crew, c);
+    return more;
 }
 
 static void *keep(void *argument)
@@ -110,6 +113,7 @@ static void *keep(void *argument)
     dcli_crew *crew = argument;
     struct pollfd polled[1 + DCLI_MOST_NODES + 4 * DCLI_MOST_CALLS];
     eventfd_t ignored;
+    bool more = false;
     for (;;) {
         pthread_mutex_lock(&crew->lock);
         bool stop = crew->stop, due = crew->order.due;
@@ -118,11 +122,11 @@ static void *keep(void *argument)
             return NULL;
         if (due)
             follow_order(crew);
-        poll(polled, (nfds_t)gather(crew, polled), period_ms(crew));
+        poll(polled, (nfds_t)gather(crew, polled), more ? 0 : period_ms(crew));
         if (polled[0].revents != 0)
             eventfd_read(crew->wake_fd, &ignored);
         check_processes(crew);
-        attend_all(crew);
+        more = attend_all(crew);
     }
 }
 

@@ -414,22 +414,39 @@ static void send_kills(dcli_crew *crew, dcli_contact *contact)
         }
 }
 
-void dcli_crew_attend(dcli_crew *crew, int contact_number)
+/* A desk answers beats and tells of ends: far fewer messages than a client with a session may send. */
+static dcl_status note_message(dcli_contact *contact)
 {
+    contact->heard_ms = now_ms();
+    if (contact->heard_ms - contact->second_ms >= 1000) {
+        contact->second_ms = contact->heard_ms;
+        contact->in_second = 0;
+    }
+    if (++contact->in_second <= DCLI_DESK_SESSION_RATE)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_NODE_LOST, "the worker at %s sends more than %d messages a second; expected fewer",
+                     contact->address, DCLI_DESK_SESSION_RATE);
+}
+
+bool dcli_crew_attend(dcli_crew *crew, int contact_number)
+{
+    enum { MOST_IN_TURN = 64 };
     dcli_contact *contact = &crew->contact[contact_number];
     pthread_mutex_lock(&crew->lock);
     dcl_status status = contact->lost ? DCL_ERR_TIMEOUT : DCL_OK;
-    while (status == DCL_OK || status == DCL_ERR_PROTOCOL) {
+    for (int n = 0; n < MOST_IN_TURN && (status == DCL_OK || status == DCL_ERR_PROTOCOL); n++) {
         dcli_received received = {0};
         status = dcli_call_receive(contact->call, 0, &received);
-        if (status == DCL_OK || status == DCL_ERR_PROTOCOL)
-            contact->heard_ms = now_ms();
+        bool is_message = status == DCL_OK || status == DCL_ERR_PROTOCOL;
         if (status == DCL_OK && received.message.kind == DCLI_MSG_GONE)
             hear_of_end(crew, contact, &received.message.gone);
         if (received.frames != NULL)
             dcli_received_free(&received);
+        if (is_message && note_message(contact) != DCL_OK)
+            status = DCL_ERR_NODE_LOST;
     }
-    if (status != DCL_ERR_TIMEOUT)
+    bool more = status == DCL_OK || status == DCL_ERR_PROTOCOL;
+    if (!more && status != DCL_ERR_TIMEOUT)
         lose_contact(crew, contact_number, dcli_error_sentence());
     else if (!contact->lost && now_ms() - contact->heard_ms > (int64_t)crew->terms.config->silence_ms)
         lose_contact(crew, contact_number, "its worker has been silent for longer than DCL_SILENCE_MS");
@@ -438,6 +455,7 @@ void dcli_crew_attend(dcli_crew *crew, int contact_number)
         send_kills(crew, contact);
     }
     pthread_mutex_unlock(&crew->lock);
+    return more;
 }
 
 int dcli_crew_polled(dcli_crew *crew, int contact, struct pollfd polled_out[])

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "net/desk.h"
 #include "worker/crew_inside.h"
 #include "worker/doubts.h"
 #include "worker/members.h"
@@ -253,6 +254,132 @@ Test(host, a_late_answer_is_not_counted_for_the_next_question)
     dcli_question_answer(host, 2, 5, false);
     cr_expect_not(question->all);
     free_host(host);
+}
+
+/* ---- a desk that says too much --------------------------------------------------------------------------------------- */
+
+/** A desk, and the crew whose only contact has called it. */
+typedef struct called {
+    dcli_net *net;
+    dcli_gate *gate;
+    dcli_desk *desk;
+    uint32_t client;
+    dcl_config config;
+    dcli_crew crew;
+    dcli_worker *host;
+} called;
+
+static void open_called(called *c)
+{
+    dcli_received received = {0};
+    *c = (called){.config = {.silence_ms = 30000}};
+    cr_assert_eq(dcli_net_open_io(1, &c->net), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_gate_open(c->net, NULL, &c->gate), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_gate_add_password(c->gate, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    dcli_desk_terms terms = {.net = c->net,
+                             .address = "tcp://127.0.0.1:*",
+                             .gate = c->gate,
+                             .domain = "desk",
+                             .silence_ms = 30000,
+                             .most_clients = 1};
+    cr_assert_eq(dcli_desk_open(&terms, &c->desk), DCL_OK, "%s", dcl_error());
+    make_crew(&c->crew, &c->config);
+    c->crew.is_local = false;
+    c->crew.host = c->host = make_host();
+    c->crew.contact_count = c->crew.attended = 1;
+    dcli_contact *contact = &c->crew.contact[0];
+    snprintf(contact->address, sizeof contact->address, "%s", dcli_desk_address(c->desk));
+    contact->count = 1;
+    contact->heard_ms = INT64_MAX / 2; /* it is not silent */
+    dcli_call_terms call = {.net = c->net,
+                            .address = dcli_desk_address(c->desk),
+                            .server_key = "",
+                            .password = "sesame",
+                            .silence_ms = 30000};
+    cr_assert_eq(dcli_call_open(&call, &contact->call), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_contact_greet(contact->call), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_desk_receive(c->desk, SECONDS / 2 * 1000, &received, &c->client), DCL_OK, "%s", dcl_error());
+    dcli_received_free(&received);
+}
+
+static void close_called(called *c)
+{
+    dcli_call_close(c->crew.contact[0].call);
+    dcli_desk_close(c->desk);
+    dcli_gate_close(c->gate);
+    free_host(c->host);
+    free_crew(&c->crew);
+    dcli_net_close(c->net);
+}
+
+/** @return false: libzmq's thread has not kept up, and the desk has hung up. */
+static bool say(called *c, int count)
+{
+    enum { AT_ONCE = 16 };
+    const struct timespec pause = {.tv_nsec = 3000000};
+    for (int n = 0; n < count; n++) {
+        dcli_message beat = {.kind = DCLI_MSG_BEAT, .beat.number = n};
+        if (dcli_desk_send(c->desk, c->client, &beat) != DCL_OK)
+            return false;
+        if (n % AT_ONCE == AT_ONCE - 1)
+            nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+enum { TRIES = 50 /* on a busy machine */ };
+
+static bool hear_in_turns(void)
+{
+    enum { SAID = 200, IN_TURN = 64 };
+    called c;
+    open_called(&c);
+    dcli_contact *contact = &c.crew.contact[0];
+    contact->second_ms = INT64_MAX / 2; /* all is said in one second */
+    bool said = say(&c, SAID);
+    for (int64_t until = dcli_monotonic_ns() + SECONDS / 4 * (int64_t)1000000000;
+         said && contact->in_second < SAID && dcli_monotonic_ns() < until;) {
+        int before = contact->in_second;
+        bool more = dcli_crew_attend(&c.crew, 0);
+        cr_expect(contact->in_second - before <= IN_TURN, "%d messages in a turn", contact->in_second - before);
+        cr_expect_eq(more, contact->in_second - before == IN_TURN);
+    }
+    cr_expect(!said || (contact->in_second == SAID && !contact->lost));
+    close_called(&c);
+    return said;
+}
+
+Test(crew, a_desk_is_heard_in_turns)
+{
+    int tries = 0;
+    while (!hear_in_turns())
+        cr_assert(++tries < TRIES);
+}
+
+static bool lose_what_floods(void)
+{
+    called c;
+    open_called(&c);
+    dcli_contact *contact = &c.crew.contact[0];
+    contact->second_ms = INT64_MAX / 2;
+    bool said = true;
+    for (int n = 0; n < 10 * DCLI_DESK_SESSION_RATE && said && !contact->lost; n += 50) {
+        said = say(&c, 50);
+        dcli_crew_attend(&c.crew, 0);
+    }
+    cr_expect(!said || contact->lost);
+    cr_expect(!said || strstr(c.host->outbox.loss[0].seen, "sends more than 1000 messages a second") != NULL, "\"%s\"",
+              c.host->outbox.loss[0].seen);
+    close_called(&c);
+    return said;
+}
+
+/* It would keep the crew's lock from the program, and the keeper from all others. */
+Test(crew, a_desk_that_floods_is_lost)
+{
+    int tries = 0;
+    while (!lose_what_floods())
+        cr_assert(++tries < TRIES);
 }
 
 /* ---- disputes ------------------------------------------------------------------------------------------------------ */
