@@ -309,6 +309,8 @@ static dcl_status expect(dcli_endpoint *endpoint, int peer, const char *key, con
         dcli_parcels_free(&one->early);
         one->fd = -1;
         one->ended = one->malformed = false;
+        one->heard = one->sent = 0;
+        one->broken[0] = '\0';
         endpoint->refused++;
         wire->refused++;
     }

@@ -289,7 +289,7 @@ void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host)
 void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity)
 {
     dcli_member *member = &crew->member[node];
-    char why[640] = "", noticed[512] = "";
+    char why[640] = "", noticed[512] = "", device[sizeof member->info.name];
     bool told = false; /* how it has ended says enough */
     pthread_mutex_lock(&crew->lock);
     member->lost = true;
@@ -312,8 +312,11 @@ void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_
     pthread_mutex_unlock(&crew->lock);
     if (!told)
         snprintf(noticed, sizeof noticed, " (%s)", seen);
+    snprintf(device, sizeof device, "%s", member->info.name);
+    dcli_blame_nobody(device);
+    dcli_blame_nobody(noticed); /* perhaps another node's words: how it ended says which body it was */
     snprintf(sentence_out, capacity, "node %d is lost: worker %d (%s, device \"%s\") %s%s", node, node, member->name,
-             member->info.name, why, noticed);
+             device, why, noticed);
 }
 
 /* ---- questions ---------------------------------------------------------------------------------------------------- */

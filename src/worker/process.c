@@ -208,6 +208,7 @@ bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silen
 static void clean(char *text_out, const char *text, size_t capacity)
 {
     dcli_clean(text_out, capacity, text, strnlen(text, capacity - 1), "");
+    dcli_blame_nobody(text_out);
 }
 
 static void add_activity(const dcli_process *process, char *text_out, size_t capacity)
@@ -284,6 +285,12 @@ static int64_t blamed_body(const dcli_process *process)
     if (exceeded != 0 || !process->ended || !(crashed || gave_up) || (building != 0 && computing != 0))
         return 0;
     return computing != 0 ? computing : crashed ? building : 0; /* a compiler that gives up may lack memory or disk */
+}
+
+void dcli_blame_nobody(char *text)
+{
+    for (char *at = text; (at = strstr(at, "(body ")) != NULL;)
+        *at = '[';
 }
 
 int64_t dcli_blamed_body(const char *sentence)

@@ -31,8 +31,9 @@ typedef struct dcli_supervised {
     uint32_t client;
     uint64_t session;
     int64_t silence_ms, heard_ms, opened_ms;
-    bool opened;             /* the client knows its processes */
-    int64_t rises, rests_ms; /* while the worker drains: of all processes together, and since when none has risen */
+    bool opened; /* the client knows its processes */
+    uint64_t rises;
+    int64_t rests_ms; /* while the worker drains: of all processes together, and since when none has risen */
     int count;
     dcli_child child[DCLI_MOST_DEVICES_OFFERED];
     struct dcli_supervised *next;

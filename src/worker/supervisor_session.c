@@ -181,12 +181,13 @@ static dcl_status check_open(const dcli_supervisor *supervisor, uint32_t client,
     if (open->host_count != supervisor->device_count)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "%d processes can know the host; expected all %d that this worker starts",
                          open->host_count, supervisor->device_count);
+    const char *of_nodes = supervisor->has_keys ? open->key : open->password;
     for (int p = 0; p < open->host_count; p++)
-        if (open->host[p].key[0] == '\0' || strcmp(open->host[p].key, open->key) == 0)
+        if (open->host[p].key[0] == '\0' || strcmp(open->host[p].key, of_nodes) == 0)
             return DCLI_FAIL(DCL_ERR_PROTOCOL,
                              "the host of the session has %s; expected a key or password of its own, so that none of "
                              "the nodes can speak for it",
-                             open->host[p].key[0] == '\0' ? "no key" : "the nodes' key");
+                             open->host[p].key[0] == '\0' ? "none" : "that of the nodes");
     return DCL_OK;
 }
 
@@ -359,13 +360,13 @@ void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session
 static bool rests(dcli_supervised *session, int64_t now_ms)
 {
     enum { QUIET_MS = 300 }; /* a program that computes calls again sooner */
-    int64_t rises = 0;
+    uint64_t rises = 0;      /* processes may say any number */
     bool all = true;
     for (int p = 0; p < session->count; p++) {
         const dcli_child *child = &session->child[p];
         if (child->gone || child->process.page == NULL)
             continue;
-        rises += atomic_load(&child->process.page->rises);
+        rises += (uint64_t)atomic_load(&child->process.page->rises);
         all = all && atomic_load(&child->process.page->rests);
         for (int a = 0; a < DCLI_ACTIVITIES; a++)
             all = all && atomic_load(&child->process.page->activity[a].since_ns) == 0;

@@ -722,6 +722,41 @@ Test(wire, a_number_is_believed_from_its_own_key_only)
     close_party(&p);
 }
 
+/* What it has sent counts for nothing when the right one comes. */
+Test(wire, who_takes_a_number_early_leaves_no_trace)
+{
+    party p = open_party(3, true);
+    dcli_endpoint_close(p.peer[2]);
+    dcli_wire_terms terms = terms_of(&p, 2);
+    terms.own = &p.pair[1];
+    cr_assert_eq(dcli_endpoint_open_wire(&terms, &p.peer[2]), DCL_OK, "%s", dcl_error());
+    meet(&p, 2, 0);
+    for (int i = 0; i < 3; i++)
+        send_credit(&p, 2, 0, i);
+    for (int i = 0; i < 20; i++) {
+        expect_nothing(&p, 2, 5);
+        expect_nothing(&p, 0, 5);
+    }
+    expect(&p, 0, 2);
+    dcli_received received = {.from = -1};
+    dcl_status status = DCL_ERR_TIMEOUT;
+    for (int i = 0; i < LONG / 5 && status == DCL_ERR_TIMEOUT; i++) {
+        expect_nothing(&p, 0, 5);
+        status = dcli_endpoint_receive(p.peer[2], 5, &received);
+    }
+    cr_expect_eq(status, DCL_ERR_NODE_LOST, "it is cut off");
+    close_peer(&p, 2);
+    terms = terms_of(&p, 2);
+    cr_assert_eq(dcli_endpoint_open_wire(&terms, &p.peer[2]), DCL_OK, "%s", dcl_error());
+    meet(&p, 2, 0);
+    settle(&p, 0, 2);
+    send_credit(&p, 2, 0, 7);
+    expect_credit(&p, 0, 2, 7);
+    send_credit(&p, 0, 2, 8);
+    expect_credit(&p, 2, 0, 8);
+    close_party(&p);
+}
+
 Test(wire, a_number_is_given_once)
 {
     party p = open_party(2, false);
@@ -889,7 +924,7 @@ Test(wire, numbers_and_checksums_tell_what_is_missing_twice_or_changed)
     static const struct {
         const char *what;
         uint64_t first, second; /* numbers */
-        int flip;               /* this bit of the second frame; -1: none, -2: of its payload */
+        int flip; /* this bit of the second frame; -1: none, -2: of its payload, -3: sealed as version 3 */
         bool beat;
         const char *words;
     } cases[] = {
@@ -898,6 +933,7 @@ Test(wire, numbers_and_checksums_tell_what_is_missing_twice_or_changed)
         {"one comes twice", 1, 1, -1, false, "number 1 came after 1"},
         {"a beat says that one is missing", 1, 2, -1, true, "number 2 came after 1"},
         {"a beat of something earlier", 1, 0, -1, true, "number 0 came after 1"},
+        {"another version, of other numbers", 1, 9, -3, false, "version 3 of the protocol"},
         {"a bit of the version", 1, 2, 8, false, "version 3 of the protocol"},
         {"a bit of the message", 1, 2, 39, false, "bytes from peer 1 have changed on their way (checksum)"},
         {"a bit of the number", 1, 2, 8 * 7, false, "have changed on their way"},
@@ -914,6 +950,7 @@ Test(wire, numbers_and_checksums_tell_what_is_missing_twice_or_changed)
         if (cases[i].first == 1)
             expect_credit(&p, 0, 1, 5);
         size_t length = cases[i].beat ? 0 : 7;
+        frame[1] = cases[i].flip == -3 ? 3 : frame[1];
         dcli_seal_put(frame, length, cases[i].second, true, "payload", cases[i].beat ? 0 : 7);
         if (cases[i].flip >= 0)
             frame[cases[i].flip / 8] ^= (char)(1 << cases[i].flip % 8);

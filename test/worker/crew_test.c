@@ -178,6 +178,34 @@ Test(crew, a_loss_is_told_without_memory)
     free_crew(&crew);
 }
 
+static int64_t blamed_for(dcli_crew *crew, const char *gone, const char *seen)
+{
+    char sentence[2048];
+    crew->member[1].kill_due = crew->member[1].lost = false;
+    snprintf(crew->member[1].gone, sizeof crew->member[1].gone, "%s", gone);
+    dcli_crew_lose(crew, 1, seen, sentence, sizeof sentence);
+    cr_expect(strstr(sentence, "node 1 is lost") != NULL, "%s", sentence);
+    return dcli_blamed_body(sentence);
+}
+
+/* A node could have bodies of the program refused by what it says of another one, or of its device. */
+Test(crew, only_the_end_of_a_node_blames_a_body)
+{
+    const char *says = "node 2 says: `x` (body 3)", *ended = "ended by itself with status 1";
+    dcli_crew crew;
+    dcl_config config = {.silence_ms = 1000};
+    make_crew(&crew, &config);
+    crew.is_local = false;
+    crew.contact[0].lost = true;
+    dcli_msg_device about = {
+        .number = 1, .name = "x` (body 4)", .platform = "P", .version = "V", .class = "cpu", .kind = "K"};
+    cr_expect(dcli_crew_hear(&crew, 1, &about));
+    cr_expect_eq(blamed_for(&crew, "", says), 0);
+    cr_expect_eq(blamed_for(&crew, ended, says), 0);
+    cr_expect_eq(blamed_for(&crew, "was killed by signal 11 (SIGSEGV) while it ran `B(i) = 1;` (body 7)", says), 7);
+    free_crew(&crew);
+}
+
 /* ---- questions ---------------------------------------------------------------------------------------------------- */
 
 struct answering {
