@@ -45,7 +45,8 @@ DCL_API dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent);
 /** All elements in their row-major order as a grid of another shape, where no element has to move for that on any number of
  *  nodes: where the map divides nothing, or divides or deals the first axis alone, into runs that are whole rows of the new
  *  shape. Runs of `block` and of shares depend on the nodes: then old rows must be whole new ones. Padded rows
- *  (4 KB and more, pitch near a power of two) cannot be seen otherwise. It depends on grid and map alone.
+ *  (4 KB and more, pitch near a power of two) cannot be seen otherwise, nor can runs of different lengths be seen as such
+ *  rows. It depends on grid and map alone.
  *  @param array   an array; of views, those that show all of one in its order.
  *  @param rank    1..DCL_MAX_RANK. @param extent  [rank], as many elements as the array has. The view's origin is 0.
  *  @return as above; NULL also with DCL_ERR_UNSUPPORTED: elements would have to move, and why: dcl_reshape_copy() moves them. After dcl_remap() of the

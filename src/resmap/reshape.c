@@ -117,7 +117,14 @@ static dcl_status shape_one_part(const dcli_layout *layout, const dcl_grid *grid
     return status == DCL_OK ? dcli_map_rule_add_nodes(rule_out, dcli_layout_node(layout, 0), 1) : status;
 }
 
-static int64_t run_count(const dcli_division *division) { return division->runs > 0 ? division->runs : division->used; }
+/* Split points beyond the grid make no runs. */
+static int64_t run_count(const dcli_division *division)
+{
+    int64_t runs = division->runs > 0 ? division->runs : division->used;
+    while (division->runs > 0 && runs > 1 && division->begin[runs - 1] == division->begin[runs])
+        runs--;
+    return runs;
+}
 
 /* Where run k begins; not of runs that are dealt in turn. */
 static int64_t run_begin(const dcli_division *division, int64_t k)
@@ -134,16 +141,25 @@ static dcl_status shape_runs(const dcli_division *division, int64_t before, int6
         int64_t from = run_begin(division, k), to = run_begin(division, k + 1);
         points[k] = to * before / row;
         status = check_runs((to - from) * before, row);
-        if (status == DCL_OK && from == to)
-            status = DCLI_FAIL(DCL_ERR_UNSUPPORTED,
-                               "run %" PRId64 " of the first axis has no elements, which no map of another shape says; "
-                               "give the map points or shares without it",
-                               k);
     }
     if (status == DCL_OK)
         status = dcli_map_rule_set_points(rule, 0, count, points);
     dcli_free(points);
     rule->axes[0].kind = DCL_AXIS_SPLITS;
+    return status;
+}
+
+/* Runs by shares, some maybe empty: the lengths are shares that give the same runs of whole new rows. */
+static dcl_status shape_shares(const dcli_division *division, dcli_map_rule *rule)
+{
+    int64_t count = division->runs, *shares = dcli_malloc((size_t)count * sizeof *shares);
+    dcl_status status = shares != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    for (int64_t k = 0; k < count && status == DCL_OK; k++)
+        shares[k] = division->begin[k + 1] - division->begin[k];
+    if (status == DCL_OK)
+        status = dcli_map_rule_set_points(rule, 0, count, shares);
+    dcli_free(shares);
+    rule->axes[0].kind = DCL_AXIS_WEIGHTED;
     return status;
 }
 
@@ -160,13 +176,10 @@ static dcl_status shape_division(const dcli_layout *layout, const dcl_grid *grid
             deal_rows(grid, 1, DCL_DEAL_BLOCK, rule_out);
         return DCL_OK;
     }
+    if (division->runs > 0 && layout->rule.axes[0].kind == DCL_AXIS_WEIGHTED)
+        return shape_shares(division, rule_out);
     if (run_count(division) > 1 && (division->more > 0 || division->runs > 0))
-        return padded
-                   ? DCLI_FAIL(DCL_ERR_UNSUPPORTED,
-                               "rows of %" PRId64 " elements would lie %" PRId64
-                               " apart in memory under a map of uneven runs; use dcl_reshape_copy(), which moves them",
-                               grid->extent[grid->rank - 1], pitch_of(layout, grid))
-                   : shape_runs(division, before, row, rule_out);
+        return shape_runs(division, before, row, rule_out);
     int64_t run = division->runs > 0 ? layout->grid.extent[0] : division->run;
     rule_out->axes[0] = (dcl_axis){.kind = DCL_AXIS_CYCLIC, .size = run * before / row};
     if (padded)
@@ -174,22 +187,44 @@ static dcl_status shape_division(const dcli_layout *layout, const dcl_grid *grid
     return check_runs(run * before, row);
 }
 
-/* Runs whose length depends on the number of nodes have whole rows of both shapes whatever it is, others where they say
- * so themselves. */
-static dcl_status check_any_nodes(const dcli_layout *layout, int64_t row)
+/* Runs between points. */
+static dcl_status check_points(const dcl_axis *axis, int64_t extent, int64_t before, int64_t row)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t k = 0; k < axis->count && status == DCL_OK && axis->points[k] < extent; k++)
+        status = check_runs((axis->points[k] - (k > 0 ? axis->points[k - 1] : 0)) * before, row);
+    return status;
+}
+
+/* The one answer for any number of nodes, also one: runs whose length depends on that number have whole rows of both shapes
+ * whatever it is, others where they say so themselves; and rows that would be padded are dealt only where runs are alike. */
+static dcl_status check_any_nodes(const dcli_layout *layout, const dcl_grid *grid)
 {
     const dcl_axis *axis = &layout->rule.axes[0];
-    int64_t before = row_elements(&layout->grid),
+    int64_t before = row_elements(&layout->grid), row = row_elements(grid), extent = layout->grid.extent[0],
             size = axis->kind == DCL_AXIS_CYCLIC ? dcli_max(axis->size, 1) : axis->size;
-    bool open = (axis->kind == DCL_AXIS_BLOCK && size == 0) || axis->kind == DCL_AXIS_WEIGHTED;
-    if (open && before % row != 0)
+    bool shares = axis->kind == DCL_AXIS_WEIGHTED, even = axis->kind == DCL_AXIS_BLOCK && size == 0;
+    bool splits = axis->kind == DCL_AXIS_SPLITS && axis->points[0] < extent;
+    if ((even || shares) && before % row != 0)
         return DCLI_FAIL(
             DCL_ERR_UNSUPPORTED,
             "how many rows of %" PRId64 " elements a node has depends on the number of nodes, and may be no "
             "whole rows of %" PRId64 "; choose a shape whose rows divide those, a map that says how long runs "
             "are (block(n), cyclic(n)), or use dcl_reshape_copy(), which moves elements",
             before, row);
-    return size > 0 && size < layout->grid.extent[0] ? check_runs(size * before, row) : DCL_OK;
+    if ((shares || splits || (even && row != before)) && is_padded(layout, grid))
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "rows of %" PRId64 " elements would lie %" PRId64
+                         " apart in memory under a map of uneven runs; use dcl_reshape_copy(), which moves them",
+                         grid->extent[grid->rank - 1], pitch_of(layout, grid));
+    if (shares && extent > INT32_MAX) /* more than shares may be together */
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "shares of %" PRId64 " rows are no shares of another shape; expected at most %d rows; use "
+                         "dcl_reshape_copy()",
+                         extent, INT32_MAX);
+    if (splits)
+        return check_points(axis, extent, before, row);
+    return !shares && size > 0 && size < extent ? check_runs(size * before, row) : DCL_OK;
 }
 
 static dcl_status shape_axes(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
@@ -259,7 +294,7 @@ static dcl_status shape_rule(const dcli_layout *layout, const dcl_grid *grid, dc
                          "move; dcl_reshape_copy() moves them; so that none has to, divide the first axis alone",
                          axis);
     if (layout->kind == DCLI_MAP_AXES && !is_small(layout) && !whole)
-        status = check_any_nodes(layout, row_elements(grid));
+        status = check_any_nodes(layout, grid);
     if (status != DCL_OK)
         return status;
     if (is_on_one_place(layout))

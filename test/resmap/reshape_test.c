@@ -46,8 +46,10 @@ ParameterizedTestParameters(reshape, shapes)
         {"uneven runs", 2, "block,*", "7x4", "28", "splits(16)"},
         {"uneven runs, longer rows", 2, "block,*", "7x4", "4x7", "depends on the number of nodes, and may be no whole"},
         {"split points", 3, "splits(1,4),*", "6x4", "12x2", "splits(2,8),*"},
-        {"shares", 3, "weighted(1:2:1),*", "8x3", "24", "splits(6,18)"},
-        {"a share of nothing", 3, "weighted(1:0:1),*", "8x3", "24", "run 1 of the first axis has no elements"},
+        {"shares", 3, "weighted(1:2:1),*", "8x3", "24", "weighted(2:4:2)"},
+        {"a share of nothing", 3, "weighted(1:0:1),*", "8x3", "24", "weighted(4:0:4)"},
+        {"split points behind the end", 2, "splits(4,9,12),*", "8x3", "24", "splits(12)"},
+        {"all split points behind the end", 2, "splits(9,12),*", "8x3", "24", "cyclic(24)"},
         {"shuffled rows", 2, "rows:hash(2x4)", "6x4", "24", "rows:hash(8)"},
         {"owners from a list", 2, "rows:table(2x4);owners=1,0*2", "6x4", "12x2", "the map is a list"},
         {"a list of boxes", 2, "boxes:[0:6]@0,[6:12]@1", "12", "3x4", "the map is a list"},
@@ -56,6 +58,10 @@ ParameterizedTestParameters(reshape, shapes)
         {"rows that a map would pad", 3, "cyclic(512)", "2048", "4x512", "rows:cyclic(1x512)"},
         {"rows that a map would pad, one node", 1, "*", "2048", "4x512", "rows:cyclic(4x512)"},
         {"planes to rows that would be padded", 3, "block,*,*", "7x4x128", "7x512", "rows:block(1x512)"},
+        {"uneven runs, padded", 3, "block,*,*", "10x8x128", "20x512", "rows of 512 elements would lie 520 apart"},
+        {"uneven runs, padded, on one node", 1, "block,*,*", "10x8x128", "20x512", "would lie 520 apart"},
+        {"split points, padded, on one node", 1, "splits(1024)", "2048", "4x512", "would lie 520 apart"},
+        {"split points, on one node", 1, "splits(3)", "24", "6x4", "nodes have runs of 3 elements"},
         {"split points, padded", 2, "splits(1024)", "2048", "4x512", "rows of 512 elements would lie 520 apart"},
     };
     return cr_make_param_array(struct shape_case, cases, sizeof cases / sizeof cases[0]);
@@ -169,6 +175,71 @@ Test(reshape, elements_stay_where_they_are)
             dcli_layout_release(&after);
         }
         *(status == DCL_OK ? &done : &refused) += 1;
+    }
+    cr_expect(done > 400 && refused > 400, "%d done, %d refused", done, refused);
+}
+
+/* Of a map's text on so many nodes. @return DCL_ERR_INVALID: there is no such map on them. */
+static dcl_status status_on(int nodes, const char *text, const dcl_grid *from, const dcl_grid *to)
+{
+    dcli_map_rule rule;
+    dcli_layout before, after;
+    if (dcli_map_rule_parse(text, nodes, &rule) != DCL_OK)
+        return DCL_ERR_INVALID;
+    dcl_status status = dcli_layout_bind(&rule, from, &before);
+    if (status == DCL_OK) {
+        status = dcli_layout_reshape(&before, to, &after);
+        if (status == DCL_OK) {
+            if (dcl_grid_count(from) <= 64)
+                expect_same_places(text, &before, &after);
+            dcli_layout_release(&after);
+        }
+        dcli_layout_release(&before);
+    }
+    dcli_map_rule_release(&rule);
+    return status;
+}
+
+/* The first axis by a rule, others whole or not, in text. */
+static void print_map(test_random *random, int nodes, uint64_t word, int rank, char *text)
+{
+    static const char *const rules[] = {
+        "block",       "block(8)",  "block(2000)", "cyclic",      "cyclic(2)",    "cyclic(12)", "cyclic(512)",
+        "splits(1,4)", "splits(4)", "splits(8)",   "splits(512)", "splits(1024)", "*"};
+    enum { RULES = sizeof rules / sizeof rules[0] };
+    if (word % (RULES + 2) < RULES)
+        text += sprintf(text, "%s", rules[word % (RULES + 2)]);
+    else
+        for (int n = 0; n < nodes; n++)
+            text += sprintf(text, "%s%d%s", n == 0 ? "weighted(" : ":", n == 0 ? 1 : (int)test_between(random, 0, 2),
+                            n == nodes - 1 ? ")" : "");
+    for (int d = 1; d < rank; d++)
+        text += sprintf(text, ",%s", word / 64 % 8 == (uint64_t)d ? "block" : "*");
+}
+
+/* Whether elements can stay where they are does not depend on how many nodes there are. */
+Test(reshape, has_one_answer_for_any_number_of_nodes)
+{
+    static const int64_t counts[] = {6, 24, 60, 2048, 4096, 10240};
+    static const dcl_type types[] = {DCL_INT8, DCL_FLOAT, DCL_DOUBLE};
+    int done = 0, refused = 0;
+    for (uint64_t seed = 1; seed <= 6000; seed++) {
+        test_random random = seed;
+        dcl_grid whole = dcl_grid_1d(types[test_between(&random, 0, 2)], counts[test_between(&random, 0, 5)]);
+        dcl_grid from = random_shape(&random, &whole), to = random_shape(&random, &whole);
+        uint64_t word = (uint64_t)test_between(&random, 0, 1 << 20);
+        dcl_status first = DCL_ERR_INVALID;
+        for (int nodes = 1; nodes <= 6; nodes++) {
+            char text[256];
+            print_map(&random, nodes, word, from.rank, text);
+            dcl_status status = status_on(nodes, text, &from, &to);
+            if (first == DCL_ERR_INVALID)
+                first = status;
+            cr_assert(status == first || status == DCL_ERR_INVALID, "seed %d, %s on %d nodes: %s, before %s: %s",
+                      (int)seed, text, nodes, dcl_status_name(status), dcl_status_name(first), dcl_error());
+        }
+        done += first == DCL_OK;
+        refused += first == DCL_ERR_UNSUPPORTED;
     }
     cr_expect(done > 400 && refused > 400, "%d done, %d refused", done, refused);
 }
