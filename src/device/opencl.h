@@ -98,6 +98,7 @@ struct dcli_device {
     dcli_mapping pool[DCLI_POOL_REGIONS];
     int pool_count;
     size_t pool_bytes, most_pool_bytes;
+    size_t unseen_bytes; /* of small mappings that may be made before it is looked again how much memory is left */
     dcli_memory *staging;
     cl_mem staging_pinned; /* host memory that the device reaches fast, mapped at staging_host */
     void *staging_host;

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 
 enum { PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20, LARGE_BYTES = 64 << 20 };
+enum { SPARE_BYTES = 16 << 20 }; /* that small mappings leave for what else the process needs */
 
 static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
@@ -30,18 +31,27 @@ static dcl_status fail_to_map(const dcli_device *device, size_t bytes, const cha
 }
 
 /* Mapped memory is only promised: a program that later touches more than there is would be killed. So what clearly
- * exceeds the memory that is free is refused here. */
+ * exceeds the memory that is free is refused here. Small mappings are looked at together, the more often the less is left. */
 static dcl_status check_available(dcli_device *device, size_t bytes)
 {
-    if (bytes < LARGE_BYTES)
+    if (bytes < LARGE_BYTES && bytes <= device->unseen_bytes) {
+        device->unseen_bytes -= bytes;
         return DCL_OK;
+    }
+    size_t needed = bytes + (bytes < LARGE_BYTES ? SPARE_BYTES : 0);
     uint64_t available = dcli_memory_left();
-    if (bytes > available)
+    if (needed > available) {
         dcli_pool_empty(device);
-    if (bytes <= available || bytes <= (available = dcli_memory_left()))
+        available = dcli_memory_left();
+    }
+    if (needed <= available) {
+        uint64_t half = (available - bytes) / 2;
+        device->unseen_bytes = half < LARGE_BYTES ? half : LARGE_BYTES;
         return DCL_OK;
+    }
     char why[64];
     snprintf(why, sizeof why, "only %" PRIu64 " are free", available);
+    device->unseen_bytes = 0;
     return fail_to_map(device, bytes, why);
 }
 

@@ -325,3 +325,64 @@ Test(device_shared, memory_that_cannot_be_had)
     dcli_memory_release(memory);
     dcli_device_close(device);
 }
+
+static bool write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    close(fd);
+    return done;
+}
+
+/* A control group of 300 MiB with this process in it. @return false: not to be had here. */
+static bool enter_group(char path_out[128])
+{
+    static const char *const files[2][2] = {{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+                                            {"/sys/fs/cgroup", "memory.max"}};
+    for (int n = 0; n < 2; n++) {
+        char name[256], own[32];
+        snprintf(path_out, 128, "%s/dcl-test-%ld", files[n][0], (long)getpid());
+        snprintf(own, sizeof own, "%ld", (long)getpid());
+        if (mkdir(path_out, 0700) != 0)
+            continue;
+        snprintf(name, sizeof name, "%s/%s", path_out, files[n][1]);
+        if (write_text(name, "314572800")) {
+            snprintf(name, sizeof name, "%s/memory.swap.max", path_out);
+            write_text(name, "0");
+            snprintf(name, sizeof name, "%s/cgroup.procs", path_out);
+            if (write_text(name, own))
+                return true;
+        }
+        rmdir(path_out);
+    }
+    return false;
+}
+
+/* Many small parts fill a control group as a large one does: the one that does not fit is an error, nobody is killed. */
+Test(device_shared, many_small_ones_fill_a_control_group)
+{
+    enum { MOST = 100, SMALL = 5 << 20 };
+    dcli_memory *memories[MOST];
+    char group[128];
+    int count = 0;
+    fflush(NULL);
+    pid_t child = fork(); /* so that the group can be removed */
+    if (child == 0) {
+        if (!enter_group(group))
+            _exit(77);
+        dcli_device *device = open_shared();
+        while (count < MOST && dcli_memory_create(device, SMALL, &memories[count]) == DCL_OK)
+            count++;
+        _exit(count == MOST ? 1 : count < 20 ? 2 : strstr(dcl_error(), "are free; expected as much") == NULL ? 3 : 0);
+    }
+    int ended = 0;
+    cr_assert_eq(waitpid(child, &ended, 0), child);
+    for (int n = 0; n < 2; n++) {
+        snprintf(group, sizeof group, "%s/dcl-test-%ld", n == 0 ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup",
+                 (long)child);
+        for (int tries = 0; rmdir(group) != 0 && errno == EBUSY && tries < 100; tries++)
+            usleep(20000);
+    }
+    cr_expect(WIFEXITED(ended), "it was killed by signal %d", WTERMSIG(ended));
+    cr_expect(WEXITSTATUS(ended) == 0 || WEXITSTATUS(ended) == 77, "it ended with %d", WEXITSTATUS(ended));
+}
