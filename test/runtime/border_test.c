@@ -87,6 +87,7 @@ Test(border_on_device, is_told_by_what_delivers_the_result)
     test_path(path, "c.npy");
     for (int mode = 0; mode < 2; mode++) {
         config.files = mode == 0 ? "direct" : "stream";
+        config.chunk_bytes = 64; /* files in parts of the array */
         struct line line = open_line(&config);
         dcl_array *A = line.A, *C = line.C, *view = dcl_shift(C, (int64_t[]){1});
         dcl_box one = dcl_box_nd(1, (int64_t[]){4}, (int64_t[]){1});

@@ -75,7 +75,7 @@ static void break_call(bool writes)
 }
 
 /* dcl_close() ends the call, whose memory is taken back before the elements were packed. */
-Test(lent_on_device, that_is_taken_back_by_closing_is_no_error_of_the_cluster)
+static void close_call(bool late)
 {
     dcl_cluster *opened = open_nodes(1), *cluster = TEST_INSIDE(opened);
     static int32_t memory[N];
@@ -91,10 +91,19 @@ Test(lent_on_device, that_is_taken_back_by_closing_is_no_error_of_the_cluster)
     dcli_cluster_interrupt(cluster);
     pthread_join(thread, NULL);
     cr_expect_eq(call.status, DCL_ERR_INVALID, "%s", dcl_status_name(call.status));
+    if (late)
+        dcli_cluster_resume(cluster);
     dcli_host_hold(host, false);
     cr_expect(comes(cluster, &cluster->done[cluster->host], operation), "the operation did not end");
-    dcli_cluster_resume(cluster);
+    if (!late)
+        dcli_cluster_resume(cluster);
     cr_expect_eq(dcl_close(opened), DCL_OK, "%s", dcl_error());
+}
+
+Test(lent_on_device, that_is_taken_back_by_closing_is_no_error_of_the_cluster)
+{
+    close_call(false);
+    close_call(true);
 }
 
 /* What nodes tell while dcl_close() ends the calls of other threads. */
