@@ -152,7 +152,7 @@ dcl_status dcl_load_npy(dcl_array *array, const char *path)
 static bool has_long_runs(const dcl_array *array, bool fortran_order)
 {
     enum { LEAST_BYTES = 512 };
-    return dcli_layout_run(&array->layout, fortran_order) * array->layout.bytes >= LEAST_BYTES;
+    return dcli_layout_run(&array->layout, fortran_order) >= LEAST_BYTES / array->layout.bytes; /* or INT64_MAX */
 }
 
 static dcl_status choose_way(dcl_array *array, const char *absolute, bool fortran_order, bool *direct_out)
