@@ -4,15 +4,16 @@
 #include "device/quiet.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 enum { LINE_BYTES = 256, PATIENCE_MS = 500 };
 
@@ -21,6 +22,10 @@ struct dcli_quiet {
     int pipe;     /* reading end */
     int restored; /* the same, for who ends it */
     pthread_t thread;
+    pthread_mutex_t lock; /* what follows */
+    pthread_cond_t changed;
+    bool ended;     /* the thread has passed on everything */
+    bool abandoned; /* nobody waits for the thread: it frees the struct */
 };
 
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
@@ -49,6 +54,13 @@ static void pass(int to, const char *bytes, size_t count)
     }
 }
 
+static void free_quiet(struct dcli_quiet *quiet)
+{
+    pthread_cond_destroy(&quiet->changed);
+    pthread_mutex_destroy(&quiet->lock);
+    dcli_free(quiet);
+}
+
 static void *pass_lines(void *user)
 {
     struct dcli_quiet *quiet = user;
@@ -75,7 +87,13 @@ static void *pass_lines(void *user)
     pass(quiet->saved, line, length);
     close(quiet->saved);
     close(quiet->pipe);
-    dcli_free(quiet);
+    pthread_mutex_lock(&quiet->lock);
+    quiet->ended = true;
+    bool abandoned = quiet->abandoned;
+    pthread_cond_signal(&quiet->changed);
+    pthread_mutex_unlock(&quiet->lock);
+    if (abandoned)
+        free_quiet(quiet);
     return NULL;
 }
 
@@ -95,7 +113,7 @@ static void give_up(struct dcli_quiet *quiet, const int ends[2])
     for (int n = 0; n < 4; n++)
         if (all[n] >= 0)
             close(all[n]);
-    dcli_free(quiet);
+    free_quiet(quiet);
     pthread_mutex_unlock(&one);
 }
 
@@ -107,6 +125,8 @@ struct dcli_quiet *dcli_quiet_begin(void)
         dcli_free(quiet);
         return NULL;
     }
+    pthread_mutex_init(&quiet->lock, NULL);
+    dcli_cond_init(&quiet->changed);
     quiet->saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     quiet->restored = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (quiet->saved < 0 || quiet->restored < 0 || pipe2(ends, O_CLOEXEC) != 0) {
@@ -128,15 +148,20 @@ void dcli_quiet_end(struct dcli_quiet *quiet)
     if (quiet == NULL)
         return;
     pthread_t thread = quiet->thread;
-    int restored = quiet->restored;
-    dup2(restored, STDERR_FILENO); /* the thread frees the struct once it has read the rest */
-    close(restored);
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += PATIENCE_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) != 0)
+    dup2(quiet->restored, STDERR_FILENO);
+    close(quiet->restored);
+    struct timespec until = dcli_in_ms(PATIENCE_MS);
+    pthread_mutex_lock(&quiet->lock);
+    while (!quiet->ended && pthread_cond_timedwait(&quiet->changed, &quiet->lock, &until) != ETIMEDOUT)
+        ;
+    bool ended = quiet->ended;
+    quiet->abandoned = !ended;
+    pthread_mutex_unlock(&quiet->lock);
+    if (ended) {
+        pthread_join(thread, NULL);
+        free_quiet(quiet);
+    } else {
         pthread_detach(thread);
+    }
     pthread_mutex_unlock(&one);
 }
