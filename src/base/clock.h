@@ -14,7 +14,7 @@ static inline int64_t dcli_monotonic_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/** The moment in so many milliseconds, for pthread_cond_timedwait() on a condition of dcli_cond_init(). */
+/** The deadline `milliseconds` from now, for pthread_cond_timedwait() on a condition of dcli_cond_init(). */
 static inline struct timespec dcli_in_ms(int64_t milliseconds)
 {
     int64_t at = dcli_monotonic_ns() + milliseconds * 1000000;

@@ -132,8 +132,8 @@ uint64_t dcli_memory_left(void)
     return system < groups ? system : groups;
 }
 
-/* A signal makes the call give back what it has and begin anew: with one that comes again and again, as of a profiler, it
- * would never end. @return 0, or errno. */
+/* Signals are blocked: each one makes fallocate() undo its work, so that a profiler's timer would keep it from ever ending.
+ * @return 0, or errno. */
 static int reserve(int memfd, size_t bytes)
 {
     sigset_t all, before;

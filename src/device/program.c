@@ -81,8 +81,8 @@ static dcl_status try_compiler(dcli_device *device)
     return status;
 }
 
-/* Drivers say of a compiler that could not work what they say of a wrong program. A program is wrong when it is refused
- * twice and a right one is taken in between. */
+/* Drivers report a compiler that failed and a wrong program by the same code. The program is taken to be wrong if it is
+ * refused twice and a program known to be right is accepted in between. */
 static dcl_status compile(dcli_device *device, const char *source, cl_program *program_out, char **log_out)
 {
     dcl_status status = DCL_OK;

@@ -1,6 +1,6 @@
 /* device/quiet.c - keeping a driver's compiler from standard error, which it writes by the descriptor's number.
- * Meanwhile that is a pipe. A thread passes on what comes, so that nothing else is held up, and ends with the last who has
- * the pipe's other end: a process that was started meanwhile may keep it for long. */
+ * The descriptor is replaced by a pipe. A thread forwards other lines, so that no writer is blocked, and ends when the last
+ * writing end is closed; a process started in between may hold that end for long. */
 #include "device/quiet.h"
 
 #include <ctype.h>
