@@ -52,20 +52,29 @@ def stat_of(pid):
     return (name, fields[0], int(fields[1]), int(fields[19])) if bracket else None
 
 
+def environ_of(pid):
+    return read(f"/proc/{pid}/environ")
+
+
+def marked(environ, mark):
+    return f"{VARIABLE}={mark}".encode() in environ.split(b"\0")
+
+
 def has_mark(pid, mark=MARK):
-    return f"{VARIABLE}={mark}".encode() in read(f"/proc/{pid}/environ").split(b"\0")
+    return marked(environ_of(pid), mark)
 
 
-def has_mark_soon(pid, mark):
+def has_mark_soon(pid, mark, seconds=2):
     """The same for a process that may have been started just now: for a moment it has no environment at all."""
-    for _ in range(20):
-        if has_mark(pid, mark):
-            return True
+    until = time.monotonic() + seconds
+    while True:
+        environ = environ_of(pid)  # once: what is asked twice may be there the second time only
+        if environ:
+            return marked(environ, mark)
         stat = stat_of(pid)
-        if stat is None or stat[1] == "Z" or read(f"/proc/{pid}/environ"):
+        if stat is None or stat[1] == "Z" or time.monotonic() > until:
             return False
         time.sleep(0.002)
-    return False
 
 
 def descendants(root):
