@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 enum { MOST_PATH = PATH_MAX };
@@ -110,7 +111,13 @@ dcli_group_memory dcli_group_memory_of(const char *group_file, const char *mount
 
 static dcli_group_memory own_groups(void) { return dcli_group_memory_of("/proc/self/cgroup", "/sys/fs/cgroup"); }
 
-uint64_t dcli_memory_limit(void) { return own_groups().limit; }
+uint64_t dcli_memory_limit(void)
+{
+    struct sysinfo machine;
+    uint64_t limit = own_groups().limit;
+    uint64_t all = sysinfo(&machine) == 0 ? (uint64_t)machine.totalram * machine.mem_unit : UINT64_MAX;
+    return all < limit ? all : limit;
+}
 
 static uint64_t left_of_system(void)
 {

@@ -17,7 +17,8 @@ dcli_group_memory dcli_group_memory_of(const char *group_file, const char *mount
 
 /** Bytes that this process can still have: of the system, and of its control groups. UINT64_MAX where neither says. */
 uint64_t dcli_memory_left(void);
-/** Most bytes that this process may have at all, by its control groups. UINT64_MAX: no limit. */
+/** Most bytes that this process may have at all: what the machine has, or its control groups allow. UINT64_MAX: nobody
+ *  says. */
 uint64_t dcli_memory_limit(void);
 
 /** Give a new memfd its size and its pages: what cannot be backed is an error now, and not a signal (SIGBUS, or SIGXFSZ

@@ -110,6 +110,7 @@ typedef struct dcli_kept_plan {
     dcli_plan *plan;
     dcli_prepared *prepared; /* [batch_count], own plans only; NULL until the first batch runs */
     dcli_packing *packing;   /* [chunk_count], others' plans only; NULL until the first chunk is packed or written */
+    int64_t bytes;           /* of memory, of all of this */
     int64_t uses;            /* open operations that use it */
     int64_t last_use;
     struct dcli_kept_plan *next;
@@ -154,6 +155,7 @@ typedef struct dcli_catalog {
     dcli_entry *spare; /* ended entries, kept for reuse */
     dcli_kept_plan *plans[256];
     int64_t plan_count, clock;
+    int64_t plan_bytes, most_plan_bytes; /* of kept plans; beyond the second, those in use alone are kept */
     dcli_kept kept;        /* books of kept copies of all nodes, after the last operation that was added */
     dcli_kept_state asked; /* of the node whose plan is looked for; memory that is used again */
     dcli_copy_memory

@@ -62,10 +62,12 @@ static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int
     dcli_kept_plan *kept = entry->plan[peer];
     const dcli_chunk *chunk = &kept->plan->chunk[number];
     *list_out = NULL;
-    if (kept->packing == NULL)
+    if (kept->packing == NULL) {
         kept->packing = dcli_calloc((size_t)kept->plan->chunk_count, sizeof *kept->packing);
-    if (kept->packing == NULL)
-        return DCL_ERR_NOMEM;
+        if (kept->packing == NULL)
+            return DCL_ERR_NOMEM;
+        dcli_plans_add(&worker->catalog, kept, kept->plan->chunk_count * (int64_t)sizeof *kept->packing);
+    }
     dcli_packing *packing = &kept->packing[number];
     if (!packing->used && dcli_device_in_place(worker->device)) {
         packing->used = true;
@@ -76,6 +78,8 @@ static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int
         dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, "the packing of what is sent");
         status = join_items(worker, entry, kept->plan, chunk, &packing->list);
         dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
+        if (status == DCL_OK)
+            dcli_plans_add(&worker->catalog, kept, dcli_copies_bytes(&packing->list));
     }
     packing->ready = status == DCL_OK;
     if (status == DCL_OK)

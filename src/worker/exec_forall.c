@@ -9,6 +9,7 @@
 #include "worker/exec_prepare.h"
 #include "worker/exec_tiles.h"
 #include "worker/peer.h"
+#include "worker/plans.h"
 
 /* ---- programs ----------------------------------------------------------------------------------------------------- */
 
@@ -272,16 +273,20 @@ static bool may_report(const dcli_body *body, const dcli_prepared *prepared)
 static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_prepared **prepared_out)
 {
     dcli_kept_plan *kept = entry->plan[worker->terms.self];
-    if (kept->prepared == NULL)
+    if (kept->prepared == NULL) {
         kept->prepared = dcli_calloc((size_t)kept->plan->batch_count, sizeof *kept->prepared);
-    if (kept->prepared == NULL)
-        return DCL_ERR_NOMEM;
+        if (kept->prepared == NULL)
+            return DCL_ERR_NOMEM;
+        dcli_plans_add(&worker->catalog, kept, kept->plan->batch_count * (int64_t)sizeof *kept->prepared);
+    }
     *prepared_out = &kept->prepared[batch];
     if ((*prepared_out)->ready)
         return DCL_OK;
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, entry->kernel->body->text);
     dcl_status status = dcli_exec_prepare(worker, entry, kept->plan, &kept->plan->batch[batch], *prepared_out);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
+    if (status == DCL_OK)
+        dcli_plans_add(&worker->catalog, kept, dcli_prepared_bytes(*prepared_out, entry->kernel->body));
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* worker/plans.c - plans are kept: a program repeats its operations, and a plan does not depend on which storages of a
- * layout are used. */
+ * layout are used. Their number and their bytes are limited; a plan in use stays. */
 #include "worker/plans.h"
 
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "segment/declared.h"
+#include "worker/exec_group.h"
 
 enum { BUCKETS = 256, MOST_KEPT = 256 };
 
@@ -108,6 +109,27 @@ void dcli_prepared_clear(dcli_prepared *prepared)
     *prepared = (dcli_prepared){0};
 }
 
+int64_t dcli_copies_bytes(const dcli_copies_list *list)
+{
+    int64_t bytes = list->capacity * (int64_t)sizeof *list->copies;
+    for (int64_t c = 0; c < list->count;
+         c++) /* a record: a count, and per side an offset; per axis a count and two steps */
+        bytes += list->copies[c].capacity * (int64_t)sizeof(int64_t) * (3 * list->copies[c].rank + 2);
+    return bytes;
+}
+
+int64_t dcli_prepared_bytes(const dcli_prepared *prepared, const dcli_body *body)
+{
+    int64_t longs = 0;
+    for (int64_t l = 0; l < prepared->launch_count; l++) {
+        const dcli_launch *launch = &prepared->launch[l];
+        longs += launch->row_capacity * dcli_row_length(body) + launch->group_capacity * DCLI_GROUP_LONGS +
+                 launch->piece_capacity * DCLI_PIECE_LONGS;
+    }
+    return longs * (int64_t)sizeof(int64_t) + prepared->launch_capacity * (int64_t)sizeof *prepared->launch +
+           prepared->source_capacity * (int64_t)sizeof *prepared->source + dcli_copies_bytes(&prepared->copies);
+}
+
 static void release_prepared(dcli_kept_plan *kept)
 {
     for (int64_t b = 0; kept->prepared != NULL && b < kept->plan->batch_count; b++)
@@ -187,6 +209,15 @@ static dcl_status keep_key(dcli_kept_plan *kept, const struct key *key)
     return status == DCL_OK && key->state->count > 0 ? keep_state(kept, key->state) : status;
 }
 
+static void forget(dcli_catalog *catalog, dcli_kept_plan **at)
+{
+    dcli_kept_plan *kept = *at;
+    *at = kept->next;
+    catalog->plan_count--;
+    catalog->plan_bytes -= kept->bytes;
+    free_kept(kept);
+}
+
 /* Remove the plans that `match` picks. */
 typedef bool match_fn(const dcli_kept_plan *kept, const void *what);
 
@@ -194,15 +225,35 @@ static void remove_if(dcli_catalog *catalog, match_fn *match, const void *what)
 {
     for (int b = 0; b < BUCKETS; b++)
         for (dcli_kept_plan **at = &catalog->plans[b]; *at != NULL;) {
-            dcli_kept_plan *kept = *at;
-            if (!match(kept, what)) {
-                at = &kept->next;
-                continue;
-            }
-            *at = kept->next;
-            free_kept(kept);
-            catalog->plan_count--;
+            if (match(*at, what))
+                forget(catalog, at);
+            else
+                at = &(*at)->next;
         }
+}
+
+/* Where the plan stands that is not in use and was used longest ago. NULL: all are in use. */
+static dcli_kept_plan **find_oldest(dcli_catalog *catalog)
+{
+    dcli_kept_plan **oldest = NULL;
+    for (int b = 0; b < BUCKETS; b++)
+        for (dcli_kept_plan **at = &catalog->plans[b]; *at != NULL; at = &(*at)->next)
+            if ((*at)->uses == 0 && (oldest == NULL || (*at)->last_use < (*oldest)->last_use))
+                oldest = at;
+    return oldest;
+}
+
+void dcli_plans_trim(dcli_catalog *catalog, int64_t bytes)
+{
+    dcli_kept_plan **oldest;
+    while (catalog->plan_bytes > bytes && (oldest = find_oldest(catalog)) != NULL)
+        forget(catalog, oldest);
+}
+
+void dcli_plans_add(dcli_catalog *catalog, dcli_kept_plan *kept, int64_t bytes)
+{
+    kept->bytes += bytes;
+    catalog->plan_bytes += bytes;
 }
 
 static bool names_layout(const dcli_kept_plan *kept, const void *layout)
@@ -281,6 +332,9 @@ static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, i
         int64_t limit = catalog->clock - MOST_KEPT / 2;
         remove_if(catalog, is_old, &limit);
     }
+    int64_t bytes = (int64_t)sizeof *kept + dcli_plan_bytes(kept->plan) + catalog->peers;
+    dcli_plans_trim(catalog, catalog->most_plan_bytes - bytes);
+    dcli_plans_add(catalog, kept, bytes);
     kept->shapes = key->shapes;
     kept->hash = hash;
     kept->node = node;

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "worker/doubts.h"
 #include "worker/members.h"
 #include "worker/peer.h"
@@ -213,6 +214,17 @@ static void set_fault(dcli_worker *worker)
         worker->fault_at = count;
 }
 
+/* Of a node's memory; embedded nodes and the host share the process's. A plan that is made again costs more than a few
+ * plans that are kept. */
+static int64_t most_plan_bytes(const dcli_worker *worker)
+{
+    enum { LEAST_BYTES = 64 << 20, SHARE = 8 };
+    uint64_t own = (uint64_t)worker->terms.quota_bytes;
+    if (own == 0)
+        own = dcli_memory_limit() / (uint64_t)(worker->terms.node_count + 1);
+    return dcli_max(LEAST_BYTES, (int64_t)(own / SHARE));
+}
+
 static dcl_status open_node(dcli_worker *worker)
 {
     /* Made and on its way together are what a stock of buffers keeps: what is beyond comes in fresh pages each time. */
@@ -225,6 +237,7 @@ static dcl_status open_node(dcli_worker *worker)
                                            .pool_bytes = (int64_t)config->pool_bytes,
                                            .kept_bytes = (int64_t)config->kept_bytes};
     dcli_catalog_init(&worker->catalog, worker->terms.self, &worker->plan_terms);
+    worker->catalog.most_plan_bytes = most_plan_bytes(worker);
     worker->catalog.planning = note_planning;
     worker->catalog.planning_user = worker;
     dcli_node_terms terms = {.plan = worker->plan_terms,

@@ -83,6 +83,26 @@ void dcli_limits_free(dcli_limits_block *blocks)
     }
 }
 
+static int64_t limits_bytes(const dcli_limits_block *blocks)
+{
+    int64_t bytes = 0;
+    for (; blocks != NULL; blocks = blocks->next)
+        bytes += (int64_t)sizeof *blocks;
+    return bytes;
+}
+
+int64_t dcli_plan_bytes(const dcli_plan *plan)
+{
+    const size_t bytes[] = {
+        [BATCH] = sizeof *plan->batch, [WORK] = sizeof *plan->work,   [BINDING] = sizeof *plan->binding,
+        [STAGE] = sizeof *plan->stage, [PIECE] = sizeof *plan->piece, [CHUNK] = sizeof *plan->chunk,
+        [ITEM] = sizeof *plan->item};
+    int64_t sum = (int64_t)sizeof *plan + limits_bytes(plan->limits);
+    for (int list = BATCH; list <= ITEM; list++)
+        sum += plan->space[list] * (int64_t)bytes[list];
+    return sum;
+}
+
 dcli_stage *dcli_builder_stage(dcli_builder *builder) { return APPEND(builder, STAGE, stage, 1); }
 
 dcli_piece *dcli_builder_piece(dcli_builder *builder) { return APPEND(builder, PIECE, piece, 1); }

@@ -145,6 +145,8 @@ typedef struct dcli_plan {
 dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms,
                           dcli_plan **plan_out);
 void dcli_plan_free(dcli_plan *plan);
+/** Memory that a plan takes, its detail and what is per peer excepted. */
+int64_t dcli_plan_bytes(const dcli_plan *plan);
 
 /** The limits of access `a` of a FORALL over a box of indices. */
 dcli_limits dcli_limits_of(const dcli_operation *operation, int a, const dcl_box *box);

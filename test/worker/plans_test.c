@@ -1,4 +1,7 @@
 /* test/worker/plans_test.c - which plans are used again. */
+#include <inttypes.h>
+#include <malloc.h>
+
 #include <criterion/criterion.h>
 
 #include "base/alloc.h"
@@ -65,5 +68,53 @@ Test(plans, are_told_apart_by_the_copies_themselves)
     cr_expect_neq(plan_with(&catalog, &entry, &one), first, "other copies of the same hash, mixed otherwise");
     catalog.kept.node = NULL;
     dcli_plans_free(&catalog);
+    test_ops_free();
+}
+
+/* A plan of as many works, and of the pieces they read, as there are elements: some 10 MB. */
+static dcli_kept_plan *plan_part(dcli_catalog *catalog, dcli_entry *entry, int64_t start)
+{
+    static dcli_kept_plan *plans[NODES];
+    entry->plan = plans;
+    plans[0] = plans[1] = NULL;
+    entry->operation.box.start[0] = start;
+    dcli_kept_plan *plan = dcli_catalog_plan(catalog, entry, 0);
+    cr_assert_not_null(plan, "%s", dcl_error());
+    plan->uses--; /* its operation has ended */
+    return plan;
+}
+
+/* What a hundred large plans would take was nobody's to limit as long as they were no more than 256. */
+Test(plans, are_limited_by_bytes)
+{
+    enum { SIDE = 4000, PLANS = 24, MOST = 8 << 20 };
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, SIDE);
+    dcli_layout *layout = test_layout("rows:hash(1)", NODES, &grid);
+    dcli_operation *operation =
+        TEST_FORALL(1, "C(i) = A(3999 - i);", {DCL_ACCESS_OUT, "C", 0, layout}, {DCL_ACCESS_IN, "A", 1, layout});
+    dcli_catalog catalog;
+    dcli_plan_terms terms = {.node_count = NODES, .in_place = (const bool[NODES]){false}};
+    terms.batch_bytes = terms.chunk_bytes = terms.pool_bytes = 1 << 20;
+    dcli_catalog_init(&catalog, 0, &terms);
+    catalog.most_plan_bytes = MOST;
+    dcli_entry entry = {.operation = *operation};
+    entry.operation.box.count[0] = SIDE - PLANS;
+    size_t before = mallinfo2().uordblks;
+    dcli_kept_plan *first = plan_part(&catalog, &entry, 0);
+    for (int64_t n = 1; n < PLANS; n++) {
+        plan_part(&catalog, &entry, n);
+        cr_expect_leq(catalog.plan_bytes, MOST, "%" PRId64 " bytes after plan %" PRId64, catalog.plan_bytes, n);
+        cr_expect_eq(plan_part(&catalog, &entry, 0), first, "the plan that was used last but one stays");
+    }
+    size_t taken = mallinfo2().uordblks - before;
+    cr_expect_gt(catalog.plan_bytes, 0);
+    cr_expect_leq(taken, (size_t)MOST + (1 << 20), "%zu bytes are taken, %" PRId64 " are known of", taken,
+                  catalog.plan_bytes);
+    first->uses++;
+    dcli_plans_trim(&catalog, 0);
+    cr_expect_eq(catalog.plan_count, 1, "one plan is in use; %" PRId64 " are left", catalog.plan_count);
+    cr_expect_eq(catalog.plan_bytes, first->bytes);
+    dcli_plans_free(&catalog);
+    cr_expect_eq(catalog.plan_bytes, 0);
     test_ops_free();
 }
