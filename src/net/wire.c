@@ -107,6 +107,8 @@ static dcl_status open_outgoing(dcli_endpoint *endpoint, dcli_wire *wire, const 
     if (wire->outgoing == NULL)
         return dcli_error_status();
     dcl_status status = dcli_wire_dress(wire->outgoing, terms->silence_ms, most_bytes(terms));
+    if (status == DCL_OK && wire->own == NULL)
+        status = dcli_wire_stay_in_cache(wire->outgoing);
     if (status == DCL_OK)
         status = dcli_wire_option(wire->outgoing, ZMQ_ROUTER_MANDATORY, 1);
     if (status == DCL_OK)

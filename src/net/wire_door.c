@@ -106,6 +106,8 @@ static dcl_status note_address(dcli_door *door)
 static dcl_status dress_door(dcli_door *door, const dcli_door_terms *terms)
 {
     dcl_status status = dcli_wire_dress(door->router, terms->silence_ms, terms->most_bytes);
+    if (status == DCL_OK && terms->own == NULL)
+        status = dcli_wire_stay_in_cache(door->router);
     if (status == DCL_OK)
         status = dcli_wire_option(door->router, ZMQ_ROUTER_MANDATORY, 1);
     if (status == DCL_OK)

@@ -13,6 +13,9 @@
  *  sends a longer one is ended by libzmq. @return DCL_OK or DCL_ERR_NETWORK. */
 dcl_status dcli_wire_dress(void *socket, int64_t silence_ms, int64_t most_bytes);
 dcl_status dcli_wire_option(void *socket, int option, int value);
+/** For sockets without keys, which reach this host alone: let little be under way at once, so that what the sender's system
+ *  call copied is still in the cache when the receiver's copies it on. @return DCL_OK or DCL_ERR_NETWORK. */
+dcl_status dcli_wire_stay_in_cache(void *socket);
 
 /** What is presented where a socket connects. @param own  NULL: the password, under the user name `user`.
  *  @param server_key  hexadecimal digits; "" with a password. @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_NETWORK. */
