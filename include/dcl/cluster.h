@@ -45,9 +45,9 @@ typedef struct dcl_config {
     const char *token;   /**< DCL_TOKEN: file with the token of a worker of this host that has no keys */
     const char *program; /**< DCL_PROGRAM: the dcl command that worker processes are started with */
     const char *files;   /**< DCL_FILES: "auto", "direct" (nodes use files) or "stream" (the host does) */
-    size_t silence_ms;   /**< DCL_SILENCE_MS: who is not heard of for so long is lost */
-    size_t build_ms;     /**< DCL_BUILD_MS: most time one compilation may take in a worker process */
-    size_t kernel_ms;    /**< DCL_KERNEL_MS: most time one kernel may take in a worker process */
+    size_t silence_ms;   /**< DCL_SILENCE_MS: a node that gives no sign of life for so long is lost */
+    size_t build_ms;     /**< DCL_BUILD_MS: most time one compilation may take before its node is lost */
+    size_t kernel_ms;    /**< DCL_KERNEL_MS: most time one kernel may take before its node is lost */
     size_t plan_ms;      /**< DCL_PLAN_MS: most time that planning one operation may take for one node */
     size_t
         quota_bytes; /**< DCL_QUOTA_BYTES: most bytes of arrays and copies per worker process; 0: what its device has */
@@ -90,7 +90,7 @@ DCL_API dcl_cluster *dcl_open_plan(int nodes);
 
 /** Wait for all operations, stop the workers and free everything. Arrays not yet released are released; their handles
  *  are then invalid. Calls of other threads with this cluster end with DCL_ERR_INVALID at once, before it waits. NULL is
- *  accepted.
+ *  accepted. A node whose thread hangs in its driver keeps its memory, and that which it may be reading of others.
  *  @return the status dcl_status_of() would have given, DCL_OK if nothing failed; DCL_ERR_INVALID: it has been closed before,
  *          or this is called by a function that a call with this cluster has called (dcl_tiles(), say). */
 DCL_API dcl_status dcl_close(dcl_cluster *cluster);

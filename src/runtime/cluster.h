@@ -128,6 +128,7 @@ struct dcl_cluster {
     dcli_buffers *buffers;
     dcli_worker **worker; /* [host + 1]: nodes that are threads of this program, and the host's */
     dcli_crew *crew;      /* nodes that are processes; NULL: threads */
+    dcli_guard *guard;    /* of nodes that are threads; NULL: processes, or only planned */
     dcli_host_hooks hooks;
 
     pthread_mutex_t lock; /* what follows */
@@ -155,6 +156,7 @@ struct dcl_cluster {
     dcl_status broken; /* nothing will complete any more */
     bool interrupted;  /* it is only being closed: then that is what is broken */
     char broken_text[DCLI_ERROR_BYTES];
+    struct dcl_cluster *abandoned_before; /* closed, with a thread that hangs */
 };
 
 /* ---- making (make.c, open.c, processes.c) ---- */

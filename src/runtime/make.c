@@ -7,6 +7,7 @@
 #include "base/config.h"
 #include "runtime/cluster.h"
 #include "worker/crew.h"
+#include "worker/guard.h"
 
 void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
 {
@@ -59,10 +60,56 @@ static void free_config(dcl_config *config)
         dcli_free((char *)(uintptr_t)*list[s]);
 }
 
+/* Close the workers that no thread uses any more. A thread that hangs in its driver may come back at any time: it then ends,
+ * but what it holds of its own node and of what nodes share stays until the program ends, and so do the parts of others that
+ * its device may be reading in place.
+ * @return whether there is such a thread. */
+static bool close_workers(dcl_cluster *cluster)
+{
+    bool hangs = false, reads_others = false;
+    if (cluster->worker == NULL)
+        return false;
+    if (cluster->guard != NULL)
+        dcli_guard_stop(cluster->guard);
+    for (int n = 0; cluster->guard != NULL && n < cluster->host; n++)
+        if (dcli_guard_has_lost(cluster->guard, n)) {
+            hangs = true;
+            reads_others |= cluster->in_place[n];
+        }
+    for (int n = 0; n <= cluster->host; n++)
+        if (n == cluster->host || (!reads_others && !(hangs && dcli_guard_has_lost(cluster->guard, n))))
+            dcli_worker_close(cluster->worker[n]);
+    return hangs;
+}
+
+/* What a thread that hangs may still use is kept in a list, so that who looks for leaks sees that it is meant to stay. */
+static void abandon(dcl_cluster *cluster)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static dcl_cluster *last;
+    pthread_mutex_lock(&lock);
+    cluster->abandoned_before = last;
+    last = cluster;
+    pthread_mutex_unlock(&lock);
+}
+
+/* What only the nodes and the host's worker use. */
+static void free_shared(dcl_cluster *cluster)
+{
+    dcli_guard_close(cluster->guard);
+    dcli_board_close(cluster->board);
+    if (cluster->net != NULL)
+        dcli_net_close(cluster->net); /* the last payloads are released here */
+    dcli_buffers_close(cluster->buffers);
+    free_config(&cluster->config);
+    dcli_free(cluster->in_place);
+    dcli_free(cluster->worker);
+    dcli_free(cluster);
+}
+
 void dcli_cluster_free(dcl_cluster *cluster)
 {
-    for (int n = 0; cluster->worker != NULL && n <= cluster->host; n++)
-        dcli_worker_close(cluster->worker[n]);
+    bool hangs = close_workers(cluster);
     dcli_crew_close(cluster->crew);
     dcli_cluster_kept_free(cluster);
     while (cluster->views != NULL)
@@ -74,19 +121,15 @@ void dcli_cluster_free(dcl_cluster *cluster)
     dcli_bodies_free(cluster);
     dcli_measured_free(cluster->measured);
     dcli_cluster_forget_files(cluster);
-    dcli_board_close(cluster->board);
-    if (cluster->net != NULL)
-        dcli_net_close(cluster->net); /* the last payloads are released here */
-    dcli_buffers_close(cluster->buffers);
     pthread_mutex_destroy(&cluster->lock);
     pthread_cond_destroy(&cluster->changed);
-    free_config(&cluster->config);
-    dcli_free(cluster->in_place);
-    dcli_free(cluster->worker);
     dcli_free(cluster->done);
     dcli_free(cluster->counters);
     dcli_free(cluster->lost);
-    dcli_free(cluster);
+    if (hangs)
+        abandon(cluster);
+    else
+        free_shared(cluster);
 }
 
 /* Strings of the configuration that are needed later are the cluster's own. */

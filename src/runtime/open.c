@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "runtime/cluster.h"
 #include "worker/crew.h"
+#include "worker/guard.h"
 
 enum { MOST_NODES = 256 };
 
@@ -32,7 +33,10 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
                                    .log = &cluster->log,
                                    .board = cluster->board,
                                    .buffers = cluster->buffers,
-                                   .hooks = &cluster->hooks};
+                                   .hooks = &cluster->hooks,
+                                   .guard = cluster->guard};
+        if (n < cluster->node_count)
+            terms.watch = dcli_guard_watch(cluster->guard, n);
         status = dcli_worker_open(&terms, &cluster->worker[n]);
     }
     return status;
@@ -69,13 +73,19 @@ static dcl_status start_workers(dcl_cluster *cluster)
         if (status != DCL_OK && n < cluster->node_count)
             stop_workers(cluster);
     }
+    if (status != DCL_OK)
+        return status;
+    status = dcli_guard_start(cluster->guard, cluster->worker[cluster->host]);
+    if (status != DCL_OK)
+        stop_workers(cluster);
     return status;
 }
 
 static dcl_status start_cluster(dcl_cluster *cluster, const int devices[])
 {
     dcl_status status = DCL_OK;
-    if (((cluster->board = dcli_board_open()) == NULL || (cluster->buffers = dcli_buffers_open()) == NULL))
+    if ((cluster->board = dcli_board_open()) == NULL || (cluster->buffers = dcli_buffers_open()) == NULL ||
+        (cluster->guard = dcli_guard_open(cluster->node_count, &cluster->config)) == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)
         status = dcli_net_open(&cluster->net);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "store/files.h"
 #include "store/npy.h"
@@ -63,13 +64,34 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
     return worker->terms.is_process ? dcli_show_part(worker, held) : DCL_OK;
 }
 
+/* Whether a node is lost whose thread hangs, and may have been about to read parts of this one in place. */
+static bool is_read_for_ever(const dcli_worker *worker)
+{
+    int node = 0;
+    if (worker->terms.guard == NULL)
+        return false;
+    while (node < worker->terms.node_count && !(worker->gone[node] && worker->terms.in_place[node]))
+        node++;
+    return node < worker->terms.node_count;
+}
+
+/* The list is for who looks for leaks: where there is no memory for it, the part is kept all the same. */
+static void keep_back(dcli_worker *worker, dcli_memory *memory)
+{
+    if (dcli_grow(&worker->kept_back, worker->kept_back_count, &worker->kept_back_capacity, sizeof(dcli_memory *)) == 0)
+        worker->kept_back[worker->kept_back_count++] = memory;
+}
+
 static void release(dcli_worker *worker, dcli_held *held)
 {
     if (held->memory == NULL)
         return;
     dcli_board_drop(worker->terms.board, held->id, worker->terms.self);
     worker->counters.storage_bytes -= (int64_t)dcli_memory_bytes(held->memory);
-    dcli_memory_release(held->memory);
+    if (is_read_for_ever(worker))
+        keep_back(worker, held->memory);
+    else
+        dcli_memory_release(held->memory);
     held->memory = NULL;
 }
 

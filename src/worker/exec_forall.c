@@ -354,6 +354,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     status = start(worker, entry, prepared, batch, &running);
     if (status != DCL_OK) {
         /* Kernels of this batch may run: nobody is told that it ended before they have. */
+        dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
         dcli_device_finish(worker->device, dcli_device_launched(worker->device));
         dcli_memory_release(running.report);
         dcli_memory_release(running.arena);

@@ -17,6 +17,7 @@
 #include "store/files.h"
 #include "worker/crew.h"
 #include "worker/doubts.h"
+#include "worker/guard.h"
 #include "worker/tree.h"
 
 /* ---- losing ------------------------------------------------------------------------------------------------------- */
@@ -42,7 +43,10 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
         seen = worker->doubts.node[peer].seen; /* by this side itself, before anybody told */
     dcli_doubts_forget(worker, peer);
     char sentence[DCLI_MOST_SENTENCE];
-    dcli_crew_lose(worker->terms.crew, peer, seen, sentence, sizeof sentence);
+    if (worker->terms.crew != NULL)
+        dcli_crew_lose(worker->terms.crew, peer, seen, sentence, sizeof sentence);
+    else
+        dcli_guard_lose(worker->terms.guard, peer, sentence, sizeof sentence);
     dcl_status status = forget(worker, peer);
     worker->epoch++;
     if (status == DCL_OK)

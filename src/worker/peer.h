@@ -85,6 +85,8 @@ struct dcli_worker {
     dcli_chunks received, made;
     dcli_running *running; /* [running_first .. running_count) */
     int64_t running_first, running_count, running_capacity;
+    dcli_memory **kept_back; /* [kept_back_count] parts of released arrays that a lost thread may still read */
+    int64_t kept_back_count, kept_back_capacity;
     int64_t allocations, fault_at; /* for tests: which allocation of storage fails, 0: none */
     dcl_counters counters;
     int64_t count_messages;    /* messages that ask for counters, or tell them: these are not counted */

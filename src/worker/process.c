@@ -240,12 +240,13 @@ static void tell_own_end(const dcli_process *process, char *text_out, size_t cap
              farewell[0] != '\0' ? ": " : "", farewell);
 }
 
+static const char *const deadlines[DCLI_ACTIVITIES] = {
+    "its compiler took longer than DCL_BUILD_MS allows", "its kernel took longer than DCL_KERNEL_MS allows",
+    "moving data took longer than DCL_KERNEL_MS allows", "its device took too long to open",
+    "planning took longer than DCL_PLAN_MS allows"};
+
 static void tell_end(const dcli_process *process, char *text_out, size_t capacity)
 {
-    static const char *const deadlines[DCLI_ACTIVITIES] = {
-        "its compiler took longer than DCL_BUILD_MS allows", "its kernel took longer than DCL_KERNEL_MS allows",
-        "moving data took longer than DCL_KERNEL_MS allows", "its device took too long to open",
-        "planning took longer than DCL_PLAN_MS allows"};
     int exceeded = atomic_load(&process->page->exceeded);
     if (exceeded >= 1 && exceeded <= DCLI_ACTIVITIES)
         snprintf(text_out, capacity, "was ended: %s",
@@ -304,6 +305,26 @@ int64_t dcli_blamed_body(const char *sentence)
     return body;
 }
 
+/* Whoever looks for the body to blame finds it behind the body's text. */
+static void add_blame(const dcli_process *process, char *text_out, size_t capacity)
+{
+    size_t length = strlen(text_out);
+    int64_t body = blamed_body(process);
+    if (body > 0 && length > 0 && text_out[length - 1] == '`')
+        snprintf(text_out + length, capacity - length, " (body %" PRId64 ")", body);
+}
+
+void dcli_page_why(const dcli_status_page *page, char *text_out, size_t capacity)
+{
+    const dcli_process none = {.page = (dcli_status_page *)(uintptr_t)page};
+    int exceeded = atomic_load(&page->exceeded);
+    snprintf(text_out, capacity, "%s",
+             exceeded > 0 ? deadlines[exceeded - 1]
+                          : "its driver has not returned from a call for longer than DCL_SILENCE_MS");
+    add_activity(&none, text_out, capacity);
+    add_blame(&none, text_out, capacity);
+}
+
 void dcli_process_why(dcli_process *process, char *text_out, size_t capacity)
 {
     if (process->page == NULL)
@@ -315,10 +336,7 @@ void dcli_process_why(dcli_process *process, char *text_out, size_t capacity)
     if (process->page == NULL)
         return;
     add_activity(process, text_out, capacity);
-    size_t length = strlen(text_out);
-    int64_t body = blamed_body(process);
-    if (body > 0 && length > 0 && text_out[length - 1] == '`')
-        snprintf(text_out + length, capacity - length, " (body %" PRId64 ")", body);
+    add_blame(process, text_out, capacity);
 }
 
 /* ---- ending ------------------------------------------------------------------------------------------------------- */

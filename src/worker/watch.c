@@ -6,45 +6,40 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 enum { PERIOD_MS = 50, GRACE_MS = 1000, EXIT_DEADLINE = 124, EXIT_ORPHAN = 0 };
 
 struct dcli_watch {
     dcli_status_page *page;
-    int lifeline, stop_fd;
+    int lifeline, stop_fd; /* stop_fd -1: there is no thread, and the page is our own */
     pthread_t thread;
     _Atomic int64_t ticks;
-    atomic_bool asleep;
+    int64_t ticks_seen; /* by who looks */
+    atomic_bool asleep, given_up;
     _Atomic int64_t limit_ns[DCLI_ACTIVITIES];
 };
 
-static int64_t now_ns(void)
+dcli_life dcli_watch_look(dcli_watch *watch)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* Whether something is under way; one that has taken too long ends the process. */
-static bool is_active(dcli_watch *watch)
-{
-    bool active = false;
+    int64_t ticks = atomic_load(&watch->ticks);
+    bool lives = ticks != watch->ticks_seen || atomic_load(&watch->asleep);
+    watch->ticks_seen = ticks;
     for (int a = 0; a < DCLI_ACTIVITIES; a++) {
         int64_t since = atomic_load(&watch->page->activity[a].since_ns);
         if (since == 0)
             continue;
-        active = true;
-        if (now_ns() - since <= atomic_load(&watch->limit_ns[a]))
+        lives = true;
+        if (dcli_monotonic_ns() - since <= atomic_load(&watch->limit_ns[a]))
             continue;
         atomic_store(&watch->page->exceeded, 1 + a);
-        _exit(EXIT_DEADLINE); /* the thread that serves hangs in the driver: nothing can be tidied */
+        return DCLI_OVERDUE;
     }
-    return active;
+    return lives ? DCLI_ALIVE : DCLI_SILENT;
 }
 
 /* The parent has gone: the serving thread sees that too and ends the process in order, unless it hangs. */
@@ -59,7 +54,6 @@ static void *watch_over(void *argument)
 {
     dcli_watch *watch = argument;
     struct pollfd polled[2] = {{.fd = watch->stop_fd, .events = POLLIN}, {.fd = watch->lifeline}};
-    int64_t seen = -1;
     for (;;) {
         poll(polled, watch->lifeline >= 0 ? 2 : 1, PERIOD_MS);
         if (polled[0].revents != 0)
@@ -68,10 +62,11 @@ static void *watch_over(void *argument)
             end_orphan(watch);
             return NULL;
         }
-        int64_t ticks = atomic_load(&watch->ticks);
-        if (is_active(watch) || ticks != seen || atomic_load(&watch->asleep))
+        dcli_life life = dcli_watch_look(watch);
+        if (life == DCLI_OVERDUE)
+            _exit(EXIT_DEADLINE); /* the thread that serves hangs in the driver: nothing can be tidied */
+        if (life == DCLI_ALIVE)
             atomic_fetch_add(&watch->page->beats, 1);
-        seen = ticks;
     }
 }
 
@@ -82,6 +77,7 @@ dcli_watch *dcli_watch_open(dcli_status_page *page, int lifeline)
         return NULL;
     watch->page = page;
     watch->lifeline = lifeline;
+    watch->ticks_seen = -1;
     dcli_watch_limits(watch, INT64_MAX / 1000000, INT64_MAX / 1000000, INT64_MAX / 1000000);
     watch->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (watch->stop_fd >= 0 && pthread_create(&watch->thread, NULL, watch_over, watch) == 0)
@@ -91,6 +87,17 @@ dcli_watch *dcli_watch_open(dcli_status_page *page, int lifeline)
         close(watch->stop_fd);
     dcli_free(watch);
     return NULL;
+}
+
+dcli_watch *dcli_watch_make(void)
+{
+    dcli_watch *watch = dcli_calloc(1, sizeof *watch + sizeof *watch->page);
+    if (watch == NULL)
+        return NULL;
+    watch->page = (dcli_status_page *)(watch + 1);
+    watch->stop_fd = watch->lifeline = -1;
+    watch->ticks_seen = -1;
+    return watch;
 }
 
 void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms)
@@ -106,10 +113,21 @@ void dcli_watch_close(dcli_watch *watch)
 {
     if (watch == NULL)
         return;
-    eventfd_write(watch->stop_fd, 1);
-    pthread_join(watch->thread, NULL);
-    close(watch->stop_fd);
+    if (watch->stop_fd >= 0) {
+        eventfd_write(watch->stop_fd, 1);
+        pthread_join(watch->thread, NULL);
+        close(watch->stop_fd);
+    }
     dcli_free(watch);
+}
+
+const dcli_status_page *dcli_watch_page(const dcli_watch *watch) { return watch->page; }
+
+void dcli_watch_give_up(dcli_watch *watch) { atomic_store(&watch->given_up, true); }
+
+bool dcli_watch_is_given_up(const dcli_watch *watch)
+{
+    return watch != NULL && atomic_load_explicit(&watch->given_up, memory_order_relaxed);
 }
 
 void dcli_watch_tick(dcli_watch *watch)
@@ -157,5 +175,5 @@ void dcli_watch_activity(dcli_watch *watch, dcli_activity activity, const char *
         return;
     if (text != NULL)
         dcli_watch_announce(watch, activity, text);
-    atomic_store(&watch->page->activity[activity].since_ns, text != NULL ? now_ns() : 0);
+    atomic_store(&watch->page->activity[activity].since_ns, text != NULL ? dcli_monotonic_ns() : 0);
 }

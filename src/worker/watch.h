@@ -1,5 +1,5 @@
 /* worker/watch.h - the watchdog of a worker process: a thread that shows that the serving thread lives, and keeps its
- * deadlines.
+ * deadlines. For nodes that are threads, worker/guard.h does so.
  *
  * The serving thread ticks once per turn of its loop and says when it begins and ends to sleep, to build, to plan, and to
  * have kernels running. The watchdog beats for it: while it sleeps or ticks, and while it builds, plans or computes within
@@ -7,6 +7,8 @@
  * the parent finds the reason on the status page. It also ends the process when its parent is gone. */
 #ifndef DCLI_WORKER_WATCH_H
 #define DCLI_WORKER_WATCH_H
+
+#include <stdbool.h>
 
 #include "worker/status.h"
 
@@ -19,7 +21,20 @@ dcli_watch *dcli_watch_open(dcli_status_page *page, int lifeline);
 void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms);
 void dcli_watch_close(dcli_watch *watch);
 
-/* All accept NULL (embedded workers have no watchdog). By the serving thread. */
+/* Of a node that is a thread of the program, which nobody can end: somebody else looks. */
+
+typedef enum dcli_life { DCLI_ALIVE, DCLI_SILENT, DCLI_OVERDUE } dcli_life;
+/** A watch with a page of its own and without a thread. @return NULL (recorded). */
+dcli_watch *dcli_watch_make(void);
+/** Whether the serving thread has shown that it lives since the last look. By one thread. */
+dcli_life dcli_watch_look(dcli_watch *watch);
+const dcli_status_page *dcli_watch_page(const dcli_watch *watch);
+/** The node has been given up: its thread is to end without touching anything, if it can. */
+void dcli_watch_give_up(dcli_watch *watch);
+/** NULL is accepted. */
+bool dcli_watch_is_given_up(const dcli_watch *watch);
+
+/* All accept NULL (nobody watches). By the serving thread. */
 void dcli_watch_tick(dcli_watch *watch);
 void dcli_watch_sleep(dcli_watch *watch, bool asleep);
 /** Whether nothing that was called is left to do. */

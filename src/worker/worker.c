@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "worker/doubts.h"
+#include "worker/guard.h"
 #include "worker/members.h"
 #include "worker/peer.h"
 #include "worker/tree.h"
@@ -114,6 +115,10 @@ static void tell_own_marks(dcli_worker *worker)
 static dcl_status step(dcli_worker *worker, bool *end_out)
 {
     enum { TELL_HOST_STEPS = 4 };
+    if (dcli_watch_is_given_up(worker->terms.watch)) { /* its driver has come back, too late */
+        *end_out = true;
+        return DCL_OK;
+    }
     bool stop = false, more = false;
     dcl_status status = DCL_OK;
     if (worker->is_host && worker->broken == DCL_OK && atomic_load(&worker->abandoned))
@@ -182,13 +187,16 @@ static void serve(dcli_worker *worker)
     for (int node = 0; worker->is_host && node < worker->terms.node_count; node++)
         dcli_peer_send(worker, node, &stop, NULL);
     /* Kernels may read peers' parts: nobody closes before all threads have ended. */
-    if (!worker->is_host)
+    if (!worker->is_host && !dcli_watch_is_given_up(worker->terms.watch))
         dcli_device_finish(worker->device, dcli_device_launched(worker->device));
 }
 
 static void *serve_in_thread(void *argument)
 {
-    serve(argument);
+    dcli_worker *worker = argument;
+    serve(worker);
+    if (!worker->is_host && worker->terms.guard != NULL)
+        dcli_guard_note_end(worker->terms.guard, worker->terms.self);
     return NULL;
 }
 
@@ -259,6 +267,7 @@ static void close_worker(dcli_worker *worker)
         dcli_memory_release(worker->running[r].arena);
     }
     dcli_free(worker->running);
+    dcli_free(worker->kept_back);
     dcli_free(worker->gone);
     dcli_free(worker->absent);
     for (int64_t n = 0; n < worker->waiting_count; n++)
@@ -359,8 +368,14 @@ dcl_status dcli_worker_hear(dcli_worker *worker, dcli_received *received)
 
 void dcli_worker_join(dcli_worker *worker)
 {
-    if (worker != NULL && worker->started)
+    if (worker == NULL || !worker->started)
+        return;
+    bool ends =
+        worker->is_host || worker->terms.guard == NULL || dcli_guard_await_end(worker->terms.guard, worker->terms.self);
+    if (ends)
         pthread_join(worker->thread, NULL);
+    else
+        pthread_detach(worker->thread);
 }
 
 void dcli_worker_close(dcli_worker *worker)

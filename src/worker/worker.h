@@ -17,6 +17,7 @@
 
 typedef struct dcli_worker dcli_worker;
 typedef struct dcli_crew dcli_crew;
+typedef struct dcli_guard dcli_guard;
 
 /** Where the parts of the nodes of one program lie, so that nodes can read each other's in place. Used by all threads. */
 typedef struct dcli_board dcli_board;
@@ -63,6 +64,7 @@ typedef struct dcli_worker_terms {
     dcli_files *files;        /* that may be used; processes only, threads use them as the program does. Borrowed */
     struct dcli_watch *watch; /* NULL: nobody watches */
     dcli_crew *crew;          /* host only */
+    dcli_guard *guard;        /* of nodes that are threads; NULL: they are processes */
     /* Where nodes pass on what the host says: its secret, and of a node the key that comes of it; NULL, "": all are
      * believed. */
     const struct dcli_secret *word_secret; /* host only */
@@ -79,7 +81,8 @@ dcl_status dcli_worker_prepare(dcli_worker *worker);
 dcl_status dcli_worker_serve(dcli_worker *worker);
 /** Hand over a message that came before the worker was open. Takes it. */
 dcl_status dcli_worker_hear(dcli_worker *worker, dcli_received *received);
-/** Wait until the thread has ended (nodes: after DCLI_MSG_STOP; the host: after dcli_host_stop()), if it was started. */
+/** Wait until the thread has ended (nodes: after DCLI_MSG_STOP; the host: after dcli_host_stop()), if it was started, or
+ *  its node is lost: then it may go on for ever, and nothing that it uses may be freed. */
 void dcli_worker_join(dcli_worker *worker);
 /** Free it. All workers of the session have been joined. NULL is accepted, here and above. */
 void dcli_worker_close(dcli_worker *worker);

@@ -1,0 +1,241 @@
+/* test/runtime/hang_test.c - nodes that are threads of the program, and a driver that does not return. */
+#include <criterion/criterion.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/cluster.h"
+#include "support/fake_opencl/fake_opencl.h"
+#include "support/nodes.h"
+
+TestSuite(hang_on_device, .timeout = TEST_SECONDS);
+
+enum { N = 30000, CHUNK_BYTES = 4096, POOL_BYTES = 1 << 16, SILENCE_MS = 2000 };
+
+/* Beyond the silence, of which one is promised: the machine may be busy. */
+static const double most_late_s = 8;
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void rest(double seconds)
+{
+    nanosleep(&(struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = (long)(1e9 * (seconds - (time_t)seconds))},
+              NULL);
+}
+
+typedef struct scene {
+    fake_opencl fake;
+    dcl_cluster *cluster;
+    dcl_array *A, *C;
+} scene;
+
+static void open_scene(scene *s, int nodes, size_t silence_ms, size_t kernel_ms)
+{
+    dcl_config config = test_config(nodes);
+    config.chunk_bytes = CHUNK_BYTES;
+    config.pool_bytes = POOL_BYTES; /* a write of all elements waits for its node to take some */
+    config.silence_ms = silence_ms;
+    config.kernel_ms = kernel_ms;
+    s->cluster = test_open(&config);
+    s->A = test_array(s->cluster, "block", dcl_grid_1d(DCL_INT32, N));
+    s->C = test_array(s->cluster, "block", dcl_grid_1d(DCL_INT32, N));
+}
+
+static void close_scene(scene *s)
+{
+    dcl_release(s->A);
+    dcl_release(s->C);
+    TEST_OK(dcl_close(s->cluster));
+}
+
+/* PoCL compiles in the first launch of a kernel: here, not later, while silence counts. */
+static void begin(scene *s, int nodes, size_t silence_ms, size_t kernel_ms)
+{
+    int32_t found[N];
+    *s = (scene){0};
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&s->fake), "%s", TEST_FAKE_OPENCL);
+    open_scene(s, nodes, 600000, 600000);
+    TEST_OK(test_shift(s->C, s->A, -1, N - 1, 5));
+    TEST_OK(dcl_read(s->C, NULL, found, NULL));
+    close_scene(s);
+    open_scene(s, nodes, silence_ms, kernel_ms);
+    TEST_OK(test_shift(s->C, s->A, -1, N - 1, 5));
+    TEST_OK(dcl_read(s->C, NULL, found, NULL));
+    cr_assert_eq(found[N - 1], 5);
+}
+
+/* The thread that hung goes on, in a cluster that has long been closed. */
+static void end(scene *s)
+{
+    s->fake.plan(NULL);
+    rest(0.3);
+}
+
+static void expect_lost(dcl_status status, double begun_s)
+{
+    double took_s = now_s() - begun_s;
+    cr_expect_eq(status, DCL_ERR_NODE_LOST, "%s: %s", dcl_status_name(status), dcl_error());
+    cr_expect(strstr(dcl_error(), "DCL_SILENCE_MS") != NULL || strstr(dcl_error(), "lost") != NULL, "%s", dcl_error());
+    cr_expect_lt(took_s, 1e-3 * SILENCE_MS + most_late_s, "it took %g s", took_s);
+}
+
+static dcl_status call_read(scene *s)
+{
+    static int32_t found[N];
+    return dcl_read(s->C, NULL, found, NULL);
+}
+
+static dcl_status call_write(scene *s)
+{
+    static const int32_t given[N];
+    return dcl_write(s->C, NULL, given, NULL);
+}
+
+static dcl_status call_wait_for(scene *s) { return dcl_wait_for(s->C, -1); }
+
+static dcl_status call_wait(scene *s) { return dcl_wait(s->cluster); }
+
+/* A driver hangs while it starts a kernel; then a call waits for that. */
+static void hang_in(dcl_status (*call)(scene *))
+{
+    scene s;
+    begin(&s, 1, SILENCE_MS, 600000);
+    s.fake.plan("hang clEnqueueNDRangeKernel 1+");
+    double begun_s = now_s();
+    TEST_OK(test_shift(s.C, s.A, 1, 0, 6));
+    expect_lost(call(&s), begun_s);
+    cr_expect(!dcl_node_is_alive(s.cluster, 0));
+    dcl_release(s.A);
+    expect_lost(dcl_close(s.cluster), begun_s);
+    end(&s);
+}
+
+Test(hang_on_device, ends_a_read) { hang_in(call_read); }
+
+Test(hang_on_device, ends_a_write) { hang_in(call_write); }
+
+Test(hang_on_device, ends_a_wait_for) { hang_in(call_wait_for); }
+
+Test(hang_on_device, ends_a_wait) { hang_in(call_wait); }
+
+/* dcl_close() is the first that waits. */
+Test(hang_on_device, ends_closing)
+{
+    scene s;
+    begin(&s, 1, SILENCE_MS, 600000);
+    s.fake.plan("hang clEnqueueNDRangeKernel 1+");
+    double begun_s = now_s();
+    TEST_OK(test_shift(s.C, s.A, 1, 0, 6));
+    expect_lost(dcl_close(s.cluster), begun_s);
+    end(&s);
+}
+
+/* One node of three: the others go on, with arrays of their own, and release what the thread that hangs may be reading. */
+Test(hang_on_device, costs_one_node)
+{
+    scene s;
+    int32_t found[N];
+    begin(&s, 3, SILENCE_MS, 600000);
+    s.fake.plan("hang clEnqueueNDRangeKernel 1");
+    double begun_s = now_s();
+    TEST_OK(test_shift(s.C, s.A, -1, N - 1, 6));
+    expect_lost(dcl_read(s.C, NULL, found, NULL), begun_s);
+    int alive = 0;
+    for (int n = 0; n < 3; n++)
+        alive += dcl_node_is_alive(s.cluster, n);
+    cr_expect_eq(alive, 2, "%d nodes are left", alive);
+    dcl_clear_error(s.cluster);
+    dcl_array *A = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N)),
+              *C = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N));
+    TEST_OK(test_shift(C, A, -1, N - 1, 7));
+    TEST_OK(dcl_read(C, NULL, found, NULL));
+    cr_expect_eq(found[0], 7);
+    dcl_release(s.A);
+    dcl_release(s.C);
+    dcl_release(A);
+    dcl_release(C);
+    TEST_OK(dcl_close(s.cluster));
+    end(&s);
+}
+
+/* The thread comes back while the cluster is in use: it is lost all the same. */
+Test(hang_on_device, that_ends_too_late_changes_nothing)
+{
+    scene s;
+    int32_t found[N];
+    begin(&s, 2, SILENCE_MS, 600000);
+    s.fake.plan("hang clEnqueueNDRangeKernel 1");
+    double begun_s = now_s();
+    TEST_OK(test_shift(s.C, s.A, -1, N - 1, 6));
+    expect_lost(dcl_read(s.C, NULL, found, NULL), begun_s);
+    end(&s);
+    dcl_clear_error(s.cluster);
+    cr_expect_eq(dcl_read(s.C, NULL, found, NULL), DCL_ERR_NODE_LOST, "%s", dcl_error());
+    dcl_clear_error(s.cluster);
+    dcl_array *A = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N)),
+              *C = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N));
+    TEST_OK(test_shift(C, A, -1, N - 1, 7));
+    TEST_OK(dcl_read(C, NULL, found, NULL));
+    cr_expect_eq(found[0], 7);
+    TEST_OK(dcl_close(s.cluster));
+}
+
+/* A kernel that runs is no silence. */
+Test(hang_on_device, is_no_long_kernel)
+{
+    scene s;
+    int32_t found[N];
+    begin(&s, 1, 300, 600000);
+    s.fake.plan("hang kernel 1");
+    TEST_OK(test_shift(s.C, s.A, 1, 0, 6));
+    cr_expect_eq(dcl_wait_for(s.C, 1.5), DCL_ERR_TIMEOUT, "%s", dcl_error());
+    s.fake.plan(NULL);
+    dcl_clear_error(s.cluster);
+    TEST_OK(dcl_read(s.C, NULL, found, NULL));
+    cr_expect_eq(found[0], 6);
+    close_scene(&s);
+}
+
+/* A compiler has a deadline, too: the call that uses a body first waits for it. */
+Test(hang_on_device, is_a_compiler_beyond_its_deadline)
+{
+    scene s;
+    begin(&s, 1, 600000, 600000);
+    close_scene(&s);
+    dcl_config config = test_config(1);
+    config.build_ms = 500;
+    s.cluster = test_open(&config);
+    s.C = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N));
+    s.fake.plan("hang clBuildProgram 1");
+    dcl_status status = dcl_forall(s.cluster, "C(i) = i;", DCL_OUT_AS("C", s.C));
+    cr_expect(status == DCL_ERR_NODE_LOST || status == DCL_ERR_BODY, "%s", dcl_status_name(status));
+    cr_expect(strstr(dcl_error(), "its compiler took longer than DCL_BUILD_MS allows while it built `C(i) = i;`") !=
+                  NULL,
+              "%s", dcl_error());
+    cr_expect_neq(dcl_close(s.cluster), DCL_OK);
+    end(&s);
+}
+
+/* A kernel has a deadline, after which its body is not run on the nodes that are left. */
+Test(hang_on_device, is_a_kernel_beyond_its_deadline)
+{
+    scene s;
+    begin(&s, 2, 600000, 500);
+    s.fake.plan("hang kernel 1");
+    TEST_OK(test_shift(s.C, s.A, 1, 0, 6));
+    TEST_REFUSED(dcl_wait_for(s.C, -1), DCL_ERR_NODE_LOST, "lost");
+    TEST_REFUSED(dcl_status_of(s.cluster), DCL_ERR_NODE_LOST, "DCL_KERNEL_MS allows while it ran `C(i) = A(s*i + t)");
+    s.fake.plan(NULL);
+    dcl_clear_error(s.cluster);
+    dcl_array *A = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N)),
+              *C = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N));
+    TEST_REFUSED(test_shift(C, A, 1, 0, 7), DCL_ERR_BODY, "a node was lost by this body");
+    dcl_clear_error(s.cluster);
+    TEST_OK(dcl_close(s.cluster));
+    end(&s);
+}
