@@ -1,10 +1,14 @@
 /* base/handle.c - the table of stubs. */
 #include "base/handle.h"
 
+#include <linux/membarrier.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -197,7 +201,9 @@ bool dcli_handle_leave(const void *handle)
 
 bool dcli_handle_finish(const void *handle)
 {
-    return (atomic_fetch_or_explicit(&stub_of(handle)->state, ENDED, memory_order_acq_rel) & ENDED) == 0;
+    bool is_first = (atomic_fetch_or_explicit(&stub_of(handle)->state, ENDED, memory_order_acq_rel) & ENDED) == 0;
+    atomic_fetch_add_explicit(&dcli_ends, 1, memory_order_release); /* whoever looks now looks anew */
+    return is_first;
 }
 
 void dcli_handle_await(const void *handle)
@@ -264,6 +270,99 @@ void *dcli_handle_object(const void *handle)
 }
 
 dcli_kind dcli_handle_kind(const void *handle) { return (dcli_kind)stub_of(handle)->kind; }
+
+/* ---- looks --------------------------------------------------------------------------------------------------------- */
+
+/* A thread that looks writes so into a seat of its own, without a locked instruction. Who frees waits until all seats have
+ * been seen empty, after a barrier in every thread (membarrier): a thread that sat down before it is seen, one that does
+ * later sees that the handle has ended. Readers of RCU do the same (Desnoyers et al., "User-level implementations of
+ * read-copy update", 2012). Threads that find no seat, and all where the system has no such barrier, pin. */
+enum { SEATS = 256 };
+
+static struct {
+    pthread_once_t made;
+    pthread_key_t key; /* gives a seat back when its thread ends */
+    dcli_seat *seat;   /* [SEATS], wiped in processes forked from this one; NULL: there are none */
+} looks = {.made = PTHREAD_ONCE_INIT};
+_Thread_local dcli_seat *dcli_own_seat;
+_Atomic uint64_t dcli_ends;
+
+static void leave_seat(void *seat)
+{
+    dcli_own_seat = NULL;
+    atomic_store_explicit(&((dcli_seat *)seat)->taken, false, memory_order_release);
+}
+
+static void make_seats(void)
+{
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0)
+        return;
+    dcli_seat *seat = wiped_memory(SEATS * sizeof *seat);
+    if (seat != NULL && pthread_key_create(&looks.key, leave_seat) == 0)
+        looks.seat = seat;
+    else if (seat != NULL)
+        munmap(seat, SEATS * sizeof *seat);
+}
+
+/* Where the library is unloaded before its threads end. */
+__attribute__((destructor)) static void forget_seats(void)
+{
+    if (looks.seat != NULL)
+        pthread_key_delete(looks.key);
+}
+
+static dcli_seat *take_seat(void)
+{
+    pthread_once(&looks.made, make_seats);
+    for (int s = 0; looks.seat != NULL && s < SEATS; s++) {
+        dcli_seat *seat = &looks.seat[s];
+        if (atomic_load_explicit(&seat->taken, memory_order_relaxed) ||
+            atomic_exchange_explicit(&seat->taken, true, memory_order_acquire))
+            continue;
+        seat->handle = NULL;
+        if (pthread_setspecific(looks.key, seat) == 0)
+            return dcli_own_seat = seat;
+        atomic_store_explicit(&seat->taken, false, memory_order_release);
+        return NULL;
+    }
+    return NULL;
+}
+
+static bool has_not_ended(const void *handle)
+{
+    const struct stub *stub = stub_of(handle);
+    return stub != NULL && generation_of(handle) != 0 &&
+           (atomic_load_explicit(&stub->state, memory_order_acquire) & ~PINS) == generation_of(handle) << PLACE_BITS;
+}
+
+void *dcli_handle_look_up(const void *handle, dcli_kind kind)
+{
+    dcli_seat *seat = dcli_own_seat != NULL ? dcli_own_seat : take_seat();
+    if (seat == NULL)
+        return NULL;
+    atomic_store_explicit(&seat->looking, true, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    seat->handle = NULL;
+    uint64_t ends = atomic_load_explicit(&dcli_ends, memory_order_acquire);
+    if (!has_not_ended(handle) || stub_of(handle)->kind != (uint8_t)kind || !has_not_ended(dcli_handle_cluster(handle)))
+        return NULL;
+    seat->kind = kind;
+    seat->ends = ends;
+    seat->object = dcli_handle_object(handle);
+    seat->handle = handle;
+    return seat->object;
+}
+
+void dcli_handle_await_looks(void)
+{
+    pthread_once(&looks.made, make_seats);
+    if (looks.seat == NULL)
+        return;
+    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    for (int s = 0; s < SEATS; s++)
+        while (atomic_load_explicit(&looks.seat[s].looking, memory_order_acquire))
+            sched_yield();
+}
 
 /* ---- refusals ----------------------------------------------------------------------------------------------------- */
 

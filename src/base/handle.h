@@ -8,6 +8,7 @@
 #define DCLI_BASE_HANDLE_H
 
 #include <dcl/base.h>
+#include <stdatomic.h>
 
 typedef enum dcli_kind { DCLI_CLUSTERS = 1, DCLI_MAPS, DCLI_ARRAYS } dcli_kind;
 
@@ -33,6 +34,45 @@ dcl_status dcli_handle_refuse(const void *handle, dcli_kind kind, const char *na
 /** Unpin. @return true: the handle has ended, and nobody else has it pinned: the caller frees the object, then calls
  *  dcli_handle_free(). */
 bool dcli_handle_leave(const void *handle);
+/* Looking at an object without pinning it, which costs a nanosecond: see handle.c. */
+
+/** Where a thread writes that it looks. */
+typedef struct dcli_seat {
+    _Alignas(64) _Atomic bool taken; /* by a thread */
+    _Atomic bool looking;
+    /* What was looked at last: it is found again at once while no handle has ended since. */
+    const void *handle;
+    dcli_kind kind;
+    uint64_t ends;
+    void *object;
+} dcli_seat;
+extern _Thread_local dcli_seat *dcli_own_seat __attribute__((tls_model("initial-exec")));
+extern _Atomic uint64_t dcli_ends; /* handles that have ended */
+void *dcli_handle_look_up(const void *handle, dcli_kind kind);
+
+/** Look at an object: for what is over at once and calls nothing that enters a handle or ends one. Then
+ *  dcli_handle_look_away(), whatever was returned.
+ *  @return the object, NULL: enter the handle instead, which says what is wrong, if anything is. */
+static inline void *dcli_handle_look(const void *handle, dcli_kind kind)
+{
+    dcli_seat *seat = dcli_own_seat;
+    if (seat == NULL || seat->handle != handle || seat->kind != kind)
+        return dcli_handle_look_up(handle, kind);
+    atomic_store_explicit(&seat->looking, true, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst); /* the other half is in dcli_handle_await_looks() */
+    if (seat->ends != atomic_load_explicit(&dcli_ends, memory_order_acquire))
+        return dcli_handle_look_up(handle, kind);
+    return seat->object;
+}
+
+static inline void dcli_handle_look_away(void)
+{
+    if (dcli_own_seat != NULL)
+        atomic_store_explicit(&dcli_own_seat->looking, false, memory_order_release);
+}
+
+/** Wait until nobody looks at an object whose handle has ended; before it is freed. */
+void dcli_handle_await_looks(void);
 /** The handle ends; it is pinned by the caller. @return false: it has ended before. */
 bool dcli_handle_finish(const void *handle);
 /** Wait until nobody but the caller has it pinned; it has ended. */

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include "resmap/parts.h"
 
 enum { MOST_BOUND = 8 }; /* layouts that a map keeps: a program has few shapes */
@@ -126,19 +127,36 @@ static bool is_inside(const dcl_grid *grid, const int64_t index[])
     return inside;
 }
 
-dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
-                          int64_t *offset_out)
+/* Of a grid that the map was asked about before. @return false: it is none, or an argument is wrong. */
+static inline bool locate_kept(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
+                               int64_t *offset_out)
 {
     bool complete = map != NULL && grid != NULL && index != NULL && node_out != NULL && offset_out != NULL;
     const dcli_layout *layout = complete ? kept_layout(map, grid) : NULL;
-    if (layout != NULL && is_inside(grid, index)) {
-        dcli_layout_locate(layout, index, node_out, offset_out);
+    if (layout == NULL || !is_inside(grid, index))
+        return false;
+    dcli_layout_locate(layout, index, node_out, offset_out);
+    return true;
+}
+
+dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
+                          int64_t *offset_out)
+{
+    if (locate_kept(map, grid, index, node_out, offset_out))
         return DCL_OK;
-    }
     dcli_error_enter(__func__);
-    if (layout != NULL)
+    bool complete = map != NULL && grid != NULL && index != NULL && node_out != NULL && offset_out != NULL;
+    if (complete && kept_layout(map, grid) != NULL)
         return dcli_map_check_index(grid, index);
     return locate_anew(map, grid, complete, index, node_out, offset_out);
+}
+
+dcl_status dcli_map_locate_seen(const dcl_map *handle, const dcl_grid *grid, const int64_t index[], int *node_out,
+                                int64_t *offset_out, dcli_locate_fn *otherwise)
+{
+    bool is_kept = locate_kept(dcli_handle_look(handle, DCLI_MAPS), grid, index, node_out, offset_out);
+    dcli_handle_look_away();
+    return is_kept ? DCL_OK : otherwise(handle, grid, index, node_out, offset_out);
 }
 
 dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out)

@@ -315,6 +315,12 @@ dcl_status dcli_map_bind_node(const dcl_map *map, const dcl_grid *grid, int node
                               dcli_layout *layout_out);
 /** Whether the grid has such an element. @return DCL_OK, DCL_ERR_RANGE. */
 dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[]);
+typedef dcl_status dcli_locate_fn(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
+                                  int64_t *offset_out);
+/** dcl_map_locate() of a map's handle, which is looked at only: programs ask it for single elements, and pinning would take
+ *  longer than the answer. @param otherwise  pins it: for grids that the map was not asked about before, and errors. */
+dcl_status dcli_map_locate_seen(const dcl_map *handle, const dcl_grid *grid, const int64_t index[], int *node_out,
+                                int64_t *offset_out, dcli_locate_fn *otherwise);
 /** The settings of a cluster, also of one that only plans. Defined by the runtime. */
 const dcl_config *dcli_cluster_config(const dcl_cluster *cluster);
 /** The nodes that new maps are laid over: those alive, as rising ranges with gaps between them, numbers below

@@ -108,6 +108,7 @@ void dcli_front_leave(const void *handle)
         end_array(handle);
         return;
     case DCLI_MAPS:
+        dcli_handle_await_looks();
         dcli_in_map_release(dcli_handle_object(handle));
         dcli_handle_free(handle, DCLI_RELEASED);
         return;

@@ -1,4 +1,5 @@
 /* runtime/front_map.c - what the program calls: maps. */
+#include "resmap/layout.h"
 #include "runtime/front.h"
 
 dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[])
@@ -201,14 +202,20 @@ bool dcl_map_equal(const dcl_map *a, const dcl_map *b)
     return answer;
 }
 
-dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
-                          int64_t *offset_out)
+static dcl_status locate_pinned(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
+                                int64_t *offset_out)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin(&call, "dcl_map_locate");
     map = dcli_call_map(&call, "map", map);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_map_locate(map, grid, index, node_out, offset_out)
                                                       : call.status);
+}
+
+dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
+                          int64_t *offset_out)
+{
+    return dcli_map_locate_seen(map, grid, index, node_out, offset_out, locate_pinned);
 }
 
 dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out)

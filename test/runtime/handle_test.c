@@ -257,3 +257,67 @@ Test(handle_on_device, is_released_while_other_threads_call)
     }
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
 }
+
+struct locator {
+    dcl_map *map;
+    atomic_int *ready;
+    bool rests; /* between calls */
+    int count;  /* of calls that found the owner */
+    char text[256];
+};
+
+/* Locate an element until that is refused. */
+static void *locate_until_refused(void *argument)
+{
+    struct locator *locator = argument;
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, N);
+    int node;
+    int64_t index = 1, offset;
+    while (dcl_map_locate(locator->map, &grid, &index, &node, &offset) == DCL_OK && node == 0 && offset == 1) {
+        if (locator->count++ == 0)
+            atomic_fetch_add(locator->ready, 1);
+        if (locator->rests)
+            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    snprintf(locator->text, sizeof locator->text, "%s", dcl_error());
+    return NULL;
+}
+
+/* Which is asked without pinning the map: it lives until nobody looks at it. Threads beyond those that can look pin. */
+static void locate_while(dcl_map *map, int threads, void (*end)(dcl_map *), const char *words)
+{
+    enum { MOST = 300 };
+    static struct locator locator[MOST];
+    pthread_t thread[MOST];
+    atomic_int ready = 0;
+    for (int t = 0; t < threads; t++) {
+        locator[t] = (struct locator){.map = map, .ready = &ready, .rests = threads > 2};
+        cr_assert_eq(pthread_create(&thread[t], NULL, locate_until_refused, &locator[t]), 0);
+    }
+    while (atomic_load(&ready) < threads)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    end(map);
+    for (int t = 0; t < threads; t++) {
+        pthread_join(thread[t], NULL);
+        cr_expect(locator[t].count > 0 && strstr(locator[t].text, words) != NULL, "%d of %d, after %d: %s", t, threads,
+                  locator[t].count, locator[t].text);
+    }
+}
+
+static void release_map(dcl_map *map) { dcl_release(map); }
+
+static dcl_cluster *closing;
+static void close_cluster(dcl_map *map)
+{
+    (void)map;
+    cr_expect_eq(dcl_close(closing), DCL_OK, "%s", dcl_error());
+}
+
+Test(handle_on_device, of_a_map_is_released_while_other_threads_locate)
+{
+    dcl_cluster *cluster = closing = open_nodes(2);
+    for (int round = 0; round < 30; round++)
+        locate_while(dcl_map_block(cluster), 2, release_map, "map has been released");
+    locate_while(dcl_map_block(cluster), 300, release_map, "map has been released");
+    locate_while(dcl_map_block(cluster), 2, close_cluster, "has been closed");
+}
