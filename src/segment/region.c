@@ -30,8 +30,35 @@ dcli_region dcli_region_packed(const dcl_box *box, int64_t offset)
     return region;
 }
 
+/* The cut of boxes without strides, which is the frequent case: there may be one for every element of an array.
+ * @return false: they have strides, reach beyond 64 bits, or nothing in common. */
+static bool cut_plain(const dcli_region *region, const dcl_box *box, dcli_region *out)
+{
+    dcli_region cut = {.box = {.rank = region->box.rank}, .offset = region->offset};
+    for (int d = 0; d < cut.box.rank; d++) {
+        int64_t start = region->box.start[d], from = box->start[d], end, to;
+        if (region->box.stride[d] != 1 || box->stride[d] != 1 ||
+            __builtin_add_overflow(start, region->box.count[d], &end) ||
+            __builtin_add_overflow(from, box->count[d], &to))
+            return false;
+        from = from > start ? from : start;
+        to = to < end ? to : end;
+        if (from >= to)
+            return false;
+        cut.box.start[d] = from;
+        cut.box.count[d] = to - from;
+        cut.box.stride[d] = 1;
+        cut.step[d] = region->step[d];
+        cut.offset += (from - start) * region->step[d];
+    }
+    *out = cut;
+    return true;
+}
+
 bool dcli_region_cut(const dcli_region *region, const dcl_box *box, dcli_region *out)
 {
+    if (cut_plain(region, box, out))
+        return true;
     dcli_region cut = *region; /* out may be region */
     bool some = dcli_box_intersect(&region->box, box, &cut.box);
     for (int d = 0; some && d < cut.box.rank; d++) {
