@@ -298,8 +298,7 @@ dcl_status dcli_gather_open(dcli_gather *gather, dcli_worker *worker, const dcli
         !dcli_device_same_addresses(worker->device))
         return DCL_OK;
     gather->took = dcli_calloc((size_t)batch->work_count, sizeof *gather->took);
-    gather->near = dcli_calloc((size_t)batch->stage_count, sizeof *gather->near);
-    if (gather->took == NULL || gather->near == NULL)
+    if (gather->took == NULL)
         return DCL_ERR_NOMEM;
     gather->possible = true;
     gather->far = -1;

@@ -27,7 +27,7 @@ typedef struct dcli_gather {
     bool possible;                                 /* for this body on this device */
     bool *took;                                    /* [batch->work_count] */
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* of the elements of arrays, by loop indices */
-    dcli_near *near;                               /* [batch->stage_count] their pieces, made when first asked for */
+    dcli_near *near;                               /* [batch->stage_count] their pieces; all this is made when first asked for */
     int output;                                    /* the first access that is written */
     dcli_gathered *work;                           /* those taken, */
     int64_t work_count, work_capacity;

@@ -72,7 +72,7 @@ typedef struct dcli_pieces {
 } dcli_pieces;
 
 /** Find the pieces of a group, and join them. @param packed  [parts][access_count]. The list is freed by the caller. */
-dcl_status dcli_pieces_make(const dcli_gather *gather, const dcli_packed packed[], dcli_pieces *pieces);
+dcl_status dcli_pieces_make(dcli_gather *gather, const dcli_packed packed[], dcli_pieces *pieces);
 /** Whether kernels gather most of it in vectors. */
 bool dcli_pieces_are_quick(const dcli_pieces *pieces);
 

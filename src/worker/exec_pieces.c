@@ -53,7 +53,7 @@ static int64_t *next_piece(const dcli_gather *gather, dcli_pieces *pieces, int a
 }
 
 /* What is read in place otherwise: one piece. */
-static dcl_status add_bound(const dcli_gather *gather, dcli_pieces *pieces, const dcli_gather_part *part, int a,
+static dcl_status add_bound(dcli_gather *gather, dcli_pieces *pieces, const dcli_gather_part *part, int a,
                             const dcli_packed *packed)
 {
     const dcli_binding *binding = dcli_part_binding(gather, part, a);
@@ -111,10 +111,14 @@ static dcl_status add_cut(const dcli_gather *gather, dcli_pieces *pieces, const 
 }
 
 /* What would be staged otherwise: what each piece of the stage has of it. */
-static dcl_status add_staged(const dcli_gather *gather, dcli_pieces *pieces, const dcli_gather_part *part, int a,
+static dcl_status add_staged(dcli_gather *gather, dcli_pieces *pieces, const dcli_gather_part *part, int a,
                              const dcli_packed *packed)
 {
     int number = dcli_part_binding(gather, part, a)->where;
+    if (gather->near == NULL)
+        gather->near = dcli_calloc((size_t)gather->batch->stage_count, sizeof *gather->near);
+    if (gather->near == NULL)
+        return DCL_ERR_NOMEM;
     dcli_near *near = &gather->near[number - gather->batch->first_stage];
     dcl_status status = dcli_near_make(near, gather->plan, &gather->plan->stage[number]);
     int64_t first[DCL_MAX_RANK], by[DCL_MAX_RANK], place = 0;
@@ -249,7 +253,7 @@ static void order_axes(int64_t piece[])
     swap_axes(piece, least_axis(piece, last - 1, DCLI_PIECE_TO), last - 2);
 }
 
-dcl_status dcli_pieces_make(const dcli_gather *gather, const dcli_packed packed[], dcli_pieces *pieces)
+dcl_status dcli_pieces_make(dcli_gather *gather, const dcli_packed packed[], dcli_pieces *pieces)
 {
     int accesses = dcli_part_body(gather)->access_count;
     dcl_status status = DCL_OK;

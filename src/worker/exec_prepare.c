@@ -6,8 +6,10 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "resmap/elements.h"
 #include "worker/exec_copies.h"
 #include "worker/exec_gather.h"
+#include "worker/exec_group.h"
 #include "worker/exec_tiles.h"
 #include "worker/plans.h"
 
@@ -118,6 +120,15 @@ int64_t *dcli_next_row(dcli_launch *launch, int length)
     return launch->row + launch->row_count++ * length;
 }
 
+static dcl_status put_row(dcli_launch *launch, int length, const int64_t row[])
+{
+    int64_t *next = dcli_next_row(launch, length);
+    if (next == NULL)
+        return DCL_ERR_NOMEM;
+    memcpy(next, row, (size_t)length * sizeof *row);
+    return DCL_OK;
+}
+
 /* A tile kernel has one row per work. */
 static dcl_status add_tile(const dcli_worker *worker, const dcli_body *body, const dcli_work *work,
                            const dcli_binding bindings[], const int64_t base[], dcli_prepared *prepared)
@@ -129,11 +140,14 @@ static dcl_status add_tile(const dcli_worker *worker, const dcli_body *body, con
                            : dcli_tile_row_is_unit(body, filled) ? DCLI_VARIANT_UNIT
                                                                  : DCLI_VARIANT_ANY;
     dcli_launch *launch = launch_for(prepared, variant, bindings, body->access_count);
-    int64_t *row = launch != NULL ? dcli_next_row(launch, length) : NULL;
-    if (row == NULL)
-        return DCL_ERR_NOMEM;
-    memcpy(row, filled, (size_t)length * sizeof *row);
-    return DCL_OK;
+    return launch != NULL ? put_row(launch, length, filled) : DCL_ERR_NOMEM;
+}
+
+/* Whether works are single elements that lie in no pattern: there is nothing to join, and of these there may be millions. */
+static bool are_scattered(const dcli_entry *entry)
+{
+    const dcli_operation *operation = &entry->operation;
+    return dcli_layout_is_shuffled(operation->operand[operation->body->first_output].layout);
 }
 
 /* Cut a row into such as devices are given. */
@@ -142,6 +156,8 @@ static dcl_status cut_row(dcli_worker *worker, const dcli_body *body, dcli_launc
     int rank = body->space_rank, length = dcli_row_length(body);
     const int64_t *all = whole + 2 * rank;
     int64_t shape[DCL_MAX_RANK], lo[DCL_MAX_RANK] = {0}, count[DCL_MAX_RANK];
+    if (dcli_volume(rank, all) == 1)
+        return put_row(launch, length, whole);
     memcpy(shape, all, (size_t)rank * sizeof shape[0]);
     if (!dcli_device_is_gpu(worker->device))
         dcli_body_row_shape(body, all, dcli_device_about(worker->device)->compute_units, shape);
@@ -166,7 +182,8 @@ static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const d
                            dcli_prepared *waiting)
 {
     const dcli_body *body = entry->operation.body;
-    bool check = worker->terms.check_access, checked = work->checked || check, waits = body->blind && !checked;
+    bool check = worker->terms.check_access, checked = work->checked || check;
+    bool waits = body->blind && !checked && !are_scattered(entry);
     int length = dcli_row_length(body);
     int64_t whole[length];
     dcli_fill_row(entry, check, work, bindings, base, whole);
@@ -176,13 +193,7 @@ static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const d
     dcli_launch *launch = launch_for(waits ? waiting : prepared, variant, bindings, body->access_count);
     if (launch == NULL)
         return DCL_ERR_NOMEM;
-    if (!waits)
-        return cut_row(worker, body, launch, whole);
-    int64_t *row = dcli_next_row(launch, length);
-    if (row == NULL)
-        return DCL_ERR_NOMEM;
-    memcpy(row, whole, (size_t)length * sizeof *row);
-    return DCL_OK;
+    return waits ? put_row(launch, length, whole) : cut_row(worker, body, launch, whole);
 }
 
 /* Join the rows that wait, launch by launch, and put what they become where it belongs. */
@@ -202,11 +213,20 @@ static dcl_status join_rows(dcli_worker *worker, const dcli_body *body, dcli_pre
     return status;
 }
 
+/* Kernels read the rows where they are, or where the device has them: then they are not needed here any more. */
 static dcl_status upload_rows(dcli_worker *worker, const dcli_body *body, dcli_launch *launch)
 {
     size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
+    if (dcli_device_in_place(worker->device))
+        return dcli_memory_wrap(worker->device, launch->row, bytes, &launch->table);
     dcl_status status = dcli_memory_create_private(worker->device, bytes, &launch->table);
-    return status == DCL_OK ? dcli_memory_put(launch->table, 0, launch->row, bytes) : status;
+    if (status == DCL_OK)
+        status = dcli_memory_put(launch->table, 0, launch->row, bytes);
+    if (status == DCL_OK) {
+        dcli_free(launch->row);
+        launch->row = NULL;
+    }
+    return status;
 }
 
 static dcl_status upload_tables(dcli_worker *worker, const dcli_body *body, dcli_prepared *prepared)
@@ -234,6 +254,11 @@ static void find_wanted(const dcli_gather *gather, const dcli_plan *plan, const 
     }
 }
 
+/* Stages of few elements lie close together: of single elements there may be millions. */
+enum { STAGE_ALIGN = 64, SMALL_STAGE = 64, ELEMENT_ALIGN = 8 };
+
+static int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
+
 /* Give stages their places in the arena, behind the addresses; those that nobody wants, or that have memory of their own,
  * get none. */
 static dcl_status place_stages(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch,
@@ -249,14 +274,17 @@ static dcl_status place_stages(const dcli_gather *gather, const dcli_plan *plan,
     prepared->arena_bytes = dcli_gather_address_bytes(prepared);
     for (int64_t s = 0; s < batch->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[batch->first_stage + s];
+        int64_t bytes = stage->elements * (int64_t)dcli_operand_bytes(entry, stage->operand);
+        if (bytes >= SMALL_STAGE)
+            prepared->arena_bytes = round_up(prepared->arena_bytes, STAGE_ALIGN);
         prepared->stage_at[s] = wanted[s] ? prepared->arena_bytes : -1;
         if (stage->kept != DCLI_STAGE_PASSING)
             prepared->stage_at[s] = 0;
         if (stage->kept != DCLI_STAGE_PASSING || !wanted[s])
             continue;
-        int64_t bytes = stage->elements * (int64_t)dcli_operand_bytes(entry, stage->operand);
-        prepared->arena_bytes += (bytes + 63) / 64 * 64;
+        prepared->arena_bytes += round_up(bytes, bytes < SMALL_STAGE ? ELEMENT_ALIGN : STAGE_ALIGN);
     }
+    prepared->arena_bytes = round_up(prepared->arena_bytes, STAGE_ALIGN);
     dcli_free(wanted);
     return DCL_OK;
 }
