@@ -59,6 +59,22 @@ static void list_slots(const dcli_layout *layout, int place, int64_t first, int6
     }
 }
 
+dcl_status dcli_layout_stored_elements(const dcli_layout *layout, int node, dcli_element_list *out)
+{
+    int place = dcli_layout_place(layout, node);
+    int64_t slots = place >= 0 ? dcli_dealt_slots(layout, place) : 0;
+    *out = (dcli_element_list){0};
+    if (slots == 0)
+        return DCL_OK;
+    out->element = dcli_malloc((size_t)slots * sizeof *out->element);
+    if (out->element == NULL)
+        return DCL_ERR_NOMEM;
+    list_slots(layout, place, 0, slots, out->element);
+    out->count = slots;
+    dcli_element_divisors(&layout->grid, out->by_extent);
+    return DCL_OK;
+}
+
 dcl_status dcli_layout_elements(const dcli_layout *layout, int node, int64_t first, int64_t count,
                                 dcli_element_list *out)
 {

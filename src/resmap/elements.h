@@ -23,6 +23,8 @@ bool dcli_layout_is_shuffled(const dcli_layout *layout);
  *  Cost: O(n), some 50 ns for each. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_elements(const dcli_layout *layout, int node, int64_t first, int64_t count,
                                 dcli_element_list *out);
+/** All elements of a node of such a layout, in the order in which they are stored. */
+dcl_status dcli_layout_stored_elements(const dcli_layout *layout, int node, dcli_element_list *out);
 void dcli_element_list_free(dcli_element_list *list);
 
 /** The row-major number of an index of the grid. */

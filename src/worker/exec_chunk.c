@@ -11,7 +11,7 @@ static dcl_status allocate_parts(dcli_worker *worker, const dcli_entry *entry, c
 {
     dcl_status status = DCL_OK;
     for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++)
-        status = dcli_exec_allocate(worker, entry->held[plan->item[i].operand]);
+        status = dcli_exec_allocate(worker, entry->held[dcli_plan_item_operand(plan, i)]);
     return status;
 }
 
@@ -23,7 +23,7 @@ static dcl_status copy_items(dcli_worker *worker, const dcli_entry *entry, const
 {
     dcl_status status = DCL_OK;
     for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
-        const dcli_item *item = &plan->item[i];
+        const dcli_item found = dcli_plan_item(plan, i), *item = &found;
         dcli_memory *memory = entry->held[item->operand]->memory;
         dcli_region packed = dcli_region_packed(&item->region.box, 0);
         size_t of_element = dcli_operand_bytes(entry, item->operand);
@@ -43,7 +43,7 @@ static dcl_status join_items(const dcli_worker *worker, const dcli_entry *entry,
     int where = (int)(chunk - plan->chunk);
     dcl_status status = DCL_OK;
     for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
-        const dcli_item *item = &plan->item[i];
+        const dcli_item found = dcli_plan_item(plan, i), *item = &found;
         int64_t at = item->byte_offset / (int64_t)dcli_operand_bytes(entry, item->operand); /* aligned to 8 */
         dcli_region packed = dcli_region_packed(&item->region.box, at);
         dcli_copies *copies = dcli_copies_for(

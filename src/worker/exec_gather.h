@@ -27,9 +27,9 @@ typedef struct dcli_gather {
     bool possible;                                 /* for this body on this device */
     bool *took;                                    /* [batch->work_count] */
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* of the elements of arrays, by loop indices */
-    dcli_near *near;                               /* [batch->stage_count] their pieces; all this is made when first asked for */
-    int output;                                    /* the first access that is written */
-    dcli_gathered *work;                           /* those taken, */
+    dcli_near *near;     /* [batch->stage_count] their pieces; all this is made when first asked for */
+    int output;          /* the first access that is written */
+    dcli_gathered *work; /* those taken, */
     int64_t work_count, work_capacity;
     int64_t *row; /* and their rows, [work_count][dcli_row_length()], as if everything were in place */
     int64_t row_count, row_capacity;

@@ -413,7 +413,6 @@ static dcl_status unpack_read(dcli_worker *worker, dcli_entry *entry, const dcli
 {
     size_t bytes = dcli_operand_bytes(entry, 0);
     const dcli_chunk *chunk = &plan->chunk[batch->first_chunk];
-    const dcli_stage *stage = &plan->stage[batch->first_stage];
     const dcli_kept_chunk *kept =
         dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
     if (kept != NULL && kept->received.payload_missing)
@@ -424,12 +423,11 @@ static dcl_status unpack_read(dcli_worker *worker, dcli_entry *entry, const dcli
     void *memory = dcli_lent_use(entry->lent);
     if (memory == NULL)
         return DCL_OK; /* the call has ended: nobody wants the elements any more */
-    for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count; p++) {
-        const dcli_piece *piece = &plan->piece[p];
-        dcli_region target;
-        dcli_region_cut(&entry->region, &piece->region.box, &target);
-        dcli_region_copy(memory, &target, (const char *)kept->received.payload + piece->byte_offset, &piece->region,
-                         bytes);
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++) {
+        dcli_item item = dcli_plan_item(plan, i);
+        dcli_region target, packed = dcli_region_packed(&item.region.box, 0);
+        dcli_region_cut(&entry->region, &item.region.box, &target);
+        dcli_region_copy(memory, &target, (const char *)kept->received.payload + item.byte_offset, &packed, bytes);
     }
     dcli_lent_end_use(entry->lent);
     worker->counters.bytes_copied += chunk->bytes;
@@ -440,7 +438,6 @@ static dcl_status pack_write(dcli_worker *worker, dcli_entry *entry, const dcli_
 {
     size_t bytes = dcli_operand_bytes(entry, 0);
     const dcli_chunk *chunk = &plan->chunk[batch->first_made];
-    const dcli_stage *stage = &plan->stage[batch->first_stage];
     dcli_kept_chunk *made =
         dcli_chunks_add(&worker->made, chunk->peer, entry->operation.number, true, batch->first_made);
     if (made == NULL || (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes)) == NULL)
@@ -450,11 +447,11 @@ static dcl_status pack_write(dcli_worker *worker, dcli_entry *entry, const dcli_
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "the call that writes had ended with an error before its elements were taken; "
                          "write them again");
-    for (int64_t p = stage->first_out; p < stage->first_out + stage->out_count; p++) {
-        const dcli_piece *piece = &plan->piece[p];
-        dcli_region source;
-        dcli_region_cut(&entry->region, &piece->region.box, &source);
-        dcli_region_copy((char *)made->bytes + piece->byte_offset, &piece->region, memory, &source, bytes);
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++) {
+        dcli_item item = dcli_plan_item(plan, i);
+        dcli_region source, packed = dcli_region_packed(&item.region.box, 0);
+        dcli_region_cut(&entry->region, &item.region.box, &source);
+        dcli_region_copy((char *)made->bytes + item.byte_offset, &packed, memory, &source, bytes);
     }
     dcli_lent_end_use(entry->lent);
     worker->counters.bytes_copied += chunk->bytes;

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 
-enum { BATCH, WORK, BINDING, STAGE, PIECE, CHUNK, ITEM };
+enum { BATCH, WORK, BINDING, STAGE, PIECE, CHUNK, ITEM, SPOT };
 
 static void *append(dcli_builder *builder, int list, void *items, int64_t *count, int64_t more, size_t bytes)
 {
@@ -133,15 +133,17 @@ dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want)
     return DCL_OK;
 }
 
-static dcli_chunk *open_chunk(dcli_builder *builder, const dcli_need *need)
+enum { ITEM_ALIGN = 8 }; /* bytes, where items of a chunk begin: no element is larger */
+
+static dcli_chunk *open_chunk(dcli_builder *builder, int peer, bool written)
 {
     dcli_plan *plan = builder->plan;
-    int64_t *length = &builder->stream_length[2 * need->peer + need->written];
+    int64_t *length = &builder->stream_length[2 * peer + written];
     dcli_chunk *chunk = APPEND(builder, CHUNK, chunk, 1);
     if (chunk == NULL)
         return NULL;
-    *chunk = (dcli_chunk){.written = need->written,
-                          .peer = need->peer,
+    *chunk = (dcli_chunk){.written = written,
+                          .peer = peer,
                           .number = (*length)++,
                           .first_batch = plan->batch_count - 1,
                           .last_batch = plan->batch_count - 1,
@@ -149,25 +151,80 @@ static dcli_chunk *open_chunk(dcli_builder *builder, const dcli_need *need)
     return chunk;
 }
 
+/* Note the stage that the next item is for. */
+static dcl_status note_stage(dcli_builder *builder, int64_t stage)
+{
+    int64_t number = builder->plan->item_count;
+    if (dcli_grow(&builder->item_stage, number, &builder->item_stage_capacity, sizeof *builder->item_stage) != 0)
+        return DCL_ERR_NOMEM;
+    builder->item_stage[number] = stage;
+    return DCL_OK;
+}
+
 /* Append a region to the last chunk, which has room for it. */
 static dcl_status add_item(dcli_builder *builder, const dcli_need *need, const dcli_region *region, int64_t bytes)
 {
     dcli_plan *plan = builder->plan;
-    int64_t number = plan->item_count;
-    while (number >= builder->item_stage_capacity)
-        if (dcli_grow(&builder->item_stage, builder->item_stage_capacity, &builder->item_stage_capacity,
-                      sizeof *builder->item_stage) != 0)
-            return DCL_ERR_NOMEM;
+    if (note_stage(builder, need->stage) != DCL_OK)
+        return DCL_ERR_NOMEM;
     dcli_item *item = APPEND(builder, ITEM, item, 1);
     if (item == NULL)
         return DCL_ERR_NOMEM;
     dcli_chunk *chunk = &plan->chunk[plan->chunk_count - 1];
     *item = (dcli_item){
         .operand = need->operand, .chunk = plan->chunk_count - 1, .region = *region, .byte_offset = chunk->bytes};
-    builder->item_stage[number] = need->stage;
-    chunk->bytes += (bytes + 7) / 8 * 8;
+    chunk->bytes += (bytes + ITEM_ALIGN - 1) / ITEM_ALIGN * ITEM_ALIGN;
     chunk->item_count++;
     return DCL_OK;
+}
+
+/* The same of a single element. */
+static dcl_status add_spot(dcli_builder *builder, const dcli_point *point)
+{
+    dcli_plan *plan = builder->plan;
+    if (dcli_grow(&plan->spot, plan->item_count, &plan->space[SPOT], sizeof *plan->spot) != 0 ||
+        note_stage(builder, point->stage) != DCL_OK)
+        return DCL_ERR_NOMEM;
+    dcli_chunk *chunk = &plan->chunk[plan->chunk_count - 1];
+    plan->spot[plan->item_count++] = (dcli_spot){.number = point->number,
+                                                 .offset = point->offset,
+                                                 .operand = point->operand,
+                                                 .chunk = (int32_t)(plan->chunk_count - 1)};
+    chunk->bytes += ITEM_ALIGN;
+    chunk->item_count++;
+    return DCL_OK;
+}
+
+/* The grids of the operands, for dcli_plan_item(). */
+static dcl_status note_grids(dcli_builder *builder)
+{
+    const dcli_operation *operation = builder->operation;
+    dcli_plan *plan = builder->plan;
+    if (plan->spot_grid != NULL)
+        return DCL_OK;
+    plan->spot_grid = dcli_calloc((size_t)operation->operand_count, sizeof *plan->spot_grid);
+    for (int k = 0; plan->spot_grid != NULL && k < operation->operand_count; k++)
+        if (operation->operand[k].layout != NULL && !operation->operand[k].layout->empty) {
+            plan->spot_grid[k].grid = operation->operand[k].layout->grid;
+            dcli_element_divisors(&plan->spot_grid[k].grid, plan->spot_grid[k].by_extent);
+        }
+    return plan->spot_grid != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+dcli_item dcli_plan_item(const dcli_plan *plan, int64_t i)
+{
+    if (plan->spot == NULL)
+        return plan->item[i];
+    const dcli_spot *spot = &plan->spot[i];
+    const dcli_spot_grid *of = &plan->spot_grid[spot->operand];
+    dcli_item item = {.operand = spot->operand,
+                      .chunk = spot->chunk,
+                      .region = {.box = {.rank = of->grid.rank}, .offset = spot->offset},
+                      .byte_offset = (i - plan->chunk[spot->chunk].first_item) * ITEM_ALIGN};
+    dcli_element_index(&of->grid, of->by_extent, spot->number, item.region.box.start);
+    for (int d = 0; d < of->grid.rank; d++)
+        item.region.box.count[d] = item.region.box.stride[d] = 1;
+    return item;
 }
 
 /* The first `count` indices of axis d, and the rest. */
@@ -188,7 +245,7 @@ static dcl_status place_piece(dcli_builder *builder, const dcli_need *need, cons
 {
     if (*open && builder->plan->chunk[builder->plan->chunk_count - 1].bytes + bytes > most)
         *open = false;
-    if (!*open && open_chunk(builder, need) == NULL)
+    if (!*open && open_chunk(builder, need->peer, need->written) == NULL)
         return DCL_ERR_NOMEM;
     *open = true;
     return add_item(builder, need, region, bytes);
@@ -229,28 +286,57 @@ static dcl_status place_all(dcli_builder *builder, bool written, int peer)
     return status;
 }
 
-static dcl_status place_points(dcli_builder *builder, int peer)
+/* The points of one stream. @param order  [count] their numbers */
+static dcl_status place_points(dcli_builder *builder, const int64_t order[], int64_t count)
 {
     int64_t most = dcli_min(builder->terms->chunk_bytes, builder->terms->pool_bytes / CHUNKS_IN_POOL);
-    dcli_divisor by_extent[DCL_MAX_RANK];
-    bool open = false;
-    int divided = -1; /* the operand that the divisors are of */
+    dcli_plan *plan = builder->plan;
     dcl_status status = DCL_OK;
-    for (int64_t n = 0; n < builder->point_count && status == DCL_OK; n++) {
-        const dcli_point *point = &builder->point[n];
-        const dcl_grid *grid = &builder->operation->operand[point->operand].layout->grid;
-        dcli_need need = {.peer = peer, .operand = point->operand, .stage = point->stage};
-        dcli_region region = {.box = {.rank = grid->rank}, .offset = point->offset};
-        if (point->peer != peer)
-            continue;
-        if (divided != point->operand)
-            dcli_element_divisors(grid, by_extent);
-        divided = point->operand;
-        dcli_element_index(grid, by_extent, point->number, region.box.start);
-        for (int d = 0; d < grid->rank; d++)
-            region.box.count[d] = region.box.stride[d] = 1;
-        status = place_piece(builder, &need, &region, dcli_builder_bytes(builder, point->operand), most, &open);
+    for (int64_t n = 0; n < count && status == DCL_OK; n++) {
+        const dcli_point *point = &builder->point[order[n]];
+        if (n == 0 || plan->chunk[plan->chunk_count - 1].bytes + dcli_builder_bytes(builder, point->operand) > most)
+            status = open_chunk(builder, point->peer, point->written) != NULL ? DCL_OK : DCL_ERR_NOMEM;
+        if (status == DCL_OK)
+            status = add_spot(builder, point);
     }
+    return status;
+}
+
+/* Put the points of all peers into chunks. There may be as many points as elements and as many peers as nodes: points are
+ * put into the order of their peers first. All of a batch are read, or all are written. */
+static dcl_status place_all_points(dcli_builder *builder)
+{
+    size_t peers = (size_t)builder->terms->node_count + 1;
+    int64_t *first = dcli_calloc(peers + 1, sizeof *first);
+    int64_t *order = first != NULL ? dcli_malloc((size_t)builder->point_count * sizeof *order) : NULL;
+    dcl_status status = order != NULL ? note_grids(builder) : DCL_ERR_NOMEM;
+    if (status == DCL_OK) {
+        for (int64_t n = 0; n < builder->point_count; n++)
+            first[builder->point[n].peer + 1]++;
+        for (size_t p = 1; p <= peers; p++)
+            first[p] += first[p - 1];
+        for (int64_t n = 0; n < builder->point_count; n++)
+            order[first[builder->point[n].peer]++] = n;
+    }
+    for (size_t p = 0; p < peers && status == DCL_OK; p++) { /* first[p] is now where those of p end */
+        int64_t from = p > 0 ? first[p - 1] : 0;
+        status = place_points(builder, order + from, first[p] - from);
+    }
+    dcli_free(order);
+    dcli_free(first);
+    return status;
+}
+
+static dcl_status place_all_needs(dcli_builder *builder, bool written)
+{
+    bool *present = builder->owners;
+    memset(present, 0, sizeof *present * (size_t)(builder->terms->node_count + 1));
+    for (int64_t n = 0; n < builder->need_count; n++)
+        present[builder->need[n].peer] |= builder->need[n].written == written;
+    dcl_status status = DCL_OK;
+    int end = builder->terms->node_count + 1, peer = dcli_next_owner(builder, 0, end);
+    for (; peer < end && status == DCL_OK; peer = dcli_next_owner(builder, peer + 1, end))
+        status = place_all(builder, written, peer);
     return status;
 }
 
@@ -258,19 +344,15 @@ dcl_status dcli_builder_chunks(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;
     dcli_batch *batch = &plan->batch[plan->batch_count - 1];
+    bool points = builder->point_count > 0, points_written = points && builder->point[0].written;
     dcl_status status = DCL_OK;
-    bool *present = builder->owners;
     for (int written = 0; written < 2 && status == DCL_OK; written++) {
         if (written)
             batch->first_made = plan->chunk_count;
-        memset(present, 0, sizeof *present * (size_t)(builder->terms->node_count + 1));
-        for (int64_t n = 0; n < builder->need_count; n++)
-            present[builder->need[n].peer] |= builder->need[n].written == (written != 0);
-        for (int64_t n = 0; n < builder->point_count && !written; n++)
-            present[builder->point[n].peer] = true;
-        int end = builder->terms->node_count + 1, peer = dcli_next_owner(builder, 0, end);
-        for (; peer < end && status == DCL_OK; peer = dcli_next_owner(builder, peer + 1, end))
-            status = builder->point_count > 0 ? place_points(builder, peer) : place_all(builder, written != 0, peer);
+        if (!points)
+            status = place_all_needs(builder, written != 0);
+        else if (points_written == (written != 0))
+            status = place_all_points(builder);
         if (!written)
             batch->chunk_count = plan->chunk_count - batch->first_chunk;
     }

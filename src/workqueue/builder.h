@@ -18,7 +18,9 @@ typedef struct dcli_need {
 
 /** A need of a single element, small: there may be millions. */
 typedef struct dcli_point {
-    int peer, operand;
+    int peer;
+    int16_t operand;
+    bool written;
     int64_t number; /* of the element in the array's grid, row-major */
     int64_t offset; /* where the peer stores it */
     int64_t stage;  /* -1: none */
@@ -93,6 +95,7 @@ dcl_status dcli_builder_reserve(dcli_builder *builder, int64_t works);
 dcli_limits *dcli_builder_limits(dcli_builder *builder);
 void dcli_limits_free(dcli_limits_block *blocks);
 dcl_status dcli_builder_need(dcli_builder *builder, const dcli_need *need);
+/** All needs of a plan are such, or none. */
 dcl_status dcli_builder_point(dcli_builder *builder, const dcli_point *point);
 dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
 

@@ -121,13 +121,19 @@ static dcl_status note_needs(dcli_node *node, struct dcli_open_op *op)
 
 static void note_exchange(dcli_node *node, const struct dcli_open_op *op, int q, const dcli_plan *plan)
 {
-    for (int64_t i = 0; i < plan->item_count; i++) {
-        const dcli_chunk *chunk = &plan->chunk[plan->item[i].chunk];
+    for (int64_t c = 0; c < plan->chunk_count; c++) {
+        const dcli_chunk *chunk = &plan->chunk[c];
+        int noted = -1;
         if (chunk->peer != node->terms.self)
             continue;
-        dcli_storage *storage =
-            dcli_storages_find(&node->storages, op->operation->operand[plan->item[i].operand].storage);
-        raise(chunk->written ? &storage->last_write_by[q] : &storage->last_read_by[q], op->number);
+        for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++) {
+            int k = dcli_plan_item_operand(plan, i);
+            if (k == noted)
+                continue;
+            dcli_storage *storage = dcli_storages_find(&node->storages, op->operation->operand[k].storage);
+            raise(chunk->written ? &storage->last_write_by[q] : &storage->last_read_by[q], op->number);
+            noted = k;
+        }
     }
 }
 

@@ -24,6 +24,8 @@ void dcli_plan_free(dcli_plan *plan)
     dcli_free(plan->piece);
     dcli_free(plan->chunk);
     dcli_free(plan->item);
+    dcli_free(plan->spot);
+    dcli_free(plan->spot_grid);
     dcli_free(plan->peer_read);
     dcli_limits_free(plan->limits);
     dcli_detail_free(plan->detail);
@@ -70,39 +72,47 @@ static dcl_status need_all(dcli_builder *builder, bool written)
     return status;
 }
 
-/* Batch b of a host transfer handles chunk b: its only stage is the program's memory over the whole box. */
-static dcl_status batch_of_chunk(dcli_builder *builder, int64_t b, bool written)
+/* Whether the elements of a transfer are planned by their numbers: single ones, and not a few of many. */
+static bool is_of_points(const dcli_builder *builder)
+{
+    enum { FEW = 16 };
+    const dcli_layout *layout = builder->operation->operand[0].layout;
+    return !builder->terms->no_points && dcli_layout_is_shuffled(layout) &&
+           dcli_box_elements(&builder->operation->box) >= layout->piece_total / FEW;
+}
+
+/* need_all() of single elements. */
+static dcl_status need_points(dcli_builder *builder, bool written)
+{
+    const dcli_operation *operation = builder->operation;
+    const dcli_layout *layout = operation->operand[0].layout;
+    dcl_box whole = dcl_box_of(&layout->grid);
+    bool all = dcli_box_equal(&whole, &operation->box);
+    dcl_status status = DCL_OK;
+    for (int p = 0; p < layout->node_end && status == DCL_OK; p++) {
+        dcli_element_list list;
+        status = dcli_layout_stored_elements(layout, p, &list);
+        for (int64_t e = 0; e < list.count && status == DCL_OK; e++) {
+            int64_t index[DCL_MAX_RANK];
+            dcli_element_index(&layout->grid, list.by_extent, list.element[e].number, index);
+            if (all || dcli_box_contains(&operation->box, index))
+                status = dcli_builder_point(builder, &(dcli_point){.written = written,
+                                                                   .peer = p,
+                                                                   .stage = -1,
+                                                                   .number = list.element[e].number,
+                                                                   .offset = list.element[e].offset});
+        }
+        dcli_element_list_free(&list);
+    }
+    return status;
+}
+
+/* Batch b of a host transfer handles chunk b, between whose items and the program's memory elements are copied. */
+static void batch_of_chunk(dcli_builder *builder, int64_t b, bool written)
 {
     dcli_plan *plan = builder->plan;
-    dcli_chunk *chunk = &plan->chunk[b];
-    chunk->first_batch = chunk->last_batch = b;
-    if (builder->terms->streams) {
-        plan->batch[b] =
-            (dcli_batch){.first_chunk = b, .chunk_count = !written, .first_made = b, .made_count = written};
-        return DCL_OK;
-    }
-    dcli_stage *stage = dcli_builder_stage(builder);
-    if (stage == NULL)
-        return DCL_ERR_NOMEM;
-    *stage =
-        (dcli_stage){.box = builder->operation->box, .first_in = plan->piece_count, .first_out = plan->piece_count};
-    *(written ? &stage->out_count : &stage->in_count) = chunk->item_count;
-    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++) {
-        dcli_piece *piece = dcli_builder_piece(builder);
-        if (piece == NULL)
-            return DCL_ERR_NOMEM;
-        *piece = (dcli_piece){.kind = DCLI_PIECE_CHUNK,
-                              .where = (int)b,
-                              .byte_offset = plan->item[i].byte_offset,
-                              .region = dcli_region_packed(&plan->item[i].region.box, 0)};
-    }
-    plan->batch[b] = (dcli_batch){.first_stage = b,
-                                  .stage_count = 1,
-                                  .first_chunk = b,
-                                  .chunk_count = !written,
-                                  .first_made = b,
-                                  .made_count = written};
-    return DCL_OK;
+    plan->chunk[b].first_batch = plan->chunk[b].last_batch = b;
+    plan->batch[b] = (dcli_batch){.first_chunk = b, .chunk_count = !written, .first_made = b, .made_count = written};
 }
 
 static dcl_status plan_transfer(dcli_builder *builder, bool written)
@@ -111,7 +121,7 @@ static dcl_status plan_transfer(dcli_builder *builder, bool written)
         return DCL_OK; /* owners serve the host's streams; they have no tasks of their own */
     if (dcli_builder_batch(builder) == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status = need_all(builder, written);
+    dcl_status status = (is_of_points(builder) ? need_points : need_all)(builder, written);
     if (status == DCL_OK)
         status = dcli_builder_chunks(builder);
     dcli_plan *plan = builder->plan;
@@ -121,7 +131,7 @@ static dcl_status plan_transfer(dcli_builder *builder, bool written)
         if (dcli_builder_batch(builder) == NULL)
             status = DCL_ERR_NOMEM;
     for (int64_t b = 0; b < plan->chunk_count && status == DCL_OK; b++)
-        status = batch_of_chunk(builder, b, written);
+        batch_of_chunk(builder, b, written);
     return status;
 }
 

@@ -91,6 +91,19 @@ typedef struct dcli_item {
     int64_t byte_offset;
 } dcli_item;
 
+/** An item of one element, as plans keep these: there may be millions. In its chunk each takes 8 bytes. */
+typedef struct dcli_spot {
+    int64_t number; /* of the element in the array's grid, row-major */
+    int64_t offset; /* in the owner's storage */
+    int32_t operand, chunk;
+} dcli_spot;
+
+/** The grid that numbers of elements belong to. */
+typedef struct dcli_spot_grid {
+    dcl_grid grid;
+    dcli_divisor by_extent[DCL_MAX_RANK];
+} dcli_spot_grid;
+
 /** A message of data. Streams: T (peer -> this node, what it reads) and U (this node -> peer, what it writes). Chunks of
  *  one stream and peer are numbered 0, 1, ... in the order of this list. */
 typedef struct dcli_chunk {
@@ -124,12 +137,14 @@ typedef struct dcli_plan {
     dcli_stage *stage;
     dcli_piece *piece;
     dcli_chunk *chunk;
-    dcli_item *item;
+    dcli_item *item;           /* read by dcli_plan_item() */
+    dcli_spot *spot;           /* instead of `item`, where all items are single elements, */
+    dcli_spot_grid *spot_grid; /* [operand_count] of these */
     dcli_limits_block *limits;
     bool *peer_read;          /* [node_count + 1] parts of these peers are read in place */
     bool local;               /* dcli_operation_is_local() */
     int64_t live_bytes;       /* most bytes of received chunks that are needed at once */
-    int64_t space[7];         /* capacities of the lists above */
+    int64_t space[8];         /* capacities of the lists above */
     dcl_counters counters;    /* the planned ones */
     dcli_plan_detail *detail; /* NULL unless asked for */
     dcl_status status;        /* DCL_ERR_NOMEM: a batch needs more than the pool; the sentence is in `problem` */
@@ -147,6 +162,13 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
 void dcli_plan_free(dcli_plan *plan);
 /** Memory that a plan takes, its detail and what is per peer excepted. */
 int64_t dcli_plan_bytes(const dcli_plan *plan);
+
+/** Item number i of a plan. */
+dcli_item dcli_plan_item(const dcli_plan *plan, int64_t i);
+static inline int dcli_plan_item_operand(const dcli_plan *plan, int64_t i)
+{
+    return plan->spot != NULL ? plan->spot[i].operand : plan->item[i].operand;
+}
 
 /** The limits of access `a` of a FORALL over a box of indices. */
 dcli_limits dcli_limits_of(const dcli_operation *operation, int a, const dcl_box *box);

@@ -71,7 +71,7 @@ static dcl_status need_element(dcli_builder *builder, int a, const int64_t index
 {
     const dcli_layout *layout = dcli_layout_of(builder, a);
     dcl_box box = {.rank = 0};
-    point->operand = dcli_param_of(builder, a);
+    point->operand = (int16_t)dcli_param_of(builder, a);
     if (!builder->terms->streams) {
         box = box_of(layout->grid.rank, index);
         dcl_status status = dcli_count_element(builder, point->operand, point->peer, &box);
@@ -140,10 +140,11 @@ static dcl_status fill_stages(dcli_builder *builder)
     for (int64_t i = plan->chunk[batch->first_chunk].first_item; i < plan->item_count; i++) {
         int64_t number = builder->item_stage[i] - batch->first_stage;
         dcli_stage *stage = &plan->stage[builder->item_stage[i]];
+        dcli_item item = dcli_plan_item(plan, i);
         piece[number] = (dcli_piece){.kind = DCLI_PIECE_CHUNK,
-                                     .where = (int)plan->item[i].chunk,
-                                     .region = dcli_region_packed(&plan->item[i].region.box, 0),
-                                     .byte_offset = plan->item[i].byte_offset};
+                                     .where = (int)item.chunk,
+                                     .region = dcli_region_packed(&item.region.box, 0),
+                                     .byte_offset = item.byte_offset};
         stage->first_in = first_piece + number;
         stage->in_count = 1;
         stage->first_out = stage->first_in + 1;

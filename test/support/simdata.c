@@ -439,7 +439,7 @@ static void run_transfer(sim_data *data, int p, const dcli_operation *operation,
 {
     const sim_step *step = sim_step_of(data->program, operation->number);
     sim_plan *plan = sim_plan_of(data, operation, p);
-    const dcli_stage *stage = &plan->plan->stage[plan->plan->batch[b].first_stage];
+    const dcli_chunk *moved = &plan->plan->chunk[b];
     sim_memory program = {.data = step->memory, .elements = dcli_box_elements(&operation->box)};
     dcli_region whole = dcli_region_packed(&operation->box, 0);
     bool reads = operation->kind == DCLI_OP_READ;
@@ -447,17 +447,16 @@ static void run_transfer(sim_data *data, int p, const dcli_operation *operation,
         return;
     if (!reads)
         sim_make_chunks(data, p, operation, b);
-    int64_t first = reads ? stage->first_in : stage->first_out, count = reads ? stage->in_count : stage->out_count;
-    for (int64_t n = first; n < first + count && !sim_is_wrong(data); n++) {
-        const dcli_piece *piece = &plan->plan->piece[n];
-        sim_memory chunk = sim_chunk_memory(data, plan, piece->where, piece->byte_offset);
-        dcli_region part;
-        if (!dcli_region_cut(&whole, &piece->region.box, &part))
+    for (int64_t i = moved->first_item; i < moved->first_item + moved->item_count && !sim_is_wrong(data); i++) {
+        dcli_item item = dcli_plan_item(plan->plan, i);
+        sim_memory chunk = sim_chunk_memory(data, plan, b, item.byte_offset);
+        dcli_region part, packed = dcli_region_packed(&item.region.box, 0);
+        if (!dcli_region_cut(&whole, &item.region.box, &part))
             sim_wrong(data, "operation %" PRId64 " moves what it was not asked to", operation->number);
         else if (reads)
-            sim_copy(data, &program, &part, &chunk, &piece->region);
+            sim_copy(data, &program, &part, &chunk, &packed);
         else
-            sim_copy(data, &chunk, &piece->region, &program, &part);
+            sim_copy(data, &chunk, &packed, &program, &part);
     }
 }
 
@@ -494,7 +493,7 @@ void sim_pack(sim_data *data, int p, const dcli_operation *operation, int peer, 
         return;
     payload->data = sim_garbage(chunk->bytes / 8);
     for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && !sim_is_wrong(data); i++) {
-        const dcli_item *item = &plan->plan->item[i];
+        const dcli_item found = dcli_plan_item(plan->plan, i), *item = &found;
         sim_memory part = sim_read_part(data, operation, item->operand, p);
         sim_memory target = {.data = payload->data + item->byte_offset / 8,
                              .elements = (chunk->bytes - item->byte_offset) / 8};
@@ -514,7 +513,7 @@ void sim_commit(sim_data *data, int p, const dcli_operation *operation, int peer
     if (!chunk->written || chunk->peer != p || !payload->arrived)
         sim_wrong(data, "node %d commits chunk %" PRId64 " of node %d, which it cannot", p, c, peer);
     for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && !sim_is_wrong(data); i++) {
-        const dcli_item *item = &plan->plan->item[i];
+        const dcli_item found = dcli_plan_item(plan->plan, i), *item = &found;
         sim_memory part = sim_written_part(data, operation, item->operand, p);
         dcli_region packed = dcli_region_packed(&item->region.box, 0);
         if (failed) {

@@ -28,9 +28,9 @@ static bool same_chunks(const dcli_plan *a, const dcli_plan *b)
 static bool same_items(const dcli_plan *a, const dcli_plan *b)
 {
     for (int64_t i = 0; i < a->item_count; i++) {
-        const dcli_item *x = &a->item[i], *y = &b->item[i];
-        if (x->operand != y->operand || x->chunk != y->chunk || x->byte_offset != y->byte_offset ||
-            !same_regions(&x->region, &y->region))
+        const dcli_item x = dcli_plan_item(a, i), y = dcli_plan_item(b, i);
+        if (x.operand != y.operand || x.chunk != y.chunk || x.byte_offset != y.byte_offset ||
+            !same_regions(&x.region, &y.region))
             return false;
     }
     return true;

@@ -373,7 +373,7 @@ static void print_moves(dcli_text *text, const dcli_plan *plan, const int node[]
         dcli_text_put(text, "chunk: %d %d %" PRId64 " %" PRId64 ":", chunk->written, node[chunk->peer], chunk->number,
                       chunk->bytes);
         for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++)
-            print_region(text, &plan->item[i].region);
+            print_region(text, &(dcli_region[]){dcli_plan_item(plan, i).region}[0]);
         dcli_text_put(text, "\n");
     }
 }

@@ -1,6 +1,7 @@
 /* test/workqueue/points_test.c - plans over single elements are those that are made the long way. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -77,8 +78,55 @@ ParameterizedTest(struct points_case *c, points, same_plan)
     test_ops_free();
 }
 
+struct transfer_case {
+    char what[48], map[40]; /* of 23 x 17 floats */
+    int nodes;
+    int64_t chunk_bytes;
+    dcl_box box;
+};
+
+ParameterizedTestParameters(points, same_transfer)
+{
+    static struct transfer_case cases[] = {
+        {"all", "rows:hash(1x1)", 2, 1 << 22, {2, {0, 0}, {23, 17}, {1, 1}}},
+        {"all of one node", "rows:hash(1x1)", 1, 1 << 22, {2, {0, 0}, {23, 17}, {1, 1}}},
+        {"small chunks", "rows:hash(1x1)", 3, 40, {2, {0, 0}, {23, 17}, {1, 1}}},
+        {"columns first", "columns:hash(1x1)", 4, 64, {2, {0, 0}, {23, 17}, {1, 1}}},
+        {"with gaps", "rows:hash(1x1)", 3, 64, {2, {2, 1}, {7, 8}, {3, 2}}},
+        {"one row", "rows:hash(1x1)", 3, 64, {2, {4, 0}, {1, 17}, {1, 1}}},
+        {"a few: the long way alone", "rows:hash(1x1)", 3, 64, {2, {4, 0}, {1, 9}, {1, 1}}},
+        {"larger pieces: the long way alone", "rows:hash(1x2)", 3, 64, {2, {0, 0}, {23, 17}, {1, 1}}},
+    };
+    return cr_make_param_array(struct transfer_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct transfer_case *c, points, same_transfer)
+{
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 23, 17);
+    const dcli_layout *layout = test_layout(c->map, c->nodes, &grid);
+    for (int written = 0; written < 2; written++)
+        for (int node = 0; node <= c->nodes; node++) {
+            dcli_operation *operation = test_operation(1, written ? DCLI_OP_WRITE : DCLI_OP_READ, 1, layout);
+            dcli_plan_terms terms = terms_of(c->nodes, false);
+            dcli_plan *plan = NULL;
+            operation->box = c->box;
+            terms.chunk_bytes = c->chunk_bytes;
+            cr_assert_eq(dcli_plan_make(operation, node, &terms, &plan), DCL_OK, "%s", dcl_error());
+            int64_t elements = 0;
+            for (int64_t i = 0; i < plan->item_count; i++)
+                elements += dcli_box_elements(&(dcl_box[]){dcli_plan_item(plan, i).region.box}[0]);
+            cr_expect_eq(elements, node == c->nodes ? dcli_box_elements(&c->box) : 0, "%s: %" PRId64 " elements",
+                         c->what, elements);
+            const char *difference = sim_plan_differs(plan, operation, node, &terms);
+            cr_expect_null(difference, "%s: node %d, %s: other %s", c->what, node, written ? "written" : "read",
+                           difference);
+            dcli_plan_free(plan);
+        }
+    test_ops_free();
+}
+
 /* Of the processor, so that other programs matter little. */
-static double plan_seconds(const dcli_operation *operation, bool no_points, bool streams)
+static double plan_seconds(const dcli_operation *operation, int node, bool no_points, bool streams)
 {
     dcli_plan_terms terms = terms_of(2, false);
     dcli_plan *plan = NULL;
@@ -86,7 +134,7 @@ static double plan_seconds(const dcli_operation *operation, bool no_points, bool
     terms.no_points = no_points;
     terms.streams = streams;
     clock_t begin = clock();
-    cr_assert_eq(dcli_plan_make(operation, 0, &terms, &plan), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_plan_make(operation, node, &terms, &plan), DCL_OK, "%s", dcl_error());
     double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
     dcli_plan_free(plan);
     return seconds;
@@ -100,10 +148,24 @@ Test(points, cost_less)
         TEST_FORALL(1, "C(i,j) = A(j,i);", {DCL_ACCESS_OUT, "C", 1, layout}, {DCL_ACCESS_IN, "A", 2, layout});
     double most = 0;
     for (int round = 0; round < 5; round++) { /* of the node's own and its peer's plan, against two as they were */
-        double points = plan_seconds(operation, false, false) + plan_seconds(operation, false, true);
-        double ratio = 2 * plan_seconds(operation, true, false) / points;
+        double points = plan_seconds(operation, 0, false, false) + plan_seconds(operation, 0, false, true);
+        double ratio = 2 * plan_seconds(operation, 0, true, false) / points;
         most = ratio > most ? ratio : most;
     }
     cr_expect_gt(most, 2, "planning single elements is %.1f times as fast as the long way", most);
+    test_ops_free();
+}
+
+Test(points, transfers_cost_less)
+{
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 400, 400);
+    const dcli_layout *layout = test_layout("rows:hash(1x1)", 2, &grid);
+    dcli_operation *operation = test_operation(1, DCLI_OP_READ, 1, layout);
+    double most = 0;
+    for (int round = 0; round < 5; round++) {
+        double ratio = plan_seconds(operation, 2, true, false) / plan_seconds(operation, 2, false, false);
+        most = ratio > most ? ratio : most;
+    }
+    cr_expect_gt(most, 2, "planning to read single elements is %.1f times as fast as the long way", most);
     test_ops_free();
 }
