@@ -17,6 +17,8 @@
  *   hang clBuildProgram 1              the call does not return
  *   hang kernel 1                      the n-th launched kernel never ends, nor does what is behind it in its queue, nor
  *                                      the calls that wait for it
+ *   one dcl_unit                       programs whose text has this word are all the first of them that was built: for
+ *                                      many bodies, which then do not compute what they say
  *   no platforms                       there are none, for processes that begin with this plan
  *   no devices                         clGetDeviceIDs finds none
  *   claim cl_khr_device_uuid           devices name this extension, but do not know what it asks for

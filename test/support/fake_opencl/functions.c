@@ -1,6 +1,7 @@
 /* support/fake_opencl/functions.c - the functions that stand before those of the real driver. */
 #include "support/fake_opencl/functions.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,13 +158,68 @@ static cl_int CL_API_CALL fake_clRetainMemObject(cl_mem memory)
     return code;
 }
 
-CREATE(cl_program, FAKE_PROGRAM, clCreateProgramWithSource,
-       (cl_context context, cl_uint count, const char **texts, const size_t *lengths, cl_int *code_out),
-       (context, count, texts, lengths, code_out))
-STATUS(clBuildProgram,
-       (cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
-        void(CL_CALLBACK *notify)(cl_program, void *), void *user),
-       (program, count, devices, options, notify, user))
+/* "one WORD": the first program of its kind in each context, kept until the process ends. */
+enum { MOST_CONTEXTS = 64 };
+static struct {
+    pthread_mutex_t lock;
+    cl_context context[MOST_CONTEXTS];
+    cl_program program[MOST_CONTEXTS];
+    int count;
+} ones = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* @return another hold on the one program of a context. NULL: this text is to be no such one, or the first. */
+static cl_program take_one(cl_context context, const char *text)
+{
+    cl_program program = NULL;
+    pthread_mutex_lock(&ones.lock);
+    for (int n = 0; fake_plan_is_one(text) && n < ones.count && program == NULL; n++)
+        if (ones.context[n] == context)
+            program = ones.program[n];
+    if (program != NULL)
+        fake_real.clRetainProgram(program);
+    pthread_mutex_unlock(&ones.lock);
+    return program;
+}
+
+static cl_program CL_API_CALL fake_clCreateProgramWithSource(cl_context context, cl_uint count, const char **texts,
+                                                             const size_t *lengths, cl_int *code_out)
+{
+    cl_int code = meet(FAKE_clCreateProgramWithSource);
+    cl_program program = code == CL_SUCCESS ? take_one(context, texts[0]) : NULL;
+    if (program == NULL && code == CL_SUCCESS)
+        program = fake_real.clCreateProgramWithSource(context, count, texts, lengths, &code);
+    if (code_out != NULL)
+        *code_out = code;
+    if (program == NULL)
+        return NULL;
+    fake_hold(FAKE_PROGRAM, 1);
+    pthread_mutex_lock(&ones.lock);
+    bool first = fake_plan_is_one(texts[0]) && ones.count < MOST_CONTEXTS;
+    for (int n = 0; n < ones.count; n++)
+        first &= ones.context[n] != context;
+    if (first && fake_real.clRetainProgram(program) == CL_SUCCESS) {
+        ones.context[ones.count] = context;
+        ones.program[ones.count++] = program;
+    }
+    pthread_mutex_unlock(&ones.lock);
+    return program;
+}
+
+static cl_int CL_API_CALL fake_clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices,
+                                              const char *options, void(CL_CALLBACK *notify)(cl_program, void *),
+                                              void *user)
+{
+    cl_build_status status = CL_BUILD_NONE;
+    cl_int code = meet(FAKE_clBuildProgram);
+    if (code != CL_SUCCESS)
+        return code;
+    if (count == 1)
+        fake_real.clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_STATUS, sizeof status, &status, NULL);
+    if (status == CL_BUILD_SUCCESS) /* "one WORD": it has kernels, and cannot be built again */
+        return CL_SUCCESS;
+    return fake_real.clBuildProgram(program, count, devices, options, notify, user);
+}
+
 STATUS(clGetProgramBuildInfo,
        (cl_program program, cl_device_id device, cl_program_build_info what, size_t bytes, void *value,
         size_t *bytes_out),

@@ -32,6 +32,7 @@ static struct {
     struct rule rules[MOST_RULES];
     int rule_count;
     bool no_devices, no_platforms;
+    char one[64]; /* word of programs that are all one; "": none */
     char claims[CLAIM_BYTES];
     int calls[FAKE_NAMES];
 } plan = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -92,6 +93,8 @@ static void add_rule(const char *text)
         plan.no_devices = true;
     } else if (none && strcmp(second, "platforms") == 0) {
         plan.no_platforms = true;
+    } else if (words == 2 && strcmp(first, "one") == 0) {
+        snprintf(plan.one, sizeof plan.one, "%s", second);
     } else if (words == 2 && strcmp(first, "claim") == 0 && claimed + strlen(second) + 2 < CLAIM_BYTES) {
         snprintf(plan.claims + claimed, CLAIM_BYTES - claimed, " %s", second);
     } else if (plan.rule_count < MOST_RULES && read_rule(text, &plan.rules[plan.rule_count])) {
@@ -110,6 +113,7 @@ void fake_plan_set(const char *text)
     plan.serial++;
     plan.rule_count = 0;
     plan.no_devices = plan.no_platforms = false;
+    plan.one[0] = '\0';
     plan.claims[0] = '\0';
     memset(plan.calls, 0, sizeof plan.calls);
     while (text != NULL && *text != '\0') {
@@ -158,6 +162,14 @@ static bool read_flag(const bool *flag)
 bool fake_plan_no_devices(void) { return read_flag(&plan.no_devices); }
 
 bool fake_plan_no_platforms(void) { return read_flag(&plan.no_platforms); }
+
+bool fake_plan_is_one(const char *text)
+{
+    pthread_mutex_lock(&plan.lock);
+    bool is = plan.one[0] != '\0' && strstr(text, plan.one) != NULL;
+    pthread_mutex_unlock(&plan.lock);
+    return is;
+}
 
 void fake_plan_claims(char *text_out, size_t bytes)
 {

@@ -34,6 +34,8 @@ fake_action fake_plan_meet(fake_name name, int *code_out);
 void fake_plan_hang(void);
 bool fake_plan_no_devices(void);
 bool fake_plan_no_platforms(void);
+/** Whether the program of this text is to be the first one like it. */
+bool fake_plan_is_one(const char *text);
 /** Copy the names of the extensions that devices claim, each with a space before it. */
 void fake_plan_claims(char *text_out, size_t bytes);
 
