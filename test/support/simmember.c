@@ -93,15 +93,17 @@ void sim_hear_join(struct sim *sim, const sim_event *event)
     sim_expect(sim, event->to, dcli_node_joined(sim->node[event->to].node, (int)event->chunk, event->number));
 }
 
-bool sim_is_quiet(const struct sim *sim)
+int64_t sim_complete(const struct sim *sim)
 {
-    int64_t done, ready;
-    dcli_node_watermarks(sim->node[sim->host].node, &done, &ready);
+    int64_t done, complete;
+    dcli_node_watermarks(sim->node[sim->host].node, &done, &complete);
     for (int p = 0; p < sim->host; p++)
-        if (dcli_node_is_there(sim->node[sim->host].node, p) && sim->ready[p] < sim->issued)
-            return false;
-    return ready == sim->issued;
+        if (dcli_node_is_there(sim->node[sim->host].node, p))
+            complete = dcli_min(complete, sim->ready[p]);
+    return complete;
 }
+
+bool sim_is_quiet(const struct sim *sim) { return sim_complete(sim) == sim->issued; }
 
 bool sim_before_call(struct sim *sim, int64_t number)
 {

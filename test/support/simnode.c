@@ -276,11 +276,27 @@ static void check_peer(struct sim *sim, int p, const dcli_action *action)
         sim_wrong(&sim->data, "node %d gives up what it made for %d, which is there", p, action->peer);
 }
 
+/* A node forgets a body when the last operation that runs it has retired, the host when it takes that for complete. */
+static void check_body(struct sim *sim, int p, const dcli_action *action)
+{
+    if (action->operation == NULL)
+        return;
+    int64_t number = action->operation->number;
+    bool *retired = &sim->node[p].retired[number - 1];
+    if (*retired)
+        sim_wrong(&sim->data, "node %d does something for operation %" PRId64 ", which it has retired", p, number);
+    *retired = action->kind == DCLI_DO_RETIRE;
+    if (action->kind == DCLI_DO_RUN && p != sim->host && dcli_node_is_there(sim->node[sim->host].node, p) &&
+        number <= sim_complete(sim))
+        sim_wrong(&sim->data, "node %d runs operation %" PRId64 ", which the host takes for complete", p, number);
+}
+
 static void act(struct sim *sim, int p, const dcli_action *action)
 {
     const dcli_operation *operation = action->operation;
     trace_action(sim, p, action);
     check_peer(sim, p, action);
+    check_body(sim, p, action);
     switch (action->kind) {
     case DCLI_DO_GRANT:
         send_grant(sim, p, action);

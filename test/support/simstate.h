@@ -38,6 +38,7 @@ struct sim_node {
     int64_t pool;        /* bytes granted and not dropped */
     int64_t made;        /* bytes made for others and not sent */
     int64_t *granted;    /* [steps * peers] chunks */
+    bool *retired;       /* [steps] nothing is done for it any more: its body may be forgotten */
 };
 
 /* From one peer to another. */
@@ -112,7 +113,9 @@ void sim_open_first(struct sim *sim);
 /** The program is about to make call `number`: who joins before it, who is lost some time after it.
  *  @return false: somebody is to join, and not all is over yet. */
 bool sim_before_call(struct sim *sim, int64_t number);
-/** Whether all calls so far are over on all nodes, as the host knows it. */
+/** The last call that is over on all nodes with all before it, as the host knows it: it may forget their bodies. */
+int64_t sim_complete(const struct sim *sim);
+/** Whether all calls so far are. */
 bool sim_is_quiet(const struct sim *sim);
 /** Whether an event still takes place; else what it carries is freed. */
 bool sim_takes_place(struct sim *sim, const sim_event *event);
