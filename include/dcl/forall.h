@@ -92,9 +92,10 @@ typedef struct dcl_arg {
  *  dcl_config.check "access" (DCL_CHECK=access), all kernels also check their affine reads and their writes against what
  *  was planned for them.
  *
- *  A body is parsed and compiled at its first use and kept until dcl_close(), about 12 KB for the program and each node;
- *  of the compiled programs a node keeps some 50 MB, those used last: pass what changes as DCL_VALUE rather than in the
- *  text.
+ *  A body is parsed and compiled at its first use. Of what was parsed, about 12 KB a small body for the program and each
+ *  node, the program keeps some 24 MB and a worker process half of that; of the compiled programs a node keeps some 50 MB.
+ *  Those used last are kept. A body that comes again later is parsed and told to the nodes anew: pass what changes as
+ *  DCL_VALUE rather than in the text.
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.

@@ -79,6 +79,8 @@ typedef struct dcli_body {
 dcl_status dcli_body_parse(const char *text, const char *prelude, int count, const dcli_param params[],
                            dcli_body **body_out);
 void dcli_body_free(dcli_body *body);
+/** Memory that it takes. */
+size_t dcli_body_bytes(const dcli_body *body);
 
 /** What an access of an array that is declared so reaches. */
 dcli_reach dcli_reach_of(dcl_access access);

@@ -250,3 +250,12 @@ void dcli_body_free(dcli_body *body)
     dcli_free(body->prelude);
     dcli_free(body);
 }
+
+size_t dcli_body_bytes(const dcli_body *body)
+{
+    const struct dcli_body_inside *inside = body->inside;
+    return sizeof *body + sizeof *inside + strlen(body->text) + strlen(body->prelude) + 2 +
+           (size_t)inside->tokens.capacity * sizeof *inside->tokens.token +
+           (size_t)inside->place_capacity * sizeof *inside->place +
+           (size_t)inside->subscript_capacity * sizeof *inside->subscript;
+}

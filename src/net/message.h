@@ -26,6 +26,7 @@ enum {                              /* limits every message is checked against b
        DCLI_MOST_SHORT_MAP = 4096,   /* an operation with a longer map stands alone in its message */
        DCLI_MOST_NAME = 63,
        DCLI_MOST_TEXT = 1 << 16,  /* a body or prelude */
+       DCLI_MOST_FORGOTTEN = 256, /* bodies that a message KERNEL says are not used again */
        DCLI_MOST_SENTENCE = 1536, /* longer ones are cut, not refused */
        DCLI_MOST_ADDRESS = 255,   /* bytes of "tcp://host:port" */
        DCLI_MOST_KEY = 64,        /* bytes of a key or token as text */
@@ -147,6 +148,8 @@ typedef struct dcli_msg_kernel {
     int64_t *builder;            /* [builder_count] nodes that compile now and answer; others when it is first used */
     int item_count;              /* DCLI_MSG_ITEMS: a tile kernel; 0: a body */
     int64_t items[DCL_MAX_RANK]; /* sizes of a work-group, then work-items of a tile: a dcli_items of kernel/body.h */
+    int forgotten_count;
+    int64_t *forgotten; /* [forgotten_count] numbers of bodies that no later operation uses */
     dcli_msg_proof proof;
 } dcli_msg_kernel;
 enum { DCLI_MSG_ITEMS = 6 };

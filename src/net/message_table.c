@@ -161,6 +161,8 @@ static const dcli_field kernel_fields[] = {
     AXES(items, DCLI_COUNT_OWN, item_count, 0,
          "of a tile kernel: three sizes of a work-group (0: chosen), three numbers of work-items of a tile (0: one per "
          "element); empty: a body"),
+    {"forgotten", DCLI_FIELD_NUMBERS, offsetof(OBJECT, forgotten), DCLI_COUNT_OWN, offsetof(OBJECT, forgotten_count), 0,
+     DCLI_MOST_FORGOTTEN, NATURAL, NULL, "bodies that no later operation uses: who has them forgets them"},
     PROOF,
 };
 #undef OBJECT

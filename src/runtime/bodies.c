@@ -1,13 +1,24 @@
-/* runtime/bodies.c - the bodies a program uses: parsed once, compiled once per kind of device. */
+/* runtime/bodies.c - the bodies a program uses: parsed once, compiled once per kind of device, forgotten when they were not
+ * used for long and take too much memory. */
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "kernel/tile_kernel.h"
 #include "runtime/cluster.h"
 
-enum { BUCKETS = 256 };
+enum {
+    BUCKETS = 256,
+    MOST_BYTES = 24 << 20, /* of all bodies with all their copies in this process */
+    LEAST_BYTES = 1 << 20  /* of one copy of all, however many nodes are threads: more bodies than programs are kept */
+};
+
+void dcli_bodies_limit(dcl_cluster *cluster, int copies)
+{
+    cluster->bodies.most_bytes = (size_t)dcli_max(MOST_BYTES / copies, LEAST_BYTES);
+}
 
 static bool has_array(const dcl_arg *arg) { return arg->access != DCL_ACCESS_VALUE && dcli_arg_is_param(arg); }
 
@@ -136,29 +147,142 @@ static dcl_status parse_call(const char *text, bool tiles, int count, const dcl_
     return status;
 }
 
+/* ---- forgetting --------------------------------------------------------------------------------------------------- */
+
+static void free_known(dcli_known_body *known)
+{
+    dcli_body_free(known->body);
+    dcli_free(known->text);
+    dcli_free(known);
+}
+
+/* Of no call, and of no operation that some node may still run. */
+static bool is_idle(const dcl_cluster *cluster, const dcli_known_body *known)
+{
+    return known->holds == 0 && known->answers_due == 0 && known->last_operation <= cluster->complete && !known->blamed;
+}
+
+/* The one that was used longest ago; NULL: all are in use. */
+static dcli_known_body **oldest_body(dcl_cluster *cluster)
+{
+    dcli_known_body **oldest = NULL;
+    for (int b = 0; b < BUCKETS; b++)
+        for (dcli_known_body **at = &cluster->bodies.known[b]; *at != NULL; at = &(*at)->next)
+            if (is_idle(cluster, *at) && (oldest == NULL || (*at)->used < (*oldest)->used))
+                oldest = at;
+    return oldest;
+}
+
+/* The workers forget it with the next body that they are told of: until then they have no more than before. */
+static dcl_status forget_number(dcli_bodies *bodies, int64_t number)
+{
+    if (dcli_grow(&bodies->forgotten, bodies->forgotten_count, &bodies->forgotten_capacity, sizeof number) != 0)
+        return DCL_ERR_NOMEM;
+    bodies->forgotten[bodies->forgotten_count++] = number;
+    return DCL_OK;
+}
+
+static dcl_status forget_body(dcl_cluster *cluster, dcli_known_body **at)
+{
+    dcli_known_body *known = *at;
+    dcl_status status = dcli_cluster_kept_end_body(cluster, known->body);
+    if (status == DCL_OK && known->number > 0)
+        status = forget_number(&cluster->bodies, known->number);
+    if (status != DCL_OK)
+        return status;
+    *at = known->next;
+    cluster->bodies.bytes -= known->bytes;
+    free_known(known);
+    return DCL_OK;
+}
+
+/* That there is no memory to forget one is no failure of the call. */
+static void forget_many(dcl_cluster *cluster)
+{
+    const dcli_bodies *bodies = &cluster->bodies;
+    dcl_status status = DCL_OK;
+    while (status == DCL_OK && bodies->bytes > bodies->most_bytes) {
+        dcli_known_body **oldest = oldest_body(cluster);
+        if (oldest == NULL)
+            return;
+        status = forget_body(cluster, oldest);
+    }
+}
+
+/* The first operation under way whose end lets a body be forgotten; 0: none. */
+static int64_t operation_in_the_way(const dcl_cluster *cluster)
+{
+    int64_t first = 0;
+    for (int b = 0; b < BUCKETS; b++)
+        for (const dcli_known_body *known = cluster->bodies.known[b]; known != NULL; known = known->next)
+            if (known->holds == 0 && !known->blamed && known->last_operation > cluster->complete &&
+                (first == 0 || known->last_operation < first))
+                first = known->last_operation;
+    return first;
+}
+
+/* Before there is one more: operations that run others may have to end. The lock is given up while waiting. */
+static dcl_status await_room(dcl_cluster *cluster)
+{
+    const dcli_bodies *bodies = &cluster->bodies;
+    dcl_status status = DCL_OK;
+    for (;;) {
+        forget_many(cluster);
+        int64_t first = bodies->bytes > bodies->most_bytes ? operation_in_the_way(cluster) : 0;
+        if (first == 0 || status != DCL_OK)
+            return status;
+        status = dcli_cluster_wait(cluster, first, false, -1);
+    }
+}
+
+/* ---- finding ------------------------------------------------------------------------------------------------------ */
+
+static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text, bool tiles, int count,
+                           const dcl_arg args[], dcli_known_body **known_out)
+{
+    dcli_body *body;
+    dcl_status status = parse_call(text, tiles, count, args, &body);
+    if (status != DCL_OK)
+        return status;
+    dcli_known_body *known = dcli_calloc(1, sizeof *known);
+    if (known == NULL) {
+        dcli_body_free(body);
+        return DCL_ERR_NOMEM;
+    }
+    dcli_bodies *bodies = &cluster->bodies;
+    *known = (dcli_known_body){.hash = hash,
+                               .body = body,
+                               .bytes = sizeof *known + dcli_body_bytes(body),
+                               .next = bodies->known[hash % BUCKETS]};
+    bodies->known[hash % BUCKETS] = known;
+    bodies->bytes += known->bytes;
+    *known_out = known;
+    return DCL_OK;
+}
+
 dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, bool tiles, int count, const dcl_arg args[],
                              dcli_known_body **known_out)
 {
     uint64_t hash = hash_call(text, tiles, count, args);
-    dcli_known_body *known = cluster->known[hash % BUCKETS];
+    dcli_known_body *known = cluster->bodies.known[hash % BUCKETS];
     while (known != NULL && !(known->hash == hash && same_call(known->body, text, tiles, count, args)))
         known = known->next;
-    if (known == NULL) {
-        dcli_body *body;
-        dcl_status status = parse_call(text, tiles, count, args, &body);
-        if (status != DCL_OK)
-            return status;
-        known = dcli_calloc(1, sizeof *known);
-        if (known == NULL) {
-            dcli_body_free(body);
-            return DCL_ERR_NOMEM;
-        }
-        *known = (dcli_known_body){
-            .hash = hash, .number = ++cluster->bodies, .body = body, .next = cluster->known[hash % BUCKETS]};
-        cluster->known[hash % BUCKETS] = known;
-    }
+    bool fresh = known == NULL;
+    dcl_status status = fresh ? add_body(cluster, hash, text, tiles, count, args, &known) : DCL_OK;
+    if (status != DCL_OK)
+        return status;
+    known->used = ++cluster->bodies.clock;
+    known->holds++;
+    if (fresh)
+        forget_many(cluster);
     *known_out = known;
     return DCL_OK;
+}
+
+void dcli_body_let_go(dcli_known_body *known)
+{
+    if (known != NULL)
+        known->holds--;
 }
 
 /* ---- compiling ---------------------------------------------------------------------------------------------------- */
@@ -200,6 +324,13 @@ dcl_status dcli_body_tell(dcl_cluster *cluster, const dcli_known_body *known, in
     return dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
 }
 
+/* The last ones: which of them come first does not matter. */
+static void tell_forgotten(const dcli_bodies *bodies, dcli_msg_kernel *kernel)
+{
+    kernel->forgotten_count = (int)dcli_min(bodies->forgotten_count, DCLI_MOST_FORGOTTEN);
+    kernel->forgotten = bodies->forgotten + bodies->forgotten_count - kernel->forgotten_count;
+}
+
 /* Every peer parses the body, the host's worker too; one node of each kind compiles it now. */
 static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
 {
@@ -212,12 +343,22 @@ static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
             builders[answers++] = n;
     kernel.builder_count = answers;
     kernel.builder = builders;
+    kernel.kernel = cluster->bodies.numbers + 1;
+    tell_forgotten(&cluster->bodies, &kernel);
     dcl_status status = dcli_host_kernel(cluster->worker[cluster->host], &kernel);
     if (status == DCL_OK) {
-        known->announced = true;
+        known->number = ++cluster->bodies.numbers;
         known->answers_due = answers;
+        cluster->bodies.forgotten_count -= kernel.forgotten_count;
     }
     return status;
+}
+
+/* While that waits another thread may announce it. */
+static dcl_status announce_in_room(dcl_cluster *cluster, dcli_known_body *known)
+{
+    dcl_status status = await_room(cluster);
+    return status == DCL_OK && known->number == 0 ? announce(cluster, known) : status;
 }
 
 /* A text that is wrong stays wrong; anything else may go well the next time: the next call announces the body anew, under
@@ -225,12 +366,11 @@ static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
 static dcl_status fail_build(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcl_status status = DCLI_FAIL(known->status, "%s", known->text != NULL ? known->text : "the body does not compile");
-    if (status != DCL_ERR_BODY) {
+    if (status != DCL_ERR_BODY && known->number > 0 && forget_number(&cluster->bodies, known->number) == DCL_OK) {
         known->status = DCL_OK;
         dcli_free(known->text);
         known->text = NULL;
-        known->announced = false;
-        known->number = ++cluster->bodies;
+        known->number = 0;
     }
     return status;
 }
@@ -238,9 +378,9 @@ static dcl_status fail_build(dcl_cluster *cluster, dcli_known_body *known)
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcl_status status = DCL_OK;
-    while (status == DCL_OK && (!known->announced || known->answers_due > 0) && cluster->broken == DCL_OK)
-        if (!known->announced) /* or not any more: another thread that waited here has seen it fail */
-            status = announce(cluster, known);
+    while (status == DCL_OK && (known->number == 0 || known->answers_due > 0) && cluster->broken == DCL_OK)
+        if (known->number == 0) /* or not any more: another thread that waited here has seen it fail */
+            status = announce_in_room(cluster, known);
         else
             dcli_cluster_sleep(cluster, cluster->operations + 1);
     if (status == DCL_OK && cluster->broken != DCL_OK)
@@ -253,11 +393,10 @@ dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known)
 void dcli_bodies_free(dcl_cluster *cluster)
 {
     for (int b = 0; b < BUCKETS; b++)
-        while (cluster->known[b] != NULL) {
-            dcli_known_body *known = cluster->known[b];
-            cluster->known[b] = known->next;
-            dcli_body_free(known->body);
-            dcli_free(known->text);
-            dcli_free(known);
+        while (cluster->bodies.known[b] != NULL) {
+            dcli_known_body *known = cluster->bodies.known[b];
+            cluster->bodies.known[b] = known->next;
+            free_known(known);
         }
+    dcli_free(cluster->bodies.forgotten);
 }

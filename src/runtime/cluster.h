@@ -63,14 +63,27 @@ static inline dcli_books *dcli_array_books(const dcl_array *array) { return dcli
 /** A body the program has used with parameters of one shape. */
 typedef struct dcli_known_body {
     uint64_t hash;
-    int64_t number;
+    int64_t number;  /* the workers know it by this one; 0: they do not have it */
     dcli_body *body; /* its texts and parameters are the key */
-    bool announced;  /* the workers have it */
+    size_t bytes;    /* that it takes here */
     int answers_due; /* compilations not yet answered */
     dcl_status status;
-    char *text; /* sentence, when the compiler refused it */
+    char *text;  /* sentence, when the compiler refused it */
+    bool blamed; /* a node was lost by it: never forgotten, and there are not more of these than nodes */
+    int holds;   /* calls that are using it */
+    int64_t used,
+        last_operation; /* when it was called last, by cluster->bodies.clock; the last operation that runs it */
     struct dcli_known_body *next;
 } dcli_known_body;
+
+/** The bodies that a program uses. */
+typedef struct dcli_bodies {
+    dcli_known_body *known[256];
+    int64_t numbers, clock;   /* numbers given so far; calls */
+    size_t bytes, most_bytes; /* of all; most that are kept, unless more are in use */
+    int64_t *forgotten; /* [forgotten_count] numbers of bodies that the workers have and are not told to forget yet */
+    int64_t forgotten_count, forgotten_capacity;
+} dcli_bodies;
 
 /** How an operation somebody waits for has failed. */
 typedef struct dcli_outcome {
@@ -138,13 +151,13 @@ struct dcl_cluster {
     bool joining;           /* newcomers are on their way: where no node is left, one may come */
     bool has_tree;          /* the nodes' marks come added up, without their counters */
     dcli_file_use files;
-    int64_t operations, storages, bodies; /* numbers given so far */
-    int64_t *done, *ready;                /* [host + 1]; of lost and absent nodes: infinite */
-    dcl_counters *counters;               /* [host + 1] */
-    int64_t complete;                     /* all operations up to this one */
-    int64_t awaited, awaited_host;        /* first operation a sleeping thread waits for: on all peers, at the host */
+    int64_t operations, storages;  /* numbers given so far */
+    int64_t *done, *ready;         /* [host + 1]; of lost and absent nodes: infinite */
+    dcl_counters *counters;        /* [host + 1] */
+    int64_t complete;              /* all operations up to this one */
+    int64_t awaited, awaited_host; /* first operation a sleeping thread waits for: on all peers, at the host */
     dcl_array *arrays, *views;
-    dcli_known_body *known[256];
+    dcli_bodies bodies;
     dcli_kept_notes kept;
     struct dcli_measured *measured; /* what maps by measured shares have timed */
     dcli_outcome *outcomes;         /* of operations that are being waited for */
@@ -293,6 +306,8 @@ void dcli_measured_free(struct dcli_measured *measured);
 dcl_status dcli_cluster_kept_note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[]);
 /** Bring the books up to date: before they are asked, and before a layout or view ends that was noted. */
 dcl_status dcli_cluster_kept_settle(dcl_cluster *cluster);
+/** The same before a body ends. */
+dcl_status dcli_cluster_kept_end_body(dcl_cluster *cluster, const dcli_body *body);
 /** Some operation has failed: nobody relies on copies made so far. */
 void dcli_cluster_kept_fail(dcl_cluster *cluster);
 void dcli_cluster_kept_free(dcl_cluster *cluster);
@@ -334,9 +349,15 @@ static inline bool dcli_arg_is_param(const dcl_arg *arg)
     return arg->access != DCL_ACCESS_PRELUDE && arg->access != DCL_ACCESS_GROUP && arg->access != DCL_ACCESS_ITEMS;
 }
 
-/** Find or parse the body of a call. @param tiles  it is a tile kernel. @return DCL_OK, DCL_ERR_BODY, DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+/** Forget bodies that were used longest ago where all take too much memory. @param copies  of each in this process: the
+ *  cluster's, the host's, those of nodes that are threads. */
+void dcli_bodies_limit(dcl_cluster *cluster, int copies);
+/** Find or parse the body of a call, which holds it until dcli_body_let_go(). Others may be forgotten.
+ *  @param tiles  it is a tile kernel. @return DCL_OK, DCL_ERR_BODY, DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, bool tiles, int count, const dcl_arg args[],
                              dcli_known_body **known_out);
+/** @param known  NULL is accepted. */
+void dcli_body_let_go(dcli_known_body *known);
 /** Have it compiled once per kind of device, the first time. The lock is given up while waiting. */
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known);
 /** Whether the node is the one that compiles bodies for its kind of device. */

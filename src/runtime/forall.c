@@ -181,6 +181,7 @@ static dcl_status fill_operation(struct call *call, const dcl_box *box, int coun
     return DCL_OK;
 }
 
+/* Holds the call's body, also where it fails. */
 static dcl_status prepare_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
 {
     dcl_status status = dcli_body_of_call(call->cluster, body, call->tiles, count, args, &call->known);
@@ -240,7 +241,11 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
         descriptor.box_rank = box->rank;
         descriptor.box = *box;
     }
-    return dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->books, false, NULL, NULL);
+    dcl_status status =
+        dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->books, false, NULL, NULL);
+    if (status == DCL_OK)
+        call->known->last_operation = call->operation.number;
+    return status;
 }
 
 /* What else was checked does not depend on maps. */
@@ -282,7 +287,9 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
 dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
 {
     struct call call = {.cluster = cluster, .own = true};
-    return start_call(&call, NULL, body, count, args);
+    dcl_status status = start_call(&call, NULL, body, count, args);
+    dcli_body_let_go(call.known);
+    return status;
 }
 
 static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
@@ -297,6 +304,7 @@ static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char 
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)
         status = start_call(&call, box, body, count, args);
+    dcli_body_let_go(call.known);
     status = dcli_cluster_end_call(cluster, status);
     pthread_mutex_unlock(&cluster->lock);
     dcli_declarations_free(&call.declarations);
@@ -337,10 +345,13 @@ static dcl_status plan_call(struct call *call, const dcl_box *box, const char *b
     dcl_status status = dcli_cluster_kept_settle(call->cluster);
     if (status == DCL_OK)
         status = prepare_call(call, box, body, count, args);
-    if (status != DCL_OK)
-        return status;
-    dcli_kept_begin(&call->cluster->kept.books, &call->operation, NULL, NULL);
-    return look(user, &(dcli_planned){.cluster = call->cluster, .operation = &call->operation, .array = call->array});
+    if (status == DCL_OK) {
+        dcli_kept_begin(&call->cluster->kept.books, &call->operation, NULL, NULL);
+        status =
+            look(user, &(dcli_planned){.cluster = call->cluster, .operation = &call->operation, .array = call->array});
+    }
+    dcli_body_let_go(call->known);
+    return status;
 }
 
 dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[],

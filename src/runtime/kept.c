@@ -71,6 +71,15 @@ dcl_status dcli_cluster_kept_settle(dcl_cluster *cluster)
     return status;
 }
 
+dcl_status dcli_cluster_kept_end_body(dcl_cluster *cluster, const dcli_body *body)
+{
+    const dcli_kept_notes *notes = &cluster->kept;
+    for (int o = 0; o < notes->count; o++)
+        if (notes->noted[o].operation->body == body)
+            return dcli_cluster_kept_settle(cluster);
+    return DCL_OK;
+}
+
 static bool same_operand(const dcli_operation *a, const dcli_operation *b, int k)
 {
     const dcli_operand *x = &a->operand[k], *y = &b->operand[k];

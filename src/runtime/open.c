@@ -102,7 +102,10 @@ static dcl_cluster *open_threads(const dcl_config *config)
     if (dcli_device_select(config->devices, MOST_NODES, devices, &count) != DCL_OK)
         return NULL;
     dcl_cluster *cluster = dcli_cluster_make(config, count, count);
-    if (cluster == NULL || start_cluster(cluster, devices) == DCL_OK)
+    if (cluster == NULL)
+        return NULL;
+    dcli_bodies_limit(cluster, count + 2);
+    if (start_cluster(cluster, devices) == DCL_OK)
         return cluster;
     dcli_cluster_free(cluster);
     return NULL;
@@ -201,6 +204,7 @@ dcl_cluster *dcl_open_plan(int nodes)
     if (cluster == NULL)
         return NULL;
     cluster->plan_only = true;
+    dcli_bodies_limit(cluster, 1);
     return with_checked_map(cluster, __func__);
 }
 

@@ -72,6 +72,7 @@ dcl_cluster *dcli_open_processes(const dcl_config *config)
     dcl_cluster *cluster = dcli_cluster_make(config, 0, DCLI_MOST_NODES);
     if (cluster == NULL)
         return NULL;
+    dcli_bodies_limit(cluster, 2);
     dcl_status status = random_session(&session);
     dcli_crew_terms terms = {.config = &cluster->config,
                              .log = &cluster->log,

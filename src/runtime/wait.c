@@ -243,7 +243,7 @@ static void on_built(void *user, const dcli_msg_built *built)
     dcl_cluster *cluster = user;
     pthread_mutex_lock(&cluster->lock);
     for (int b = 0; b < 256; b++)
-        for (dcli_known_body *known = cluster->known[b]; known != NULL; known = known->next) {
+        for (dcli_known_body *known = cluster->bodies.known[b]; known != NULL; known = known->next) {
             if (known->number != built->kernel)
                 continue;
             known->answers_due -= known->answers_due > 0; /* it may have come after a loss */

@@ -168,6 +168,13 @@ dcli_kernel *dcli_catalog_kernel(const dcli_catalog *catalog, int64_t number)
     return kernel;
 }
 
+static void free_kernel(dcli_kernel *kernel)
+{
+    dcli_body_free(kernel->body);
+    dcli_free(kernel->build_problem);
+    dcli_free(kernel);
+}
+
 static dcl_status parse_kernel(const dcli_msg_kernel *message, const dcli_param params[], dcli_body **body_out)
 {
     if (message->item_count == 0)
@@ -214,6 +221,29 @@ dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel 
     catalog->kernels[kernel->number % BUCKETS] = kernel;
     *kernel_out = kernel;
     return DCL_OK;
+}
+
+static void end_kernel(dcli_catalog *catalog, dcli_kernel *kernel)
+{
+    dcli_kernel **at = &catalog->kernels[kernel->number % BUCKETS];
+    while (*at != kernel)
+        at = &(*at)->next;
+    *at = kernel->next;
+    dcli_plans_forget_body(catalog, kernel->body);
+    dcli_program_release(kernel->program);
+    free_kernel(kernel);
+}
+
+void dcli_catalog_forget_kernels(dcli_catalog *catalog, const dcli_msg_kernel *message)
+{
+    for (int n = 0; n < message->forgotten_count; n++) {
+        dcli_kernel *kernel = dcli_catalog_kernel(catalog, message->forgotten[n]);
+        if (kernel == NULL)
+            continue;
+        kernel->forgotten = true;
+        if (kernel->uses == 0)
+            end_kernel(catalog, kernel);
+    }
 }
 
 dcli_kernel *dcli_catalog_oldest_program(const dcli_catalog *catalog, const dcli_kernel *but)
@@ -391,7 +421,8 @@ static dcl_status find_reaches(const dcli_msg_operation *descriptor, dcli_entry 
 static dcl_status fit_forall(const dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry)
 {
     entry->kernel = dcli_catalog_kernel(catalog, descriptor->kernel);
-    if (entry->kernel == NULL || entry->kernel->body->param_count != descriptor->operand_count)
+    if (entry->kernel == NULL || entry->kernel->forgotten ||
+        entry->kernel->body->param_count != descriptor->operand_count)
         return DCLI_FAIL(DCL_ERR_PROTOCOL,
                          "operation %" PRId64 " runs kernel %" PRId64 " with %d operands, which does not fit",
                          descriptor->number, descriptor->kernel, descriptor->operand_count);
@@ -528,6 +559,8 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
         return status;
     }
     catalog->last_operation = descriptor->number;
+    if (entry->kernel != NULL)
+        entry->kernel->uses++;
     *(catalog->last != NULL ? &catalog->last->next : &catalog->first) = entry;
     catalog->last = entry;
     *entry_out = entry;
@@ -545,6 +578,9 @@ void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry)
     for (int q = 0; q < catalog->peers; q++)
         if (entry->plan[q] != NULL)
             entry->plan[q]->uses--;
+    dcli_kernel *kernel = entry->kernel;
+    if (kernel != NULL && --kernel->uses == 0 && kernel->forgotten)
+        end_kernel(catalog, kernel);
     clear_entry(catalog, entry);
     entry->next = catalog->spare;
     catalog->spare = entry;
@@ -596,9 +632,7 @@ void dcli_catalog_free(dcli_catalog *catalog)
         while (catalog->kernels[b] != NULL) {
             dcli_kernel *kernel = catalog->kernels[b];
             catalog->kernels[b] = kernel->next;
-            dcli_body_free(kernel->body);
-            dcli_free(kernel->build_problem);
-            dcli_free(kernel);
+            free_kernel(kernel);
         }
     }
     dcli_plans_free(catalog);

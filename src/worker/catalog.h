@@ -37,6 +37,8 @@ typedef struct dcli_kernel {
     int64_t used;            /* the last operation that built or ran it here */
     dcl_status build_status; /* of the last attempt */
     char *build_problem;     /* sentence, when it failed */
+    int64_t uses;            /* open operations that run it */
+    bool forgotten;          /* no later operation may: it ends with the last of these */
     struct dcli_kernel *next;
 } dcli_kernel;
 
@@ -184,6 +186,9 @@ dcli_kernel *dcli_catalog_oldest_program(const dcli_catalog *catalog, const dcli
 
 /** Parse a body that came. @return DCL_OK, DCL_ERR_BODY, DCL_ERR_PROTOCOL (number taken), DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_add_kernel(dcli_catalog *catalog, const dcli_msg_kernel *message, dcli_kernel **kernel_out);
+/** Forget the bodies that a message names, with their plans and programs; what is open may still use them. Numbers that are
+ *  not known are passed over: the message is said again, or came to a newcomer. */
+void dcli_catalog_forget_kernels(dcli_catalog *catalog, const dcli_msg_kernel *message);
 
 /** Make an operation from its descriptor. @return DCL_OK; DCL_ERR_PROTOCOL for what a correct host does not send;
  *  DCL_ERR_NOMEM. */

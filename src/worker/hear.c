@@ -57,6 +57,7 @@ static bool is_builder(const dcli_worker *worker, const dcli_msg_kernel *message
 static dcl_status take_kernel(dcli_worker *worker, const dcli_msg_kernel *message)
 {
     dcli_kernel *kernel;
+    dcli_catalog_forget_kernels(&worker->catalog, message);
     if (dcli_catalog_kernel(&worker->catalog, message->kernel) != NULL)
         return DCL_OK; /* said again: to a newcomer, or along another way of the tree */
     dcl_status status = dcli_catalog_add_kernel(&worker->catalog, message, &kernel);

@@ -289,8 +289,10 @@ static dcl_status send_operations(dcli_worker *worker, dcli_posted *first, dcli_
 static dcl_status hear_own(dcli_worker *worker, const dcli_message *message)
 {
     dcli_kernel *kernel;
-    if (message->kind == DCLI_MSG_KERNEL)
+    if (message->kind == DCLI_MSG_KERNEL) {
+        dcli_catalog_forget_kernels(&worker->catalog, &message->kernel);
         return dcli_catalog_add_kernel(&worker->catalog, &message->kernel, &kernel);
+    }
     if (worker->gone[message->joined.peer])
         return DCL_OK; /* lost meanwhile: nobody else has heard of it */
     worker->epoch++;

@@ -266,6 +266,10 @@ static bool names_layout(const dcli_kept_plan *kept, const void *layout)
 
 void dcli_plans_forget(dcli_catalog *catalog, const dcli_layout *layout) { remove_if(catalog, names_layout, layout); }
 
+static bool is_of_body(const dcli_kept_plan *kept, const void *body) { return kept->key.body == body; }
+
+void dcli_plans_forget_body(dcli_catalog *catalog, const dcli_body *body) { remove_if(catalog, is_of_body, body); }
+
 static bool is_old(const dcli_kept_plan *kept, const void *limit)
 {
     return kept->uses == 0 && kept->last_use < *(const int64_t *)limit;

@@ -18,6 +18,8 @@ int64_t dcli_copies_bytes(const dcli_copies_list *list);
 void dcli_plans_trim(dcli_catalog *catalog, int64_t bytes);
 /** Forget plans that name a layout, which is about to end; none of them is in use. */
 void dcli_plans_forget(dcli_catalog *catalog, const dcli_layout *layout);
+/** Forget plans of a body, which is about to end; none of them is in use. */
+void dcli_plans_forget_body(dcli_catalog *catalog, const dcli_body *body);
 /** Give back what plans hold on the device. */
 void dcli_plans_release_device(dcli_catalog *catalog);
 void dcli_plans_free(dcli_catalog *catalog);

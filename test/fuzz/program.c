@@ -217,6 +217,8 @@ static bool make_forall(fuzz_program *program, fuzz_input *input, dcli_msg_opera
     if (program->kernels == 0)
         return false;
     operation->kernel = fuzz_below(input, program->kernels);
+    if (program->forgotten[operation->kernel])
+        return false;
     const body *run = &bodies[program->body_of[operation->kernel]];
     const dcl_grid *first = NULL;
     operation->operand_count = run->count;
@@ -318,10 +320,11 @@ void fuzz_tame(dcli_msg_operation *operation)
 
 bool fuzz_kernel(fuzz_program *program, fuzz_input *input, dcli_msg_kernel *kernel, dcli_msg_parameter parameters[])
 {
+    enum { FORGETS_FROM = 160 };
     if (program->kernels == FUZZ_KERNELS)
         return false;
-    static int64_t builders[] = {0, 1, 2};
-    int number = fuzz_below(input, BODIES);
+    static int64_t builders[] = {0, 1, 2}, forgotten[2];
+    int number = fuzz_below(input, BODIES), byte = fuzz_byte(input);
     const body *told = &bodies[number];
     memcpy(parameters, told->parameter, sizeof told->parameter);
     *kernel = (dcli_msg_kernel){.kernel = program->kernels,
@@ -329,8 +332,17 @@ bool fuzz_kernel(fuzz_program *program, fuzz_input *input, dcli_msg_kernel *kern
                                 .prelude = told->prelude,
                                 .parameter_count = told->count,
                                 .parameter = parameters,
-                                .builder_count = fuzz_below(input, 4),
-                                .builder = builders};
+                                .builder_count = byte % 4,
+                                .builder = builders,
+                                .forgotten = forgotten};
+    if (byte >= FORGETS_FROM && program->kernels > 0) { /* and one that nobody has, or that is forgotten already */
+        kernel->forgotten_count = 2;
+        forgotten[0] = byte / 4 % program->kernels;
+        forgotten[1] = byte % FUZZ_KERNELS;
+        if (forgotten[1] < program->kernels)
+            program->forgotten[forgotten[1]] = true;
+        program->forgotten[forgotten[0]] = true;
+    }
     if (number >= FIRST_TILES) {
         kernel->item_count = DCLI_MSG_ITEMS;
         memcpy(kernel->items, items[number - FIRST_TILES], sizeof items[0]);

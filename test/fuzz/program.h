@@ -15,6 +15,7 @@ typedef struct fuzz_program {
     bool released[FUZZ_STORAGES];
     int kernels; /* told, numbers 0.. */
     int body_of[FUZZ_KERNELS];
+    bool forgotten[FUZZ_KERNELS];
     const char *folder; /* of its files */
 } fuzz_program;
 

@@ -45,6 +45,7 @@ static struct {
     int reach_used;
     dcli_msg_parameter parameter[DCLI_MOST_OPERANDS];
     int64_t storage[DCLI_MOST_OPERANDS];
+    int64_t forgotten[DCLI_MOST_FORGOTTEN];
     dcli_msg_peer peer[DCLI_MOST_NODES];
     dcli_msg_device device[DCLI_MOST_NODES];
     dcli_msg_host host[DCLI_MOST_NODES];
@@ -205,6 +206,10 @@ static dcli_msg_kernel random_kernel(test_random *random)
                               .builder = pool.storage};
     for (int i = 0; i < kernel.builder_count; i++)
         pool.storage[i] = natural(random);
+    kernel.forgotten_count = few(random, DCLI_MOST_FORGOTTEN);
+    kernel.forgotten = pool.forgotten;
+    for (int i = 0; i < kernel.forgotten_count; i++)
+        pool.forgotten[i] = natural(random);
     kernel.proof = random_proof(random);
     kernel.item_count = test_random_below(random, DCL_MAX_RANK + 1);
     for (int i = 0; i < kernel.item_count; i++)
@@ -561,7 +566,7 @@ static bool same_kernel(const dcli_msg_kernel *a, const dcli_msg_kernel *b)
 {
     if (!EQUAL(kernel) || !STRINGS(text) || !STRINGS(prelude) || !EQUAL(parameter_count) || !EQUAL(builder_count) ||
         !NUMBERS(builder, builder_count) || !EQUAL(item_count) || !NUMBERS(items, item_count) ||
-        !same_proof(&a->proof, &b->proof))
+        !EQUAL(forgotten_count) || !NUMBERS(forgotten, forgotten_count) || !same_proof(&a->proof, &b->proof))
         return false;
     for (int i = 0; i < a->parameter_count; i++)
         if (!same_parameter(&a->parameter[i], &b->parameter[i]))
