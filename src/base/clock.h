@@ -14,12 +14,16 @@ static inline int64_t dcli_monotonic_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/** The deadline `milliseconds` from now, for pthread_cond_timedwait() on a condition of dcli_cond_init(). */
-static inline struct timespec dcli_in_ms(int64_t milliseconds)
+static inline int64_t dcli_monotonic_ms(void) { return dcli_monotonic_ns() / 1000000; }
+
+/** The deadline so many nanoseconds from now, for pthread_cond_timedwait() on a condition of dcli_cond_init(). */
+static inline struct timespec dcli_in_ns(int64_t nanoseconds)
 {
-    int64_t at = dcli_monotonic_ns() + milliseconds * 1000000;
+    int64_t at = dcli_monotonic_ns() + nanoseconds;
     return (struct timespec){.tv_sec = (time_t)(at / 1000000000), .tv_nsec = (long)(at % 1000000000)};
 }
+
+static inline struct timespec dcli_in_ms(int64_t milliseconds) { return dcli_in_ns(milliseconds * 1000000); }
 
 /** A condition whose deadlines are of CLOCK_MONOTONIC. */
 static inline void dcli_cond_init(pthread_cond_t *condition)

@@ -9,9 +9,9 @@
 #include "device/opencl.h"
 
 #include <sched.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 enum {
@@ -20,13 +20,6 @@ enum {
     LARGE_ITEMS = 1 << 16, /* a launch of so many runs longer than its event costs */
     MOST_UNMARKED = 15     /* launches in a row without an event */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static dcli_mark *mark_at(dcli_device *device, int n)
 {
@@ -156,7 +149,8 @@ static dcl_status wait_for_mark(dcli_device *device, int n)
     cl_int state = ask(device, mark);
     if (state > CL_COMPLETE)
         clFlush(device->queue); /* a wish: clWaitForEvents() does so, too */
-    for (int64_t end = now_ns() + SPIN_NS; state > CL_COMPLETE && now_ns() < end; state = ask(device, mark))
+    for (int64_t end = dcli_monotonic_ns() + SPIN_NS; state > CL_COMPLETE && dcli_monotonic_ns() < end;
+         state = ask(device, mark))
         sched_yield();
     if (state > CL_COMPLETE) {
         cl_int code = clWaitForEvents(1, &mark->event);
@@ -255,7 +249,7 @@ dcl_status dcli_device_notify(dcli_device *device, void (*fn)(void *user), void 
 bool dcli_ticket_end(dcli_device *device)
 {
     dcli_device_finish(device, device->launched);
-    for (int64_t end = now_ns() + CLOSE_NS; atomic_load(&device->notices) > 0 && now_ns() < end;)
+    for (int64_t end = dcli_monotonic_ns() + CLOSE_NS; atomic_load(&device->notices) > 0 && dcli_monotonic_ns() < end;)
         sched_yield();
     while (device->mark_count > 0)
         retire(device, 1, CL_COMPLETE);

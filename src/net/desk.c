@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/desk_inside.h"
 #include "net/wire_socket.h"
@@ -122,7 +123,7 @@ static void see_off(client *one)
 {
     one->leaving = true;
     one->known = false;
-    one->cut_ns = dcli_now_ns() + DCLI_DESK_FAREWELL_MS * ms;
+    one->cut_ns = dcli_monotonic_ns() + DCLI_DESK_FAREWELL_MS * ms;
 }
 
 void dcli_desk_hang_up(dcli_desk *desk, uint32_t number)
@@ -137,7 +138,7 @@ void dcli_desk_hang_up(dcli_desk *desk, uint32_t number)
 /** Count a refusal, and log it when the last line is a second old. */
 static void refuse(dcli_desk *desk, const char *who, const char *what)
 {
-    int64_t now = dcli_now_ns();
+    int64_t now = dcli_monotonic_ns();
     desk->refused++;
     if (desk->logged_ns != 0 && now - desk->logged_ns < 1000 * ms)
         return;
@@ -165,7 +166,7 @@ static client *add_client(dcli_desk *desk, dcli_slip *slip)
         return NULL;
     }
     client *one = &desk->client[desk->count];
-    *one = (client){.number = desk->numbers + 1, .heard_ns = dcli_now_ns()};
+    *one = (client){.number = desk->numbers + 1, .heard_ns = dcli_monotonic_ns()};
     memcpy(one->id, slip->id, ID_BYTES);
     if (!dcli_door_claim(&desk->door, fd, one->id, ID_BYTES, one->number))
         return NULL;
@@ -236,7 +237,7 @@ __attribute__((format(printf, 4, 5))) static void turn_away(dcli_desk *desk, cli
 
 static bool too_many(client *one)
 {
-    int64_t now = dcli_now_ns();
+    int64_t now = dcli_monotonic_ns();
     if (now - one->second_ns >= 1000 * ms) {
         one->second_ns = now;
         one->in_second = 0;
@@ -331,7 +332,7 @@ static int64_t due_ns(const dcli_desk *desk, const client *one)
 
 static void cut_who_is_due(dcli_desk *desk)
 {
-    int64_t now = dcli_now_ns();
+    int64_t now = dcli_monotonic_ns();
     for (int64_t i = 0; i < desk->count; i++) {
         client *one = &desk->client[i];
         if (one->ended || due_ns(desk, one) > now)
@@ -400,12 +401,12 @@ static int64_t next_due_ns(const dcli_desk *desk)
 
 dcl_status dcli_desk_receive(dcli_desk *desk, int milliseconds, dcli_received *received_out, uint32_t *client_out)
 {
-    int64_t end_ns = milliseconds < 0 ? INT64_MAX : dcli_now_ns() + (int64_t)milliseconds * ms;
+    int64_t end_ns = milliseconds < 0 ? INT64_MAX : dcli_monotonic_ns() + (int64_t)milliseconds * ms;
     for (;;) {
         dcl_status status = step(desk, received_out, client_out);
         if (status != DCL_ERR_TIMEOUT)
             return status;
-        if (end_ns != INT64_MAX && dcli_now_ns() >= end_ns)
+        if (end_ns != INT64_MAX && dcli_monotonic_ns() >= end_ns)
             return DCL_ERR_TIMEOUT;
         int64_t due = next_due_ns(desk);
         if (!dcli_socket_has_input(desk->door.router) && !dcli_socket_has_input(desk->door.monitor.events))
@@ -416,7 +417,7 @@ dcl_status dcli_desk_receive(dcli_desk *desk, int milliseconds, dcli_received *r
 
 int dcli_desk_descriptors(const dcli_desk *desk, int descriptors_out[DCLI_DESK_DESCRIPTORS], int *milliseconds_out)
 {
-    int64_t due = next_due_ns(desk), left = due - dcli_now_ns();
+    int64_t due = next_due_ns(desk), left = due - dcli_monotonic_ns();
     descriptors_out[0] = desk->door.fd;
     descriptors_out[1] = desk->door.monitor.fd;
     descriptors_out[2] = desk->door.arrivals;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/desk_inside.h"
 #include "net/token.h"
@@ -167,7 +168,7 @@ static dcl_status tell_ending(dcli_call *call)
 
 dcl_status dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out)
 {
-    int64_t end_ns = milliseconds < 0 ? INT64_MAX : dcli_now_ns() + (int64_t)milliseconds * 1000000;
+    int64_t end_ns = milliseconds < 0 ? INT64_MAX : dcli_monotonic_ns() + (int64_t)milliseconds * 1000000;
     for (;;) {
         if (!call->up)
             look_at_events(call); /* who it is comes before what it says */
@@ -185,7 +186,7 @@ dcl_status dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *r
             status = call->sentence[0] != '\0' ? DCL_ERR_TIMEOUT : take(call, received_out);
             return status != DCL_ERR_TIMEOUT ? status : tell_ending(call);
         }
-        if (end_ns != INT64_MAX && dcli_now_ns() >= end_ns)
+        if (end_ns != INT64_MAX && dcli_monotonic_ns() >= end_ns)
             return DCL_ERR_TIMEOUT;
         if (!dcli_socket_has_input(call->dealer) && !dcli_socket_has_input(call->monitor.events))
             dcli_slip_wait(2, (int[2]){call->fd, call->monitor.fd}, end_ns);

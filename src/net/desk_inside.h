@@ -22,7 +22,7 @@ bool dcli_slip_is_knock(const dcli_slip *slip);
 dcl_status dcli_slip_open(dcli_slip *slip, dcli_received *received_out);
 /** The version a message speaks, when it begins like one. @return 0: it does not. */
 uint64_t dcli_slip_version(const dcli_slip *slip);
-/** Poll at most DCLI_DESK_DESCRIPTORS for reading. @param until_ns  as dcli_now_ns(). */
+/** Poll at most DCLI_DESK_DESCRIPTORS for reading. @param until_ns  as dcli_monotonic_ns(). */
 void dcli_slip_wait(int count, const int descriptors[], int64_t until_ns);
 
 #endif

@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/desk_inside.h"
 
@@ -65,7 +66,7 @@ void dcli_slip_wait(int count, const int descriptors[], int64_t until_ns)
     struct pollfd polled[DCLI_DESK_DESCRIPTORS];
     for (int d = 0; d < count; d++)
         polled[d] = (struct pollfd){.fd = descriptors[d], .events = POLLIN};
-    int64_t left = until_ns - dcli_now_ns();
+    int64_t left = until_ns - dcli_monotonic_ns();
     struct timespec wait = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
     if (left > 0)
         (void)ppoll(polled, (nfds_t)count, until_ns == INT64_MAX ? NULL : &wait, NULL);

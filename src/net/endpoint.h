@@ -96,7 +96,7 @@ typedef struct dcli_transport {
     void (*disarm)(dcli_endpoint *endpoint);
     /** Descriptors to poll for reading. @return how many, at most `most_descriptors`. */
     int (*descriptors)(const dcli_endpoint *endpoint, int descriptors_out[]);
-    /** When it is to take again though nothing has come, as dcli_now_ns(). NULL: never. */
+    /** When it is to take again though nothing has come, as dcli_monotonic_ns(). NULL: never. */
     int64_t (*due_ns)(const dcli_endpoint *endpoint);
     void (*close)(dcli_endpoint *endpoint);
     int most_descriptors; /* 0: as many as there are peers, and 4 */
@@ -149,7 +149,6 @@ void dcli_frames_close(dcli_frames *frames);
 bool dcli_socket_has_input(void *socket);
 /** Whether a descriptor may go along with messages of a kind. */
 bool dcli_may_have_descriptor(dcli_message_kind kind);
-int64_t dcli_now_ns(void);
 
 /** Record what libzmq or the system says: "zmq_bind: EADDRINUSE, Address already in use; remedy". @return status. */
 dcl_status dcli_net_fail(dcl_status status, const char *call, const char *remedy);

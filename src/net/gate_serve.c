@@ -8,8 +8,8 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "net/endpoint.h"
 #include "net/gate_inside.h"
 #include "net/token.h"
@@ -108,17 +108,10 @@ static void judge(const dcli_domain *domain, request *asked, verdict *verdict)
 
 /* ---- telling ---- */
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /** Count a refusal. With the lock held. @return how many were not told since the last line, -1: tell nothing now. */
 static int64_t count_refusal(dcli_domain *domain)
 {
-    int64_t now = now_ns(), untold = domain->untold;
+    int64_t now = dcli_monotonic_ns(), untold = domain->untold;
     domain->refused++;
     if (domain->told_ns != 0 && now - domain->told_ns < 1000000000) {
         domain->untold++;

@@ -5,9 +5,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/endpoint.h"
 
@@ -52,13 +52,6 @@ void dcli_handshake_end(dcli_handshake *watch)
     dcli_free(watch);
 }
 
-static int64_t milliseconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static dcli_greeting greeting_of(int event)
 {
     switch (event) {
@@ -92,9 +85,9 @@ static dcli_greeting take_event(void *events)
 
 dcli_greeting dcli_handshake_next(dcli_handshake *watch, int milliseconds)
 {
-    int64_t end = milliseconds_now() + milliseconds;
+    int64_t end = dcli_monotonic_ms() + milliseconds;
     for (;;) {
-        int64_t left = end - milliseconds_now();
+        int64_t left = end - dcli_monotonic_ms();
         zmq_pollitem_t item = {watch->events, 0, ZMQ_POLLIN, 0};
         int ready = zmq_poll(&item, 1, left > 0 ? (long)left : 0);
         dcli_greeting greeting = ready > 0 ? take_event(watch->events) : DCLI_NO_WORD;

@@ -9,16 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/endpoint.h"
 #include "net/table.h"
-
-int64_t dcli_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- one message -------------------------------------------------------------------------------------------------- */
 
@@ -102,7 +96,7 @@ static void pause_briefly(const dcli_endpoint *endpoint)
 static void spin(const dcli_endpoint *endpoint, int64_t until_ns)
 {
     while (!endpoint->transport->seems_ready(endpoint) &&
-           !atomic_load_explicit(&endpoint->woken, memory_order_acquire) && dcli_now_ns() < until_ns)
+           !atomic_load_explicit(&endpoint->woken, memory_order_acquire) && dcli_monotonic_ns() < until_ns)
         pause_briefly(endpoint);
 }
 
@@ -113,7 +107,7 @@ static void poll_until(dcli_endpoint *endpoint, int64_t deadline_ns)
         endpoint->polled[1 + d] = (struct pollfd){.fd = endpoint->descriptors[d], .events = POLLIN};
     endpoint->polled[0] = (struct pollfd){.fd = endpoint->wake_fd, .events = POLLIN};
     struct timespec wait = {0};
-    int64_t left = deadline_ns == INT64_MAX ? 0 : deadline_ns - dcli_now_ns();
+    int64_t left = deadline_ns == INT64_MAX ? 0 : deadline_ns - dcli_monotonic_ns();
     if (left > 0)
         wait = (struct timespec){.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
     eventfd_t ignored;
@@ -144,7 +138,7 @@ static void sleep_until(dcli_endpoint *endpoint, int64_t deadline_ns)
 
 static dcl_status wait_and_take(dcli_endpoint *endpoint, int64_t deadline_ns, dcli_received *received_out)
 {
-    int64_t start_ns = dcli_now_ns();
+    int64_t start_ns = dcli_monotonic_ns();
     spin(endpoint, deadline_ns - start_ns < endpoint->spin_ns ? deadline_ns : start_ns + endpoint->spin_ns);
     for (;;) {
         dcl_status status = take(endpoint, received_out);
@@ -152,7 +146,7 @@ static dcl_status wait_and_take(dcli_endpoint *endpoint, int64_t deadline_ns, dc
             return status;
         if (atomic_load_explicit(&endpoint->woken, memory_order_relaxed) && atomic_exchange(&endpoint->woken, false))
             return DCL_ERR_TIMEOUT;
-        if (deadline_ns != INT64_MAX && dcli_now_ns() >= deadline_ns)
+        if (deadline_ns != INT64_MAX && dcli_monotonic_ns() >= deadline_ns)
             return DCL_ERR_TIMEOUT;
         sleep_until(endpoint, deadline_ns);
     }
@@ -167,7 +161,7 @@ dcl_status dcli_endpoint_receive(dcli_endpoint *endpoint, int milliseconds, dcli
     }
     if (milliseconds == 0)
         return DCL_ERR_TIMEOUT;
-    int64_t deadline_ns = milliseconds < 0 ? INT64_MAX : dcli_now_ns() + (int64_t)milliseconds * 1000000;
+    int64_t deadline_ns = milliseconds < 0 ? INT64_MAX : dcli_monotonic_ns() + (int64_t)milliseconds * 1000000;
     return wait_and_take(endpoint, deadline_ns, received_out);
 }
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 /* ---- sleeping ----------------------------------------------------------------------------------------------------- */
@@ -43,7 +44,7 @@ static void disarm(dcli_endpoint *endpoint)
             dcli_link_drain(link);
     }
     if (shared->polled)
-        shared->looked_ns = dcli_now_ns();
+        shared->looked_ns = dcli_monotonic_ns();
 }
 
 /* ---- life --------------------------------------------------------------------------------------------------------- */

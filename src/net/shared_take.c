@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/shared.h"
 
@@ -231,7 +232,7 @@ static void look_at_sockets(dcli_endpoint *endpoint)
     if (++shared->takes < LOOK_TAKES && shared->glances < LOOK_GLANCES)
         return;
     shared->takes = shared->glances = 0;
-    int64_t now_ns = dcli_now_ns();
+    int64_t now_ns = dcli_monotonic_ns();
     if (now_ns - shared->looked_ns < LOOK_NS)
         return;
     shared->looked_ns = now_ns;
@@ -280,5 +281,5 @@ bool dcli_shared_seems_ready(const dcli_endpoint *endpoint)
         if (link_seems_ready(shared->open[n]))
             return true;
     /* Who never sleeps, and hears nothing, still is to learn of an end. */
-    return ++shared->glances % LOOK_GLANCES == 0 && dcli_now_ns() - shared->looked_ns >= LOOK_NS;
+    return ++shared->glances % LOOK_GLANCES == 0 && dcli_monotonic_ns() - shared->looked_ns >= LOOK_NS;
 }

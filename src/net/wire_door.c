@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/wire_socket.h"
 
@@ -349,7 +350,7 @@ static void note_event(dcli_door *door, const dcli_event *event)
             return;
         }
         connection = &door->connection[door->count++];
-        *connection = (dcli_connection){.fd = event->value, .holder = -1, .since_ns = dcli_now_ns()};
+        *connection = (dcli_connection){.fd = event->value, .holder = -1, .since_ns = dcli_monotonic_ns()};
         watch(door, connection);
         cut_oldest_silent(door);
         return;

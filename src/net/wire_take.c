@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/token.h"
 #include "net/wire.h"
@@ -111,7 +112,7 @@ static void note_outgoing(dcli_endpoint *endpoint, const dcli_event *event)
 static bool count_refusal(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
-    int64_t now = dcli_now_ns();
+    int64_t now = dcli_monotonic_ns();
     endpoint->refused++;
     wire->refused++;
     if (wire->logged_ns != 0 && now - wire->logged_ns <= 1000000000)

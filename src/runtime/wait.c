@@ -3,10 +3,10 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "runtime/cluster.h"
 
 /* ---- errors ------------------------------------------------------------------------------------------------------- */
@@ -286,16 +286,8 @@ void dcli_cluster_hooks(dcl_cluster *cluster)
 
 static struct timespec in_seconds(double seconds)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double whole = seconds > 1e9 ? 1e9 : seconds;
-    now.tv_sec += (time_t)whole;
-    now.tv_nsec += (long)((whole - (double)(time_t)whole) * 1e9);
-    if (now.tv_nsec >= 1000000000) {
-        now.tv_sec++;
-        now.tv_nsec -= 1000000000;
-    }
-    return now;
+    const double most = 1e9;
+    return dcli_in_ns((int64_t)(1e9 * (seconds < most ? seconds : most)));
 }
 
 void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation)
@@ -314,14 +306,12 @@ void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation)
 /* Waking up costs more than most small operations: look again for a while, longer where there are processors to spare. */
 static void spin_briefly(dcl_cluster *cluster, const int64_t *mark, int64_t operation)
 {
-    struct timespec now, end = in_seconds(cluster->spins ? 300e-6 : 50e-6);
+    int64_t end_ns = dcli_monotonic_ns() + (cluster->spins ? 300000 : 50000);
     do {
         pthread_mutex_unlock(&cluster->lock);
         sched_yield();
         pthread_mutex_lock(&cluster->lock);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (*mark < operation && cluster->broken == DCL_OK &&
-             (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec)));
+    } while (*mark < operation && cluster->broken == DCL_OK && dcli_monotonic_ns() < end_ns);
 }
 
 dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds)

@@ -2,10 +2,10 @@
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "runtime/cluster.h"
 
 enum { SCALE = 10000, MOST_NAMES = 16, ELEMENTS = 1 << 20, ROUNDS = 3 };
@@ -82,12 +82,7 @@ static dcl_status find_names(const char *body, struct names *names)
 
 /* ---- timing ------------------------------------------------------------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
+static double now(void) { return 1e-9 * (double)dcli_monotonic_ns(); }
 
 static dcl_array *make_array(dcl_map *map, int rank)
 {

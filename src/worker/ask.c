@@ -2,20 +2,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clean.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "worker/addresses.h"
 #include "worker/crew_inside.h"
 #include "worker/supervisor.h"
 
-static double monotonic_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
+static double monotonic_us(void) { return 1e-3 * (double)dcli_monotonic_ns(); }
 
 static void note_text(char *text_out, size_t capacity, const char *text)
 {

@@ -17,13 +17,6 @@
 
 const char dcli_described_twice[] = "it has described its device twice; expected it once";
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
 bool dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
@@ -127,10 +120,10 @@ static int first_unheard(dcli_crew *crew)
 
 static dcl_status hear_all(dcli_crew *crew)
 {
-    int64_t deadline = now_ns() + (int64_t)DCLI_START_MS * 1000000;
+    int64_t deadline = dcli_monotonic_ns() + (int64_t)DCLI_START_MS * 1000000;
     dcl_status status = DCL_OK;
     while (status == DCL_OK && first_unheard(crew) < crew->node_count) {
-        int64_t left_ms = (deadline - now_ns()) / 1000000;
+        int64_t left_ms = (deadline - dcli_monotonic_ns()) / 1000000;
         if (left_ms <= 0)
             return dcli_crew_fail_to_start(crew, first_unheard(crew), DCL_ERR_TIMEOUT,
                                            "it has not described its device in time");

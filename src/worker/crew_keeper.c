@@ -2,16 +2,9 @@
  * attends to desks. */
 #include <stdio.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "worker/crew_inside.h"
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 void dcli_keeper_wake(dcli_crew *crew) { eventfd_write(crew->wake_fd, 1); }
 
@@ -40,7 +33,7 @@ void dcli_crew_dismiss(dcli_crew *crew, int node)
 
 static void check_processes(dcli_crew *crew)
 {
-    int64_t now = now_ns();
+    int64_t now = dcli_monotonic_ns();
     pthread_mutex_lock(&crew->lock);
     for (int n = 0; n < crew->node_count; n++) {
         dcli_member *member = &crew->member[n];

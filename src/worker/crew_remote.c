@@ -4,21 +4,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "net/wire_address.h"
 #include "worker/addresses.h"
 
 static const char domain[] = "session";
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- calling ------------------------------------------------------------------------------------------------------ */
 
@@ -112,7 +105,7 @@ static int64_t beat_ms(const dcli_crew *crew)
 
 static void send_beat(dcli_crew *crew, dcli_contact *contact)
 {
-    int64_t now = now_ms();
+    int64_t now = dcli_monotonic_ms();
     if (now < contact->beat_due_ms)
         return;
     contact->beat_due_ms = now + beat_ms(crew);
@@ -131,11 +124,11 @@ static dcl_status hear(dcli_crew *crew, dcli_call *call, const char *address, dc
                        dcli_received *received_out)
 {
     enum { STEP_MS = 10 };
-    int64_t until = now_ms() + DCLI_START_MS;
+    int64_t until = dcli_monotonic_ms() + DCLI_START_MS;
     for (;;) {
         if (crew != NULL)
             beat_unattended(crew);
-        int64_t left = until - now_ms();
+        int64_t left = until - dcli_monotonic_ms();
         int wait_ms = crew != NULL && left > STEP_MS ? STEP_MS : (int)left;
         dcl_status status = left <= 0 ? DCL_ERR_TIMEOUT : dcli_call_receive(call, wait_ms, received_out);
         if (status == DCL_ERR_TIMEOUT && left > 0)
@@ -172,7 +165,7 @@ static dcl_status call_one(dcli_crew *crew, const dcli_worker_address *worker, i
 {
     dcli_contact *contact = &crew->contact[crew->contact_count];
     dcli_received welcome = {0};
-    *contact = (dcli_contact){.heard_ms = now_ms(), .beat_due_ms = now_ms() + beat_ms(crew)};
+    *contact = (dcli_contact){.heard_ms = dcli_monotonic_ms(), .beat_due_ms = dcli_monotonic_ms() + beat_ms(crew)};
     strcpy(contact->address, worker->text); /* of the same length */
     dcl_status status = dcli_contact_call(crew->net, crew->terms.config, worker, &contact->resolved, &contact->call);
     if (status != DCL_OK)
@@ -333,7 +326,7 @@ static void hand_to_keeper(dcli_crew *crew)
 {
     pthread_mutex_lock(&crew->lock);
     for (; crew->attended < crew->contact_count; crew->attended++)
-        crew->contact[crew->attended].heard_ms = now_ms();
+        crew->contact[crew->attended].heard_ms = dcli_monotonic_ms();
     pthread_mutex_unlock(&crew->lock);
 }
 
@@ -417,7 +410,7 @@ static void send_kills(dcli_crew *crew, dcli_contact *contact)
 /* A desk answers beats and tells of ends: far fewer messages than a client with a session may send. */
 static dcl_status note_message(dcli_contact *contact)
 {
-    contact->heard_ms = now_ms();
+    contact->heard_ms = dcli_monotonic_ms();
     if (contact->heard_ms - contact->second_ms >= 1000) {
         contact->second_ms = contact->heard_ms;
         contact->in_second = 0;
@@ -448,7 +441,7 @@ bool dcli_crew_attend(dcli_crew *crew, int contact_number)
     bool more = status == DCL_OK || status == DCL_ERR_PROTOCOL;
     if (!more && status != DCL_ERR_TIMEOUT)
         lose_contact(crew, contact_number, dcli_error_sentence());
-    else if (!contact->lost && now_ms() - contact->heard_ms > (int64_t)crew->terms.config->silence_ms)
+    else if (!contact->lost && dcli_monotonic_ms() - contact->heard_ms > (int64_t)crew->terms.config->silence_ms)
         lose_contact(crew, contact_number, "its worker has been silent for longer than DCL_SILENCE_MS");
     if (!contact->lost) {
         beat(crew, contact);

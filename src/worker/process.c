@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clean.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "worker/crew.h"
@@ -341,18 +341,11 @@ void dcli_process_why(dcli_process *process, char *text_out, size_t capacity)
 
 /* ---- ending ------------------------------------------------------------------------------------------------------- */
 
-static int64_t monotonic_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void await_all(int count, dcli_process *const process[], int milliseconds)
 {
-    int64_t until = monotonic_ms() + milliseconds;
+    int64_t until = dcli_monotonic_ms() + milliseconds;
     for (int p = 0; p < count; p++) {
-        int64_t left = until - monotonic_ms();
+        int64_t left = until - dcli_monotonic_ms();
         has_ended_within(process[p], left > 0 ? (int)left : 0);
     }
 }

@@ -6,20 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 enum { KEYS = 1, FILES = 2, PERIOD_MS = 100 };
-
-static int64_t monotonic_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- messages ----------------------------------------------------------------------------------------------------- */
 
@@ -73,7 +66,7 @@ static void hear(dcli_supervisor *supervisor, uint32_t client, const dcli_messag
 {
     dcli_supervised *session = dcli_supervisor_find(supervisor, client);
     if (session != NULL)
-        session->heard_ms = monotonic_ms();
+        session->heard_ms = dcli_monotonic_ms();
     switch (message->kind) {
     case DCLI_MSG_HELLO:
         DCLI_LOG(supervisor->log, DCLI_LOG_DEBUG, "%s says hello: %s", dcli_desk_caller(supervisor->desk, client),
@@ -154,7 +147,7 @@ static int gather(dcli_supervisor *supervisor, struct pollfd **polled_in_out, in
 
 static void check_sessions(dcli_supervisor *supervisor, bool all_heard)
 {
-    int64_t now = monotonic_ms();
+    int64_t now = dcli_monotonic_ms();
     for (dcli_supervised *session = supervisor->sessions, *next; session != NULL; session = next) {
         next = session->next;
         dcli_supervisor_check(supervisor, session, now, all_heard);
@@ -164,8 +157,8 @@ static void check_sessions(dcli_supervisor *supervisor, bool all_heard)
 /* What was sent last may still arrive. */
 static void say_farewell(dcli_supervisor *supervisor)
 {
-    int64_t until = monotonic_ms() + DCLI_DESK_FAREWELL_MS;
-    while (monotonic_ms() < until && hear_one(supervisor) != DCL_ERR_NETWORK)
+    int64_t until = dcli_monotonic_ms() + DCLI_DESK_FAREWELL_MS;
+    while (dcli_monotonic_ms() < until && hear_one(supervisor) != DCL_ERR_NETWORK)
         poll(NULL, 0, 5);
 }
 
@@ -180,7 +173,7 @@ static bool drain(dcli_supervisor *supervisor, bool told)
     if (told) {
         (void)eventfd_read(supervisor->stop_fd, &times);
         supervisor->draining = true;
-        supervisor->drained_ms = monotonic_ms() + (int64_t)supervisor->config->grace_ms;
+        supervisor->drained_ms = dcli_monotonic_ms() + (int64_t)supervisor->config->grace_ms;
         if (had_sessions)
             DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "stopping: %d session%s may end what they run within %zu ms",
                      supervisor->session_count, supervisor->session_count == 1 ? "" : "s",
@@ -188,7 +181,7 @@ static bool drain(dcli_supervisor *supervisor, bool told)
     }
     if (!supervisor->draining)
         return true;
-    int64_t now = monotonic_ms();
+    int64_t now = dcli_monotonic_ms();
     for (dcli_supervised *session = supervisor->sessions, *next; session != NULL; session = next) {
         next = session->next;
         dcli_supervisor_drain(supervisor, session, now);

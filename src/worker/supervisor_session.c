@@ -7,22 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clean.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/wire_address.h"
 #include "worker/environment.h"
 #include "worker/strays.h"
-
-static int64_t monotonic_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 dcli_supervised *dcli_supervisor_find(dcli_supervisor *supervisor, uint32_t client)
 {
@@ -62,7 +55,7 @@ static void read_output(const dcli_supervisor *supervisor, dcli_supervised *sess
 {
     struct printing printing = {.supervisor = supervisor, .session = session->session, .place = place};
     dcli_output *output = &session->child[place].output;
-    (to_its_end ? dcli_output_close : dcli_output_read)(output, monotonic_ms(), log_line, &printing);
+    (to_its_end ? dcli_output_close : dcli_output_read)(output, dcli_monotonic_ms(), log_line, &printing);
 }
 
 /* ---- starting ----------------------------------------------------------------------------------------------------- */
@@ -214,8 +207,8 @@ void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const d
                                  .session = open->session,
                                  .silence_ms =
                                      open->silence_ms < DCLI_MOST_SILENCE_MS ? open->silence_ms : DCLI_MOST_SILENCE_MS,
-                                 .heard_ms = monotonic_ms(),
-                                 .opened_ms = monotonic_ms(),
+                                 .heard_ms = dcli_monotonic_ms(),
+                                 .opened_ms = dcli_monotonic_ms(),
                                  .count = supervisor->device_count,
                                  .next = supervisor->sessions};
     supervisor->sessions = session;
@@ -299,7 +292,7 @@ static bool take_answers(dcli_supervisor *supervisor, dcli_supervised *session)
             return false;
         }
         if (!child->answered &&
-            (dcli_process_has_ended(&child->process) || monotonic_ms() - session->opened_ms > MOST_MS)) {
+            (dcli_process_has_ended(&child->process) || dcli_monotonic_ms() - session->opened_ms > MOST_MS)) {
             char why[512];
             dcli_process_why(&child->process, why, sizeof why);
             DCLI_FAIL(DCL_ERR_DEVICE, "a worker process %s before it listened; see the worker's log", why);

@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "worker/doubts.h"
@@ -150,27 +150,20 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
     return receive(worker, idle, &any);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Planning is no silence, within its deadline. */
 static void note_planning(void *user, const char *what)
 {
     dcli_worker *worker = user;
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, what);
     if (worker->is_host)
-        atomic_store(&worker->planning_ms, what != NULL ? now_ms() : 0);
+        atomic_store(&worker->planning_ms, what != NULL ? dcli_monotonic_ms() : 0);
 }
 
 bool dcli_host_is_alive(dcli_worker *host)
 {
     int64_t turns = atomic_load(&host->turns), planning = atomic_load(&host->planning_ms);
     bool alive = turns != host->turns_seen || atomic_load(&host->resting) ||
-                 (planning != 0 && now_ms() - planning <= (int64_t)host->terms.config->plan_ms);
+                 (planning != 0 && dcli_monotonic_ms() - planning <= (int64_t)host->terms.config->plan_ms);
     host->turns_seen = turns;
     return alive;
 }

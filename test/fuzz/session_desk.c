@@ -283,7 +283,7 @@ void fuzz_desk(fuzz_input input, int options)
         }
         for (dcli_supervised *session = supervisor.sessions, *next; session != NULL; session = next) {
             next = session->next;
-            dcli_supervisor_check(&supervisor, session, monotonic_ms() + skew, status == DCL_ERR_TIMEOUT);
+            dcli_supervisor_check(&supervisor, session, dcli_monotonic_ms() + skew, status == DCL_ERR_TIMEOUT);
         }
         dcli_supervisor_reap(&supervisor);
         check_books(&supervisor);
