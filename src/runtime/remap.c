@@ -25,8 +25,8 @@ static void put_subscripts(struct copy *copy, const char *array, int rank, bool 
     for (int d = 0; d < rank; d++) {
         char index = "ijklmnop"[d];
         at += (size_t)snprintf(copy->body + at, sizeof copy->body - at, "%s%c", d == 0 ? array : ", ", index);
-        if (shifted)
-            at += (size_t)snprintf(copy->body + at, sizeof copy->body - at, " + %s", copy->shift_name[d]);
+        if (shifted) /* named as make_copy() names it */
+            at += (size_t)snprintf(copy->body + at, sizeof copy->body - at, " + %c0", index);
     }
 }
 

@@ -318,7 +318,7 @@ Test(body_on_device, is_compiled_once)
 /* What the compiler could not do for a moment says nothing about the body: it is tried again at the next call. */
 Test(body_on_device, is_tried_again_after_the_compiler_failed)
 {
-    fake_opencl fake;
+    fake_opencl fake = {0};
     fake_opencl_select();
     cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
     dcl_cluster *cluster = open_nodes(1);
