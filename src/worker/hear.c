@@ -183,78 +183,121 @@ static dcl_status unexpected(const dcli_received *received)
         is_word(&received->message) ? ", or not without the host's proof" : "");
 }
 
-/* @param believed  a message KERNEL or OPERATIONS is the host's. */
-static dcl_status hear(dcli_worker *worker, dcli_received *received, bool believed)
+/* Whether the sender may say this to this worker. @param believed  a message KERNEL or OPERATIONS is the host's. */
+static bool is_expected(const dcli_worker *worker, const dcli_received *received, bool believed)
 {
-    const dcli_message *message = &received->message;
-    bool from_host = received->from == worker->terms.node_count;
-    switch (message->kind) {
+    bool from_host = received->from == worker->terms.node_count; /* never at the host */
+    switch (received->message.kind) {
     case DCLI_MSG_KERNEL:
     case DCLI_MSG_OPERATIONS:
-        return believed ? hear_word(worker, received) : unexpected(received);
+        return believed;
+    case DCLI_MSG_GRANT:
+    case DCLI_MSG_CHUNK:
+    case DCLI_MSG_CREDIT:
+    case DCLI_MSG_MARKS:
+    case DCLI_MSG_FAILED:
+        return true;
+    case DCLI_MSG_RISEN:
+        return dcli_tree_is(worker) && !from_host;
+    case DCLI_MSG_PART:
+        return !worker->is_host && !from_host;
+    case DCLI_MSG_COUNT:
+    case DCLI_MSG_STOP:
+    case DCLI_MSG_JOINED:
+    case DCLI_MSG_SEES:
+        return from_host;
+    case DCLI_MSG_LOST:
+        return worker->is_host || from_host;
+    case DCLI_MSG_COUNTS:
+    case DCLI_MSG_BUILT:
+    case DCLI_MSG_REPORT:
+    case DCLI_MSG_DEVICE:
+    case DCLI_MSG_REFUSED:
+    case DCLI_MSG_SEEN:
+        return worker->is_host;
+    default:
+        return false;
+    }
+}
+
+/* What is said to nodes and host alike: about operations and what is moved for them. */
+static dcl_status hear_peer(dcli_worker *worker, dcli_received *received)
+{
+    const dcli_message *message = &received->message;
+    int from = received->from;
+    switch (message->kind) {
     case DCLI_MSG_RISEN:
         worker->host_due |= !worker->is_host;
-        return dcli_tree_is(worker) && !from_host ? dcli_tree_take_risen(worker, received->from, &message->risen)
-                                                  : unexpected(received);
-    case DCLI_MSG_COUNT:
-        return from_host ? dcli_take_count(worker, &message->count) : unexpected(received);
-    case DCLI_MSG_COUNTS:
-        if (!worker->is_host)
-            return unexpected(received);
-        dcli_host_counts(worker, received->from, &message->counts);
-        return DCL_OK;
-    case DCLI_MSG_STOP:
-        worker->stopping = from_host;
-        return from_host ? DCL_OK : unexpected(received);
+        return dcli_tree_take_risen(worker, from, &message->risen);
     case DCLI_MSG_GRANT:
-        return dcli_node_grant(worker->node, received->from, message->grant.operation, message->grant.chunks);
+        return dcli_node_grant(worker->node, from, message->grant.operation, message->grant.chunks);
     case DCLI_MSG_CHUNK:
         return take_chunk(worker, received);
     case DCLI_MSG_CREDIT:
-        return dcli_node_credit(worker->node, received->from, message->credit.chunks);
+        return dcli_node_credit(worker->node, from, message->credit.chunks);
     case DCLI_MSG_MARKS:
-        return take_marks(worker, received->from, &message->marks);
+        return take_marks(worker, from, &message->marks);
     case DCLI_MSG_FAILED:
-        return take_failed(worker, received->from, &message->failed);
-    case DCLI_MSG_BUILT:
-        if (!worker->is_host)
-            return unexpected(received);
-        worker->terms.hooks->built(worker->terms.hooks->user, &message->built);
-        return DCL_OK;
-    case DCLI_MSG_REPORT:
-        if (!worker->is_host)
-            return unexpected(received);
-        worker->terms.hooks->report(worker->terms.hooks->user, received->from, &message->report);
-        return DCL_OK;
-    case DCLI_MSG_PART:
-        return worker->is_host || from_host ? unexpected(received) : dcli_take_part(worker, received);
-    case DCLI_MSG_LOST:
-        if (worker->is_host)
-            return dcli_host_complaint(worker, received->from, &message->lost);
-        return from_host ? dcli_take_lost(worker, &message->lost) : unexpected(received);
-    case DCLI_MSG_JOINED:
-        return from_host ? dcli_take_joined(worker, received) : unexpected(received);
-    case DCLI_MSG_DEVICE:
-        if (!worker->is_host)
-            return unexpected(received);
-        return dcli_crew_hear(worker->terms.crew, received->from, &message->device)
-                   ? DCL_OK
-                   : dcli_host_lose(worker, received->from, dcli_described_twice);
-    case DCLI_MSG_REFUSED:
-        if (!worker->is_host)
-            return unexpected(received);
-        dcli_crew_refused(worker->terms.crew, received->from, (dcl_status)message->refused.status,
-                          message->refused.sentence);
-        return DCL_OK;
-    case DCLI_MSG_SEES:
-        return from_host ? dcli_take_sees(worker, &message->sees) : unexpected(received);
-    case DCLI_MSG_SEEN:
-        if (!worker->is_host)
-            return unexpected(received);
-        dcli_host_seen(worker, received->from, &message->seen);
-        return DCL_OK;
+        return take_failed(worker, from, &message->failed);
     default:
         return unexpected(received);
+    }
+}
+
+static dcl_status hear_as_node(dcli_worker *worker, dcli_received *received)
+{
+    const dcli_message *message = &received->message;
+    switch (message->kind) {
+    case DCLI_MSG_KERNEL:
+    case DCLI_MSG_OPERATIONS:
+        return hear_word(worker, received);
+    case DCLI_MSG_COUNT:
+        return dcli_take_count(worker, &message->count);
+    case DCLI_MSG_STOP:
+        worker->stopping = true;
+        return DCL_OK;
+    case DCLI_MSG_PART:
+        return dcli_take_part(worker, received);
+    case DCLI_MSG_LOST:
+        return dcli_take_lost(worker, &message->lost);
+    case DCLI_MSG_JOINED:
+        return dcli_take_joined(worker, received);
+    case DCLI_MSG_SEES:
+        return dcli_take_sees(worker, &message->sees);
+    default:
+        return hear_peer(worker, received);
+    }
+}
+
+static dcl_status hear_as_host(dcli_worker *worker, dcli_received *received)
+{
+    const dcli_message *message = &received->message;
+    const dcli_host_hooks *hooks = worker->terms.hooks;
+    int from = received->from;
+    switch (message->kind) {
+    case DCLI_MSG_COUNTS:
+        dcli_host_counts(worker, from, &message->counts);
+        return DCL_OK;
+    case DCLI_MSG_BUILT:
+        hooks->built(hooks->user, &message->built);
+        return DCL_OK;
+    case DCLI_MSG_REPORT:
+        hooks->report(hooks->user, from, &message->report);
+        return DCL_OK;
+    case DCLI_MSG_LOST:
+        return dcli_host_complaint(worker, from, &message->lost);
+    case DCLI_MSG_DEVICE:
+        return dcli_crew_hear(worker->terms.crew, from, &message->device)
+                   ? DCL_OK
+                   : dcli_host_lose(worker, from, dcli_described_twice);
+    case DCLI_MSG_REFUSED:
+        dcli_crew_refused(worker->terms.crew, from, (dcl_status)message->refused.status, message->refused.sentence);
+        return DCL_OK;
+    case DCLI_MSG_SEEN:
+        dcli_host_seen(worker, from, &message->seen);
+        return DCL_OK;
+    default:
+        return hear_peer(worker, received);
     }
 }
 
@@ -265,6 +308,8 @@ dcl_status dcli_hear(dcli_worker *worker, dcli_received *received)
     if (worker->gone[from] && !worker->absent[from])
         return DCL_OK; /* sent before it was lost; what a newcomer says before it is introduced here is kept */
     bool believed = is_word(&received->message) && dcli_tree_believes(worker, from, &received->message);
-    dcl_status status = hear(worker, received, believed);
+    dcl_status status = !is_expected(worker, received, believed) ? unexpected(received)
+                        : worker->is_host                        ? hear_as_host(worker, received)
+                                                                 : hear_as_node(worker, received);
     return status == DCL_ERR_PROTOCOL && !believed ? dcli_peer_offends(worker, from) : status;
 }
