@@ -50,7 +50,7 @@ typedef struct dcl_config {
     size_t kernel_ms;    /**< DCL_KERNEL_MS: most time one kernel may take before its node is lost */
     size_t plan_ms;      /**< DCL_PLAN_MS: most time that planning one operation may take for one node */
     size_t
-        quota_bytes; /**< DCL_QUOTA_BYTES: most bytes of arrays and copies per worker process; 0: what its device has */
+        quota_bytes; /**< DCL_QUOTA_BYTES: most bytes of arrays, copies, stages, plans per worker process; 0: its share */
     size_t spare;    /**< DCL_SPARE: numbers kept free for nodes that join later; worker processes only */
     size_t fanout;   /**< DCL_FANOUT: with more nodes, descriptors go down a tree of so many children each */
     size_t io_threads; /**< DCL_IO_THREADS: threads per process that encrypt and send between hosts */

@@ -19,8 +19,9 @@ typedef struct dcl_worker_config {
     const char *log;   /**< "off", "warn", "info", "debug" */
     int first_port;    /**< ports of worker processes: first_port..last_port; 0: 61000..61999 */
     int last_port;
-    int most_sessions;   /**< programs served at once */
-    size_t quota_bytes;  /**< most bytes of arrays, copies included, per session and device; 0: what the device has */
+    int most_sessions; /**< programs served at once */
+    size_t
+        quota_bytes; /**< most bytes of arrays, copies, stages, plans per session and device; 0: a share of what there is */
     size_t io_threads;   /**< threads per process that encrypt and send */
     const char *contain; /**< processes of sessions are kept from all files, ports and processes that they do not need:
                             "auto": as far as this system can, and it is logged what it cannot; "strict": else

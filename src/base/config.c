@@ -64,7 +64,7 @@ static const struct row rows[] = {
     {"PLAN_MS", COUNT, FIELD(plan_ms), "600000", NULL, 1, 86400000,
      "most milliseconds that planning one operation may take for one node"},
     {"QUOTA_BYTES", SIZE, FIELD(quota_bytes), "0", NULL, 0, (size_t)1 << 60,
-     "most bytes of arrays, copies included, per worker process; 0: what its device and control group have"},
+     "most bytes of arrays, copies, stages and plans per worker process; 0: its share of device and control group"},
     {"SPARE", COUNT, FIELD(spare), "4", NULL, 0, 128, "numbers kept free for nodes that join later"},
     {"FANOUT", COUNT, FIELD(fanout), "16", NULL, 1, 256,
      "with more nodes than this, descriptors go down a tree of so many children each"},

@@ -46,6 +46,11 @@ dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **m
 dcl_status dcli_memory_create_private(dcli_device *device, size_t bytes, dcli_memory **memory_out);
 /** The same, holding anything. */
 dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **memory_out);
+/** What memory of this device is taken, as it is mapped, that of somebody else excepted; and what is kept to be taken again. */
+size_t dcli_device_taken_bytes(const dcli_device *device);
+size_t dcli_device_spare_bytes(const dcli_device *device);
+/** Give back what is only kept. */
+void dcli_device_drop_spare(dcli_device *device);
 /** Host memory of somebody else, used in place (in-place devices only); it must outlive the object. */
 dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out);
 /** Waits for launches that use it. NULL is accepted. */

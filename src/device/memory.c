@@ -89,6 +89,14 @@ static dcl_status take_device_memory(dcli_memory *memory, bool zero)
     return DCL_OK;
 }
 
+/* What it takes of the device, or of the host's memory: nothing where it is wrapped. */
+static size_t own_bytes(const dcli_memory *memory)
+{
+    if (memory->mapping.host != NULL)
+        return memory->mapping.bytes;
+    return memory->host == NULL ? memory->bytes : 0;
+}
+
 static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memory **memory_out)
 {
     dcl_status status = check_size(device, bytes);
@@ -106,9 +114,16 @@ static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memo
         dcli_free(memory);
         return status;
     }
+    device->taken_bytes += own_bytes(memory);
     *memory_out = memory;
     return DCL_OK;
 }
+
+size_t dcli_device_taken_bytes(const dcli_device *device) { return device->taken_bytes; }
+
+size_t dcli_device_spare_bytes(const dcli_device *device) { return device->pool_bytes; }
+
+void dcli_device_drop_spare(dcli_device *device) { dcli_pool_empty(device); }
 
 dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out)
 {
@@ -153,6 +168,7 @@ void dcli_memory_release(dcli_memory *memory)
         return;
     dcli_device_finish(memory->device, memory->used); /* a failed launch no longer uses it either */
     clReleaseMemObject(memory->buffer);
+    memory->device->taken_bytes -= own_bytes(memory);
     if (memory->mapping.host != NULL)
         dcli_mapping_give(memory->device, &memory->mapping);
     dcli_free(memory);

@@ -93,7 +93,8 @@ struct dcli_device {
     atomic_int notices; /* notifications asked for and not yet given */
 
     uint64_t serial; /* of the last memory made */
-    cl_mem nothing;  /* stands for memory of 0 bytes, which OpenCL does not know */
+    size_t taken_bytes;
+    cl_mem nothing; /* stands for memory of 0 bytes, which OpenCL does not know */
     dcli_mapping nothing_at;
     dcli_mapping pool[DCLI_POOL_REGIONS];
     int pool_count;

@@ -46,6 +46,7 @@ struct dcli_buffers {
     struct region *slab[SLAB_CLASSES]; /* that may have slots left to be carved; NULL: none */
     uint64_t last_region;
     _Atomic uint64_t dropped;
+    atomic_size_t bytes;
 };
 
 static size_t bytes_of(int class) { return (size_t)1 << (LEAST_SHIFT + class); }
@@ -102,6 +103,7 @@ static struct region *add_region(dcli_buffers *buffers, int class)
     }
     region->class = class;
     region->slots = slab ? (int)(SLAB_BYTES / (HEADER_BYTES + bytes_of(class))) : 1;
+    atomic_fetch_add_explicit(&buffers->bytes, region->memory.length, memory_order_relaxed);
     region->number = ++buffers->last_region;
     buffers->region[buffers->region_count++] = region;
     return region;
@@ -146,6 +148,7 @@ static void drop_region(dcli_buffers *buffers, struct region *region)
     for (int64_t r = 0; r < buffers->region_count; r++)
         if (buffers->region[r] == region)
             buffers->region[r] = buffers->region[--buffers->region_count];
+    atomic_fetch_sub_explicit(&buffers->bytes, region->memory.length, memory_order_relaxed);
     dcli_sealed_close(&region->memory);
     dcli_free(region);
     atomic_fetch_add_explicit(&buffers->dropped, 1, memory_order_release);
@@ -168,8 +171,10 @@ static struct header *take_header(dcli_buffers *buffers, int class)
     if (header != NULL || buffers->shared)
         return header;
     header = aligned_alloc(HEADER_BYTES, HEADER_BYTES + bytes_of(class));
-    if (header != NULL)
+    if (header != NULL) {
         header->region = NULL;
+        atomic_fetch_add_explicit(&buffers->bytes, HEADER_BYTES + bytes_of(class), memory_order_relaxed);
+    }
     return header;
 }
 
@@ -191,6 +196,12 @@ void *dcli_buffers_take(dcli_buffers *buffers, size_t bytes)
     header->next = NULL;
     header->class = class;
     return (char *)header + HEADER_BYTES;
+}
+
+static void free_private(dcli_buffers *buffers, struct header *header)
+{
+    atomic_fetch_sub_explicit(&buffers->bytes, HEADER_BYTES + bytes_of(header->class), memory_order_relaxed);
+    free(header);
 }
 
 static void give_shared(dcli_buffers *buffers, struct header *header)
@@ -226,7 +237,28 @@ void dcli_buffers_give(void *buffer)
     }
     pthread_mutex_unlock(&buffers->lock);
     if (!keep)
-        free(header);
+        free_private(buffers, header);
+}
+
+size_t dcli_buffers_bytes(const dcli_buffers *buffers)
+{
+    return atomic_load_explicit(&buffers->bytes, memory_order_relaxed);
+}
+
+void dcli_buffers_drop_spare(dcli_buffers *buffers)
+{
+    struct region *idle;
+    pthread_mutex_lock(&buffers->lock);
+    while (buffers->shared && (idle = find_idle(buffers)) != NULL)
+        drop_region(buffers, idle);
+    for (int c = 0; !buffers->shared && c < CLASSES; c++)
+        while (buffers->kept[c] != NULL) {
+            struct header *header = buffers->kept[c];
+            buffers->kept[c] = header->next;
+            buffers->kept_bytes -= bytes_of(c);
+            free_private(buffers, header);
+        }
+    pthread_mutex_unlock(&buffers->lock);
 }
 
 /* ---- where they lie ----------------------------------------------------------------------------------------------- */

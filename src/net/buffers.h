@@ -21,6 +21,11 @@ void *dcli_buffers_take(dcli_buffers *buffers, size_t bytes);
 /** Back to the stock it was taken from. NULL is accepted. */
 void dcli_buffers_give(void *buffer);
 
+/** Memory of the stock: what is taken, and what is kept to be taken again. */
+size_t dcli_buffers_bytes(const dcli_buffers *buffers);
+/** Give back what is only kept. */
+void dcli_buffers_drop_spare(dcli_buffers *buffers);
+
 /** Where bytes lie in shared memory. */
 typedef struct dcli_buffers_place {
     uint64_t region; /* its number: no other region of this stock has, had or will have it */

@@ -112,6 +112,8 @@ typedef struct dcli_received {
  *  gone (said once, after its last message; the sentence says how it was noticed; nothing can be sent to it any more);
  *  DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_receive(dcli_endpoint *endpoint, int milliseconds, dcli_received *received_out);
+/** Memory that a message takes as long as it is kept. */
+size_t dcli_received_bytes(const dcli_received *received);
 /** Freed twice is freed once; one that was never received is {0}. */
 void dcli_received_free(dcli_received *received);
 

@@ -172,6 +172,17 @@ void dcli_endpoint_wake(dcli_endpoint *endpoint)
         (void)eventfd_write(endpoint->wake_fd, 1);
 }
 
+size_t dcli_received_bytes(const dcli_received *received)
+{
+    size_t bytes = sizeof *received + received->payload_bytes;
+    if (received->frames == NULL)
+        return bytes;
+    bytes += sizeof *received->frames;
+    for (const dcli_arena *arena = &received->frames->arena; arena != NULL; arena = arena->older)
+        bytes += arena->capacity;
+    return bytes;
+}
+
 void dcli_received_free(dcli_received *received)
 {
     if (received->frames == NULL)

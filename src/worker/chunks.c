@@ -29,6 +29,14 @@ dcli_kept_chunk *dcli_chunks_add(dcli_chunks *chunks, int peer, int64_t operatio
     return chunk;
 }
 
+void dcli_chunks_hold(dcli_chunks *chunks, dcli_kept_chunk *chunk, dcli_received *received)
+{
+    chunk->received = *received;
+    *received = (dcli_received){0};
+    chunk->counted = (int64_t)dcli_received_bytes(&chunk->received);
+    chunks->bytes += chunk->counted;
+}
+
 dcli_kept_chunk *dcli_chunks_find(const dcli_chunks *chunks, int peer, int64_t operation, bool written, int64_t number)
 {
     dcli_kept_chunk *chunk = chunks->bucket[bucket_of(peer, operation, written, number)];
@@ -38,8 +46,10 @@ dcli_kept_chunk *dcli_chunks_find(const dcli_chunks *chunks, int peer, int64_t o
     return chunk;
 }
 
-static void free_chunk(dcli_kept_chunk *chunk)
+static void free_chunk(dcli_chunks *chunks, dcli_kept_chunk *chunk)
 {
+    chunks->bytes -= chunk->counted;
+    dcli_free(chunk->problem);
     if (chunk->received.frames != NULL)
         dcli_received_free(&chunk->received);
     dcli_buffers_give(chunk->bytes);
@@ -54,7 +64,7 @@ void dcli_chunks_drop(dcli_chunks *chunks, dcli_kept_chunk *chunk)
     while (*at != chunk)
         at = &(*at)->next;
     *at = chunk->next;
-    free_chunk(chunk);
+    free_chunk(chunks, chunk);
 }
 
 void dcli_chunks_drop_after(dcli_chunks *chunks, int peer, int64_t operation)
@@ -67,7 +77,7 @@ void dcli_chunks_drop_after(dcli_chunks *chunks, int peer, int64_t operation)
                 continue;
             }
             *at = chunk->next;
-            free_chunk(chunk);
+            free_chunk(chunks, chunk);
         }
 }
 
@@ -77,6 +87,6 @@ void dcli_chunks_free(dcli_chunks *chunks)
         while (chunks->bucket[b] != NULL) {
             dcli_kept_chunk *chunk = chunks->bucket[b];
             chunks->bucket[b] = chunk->next;
-            free_chunk(chunk);
+            free_chunk(chunks, chunk);
         }
 }

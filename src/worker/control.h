@@ -18,6 +18,7 @@ typedef struct dcli_wire_order {
     uint64_t session;
     int64_t silence_ms, quota_bytes, chunk_bytes;
     int64_t most_kernel_ms;              /* whatever the session asks for */
+    int sharers;                         /* processes of all sessions that are open, this one included */
     bool contain;                        /* as worker/confine.h says */
     int first_peer_port, last_peer_port; /* of other workers' processes; 0: none but first_port..last_port */
     char bind[DCLI_MOST_ADDRESS + 1];    /* tcp://HOST:* */

@@ -8,31 +8,16 @@
 #include "base/error.h"
 #include "store/files.h"
 #include "store/npy.h"
+#include "worker/account.h"
 #include "worker/members.h"
 #include "worker/peer.h"
 
 /* ---- storage ------------------------------------------------------------------------------------------------------ */
 
-/* A program has no more of a worker than its quota, whatever it uses it for. */
-static dcl_status check_quota(const dcli_worker *worker, size_t bytes, const char *what)
-{
-    int64_t quota = worker->terms.quota_bytes;
-    if (quota == 0)
-        return DCL_OK;
-    int64_t taken = worker->counters.storage_bytes + (int64_t)dcli_catalog_copy_bytes(&worker->catalog);
-    if ((int64_t)bytes <= quota - taken)
-        return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_NOMEM,
-                     "%zu bytes for %s exceed the quota of this session: %" PRId64 " of %" PRId64
-                     " bytes are in use on this node; release arrays, drop copies by dcl_keep(array, false), use more "
-                     "nodes, or raise DCL_QUOTA_BYTES or the worker's --quota",
-                     bytes, what, taken, quota);
-}
-
 /* Many bytes take long to be zeroed, or to be copied: the watchdog is told. */
 dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, bool shown, dcli_memory **memory_out)
 {
-    dcl_status status = check_quota(worker, bytes, what);
+    dcl_status status = dcli_account_check(worker, DCLI_USE_ARRAYS, bytes, what);
     if (status != DCL_OK)
         return status;
     if (++worker->allocations == worker->fault_at)

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "worker/account.h"
 #include "worker/exec_copies.h"
 #include "worker/plans.h"
 
@@ -94,10 +95,13 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
     const dcli_plan *plan = entry->plan[peer]->plan;
     const dcli_chunk *chunk = &plan->chunk[number];
     const dcli_copies_list *list;
+    dcl_status status = dcli_account_check(worker, DCLI_USE_SENT, (size_t)chunk->bytes, "data packed for another node");
+    if (status != DCL_OK)
+        return status;
     char *bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes);
     if (bytes == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status = allocate_parts(worker, entry, plan, chunk);
+    status = allocate_parts(worker, entry, plan, chunk);
     if (status == DCL_OK)
         status = find_packing(worker, entry, peer, number, &list);
     if (status == DCL_OK)
@@ -118,6 +122,8 @@ dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, in
     const dcli_plan *plan = entry->plan[peer]->plan;
     const dcli_chunk *chunk = &plan->chunk[number];
     const dcli_copies_list *list;
+    if (received != NULL && received->problem != NULL)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "%s", received->problem);
     if (received != NULL && received->received.payload_missing)
         return DCLI_FAIL(DCL_ERR_NOMEM, "elements of operation %" PRId64 " from node %d are not there: " DCLI_NO_ROOM,
                          entry->operation.number, chunk->peer);

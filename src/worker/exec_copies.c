@@ -232,16 +232,27 @@ dcl_status dcli_copies_prepare(const dcli_worker *worker, const dcli_entry *entr
 }
 
 /* What a stage takes from a peer: in its part, or in a chunk that has come. */
-static const char *find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                               const dcli_copies *copies)
+static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                              const dcli_copies *copies, const char **source_out)
 {
     const dcli_held *held = entry->held[copies->operand];
-    if (copies->kind == DCLI_BIND_PEER)
-        return dcli_board_get(worker->terms.board, held->id, copies->where, dcli_held_bytes(held, copies->where));
-    const dcli_chunk *chunk = &plan->chunk[copies->where];
-    const dcli_kept_chunk *kept =
-        dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
-    return kept != NULL && kept->received.payload_bytes == (size_t)chunk->bytes ? kept->received.payload : NULL;
+    bool in_place = copies->kind == DCLI_BIND_PEER;
+    if (in_place) {
+        *source_out =
+            dcli_board_get(worker->terms.board, held->id, copies->where, dcli_held_bytes(held, copies->where));
+    } else {
+        const dcli_chunk *chunk = &plan->chunk[copies->where];
+        const dcli_kept_chunk *kept =
+            dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
+        if (kept != NULL && kept->problem != NULL)
+            return DCLI_FAIL(DCL_ERR_NOMEM, "%s", kept->problem);
+        bool whole = kept != NULL && kept->received.payload_bytes == (size_t)chunk->bytes;
+        *source_out = whole ? kept->received.payload : NULL;
+    }
+    if (*source_out != NULL)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_NOMEM, "elements of operation %" PRId64 " are not there, %s %d: " DCLI_NO_ROOM,
+                     entry->operation.number, in_place ? "the part of node" : "chunk", copies->where);
 }
 
 dcl_status dcli_copies_run(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
@@ -257,12 +268,10 @@ dcl_status dcli_copies_run(dcli_worker *worker, const dcli_entry *entry, const d
             status = copy_on_device(worker, entry, copies, near, entry->held[copies->operand]->memory, 0);
             continue;
         }
-        const char *source = find_source(worker, entry, plan, copies);
-        if (source == NULL)
-            return DCLI_FAIL(DCL_ERR_NOMEM, "elements of operation %" PRId64 " are not there, %s %d: " DCLI_NO_ROOM,
-                             entry->operation.number, copies->kind == DCLI_BIND_PEER ? "the part of node" : "chunk",
-                             copies->where);
-        status = dcli_copies_take(worker, entry, copies, near, source);
+        const char *source;
+        status = find_source(worker, entry, plan, copies, &source);
+        if (status == DCL_OK)
+            status = dcli_copies_take(worker, entry, copies, near, source);
     }
     return status;
 }

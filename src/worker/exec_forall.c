@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "worker/account.h"
 #include "worker/exec_copies.h"
 #include "worker/exec_gather.h"
 #include "worker/exec_prepare.h"
@@ -109,6 +110,10 @@ static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, cons
                               const dcli_batch *batch)
 {
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
+        dcl_status status =
+            dcli_account_check(worker, DCLI_USE_SENT, (size_t)plan->chunk[c].bytes, "data made for another node");
+        if (status != DCL_OK)
+            return status;
         dcli_kept_chunk *made = dcli_chunks_add(&worker->made, plan->chunk[c].peer, entry->operation.number, true, c);
         if (made == NULL ||
             (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)plan->chunk[c].bytes)) == NULL)
@@ -310,15 +315,30 @@ static void await_arenas(dcli_worker *worker, const dcli_prepared *prepared)
     }
 }
 
+void dcli_exec_await_arenas(dcli_worker *worker)
+{
+    for (int64_t r = worker->running_first; r < worker->running_count; r++) {
+        dcli_memory_release(worker->running[r].arena);
+        worker->running[r].arena = NULL;
+    }
+}
+
+static dcl_status take_arena(dcli_worker *worker, const dcli_prepared *prepared, dcli_memory **arena_out)
+{
+    size_t bytes = (size_t)prepared->arena_bytes;
+    if (bytes == 0)
+        return DCL_OK;
+    await_arenas(worker, prepared);
+    dcl_status status = dcli_account_check(worker, DCLI_USE_STAGES, bytes, "what a batch of a loop body stages");
+    return status == DCL_OK ? dcli_memory_scratch(worker->device, bytes, arena_out) : status;
+}
+
 static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepared *prepared, int64_t batch,
                         dcli_running *running)
 {
     const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
     const dcli_batch *in = &plan->batch[batch];
-    dcl_status status = DCL_OK;
-    await_arenas(worker, prepared);
-    if (prepared->arena_bytes > 0)
-        status = dcli_memory_scratch(worker->device, (size_t)prepared->arena_bytes, &running->arena);
+    dcl_status status = take_arena(worker, prepared, &running->arena);
     if (status == DCL_OK && may_report(entry->operation.body, prepared))
         status = dcli_memory_create_private(worker->device, DCLI_REPORT_LONGS * sizeof(int64_t), &running->report);
     if (status == DCL_OK)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "kernel/block.h"
+#include "worker/account.h"
 #include "worker/exec_group.h"
 
 enum { LINE_BYTES = 64, LAST_SHAPES = 1024 };
@@ -159,8 +160,10 @@ dcl_status dcli_gather_upload(dcli_worker *worker, const dcli_body *body, dcli_p
     if (status == DCL_OK) {
         fill_head(body, prepared, launch, table);
         fill_table(body, launch, &shapes, &at, table);
-        status = dcli_memory_create_private(worker->device, bytes, &launch->table);
+        status = dcli_account_check(worker, DCLI_USE_STAGES, bytes, "a table of a loop body");
     }
+    if (status == DCL_OK)
+        status = dcli_memory_create_private(worker->device, bytes, &launch->table);
     if (status == DCL_OK)
         status = dcli_memory_put(launch->table, 0, table, bytes);
     if (status == DCL_OK)

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "resmap/elements.h"
+#include "worker/account.h"
 #include "worker/exec_copies.h"
 #include "worker/exec_gather.h"
 #include "worker/exec_group.h"
@@ -218,8 +219,10 @@ static dcl_status upload_rows(dcli_worker *worker, const dcli_body *body, dcli_l
 {
     size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
     if (dcli_device_in_place(worker->device))
-        return dcli_memory_wrap(worker->device, launch->row, bytes, &launch->table);
-    dcl_status status = dcli_memory_create_private(worker->device, bytes, &launch->table);
+        return dcli_memory_wrap(worker->device, launch->row, bytes, &launch->table); /* counted with the plan */
+    dcl_status status = dcli_account_check(worker, DCLI_USE_STAGES, bytes, "a table of a loop body");
+    if (status == DCL_OK)
+        status = dcli_memory_create_private(worker->device, bytes, &launch->table);
     if (status == DCL_OK)
         status = dcli_memory_put(launch->table, 0, launch->row, bytes);
     if (status == DCL_OK) {

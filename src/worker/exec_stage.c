@@ -52,6 +52,8 @@ static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_pla
         const dcli_chunk *chunk = &plan->chunk[piece->where];
         const dcli_kept_chunk *kept =
             dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
+        if (kept != NULL && kept->problem != NULL)
+            return DCLI_FAIL(DCL_ERR_NOMEM, "%s", kept->problem);
         source = kept != NULL && kept->received.payload_bytes == (size_t)chunk->bytes
                      ? (const char *)kept->received.payload + piece->byte_offset
                      : NULL;

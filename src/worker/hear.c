@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "worker/account.h"
 #include "worker/crew.h"
 #include "worker/members.h"
 #include "worker/peer.h"
@@ -105,8 +106,13 @@ static dcl_status hear_word(dcli_worker *worker, dcli_received *received)
 {
     if (worker->waiting_count == 0 && knows_members(worker, &received->message))
         return take_word(worker, &received->message);
+    size_t bytes = dcli_received_bytes(received);
+    dcl_status status = dcli_account_check(worker, DCLI_USE_WAITING, bytes, "operations that wait for a member");
+    if (status != DCL_OK)
+        return status;
     if (dcli_grow(&worker->waiting, worker->waiting_count, &worker->waiting_capacity, sizeof *received) != 0)
         return DCL_ERR_NOMEM;
+    worker->waiting_bytes += (int64_t)bytes;
     worker->waiting[worker->waiting_count++] = *received;
     *received = (dcli_received){0};
     return DCL_OK;
@@ -117,6 +123,7 @@ dcl_status dcli_hear_waiting(dcli_worker *worker)
     dcl_status status = DCL_OK;
     int64_t n = 0;
     for (; n < worker->waiting_count && status == DCL_OK && knows_members(worker, &worker->waiting[n].message); n++) {
+        worker->waiting_bytes -= (int64_t)dcli_received_bytes(&worker->waiting[n]);
         status = take_word(worker, &worker->waiting[n].message);
         dcli_received_free(&worker->waiting[n]);
     }
@@ -139,9 +146,13 @@ static dcl_status take_chunk(dcli_worker *worker, dcli_received *received)
         dcli_chunks_add(&worker->received, received->from, chunk->operation, chunk->stream != 0, chunk->chunk);
     if (kept == NULL)
         return DCL_ERR_NOMEM;
-    kept->received = *received;
-    *received = (dcli_received){0};
-    return DCL_OK;
+    if (dcli_account_check(worker, DCLI_USE_RECEIVED, dcli_received_bytes(received), "data received") == DCL_OK) {
+        dcli_chunks_hold(&worker->received, kept, received);
+        return DCL_OK;
+    }
+    kept->problem = dcli_strdup(dcli_error_sentence());
+    dcli_received_free(received);
+    return DCL_OK; /* what needs it fails, and says why */
 }
 
 static dcl_status take_marks(dcli_worker *worker, int from, const dcli_msg_marks *marks)

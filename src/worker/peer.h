@@ -102,7 +102,7 @@ struct dcli_worker {
     bool *gone;             /* [node_count + 1] nodes that are lost, or not there yet */
     int64_t epoch;          /* grows with every loss and join */
     dcli_received *waiting; /* [waiting_count] descriptors of members that have not been heard of yet, in order */
-    int64_t waiting_count, waiting_capacity;
+    int64_t waiting_count, waiting_capacity, waiting_bytes;
     char (*word_keys)[DCLI_KEY_HEX];    /* host: [node_count] of tags; NULL: not needed yet, or never */
     struct dcli_said *said, *last_said; /* host: what may not have reached everyone yet; see tree.h */
     dcli_msg_risen *risen;              /* [node_count] what children say; NULL: none yet */
@@ -163,6 +163,8 @@ dcli_region dcli_exec_in_arena(const dcli_entry *entry, const dcli_stage *stage,
 /** This node's copy behind a stage. @return DCL_OK, or why it is not there: the operation that should have filled it did not
  *  run to its end. */
 dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out);
+/** Wait for batches that hold memory of stages, and give that back. How they ended is found when they are collected. */
+void dcli_exec_await_arenas(dcli_worker *worker);
 /** A batch of a MOVE; complete when it returns. */
 dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch);
 

@@ -123,8 +123,9 @@ int64_t dcli_prepared_bytes(const dcli_prepared *prepared, const dcli_body *body
     int64_t longs = 0;
     for (int64_t l = 0; l < prepared->launch_count; l++) {
         const dcli_launch *launch = &prepared->launch[l];
-        longs += launch->row_capacity * dcli_row_length(body) + launch->group_capacity * DCLI_GROUP_LONGS +
-                 launch->piece_capacity * DCLI_PIECE_LONGS;
+        longs += launch->row != NULL ? launch->row_capacity * dcli_row_length(body) : 0;
+        longs += launch->group != NULL ? launch->group_capacity * DCLI_GROUP_LONGS : 0;
+        longs += launch->piece != NULL ? launch->piece_capacity * DCLI_PIECE_LONGS : 0;
     }
     return longs * (int64_t)sizeof(int64_t) + prepared->launch_capacity * (int64_t)sizeof *prepared->launch +
            prepared->source_capacity * (int64_t)sizeof *prepared->source + dcli_copies_bytes(&prepared->copies);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "worker/confine.h"
@@ -238,8 +239,10 @@ static dcl_status open_device(dcli_serving *serving)
 /* Others may have their SETUP already and send: what they say is kept. */
 static dcl_status wait_for_setup(dcli_serving *serving, dcli_received *setup_out)
 {
-    enum { MOST_EARLY = 100000, MOST_EARLY_BYTES = 256 << 20 };
-    size_t early_bytes = 0;
+    enum { MOST_EARLY = 100000, MOST_EARLY_BYTES = 256 << 20, LEAST_EARLY_BYTES = 1 << 20 };
+    int64_t early_bytes = 0, most_bytes = MOST_EARLY_BYTES;
+    if (serving->quota_bytes > 0)
+        most_bytes = dcli_max(LEAST_EARLY_BYTES, dcli_min(most_bytes, serving->quota_bytes));
     for (;;) {
         dcli_received received = {0};
         dcl_status status = dcli_endpoint_receive(serving->endpoint, -1, &received);
@@ -260,8 +263,8 @@ static dcl_status wait_for_setup(dcli_serving *serving, dcli_received *setup_out
                              serving->session);
         }
         bool stops = received.message.kind == DCLI_MSG_STOP && received.from == serving->node_count;
-        early_bytes += sizeof received + received.payload_bytes;
-        if (stops || serving->early_count == MOST_EARLY || early_bytes > MOST_EARLY_BYTES ||
+        early_bytes += (int64_t)dcli_received_bytes(&received);
+        if (stops || serving->early_count == MOST_EARLY || early_bytes > most_bytes ||
             dcli_grow(&serving->early, serving->early_count, &serving->early_capacity, sizeof received) != 0) {
             dcli_received_free(&received);
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "the session ended before it began");
@@ -272,14 +275,33 @@ static dcl_status wait_for_setup(dcli_serving *serving, dcli_received *setup_out
 
 static const int64_t usual_build_ms = 600000;
 
-/* What a session may have where nobody says: what its device has and, where that is the host's memory, no more than the
- * control group of this process may have. */
-static int64_t own_memory(const dcli_serving *serving)
+static int64_t at_most_int64(uint64_t bytes) { return bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes; }
+
+/* Processes that share this host's memory: of a worker, those of all sessions that are open; else those of the program. */
+static int count_sharers(const dcli_serving *serving, const dcli_msg_setup *setup)
 {
-    uint64_t bytes = dcli_device_about(serving->device)->memory_bytes, limit = dcli_memory_limit();
-    if (dcli_device_in_place(serving->device) && limit < bytes)
-        bytes = limit;
-    return bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+    int present = 0;
+    for (int p = 0; p < setup->peer_count; p++)
+        present += setup->peer[p].present;
+    int sharers = serving->is_wire ? serving->order.sharers : present;
+    return sharers > 1 ? sharers : 1;
+}
+
+/* What a session may have here. Where nobody says, it is what its device has; where that is the host's memory, four fifths
+ * of this process's share of what the machine has or its control group allows. What is on its way has the last fifth. */
+static void choose_limits(dcli_serving *serving, const dcli_msg_setup *setup)
+{
+    enum { LEAST_TRANSIT = 64 << 20 }; /* twice what a node asks for ahead */
+    uint64_t of_device = dcli_device_about(serving->device)->memory_bytes, of_host = dcli_memory_limit();
+    bool in_place = dcli_device_in_place(serving->device);
+    int64_t quota = setup->quota_bytes;
+    if (quota == 0 || (serving->quota_bytes > 0 && serving->quota_bytes < quota))
+        quota = serving->quota_bytes;
+    if (in_place && of_device < of_host)
+        of_host = of_device;
+    int64_t share = at_most_int64(of_host / (unsigned)count_sharers(serving, setup));
+    serving->transit_bytes = dcli_max(LEAST_TRANSIT, quota > 0 ? quota / 4 : share / 5);
+    serving->quota_bytes = quota > 0 ? quota : in_place ? share - share / 5 : at_most_int64(of_device);
 }
 
 static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup)
@@ -297,10 +319,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
                                    .fanout = (size_t)setup->fanout};
     if (setup->fault[0] != '\0' && (serving->config.fault = serving->fault = dcli_strdup(setup->fault)) == NULL)
         return DCL_ERR_NOMEM;
-    int64_t quota = setup->quota_bytes;
-    if (quota == 0 || (serving->quota_bytes > 0 && serving->quota_bytes < quota))
-        quota = serving->quota_bytes;
-    serving->quota_bytes = quota > 0 ? quota : own_memory(serving);
+    choose_limits(serving, setup);
     serving->tree_nodes = setup->tree_nodes;
     snprintf(serving->word_key, sizeof serving->word_key, "%s", setup->word_key);
     serving->epoch = setup->epoch;
@@ -340,6 +359,7 @@ static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
                                .epoch = serving->epoch,
                                .first_operation = first_operation,
                                .quota_bytes = serving->quota_bytes,
+                               .transit_bytes = serving->transit_bytes,
                                .files = &serving->files,
                                .watch = serving->watch,
                                .word_key = serving->word_key};

@@ -26,7 +26,7 @@ typedef struct dcli_serving {
     bool check_access;
     char *fault;
     dcli_files files;
-    int64_t quota_bytes, epoch;
+    int64_t quota_bytes, transit_bytes, epoch;
     int tree_nodes;
     char word_key[DCLI_MOST_KEY + 1];
     bool in_place[DCLI_MOST_NODES], absent[DCLI_MOST_NODES];

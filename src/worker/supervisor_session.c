@@ -75,6 +75,7 @@ static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_
                              .last_peer_port = supervisor->port[1][1],
                              .contain = supervisor->contain,
                              .most_kernel_ms = (int64_t)config->most_kernel_ms,
+                             .sharers = supervisor->session_count * supervisor->device_count,
                              .log = supervisor->log->level,
                              .session = open->session,
                              .silence_ms = open->silence_ms,

@@ -96,9 +96,9 @@ int64_t dcli_plan_bytes(const dcli_plan *plan)
     const size_t bytes[] = {
         [BATCH] = sizeof *plan->batch, [WORK] = sizeof *plan->work,   [BINDING] = sizeof *plan->binding,
         [STAGE] = sizeof *plan->stage, [PIECE] = sizeof *plan->piece, [CHUNK] = sizeof *plan->chunk,
-        [ITEM] = sizeof *plan->item};
+        [ITEM] = sizeof *plan->item,   [SPOT] = sizeof *plan->spot};
     int64_t sum = (int64_t)sizeof *plan + limits_bytes(plan->limits);
-    for (int list = BATCH; list <= ITEM; list++)
+    for (int list = BATCH; list <= SPOT; list++)
         sum += plan->space[list] * (int64_t)bytes[list];
     return sum;
 }

@@ -18,6 +18,7 @@ struct dcli_device {
     dcli_memory *staging;
     void *staging_host;
     int memories, programs; /* not released */
+    size_t taken_bytes;
 };
 
 struct dcli_memory {
@@ -120,7 +121,7 @@ void dcli_device_close(dcli_device *device)
     retire_all(device);
     dcli_memory_release(device->staging);
     dcli_free(device->staging_host);
-    demand(device->memories == 0 && device->programs == 0);
+    demand(device->memories == 0 && device->programs == 0 && device->taken_bytes == 0);
     dcli_free(device);
     open_device = NULL;
 }
@@ -153,6 +154,7 @@ static dcl_status make_memory(dcli_device *device, size_t bytes, char *contents,
         return DCL_ERR_NOMEM;
     }
     device->memories++;
+    device->taken_bytes += memory->wrapped ? 0 : bytes;
     *memory_out = memory;
     return DCL_OK;
 }
@@ -187,10 +189,20 @@ void dcli_memory_release(dcli_memory *memory)
         return;
     retire_all(memory->device);
     memory->device->memories--;
-    if (!memory->wrapped)
+    if (!memory->wrapped) {
+        memory->device->taken_bytes -= memory->bytes;
         dcli_free(memory->contents);
+    }
     dcli_free(memory);
 }
+
+size_t dcli_device_taken_bytes(const dcli_device *device) { return device->taken_bytes; }
+size_t dcli_device_spare_bytes(const dcli_device *device)
+{
+    (void)device;
+    return 0;
+}
+void dcli_device_drop_spare(dcli_device *device) { (void)device; }
 
 void *dcli_memory_host(const dcli_memory *memory) { return memory->device->separate ? NULL : memory->contents; }
 size_t dcli_memory_bytes(const dcli_memory *memory) { return memory->bytes; }

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Worker processes that cannot have the memory they are asked for: memory_test.py DCL
+"""Worker processes that cannot have the memory they are asked for: memory_test.py DCL PROGRAMS
 
 The device's memory, a control group (where this user may make one) and `ulimit -f` are limits: what is beyond is an error of
-the array, with a sentence; no process is killed by the system."""
+the array, with a sentence; no process is killed by the system. What a session takes beside its arrays counts, too."""
 import errno
 import os
 import subprocess
@@ -12,8 +12,11 @@ import time
 
 sys.dont_write_bytecode = True
 SLOW = float(os.environ.get("TEST_SLOW") or 1)
-DCL = sys.argv[1]
+DCL, PROGRAMS = sys.argv[1:3]
 BODY = "T(i) = i;"
+KINDS = {"staged": ["node 1", "for what a batch of a loop body stages exceed the quota", f"arrays {18 << 20}",
+                    "data that has come 4"],
+         "spare": []}
 
 
 def environment(settings):
@@ -25,6 +28,23 @@ def evaluate(folder, elements, settings, before=""):
     command = f'{before} exec "{DCL}" eval "{BODY}" T={folder}/t.npy:{elements}:float'
     return subprocess.run(["bash", "-c", command], env=environment(settings), timeout=60 * SLOW, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def compute(kind):
+    """What the program `quota` says with room for 20 MiB a node."""
+    settings = {"DCL_WORKERS": "local:2", "DCL_PROGRAM": DCL, "DCL_MOVE": "send", "DCL_QUOTA_BYTES": "20M"}
+    return subprocess.run([f"{PROGRAMS}/quota", kind], env=environment(settings), timeout=60 * SLOW, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def check_kind(kind, words):
+    done = compute(kind)
+    faults = [f"'{word}' is not in what it says" for word in [*words, "right"] if word not in done.stdout]
+    if done.returncode != 0:
+        faults.append(f"it ended with {done.returncode}")
+    for fault in faults:
+        print(f"{kind}: {fault}\n  {done.stdout.strip()}")
+    return not faults
 
 
 def check(what, done, words):
@@ -86,6 +106,11 @@ def main():
         passed.append(check("larger than a file may be", evaluate(folder, 16 << 20, {"DCL_FILES": "stream"},
                                                                   "ulimit -f 32768;"),
                             ["node 0", "ftruncate", "File too large"]))
+        passed.append(check("more than a process's share of the device's memory",
+                            evaluate(folder, 300 << 20, {"POCL_MEMORY_LIMIT": "1", "DCL_WORKERS": "local:2"}),
+                            ["exceed the quota of this session", f" of {(512 << 20) * 4 // 5 + 1} bytes"]))
+        for kind, words in KINDS.items():
+            passed.append(check_kind(kind, words))
         group = make_group()
         if group:
             try:

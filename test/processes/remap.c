@@ -1,7 +1,7 @@
 /* processes/remap.c - arrays that are remapped and copied by worker processes: remap chains SEED COUNT | quota | lost
  *
  * chains: COUNT arrays, each taken through random maps; what is read back has to be what was written. Prints `right N`.
- * quota: with DCL_QUOTA_BYTES=150000, parts of 100000 bytes have no second ones beside them, and copies of other nodes'
+ * quota: with DCL_QUOTA_BYTES=19000000, parts of 10000000 bytes have no second ones beside them, and copies of other nodes'
  *        elements count like parts. Prints `right 3`, `counted`.
  * lost: a worker process is killed while an array is remapped again and again. Prints `lost N`, `right 3`; or `WRONG ...`. */
 #include <dirent.h>
@@ -15,7 +15,7 @@
 
 #include <dcl.h>
 
-enum { MOST_ELEMENTS = 100000 };
+enum { MOST_ELEMENTS = 5000000 };
 
 static uint64_t state; /* of draw() */
 
@@ -133,7 +133,7 @@ static void run_chains(dcl_cluster *cluster, uint64_t seed, int count)
 static void run_without_room(dcl_cluster *cluster)
 {
     dcl_map *cyclic = parse(cluster, "cyclic");
-    dcl_array *A = count_up(cluster, dcl_grid_1d(DCL_INT32, 25000 * dcl_node_count(cluster)), "block");
+    dcl_array *A = count_up(cluster, dcl_grid_1d(DCL_INT32, 2500000 * dcl_node_count(cluster)), "block");
     dcl_array *small = count_up(cluster, dcl_grid_1d(DCL_INT32, 100), "block");
     expect(dcl_remap(A, cyclic), DCL_ERR_NOMEM, "exceed the quota", "a remap without room");
     expect(DCL_ERR_NOMEM, DCL_ERR_NOMEM, "the array keeps its map and its contents", "a remap without room");
@@ -142,7 +142,7 @@ static void run_without_room(dcl_cluster *cluster)
     check(dcl_remap(small, cyclic), "a remap with room"); /* what was taken for the other has been given back */
     expect_counted_up(small, "the small array");
     dcl_release(A);
-    A = count_up(cluster, dcl_grid_1d(DCL_INT32, 10000 * dcl_node_count(cluster)), "block");
+    A = count_up(cluster, dcl_grid_1d(DCL_INT32, 1000000 * dcl_node_count(cluster)), "block");
     check(dcl_remap(A, cyclic), "a remap with room");
     expect_counted_up(A, "the array that was remapped");
     printf("right 3\n");
@@ -151,24 +151,25 @@ static void run_without_room(dcl_cluster *cluster)
     dcl_release(cyclic);
 }
 
-/* Node 0 has 40000 bytes of A, and of B, and copies of 80000 of the one or the other. */
+/* Node 0 has 4000000 bytes of A, twice as many of B, and copies of twice that of the one or the other. */
 static void run_with_copies(dcl_cluster *cluster)
 {
     int32_t one = 1;
     dcl_map *first = parse(cluster, "block;nodes=0-1");
-    dcl_array *A = count_up(cluster, dcl_grid_1d(DCL_INT32, 20000), "block;nodes=0-1");
+    dcl_array *A = count_up(cluster, dcl_grid_1d(DCL_INT32, 2000000), "block;nodes=0-1");
     check(dcl_move(A, NULL, 0), "dcl_move");
     check(dcl_wait(cluster), "a copy beside its array");
-    dcl_array *B = dcl_agile(dcl_grid_of(A), first);
-    expect(dcl_wait(cluster), DCL_ERR_NOMEM, "for a new array exceed the quota of this session: 120000 of 150000 bytes",
+    dcl_array *B = dcl_agile(dcl_grid_1d(DCL_INT32, 4000000), first);
+    expect(dcl_wait(cluster), DCL_ERR_NOMEM, "8000000 bytes for a new array exceed the quota of this session",
            "another array");
+    expect(DCL_ERR_NOMEM, DCL_ERR_NOMEM, "(arrays 4000000, copies 8000000", "another array");
     dcl_clear_error(cluster);
     check(dcl_keep(A, false), "dcl_keep");
     check(dcl_wait(cluster), "the copy is dropped"); /* calls after it may begin before its memory is given back */
     check(dcl_fill(B, &one), "dcl_fill");
     check(dcl_wait(cluster), "another array once the copy is dropped");
     check(dcl_move(B, NULL, 0), "dcl_move");
-    expect(dcl_wait(cluster), DCL_ERR_NOMEM, "80000 bytes for a copy of other nodes' elements exceed the quota",
+    expect(dcl_wait(cluster), DCL_ERR_NOMEM, "16000000 bytes for a copy of other nodes' elements exceed the quota",
            "a copy beside two arrays");
     dcl_clear_error(cluster);
     expect_counted_up(A, "the array whose copy was dropped");

@@ -21,7 +21,7 @@ def cases():
     for move in ("auto", "send"):
         yield ["chains", SEED, CHAINS], "local:2", {"DCL_MOVE": move}, ["right"]
         yield ["chains", SEED + "1", CHAINS], "local:3", {"DCL_MOVE": move, "DCL_TILE_BYTES": "4K"}, ["right"]
-        yield ["quota"], "local:2", {"DCL_MOVE": move, "DCL_QUOTA_BYTES": "150000"}, ["right", "counted"]
+        yield ["quota"], "local:2", {"DCL_MOVE": move, "DCL_QUOTA_BYTES": "19000000"}, ["right", "counted"]
         yield ["lost"], "local:3", {"DCL_MOVE": move}, ["lost", "right"]
 
 

@@ -1,0 +1,80 @@
+/* worker/account.c - the sum of a session's memory on a node, and its limit. */
+#include "worker/account.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "worker/plans.h"
+
+static const char *const names[DCLI_USES] = {[DCLI_USE_ARRAYS] = "arrays",
+                                             [DCLI_USE_COPIES] = "copies",
+                                             [DCLI_USE_STAGES] = "stages and tables",
+                                             [DCLI_USE_SPARE] = "memory kept for reuse",
+                                             [DCLI_USE_SENT] = "data to send",
+                                             [DCLI_USE_RECEIVED] = "data that has come",
+                                             [DCLI_USE_PLANS] = "plans",
+                                             [DCLI_USE_WAITING] = "messages that wait"};
+
+/* What lasts longer than a message. Plans lie in the host's memory, which is the device's where that is used in place. */
+static int64_t lasting_bytes(const dcli_worker *worker)
+{
+    int64_t plans = dcli_device_in_place(worker->device) ? worker->catalog.plan_bytes : 0;
+    return (int64_t)(dcli_device_taken_bytes(worker->device) + dcli_device_spare_bytes(worker->device)) + plans;
+}
+
+static int64_t transit_bytes(const dcli_worker *worker)
+{
+    return (int64_t)dcli_buffers_bytes(worker->terms.buffers) + worker->received.bytes + worker->waiting_bytes;
+}
+
+void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES])
+{
+    bytes_out[DCLI_USE_ARRAYS] = worker->counters.storage_bytes;
+    bytes_out[DCLI_USE_COPIES] = (int64_t)dcli_catalog_copy_bytes(&worker->catalog);
+    bytes_out[DCLI_USE_STAGES] =
+        (int64_t)dcli_device_taken_bytes(worker->device) - bytes_out[DCLI_USE_ARRAYS] - bytes_out[DCLI_USE_COPIES];
+    bytes_out[DCLI_USE_SPARE] = (int64_t)dcli_device_spare_bytes(worker->device);
+    bytes_out[DCLI_USE_SENT] = (int64_t)dcli_buffers_bytes(worker->terms.buffers);
+    bytes_out[DCLI_USE_RECEIVED] = worker->received.bytes;
+    bytes_out[DCLI_USE_PLANS] = worker->catalog.plan_bytes;
+    bytes_out[DCLI_USE_WAITING] = worker->waiting_bytes;
+}
+
+static void give_back(dcli_worker *worker, bool transit)
+{
+    dcli_buffers_drop_spare(worker->terms.buffers);
+    if (transit)
+        return;
+    dcli_exec_await_arenas(worker); /* what is refused does not depend on how fast the device is */
+    dcli_device_drop_spare(worker->device);
+    dcli_plans_trim(&worker->catalog, 0);
+}
+
+static dcl_status refuse(const dcli_worker *worker, size_t bytes, const char *what, int64_t taken, int64_t limit)
+{
+    char list[512] = "";
+    int64_t of_kind[DCLI_USES];
+    size_t length = 0;
+    dcli_account_read(worker, of_kind);
+    for (int use = 0; use < DCLI_USES && length < sizeof list; use++)
+        if (of_kind[use] > 0)
+            length += (size_t)snprintf(list + length, sizeof list - length, "%s%s %" PRId64, length > 0 ? ", " : "",
+                                       names[use], of_kind[use]);
+    return DCLI_FAIL(DCL_ERR_NOMEM,
+                     "%zu bytes for %s exceed the quota of this session: %" PRId64 " of %" PRId64
+                     " bytes are in use on this node (%s); release arrays, drop copies by dcl_keep(array, false), use "
+                     "more nodes, or raise DCL_QUOTA_BYTES or the worker's --quota",
+                     bytes, what, taken, limit, list);
+}
+
+dcl_status dcli_account_check(dcli_worker *worker, dcli_use use, size_t bytes, const char *what)
+{
+    bool transit = use >= DCLI_USE_SENT;
+    int64_t limit = transit ? worker->terms.transit_bytes : worker->terms.quota_bytes;
+    if (limit == 0 || (int64_t)bytes <= limit - (transit ? transit_bytes(worker) : lasting_bytes(worker)))
+        return DCL_OK;
+    give_back(worker, transit);
+    int64_t taken = transit ? transit_bytes(worker) : lasting_bytes(worker);
+    return (int64_t)bytes <= limit - taken ? DCL_OK : refuse(worker, bytes, what, taken, limit);
+}

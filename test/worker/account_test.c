@@ -1,0 +1,143 @@
+/* test/worker/account_test.c - each kind of memory counts, and its refusal names it. The driver is the one of
+ * support/fake_opencl. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "support/fake_opencl/fake_opencl.h"
+#include "worker/account.h"
+
+enum { MB = 1 << 20 };
+
+/* A worker of one node, which has opened its device. */
+static dcli_worker *open_node(dcli_buffers *buffers, int64_t quota, int64_t transit)
+{
+    static const bool in_place[1];
+    static dcl_config config = {
+        .struct_size = sizeof(dcl_config), .pool_bytes = MB, .tile_bytes = MB, .chunk_bytes = MB};
+    static const dcli_log log;
+    static dcli_net *net;
+    int devices = 0;
+    dcli_worker *worker = NULL;
+    fake_opencl_select();
+    setenv("POCL_DEVICES", "pthread", 1);
+    if (dcli_device_enumerate(0, NULL, &devices) != DCL_OK || devices == 0)
+        cr_skip_test("no OpenCL device on this host");
+    cr_assert_eq(dcli_net_open(&net), DCL_OK, "%s", dcl_error());
+    dcli_worker_terms terms = {.net = net,
+                               .session = 7,
+                               .node_count = 1,
+                               .in_place = in_place,
+                               .config = &config,
+                               .log = &log,
+                               .buffers = buffers,
+                               .is_process = true,
+                               .quota_bytes = quota,
+                               .transit_bytes = transit};
+    cr_assert_eq(dcli_worker_open(&terms, &worker), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_worker_prepare(worker), DCL_OK, "%s", dcl_error());
+    return worker;
+}
+
+static void close_node(dcli_worker *worker, dcli_buffers *buffers)
+{
+    dcli_net *net = worker->terms.net;
+    dcli_worker_close(worker);
+    dcli_net_close(net);
+    dcli_buffers_close(buffers);
+}
+
+static void expect_room(dcli_worker *worker, dcli_use use, size_t bytes, const char *when)
+{
+    cr_expect_eq(dcli_account_check(worker, use, bytes, "a test"), DCL_OK, "%s: %s", when, dcl_error());
+}
+
+static void expect_none(dcli_worker *worker, dcli_use use, size_t bytes, const char *words)
+{
+    cr_expect_eq(dcli_account_check(worker, use, bytes, "a test"), DCL_ERR_NOMEM, "%s", words);
+    cr_expect_not_null(strstr(dcl_error(), "bytes for a test exceed the quota of this session"), "%s", dcl_error());
+    cr_expect_not_null(strstr(dcl_error(), words), "%s is not in: %s", words, dcl_error());
+}
+
+Test(account_on_device, counts_what_lasts)
+{
+    dcli_buffers *buffers = dcli_buffers_open();
+    dcli_worker *worker = open_node(buffers, 10 * MB, 4 * MB);
+    dcli_memory *memory;
+    expect_room(worker, DCLI_USE_ARRAYS, 9 * MB, "nothing is taken");
+    cr_assert_eq(dcli_memory_scratch(worker->device, 6 * MB, &memory), DCL_OK, "%s", dcl_error());
+    expect_none(worker, DCLI_USE_ARRAYS, 5 * MB, "stages and tables 62"); /* and what a device needs for itself */
+    expect_room(worker, DCLI_USE_STAGES, 3 * MB, "6 MB are taken");
+    worker->counters.storage_bytes = 6 * MB;
+    expect_none(worker, DCLI_USE_STAGES, 5 * MB, "arrays 6291456");
+    worker->counters.storage_bytes = 0;
+    dcli_memory_release(memory);
+    expect_room(worker, DCLI_USE_ARRAYS, 9 * MB, "what is only kept is given back");
+    if (dcli_device_in_place(worker->device)) { /* plans are in the same memory */
+        worker->catalog.plan_bytes = 7 * MB;
+        expect_none(worker, DCLI_USE_ARRAYS, 4 * MB, "plans 7340032");
+        worker->catalog.plan_bytes = 0;
+    }
+    close_node(worker, buffers);
+}
+
+Test(account_on_device, counts_what_is_on_its_way)
+{
+    dcli_buffers *buffers = dcli_buffers_open();
+    dcli_worker *worker = open_node(buffers, 10 * MB, 4 * MB);
+    void *bytes = dcli_buffers_take(buffers, MB + 1);
+    expect_none(worker, DCLI_USE_SENT, 2 * MB, "data to send 2097");
+    expect_room(worker, DCLI_USE_RECEIVED, MB, "2 MB are taken");
+    expect_room(worker, DCLI_USE_ARRAYS, 9 * MB, "what lasts is apart");
+    dcli_buffers_give(bytes);
+    expect_room(worker, DCLI_USE_SENT, 4 * MB, "what is only kept is given back");
+    worker->received.bytes = 3 * MB;
+    expect_none(worker, DCLI_USE_RECEIVED, 2 * MB, "data that has come 3145728");
+    worker->received.bytes = 0;
+    worker->waiting_bytes = 3 * MB;
+    expect_none(worker, DCLI_USE_WAITING, 2 * MB, "messages that wait 3145728");
+    worker->waiting_bytes = 0;
+    close_node(worker, buffers);
+}
+
+/* Operations of members that a node has not heard of wait, in order: nothing else bounds them. */
+Test(account_on_device, bounds_words_that_wait)
+{
+    enum { MOST = 1 << 16, TRIES = 10000 };
+    dcli_buffers *buffers = dcli_buffers_open();
+    dcli_worker *worker = open_node(buffers, MB, MOST);
+    int n = 0;
+    dcl_status status = DCL_OK;
+    for (; n < TRIES && status == DCL_OK; n++) {
+        dcli_received received = {.from = 1, .message = {.kind = DCLI_MSG_OPERATIONS, .operations = {.epoch = 5}}};
+        status = dcli_worker_hear(worker, &received);
+    }
+    cr_expect_eq(status, DCL_ERR_NOMEM, "%d messages wait", n);
+    cr_expect_leq((size_t)n, MOST / sizeof(dcli_received) + 1, "%d messages waited", n);
+    cr_expect_not_null(strstr(dcl_error(), "for operations that wait for a member exceed the quota"), "%s",
+                       dcl_error());
+    close_node(worker, buffers);
+}
+
+/* What does not fit is not kept: what needs it fails, and says why. */
+Test(account_on_device, refuses_data_beyond_the_limit)
+{
+    dcli_buffers *buffers = dcli_buffers_open();
+    dcli_worker *worker = open_node(buffers, MB, 1 << 16);
+    static const char payload[1 << 17];
+    dcli_received received = {
+        .from = 1,
+        .message = {.kind = DCLI_MSG_CHUNK, .chunk = {.operation = 1, .stream = 1}},
+        .payload = payload,
+        .payload_bytes = sizeof payload,
+    };
+    cr_expect_eq(dcli_worker_hear(worker, &received), DCL_OK, "%s", dcl_error());
+    const dcli_kept_chunk *kept = dcli_chunks_find(&worker->received, 1, 1, true, 0);
+    cr_assert_not_null(kept);
+    cr_expect_null(kept->received.payload, "it was kept");
+    cr_expect_eq(worker->received.bytes, 0);
+    cr_assert_not_null(kept->problem);
+    cr_expect_not_null(strstr(kept->problem, "for data received exceed the quota"), "%s", kept->problem);
+    close_node(worker, buffers);
+}
