@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Worker processes whose driver hangs or fails: deadline_test.py DCL FAKE_OPENCL.
+"""Worker processes whose driver hangs or fails: deadline_test.py DCL PROGRAMS FAKE_OPENCL.
 
 The driver is the fake one of test/support/fake_opencl: in each process the n-th call hangs or fails. A process that hangs
 is ended by its deadline, or by its silence; the program gets an error that names the worker, the body and the setting.
@@ -12,7 +12,11 @@ import time
 
 import numpy
 
-DCL, FAKE = sys.argv[1:3]
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(os.path.dirname(HERE), "support"))
+from workers import open_place
+
+DCL, PROGRAMS, FAKE = sys.argv[1:4]
 BODY = "T(i,j) = A(j,i);"
 LIMIT = 30  # seconds for a program that is to end within one
 SLOW = float(os.environ.get("TEST_SLOW") or 1)  # how much longer things may take: sanitizers, busy machines
@@ -100,6 +104,22 @@ def plan(folder, what, settings, words):
     return not faults
 
 
+def host(folder):
+    """The program plans what it reads, too: its workers do not take it for lost meanwhile, nor it them."""
+    what, silence_ms = "a program that plans for longer than the silence", 700
+    os.mkdir(f"{folder}/workers")
+    with open_place("tcp:2", DCL, f"{folder}/workers") as place:
+        env = {**environment("", {"DCL_SILENCE_MS": str(silence_ms)}), **place.variables}
+        del env["OCL_ICD_VENDORS"]
+        done = subprocess.run([f"{PROGRAMS}/slow_plan", str(2 * silence_ms)], env=env, timeout=4 * LIMIT * SLOW,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    said = done.stdout.split()
+    if done.returncode == 0 and said[:1] + said[2:] == ["took", "end"] and int(said[1]) >= 2 * silence_ms:
+        return True
+    print(f"{what}: the program ended with {done.returncode}: {done.stdout.strip()} {done.stderr.strip()}")
+    return False
+
+
 def main():
     if subprocess.run([DCL, "devices"], env=environment("", {}), stdout=subprocess.DEVNULL,
                       stderr=subprocess.DEVNULL).returncode != 0:
@@ -109,6 +129,7 @@ def main():
         numpy.save(f"{folder}/a.npy", numpy.arange(90000, dtype=numpy.float32).reshape(300, 300))
         numpy.save(f"{folder}/large.npy", numpy.arange(360000, dtype=numpy.float32).reshape(600, 600))
         passed = [run(folder, *case) for case in CASES] + [plan(folder, *case) for case in PLANS]
+        passed.append(host(folder))
     print(f"{sum(passed)} of {len(passed)} passed")
     return 0 if all(passed) else 1
 
