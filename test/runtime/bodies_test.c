@@ -1,6 +1,7 @@
 /* test/runtime/bodies_test.c - bodies that were not used for long are forgotten by all, and told of anew when they come again. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static void expect_little_more(dcl_cluster *cluster, pid_t pid, long before)
 /* A body that no other one is. */
 static const char *body_number(int n)
 {
-    static char body[40];
+    static _Thread_local char body[40];
     snprintf(body, sizeof body, "C(i) = A(i) + %d;", n);
     return body;
 }
@@ -176,6 +177,37 @@ Test(bodies_on_device, that_come_again_compute_the_same)
         cr_expect_gt(TEST_INSIDE(cluster)->bodies.numbers, 3 * BODIES, "hardly any was forgotten");
         TEST_OK(dcl_close(cluster));
     }
+}
+
+struct runner {
+    dcl_cluster *cluster;
+    uint64_t seed;
+};
+
+static void *run_beside(void *argument)
+{
+    struct runner *runner = argument;
+    run_some(runner->cluster, "cyclic(2)", runner->seed, 40);
+    return NULL;
+}
+
+/* Calls of one thread forget what those of another are waiting for, unless it is held. */
+Test(bodies_on_device, that_several_threads_use_compute_the_same)
+{
+    enum { THREADS = 3 };
+    struct runner runner[THREADS];
+    pthread_t thread[THREADS];
+    dcl_config config = test_config(2);
+    config.window = 4; /* calls wait while it is full */
+    dcl_cluster *cluster = test_open(&config);
+    forget_at_once(cluster);
+    for (int t = 0; t < THREADS; t++) {
+        runner[t] = (struct runner){.cluster = cluster, .seed = (uint64_t)t};
+        cr_assert_eq(pthread_create(&thread[t], NULL, run_beside, &runner[t]), 0);
+    }
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(thread[t], NULL);
+    TEST_OK(dcl_close(cluster));
 }
 
 /* The program's notes on copies name bodies of operations that ran long ago. */
