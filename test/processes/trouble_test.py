@@ -7,12 +7,14 @@ Settings: TEST_WORKERS, a place of support/workers.py (local:2); over tcp only t
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True  # leave the source folder as it is
-from session import SLOW, Failed, Program, Rounds, processes
+from session import SLOW, Failed, Program, Rounds, processes, workers_of
 from workers import Unavailable, open_place
 
 SKIPPED = 77
@@ -63,6 +65,39 @@ class Trouble:
                 program.kill()
         processes.nothing_left(before, 2 * SLOW)
 
+    def innocent_body(self):
+        """SIGKILL comes from others, or from the system when memory runs out: no body is to blame."""
+        before = processes.snapshot()
+        program = self.program("blame", "killed")
+        try:
+            program.expect("running", 60 * SLOW)
+            time.sleep(0.5)
+            os.kill(workers_of(program, self.place)[1], signal.SIGKILL)
+            sentence = program.expect("lost", 30 * SLOW)
+            if "SIGKILL" not in sentence or "(body " in sentence:
+                raise Failed(f"expected SIGKILL, and no body: {sentence}")
+            program.expect("end", 60 * SLOW)
+            if program.end(20) != 0:
+                raise Failed(program.said())
+        finally:
+            program.kill()
+        processes.nothing_left(before, 2 * SLOW)
+
+    def skipped_body(self):
+        """Who has not begun a body that has ended another node does not begin it."""
+        before = processes.snapshot()
+        program = self.program("blame", "skipped", DCL_WORKERS="local:3")
+        try:
+            sentence = program.expect("lost", 120 * SLOW)
+            if not re.search(f"node 1 is lost: .*{CRASH}.*\\(body ", sentence):
+                raise Failed(f"expected node 1, {CRASH} and the body: {sentence}")
+            program.expect("end", 30)
+            if program.end(20) != 0:
+                raise Failed(program.said())
+        finally:
+            program.kill()
+        processes.nothing_left(before, 2 * SLOW)
+
     def failed_start(self, row):
         what, variables, script, descriptors, words = row
         before = processes.snapshot()
@@ -98,6 +133,9 @@ def main():
             rounds.run("a kernel that crashes", 1, lambda _: trouble.wild_kernel("crash", CRASH))
             rounds.run("a kernel that never ends", 1, lambda _: trouble.wild_kernel(
                 "endless", "its kernel took longer than DCL_KERNEL_MS allows", DCL_KERNEL_MS=str(KERNEL_MS)))
+            if not place.offers:
+                rounds.run("a kernel whose process is killed", 1, lambda _: trouble.innocent_body())
+                rounds.run("a body that others have not begun", 1, lambda _: trouble.skipped_body())
             for row in () if place.offers else STARTS:
                 rounds.run(row[0], 1, lambda _, row=row: trouble.failed_start(row))
     except Unavailable as why:
