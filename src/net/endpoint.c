@@ -284,6 +284,8 @@ dcl_status dcli_endpoint_send_descriptor(dcli_endpoint *endpoint, int to, const 
 
 void dcli_endpoint_drop(dcli_endpoint *endpoint, int peer) { endpoint->lost[peer] = true; }
 
+void dcli_endpoint_limit_ahead(dcli_endpoint *endpoint, int64_t bytes) { endpoint->most_ahead = bytes; }
+
 void dcli_endpoint_counts(const dcli_endpoint *endpoint, int64_t *messages_out, int64_t *payload_bytes_out)
 {
     *messages_out = endpoint->messages;

@@ -118,6 +118,7 @@ struct dcli_endpoint {
     dcli_frames_pool *pool;
     dcli_pack_buffer packed;
     int64_t messages, payload_bytes, refused;
+    int64_t most_ahead; /* see dcli_endpoint_limit_ahead(); 0: no limit */
 };
 
 /** The parts that all transports share. On success the transport fills `link`. @param transport  outlives it.

@@ -125,6 +125,10 @@ void dcli_endpoint_wake(dcli_endpoint *endpoint);
 /** Peer `peer` is to be taken for lost: nothing is sent to it or taken from it any more, and DCL_ERR_NODE_LOST is not said. */
 void dcli_endpoint_drop(dcli_endpoint *endpoint, int peer);
 
+/** Over tcp: a peer, but the one with the highest number (the host), that has sent more than so many bytes which were not
+ *  taken yet is lost: its sentence says so. Found out while messages are taken. 0: no limit. */
+void dcli_endpoint_limit_ahead(dcli_endpoint *endpoint, int64_t bytes);
+
 /** Messages and payload bytes sent by this endpoint. */
 void dcli_endpoint_counts(const dcli_endpoint *endpoint, int64_t *messages_out, int64_t *payload_bytes_out);
 /** Malformed messages dropped by this endpoint. */

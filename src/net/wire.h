@@ -52,6 +52,8 @@ typedef struct dcli_wire_peer {
     dcli_ending ending;
     bool ended;             /* an early bird that is no more */
     bool malformed;         /* it sent what is no message */
+    uint64_t brought_bytes; /* by its connection, when all sockets were found empty last; wire_ahead.c */
+    uint64_t taken_bytes;   /* since then */
     uint64_t sent, heard;   /* numbers of the last messages on its connection; see seal.h */
     char broken[192];       /* why nothing more of it can be taken; "": its connection has only ended */
     bool foreign;           /* this side connected, and the other one is another user's */
@@ -89,6 +91,8 @@ typedef struct dcli_wire {
     int64_t silence_ms;
     const dcli_log *log;
     int64_t logged_ns;
+    int64_t now_ns;                /* when a message was last asked for */
+    int64_t emptied_ns, looked_ns; /* when wire_ahead.c last noted what connections had brought, and compared it */
     int64_t beat_due_ns;           /* every connection is told then what was sent last */
     dcli_parcels ready;            /* taken before anything else */
     int closing;                   /* peers in that state */
@@ -113,6 +117,12 @@ dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header
 void dcli_wire_rise(dcli_endpoint *endpoint, int peer);
 /** Its connection has ended. */
 void dcli_wire_set(dcli_endpoint *endpoint, int peer, dcli_ending ending);
+/** Nothing more is taken of a peer, which is lost with this sentence. @return false. */
+bool dcli_wire_break_off(dcli_endpoint *endpoint, int peer, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** Count a message of a peer; and end the connections of those who send too far ahead. @param empty  nothing was there. */
+void dcli_wire_note_taken(dcli_wire_peer *peer, const dcli_incoming *incoming);
+void dcli_wire_look_ahead(dcli_endpoint *endpoint, bool empty);
 /** Nothing more is kept of it, in either direction. */
 void dcli_wire_forget(dcli_endpoint *endpoint, int peer);
 

@@ -134,7 +134,7 @@ static int64_t beat_ns(const dcli_wire *wire)
 void dcli_wire_beat(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
-    int64_t now = dcli_monotonic_ns();
+    int64_t now = wire->now_ns = dcli_monotonic_ns();
     if (now < wire->beat_due_ns)
         return;
     wire->beat_due_ns = now + beat_ns(wire);

@@ -323,8 +323,7 @@ static void keep_early(dcli_endpoint *endpoint, dcli_incoming *incoming)
 
 /* ---- seals -------------------------------------------------------------------------------------------------------- */
 
-static bool break_off(dcli_endpoint *endpoint, int from, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static bool break_off(dcli_endpoint *endpoint, int from, const char *format, ...)
+bool dcli_wire_break_off(dcli_endpoint *endpoint, int from, const char *format, ...)
 {
     dcli_wire_peer *peer = &((dcli_wire *)endpoint->link)->peer[from];
     va_list arguments;
@@ -355,7 +354,7 @@ static bool unseal(dcli_endpoint *endpoint, dcli_incoming *incoming)
     if (!whole && speaks_otherwise(incoming))
         return true;
     if (!whole)
-        return break_off(
+        return dcli_wire_break_off(
             endpoint, from,
             "bytes from peer %d have changed on their way (checksum); expected them as they were sent; its "
             "connection was ended: look for a bad network card, switch or memory, or use keys",
@@ -365,10 +364,10 @@ static bool unseal(dcli_endpoint *endpoint, dcli_incoming *incoming)
     if (number != peer->heard + !beats && speaks_otherwise(incoming))
         return true;
     if (number != peer->heard + !beats)
-        return break_off(endpoint, from,
-                         "messages from peer %d are missing: number %" PRIu64 " came after %" PRIu64
-                         "; expected all in order; its connection was ended: look for what lies between",
-                         from, number, peer->heard);
+        return dcli_wire_break_off(endpoint, from,
+                                   "messages from peer %d are missing: number %" PRIu64 " came after %" PRIu64
+                                   "; expected all in order; its connection was ended: look for what lies between",
+                                   from, number, peer->heard);
     peer->heard = number;
     incoming->length -= seal;
     return !beats;
@@ -458,6 +457,8 @@ static dcl_status take_from(dcli_endpoint *endpoint, bool by_door, dcli_incoming
         if (!more)
             continue;
         dcli_take_rest(socket, incoming);
+        if (incoming->from >= 0)
+            dcli_wire_note_taken(&wire->peer[incoming->from], incoming);
         if (admit(endpoint, incoming, by_door))
             return DCL_OK;
     }
@@ -511,6 +512,7 @@ dcl_status dcli_wire_take(dcli_endpoint *endpoint, dcli_incoming *incoming)
     see_refusal(endpoint);
     dcli_wire_beat(endpoint);
     dcl_status status = take_or_tell(endpoint, incoming);
+    dcli_wire_look_ahead(endpoint, status == DCL_ERR_TIMEOUT);
     wire->last_from = status == DCL_OK ? incoming->from : -1;
     return status;
 }

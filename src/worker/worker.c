@@ -17,12 +17,17 @@
 #include "worker/peer.h"
 #include "worker/tree.h"
 
+enum { WINDOW_CHUNKS = 4 }; /* that a node writes to another without their being committed */
+
 /* ---- the loop ----------------------------------------------------------------------------------------------------- */
 
 /* Messages that are there; waits for the first one. *any_out: there was one. */
 static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 {
-    enum { MOST_AT_ONCE = 256 };
+    enum { MOST_AT_ONCE = 256, AHEAD_BYTES = 64 << 20 };
+    /* What a peer sends beside what it was asked for: chunks that it writes, by the window, and small messages. */
+    const int64_t unasked = WINDOW_CHUNKS * (int64_t)worker->terms.config->chunk_bytes + AHEAD_BYTES;
+    dcli_endpoint_limit_ahead(worker->endpoint, dcli_node_granted_bytes(worker->node) + unasked);
     for (int n = 0; n < MOST_AT_ONCE; n++) {
         dcli_received received = {0};
         dcl_status status = dcli_endpoint_receive(worker->endpoint, n == 0 ? milliseconds : 0, &received);
@@ -229,7 +234,7 @@ static int64_t most_plan_bytes(const dcli_worker *worker)
 static dcl_status open_node(dcli_worker *worker)
 {
     /* Made and on its way together are what a stock of buffers keeps: what is beyond comes in fresh pages each time. */
-    enum { WINDOW_CHUNKS = 4, MOST_MADE = 48 << 20 };
+    enum { MOST_MADE = 48 << 20 };
     const dcl_config *config = worker->terms.config;
     worker->plan_terms = (dcli_plan_terms){.node_count = worker->terms.node_count,
                                            .in_place = worker->terms.in_place,

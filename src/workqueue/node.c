@@ -362,6 +362,8 @@ void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *rea
     *ready_out = node->ready;
 }
 
+int64_t dcli_node_granted_bytes(const dcli_node *node) { return node->pool_used; }
+
 bool dcli_node_idle(const dcli_node *node) { return node->first > node->seen; }
 
 bool dcli_node_reads_failed(const dcli_node *node, int64_t operation)

@@ -269,6 +269,40 @@ static void *answer(void *argument)
     return NULL;
 }
 
+/* libzmq keeps what nobody takes: a peer that sends on is lost, one that has been allowed as much is not. */
+static void send_ahead(int from, int to, int64_t limit, bool is_lost)
+{
+    enum { LENGTH = 1 << 18, CHUNKS = 64 };
+    party p = open_party(3, false);
+    atomic_int released = 0;
+    settle_all(&p);
+    dcli_endpoint_limit_ahead(p.peer[to], limit);
+    dcl_status status = DCL_OK;
+    dcli_received received;
+    for (int n = 0; n < 4; n++) /* nothing has been sent */
+        expect_nothing(&p, to, 30);
+    for (int i = 0; i < CHUNKS; i++)
+        send_ints(&p, from, to, i, LENGTH, &released);
+    int taken = 0;
+    while (taken < CHUNKS && status == DCL_OK) {
+        usleep(10000);
+        received = (dcli_received){.from = -1};
+        status = dcli_endpoint_receive(p.peer[to], LONG, &received);
+        taken += status == DCL_OK;
+        if (status == DCL_OK)
+            dcli_received_free(&received);
+    }
+    cr_expect_eq(status, is_lost ? DCL_ERR_NODE_LOST : DCL_OK, "after %d chunks: %s", taken, dcl_error());
+    cr_expect(!is_lost || strstr(dcl_error(), "bytes ahead of what was taken; expected at most 1048576") != NULL, "%s",
+              dcl_error());
+    close_party(&p);
+}
+
+Test(wire, a_node_that_floods_the_host_is_lost) { send_ahead(0, 2, 1 << 20, true); }
+Test(wire, a_node_that_floods_another_is_lost) { send_ahead(1, 0, 1 << 20, true); }
+Test(wire, a_node_that_was_asked_for_as_much_is_not_lost) { send_ahead(0, 2, 32 << 20, false); }
+Test(wire, the_host_may_send_ahead) { send_ahead(2, 0, 1 << 20, false); }
+
 Test(wire, two_threads_wake_each_other)
 {
     party p = open_party(2, false);
