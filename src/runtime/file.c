@@ -148,11 +148,15 @@ dcl_status dcl_load_npy(dcl_array *array, const char *path)
     return status;
 }
 
-/* Nodes write what they have run by run; where runs are short it is faster to collect them here. */
+/* Nodes write what they have run by run; where runs are short it is faster to collect them here. On one host that pays up to
+ * long runs: the file's pages are filled in order, once, and are on their way to the disk meanwhile. Elements of other hosts
+ * would have to come here. */
 static bool has_long_runs(const dcl_array *array, bool fortran_order)
 {
-    enum { LEAST_BYTES = 512 };
-    return dcli_layout_run(&array->layout, fortran_order) >= LEAST_BYTES / array->layout.bytes; /* or INT64_MAX */
+    enum { LEAST_BYTES_HERE = 64 << 10, LEAST_BYTES_ELSEWHERE = 512 };
+    bool here = array->cluster->files.sees == NULL;
+    int64_t least = (here ? LEAST_BYTES_HERE : LEAST_BYTES_ELSEWHERE) / (int64_t)array->layout.bytes;
+    return dcli_layout_run(&array->layout, fortran_order) >= least; /* or INT64_MAX */
 }
 
 static dcl_status choose_way(dcl_array *array, const char *absolute, bool fortran_order, bool *direct_out)
