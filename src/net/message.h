@@ -265,6 +265,7 @@ typedef struct dcli_msg_seen {
 
 typedef struct dcli_msg_risen {
     int64_t done, ready;
+    int64_t notices; /* messages FAILED and REPORT that the sender and all below it have sent to the host so far */
 } dcli_msg_risen;
 
 typedef struct dcli_msg_count {

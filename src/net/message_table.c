@@ -342,6 +342,7 @@ static const dcli_field seen_fields[] = {
 static const dcli_field risen_fields[] = {
     INT64(done, 0, "the least of the sender and all below it"),
     INT64(ready, 0, "the least of the sender and all below it"),
+    INT64(notices, 0, "messages FAILED and REPORT that these have sent to the host: it takes this when all have come"),
 };
 #undef OBJECT
 

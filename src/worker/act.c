@@ -86,6 +86,7 @@ static dcl_status publish_failure(dcli_worker *worker, const dcli_action *action
     for (int peer = 0; peer <= worker->terms.node_count && status == DCL_OK; peer++)
         if (peer != worker->terms.self)
             status = dcli_peer_send(worker, peer, &message, NULL);
+    worker->notices++;
     if (worker->is_host)
         worker->terms.hooks->failed(worker->terms.hooks->user, &message.failed);
     return status;

@@ -113,7 +113,8 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
         if (entry->operation.operand[k].writes)
             storages[message.report.storage_count++] = entry->operation.operand[k].storage;
     memcpy(message.report.index, report + 2, (size_t)param->rank * sizeof(int64_t));
-    dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
+    if (dcli_peer_send(worker, worker->terms.node_count, &message, NULL) == DCL_OK)
+        worker->notices++;
     dcli_text_free(&declared);
     dcli_text_free(&line);
     dcli_text_free(&outputs);

@@ -174,8 +174,9 @@ static dcl_status take_failed(dcli_worker *worker, int from, const dcli_msg_fail
     }
     if (worker->is_host)
         worker->terms.hooks->failed(worker->terms.hooks->user, failed);
-    return dcli_node_failed(worker->node, failed->operation, failed->storage_count, failed->storage,
-                            (dcl_status)failed->status);
+    dcl_status status = dcli_node_failed(worker->node, failed->operation, failed->storage_count, failed->storage,
+                                         (dcl_status)failed->status);
+    return status == DCL_OK && worker->is_host ? dcli_tree_take_notice(worker, from) : status;
 }
 
 static bool is_word(const dcli_message *message)
@@ -294,7 +295,7 @@ static dcl_status hear_as_host(dcli_worker *worker, dcli_received *received)
         return DCL_OK;
     case DCLI_MSG_REPORT:
         hooks->report(hooks->user, from, &message->report);
-        return DCL_OK;
+        return dcli_tree_take_notice(worker, from);
     case DCLI_MSG_LOST:
         return dcli_host_complaint(worker, from, &message->lost);
     case DCLI_MSG_DEVICE:

@@ -34,6 +34,13 @@ typedef struct dcli_loss {
     char seen[255]; /* how it was noticed */
 } dcli_loss;
 
+/** Host, with a tree: what has come of a node. */
+typedef struct dcli_rising {
+    dcli_msg_risen held; /* not taken: not all notices that it counts have come */
+    bool holds;
+    int64_t notices; /* FAILED and REPORT of this node itself */
+} dcli_rising;
+
 /** Host: what is said of a node. */
 typedef struct dcli_doubt {
     int64_t due_ns;  /* when it is given up as its connection to the host has ended; 0: that is there */
@@ -107,8 +114,10 @@ struct dcli_worker {
     struct dcli_said *said, *last_said; /* host: what may not have reached everyone yet; see tree.h */
     dcli_msg_risen *risen;              /* [node_count] what children say; NULL: none yet */
     dcli_msg_risen told_risen;
-    dcli_outbox outbox; /* host only */
-    dcli_doubts doubts; /* the same */
+    dcli_rising *rising; /* host: [node_count]; NULL: none yet */
+    int64_t notices;     /* nodes: FAILED and REPORT that were sent to the host */
+    dcli_outbox outbox;  /* host only */
+    dcli_doubts doubts;  /* the same */
     struct dcli_question question;
     _Atomic int64_t turns;       /* host: of its loop */
     atomic_bool resting;         /* host: waits for messages */

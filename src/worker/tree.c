@@ -173,6 +173,7 @@ void dcli_tree_free(dcli_worker *worker)
         explicit_bzero(worker->word_keys, (size_t)worker->terms.node_count * sizeof *worker->word_keys);
     dcli_free(worker->word_keys);
     dcli_free(worker->risen);
+    dcli_free(worker->rising);
 }
 
 dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message)
@@ -215,7 +216,17 @@ static dcl_status have_books(dcli_worker *worker)
 {
     if (worker->risen == NULL)
         worker->risen = dcli_calloc((size_t)worker->terms.node_count, sizeof *worker->risen);
-    return worker->risen != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    if (worker->is_host && worker->rising == NULL)
+        worker->rising = dcli_calloc((size_t)worker->terms.node_count, sizeof *worker->rising);
+    return worker->risen != NULL && (!worker->is_host || worker->rising != NULL) ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+/* Host: the child that a node is below, or is itself. */
+static int top_of(const dcli_worker *worker, int node)
+{
+    while (dcli_tree_parent(worker, node) != worker->terms.node_count)
+        node = dcli_tree_parent(worker, node);
+    return node;
 }
 
 /* Host: all below a child have come at least as far. */
@@ -225,29 +236,34 @@ static dcl_status note_subtree(dcli_worker *worker, int child, const dcli_msg_ri
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++) {
         if (worker->gone[node])
             continue;
-        int top = node;
-        while (dcli_tree_parent(worker, top) != worker->terms.node_count)
-            top = dcli_tree_parent(worker, top);
-        if (top == child)
+        if (top_of(worker, node) == child)
             status = dcli_node_marks(worker->node, node, risen->done, risen->ready);
     }
     return status;
 }
 
-dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen)
+static int64_t notices_below(const dcli_worker *worker, int child)
 {
-    if (from >= worker->terms.node_count || risen->ready > risen->done)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d says RISEN with done %lld, ready %lld", from,
-                         (long long)risen->done, (long long)risen->ready);
-    dcl_status status = have_books(worker);
-    if (status != DCL_OK)
-        return status;
-    worker->risen[from] = *risen;
-    if (!worker->is_host)
-        return DCL_OK;
+    int64_t notices = 0;
+    for (int node = 0; node < worker->terms.node_count; node++)
+        if (!worker->gone[node] && top_of(worker, node) == child)
+            notices += worker->rising[node].notices;
+    return notices;
+}
+
+/* Host: take what a child has said, once all notices have come that it counts. Of nodes that are lost nobody counts any:
+ * whoever counted them says it anew. */
+static dcl_status take_held(dcli_worker *worker, int child)
+{
     static const int64_t nothing[DCLI_MSG_COUNTERS];
-    worker->terms.hooks->marks(worker->terms.hooks->user, from, risen->done, risen->ready, nothing);
-    status = note_subtree(worker, from, risen);
+    dcli_rising *rising = &worker->rising[child];
+    const dcli_msg_risen *risen = &rising->held;
+    if (!rising->holds || notices_below(worker, child) < risen->notices)
+        return DCL_OK;
+    rising->holds = false;
+    worker->risen[child] = *risen;
+    worker->terms.hooks->marks(worker->terms.hooks->user, child, risen->done, risen->ready, nothing);
+    dcl_status status = note_subtree(worker, child, risen);
     if (status != DCL_OK)
         return status;
     int64_t complete = INT64_MAX;
@@ -258,19 +274,49 @@ dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_ri
     return DCL_OK;
 }
 
+dcl_status dcli_tree_take_notice(dcli_worker *worker, int from)
+{
+    if (!dcli_tree_is(worker))
+        return DCL_OK;
+    dcl_status status = have_books(worker);
+    if (status != DCL_OK)
+        return status;
+    worker->rising[from].notices++;
+    return take_held(worker, top_of(worker, from));
+}
+
+dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen)
+{
+    if (from >= worker->terms.node_count || risen->ready > risen->done)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d says RISEN with done %lld, ready %lld", from,
+                         (long long)risen->done, (long long)risen->ready);
+    dcl_status status = have_books(worker);
+    if (status != DCL_OK)
+        return status;
+    if (!worker->is_host) {
+        worker->risen[from] = *risen;
+        return DCL_OK;
+    }
+    worker->rising[from].held = *risen;
+    worker->rising[from].holds = true;
+    return take_held(worker, from);
+}
+
 dcl_status dcli_tree_rise(dcli_worker *worker)
 {
     dcl_status status = have_books(worker);
     if (status != DCL_OK)
         return status;
-    dcli_msg_risen least = {0};
+    dcli_msg_risen least = {.notices = worker->notices};
     dcli_node_watermarks(worker->node, &least.done, &least.ready);
     for (int node = 0; node < worker->terms.node_count; node++)
         if (dcli_tree_is_child(worker, node)) {
             least.done = dcli_min(least.done, worker->risen[node].done);
             least.ready = dcli_min(least.ready, worker->risen[node].ready);
+            least.notices += worker->risen[node].notices;
         }
-    if (least.done == worker->told_risen.done && least.ready == worker->told_risen.ready)
+    if (least.done == worker->told_risen.done && least.ready == worker->told_risen.ready &&
+        least.notices == worker->told_risen.notices)
         return DCL_OK;
     worker->told_risen = least;
     dcli_message message = {.kind = DCLI_MSG_RISEN, .risen = least};
@@ -297,5 +343,10 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
                                        worker->risen[lost].ready, nothing);
             status = say_again(worker, node);
         }
+    if (status == DCL_OK)
+        worker->rising[lost].holds = false;
+    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
+        if (dcli_tree_is_child(worker, node))
+            status = take_held(worker, node);
     return status;
 }

@@ -377,7 +377,7 @@ static void fill_session_message(test_random *random, dcli_message *message)
         message->seen = (dcli_msg_seen){natural(random), flag(random)};
         break;
     case DCLI_MSG_RISEN:
-        message->risen = (dcli_msg_risen){natural(random), natural(random)};
+        message->risen = (dcli_msg_risen){natural(random), natural(random), natural(random)};
         break;
     case DCLI_MSG_COUNT:
         message->count.number = natural(random);
@@ -654,7 +654,7 @@ static bool same_session_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_SEEN:
         return EQUAL(seen.number) && EQUAL(seen.yes);
     case DCLI_MSG_RISEN:
-        return EQUAL(risen.done) && EQUAL(risen.ready);
+        return EQUAL(risen.done) && EQUAL(risen.ready) && EQUAL(risen.notices);
     case DCLI_MSG_COUNT:
         return EQUAL(count.number);
     case DCLI_MSG_COUNTS:
