@@ -18,7 +18,8 @@ extern "C" {
  *  when it ends. Fork before the first call, or execute a program in the child. */
 typedef struct dcl_cluster dcl_cluster;
 
-/** Receives a log line without newline; `level` is 1 warn, 2 info, 3 debug. May be called from any thread. */
+/** Receives a log line without newline; `level` is 1 warn, 2 info, 3 debug, and 0 what a kernel or driver has printed in a
+ *  worker process (docs/workers.md, "What is said"), which comes whatever `log` is. May be called from any thread. */
 typedef void dcl_log_fn(void *user, int level, const char *line);
 
 /** Settings. Fill with dcl_config_read(), change fields, pass to dcl_open().
@@ -38,7 +39,7 @@ typedef struct dcl_config {
     size_t small_bytes;  /**< DCL_SMALL_BYTES: dcl_map_default() keeps smaller arrays on one node */
     size_t window;       /**< DCL_WINDOW: most operations started and not yet complete */
     bool sync;           /**< DCL_SYNC: every call waits for its end; for finding errors */
-    dcl_log_fn *log_fn;  /**< where log lines go; NULL: standard error, where lines of local workers go in any case */
+    dcl_log_fn *log_fn;  /**< where log lines go, and what worker processes print; NULL: standard error */
     void *log_user;      /**< passed to log_fn */
     const char *workers; /**< DCL_WORKERS: NULL (threads of this program), "local:N", addresses or a file of them */
     const char *keys;    /**< DCL_KEYS: folder with this program's keys, as `dcl keys` makes it */

@@ -63,6 +63,8 @@ typedef enum dcli_message_kind {
     DCLI_MSG_BEAT,       /* client <-> desk: still there */
     DCLI_MSG_GONE,       /* desk -> client: a process has ended; client -> desk: end it */
     DCLI_MSG_RISEN,      /* node -> its parent in the tree: watermarks of all nodes below */
+    DCLI_MSG_PRINTED,    /* desk -> client: what a process has printed */
+    DCLI_MSG_SHOWN,      /* client -> desk: it was taken: the next may come */
     DCLI_MSG_KIND_COUNT
 } dcli_message_kind;
 
@@ -327,6 +329,19 @@ typedef struct dcli_msg_gone {
     const char *sentence;
 } dcli_msg_gone;
 
+typedef struct dcli_msg_printed {
+    int64_t number; /* 1, 2, ...; the next one comes only when SHOWN has named this one */
+    int process;    /* place in OPENED */
+    const char *text;
+    int64_t dropped; /* bytes after it that were printed and are not sent */
+    int64_t flushed; /* the last `flush` that is answered: what had been printed when it came was sent; 0: none */
+} dcli_msg_printed;
+
+typedef struct dcli_msg_shown {
+    int64_t number; /* of the last PRINTED that was taken; 0: none */
+    int64_t flush;  /* send at once all that there is now, and answer with this number; 0: no */
+} dcli_msg_shown;
+
 /** Any message. Strings and arrays are borrowed: by packing for the call, in a received one from its frames. A string
  *  that is NULL is sent as ""; received ones are never NULL and hold no other '\0' than their last. */
 typedef struct dcli_message {
@@ -359,6 +374,8 @@ typedef struct dcli_message {
         dcli_msg_opened opened;
         dcli_msg_beat beat;
         dcli_msg_gone gone;
+        dcli_msg_printed printed;
+        dcli_msg_shown shown;
     };
 } dcli_message;
 

@@ -425,6 +425,23 @@ static const dcli_field gone_fields[] = {
 };
 #undef OBJECT
 
+#define OBJECT dcli_msg_printed
+static const dcli_field printed_fields[] = {
+    INT64(number, 1, "1, 2, ...; while SHOWN has not named it no other one comes, but for the last words of a process"),
+    INT(process, 0, DCLI_MOST_NODES - 1, "its place in OPENED"),
+    STRING(text, DCLI_MOST_TEXT, "whole lines"),
+    INT64(dropped, 0, "bytes that were printed after them, and are not sent"),
+    INT64(flushed, 0, "answers SHOWN with this number: all that had been printed then has been sent; 0: none"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_shown
+static const dcli_field shown_fields[] = {
+    INT64(number, 0, "of the last PRINTED that was taken; 0: none"),
+    INT64(flush, 0, "send at once what there is, and answer with this number; 0: no"),
+};
+#undef OBJECT
+
 const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_KERNEL] =
         RECORD("KERNEL", dcli_msg_kernel, kernel_fields, 2, "host -> worker: a body to parse and build"),
@@ -465,6 +482,10 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_BEAT] = RECORD("BEAT", dcli_msg_beat, beat_fields, 1, "client <-> desk: still there"),
     [DCLI_MSG_GONE] =
         RECORD("GONE", dcli_msg_gone, gone_fields, 2, "desk -> client: a process has ended; client -> desk: end it"),
+    [DCLI_MSG_PRINTED] =
+        RECORD("PRINTED", dcli_msg_printed, printed_fields, 3, "desk -> client: what a process has printed"),
+    [DCLI_MSG_SHOWN] =
+        RECORD("SHOWN", dcli_msg_shown, shown_fields, 1, "client -> desk: it was taken: the next may come"),
 };
 
 const char *dcli_message_name(dcli_message_kind kind) { return dcli_message_table[kind].name; }

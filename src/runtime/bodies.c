@@ -250,10 +250,12 @@ static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text
         return DCL_ERR_NOMEM;
     }
     dcli_bodies *bodies = &cluster->bodies;
-    *known = (dcli_known_body){.hash = hash,
-                               .body = body,
-                               .bytes = sizeof *known + dcli_body_bytes(body),
-                               .next = bodies->known[hash % BUCKETS]};
+    *known =
+        (dcli_known_body){.hash = hash,
+                          .body = body,
+                          .prints = strstr(body->text, "printf") != NULL || strstr(body->prelude, "printf") != NULL,
+                          .bytes = sizeof *known + dcli_body_bytes(body),
+                          .next = bodies->known[hash % BUCKETS]};
     bodies->known[hash % BUCKETS] = known;
     bodies->bytes += known->bytes;
     *known_out = known;

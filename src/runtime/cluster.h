@@ -66,6 +66,7 @@ typedef struct dcli_known_body {
     int64_t number;  /* the workers know it by this one; 0: they do not have it */
     dcli_body *body; /* its texts and parameters are the key */
     size_t bytes;    /* that it takes here */
+    bool prints;     /* it calls printf */
     int answers_due; /* compilations not yet answered */
     dcl_status status;
     char *text;  /* sentence, when the compiler refused it */
@@ -155,6 +156,7 @@ struct dcl_cluster {
     int64_t *done, *ready;         /* [host + 1]; of lost and absent nodes: infinite */
     dcl_counters *counters;        /* [host + 1] */
     int64_t complete;              /* all operations up to this one */
+    int64_t printing, printed;     /* the last one that may print; up to which all that was printed has been shown */
     int64_t awaited, awaited_host; /* first operation a sleeping thread waits for: on all peers, at the host */
     dcl_array *arrays, *views;
     dcli_bodies bodies;

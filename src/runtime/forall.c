@@ -245,6 +245,8 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
         dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->books, false, NULL, NULL);
     if (status == DCL_OK)
         call->known->last_operation = call->operation.number;
+    if (status == DCL_OK && call->known->prints)
+        call->cluster->printing = call->operation.number;
     return status;
 }
 

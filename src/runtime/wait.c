@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "runtime/cluster.h"
+#include "worker/crew.h"
 
 /* ---- errors ------------------------------------------------------------------------------------------------------- */
 
@@ -314,7 +315,21 @@ static void spin_briefly(dcl_cluster *cluster, const int64_t *mark, int64_t oper
     } while (*mark < operation && cluster->broken == DCL_OK && dcli_monotonic_ns() < end_ns);
 }
 
-dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds)
+/* What kernels have printed is shown before their results are used. Where none calls printf this costs nothing. The lock is given
+ * up meanwhile. */
+static void show_printed(dcl_cluster *cluster, bool all)
+{
+    enum { MOST_MS = 1000 };
+    int64_t complete = cluster->complete;
+    if (cluster->crew == NULL || cluster->printing <= cluster->printed || (complete <= cluster->printed && !all))
+        return;
+    pthread_mutex_unlock(&cluster->lock);
+    dcli_crew_show_printed(cluster->crew, MOST_MS);
+    pthread_mutex_lock(&cluster->lock);
+    cluster->printed = dcli_max(cluster->printed, complete);
+}
+
+static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds)
 {
     bool limited = seconds < 0 && cluster->config.wait_ms > 0;
     if (limited)
@@ -337,6 +352,13 @@ dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_
                              (long long)operation, seconds, limited ? "raise DCL_WAIT_MS" : "wait longer");
     }
     return DCL_OK;
+}
+
+dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds)
+{
+    dcl_status status = wait_for(cluster, operation, host_only, seconds);
+    show_printed(cluster, status != DCL_OK);
+    return status;
 }
 
 dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation)

@@ -197,9 +197,13 @@ dcl_status dcli_crew_open(const dcli_crew_terms *terms, dcli_crew **crew_out)
     pthread_mutex_init(&crew->lock, NULL);
     dcli_cond_init(&crew->changed);
     dcl_status status = crew->wake_fd >= 0
-                            ? open_crew(crew)
+                            ? DCL_OK
                             : DCLI_FAIL(DCL_ERR_NETWORK, "eventfd: no descriptor is left; raise the limit "
                                                          "with `ulimit -n`");
+    if (status == DCL_OK && (crew->printer = dcli_printer_open(terms->log)) == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        status = open_crew(crew);
     *terms->net = crew->net;
     *terms->buffers = crew->buffers;
     if (status != DCL_OK) {
@@ -278,15 +282,17 @@ void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host)
     pthread_mutex_unlock(&crew->lock);
 }
 
-/* Without waiting: the host's worker serves all others meanwhile. */
+/* Without waiting for the node: the host's worker serves all others meanwhile. Its last words are shown first. */
 void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity)
 {
+    enum { LAST_WORDS_MS = 100 };
     dcli_member *member = &crew->member[node];
     char why[640] = "", noticed[512] = "", device[sizeof member->info.name];
     bool told = false; /* how it has ended says enough */
     pthread_mutex_lock(&crew->lock);
     member->lost = true;
     if (crew->is_local) {
+        dcli_crew_read_output(crew, node, DCLI_WITH_THE_LINE);
         dcli_process_why(&member->process, why, sizeof why);
         told = member->process.ended;
         dcli_crew_dismiss(crew, node); /* it may only be slow: from now on it is not */
@@ -303,6 +309,7 @@ void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_
     }
     pthread_cond_broadcast(&crew->changed);
     pthread_mutex_unlock(&crew->lock);
+    dcli_printer_flush(crew->printer, LAST_WORDS_MS);
     if (!told)
         snprintf(noticed, sizeof noticed, " (%s)", seen);
     snprintf(device, sizeof device, "%s", member->info.name);
@@ -339,10 +346,13 @@ void dcli_crew_close(dcli_crew *crew)
     for (int n = 0; crew->member != NULL && n < crew->capacity; n++)
         process[count++] = &crew->member[n].process;
     dcli_process_end_all(count, process, started ? GRACE_MS : 0);
+    for (int n = 0; n < count; n++)
+        dcli_crew_read_output(crew, n, DCLI_TO_THE_END);
     pthread_mutex_unlock(&crew->lock);
     if (crew->has_keeper) /* last: the kernel ends its children with it */
         dcli_keeper_stop(crew);
     dcli_crew_hang_up(crew);
+    dcli_printer_close(crew->printer);
     for (int p = 0; crew->host_link != NULL && p <= crew->capacity; p++)
         dcli_shared_link_close(&crew->host_link[p]);
     if (crew->wake_fd >= 0)

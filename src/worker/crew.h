@@ -44,6 +44,9 @@ void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host);
  *  @param seen  how it was noticed. */
 void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity);
 
+/** Have all that nodes have printed so far shown, and wait for it, no longer than this for each of the two. Any thread. */
+void dcli_crew_show_printed(dcli_crew *crew, int milliseconds);
+
 /** Start or call more workers; they get the numbers from dcli_crew_nodes() on. The host's worker hears their devices.
  *  @param first_out, count_out  their numbers; on failure those that are used up: 0 of them when nothing was started.
  *  @return as dcli_crew_open(). One thread at a time. */

@@ -13,12 +13,20 @@
 #include "worker/addresses.h"
 #include "worker/control.h"
 #include "worker/crew.h"
+#include "worker/output.h"
+#include "worker/printer.h"
 #include "worker/process.h"
 
 enum {
     DCLI_START_MS = 20000, /* a process that has not described its device by then does not start */
     DCLI_MOST_LOCAL = 64   /* worker processes that a program starts itself */
 };
+
+/** What of a node's output is shown. */
+typedef struct dcli_allowance {
+    int64_t bytes, seen_ms; /* that may be shown now, and when that was counted */
+    int64_t dropped;        /* bytes since the last line that was shown */
+} dcli_allowance;
 
 /** A node of the session: a process of this host, or of another. */
 typedef struct dcli_member {
@@ -31,9 +39,11 @@ typedef struct dcli_member {
     char refusal[DCLI_ERROR_BYTES]; /* why it cannot serve; "": it has not said so */
     dcl_status refusal_status;
     dcli_process process; /* local */
-    int *introduction;    /* local newcomer: [capacity] sockets of links to it, for the others; NULL: none */
-    int call, place;      /* tcp: which desk, and which of its processes */
-    bool kill_due;        /* tcp: the desk is to end it */
+    dcli_output output;   /* local: what it prints */
+    dcli_allowance printing;
+    int *introduction; /* local newcomer: [capacity] sockets of links to it, for the others; NULL: none */
+    int call, place;   /* tcp: which desk, and which of its processes */
+    bool kill_due;     /* tcp: the desk is to end it */
     char address[DCLI_MOST_ADDRESS + 1], key[DCLI_MOST_KEY + 1];
     char word_key[DCLI_KEY_HEX]; /* tcp: by which it knows what others pass on of the host's */
     char gone[400];              /* tcp: what the desk says of its end; "": nothing yet */
@@ -48,7 +58,11 @@ typedef struct dcli_contact {
     int first, count; /* its nodes */
     int64_t beats, beat_due_ms, heard_ms;
     int64_t second_ms;
-    int in_second; /* messages since second_ms */
+    int in_second;                 /* messages since second_ms */
+    int64_t printed;               /* number of the last PRINTED */
+    int64_t flush, asked, flushed; /* to be asked of it, asked already, and answered: see SHOWN */
+    bool shown_due;                /* a SHOWN is to be sent */
+    bool is_late;                  /* it has not answered in time */
 } dcli_contact;
 
 /** What the keeper is asked to do: start processes in its own name, so that they end with it. */
@@ -81,12 +95,15 @@ struct dcli_crew {
     pthread_t keeper;
     bool has_keeper;
     int wake_fd;
-    pthread_mutex_t lock; /* what follows, and member's `process`, `lost`, `gone`, `heard` */
+    dcli_printer *printer;
+    pthread_mutex_t
+        lock; /* what follows, and member's `process`, `lost`, `gone`, `heard`, `output`, and of contacts `flush` */
     pthread_cond_t changed;
     bool stop;
     bool waits_end; /* the cluster is being closed */
     dcli_start_order order;
     dcli_worker *host; /* hears of losses; NULL: nobody yet */
+    int64_t flushes;   /* how often somebody has waited for what was printed */
 };
 
 /* ---- crew_local.c */
@@ -122,6 +139,21 @@ void dcli_crew_hang_up(dcli_crew *crew);
 /** Descriptors of a contact to be polled. @return how many, at most 4. */
 int dcli_crew_polled(dcli_crew *crew, int contact, struct pollfd polled_out[]);
 dcl_status dcli_crew_add_remote(dcli_crew *crew, dcli_worker *host, int first, int count);
+
+/* ---- crew_output.c: with the lock */
+
+typedef enum dcli_reading {
+    DCLI_LINES,         /* whole ones */
+    DCLI_WITH_THE_LINE, /* also one that has not ended */
+    DCLI_TO_THE_END     /* the process has ended */
+} dcli_reading;
+
+/** Show what a local process has printed. */
+void dcli_crew_read_output(dcli_crew *crew, int node, dcli_reading reading);
+/** PRINTED of a desk. */
+void dcli_crew_hear_output(dcli_crew *crew, dcli_contact *contact, const dcli_msg_printed *printed);
+/** By the keeper: the SHOWN that is due, if one is. */
+void dcli_crew_send_shown(dcli_contact *contact);
 
 /* ---- crew.c */
 

@@ -37,13 +37,16 @@ static void check_processes(dcli_crew *crew)
     pthread_mutex_lock(&crew->lock);
     for (int n = 0; n < crew->node_count; n++) {
         dcli_member *member = &crew->member[n];
+        bool has_ended = member->process.pid != 0 && dcli_process_has_ended(&member->process);
+        if (crew->is_local) /* its last words are shown before anybody hears of its end */
+            dcli_crew_read_output(crew, n, has_ended ? DCLI_TO_THE_END : DCLI_LINES);
         if (member->process.pid == 0 || (member->lost && !member->dismissed))
             continue;
-        if (member->lost && dcli_process_has_ended(&member->process))
+        if (member->lost && has_ended)
             dcli_process_end(&member->process, 0); /* at once: it has */
         else if (member->lost)
             continue;
-        else if (dcli_process_has_ended(&member->process))
+        else if (has_ended)
             dcli_crew_report(crew, n, "its process has ended");
         else if (member->heard &&
                  dcli_process_is_silent(&member->process, now, (int64_t)crew->terms.config->silence_ms))
@@ -72,9 +75,13 @@ static int gather(dcli_crew *crew, struct pollfd polled[])
     polled[count++] = (struct pollfd){.fd = crew->wake_fd, .events = POLLIN};
     pthread_mutex_lock(&crew->lock);
     int attended = crew->attended;
-    for (int n = 0; n < crew->node_count; n++)
-        if (!crew->member[n].lost && crew->member[n].process.pid != 0)
-            polled[count++] = (struct pollfd){.fd = crew->member[n].process.pidfd, .events = POLLIN};
+    for (int n = 0; n < crew->node_count; n++) {
+        const dcli_member *member = &crew->member[n];
+        if (!member->lost && member->process.pid != 0)
+            polled[count++] = (struct pollfd){.fd = member->process.pidfd, .events = POLLIN};
+        if (dcli_output_is_polled(&member->output))
+            polled[count++] = (struct pollfd){.fd = member->output.pipe, .events = POLLIN};
+    }
     pthread_mutex_unlock(&crew->lock);
     for (int c = 0; c < attended; c++)
         if (!crew->contact[c].lost)
@@ -104,7 +111,7 @@ static bool attend_all(dcli_crew *crew)
 static void *keep(void *argument)
 {
     dcli_crew *crew = argument;
-    struct pollfd polled[1 + DCLI_MOST_NODES + 4 * DCLI_MOST_CALLS];
+    struct pollfd polled[1 + 2 * DCLI_MOST_NODES + 4 * DCLI_MOST_CALLS];
     eventfd_t ignored;
     bool more = false;
     for (;;) {

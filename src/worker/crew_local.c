@@ -122,9 +122,12 @@ static dcl_status make_links(dcli_crew *crew, struct ends *ends)
 static dcl_status start_one(dcli_crew *crew, struct ends *ends, int node)
 {
     dcli_process process;
+    dcli_output printed = {0};
+    int output = -1;
     dcl_status status = dcli_process_prepare(&process);
     if (status != DCL_OK)
         return status;
+    status = dcli_output_open(&printed, &output);
     int descriptors[2 * (DCLI_MOST_LOCAL + 130)], count = 0;
     descriptors[count++] = process.status_memory;
     dcli_text terms = {0};
@@ -140,12 +143,17 @@ static dcl_status start_one(dcli_crew *crew, struct ends *ends, int node)
         descriptors[count++] = link->memory;
     }
     char *text = dcli_text_take(&terms);
-    status =
-        text == NULL ? DCL_ERR_NOMEM : dcli_process_start(crew->program, text, NULL, -1, count, descriptors, &process);
+    if (text == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        status = dcli_process_start(crew->program, text, NULL, output, count, descriptors, &process);
     dcli_free(text);
+    if (output >= 0)
+        close(output);
     dcli_member *member = &crew->member[node];
     snprintf(member->name, sizeof member->name, "process %d of this host", (int)process.pid);
     pthread_mutex_lock(&crew->lock);
+    member->output = printed;
     member->process = process; /* also when it did not start: freed with the crew */
     pthread_mutex_unlock(&crew->lock);
     return status;

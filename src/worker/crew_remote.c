@@ -433,6 +433,8 @@ bool dcli_crew_attend(dcli_crew *crew, int contact_number)
         bool is_message = status == DCL_OK || status == DCL_ERR_PROTOCOL;
         if (status == DCL_OK && received.message.kind == DCLI_MSG_GONE)
             hear_of_end(crew, contact, &received.message.gone);
+        if (status == DCL_OK && received.message.kind == DCLI_MSG_PRINTED)
+            dcli_crew_hear_output(crew, contact, &received.message.printed);
         if (received.frames != NULL)
             dcli_received_free(&received);
         if (is_message && note_message(contact) != DCL_OK)
@@ -446,6 +448,7 @@ bool dcli_crew_attend(dcli_crew *crew, int contact_number)
     if (!contact->lost) {
         beat(crew, contact);
         send_kills(crew, contact);
+        dcli_crew_send_shown(contact);
     }
     pthread_mutex_unlock(&crew->lock);
     return more;

@@ -1,4 +1,4 @@
-/* worker/output.c - what a process prints: as much of it as a log bears. */
+/* worker/output.c - what a process prints: read as it comes, cleaned, kept within limits. */
 #include "worker/output.h"
 
 #include <errno.h>
@@ -8,86 +8,135 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/clean.h"
 #include "base/error.h"
 
-enum { BURST_BYTES = 65536, BYTES_PER_S = 4096, MOST_READS = 16 };
+enum {
+    CHUNK = 8192,
+    MOST_READ = 1 << 20,
+    PIPE_BYTES = 1 << 20,             /* a kernel that prints more than is shown must not wait long for its reader */
+    MOST_CLEAN = 4 * DCLI_OUTPUT_LINE /* of a line: a byte becomes 4, as \x1f, at most */
+};
 
 dcl_status dcli_output_open(dcli_output *output, int *end_out)
 {
     int ends[2];
-    *output = (dcli_output){.pipe = -1, .allowed = BURST_BYTES};
+    char *text = dcli_malloc(DCLI_OUTPUT_BYTES);
+    *output = (dcli_output){.text = text};
+    if (text == NULL)
+        return DCL_ERR_NOMEM;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return DCLI_FAIL(DCL_ERR_NETWORK, "pipe: %s; raise the limit of open descriptors with `ulimit -n`",
                          strerror(errno));
     fcntl(ends[0], F_SETFL, O_NONBLOCK); /* the other end is the process's, and waits */
+    fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
+    output->is_open = true;
     output->pipe = ends[0];
     *end_out = ends[1];
     return DCL_OK;
 }
 
-static void refill(dcli_output *output, int64_t now_ms)
+/* ---- lines -------------------------------------------------------------------------------------------------------- */
+
+static bool append(dcli_output *output, const char *line, size_t length)
 {
-    int64_t passed = output->seen_ms > 0 ? now_ms - output->seen_ms : 0;
-    int64_t more = passed < 60000 ? passed * BYTES_PER_S / 1000 : BURST_BYTES;
-    if (more == 0 && output->seen_ms > 0)
-        return; /* keeps fractions */
-    output->seen_ms = now_ms;
-    output->allowed = output->allowed + more < BURST_BYTES ? output->allowed + more : BURST_BYTES;
+    if (output->length + length + 1 > DCLI_OUTPUT_BYTES)
+        return false;
+    memcpy(output->text + output->length, line, length);
+    output->length += length;
+    output->text[output->length++] = '\n';
+    return true;
 }
 
-static void end_line(dcli_output *output, dcli_output_fn *pass, void *user)
+/* Once something was dropped, what follows is, too, until all was taken: so it is known where it is missing. */
+static void end_line(dcli_output *output)
 {
-    char text[64];
-    if (output->allowed <= 0) {
-        output->dropped += (int64_t)output->length;
-    } else {
-        if (output->dropped > 0)
-            pass(user, text, (size_t)snprintf(text, sizeof text, "(%" PRId64 " bytes dropped)", output->dropped));
-        output->dropped = 0;
-        output->allowed -= (int64_t)output->length + 80; /* with what the log puts around it */
-        pass(user, output->line, output->length);
+    char clean[MOST_CLEAN + 1];
+    bool kept = output->dropped == 0 &&
+                append(output, clean, dcli_clean(clean, sizeof clean, output->line, output->line_length, ""));
+    if (!kept)
+        output->dropped += (int64_t)output->line_length + 1;
+    output->line_length = 0;
+}
+
+void dcli_output_end_line(dcli_output *output)
+{
+    if (output->line_length > 0)
+        end_line(output);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------ */
+
+static void take_bytes(dcli_output *output, const char *bytes, size_t count)
+{
+    while (count > 0) {
+        const char *end = memchr(bytes, '\n', count);
+        size_t length = end != NULL ? (size_t)(end - bytes) : count, room = sizeof output->line - output->line_length;
+        bool whole = length <= room;
+        if (!whole)
+            length = room;
+        memcpy(output->line + output->line_length, bytes, length);
+        output->line_length += length;
+        if (!whole || end != NULL)
+            end_line(output);
+        length += whole && end != NULL;
+        bytes += length;
+        count -= length;
     }
-    output->length = 0;
 }
 
-static void take(dcli_output *output, const char *bytes, size_t count, dcli_output_fn *pass, void *user)
+void dcli_output_read(dcli_output *output)
 {
-    for (size_t b = 0; b < count; b++) {
-        if (bytes[b] == '\n') {
-            end_line(output, pass, user);
-            continue;
-        }
-        if (output->length == sizeof output->line)
-            end_line(output, pass, user);
-        output->line[output->length++] = bytes[b];
-    }
-}
-
-void dcli_output_read(dcli_output *output, int64_t now_ms, dcli_output_fn *pass, void *user)
-{
-    char bytes[4096];
-    refill(output, now_ms);
-    for (int n = 0; n < MOST_READS && output->pipe >= 0; n++) {
+    char bytes[CHUNK];
+    for (int n = 0; n < MOST_READ / CHUNK && output->is_open; n++) {
         ssize_t got = read(output->pipe, bytes, sizeof bytes);
         if (got > 0) {
-            take(output, bytes, (size_t)got, pass, user);
+            take_bytes(output, bytes, (size_t)got);
         } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
             close(output->pipe);
-            output->pipe = -1;
-        } else {
+            output->is_open = false;
+        } else if (errno == EAGAIN) {
             return;
         }
     }
 }
 
-bool dcli_output_is_polled(const dcli_output *output) { return output->pipe >= 0 && output->allowed > 0; }
+bool dcli_output_is_polled(const dcli_output *output) { return output->is_open && output->dropped == 0; }
 
-void dcli_output_close(dcli_output *output, int64_t now_ms, dcli_output_fn *pass, void *user)
+void dcli_output_close(dcli_output *output)
 {
-    dcli_output_read(output, now_ms, pass, user);
-    if (output->length > 0)
-        end_line(output, pass, user);
-    if (output->pipe >= 0)
+    dcli_output_read(output);
+    dcli_output_end_line(output);
+    if (output->is_open)
         close(output->pipe);
-    output->pipe = -1;
+    output->is_open = false;
+}
+
+/* ---- taking ------------------------------------------------------------------------------------------------------- */
+
+bool dcli_output_has_text(const dcli_output *output) { return output->length > 0 || output->dropped > 0; }
+
+size_t dcli_output_take(dcli_output *output, char *text_out, size_t capacity, int64_t *dropped_out)
+{
+    size_t length = output->length < capacity ? output->length : capacity - 1;
+    while (length > 0 && output->text[length - 1] != '\n')
+        length--;
+    if (length > 0) {
+        memcpy(text_out, output->text, length);
+        memmove(output->text, output->text + length, output->length - length);
+        output->length -= length;
+    }
+    text_out[length] = '\0';
+    *dropped_out = output->length == 0 ? output->dropped : 0;
+    output->dropped -= *dropped_out;
+    return length;
+}
+
+void dcli_output_free(dcli_output *output)
+{
+    if (output->is_open)
+        close(output->pipe);
+    dcli_free(output->text);
+    *output = (dcli_output){0};
 }

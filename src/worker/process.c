@@ -85,7 +85,7 @@ dcl_status dcli_process_prepare(dcli_process *process_out)
 static int prepare_actions(posix_spawn_file_actions_t *actions, int output, int count, const int descriptors[])
 {
     int code = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-    if (code == 0 && output >= 0)
+    if (code == 0)
         code = posix_spawn_file_actions_adddup2(actions, output, 2);
     if (code == 0)
         code = posix_spawn_file_actions_adddup2(actions, 2, 1);

@@ -26,7 +26,7 @@ dcl_status dcli_process_program(const char *program, char path_out[4096]);
 /** Start `program worker --process TERMS`. Its standard input is /dev/null.
  *  @param terms        text, one argument; "%s" style is not interpreted.
  *  @param variables    its environment; NULL: ours.
- *  @param output       where it prints; -1: to our standard error.
+ *  @param output       where it prints: its standard output and error.
  *  @param descriptors  [count] that it inherits under the same numbers; all others are closed in it. */
 dcl_status dcli_process_start(const char *program, const char *terms, char *const variables[], int output, int count,
                               const int descriptors[], dcli_process *process_out);

@@ -450,6 +450,7 @@ dcl_status dcli_serve_process(const char *terms)
         return DCL_ERR_NOMEM;
     serving->lifeline = serving->files.folder = -1;
     raise_descriptor_limit();
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a pipe: what kernels print through the C library must not wait for more */
     serving->is_wire = strncmp(terms, "wire ", 5) == 0;
     dcl_status status = serving->is_wire                    ? take_wire_terms(serving, terms)
                         : strncmp(terms, "shared ", 7) == 0 ? take_shared_terms(serving, terms)

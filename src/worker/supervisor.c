@@ -85,6 +85,10 @@ static void hear(dcli_supervisor *supervisor, uint32_t client, const dcli_messag
     case DCLI_MSG_GONE:
         end_process(supervisor, session, message->gone.process);
         return;
+    case DCLI_MSG_SHOWN:
+        if (session != NULL && dcli_supervisor_shown(supervisor, session, &message->shown) == DCL_OK)
+            return;
+        break;
     default:
         break;
     }

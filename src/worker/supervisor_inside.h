@@ -22,6 +22,8 @@ typedef struct dcli_child {
     dcli_process process;
     int control; /* our end; -1: closed */
     dcli_output output;
+    int64_t log_bytes, logged_ms; /* of it that may be logged, and when that was counted */
+    int64_t due;                  /* bytes of it to be sent before the client's `flush` is answered */
     bool answered, gone;
     dcli_wire_answer answer;
 } dcli_child;
@@ -33,7 +35,11 @@ typedef struct dcli_supervised {
     int64_t silence_ms, heard_ms, opened_ms;
     bool opened; /* the client knows its processes */
     uint64_t rises;
-    int64_t rests_ms; /* while the worker drains: of all processes together, and since when none has risen */
+    int64_t rests_ms;       /* while the worker drains: of all processes together, and since when none has risen */
+    int64_t printed, shown; /* messages PRINTED that were sent, and that the client has taken */
+    int64_t flush;          /* what the client waits for an answer to; 0: for nothing */
+    int64_t printed_ms;     /* when the last one was sent */
+    int speaker;            /* whose it was */
     int count;
     dcli_child child[DCLI_MOST_DEVICES_OFFERED];
     struct dcli_supervised *next;
@@ -68,6 +74,7 @@ typedef struct dcli_supervisor {
     int64_t dying_count, dying_capacity;
     uint64_t remembered[DCLI_SESSIONS_REMEMBERED]; /* numbers of sessions there were: none is opened twice */
     int64_t remembered_count;
+    char text[DCLI_MOST_TEXT + 1]; /* of a message PRINTED */
 } dcli_supervisor;
 
 /* ---- supervisor_open.c */
@@ -83,6 +90,16 @@ dcl_status dcli_supervisor_find_cache(dcli_supervisor *supervisor);
 dcl_status dcli_supervisor_cache_of(const dcli_supervisor *supervisor, uint32_t client, char *path_out,
                                     size_t capacity);
 void dcli_supervisor_drop_cache(dcli_supervisor *supervisor);
+
+/* ---- supervisor_output.c */
+
+/** Read what processes have printed, and send some of it if the client has taken what was sent before. */
+void dcli_supervisor_pass_output(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms);
+/** SHOWN. @return DCL_ERR_PROTOCOL, without a sentence: of what was not sent. */
+dcl_status dcli_supervisor_shown(const dcli_supervisor *supervisor, dcli_supervised *session,
+                                 const dcli_msg_shown *shown);
+/** A process has ended, or was killed: its last words. @param is_told  the client is still there to hear them. */
+void dcli_supervisor_end_output(dcli_supervisor *supervisor, dcli_supervised *session, int place, bool is_told);
 
 /* ---- supervisor_session.c */
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clean.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "net/wire_address.h"
@@ -31,31 +30,6 @@ void dcli_supervisor_refuse(dcli_supervisor *supervisor, uint32_t client, dcl_st
     DCLI_LOG(supervisor->log, DCLI_LOG_WARN, "refused %s: %s", dcli_desk_caller(supervisor->desk, client), sentence);
     if (dcli_desk_send(supervisor->desk, client, &message) != DCL_OK)
         dcli_desk_hang_up(supervisor->desk, client); /* it waits for an answer */
-}
-
-/* ---- what processes print ----------------------------------------------------------------------------------------- */
-
-struct printing {
-    const dcli_supervisor *supervisor;
-    uint64_t session;
-    int place;
-};
-
-/* A line of a kernel's is no line of the worker's. */
-static void log_line(void *user, const char *line, size_t length)
-{
-    const struct printing *printing = user;
-    char clean[720];
-    dcli_clean(clean, sizeof clean, line, length, "");
-    DCLI_LOG(printing->supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 ": process %d prints: %s",
-             printing->session, printing->place, clean);
-}
-
-static void read_output(const dcli_supervisor *supervisor, dcli_supervised *session, int place, bool to_its_end)
-{
-    struct printing printing = {.supervisor = supervisor, .session = session->session, .place = place};
-    dcli_output *output = &session->child[place].output;
-    (to_its_end ? dcli_output_close : dcli_output_read)(output, dcli_monotonic_ms(), log_line, &printing);
 }
 
 /* ---- starting ----------------------------------------------------------------------------------------------------- */
@@ -215,7 +189,7 @@ void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const d
     supervisor->sessions = session;
     supervisor->session_count++;
     for (int p = 0; p < session->count; p++) {
-        session->child[p].control = session->child[p].output.pipe = -1;
+        session->child[p].control = -1;
         session->child[p].process.pidfd = -1;
     }
     char cache[sizeof supervisor->cache];
@@ -312,13 +286,14 @@ static bool take_answers(dcli_supervisor *supervisor, dcli_supervised *session)
 static void tell_gone(dcli_supervisor *supervisor, dcli_supervised *session, int place, const char *why)
 {
     dcli_child *child = &session->child[place];
+    int pid = (int)child->process.pid;
     child->gone = true;
+    dcli_supervisor_kill(supervisor, &child->process);
+    dcli_supervisor_end_output(supervisor, session, place, true); /* before the client hears of the end */
     dcli_message message = {.kind = DCLI_MSG_GONE, .gone = {.process = place, .sentence = why}};
     dcli_desk_send(supervisor->desk, session->client, &message);
-    DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 ": process %d (%d) %s", session->session, place,
-             (int)child->process.pid, why);
-    dcli_supervisor_kill(supervisor, &child->process);
-    read_output(supervisor, session, place, true);
+    DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 ": process %d (%d) %s", session->session, place, pid,
+             why);
     if (child->control >= 0)
         close(child->control);
     child->control = -1;
@@ -332,8 +307,7 @@ void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session
         dcli_supervisor_end(supervisor, session, "its client has been silent for too long");
         return;
     }
-    for (int p = 0; p < session->count; p++)
-        read_output(supervisor, session, p, false);
+    dcli_supervisor_pass_output(supervisor, session, now_ms);
     if (!session->opened && !take_answers(supervisor, session))
         return;
     for (int p = 0; p < session->count && session->opened; p++) {
@@ -433,7 +407,7 @@ void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, 
     dcli_cgroup_kill(&supervisor->groups, session->session);
     for (int p = 0; p < session->count; p++) {
         dcli_supervisor_kill(supervisor, &session->child[p].process);
-        read_output(supervisor, session, p, true);
+        dcli_supervisor_end_output(supervisor, session, p, false);
         if (session->child[p].control >= 0)
             close(session->child[p].control);
     }

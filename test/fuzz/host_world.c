@@ -21,7 +21,15 @@ dcl_status fuzz_hear_desk(void *user, dcli_received *received_out)
     if (!world->desk_speaks)
         return DCL_ERR_TIMEOUT;
     world->desk_speaks = fuzz_flag(input);
-    switch (fuzz_below(input, 4)) {
+    switch (fuzz_below(input, 5)) {
+    case 4:
+        message = (dcli_message){.kind = DCLI_MSG_PRINTED,
+                                 .printed = {.number = 1 + fuzz_byte(input),
+                                             .process = fuzz_below(input, FUZZ_MOST_NODES + 1),
+                                             .text = "one\ntwo",
+                                             .dropped = fuzz_byte(input),
+                                             .flushed = fuzz_byte(input)}};
+        break;
     case 0:
         message.kind = (dcli_message_kind)(1 + fuzz_below(input, DCLI_MSG_KIND_COUNT - 1));
         fuzz_fill(input, &message);

@@ -3,17 +3,19 @@
 #include "fuzz/session.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "worker/supervisor.c" /* NOLINT: its loop is driven from within */
 
+enum { MOST_UNTAKEN = 16 /* messages PRINTED */ };
 enum { MOST_PROCESSES = 64, MOST_CLIENTS = 8 };
 
 /* A process that is none. */
 typedef struct child {
     pid_t pid; /* 0: none */
-    int control;
+    int control, output;
     bool killed, ended;
 } child;
 
@@ -44,11 +46,13 @@ dcl_status __wrap_dcli_process_start(const char *program, const char *terms, cha
     (void)program;
     (void)terms;
     (void)variables;
-    (void)output;
     fuzz_demand(count == 2 && scene.count < MOST_PROCESSES, "a process is started in another way");
     if (scene.fail_start > 0 && --scene.fail_start == 0)
         return DCLI_FAIL(DCL_ERR_FILE, "a process cannot be started");
-    scene.child[scene.count] = (child){.pid = 1000 + scene.count, .control = fcntl(descriptors[1], F_DUPFD_CLOEXEC, 3)};
+    scene.child[scene.count] = (child){.pid = 1000 + scene.count,
+                                       .control = fcntl(descriptors[1], F_DUPFD_CLOEXEC, 3),
+                                       .output = fcntl(output, F_DUPFD_CLOEXEC, 3)};
+    fcntl(scene.child[scene.count].output, F_SETFL, O_NONBLOCK);
     process->pid = scene.child[scene.count++].pid;
     return DCL_OK;
 }
@@ -91,6 +95,7 @@ void __wrap_dcli_process_end(dcli_process *process, int grace_ms)
     child *ended = child_of(process);
     if (ended != NULL) {
         close(ended->control);
+        close(ended->output);
         *ended = (child){.ended = true};
     }
     free(process->page);
@@ -116,6 +121,20 @@ static void answer_from(fuzz_input *input)
         scene.child[which].ended = true;
 }
 
+static void print_from(fuzz_input *input)
+{
+    char text[1 << 16];
+    int which = scene.count > 0 ? fuzz_below(input, scene.count) : 0, byte = fuzz_byte(input), how = fuzz_byte(input);
+    if (scene.count == 0 || scene.child[which].pid == 0)
+        return;
+    memset(text, byte, sizeof text);
+    for (size_t at = 0; at < sizeof text && how % 7 > 0; at += (size_t)(how % 7) * 50)
+        text[at] = '\n';
+    for (int n = 0; n <= how / 32; n++)
+        if (write(scene.child[which].output, text, (size_t)how << 8) < 0)
+            break; /* nobody reads any more */
+}
+
 enum event {
     HELLO,
     OPEN,
@@ -129,6 +148,8 @@ enum event {
     PROCESS_ENDS,
     TIME,
     FAIL_START,
+    SHOWN,
+    PRINT,
     EVENTS
 };
 
@@ -149,6 +170,10 @@ static dcli_message make_message(fuzz_input *input, enum event event)
     case GONE:
         message.kind = DCLI_MSG_GONE;
         message.gone.process = bits % 5;
+        break;
+    case SHOWN:
+        message.kind = DCLI_MSG_SHOWN;
+        message.shown = (dcli_msg_shown){.number = bits & 15, .flush = bits >> 4};
         break;
     case ANYTHING:
         message.kind = (dcli_message_kind)(1 + bits % (DCLI_MSG_KIND_COUNT - 1));
@@ -190,6 +215,9 @@ dcl_status __wrap_dcli_desk_receive(dcli_desk *desk, int milliseconds, dcli_rece
     case PROCESS_ENDS:
         if (scene.count > 0)
             scene.child[fuzz_below(input, scene.count)].ended = true;
+        return DCL_ERR_TIMEOUT;
+    case PRINT:
+        print_from(input);
         return DCL_ERR_TIMEOUT;
     case FAIL_START:
         scene.fail_start = fuzz_byte(input);
@@ -252,6 +280,9 @@ static void check_books(const dcli_supervisor *supervisor)
     int count = 0;
     for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
         count++;
+    for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
+        fuzz_demand(session->printed >= session->shown && session->printed - session->shown <= MOST_UNTAKEN,
+                    "a client is sent more than it takes");
     fuzz_demand(count == supervisor->session_count && count <= supervisor->config->most_sessions,
                 "sessions are miscounted");
 }
@@ -262,6 +293,7 @@ void fuzz_desk(fuzz_input input, int options)
     static dcli_supervisor supervisor;
     static const dcli_log silent;
     dcl_worker_config config = {.struct_size = sizeof config, .most_sessions = 1 + (options >> 3 & 3), .io_threads = 1};
+    signal(SIGPIPE, SIG_IGN); /* a process prints although nobody reads any more */
     memset(&supervisor, 0, sizeof supervisor);
     memset(&scene, 0, sizeof scene);
     scene.input = input;

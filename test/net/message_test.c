@@ -256,8 +256,8 @@ static const struct {
     {"[-1,10,0]", "version -1 of the protocol, this peer version 2;"},
     {"[0,10,0]", "version 0 of the protocol, this peer version 2;"},
     {"['1',10,0]", "version of a message of unknown kind is of another type"},
-    {"[2,0,0]", "kind of a message of unknown kind is 0; expected 1..27"},
-    {"[2,28,0]", "kind of a message of unknown kind is 28; expected 1..27"},
+    {"[2,0,0]", "kind of a message of unknown kind is 0; expected 1..29"},
+    {"[2,30,0]", "kind of a message of unknown kind is 30; expected 1..29"},
     {"[2,10,-1]", "epoch of a message STOP is -1; expected 0 or more"},
     {"[2,10,true]", "epoch of a message STOP is of another type"},
     {"[2,10,0,0]", "a message STOP has 1 fields; expected 0..0"},
@@ -459,6 +459,13 @@ static const struct {
     {"[2,26,0,0,'s'*1537]", "sentence of a message GONE has 1537 bytes"},
     {"[2,27,0,-1,0]", "done of a message RISEN is -1"},
     {"[2,27,0,0,-1]", "ready of a message RISEN is -1"},
+    {"[2,28,0,0,0,'']", "number of a message PRINTED is 0; expected 1.."},
+    {"[2,28,0,1,256,'']", "process of a message PRINTED is 256; expected 0..255"},
+    {"[2,28,0,1,0,'t'*65537]", "text of a message PRINTED has 65537 bytes"},
+    {"[2,28,0,1,0,'',-1]", "dropped of a message PRINTED is -1"},
+    {"[2,28,0,1,0,'',0,-1]", "flushed of a message PRINTED is -1"},
+    {"[2,29,0,-1]", "number of a message SHOWN is -1"},
+    {"[2,29,0,0,-1]", "flush of a message SHOWN is -1"},
 };
 
 Test(message, every_field_outside_its_range_is_refused_by_name)
@@ -596,8 +603,8 @@ Test(message, packing_refuses_what_receivers_would)
     path[sizeof path - 1] = '\0';
     operation[0] = (dcli_msg_operation){.kind = 7, .path = path};
     EXPECT_PACK(&message, DCL_ERR_INVALID, "operation[0].path of a message OPERATIONS has 4097 bytes; expected 4096");
-    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..27");
-    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 28");
+    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..29");
+    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 30");
 }
 
 Test(message, long_sentences_are_cut_not_refused)

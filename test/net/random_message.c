@@ -432,6 +432,13 @@ static void fill_desk_message(test_random *random, dcli_message *message)
     case DCLI_MSG_GONE:
         message->gone = (dcli_msg_gone){test_random_below(random, DCLI_MOST_NODES), string(random, DCLI_MOST_SENTENCE)};
         break;
+    case DCLI_MSG_PRINTED:
+        message->printed = (dcli_msg_printed){1 + natural(random) / 2, test_random_below(random, DCLI_MOST_NODES),
+                                              string(random, DCLI_MOST_TEXT), natural(random), natural(random)};
+        break;
+    case DCLI_MSG_SHOWN:
+        message->shown = (dcli_msg_shown){natural(random), natural(random)};
+        break;
     default:
         break;
     }
@@ -631,6 +638,11 @@ static bool same_desk_contents(const dcli_message *a, const dcli_message *b)
         return EQUAL(beat.number);
     case DCLI_MSG_GONE:
         return EQUAL(gone.process) && STRINGS(gone.sentence);
+    case DCLI_MSG_PRINTED:
+        return EQUAL(printed.number) && EQUAL(printed.process) && STRINGS(printed.text) && EQUAL(printed.dropped) &&
+               EQUAL(printed.flushed);
+    case DCLI_MSG_SHOWN:
+        return EQUAL(shown.number) && EQUAL(shown.flush);
     default:
         return true;
     }

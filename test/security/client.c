@@ -6,7 +6,7 @@
  *   fill         make arrays of 8 MiB until one fails
  *   crash        run a body that ends the process it runs in
  *   prelude:PATH run a body with the prelude that lies in a file
- *   print[:N]    run a body that prints N times what looks like lines of a worker's log
+ *   print[:N]    run a body that prints N times what looks like lines of DCL's log
  *   load:PATH    load a .npy file of 64 x 64 floats that hold row + column; save:PATH save such a one
  *   spy:PATH     run the function `int attempt(long i)` of this OpenCL C file for 0..63, and print what it returns
  *   begin:PATH   the same, not waited for

@@ -67,19 +67,6 @@ class Isolation(siege.Siege):
         self.assertIn("DCL_ERR_BODY", wrong)
         self.assertNotIn("DCL_ERR", right)
 
-    def test_kernels_write_no_log_of_the_worker(self):
-        """What kernels print is marked as such, line by line, harmless for terminals and limited."""
-        worker = self.worker()
-        done = self.client(worker, "open", "print", "print:8000", "work", "close", seconds=60 * siege.SLOW)
-        self.assertEqual(done.code, 0, done.text)
-        self.assertTrue(worker.logs("its client has gone"), worker.log())
-        log = worker.log()
-        self.assertRegex(log, r"(?m)^dcl info: session [0-9a-f]{16}: process 0 prints: dcl info: forged \\e\[2J$")
-        self.assertNotRegex(log, "(?m)^dcl info: forged")
-        self.assertNotIn("\033", log)
-        self.assertIn(" bytes dropped)", log)
-        self.assertLess(len(log), 400000)
-
     def test_quota_is_each_ones_own(self):
         worker = self.worker("--quota", "64M")
         greedy, right = self.go_on(self.clients(

@@ -1,0 +1,24 @@
+/* worker/printer.h - shows the program's user what nodes print, by a thread of its own: a terminal, a pipe or a function of the
+ * program that takes nothing keeps nobody waiting who serves. */
+#ifndef DCLI_WORKER_PRINTER_H
+#define DCLI_WORKER_PRINTER_H
+
+#include "base/log.h"
+
+enum { DCLI_PRINTER_LINE = 4600 /* most bytes of a line */ };
+
+typedef struct dcli_printer dcli_printer;
+
+/** @param log  where lines go, whatever its level. Copied. @return NULL (recorded). */
+dcli_printer *dcli_printer_open(const dcli_log *log);
+/** Show a line; it has been cleaned. Never waits: while more lines wait than there is room for, further ones are counted
+ *  instead. Any thread. NULL is accepted, here and below. */
+void dcli_printer_put(dcli_printer *printer, const char *line);
+/** Wait until all lines that were put so far are shown, no longer than this. Where nothing was shown within the time that an
+ *  earlier call waited, and nothing has been since, do not wait. */
+void dcli_printer_flush(dcli_printer *printer, int milliseconds);
+/** Show what is left. A thread that is kept from writing to standard error is left behind after a second; a function of the
+ *  program is waited for. */
+void dcli_printer_close(dcli_printer *printer);
+
+#endif
