@@ -263,6 +263,17 @@ static bool read_table(const char *path, const struct in6_addr *called, int port
     return true;
 }
 
+static dcl_status refuse_foreign(const char *host, int port, const listener *found)
+{
+    if (found->user == 0 || found->user == geteuid())
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_NETWORK,
+        "the listener at tcp://%s:%d is user %u's; expected a worker of this user, %u, or of root: to others no "
+        "token is shown; start the worker as this user, or use keys",
+        host, port, found->user, geteuid());
+}
+
 dcl_status dcli_token_listener_is_ours(const char *host, int port)
 {
     struct in6_addr called;
@@ -283,13 +294,18 @@ dcl_status dcli_token_listener_is_ours(const char *host, int port)
             "the worker at tcp://%s:%d: connection refused (ECONNREFUSED): nobody listens there; start it, or "
             "correct the address",
             host, port);
-    if (found.user == 0 || found.user == geteuid())
+    return refuse_foreign(host, port, &found);
+}
+
+dcl_status dcli_token_listener_is_not_foreign(const char *host, int port)
+{
+    struct in6_addr called;
+    listener found = {0};
+    if (!parse_number(host, &called))
         return DCL_OK;
-    return DCLI_FAIL(
-        DCL_ERR_NETWORK,
-        "the listener at tcp://%s:%d is user %u's; expected a worker of this user, %u, or of root: to others no "
-        "token is shown; start the worker as this user, or use keys",
-        host, port, found.user, geteuid());
+    read_table("/proc/net/tcp", &called, port, &found);
+    read_table("/proc/net/tcp6", &called, port, &found);
+    return found.rank > 0 ? refuse_foreign(host, port, &found) : DCL_OK;
 }
 
 /** The other end of a connection of this host. @return false: not there. */

@@ -45,6 +45,8 @@ dcl_status dcli_token_find(const char *address, char token_out[DCLI_TOKEN]);
  *  @return DCL_OK: the listener is this user's or root's; DCL_ERR_NETWORK (another user's, or nobody listens, or the system
  *  does not tell). */
 dcl_status dcli_token_listener_is_ours(const char *host, int port);
+/** The same, but DCL_OK where nobody listens, or where it cannot be told. */
+dcl_status dcli_token_listener_is_not_foreign(const char *host, int port);
 /** Whether the other end of a connection on this host is held by a process of this user or of root: between looking at a
  *  listener and connecting to it another one can take its place. To be asked when the other side has answered.
  *  @return DCL_OK, also when the connection has ended; DCL_ERR_NETWORK. */

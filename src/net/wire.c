@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "net/token.h"
 
 /* ---- life --------------------------------------------------------------------------------------------------------- */
 
@@ -259,13 +260,22 @@ dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *add
     char *kept = status == DCL_OK ? dcli_strdup(text) : NULL;
     if (kept == NULL)
         return status != DCL_OK ? status : DCL_ERR_NOMEM;
-    status = connect_to(wire, peer, &resolved, text, key);
+    /* The handshake shows the password. Who accepts is looked at once more when it has succeeded. */
+    bool foreign = wire->own == NULL && resolved.loopback &&
+                   dcli_token_listener_is_not_foreign(resolved.host, resolved.port) != DCL_OK;
+    if (foreign)
+        DCLI_LOG(wire->log, DCLI_LOG_WARN, "peer %d: %s", peer, dcli_error_sentence());
+    else
+        status = connect_to(wire, peer, &resolved, text, key);
     if (status != DCL_OK) {
         dcli_free(kept);
         return status;
     }
     wire->peer[peer].address = kept;
     wire->peer[peer].state = DCLI_WIRE_MET;
+    wire->peer[peer].foreign = foreign;
+    if (foreign)
+        dcli_wire_set(endpoint, peer, DCLI_END_REFUSED);
     dcli_wire_stir_outgoing(wire);
     return DCL_OK;
 }

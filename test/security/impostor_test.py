@@ -32,7 +32,36 @@ while True:
 """
 
 
+RECORDER = """import os, socket, sys
+os.setuid(int(sys.argv[2]))
+listener = socket.create_server((sys.argv[1], int(sys.argv[3])))
+print("ready", flush=True)
+listener.accept()
+print("somebody", flush=True)
+"""
+
+
 class Impostor(siege.Siege):
+    def test_who_listens(self):
+        """A port of a session at which another user listens is not connected to: a handshake shows the password."""
+        if os.geteuid() != 0:
+            self.skipTest("needs to be root to run a process as another user")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            session_port = free.getsockname()[1]
+        worker = self.worker("--ports", f"{session_port}-{session_port}")
+        self.forward(worker.port, 0)
+        with subprocess.Popen([sys.executable, "-c", RECORDER, ELSEWHERE, str(siege.NOBODY), str(session_port)],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as recorder:
+            try:
+                self.assertEqual(recorder.stdout.readline(), "ready\n")
+                worker.variables["DCL_WORKERS"] = f"tcp://{ELSEWHERE}:{worker.port}"
+                done = self.client(worker, "open")
+            finally:
+                recorder.kill()
+            self.assertEqual(recorder.stdout.read(), "", "the listener of another user was connected to")
+        self.assertIn("open DCL_ERR", done.text)
+        self.assertRegex(done.text, "65534's|another user's")
+
     def forward(self, port, user):
         """What comes to a port of another address goes to the same one of 127.0.0.1, by a process of this user."""
         listener = socket.create_server((ELSEWHERE, port))
