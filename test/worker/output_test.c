@@ -162,11 +162,12 @@ Test(output, lines_are_shown_in_their_order)
     program *program = new_program();
     dcli_printer *printer = open_printer(program);
     char expected[8000] = "";
+    size_t length = 0;
     for (int n = 0; n < 1000; n++) {
         char line[16];
         snprintf(line, sizeof line, "%d", n);
         dcli_printer_put(printer, line);
-        snprintf(expected + strlen(expected), 8, "%d\n", n);
+        length += (size_t)snprintf(expected + length, sizeof expected - length, "%d\n", n);
     }
     dcli_printer_flush(printer, SECONDS * 1000);
     cr_expect_str_eq(shown(program), expected);
