@@ -78,6 +78,8 @@ void fuzz_call_operation(fuzz_world *world)
         fuzz_demand(box_strides(&operation, &whole, strides) * 8 <= MEMORY, "the program's memory is too small");
     }
     dcli_lent *lent = moves ? dcli_lend(memory) : NULL;
+    if (moves && lent == NULL) /* no memory is left: the program's call ends here, too */
+        return;
     if (dcli_host_operation(world->host, &operation, lent, moves ? strides : NULL) == DCL_OK)
         world->cluster.operations++;
     dcli_lent_release(lent);
