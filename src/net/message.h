@@ -32,8 +32,10 @@ enum {                              /* limits every message is checked against b
        DCLI_MOST_KEY = 64,        /* bytes of a key or token as text */
        DCLI_MOST_NODES = 256,     /* of a session that has processes */
        DCLI_MOST_MS = 1000000000, /* of a time that somebody is given */
-       DCLI_MSG_COUNTERS = 11     /* of dcl_counters */
+       DCLI_MSG_COUNTERS = 11,    /* of dcl_counters */
+       DCLI_MOST_CHUNK = 1 << 30  /* bytes of elements in a message; DCL_CHUNK_BYTES has the same limit */
 };
+#define DCLI_MOST_POOL ((int64_t)1 << 50) /* of sizes that a session sets, in bytes */
 
 typedef enum dcli_message_kind {
     DCLI_MSG_KERNEL = 1, /* host -> worker: a body to parse and build */
