@@ -48,6 +48,7 @@ static struct {
 static void forget_all(void)
 {
     atomic_store(atomic_load(&table.own), 0);
+    atomic_fetch_add(&dcli_ends, 1); /* for seats */
     for (int c = 0; c < CHUNKS; c++)
         if (atomic_load(&table.chunk[c]) != NULL)
             memset((void *)atomic_load(&table.chunk[c]), 0, PER_CHUNK * sizeof(struct stub));
@@ -319,7 +320,7 @@ static dcli_seat *take_seat(void)
         if (atomic_load_explicit(&seat->taken, memory_order_relaxed) ||
             atomic_exchange_explicit(&seat->taken, true, memory_order_acquire))
             continue;
-        seat->handle = NULL;
+        seat->kind = 0;
         if (pthread_setspecific(looks.key, seat) == 0)
             return dcli_own_seat = seat;
         atomic_store_explicit(&seat->taken, false, memory_order_release);
@@ -342,26 +343,28 @@ void *dcli_handle_look_up(const void *handle, dcli_kind kind)
         return NULL;
     atomic_store_explicit(&seat->looking, true, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    seat->handle = NULL;
+    seat->kind = 0; /* of nothing, until all is known */
     uint64_t ends = atomic_load_explicit(&dcli_ends, memory_order_acquire);
     if (!has_not_ended(handle) || stub_of(handle)->kind != (uint8_t)kind || !has_not_ended(dcli_handle_cluster(handle)))
         return NULL;
+    seat->handle = handle;
     seat->kind = kind;
     seat->ends = ends;
     seat->object = dcli_handle_object(handle);
-    seat->handle = handle;
     return seat->object;
 }
 
-void dcli_handle_await_looks(void)
+bool dcli_handle_await_looks(void)
 {
     pthread_once(&looks.made, make_seats);
     if (looks.seat == NULL)
-        return;
-    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+        return true;
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+        return false; /* a filter of system calls came meanwhile */
     for (int s = 0; s < SEATS; s++)
         while (atomic_load_explicit(&looks.seat[s].looking, memory_order_acquire))
             sched_yield();
+    return true;
 }
 
 /* ---- refusals ----------------------------------------------------------------------------------------------------- */

@@ -34,7 +34,18 @@ dcl_status dcli_handle_refuse(const void *handle, dcli_kind kind, const char *na
 /** Unpin. @return true: the handle has ended, and nobody else has it pinned: the caller frees the object, then calls
  *  dcli_handle_free(). */
 bool dcli_handle_leave(const void *handle);
-/* Looking at an object without pinning it, which costs a nanosecond: see handle.c. */
+/** The handle ends; it is pinned by the caller. @return false: it has ended before. */
+bool dcli_handle_finish(const void *handle);
+/** Wait until nobody but the caller has it pinned; it has ended. */
+void dcli_handle_await(const void *handle);
+/** Its stub may be used again. @param end  why, for those who use the handle later. */
+void dcli_handle_free(const void *handle, dcli_handle_end end);
+/** The next array of a cluster that has a valid handle, from number *at_in_out on, which is 0 at first; NULL: none is left. */
+void *dcli_handle_next_array(const void *cluster, uint32_t *at_in_out);
+/** Its object is gone already. Pinned. */
+void dcli_handle_forget(const void *handle);
+
+/* ---- looking at an object without pinning it, which costs a nanosecond ------------------------------------------- */
 
 /** Where a thread writes that it looks. */
 typedef struct dcli_seat {
@@ -48,6 +59,7 @@ typedef struct dcli_seat {
 } dcli_seat;
 extern _Thread_local dcli_seat *dcli_own_seat __attribute__((tls_model("initial-exec")));
 extern _Atomic uint64_t dcli_ends; /* handles that have ended */
+/** dcli_handle_look() where the seat does not have the answer. */
 void *dcli_handle_look_up(const void *handle, dcli_kind kind);
 
 /** Look at an object: for what is over at once and calls nothing that enters a handle or ends one. Then
@@ -70,19 +82,11 @@ static inline void dcli_handle_look_away(void)
     if (dcli_own_seat != NULL)
         atomic_store_explicit(&dcli_own_seat->looking, false, memory_order_release);
 }
+/** Before an object whose handle has ended is freed: wait until nobody looks at it. @return false: that cannot be known any
+ *  more; the object must stay. */
+bool dcli_handle_await_looks(void);
 
-/** Wait until nobody looks at an object whose handle has ended; before it is freed. */
-void dcli_handle_await_looks(void);
-/** The handle ends; it is pinned by the caller. @return false: it has ended before. */
-bool dcli_handle_finish(const void *handle);
-/** Wait until nobody but the caller has it pinned; it has ended. */
-void dcli_handle_await(const void *handle);
-/** Its stub may be used again. @param end  why, for those who use the handle later. */
-void dcli_handle_free(const void *handle, dcli_handle_end end);
-/** The next array of a cluster that has a valid handle, from number *at_in_out on, which is 0 at first; NULL: none is left. */
-void *dcli_handle_next_array(const void *cluster, uint32_t *at_in_out);
-/** Its object is gone already. Pinned. */
-void dcli_handle_forget(const void *handle);
+/* ---- holds --------------------------------------------------------------------------------------------------------- */
 
 /** Further holds of the program, of maps. Pinned. */
 void dcli_handle_retain(const void *handle);

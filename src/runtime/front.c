@@ -108,8 +108,8 @@ void dcli_front_leave(const void *handle)
         end_array(handle);
         return;
     case DCLI_MAPS:
-        dcli_handle_await_looks();
-        dcli_in_map_release(dcli_handle_object(handle));
+        if (dcli_handle_await_looks())
+            dcli_in_map_release(dcli_handle_object(handle));
         dcli_handle_free(handle, DCLI_RELEASED);
         return;
     case DCLI_CLUSTERS: /* ended by dcl_close(), which has it pinned */

@@ -258,6 +258,26 @@ Test(handle_on_device, is_released_while_other_threads_call)
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
 }
 
+/* What a thread located with last is no answer for another handle. */
+Test(handle_on_device, of_a_map_is_refused_between_others)
+{
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_map *map = dcl_map_block(cluster), *ended = dcl_map_block(cluster);
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, N);
+    int node;
+    int64_t index = 1, offset;
+    dcl_release(ended);
+    for (int round = 0; round < 2; round++) {
+        TEST_OK(dcl_map_locate(map, &grid, &index, &node, &offset));
+        TEST_REFUSED(dcl_map_locate(ended, &grid, &index, &node, &offset), DCL_ERR_INVALID, "map has been released");
+        for (int time = 0; time < 2; time++)
+            TEST_REFUSED(dcl_map_locate(NULL, &grid, &index, &node, &offset), DCL_ERR_INVALID, "map is NULL");
+        dcl_clear_error(cluster);
+    }
+    dcl_release(map);
+    cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+}
+
 struct locator {
     dcl_map *map;
     atomic_int *ready;
