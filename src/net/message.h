@@ -35,7 +35,8 @@ enum {                              /* limits every message is checked against b
        DCLI_MSG_COUNTERS = 11,    /* of dcl_counters */
        DCLI_MOST_CHUNK = 1 << 30  /* bytes of elements in a message; DCL_CHUNK_BYTES has the same limit */
 };
-#define DCLI_MOST_POOL ((int64_t)1 << 50) /* of sizes that a session sets, in bytes */
+#define DCLI_MOST_OPERATION ((int64_t)1 << 62) /* number of an operation; a microsecond each, it takes 146,000 years */
+#define DCLI_MOST_POOL ((int64_t)1 << 50)      /* of sizes that a session sets, in bytes */
 
 typedef enum dcli_message_kind {
     DCLI_MSG_KERNEL = 1, /* host -> worker: a body to parse and build */

@@ -19,7 +19,7 @@ _Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MAR
     {                                                                                                            \
 #name, DCLI_FIELD_INT64, offsetof(OBJECT, name), .minimum = (low), .maximum = INT64_MAX, .about = (text) \
     }
-#define BYTES(name, low, most, text)                                                                          \
+#define UP_TO(name, low, most, text)                                                                          \
     {                                                                                                         \
 #name, DCLI_FIELD_INT64, offsetof(OBJECT, name), .minimum = (low), .maximum = (most), .about = (text) \
     }
@@ -276,13 +276,13 @@ static const dcli_record peer_record = RECORD("peer", OBJECT, peer_fields, 1, "a
 static const dcli_field setup_fields[] = {
     INT(self, 0, DCLI_MOST_NODES - 1, "the receiver's number"),
     RECORDS(peer, peer_count, DCLI_MOST_NODES, &peer_record, "all nodes, in the order of their numbers"),
-    INT64(first_operation, 1, "the receiver takes part from this one on"),
+    UP_TO(first_operation, 1, DCLI_MOST_OPERATION, "the receiver takes part from this one on"),
     INT64(epoch, 0, "of the members named here"),
     INT(tree_nodes, 0, DCLI_MOST_NODES,
         "the first so many nodes pass descriptors on as a tree; others have the host as parent"),
-    BYTES(tile_bytes, 1, DCLI_MOST_POOL, "size aimed at for a tile"),
-    BYTES(chunk_bytes, 1, DCLI_MOST_CHUNK, "most bytes of a chunk"),
-    BYTES(pool_bytes, 1, DCLI_MOST_POOL, "memory for what arrives"),
+    UP_TO(tile_bytes, 1, DCLI_MOST_POOL, "size aimed at for a tile"),
+    UP_TO(chunk_bytes, 1, DCLI_MOST_CHUNK, "most bytes of a chunk"),
+    UP_TO(pool_bytes, 1, DCLI_MOST_POOL, "memory for what arrives"),
     INT64(quota_bytes, 0, "most bytes of storage; 0: no limit"),
     MILLISECONDS(silence_ms, "who is not heard of for so long is lost"),
     MILLISECONDS(build_ms, "most time of a compilation"),
@@ -290,7 +290,7 @@ static const dcli_field setup_fields[] = {
     INT(fanout, 1, DCLI_MOST_NODES, "children of a peer in the tree of descriptors"),
     INT(log, 0, 3, "level of the log"),
     STRING(fault, DCLI_MOST_ADDRESS, "for tests: a failure to provoke"),
-    BYTES(kept_bytes, 0, DCLI_MOST_POOL, "most bytes of kept copies"),
+    UP_TO(kept_bytes, 0, DCLI_MOST_POOL, "most bytes of kept copies"),
     BOOL(check_access, "kernels check everything they read and write"),
     STRING(word_key, DCLI_MOST_KEY,
            "of the host and this node: of the tags of what others pass on; empty: there are none"),
@@ -405,7 +405,7 @@ static const dcli_field open_fields[] = {
     MILLISECONDS(silence_ms, "who is not heard of for so long is lost"),
     INT(first, 0, DCLI_MOST_NODES - 1, "number of the node that the first process becomes; the others follow"),
     INT(nodes, 1, DCLI_MOST_NODES, "numbers that there are for nodes; the host has the next"),
-    BYTES(chunk_bytes, 0, DCLI_MOST_CHUNK,
+    UP_TO(chunk_bytes, 0, DCLI_MOST_CHUNK,
           "most bytes of a chunk, as SETUP will say; the processes take no larger frames"),
     RECORDS(host, host_count, DCLI_MOST_NODES, &host_record, "per process: what it knows the host by"),
 };

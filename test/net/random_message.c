@@ -29,7 +29,7 @@ static int64_t positive(test_random *random)
     int64_t value = natural(random);
     return value > 0 ? value : 1;
 }
-static int64_t bytes_up_to(test_random *random, int64_t most) { return 1 + natural(random) % most; }
+static int64_t up_to(test_random *random, int64_t most) { return 1 + natural(random) % most; }
 static int64_t milliseconds(test_random *random) { return 1 + natural(random) % DCLI_MOST_MS; }
 static int64_t any(test_random *random) { return (int64_t)bits(random) * (test_random_below(random, 2) ? 1 : -1); }
 static bool flag(test_random *random) { return test_random_below(random, 2) == 1; }
@@ -297,13 +297,13 @@ static dcli_msg_setup random_setup(test_random *random)
     return (dcli_msg_setup){.self = test_random_below(random, DCLI_MOST_NODES),
                             .peer_count = random_peers(random),
                             .peer = pool.peer,
-                            .first_operation = positive(random),
+                            .first_operation = up_to(random, DCLI_MOST_OPERATION),
                             .epoch = natural(random),
                             .tree_nodes = test_random_below(random, DCLI_MOST_NODES + 1),
-                            .tile_bytes = bytes_up_to(random, DCLI_MOST_POOL),
-                            .chunk_bytes = bytes_up_to(random, DCLI_MOST_CHUNK),
-                            .pool_bytes = bytes_up_to(random, DCLI_MOST_POOL),
-                            .kept_bytes = bytes_up_to(random, DCLI_MOST_POOL),
+                            .tile_bytes = up_to(random, DCLI_MOST_POOL),
+                            .chunk_bytes = up_to(random, DCLI_MOST_CHUNK),
+                            .pool_bytes = up_to(random, DCLI_MOST_POOL),
+                            .kept_bytes = up_to(random, DCLI_MOST_POOL),
                             .quota_bytes = natural(random),
                             .silence_ms = milliseconds(random),
                             .build_ms = milliseconds(random),
@@ -320,7 +320,7 @@ static dcli_msg_joined random_joined(test_random *random)
 {
     return (dcli_msg_joined){.peer = test_random_below(random, DCLI_MOST_NODES),
                              .epoch = positive(random),
-                             .first_operation = positive(random),
+                             .first_operation = up_to(random, DCLI_MOST_OPERATION),
                              .address = string(random, DCLI_MOST_ADDRESS),
                              .key = string(random, DCLI_MOST_KEY),
                              .in_place = flag(random)};
@@ -399,7 +399,7 @@ static dcli_msg_open random_open(test_random *random)
                           .silence_ms = milliseconds(random),
                           .first = test_random_below(random, DCLI_MOST_NODES),
                           .nodes = 1 + test_random_below(random, DCLI_MOST_NODES),
-                          .chunk_bytes = bytes_up_to(random, DCLI_MOST_CHUNK),
+                          .chunk_bytes = up_to(random, DCLI_MOST_CHUNK),
                           .host_count = few(random, DCLI_MOST_NODES),
                           .host = pool.host};
     for (int i = 0; i < open.host_count; i++)
