@@ -270,7 +270,10 @@ typedef struct dcli_msg_seen {
 
 typedef struct dcli_msg_risen {
     int64_t done, ready;
-    int64_t notices; /* messages FAILED and REPORT that the sender and all below it have sent to the host so far */
+    int notice_count;
+    int64_t
+        *notice; /* [notice_count] pairs: a node, the sender or below it, and how many messages FAILED and REPORT it has
+                        sent to the host so far. Nodes that have sent none are left out. */
 } dcli_msg_risen;
 
 typedef struct dcli_msg_count {

@@ -346,7 +346,11 @@ static const dcli_field seen_fields[] = {
 static const dcli_field risen_fields[] = {
     INT64(done, 0, "the least of the sender and all below it"),
     INT64(ready, 0, "the least of the sender and all below it"),
-    INT64(notices, 0, "messages FAILED and REPORT that these have sent to the host: it takes this when all have come"),
+    {"notices", DCLI_FIELD_NUMBERS, offsetof(OBJECT, notice), DCLI_COUNT_OWN, offsetof(OBJECT, notice_count), 0,
+     2 * DCLI_MOST_NODES, NATURAL, NULL,
+     "of each of these that has sent FAILED or REPORT to the host: its number, and how many; the host takes this when "
+     "all "
+     "of them have come"},
 };
 #undef OBJECT
 

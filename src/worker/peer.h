@@ -34,12 +34,23 @@ typedef struct dcli_loss {
     char seen[255]; /* how it was noticed */
 } dcli_loss;
 
-/** Host, with a tree: what has come of a node. */
+/** Host: a message RISEN that is kept until all notices that it counts have come. */
+typedef struct dcli_held_risen {
+    bool is_held;
+    dcli_msg_risen risen; /* its notices are owned */
+} dcli_held_risen;
+
+/** Host, with a tree: what has come of a node. `oldest` is taken first, so that marks go on while later operations report,
+ *  too; `newest` stands for all that came after it. */
 typedef struct dcli_rising {
-    dcli_msg_risen held; /* not taken: not all notices that it counts have come */
-    bool holds;
-    int64_t notices; /* FAILED and REPORT of this node itself */
+    dcli_held_risen oldest, newest;
+    int64_t notices; /* FAILED and REPORT of this node itself that have come */
 } dcli_rising;
+
+/** Watermarks of a node and of all below it. */
+typedef struct dcli_risen {
+    int64_t done, ready;
+} dcli_risen;
 
 /** Host: what is said of a node. */
 typedef struct dcli_doubt {
@@ -112,12 +123,14 @@ struct dcli_worker {
     int64_t waiting_count, waiting_capacity, waiting_bytes;
     char (*word_keys)[DCLI_KEY_HEX];    /* host: [node_count] of tags; NULL: not needed yet, or never */
     struct dcli_said *said, *last_said; /* host: what may not have reached everyone yet; see tree.h */
-    dcli_msg_risen *risen;              /* [node_count] what children say; NULL: none yet */
-    dcli_msg_risen told_risen;
-    dcli_rising *rising; /* host: [node_count]; NULL: none yet */
-    int64_t notices;     /* nodes: FAILED and REPORT that were sent to the host */
-    dcli_outbox outbox;  /* host only */
-    dcli_doubts doubts;  /* the same */
+    dcli_risen *risen;                  /* [node_count] what children say; NULL: none yet */
+    dcli_risen told_risen;
+    int64_t told_notices; /* sum of those told with it */
+    dcli_rising *rising;  /* host: [node_count]; NULL: none yet */
+    int64_t notices;      /* nodes: FAILED and REPORT that were sent to the host */
+    int64_t *notices_of;  /* nodes: [node_count] the same of those below, as children say; NULL: none yet */
+    dcli_outbox outbox;   /* host only */
+    dcli_doubts doubts;   /* the same */
     struct dcli_question question;
     _Atomic int64_t turns;       /* host: of its loop */
     atomic_bool resting;         /* host: waits for messages */

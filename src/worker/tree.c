@@ -1,6 +1,7 @@
 /* worker/tree.c - descriptors down a tree, watermarks up. */
 #include "worker/tree.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -165,6 +166,23 @@ void dcli_tree_forget(dcli_worker *worker, int64_t complete)
     }
 }
 
+static void drop_held(dcli_held_risen *held)
+{
+    dcli_free(held->risen.notice);
+    *held = (dcli_held_risen){0};
+}
+
+static void free_books(dcli_worker *worker)
+{
+    for (int node = 0; worker->rising != NULL && node < worker->terms.node_count; node++) {
+        drop_held(&worker->rising[node].oldest);
+        drop_held(&worker->rising[node].newest);
+    }
+    dcli_free(worker->rising);
+    dcli_free(worker->risen);
+    dcli_free(worker->notices_of);
+}
+
 void dcli_tree_free(dcli_worker *worker)
 {
     while (worker->said != NULL)
@@ -172,8 +190,7 @@ void dcli_tree_free(dcli_worker *worker)
     if (worker->word_keys != NULL)
         explicit_bzero(worker->word_keys, (size_t)worker->terms.node_count * sizeof *worker->word_keys);
     dcli_free(worker->word_keys);
-    dcli_free(worker->risen);
-    dcli_free(worker->rising);
+    free_books(worker);
 }
 
 dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message)
@@ -214,11 +231,15 @@ static dcl_status say_again(dcli_worker *worker, int node)
 
 static dcl_status have_books(dcli_worker *worker)
 {
+    size_t nodes = (size_t)worker->terms.node_count;
     if (worker->risen == NULL)
-        worker->risen = dcli_calloc((size_t)worker->terms.node_count, sizeof *worker->risen);
+        worker->risen = dcli_calloc(nodes, sizeof *worker->risen);
     if (worker->is_host && worker->rising == NULL)
-        worker->rising = dcli_calloc((size_t)worker->terms.node_count, sizeof *worker->rising);
-    return worker->risen != NULL && (!worker->is_host || worker->rising != NULL) ? DCL_OK : DCL_ERR_NOMEM;
+        worker->rising = dcli_calloc(nodes, sizeof *worker->rising);
+    if (!worker->is_host && worker->notices_of == NULL)
+        worker->notices_of = dcli_calloc(nodes, sizeof *worker->notices_of);
+    bool have = worker->risen != NULL && (worker->is_host ? worker->rising != NULL : worker->notices_of != NULL);
+    return have ? DCL_OK : DCL_ERR_NOMEM;
 }
 
 /* Host: the child that a node is below, or is itself. */
@@ -242,26 +263,20 @@ static dcl_status note_subtree(dcli_worker *worker, int child, const dcli_msg_ri
     return status;
 }
 
-static int64_t notices_below(const dcli_worker *worker, int child)
+/* Whether all notices that a message counts have come. Those of a lost node may never come. */
+static bool have_come(const dcli_worker *worker, const dcli_msg_risen *risen)
 {
-    int64_t notices = 0;
-    for (int node = 0; node < worker->terms.node_count; node++)
-        if (!worker->gone[node] && top_of(worker, node) == child)
-            notices += worker->rising[node].notices;
-    return notices;
+    for (int n = 0; n < risen->notice_count; n += 2)
+        if (!worker->gone[risen->notice[n]] && worker->rising[risen->notice[n]].notices < risen->notice[n + 1])
+            return false;
+    return true;
 }
 
-/* Host: take what a child has said, once all notices have come that it counts. Of nodes that are lost nobody counts any:
- * whoever counted them says it anew. */
-static dcl_status take_held(dcli_worker *worker, int child)
+/* Host: a child and all below it have come so far. */
+static dcl_status take_marks(dcli_worker *worker, int child, const dcli_msg_risen *risen)
 {
     static const int64_t nothing[DCLI_MSG_COUNTERS];
-    dcli_rising *rising = &worker->rising[child];
-    const dcli_msg_risen *risen = &rising->held;
-    if (!rising->holds || notices_below(worker, child) < risen->notices)
-        return DCL_OK;
-    rising->holds = false;
-    worker->risen[child] = *risen;
+    worker->risen[child] = (dcli_risen){risen->done, risen->ready};
     worker->terms.hooks->marks(worker->terms.hooks->user, child, risen->done, risen->ready, nothing);
     dcl_status status = note_subtree(worker, child, risen);
     if (status != DCL_OK)
@@ -271,6 +286,38 @@ static dcl_status take_held(dcli_worker *worker, int child)
         if (dcli_tree_is_child(worker, node))
             complete = dcli_min(complete, worker->risen[node].ready);
     dcli_tree_forget(worker, complete);
+    return DCL_OK;
+}
+
+/* Host: take what a child has said, as far as all notices have come that it counts. */
+static dcl_status take_held(dcli_worker *worker, int child)
+{
+    dcli_rising *rising = &worker->rising[child];
+    dcl_status status = DCL_OK;
+    while (status == DCL_OK && rising->oldest.is_held && have_come(worker, &rising->oldest.risen)) {
+        dcli_held_risen taken = rising->oldest;
+        rising->oldest = rising->newest;
+        rising->newest = (dcli_held_risen){0};
+        status = take_marks(worker, child, &taken.risen);
+        drop_held(&taken);
+    }
+    return status;
+}
+
+/* Host. */
+static dcl_status hold(dcli_worker *worker, int child, const dcli_msg_risen *risen)
+{
+    dcli_rising *rising = &worker->rising[child];
+    dcli_held_risen *held = rising->oldest.is_held ? &rising->newest : &rising->oldest;
+    int64_t *notice = NULL;
+    size_t bytes = (size_t)risen->notice_count * sizeof *notice;
+    if (bytes > 0 && (notice = dcli_malloc(bytes)) == NULL)
+        return DCL_ERR_NOMEM;
+    if (bytes > 0)
+        memcpy(notice, risen->notice, bytes);
+    drop_held(held);
+    *held = (dcli_held_risen){.is_held = true, .risen = *risen};
+    held->risen.notice = notice;
     return DCL_OK;
 }
 
@@ -285,21 +332,37 @@ dcl_status dcli_tree_take_notice(dcli_worker *worker, int from)
     return take_held(worker, top_of(worker, from));
 }
 
-dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen)
+static dcl_status check_risen(const dcli_worker *worker, int from, const dcli_msg_risen *risen)
 {
     if (from >= worker->terms.node_count || risen->ready > risen->done)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d says RISEN with done %lld, ready %lld", from,
                          (long long)risen->done, (long long)risen->ready);
-    dcl_status status = have_books(worker);
+    bool pairs = risen->notice_count % 2 == 0;
+    for (int n = 0; pairs && n < risen->notice_count; n += 2)
+        pairs = risen->notice[n] < worker->terms.node_count;
+    return pairs
+               ? DCL_OK
+               : DCLI_FAIL(DCL_ERR_PROTOCOL,
+                           "peer %d says RISEN with notices that are not pairs of a node's number, 0..%d, and a count",
+                           from, worker->terms.node_count - 1);
+}
+
+dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen)
+{
+    dcl_status status = check_risen(worker, from, risen);
+    if (status == DCL_OK)
+        status = have_books(worker);
     if (status != DCL_OK)
         return status;
-    if (!worker->is_host) {
-        worker->risen[from] = *risen;
-        return DCL_OK;
+    if (worker->is_host) {
+        status = hold(worker, from, risen);
+        return status == DCL_OK ? take_held(worker, from) : status;
     }
-    worker->rising[from].held = *risen;
-    worker->rising[from].holds = true;
-    return take_held(worker, from);
+    worker->risen[from] = (dcli_risen){risen->done, risen->ready};
+    for (int n = 0; n < risen->notice_count && dcli_tree_is_child(worker, from); n += 2)
+        if (risen->notice[n] < worker->terms.tree_nodes)
+            worker->notices_of[risen->notice[n]] = risen->notice[n + 1];
+    return DCL_OK;
 }
 
 dcl_status dcli_tree_rise(dcli_worker *worker)
@@ -307,18 +370,27 @@ dcl_status dcli_tree_rise(dcli_worker *worker)
     dcl_status status = have_books(worker);
     if (status != DCL_OK)
         return status;
-    dcli_msg_risen least = {.notices = worker->notices};
+    int64_t pairs[2 * DCLI_MOST_NODES], notices = 0;
+    dcli_msg_risen least = {.notice = pairs};
     dcli_node_watermarks(worker->node, &least.done, &least.ready);
-    for (int node = 0; node < worker->terms.node_count; node++)
+    worker->notices_of[worker->terms.self] = worker->notices;
+    for (int node = 0; node < worker->terms.node_count; node++) {
         if (dcli_tree_is_child(worker, node)) {
             least.done = dcli_min(least.done, worker->risen[node].done);
             least.ready = dcli_min(least.ready, worker->risen[node].ready);
-            least.notices += worker->risen[node].notices;
         }
-    if (least.done == worker->told_risen.done && least.ready == worker->told_risen.ready &&
-        least.notices == worker->told_risen.notices)
+        if (worker->notices_of[node] == 0)
+            continue;
+        assert(least.notice_count < 2 * DCLI_MOST_NODES); /* nodes below are of the tree, which has no more */
+        pairs[least.notice_count++] = node;
+        pairs[least.notice_count++] = worker->notices_of[node];
+        notices += worker->notices_of[node];
+    }
+    const dcli_risen *told = &worker->told_risen;
+    if (least.done == told->done && least.ready == told->ready && notices == worker->told_notices)
         return DCL_OK;
-    worker->told_risen = least;
+    worker->told_risen = (dcli_risen){least.done, least.ready};
+    worker->told_notices = notices;
     dcli_message message = {.kind = DCLI_MSG_RISEN, .risen = least};
     return dcli_peer_send(worker, dcli_tree_parent(worker, worker->terms.self), &message, NULL);
 }
@@ -331,7 +403,7 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
     if (!dcli_tree_is(worker))
         return DCL_OK;
     if (!worker->is_host) {
-        worker->told_risen = (dcli_msg_risen){.done = -1}; /* whoever is the parent now has not been told */
+        worker->told_risen = (dcli_risen){.done = -1}; /* whoever is the parent now has not been told */
         return dcli_tree_rise(worker);
     }
     status = have_books(worker);
@@ -343,8 +415,10 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
                                        worker->risen[lost].ready, nothing);
             status = say_again(worker, node);
         }
-    if (status == DCL_OK)
-        worker->rising[lost].holds = false;
+    if (status == DCL_OK) {
+        drop_held(&worker->rising[lost].oldest);
+        drop_held(&worker->rising[lost].newest);
+    }
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
         if (dcli_tree_is_child(worker, node))
             status = take_held(worker, node);

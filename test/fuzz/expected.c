@@ -87,3 +87,14 @@ bool fuzz_expected_credit(const dcli_node *node, fuzz_input *input, int *from_ou
     }
     return false;
 }
+
+void fuzz_say_notices(int nodes, fuzz_input *input, dcli_msg_risen *risen)
+{
+    static int64_t notice[2];
+    notice[1] = fuzz_below(input, 3);
+    if (notice[1] == 0)
+        return;
+    notice[0] = fuzz_below(input, nodes);
+    risen->notice = notice;
+    risen->notice_count = 2;
+}

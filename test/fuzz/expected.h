@@ -14,4 +14,7 @@ bool fuzz_expected_grant(const dcli_node *node, fuzz_input *input, int *from_out
 /** A credit that may come now. */
 bool fuzz_expected_credit(const dcli_node *node, fuzz_input *input, int *from_out, dcli_msg_credit *credit_out);
 
+/** That one of `nodes` nodes has reported up to two times, or nobody has. It points into static memory. */
+void fuzz_say_notices(int nodes, fuzz_input *input, dcli_msg_risen *risen);
+
 #endif

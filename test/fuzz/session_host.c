@@ -156,6 +156,7 @@ static bool make_message(fuzz_world *world, enum event event, int *sender, dcli_
     case RISEN:
         tell_marks(world, from, message);
         message->risen = (dcli_msg_risen){.done = message->marks.done, .ready = message->marks.ready};
+        fuzz_say_notices(world->session.nodes, input, &message->risen);
         break;
     case GRANT:
         return fuzz_expected_grant(world->host->node, input, sender, &message->grant);

@@ -148,6 +148,7 @@ static dcl_status make_message(fuzz_others *others, enum event event, dcli_messa
     case RISEN:
         *from = fuzz_choose_node(others);
         message->risen = (dcli_msg_risen){.done = fuzz_near(&others->program, input), .ready = fuzz_below(input, 4)};
+        fuzz_say_notices(others->session.nodes, input, &message->risen);
         return DCL_OK;
     case FAILED:
         *from = fuzz_choose_peer(others);

@@ -463,6 +463,7 @@ static const struct {
     {"[2,26,0,0,'s'*1537]", "sentence of a message GONE has 1537 bytes"},
     {"[2,27,0,-1,0]", "done of a message RISEN is -1"},
     {"[2,27,0,0,-1]", "ready of a message RISEN is -1"},
+    {"[2,27,0,0,0,[0,-1]]", "of a message RISEN is -1"},
     {"[2,28,0,0,0,'']", "number of a message PRINTED is 0; expected 1.."},
     {"[2,28,0,1,256,'']", "process of a message PRINTED is 256; expected 0..255"},
     {"[2,28,0,1,0,'t'*65537]", "text of a message PRINTED has 65537 bytes"},

@@ -50,7 +50,7 @@ static struct {
     dcli_msg_peer peer[DCLI_MOST_NODES];
     dcli_msg_device device[DCLI_MOST_NODES];
     dcli_msg_host host[DCLI_MOST_NODES];
-    int64_t proof[2 * DCLI_MOST_NODES];
+    int64_t proof[2 * DCLI_MOST_NODES], notice[2 * DCLI_MOST_NODES];
 } pool;
 
 static const char *string(test_random *random, int most)
@@ -378,7 +378,10 @@ static void fill_session_message(test_random *random, dcli_message *message)
         message->seen = (dcli_msg_seen){natural(random), flag(random)};
         break;
     case DCLI_MSG_RISEN:
-        message->risen = (dcli_msg_risen){natural(random), natural(random), natural(random)};
+        message->risen =
+            (dcli_msg_risen){natural(random), natural(random), few(random, 2 * DCLI_MOST_NODES), pool.notice};
+        for (int i = 0; i < message->risen.notice_count; i++)
+            pool.notice[i] = natural(random);
         break;
     case DCLI_MSG_COUNT:
         message->count.number = natural(random);
@@ -667,7 +670,8 @@ static bool same_session_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_SEEN:
         return EQUAL(seen.number) && EQUAL(seen.yes);
     case DCLI_MSG_RISEN:
-        return EQUAL(risen.done) && EQUAL(risen.ready) && EQUAL(risen.notices);
+        return EQUAL(risen.done) && EQUAL(risen.ready) && EQUAL(risen.notice_count) &&
+               SAME(same_numbers(a->risen.notice, b->risen.notice, a->risen.notice_count));
     case DCLI_MSG_COUNT:
         return EQUAL(count.number);
     case DCLI_MSG_COUNTS:

@@ -88,14 +88,20 @@ static void hear(dcli_worker *host, int from, dcli_message message, const char *
                      dcli_message_name(message.kind), from, told, expected);
 }
 
-static dcli_message risen(int64_t number, int64_t notices)
+/* @param count  notices that `node` has sent; 0: nobody below has sent any. */
+static dcli_message risen(int64_t number, int node, int64_t count)
 {
-    return (dcli_message){.kind = DCLI_MSG_RISEN, .risen = {.done = number, .ready = number, .notices = notices}};
+    static int64_t notice[2];
+    notice[0] = node;
+    notice[1] = count;
+    return (dcli_message){
+        .kind = DCLI_MSG_RISEN,
+        .risen = {.done = number, .ready = number, .notice_count = count > 0 ? 2 : 0, .notice = notice}};
 }
 
-static dcli_message report(void)
+static dcli_message report(int64_t operation)
 {
-    return (dcli_message){.kind = DCLI_MSG_REPORT, .report = {.operation = 1, .array = "A", .rank = 1}};
+    return (dcli_message){.kind = DCLI_MSG_REPORT, .report = {.operation = operation, .array = "A", .rank = 1}};
 }
 
 static dcli_message failed(int node)
@@ -108,14 +114,46 @@ static dcli_message failed(int node)
 Test(tree, marks_do_not_overtake_what_they_follow)
 {
     dcli_worker *host = make_host();
-    hear(host, 0, risen(0, 1), "");
-    hear(host, 0, risen(1, 2), "");
-    hear(host, 1, risen(1, 0), "m1");
-    hear(host, 2, report(), "r2");
+    hear(host, 0, risen(1, 2, 2), "");
+    hear(host, 1, risen(1, 0, 0), "m1");
+    hear(host, 2, report(1), "r2");
     hear(host, 2, failed(2), "f2 m0");
-    hear(host, 0, risen(2, 2), "m0");
-    hear(host, 4, report(), "r4");
-    hear(host, 1, risen(2, 1), "m1");
+    hear(host, 0, risen(2, 2, 2), "m0");
+    hear(host, 4, report(2), "r4");
+    hear(host, 1, risen(2, 4, 1), "m1");
+    free_host(host);
+}
+
+/* Node 3 is ahead: what it says of operation 2 does not stand for what node 2 says of operation 1. */
+Test(tree, marks_wait_for_the_reports_of_each_node)
+{
+    dcli_worker *host = make_host();
+    hear(host, 0, risen(1, 2, 1), "");
+    hear(host, 3, report(2), "r3");
+    hear(host, 2, report(1), "r2 m0");
+    free_host(host);
+}
+
+/* Where every operation reports, marks are taken as their own reports come, not when all have come. */
+Test(tree, marks_do_not_wait_for_later_reports)
+{
+    dcli_worker *host = make_host();
+    hear(host, 0, risen(1, 2, 1), "");
+    hear(host, 0, risen(2, 2, 2), "");
+    hear(host, 0, risen(3, 2, 3), "");
+    hear(host, 2, report(1), "r2 m0");
+    hear(host, 2, report(2), "r2");
+    hear(host, 2, report(3), "r2 m0");
+    free_host(host);
+}
+
+Test(tree, notices_that_are_no_pairs_are_refused)
+{
+    dcli_worker *host = make_host();
+    dcli_message odd = risen(1, 2, 1), nobody = risen(1, NODES, 1);
+    odd.risen.notice_count = 1;
+    cr_expect_eq(dcli_tree_take_risen(host, 0, &odd.risen), DCL_ERR_PROTOCOL);
+    cr_expect_eq(dcli_tree_take_risen(host, 0, &nobody.risen), DCL_ERR_PROTOCOL);
     free_host(host);
 }
 
@@ -123,20 +161,19 @@ Test(tree, marks_do_not_overtake_what_they_follow)
 Test(tree, nobody_waits_for_what_a_lost_node_has_sent)
 {
     dcli_worker *host = make_host();
-    hear(host, 0, risen(1, 1), "");
+    hear(host, 0, risen(1, 2, 1), "");
     host->gone[2] = true;
     told[0] = '\0';
     cr_assert_eq(dcli_tree_mend(host, 2), DCL_OK);
-    cr_expect_str_eq(told, "");
-    hear(host, 0, risen(1, 0), "m0"); /* node 0 has heard of the loss, too */
+    cr_expect_str_eq(told, "m0");
     /* Its children are the host's now. What it said last and was not taken counts no more. */
-    hear(host, 1, risen(1, 1), "");
+    hear(host, 1, risen(1, 4, 1), "");
     host->gone[1] = true;
     told[0] = '\0';
     cr_assert_eq(dcli_tree_mend(host, 1), DCL_OK);
     cr_expect_str_eq(told, "m4 m5");
-    hear(host, 4, report(), "r4");
-    hear(host, 4, risen(1, 1), "m4");
-    hear(host, 5, risen(1, 0), "m5");
+    hear(host, 4, report(1), "r4");
+    hear(host, 4, risen(1, 4, 1), "m4");
+    hear(host, 5, risen(1, 0, 0), "m5");
     free_host(host);
 }
