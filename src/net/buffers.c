@@ -245,22 +245,6 @@ size_t dcli_buffers_bytes(const dcli_buffers *buffers)
     return atomic_load_explicit(&buffers->bytes, memory_order_relaxed);
 }
 
-void dcli_buffers_drop_spare(dcli_buffers *buffers)
-{
-    struct region *idle;
-    pthread_mutex_lock(&buffers->lock);
-    while (buffers->shared && (idle = find_idle(buffers)) != NULL)
-        drop_region(buffers, idle);
-    for (int c = 0; !buffers->shared && c < CLASSES; c++)
-        while (buffers->kept[c] != NULL) {
-            struct header *header = buffers->kept[c];
-            buffers->kept[c] = header->next;
-            buffers->kept_bytes -= bytes_of(c);
-            free_private(buffers, header);
-        }
-    pthread_mutex_unlock(&buffers->lock);
-}
-
 /* ---- where they lie ----------------------------------------------------------------------------------------------- */
 
 bool dcli_buffers_find(dcli_buffers *buffers, const void *bytes, size_t length, dcli_buffers_place *place_out)

@@ -23,8 +23,6 @@ void dcli_buffers_give(void *buffer);
 
 /** Memory of the stock: what is taken, and what is kept to be taken again. */
 size_t dcli_buffers_bytes(const dcli_buffers *buffers);
-/** Give back what is only kept. */
-void dcli_buffers_drop_spare(dcli_buffers *buffers);
 
 /** Where bytes lie in shared memory. */
 typedef struct dcli_buffers_place {

@@ -1,6 +1,7 @@
 /* worker/account.c - the sum of a session's memory on a node, and its limit. */
 #include "worker/account.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -23,9 +24,12 @@ static int64_t lasting_bytes(const dcli_worker *worker)
     return (int64_t)(dcli_device_taken_bytes(worker->device) + dcli_device_spare_bytes(worker->device)) + plans;
 }
 
-static int64_t transit_bytes(const dcli_worker *worker)
+/* Chunks that have come are those that this node asked for, and those in the windows of who writes: honest peers send no
+ * more, however large a batch is. */
+static int64_t most_received(const dcli_worker *worker)
 {
-    return (int64_t)dcli_buffers_bytes(worker->terms.buffers) + worker->received.bytes + worker->waiting_bytes;
+    int64_t windows = DCLI_WINDOW_CHUNKS * (int64_t)worker->terms.config->chunk_bytes * worker->terms.node_count;
+    return worker->terms.transit_bytes + dcli_node_granted_bytes(worker->node) + windows;
 }
 
 void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES])
@@ -41,11 +45,8 @@ void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES])
     bytes_out[DCLI_USE_WAITING] = worker->waiting_bytes;
 }
 
-static void give_back(dcli_worker *worker, bool transit)
+static void give_back(dcli_worker *worker)
 {
-    dcli_buffers_drop_spare(worker->terms.buffers);
-    if (transit)
-        return;
     dcli_exec_await_arenas(worker); /* what is refused does not depend on how fast the device is */
     dcli_device_drop_spare(worker->device);
     dcli_plans_trim(&worker->catalog, 0);
@@ -68,13 +69,25 @@ static dcl_status refuse(const dcli_worker *worker, size_t bytes, const char *wh
                      bytes, what, taken, limit, list);
 }
 
+static dcl_status check_transit(const dcli_worker *worker, dcli_use use, size_t bytes, const char *what)
+{
+    if (worker->terms.transit_bytes == 0)
+        return DCL_OK;
+    bool received = use == DCLI_USE_RECEIVED;
+    int64_t taken = received ? worker->received.bytes : worker->waiting_bytes;
+    int64_t limit = received ? most_received(worker) : worker->terms.transit_bytes;
+    return (int64_t)bytes <= limit - taken ? DCL_OK : refuse(worker, bytes, what, taken, limit);
+}
+
 dcl_status dcli_account_check(dcli_worker *worker, dcli_use use, size_t bytes, const char *what)
 {
-    bool transit = use >= DCLI_USE_SENT;
-    int64_t limit = transit ? worker->terms.transit_bytes : worker->terms.quota_bytes;
-    if (limit == 0 || (int64_t)bytes <= limit - (transit ? transit_bytes(worker) : lasting_bytes(worker)))
+    assert(use != DCLI_USE_SENT);
+    if (use > DCLI_USE_SENT)
+        return check_transit(worker, use, bytes, what);
+    int64_t limit = worker->terms.quota_bytes;
+    if (limit == 0 || (int64_t)bytes <= limit - lasting_bytes(worker))
         return DCL_OK;
-    give_back(worker, transit);
-    int64_t taken = transit ? transit_bytes(worker) : lasting_bytes(worker);
+    give_back(worker);
+    int64_t taken = lasting_bytes(worker);
     return (int64_t)bytes <= limit - taken ? DCL_OK : refuse(worker, bytes, what, taken, limit);
 }

@@ -1,9 +1,9 @@
 /* worker/account.h - what a session has of a node's memory, by kind, and how much it may have.
  *
- * Each kind is counted where it is made and given back; the sums are made here alone, and so is the sentence of a refusal.
- * There are two limits. What lasts falls under the quota. What is on its way comes and goes with the speed of others: were
- * it under the same limit, an array would fit or not by chance; so it has a limit of its own beside the quota.
- * Parse trees and known bodies have limits of their own, too. */
+ * The quota limits what lasts: arrays, copies, stages and tables, spare memory, plans. Data in transit depends on the speed
+ * of peers, so it has limits of its own; otherwise a creation near the quota would fail at random. Received data and waiting
+ * messages are limited apart, data to send is counted only: readers' grants bound it. See
+ * docs/decisions/0040-limits-of-a-sessions-memory.md. Parse trees and known bodies have their own limits, too. */
 #ifndef DCLI_WORKER_ACCOUNT_H
 #define DCLI_WORKER_ACCOUNT_H
 
@@ -16,14 +16,14 @@ typedef enum dcli_use {
     DCLI_USE_STAGES, /* and tables of kernels, and what is lost by rounding to pages */
     DCLI_USE_SPARE,  /* memory of the device kept to be used again */
     DCLI_USE_PLANS,
-    /* on its way */
-    DCLI_USE_SENT,     /* data made or packed for others; the stock of buffers for it */
+    /* in transit */
+    DCLI_USE_SENT,     /* data made or packed for others; the stock of buffers for it. Counted, never checked */
     DCLI_USE_RECEIVED, /* data that has come and is not used up */
     DCLI_USE_WAITING,  /* messages that wait for a member */
     DCLI_USES
 } dcli_use;
 
-/** Whether a node may take `bytes` more for a use. What is only kept to be used again is given back first.
+/** Whether a node may take `bytes` more for a use other than DCLI_USE_SENT. Spare memory is given back first.
  *  @param what  it is for, for people.
  *  @return DCL_OK, or DCL_ERR_NOMEM: the sentence has each kind and its bytes. Cost: a few loads while it fits. */
 dcl_status dcli_account_check(dcli_worker *worker, dcli_use use, size_t bytes, const char *what);

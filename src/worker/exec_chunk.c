@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "worker/account.h"
 #include "worker/exec_copies.h"
 #include "worker/plans.h"
 
@@ -95,13 +94,10 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
     const dcli_plan *plan = entry->plan[peer]->plan;
     const dcli_chunk *chunk = &plan->chunk[number];
     const dcli_copies_list *list;
-    dcl_status status = dcli_account_check(worker, DCLI_USE_SENT, (size_t)chunk->bytes, "data packed for another node");
-    if (status != DCL_OK)
-        return status;
     char *bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes);
     if (bytes == NULL)
         return DCL_ERR_NOMEM;
-    status = allocate_parts(worker, entry, plan, chunk);
+    dcl_status status = allocate_parts(worker, entry, plan, chunk);
     if (status == DCL_OK)
         status = find_packing(worker, entry, peer, number, &list);
     if (status == DCL_OK)

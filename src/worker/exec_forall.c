@@ -110,10 +110,6 @@ static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, cons
                               const dcli_batch *batch)
 {
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
-        dcl_status status =
-            dcli_account_check(worker, DCLI_USE_SENT, (size_t)plan->chunk[c].bytes, "data made for another node");
-        if (status != DCL_OK)
-            return status;
         dcli_kept_chunk *made = dcli_chunks_add(&worker->made, plan->chunk[c].peer, entry->operation.number, true, c);
         if (made == NULL ||
             (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)plan->chunk[c].bytes)) == NULL)

@@ -152,7 +152,7 @@ static dcl_status take_chunk(dcli_worker *worker, dcli_received *received)
     }
     kept->problem = dcli_strdup(dcli_error_sentence());
     dcli_received_free(received);
-    return DCL_OK; /* what needs it fails, and says why */
+    return DCL_OK; /* the operation that needs this chunk fails with the sentence kept here */
 }
 
 static dcl_status take_marks(dcli_worker *worker, int from, const dcli_msg_marks *marks)

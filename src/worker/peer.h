@@ -20,6 +20,9 @@
     "no memory, or no descriptor, was left for it; expected a descriptor for every part of an array; raise the limit " \
     "of open files (`ulimit -n`), or use fewer arrays"
 
+/** Chunks that a node writes to another one before they are committed. */
+enum { DCLI_WINDOW_CHUNKS = 4 };
+
 /** A batch whose kernels were launched and have not been seen to end. */
 typedef struct dcli_running {
     int64_t operation, batch;

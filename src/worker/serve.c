@@ -288,7 +288,7 @@ static int count_sharers(const dcli_serving *serving, const dcli_msg_setup *setu
 }
 
 /* What a session may have here. Where nobody says, it is what its device has; where that is the host's memory, four fifths
- * of this process's share of what the machine has or its control group allows. What is on its way has the last fifth. */
+ * of this process's share of what the machine has or its control group allows. The last fifth is for data in transit. */
 static void choose_limits(dcli_serving *serving, const dcli_msg_setup *setup)
 {
     enum { LEAST_TRANSIT = 64 << 20 }; /* twice what a node asks for ahead */

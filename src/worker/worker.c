@@ -17,8 +17,6 @@
 #include "worker/peer.h"
 #include "worker/tree.h"
 
-enum { WINDOW_CHUNKS = 4 }; /* that a node writes to another without their being committed */
-
 /* ---- the loop ----------------------------------------------------------------------------------------------------- */
 
 /* Messages that are there; waits for the first one. *any_out: there was one. */
@@ -26,7 +24,7 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 {
     enum { MOST_AT_ONCE = 256, AHEAD_BYTES = 64 << 20 };
     /* What a peer sends beside what it was asked for: chunks that it writes, by the window, and small messages. */
-    const int64_t unasked = WINDOW_CHUNKS * (int64_t)worker->terms.config->chunk_bytes + AHEAD_BYTES;
+    const int64_t unasked = DCLI_WINDOW_CHUNKS * (int64_t)worker->terms.config->chunk_bytes + AHEAD_BYTES;
     dcli_endpoint_limit_ahead(worker->endpoint, dcli_node_granted_bytes(worker->node) + unasked);
     for (int n = 0; n < MOST_AT_ONCE; n++) {
         dcli_received received = {0};
@@ -248,7 +246,7 @@ static dcl_status open_node(dcli_worker *worker)
     worker->catalog.planning_user = worker;
     dcli_node_terms terms = {.plan = worker->plan_terms,
                              .self = worker->terms.self,
-                             .window_chunks = WINDOW_CHUNKS,
+                             .window_chunks = DCLI_WINDOW_CHUNKS,
                              .made_bytes = dcli_min((int64_t)config->pool_bytes, MOST_MADE),
                              .plan_of = plan_of,
                              .user = worker,

@@ -61,7 +61,7 @@ typedef struct dcli_worker_terms {
     int64_t epoch;            /* of the members there are when it is opened */
     int64_t first_operation;  /* the node takes part from this one on; 0: from the first */
     int64_t quota_bytes;      /* most bytes of what lasts, and */
-    int64_t transit_bytes;    /* of what is on its way: account.h; 0: no limit */
+    int64_t transit_bytes;    /* of messages that wait, and the same of received data: account.h; 0: no limit */
     dcli_files *files;        /* that may be used; processes only, threads use them as the program does. Borrowed */
     struct dcli_watch *watch; /* NULL: nobody watches */
     dcli_crew *crew;          /* host only */

@@ -17,6 +17,7 @@ BODY = "T(i) = i;"
 KINDS = {"staged": ["node 1", "for what a batch of a loop body stages exceed the quota", f"arrays {18 << 20}",
                     "data that has come 4"],
          "spare": []}
+READERS = {"readers": 4, "reversed": 6, "all": 4}  # of one node's part, and the nodes there are
 
 
 def environment(settings):
@@ -30,15 +31,15 @@ def evaluate(folder, elements, settings, before=""):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def compute(kind):
-    """What the program `quota` says with room for 20 MiB a node."""
-    settings = {"DCL_WORKERS": "local:2", "DCL_PROGRAM": DCL, "DCL_MOVE": "send", "DCL_QUOTA_BYTES": "20M"}
+def compute(kind, nodes, quota):
+    """The output of the program `quota` with so much room a node."""
+    settings = {"DCL_WORKERS": f"local:{nodes}", "DCL_PROGRAM": DCL, "DCL_MOVE": "send", "DCL_QUOTA_BYTES": quota}
     return subprocess.run([f"{PROGRAMS}/quota", kind], env=environment(settings), timeout=60 * SLOW, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def check_kind(kind, words):
-    done = compute(kind)
+def check_kind(kind, words, nodes=2, quota="20M"):
+    done = compute(kind, nodes, quota)
     faults = [f"'{word}' is not in what it says" for word in [*words, "right"] if word not in done.stdout]
     if done.returncode != 0:
         faults.append(f"it ended with {done.returncode}")
@@ -111,6 +112,8 @@ def main():
                             ["exceed the quota of this session", f" of {(512 << 20) * 4 // 5 + 1} bytes"]))
         for kind, words in KINDS.items():
             passed.append(check_kind(kind, words))
+        for kind, nodes in READERS.items():
+            passed.append(check_kind(kind, [], nodes, "256M"))
         group = make_group()
         if group:
             try:

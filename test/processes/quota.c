@@ -1,8 +1,9 @@
-/* processes/quota.c - what counts against the quota of a session of two worker processes: quota KIND
+/* processes/quota.c - what counts against the quota of a session of worker processes: quota KIND
  *
  * staged: node 0 has an array of 4 MiB, from which node 1 computes one of its own; with DCL_QUOTA_BYTES=20M and another
  *         array of 14 MiB, node 1 has no room to stage it.
  * spare: memory that is only kept to be used again is in nobody's way.
+ * readers, reversed, all: several nodes read one node's part at once, so that it sends more than a quarter of the quota.
  * Prints the sentence of the refusal, and `right` once the same call has succeeded with room. */
 #include <stdint.h>
 #include <stdio.h>
@@ -79,6 +80,24 @@ static void run_spare(dcl_cluster *cluster)
     }
 }
 
+/* From A, which holds ones. */
+static void run_readers(dcl_cluster *cluster, int64_t size, const char *of_A, const char *of_C, const char *body,
+                        bool all)
+{
+    dcl_array *A = make(cluster, size * MIB_INTS, of_A), *C = make(cluster, size * MIB_INTS, of_C);
+    for (int round = 0; round < 2; round++) {
+        check(dcl_forall(cluster, body, DCL_OUT(C), all ? DCL_IN_ALL(A) : DCL_IN(A)), body);
+        check(dcl_wait(cluster), body);
+    }
+    int32_t last = 0;
+    const dcl_box box = {.rank = 1, .start = {size * MIB_INTS - 1}, .count = {1}, .stride = {1}};
+    check(dcl_read(C, &box, &last, NULL), "dcl_read");
+    if (last != 2)
+        fail("the last element is not what it was computed to be");
+    dcl_release(C);
+    dcl_release(A);
+}
+
 int main(int argc, char *argv[])
 {
     const char *kind = argc == 2 ? argv[1] : "";
@@ -89,8 +108,14 @@ int main(int argc, char *argv[])
         run_staged(cluster);
     else if (strcmp(kind, "spare") == 0)
         run_spare(cluster);
+    else if (strcmp(kind, "readers") == 0)
+        run_readers(cluster, 128, "block;nodes=0", "block;nodes=1-3", "C(i) = A(i) + 1;", false);
+    else if (strcmp(kind, "reversed") == 0)
+        run_readers(cluster, 400, "block", "block", "C(i) = A(104857599 - i) + 1;", false);
+    else if (strcmp(kind, "all") == 0)
+        run_readers(cluster, 96, "block", "block", "C(i) = A(i) + 1;", true);
     else
-        fail("quota staged | spare");
+        fail("quota staged | spare | readers | reversed | all");
     printf("right\n");
     dcl_close(cluster);
     return EXIT_SUCCESS;
