@@ -16,12 +16,14 @@ static inline int64_t dcli_monotonic_ns(void)
 
 static inline int64_t dcli_monotonic_ms(void) { return dcli_monotonic_ns() / 1000000; }
 
-/** The deadline so many nanoseconds from now, for pthread_cond_timedwait() on a condition of dcli_cond_init(). */
-static inline struct timespec dcli_in_ns(int64_t nanoseconds)
+/** A time as dcli_monotonic_ns(), for pthread_cond_timedwait() on a condition of dcli_cond_init(). */
+static inline struct timespec dcli_at_ns(int64_t at)
 {
-    int64_t at = dcli_monotonic_ns() + nanoseconds;
     return (struct timespec){.tv_sec = (time_t)(at / 1000000000), .tv_nsec = (long)(at % 1000000000)};
 }
+
+/** The same, so many nanoseconds from now. */
+static inline struct timespec dcli_in_ns(int64_t nanoseconds) { return dcli_at_ns(dcli_monotonic_ns() + nanoseconds); }
 
 static inline struct timespec dcli_in_ms(int64_t milliseconds) { return dcli_in_ns(milliseconds * 1000000); }
 

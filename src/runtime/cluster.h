@@ -211,6 +211,9 @@ dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status);
 /** Wait until every peer (`host_only`: the host's own side) has done with operation n.
  *  @param seconds  negative: as long as it takes. @return DCL_OK, DCL_ERR_TIMEOUT, or what broke the cluster. */
 dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds);
+/** The same for all peers and as long as it takes; what kernels have printed is not shown before it returns: for calls that
+ *  use no results. */
+dcl_status dcli_cluster_wait_silently(dcl_cluster *cluster, int64_t operation);
 /** Sleep until something changes, for seconds at most; what it takes that long for is logged. */
 void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation);
 /** The outcome of an operation that was waited for: DCL_OK, or its error recorded for this thread. Nobody touches the memory

@@ -142,7 +142,7 @@ dcl_status dcli_cluster_await_room(dcl_cluster *cluster)
         int64_t least = cluster->operations + 1 - (int64_t)cluster->config.window;
         if (cluster->complete >= least)
             return DCL_OK;
-        dcl_status status = dcli_cluster_wait(cluster, least, false, -1);
+        dcl_status status = dcli_cluster_wait_silently(cluster, least);
         if (status != DCL_OK)
             return status;
     }

@@ -285,16 +285,10 @@ void dcli_cluster_hooks(dcl_cluster *cluster)
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
 
-static struct timespec in_seconds(double seconds)
-{
-    const double most = 1e9;
-    return dcli_in_ns((int64_t)(1e9 * (seconds < most ? seconds : most)));
-}
-
 void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation)
 {
     enum { SECONDS = 10 };
-    struct timespec until = in_seconds(SECONDS);
+    struct timespec until = dcli_in_ms(1000 * SECONDS);
     if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) != ETIMEDOUT)
         return;
     long long complete = (long long)cluster->complete, all = (long long)cluster->operations;
@@ -315,26 +309,30 @@ static void spin_briefly(dcl_cluster *cluster, const int64_t *mark, int64_t oper
     } while (*mark < operation && cluster->broken == DCL_OK && dcli_monotonic_ns() < end_ns);
 }
 
-/* What kernels have printed is shown before their results are used. Where none calls printf this costs nothing. The lock is given
- * up meanwhile. */
-static void show_printed(dcl_cluster *cluster, bool all)
+/* What kernels have printed is shown before their results are used, unless the call's limit is reached before. Where none calls
+ * printf this costs nothing. The lock is given up meanwhile. */
+static void show_printed(dcl_cluster *cluster, bool all, int64_t until_ns)
 {
-    enum { MOST_MS = 1000 };
     int64_t complete = cluster->complete;
     if (cluster->crew == NULL || cluster->printing <= cluster->printed || (complete <= cluster->printed && !all))
         return;
+    int64_t left_ms = dcli_min(DCLI_CREW_SHOW_MS, (until_ns - dcli_monotonic_ns()) / 1000000);
+    if (left_ms <= 0)
+        return;
     pthread_mutex_unlock(&cluster->lock);
-    dcli_crew_show_printed(cluster->crew, MOST_MS);
+    bool shown = dcli_crew_show_printed(cluster->crew, (int)left_ms);
     pthread_mutex_lock(&cluster->lock);
-    cluster->printed = dcli_max(cluster->printed, complete);
+    if (shown)
+        cluster->printed = dcli_max(cluster->printed, complete);
 }
 
-static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds)
+/* @param until_ns  as dcli_monotonic_ns(). */
+static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds, int64_t until_ns)
 {
     bool limited = seconds < 0 && cluster->config.wait_ms > 0;
     if (limited)
         seconds = 1e-3 * (double)cluster->config.wait_ms;
-    struct timespec until = seconds >= 0 ? in_seconds(seconds) : (struct timespec){0};
+    struct timespec until = dcli_at_ns(until_ns);
     const int64_t *mark = host_only ? &cluster->done[cluster->host] : &cluster->complete;
     int64_t *awaited = host_only ? &cluster->awaited_host : &cluster->awaited;
     if (*mark < operation)
@@ -354,11 +352,27 @@ static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_on
     return DCL_OK;
 }
 
+/* When a call that may take so long ends: as dcli_monotonic_ns(). */
+static int64_t end_of_wait(const dcl_cluster *cluster, double seconds)
+{
+    const double most = 1e9;
+    if (seconds < 0 && cluster->config.wait_ms > 0)
+        seconds = 1e-3 * (double)cluster->config.wait_ms;
+    return seconds < 0 ? INT64_MAX : dcli_monotonic_ns() + (int64_t)(1e9 * (seconds < most ? seconds : most));
+}
+
 dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds)
 {
-    dcl_status status = wait_for(cluster, operation, host_only, seconds);
-    show_printed(cluster, status != DCL_OK);
+    int64_t until_ns = end_of_wait(cluster, seconds);
+    dcl_status status = wait_for(cluster, operation, host_only, seconds, until_ns);
+    if (status != DCL_ERR_TIMEOUT)
+        show_printed(cluster, status != DCL_OK, until_ns);
     return status;
+}
+
+dcl_status dcli_cluster_wait_silently(dcl_cluster *cluster, int64_t operation)
+{
+    return wait_for(cluster, operation, false, -1, end_of_wait(cluster, -1));
 }
 
 dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation)

@@ -44,8 +44,11 @@ void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host);
  *  @param seen  how it was noticed. */
 void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity);
 
-/** Have all that nodes have printed so far shown, and wait for it, no longer than this for each of the two. Any thread. */
-void dcli_crew_show_printed(dcli_crew *crew, int milliseconds);
+enum { DCLI_CREW_SHOW_MS = 1000 /* a desk that does not answer for so long is not waited for again until it does */ };
+
+/** Have all that nodes have printed so far shown, and wait for it, no longer than this. Any thread.
+ *  @return whether it was shown, or is waited for in vain: false where a later call should try again. */
+bool dcli_crew_show_printed(dcli_crew *crew, int milliseconds);
 
 /** Start or call more workers; they get the numbers from dcli_crew_nodes() on. The host's worker hears their devices.
  *  @param first_out, count_out  their numbers; on failure those that are used up: 0 of them when nothing was started.

@@ -59,9 +59,9 @@ typedef struct dcli_contact {
     int64_t beats, beat_due_ms, heard_ms;
     int64_t second_ms;
     int in_second;                 /* messages since second_ms */
-    int64_t printed;               /* number of the last PRINTED */
+    int64_t printed, acknowledged; /* number of the last PRINTED, and of the one that SHOWN has named */
     int64_t flush, asked, flushed; /* to be asked of it, asked already, and answered: see SHOWN */
-    bool shown_due;                /* a SHOWN is to be sent */
+    int64_t shown_ms;              /* when SHOWN was sent last */
     bool is_late;                  /* it has not answered in time */
 } dcli_contact;
 
@@ -152,8 +152,10 @@ typedef enum dcli_reading {
 void dcli_crew_read_output(dcli_crew *crew, int node, dcli_reading reading);
 /** PRINTED of a desk. */
 void dcli_crew_hear_output(dcli_crew *crew, dcli_contact *contact, const dcli_msg_printed *printed);
-/** By the keeper: the SHOWN that is due, if one is. */
+/** By the keeper: send SHOWN, if there is something to acknowledge or to ask, and the last one is old enough. */
 void dcli_crew_send_shown(dcli_contact *contact);
+/** When that is to be called again. @return INT64_MAX: SHOWN has nothing to say. */
+int64_t dcli_crew_shown_due_ms(const dcli_contact *contact);
 
 /* ---- crew.c */
 

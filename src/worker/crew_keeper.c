@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "worker/crew_inside.h"
 
@@ -96,6 +97,17 @@ static int period_ms(const dcli_crew *crew)
     return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : (int)period;
 }
 
+/* The shortest period is that of a desk that is to be told something. */
+static int sleep_ms(dcli_crew *crew)
+{
+    int64_t now = dcli_monotonic_ms(), due = now + period_ms(crew);
+    pthread_mutex_lock(&crew->lock);
+    for (int c = 0; c < crew->attended; c++)
+        due = dcli_min(due, dcli_crew_shown_due_ms(&crew->contact[c]));
+    pthread_mutex_unlock(&crew->lock);
+    return due > now ? (int)(due - now) : 0;
+}
+
 /* @return whether some desk may have more to say, which its descriptors do not tell again. */
 static bool attend_all(dcli_crew *crew)
 {
@@ -122,7 +134,7 @@ static void *keep(void *argument)
             return NULL;
         if (due)
             follow_order(crew);
-        poll(polled, (nfds_t)gather(crew, polled), more ? 0 : period_ms(crew));
+        poll(polled, (nfds_t)gather(crew, polled), more ? 0 : sleep_ms(crew));
         if (polled[0].revents != 0)
             eventfd_read(crew->wake_fd, &ignored);
         check_processes(crew);

@@ -2,6 +2,7 @@
  * by the desks of others. */
 #include "worker/crew_inside.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,9 @@
 #include "base/clock.h"
 
 enum { BURST_BYTES = 1 << 18, BYTES_PER_S = 1 << 16 }; /* of a node */
+/* Between messages SHOWN, which also bounds PRINTED: a desk sends the next one when SHOWN has named the last one. */
+enum { SHOWN_PERIOD_MS = 2 };
+static_assert(1000 / SHOWN_PERIOD_MS <= DCLI_DESK_SESSION_RATE / 2, "a desk hangs up on clients that say more");
 
 /* ---- lines -------------------------------------------------------------------------------------------------------- */
 
@@ -106,7 +110,6 @@ void dcli_crew_hear_output(dcli_crew *crew, dcli_contact *contact, const dcli_ms
         drop(&crew->member[node].printing, printed->dropped);
     }
     contact->printed = printed->number;
-    contact->shown_due = true;
     if (printed->flushed <= contact->flushed)
         return;
     contact->flushed = printed->flushed;
@@ -114,25 +117,37 @@ void dcli_crew_hear_output(dcli_crew *crew, dcli_contact *contact, const dcli_ms
     pthread_cond_broadcast(&crew->changed);
 }
 
+/* One flush at a time: all calls that begin to wait before the answer share the next one. */
+static bool is_to_ask(const dcli_contact *contact)
+{
+    return contact->flush > contact->asked && contact->asked <= contact->flushed;
+}
+
+int64_t dcli_crew_shown_due_ms(const dcli_contact *contact)
+{
+    bool says = is_to_ask(contact) || contact->acknowledged != contact->printed;
+    return says && !contact->lost ? contact->shown_ms + SHOWN_PERIOD_MS : INT64_MAX;
+}
+
 void dcli_crew_send_shown(dcli_contact *contact)
 {
-    if (!contact->shown_due)
+    int64_t now = dcli_monotonic_ms();
+    if (now < dcli_crew_shown_due_ms(contact))
         return;
-    int64_t flush = contact->flush > contact->asked ? contact->flush : 0;
-    dcli_message message = {.kind = DCLI_MSG_SHOWN, .shown = {.number = contact->printed, .flush = flush}};
+    dcli_message message = {.kind = DCLI_MSG_SHOWN, .shown.number = contact->printed};
+    if (is_to_ask(contact))
+        message.shown.flush = contact->asked = contact->flush;
+    contact->acknowledged = contact->printed;
+    contact->shown_ms = now;
     dcli_call_send(contact->call, &message);
-    contact->asked = contact->flush;
-    contact->shown_due = false;
 }
 
 /* With the lock. */
 static void ask_desks(dcli_crew *crew)
 {
     crew->flushes++;
-    for (int c = 0; c < crew->attended; c++) {
+    for (int c = 0; c < crew->attended; c++)
         crew->contact[c].flush = crew->flushes;
-        crew->contact[c].shown_due = true;
-    }
     dcli_keeper_wake(crew);
 }
 
@@ -146,27 +161,33 @@ static dcli_contact *first_unheard(dcli_crew *crew, int64_t flush)
     return NULL;
 }
 
-/* With the lock. One that does not answer in time is not waited for again until it does. */
-static void await_desks(dcli_crew *crew, int64_t flush, const struct timespec *until)
+/* With the lock. @param gives_up  one that does not answer in time is not waited for again until it does.
+ * @return whether all have answered that are waited for. */
+static bool await_desks(dcli_crew *crew, int64_t flush, int64_t until_ns, bool gives_up)
 {
+    struct timespec until = dcli_at_ns(until_ns);
     dcli_contact *contact;
     int error = 0;
     while ((contact = first_unheard(crew, flush)) != NULL && !crew->stop)
-        if (error != 0)
+        if (error == 0)
+            error = pthread_cond_timedwait(&crew->changed, &crew->lock, &until);
+        else if (gives_up)
             contact->is_late = true;
         else
-            error = pthread_cond_timedwait(&crew->changed, &crew->lock, until);
+            return false;
+    return true;
 }
 
 /* ---- the program -------------------------------------------------------------------------------------------------- */
 
-void dcli_crew_show_printed(dcli_crew *crew, int milliseconds)
+bool dcli_crew_show_printed(dcli_crew *crew, int milliseconds)
 {
-    struct timespec until = dcli_in_ms(milliseconds);
+    int64_t until_ns = dcli_monotonic_ns() + (int64_t)milliseconds * 1000000;
+    bool heard = true;
     pthread_mutex_lock(&crew->lock);
     if (!crew->is_local) {
         ask_desks(crew);
-        await_desks(crew, crew->flushes, &until);
+        heard = await_desks(crew, crew->flushes, until_ns, milliseconds >= DCLI_CREW_SHOW_MS);
     }
     for (int n = 0; n < crew->node_count; n++) {
         if (crew->is_local)
@@ -174,5 +195,6 @@ void dcli_crew_show_printed(dcli_crew *crew, int milliseconds)
         tell_dropped(crew, n);
     }
     pthread_mutex_unlock(&crew->lock);
-    dcli_printer_flush(crew->printer, milliseconds);
+    int64_t left_ns = until_ns - dcli_monotonic_ns();
+    return dcli_printer_flush(crew->printer, left_ns > 0 ? (int)(left_ns / 1000000) : 0) && heard;
 }

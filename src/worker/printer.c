@@ -180,18 +180,20 @@ void dcli_printer_put(dcli_printer *printer, const char *line)
     pthread_mutex_unlock(&printer->lock);
 }
 
-void dcli_printer_flush(dcli_printer *printer, int milliseconds)
+bool dcli_printer_flush(dcli_printer *printer, int milliseconds)
 {
+    enum { STUCK_MS = 100 };
     if (printer == NULL)
-        return;
+        return true;
     struct timespec until = dcli_in_ms(milliseconds);
     pthread_mutex_lock(&printer->lock);
     int64_t last = printer->put, error = 0;
     while (printer->has_thread && printer->done < last && printer->done != printer->stuck_at && error == 0)
         error = pthread_cond_timedwait(&printer->changed, &printer->lock, &until);
-    if (error != 0)
+    if (error != 0 && milliseconds >= STUCK_MS)
         printer->stuck_at = printer->done;
     pthread_mutex_unlock(&printer->lock);
+    return error == 0 || milliseconds >= STUCK_MS;
 }
 
 /* The lock is held. @return whether the thread has ended, or there is none. */

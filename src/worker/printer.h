@@ -3,6 +3,8 @@
 #ifndef DCLI_WORKER_PRINTER_H
 #define DCLI_WORKER_PRINTER_H
 
+#include <stdbool.h>
+
 #include "base/log.h"
 
 enum { DCLI_PRINTER_LINE = 4600 /* most bytes of a line */ };
@@ -14,9 +16,10 @@ dcli_printer *dcli_printer_open(const dcli_log *log);
 /** Show a line; it has been cleaned. Never waits: while more lines wait than there is room for, further ones are counted
  *  instead. Any thread. NULL is accepted, here and below. */
 void dcli_printer_put(dcli_printer *printer, const char *line);
-/** Wait until all lines that were put so far are shown, no longer than this. Where nothing was shown within the time that an
- *  earlier call waited, and nothing has been since, do not wait. */
-void dcli_printer_flush(dcli_printer *printer, int milliseconds);
+/** Wait until all lines that were put so far are shown, no longer than this. Where an earlier call has waited in vain for 100 ms
+ *  or more, and nothing was shown since, do not wait.
+ *  @return whether all were shown, or are waited for in vain: false where that was too short to tell. */
+bool dcli_printer_flush(dcli_printer *printer, int milliseconds);
 /** Show what is left. A thread that is kept from writing to standard error is left behind after a second; a function of the
  *  program is waited for. */
 void dcli_printer_close(dcli_printer *printer);

@@ -7,6 +7,8 @@
  *   crash        run a body that ends the process it runs in
  *   prelude:PATH run a body with the prelude that lies in a file
  *   print[:N]    run a body that prints N times what looks like lines of DCL's log
+ *   often[:N]    run a body N times that could print and does not; each is waited for
+ *   poll[:N]     ask N times without waiting whether a body is complete that computes for a while and could print
  *   load:PATH    load a .npy file of 64 x 64 floats that hold row + column; save:PATH save such a one
  *   spy:PATH     run the function `int attempt(long i)` of this OpenCL C file for 0..63, and print what it returns
  *   begin:PATH   the same, not waited for
@@ -232,6 +234,34 @@ static void print_forged(int64_t times)
     answer(DCL_OK, "");
 }
 
+static const char silent_body[] = "float s = i; for (long n = 0; n < steps; n++) s = sin(s + n); A(i,j) = s;"
+                                  " if (i < 0) printf(\"never\\n\");";
+
+static void wait_often(int times)
+{
+    int64_t steps = 0;
+    dcl_array *A = new_array();
+    for (int n = 0; n < times; n++) {
+        check(dcl_forall(cluster, silent_body, DCL_OUT(A), DCL_VALUE(steps)));
+        check(dcl_wait(cluster));
+    }
+    dcl_release(A);
+    answer(DCL_OK, "");
+}
+
+static void poll_often(int times)
+{
+    int64_t steps = 10000;
+    dcl_array *A = new_array();
+    check(dcl_forall(cluster, silent_body, DCL_OUT(A), DCL_VALUE(steps)));
+    for (int n = 0; n < times; n++)
+        if (dcl_wait_for(A, 0) != DCL_ERR_TIMEOUT)
+            check(dcl_status_of(cluster));
+    check(dcl_wait(cluster));
+    dcl_release(A);
+    answer(DCL_OK, "");
+}
+
 /* ---- files -------------------------------------------------------------------------------------------------------- */
 
 static void load(const char *path)
@@ -296,6 +326,10 @@ static void obey(void)
         run_prelude(rest);
     else if (is("print", &rest))
         print_forged(atoi(rest));
+    else if (is("often", &rest))
+        wait_often(atoi(rest));
+    else if (is("poll", &rest))
+        poll_often(atoi(rest));
     else if (is("load", &rest))
         load(rest);
     else if (is("save", &rest))

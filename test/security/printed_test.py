@@ -58,6 +58,21 @@ class Printed(siege.Siege):
                 self.assertNotRegex(log, "(?m)^dcl info: forged|prints: x0")
                 self.assertNotIn("\033", log)
 
+    def test_waits_often(self):
+        """Short waits for bodies that may print do not exceed what a worker takes of a client."""
+        for _, variables, worker in self.places():
+            text = self.together("open", "often:3000", "work", "close", **variables)
+            self.assertIn("close DCL_OK", text)
+            if worker:
+                self.assertNotIn("hung up", worker.log())
+
+    def test_polls_often(self):
+        for _, variables, worker in self.places():
+            text = self.together("open", "poll:3000", "work", "close", **variables)
+            self.assertIn("close DCL_OK", text)
+            if worker:
+                self.assertNotIn("hung up", worker.log())
+
     def test_much_is_cut_short(self):
         """It costs neither the session nor memory, and what is not shown is counted."""
         for host, variables, worker in self.places():

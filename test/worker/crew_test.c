@@ -410,6 +410,34 @@ Test(crew, a_desk_that_floods_is_lost)
         cr_assert(++tries < TRIES);
 }
 
+/* However many calls wait for what was printed: the desk hangs up on a client that says too much. */
+Test(crew, desks_are_asked_rarely)
+{
+    enum { LASTS_MS = 300 };
+    called c;
+    open_called(&c);
+    dcli_contact *contact = &c.crew.contact[0];
+    int64_t begin = dcli_monotonic_ms(), now = begin, asked = 0, told = 0;
+    for (; now < begin + LASTS_MS; now = dcli_monotonic_ms()) {
+        dcli_received received = {0};
+        contact->flush++;
+        dcli_crew_attend(&c.crew, 0);
+        if (dcli_desk_receive(c.desk, 0, &received, &c.client) != DCL_OK)
+            continue;
+        if (received.message.kind == DCLI_MSG_SHOWN) {
+            told++;
+            asked += received.message.shown.flush > 0;
+            dcli_message answer = {.kind = DCLI_MSG_PRINTED,
+                                   .printed = {.number = told, .text = "", .flushed = received.message.shown.flush}};
+            cr_assert_eq(dcli_desk_send(c.desk, c.client, &answer), DCL_OK, "%s", dcl_error());
+        }
+        dcli_received_free(&received);
+    }
+    cr_expect(asked > 1 && asked == told, "%d requests in %d messages", (int)asked, (int)told);
+    cr_expect_leq(told, (now - begin) / 2 + 2, "%d messages in %d ms", (int)told, (int)(now - begin));
+    close_called(&c);
+}
+
 /* ---- disputes ------------------------------------------------------------------------------------------------------ */
 
 /* Node 1 is at odds with the others and is lost: what it said of node 0 does not count when node 0 is at odds with node 2. */

@@ -282,6 +282,29 @@ Test(output, what_desks_say_is_cleaned_and_limited)
     close_crewed(&c);
 }
 
+/* Nor do the desks and the printer get the time of the limit each. */
+Test(output, no_wait_is_longer_than_its_limit)
+{
+    enum { LIMIT_MS = 3000 };
+    crewed c;
+    open_crewed(&c, false);
+    c.crew.attended = 1;
+    dcli_contact *contact = &c.crew.contact[0]; /* nobody answers */
+    cr_expect_not(dcli_crew_show_printed(&c.crew, 20));
+    cr_expect_not(contact->is_late, "20 ms prove nothing");
+    pthread_mutex_lock(&c.program->stuck);
+    say(&c, &(dcli_msg_printed){.number = 1, .text = "line\n"});
+    int64_t begin = dcli_monotonic_ms();
+    dcli_crew_show_printed(&c.crew, LIMIT_MS);
+    int64_t took = dcli_monotonic_ms() - begin;
+    cr_expect(took >= LIMIT_MS && took < 2 * LIMIT_MS, "%" PRId64 " ms", took);
+    cr_expect(contact->is_late);
+    cr_expect(dcli_crew_show_printed(&c.crew, LIMIT_MS), "both are waited for in vain");
+    cr_expect(dcli_crew_show_printed(&c.crew, SECONDS * 1000), "and not again");
+    pthread_mutex_unlock(&c.program->stuck);
+    close_crewed(&c);
+}
+
 /* ---- a worker's side ---------------------------------------------------------------------------------------------- */
 
 Test(output, a_client_takes_what_was_sent_and_no_more)
