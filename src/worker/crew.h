@@ -46,7 +46,8 @@ void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_
 
 enum { DCLI_CREW_SHOW_MS = 1000 /* a desk that does not answer for so long is not waited for again until it does */ };
 
-/** Have all that nodes have printed so far shown, and wait for it, no longer than this. Any thread.
+/** Have all that nodes have printed so far shown, and wait for it, no longer than this. Any thread; that which shows lines,
+ *  in `log_fn`, does not wait.
  *  @return whether it was shown, or is waited for in vain: false where a later call should try again. */
 bool dcli_crew_show_printed(dcli_crew *crew, int milliseconds);
 

@@ -184,6 +184,8 @@ bool dcli_crew_show_printed(dcli_crew *crew, int milliseconds)
 {
     int64_t until_ns = dcli_monotonic_ns() + (int64_t)milliseconds * 1000000;
     bool heard = true;
+    if (dcli_printer_shows_here(crew->printer))
+        return false;
     pthread_mutex_lock(&crew->lock);
     if (!crew->is_local) {
         ask_desks(crew);

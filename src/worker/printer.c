@@ -196,6 +196,16 @@ bool dcli_printer_flush(dcli_printer *printer, int milliseconds)
     return error == 0 || milliseconds >= STUCK_MS;
 }
 
+bool dcli_printer_shows_here(dcli_printer *printer)
+{
+    if (printer == NULL)
+        return false;
+    pthread_mutex_lock(&printer->lock);
+    bool here = printer->has_thread && pthread_equal(printer->thread, pthread_self());
+    pthread_mutex_unlock(&printer->lock);
+    return here;
+}
+
 /* The lock is held. @return whether the thread has ended, or there is none. */
 static bool await_end(dcli_printer *printer)
 {

@@ -117,6 +117,8 @@ typedef struct program {
     size_t length;
     pthread_mutex_t lock;
     pthread_mutex_t stuck; /* who holds it keeps the function from returning */
+    dcli_crew *waits_for;  /* that the function waits for, as dcl_wait() does; NULL: for none */
+    int64_t waited_ms;
 } program;
 
 static program *new_program(void)
@@ -134,6 +136,10 @@ static void take_line(void *user, int level, const char *line)
     cr_expect_eq(level, 0);
     pthread_mutex_lock(&program->stuck);
     pthread_mutex_unlock(&program->stuck);
+    int64_t begin = dcli_monotonic_ms();
+    if (program->waits_for != NULL)
+        dcli_crew_show_printed(program->waits_for, SECONDS * 1000);
+    program->waited_ms += dcli_monotonic_ms() - begin;
     pthread_mutex_lock(&program->lock);
     int length = snprintf(program->shown + program->length, SHOWN_BYTES - program->length, "%s\n", line);
     program->length += (size_t)length;
@@ -249,6 +255,19 @@ Test(output, last_words_come_before_the_loss)
     close(c.end);
     dcli_crew_lose(&c.crew, 1, "its process has ended", sentence, sizeof sentence);
     cr_expect_str_eq(shown(c.program), "node 1 (this host): last\n");
+    close_crewed(&c);
+}
+
+Test(output, a_function_does_not_wait_for_itself)
+{
+    crewed c;
+    open_crewed(&c, true);
+    c.program->waits_for = &c.crew;
+    print(c.end, "one\ntwo\n");
+    dcli_crew_show_printed(&c.crew, SECONDS * 1000);
+    cr_expect_str_eq(shown(c.program), "node 1 (this host): one\nnode 1 (this host): two\n");
+    cr_expect_lt(c.program->waited_ms, SECONDS * 1000 / 2, "%" PRId64 " ms", c.program->waited_ms);
+    close(c.end);
     close_crewed(&c);
 }
 
