@@ -15,7 +15,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-enum { MOST_WAITING = 1 << 20, CLOSE_MS = 1000 };
+enum { MOST_WAITING = 1 << 20 };
+enum { CLOSE_MS = 1000, CLOSE_IN_ALL_MS = 5000 }; /* without a line that is shown; and with */
 
 /** Lines, each ending with '\0'. */
 typedef struct lines {
@@ -210,12 +211,12 @@ bool dcli_printer_shows_here(dcli_printer *printer)
 static bool await_end(dcli_printer *printer)
 {
     struct timespec until = dcli_in_ms(CLOSE_MS);
-    int64_t done = printer->done;
+    int64_t done = printer->done, end_ms = dcli_monotonic_ms() + CLOSE_IN_ALL_MS - CLOSE_MS;
     while (printer->has_thread && !printer->ended) {
         if (printer->fn != NULL) {
             pthread_cond_wait(&printer->changed, &printer->lock);
         } else if (pthread_cond_timedwait(&printer->changed, &printer->lock, &until) != 0) {
-            if (printer->done == done)
+            if (printer->done == done || dcli_monotonic_ms() > end_ms)
                 return printer->ended;
             done = printer->done; /* slow, but not stuck */
             until = dcli_in_ms(CLOSE_MS);

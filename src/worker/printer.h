@@ -22,8 +22,8 @@ void dcli_printer_put(dcli_printer *printer, const char *line);
 bool dcli_printer_flush(dcli_printer *printer, int milliseconds);
 /** Whether the caller is the thread that shows lines: the program's function, which must not wait for itself. */
 bool dcli_printer_shows_here(dcli_printer *printer);
-/** Show what is left. A thread that is kept from writing to standard error is left behind after a second; a function of the
- *  program is waited for. */
+/** Show what is left. The thread is left behind when standard error takes nothing for a second, or not all in five; a function
+ *  of the program is waited for. */
 void dcli_printer_close(dcli_printer *printer);
 
 #endif

@@ -1,7 +1,9 @@
 /* What processes print, on its way to the program's user: read, limited, shown. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -200,6 +202,47 @@ Test(output, who_takes_nothing_keeps_nobody_waiting)
     dcli_printer_close(printer);
     cr_expect(strstr(shown(program), " bytes of nodes dropped") != NULL);
     dcli_free(program);
+}
+
+struct slow {
+    int end;
+    atomic_bool hurries;
+};
+
+static void *take_slowly(void *argument)
+{
+    const struct timespec pause = {.tv_nsec = 100000000};
+    struct slow *slow = argument;
+    char bytes[1024];
+    while (read(slow->end, bytes, sizeof bytes) > 0)
+        if (!slow->hurries)
+            nanosleep(&pause, NULL);
+    return NULL;
+}
+
+/* All lines would take minutes; none of them takes a second. */
+Test(output, a_slow_reader_does_not_keep_the_end_waiting)
+{
+    int ends[2], before = dup(STDERR_FILENO);
+    pthread_t reader;
+    cr_assert_eq(pipe(ends), 0);
+    struct slow slow = {.end = ends[0]};
+    cr_assert_eq(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+    cr_assert_eq(pthread_create(&reader, NULL, take_slowly, &slow), 0);
+    dup2(ends[1], STDERR_FILENO);
+    dcli_printer *printer = dcli_printer_open(&(dcli_log){0});
+    cr_assert_not_null(printer);
+    for (int n = 0; n < 100000; n++)
+        dcli_printer_put(printer, "0123456789");
+    int64_t begin = dcli_monotonic_ms();
+    dcli_printer_close(printer);
+    int64_t took = dcli_monotonic_ms() - begin;
+    slow.hurries = true;
+    dup2(before, STDERR_FILENO);
+    close(ends[1]);
+    pthread_join(reader, NULL);
+    close(ends[0]);
+    cr_expect_lt(took, 20000, "%" PRId64 " ms", took);
 }
 
 /* ---- the crew ----------------------------------------------------------------------------------------------------- */
