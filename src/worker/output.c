@@ -15,7 +15,9 @@
 enum {
     CHUNK = 8192,
     MOST_READ = 1 << 20,
-    PIPE_BYTES = 1 << 20,             /* a kernel that prints more than is shown must not wait long for its reader */
+    /* A kernel that prints more than is shown must not wait long for its reader; and the pipes of all processes share the
+     * 64 MiB of their user (pipe-user-pages-soft), beyond which any new pipe has one or two pages. */
+    PIPE_BYTES = 1 << 18,
     MOST_CLEAN = 4 * DCLI_OUTPUT_LINE /* of a line: a byte becomes 4, as \x1f, at most */
 };
 
