@@ -29,7 +29,7 @@ typedef struct dcli_output {
 dcl_status dcli_output_open(dcli_output *output, int *end_out);
 /** Read what is there; does not wait, and reads no more than 1 MiB. Where there is no room for it, it is dropped. */
 void dcli_output_read(dcli_output *output);
-/** Whether the pipe should be polled: where there is no room, the process waits for the reader's next period. */
+/** Whether to poll the pipe. After a drop it is read once per period only, so that a flood does not keep the reader busy. */
 bool dcli_output_is_polled(const dcli_output *output);
 /** What was printed last becomes a line, although it does not end as one. */
 void dcli_output_end_line(dcli_output *output);

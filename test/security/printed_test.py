@@ -74,7 +74,7 @@ class Printed(siege.Siege):
                 self.assertNotIn("hung up", worker.log())
 
     def test_much_is_cut_short(self):
-        """It costs neither the session nor memory, and what is not shown is counted."""
+        """A flood of output ends no session, uses bounded memory, and the dropped bytes are counted."""
         for host, variables, worker in self.places():
             text = self.together("open", MUCH, "work", "close", **variables)
             self.assertIn("close DCL_OK", text)

@@ -1,4 +1,4 @@
-/* What processes print, on its way to the program's user: read, limited, shown. */
+/* test/worker/output_test.c - what processes print, on its way to the program's user: read, limited, shown. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <inttypes.h>
