@@ -47,10 +47,15 @@ class Printed(siege.Siege):
     def test_reaches_the_program_in_time(self):
         """Before the call returns that waits; no line of it looks like another's."""
         for host, variables, worker in self.places():
-            text = self.together("open", "print", "print", "work", "close", **variables)
             mark = rf"dcl node [01] \({host}\): "
             line = rf"{mark}x0\n{mark}dcl info: forged \\e\[2J\n"
-            self.assertRegex(text, rf"^open DCL_OK \n{line}print DCL_OK \n{line}print DCL_OK \nwork DCL_OK [^\n]*\nclose DCL_OK")
+            in_time = rf"^open DCL_OK \n{line}print DCL_OK \n{line}print DCL_OK \nwork DCL_OK [^\n]*\nclose DCL_OK"
+            for _ in range(3):  # a call waits no longer than a second for lines: a busy machine may need more
+                text = self.together("open", "print", "print", "work", "close", **variables)
+                self.assertEqual(len(re.findall(line, text)), 2, text)
+                if re.search(in_time, text):
+                    break
+            self.assertRegex(text, in_time)
             if worker:
                 self.assertTrue(worker.logs("its client has gone"), worker.log())
                 log = worker.log()
