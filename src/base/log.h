@@ -8,8 +8,8 @@ enum { DCLI_LOG_OFF, DCLI_LOG_WARN, DCLI_LOG_INFO, DCLI_LOG_DEBUG };
 
 /** Where a cluster's log lines go. */
 typedef struct dcli_log {
-    int level;
-    dcl_log_fn *fn; /* NULL: standard error */
+    _Atomic int level; /* may be set to off while other threads log */
+    dcl_log_fn *fn;    /* NULL: standard error */
     void *user;
 } dcli_log;
 

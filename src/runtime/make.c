@@ -82,9 +82,11 @@ static bool close_workers(dcl_cluster *cluster)
     return hangs;
 }
 
-/* What a thread that hangs may still use is kept in a list, so that who looks for leaks sees that it is meant to stay. */
+/* What a thread that hangs may still use is kept on a list, so that leak checkers do not report it. Its log ends here: the
+ * program may free what its log_fn uses. */
 static void abandon(dcl_cluster *cluster)
 {
+    cluster->log.level = DCLI_LOG_OFF;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static dcl_cluster *last;
     pthread_mutex_lock(&lock);

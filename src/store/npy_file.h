@@ -22,13 +22,14 @@ void dcli_npy_axes(const dcl_npy_info *info, int axis_out[], int64_t pitch_out[]
 typedef struct dcli_npy_walk {
     const dcl_npy_info *info;
     const dcli_region *region;
-    int64_t count;                /* of regions */
-    int64_t origin[DCL_MAX_RANK]; /* of the array */
-    int64_t pitch[DCL_MAX_RANK];  /* elements of the file from an index to the next, per axis */
-    int axis[DCL_MAX_RANK];       /* slowest of the file first */
-    size_t bytes;                 /* of an element */
-    int64_t *order;               /* [count] regions by their first index along the slowest axis */
-    int64_t *reach;               /* [count] largest last index along it of the regions so far */
+    int64_t count;                     /* of regions */
+    int64_t origin[DCL_MAX_RANK];      /* of the array */
+    int64_t pitch[DCL_MAX_RANK];       /* elements of the file from an index to the next, per axis */
+    int axis[DCL_MAX_RANK];            /* slowest of the file first */
+    size_t bytes;                      /* of an element */
+    int64_t *order;                    /* [count] regions by their first index along the slowest axis */
+    int64_t *reach;                    /* [count] largest last index along it of the regions so far */
+    const dcli_npy_progress *progress; /* or NULL */
 } dcli_npy_walk;
 
 /** A stretch of the file that holds elements of the part, at most DCLI_NPY_SLAB_BYTES long. */
@@ -48,7 +49,7 @@ bool dcli_npy_next_piece(const dcli_npy_slab *slab, int64_t *at, dcli_region *pa
 typedef dcl_status dcli_npy_slab_fn(void *user, const dcli_npy_slab *slab);
 /** @return DCL_OK, DCL_ERR_NOMEM, or what `visit` returned. */
 dcl_status dcli_npy_walk_slabs(const dcl_npy_info *info, const int64_t origin[], const dcli_region_list *regions,
-                               dcli_npy_slab_fn *visit, void *user);
+                               const dcli_npy_progress *progress, dcli_npy_slab_fn *visit, void *user);
 
 /** The contiguous runs of a piece. Start with dcli_npy_runs_of(); offset is where the current run begins. */
 typedef struct dcli_npy_runs {

@@ -60,14 +60,15 @@ static dcl_status load_slab(void *user, const dcli_npy_slab *slab)
 }
 
 dcl_status dcli_npy_load(int fd, const char *path, const dcl_npy_info *info, const int64_t origin[],
-                         const dcli_region_list *regions, dcli_device *device, dcli_memory *memory)
+                         const dcli_region_list *regions, dcli_device *device, dcli_memory *memory,
+                         const dcli_npy_progress *progress)
 {
     struct load load = {.fd = fd, .path = path, .info = info, .device = device, .memory = memory};
     load.bytes = dcl_type_bytes(info->grid.type);
     load.buffer = dcli_malloc(DCLI_NPY_SLAB_BYTES);
     dcl_status status = load.buffer == NULL ? DCL_ERR_NOMEM : DCL_OK;
     if (status == DCL_OK)
-        status = dcli_npy_walk_slabs(info, origin, regions, load_slab, &load);
+        status = dcli_npy_walk_slabs(info, origin, regions, progress, load_slab, &load);
     dcli_free(load.buffer);
     return status;
 }

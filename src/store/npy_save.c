@@ -65,14 +65,15 @@ static dcl_status save_slab(void *user, const dcli_npy_slab *slab)
 }
 
 dcl_status dcli_npy_save(int fd, const char *path, const dcl_npy_info *info, const int64_t origin[],
-                         const dcli_region_list *regions, dcli_device *device, dcli_memory *memory)
+                         const dcli_region_list *regions, dcli_device *device, dcli_memory *memory,
+                         const dcli_npy_progress *progress)
 {
     struct save save = {.fd = fd, .path = path, .info = info, .device = device, .memory = memory};
     save.bytes = dcl_type_bytes(info->grid.type);
     save.buffer = dcli_malloc(DCLI_NPY_SLAB_BYTES);
     dcl_status status = save.buffer == NULL ? DCL_ERR_NOMEM : DCL_OK;
     if (status == DCL_OK)
-        status = dcli_npy_walk_slabs(info, origin, regions, save_slab, &save);
+        status = dcli_npy_walk_slabs(info, origin, regions, progress, save_slab, &save);
     dcli_free(save.buffer);
     return status;
 }

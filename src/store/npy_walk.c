@@ -162,7 +162,10 @@ static dcl_status visit_span(const dcli_npy_walk *walk, const struct span *span,
     slab.start_bytes = walk->info->data_start + start * (int64_t)walk->bytes;
     find_regions(walk, span->lo[slowest] + walk->origin[slowest], span->hi[slowest] - 1 + walk->origin[slowest], &slab);
     survey(&slab);
-    return slab.needed == 0 ? DCL_OK : visit(user, &slab);
+    dcl_status status = slab.needed == 0 ? DCL_OK : visit(user, &slab);
+    if (walk->progress != NULL)
+        walk->progress->fn(walk->progress->user);
+    return status;
 }
 
 /* Elements of the file from the first to the last of a span, over the axes from `level` on. */
@@ -197,9 +200,10 @@ static dcl_status walk_span(const dcli_npy_walk *walk, const struct span *span, 
 }
 
 dcl_status dcli_npy_walk_slabs(const dcl_npy_info *info, const int64_t origin[], const dcli_region_list *regions,
-                               dcli_npy_slab_fn *visit, void *user)
+                               const dcli_npy_progress *progress, dcli_npy_slab_fn *visit, void *user)
 {
-    dcli_npy_walk walk = {.info = info, .region = regions->region, .bytes = dcl_type_bytes(info->grid.type)};
+    dcli_npy_walk walk = {
+        .info = info, .region = regions->region, .bytes = dcl_type_bytes(info->grid.type), .progress = progress};
     int64_t end;
     if (!dcli_add(info->data_start, dcl_grid_count(&info->grid) * (int64_t)walk.bytes, &end))
         return DCLI_FAIL(DCL_ERR_FILE,

@@ -59,6 +59,8 @@ void dcli_keep_problem(dcli_entry *entry)
 
 static dcl_status publish_failure(dcli_worker *worker, const dcli_action *action)
 {
+    if (dcli_watch_is_given_up(worker->terms.watch)) /* the host has told everyone that this node is lost */
+        return DCL_OK;
     const dcli_entry *entry = (const dcli_entry *)action->operation;
     int64_t storages[DCLI_MAX_PARAMS];
     char sentence[DCLI_MOST_SENTENCE] = "";

@@ -50,7 +50,7 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
 }
 
 /* Whether a node is lost whose thread hangs, and may have been about to read parts of this one in place. */
-static bool is_read_for_ever(const dcli_worker *worker)
+static bool may_be_read_by_lost(const dcli_worker *worker)
 {
     int node = 0;
     if (worker->terms.guard == NULL)
@@ -60,7 +60,8 @@ static bool is_read_for_ever(const dcli_worker *worker)
     return node < worker->terms.node_count;
 }
 
-/* The list is for who looks for leaks: where there is no memory for it, the part is kept all the same. */
+/* Kept on a list, so that leak checkers do not report it. Where there is no memory for the list, the part is kept all the
+ * same. */
 static void keep_back(dcli_worker *worker, dcli_memory *memory)
 {
     if (dcli_grow(&worker->kept_back, worker->kept_back_count, &worker->kept_back_capacity, sizeof(dcli_memory *)) == 0)
@@ -73,7 +74,7 @@ static void release(dcli_worker *worker, dcli_held *held)
         return;
     dcli_board_drop(worker->terms.board, held->id, worker->terms.self);
     worker->counters.storage_bytes -= (int64_t)dcli_memory_bytes(held->memory);
-    if (is_read_for_ever(worker))
+    if (may_be_read_by_lost(worker))
         keep_back(worker, held->memory);
     else
         dcli_memory_release(held->memory);
@@ -81,6 +82,9 @@ static void release(dcli_worker *worker, dcli_held *held)
 }
 
 /* ---- operations on a node's whole part ---------------------------------------------------------------------------- */
+
+/* Data that moves is no hang, however much it is. */
+static void note_moved(void *watch) { dcli_watch_progress(watch, DCLI_MOVING); }
 
 /* All of a part, what lies between its rows as well. */
 static dcl_status fill_part(dcli_worker *worker, dcli_entry *entry)
@@ -101,9 +105,11 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
     dcli_region_list regions = {0};
     dcl_status status =
         dcli_layout_regions(entry->operation.operand[0].layout, worker->terms.self, &entry->operation.box, &regions);
-    for (int64_t r = 0; r < regions.count && status == DCL_OK; r++)
+    for (int64_t r = 0; r < regions.count && status == DCL_OK; r++) {
+        note_moved(worker->terms.watch);
         status = dcli_store_fill(worker->device, held->memory, &regions.region[r], &entry->descriptor.element,
                                  dcli_operand_bytes(entry, 0));
+    }
     dcli_region_list_free(&regions);
     return status;
 }
@@ -112,8 +118,8 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
 static dcl_status save_part(const dcli_worker *worker, int fd, const char *path, const dcl_npy_info *info,
                             const dcli_region_list *regions, const dcli_held *held)
 {
-    dcl_status status =
-        dcli_npy_save(fd, path, info, held->shared->layout.grid.origin, regions, worker->device, held->memory);
+    dcl_status status = dcli_npy_save(fd, path, info, held->shared->layout.grid.origin, regions, worker->device,
+                                      held->memory, &(dcli_npy_progress){note_moved, worker->terms.watch});
     if (status == DCL_OK && worker->terms.is_process && !worker->terms.files->everywhere && fdatasync(fd) != 0)
         return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written to the disk: %s", path, strerror(errno));
     return status;
@@ -144,7 +150,8 @@ static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
     dcl_status status = dcli_layout_regions(layout, worker->terms.self, NULL, &regions);
     if (status == DCL_OK)
         status = entry->operation.kind == DCLI_OP_LOAD
-                     ? dcli_npy_load(fd, path, &info, layout->grid.origin, &regions, worker->device, held->memory)
+                     ? dcli_npy_load(fd, path, &info, layout->grid.origin, &regions, worker->device, held->memory,
+                                     &(dcli_npy_progress){note_moved, worker->terms.watch})
                      : save_part(worker, fd, path, &info, &regions, held);
     dcli_region_list_free(&regions);
     if (close(fd) != 0 && errno != EINTR && status == DCL_OK) /* quotas and network file systems may say so only now */

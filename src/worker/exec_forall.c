@@ -1,5 +1,6 @@
 /* worker/exec_forall.c - running a batch of a loop body: stages filled, kernels launched, outputs passed on. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -91,6 +92,7 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, kernel->number);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, kernel->body->text);
     int kernels = dcli_body_kernel_count(kernel->body, form, worker->terms.check_access);
+    memset(kernel->launched, 0, sizeof kernel->launched);
     status = (kernel->body->tile_kernel ? dcli_program_build_own : dcli_program_build)(
         worker->device, source, kernels, names, &kernel->program, &fresh, &log);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
@@ -138,6 +140,27 @@ dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node,
     dcl_status status =
         held->peer[node] == NULL ? dcli_memory_wrap(worker->device, address, bytes, &held->peer[node]) : DCL_OK;
     *memory_out = held->peer[node];
+    return status;
+}
+
+dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_variant variant, int count,
+                            const dcli_argument arguments[], int dimensions, const size_t global[],
+                            const size_t local[])
+{
+    dcli_watch *watch = worker->terms.watch;
+    bool first = !kernel->launched[variant];
+    if (first) {
+        dcli_watch_kernel(watch, DCLI_BUILDING, kernel->number);
+        dcli_watch_activity(watch, DCLI_BUILDING, kernel->body->text);
+    }
+    dcl_status status =
+        dcli_device_launch(worker->device, kernel->program, variant, count, arguments, dimensions, global, local, NULL);
+    if (first) {
+        dcli_watch_activity(watch, DCLI_BUILDING, NULL);
+        dcli_watch_kernel(watch, DCLI_BUILDING, 0);
+    }
+    kernel->launched[variant] |= status == DCL_OK;
+    dcli_watch_tick(watch);
     return status;
 }
 
@@ -218,8 +241,7 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
         arguments[count] = (dcli_argument){.memory = launch->table};
         arguments[count + 1] = (dcli_argument){.value = &launch->row_count, .bytes = sizeof launch->row_count};
         arguments[count + 2] = report;
-        return dcli_device_launch(worker->device, entry->kernel->program, launch->variant, count + 3, arguments, 1,
-                                  &global, &local, NULL);
+        return dcli_exec_launch(worker, entry->kernel, launch->variant, count + 3, arguments, 1, &global, &local);
     }
     dcl_status status = DCL_OK;
     for (int64_t r = 0; r < launch->row_count && status == DCL_OK; r++) {
@@ -228,12 +250,12 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
         arguments[count] = (dcli_argument){.value = row, .bytes = (size_t)length * sizeof(int64_t)};
         arguments[count + 1] = report;
         if (body->tile_kernel) {
-            status = dcli_tile_launch(worker, entry->kernel->program, body, launch->variant, row, count + 2, arguments);
+            status = dcli_tile_launch(worker, entry->kernel, launch->variant, row, count + 2, arguments);
             continue;
         }
         int dimensions = dcli_body_launch_size(body, launch->variant, row + 2 * body->space_rank, global, local);
-        status = dcli_device_launch(worker->device, entry->kernel->program, launch->variant, count + 2, arguments,
-                                    dimensions, global, local, NULL);
+        status =
+            dcli_exec_launch(worker, entry->kernel, launch->variant, count + 2, arguments, dimensions, global, local);
     }
     return status;
 }

@@ -212,8 +212,8 @@ dcl_status dcli_gather_launch(dcli_worker *worker, const dcli_entry *entry, cons
         arguments[a].written |= launch->kind[a] == DCLI_BIND_STAGE;
     worker->counters.launches++;
     worker->counters.bytes_copied += launch->gathered_bytes;
-    dcl_status status = dcli_device_launch(worker->device, entry->kernel->program, launch->variant, count + 3,
-                                           arguments, 1, &global, &local, NULL);
+    dcl_status status =
+        dcli_exec_launch(worker, entry->kernel, launch->variant, count + 3, arguments, 1, &global, &local);
     for (int64_t n = 0; n < prepared->source_count && status == DCL_OK; n++) {
         dcli_memory *memory;
         status = find_source(worker, entry, &prepared->source[n], &memory);

@@ -131,15 +131,15 @@ static dcl_status check_groups(bool is_gpu, const size_t global[], const size_t 
     return DCL_OK;
 }
 
-dcl_status dcli_tile_launch(dcli_worker *worker, dcli_program *program, const dcli_body *body, dcli_variant variant,
-                            const int64_t row[], int count, const dcli_argument arguments[])
+dcl_status dcli_tile_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_variant variant, const int64_t row[],
+                            int count, const dcli_argument arguments[])
 {
+    const dcli_body *body = kernel->body;
     size_t global[DCLI_ITEM_DIMENSIONS], local[DCLI_ITEM_DIMENSIONS];
     bool is_gpu = dcli_device_is_gpu(worker->device);
     dcli_tile_launch_size(body, is_gpu ? DCLI_FORM_GPU : DCLI_FORM_CPU, row + 2 * body->space_rank, global, local);
     dcl_status status = check_groups(is_gpu, global, local);
     if (status != DCL_OK)
         return status;
-    return dcli_device_launch(worker->device, program, variant, count, arguments, DCLI_ITEM_DIMENSIONS, global, local,
-                              NULL);
+    return dcli_exec_launch(worker, kernel, variant, count, arguments, DCLI_ITEM_DIMENSIONS, global, local);
 }

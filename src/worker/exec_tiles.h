@@ -10,7 +10,7 @@ void dcli_tile_fill_row(const dcli_body *body, const dcli_work *work, const dcli
                         const int64_t base[], int64_t row[]);
 
 /** Launch it for a row, with all arguments in place. */
-dcl_status dcli_tile_launch(dcli_worker *worker, dcli_program *program, const dcli_body *body, dcli_variant variant,
-                            const int64_t row[], int count, const dcli_argument arguments[]);
+dcl_status dcli_tile_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_variant variant, const int64_t row[],
+                            int count, const dcli_argument arguments[]);
 
 #endif

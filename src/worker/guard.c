@@ -38,7 +38,7 @@ static void look_at(dcli_guard *guard, int node, int64_t passed_ns)
     struct guarded *guarded = &guard->node[node];
     if (guarded->ended || guarded->lost)
         return;
-    dcli_life life = dcli_watch_look(guarded->watch);
+    dcli_life life = dcli_watch_look(guarded->watch, passed_ns);
     guarded->silent_ns = life == DCLI_SILENT ? guarded->silent_ns + passed_ns : 0;
     if (life != DCLI_OVERDUE && guarded->silent_ns < guard->silence_ns)
         return;
@@ -48,7 +48,8 @@ static void look_at(dcli_guard *guard, int node, int64_t passed_ns)
     dcli_host_report_loss(guard->host, node, "");
 }
 
-/* Time in which the whole program was stopped is not silence: a look counts for two periods at most. */
+/* Time in which the whole program was stopped counts for neither silence nor deadlines: a look counts for two periods at
+ * most. */
 static void *look_around(void *argument)
 {
     enum { LEAST_MS = 10, MOST_MS = 250 };

@@ -15,7 +15,7 @@ struct dcli_watch *dcli_guard_watch(dcli_guard *guard, int node);
 /** Start to look, and to report to the host's worker, until dcli_guard_close(). All nodes have been started. */
 dcl_status dcli_guard_start(dcli_guard *guard, dcli_worker *host);
 
-/** Host's worker: say in a sentence that, and how, a node was lost. */
+/** Host's worker: describe the loss of a node. */
 void dcli_guard_lose(dcli_guard *guard, int node, char *sentence_out, size_t capacity);
 
 /** By the thread of a node, as the last thing that it does. */

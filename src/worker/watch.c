@@ -13,28 +13,35 @@
 #include "base/error.h"
 
 enum { PERIOD_MS = 50, GRACE_MS = 1000, EXIT_DEADLINE = 124, EXIT_ORPHAN = 0 };
+enum { STILL_MS = 86400000 }; /* how fast memory and disks are is not known; a day without any progress is a hang */
 
 struct dcli_watch {
     dcli_status_page *page;
     int lifeline, stop_fd; /* stop_fd -1: there is no thread, and the page is our own */
     pthread_t thread;
     _Atomic int64_t ticks;
-    int64_t ticks_seen; /* by who looks */
     atomic_bool asleep, given_up;
     _Atomic int64_t limit_ns[DCLI_ACTIVITIES];
+    /* Of the thread that looks: */
+    int64_t ticks_seen;
+    struct {
+        int64_t since_ns, spent_ns; /* when it began; time counted since */
+    } seen[DCLI_ACTIVITIES];
 };
 
-dcli_life dcli_watch_look(dcli_watch *watch)
+dcli_life dcli_watch_look(dcli_watch *watch, int64_t passed_ns)
 {
     int64_t ticks = atomic_load(&watch->ticks);
     bool lives = ticks != watch->ticks_seen || atomic_load(&watch->asleep);
     watch->ticks_seen = ticks;
     for (int a = 0; a < DCLI_ACTIVITIES; a++) {
         int64_t since = atomic_load(&watch->page->activity[a].since_ns);
+        watch->seen[a].spent_ns = since == watch->seen[a].since_ns ? watch->seen[a].spent_ns + passed_ns : 0;
+        watch->seen[a].since_ns = since;
         if (since == 0)
             continue;
         lives = true;
-        if (dcli_monotonic_ns() - since <= atomic_load(&watch->limit_ns[a]))
+        if (watch->seen[a].spent_ns <= atomic_load(&watch->limit_ns[a]))
             continue;
         atomic_store(&watch->page->exceeded, 1 + a);
         return DCLI_OVERDUE;
@@ -54,6 +61,7 @@ static void *watch_over(void *argument)
 {
     dcli_watch *watch = argument;
     struct pollfd polled[2] = {{.fd = watch->stop_fd, .events = POLLIN}, {.fd = watch->lifeline}};
+    int64_t before_ns = dcli_monotonic_ns();
     for (;;) {
         poll(polled, watch->lifeline >= 0 ? 2 : 1, PERIOD_MS);
         if (polled[0].revents != 0)
@@ -62,7 +70,10 @@ static void *watch_over(void *argument)
             end_orphan(watch);
             return NULL;
         }
-        dcli_life life = dcli_watch_look(watch);
+        int64_t now_ns = dcli_monotonic_ns(), passed_ns = now_ns - before_ns,
+                most_ns = 2 * PERIOD_MS * INT64_C(1000000);
+        before_ns = now_ns;
+        dcli_life life = dcli_watch_look(watch, passed_ns < most_ns ? passed_ns : most_ns);
         if (life == DCLI_OVERDUE)
             _exit(EXIT_DEADLINE); /* the thread that serves hangs in the driver: nothing can be tidied */
         if (life == DCLI_ALIVE)
@@ -104,7 +115,7 @@ void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms, i
 {
     atomic_store(&watch->limit_ns[DCLI_BUILDING], build_ms * 1000000);
     atomic_store(&watch->limit_ns[DCLI_COMPUTING], kernel_ms * 1000000);
-    atomic_store(&watch->limit_ns[DCLI_MOVING], kernel_ms * 1000000);
+    atomic_store(&watch->limit_ns[DCLI_MOVING], STILL_MS * INT64_C(1000000));
     atomic_store(&watch->limit_ns[DCLI_PLANNING], plan_ms > 0 ? plan_ms * 1000000 : INT64_MAX);
     atomic_store(&watch->limit_ns[DCLI_OPENING], INT64_MAX); /* who has started it does not wait for ever */
 }
@@ -176,4 +187,10 @@ void dcli_watch_activity(dcli_watch *watch, dcli_activity activity, const char *
     if (text != NULL)
         dcli_watch_announce(watch, activity, text);
     atomic_store(&watch->page->activity[activity].since_ns, text != NULL ? dcli_monotonic_ns() : 0);
+}
+
+void dcli_watch_progress(dcli_watch *watch, dcli_activity activity)
+{
+    if (watch != NULL)
+        atomic_store(&watch->page->activity[activity].since_ns, dcli_monotonic_ns());
 }

@@ -17,17 +17,20 @@ typedef struct dcli_watch dcli_watch;
 /** @param page    of the process. @param lifeline  a socket whose other end the parent holds; -1: none.
  *  @return NULL (recorded). */
 dcli_watch *dcli_watch_open(dcli_status_page *page, int lifeline);
-/** @param plan_ms  0: no limit. */
+/** Moving data has no limit here: only a day without progress counts as a hang.
+ *  @param plan_ms  0: no limit. */
 void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms);
 void dcli_watch_close(dcli_watch *watch);
 
-/* Of a node that is a thread of the program, which nobody can end: somebody else looks. */
+/* Of a node that is a thread of the program, which nobody can end: the guard's thread looks. */
 
 typedef enum dcli_life { DCLI_ALIVE, DCLI_SILENT, DCLI_OVERDUE } dcli_life;
 /** A watch with a page of its own and without a thread. @return NULL (recorded). */
 dcli_watch *dcli_watch_make(void);
-/** Whether the serving thread has shown that it lives since the last look. By one thread. */
-dcli_life dcli_watch_look(dcli_watch *watch);
+/** Whether the serving thread has shown that it lives since the last look. By one thread.
+ *  @param passed_ns  to be counted since the last look. The caller limits it, so that time in which the whole program was
+ *                    stopped counts for neither silence nor deadlines. */
+dcli_life dcli_watch_look(dcli_watch *watch, int64_t passed_ns);
 const dcli_status_page *dcli_watch_page(const dcli_watch *watch);
 /** The node has been given up: its thread is to end without touching anything, if it can. */
 void dcli_watch_give_up(dcli_watch *watch);
@@ -47,5 +50,7 @@ void dcli_watch_farewell(dcli_watch *watch, const char *text);
 void dcli_watch_kernel(dcli_watch *watch, dcli_activity activity, int64_t kernel);
 /** Begin an activity (again), with the text of the body it is about; NULL ends it. */
 void dcli_watch_activity(dcli_watch *watch, dcli_activity activity, const char *text);
+/** An activity that is under way has made progress: its deadline begins anew. */
+void dcli_watch_progress(dcli_watch *watch, dcli_activity activity);
 
 #endif

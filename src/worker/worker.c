@@ -94,7 +94,8 @@ static dcl_status act(dcli_worker *worker, bool *more_out)
     int64_t copied = worker->counters.bytes_copied;
     dcli_action action;
     dcl_status status = DCL_OK;
-    while (status == DCL_OK && !*more_out && dcli_node_next(worker->node, &action)) {
+    while (status == DCL_OK && !*more_out && !dcli_watch_is_given_up(worker->terms.watch) &&
+           dcli_node_next(worker->node, &action)) {
         status = dcli_perform(worker, &action);
         *more_out = worker->counters.bytes_copied - copied >= most_bytes;
     }

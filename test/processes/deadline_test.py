@@ -28,8 +28,10 @@ CASES = [
       f"while it built `{BODY}`", "arrays that had a part on it have failed: ", "T", "A"]),
     ("a kernel that never ends", "hang kernel 3", {"DCL_KERNEL_MS": "500"}, 4,
      ["is lost: worker ", "was ended: its kernel took longer than DCL_KERNEL_MS allows", f"while it ran `{BODY}`"]),
-    ("a call that never returns", "hang clEnqueueNDRangeKernel 3", {"DCL_SILENCE_MS": "1000"}, 6,
+    ("a call that never returns", "hang clFlush 3+", {"DCL_SILENCE_MS": "1000"}, 6,
      ["is lost: worker ", "does not answer (it has been silent for longer than DCL_SILENCE_MS)"]),
+    ("a first launch that never returns", "hang clEnqueueNDRangeKernel 3", {"DCL_BUILD_MS": "500"}, 4,
+     ["is lost: worker ", "was ended: its compiler took longer than DCL_BUILD_MS allows", f"while it built `{BODY}`"]),
     ("a device that cannot be opened", "fail clCreateContext 1 -6", {}, 4,
      ["worker ", "did not start: clCreateContext gave CL_OUT_OF_HOST_MEMORY (-6)"]),
     ("a kernel that cannot be started", "fail clEnqueueNDRangeKernel 3 -5", {}, 4,
@@ -106,7 +108,7 @@ def plan(folder, what, settings, words):
 
 def host(folder):
     """The program plans what it reads, too: its workers do not take it for lost meanwhile, nor it them."""
-    what, silence_ms = "a program that plans for longer than the silence", 700
+    what, silence_ms = "a program that plans for longer than the silence", int(700 * SLOW)
     os.mkdir(f"{folder}/workers")
     with open_place("tcp:2", DCL, f"{folder}/workers") as place:
         env = {**environment("", {"DCL_SILENCE_MS": str(silence_ms)}), **place.variables}

@@ -91,7 +91,7 @@ class Trouble:
             sentence = program.expect("lost", 120 * SLOW)
             if not re.search(f"node 1 is lost: .*{CRASH}.*\\(body ", sentence):
                 raise Failed(f"expected node 1, {CRASH} and the body: {sentence}")
-            program.expect("end", 30)
+            program.expect("end", 30 * SLOW)
             if program.end(20) != 0:
                 raise Failed(program.said())
         finally:

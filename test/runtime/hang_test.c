@@ -1,7 +1,11 @@
 /* test/runtime/hang_test.c - nodes that are threads of the program, and a driver that does not return. */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/cluster.h"
 #include "support/fake_opencl/fake_opencl.h"
@@ -190,10 +194,61 @@ Test(hang_on_device, is_no_long_kernel)
 {
     scene s;
     int32_t found[N];
-    begin(&s, 1, 300, 600000);
+    begin(&s, 1, 1000, 600000);
     s.fake.plan("hang kernel 1");
     TEST_OK(test_shift(s.C, s.A, 1, 0, 6));
-    cr_expect_eq(dcl_wait_for(s.C, 1.5), DCL_ERR_TIMEOUT, "%s", dcl_error());
+    cr_expect_eq(dcl_wait_for(s.C, 3), DCL_ERR_TIMEOUT, "%s", dcl_error());
+    s.fake.plan(NULL);
+    dcl_clear_error(s.cluster);
+    TEST_OK(dcl_read(s.C, NULL, found, NULL));
+    cr_expect_eq(found[0], 6);
+    close_scene(&s);
+}
+
+/* Drivers may compile in the first launch of a kernel: that is building, and has the deadline of it. */
+Test(hang_on_device, is_no_long_first_launch)
+{
+    scene s;
+    int32_t found[N];
+    begin(&s, 1, 600000, 600000);
+    close_scene(&s);
+    open_scene(&s, 1, 500, 600000);
+    s.fake.plan("hang clEnqueueNDRangeKernel 1");
+    TEST_OK(test_shift(s.C, s.A, 1, 0, 6));
+    cr_expect_eq(dcl_wait_for(s.C, 2), DCL_ERR_TIMEOUT, "%s", dcl_error());
+    s.fake.plan(NULL);
+    dcl_clear_error(s.cluster);
+    TEST_OK(dcl_read(s.C, NULL, found, NULL));
+    cr_expect_eq(found[0], 6);
+    close_scene(&s);
+}
+
+/* Stop this process as a debugger or a batch system does, and let it go on. */
+static void be_stopped(double seconds)
+{
+    pid_t self = getpid(), other = fork();
+    cr_assert_geq(other, 0);
+    if (other == 0) {
+        kill(self, SIGSTOP);
+        rest(seconds);
+        kill(self, SIGCONT);
+        _exit(0);
+    }
+    int status;
+    while (waitpid(other, &status, 0) < 0 && errno == EINTR)
+        ;
+}
+
+Test(hang_on_device, is_no_stop_of_the_program)
+{
+    scene s;
+    int32_t found[N];
+    begin(&s, 1, SILENCE_MS, 2000);
+    s.fake.plan("hang kernel 1");
+    TEST_OK(test_shift(s.C, s.A, 1, 0, 6));
+    cr_expect_eq(dcl_wait_for(s.C, 0.2), DCL_ERR_TIMEOUT, "%s", dcl_error());
+    be_stopped(4);
+    rest(0.3); /* the guard looks */
     s.fake.plan(NULL);
     dcl_clear_error(s.cluster);
     TEST_OK(dcl_read(s.C, NULL, found, NULL));
@@ -225,7 +280,7 @@ Test(hang_on_device, is_a_compiler_beyond_its_deadline)
 Test(hang_on_device, is_a_kernel_beyond_its_deadline)
 {
     scene s;
-    begin(&s, 2, 600000, 500);
+    begin(&s, 2, 600000, 1500);
     s.fake.plan("hang kernel 1");
     TEST_OK(test_shift(s.C, s.A, 1, 0, 6));
     TEST_REFUSED(dcl_wait_for(s.C, -1), DCL_ERR_NODE_LOST, "lost");

@@ -33,7 +33,7 @@ static inline dcl_status test_npy_load(const char *path, const dcl_npy_info *inf
                                        const dcli_region_list *regions, dcli_device *device, dcli_memory *memory)
 {
     int fd = dcli_files_open(&dcli_files_everywhere, path, false, NULL);
-    dcl_status status = fd < 0 ? DCL_ERR_FILE : dcli_npy_load(fd, path, info, origin, regions, device, memory);
+    dcl_status status = fd < 0 ? DCL_ERR_FILE : dcli_npy_load(fd, path, info, origin, regions, device, memory, NULL);
     close(fd);
     return status;
 }
@@ -42,7 +42,7 @@ static inline dcl_status test_npy_save(const char *path, const dcl_npy_info *inf
                                        const dcli_region_list *regions, dcli_device *device, dcli_memory *memory)
 {
     int fd = dcli_files_open(&dcli_files_everywhere, path, true, NULL);
-    dcl_status status = fd < 0 ? DCL_ERR_FILE : dcli_npy_save(fd, path, info, origin, regions, device, memory);
+    dcl_status status = fd < 0 ? DCL_ERR_FILE : dcli_npy_save(fd, path, info, origin, regions, device, memory, NULL);
     close(fd);
     return status;
 }
