@@ -286,6 +286,12 @@ void dcli_endpoint_drop(dcli_endpoint *endpoint, int peer) { endpoint->lost[peer
 
 void dcli_endpoint_limit_ahead(dcli_endpoint *endpoint, int64_t bytes) { endpoint->most_ahead = bytes; }
 
+void dcli_endpoint_allow_more(dcli_endpoint *endpoint, int peer, int64_t bytes)
+{
+    endpoint->speaker = peer;
+    endpoint->speaker_bytes = bytes;
+}
+
 void dcli_endpoint_counts(const dcli_endpoint *endpoint, int64_t *messages_out, int64_t *payload_bytes_out)
 {
     *messages_out = endpoint->messages;

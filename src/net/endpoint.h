@@ -119,6 +119,8 @@ struct dcli_endpoint {
     dcli_pack_buffer packed;
     int64_t messages, payload_bytes, refused;
     int64_t most_ahead; /* see dcli_endpoint_limit_ahead(); 0: no limit */
+    int speaker;        /* see dcli_endpoint_allow_more() */
+    int64_t speaker_bytes;
 };
 
 /** The parts that all transports share. On success the transport fills `link`. @param transport  outlives it.

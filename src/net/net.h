@@ -128,6 +128,8 @@ void dcli_endpoint_drop(dcli_endpoint *endpoint, int peer);
 /** Over tcp: a peer, but the one with the highest number (the host), that has sent more than so many bytes which were not
  *  taken yet is lost: its sentence says so. Found out while messages are taken. 0: no limit. */
 void dcli_endpoint_limit_ahead(dcli_endpoint *endpoint, int64_t bytes);
+/** This peer, and no other, may have sent so many bytes more: it passes on what the host says. */
+void dcli_endpoint_allow_more(dcli_endpoint *endpoint, int peer, int64_t bytes);
 
 /** Messages and payload bytes sent by this endpoint. */
 void dcli_endpoint_counts(const dcli_endpoint *endpoint, int64_t *messages_out, int64_t *payload_bytes_out);

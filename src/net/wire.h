@@ -52,8 +52,9 @@ typedef struct dcli_wire_peer {
     dcli_ending ending;
     bool ended;             /* an early bird that is no more */
     bool malformed;         /* it sent what is no message */
-    uint64_t brought_bytes; /* by its connection, when all sockets were found empty last; wire_ahead.c */
-    uint64_t taken_bytes;   /* since then */
+    uint64_t brought_bytes; /* by its connection, at the last look; wire_ahead.c */
+    int64_t taken_bytes;    /* since then, with overhead */
+    int64_t ahead_bytes;    /* brought and not taken by then */
     uint64_t sent, heard;   /* numbers of the last messages on its connection; see seal.h */
     char broken[192];       /* why nothing more of it can be taken; "": its connection has only ended */
     bool foreign;           /* this side connected, and the other one is another user's */
@@ -91,12 +92,12 @@ typedef struct dcli_wire {
     int64_t silence_ms;
     const dcli_log *log;
     int64_t logged_ns;
-    int64_t now_ns;                /* when a message was last asked for */
-    int64_t emptied_ns, looked_ns; /* when wire_ahead.c last noted what connections had brought, and compared it */
-    int64_t beat_due_ns;           /* every connection is told then what was sent last */
-    dcli_parcels ready;            /* taken before anything else */
-    int closing;                   /* peers in that state */
-    uint64_t taken;                /* messages */
+    int64_t now_ns;      /* when a message was last asked for */
+    int64_t looked_ns;   /* when wire_ahead.c last compared what connections had brought with what was taken */
+    int64_t beat_due_ns; /* every connection is told then what was sent last */
+    dcli_parcels ready;  /* taken before anything else */
+    int closing;         /* peers in that state */
+    uint64_t taken;      /* messages */
     bool quiet[DCLI_WIRE_SOURCES]; /* exhausted and not used since: news make its descriptor readable */
     int last_from;                 /* the peer whose message was taken last; -1 */
     int64_t refused;               /* endpoint->refused as last seen */
@@ -107,6 +108,8 @@ void dcli_wire_stir_door(dcli_wire *wire);
 void dcli_wire_stir_outgoing(dcli_wire *wire);
 /** Without keys nothing but a checksum tells that bytes have changed. */
 static inline bool dcli_wire_has_sums(const dcli_wire *wire) { return wire->own == NULL; }
+/** Between two heartbeats of a connection. */
+int64_t dcli_wire_beat_ns(const dcli_wire *wire);
 /** Tell all peers that are up what was sent last, when it is time. */
 void dcli_wire_beat(dcli_endpoint *endpoint);
 int64_t dcli_wire_due_ns(const dcli_endpoint *endpoint);
@@ -120,9 +123,9 @@ void dcli_wire_set(dcli_endpoint *endpoint, int peer, dcli_ending ending);
 /** Nothing more is taken of a peer, which is lost with this sentence. @return false. */
 bool dcli_wire_break_off(dcli_endpoint *endpoint, int peer, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** Count a message of a peer; and end the connections of those who send too far ahead. @param empty  nothing was there. */
+/** Count a message of a peer; and end the connections of those who send too far ahead. */
 void dcli_wire_note_taken(dcli_wire_peer *peer, const dcli_incoming *incoming);
-void dcli_wire_look_ahead(dcli_endpoint *endpoint, bool empty);
+void dcli_wire_look_ahead(dcli_endpoint *endpoint);
 /** Nothing more is kept of it, in either direction. */
 void dcli_wire_forget(dcli_endpoint *endpoint, int peer);
 

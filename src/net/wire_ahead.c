@@ -1,35 +1,37 @@
 /* net/wire_ahead.c - what a peer has sent and nobody has taken: libzmq keeps it, without a limit in bytes.
  *
- * The system knows how many bytes a connection has brought (tcp(7), TCP_INFO). What was taken since all sockets were last
- * found empty is counted here, frames with more than they weigh: so what is found to be ahead is never more than there is. */
+ * The system counts the bytes that a connection has brought (tcp(7), TCP_INFO). Each taken frame is counted with 128 bytes
+ * of overhead, more than it has, so that the result never exceeds what is really ahead. It is carried over from look to
+ * look: libzmq shows nothing of a message before its last frame, so empty sockets do not mean that nothing is ahead. */
 #include <inttypes.h>
 #include <linux/tcp.h> /* of <netinet/tcp.h> the struct is shorter */
 #include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
+#include "base/check.h"
 #include "net/wire.h"
 
 enum {
     LOOK_NS = 50000000,
-    FRAME_BYTES =
-        128 /* ZMTP's header (9), a CurveZMQ MESSAGE (33), heartbeats, which are fewer than messages' frames */
+    FRAME_BYTES = 128 /* more than ZMTP's header (9) and that of a CurveZMQ MESSAGE (33), or a heartbeat */
 };
 
-/* Bytes that the connection of a peer has brought; 0: the system does not say. */
-static uint64_t brought(const dcli_wire_peer *peer)
+bool dcli_wire_brought(int fd, uint64_t *received_out, uint64_t *acknowledged_out)
 {
     struct tcp_info info = {.tcpi_bytes_received = 0};
     socklen_t length = sizeof info;
     const size_t needed = offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
-    int fd = peer->address != NULL ? peer->connection : peer->fd;
-    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && length >= needed ? info.tcpi_bytes_received
-                                                                                          : 0;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || length < needed)
+        return false;
+    *received_out = info.tcpi_bytes_received;
+    *acknowledged_out = info.tcpi_bytes_acked;
+    return true;
 }
 
 void dcli_wire_note_taken(dcli_wire_peer *peer, const dcli_incoming *incoming)
 {
-    peer->taken_bytes += incoming->length + incoming->payload_bytes + 2 * FRAME_BYTES;
+    peer->taken_bytes += (int64_t)(incoming->length + incoming->payload_bytes + 2 * FRAME_BYTES);
 }
 
 /* The host is trusted: what it sends has limits of its own. */
@@ -39,26 +41,44 @@ static bool has_limit(const dcli_endpoint *endpoint, int peer)
     return peer != endpoint->self && peer != endpoint->peer_count - 1 && wire->peer[peer].state == DCLI_WIRE_UP;
 }
 
-void dcli_wire_look_ahead(dcli_endpoint *endpoint, bool empty)
+/* Heartbeats of a peer, and its answers to those of this side, are never taken as messages. */
+static int64_t beats_bytes(const dcli_wire *wire, int64_t elapsed_ns)
+{
+    return 2 * FRAME_BYTES * (elapsed_ns / dcli_wire_beat_ns(wire) + 1);
+}
+
+/* What the peer is ahead by, at least. */
+static int64_t look_at(const dcli_wire *wire, dcli_wire_peer *peer, int64_t elapsed_ns)
+{
+    uint64_t received, acknowledged;
+    if (!dcli_wire_brought(peer->address != NULL ? peer->connection : peer->fd, &received, &acknowledged))
+        received = 0;
+    if (peer->brought_bytes == 0 || received < peer->brought_bytes) /* the first look, or another connection */
+        peer->ahead_bytes = 0;
+    else
+        peer->ahead_bytes = dcli_max(0, peer->ahead_bytes + (int64_t)(received - peer->brought_bytes) -
+                                            peer->taken_bytes - beats_bytes(wire, elapsed_ns));
+    peer->brought_bytes = received;
+    peer->taken_bytes = 0;
+    return peer->ahead_bytes;
+}
+
+void dcli_wire_look_ahead(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
-    if (endpoint->most_ahead == 0 || wire->now_ns < (empty ? wire->emptied_ns : wire->looked_ns) + LOOK_NS)
+    int64_t elapsed_ns = wire->now_ns - wire->looked_ns;
+    if (endpoint->most_ahead == 0 || elapsed_ns < LOOK_NS)
         return;
-    *(empty ? &wire->emptied_ns : &wire->looked_ns) = wire->now_ns;
+    wire->looked_ns = wire->now_ns;
     for (int p = 0; p < endpoint->peer_count; p++) {
-        dcli_wire_peer *peer = &wire->peer[p];
         if (!has_limit(endpoint, p))
             continue;
-        uint64_t now = brought(peer), ahead = now - peer->brought_bytes;
-        if (empty || peer->brought_bytes == 0) {
-            peer->brought_bytes = now;
-            peer->taken_bytes = 0;
-        } else if (now > peer->brought_bytes && ahead > peer->taken_bytes &&
-                   ahead - peer->taken_bytes > (uint64_t)endpoint->most_ahead) {
+        int64_t ahead = look_at(wire, &wire->peer[p], elapsed_ns);
+        int64_t most = endpoint->most_ahead + (p == endpoint->speaker ? endpoint->speaker_bytes : 0);
+        if (ahead > most)
             dcli_wire_break_off(endpoint, p,
-                                "peer %d has sent %" PRIu64 " bytes ahead of what was taken; expected at most %" PRId64
+                                "peer %d has sent %" PRId64 " bytes ahead of what was taken; expected at most %" PRId64
                                 ", with what it was asked for; its connection was ended",
-                                p, ahead - peer->taken_bytes, endpoint->most_ahead);
-        }
+                                p, ahead, most);
     }
 }

@@ -20,7 +20,6 @@
  * for what it has taken libzmq still reads after the cut. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/tcp.h> /* of <netinet/tcp.h> the struct is shorter */
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -260,13 +259,11 @@ static uint64_t most_told(const dcli_door *door)
 /** Of a kernel that does not count bytes: none, and there is no limit. */
 static void look_at_bytes(const dcli_door *door, dcli_connection *connection)
 {
-    struct tcp_info info = {.tcpi_bytes_received = 0};
-    socklen_t length = sizeof info;
-    const size_t needed = offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
-    if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || length < needed)
+    uint64_t received, acknowledged;
+    if (!dcli_wire_brought(connection->fd, &received, &acknowledged))
         return;
-    connection->brought = info.tcpi_bytes_received;
-    connection->let_in = connection->let_in || info.tcpi_bytes_acked > most_told(door);
+    connection->brought = received;
+    connection->let_in = connection->let_in || acknowledged > most_told(door);
 }
 
 /** A descriptor that has ended meanwhile is not of this listener, or is a later connection: also watched. Of what came

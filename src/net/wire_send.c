@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "net/wire.h"
@@ -124,7 +125,7 @@ dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header
 }
 
 /* Four times within the silence, as ZMTP's heartbeats, which tell that somebody is there, but not what was sent. */
-static int64_t beat_ns(const dcli_wire *wire)
+int64_t dcli_wire_beat_ns(const dcli_wire *wire)
 {
     const int64_t shortest = 10000000;
     int64_t period = wire->silence_ms * 1000000 / 4;
@@ -137,7 +138,7 @@ void dcli_wire_beat(dcli_endpoint *endpoint)
     int64_t now = wire->now_ns = dcli_monotonic_ns();
     if (now < wire->beat_due_ns)
         return;
-    wire->beat_due_ns = now + beat_ns(wire);
+    wire->beat_due_ns = now + dcli_wire_beat_ns(wire);
     bool sums = dcli_wire_has_sums(wire);
     for (int peer = 0; peer < endpoint->peer_count; peer++) {
         zmq_msg_t frame;
@@ -148,7 +149,13 @@ void dcli_wire_beat(dcli_endpoint *endpoint)
     }
 }
 
-int64_t dcli_wire_due_ns(const dcli_endpoint *endpoint) { return ((const dcli_wire *)endpoint->link)->beat_due_ns; }
+/* Of a message that does not end nothing is told: what has come is looked at now and then. */
+int64_t dcli_wire_due_ns(const dcli_endpoint *endpoint)
+{
+    const int64_t longest = 1000000000;
+    const dcli_wire *wire = endpoint->link;
+    return endpoint->most_ahead > 0 ? dcli_min(wire->beat_due_ns, wire->looked_ns + longest) : wire->beat_due_ns;
+}
 
 static dcl_status send_frames(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload)
 {

@@ -512,7 +512,7 @@ dcl_status dcli_wire_take(dcli_endpoint *endpoint, dcli_incoming *incoming)
     see_refusal(endpoint);
     dcli_wire_beat(endpoint);
     dcl_status status = take_or_tell(endpoint, incoming);
-    dcli_wire_look_ahead(endpoint, status == DCL_ERR_TIMEOUT);
+    dcli_wire_look_ahead(endpoint);
     wire->last_from = status == DCL_OK ? incoming->from : -1;
     return status;
 }
