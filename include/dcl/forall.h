@@ -101,8 +101,10 @@ typedef struct dcl_arg {
  *  @param body     borrowed for the call.
  *  @param count    number of arguments, 1..64.
  *  @param args     [count], borrowed; at least one OUT or INOUT. The first of them gives the index space.
+ *  A call with a new body waits for earlier operations when so many bodies are in use that one must be forgotten first.
  *  @return DCL_OK when started; DCL_ERR_BODY with line, column and the text marked; DCL_ERR_INVALID (arguments; NULL
- *          arrays); the error of a failed array that is read. A call that is refused changes nothing. */
+ *          arrays); DCL_ERR_TIMEOUT (waited longer than DCL_WAIT_MS); the error of a failed array that is read. A call that is
+ *          refused changes nothing. */
 DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 
 /** dcl_forall_n() over the indices of `box` only, a box of the first output's grid. */

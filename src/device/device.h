@@ -46,7 +46,7 @@ dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **m
 dcl_status dcli_memory_create_private(dcli_device *device, size_t bytes, dcli_memory **memory_out);
 /** The same, holding anything. */
 dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **memory_out);
-/** What memory of this device is taken, as it is mapped, that of somebody else excepted; and what is kept to be taken again. */
+/** Bytes allocated on this device, in whole mappings, without wrapped memory; and bytes of free mappings kept for reuse. */
 size_t dcli_device_taken_bytes(const dcli_device *device);
 size_t dcli_device_spare_bytes(const dcli_device *device);
 /** Give back what is only kept. */

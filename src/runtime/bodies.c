@@ -156,7 +156,7 @@ static void free_known(dcli_known_body *known)
     dcli_free(known);
 }
 
-/* Of no call, and of no operation that some node may still run. */
+/* Whether no call holds the body and every operation that runs it is complete. */
 static bool is_idle(const dcl_cluster *cluster, const dcli_known_body *known)
 {
     return known->holds == 0 && known->answers_due == 0 && known->last_operation <= cluster->complete && !known->blamed;
@@ -196,7 +196,7 @@ static dcl_status forget_body(dcl_cluster *cluster, dcli_known_body **at)
     return DCL_OK;
 }
 
-/* That there is no memory to forget one is no failure of the call. */
+/* A lack of memory here only delays forgetting; the call succeeds. */
 static void forget_many(dcl_cluster *cluster)
 {
     const dcli_bodies *bodies = &cluster->bodies;
@@ -209,7 +209,7 @@ static void forget_many(dcl_cluster *cluster)
     }
 }
 
-/* The first operation under way whose end lets a body be forgotten; 0: none. */
+/* The oldest incomplete operation after which a body becomes idle; 0: none. */
 static int64_t operation_in_the_way(const dcl_cluster *cluster)
 {
     int64_t first = 0;
@@ -326,7 +326,7 @@ dcl_status dcli_body_tell(dcl_cluster *cluster, const dcli_known_body *known, in
     return dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
 }
 
-/* The last ones: which of them come first does not matter. */
+/* Takes numbers from the end of the list; their order is irrelevant. */
 static void tell_forgotten(const dcli_bodies *bodies, dcli_msg_kernel *kernel)
 {
     kernel->forgotten_count = (int)dcli_min(bodies->forgotten_count, DCLI_MOST_FORGOTTEN);

@@ -245,9 +245,9 @@ static void on_built(void *user, const dcli_msg_built *built)
     pthread_mutex_lock(&cluster->lock);
     for (int b = 0; b < 256; b++)
         for (dcli_known_body *known = cluster->bodies.known[b]; known != NULL; known = known->next) {
-            if (known->number != built->kernel)
-                continue;
-            known->answers_due -= known->answers_due > 0; /* it may have come after a loss */
+            if (known->number != built->kernel || known->answers_due == 0)
+                continue; /* nobody was asked; or it has come after a loss, which is answer enough */
+            known->answers_due--;
             if (built->status != DCL_OK && known->status == DCL_OK) {
                 known->status = (dcl_status)built->status;
                 known->text = dcli_strdup(built->sentence);

@@ -115,9 +115,9 @@ bool dcli_node_next(dcli_node *node, dcli_action *action_out);
 
 /** Watermarks of this node. */
 void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *ready_out);
-/** Whether every operation seen is retired. */
 /** Bytes of chunks that peers were told they may send, and that have not been dropped. */
 int64_t dcli_node_granted_bytes(const dcli_node *node);
+/** Whether every operation seen is retired. */
 bool dcli_node_idle(const dcli_node *node);
 /** Whether something that an open operation reads is known to have failed. */
 bool dcli_node_reads_failed(const dcli_node *node, int64_t operation);

@@ -163,7 +163,7 @@ static void say_operation(scene *scene)
     scene->word[scene->word_count++] = (word){.kernel = run->number, .operation = scene->operations};
 }
 
-/* Whoever heard through the lost one is told everything again that is not known to be complete. */
+/* Nodes below the lost one get all messages again that may not be complete. */
 static void lose(scene *scene, int p)
 {
     int again = 0;
@@ -176,7 +176,6 @@ static void lose(scene *scene, int p)
         scene->peer[q].heard = (int)dcli_min(scene->peer[q].heard, again);
 }
 
-/* When all is complete: of the bodies there are, in no order. */
 static void join(scene *scene, int p)
 {
     for (int q = 0; q < NODES; q++)
@@ -211,7 +210,8 @@ static void expect_known(scene *scene, peer *peer)
 
 static void run_round(uint64_t seed)
 {
-    scene scene = {.random = seed};
+    static scene scene; /* too large for a thread's stack */
+    scene = (struct scene){.random = seed};
     scene.terms = (dcli_plan_terms){.node_count = NODES, .in_place = scene.in_place};
     scene.terms.batch_bytes = scene.terms.chunk_bytes = scene.terms.pool_bytes = 1 << 20;
     for (int p = 0; p < FIRST_NODES; p++)
@@ -254,7 +254,8 @@ Test(catalog, forgets_what_is_not_used_through_losses_and_joins)
 /* An operation of a body that was forgotten is none that a program can make, also while earlier ones still run it. */
 Test(catalog, refuses_what_was_forgotten)
 {
-    scene scene = {.random = 1};
+    static scene scene;
+    scene.random = 1;
     scene.terms = (dcli_plan_terms){.node_count = NODES, .in_place = scene.in_place};
     scene.terms.batch_bytes = scene.terms.chunk_bytes = scene.terms.pool_bytes = 1 << 20;
     begin(&scene, 0);
