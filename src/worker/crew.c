@@ -331,6 +331,27 @@ const dcli_secret *dcli_crew_secret(const dcli_crew *crew) { return crew->is_loc
 
 /* ---- closing ------------------------------------------------------------------------------------------------------ */
 
+static bool have_ended(dcli_crew *crew)
+{
+    for (int n = 0; crew->member != NULL && n < crew->capacity; n++)
+        if (crew->member[n].process.pid != 0 && !dcli_process_has_ended(&crew->member[n].process))
+            return false;
+    return true;
+}
+
+/* With the lock, which the keeper would need to read their pipes: one that prints more than its pipe holds cannot end before
+ * that is read. */
+static void await_ends(dcli_crew *crew, int milliseconds)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    int64_t until_ms = dcli_monotonic_ms() + milliseconds;
+    while (!have_ended(crew) && dcli_monotonic_ms() < until_ms) {
+        for (int n = 0; n < crew->capacity; n++)
+            dcli_crew_read_output(crew, n, DCLI_LINES);
+        nanosleep(&pause, NULL);
+    }
+}
+
 void dcli_crew_close(dcli_crew *crew)
 {
     enum { GRACE_MS = 2000 };
@@ -341,11 +362,13 @@ void dcli_crew_close(dcli_crew *crew)
     pthread_mutex_lock(&crew->lock);
     for (int n = 0; crew->member != NULL && n < crew->capacity; n++)
         dcli_crew_forget_introduction(crew, n);
+    if (started)
+        await_ends(crew, GRACE_MS);
     dcli_process *process[DCLI_MOST_NODES];
     int count = 0;
     for (int n = 0; crew->member != NULL && n < crew->capacity; n++)
         process[count++] = &crew->member[n].process;
-    dcli_process_end_all(count, process, started ? GRACE_MS : 0);
+    dcli_process_end_all(count, process, 0);
     for (int n = 0; n < count; n++)
         dcli_crew_read_output(crew, n, DCLI_TO_THE_END);
     pthread_mutex_unlock(&crew->lock);

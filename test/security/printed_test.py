@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -27,6 +28,17 @@ LAST_WORDS = """int attempt(long i) {
     }
     return 0;
 }
+"""
+
+# In place of the process that the program starts: that one is its child.
+AT_THE_END = """#!{python}
+import os, re, subprocess, sys
+arguments = [re.sub(r"parent=[0-9]+", f"parent={{os.getpid()}}", argument) for argument in sys.argv[1:]]
+subprocess.run(["{program}", *arguments], close_fds=False)
+for n in range(200000):
+    print(n)
+sys.stdout.flush()
+open("{ended}", "w").close()
 """
 
 
@@ -108,6 +120,16 @@ class Printed(siege.Siege):
                     client.communicate()
                 out.seek(0)
                 self.assertIn("close DCL_OK", out.read())
+
+    def test_much_at_the_end(self):
+        """A process of this host that prints more than its pipe holds when it ends is read meanwhile, not killed."""
+        ended = pathlib.Path(self.folder, "ended")
+        program = pathlib.Path(self.inner("bin"), "dcl")
+        program.write_text(AT_THE_END.format(python=sys.executable, program=siege.DCL, ended=ended), encoding="ascii")
+        program.chmod(0o755)
+        text = self.together("open", "work", "close", DCL_WORKERS="local:1", DCL_PROGRAM=str(program))
+        self.assertIn("close DCL_OK", text)
+        self.assertTrue(ended.exists(), text[-2000:])
 
     def test_program_that_is_stopped(self):
         """It takes nothing while a kernel of its prints, and goes on afterwards."""
