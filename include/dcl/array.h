@@ -100,7 +100,7 @@ DCL_API dcl_status dcl_load_npy(dcl_array *array, const char *path);
  *  of that name is replaced. Returns when the file and its name are on the disk: whatever is killed, fills up or loses power,
  *  `path` names the old contents or the new ones, whole. The folder must be one that the program may read and write.
  *  Who writes: as dcl_load_npy(); the program also writes what nodes have in short runs only (less than 64 KB of the file
- *  each, on other hosts 512 bytes), and arrays of which some elements are stored nowhere, with the declared value for these.
+ *  each; of workers over tcp 512 bytes), and arrays of which some elements are stored nowhere, with the declared value for these.
  *  @return DCL_OK; DCL_ERR_FILE, or the error of a failed array: `path` is then as it was, unless the sentence says that the
  *          new file is in its place and only its folder could not be written to the disk; DCL_ERR_RANGE as dcl_read(): the
  *          file is written. */

@@ -22,7 +22,7 @@ static inline struct timespec dcli_at_ns(int64_t at)
     return (struct timespec){.tv_sec = (time_t)(at / 1000000000), .tv_nsec = (long)(at % 1000000000)};
 }
 
-/** The same, so many nanoseconds from now. */
+/** The same, `nanoseconds` from now. */
 static inline struct timespec dcli_in_ns(int64_t nanoseconds) { return dcli_at_ns(dcli_monotonic_ns() + nanoseconds); }
 
 static inline struct timespec dcli_in_ms(int64_t milliseconds) { return dcli_in_ns(milliseconds * 1000000); }

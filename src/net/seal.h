@@ -23,7 +23,9 @@ uint64_t dcli_seal_number(const void *frame, size_t frame_bytes, bool sum);
 /** Whether nothing of a frame that is at least a seal, and of its payload, has changed. */
 bool dcli_seal_holds(const void *frame, size_t frame_bytes, const void *payload, size_t payload_bytes);
 
-/** seal_wide.c: XXH3 of `count` bytes. On x86-64 only for processors with AVX2. */
+#if defined __x86_64__
+/** seal_wide.c: XXH3 of `count` bytes, on processors with AVX2. */
 uint64_t dcli_seal_sum_wide(const void *bytes, size_t count);
+#endif
 
 #endif

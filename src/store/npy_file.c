@@ -26,13 +26,18 @@ dcl_status dcli_npy_pread(int fd, const char *path, void *target, size_t bytes, 
     return DCL_OK;
 }
 
-/* Let the disk begin with what is long enough for that: less is left to be waited for when the file is complete. Errors are
- * kept by the system for the fsync() that comes. Source: sync_file_range(2). */
-static void begin_writing_out(int fd, size_t bytes, int64_t at)
+/* Let the disk begin with what is long enough for that: less is left to be waited for when the file is complete. What the
+ * disk refuses is said at once: not every file system says it again in fsync(). Other errors mean that this kind of file
+ * knows no such call. Source: sync_file_range(2). */
+static dcl_status begin_writing_out(int fd, const char *path, size_t bytes, int64_t at)
 {
     enum { LEAST_BYTES = 1 << 20 };
-    if (bytes >= LEAST_BYTES)
-        (void)sync_file_range(fd, at, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+    if (bytes < LEAST_BYTES || sync_file_range(fd, at, (off_t)bytes, SYNC_FILE_RANGE_WRITE) == 0)
+        return DCL_OK;
+    if (errno != EIO && errno != ENOSPC && errno != EDQUOT)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written to the disk at byte %" PRId64 ": %s", path, at,
+                     strerror(errno));
 }
 
 dcl_status dcli_npy_pwrite(int fd, const char *path, const void *source, size_t bytes, int64_t at)
@@ -44,8 +49,7 @@ dcl_status dcli_npy_pwrite(int fd, const char *path, const void *source, size_t 
                              strerror(errno));
         done += put > 0 ? (size_t)put : 0;
     }
-    begin_writing_out(fd, bytes, at);
-    return DCL_OK;
+    return begin_writing_out(fd, path, bytes, at);
 }
 
 void dcli_npy_swap(void *elements, int64_t count, size_t bytes)

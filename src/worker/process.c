@@ -305,7 +305,7 @@ int64_t dcli_blamed_body(const char *sentence)
     return body;
 }
 
-/* Whoever looks for the body to blame finds it behind the body's text. */
+/* The blamed body's number follows its text; dcli_blamed_body() reads it there. */
 static void add_blame(const dcli_process *process, char *text_out, size_t capacity)
 {
     size_t length = strlen(text_out);

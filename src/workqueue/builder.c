@@ -1,6 +1,7 @@
 /* workqueue/builder.c - the lists of a plan, and the cutting of needs into chunks. */
 #include "workqueue/builder.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -344,6 +345,7 @@ dcl_status dcli_builder_chunks(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;
     dcli_batch *batch = &plan->batch[plan->batch_count - 1];
+    assert(builder->point_count == 0 || builder->need_count == 0);
     bool points = builder->point_count > 0, points_written = points && builder->point[0].written;
     dcl_status status = DCL_OK;
     for (int written = 0; written < 2 && status == DCL_OK; written++) {

@@ -60,7 +60,7 @@ typedef struct dcli_builder {
     int self;
     dcli_need *need; /* of the batch being planned */
     int64_t need_count, need_capacity;
-    dcli_point *point; /* the same; a batch has needs or points */
+    dcli_point *point; /* the same; a plan uses either points or needs */
     int64_t point_count, point_capacity;
     dcli_want *want; /* of the batch being planned, in the order of its stages */
     int64_t want_count, want_capacity;
@@ -95,7 +95,7 @@ dcl_status dcli_builder_reserve(dcli_builder *builder, int64_t works);
 dcli_limits *dcli_builder_limits(dcli_builder *builder);
 void dcli_limits_free(dcli_limits_block *blocks);
 dcl_status dcli_builder_need(dcli_builder *builder, const dcli_need *need);
-/** All needs of a plan are such, or none. */
+/** A plan uses either points or needs, never both. */
 dcl_status dcli_builder_point(dcli_builder *builder, const dcli_point *point);
 dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
 
