@@ -59,15 +59,16 @@ int dcli_piece_owner(const dcli_layout *layout, int64_t number, int64_t *slot_ou
 
 void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)
 {
-    int64_t number = 0, position = 0, slot;
+    int64_t number = 0, position = 0;
     for (int d = 0; d < layout->grid.rank; d++) {
         int64_t from_origin = index[d] - layout->grid.origin[d];
         int64_t piece = dcli_divided(from_origin, layout->by_piece[d]);
         number += piece * layout->weight[d];
         position += (from_origin - piece * layout->rule.piece[d]) * layout->within[d];
     }
-    *node_out = dcli_piece_owner(layout, number, &slot);
-    *offset_out = slot * layout->slot + position;
+    int64_t *slot = offset_out; /* a local one would cost a check of the stack */
+    *node_out = dcli_piece_owner(layout, number, slot);
+    *offset_out = *slot * layout->slot + position;
 }
 
 /* Boxes of pieces on their way to the query or to a count. */
