@@ -398,7 +398,9 @@ static dcl_status find_reaches(const dcli_msg_operation *descriptor, dcli_entry 
     size_t numbers = 0;
     for (int r = 0; r < descriptor->reach_count; r++)
         numbers += (size_t)descriptor->reach[r].count;
-    if (numbers > 0 && (entry->numbers = dcli_malloc(numbers * sizeof(int64_t))) == NULL)
+    if (descriptor->reach_count == 0)
+        return DCL_OK;
+    if ((entry->numbers = dcli_malloc((numbers + 1) * sizeof(int64_t))) == NULL) /* not NULL where there are none */
         return DCL_ERR_NOMEM;
     int64_t *number = entry->numbers;
     for (int r = 0, next = 0; r < descriptor->reach_count; r++) {
@@ -409,7 +411,8 @@ static dcl_status find_reaches(const dcli_msg_operation *descriptor, dcli_entry 
             return DCLI_FAIL(DCL_ERR_PROTOCOL,
                              "operation %" PRId64 " declares what it reads of operand %d, which cannot have that",
                              descriptor->number, k);
-        memcpy(number, reach->number, (size_t)reach->count * sizeof(int64_t));
+        if (reach->count > 0) /* else its address is NULL */
+            memcpy(number, reach->number, (size_t)reach->count * sizeof(int64_t));
         entry->operation.operand[k].declared =
             (dcli_declared){.approximate = reach->approximate, .count = reach->count, .number = number};
         number += reach->count;
