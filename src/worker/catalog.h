@@ -33,13 +33,12 @@ typedef struct dcli_kernel {
     int64_t number;
     dcli_body *body;
     bool shapes[DCLI_MAX_PARAMS]; /* scalars that stand in subscripts: the others do not matter to plans */
-    dcli_program *program; /* given back when it was not used for long and there are many: it is then built again */
-    bool launched[DCLI_VARIANT_MOST]; /* variants of the program that have been launched */
-    int64_t used;                     /* the last operation that built or ran it here */
-    dcl_status build_status;          /* of the last attempt */
-    char *build_problem;              /* sentence, when it failed */
-    int64_t uses;                     /* open operations that run it */
-    bool forgotten;                   /* no later operation may: it ends with the last of these */
+    dcli_program *program;   /* given back when it was not used for long and there are many: it is then built again */
+    int64_t used;            /* the last operation that built or ran it here */
+    dcl_status build_status; /* of the last attempt */
+    char *build_problem;     /* sentence, when it failed */
+    int64_t uses;            /* open operations that run it */
+    bool forgotten;          /* no later operation may: it ends with the last of these */
     struct dcli_kernel *next;
 } dcli_kernel;
 

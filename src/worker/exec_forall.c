@@ -1,6 +1,5 @@
 /* worker/exec_forall.c - running a batch of a loop body: stages filled, kernels launched, outputs passed on. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -92,7 +91,6 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, kernel->number);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, kernel->body->text);
     int kernels = dcli_body_kernel_count(kernel->body, form, worker->terms.check_access);
-    memset(kernel->launched, 0, sizeof kernel->launched);
     status = (kernel->body->tile_kernel ? dcli_program_build_own : dcli_program_build)(
         worker->device, source, kernels, names, &kernel->program, &fresh, &log);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
@@ -147,20 +145,9 @@ dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_varia
                             const dcli_argument arguments[], int dimensions, const size_t global[],
                             const size_t local[])
 {
-    dcli_watch *watch = worker->terms.watch;
-    bool first = !kernel->launched[variant];
-    if (first) {
-        dcli_watch_kernel(watch, DCLI_BUILDING, kernel->number);
-        dcli_watch_activity(watch, DCLI_BUILDING, kernel->body->text);
-    }
     dcl_status status =
         dcli_device_launch(worker->device, kernel->program, variant, count, arguments, dimensions, global, local, NULL);
-    if (first) {
-        dcli_watch_activity(watch, DCLI_BUILDING, NULL);
-        dcli_watch_kernel(watch, DCLI_BUILDING, 0);
-    }
-    kernel->launched[variant] |= status == DCL_OK;
-    dcli_watch_tick(watch);
+    dcli_watch_tick(worker->terms.watch);
     return status;
 }
 

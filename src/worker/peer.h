@@ -176,8 +176,7 @@ void dcli_exec_watch(dcli_worker *worker);
 int64_t dcli_exec_only_kernel(const dcli_worker *worker, int64_t kernel);
 /** Compile the kernel for this worker's device if that has not been done. @return DCL_OK, or what it gave before. */
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
-/** Launch a variant of it, as dcli_device_launch(). Some drivers compile in the first launch of each: that counts as
- *  building. Every launch that has returned is a sign of life. */
+/** Launch a variant of it, as dcli_device_launch(). A launch that has returned is a sign of life. */
 dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_variant variant, int count,
                             const dcli_argument arguments[], int dimensions, const size_t global[],
                             const size_t local[]);

@@ -242,7 +242,7 @@ static void tell_own_end(const dcli_process *process, char *text_out, size_t cap
 
 static const char *const deadlines[DCLI_ACTIVITIES] = {
     "its compiler took longer than DCL_BUILD_MS allows", "its kernel took longer than DCL_KERNEL_MS allows",
-    "moving data made no progress for a day", "its device took too long to open",
+    "moving data made no progress for an hour", "its device took too long to open",
     "planning took longer than DCL_PLAN_MS allows"};
 
 static void tell_end(const dcli_process *process, char *text_out, size_t capacity)

@@ -13,7 +13,7 @@
 #include "base/error.h"
 
 enum { PERIOD_MS = 50, GRACE_MS = 1000, EXIT_DEADLINE = 124, EXIT_ORPHAN = 0 };
-enum { STILL_MS = 86400000 }; /* how fast memory and disks are is not known; a day without any progress is a hang */
+enum { STILL_MS = 3600000 }; /* how fast memory and disks are is not known; an hour without any progress is a hang */
 
 struct dcli_watch {
     dcli_status_page *page;

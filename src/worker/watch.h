@@ -17,7 +17,7 @@ typedef struct dcli_watch dcli_watch;
 /** @param page    of the process. @param lifeline  a socket whose other end the parent holds; -1: none.
  *  @return NULL (recorded). */
 dcli_watch *dcli_watch_open(dcli_status_page *page, int lifeline);
-/** Moving data has no limit here: only a day without progress counts as a hang.
+/** Moving data has no limit here: only an hour without progress counts as a hang.
  *  @param plan_ms  0: no limit. */
 void dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms);
 void dcli_watch_close(dcli_watch *watch);

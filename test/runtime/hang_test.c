@@ -205,24 +205,6 @@ Test(hang_on_device, is_no_long_kernel)
     close_scene(&s);
 }
 
-/* Drivers may compile in the first launch of a kernel: that is building, and has the deadline of it. */
-Test(hang_on_device, is_no_long_first_launch)
-{
-    scene s;
-    int32_t found[N];
-    begin(&s, 1, 600000, 600000);
-    close_scene(&s);
-    open_scene(&s, 1, 500, 600000);
-    s.fake.plan("hang clEnqueueNDRangeKernel 1");
-    TEST_OK(test_shift(s.C, s.A, 1, 0, 6));
-    cr_expect_eq(dcl_wait_for(s.C, 2), DCL_ERR_TIMEOUT, "%s", dcl_error());
-    s.fake.plan(NULL);
-    dcl_clear_error(s.cluster);
-    TEST_OK(dcl_read(s.C, NULL, found, NULL));
-    cr_expect_eq(found[0], 6);
-    close_scene(&s);
-}
-
 /* Stop this process as a debugger or a batch system does, and let it go on. */
 static void be_stopped(double seconds)
 {

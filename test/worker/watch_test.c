@@ -42,14 +42,14 @@ Test(watch, deadlines_count_the_time_of_the_looks)
 
 Test(watch, moving_data_has_a_limit_only_without_progress)
 {
-    enum { DAY_MS = 86400000 };
+    enum { HOUR_MS = 3600000 };
     dcli_watch *watch = make_watch();
     dcli_watch_activity(watch, DCLI_MOVING, "a file");
     look(watch, 0, DCLI_ALIVE);
-    look(watch, DAY_MS, DCLI_ALIVE);
+    look(watch, HOUR_MS, DCLI_ALIVE);
     dcli_watch_progress(watch, DCLI_MOVING);
-    look(watch, DAY_MS, DCLI_ALIVE);
-    look(watch, DAY_MS, DCLI_ALIVE);
+    look(watch, HOUR_MS, DCLI_ALIVE);
+    look(watch, HOUR_MS, DCLI_ALIVE);
     look(watch, 1, DCLI_OVERDUE);
     dcli_watch_close(watch);
 }
