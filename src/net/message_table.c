@@ -349,8 +349,7 @@ static const dcli_field risen_fields[] = {
     {"notices", DCLI_FIELD_NUMBERS, offsetof(OBJECT, notice), DCLI_COUNT_OWN, offsetof(OBJECT, notice_count), 0,
      2 * DCLI_MOST_NODES, NATURAL, NULL,
      "of each of these that has sent FAILED or REPORT to the host: its number, and how many; the host takes this when "
-     "all "
-     "of them have come"},
+     "all of them have come"},
 };
 #undef OBJECT
 

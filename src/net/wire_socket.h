@@ -9,10 +9,10 @@
 
 /* ---- options ---- */
 
-/** Limits and times of a socket, before it is bound or connected. @param most_bytes  of a frame: the connection of who
- *  sends a longer one is ended by libzmq. @return DCL_OK or DCL_ERR_NETWORK. */
 /** Bytes that a connection has brought, and that its other side has acknowledged. @return false: the system does not say. */
 bool dcli_wire_brought(int fd, uint64_t *received_out, uint64_t *acknowledged_out);
+/** Limits and times of a socket, before it is bound or connected. @param most_bytes  of a frame: the connection of who
+ *  sends a longer one is ended by libzmq. @return DCL_OK or DCL_ERR_NETWORK. */
 dcl_status dcli_wire_dress(void *socket, int64_t silence_ms, int64_t most_bytes);
 dcl_status dcli_wire_option(void *socket, int option, int value);
 /** For sockets without keys, which reach this host alone: let little be under way at once, so that what the sender's system

@@ -304,6 +304,15 @@ static dcl_status take_held(dcli_worker *worker, int child)
     return status;
 }
 
+static dcl_status take_all_held(dcli_worker *worker)
+{
+    dcl_status status = DCL_OK;
+    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
+        if (dcli_tree_is_child(worker, node))
+            status = take_held(worker, node);
+    return status;
+}
+
 /* Host. */
 static dcl_status hold(dcli_worker *worker, int child, const dcli_msg_risen *risen)
 {
@@ -329,7 +338,7 @@ dcl_status dcli_tree_take_notice(dcli_worker *worker, int from)
     if (status != DCL_OK)
         return status;
     worker->rising[from].notices++;
-    return take_held(worker, top_of(worker, from));
+    return take_all_held(worker); /* after a loss, others than its top may have counted it */
 }
 
 static dcl_status check_risen(const dcli_worker *worker, int from, const dcli_msg_risen *risen)
@@ -419,8 +428,5 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
         drop_held(&worker->rising[lost].oldest);
         drop_held(&worker->rising[lost].newest);
     }
-    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (dcli_tree_is_child(worker, node))
-            status = take_held(worker, node);
-    return status;
+    return status == DCL_OK ? take_all_held(worker) : status;
 }
