@@ -339,5 +339,7 @@ Test(handle_on_device, of_a_map_is_released_while_other_threads_locate)
     for (int round = 0; round < 30; round++)
         locate_while(dcl_map_block(cluster), 2, release_map, "map has been released");
     locate_while(dcl_map_block(cluster), 300, release_map, "map has been released");
-    locate_while(dcl_map_block(cluster), 2, close_cluster, "has been closed");
+    dcl_map *map = dcl_map_block(cluster);
+    locate_while(map, 2, close_cluster, "has been closed");
+    dcl_release(map);
 }
