@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "base/error.h"
+#include "base/token_bucket.h"
 #include "net/desk.h"
 #include "net/proof.h"
 #include "net/token.h"
@@ -24,8 +25,8 @@ enum {
 
 /** What of a node's output is shown. */
 typedef struct dcli_allowance {
-    int64_t bytes, seen_ms; /* that may be shown now, and when that was counted */
-    int64_t dropped;        /* bytes since the last line that was shown */
+    dcli_token_bucket bytes; /* that may be shown */
+    int64_t dropped;         /* bytes since the last line that was shown */
 } dcli_allowance;
 
 /** A node of the session: a process of this host, or of another. */

@@ -30,15 +30,6 @@ static int64_t show_line(dcli_crew *crew, int node, const char *text, size_t len
     return (int64_t)strlen(line) + 1;
 }
 
-static void refill(dcli_allowance *allowance)
-{
-    int64_t now = dcli_monotonic_ms(), passed = now - allowance->seen_ms;
-    bool whole = allowance->seen_ms == 0 || passed > INT64_C(1000) * BURST_BYTES / BYTES_PER_S;
-    int64_t allowed = whole ? BURST_BYTES : allowance->bytes + passed * BYTES_PER_S / 1000;
-    allowance->bytes = allowed < BURST_BYTES ? allowed : BURST_BYTES;
-    allowance->seen_ms = now;
-}
-
 static void tell_dropped(dcli_crew *crew, int node)
 {
     char text[64];
@@ -59,14 +50,14 @@ static void drop(dcli_allowance *allowance, int64_t bytes)
 static void show(dcli_crew *crew, int node, const char *text, size_t length)
 {
     dcli_allowance *allowance = &crew->member[node].printing;
-    refill(allowance);
+    dcli_token_bucket_fill(&allowance->bytes, dcli_monotonic_ms(), BURST_BYTES, BYTES_PER_S);
     while (length > 0) {
         const char *end = memchr(text, '\n', length);
         size_t bytes = end != NULL ? (size_t)(end - text) : length;
         /* Once something was dropped much must be allowed again: else lines and losses would alternate. */
-        if (allowance->bytes > (allowance->dropped > 0 ? BYTES_PER_S / 2 : 0)) {
+        if (allowance->bytes.tokens > (allowance->dropped > 0 ? BYTES_PER_S / 2 : 0)) {
             tell_dropped(crew, node);
-            allowance->bytes -= show_line(crew, node, text, bytes);
+            allowance->bytes.tokens -= show_line(crew, node, text, bytes);
         } else {
             drop(allowance, (int64_t)bytes + 1);
         }

@@ -2,6 +2,7 @@
 #ifndef DCLI_WORKER_SUPERVISOR_INSIDE_H
 #define DCLI_WORKER_SUPERVISOR_INSIDE_H
 
+#include "base/token_bucket.h"
 #include "net/desk.h"
 #include "net/token.h"
 #include "store/files.h"
@@ -22,8 +23,8 @@ typedef struct dcli_child {
     dcli_process process;
     int control; /* our end; -1: closed */
     dcli_output output;
-    int64_t log_bytes, logged_ms; /* of it that may be logged, and when that was counted */
-    int64_t due;                  /* bytes of it to be sent before the client's `flush` is answered */
+    dcli_token_bucket log_bytes; /* of it that may be logged */
+    int64_t due;                 /* bytes of it to be sent before the client's `flush` is answered */
     bool answered, gone;
     dcli_wire_answer answer;
 } dcli_child;

@@ -26,15 +26,10 @@ static bool looks_logged(const char *line, size_t length)
 
 static bool may_be_logged(dcli_child *child, size_t bytes)
 {
-    int64_t now = dcli_monotonic_ms(), passed = now - child->logged_ms;
-    bool whole = child->logged_ms == 0 || passed > INT64_C(1000) * LOG_BURST_BYTES / LOG_BYTES_PER_S;
-    int64_t allowed = whole ? LOG_BURST_BYTES : child->log_bytes + passed * LOG_BYTES_PER_S / 1000;
-    allowed = allowed < LOG_BURST_BYTES ? allowed : LOG_BURST_BYTES;
-    if (allowed < (int64_t)bytes)
-        return false;
-    child->log_bytes = allowed - (int64_t)bytes;
-    child->logged_ms = now;
-    return true;
+    int64_t allowed = dcli_token_bucket_fill(&child->log_bytes, dcli_monotonic_ms(), LOG_BURST_BYTES, LOG_BYTES_PER_S);
+    bool is_allowed = allowed >= (int64_t)bytes;
+    child->log_bytes.tokens -= is_allowed ? (int64_t)bytes : 0;
+    return is_allowed;
 }
 
 static void log_lines(const dcli_supervisor *supervisor, dcli_supervised *session, int place, const char *text,
