@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -193,15 +194,15 @@ bool dcli_process_has_ended(dcli_process *process) { return has_ended_within(pro
 
 bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silence_ms)
 {
-    enum { TIME_TO_BEGIN_MS = 10000 }; /* it is loaded, with its libraries */
-    int64_t beats = atomic_load(&process->page->beats);
-    if (beats != process->beats || process->seen_ns == 0) {
-        process->beats = beats;
-        process->seen_ns = now_ns;
-    }
+    enum { TIME_TO_BEGIN_MS = 10000, MOST_PASSED_NS = 500000000 }; /* to load it, with its libraries; by a look */
+    int64_t beats = atomic_load(&process->page->beats), passed_ns = now_ns - process->looked_ns;
+    bool beat = beats != process->beats || process->looked_ns == 0;
+    process->silent_ns = beat ? 0 : process->silent_ns + dcli_min(passed_ns, MOST_PASSED_NS);
+    process->beats = beats;
+    process->looked_ns = now_ns;
     if (beats == 0 && silence_ms < TIME_TO_BEGIN_MS)
         silence_ms = TIME_TO_BEGIN_MS;
-    return now_ns - process->seen_ns > silence_ms * 1000000;
+    return process->silent_ns > silence_ms * 1000000;
 }
 
 /* What the process says of itself may be anything, and need not end. */

@@ -13,7 +13,8 @@ typedef struct dcli_process {
     int pidfd;         /* readable when it has ended */
     int status_memory; /* memfd of the page */
     dcli_status_page *page;
-    int64_t beats, seen_ns; /* last change of the beats that was seen, and when */
+    int64_t beats, looked_ns; /* at the last look, and when that was */
+    int64_t silent_ns;        /* looked at without a new beat */
     bool ended;
     int wait_status; /* of waitid(), once ended */
     int wait_code;
@@ -35,7 +36,8 @@ dcl_status dcli_process_prepare(dcli_process *process_out);
 
 /** Whether it has ended; does not wait. */
 bool dcli_process_has_ended(dcli_process *process);
-/** Whether its beats have not changed for `silence_ms`; to begin with them it has 10 s at least. */
+/** Look at it: whether its beats have not changed for `silence_ms`; to begin with them it has 10 s at least. A look counts
+ *  for half a second at most: while everything was stopped nobody was silent. */
 bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silence_ms);
 /** How it ended, as part of a sentence: "was killed by signal 11 (SIGSEGV) while it ran `C(i,j) = ...`". */
 void dcli_process_why(dcli_process *process, char *text_out, size_t capacity);
