@@ -800,30 +800,47 @@ Test(wire, wrong_keys_are_refused)
     close_party(&p);
 }
 
+/* Peer 1's key, under the number of peer 2. */
+static void open_impostor(party *p)
+{
+    dcli_endpoint_close(p->peer[2]);
+    dcli_wire_terms terms = terms_of(p, 2);
+    terms.own = &p->pair[1];
+    cr_assert_eq(dcli_endpoint_open_wire(&terms, &p->peer[2]), DCL_OK, "%s", dcl_error());
+}
+
+static void expect_cut_off(party *p)
+{
+    dcli_received received = {.from = -1};
+    dcl_status status = DCL_ERR_TIMEOUT;
+    for (int i = 0; i < LONG / 5 && status == DCL_ERR_TIMEOUT; i++) {
+        expect_nothing(p, 0, 5);
+        status = dcli_endpoint_receive(p->peer[2], 5, &received);
+    }
+    cr_expect_eq(status, DCL_ERR_NODE_LOST, "it is cut off");
+}
+
+/* The right peer 2 comes after it. */
+static void open_right_one(party *p)
+{
+    close_peer(p, 2);
+    dcli_wire_terms terms = terms_of(p, 2);
+    cr_assert_eq(dcli_endpoint_open_wire(&terms, &p->peer[2]), DCL_OK, "%s", dcl_error());
+    meet(p, 2, 0);
+    settle(p, 0, 2);
+}
+
 Test(wire, a_number_is_believed_from_its_own_key_only)
 {
     party p = open_party(3, true);
-    dcli_endpoint_close(p.peer[2]);
-    dcli_wire_terms terms = terms_of(&p, 2);
-    terms.own = &p.pair[1]; /* peer 1 claims to be peer 2 */
-    cr_assert_eq(dcli_endpoint_open_wire(&terms, &p.peer[2]), DCL_OK, "%s", dcl_error());
+    open_impostor(&p);
     expect(&p, 0, 1);
     expect(&p, 0, 2);
     meet(&p, 2, 0);
     send_credit(&p, 2, 0, 1);
-    dcli_received received = {.from = -1};
-    dcl_status status = DCL_ERR_TIMEOUT;
-    for (int i = 0; i < LONG / 5 && status == DCL_ERR_TIMEOUT; i++) {
-        expect_nothing(&p, 0, 5);
-        status = dcli_endpoint_receive(p.peer[2], 5, &received);
-    }
-    cr_expect_eq(status, DCL_ERR_NODE_LOST, "it is cut off");
+    expect_cut_off(&p);
     cr_expect(dcli_endpoint_refused(p.peer[0]) >= 1);
-    close_peer(&p, 2);
-    terms = terms_of(&p, 2); /* the right one is heard after it */
-    cr_assert_eq(dcli_endpoint_open_wire(&terms, &p.peer[2]), DCL_OK, "%s", dcl_error());
-    meet(&p, 2, 0);
-    settle(&p, 0, 2);
+    open_right_one(&p);
     send_credit(&p, 2, 0, 2);
     expect_credit(&p, 0, 2, 2);
     close_party(&p);
@@ -833,10 +850,7 @@ Test(wire, a_number_is_believed_from_its_own_key_only)
 Test(wire, who_takes_a_number_early_leaves_no_trace)
 {
     party p = open_party(3, true);
-    dcli_endpoint_close(p.peer[2]);
-    dcli_wire_terms terms = terms_of(&p, 2);
-    terms.own = &p.pair[1];
-    cr_assert_eq(dcli_endpoint_open_wire(&terms, &p.peer[2]), DCL_OK, "%s", dcl_error());
+    open_impostor(&p);
     meet(&p, 2, 0);
     for (int i = 0; i < 3; i++)
         send_credit(&p, 2, 0, i);
@@ -845,18 +859,8 @@ Test(wire, who_takes_a_number_early_leaves_no_trace)
         expect_nothing(&p, 0, 5);
     }
     expect(&p, 0, 2);
-    dcli_received received = {.from = -1};
-    dcl_status status = DCL_ERR_TIMEOUT;
-    for (int i = 0; i < LONG / 5 && status == DCL_ERR_TIMEOUT; i++) {
-        expect_nothing(&p, 0, 5);
-        status = dcli_endpoint_receive(p.peer[2], 5, &received);
-    }
-    cr_expect_eq(status, DCL_ERR_NODE_LOST, "it is cut off");
-    close_peer(&p, 2);
-    terms = terms_of(&p, 2);
-    cr_assert_eq(dcli_endpoint_open_wire(&terms, &p.peer[2]), DCL_OK, "%s", dcl_error());
-    meet(&p, 2, 0);
-    settle(&p, 0, 2);
+    expect_cut_off(&p);
+    open_right_one(&p);
     send_credit(&p, 2, 0, 7);
     expect_credit(&p, 0, 2, 7);
     send_credit(&p, 0, 2, 8);

@@ -139,6 +139,20 @@ Test(hang_on_device, ends_closing)
     end(&s);
 }
 
+/* New arrays over the nodes that are left. */
+static void go_on(dcl_cluster *cluster)
+{
+    int32_t found[N];
+    dcl_clear_error(cluster);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, N)),
+              *C = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, N));
+    TEST_OK(test_shift(C, A, -1, N - 1, 7));
+    TEST_OK(dcl_read(C, NULL, found, NULL));
+    cr_expect_eq(found[0], 7);
+    dcl_release(A);
+    dcl_release(C);
+}
+
 /* One node of three: the others go on, with arrays of their own, and release what the thread that hangs may be reading. */
 Test(hang_on_device, costs_one_node)
 {
@@ -153,16 +167,9 @@ Test(hang_on_device, costs_one_node)
     for (int n = 0; n < 3; n++)
         alive += dcl_node_is_alive(s.cluster, n);
     cr_expect_eq(alive, 2, "%d nodes are left", alive);
-    dcl_clear_error(s.cluster);
-    dcl_array *A = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N)),
-              *C = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N));
-    TEST_OK(test_shift(C, A, -1, N - 1, 7));
-    TEST_OK(dcl_read(C, NULL, found, NULL));
-    cr_expect_eq(found[0], 7);
+    go_on(s.cluster);
     dcl_release(s.A);
     dcl_release(s.C);
-    dcl_release(A);
-    dcl_release(C);
     TEST_OK(dcl_close(s.cluster));
     end(&s);
 }
@@ -180,12 +187,7 @@ Test(hang_on_device, that_ends_too_late_changes_nothing)
     end(&s);
     dcl_clear_error(s.cluster);
     cr_expect_eq(dcl_read(s.C, NULL, found, NULL), DCL_ERR_NODE_LOST, "%s", dcl_error());
-    dcl_clear_error(s.cluster);
-    dcl_array *A = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N)),
-              *C = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N));
-    TEST_OK(test_shift(C, A, -1, N - 1, 7));
-    TEST_OK(dcl_read(C, NULL, found, NULL));
-    cr_expect_eq(found[0], 7);
+    go_on(s.cluster);
     TEST_OK(dcl_close(s.cluster));
 }
 
