@@ -92,16 +92,15 @@ typedef struct dcl_arg {
  *  dcl_config.check "access" (DCL_CHECK=access), all kernels also check their affine reads and their writes against what
  *  was planned for them.
  *
- *  A body is parsed and compiled at its first use. Of what was parsed, about 12 KB a small body for the program and each
- *  node, the program keeps some 24 MB and a worker process half of that; of the compiled programs a node keeps some 50 MB.
- *  Those used last are kept. A body that comes again later is parsed and told to the nodes anew: pass what changes as
- *  DCL_VALUE rather than in the text.
+ *  A body is parsed and compiled at its first use, and both are kept for the next one, up to a limit: parse trees (some
+ *  12 KB each) up to 24 MB in the program and 12 MB in a worker process, compiled programs up to 50 MB a node. What was
+ *  used longest ago goes first, and is made again when the body comes again. Pass what changes as DCL_VALUE, not in the
+ *  text. When the limit is reached and all bodies are in use, a call with a new body waits for earlier operations.
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
  *  @param count    number of arguments, 1..64.
  *  @param args     [count], borrowed; at least one OUT or INOUT. The first of them gives the index space.
- *  A call with a new body waits for earlier operations when so many bodies are in use that one must be forgotten first.
  *  @return DCL_OK when started; DCL_ERR_BODY with line, column and the text marked; DCL_ERR_INVALID (arguments; NULL
  *          arrays); DCL_ERR_TIMEOUT (waited longer than DCL_WAIT_MS); the error of a failed array that is read. A call that is
  *          refused changes nothing. */

@@ -62,9 +62,9 @@ extern _Atomic uint64_t dcli_ends; /* handles that have ended */
 /** dcli_handle_look() where the seat does not have the answer. */
 void *dcli_handle_look_up(const void *handle, dcli_kind kind);
 
-/** Look at an object: for what is over at once and calls nothing that enters a handle or ends one. Then
- *  dcli_handle_look_away(), whatever was returned.
- *  @return the object, NULL: enter the handle instead, which says what is wrong, if anything is. */
+/** Look at an object, for a short time: until dcli_handle_look_away(), which must follow also when NULL was returned. Between
+ *  the two no handle may be entered or ended.
+ *  @return the object; NULL: use dcli_handle_enter(), which records what is wrong, if anything is. */
 static inline void *dcli_handle_look(const void *handle, dcli_kind kind)
 {
     dcli_seat *seat = dcli_own_seat;

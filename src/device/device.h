@@ -49,7 +49,7 @@ dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **
 /** Bytes allocated on this device, in whole mappings, without wrapped memory; and bytes of free mappings kept for reuse. */
 size_t dcli_device_taken_bytes(const dcli_device *device);
 size_t dcli_device_spare_bytes(const dcli_device *device);
-/** Give back what is only kept. */
+/** Free the memory that is kept only to be used again. */
 void dcli_device_drop_spare(dcli_device *device);
 /** Host memory of somebody else, used in place (in-place devices only); it must outlive the object. */
 dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out);

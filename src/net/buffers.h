@@ -21,7 +21,7 @@ void *dcli_buffers_take(dcli_buffers *buffers, size_t bytes);
 /** Back to the stock it was taken from. NULL is accepted. */
 void dcli_buffers_give(void *buffer);
 
-/** Memory of the stock: what is taken, and what is kept to be taken again. */
+/** Bytes of all its buffers, those in use and those kept for the next use. */
 size_t dcli_buffers_bytes(const dcli_buffers *buffers);
 
 /** Where bytes lie in shared memory. */

@@ -125,10 +125,10 @@ void dcli_endpoint_wake(dcli_endpoint *endpoint);
 /** Peer `peer` is to be taken for lost: nothing is sent to it or taken from it any more, and DCL_ERR_NODE_LOST is not said. */
 void dcli_endpoint_drop(dcli_endpoint *endpoint, int peer);
 
-/** Over tcp: a peer, but the one with the highest number (the host), that has sent more than so many bytes which were not
- *  taken yet is lost: its sentence says so. Found out while messages are taken. 0: no limit. */
+/** Limit the bytes that a peer may send over tcp before they are taken. A peer that exceeds it is lost, with a sentence; the
+ *  host, which has the highest number, has no limit. Checked while messages are taken. @param bytes  0: no limit. */
 void dcli_endpoint_limit_ahead(dcli_endpoint *endpoint, int64_t bytes);
-/** This peer, and no other, may have sent so many bytes more: it passes on what the host says. */
+/** Allow one peer more than that limit: the one that passes on what the host says. Replaces an earlier call. */
 void dcli_endpoint_allow_more(dcli_endpoint *endpoint, int peer, int64_t bytes);
 
 /** Messages and payload bytes sent by this endpoint. */

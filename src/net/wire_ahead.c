@@ -1,8 +1,8 @@
 /* net/wire_ahead.c - what a peer has sent and nobody has taken: libzmq keeps it, without a limit in bytes.
  *
- * The system counts the bytes that a connection has brought (tcp(7), TCP_INFO). Each taken frame is counted with 128 bytes
- * of overhead, more than it has, so that the result never exceeds what is really ahead. It is carried over from look to
- * look: libzmq shows nothing of a message before its last frame, so empty sockets do not mean that nothing is ahead. */
+ * The system counts the bytes that a connection has brought (tcp(7), TCP_INFO). The bytes that were taken are subtracted, with
+ * 128 for each frame: that is more overhead than a frame has, so the result is never too high. It is kept from one look to
+ * the next: libzmq shows a message only when its last frame has come, so an empty socket may still hold much of one. */
 #include <inttypes.h>
 #include <linux/tcp.h> /* of <netinet/tcp.h> the struct is shorter */
 #include <netinet/in.h>
