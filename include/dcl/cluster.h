@@ -49,7 +49,7 @@ typedef struct dcl_config {
     size_t silence_ms;   /**< DCL_SILENCE_MS: a node that gives no sign of life for so long is lost */
     size_t build_ms;     /**< DCL_BUILD_MS: most time one compilation may take before its node is lost */
     size_t kernel_ms; /**< DCL_KERNEL_MS: most time one kernel may take before its node is lost; not of moving data */
-    size_t plan_ms;   /**< DCL_PLAN_MS: most time that planning one operation may take for one node */
+    size_t plan_ms;   /**< DCL_PLAN_MS: most time planning one operation may take; a worker process beyond it is lost */
     size_t
         quota_bytes; /**< DCL_QUOTA_BYTES: most bytes of arrays, copies, stages, plans per worker process; 0: its share */
     size_t spare;    /**< DCL_SPARE: numbers kept free for nodes that join later; worker processes only */

@@ -62,7 +62,7 @@ static const struct row rows[] = {
     {"KERNEL_MS", COUNT, FIELD(kernel_ms), "3600000", NULL, 1, 864000000,
      "most milliseconds one kernel may take before its node is lost"},
     {"PLAN_MS", COUNT, FIELD(plan_ms), "600000", NULL, 1, 86400000,
-     "most milliseconds that planning one operation may take for one node"},
+     "most milliseconds that planning one operation may take before its worker process is lost"},
     {"QUOTA_BYTES", SIZE, FIELD(quota_bytes), "0", NULL, 0, (size_t)1 << 60,
      "most bytes of arrays, copies, stages and plans per worker process; 0: its share of device and control group"},
     {"SPARE", COUNT, FIELD(spare), "4", NULL, 0, 128, "numbers kept free for nodes that join later"},

@@ -274,9 +274,9 @@ dcli_kind dcli_handle_kind(const void *handle) { return (dcli_kind)stub_of(handl
 
 /* ---- looks --------------------------------------------------------------------------------------------------------- */
 
-/* A thread that looks writes so into a seat of its own, without a locked instruction. Who frees waits until all seats have
- * been seen empty, after a barrier in every thread (membarrier): a thread that sat down before it is seen, one that does
- * later sees that the handle has ended. Readers of RCU do the same (Desnoyers et al., "User-level implementations of
+/* A thread that looks marks its own seat with a plain store. Before an object is freed, a barrier is made in every thread
+ * (membarrier), and then each seat is seen without a mark. A thread that marked its seat before the barrier is seen; one
+ * that does so later sees that the handle has ended. Readers of RCU do the same (Desnoyers et al., "User-level implementations of
  * read-copy update", 2012). Threads that find no seat, and all where the system has no such barrier, pin. */
 enum { SEATS = 256 };
 

@@ -14,12 +14,10 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-enum { MOST_PATH = PATH_MAX };
-
 /* A number in a file of a group. @return false: there is no such file, or it says "max". */
 static bool read_number(const char *folder, const char *name, uint64_t *value_out)
 {
-    char path[MOST_PATH + 64];
+    char path[PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "re");
     if (file == NULL)
@@ -32,7 +30,7 @@ static bool read_number(const char *folder, const char *name, uint64_t *value_ou
 /* What a group has of files, and can be dropped: used lately or not. 0: memory.stat is not there. */
 static uint64_t read_cache(const char *folder, const char *const names[2])
 {
-    char path[MOST_PATH + 64], key[64];
+    char path[PATH_MAX + 64], key[64];
     uint64_t value, found = 0;
     snprintf(path, sizeof path, "%s/memory.stat", folder);
     FILE *file = fopen(path, "re");
@@ -71,7 +69,7 @@ static void add_group(const char *folder, const struct version *version, dcli_gr
  * the top. */
 static void add_groups(const char *mount, const char *path, const struct version *version, dcli_group_memory *memory)
 {
-    char folder[MOST_PATH];
+    char folder[PATH_MAX];
     size_t top = strlen(mount);
     if ((size_t)snprintf(folder, sizeof folder, "%s%s", mount, path) >= sizeof folder)
         folder[top] = '\0';
@@ -87,7 +85,7 @@ static void add_groups(const char *mount, const char *path, const struct version
 dcli_group_memory dcli_group_memory_of(const char *group_file, const char *mount)
 {
     dcli_group_memory memory = {UINT64_MAX, UINT64_MAX};
-    char line[MOST_PATH], of_memory[MOST_PATH];
+    char line[PATH_MAX], of_memory[PATH_MAX];
     FILE *file = fopen(group_file, "re");
     snprintf(of_memory, sizeof of_memory, "%s/memory", mount);
     while (file != NULL && fgets(line, sizeof line, file) != NULL) { /* number ":" controllers ":" path */

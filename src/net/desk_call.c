@@ -132,7 +132,9 @@ static dcl_status take(dcli_call *call, dcli_received *received_out)
             return dcli_slip_open(&slip, received_out);
         dcli_slip_drop(&slip);
     }
-    return DCLI_FAIL(DCL_ERR_PROTOCOL, "the worker at %s sends nothing but empty messages; expected one at most",
+    return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                     "the worker at %s sends nothing but empty messages; expected one at most; check that it is a dcl "
+                     "worker's address",
                      call->address);
 }
 

@@ -271,9 +271,9 @@ typedef struct dcli_msg_seen {
 typedef struct dcli_msg_risen {
     int64_t done, ready;
     int notice_count;
-    int64_t
-        *notice; /* [notice_count] pairs: a node, the sender or below it, and how many messages FAILED and REPORT it has
-                        sent to the host so far. Nodes that have sent none are left out. */
+    /* [notice_count] pairs: a node, the sender or one below it, and how many messages FAILED and REPORT it has sent to the
+     * host so far. Nodes that have sent none are left out. */
+    int64_t *notice;
 } dcli_msg_risen;
 
 typedef struct dcli_msg_count {

@@ -15,18 +15,12 @@ _Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MAR
     {                                                                                                       \
 #name, DCLI_FIELD_INT, offsetof(OBJECT, name), .minimum = (low), .maximum = (high), .about = (text) \
     }
-#define INT64(name, low, text)                                                                                   \
-    {                                                                                                            \
-#name, DCLI_FIELD_INT64, offsetof(OBJECT, name), .minimum = (low), .maximum = INT64_MAX, .about = (text) \
-    }
 #define UP_TO(name, low, most, text)                                                                          \
     {                                                                                                         \
 #name, DCLI_FIELD_INT64, offsetof(OBJECT, name), .minimum = (low), .maximum = (most), .about = (text) \
     }
-#define MILLISECONDS(name, text)                                                                                \
-    {                                                                                                           \
-#name, DCLI_FIELD_INT64, offsetof(OBJECT, name), .minimum = 1, .maximum = DCLI_MOST_MS, .about = (text) \
-    }
+#define INT64(name, low, text) UP_TO(name, low, INT64_MAX, text)
+#define MILLISECONDS(name, text) UP_TO(name, 1, DCLI_MOST_MS, text)
 #define BITS(name, text)                                                \
     {                                                                   \
 #name, DCLI_FIELD_BITS, offsetof(OBJECT, name), .about = (text) \
@@ -294,8 +288,7 @@ static const dcli_field setup_fields[] = {
     BOOL(check_access, "kernels check everything they read and write"),
     STRING(word_key, DCLI_MOST_KEY,
            "of the host and this node: of the tags of what others pass on; empty: there are none"),
-    {"plan_ms", DCLI_FIELD_INT64, offsetof(OBJECT, plan_ms), .minimum = 0, .maximum = DCLI_MOST_MS,
-     .about = "most time of planning an operation; 0: no limit"},
+    UP_TO(plan_ms, 0, DCLI_MOST_MS, "most time of planning an operation; 0: no limit"),
 };
 #undef OBJECT
 

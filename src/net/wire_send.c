@@ -149,7 +149,7 @@ void dcli_wire_beat(dcli_endpoint *endpoint)
     }
 }
 
-/* Of a message that does not end nothing is told: what has come is looked at now and then. */
+/* libzmq gives no sign of a message that has not ended: what has come is looked at once a second, too. */
 int64_t dcli_wire_due_ns(const dcli_endpoint *endpoint)
 {
     const int64_t longest = 1000000000;

@@ -239,12 +239,7 @@ static void deal_hashed_elements(struct dealing *dealing, int64_t first, int64_t
     for (int d = 0; d < rank; d++)
         by_weight[d] = dcli_divisor_of(layout->weight[d]);
     for (int64_t slot = first; slot < last; slot++) {
-        int64_t rest = dcli_slot_piece(layout, dealing->node, slot);
-        for (int level = 0; level < rank; level++) {
-            int d = layout->order[level];
-            index[d] = dcli_divided(rest, by_weight[d]);
-            rest -= index[d] * layout->weight[d];
-        }
+        dcli_piece_position(layout, by_weight, dcli_slot_piece(layout, dealing->node, slot), index);
         if (!dcli_element_emit(dealing->walk, index, slot))
             return;
     }

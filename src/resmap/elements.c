@@ -41,20 +41,17 @@ static void list_slots(const dcli_layout *layout, int place, int64_t first, int6
 {
     int rank = layout->grid.rank;
     dcli_divisor by_weight[DCL_MAX_RANK];
-    int64_t extents[DCL_MAX_RANK], row_major = 1;
+    int64_t strides[DCL_MAX_RANK], row_major = 1;
     for (int d = rank - 1; d >= 0; d--) {
         by_weight[d] = dcli_divisor_of(layout->weight[d]);
-        extents[d] = row_major;
+        strides[d] = row_major;
         row_major *= layout->grid.extent[d];
     }
     for (int64_t slot = first; slot < last; slot++) {
-        int64_t rest = dcli_slot_piece(layout, place, slot), number = 0;
-        for (int level = 0; level < rank; level++) {
-            int d = layout->order[level];
-            int64_t index = dcli_divided(rest, by_weight[d]);
-            rest -= index * layout->weight[d];
-            number += index * extents[d];
-        }
+        int64_t index[DCL_MAX_RANK], number = 0;
+        dcli_piece_position(layout, by_weight, dcli_slot_piece(layout, place, slot), index);
+        for (int d = 0; d < rank; d++)
+            number += index[d] * strides[d];
         out[slot - first] = (dcli_element){.number = number, .offset = slot};
     }
 }

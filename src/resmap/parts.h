@@ -224,4 +224,15 @@ dcl_box dcli_from_origin(const dcli_layout *layout, const dcl_box *box);
 /** Put the regions from number `first` on in the order stored. */
 void dcli_sort_regions(dcli_region_list *list, int64_t first);
 
+/** Where a piece lies among the pieces, by axis, from its number. @param by_weight  [rank] divisors of layout->weight. */
+static inline void dcli_piece_position(const dcli_layout *layout, const dcli_divisor by_weight[], int64_t number,
+                                       int64_t position_out[])
+{
+    for (int level = 0; level < layout->grid.rank; level++) {
+        int d = layout->order[level];
+        position_out[d] = dcli_divided(number, by_weight[d]);
+        number -= position_out[d] * layout->weight[d];
+    }
+}
+
 #endif

@@ -10,7 +10,6 @@
 #include "runtime/cluster.h"
 
 enum {
-    BUCKETS = 256,
     MOST_BYTES = 24 << 20, /* of all bodies with all their copies in this process */
     LEAST_BYTES = 1 << 20  /* of one copy of all, however many nodes are threads: more bodies than programs are kept */
 };
@@ -166,14 +165,14 @@ static bool is_idle(const dcl_cluster *cluster, const dcli_known_body *known)
 static dcli_known_body **oldest_body(dcl_cluster *cluster)
 {
     dcli_known_body **oldest = NULL;
-    for (int b = 0; b < BUCKETS; b++)
+    for (int b = 0; b < DCLI_BODY_BUCKETS; b++)
         for (dcli_known_body **at = &cluster->bodies.known[b]; *at != NULL; at = &(*at)->next)
             if (is_idle(cluster, *at) && (oldest == NULL || (*at)->used < (*oldest)->used))
                 oldest = at;
     return oldest;
 }
 
-/* The workers forget it with the next body that they are told of: until then they have no more than before. */
+/* The next message KERNEL tells the workers. Until then they keep the body, and so hold no more than before. */
 static dcl_status forget_number(dcli_bodies *bodies, int64_t number)
 {
     if (dcli_grow(&bodies->forgotten, bodies->forgotten_count, &bodies->forgotten_capacity, sizeof number) != 0)
@@ -213,7 +212,7 @@ static void forget_many(dcl_cluster *cluster)
 static int64_t operation_in_the_way(const dcl_cluster *cluster)
 {
     int64_t first = 0;
-    for (int b = 0; b < BUCKETS; b++)
+    for (int b = 0; b < DCLI_BODY_BUCKETS; b++)
         for (const dcli_known_body *known = cluster->bodies.known[b]; known != NULL; known = known->next)
             if (known->holds == 0 && !known->blamed && known->last_operation > cluster->complete &&
                 (first == 0 || known->last_operation < first))
@@ -255,8 +254,8 @@ static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text
                           .body = body,
                           .prints = strstr(body->text, "printf") != NULL || strstr(body->prelude, "printf") != NULL,
                           .bytes = sizeof *known + dcli_body_bytes(body),
-                          .next = bodies->known[hash % BUCKETS]};
-    bodies->known[hash % BUCKETS] = known;
+                          .next = bodies->known[hash % DCLI_BODY_BUCKETS]};
+    bodies->known[hash % DCLI_BODY_BUCKETS] = known;
     bodies->bytes += known->bytes;
     *known_out = known;
     return DCL_OK;
@@ -266,7 +265,7 @@ dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, bool tiles,
                              dcli_known_body **known_out)
 {
     uint64_t hash = hash_call(text, tiles, count, args);
-    dcli_known_body *known = cluster->bodies.known[hash % BUCKETS];
+    dcli_known_body *known = cluster->bodies.known[hash % DCLI_BODY_BUCKETS];
     while (known != NULL && !(known->hash == hash && same_call(known->body, text, tiles, count, args)))
         known = known->next;
     bool fresh = known == NULL;
@@ -356,7 +355,7 @@ static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
     return status;
 }
 
-/* While that waits another thread may announce it. */
+/* Another thread may announce it while this one waits. */
 static dcl_status announce_in_room(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcl_status status = await_room(cluster);
@@ -394,7 +393,7 @@ dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known)
 
 void dcli_bodies_free(dcl_cluster *cluster)
 {
-    for (int b = 0; b < BUCKETS; b++)
+    for (int b = 0; b < DCLI_BODY_BUCKETS; b++)
         while (cluster->bodies.known[b] != NULL) {
             dcli_known_body *known = cluster->bodies.known[b];
             cluster->bodies.known[b] = known->next;

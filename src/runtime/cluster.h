@@ -69,19 +69,23 @@ typedef struct dcli_known_body {
     bool prints;     /* it calls printf */
     int answers_due; /* compilations not yet answered */
     dcl_status status;
-    char *text;  /* sentence, when the compiler refused it */
-    bool blamed; /* a node was lost by it: never forgotten, and there are not more of these than nodes */
-    int holds;   /* calls that are using it */
-    int64_t used,
-        last_operation; /* when it was called last, by cluster->bodies.clock; the last operation that runs it */
+    char *text;             /* sentence, when the compiler refused it */
+    bool blamed;            /* a node was lost by it: never forgotten, and there are not more of these than nodes */
+    int holds;              /* calls that are using it */
+    int64_t used;           /* cluster->bodies.clock at its last call */
+    int64_t last_operation; /* that runs it */
     struct dcli_known_body *next;
 } dcli_known_body;
 
+enum { DCLI_BODY_BUCKETS = 256 };
+
 /** The bodies that a program uses. */
 typedef struct dcli_bodies {
-    dcli_known_body *known[256];
-    int64_t numbers, clock;   /* numbers given so far; calls */
-    size_t bytes, most_bytes; /* of all; most that are kept, unless more are in use */
+    dcli_known_body *known[DCLI_BODY_BUCKETS];
+    int64_t numbers;    /* given so far */
+    int64_t clock;      /* calls so far */
+    size_t bytes;       /* of all */
+    size_t most_bytes;  /* exceeded only by bodies in use */
     int64_t *forgotten; /* [forgotten_count] numbers of bodies that the workers have and are not told to forget yet */
     int64_t forgotten_count, forgotten_capacity;
 } dcli_bodies;

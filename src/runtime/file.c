@@ -179,13 +179,16 @@ static dcl_status end_new_file(dcl_cluster *cluster, dcli_new_file *file, int64_
     return status;
 }
 
-/* Nodes of other hosts see the header and the length that the program has given the file: a page of it that were written
- * out later would take their elements along, as they were before. */
+/* The header goes to the disk before nodes of other hosts write. Otherwise this host could write its page of it later, over
+ * their elements. */
 static dcl_status settle_header(const dcl_cluster *cluster, const dcli_new_file *file)
 {
     if (cluster->files.sees == NULL || fdatasync(file->fd) == 0)
         return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written to the disk: %s", file->beside_path, strerror(errno));
+    return DCLI_FAIL(
+        DCL_ERR_FILE,
+        "\"%s\" cannot be written to the disk: %s; expected a disk with room that works; make room, or save elsewhere",
+        file->beside_path, strerror(errno));
 }
 
 static dcl_status save_beside(dcl_array *array, const dcli_new_file *file, bool fortran_order, bool direct,

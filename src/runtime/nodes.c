@@ -93,7 +93,7 @@ static void fail_arrays(dcl_cluster *cluster, int node, const char *text)
 /* Its answer will not come: the body is compiled when it is run. */
 static void forget_answers(dcl_cluster *cluster, const char *text)
 {
-    for (size_t b = 0; b < sizeof cluster->bodies.known / sizeof cluster->bodies.known[0]; b++)
+    for (int b = 0; b < DCLI_BODY_BUCKETS; b++)
         for (dcli_known_body *known = cluster->bodies.known[b]; known != NULL; known = known->next) {
             bool waits = known->answers_due > 0;
             known->answers_due = 0;
@@ -107,7 +107,7 @@ static void forget_answers(dcl_cluster *cluster, const char *text)
 /* A body that has ended a node would end the next one, too. */
 static void blame_body(dcl_cluster *cluster, int64_t number, const char *text)
 {
-    for (size_t b = 0; b < sizeof cluster->bodies.known / sizeof cluster->bodies.known[0] && number > 0; b++)
+    for (int b = 0; b < DCLI_BODY_BUCKETS && number > 0; b++)
         for (dcli_known_body *known = cluster->bodies.known[b]; known != NULL; known = known->next) {
             dcli_text whole = {0};
             if (known->number != number || known->status == DCL_ERR_BODY)
@@ -170,7 +170,7 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence)
 static dcl_status tell_bodies(dcl_cluster *cluster, int node)
 {
     dcl_status status = DCL_OK;
-    for (size_t b = 0; b < sizeof cluster->bodies.known / sizeof cluster->bodies.known[0]; b++)
+    for (int b = 0; b < DCLI_BODY_BUCKETS; b++)
         for (dcli_known_body *known = cluster->bodies.known[b]; known != NULL && status == DCL_OK; known = known->next)
             if (known->number > 0)
                 status = dcli_body_tell(cluster, known, node);

@@ -243,7 +243,7 @@ static void on_built(void *user, const dcli_msg_built *built)
 {
     dcl_cluster *cluster = user;
     pthread_mutex_lock(&cluster->lock);
-    for (int b = 0; b < 256; b++)
+    for (int b = 0; b < DCLI_BODY_BUCKETS; b++)
         for (dcli_known_body *known = cluster->bodies.known[b]; known != NULL; known = known->next) {
             if (known->number != built->kernel || known->answers_due == 0)
                 continue; /* nobody was asked; or it has come after a loss, which is answer enough */
@@ -326,12 +326,17 @@ static void show_printed(dcl_cluster *cluster, bool all, int64_t until_ns)
         cluster->printed = dcli_max(cluster->printed, complete);
 }
 
+/* Seconds that a call may wait. @param seconds  negative: DCL_WAIT_MS. @return negative: no limit. */
+static double limit_of(const dcl_cluster *cluster, double seconds)
+{
+    return seconds < 0 && cluster->config.wait_ms > 0 ? 1e-3 * (double)cluster->config.wait_ms : seconds;
+}
+
 /* @param until_ns  as dcli_monotonic_ns(). */
 static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds, int64_t until_ns)
 {
-    bool limited = seconds < 0 && cluster->config.wait_ms > 0;
-    if (limited)
-        seconds = 1e-3 * (double)cluster->config.wait_ms;
+    bool by_setting = seconds < 0;
+    seconds = limit_of(cluster, seconds);
     struct timespec until = dcli_at_ns(until_ns);
     const int64_t *mark = host_only ? &cluster->done[cluster->host] : &cluster->complete;
     int64_t *awaited = host_only ? &cluster->awaited_host : &cluster->awaited;
@@ -347,17 +352,16 @@ static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_on
             return DCLI_FAIL(DCL_ERR_TIMEOUT,
                              "operation %lld is not complete after %g seconds; %s, or see DCL_LOG=debug for what it "
                              "waits for",
-                             (long long)operation, seconds, limited ? "raise DCL_WAIT_MS" : "wait longer");
+                             (long long)operation, seconds, by_setting ? "raise DCL_WAIT_MS" : "wait longer");
     }
     return DCL_OK;
 }
 
-/* When a call that may take so long ends: as dcli_monotonic_ns(). */
+/* The deadline of a call that may wait so long, as dcli_monotonic_ns(); INT64_MAX: none. */
 static int64_t end_of_wait(const dcl_cluster *cluster, double seconds)
 {
     const double most = 1e9;
-    if (seconds < 0 && cluster->config.wait_ms > 0)
-        seconds = 1e-3 * (double)cluster->config.wait_ms;
+    seconds = limit_of(cluster, seconds);
     return seconds < 0 ? INT64_MAX : dcli_monotonic_ns() + (int64_t)(1e9 * (seconds < most ? seconds : most));
 }
 

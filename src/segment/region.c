@@ -2,6 +2,7 @@
 #include "segment/region.h"
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "segment/wide.h"
 
 dcl_status dcli_region_list_add(dcli_region_list *list, const dcli_region *region)
@@ -41,8 +42,8 @@ static bool cut_plain(const dcli_region *region, const dcl_box *box, dcli_region
             __builtin_add_overflow(start, region->box.count[d], &end) ||
             __builtin_add_overflow(from, box->count[d], &to))
             return false;
-        from = from > start ? from : start;
-        to = to < end ? to : end;
+        from = dcli_max(from, start);
+        to = dcli_min(to, end);
         if (from >= to)
             return false;
         cut.box.start[d] = from;

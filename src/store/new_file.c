@@ -111,7 +111,9 @@ static dcl_status put_in_place(const dcli_new_file *file, int64_t bytes)
 {
     dcl_status status = check(file, bytes);
     if (status == DCL_OK && fsync(file->fd) != 0)
-        return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written to the disk: %s; \"%s\" is as it was",
+        return DCLI_FAIL(DCL_ERR_FILE,
+                         "\"%s\" cannot be written to the disk: %s; \"%s\" is as it was; expected a disk with room "
+                         "that works; make room, or save elsewhere",
                          file->beside_path, strerror(errno), file->path);
     if (status == DCL_OK && renameat(file->folder, file->beside, file->folder, name_of(file->path)) != 0)
         return DCLI_FAIL(DCL_ERR_FILE, "%s cannot be renamed to %s: %s", file->beside_path, file->path,

@@ -36,8 +36,10 @@ static dcl_status begin_writing_out(int fd, const char *path, size_t bytes, int6
         return DCL_OK;
     if (errno != EIO && errno != ENOSPC && errno != EDQUOT)
         return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written to the disk at byte %" PRId64 ": %s", path, at,
-                     strerror(errno));
+    return DCLI_FAIL(DCL_ERR_FILE,
+                     "\"%s\" cannot be written to the disk at byte %" PRId64
+                     ": %s; expected a disk with room that works; make room, or save elsewhere",
+                     path, at, strerror(errno));
 }
 
 dcl_status dcli_npy_pwrite(int fd, const char *path, const void *source, size_t bytes, int64_t at)

@@ -24,8 +24,8 @@ static int64_t lasting_bytes(const dcli_worker *worker)
     return (int64_t)(dcli_device_taken_bytes(worker->device) + dcli_device_spare_bytes(worker->device)) + plans;
 }
 
-/* Chunks that have come are those that this node asked for, and those in the windows of who writes: honest peers send no
- * more, however large a batch is. */
+/* An honest peer sends the chunks that this node granted, and of those that it writes one window, however large a batch
+ * is. */
 static int64_t most_received(const dcli_worker *worker)
 {
     int64_t windows = DCLI_WINDOW_CHUNKS * (int64_t)worker->terms.config->chunk_bytes * worker->terms.node_count;
@@ -76,7 +76,13 @@ static dcl_status check_transit(const dcli_worker *worker, dcli_use use, size_t 
     bool received = use == DCLI_USE_RECEIVED;
     int64_t taken = received ? worker->received.bytes : worker->waiting_bytes;
     int64_t limit = received ? most_received(worker) : worker->terms.transit_bytes;
-    return (int64_t)bytes <= limit - taken ? DCL_OK : refuse(worker, bytes, what, taken, limit);
+    if ((int64_t)bytes <= limit - taken)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_NOMEM,
+                     "%zu bytes for %s exceed the limit of data on its way: %" PRId64 " of %" PRId64
+                     " bytes are in use on this node; use a smaller DCL_CHUNK_BYTES or DCL_POOL_BYTES, or raise "
+                     "DCL_QUOTA_BYTES or the worker's --quota",
+                     bytes, what, taken, limit);
 }
 
 dcl_status dcli_account_check(dcli_worker *worker, dcli_use use, size_t bytes, const char *what)

@@ -19,7 +19,7 @@ typedef struct dcli_kept_chunk {
 /** A table of chunks. Start with {0}. */
 typedef struct dcli_chunks {
     dcli_kept_chunk *bucket[256];
-    int64_t bytes; /* that chunks hold, those to be sent excepted: these are the stock's */
+    int64_t bytes; /* held by received chunks; those to be sent are counted by the stock of buffers */
 } dcli_chunks;
 
 /** @return a new entry, or NULL: DCL_ERR_NOMEM. */

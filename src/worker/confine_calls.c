@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -177,8 +178,9 @@ static void refuse_call(program *filter, int number)
     refuse(filter);
 }
 
-/* Only of the process itself. @param zero  whether 0 means itself, too: of kill() it is a group. */
-static void refuse_others(program *filter, int number, bool zero)
+/* Allow the call on the process itself alone. @param zero  whether 0 means itself, too: for kill() it is a group.
+ * @param error  what the call returns for others; 0: it does nothing, and says that it did. */
+static void allow_itself(program *filter, int number, bool zero, unsigned error)
 {
     add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, zero ? 5 : 4);
     load_argument(filter, 0);
@@ -186,22 +188,10 @@ static void refuse_others(program *filter, int number, bool zero)
         add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
     add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)getpid(), 0, 1);
     accept_call(filter);
-    refuse(filter);
+    add(filter, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error, 0, 0);
 }
 
-/* Of others nothing is changed, and the call is told that it was: every thread of the network library sets its own scheduling when
- * it starts, which may be after this, and ends the process where that fails. A thread's number is not the process's. */
-static void ignore_others(program *filter, int number)
-{
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 5);
-    load_argument(filter, 0);
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)getpid(), 0, 1);
-    accept_call(filter);
-    add(filter, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 0, 0, 0);
-}
-
-/* With any of these bits in that argument. */
+/* Refuse the call if that argument has any of these bits. */
 static void refuse_bits(program *filter, int number, int argument, unsigned bits)
 {
     enum { STEPS = 4 };
@@ -231,17 +221,18 @@ static void refuse_owners(program *filter)
     }
 }
 
-/* New namespaces would give rights in them. What clone3() is to do cannot be looked at: the C library goes on with clone(). */
+/* In a namespace of its own a process has all rights. A filter cannot see what clone3() is asked for: told ENOSYS, the C library
+ * uses clone(). */
 static void refuse_namespaces(program *filter)
 {
-    const unsigned new_namespaces = 0x7e020000;
+    const unsigned new_namespaces =
+        CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
     refuse_bits(filter, SYS_clone, 0, new_namespaces);
     add(filter, BPF_JMP | BPF_JEQ | BPF_K, CLONE3, 0, 1);
     add(filter, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS, 0, 0);
 }
 
-/* TCP alone, by its own name: of MPTCP, and of what is sent with the call for a connection, Landlock's rules of ports do not
- * hold. */
+/* Plain TCP only: Landlock's rules of ports do not cover MPTCP, nor data that is sent with the first packet (TCP Fast Open). */
 static void refuse_sockets(program *filter)
 {
     enum { STEPS = 11, TYPE = 0xf };
@@ -283,12 +274,14 @@ static void make(program *filter)
     }
     for (int r = 0; r < REFUSED; r++)
         refuse_call(filter, refused[r]);
-    refuse_others(filter, SYS_kill, false);
-    refuse_others(filter, SYS_tgkill, false);
-    refuse_others(filter, SYS_prlimit64, true);
-    ignore_others(filter, SYS_sched_setscheduler);
-    refuse_others(filter, SYS_sched_setparam, true);
-    refuse_others(filter, SYS_sched_setattr, true);
+    allow_itself(filter, SYS_kill, false, EPERM);
+    allow_itself(filter, SYS_tgkill, false, EPERM);
+    allow_itself(filter, SYS_prlimit64, true, EPERM);
+    /* Each thread of the network library sets its own scheduling when it starts, which may be after this, and ends the process
+     * where that fails. A number of a thread is not that of the process. */
+    allow_itself(filter, SYS_sched_setscheduler, true, 0);
+    allow_itself(filter, SYS_sched_setparam, true, EPERM);
+    allow_itself(filter, SYS_sched_setattr, true, EPERM);
     refuse_owners(filter);
     refuse_namespaces(filter);
     refuse_settings(filter);

@@ -285,7 +285,7 @@ void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host)
 /* Without waiting for the node: the host's worker serves all others meanwhile. Its last words are shown first. */
 void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity)
 {
-    enum { LAST_WORDS_MS = 1000 }; /* once: who takes nothing is not waited for again */
+    enum { LAST_WORDS_MS = 1000 }; /* once: a reader that took nothing is not waited for again */
     dcli_member *member = &crew->member[node];
     char why[640] = "", noticed[512] = "", device[sizeof member->info.name];
     bool told = false; /* how it has ended says enough */
@@ -339,8 +339,7 @@ static bool have_ended(dcli_crew *crew)
     return true;
 }
 
-/* With the lock, which the keeper would need to read their pipes: one that prints more than its pipe holds cannot end before
- * that is read. */
+/* The lock is held, so the keeper cannot read their pipes: that is done here. A process whose pipe is full cannot end. */
 static void await_ends(dcli_crew *crew, int milliseconds)
 {
     const struct timespec pause = {.tv_nsec = 1000000};

@@ -97,8 +97,8 @@ struct dcli_crew {
     bool has_keeper;
     int wake_fd;
     dcli_printer *printer;
-    pthread_mutex_t
-        lock; /* what follows, and member's `process`, `lost`, `gone`, `heard`, `output`, and of contacts `flush` */
+    /* Of what follows; of members `process`, `lost`, `gone`, `heard`, `output`; of contacts `flush`. */
+    pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stop;
     bool waits_end; /* the cluster is being closed */

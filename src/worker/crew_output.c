@@ -189,5 +189,5 @@ bool dcli_crew_show_printed(dcli_crew *crew, int milliseconds)
     }
     pthread_mutex_unlock(&crew->lock);
     int64_t left_ns = until_ns - dcli_monotonic_ns();
-    return dcli_printer_flush(crew->printer, left_ns > 0 ? (int)(left_ns / 1000000) : 0) && heard;
+    return dcli_printer_flush(crew->printer, (int)(dcli_max(left_ns, 0) / 1000000)) && heard;
 }

@@ -417,8 +417,11 @@ static dcl_status note_message(dcli_contact *contact)
     }
     if (++contact->in_second <= DCLI_DESK_SESSION_RATE)
         return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_NODE_LOST, "the worker at %s sends more than %d messages a second; expected fewer",
-                     contact->address, DCLI_DESK_SESSION_RATE);
+    return DCLI_FAIL(
+        DCL_ERR_NODE_LOST,
+        "the worker at %s sends more than %d messages a second; expected at most as many; run the same release "
+        "there, or leave it out of DCL_WORKERS",
+        contact->address, DCLI_DESK_SESSION_RATE);
 }
 
 bool dcli_crew_attend(dcli_crew *crew, int contact_number)

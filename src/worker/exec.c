@@ -121,7 +121,10 @@ static dcl_status save_part(const dcli_worker *worker, int fd, const char *path,
     dcl_status status = dcli_npy_save(fd, path, info, held->shared->layout.grid.origin, regions, worker->device,
                                       held->memory, &(dcli_npy_progress){note_moved, worker->terms.watch});
     if (status == DCL_OK && worker->terms.is_process && !worker->terms.files->everywhere && fdatasync(fd) != 0)
-        return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written to the disk: %s", path, strerror(errno));
+        return DCLI_FAIL(DCL_ERR_FILE,
+                         "\"%s\" cannot be written to the disk: %s; expected a disk with room that works; make room, "
+                         "or save elsewhere",
+                         path, strerror(errno));
     return status;
 }
 

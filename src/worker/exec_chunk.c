@@ -112,6 +112,17 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
     return DCL_OK;
 }
 
+dcl_status dcli_exec_payload(const dcli_worker *worker, const dcli_entry *entry, const dcli_chunk *chunk,
+                             const char **payload_out)
+{
+    const dcli_kept_chunk *kept =
+        dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
+    if (kept != NULL && kept->problem != NULL)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "%s", kept->problem);
+    *payload_out = kept != NULL && kept->received.payload_bytes == (size_t)chunk->bytes ? kept->received.payload : NULL;
+    return DCL_OK;
+}
+
 dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number,
                             const dcli_kept_chunk *received)
 {

@@ -241,13 +241,9 @@ static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, cons
         *source_out =
             dcli_board_get(worker->terms.board, held->id, copies->where, dcli_held_bytes(held, copies->where));
     } else {
-        const dcli_chunk *chunk = &plan->chunk[copies->where];
-        const dcli_kept_chunk *kept =
-            dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
-        if (kept != NULL && kept->problem != NULL)
-            return DCLI_FAIL(DCL_ERR_NOMEM, "%s", kept->problem);
-        bool whole = kept != NULL && kept->received.payload_bytes == (size_t)chunk->bytes;
-        *source_out = whole ? kept->received.payload : NULL;
+        dcl_status status = dcli_exec_payload(worker, entry, &plan->chunk[copies->where], source_out);
+        if (status != DCL_OK)
+            return status;
     }
     if (*source_out != NULL)
         return DCL_OK;

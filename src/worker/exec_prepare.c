@@ -260,7 +260,7 @@ static void find_wanted(const dcli_gather *gather, const dcli_plan *plan, const 
 /* Stages of few elements lie close together: of single elements there may be millions. */
 enum { STAGE_ALIGN = 64, SMALL_STAGE = 64, ELEMENT_ALIGN = 8 };
 
-static int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
+static int64_t round_up(int64_t bytes, int64_t align) { return dcli_ceil_div(bytes, align) * align; }
 
 /* Give stages their places in the arena, behind the addresses; those that nobody wants, or that have memory of their own,
  * get none. */

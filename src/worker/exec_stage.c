@@ -49,14 +49,10 @@ static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_pla
     if (piece->kind == DCLI_BIND_PEER) {
         source = dcli_board_get(worker->terms.board, held->id, piece->where, dcli_held_bytes(held, piece->where));
     } else {
-        const dcli_chunk *chunk = &plan->chunk[piece->where];
-        const dcli_kept_chunk *kept =
-            dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
-        if (kept != NULL && kept->problem != NULL)
-            return DCLI_FAIL(DCL_ERR_NOMEM, "%s", kept->problem);
-        source = kept != NULL && kept->received.payload_bytes == (size_t)chunk->bytes
-                     ? (const char *)kept->received.payload + piece->byte_offset
-                     : NULL;
+        dcl_status status = dcli_exec_payload(worker, entry, &plan->chunk[piece->where], &source);
+        if (status != DCL_OK)
+            return status;
+        source = source != NULL ? source + piece->byte_offset : NULL;
     }
     if (source == NULL)
         return DCLI_FAIL(DCL_ERR_NOMEM, "elements of operation %" PRId64 " from node %d are not there: " DCLI_NO_ROOM,

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "worker/process.h"
@@ -54,8 +56,7 @@ static void *look_around(void *argument)
 {
     enum { LEAST_MS = 10, MOST_MS = 250 };
     dcli_guard *guard = argument;
-    int64_t period_ms = guard->silence_ns / 1000000 / 8;
-    period_ms = period_ms < LEAST_MS ? LEAST_MS : period_ms > MOST_MS ? MOST_MS : period_ms;
+    int64_t period_ms = dcli_max(LEAST_MS, dcli_min(guard->silence_ns / 1000000 / 8, MOST_MS));
     int64_t most_ns = 2 * period_ms * 1000000, before_ns = dcli_monotonic_ns();
     pthread_mutex_lock(&guard->lock);
     while (!guard->stop) {
@@ -65,7 +66,7 @@ static void *look_around(void *argument)
         int64_t now_ns = dcli_monotonic_ns(), passed_ns = now_ns - before_ns;
         before_ns = now_ns;
         for (int n = 0; n < guard->node_count && !guard->stop; n++)
-            look_at(guard, n, passed_ns < most_ns ? passed_ns : most_ns);
+            look_at(guard, n, dcli_min(passed_ns, most_ns));
     }
     pthread_mutex_unlock(&guard->lock);
     return NULL;
@@ -99,10 +100,13 @@ dcli_watch *dcli_guard_watch(dcli_guard *guard, int node) { return guard->node[n
 dcl_status dcli_guard_start(dcli_guard *guard, dcli_worker *host)
 {
     guard->host = host;
-    guard->started = pthread_create(&guard->thread, NULL, look_around, guard) == 0;
-    return guard->started
-               ? DCL_OK
-               : DCLI_FAIL(DCL_ERR_NOMEM, "the guard of the nodes could not be started; close other programs");
+    int code = pthread_create(&guard->thread, NULL, look_around, guard);
+    guard->started = code == 0;
+    return code == 0 ? DCL_OK
+                     : DCLI_FAIL(DCL_ERR_NOMEM,
+                                 "pthread_create: %s; expected one more thread, which looks after the nodes; raise "
+                                 "`ulimit -u`",
+                                 strerror(code));
 }
 
 void dcli_guard_stop(dcli_guard *guard)

@@ -43,8 +43,8 @@ typedef struct dcli_held_risen {
     dcli_msg_risen risen; /* its notices are owned */
 } dcli_held_risen;
 
-/** Host, with a tree: what has come of a node. `oldest` is taken first, so that marks go on while later operations report,
- *  too; `newest` stands for all that came after it. */
+/** Host, with a tree: messages RISEN of a child that wait for notices. `oldest` is taken first, so that marks go on while later
+ *  operations report; `newest` replaces all that came after it. */
 typedef struct dcli_rising {
     dcli_held_risen oldest, newest;
     int64_t notices; /* FAILED and REPORT of this node itself that have come */
@@ -176,6 +176,10 @@ void dcli_exec_watch(dcli_worker *worker);
 int64_t dcli_exec_only_kernel(const dcli_worker *worker, int64_t kernel);
 /** Compile the kernel for this worker's device if that has not been done. @return DCL_OK, or what it gave before. */
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
+/** The elements of a chunk that a batch reads; NULL, with DCL_OK: they are not there. exec_chunk.c.
+ *  @return DCL_ERR_NOMEM: why they were not kept. */
+dcl_status dcli_exec_payload(const dcli_worker *worker, const dcli_entry *entry, const dcli_chunk *chunk,
+                             const char **payload_out);
 /** Launch a variant of it, as dcli_device_launch(). A launch that has returned is a sign of life. */
 dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_variant variant, int count,
                             const dcli_argument arguments[], int dimensions, const size_t global[],

@@ -112,8 +112,8 @@ void dcli_prepared_clear(dcli_prepared *prepared)
 int64_t dcli_copies_bytes(const dcli_copies_list *list)
 {
     int64_t bytes = list->capacity * (int64_t)sizeof *list->copies;
-    for (int64_t c = 0; c < list->count;
-         c++) /* a record: a count, and per side an offset; per axis a count and two steps */
+    /* A record: a count, and per side an offset; per axis a count and two steps. */
+    for (int64_t c = 0; c < list->count; c++)
         bytes += list->copies[c].capacity * (int64_t)sizeof(int64_t) * (3 * list->copies[c].rank + 2);
     return bytes;
 }

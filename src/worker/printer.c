@@ -13,10 +13,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/error.h"
 
 enum { MOST_WAITING = 1 << 20 };
-enum { CLOSE_MS = 1000, CLOSE_IN_ALL_MS = 5000 }; /* without a line that is shown; and with */
+enum { CLOSE_MS = 1000, CLOSE_IN_ALL_MS = 5000 }; /* until the next line is shown; until all are */
 
 /** Lines, each ending with '\0'. */
 typedef struct lines {

@@ -1,5 +1,5 @@
-/* worker/printer.h - shows the program's user what nodes print, by a thread of its own: a terminal, a pipe or a function of the
- * program that takes nothing keeps nobody waiting who serves. */
+/* worker/printer.h - shows the program's user what nodes print. A thread of its own does that, so that a terminal, a pipe or a
+ * log_fn that takes nothing delays no node. */
 #ifndef DCLI_WORKER_PRINTER_H
 #define DCLI_WORKER_PRINTER_H
 

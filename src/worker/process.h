@@ -41,7 +41,7 @@ bool dcli_process_has_ended(dcli_process *process);
 bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silence_ms);
 /** How it ended, as part of a sentence: "was killed by signal 11 (SIGSEGV) while it ran `C(i,j) = ...`". */
 void dcli_process_why(dcli_process *process, char *text_out, size_t capacity);
-/** What ails a node that is a thread of this program, with this page: "its kernel took longer than ... while it ran `...`". */
+/** Why a node that is a thread of this program hangs, from its page: "its kernel took longer than ... while it ran `...`". */
 void dcli_page_why(const dcli_status_page *page, char *text_out, size_t capacity);
 /** Wait `grace_ms` for it to end by itself, then kill it; reap it, free everything. Safe on {0}. */
 void dcli_process_end(dcli_process *process, int grace_ms);

@@ -280,11 +280,10 @@ static int64_t at_most_int64(uint64_t bytes) { return bytes > INT64_MAX ? INT64_
 /* Processes that share this host's memory: of a worker, those of all sessions that are open; else those of the program. */
 static int count_sharers(const dcli_serving *serving, const dcli_msg_setup *setup)
 {
-    int present = 0;
-    for (int p = 0; p < setup->peer_count; p++)
-        present += setup->peer[p].present;
-    int sharers = serving->is_wire ? serving->order.sharers : present;
-    return sharers > 1 ? sharers : 1;
+    int sharers = serving->is_wire ? serving->order.sharers : 0;
+    for (int p = 0; !serving->is_wire && p < setup->peer_count; p++)
+        sharers += setup->peer[p].present;
+    return (int)dcli_max(sharers, 1);
 }
 
 /* What a session may have here. Where nobody says, it is what its device has; where that is the host's memory, four fifths

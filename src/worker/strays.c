@@ -65,7 +65,7 @@ static bool end_children(bool (*is_expected)(const void *owner, pid_t pid), cons
     return any;
 }
 
-/* One that starts another and ends at once is met by passes without a pause, if by any. */
+/* A process that starts another and ends at once may escape a pass: they follow each other without a pause. */
 bool dcli_strays_end(bool (*is_expected)(const void *owner, pid_t pid), const void *owner)
 {
     enum { PASSES = 1000 };

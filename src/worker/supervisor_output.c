@@ -4,7 +4,6 @@
 #include "worker/supervisor_inside.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

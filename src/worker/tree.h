@@ -32,8 +32,8 @@ dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message);
 void dcli_tree_forget(dcli_worker *worker, int64_t complete);
 void dcli_tree_free(dcli_worker *worker);
 
-/** Host: a message FAILED or REPORT of a node has come. They come from each node directly, watermarks up the tree: those
- *  that count the message wait for it. */
+/** Host: a message FAILED or REPORT of a node has come. These come directly, watermarks up the tree; a watermark that counts
+ *  one of these is held until it is here. */
 dcl_status dcli_tree_take_notice(dcli_worker *worker, int from);
 /** A child says what all below it have reached. */
 dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen);

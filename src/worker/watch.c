@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -73,7 +74,7 @@ static void *watch_over(void *argument)
         int64_t now_ns = dcli_monotonic_ns(), passed_ns = now_ns - before_ns,
                 most_ns = 2 * PERIOD_MS * INT64_C(1000000);
         before_ns = now_ns;
-        dcli_life life = dcli_watch_look(watch, passed_ns < most_ns ? passed_ns : most_ns);
+        dcli_life life = dcli_watch_look(watch, dcli_min(passed_ns, most_ns));
         if (life == DCLI_OVERDUE)
             _exit(EXIT_DEADLINE); /* the thread that serves hangs in the driver: nothing can be tidied */
         if (life == DCLI_ALIVE)

@@ -22,13 +22,15 @@
 /* Messages that are there; waits for the first one. *any_out: there was one. */
 static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 {
-    enum { MOST_AT_ONCE = 256, AHEAD_BYTES = 64 << 20, OPERATIONS = 1024 };
+    enum { MOST_AT_ONCE = 256, AHEAD_BYTES = 64 << 20, USUAL_WINDOW = 1024 };
     /* What a peer sends beside what it was asked for: chunks that it writes, by the window, and small messages. */
     const int64_t unasked = DCLI_WINDOW_CHUNKS * (int64_t)worker->terms.config->chunk_bytes + AHEAD_BYTES;
     dcli_endpoint_limit_ahead(worker->endpoint, dcli_node_granted_bytes(worker->node) + unasked);
-    if (!worker->is_host && dcli_tree_is(worker)) /* each operation of a window may come with a body of its own */
+    if (!worker->is_host &&
+        dcli_tree_is(
+            worker)) /* each operation of a window may bring a body; nodes are not told DCL_WINDOW: its default */
         dcli_endpoint_allow_more(worker->endpoint, dcli_tree_parent(worker, worker->terms.self),
-                                 2 * (int64_t)OPERATIONS * DCLI_MOST_MESSAGE);
+                                 2 * (int64_t)USUAL_WINDOW * DCLI_MOST_MESSAGE);
     for (int n = 0; n < MOST_AT_ONCE; n++) {
         dcli_received received = {0};
         dcl_status status = dcli_endpoint_receive(worker->endpoint, n == 0 ? milliseconds : 0, &received);

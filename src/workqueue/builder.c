@@ -174,7 +174,7 @@ static dcl_status add_item(dcli_builder *builder, const dcli_need *need, const d
     dcli_chunk *chunk = &plan->chunk[plan->chunk_count - 1];
     *item = (dcli_item){
         .operand = need->operand, .chunk = plan->chunk_count - 1, .region = *region, .byte_offset = chunk->bytes};
-    chunk->bytes += (bytes + ITEM_ALIGN - 1) / ITEM_ALIGN * ITEM_ALIGN;
+    chunk->bytes += dcli_ceil_div(bytes, ITEM_ALIGN) * ITEM_ALIGN;
     chunk->item_count++;
     return DCL_OK;
 }

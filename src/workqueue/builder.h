@@ -89,7 +89,7 @@ dcli_binding *dcli_builder_bindings(dcli_builder *builder, int count);
 dcli_stage *dcli_builder_stage(dcli_builder *builder);
 dcli_piece *dcli_builder_piece(dcli_builder *builder);
 dcli_piece *dcli_builder_pieces(dcli_builder *builder, int64_t count);
-/** Make room for so many works of a FORALL: lists that grow bit by bit are copied, and touch twice the memory. */
+/** Make room for so many works of a FORALL: lists that double are copied, and touch twice the memory. */
 dcl_status dcli_builder_reserve(dcli_builder *builder, int64_t works);
 /** Limits of a binding, not filled in. Such pointers stay valid. */
 dcli_limits *dcli_builder_limits(dcli_builder *builder);

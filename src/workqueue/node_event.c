@@ -138,8 +138,8 @@ dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool wr
     if (written && peer->uncommitted >= node->terms.window_chunks)
         return DCLI_FAIL(DCL_ERR_PROTOCOL,
                          "peer %d sent written chunk %" PRId64 " of operation %" PRId64 " while %" PRId64
-                         " are not committed; expected at most so many",
-                         from, number, operation, peer->uncommitted);
+                         " are not committed; expected at most %" PRId64,
+                         from, number, operation, peer->uncommitted, (int64_t)node->terms.window_chunks);
     dcl_status taken = take_chunk(node, from, operation, written, number, status);
     peer->uncommitted += written && taken == DCL_OK;
     return taken;

@@ -33,8 +33,8 @@ typedef enum dcli_bind_kind {
 /** What kernels check the indices of an access against, per axis of the array. */
 typedef struct dcli_limits {
     int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* indices that are there */
-    int64_t width
-        [DCL_MAX_RANK]; /* HALO, CROSS: as declared; BOX, FUNCTION: stride of the indices that are there; others: 0 */
+    /* HALO, CROSS: as declared; BOX, FUNCTION: stride of the indices that are there; others: 0. */
+    int64_t width[DCL_MAX_RANK];
 } dcli_limits;
 
 /** Where one access of one work finds its elements. */

@@ -113,15 +113,15 @@ static dcl_status sort_tiles(const dcl_grid *grid, const dcli_region_list *tiles
     return DCL_OK;
 }
 
-/* The boxes of tiles; neighbours may be one box. What was shuffled is put in order: what was needed before is found quickly
+/* The boxes of tiles; neighbours may be one box. What was dealt by hash is put in order: what was needed before is found quickly
  * where neighbours follow each other (segment/set.c). */
 static dcl_status list_tiles(dcli_builder *builder, int64_t first, int64_t count)
 {
     const dcli_layout *layout = builder->operation->operand[builder->operation->body->first_output].layout;
     builder->tiles.count = 0;
     dcl_status status = dcli_layout_tiles(layout, builder->self, first, count, &builder->tiles);
-    bool shuffled = layout->rule.kind == DCLI_MAP_DEALT && layout->rule.deal == DCL_DEAL_HASH;
-    if (status == DCL_OK && builder->tiles.count > 1 && shuffled)
+    bool is_hashed = layout->rule.kind == DCLI_MAP_DEALT && layout->rule.deal == DCL_DEAL_HASH;
+    if (status == DCL_OK && builder->tiles.count > 1 && is_hashed)
         status = sort_tiles(&layout->grid, &builder->tiles);
     return status;
 }

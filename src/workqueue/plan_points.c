@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/check.h"
-#include "workqueue/plan_detail.h"
 #include "workqueue/plan_view.h"
 
 /* An array that is read at most once per element of the first output, at one element that is stored somewhere. */

@@ -383,6 +383,8 @@ Test(device_shared, many_small_ones_fill_a_control_group)
         for (int tries = 0; rmdir(group) != 0 && errno == EBUSY && tries < 100; tries++)
             usleep(20000);
     }
-    cr_expect(WIFEXITED(ended), "it was killed by signal %d", WTERMSIG(ended));
-    cr_expect(WEXITSTATUS(ended) == 0 || WEXITSTATUS(ended) == 77, "it ended with %d", WEXITSTATUS(ended));
+    cr_assert(WIFEXITED(ended), "it was killed by signal %d", WTERMSIG(ended));
+    if (WEXITSTATUS(ended) == 77)
+        cr_skip_test("no control group can be made here");
+    cr_expect_eq(WEXITSTATUS(ended), 0, "it ended with %d", WEXITSTATUS(ended));
 }

@@ -71,7 +71,7 @@ def use_names(dcl, programs, base):
     os.mkdir(f"{base}/local")
     with open_place("tcp:2", dcl, f"{base}/local") as place:
         named = place.variables["DCL_WORKERS"].replace("127.0.0.1", "localhost")
-        program = Program([f"{programs}/routes"], {"DCL_WORKERS": named}, f"{base}/program/errors")
+        program = Program([f"{programs}/routes"], {"DCL_WORKERS": named}, f"{base}/work/errors")
         try:
             for word in ("ready", "lost", "end"):
                 program.expect(word, 60 * SLOW)
@@ -87,7 +87,7 @@ def check(dcl, programs, base):
     why_not = Hosts.why_not()
     if why_not:
         raise Unavailable(why_not)
-    folder = f"{base}/program"
+    folder = f"{base}/work"
     with contextlib.ExitStack() as stack:
         hosts = stack.enter_context(Hosts(4))
         place = tcp_place(*start_tcp(dcl, f"{base}/workers", 4, True, stack, hosts), f"{base}/workers")

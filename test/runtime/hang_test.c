@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "runtime/cluster.h"
 #include "support/fake_opencl/fake_opencl.h"
 #include "support/nodes.h"
@@ -18,12 +19,7 @@ enum { N = 30000, CHUNK_BYTES = 4096, POOL_BYTES = 1 << 16, SILENCE_MS = 2000 };
 /* Beyond the silence, of which one is promised: the machine may be busy. */
 static const double most_late_s = 8;
 
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+static double now_s(void) { return 1e-9 * (double)dcli_monotonic_ns(); }
 
 static void rest(double seconds)
 {
@@ -84,7 +80,6 @@ static void expect_lost(dcl_status status, double begun_s)
 {
     double took_s = now_s() - begun_s;
     cr_expect_eq(status, DCL_ERR_NODE_LOST, "%s: %s", dcl_status_name(status), dcl_error());
-    cr_expect(strstr(dcl_error(), "DCL_SILENCE_MS") != NULL || strstr(dcl_error(), "lost") != NULL, "%s", dcl_error());
     cr_expect_lt(took_s, 1e-3 * SILENCE_MS + most_late_s, "it took %g s", took_s);
 }
 
@@ -113,6 +108,7 @@ static void hang_in(dcl_status (*call)(scene *))
     double begun_s = now_s();
     TEST_OK(test_shift(s.C, s.A, 1, 0, 6));
     expect_lost(call(&s), begun_s);
+    TEST_REFUSED(dcl_status_of(s.cluster), DCL_ERR_NODE_LOST, "DCL_SILENCE_MS");
     cr_expect(!dcl_node_is_alive(s.cluster, 0));
     dcl_release(s.A);
     expect_lost(dcl_close(s.cluster), begun_s);

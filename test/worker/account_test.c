@@ -125,7 +125,7 @@ Test(account_on_device, bounds_words_that_wait)
     }
     cr_expect_eq(status, DCL_ERR_NOMEM, "%d messages wait", n);
     cr_expect_leq((size_t)n, MOST / sizeof(dcli_received) + 1, "%d messages waited", n);
-    cr_expect_not_null(strstr(dcl_error(), "for operations that wait for a member exceed the quota"), "%s",
+    cr_expect_not_null(strstr(dcl_error(), "for operations that wait for a member exceed the limit"), "%s",
                        dcl_error());
     close_node(worker, buffers);
 }
@@ -148,6 +148,6 @@ Test(account_on_device, refuses_data_beyond_the_limit)
     cr_expect_null(kept->received.payload, "it was kept");
     cr_expect_eq(worker->received.bytes, 0);
     cr_assert_not_null(kept->problem);
-    cr_expect_not_null(strstr(kept->problem, "for data received exceed the quota"), "%s", kept->problem);
+    cr_expect_not_null(strstr(kept->problem, "for data received exceed the limit"), "%s", kept->problem);
     close_node(worker, buffers);
 }
