@@ -146,7 +146,9 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
         dcli_buffers_give(bytes);
         bytes = NULL;
     }
-    return send_chunk(worker, action->peer, &entry->operation, chunk, bytes, status);
+    dcl_status sent = send_chunk(worker, action->peer, &entry->operation, chunk, bytes, status);
+    return sent == DCL_OK ? dcli_node_chunk_done(worker->node, entry->operation.number, action->peer, false, status)
+                          : sent;
 }
 
 static dcl_status send_made(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)
@@ -171,16 +173,14 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
     const dcli_chunk *chunk = &plan->chunk[action->chunk];
     dcli_kept_chunk *kept =
         dcli_chunks_find(&worker->received, action->peer, entry->operation.number, true, chunk->number);
-    dcl_status status = action->status, told = DCL_OK;
+    dcl_status status = action->status;
     if (status == DCL_OK) {
         status = dcli_exec_commit(worker, entry, action->peer, action->chunk, kept);
-        if (status != DCL_OK) {
+        if (status != DCL_OK)
             dcli_keep_problem(entry);
-            told = dcli_node_fail(worker->node, entry->operation.number, status);
-        }
     }
     dcli_chunks_drop(&worker->received, kept);
-    return told;
+    return dcli_node_chunk_done(worker->node, entry->operation.number, action->peer, true, status);
 }
 
 static void drop(dcli_worker *worker, const dcli_action *action)

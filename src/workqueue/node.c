@@ -156,10 +156,6 @@ static bool next_commit(dcli_node *node, struct dcli_open_op *op, dcli_action *a
         if (action->status != DCL_OK)
             dcli_tell_failed(node, op, action->status, false);
         stream->passed++;
-        op->transfers--;
-        node->peer[q].credit_due += dcli_is_there(node, q);
-        node->peer[q].uncommitted--;
-        dcli_advance_marks(node);
         return true;
     }
     return false;
@@ -177,7 +173,6 @@ static bool next_pack(dcli_node *node, struct dcli_open_op *op, dcli_action *act
                                 .peer = q,
                                 .chunk = stream->chunk[stream->passed++],
                                 .status = dcli_op_inputs(node, op)};
-        op->transfers--;
         return true;
     }
     return false;
@@ -261,7 +256,7 @@ static bool next_exchange(dcli_node *node, dcli_action *action)
         }
         if (next_grant(op, node->peers, action) || next_drop(node, op, action))
             return true;
-        if (op->number <= node->cursor && (next_commit(node, op, action) || next_pack(node, op, action)))
+        if (op->number <= node->cursor && !node->held && (next_commit(node, op, action) || next_pack(node, op, action)))
             return true;
         link = &op->next_moving;
     }
@@ -289,7 +284,7 @@ static void advance_cursor(dcli_node *node)
 
 static bool next_batch(dcli_node *node, dcli_action *action)
 {
-    struct dcli_open_op *op = dcli_op_find(node, node->cursor);
+    struct dcli_open_op *op = node->held ? NULL : dcli_op_find(node, node->cursor);
     if (op == NULL || !may_start(node, op))
         return false;
     int64_t b = op->started;
@@ -316,7 +311,7 @@ static bool is_finished(const dcli_node *node, const struct dcli_open_op *op)
 
 static bool next_retired(dcli_node *node, dcli_action *action)
 {
-    struct dcli_open_op *op = dcli_op_find(node, node->first);
+    struct dcli_open_op *op = node->held ? NULL : dcli_op_find(node, node->first);
     if (op == NULL || !is_finished(node, op) || node->notice_count > 0)
         return false;
     *action = (dcli_action){.kind = DCLI_DO_RETIRE, .operation = op->operation};
@@ -353,6 +348,8 @@ bool dcli_node_next(dcli_node *node, dcli_action *action_out)
            next_batch(node, action_out) || next_credit(node, action_out) || next_retired(node, action_out) ||
            next_marks(node, action_out);
 }
+
+void dcli_node_hold(dcli_node *node, bool hold) { node->held = hold; }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 

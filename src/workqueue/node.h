@@ -1,8 +1,8 @@
 /* workqueue/node.h - what one peer (a node, or the host) does about the operations it has seen: a state machine.
  *
  * Events go in, actions come out; no I/O, no clock, no threads. The executor of the actions (a worker, the program's pilot, a
- * simulation) carries them out such that their effects on the node's memory are as if done in the order given; only the end
- * of a batch is told later, by dcli_node_batch_done().
+ * simulation) carries them out such that their effects on the node's memory are as if done in the order given. It may only
+ * start them: the ends are told by dcli_node_batch_done() for RUN, and by dcli_node_chunk_done() for PACK and COMMIT.
  *
  * Rules (docs/design.md, docs/model.md): batches start in the order of (operation, batch). A batch starts when what it reads has
  * arrived or, in place, is ready, and when nobody still has to read what it overwrites. Data is packed, and arriving
@@ -34,11 +34,13 @@ typedef struct dcli_node_terms {
 } dcli_node_terms;
 
 typedef enum dcli_action_kind {
-    DCLI_DO_RUN,  /* start batch `index` of `operation`; later dcli_node_batch_done() */
-    DCLI_DO_SKIP, /* the same, but do not compute: something it reads failed. No batch_done follows. */
-    DCLI_DO_PACK, /* pack T chunk `chunk` of the plan of `peer` from own storage and send it; `status`: empty, failed */
-    DCLI_DO_SEND, /* send U chunk `chunk` of the own plan to `peer`; `status`: empty, failed */
-    DCLI_DO_COMMIT, /* write U chunk `chunk` of the plan of `peer` to own storage (`status`: nothing in it), free it */
+    DCLI_DO_RUN,    /* start batch `index` of `operation`; later dcli_node_batch_done() */
+    DCLI_DO_SKIP,   /* the same, but do not compute: something it reads failed. No batch_done follows. */
+    DCLI_DO_PACK,   /* pack T chunk `chunk` of the plan of `peer` from own storage and send it; `status`: empty, failed.
+                     Later dcli_node_chunk_done() */
+    DCLI_DO_SEND,   /* send U chunk `chunk` of the own plan to `peer`; `status`: empty, failed */
+    DCLI_DO_COMMIT, /* write U chunk `chunk` of the plan of `peer` to own storage (`status`: nothing in it), free it.
+                       Later dcli_node_chunk_done() */
     DCLI_DO_DROP,   /* T chunk `chunk` of the own plan, from `peer`, is not needed any more */
     DCLI_DO_GRANT,  /* tell `peer`: T chunks up to number `index` (a count) of `operation` may be sent */
     DCLI_DO_CREDIT, /* tell `peer`: `index` U chunks were committed */
@@ -83,6 +85,11 @@ dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const
  *  known, if possible before the next action is taken: what is sent in between does not carry it. */
 dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batch, dcl_status status);
 
+/** A PACK (written false) or COMMIT (written true) of `operation` with `peer` has ended; those of one peer may end in any order.
+ *  Until then the operation is not retired. A commit counts from here on: what it wrote is in memory, or, with a status that
+ *  is not DCL_OK, the operation fails. A pack that failed has told its receiver. */
+dcl_status dcli_node_chunk_done(dcli_node *node, int64_t operation, int peer, bool written, dcl_status status);
+
 /** Something the executor was told to do for `operation` failed here (committing, say): what it writes may hold anything. */
 dcl_status dcli_node_fail(dcli_node *node, int64_t operation, dcl_status status);
 
@@ -112,6 +119,9 @@ bool dcli_node_is_there(const dcli_node *node, int peer);
 
 /** The next action. @return false when there is none until the next event. */
 bool dcli_node_next(dcli_node *node, dcli_action *action_out);
+/** While held, a node gives no action that touches its memory (RUN, SKIP, PACK, COMMIT) and retires nothing: the executor has
+ *  been given one that it cannot start yet. All other actions go on. */
+void dcli_node_hold(dcli_node *node, bool hold);
 
 /** Watermarks of this node. */
 void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *ready_out);

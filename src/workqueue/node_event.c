@@ -253,6 +253,27 @@ dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batc
     return told;
 }
 
+dcl_status dcli_node_chunk_done(dcli_node *node, int64_t operation, int peer, bool written, dcl_status status)
+{
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    struct dcli_exchange *exchange = op != NULL && op->exchange != NULL ? &op->exchange[peer] : NULL;
+    if (exchange == NULL || (written && exchange->receive.ended == exchange->receive.passed) ||
+        (!written && exchange->send.ended == exchange->send.passed))
+        return DCLI_FAIL(DCL_ERR_INTERNAL, "a chunk of operation %" PRId64 " with peer %d ended but was not begun",
+                         operation, peer);
+    op->transfers--;
+    if (!written) {
+        exchange->send.ended++;
+        return DCL_OK;
+    }
+    dcl_status told = status != DCL_OK ? dcli_tell_failed(node, op, status, true) : DCL_OK;
+    exchange->receive.ended++;
+    node->peer[peer].credit_due += dcli_is_there(node, peer);
+    node->peer[peer].uncommitted--;
+    dcli_advance_marks(node);
+    return told;
+}
+
 dcl_status dcli_node_fail(dcli_node *node, int64_t operation, dcl_status status)
 {
     struct dcli_open_op *op = dcli_op_find(node, operation);

@@ -15,7 +15,8 @@ enum {
 struct dcli_stream {
     int64_t *chunk; /* [total] numbers in plan->chunk, in order */
     int64_t total;
-    int64_t granted, passed; /* T to send: granted, packed. U to receive: arrived, committed */
+    int64_t granted, passed; /* T to send: granted, packing begun. U to receive: arrived, committing begun */
+    int64_t ended;           /* T to send: packed. U to receive: committed */
     dcl_status *status;      /* U to receive: [total] what came with each chunk */
 };
 
@@ -50,9 +51,9 @@ struct dcli_open_op {
     int64_t started, ended;                /* batches; ended is a prefix */
     bool *batch_ended, *arrived, *dropped; /* [batches], [own chunks] */
     int64_t drop_from;                     /* own chunks before are dropped */
-    int64_t transfers;                     /* chunks of both directions not yet passed on, committed, dropped */
-    dcl_status skip;                       /* not DCL_OK: compute nothing more */
-    bool lost;                             /* it needs a node that is not there: it has failed, whatever comes */
+    int64_t transfers; /* chunks of both directions that are not packed, sent, committed or dropped yet */
+    dcl_status skip;   /* not DCL_OK: compute nothing more */
+    bool lost;         /* it needs a node that is not there: it has failed, whatever comes */
     bool told_failed;
     struct dcli_open_op *next_moving; /* of the list in struct dcli_node */
 };
@@ -110,6 +111,7 @@ struct dcli_node {
     int64_t grant_op, grant_chunk, pool_used;
     int64_t exchanging; /* open operations with an exchange */
     int64_t made_unsent;
+    bool held; /* see dcli_node_hold() */
     struct dcli_peer *peer;
     struct dcli_outbox *outbox;
     struct dcli_early *early;

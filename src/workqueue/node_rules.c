@@ -1,7 +1,8 @@
 /* workqueue/node_rules.c - the conditions under which something may happen, and the watermarks. */
 #include "workqueue/node_inside.h"
 
-/* Whether peer q has finished reading our part for operation m: in place by its watermark, else when all was packed. */
+/* Whether peer q has finished reading our part for operation m: in place by its watermark, else when all packing has begun,
+ * which later actions of this node do not overtake. */
 static bool has_read(const dcli_node *node, int q, int64_t m)
 {
     if (m < 1)
@@ -16,7 +17,7 @@ static bool has_read(const dcli_node *node, int q, int64_t m)
 static bool has_committed(const dcli_node *node, int q, int64_t m)
 {
     const struct dcli_open_op *op = m < 1 ? NULL : dcli_op_find(node, m);
-    return op == NULL || op->exchange == NULL || op->exchange[q].receive.passed == op->exchange[q].receive.total;
+    return op == NULL || op->exchange == NULL || op->exchange[q].receive.ended == op->exchange[q].receive.total;
 }
 
 bool dcli_need_is_met(const dcli_node *node, const struct dcli_need *need)
@@ -98,7 +99,7 @@ void dcli_advance_marks(dcli_node *node)
     for (; node->ready < node->done; node->ready++) {
         struct dcli_open_op *op = dcli_op_find(node, node->ready + 1);
         for (int q = 0; op != NULL && op->exchange != NULL && q < node->peers; q++)
-            if (op->exchange[q].receive.passed < op->exchange[q].receive.total)
+            if (op->exchange[q].receive.ended < op->exchange[q].receive.total)
                 return;
         /* Also a peer without tasks in it passes a failure on: so what failed does not depend on who heard when. */
         if (op != NULL && has_outputs(op) && dcli_op_inputs(node, op) != DCL_OK)

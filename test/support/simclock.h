@@ -13,6 +13,8 @@ typedef enum sim_event_kind {
     SIM_STEP,       /* node `to` looks for something to do */
     SIM_EFFECT,     /* the batch that runs on `to` changes memory */
     SIM_DONE,       /* batch `number` has ended on `to` */
+    SIM_MOVED,      /* a chunk is packed (for) or committed (of `chunk`, a peer) on `to` */
+    SIM_RESUME,     /* node `to` is held no more */
     SIM_DIE,        /* node `to` is no more */
     SIM_LOST,       /* `to` learns that `from` is no more */
     SIM_JOIN,       /* `to` learns that node `chunk` takes part from operation `number` on */

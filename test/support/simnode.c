@@ -175,6 +175,21 @@ static void post_done(struct sim *sim, int p, const struct sim_task *task)
                  sim_pick(sim, 0, sim->slack));
 }
 
+/* The node hears later that a chunk was packed or committed. */
+static void post_moved(struct sim *sim, int p, const struct sim_task *task)
+{
+    const dcli_action *action = &task->action;
+    sim_post(&sim->clock,
+             (sim_event){.kind = SIM_MOVED,
+                         .from = p,
+                         .to = p,
+                         .operation = action->operation->number,
+                         .chunk = action->peer,
+                         .written = action->kind == DCLI_DO_COMMIT,
+                         .status = task->failed ? DCL_ERR_NOMEM : DCL_OK},
+             sim_pick(sim, 0, sim->slack));
+}
+
 /* @return false when a batch has only been started: what follows has to wait. */
 static bool do_task(struct sim *sim, int p, struct sim_task *task)
 {
@@ -197,10 +212,12 @@ static bool do_task(struct sim *sim, int p, struct sim_task *task)
         sim_pack(&sim->data, p, action->operation, action->peer, action->chunk,
                  task->failed || action->status != DCL_OK);
         send_chunk(sim, p, action->peer, action, action->peer, task->failed ? DCL_ERR_NOMEM : action->status);
+        post_moved(sim, p, task);
         break;
     case DCLI_DO_COMMIT:
         sim_commit(&sim->data, p, action->operation, action->peer, action->chunk,
                    task->failed || action->status != DCL_OK);
+        post_moved(sim, p, task);
         break;
     case DCLI_DO_CREDIT:
         sim_send(sim, (sim_event){.kind = SIM_CREDIT, .from = p, .to = action->peer, .number = action->index});
@@ -259,10 +276,13 @@ static void queue(struct sim *sim, int p, const dcli_action *action)
     add_task(node, &(struct sim_task){.action = *action, .failed = failed, .reported = failed});
     if (failed && runs)
         sim_expect(sim, p, dcli_node_batch_done(node->node, action->operation->number, action->index, DCL_ERR_DEVICE));
-    if (failed && action->kind == DCLI_DO_COMMIT)
-        sim_expect(sim, p, dcli_node_fail(node->node, action->operation->number, DCL_ERR_NOMEM));
     if (!node->running)
         do_tasks(sim, p);
+    bool touches = runs || action->kind == DCLI_DO_PACK || action->kind == DCLI_DO_COMMIT;
+    if (touches && sim->late_effects && sim_pick(sim, 0, 3) == 0) {
+        dcli_node_hold(node->node, true);
+        sim_post(&sim->clock, (sim_event){.kind = SIM_RESUME, .from = p, .to = p}, sim_pick(sim, 0, sim->slack));
+    }
 }
 
 /* Who is not there is not spoken to, and of others nothing is given up. */
@@ -438,6 +458,11 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
         return dcli_node_operation(node, sim_operation_of(sim, event->operation));
     case SIM_DONE:
         return dcli_node_batch_done(node, event->operation, event->number, DCL_OK);
+    case SIM_MOVED:
+        return dcli_node_chunk_done(node, event->operation, (int)event->chunk, event->written, event->status);
+    case SIM_RESUME:
+        dcli_node_hold(node, false);
+        return DCL_OK;
     case SIM_CHUNK:
         arrive(sim, event);
         return dcli_node_chunk(node, event->from, event->operation, event->written, event->number, event->status);

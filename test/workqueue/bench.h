@@ -16,6 +16,7 @@ struct bench {
     dcli_plan *plan[MOST_OPS + 1][NODES + 1];
     const dcli_layout *halves;      /* [0, 4) and [4, 8) */
     const dcli_layout *only[NODES]; /* all on one node */
+    bool ends_chunks;               /* the test itself tells the ends of packs and commits */
 };
 
 struct bench *bench_open(int self, bool in_place);

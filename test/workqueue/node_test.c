@@ -131,6 +131,68 @@ Test(node, commits)
     bench_close(bench);
 }
 
+static void chunk_ends(struct bench *bench, int64_t operation, bool written, dcl_status status)
+{
+    cr_expect_eq(dcli_node_chunk_done(bench->node, operation, HOST, written, status), DCL_OK, "%s", dcl_error());
+}
+
+/* Nothing follows a commit before it has ended; a writer follows a pack that has begun. */
+Test(node, packs_and_commits_end_late)
+{
+    struct bench *bench = bench_open(0, false);
+    bench_create(bench, 1, 1, bench->halves);
+    bench->ends_chunks = true;
+    bench_sees(bench, test_operation(2, DCLI_OP_WRITE, 1, bench->halves));
+    bench_sees(bench, test_operation(3, DCLI_OP_READ, 1, bench->halves));
+    bench_sees(bench, test_operation(4, DCLI_OP_FILL, 1, bench->halves));
+    cr_expect_eq(dcli_node_chunk(bench->node, HOST, 2, true, 0, DCL_OK), DCL_OK);
+    cr_expect_eq(dcli_node_grant(bench->node, HOST, 3, 1), DCL_OK);
+    bench_expect(bench, "the commit begins", "commit 2 from 2; marks to 2 3/1");
+    chunk_ends(bench, 2, true, DCL_OK);
+    bench_expect(bench, "it has ended", "pack 3 to 2; run 4; credit from 2; retire 2; marks to 2 3/3");
+    bench_ends(bench, 4, DCL_OK);
+    bench_expect(bench, "the fill has ended, the packing before it has not", "marks to 2 4/4");
+    chunk_ends(bench, 3, false, DCL_OK);
+    bench_expect(bench, "both have", "retire 3; retire 4");
+    cr_expect_eq(dcli_node_chunk_done(bench->node, 3, HOST, false, DCL_OK), DCL_ERR_INTERNAL);
+    bench_close(bench);
+}
+
+Test(node, a_commit_that_fails_late_fails_its_operation)
+{
+    struct bench *bench = bench_open(0, false);
+    bench_create(bench, 1, 1, bench->halves);
+    bench->ends_chunks = true;
+    bench_sees(bench, test_operation(2, DCLI_OP_WRITE, 1, bench->halves));
+    bench_sees(bench, test_operation(3, DCLI_OP_READ, 1, bench->halves));
+    cr_expect_eq(dcli_node_chunk(bench->node, HOST, 2, true, 0, DCL_OK), DCL_OK);
+    cr_expect_eq(dcli_node_grant(bench->node, HOST, 3, 1), DCL_OK);
+    bench_expect(bench, "the commit begins", "commit 2 from 2; marks to 2 3/1");
+    chunk_ends(bench, 2, true, DCL_ERR_DEVICE);
+    bench_expect(bench, "it has failed",
+                 "failed 2 DEVICE; pack 3 to 2 INVALID; credit from 2; retire 2; marks to 2 3/3");
+    bench_close(bench);
+}
+
+/* Messages go on; memory is left alone. */
+Test(node, a_held_node_touches_no_memory)
+{
+    struct bench *bench = bench_open(0, false);
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->halves);
+    dcli_node_hold(bench->node, true);
+    bench_sees(bench, test_operation(3, DCLI_OP_WRITE, 1, bench->halves));
+    bench_sees(bench, bench_reads(bench, 4, "C(i) = A(7 - i);", 1, 2));
+    cr_expect_eq(dcli_node_chunk(bench->node, HOST, 3, true, 0, DCL_OK), DCL_OK);
+    bench_expect(bench, "held", "grant 4 to 1; marks to 2 3/2");
+    cr_expect_eq(dcli_node_grant(bench->node, 1, 4, 1), DCL_OK);
+    cr_expect_eq(dcli_node_chunk(bench->node, 1, 4, false, 0, DCL_OK), DCL_OK);
+    bench_expect(bench, "still held", "");
+    dcli_node_hold(bench->node, false);
+    bench_expect(bench, "goes on", "commit 3 from 2; pack 4 to 1; run 4; credit from 2; retire 3; marks to 2 3/3");
+    bench_close(bench);
+}
+
 /* Storage 1 waits for an output of the host's write 4; storage 2, written later by the host, does not stand for it. */
 Test(node, needs_are_per_storage)
 {
