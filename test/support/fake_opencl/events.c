@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -99,6 +100,49 @@ cl_int fake_event_never(cl_command_queue queue, cl_event *never_out)
     check_room(events.never_count);
     events.never[events.never_count++] = *never_out;
     pthread_mutex_unlock(&events.lock);
+    return CL_SUCCESS;
+}
+
+/* An event and when it ends. */
+struct later {
+    cl_event event;
+    int milliseconds;
+};
+
+static void *end_later(void *user)
+{
+    struct later later = *(struct later *)user;
+    free(user);
+    nanosleep(
+        &(struct timespec){.tv_sec = later.milliseconds / 1000, .tv_nsec = (long)(later.milliseconds % 1000) * 1000000},
+        NULL);
+    fake_real.clSetUserEventStatus(later.event, CL_COMPLETE);
+    fake_real.clReleaseEvent(later.event);
+    return NULL;
+}
+
+/* A thread each: there are few, and they end in any order. */
+cl_int fake_event_after(cl_command_queue queue, int milliseconds, cl_event *event_out)
+{
+    cl_context context;
+    pthread_t thread;
+    struct later *later = malloc(sizeof *later);
+    cl_int code = fake_real.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    cl_event event = code == CL_SUCCESS && later != NULL ? fake_real.clCreateUserEvent(context, &code) : NULL;
+    if (event == NULL) {
+        free(later);
+        return code != CL_SUCCESS ? code : CL_OUT_OF_HOST_MEMORY;
+    }
+    *later = (struct later){.event = event, .milliseconds = milliseconds};
+    fake_real.clRetainEvent(event); /* for the caller */
+    if (pthread_create(&thread, NULL, end_later, later) != 0) {
+        fake_real.clReleaseEvent(event);
+        fake_real.clReleaseEvent(event);
+        free(later);
+        return CL_OUT_OF_HOST_MEMORY;
+    }
+    pthread_detach(thread);
+    *event_out = event;
     return CL_SUCCESS;
 }
 

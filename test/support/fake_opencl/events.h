@@ -15,6 +15,8 @@ void fake_event_made(const cl_event *event);
 
 /** An event that never ends, for the wait list of a kernel. */
 cl_int fake_event_never(cl_command_queue queue, cl_event *never_out);
+/** An event that ends after so many milliseconds, for the wait list of a command; the caller releases it. */
+cl_int fake_event_after(cl_command_queue queue, int milliseconds, cl_event *event_out);
 /** End all of these, and forget which events were to fail. */
 void fake_events_end(void);
 

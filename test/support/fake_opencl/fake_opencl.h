@@ -12,8 +12,13 @@
  *
  *   fail clCreateBuffer 3 -5           the call returns this code and makes nothing; functions that release do release
  *   event clEnqueueNDRangeKernel 2 -5  the call succeeds and runs nothing; its event ends with this code. When no event
- *                                      was asked for, the next event does. Also of clEnqueueFillBuffer,
- *                                      clEnqueueCopyBuffer and clEnqueueMarkerWithWaitList
+ *                                      was asked for, the next event does. Of every function that enqueues a command,
+ *                                      except clEnqueueMapBuffer and clEnqueueUnmapMemObject
+ *   late clEnqueueReadBuffer 1+ 20     the command starts 20 ms after it was enqueued, and so ends at least as late. Of
+ *                                      the same functions
+ *   slow 20                            a call that waits for the device takes 20 ms longer: clFinish, clWaitForEvents,
+ *                                      and blocking clEnqueueReadBuffer, clEnqueueWriteBuffer and clEnqueueMapBuffer
+ *   apart                              devices have memory of their own: a buffer in host memory is a copy of it
  *   hang clBuildProgram 1              the call does not return
  *   hang kernel 1                      the n-th launched kernel never ends, nor does what is behind it in its queue, nor
  *                                      the calls that wait for it
@@ -39,6 +44,9 @@ typedef struct fake_opencl {
     int (*calls)(const char *function);
     /** fake_opencl_function: the names of all functions that it stands before, by number; NULL behind the last. */
     const char *(*function)(int number);
+    /** fake_opencl_waits: calls since then that waited for the device (see "slow"), made by threads that have enqueued
+     *  commands: a thread that only waits is there to wait. */
+    int (*waits)(void);
     /** fake_opencl_left: objects made or retained and not released, such as "1 cl_mem 2 cl_event"; "" when there are
      *  none. @return text_out. */
     char *(*left)(char *text_out, size_t bytes);
@@ -57,8 +65,10 @@ static inline int fake_opencl_find(fake_opencl *fake_out)
     *(void **)&fake_out->plan = dlsym(library, "fake_opencl_plan");
     *(void **)&fake_out->calls = dlsym(library, "fake_opencl_calls");
     *(void **)&fake_out->function = dlsym(library, "fake_opencl_function");
+    *(void **)&fake_out->waits = dlsym(library, "fake_opencl_waits");
     *(void **)&fake_out->left = dlsym(library, "fake_opencl_left");
-    return fake_out->plan != NULL && fake_out->calls != NULL && fake_out->function != NULL && fake_out->left != NULL;
+    return fake_out->plan != NULL && fake_out->calls != NULL && fake_out->function != NULL && fake_out->left != NULL &&
+           fake_out->waits != NULL;
 }
 #endif
 

@@ -55,23 +55,68 @@ static cl_int meet(fake_name name)
         return code != CL_SUCCESS ? code : released;                        \
     }
 
-/* A command that runs later and can fail then; its last parameter is `cl_event *event`. */
-#define COMMAND(name, parameters, arguments)                     \
-    static cl_int CL_API_CALL fake_##name parameters             \
-    {                                                            \
-        int code = CL_SUCCESS;                                   \
-        fake_action action = fake_plan_meet(FAKE_##name, &code); \
-        if (action == FAKE_FAIL)                                 \
-            return code;                                         \
-        if (action == FAKE_EVENT)                                \
-            return fake_event_fail_later(queue, code, event);    \
-        if (action == FAKE_HANG)                                 \
-            fake_plan_hang();                                    \
-        code = fake_real.name arguments;                         \
-        if (code == CL_SUCCESS)                                  \
-            fake_event_made(event);                              \
-        return code;                                             \
+/* A wait list and one event more. NULL: no memory. */
+static cl_event *longer_list(cl_uint count, const cl_event *list, cl_event more)
+{
+    cl_event *longer = calloc(count + 1, sizeof *longer);
+    if (longer != NULL && count > 0)
+        memcpy(longer, list, count * sizeof *longer);
+    if (longer != NULL)
+        longer[count] = more;
+    return longer;
+}
+
+/* A wait list of a command that starts later, and the event for which it does. */
+struct delay {
+    cl_event *list, event;
+    cl_uint count;
+};
+
+static cl_int delay_command(cl_command_queue queue, int milliseconds, cl_uint count, const cl_event *list,
+                            struct delay *delay)
+{
+    cl_int code = fake_event_after(queue, milliseconds, &delay->event);
+    if (code != CL_SUCCESS)
+        return code;
+    delay->list = longer_list(count, list, delay->event);
+    delay->count = count + 1;
+    return delay->list != NULL ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+}
+
+static void end_delay(struct delay *delay)
+{
+    if (delay->event != NULL)
+        fake_real.clReleaseEvent(delay->event);
+    free(delay->list);
+}
+
+/* A command that runs later and can fail then; its last parameters are `cl_uint count, const cl_event *list, cl_event
+ * *event`. @param call  runs the real one, with the wait list that the macros COUNT and LIST stand for. */
+#define COMMAND(name, parameters, call)                             \
+    static cl_int CL_API_CALL fake_##name parameters                \
+    {                                                               \
+        int code = CL_SUCCESS;                                      \
+        struct delay delay = {.list = NULL};                        \
+        fake_action action = fake_plan_meet(FAKE_##name, &code);    \
+        fake_plan_enqueues();                                       \
+        if (action == FAKE_FAIL)                                    \
+            return code;                                            \
+        if (action == FAKE_EVENT)                                   \
+            return fake_event_fail_later(queue, code, event);       \
+        if (action == FAKE_HANG)                                    \
+            fake_plan_hang();                                       \
+        if (action == FAKE_LATE)                                    \
+            code = delay_command(queue, code, count, list, &delay); \
+        if (code == CL_SUCCESS)                                     \
+            code = call;                                            \
+        end_delay(&delay);                                          \
+        if (code == CL_SUCCESS)                                     \
+            fake_event_made(event);                                 \
+        return code;                                                \
     }
+
+#define COUNT (delay.list != NULL ? delay.count : count)
+#define LIST (delay.list != NULL ? delay.list : list)
 
 /* ---- platforms, devices, contexts, queues --------------------------------------------------------------------- */
 
@@ -139,13 +184,26 @@ CREATE(cl_command_queue, FAKE_QUEUE, clCreateCommandQueue,
        (context, device, properties, code_out))
 RELEASE(cl_command_queue, FAKE_QUEUE, clReleaseCommandQueue)
 STATUS(clFlush, (cl_command_queue queue), (queue))
-STATUS(clFinish, (cl_command_queue queue), (queue))
+
+static cl_int CL_API_CALL fake_clFinish(cl_command_queue queue)
+{
+    cl_int code = meet(FAKE_clFinish);
+    fake_plan_wait();
+    return code == CL_SUCCESS ? fake_real.clFinish(queue) : code;
+}
 
 /* ---- memory and programs -------------------------------------------------------------------------------------- */
 
+/* "apart": the driver takes a copy of host memory that it was to use. */
+static cl_mem_flags place(cl_mem_flags flags)
+{
+    bool apart = (flags & CL_MEM_USE_HOST_PTR) != 0 && fake_plan_apart();
+    return apart ? (flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR) | CL_MEM_COPY_HOST_PTR : flags;
+}
+
 CREATE(cl_mem, FAKE_MEM, clCreateBuffer,
        (cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *code_out),
-       (context, flags, bytes, host, code_out))
+       (context, place(flags), bytes, host, code_out))
 RELEASE(cl_mem, FAKE_MEM, clReleaseMemObject)
 
 static cl_int CL_API_CALL fake_clRetainMemObject(cl_mem memory)
@@ -244,12 +302,11 @@ static cl_int launch_endless(cl_command_queue queue, cl_kernel kernel, cl_uint d
                              const size_t *global, const size_t *local, cl_uint count, const cl_event *list,
                              cl_event *event)
 {
-    cl_event *longer = calloc(count + 1, sizeof *longer);
-    if (longer == NULL)
-        return CL_OUT_OF_HOST_MEMORY;
-    if (count > 0)
-        memcpy(longer, list, count * sizeof *longer);
-    cl_int code = fake_event_never(queue, &longer[count]);
+    cl_event never;
+    cl_int code = fake_event_never(queue, &never);
+    cl_event *longer = code == CL_SUCCESS ? longer_list(count, list, never) : NULL;
+    if (code == CL_SUCCESS && longer == NULL)
+        code = CL_OUT_OF_HOST_MEMORY;
     if (code == CL_SUCCESS)
         code = fake_real.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count + 1, longer,
                                                 event);
@@ -266,45 +323,42 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimension
     return fake_real.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, list, event);
 }
 
-static cl_int CL_API_CALL fake_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
-                                                      const size_t *offset, const size_t *global, const size_t *local,
-                                                      cl_uint count, const cl_event *list, cl_event *event)
-{
-    int code = CL_SUCCESS;
-    fake_action action = fake_plan_meet(FAKE_clEnqueueNDRangeKernel, &code);
-    if (action == FAKE_FAIL)
-        return code;
-    if (action == FAKE_EVENT)
-        return fake_event_fail_later(queue, code, event);
-    if (action == FAKE_HANG)
-        fake_plan_hang();
-    code = launch(queue, kernel, dimensions, offset, global, local, count, list, event);
-    if (code == CL_SUCCESS)
-        fake_event_made(event);
-    return code;
-}
-
+COMMAND(clEnqueueNDRangeKernel,
+        (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
+         const size_t *local, cl_uint count, const cl_event *list, cl_event *event),
+        launch(queue, kernel, dimensions, offset, global, local, COUNT, LIST, event))
 COMMAND(clEnqueueFillBuffer,
         (cl_command_queue queue, cl_mem memory, const void *pattern, size_t pattern_bytes, size_t offset, size_t bytes,
          cl_uint count, const cl_event *list, cl_event *event),
-        (queue, memory, pattern, pattern_bytes, offset, bytes, count, list, event))
+        fake_real.clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, COUNT, LIST, event))
 COMMAND(clEnqueueCopyBuffer,
         (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t bytes,
          cl_uint count, const cl_event *list, cl_event *event),
-        (queue, from, to, from_offset, to_offset, bytes, count, list, event))
+        fake_real.clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes, COUNT, LIST, event))
 COMMAND(clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint count, const cl_event *list, cl_event *event),
-        (queue, count, list, event))
+        fake_real.clEnqueueMarkerWithWaitList(queue, COUNT, LIST, event))
+
+/* Before a command that its caller waits for. */
+static cl_bool wait_if(cl_bool blocking)
+{
+    if (blocking)
+        fake_plan_wait();
+    return blocking;
+}
+
 COMMAND(clEnqueueReadBuffer,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, void *host,
          cl_uint count, const cl_event *list, cl_event *event),
-        (queue, memory, blocking, offset, bytes, host, count, list, event))
+        fake_real.clEnqueueReadBuffer(queue, memory, wait_if(blocking), offset, bytes, host, COUNT, LIST, event))
 COMMAND(clEnqueueWriteBuffer,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, const void *host,
          cl_uint count, const cl_event *list, cl_event *event),
-        (queue, memory, blocking, offset, bytes, host, count, list, event))
+        fake_real.clEnqueueWriteBuffer(queue, memory, wait_if(blocking), offset, bytes, host, COUNT, LIST, event))
 COMMAND(clEnqueueUnmapMemObject,
         (cl_command_queue queue, cl_mem memory, void *host, cl_uint count, const cl_event *list, cl_event *event),
-        (queue, memory, host, count, list, event))
+        fake_real.clEnqueueUnmapMemObject(queue, memory, host, COUNT, LIST, event))
+#undef COUNT
+#undef LIST
 
 static void *CL_API_CALL fake_clEnqueueMapBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocking,
                                                  cl_map_flags flags, size_t offset, size_t bytes, cl_uint count,
@@ -313,8 +367,8 @@ static void *CL_API_CALL fake_clEnqueueMapBuffer(cl_command_queue queue, cl_mem 
     cl_int code = meet(FAKE_clEnqueueMapBuffer);
     void *host = NULL;
     if (code == CL_SUCCESS)
-        host =
-            fake_real.clEnqueueMapBuffer(queue, memory, blocking, flags, offset, bytes, count, list, event, code_out);
+        host = fake_real.clEnqueueMapBuffer(queue, memory, wait_if(blocking), flags, offset, bytes, count, list, event,
+                                            code_out);
     else if (code_out != NULL)
         *code_out = code;
     if (host != NULL)
@@ -341,6 +395,7 @@ static cl_int CL_API_CALL fake_clGetEventInfo(cl_event event, cl_event_info what
 static cl_int CL_API_CALL fake_clWaitForEvents(cl_uint count, const cl_event *list)
 {
     cl_int code = meet(FAKE_clWaitForEvents);
+    fake_plan_wait();
     if (code == CL_SUCCESS)
         code = fake_real.clWaitForEvents(count, list);
     for (cl_uint n = 0; n < count && code == CL_SUCCESS; n++)

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT int fake_opencl_calls(const char *function);
 EXPORT const char *fake_opencl_function(int number);
+EXPORT int fake_opencl_waits(void);
 
 enum { MOST_RULES = 16, RULE_BYTES = 128, CLAIM_BYTES = 256 };
 
@@ -31,7 +33,8 @@ static struct {
     unsigned serial; /* of the plan */
     struct rule rules[MOST_RULES];
     int rule_count;
-    bool no_devices, no_platforms;
+    bool no_devices, no_platforms, apart;
+    int slow_ms, waits;
     char one[64]; /* word of programs that are all one; "": none */
     char claims[CLAIM_BYTES];
     int calls[FAKE_NAMES];
@@ -48,7 +51,8 @@ static int find_name(const char *name)
 static bool can_fail_later(int name)
 {
     return name == FAKE_clEnqueueNDRangeKernel || name == FAKE_clEnqueueFillBuffer ||
-           name == FAKE_clEnqueueCopyBuffer || name == FAKE_clEnqueueMarkerWithWaitList;
+           name == FAKE_clEnqueueCopyBuffer || name == FAKE_clEnqueueMarkerWithWaitList ||
+           name == FAKE_clEnqueueReadBuffer || name == FAKE_clEnqueueWriteBuffer;
 }
 
 /* "3" or "3+". */
@@ -72,10 +76,14 @@ static bool read_rule(const char *text, struct rule *rule)
         rule->action = FAKE_HANG;
     else if (strcmp(action, "fail") == 0)
         rule->action = FAKE_FAIL;
+    else if (strcmp(action, "late") == 0)
+        rule->action = FAKE_LATE;
     else
         rule->action = FAKE_EVENT;
     if (rule->action == FAKE_HANG)
         return words == 3;
+    if (rule->action == FAKE_LATE)
+        return words == 4 && rule->code > 0 && can_fail_later(found);
     if (rule->action == FAKE_EVENT && (strcmp(action, "event") != 0 || !can_fail_later(found)))
         return false;
     return words == 4 && rule->code < 0 && found != FAKE_kernel;
@@ -83,7 +91,7 @@ static bool read_rule(const char *text, struct rule *rule)
 
 static void add_rule(const char *text)
 {
-    char first[16] = "", second[64] = "", more;
+    char first[16] = "", second[64] = "", more, *end;
     int words = sscanf(text, "%15s %63s %c", first, second, &more);
     size_t claimed = strlen(plan.claims);
     if (words <= 0)
@@ -93,6 +101,11 @@ static void add_rule(const char *text)
         plan.no_devices = true;
     } else if (none && strcmp(second, "platforms") == 0) {
         plan.no_platforms = true;
+    } else if (words == 1 && strcmp(first, "apart") == 0) {
+        plan.apart = true;
+    } else if (words == 2 && strcmp(first, "slow") == 0 && (plan.slow_ms = (int)strtol(second, &end, 10)) > 0 &&
+               *end == '\0') {
+        /* taken */
     } else if (words == 2 && strcmp(first, "one") == 0) {
         snprintf(plan.one, sizeof plan.one, "%s", second);
     } else if (words == 2 && strcmp(first, "claim") == 0 && claimed + strlen(second) + 2 < CLAIM_BYTES) {
@@ -112,7 +125,8 @@ void fake_plan_set(const char *text)
     pthread_mutex_lock(&plan.lock);
     plan.serial++;
     plan.rule_count = 0;
-    plan.no_devices = plan.no_platforms = false;
+    plan.no_devices = plan.no_platforms = plan.apart = false;
+    plan.slow_ms = plan.waits = 0;
     plan.one[0] = '\0';
     plan.claims[0] = '\0';
     memset(plan.calls, 0, sizeof plan.calls);
@@ -151,6 +165,28 @@ void fake_plan_hang(void)
     pthread_mutex_unlock(&plan.lock);
 }
 
+static _Thread_local bool enqueues;
+
+void fake_plan_enqueues(void) { enqueues = true; }
+
+void fake_plan_wait(void)
+{
+    pthread_mutex_lock(&plan.lock);
+    int ms = plan.slow_ms;
+    plan.waits += enqueues;
+    pthread_mutex_unlock(&plan.lock);
+    if (ms > 0)
+        nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000}, NULL);
+}
+
+int fake_opencl_waits(void)
+{
+    pthread_mutex_lock(&plan.lock);
+    int waits = plan.waits;
+    pthread_mutex_unlock(&plan.lock);
+    return waits;
+}
+
 static bool read_flag(const bool *flag)
 {
     pthread_mutex_lock(&plan.lock);
@@ -160,6 +196,8 @@ static bool read_flag(const bool *flag)
 }
 
 bool fake_plan_no_devices(void) { return read_flag(&plan.no_devices); }
+
+bool fake_plan_apart(void) { return read_flag(&plan.apart); }
 
 bool fake_plan_no_platforms(void) { return read_flag(&plan.no_platforms); }
 

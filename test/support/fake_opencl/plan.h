@@ -24,14 +24,19 @@ typedef enum fake_name {
 } fake_name;
 #undef X
 
-typedef enum fake_action { FAKE_PASS, FAKE_FAIL, FAKE_EVENT, FAKE_HANG } fake_action;
+typedef enum fake_action { FAKE_PASS, FAKE_FAIL, FAKE_EVENT, FAKE_HANG, FAKE_LATE } fake_action;
 
 /** Replace the plan; the process ends when it has a mistake. */
 void fake_plan_set(const char *text);
-/** Count a call. @return what is to become of it. @param code_out  for FAKE_FAIL and FAKE_EVENT. */
+/** Count a call. @return what is to become of it. @param code_out  for FAKE_FAIL and FAKE_EVENT; FAKE_LATE: ms. */
 fake_action fake_plan_meet(fake_name name, int *code_out);
 /** Wait until another plan is set. */
 void fake_plan_hang(void);
+/** A call of this thread waits for the device: count it, and take the time that it is to take. */
+void fake_plan_wait(void);
+/** This thread enqueues commands. */
+void fake_plan_enqueues(void);
+bool fake_plan_apart(void);
 bool fake_plan_no_devices(void);
 bool fake_plan_no_platforms(void);
 /** Whether the program of this text is to be the first one like it. */
