@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "resmap/layout.h"
+#include "worker/crew.h"
+#include "worker/guard.h"
 #include "worker/worker.h"
 #include "workqueue/operation.h"
 #include "workqueue/plan.h"

@@ -6,8 +6,6 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "runtime/cluster.h"
-#include "worker/crew.h"
-#include "worker/guard.h"
 
 void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
 {

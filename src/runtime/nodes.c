@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "runtime/cluster.h"
-#include "worker/crew.h"
+#include "worker/blame.h"
 
 /* ---- questions ---------------------------------------------------------------------------------------------------- */
 

@@ -9,8 +9,6 @@
 #include "base/config.h"
 #include "device/device.h"
 #include "runtime/cluster.h"
-#include "worker/crew.h"
-#include "worker/guard.h"
 
 enum { MOST_NODES = 256 };
 
@@ -34,7 +32,7 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
                                    .board = cluster->board,
                                    .buffers = cluster->buffers,
                                    .hooks = &cluster->hooks,
-                                   .guard = cluster->guard};
+                                   .fleet = dcli_guard_hooks(cluster->guard)};
         if (n < cluster->node_count)
             terms.watch = dcli_guard_watch(cluster->guard, n);
         status = dcli_worker_open(&terms, &cluster->worker[n]);

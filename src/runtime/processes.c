@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "runtime/cluster.h"
-#include "worker/crew.h"
 
 static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
 {
@@ -35,7 +34,7 @@ static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
                                .tree_nodes = cluster->node_count,
                                .endpoint = endpoint,
                                .absent = absent,
-                               .crew = cluster->crew,
+                               .fleet = dcli_crew_hooks(cluster->crew),
                                .word_secret = dcli_crew_secret(cluster->crew)};
     dcl_status status = dcli_worker_open(&terms, &cluster->worker[cluster->host]);
     dcli_free(absent);

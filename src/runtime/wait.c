@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "runtime/cluster.h"
-#include "worker/crew.h"
 
 /* ---- errors ------------------------------------------------------------------------------------------------------- */
 

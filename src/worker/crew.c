@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "worker/blame.h"
 #include "worker/crew_inside.h"
 
 const char dcli_described_twice[] = "it has described its device twice; expected it once";
@@ -326,6 +327,29 @@ int dcli_crew_capacity(const dcli_crew *crew) { return crew->capacity; }
 const dcl_device_info *dcli_crew_device(const dcli_crew *crew, int node) { return &crew->member[node].info; }
 const char *dcli_crew_kind(const dcli_crew *crew, int node) { return crew->member[node].kind; }
 bool dcli_crew_in_place(const dcli_crew *crew, int node) { return crew->member[node].in_place; }
+
+static void lose(void *crew, int node, const char *seen, char *sentence_out, size_t capacity)
+{
+    dcli_crew_lose(crew, node, seen, sentence_out, capacity);
+}
+
+static const char *hear_device(void *crew, int node, const dcli_msg_device *device)
+{
+    return dcli_crew_hear(crew, node, device) ? NULL : dcli_described_twice;
+}
+
+static void hear_refusal(void *crew, int node, dcl_status status, const char *sentence)
+{
+    dcli_crew_refused(crew, node, status, sentence);
+}
+
+const dcli_fleet_hooks *dcli_crew_hooks(dcli_crew *crew)
+{
+    crew->hooks = (dcli_fleet_hooks){
+        .user = crew, .is_remote = !crew->is_local, .lose = lose, .described = hear_device, .refused = hear_refusal};
+    return &crew->hooks;
+}
+
 bool dcli_crew_is_remote(const dcli_crew *crew) { return !crew->is_local; }
 const dcli_secret *dcli_crew_secret(const dcli_crew *crew) { return crew->is_local ? NULL : &crew->secret; }
 

@@ -5,6 +5,8 @@
 
 #include "worker/worker.h"
 
+typedef struct dcli_crew dcli_crew;
+
 /** @param net     with I/O threads where workers are called by tcp.
  *  @param config, log, net  outlive the crew. */
 typedef struct dcli_crew_terms {
@@ -40,8 +42,9 @@ dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[]);
 /** From now on the keeper tells `host` of losses; before it stops. NULL: not any more. */
 void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host);
 
-/** Host's worker: node `node` is lost: see that its process does not run any more; say all of it in a sentence.
- *  @param seen  how it was noticed. */
+/** What the host's worker tells the crew. Lives as long as the crew. */
+const dcli_fleet_hooks *dcli_crew_hooks(dcli_crew *crew);
+/** Host's worker: as `lose` of dcli_fleet_hooks says. */
 void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity);
 
 enum { DCLI_CREW_SHOW_MS = 1000 /* a desk that does not answer for so long is not waited for again until it does */ };
@@ -69,11 +72,5 @@ void dcli_crew_refused(dcli_crew *crew, int node, dcl_status status, const char 
 /** The opposite of dcli_crew_open(): ends processes that have not ended by themselves. The host's worker is closed. NULL is
  *  accepted. */
 void dcli_crew_close(dcli_crew *crew);
-
-/** The number of the body that the sentence on a loss blames for it: one whose kernels alone ran, or that was compiled, when
- *  the process crashed or exceeded its time; 0: none. The last one in the sentence counts, as texts of bodies are in it. */
-int64_t dcli_blamed_body(const char *sentence);
-/** Remove from a text of others, which is to be part of such a sentence, what dcli_blamed_body() would read in it. */
-void dcli_blame_nobody(char *text);
 
 #endif

@@ -103,8 +103,9 @@ struct dcli_crew {
     bool stop;
     bool waits_end; /* the cluster is being closed */
     dcli_start_order order;
-    dcli_worker *host; /* hears of losses; NULL: nobody yet */
-    int64_t flushes;   /* how often somebody has waited for what was printed */
+    dcli_worker *host;      /* hears of losses; NULL: nobody yet */
+    int64_t flushes;        /* how often somebody has waited for what was printed */
+    dcli_fleet_hooks hooks; /* not changed while there is a host; no lock */
 };
 
 /* ---- crew_local.c */

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
-#include "worker/crew.h"
 #include "worker/members.h"
 
 enum {
@@ -43,10 +42,7 @@ static bool *odds_of(dcli_worker *host, int one, int other)
 
 /* ---- what is said ------------------------------------------------------------------------------------------------- */
 
-static bool is_remote(const dcli_worker *host)
-{
-    return host->terms.crew != NULL && dcli_crew_is_remote(host->terms.crew);
-}
+static bool is_remote(const dcli_worker *host) { return host->terms.fleet != NULL && host->terms.fleet->is_remote; }
 
 void dcli_doubts_notice(dcli_worker *host, int node, const char *seen)
 {

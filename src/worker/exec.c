@@ -53,7 +53,7 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
 static bool may_be_read_by_lost(const dcli_worker *worker)
 {
     int node = 0;
-    if (worker->terms.guard == NULL)
+    if (worker->terms.fleet == NULL)
         return false;
     while (node < worker->terms.node_count && !(worker->gone[node] && worker->terms.in_place[node]))
         node++;

@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "worker/process.h"
-#include "worker/watch.h"
+#include "worker/watchdog.h"
 
 /* A node, with the guard's lock. */
 struct guarded {
-    dcli_watch *watch;
+    dcli_watchdog *watchdog;
     bool ended, lost;
     int64_t silent_ns;
 };
@@ -23,6 +23,7 @@ struct guarded {
 struct dcli_guard {
     int node_count;
     int64_t silence_ns;
+    dcli_fleet_hooks hooks;
     dcli_worker *host;
     pthread_t thread;
     bool started;
@@ -40,12 +41,12 @@ static void look_at(dcli_guard *guard, int node, int64_t passed_ns)
     struct guarded *guarded = &guard->node[node];
     if (guarded->ended || guarded->lost)
         return;
-    dcli_life life = dcli_watch_look(guarded->watch, passed_ns);
+    dcli_life life = dcli_watchdog_look(guarded->watchdog, passed_ns);
     guarded->silent_ns = life == DCLI_SILENT ? guarded->silent_ns + passed_ns : 0;
     if (life != DCLI_OVERDUE && guarded->silent_ns < guard->silence_ns)
         return;
     guarded->lost = true;
-    dcli_watch_give_up(guarded->watch);
+    atomic_store(&dcli_watchdog_watch(guarded->watchdog)->given_up, true);
     pthread_cond_broadcast(&guard->changed);
     dcli_host_report_loss(guard->host, node, "");
 }
@@ -72,6 +73,41 @@ static void *look_around(void *argument)
     return NULL;
 }
 
+/* ---- losses ------------------------------------------------------------------------------------------------------- */
+
+static void lose(void *user, int node, const char *seen, char *sentence_out, size_t capacity)
+{
+    (void)seen;
+    dcli_guard *guard = user;
+    char why[640];
+    dcli_page_why(dcli_watchdog_watch(guard->node[node].watchdog)->page, why, sizeof why);
+    snprintf(sentence_out, capacity,
+             "node %d is lost: its thread hangs: %s; it is left alone until the program ends; expected a "
+             "driver that answers; worker processes (DCL_WORKERS=local:N) can be ended and leave nothing",
+             node, why);
+}
+
+static void note_end(void *user, int node)
+{
+    dcli_guard *guard = user;
+    pthread_mutex_lock(&guard->lock);
+    guard->node[node].ended = true;
+    pthread_cond_broadcast(&guard->changed);
+    pthread_mutex_unlock(&guard->lock);
+}
+
+static bool await_end(void *user, int node)
+{
+    dcli_guard *guard = user;
+    const struct guarded *guarded = &guard->node[node];
+    pthread_mutex_lock(&guard->lock);
+    while (!guarded->ended && !guarded->lost)
+        pthread_cond_wait(&guard->changed, &guard->lock);
+    bool lost = guarded->lost;
+    pthread_mutex_unlock(&guard->lock);
+    return !lost;
+}
+
 /* ---- life --------------------------------------------------------------------------------------------------------- */
 
 dcli_guard *dcli_guard_open(int node_count, const dcl_config *config)
@@ -81,21 +117,22 @@ dcli_guard *dcli_guard_open(int node_count, const dcl_config *config)
         return NULL;
     guard->node_count = node_count;
     guard->silence_ns = (int64_t)config->silence_ms * 1000000;
+    guard->hooks = (dcli_fleet_hooks){.user = guard, .lose = lose, .thread_ends = note_end, .await_thread = await_end};
     pthread_mutex_init(&guard->lock, NULL);
     dcli_cond_init(&guard->changed);
     for (int n = 0; n < node_count; n++) {
-        dcli_watch *watch = guard->node[n].watch = dcli_watch_make();
-        if (watch == NULL) {
+        dcli_watchdog *watchdog = guard->node[n].watchdog = dcli_watchdog_make();
+        if (watchdog == NULL) {
             dcli_guard_close(guard);
             return NULL;
         }
         /* Planning is DCL's own work, which comes to its end: only a process is ended for it. */
-        dcli_watch_limits(watch, (int64_t)config->build_ms, (int64_t)config->kernel_ms, 0);
+        dcli_watchdog_limits(watchdog, (int64_t)config->build_ms, (int64_t)config->kernel_ms, 0);
     }
     return guard;
 }
 
-dcli_watch *dcli_guard_watch(dcli_guard *guard, int node) { return guard->node[node].watch; }
+dcli_watch *dcli_guard_watch(dcli_guard *guard, int node) { return dcli_watchdog_watch(guard->node[node].watchdog); }
 
 dcl_status dcli_guard_start(dcli_guard *guard, dcli_worker *host)
 {
@@ -127,42 +164,13 @@ void dcli_guard_close(dcli_guard *guard)
         return;
     dcli_guard_stop(guard);
     for (int n = 0; n < guard->node_count; n++)
-        dcli_watch_close(guard->node[n].watch);
+        dcli_watchdog_close(guard->node[n].watchdog);
     pthread_mutex_destroy(&guard->lock);
     pthread_cond_destroy(&guard->changed);
     dcli_free(guard);
 }
 
-/* ---- losses ------------------------------------------------------------------------------------------------------- */
-
-void dcli_guard_lose(dcli_guard *guard, int node, char *sentence_out, size_t capacity)
-{
-    char why[640];
-    dcli_page_why(dcli_watch_page(guard->node[node].watch), why, sizeof why);
-    snprintf(sentence_out, capacity,
-             "node %d is lost: its thread hangs: %s; it is left alone until the program ends; expected a "
-             "driver that answers; worker processes (DCL_WORKERS=local:N) can be ended and leave nothing",
-             node, why);
-}
-
-void dcli_guard_note_end(dcli_guard *guard, int node)
-{
-    pthread_mutex_lock(&guard->lock);
-    guard->node[node].ended = true;
-    pthread_cond_broadcast(&guard->changed);
-    pthread_mutex_unlock(&guard->lock);
-}
-
-bool dcli_guard_await_end(dcli_guard *guard, int node)
-{
-    const struct guarded *guarded = &guard->node[node];
-    pthread_mutex_lock(&guard->lock);
-    while (!guarded->ended && !guarded->lost)
-        pthread_cond_wait(&guard->changed, &guard->lock);
-    bool lost = guarded->lost;
-    pthread_mutex_unlock(&guard->lock);
-    return !lost;
-}
+const dcli_fleet_hooks *dcli_guard_hooks(dcli_guard *guard) { return &guard->hooks; }
 
 bool dcli_guard_has_lost(dcli_guard *guard, int node)
 {

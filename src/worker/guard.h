@@ -8,6 +8,8 @@
 
 #include "worker/worker.h"
 
+typedef struct dcli_guard dcli_guard;
+
 /** @param config  outlives the guard. @return NULL (recorded). */
 dcli_guard *dcli_guard_open(int node_count, const dcl_config *config);
 /** The watch of a node; lives as long as the guard. */
@@ -15,13 +17,8 @@ struct dcli_watch *dcli_guard_watch(dcli_guard *guard, int node);
 /** Start to look, and to report to the host's worker, until dcli_guard_close(). All nodes have been started. */
 dcl_status dcli_guard_start(dcli_guard *guard, dcli_worker *host);
 
-/** Host's worker: describe the loss of a node. */
-void dcli_guard_lose(dcli_guard *guard, int node, char *sentence_out, size_t capacity);
-
-/** By the thread of a node, as the last thing that it does. */
-void dcli_guard_note_end(dcli_guard *guard, int node);
-/** Wait until the thread of a node has ended. @return false: the node is lost, and its thread may run for ever. */
-bool dcli_guard_await_end(dcli_guard *guard, int node);
+/** What workers tell the guard. Lives as long as the guard. */
+const dcli_fleet_hooks *dcli_guard_hooks(dcli_guard *guard);
 
 /** Whether a node is lost. */
 bool dcli_guard_has_lost(dcli_guard *guard, int node);

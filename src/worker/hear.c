@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "worker/account.h"
-#include "worker/crew.h"
 #include "worker/members.h"
 #include "worker/peer.h"
 #include "worker/tree.h"
@@ -285,6 +284,8 @@ static dcl_status hear_as_host(dcli_worker *worker, dcli_received *received)
 {
     const dcli_message *message = &received->message;
     const dcli_host_hooks *hooks = worker->terms.hooks;
+    const dcli_fleet_hooks *fleet = worker->terms.fleet;
+    const char *wrong;
     int from = received->from;
     switch (message->kind) {
     case DCLI_MSG_COUNTS:
@@ -299,11 +300,10 @@ static dcl_status hear_as_host(dcli_worker *worker, dcli_received *received)
     case DCLI_MSG_LOST:
         return dcli_host_complaint(worker, from, &message->lost);
     case DCLI_MSG_DEVICE:
-        return dcli_crew_hear(worker->terms.crew, from, &message->device)
-                   ? DCL_OK
-                   : dcli_host_lose(worker, from, dcli_described_twice);
+        wrong = fleet->described(fleet->user, from, &message->device);
+        return wrong == NULL ? DCL_OK : dcli_host_lose(worker, from, wrong);
     case DCLI_MSG_REFUSED:
-        dcli_crew_refused(worker->terms.crew, from, (dcl_status)message->refused.status, message->refused.sentence);
+        fleet->refused(fleet->user, from, (dcl_status)message->refused.status, message->refused.sentence);
         return DCL_OK;
     case DCLI_MSG_SEEN:
         dcli_host_seen(worker, from, &message->seen);

@@ -15,9 +15,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "store/files.h"
-#include "worker/crew.h"
+#include "worker/blame.h"
 #include "worker/doubts.h"
-#include "worker/guard.h"
 #include "worker/tree.h"
 
 /* ---- losing ------------------------------------------------------------------------------------------------------- */
@@ -43,10 +42,7 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
         seen = worker->doubts.node[peer].seen; /* by this side itself, before anybody told */
     dcli_doubts_forget(worker, peer);
     char sentence[DCLI_MOST_SENTENCE];
-    if (worker->terms.crew != NULL)
-        dcli_crew_lose(worker->terms.crew, peer, seen, sentence, sizeof sentence);
-    else
-        dcli_guard_lose(worker->terms.guard, peer, sentence, sizeof sentence);
+    worker->terms.fleet->lose(worker->terms.fleet->user, peer, seen, sentence, sizeof sentence);
     dcl_status status = forget(worker, peer);
     worker->epoch++;
     if (status == DCL_OK)

@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "worker/crew.h"
+#include "worker/blame.h"
 
 extern char **environ;
 
@@ -287,23 +287,6 @@ static int64_t blamed_body(const dcli_process *process)
     if (exceeded != 0 || !process->ended || !(crashed || gave_up) || (building != 0 && computing != 0))
         return 0;
     return computing != 0 ? computing : crashed ? building : 0; /* a compiler that gives up may lack memory or disk */
-}
-
-void dcli_blame_nobody(char *text)
-{
-    for (char *at = text; (at = strstr(at, "(body ")) != NULL;)
-        *at = '[';
-}
-
-int64_t dcli_blamed_body(const char *sentence)
-{
-    int64_t body = 0;
-    long long number;
-    int end;
-    for (const char *at = sentence; (at = strstr(at, "` (body ")) != NULL; at++)
-        if (sscanf(at, "` (body %lld)%n", &number, (end = 0, &end)) == 1 && end > 0)
-            body = number;
-    return body;
 }
 
 /* The blamed body's number follows its text; dcli_blamed_body() reads it there. */

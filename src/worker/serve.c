@@ -326,8 +326,8 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     if (serving->page != NULL) /* of a process */
         atomic_store(&serving->page->limit_is_workers, setup->kernel_ms > most);
     int64_t most_build = most > usual_build_ms ? most : usual_build_ms; /* short kernels take as long to compile */
-    dcli_watch_limits(serving->watch, setup->build_ms < most_build ? setup->build_ms : most_build,
-                      setup->kernel_ms < most ? setup->kernel_ms : most, setup->plan_ms);
+    dcli_watchdog_limits(serving->watchdog, setup->build_ms < most_build ? setup->build_ms : most_build,
+                         setup->kernel_ms < most ? setup->kernel_ms : most, setup->plan_ms);
     for (int p = 0; p < serving->node_count; p++) {
         serving->in_place[p] = setup->peer[p].in_place;
         serving->absent[p] = !setup->peer[p].present;
@@ -413,7 +413,7 @@ static void close_serving(dcli_serving *serving)
     dcli_net_close(serving->net);
     dcli_board_close(serving->board);
     dcli_buffers_close(serving->buffers);
-    dcli_watch_close(serving->watch);
+    dcli_watchdog_close(serving->watchdog);
     dcli_files_release(&serving->files);
     dcli_free(serving->fault);
     if (serving->page != NULL)
@@ -456,8 +456,10 @@ dcl_status dcli_serve_process(const char *terms)
                                                             : malformed(terms);
     if (status == DCL_OK)
         status = map_status(serving);
-    if (status == DCL_OK && (serving->watch = dcli_watch_open(serving->page, serving->lifeline)) == NULL)
+    if (status == DCL_OK && (serving->watchdog = dcli_watchdog_open(serving->page, serving->lifeline)) == NULL)
         status = DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        serving->watch = dcli_watchdog_watch(serving->watchdog);
     if (status == DCL_OK)
         status = serving->is_wire ? start_wire(serving) : start_shared(serving);
     if (status == DCL_OK)

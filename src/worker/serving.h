@@ -4,7 +4,7 @@
 
 #include "net/gate.h"
 #include "worker/control.h"
-#include "worker/watch.h"
+#include "worker/watchdog.h"
 #include "worker/worker.h"
 
 typedef struct dcli_serving {
@@ -13,7 +13,8 @@ typedef struct dcli_serving {
     int self, node_count, device_number;
     int status_memory, lifeline;
     dcli_status_page *page;
-    dcli_watch *watch;
+    dcli_watchdog *watchdog;
+    dcli_watch *watch; /* of the watchdog; NULL until there is one */
     dcli_shared_link link[DCLI_MOST_NODES + 1];
     dcli_net *net;
     dcli_buffers *buffers;

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "worker/doubts.h"
-#include "worker/guard.h"
 #include "worker/members.h"
 #include "worker/peer.h"
 #include "worker/tree.h"
@@ -197,8 +196,9 @@ static void *serve_in_thread(void *argument)
 {
     dcli_worker *worker = argument;
     serve(worker);
-    if (!worker->is_host && worker->terms.guard != NULL)
-        dcli_guard_note_end(worker->terms.guard, worker->terms.self);
+    const dcli_fleet_hooks *fleet = worker->terms.fleet;
+    if (!worker->is_host && fleet != NULL)
+        fleet->thread_ends(fleet->user, worker->terms.self);
     return NULL;
 }
 
@@ -372,8 +372,8 @@ void dcli_worker_join(dcli_worker *worker)
 {
     if (worker == NULL || !worker->started)
         return;
-    bool ends =
-        worker->is_host || worker->terms.guard == NULL || dcli_guard_await_end(worker->terms.guard, worker->terms.self);
+    const dcli_fleet_hooks *fleet = worker->terms.fleet;
+    bool ends = worker->is_host || fleet == NULL || fleet->await_thread(fleet->user, worker->terms.self);
     if (ends)
         pthread_join(worker->thread, NULL);
     else

@@ -16,8 +16,6 @@
 #include "worker/lent.h"
 
 typedef struct dcli_worker dcli_worker;
-typedef struct dcli_crew dcli_crew;
-typedef struct dcli_guard dcli_guard;
 
 /** Where the parts of the nodes of one program lie, so that nodes can read each other's in place. Used by all threads. */
 typedef struct dcli_board dcli_board;
@@ -39,6 +37,25 @@ typedef struct dcli_host_hooks {
     /** A node is gone for good. The sentence names it and says how. */
     void (*lost)(void *user, int node, const char *sentence);
 } dcli_host_hooks;
+
+/** What workers tell those who run the nodes of their session, as threads or as processes, and look after them. */
+typedef struct dcli_fleet_hooks {
+    void *user;
+    bool is_remote; /* nodes may be on other hosts */
+    /** Host's worker: node `node` is lost: see that its process does not run any more; say all of it in a sentence.
+     *  @param seen  how it was noticed. */
+    void (*lose)(void *user, int node, const char *seen, char *sentence_out, size_t capacity);
+    /* Nodes that are processes; by the host's worker. */
+    /** A process has described its device. @return NULL, or what is wrong with that. */
+    const char *(*described)(void *user, int node, const dcli_msg_device *device);
+    /** A process cannot serve. */
+    void (*refused)(void *user, int node, dcl_status status, const char *sentence);
+    /* Nodes that are threads. */
+    /** By the thread of a node, as the last thing that it does. */
+    void (*thread_ends)(void *user, int node);
+    /** Wait until the thread of a node has ended. @return false: the node is lost, and its thread may run for ever. */
+    bool (*await_thread)(void *user, int node);
+} dcli_fleet_hooks;
 
 typedef struct dcli_worker_terms {
     dcli_net *net;
@@ -64,8 +81,7 @@ typedef struct dcli_worker_terms {
     int64_t transit_bytes;    /* of messages that wait, and the same of received data: account.h; 0: no limit */
     dcli_files *files;        /* that may be used; processes only, threads use them as the program does. Borrowed */
     struct dcli_watch *watch; /* NULL: nobody watches */
-    dcli_crew *crew;          /* host only */
-    dcli_guard *guard;        /* of nodes that are threads; NULL: they are processes */
+    const dcli_fleet_hooks *fleet; /* of the host, and of nodes that are threads; nodes that are processes: NULL */
     /* Where nodes pass on what the host says: its secret, and of a node the key that comes of it; NULL, "": all are
      * believed. */
     const struct dcli_secret *word_secret; /* host only */

@@ -290,7 +290,7 @@ void fuzz_host(fuzz_input input, int options)
                                .absent = absent,
                                .fanout = 1,
                                .tree_nodes = world.cluster.has_tree ? nodes : 0,
-                               .crew = &world.crew};
+                               .fleet = dcli_crew_hooks(&world.crew)};
     if (dcli_worker_open(&terms, &world.host) == DCL_OK && dcli_worker_prepare(world.host) == DCL_OK) {
         world.crew.host = world.host;
         dcli_worker_serve(world.host);

@@ -34,10 +34,10 @@ dcl_status __wrap_dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const ch
     return peer < endpoint->self ? DCL_OK : DCLI_FAIL(DCL_ERR_INVALID, "peer %d cannot be met", peer);
 }
 
-void __wrap_dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms);
-void __wrap_dcli_watch_limits(dcli_watch *watch, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms)
+void __wrap_dcli_watchdog_limits(dcli_watchdog *watchdog, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms);
+void __wrap_dcli_watchdog_limits(dcli_watchdog *watchdog, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms)
 {
-    (void)watch;
+    (void)watchdog;
     fuzz_demand(build_ms <= INT64_MAX / 1000000 && kernel_ms <= INT64_MAX / 1000000 && plan_ms <= INT64_MAX / 1000000,
                 "a deadline overflows");
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "worker/crew.h"
+#include "worker/blame.h"
 #include "worker/process.h"
 
 enum { BUILT = 1 + DCLI_BUILDING, RAN = 1 + DCLI_COMPUTING, PLANNED = 1 + DCLI_PLANNING };

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "net/desk.h"
+#include "worker/blame.h"
 #include "worker/crew_inside.h"
 #include "worker/doubts.h"
 #include "worker/members.h"

@@ -1,0 +1,22 @@
+/* worker/blame.c - which body a sentence on a loss blames. */
+#include "worker/blame.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void dcli_blame_nobody(char *text)
+{
+    for (char *at = text; (at = strstr(at, "(body ")) != NULL;)
+        *at = '[';
+}
+
+int64_t dcli_blamed_body(const char *sentence)
+{
+    int64_t body = 0;
+    long long number;
+    int end;
+    for (const char *at = sentence; (at = strstr(at, "` (body ")) != NULL; at++)
+        if (sscanf(at, "` (body %lld)%n", &number, (end = 0, &end)) == 1 && end > 0)
+            body = number;
+    return body;
+}
