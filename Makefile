@@ -51,8 +51,8 @@ tsan: ## all tests under the thread sanitizer, in build-tsan/
 
 tsan-threads: ## the few tests that need the thread sanitizer most, in build-tsan/
 	@scripts/install-deps
-	$(call build,tsan,build-tsan,test-net test-runtime test-worker)
-	$(FIXED_ADDRESSES) ctest --preset tsan -R '^(net|threads|worker)$$'
+	$(call build,tsan,build-tsan,test-net test-runtime test-worker test-fleet)
+	$(FIXED_ADDRESSES) ctest --preset tsan -R '^(net|threads|worker|fleet)$$'
 
 fuzz: ## fuzz messages and sessions at once, for MINUTES (30), in build-fuzz/ (clang)
 	@scripts/install-deps --fuzz

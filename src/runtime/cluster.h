@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "fleet/crew.h"
+#include "fleet/guard.h"
 #include "resmap/layout.h"
-#include "worker/crew.h"
-#include "worker/guard.h"
 #include "worker/worker.h"
 #include "workqueue/operation.h"
 #include "workqueue/plan.h"

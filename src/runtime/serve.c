@@ -14,10 +14,10 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "fleet/crew.h"
+#include "fleet/serve.h"
+#include "fleet/supervisor.h"
 #include "net/keys.h"
-#include "worker/crew.h"
-#include "worker/serve.h"
-#include "worker/supervisor.h"
 
 /* ---- running ------------------------------------------------------------------------------------------------------ */
 

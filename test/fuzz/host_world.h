@@ -2,10 +2,10 @@
 #ifndef TEST_FUZZ_HOST_WORLD_H
 #define TEST_FUZZ_HOST_WORLD_H
 
+#include "fleet/crew_inside.h"
 #include "fuzz/program.h"
 #include "fuzz/session.h"
 #include "runtime/cluster.h"
-#include "worker/crew_inside.h"
 
 /* The program with its nodes. */
 typedef struct fuzz_world {

@@ -2,9 +2,9 @@
 #ifndef TEST_FUZZ_NODE_SAYS_H
 #define TEST_FUZZ_NODE_SAYS_H
 
+#include "fleet/serving.h"
 #include "fuzz/program.h"
 #include "fuzz/session.h"
-#include "worker/serving.h"
 #include "workqueue/node.h"
 
 typedef struct fuzz_peer {

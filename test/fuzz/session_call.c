@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "worker/crew_inside.h"
-#include "worker/supervisor.h"
+#include "fleet/crew_inside.h"
+#include "fleet/supervisor.h"
 
 static fuzz_answer *answer;
 static void *answer_user;

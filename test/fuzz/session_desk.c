@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "worker/supervisor.c" /* NOLINT: its loop is driven from within */
+#include "fleet/supervisor.c" /* NOLINT: its loop is driven from within */
 
 enum { MOST_UNTAKEN = 16 /* messages PRINTED */ };
 enum { MOST_PROCESSES = 64, MOST_CLIENTS = 8 };

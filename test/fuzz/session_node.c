@@ -1,10 +1,10 @@
 /* fuzz/session_node.c - a node: all that a worker process does from its device on, with a device that is none. */
 #include "fuzz/session.h"
 
+#include "fleet/serve.c" /* NOLINT: its functions begin behind a process that has been started */
 #include "fuzz/expected.h"
 #include "fuzz/node_says.h"
 #include "fuzz/null_device.h"
-#include "worker/serve.c" /* NOLINT: its functions begin behind a process that has been started */
 
 /* ---- what a process would have ------------------------------------------------------------------------------------ */
 

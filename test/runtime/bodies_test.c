@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fleet/crew_inside.h"
 #include "runtime/cluster.h"
 #include "support/fake_opencl/fake_opencl.h"
 #include "support/nodes.h"
-#include "worker/crew_inside.h"
 #include "worker/peer.h"
 
 TestSuite(bodies_on_device, .timeout = TEST_SECONDS);

@@ -1,0 +1,170 @@
+/* fleet/crew_local.c - worker processes of this host: their links and their starting. */
+#include "fleet/crew_inside.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+
+int dcli_crew_parse_local(const char *text)
+{
+    char *end;
+    const char *digits = text + strlen("local:");
+    errno = 0;
+    long count = strtol(digits, &end, 10);
+    if (errno == 0 && end != digits && *end == '\0' && digits[0] != '+' && count >= 1 && count <= DCLI_MOST_LOCAL)
+        return (int)count;
+    DCLI_FAIL(DCL_ERR_INVALID,
+              "DCL_WORKERS is \"%s\"; expected local:N, N from 1 to %d: so many processes of this host", text,
+              DCLI_MOST_LOCAL);
+    return -1;
+}
+
+/* What the processes that are started together hold of their links, until each has its own: [count][capacity + 1]. */
+struct ends {
+    int first, count, peers;
+    dcli_shared_link *link;
+};
+
+static dcli_shared_link *end_of(const struct ends *ends, int node, int peer)
+{
+    return &ends->link[(node - ends->first) * ends->peers + peer];
+}
+
+static void free_ends(struct ends *ends)
+{
+    for (int l = 0; ends->link != NULL && l < ends->count * ends->peers; l++)
+        dcli_shared_link_close(&ends->link[l]);
+    dcli_free(ends->link);
+}
+
+static dcl_status make_link(dcli_shared_link *one, dcli_shared_link *other)
+{
+    dcli_shared_link link[2];
+    dcl_status status = dcli_shared_link_make(link);
+    if (status != DCL_OK)
+        return status;
+    *one = link[0];
+    *other = link[1];
+    return DCL_OK;
+}
+
+/* A newcomer with one that is there: the other's end waits to be passed on with the news. */
+static dcl_status make_introduction(dcli_crew *crew, struct ends *ends, int node, int other)
+{
+    dcli_shared_link theirs, *ours = end_of(ends, node, other);
+    dcl_status status = make_link(ours, &theirs);
+    if (status == DCL_OK)
+        status = dcli_shared_link_fold(&theirs, ours);
+    if (status != DCL_OK) {
+        dcli_shared_link_close(&theirs);
+        return status;
+    }
+    crew->member[node].introduction[other] = theirs.socket;
+    return DCL_OK;
+}
+
+static dcl_status make_introductions(dcli_crew *crew, struct ends *ends, int node)
+{
+    dcl_status status = DCL_OK;
+    int *sockets = dcli_calloc((size_t)crew->capacity, sizeof *sockets);
+    if (sockets == NULL)
+        return DCL_ERR_NOMEM;
+    for (int p = 0; p < crew->capacity; p++)
+        sockets[p] = -1;
+    crew->member[node].introduction = sockets;
+    for (int p = 0; p < ends->first && status == DCL_OK; p++) {
+        pthread_mutex_lock(&crew->lock);
+        bool there = !crew->member[p].lost && crew->member[p].introduced;
+        pthread_mutex_unlock(&crew->lock);
+        if (there)
+            status = make_introduction(crew, ends, node, p);
+    }
+    return status;
+}
+
+void dcli_crew_forget_introduction(dcli_crew *crew, int node)
+{
+    int *sockets = crew->member[node].introduction;
+    for (int p = 0; sockets != NULL && p < crew->capacity; p++)
+        if (sockets[p] >= 0)
+            close(sockets[p]);
+    dcli_free(sockets);
+    crew->member[node].introduction = NULL;
+}
+
+/* Every new process with the host, with every other new one, and with those that are there. */
+static dcl_status make_links(dcli_crew *crew, struct ends *ends)
+{
+    size_t total = (size_t)ends->count * (size_t)ends->peers;
+    ends->link = dcli_calloc(total, sizeof *ends->link);
+    if (ends->link == NULL)
+        return DCL_ERR_NOMEM;
+    for (size_t l = 0; l < total; l++)
+        ends->link[l].socket = ends->link[l].memory = -1;
+    dcl_status status = DCL_OK;
+    for (int n = ends->first; n < ends->first + ends->count && status == DCL_OK; n++) {
+        status = make_link(&crew->host_link[n], end_of(ends, n, crew->capacity));
+        for (int m = n + 1; m < ends->first + ends->count && status == DCL_OK; m++)
+            status = make_link(end_of(ends, n, m), end_of(ends, m, n));
+        if (status == DCL_OK && ends->first > 0)
+            status = make_introductions(crew, ends, n);
+    }
+    return status;
+}
+
+static dcl_status start_one(dcli_crew *crew, struct ends *ends, int node)
+{
+    dcli_process process;
+    dcli_output printed = {0};
+    int output = -1;
+    dcl_status status = dcli_process_prepare(&process);
+    if (status != DCL_OK)
+        return status;
+    status = dcli_output_open(&printed, &output);
+    int descriptors[2 * (DCLI_MOST_LOCAL + 130)], count = 0;
+    descriptors[count++] = process.status_memory;
+    dcli_text terms = {0};
+    dcli_text_put(
+        &terms, "shared parent=%d self=%d nodes=%d session=%" PRIx64 " device=%d status=%d links=", (int)getpid(), node,
+        crew->capacity, crew->terms.session, crew->devices[node % crew->device_count], process.status_memory);
+    for (int peer = 0; peer <= crew->capacity; peer++) {
+        const dcli_shared_link *link = end_of(ends, node, peer);
+        if (link->socket < 0)
+            continue;
+        dcli_text_put(&terms, "%s%d:%d:%d:%d", count > 1 ? "," : "", peer, link->socket, link->memory, link->side);
+        descriptors[count++] = link->socket;
+        descriptors[count++] = link->memory;
+    }
+    char *text = dcli_text_take(&terms);
+    if (text == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        status = dcli_process_start(crew->program, text, NULL, output, count, descriptors, &process);
+    dcli_free(text);
+    if (output >= 0)
+        close(output);
+    dcli_member *member = &crew->member[node];
+    snprintf(member->name, sizeof member->name, "process %d of this host", (int)process.pid);
+    pthread_mutex_lock(&crew->lock);
+    member->output = printed;
+    member->process = process; /* also when it did not start: freed with the crew */
+    pthread_mutex_unlock(&crew->lock);
+    return status;
+}
+
+dcl_status dcli_crew_start_local(dcli_crew *crew, int first, int count)
+{
+    struct ends ends = {.first = first, .count = count, .peers = crew->capacity + 1};
+    dcl_status status = make_links(crew, &ends);
+    for (int n = first; n < first + count && status == DCL_OK; n++)
+        status = start_one(crew, &ends, n);
+    free_ends(&ends);
+    return status;
+}

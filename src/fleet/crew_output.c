@@ -1,0 +1,193 @@
+/* fleet/crew_output.c - what the processes of a session print, shown to the program's user: read from pipes of local ones, told
+ * by the desks of others. */
+#include "fleet/crew_inside.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/clean.h"
+#include "base/clock.h"
+
+enum { BURST_BYTES = 1 << 18, BYTES_PER_S = 1 << 16 }; /* of a node */
+/* Between messages SHOWN, which also bounds PRINTED: a desk sends the next one when SHOWN has named the last one. */
+enum { SHOWN_PERIOD_MS = 2 };
+static_assert(1000 / SHOWN_PERIOD_MS <= DCLI_DESK_SESSION_RATE / 2, "a desk hangs up on clients that say more");
+
+/* ---- lines -------------------------------------------------------------------------------------------------------- */
+
+/* @return bytes that are shown. */
+static int64_t show_line(dcli_crew *crew, int node, const char *text, size_t length)
+{
+    char clean[4 * DCLI_OUTPUT_LINE + 1], line[DCLI_PRINTER_LINE];
+    const dcli_member *member = &crew->member[node];
+    dcli_clean(clean, sizeof clean, text, length, ""); /* whatever a worker has made of it: one line */
+    snprintf(line, sizeof line, "node %d (%s): %s", node,
+             crew->is_local ? "this host" : crew->contact[member->call].address, clean);
+    dcli_printer_put(crew->printer, line);
+    return (int64_t)strlen(line) + 1;
+}
+
+static void tell_dropped(dcli_crew *crew, int node)
+{
+    char text[64];
+    dcli_allowance *allowance = &crew->member[node].printing;
+    if (allowance->dropped == 0)
+        return;
+    int length = snprintf(text, sizeof text, "(%" PRId64 " bytes dropped)", allowance->dropped);
+    show_line(crew, node, text, (size_t)length);
+    allowance->dropped = 0;
+}
+
+/* A desk may name any number. */
+static void drop(dcli_allowance *allowance, int64_t bytes)
+{
+    allowance->dropped += dcli_min(bytes, INT64_MAX - allowance->dropped);
+}
+
+static void show(dcli_crew *crew, int node, const char *text, size_t length)
+{
+    dcli_allowance *allowance = &crew->member[node].printing;
+    dcli_token_bucket_fill(&allowance->bytes, dcli_monotonic_ms(), BURST_BYTES, BYTES_PER_S);
+    while (length > 0) {
+        const char *end = memchr(text, '\n', length);
+        size_t bytes = end != NULL ? (size_t)(end - text) : length;
+        /* Once something was dropped much must be allowed again: else lines and losses would alternate. */
+        if (allowance->bytes.tokens > (allowance->dropped > 0 ? BYTES_PER_S / 2 : 0)) {
+            tell_dropped(crew, node);
+            allowance->bytes.tokens -= show_line(crew, node, text, bytes);
+        } else {
+            drop(allowance, (int64_t)bytes + 1);
+        }
+        bytes += end != NULL;
+        text += bytes;
+        length -= bytes;
+    }
+}
+
+/* ---- local processes ---------------------------------------------------------------------------------------------- */
+
+void dcli_crew_read_output(dcli_crew *crew, int node, dcli_reading reading)
+{
+    char text[16 * DCLI_OUTPUT_LINE];
+    dcli_output *output = &crew->member[node].output;
+    if (reading == DCLI_TO_THE_END)
+        dcli_output_close(output);
+    else
+        dcli_output_read(output);
+    if (reading == DCLI_WITH_THE_LINE)
+        dcli_output_end_line(output);
+    while (dcli_output_has_text(output)) {
+        int64_t dropped;
+        size_t length = dcli_output_take(output, text, sizeof text, &dropped);
+        show(crew, node, text, length);
+        drop(&crew->member[node].printing, dropped);
+    }
+    if (reading == DCLI_TO_THE_END) {
+        tell_dropped(crew, node);
+        dcli_output_free(output);
+    }
+}
+
+/* ---- processes of desks ------------------------------------------------------------------------------------------- */
+
+void dcli_crew_hear_output(dcli_crew *crew, dcli_contact *contact, const dcli_msg_printed *printed)
+{
+    if (printed->process < contact->count) {
+        int node = contact->first + printed->process;
+        show(crew, node, printed->text, strlen(printed->text));
+        drop(&crew->member[node].printing, printed->dropped);
+    }
+    contact->printed = printed->number;
+    if (printed->flushed <= contact->flushed)
+        return;
+    contact->flushed = printed->flushed;
+    contact->is_late = false;
+    pthread_cond_broadcast(&crew->changed);
+}
+
+/* One flush at a time: all calls that begin to wait before the answer share the next one. */
+static bool is_to_ask(const dcli_contact *contact)
+{
+    return contact->flush > contact->asked && contact->asked <= contact->flushed;
+}
+
+int64_t dcli_crew_shown_due_ms(const dcli_contact *contact)
+{
+    bool says = is_to_ask(contact) || contact->acknowledged != contact->printed;
+    return says && !contact->lost ? contact->shown_ms + SHOWN_PERIOD_MS : INT64_MAX;
+}
+
+void dcli_crew_send_shown(dcli_contact *contact)
+{
+    int64_t now = dcli_monotonic_ms();
+    if (now < dcli_crew_shown_due_ms(contact))
+        return;
+    dcli_message message = {.kind = DCLI_MSG_SHOWN, .shown.number = contact->printed};
+    if (is_to_ask(contact))
+        message.shown.flush = contact->asked = contact->flush;
+    contact->acknowledged = contact->printed;
+    contact->shown_ms = now;
+    dcli_call_send(contact->call, &message);
+}
+
+/* With the lock. */
+static void ask_desks(dcli_crew *crew)
+{
+    crew->flushes++;
+    for (int c = 0; c < crew->attended; c++)
+        crew->contact[c].flush = crew->flushes;
+    dcli_keeper_wake(crew);
+}
+
+static dcli_contact *first_unheard(dcli_crew *crew, int64_t flush)
+{
+    for (int c = 0; c < crew->attended; c++) {
+        dcli_contact *contact = &crew->contact[c];
+        if (!contact->lost && !contact->is_late && contact->flush >= flush && contact->flushed < flush)
+            return contact;
+    }
+    return NULL;
+}
+
+/* With the lock. @param gives_up  one that does not answer in time is not waited for again until it does.
+ * @return whether all have answered that are waited for. */
+static bool await_desks(dcli_crew *crew, int64_t flush, int64_t until_ns, bool gives_up)
+{
+    struct timespec until = dcli_at_ns(until_ns);
+    dcli_contact *contact;
+    int error = 0;
+    while ((contact = first_unheard(crew, flush)) != NULL && !crew->stop)
+        if (error == 0)
+            error = pthread_cond_timedwait(&crew->changed, &crew->lock, &until);
+        else if (gives_up)
+            contact->is_late = true;
+        else
+            return false;
+    return true;
+}
+
+/* ---- the program -------------------------------------------------------------------------------------------------- */
+
+bool dcli_crew_show_printed(dcli_crew *crew, int milliseconds)
+{
+    int64_t until_ns = dcli_monotonic_ns() + (int64_t)milliseconds * 1000000;
+    bool heard = true;
+    if (dcli_printer_shows_here(crew->printer))
+        return false;
+    pthread_mutex_lock(&crew->lock);
+    if (!crew->is_local) {
+        ask_desks(crew);
+        heard = await_desks(crew, crew->flushes, until_ns, milliseconds >= DCLI_CREW_SHOW_MS);
+    }
+    for (int n = 0; n < crew->node_count; n++) {
+        if (crew->is_local)
+            dcli_crew_read_output(crew, n, DCLI_WITH_THE_LINE);
+        tell_dropped(crew, n);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    int64_t left_ns = until_ns - dcli_monotonic_ns();
+    return dcli_printer_flush(crew->printer, (int)(dcli_max(left_ns, 0) / 1000000)) && heard;
+}

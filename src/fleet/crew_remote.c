@@ -1,0 +1,475 @@
+/* fleet/crew_remote.c - workers at other hosts: calling their desks, and what these say while the session lasts. */
+#include "fleet/crew_inside.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "fleet/addresses.h"
+#include "net/wire_address.h"
+
+static const char domain[] = "session";
+
+/* ---- calling ------------------------------------------------------------------------------------------------------ */
+
+static dcl_status server_key(const dcl_config *config, const dcli_worker_address *worker, char key_out[DCLI_KEY_HEX])
+{
+    dcli_address address;
+    char key[DCLI_KEY_Z85];
+    snprintf(key_out, DCLI_KEY_HEX, "%s", worker->key);
+    if (key_out[0] != '\0')
+        return DCL_OK;
+    dcl_status status = dcli_address_parse(worker->text, DCLI_TO_CALL, &address);
+    if (status == DCL_OK)
+        status = dcli_keys_find(config->keys, address.host, key);
+    if (status == DCL_OK)
+        dcli_key_text(key, key_out);
+    return status;
+}
+
+/* A worker on loopback names its file after the numbers of its address, whatever name it was given. */
+static dcl_status find_token(const char *worker, const dcli_resolved *resolved, char token_out[DCLI_TOKEN])
+{
+    char text[DCLI_MOST_ADDRESS + 1];
+    snprintf(text, sizeof text, "%s", worker);
+    if (resolved->loopback)
+        dcli_resolved_text(resolved, resolved->port, text);
+    return dcli_token_find(text, token_out);
+}
+
+/* Beyond loopback no token is shown to anybody: the call itself refuses that. */
+static dcl_status check_listener(const dcli_resolved *resolved)
+{
+    return resolved->loopback ? dcli_token_listener_is_ours(resolved->host, resolved->port) : DCL_OK;
+}
+
+/* Once: what is called, and what others are told to call, is the same address. */
+static dcl_status look_up(const dcli_worker_address *worker, dcli_resolved *resolved_out)
+{
+    dcli_address address;
+    dcl_status status = dcli_address_parse(worker->text, DCLI_TO_CALL, &address);
+    return status == DCL_OK ? dcli_address_resolve(&address, resolved_out) : status;
+}
+
+dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
+                             dcli_resolved *resolved_out, dcli_call **call_out)
+{
+    char address[DCLI_MOST_ADDRESS + 1];
+    char key[DCLI_KEY_HEX] = "", token[DCLI_TOKEN] = "";
+    dcli_keypair own;
+    bool has_keys = config->keys != NULL;
+    dcl_status status = look_up(worker, resolved_out);
+    if (status == DCL_OK && has_keys)
+        status = dcli_keys_read(config->keys, &own);
+    if (status != DCL_OK)
+        return status;
+    dcli_resolved_text(resolved_out, resolved_out->port, address);
+    if (has_keys)
+        status = server_key(config, worker, key);
+    else if (config->token != NULL)
+        status = dcli_token_read(config->token, token);
+    else
+        status = find_token(worker->text, resolved_out, token);
+    if (status == DCL_OK && !has_keys)
+        status = check_listener(resolved_out);
+    dcli_call_terms terms = {.net = net,
+                             .address = address,
+                             .own = has_keys ? &own : NULL,
+                             .server_key = key,
+                             .password = has_keys ? NULL : token,
+                             .silence_ms = (int64_t)config->silence_ms};
+    if (status == DCL_OK)
+        status = dcli_call_open(&terms, call_out);
+    if (has_keys)
+        dcli_keypair_wipe(&own);
+    explicit_bzero(token, sizeof token);
+    return status;
+}
+
+dcl_status dcli_contact_greet(dcli_call *call)
+{
+    char program[128];
+    snprintf(program, sizeof program, "DCL %s, process %d", DCL_VERSION, (int)getpid());
+    return dcli_call_send(call, &(dcli_message){.kind = DCLI_MSG_HELLO, .hello = {.program = program}});
+}
+
+static int64_t beat_ms(const dcli_crew *crew)
+{
+    enum { SHORTEST = 1000 / (DCLI_DESK_RATE - 10), LONGEST = DCLI_DESK_IDLE_MS / 4 };
+    int64_t period = (int64_t)crew->terms.config->silence_ms / 8;
+    return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : period;
+}
+
+static void send_beat(dcli_crew *crew, dcli_contact *contact)
+{
+    int64_t now = dcli_monotonic_ms();
+    if (now < contact->beat_due_ms)
+        return;
+    contact->beat_due_ms = now + beat_ms(crew);
+    dcli_call_send(contact->call, &(dcli_message){.kind = DCLI_MSG_BEAT, .beat.number = ++contact->beats});
+}
+
+/* The desks that were called first wait for those that are called last, and the keeper attends to none of them yet. */
+static void beat_unattended(dcli_crew *crew)
+{
+    for (int c = crew->attended; c < crew->contact_count; c++)
+        send_beat(crew, &crew->contact[c]);
+}
+
+/* @param crew  whose desks must not take it for silent meanwhile; NULL: none. */
+static dcl_status hear(dcli_crew *crew, dcli_call *call, const char *address, dcli_message_kind kind,
+                       dcli_received *received_out)
+{
+    enum { STEP_MS = 10 };
+    int64_t until = dcli_monotonic_ms() + DCLI_START_MS;
+    for (;;) {
+        if (crew != NULL)
+            beat_unattended(crew);
+        int64_t left = until - dcli_monotonic_ms();
+        int wait_ms = crew != NULL && left > STEP_MS ? STEP_MS : (int)left;
+        dcl_status status = left <= 0 ? DCL_ERR_TIMEOUT : dcli_call_receive(call, wait_ms, received_out);
+        if (status == DCL_ERR_TIMEOUT && left > 0)
+            continue;
+        if (status == DCL_ERR_TIMEOUT)
+            return DCLI_FAIL(DCL_ERR_TIMEOUT,
+                             "the worker at %s has not answered within %d s; expected it to be idle "
+                             "enough; look at its log",
+                             address, DCLI_START_MS / 1000);
+        if (status == DCL_ERR_NODE_LOST) { /* the sentence is there */
+            return DCLI_FAIL(DCL_ERR_NETWORK, "%s", dcli_error_sentence());
+        }
+        if (status != DCL_OK || received_out->message.kind == kind)
+            return status;
+        if (received_out->message.kind == DCLI_MSG_REFUSED) {
+            const dcli_msg_refused *refused = &received_out->message.refused;
+            status = DCLI_FAIL(refused->status != DCL_OK ? (dcl_status)refused->status : DCL_ERR_NETWORK,
+                               "the worker at %s refuses: %s", address, refused->sentence);
+            dcli_received_free(received_out);
+            return status;
+        }
+        dcli_received_free(received_out);
+    }
+}
+
+dcl_status dcli_contact_hear(dcli_call *call, const char *address, dcli_message_kind kind, dcli_received *received_out)
+{
+    return hear(NULL, call, address, kind, received_out);
+}
+
+/* ---- counting: what all desks offer -------------------------------------------------------------------------------- */
+
+static dcl_status call_one(dcli_crew *crew, const dcli_worker_address *worker, int *devices_out)
+{
+    dcli_contact *contact = &crew->contact[crew->contact_count];
+    dcli_received welcome = {0};
+    *contact = (dcli_contact){.heard_ms = dcli_monotonic_ms(), .beat_due_ms = dcli_monotonic_ms() + beat_ms(crew)};
+    strcpy(contact->address, worker->text); /* of the same length */
+    dcl_status status = dcli_contact_call(crew->net, crew->terms.config, worker, &contact->resolved, &contact->call);
+    if (status != DCL_OK)
+        return status;
+    crew->contact_count++;
+    status = dcli_contact_greet(contact->call);
+    if (status == DCL_OK)
+        status = hear(crew, contact->call, contact->address, DCLI_MSG_WELCOME, &welcome);
+    if (status != DCL_OK)
+        return status;
+    contact->count = *devices_out = welcome.message.welcome.device_count;
+    dcli_received_free(&welcome);
+    return *devices_out > 0 ? DCL_OK
+                            : DCLI_FAIL(DCL_ERR_DEVICE,
+                                        "the worker at %s has no device; expected at least one; start it "
+                                        "with other --devices",
+                                        contact->address);
+}
+
+void dcli_crew_forget_contacts(dcli_crew *crew, int from)
+{
+    for (int c = from; c < crew->contact_count; c++)
+        dcli_call_close(crew->contact[c].call);
+    crew->contact_count = from;
+}
+
+/* Contacts from `first` on: their nodes' numbers follow each other. */
+int dcli_crew_count_remote(dcli_crew *crew, const char *workers)
+{
+    dcli_worker_address list[DCLI_MOST_CALLS];
+    int count = dcli_addresses_read(workers, list), nodes = 0;
+    if (count < 0)
+        return -1;
+    if (crew->net == NULL && dcli_net_open_io((int)crew->terms.config->io_threads, &crew->net) != DCL_OK)
+        return -1;
+    if (crew->contact_count + count > DCLI_MOST_CALLS) {
+        DCLI_FAIL(DCL_ERR_INVALID, "%d workers are named; expected at most %d in all", crew->contact_count + count,
+                  DCLI_MOST_CALLS);
+        return -1;
+    }
+    int known = crew->contact_count;
+    for (int w = 0; w < count; w++) {
+        int devices = 0;
+        if (call_one(crew, &list[w], &devices) != DCL_OK) {
+            dcli_crew_forget_contacts(crew, known);
+            return -1;
+        }
+        crew->contact[known + w].first = crew->node_count + nodes;
+        nodes += devices;
+    }
+    if (crew->node_count + nodes <= DCLI_MOST_NODES)
+        return nodes;
+    dcli_crew_forget_contacts(crew, known);
+    DCLI_FAIL(DCL_ERR_INVALID, "the workers have %d devices; expected at most %d; name fewer workers", nodes,
+              DCLI_MOST_NODES);
+    return -1;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------------ */
+
+/* Where a worker is for all others. One that the program reaches by loopback, say by this machine's own name, is elsewhere
+ * for those on other machines: then it is where these find this machine. */
+static dcli_resolved seen_by_others(const dcli_crew *crew, const dcli_contact *contact)
+{
+    dcli_resolved own;
+    for (int c = 0; c < crew->contact_count && contact->resolved.loopback; c++)
+        if (!crew->contact[c].resolved.loopback && dcli_address_on_way_to(&crew->contact[c].resolved, &own))
+            return own;
+    return contact->resolved;
+}
+
+/* The processes listen at the host that was called, whatever they call it themselves. Others are told numbers: a thread that
+ * serves looks nothing up. */
+static dcl_status note_process(dcli_crew *crew, int contact_number, int place, const dcli_msg_peer *peer)
+{
+    dcli_contact *contact = &crew->contact[contact_number];
+    dcli_member *member = &crew->member[contact->first + place];
+    dcli_resolved seen = seen_by_others(crew, contact);
+    dcli_address told;
+    dcl_status status = dcli_address_parse(peer->address, DCLI_TO_CALL, &told);
+    if (status != DCL_OK)
+        return status;
+    dcli_resolved_text(&seen, told.port, member->address);
+    snprintf(member->key, sizeof member->key, "%s", peer->key);
+    snprintf(member->name, sizeof member->name, "%.200s, process %d of the session", contact->address, place);
+    member->call = contact_number;
+    member->place = place;
+    return DCL_OK;
+}
+
+/* Which key or password a node is to know the host by: of a key it is told the public half, a password is for it alone. */
+static void describe_host(const dcli_crew *crew, int node, char key_out[DCLI_KEY_HEX])
+{
+    if (crew->has_keys)
+        dcli_key_text(crew->own.public_key, key_out);
+    else
+        dcli_secret_derive(&crew->secret, DCLI_HOST_PASSWORD, node, key_out);
+}
+
+static dcl_status order_processes(dcli_crew *crew, int contact_number)
+{
+    dcli_contact *contact = &crew->contact[contact_number];
+    char key[DCLI_KEY_HEX] = "", secret[DCLI_KEY_HEX] = "", hosts[DCLI_MOST_NODES][DCLI_KEY_HEX];
+    dcli_msg_host host[DCLI_MOST_NODES];
+    dcli_received opened = {0};
+    if (crew->has_keys) {
+        dcli_key_text(crew->nodes.public_key, key);
+        dcli_key_text(crew->nodes.secret_key, secret);
+    }
+    for (int p = 0; p < contact->count; p++) {
+        describe_host(crew, contact->first + p, hosts[p]);
+        host[p].key = hosts[p];
+    }
+    dcli_message message = {.kind = DCLI_MSG_OPEN,
+                            .open = {.session = crew->terms.session,
+                                     .key = key,
+                                     .password = crew->has_keys ? secret : crew->password,
+                                     .silence_ms = (int64_t)crew->terms.config->silence_ms,
+                                     .first = contact->first,
+                                     .nodes = crew->capacity,
+                                     .chunk_bytes = (int64_t)crew->terms.config->chunk_bytes,
+                                     .host_count = contact->count,
+                                     .host = host}};
+    dcl_status status = dcli_call_send(contact->call, &message);
+    explicit_bzero(secret, sizeof secret);
+    explicit_bzero(hosts, sizeof hosts);
+    if (status == DCL_OK)
+        status = hear(crew, contact->call, contact->address, DCLI_MSG_OPENED, &opened);
+    if (status != DCL_OK)
+        return status;
+    const dcli_msg_opened *list = &opened.message.opened;
+    if (list->peer_count != contact->count)
+        status = DCLI_FAIL(DCL_ERR_PROTOCOL, "the worker at %s has opened %d processes; expected %d", contact->address,
+                           list->peer_count, contact->count);
+    for (int p = 0; p < list->peer_count && status == DCL_OK; p++)
+        status = note_process(crew, contact_number, p, &list->peer[p]);
+    dcli_received_free(&opened);
+    return status;
+}
+
+static dcl_status open_endpoint(dcli_crew *crew)
+{
+    dcli_wire_terms terms = {.net = crew->net,
+                             .self = crew->capacity,
+                             .peer_count = crew->capacity + 1,
+                             .domain = domain,
+                             .own = crew->has_keys ? &crew->own : NULL,
+                             .password = crew->has_keys ? NULL : crew->password,
+                             .host_secret = &crew->secret,
+                             .silence_ms = (int64_t)crew->terms.config->silence_ms,
+                             .most_message_bytes = DCLI_MOST_PAYLOAD,
+                             .log = crew->terms.log};
+    return dcli_endpoint_open_wire(&terms, &crew->endpoint);
+}
+
+/* What they have said meanwhile is still to be read. */
+static void hand_to_keeper(dcli_crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    for (; crew->attended < crew->contact_count; crew->attended++)
+        crew->contact[crew->attended].heard_ms = dcli_monotonic_ms();
+    pthread_mutex_unlock(&crew->lock);
+}
+
+dcl_status dcli_crew_open_remote(dcli_crew *crew, int count)
+{
+    dcl_status status = DCL_OK;
+    crew->has_keys = crew->terms.config->keys != NULL;
+    if ((crew->buffers = dcli_buffers_open()) == NULL)
+        return DCL_ERR_NOMEM;
+    status = dcli_secret_make(&crew->secret);
+    if (status == DCL_OK)
+        status = crew->has_keys ? dcli_keypair_make(&crew->own) : dcli_token_make(crew->password);
+    if (status == DCL_OK && crew->has_keys)
+        status = dcli_keypair_make(&crew->nodes);
+    for (int c = 0; c < crew->contact_count && status == DCL_OK; c++)
+        status = order_processes(crew, c);
+    if (status == DCL_OK)
+        status = open_endpoint(crew);
+    if (status == DCL_OK)
+        crew->node_count = count;
+    for (int n = 0; n < count && status == DCL_OK; n++)
+        status = dcli_endpoint_meet(crew->endpoint, n, crew->member[n].address, crew->member[n].key);
+    hand_to_keeper(crew);
+    return status;
+}
+
+/* The keeper attends to contacts from crew->attended on only when they are whole. */
+dcl_status dcli_crew_add_remote(dcli_crew *crew, dcli_worker *host, int first, int count)
+{
+    dcl_status status = DCL_OK;
+    for (int c = crew->attended; c < crew->contact_count && status == DCL_OK; c++)
+        status = order_processes(crew, c);
+    hand_to_keeper(crew);
+    for (int n = first; n < first + count && status == DCL_OK; n++)
+        status = dcli_host_meet(host, n, NULL, crew->member[n].address, crew->member[n].key);
+    return status;
+}
+
+/* ---- while the session lasts --------------------------------------------------------------------------------------- */
+
+static void lose_contact(dcli_crew *crew, int contact_number, const char *why)
+{
+    dcli_contact *contact = &crew->contact[contact_number];
+    contact->lost = true;
+    for (int n = contact->first; n < contact->first + contact->count; n++) {
+        dcli_member *member = &crew->member[n];
+        if (member->gone[0] == '\0')
+            snprintf(member->gone, sizeof member->gone, "cannot be reached");
+        dcli_crew_report(crew, n, why);
+    }
+    pthread_cond_broadcast(&crew->changed);
+}
+
+static void hear_of_end(dcli_crew *crew, const dcli_contact *contact, const dcli_msg_gone *gone)
+{
+    if (gone->process >= contact->count)
+        return;
+    int node = contact->first + gone->process;
+    snprintf(crew->member[node].gone, sizeof crew->member[node].gone, "%s", gone->sentence);
+    dcli_crew_report(crew, node, "its host says so");
+    pthread_cond_broadcast(&crew->changed);
+}
+
+/* The thread that serves the program's side beats through the keeper: one that hangs is silent. */
+static void beat(dcli_crew *crew, dcli_contact *contact)
+{
+    if (crew->host == NULL || dcli_host_is_alive(crew->host))
+        send_beat(crew, contact);
+}
+
+static void send_kills(dcli_crew *crew, dcli_contact *contact)
+{
+    for (int n = contact->first; n < contact->first + contact->count; n++)
+        if (crew->member[n].kill_due) {
+            crew->member[n].kill_due = false;
+            dcli_call_send(contact->call, &(dcli_message){.kind = DCLI_MSG_GONE,
+                                                          .gone = {.process = crew->member[n].place, .sentence = ""}});
+        }
+}
+
+/* A desk answers beats and tells of ends: far fewer messages than a client with a session may send. */
+static dcl_status note_message(dcli_contact *contact)
+{
+    contact->heard_ms = dcli_monotonic_ms();
+    if (contact->heard_ms - contact->second_ms >= 1000) {
+        contact->second_ms = contact->heard_ms;
+        contact->in_second = 0;
+    }
+    if (++contact->in_second <= DCLI_DESK_SESSION_RATE)
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_NODE_LOST,
+        "the worker at %s sends more than %d messages a second; expected at most as many; run the same release "
+        "there, or leave it out of DCL_WORKERS",
+        contact->address, DCLI_DESK_SESSION_RATE);
+}
+
+bool dcli_crew_attend(dcli_crew *crew, int contact_number)
+{
+    enum { MOST_IN_TURN = 64 };
+    dcli_contact *contact = &crew->contact[contact_number];
+    pthread_mutex_lock(&crew->lock);
+    dcl_status status = contact->lost ? DCL_ERR_TIMEOUT : DCL_OK;
+    for (int n = 0; n < MOST_IN_TURN && (status == DCL_OK || status == DCL_ERR_PROTOCOL); n++) {
+        dcli_received received = {0};
+        status = dcli_call_receive(contact->call, 0, &received);
+        bool is_message = status == DCL_OK || status == DCL_ERR_PROTOCOL;
+        if (status == DCL_OK && received.message.kind == DCLI_MSG_GONE)
+            hear_of_end(crew, contact, &received.message.gone);
+        if (status == DCL_OK && received.message.kind == DCLI_MSG_PRINTED)
+            dcli_crew_hear_output(crew, contact, &received.message.printed);
+        if (received.frames != NULL)
+            dcli_received_free(&received);
+        if (is_message && note_message(contact) != DCL_OK)
+            status = DCL_ERR_NODE_LOST;
+    }
+    bool more = status == DCL_OK || status == DCL_ERR_PROTOCOL;
+    if (!more && status != DCL_ERR_TIMEOUT)
+        lose_contact(crew, contact_number, dcli_error_sentence());
+    else if (!contact->lost && dcli_monotonic_ms() - contact->heard_ms > (int64_t)crew->terms.config->silence_ms)
+        lose_contact(crew, contact_number, "its worker has been silent for longer than DCL_SILENCE_MS");
+    if (!contact->lost) {
+        beat(crew, contact);
+        send_kills(crew, contact);
+        dcli_crew_send_shown(contact);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    return more;
+}
+
+int dcli_crew_polled(dcli_crew *crew, int contact, struct pollfd polled_out[])
+{
+    int descriptors[2];
+    int count = dcli_call_descriptors(crew->contact[contact].call, descriptors);
+    for (int d = 0; d < count; d++)
+        polled_out[d] = (struct pollfd){.fd = descriptors[d], .events = POLLIN};
+    return count;
+}
+
+void dcli_crew_hang_up(dcli_crew *crew)
+{
+    dcli_crew_forget_contacts(crew, 0);
+    explicit_bzero(crew->password, sizeof crew->password);
+    explicit_bzero(&crew->secret, sizeof crew->secret);
+    dcli_keypair_wipe(&crew->nodes);
+}

@@ -1,0 +1,86 @@
+/* fleet/environment.c - an allow-list. Tokens and passwords that people keep in variables are not for clients' kernels. */
+#include "fleet/environment.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+extern char **environ;
+
+const char *dcli_environment_find(const char *name)
+{
+    size_t length = strlen(name);
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+            return *entry + length + 1;
+    return NULL;
+}
+
+/* One that ends with _ stands for all that begin with it. */
+static const char *const allowed[] = {
+    /* the C library and the loader */
+    "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LANG", "LANGUAGE", "LC_", "TZ", "MALLOC_", "GLIBC_TUNABLES",
+    /* OpenCL: its loader, and drivers */
+    "OCL_", "OPENCL_", "POCL_", "CUDA_", "NVIDIA_", "GPU_", "ROCR_", "HIP_", "HSA_", "AMD_", "ONEAPI_", "RUSTICL_",
+    "CL_", "IGC_", "OMP_",
+    /* sanitizers, and DCL's own tests */
+    "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "TEST_"};
+
+/* These name folders: the session has its own. */
+static const char *const replaced[] = {"POCL_CACHE_DIR=%s/pocl", "CUDA_CACHE_PATH=%s/cuda", "TMPDIR=%s/tmp",
+                                       "XDG_CACHE_HOME=%s", "HOME=%s"};
+
+enum { ALLOWED = sizeof allowed / sizeof allowed[0], REPLACED = sizeof replaced / sizeof replaced[0] };
+
+static bool is_replaced(const char *entry)
+{
+    for (int r = 0; r < REPLACED; r++)
+        if (strncmp(entry, replaced[r], strcspn(replaced[r], "=") + 1) == 0)
+            return true;
+    return false;
+}
+
+static bool is_allowed(const char *entry)
+{
+    for (int a = 0; a < ALLOWED; a++) {
+        size_t length = strlen(allowed[a]);
+        if (strncmp(entry, allowed[a], length) == 0 && (allowed[a][length - 1] == '_' || entry[length] == '='))
+            return !is_replaced(entry);
+    }
+    return false;
+}
+
+char **dcli_environment_of_session(const char *cache)
+{
+    enum { MOST_PATH = 4200 };
+    int64_t count = 0, made = 0;
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+        count++;
+    char **list = dcli_calloc((size_t)count + REPLACED + 1, sizeof *list);
+    if (list == NULL)
+        return NULL;
+    for (int64_t n = 0; n < count; n++)
+        if (is_allowed(environ[n]) && (list[made++] = dcli_strdup(environ[n])) == NULL)
+            goto free_list;
+    for (int r = 0; r < REPLACED && cache != NULL; r++) {
+        char text[MOST_PATH];
+        snprintf(text, sizeof text, "%.*s%s%s", (int)strcspn(replaced[r], "%"), replaced[r], cache,
+                 strchr(replaced[r], '%') + 2);
+        if ((list[made++] = dcli_strdup(text)) == NULL)
+            goto free_list;
+    }
+    return list;
+
+free_list:
+    dcli_environment_free(list);
+    return NULL;
+}
+
+void dcli_environment_free(char **list)
+{
+    for (char **entry = list; entry != NULL && *entry != NULL; entry++)
+        dcli_free(*entry);
+    dcli_free(list);
+}
