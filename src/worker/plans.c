@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "lower/group.h"
 #include "segment/declared.h"
-#include "worker/exec_group.h"
 
 enum { BUCKETS = 256, MOST_KEPT = 256 };
 

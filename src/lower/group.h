@@ -1,9 +1,9 @@
-/* worker/exec_group.h - groups of parts of works: what one work-item gathers and runs. */
+/* lower/group.h - groups of parts of works: what one work-item gathers and runs. */
 #ifndef DCLI_WORKER_EXEC_GROUP_H
 #define DCLI_WORKER_EXEC_GROUP_H
 
 #include "kernel/gather.h"
-#include "worker/exec_gather.h"
+#include "lower/gather.h"
 
 enum { DCLI_SOURCE_ORDER = 1, DCLI_OUTPUT_ORDER = 2 }; /* as arrays lie, or as the output does */
 

@@ -1,6 +1,6 @@
-/* worker/exec_near.c - the pieces of a stage, found by where they lie. Plans have them as they are stored, which by hashes is
+/* lower/near.c - the pieces of a stage, found by where they lie. Plans have them as they are stored, which by hashes is
  * any order, and there may be millions: pieces are put into the order of a curve that keeps neighbours together. */
-#include "worker/exec_near.h"
+#include "lower/near.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
-/* worker/exec_gather.h - works whose inputs are gathered by the work-items that compute them: kernel/gather.h. */
+/* lower/gather.h - works whose inputs are gathered by the work-items that compute them: kernel/gather.h. */
 #ifndef DCLI_WORKER_EXEC_GATHER_H
 #define DCLI_WORKER_EXEC_GATHER_H
 
-#include "worker/exec_near.h"
+#include "lower/near.h"
 
 /** A work of the batch whose inputs are gathered. */
 typedef struct dcli_gathered {

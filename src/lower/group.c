@@ -1,9 +1,9 @@
-/* worker/exec_group.c - a group: what one work-item gathers, how that is packed, and the rows that are run with it.
+/* lower/group.c - a group: what one work-item gathers, how that is packed, and the rows that are run with it.
  *
  * What is gathered is packed in one of two orders. As it lies in its array: that costs the least to gather, and kernels turn
  * it. Or as the group's output lies: then its rows are as long as if nothing had to be gathered, and transposed inputs are
  * turned when they are gathered. */
-#include "worker/exec_group.h"
+#include "lower/group.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "kernel/gather.h"
-#include "worker/exec_prepare.h"
+#include "lower/rows.h"
 
 int64_t dcli_volume(int rank, const int64_t count[])
 {

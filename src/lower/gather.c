@@ -1,6 +1,6 @@
-/* worker/exec_gather.c - which works gather their inputs, and how they are cut into groups, each small enough for the nearest
+/* lower/gather.c - which works gather their inputs, and how they are cut into groups, each small enough for the nearest
  * caches. */
-#include "worker/exec_gather.h"
+#include "lower/gather.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "base/check.h"
 #include "kernel/gather.h"
 #include "kernel/nest.h"
-#include "worker/exec_group.h"
-#include "worker/exec_prepare.h"
+#include "lower/group.h"
+#include "lower/rows.h"
 
 enum {
     GROUP_BYTES = 128 << 10, /* gathered at once */

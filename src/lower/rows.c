@@ -1,16 +1,16 @@
-/* worker/exec_prepare.c - what a batch of a loop body needs before it can run: places of its stages, rows for its kernels. */
-#include "worker/exec_prepare.h"
+/* lower/prepare.c - what a batch of a loop body needs before it can run: places of its stages, rows for its kernels. */
+#include "lower/rows.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "lower/gather.h"
+#include "lower/group.h"
 #include "resmap/elements.h"
 #include "worker/account.h"
 #include "worker/exec_copies.h"
-#include "worker/exec_gather.h"
-#include "worker/exec_group.h"
 #include "worker/exec_tiles.h"
 #include "worker/plans.h"
 

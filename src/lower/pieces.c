@@ -1,12 +1,12 @@
-/* worker/exec_pieces.c - what a group gathers, as pieces: where each comes from and where it goes. */
+/* lower/pieces.c - what a group gathers, as pieces: where each comes from and where it goes. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "kernel/gather.h"
+#include "lower/group.h"
 #include "segment/join.h"
-#include "worker/exec_group.h"
 
 /* The number of the address of a part. @return -1: DCL_ERR_NOMEM. */
 static int64_t address_of(dcli_prepared *prepared, int operand, int node)

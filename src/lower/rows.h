@@ -1,4 +1,4 @@
-/* worker/exec_prepare.h - what a batch of a loop body needs before it can run, made once for every plan. */
+/* lower/rows.h - what a batch of a loop body needs before it can run, made once for every plan. */
 #ifndef DCLI_WORKER_EXEC_PREPARE_H
 #define DCLI_WORKER_EXEC_PREPARE_H
 

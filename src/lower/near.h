@@ -1,4 +1,4 @@
-/* worker/exec_near.h - the pieces of a stage, found by where they lie. */
+/* lower/near.h - the pieces of a stage, found by where they lie. */
 #ifndef DCLI_WORKER_EXEC_NEAR_H
 #define DCLI_WORKER_EXEC_NEAR_H
 

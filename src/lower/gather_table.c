@@ -1,4 +1,4 @@
-/* worker/exec_gather_run.c - tables of launches that gather, and how these are started. */
+/* lower/gather_run.c - tables of launches that gather, and how these are started. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "kernel/block.h"
+#include "lower/group.h"
 #include "worker/account.h"
-#include "worker/exec_group.h"
 
 enum { LINE_BYTES = 64, LAST_SHAPES = 1024 };
 
