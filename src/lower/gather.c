@@ -20,7 +20,7 @@ enum {
     SMALL_WORK = 8192        /* elements: of fewer, too many rows would read inputs where they are */
 };
 
-static const dcli_body *body_of(const dcli_gather *gather) { return gather->entry->operation.body; }
+static const dcli_body *body_of(const dcli_gather *gather) { return gather->operation->body; }
 
 static const dcli_binding *binding_of(const dcli_gather *gather, const dcli_work *work, int a)
 {
@@ -115,7 +115,7 @@ static int64_t most_elements(const dcli_gather *gather, uint64_t mask)
 {
     int64_t bytes = 0;
     for (int a = 0; a < body_of(gather)->access_count; a++)
-        bytes += mask >> a & 1 ? (int64_t)dcli_operand_bytes(gather->entry, body_of(gather)->access[a].param) : 0;
+        bytes += mask >> a & 1 ? (int64_t)dcli_element_bytes(gather->operation, body_of(gather)->access[a].param) : 0;
     return GROUP_BYTES / bytes;
 }
 
@@ -289,13 +289,12 @@ static dcl_status make_groups(dcli_gather *gather, int64_t first, int64_t *count
 
 /* ---- all of a batch ----------------------------------------------------------------------------------------------- */
 
-dcl_status dcli_gather_open(dcli_gather *gather, dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                            const dcli_batch *batch, dcli_prepared *prepared)
+dcl_status dcli_gather_open(dcli_gather *gather, const dcli_operation *operation, const dcli_plan *plan,
+                            const dcli_batch *batch, const dcli_traits *traits, dcli_lowered *lowered)
 {
-    const dcli_body *body = entry->operation.body;
-    *gather = (dcli_gather){.worker = worker, .entry = entry, .plan = plan, .batch = batch, .prepared = prepared};
-    if (!dcli_gathers(body) || worker->terms.check_access || dcli_device_is_gpu(worker->device) ||
-        !dcli_device_same_addresses(worker->device))
+    const dcli_body *body = operation->body;
+    *gather = (dcli_gather){.operation = operation, .plan = plan, .batch = batch, .traits = traits, .lowered = lowered};
+    if (!dcli_gathers(body) || traits->check_access || traits->is_gpu || !traits->same_addresses)
         return DCL_OK;
     gather->took = dcli_calloc((size_t)batch->work_count, sizeof *gather->took);
     if (gather->took == NULL)
@@ -307,7 +306,7 @@ dcl_status dcli_gather_open(dcli_gather *gather, dcli_worker *worker, const dcli
     dcl_status status = DCL_OK;
     for (int a = 0; a < body->access_count && status == DCL_OK; a++) {
         dcli_subscripts own;
-        status = dcli_operation_subscripts(&entry->operation, a, &own, &gather->subscripts[a]);
+        status = dcli_operation_subscripts(operation, a, &own, &gather->subscripts[a]);
     }
     return status;
 }
@@ -319,7 +318,7 @@ static dcl_status add_row(dcli_gather *gather, const dcli_work *work)
     if (dcli_grow(&gather->row, gather->row_count, &gather->row_capacity, length * sizeof(int64_t)) != 0)
         return DCL_ERR_NOMEM;
     int64_t *row = gather->row + (int64_t)length * gather->row_count++;
-    dcli_fill_row(gather->entry, false, work, binding_of(gather, work, 0), none, row);
+    dcli_fill_row(gather->operation, false, work, binding_of(gather, work, 0), none, row);
     return DCL_OK;
 }
 

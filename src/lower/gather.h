@@ -1,6 +1,6 @@
 /* lower/gather.h - works whose inputs are gathered by the work-items that compute them: kernel/gather.h. */
-#ifndef DCLI_WORKER_EXEC_GATHER_H
-#define DCLI_WORKER_EXEC_GATHER_H
+#ifndef DCLI_LOWER_GATHER_H
+#define DCLI_LOWER_GATHER_H
 
 #include "lower/near.h"
 
@@ -17,13 +17,13 @@ typedef struct dcli_gather_part {
     int64_t lo[DCL_MAX_RANK], count[DCL_MAX_RANK];
 } dcli_gather_part;
 
-/** What is made while a batch is prepared: groups of parts that one work-item runs. */
+/** What is made while a batch is lowered: groups of parts that one work-item runs. */
 typedef struct dcli_gather {
-    dcli_worker *worker;
-    const dcli_entry *entry;
+    const dcli_operation *operation;
     const dcli_plan *plan;
     const dcli_batch *batch;
-    dcli_prepared *prepared;
+    const dcli_traits *traits;
+    dcli_lowered *lowered;
     bool possible;                                 /* for this body on this device */
     bool *took;                                    /* [batch->work_count] */
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* of the elements of arrays, by loop indices */
@@ -41,8 +41,8 @@ typedef struct dcli_gather {
 } dcli_gather;
 
 /** Begin. The batch has no other launches that gather. @return DCL_OK or a failure; to be closed in any case. */
-dcl_status dcli_gather_open(dcli_gather *gather, dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                            const dcli_batch *batch, dcli_prepared *prepared);
+dcl_status dcli_gather_open(dcli_gather *gather, const dcli_operation *operation, const dcli_plan *plan,
+                            const dcli_batch *batch, const dcli_traits *traits, dcli_lowered *lowered);
 /** Take work number w of the batch if its inputs are better gathered. */
 dcl_status dcli_gather_add(dcli_gather *gather, int64_t w);
 bool dcli_gather_took(const dcli_gather *gather, int64_t w);
@@ -51,19 +51,8 @@ dcl_status dcli_gather_end(dcli_gather *gather);
 void dcli_gather_close(dcli_gather *gather);
 
 /** Bytes of the arena that addresses take. */
-int64_t dcli_gather_address_bytes(const dcli_prepared *prepared);
-/** Bytes of the arena that the scratch memory of all work-items takes. */
-int64_t dcli_gather_scratch_bytes(const dcli_worker *worker, const dcli_prepared *prepared);
+int64_t dcli_gather_address_bytes(const dcli_lowered *lowered);
 /** Give scratch memory its place behind everything else in the arena. */
-void dcli_gather_place(const dcli_worker *worker, dcli_prepared *prepared);
-/** Make the table of a launch that gathers; places are known. */
-dcl_status dcli_gather_upload(dcli_worker *worker, const dcli_body *body, dcli_prepared *prepared, dcli_launch *launch);
-
-/** Write the addresses of this operation into the arena. */
-dcl_status dcli_gather_start(dcli_worker *worker, const dcli_entry *entry, const dcli_prepared *prepared,
-                             dcli_memory *arena);
-/** Start a launch that gathers. @param count  arguments given so far: room for 3 more. */
-dcl_status dcli_gather_launch(dcli_worker *worker, const dcli_entry *entry, const dcli_prepared *prepared,
-                              const dcli_launch *launch, dcli_argument arguments[], int count);
+void dcli_gather_place(const dcli_traits *traits, dcli_lowered *lowered);
 
 #endif

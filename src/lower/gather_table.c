@@ -1,36 +1,34 @@
-/* lower/gather_run.c - tables of launches that gather, and how these are started. */
+/* lower/gather_table.c - tables of launches that gather, and where their scratch memory lies. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "base/error.h"
 #include "base/hash.h"
 #include "kernel/block.h"
 #include "lower/group.h"
-#include "worker/account.h"
 
 enum { LINE_BYTES = 64, LAST_SHAPES = 1024 };
 
 static int64_t in_lines(int64_t bytes) { return dcli_ceil_div(bytes, LINE_BYTES) * LINE_BYTES; }
 
-int64_t dcli_gather_address_bytes(const dcli_prepared *prepared)
+int64_t dcli_gather_address_bytes(const dcli_lowered *lowered)
 {
-    return in_lines(prepared->source_count * (int64_t)sizeof(uint64_t));
+    return in_lines(lowered->source_count * (int64_t)sizeof(uint64_t));
 }
 
-int64_t dcli_gather_scratch_bytes(const dcli_worker *worker, const dcli_prepared *prepared)
+int64_t dcli_lowered_scratch_bytes(const dcli_lowered *lowered, const dcli_traits *traits)
 {
-    return (int64_t)dcli_device_shares(worker->device) * prepared->scratch_bytes;
+    return traits->shares * lowered->scratch_bytes;
 }
 
-void dcli_gather_place(const dcli_worker *worker, dcli_prepared *prepared)
+void dcli_gather_place(const dcli_traits *traits, dcli_lowered *lowered)
 {
     int64_t most = 0;
-    for (int64_t l = 0; l < prepared->launch_count; l++)
-        most = dcli_max(most, prepared->launch[l].scratch_bytes);
-    prepared->scratch_bytes = in_lines(most);
-    prepared->scratch_at = prepared->arena_bytes;
-    prepared->arena_bytes += dcli_gather_scratch_bytes(worker, prepared);
+    for (int64_t l = 0; l < lowered->launch_count; l++)
+        most = dcli_max(most, lowered->launch[l].scratch_bytes);
+    lowered->scratch_bytes = in_lines(most);
+    lowered->scratch_at = lowered->arena_bytes;
+    lowered->arena_bytes += dcli_lowered_scratch_bytes(lowered, traits);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------- */
@@ -104,14 +102,14 @@ static struct table find_table(const dcli_body *body, const dcli_launch *launch,
     return table;
 }
 
-static void fill_head(const dcli_body *body, const dcli_prepared *prepared, const dcli_launch *launch, int64_t head[])
+static void fill_head(const dcli_body *body, const dcli_lowered *lowered, const dcli_launch *launch, int64_t head[])
 {
     uint64_t mask = 0; /* unsigned: the last of DCLI_MAX_ACCESSES has the sign's bit */
     for (int a = 0; a < body->access_count; a++)
         mask |= (uint64_t)(launch->kind[a] == DCLI_BIND_STAGE) << a;
     head[DCLI_GATHER_MASK] = (int64_t)mask;
-    head[DCLI_GATHER_SCRATCH] = prepared->scratch_at;
-    head[DCLI_GATHER_BYTES] = prepared->scratch_bytes;
+    head[DCLI_GATHER_SCRATCH] = lowered->scratch_at;
+    head[DCLI_GATHER_BYTES] = lowered->scratch_bytes;
     head[DCLI_GATHER_ELEMENTS] = launch->elements;
 }
 
@@ -139,86 +137,22 @@ static void fill_table(const dcli_body *body, const dcli_launch *launch, const s
     memcpy(table + at->shapes, shapes->shape, (size_t)(shapes->count * DCLI_SHAPE_LONGS) * sizeof table[0]);
 }
 
-/* What the table has is kept there alone. */
-static void drop_lists(dcli_launch *launch)
-{
-    dcli_free(launch->row);
-    dcli_free(launch->group);
-    dcli_free(launch->piece);
-    launch->row = launch->group = launch->piece = NULL;
-}
-
-dcl_status dcli_gather_upload(dcli_worker *worker, const dcli_body *body, dcli_prepared *prepared, dcli_launch *launch)
+dcl_status dcli_gather_table(const dcli_body *body, const dcli_lowered *lowered, const dcli_launch *launch,
+                             int64_t **table_out, size_t *bytes_out)
 {
     struct shapes shapes = {0};
     int64_t *table = NULL;
     dcl_status status = find_shapes(launch, &shapes);
     struct table at = find_table(body, launch, &shapes);
-    size_t bytes = (size_t)at.end * sizeof *table;
-    if (status == DCL_OK && (table = dcli_malloc(bytes)) == NULL)
+    if (status == DCL_OK && (table = dcli_malloc((size_t)at.end * sizeof *table)) == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK) {
-        fill_head(body, prepared, launch, table);
+        fill_head(body, lowered, launch, table);
         fill_table(body, launch, &shapes, &at, table);
-        status = dcli_account_check(worker, DCLI_USE_STAGES, bytes, "a table of a loop body");
+        *table_out = table;
+        *bytes_out = (size_t)at.end * sizeof *table;
     }
-    if (status == DCL_OK)
-        status = dcli_memory_create_private(worker->device, bytes, &launch->table);
-    if (status == DCL_OK)
-        status = dcli_memory_put(launch->table, 0, table, bytes);
-    if (status == DCL_OK)
-        drop_lists(launch);
     dcli_free(shapes.shape);
     dcli_free(shapes.of);
-    dcli_free(table);
-    return status;
-}
-
-/* ---- launches ----------------------------------------------------------------------------------------------------- */
-
-/* The memory of a part that is gathered from. */
-static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_source_part *source,
-                              dcli_memory **memory_out)
-{
-    dcli_held *held = entry->held[source->operand];
-    if (source->node != worker->terms.self)
-        return dcli_exec_peer_memory(worker, held, source->node, memory_out);
-    *memory_out = held->memory != NULL ? held->memory : worker->nothing;
-    return DCL_OK;
-}
-
-dcl_status dcli_gather_start(dcli_worker *worker, const dcli_entry *entry, const dcli_prepared *prepared,
-                             dcli_memory *arena)
-{
-    dcl_status status = DCL_OK;
-    for (int64_t n = 0; n < prepared->source_count && status == DCL_OK; n++) {
-        dcli_memory *memory;
-        status = find_source(worker, entry, &prepared->source[n], &memory);
-        if (status == DCL_OK)
-            ((uint64_t *)dcli_memory_host(arena))[n] = (uintptr_t)dcli_memory_host(memory);
-    }
-    return status;
-}
-
-dcl_status dcli_gather_launch(dcli_worker *worker, const dcli_entry *entry, const dcli_prepared *prepared,
-                              const dcli_launch *launch, dcli_argument arguments[], int count)
-{
-    size_t global = dcli_device_shares(worker->device), local = 1;
-    dcli_argument report = arguments[count];
-    arguments[count] = (dcli_argument){.memory = launch->table};
-    arguments[count + 1] = (dcli_argument){.value = &launch->group_count, .bytes = sizeof launch->group_count};
-    arguments[count + 2] = report;
-    for (int a = 0; a < entry->operation.body->access_count; a++)
-        arguments[a].written |= launch->kind[a] == DCLI_BIND_STAGE;
-    worker->counters.launches++;
-    worker->counters.bytes_copied += launch->gathered_bytes;
-    dcl_status status =
-        dcli_exec_launch(worker, entry->kernel, launch->variant, count + 3, arguments, 1, &global, &local);
-    for (int64_t n = 0; n < prepared->source_count && status == DCL_OK; n++) {
-        dcli_memory *memory;
-        status = find_source(worker, entry, &prepared->source[n], &memory);
-        if (status == DCL_OK)
-            dcli_device_reads(memory);
-    }
     return status;
 }

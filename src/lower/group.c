@@ -269,7 +269,7 @@ static dcli_launch *find_launch(const dcli_gather *gather)
         like.kind[a] = gathered ? DCLI_BIND_STAGE : (int)binding->kind;
         like.where[a] = gathered ? 0 : binding->where;
     }
-    return dcli_launch_like(gather->prepared, &like, body->access_count);
+    return dcli_launch_like(gather->lowered, &like, body->access_count);
 }
 
 static dcl_status append_rows(dcli_launch *launch, int length, const struct rows *rows)

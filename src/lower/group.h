@@ -1,6 +1,6 @@
 /* lower/group.h - groups of parts of works: what one work-item gathers and runs. */
-#ifndef DCLI_WORKER_EXEC_GROUP_H
-#define DCLI_WORKER_EXEC_GROUP_H
+#ifndef DCLI_LOWER_GROUP_H
+#define DCLI_LOWER_GROUP_H
 
 #include "kernel/gather.h"
 #include "lower/gather.h"
@@ -11,7 +11,7 @@ int64_t dcli_volume(int rank, const int64_t count[]);
 
 /* ---- what parts have of their works */
 
-static inline const dcli_body *dcli_part_body(const dcli_gather *gather) { return gather->entry->operation.body; }
+static inline const dcli_body *dcli_part_body(const dcli_gather *gather) { return gather->operation->body; }
 
 static inline const dcli_gathered *dcli_part_work(const dcli_gather *gather, const dcli_gather_part *part)
 {
@@ -32,14 +32,14 @@ static inline bool dcli_part_gathers(const dcli_gather *gather, const dcli_gathe
 /** Bytes of an element of access a. */
 static inline int64_t dcli_part_bytes(const dcli_gather *gather, int a)
 {
-    return (int64_t)dcli_operand_bytes(gather->entry, dcli_part_body(gather)->access[a].param);
+    return (int64_t)dcli_element_bytes(gather->operation, dcli_part_body(gather)->access[a].param);
 }
 
 /** Whether subscripts depend on loop axis m; the loop axis that runs axis d of an array, or -1. For exact ones. */
 bool dcli_axis_counts(const dcli_subscripts *subscripts, int m);
 int dcli_axis_of(const dcli_subscripts *subscripts, int d);
 
-/* ---- groups (exec_group.c) */
+/* ---- groups (group.c) */
 
 /** The orders in which the inputs of a part can be packed. Its parts have these, too. */
 int dcli_group_orders(const dcli_gather *gather, const dcli_gather_part *part);
@@ -51,7 +51,7 @@ bool dcli_group_is_dense(const dcli_gather *gather);
  *  @param slow_out  whether most is gathered element by element: the group is then dropped. NULL: it is made anyhow. */
 dcl_status dcli_group_end(dcli_gather *gather, bool *slow_out);
 
-/* ---- pieces of a group (exec_pieces.c) */
+/* ---- pieces of a group (pieces.c) */
 
 /** Where what is gathered of a part lies in the scratch memory, elements. */
 typedef struct dcli_packed {

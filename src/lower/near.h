@@ -1,8 +1,8 @@
 /* lower/near.h - the pieces of a stage, found by where they lie. */
-#ifndef DCLI_WORKER_EXEC_NEAR_H
-#define DCLI_WORKER_EXEC_NEAR_H
+#ifndef DCLI_LOWER_NEAR_H
+#define DCLI_LOWER_NEAR_H
 
-#include "worker/peer.h"
+#include "lower/lower.h"
 
 /** Starts as {0}; freed with dcli_near_free(). */
 typedef struct dcli_near {

@@ -9,15 +9,15 @@
 #include "segment/join.h"
 
 /* The number of the address of a part. @return -1: DCL_ERR_NOMEM. */
-static int64_t address_of(dcli_prepared *prepared, int operand, int node)
+static int64_t address_of(dcli_lowered *lowered, int operand, int node)
 {
-    for (int64_t n = 0; n < prepared->source_count; n++)
-        if (prepared->source[n].operand == operand && prepared->source[n].node == node)
+    for (int64_t n = 0; n < lowered->source_count; n++)
+        if (lowered->source[n].operand == operand && lowered->source[n].node == node)
             return n;
-    if (dcli_grow(&prepared->source, prepared->source_count, &prepared->source_capacity, sizeof *prepared->source) != 0)
+    if (dcli_grow(&lowered->source, lowered->source_count, &lowered->source_capacity, sizeof *lowered->source) != 0)
         return -1;
-    prepared->source[prepared->source_count] = (dcli_source_part){.operand = operand, .node = node};
-    return prepared->source_count++;
+    lowered->source[lowered->source_count] = (dcli_source_part){.operand = operand, .node = node};
+    return lowered->source_count++;
 }
 
 /* An axis of a piece. @param at  of the loop index where it begins. @param by  from one to the next; may be negative. */
@@ -37,8 +37,8 @@ static void set_axis(int64_t piece[], int m, int64_t count, int64_t at, int64_t 
 /* A piece of one element. NULL: DCL_ERR_NOMEM. */
 static int64_t *next_piece(const dcli_gather *gather, dcli_pieces *pieces, int a, int kind, int where, int64_t to)
 {
-    int node = kind == DCLI_BIND_PEER ? where : gather->worker->terms.self;
-    int64_t address = address_of(gather->prepared, dcli_part_body(gather)->access[a].param, node);
+    int node = kind == DCLI_BIND_PEER ? where : gather->traits->self;
+    int64_t address = address_of(gather->lowered, dcli_part_body(gather)->access[a].param, node);
     if (address < 0 ||
         dcli_grow(&pieces->piece, pieces->count, &pieces->capacity, DCLI_PIECE_LONGS * sizeof(int64_t)) != 0)
         return NULL;

@@ -1,4 +1,4 @@
-/* lower/prepare.c - what a batch of a loop body needs before it can run: places of its stages, rows for its kernels. */
+/* lower/rows.c - works as rows: filled, joined where a body allows it, cut into such as devices are given. */
 #include "lower/rows.h"
 
 #include <string.h>
@@ -6,27 +6,14 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/hash.h"
-#include "lower/gather.h"
+#include "kernel/tile_kernel.h"
 #include "lower/group.h"
 #include "resmap/elements.h"
-#include "worker/account.h"
-#include "worker/exec_copies.h"
-#include "worker/exec_tiles.h"
-#include "worker/plans.h"
 
-static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, const dcli_prepared *prepared,
-                            const dcli_entry *entry, int stage)
+void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcli_work *work,
+                   const dcli_binding bindings[], const int64_t base[], int64_t row[])
 {
-    if (stage < 0)
-        return 0;
-    return prepared->stage_at[stage - batch->first_stage] /
-           (int64_t)dcli_operand_bytes(entry, plan->stage[stage].operand);
-}
-
-void dcli_fill_row(const dcli_entry *entry, bool planned_only, const dcli_work *work, const dcli_binding bindings[],
-                   const int64_t base[], int64_t row[])
-{
-    const dcli_body *body = entry->operation.body;
+    const dcli_body *body = operation->body;
     int rank = body->space_rank;
     for (int m = 0; m < rank; m++) {
         row[m] = work->box.start[m];
@@ -38,10 +25,10 @@ void dcli_fill_row(const dcli_entry *entry, bool planned_only, const dcli_work *
         const dcli_limits *limits = binding->limits;
         dcli_limits found;
         if (limits == NULL && planned_only) {
-            found = dcli_limits_of(&entry->operation, a, &work->box);
+            found = dcli_limits_of(operation, a, &work->box);
             limits = &found;
         }
-        dcl_grid reached = dcli_access_grid(&entry->operation, a), *grid = &reached;
+        dcl_grid reached = dcli_access_grid(operation, a), *grid = &reached;
         int64_t *at = row + dcli_row_access(body, a), *bounds = row + dcli_row_bounds(body, a);
         at[0] = binding->offset + base[a];
         if (body->access[a].reach == DCLI_REACH_AFFINE) {
@@ -76,42 +63,41 @@ static bool are_alike(const dcli_launch *launch, const dcli_launch *other, int a
     return true;
 }
 
-static int64_t *bucket_of(dcli_prepared *prepared, const dcli_launch *launch, int accesses)
+static int64_t *bucket_of(dcli_lowered *lowered, const dcli_launch *launch, int accesses)
 {
     uint64_t hash = dcli_hash_word(DCLI_HASH_START, 2 * (uint64_t)launch->variant + launch->gathers);
     for (int a = 0; a < accesses; a++) {
         uint64_t where = is_somewhere(launch, a) ? (uint64_t)launch->where[a] + 1 : 0;
         hash = dcli_hash_word(hash, where << 8 | (uint64_t)launch->kind[a]);
     }
-    return &prepared->bucket[hash % DCLI_LAUNCH_BUCKETS];
+    return &lowered->bucket[hash % DCLI_LAUNCH_BUCKETS];
 }
 
-dcli_launch *dcli_launch_like(dcli_prepared *prepared, const dcli_launch *like, int accesses)
+dcli_launch *dcli_launch_like(dcli_lowered *lowered, const dcli_launch *like, int accesses)
 {
-    int64_t *bucket = bucket_of(prepared, like, accesses);
-    for (int64_t l = *bucket; l > 0; l = prepared->launch[l - 1].next)
-        if (are_alike(&prepared->launch[l - 1], like, accesses))
-            return &prepared->launch[l - 1];
-    if (dcli_grow(&prepared->launch, prepared->launch_count, &prepared->launch_capacity, sizeof *prepared->launch) != 0)
+    int64_t *bucket = bucket_of(lowered, like, accesses);
+    for (int64_t l = *bucket; l > 0; l = lowered->launch[l - 1].next)
+        if (are_alike(&lowered->launch[l - 1], like, accesses))
+            return &lowered->launch[l - 1];
+    if (dcli_grow(&lowered->launch, lowered->launch_count, &lowered->launch_capacity, sizeof *lowered->launch) != 0)
         return NULL;
-    dcli_launch *launch = &prepared->launch[prepared->launch_count++];
+    dcli_launch *launch = &lowered->launch[lowered->launch_count++];
     *launch = (dcli_launch){.variant = like->variant, .gathers = like->gathers, .next = *bucket};
     memcpy(launch->kind, like->kind, sizeof launch->kind);
     memcpy(launch->where, like->where, sizeof launch->where);
-    *bucket = prepared->launch_count;
+    *bucket = lowered->launch_count;
     return launch;
 }
 
 /* The launch that rows with these bindings belong to. */
-static dcli_launch *launch_for(dcli_prepared *prepared, dcli_variant variant, const dcli_binding bindings[],
-                               int accesses)
+static dcli_launch *launch_for(dcli_lowered *lowered, dcli_variant variant, const dcli_binding bindings[], int accesses)
 {
     dcli_launch like = {.variant = variant};
     for (int a = 0; a < accesses; a++) {
         like.kind[a] = bindings[a].kind;
         like.where[a] = bindings[a].where;
     }
-    return dcli_launch_like(prepared, &like, accesses);
+    return dcli_launch_like(lowered, &like, accesses);
 }
 
 int64_t *dcli_next_row(dcli_launch *launch, int length)
@@ -131,28 +117,27 @@ static dcl_status put_row(dcli_launch *launch, int length, const int64_t row[])
 }
 
 /* A tile kernel has one row per work. */
-static dcl_status add_tile(const dcli_worker *worker, const dcli_body *body, const dcli_work *work,
-                           const dcli_binding bindings[], const int64_t base[], dcli_prepared *prepared)
+static dcl_status add_tile(const dcli_traits *traits, const dcli_body *body, const dcli_work *work,
+                           const dcli_binding bindings[], const int64_t base[], dcli_lowered *lowered)
 {
     int length = dcli_row_length(body);
     int64_t filled[length];
     dcli_tile_fill_row(body, work, bindings, base, filled);
-    dcli_variant variant = worker->terms.check_access            ? DCLI_VARIANT_CHECKED
+    dcli_variant variant = traits->check_access                  ? DCLI_VARIANT_CHECKED
                            : dcli_tile_row_is_unit(body, filled) ? DCLI_VARIANT_UNIT
                                                                  : DCLI_VARIANT_ANY;
-    dcli_launch *launch = launch_for(prepared, variant, bindings, body->access_count);
+    dcli_launch *launch = launch_for(lowered, variant, bindings, body->access_count);
     return launch != NULL ? put_row(launch, length, filled) : DCL_ERR_NOMEM;
 }
 
 /* Whether works are single elements that lie in no pattern: there is nothing to join, and of these there may be millions. */
-static bool are_scattered(const dcli_entry *entry)
+static bool are_scattered(const dcli_operation *operation)
 {
-    const dcli_operation *operation = &entry->operation;
     return dcli_layout_is_shuffled(operation->operand[operation->body->first_output].layout);
 }
 
 /* Cut a row into such as devices are given. */
-static dcl_status cut_row(dcli_worker *worker, const dcli_body *body, dcli_launch *launch, const int64_t whole[])
+static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli_launch *launch, const int64_t whole[])
 {
     int rank = body->space_rank, length = dcli_row_length(body);
     const int64_t *all = whole + 2 * rank;
@@ -160,8 +145,8 @@ static dcl_status cut_row(dcli_worker *worker, const dcli_body *body, dcli_launc
     if (dcli_volume(rank, all) == 1)
         return put_row(launch, length, whole);
     memcpy(shape, all, (size_t)rank * sizeof shape[0]);
-    if (!dcli_device_is_gpu(worker->device))
-        dcli_body_row_shape(body, all, dcli_device_about(worker->device)->compute_units, shape);
+    if (!traits->is_gpu)
+        dcli_body_row_shape(body, all, traits->compute_units, shape);
     for (;;) {
         int64_t *row = dcli_next_row(launch, length);
         if (row == NULL)
@@ -177,28 +162,28 @@ static dcl_status cut_row(dcli_worker *worker, const dcli_body *body, dcli_launc
     }
 }
 
-/* Make rows of a work. @param waiting  where they stay whole, if others of the batch may join them. */
-static dcl_status add_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_work *work,
-                           const dcli_binding bindings[], const int64_t base[], dcli_prepared *prepared,
-                           dcli_prepared *waiting)
+dcl_status dcli_rows_add(const dcli_operation *operation, const dcli_traits *traits, const dcli_work *work,
+                         const dcli_binding bindings[], const int64_t base[], dcli_lowered *lowered,
+                         dcli_lowered *waiting)
 {
-    const dcli_body *body = entry->operation.body;
-    bool check = worker->terms.check_access, checked = work->checked || check;
-    bool waits = body->blind && !checked && !are_scattered(entry);
+    const dcli_body *body = operation->body;
+    if (body->tile_kernel)
+        return add_tile(traits, body, work, bindings, base, lowered);
+    bool check = traits->check_access, checked = work->checked || check;
+    bool waits = body->blind && !checked && !are_scattered(operation);
     int length = dcli_row_length(body);
     int64_t whole[length];
-    dcli_fill_row(entry, check, work, bindings, base, whole);
+    dcli_fill_row(operation, check, work, bindings, base, whole);
     dcli_variant variant = checked                                   ? DCLI_VARIANT_CHECKED
                            : !waits && dcli_row_is_unit(body, whole) ? DCLI_VARIANT_UNIT
                                                                      : DCLI_VARIANT_ANY;
-    dcli_launch *launch = launch_for(waits ? waiting : prepared, variant, bindings, body->access_count);
+    dcli_launch *launch = launch_for(waits ? waiting : lowered, variant, bindings, body->access_count);
     if (launch == NULL)
         return DCL_ERR_NOMEM;
-    return waits ? put_row(launch, length, whole) : cut_row(worker, body, launch, whole);
+    return waits ? put_row(launch, length, whole) : cut_row(traits, body, launch, whole);
 }
 
-/* Join the rows that wait, launch by launch, and put what they become where it belongs. */
-static dcl_status join_rows(dcli_worker *worker, const dcli_body *body, dcli_prepared *waiting, dcli_prepared *prepared)
+dcl_status dcli_rows_end(const dcli_body *body, const dcli_traits *traits, dcli_lowered *waiting, dcli_lowered *lowered)
 {
     dcl_status status = DCL_OK;
     for (int64_t l = 0; l < waiting->launch_count && status == DCL_OK; l++) {
@@ -207,139 +192,9 @@ static dcl_status join_rows(dcli_worker *worker, const dcli_body *body, dcli_pre
         for (int64_t r = 0; r < launch->row_count && status == DCL_OK; r++) {
             const int64_t *row = launch->row + r * dcli_row_length(body);
             launch->variant = dcli_row_is_unit(body, row) ? DCLI_VARIANT_UNIT : DCLI_VARIANT_ANY;
-            dcli_launch *target = dcli_launch_like(prepared, launch, body->access_count);
-            status = target != NULL ? cut_row(worker, body, target, row) : DCL_ERR_NOMEM;
+            dcli_launch *target = dcli_launch_like(lowered, launch, body->access_count);
+            status = target != NULL ? cut_row(traits, body, target, row) : DCL_ERR_NOMEM;
         }
     }
-    return status;
-}
-
-/* Kernels read the rows where they are, or where the device has them: then they are not needed here any more. */
-static dcl_status upload_rows(dcli_worker *worker, const dcli_body *body, dcli_launch *launch)
-{
-    size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
-    if (dcli_device_in_place(worker->device))
-        return dcli_memory_wrap(worker->device, launch->row, bytes, &launch->table); /* counted with the plan */
-    dcl_status status = dcli_account_check(worker, DCLI_USE_STAGES, bytes, "a table of a loop body");
-    if (status == DCL_OK)
-        status = dcli_memory_create_private(worker->device, bytes, &launch->table);
-    if (status == DCL_OK)
-        status = dcli_memory_put(launch->table, 0, launch->row, bytes);
-    if (status == DCL_OK) {
-        dcli_free(launch->row);
-        launch->row = NULL;
-    }
-    return status;
-}
-
-static dcl_status upload_tables(dcli_worker *worker, const dcli_body *body, dcli_prepared *prepared)
-{
-    dcl_status status = DCL_OK;
-    for (int64_t l = 0; l < prepared->launch_count && status == DCL_OK; l++) {
-        dcli_launch *launch = &prepared->launch[l];
-        if (launch->gathers)
-            status = dcli_gather_upload(worker, body, prepared, launch);
-        else if (!dcli_exec_row_per_launch(worker, body))
-            status = upload_rows(worker, body, launch);
-    }
-    return status;
-}
-
-/* Stages that works which do not gather for themselves read or write. @param wanted_out  [batch->stage_count] */
-static void find_wanted(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch, int accesses,
-                        bool wanted_out[])
-{
-    for (int64_t w = 0; w < batch->work_count; w++) {
-        const dcli_binding *bindings = &plan->binding[plan->work[batch->first_work + w].first_binding];
-        for (int a = 0; a < accesses && !dcli_gather_took(gather, w); a++)
-            if (bindings[a].kind == DCLI_BIND_STAGE && bindings[a].where >= 0)
-                wanted_out[bindings[a].where - batch->first_stage] = true;
-    }
-}
-
-/* Stages of few elements lie close together: of single elements there may be millions. */
-enum { STAGE_ALIGN = 64, SMALL_STAGE = 64, ELEMENT_ALIGN = 8 };
-
-static int64_t round_up(int64_t bytes, int64_t align) { return dcli_ceil_div(bytes, align) * align; }
-
-/* Give stages their places in the arena, behind the addresses; those that nobody wants, or that have memory of their own,
- * get none. */
-static dcl_status place_stages(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch,
-                               const dcli_entry *entry, dcli_prepared *prepared)
-{
-    bool *wanted = dcli_calloc((size_t)batch->stage_count, sizeof *wanted);
-    prepared->stage_at = dcli_malloc((size_t)batch->stage_count * sizeof *prepared->stage_at);
-    if (prepared->stage_at == NULL || wanted == NULL) {
-        dcli_free(wanted);
-        return DCL_ERR_NOMEM;
-    }
-    find_wanted(gather, plan, batch, entry->operation.body->access_count, wanted);
-    prepared->arena_bytes = dcli_gather_address_bytes(prepared);
-    for (int64_t s = 0; s < batch->stage_count; s++) {
-        const dcli_stage *stage = &plan->stage[batch->first_stage + s];
-        int64_t bytes = stage->elements * (int64_t)dcli_operand_bytes(entry, stage->operand);
-        if (bytes >= SMALL_STAGE)
-            prepared->arena_bytes = round_up(prepared->arena_bytes, STAGE_ALIGN);
-        prepared->stage_at[s] = wanted[s] ? prepared->arena_bytes : -1;
-        if (stage->kept != DCLI_STAGE_PASSING)
-            prepared->stage_at[s] = 0;
-        if (stage->kept != DCLI_STAGE_PASSING || !wanted[s])
-            continue;
-        prepared->arena_bytes += round_up(bytes, bytes < SMALL_STAGE ? ELEMENT_ALIGN : STAGE_ALIGN);
-    }
-    prepared->arena_bytes = round_up(prepared->arena_bytes, STAGE_ALIGN);
-    dcli_free(wanted);
-    return DCL_OK;
-}
-
-static dcl_status add_work(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
-                           const dcli_work *work, dcli_prepared *prepared, dcli_prepared *waiting)
-{
-    const dcli_body *body = entry->operation.body;
-    const dcli_binding *bindings = &plan->binding[work->first_binding];
-    int64_t base[DCLI_MAX_ACCESSES];
-    for (int a = 0; a < body->access_count; a++)
-        base[a] =
-            bindings[a].kind == DCLI_BIND_STAGE ? stage_offset(plan, batch, prepared, entry, bindings[a].where) : 0;
-    return body->tile_kernel ? add_tile(worker, body, work, bindings, base, prepared)
-                             : add_rows(worker, entry, work, bindings, base, prepared, waiting);
-}
-
-static dcl_status make_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                            const dcli_batch *batch, dcli_prepared *prepared)
-{
-    dcli_prepared waiting = {0};
-    dcli_gather gather;
-    dcl_status status = dcli_gather_open(&gather, worker, entry, plan, batch, prepared);
-    for (int64_t w = 0; w < batch->work_count && status == DCL_OK; w++)
-        status = dcli_gather_add(&gather, w);
-    if (status == DCL_OK)
-        status = dcli_gather_end(&gather);
-    if (status == DCL_OK)
-        status = place_stages(&gather, plan, batch, entry, prepared);
-    if (status == DCL_OK)
-        dcli_gather_place(worker, prepared);
-    for (int64_t w = 0; w < batch->work_count && status == DCL_OK; w++)
-        if (!dcli_gather_took(&gather, w))
-            status = add_work(worker, entry, plan, batch, &plan->work[batch->first_work + w], prepared, &waiting);
-    dcli_gather_close(&gather);
-    if (status == DCL_OK)
-        status = dcli_copies_prepare(worker, entry, plan, batch, prepared);
-    if (status == DCL_OK)
-        status = join_rows(worker, entry->operation.body, &waiting, prepared);
-    dcli_prepared_clear(&waiting);
-    return status;
-}
-
-dcl_status dcli_exec_prepare(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                             const dcli_batch *batch, dcli_prepared *prepared)
-{
-    dcl_status status = make_rows(worker, entry, plan, batch, prepared);
-    if (status == DCL_OK)
-        status = upload_tables(worker, entry->operation.body, prepared);
-    if (status != DCL_OK)
-        dcli_prepared_clear(prepared); /* the next try begins anew */
-    else
-        prepared->ready = true;
     return status;
 }

@@ -3,9 +3,9 @@
 #define DCLI_WORKER_CATALOG_H
 
 #include "device/device.h"
+#include "lower/lower.h"
 #include "net/message.h"
 #include "worker/lent.h"
-#include "workqueue/plan.h"
 
 /** A layout that storages share: equal grids and maps are one object, so that plans are found by address. */
 typedef struct dcli_shared_layout {
@@ -42,44 +42,6 @@ typedef struct dcli_kernel {
     struct dcli_kernel *next;
 } dcli_kernel;
 
-/** Rows of one launch of a batch, ready in the device's memory. */
-typedef struct dcli_launch {
-    dcli_variant variant;
-    int64_t *row; /* [row_count][dcli_row_length()] */
-    int64_t row_count, row_capacity;
-    dcli_memory *table;                                    /* the rows on the device; CPU form only */
-    int kind[DCLI_MAX_ACCESSES], where[DCLI_MAX_ACCESSES]; /* per access as in dcli_binding; STAGE: the arena */
-    bool gathers;                                          /* its rows are in groups: exec_gather.c */
-    int64_t *group, group_count, group_capacity; /* [group_count][DCLI_GROUP_LONGS] rows and pieces by number */
-    int64_t *piece, piece_count, piece_capacity; /* [piece_count][DCLI_PIECE_LONGS] */
-    int64_t scratch_bytes;                       /* most that a group gathers */
-    int64_t elements, gathered_bytes;            /* that are computed, and gathered, in all */
-    int64_t next;                                /* of its bucket: number of another launch + 1; 0: none */
-} dcli_launch;
-
-enum { DCLI_LAUNCH_BUCKETS = 32 };
-
-/** Where elements are gathered from: the part that a node has of an operand. */
-typedef struct dcli_source_part {
-    int operand, node;
-} dcli_source_part;
-
-/** Copies of elements between memory of this node and one other place, as patterns: exec_copies.h. */
-typedef struct dcli_copies {
-    bool out;                 /* to the other place */
-    int operand, kind, where; /* the other place, as in dcli_piece */
-    int rank;                 /* of the records */
-    int64_t lo, hi;           /* of the other place these elements are concerned, and some between: lo up to below hi */
-    int64_t elements;
-    int64_t *record;
-    int64_t count, capacity;
-} dcli_copies;
-
-typedef struct dcli_copies_list {
-    dcli_copies *copies;
-    int64_t count, capacity;
-} dcli_copies_list;
-
 /** Where the elements of a chunk lie on this node, from the second time on that it is packed here, or written. */
 typedef struct dcli_packing {
     bool used, ready;
@@ -89,15 +51,9 @@ typedef struct dcli_packing {
 /** What is prepared for a batch the first time it runs. */
 typedef struct dcli_prepared {
     bool ready;
-    dcli_launch *launch;
-    int64_t launch_count, launch_capacity;
-    int64_t bucket[DCLI_LAUNCH_BUCKETS]; /* launches by variant and bindings: number of the last one + 1; 0: none */
-    dcli_copies_list copies;             /* into the stages before the batch runs, and out of them after it */
-    int64_t *stage_at;                   /* [stage_count] where each stage begins in the arena, bytes */
-    int64_t arena_bytes;
-    dcli_source_part *source; /* whose addresses the arena begins with */
-    int64_t source_count, source_capacity;
-    int64_t scratch_at, scratch_bytes; /* in the arena, behind everything else: where, and how much per work-item */
+    dcli_lowered lowered;
+    dcli_memory *
+        *table; /* [lowered.launch_count] rows, or tables, as kernels read them; NULL: rows are passed by value */
 } dcli_prepared;
 
 /** A plan kept for operations of the same shape. */

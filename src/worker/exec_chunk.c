@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "worker/exec_copies.h"
+#include "worker/exec_prepare.h"
 #include "worker/plans.h"
 
 static dcl_status allocate_parts(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
@@ -36,24 +37,6 @@ static dcl_status copy_items(dcli_worker *worker, const dcli_entry *entry, const
 
 /* ---- joined ------------------------------------------------------------------------------------------------------- */
 
-/* Find the copies between the parts of this node and a chunk. */
-static dcl_status join_items(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                             const dcli_chunk *chunk, dcli_copies_list *list)
-{
-    int where = (int)(chunk - plan->chunk);
-    dcl_status status = DCL_OK;
-    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
-        const dcli_item found = dcli_plan_item(plan, i), *item = &found;
-        int64_t at = item->byte_offset / (int64_t)dcli_operand_bytes(entry, item->operand); /* aligned to 8 */
-        dcli_region packed = dcli_region_packed(&item->region.box, at);
-        dcli_copies *copies = dcli_copies_for(
-            worker, entry, list,
-            &(dcli_copies){.out = !chunk->written, .operand = item->operand, .kind = DCLI_PIECE_CHUNK, .where = where});
-        status = copies != NULL ? dcli_copies_add(copies, &item->region, &packed) : DCL_ERR_NOMEM;
-    }
-    return status == DCL_OK ? dcli_copies_join(worker, list, false) : status;
-}
-
 /* The copies of a chunk; *list_out NULL: it is cheaper to go item by item this time. A program that reads an array once is not
  * to pay for joining what is copied once. */
 static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int peer, int64_t number,
@@ -76,7 +59,8 @@ static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int
     dcl_status status = DCL_OK;
     if (!packing->ready) {
         dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, "the packing of what is sent");
-        status = join_items(worker, entry, kept->plan, chunk, &packing->list);
+        const dcli_traits traits = dcli_exec_traits(worker);
+        status = dcli_copies_of_chunk(&traits, &entry->operation, kept->plan, chunk, &packing->list);
         dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
         if (status == DCL_OK)
             dcli_plans_add(&worker->catalog, kept, dcli_copies_bytes(&packing->list));

@@ -4,10 +4,10 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "lower/gather.h"
-#include "lower/rows.h"
 #include "worker/account.h"
 #include "worker/exec_copies.h"
+#include "worker/exec_gather.h"
+#include "worker/exec_prepare.h"
 #include "worker/exec_tiles.h"
 #include "worker/peer.h"
 #include "worker/plans.h"
@@ -217,15 +217,15 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
 }
 
 static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
-                              dcli_argument arguments[], int count)
+                              dcli_memory *table, dcli_argument arguments[], int count)
 {
     const dcli_body *body = entry->operation.body;
     dcli_argument report = arguments[count];
     int length = dcli_row_length(body);
-    worker->counters.launches += dcli_exec_row_per_launch(worker, body) ? launch->row_count : 1;
-    if (!dcli_exec_row_per_launch(worker, body)) {
+    worker->counters.launches += table == NULL ? launch->row_count : 1;
+    if (table != NULL) {
         size_t global = dcli_device_items(worker->device, (size_t)launch->row_count), local = 1;
-        arguments[count] = (dcli_argument){.memory = launch->table};
+        arguments[count] = (dcli_argument){.memory = table};
         arguments[count + 1] = (dcli_argument){.value = &launch->row_count, .bytes = sizeof launch->row_count};
         arguments[count + 2] = report;
         return dcli_exec_launch(worker, entry->kernel, launch->variant, count + 3, arguments, 1, &global, &local);
@@ -253,26 +253,26 @@ static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_
     union scalar scalars[DCLI_MAX_PARAMS];
     dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 3];
     dcl_status status = DCL_OK;
-    for (int64_t l = 0; l < prepared->launch_count && status == DCL_OK; l++) {
+    for (int64_t l = 0; l < prepared->lowered.launch_count && status == DCL_OK; l++) {
+        const dcli_launch *launch = &prepared->lowered.launch[l];
         int count;
-        status = set_arguments(worker, entry, &prepared->launch[l], running->arena, scalars, arguments, &count);
+        status = set_arguments(worker, entry, launch, running->arena, scalars, arguments, &count);
         if (status != DCL_OK)
             break;
         dcli_memory *report = running->report != NULL ? running->report : worker->nothing;
         arguments[count] = (dcli_argument){.memory = report, .written = running->report != NULL};
-        status = prepared->launch[l].gathers
-                     ? dcli_gather_launch(worker, entry, prepared, &prepared->launch[l], arguments, count)
-                     : launch_rows(worker, entry, &prepared->launch[l], arguments, count);
+        status = launch->gathers ? dcli_gather_launch(worker, entry, prepared, l, arguments, count)
+                                 : launch_rows(worker, entry, launch, prepared->table[l], arguments, count);
     }
     running->ticket = dcli_device_launched(worker->device);
     return status;
 }
 
 /* Whether kernels of this batch may report an access outside. */
-static bool may_report(const dcli_body *body, const dcli_prepared *prepared)
+static bool may_report(const dcli_body *body, const dcli_lowered *lowered)
 {
-    for (int64_t l = 0; l < prepared->launch_count; l++)
-        if (prepared->launch[l].variant == DCLI_VARIANT_CHECKED)
+    for (int64_t l = 0; l < lowered->launch_count; l++)
+        if (lowered->launch[l].variant == DCLI_VARIANT_CHECKED)
             return true;
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach != DCLI_REACH_AFFINE && !body->tile_kernel)
@@ -296,17 +296,18 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
     dcl_status status = dcli_exec_prepare(worker, entry, kept->plan, &kept->plan->batch[batch], *prepared_out);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
     if (status == DCL_OK)
-        dcli_plans_add(&worker->catalog, kept, dcli_prepared_bytes(*prepared_out, entry->kernel->body));
+        dcli_plans_add(&worker->catalog, kept, dcli_lowered_bytes(&(*prepared_out)->lowered, entry->kernel->body));
     return status;
 }
 
 /* Stages of batches that wait for the device take memory: when it is much, the oldest are waited for. Scratch memory grows with
  * the device's units, so what three batches need is not much: one runs, one waits, one is started. */
-static void await_arenas(dcli_worker *worker, const dcli_prepared *prepared)
+static void await_arenas(dcli_worker *worker, const dcli_lowered *lowered)
 {
     enum { MOST_BYTES = 32 << 20, MOST_SCRATCHES = 3 };
-    int64_t bytes = prepared->arena_bytes, taken = bytes;
-    int64_t most = dcli_max(MOST_BYTES, MOST_SCRATCHES * dcli_gather_scratch_bytes(worker, prepared));
+    const dcli_traits traits = dcli_exec_traits(worker);
+    int64_t bytes = lowered->arena_bytes, taken = bytes;
+    int64_t most = dcli_max(MOST_BYTES, MOST_SCRATCHES * dcli_lowered_scratch_bytes(lowered, &traits));
     for (int64_t r = worker->running_first; r < worker->running_count; r++)
         if (worker->running[r].arena != NULL)
             taken += (int64_t)dcli_memory_bytes(worker->running[r].arena);
@@ -328,12 +329,12 @@ void dcli_exec_await_arenas(dcli_worker *worker)
     }
 }
 
-static dcl_status take_arena(dcli_worker *worker, const dcli_prepared *prepared, dcli_memory **arena_out)
+static dcl_status take_arena(dcli_worker *worker, const dcli_lowered *lowered, dcli_memory **arena_out)
 {
-    size_t bytes = (size_t)prepared->arena_bytes;
+    size_t bytes = (size_t)lowered->arena_bytes;
     if (bytes == 0)
         return DCL_OK;
-    await_arenas(worker, prepared);
+    await_arenas(worker, lowered);
     dcl_status status = dcli_account_check(worker, DCLI_USE_STAGES, bytes, "what a batch of a loop body stages");
     return status == DCL_OK ? dcli_memory_scratch(worker->device, bytes, arena_out) : status;
 }
@@ -343,21 +344,22 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
 {
     const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
     const dcli_batch *in = &plan->batch[batch];
-    dcl_status status = take_arena(worker, prepared, &running->arena);
-    if (status == DCL_OK && may_report(entry->operation.body, prepared))
+    const dcli_lowered *lowered = &prepared->lowered;
+    dcl_status status = take_arena(worker, lowered, &running->arena);
+    if (status == DCL_OK && may_report(entry->operation.body, lowered))
         status = dcli_memory_create_private(worker->device, DCLI_REPORT_LONGS * sizeof(int64_t), &running->report);
     if (status == DCL_OK)
-        status = dcli_exec_fill_stages(worker, entry, plan, in, prepared->stage_at, running->arena);
+        status = dcli_exec_fill_stages(worker, entry, plan, in, lowered->stage_at, running->arena);
     if (status == DCL_OK)
-        status = dcli_copies_run(worker, entry, plan, &prepared->copies, running->arena);
+        status = dcli_copies_run(worker, entry, plan, &lowered->copies, running->arena);
     if (status == DCL_OK)
-        status = dcli_gather_start(worker, entry, prepared, running->arena);
+        status = dcli_gather_start(worker, entry, lowered, running->arena);
     if (status == DCL_OK)
         status = launch_all(worker, entry, prepared, running);
     if (status == DCL_OK)
         status = make_chunks(worker, entry, plan, in);
     if (status == DCL_OK)
-        status = dcli_copies_pass(worker, entry, plan, in, prepared, running->arena);
+        status = dcli_copies_pass(worker, entry, plan, in, lowered, running->arena);
     return status;
 }
 

@@ -3,14 +3,7 @@
 
 #include "base/error.h"
 #include "worker/exec_copies.h"
-#include "worker/plans.h"
-
-dcli_region dcli_exec_in_arena(const dcli_entry *entry, const dcli_stage *stage, int64_t at, const dcl_box *box)
-{
-    dcli_region whole = dcli_region_packed(&stage->box, at / (int64_t)dcli_operand_bytes(entry, stage->operand)), part;
-    dcli_region_cut(&whole, box, &part);
-    return part;
-}
+#include "worker/exec_prepare.h"
 
 dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out)
 {
@@ -34,7 +27,7 @@ static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_pla
                           int64_t at, const dcli_piece *piece, dcli_memory *arena)
 {
     size_t bytes = dcli_operand_bytes(entry, stage->operand);
-    dcli_region target = dcli_exec_in_arena(entry, stage, at, &piece->region.box);
+    dcli_region target = dcli_stage_region(&entry->operation, stage, at, &piece->region.box);
     dcli_held *held = entry->held[stage->operand];
     if (piece->kind == DCLI_BIND_KEPT) {
         dcli_memory *copy = NULL;
@@ -63,7 +56,7 @@ static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_pla
 static dcl_status fill_with_rest(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, int64_t at,
                                  dcli_memory *target)
 {
-    dcli_region whole = dcli_exec_in_arena(entry, stage, at, &stage->box);
+    dcli_region whole = dcli_stage_region(&entry->operation, stage, at, &stage->box);
     return dcli_store_fill(worker->device, target, &whole, &entry->operation.operand[stage->operand].layout->rest,
                            dcli_operand_bytes(entry, stage->operand));
 }
@@ -73,13 +66,14 @@ static dcl_status fill_with_rest(dcli_worker *worker, const dcli_entry *entry, c
 static dcl_status copy_joined(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                               const dcli_stage *stage, int64_t at, dcli_memory *target)
 {
+    const dcli_traits traits = dcli_exec_traits(worker);
     dcli_copies_list list = {0};
     dcl_status status = DCL_OK;
     for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
         if (plan->piece[p].kind != DCLI_BIND_KEPT && !dcli_copies_have(stage, &plan->piece[p]))
-            status = dcli_copies_add_piece(worker, entry, stage, at, &plan->piece[p], false, &list);
+            status = dcli_copies_add_piece(&traits, &entry->operation, stage, at, &plan->piece[p], false, &list);
     if (status == DCL_OK)
-        status = dcli_copies_join(worker, &list, true);
+        status = dcli_copies_join(&traits, &list, true);
     if (status == DCL_OK)
         status = dcli_copies_run(worker, entry, plan, &list, target);
     dcli_copies_free(&list);

@@ -191,8 +191,6 @@ dcl_status dcli_exec_fill_stages(dcli_worker *worker, dcli_entry *entry, const d
                                  const int64_t stage_at[], dcli_memory *arena);
 /** Another node's part of a storage as kernels here see it; for devices that use host memory in place. */
 dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out);
-/** Where a box of a stage, which begins at so many bytes, lies in the arena. */
-dcli_region dcli_exec_in_arena(const dcli_entry *entry, const dcli_stage *stage, int64_t at, const dcl_box *box);
 /** This node's copy behind a stage. @return DCL_OK, or why it is not there: the operation that should have filled it did not
  *  run to its end. */
 dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out);
@@ -225,7 +223,7 @@ void dcli_peer_counters(const dcli_worker *worker, int64_t counters_out[]);
 /** Elements of an operand, in bytes. */
 static inline size_t dcli_operand_bytes(const dcli_entry *entry, int operand)
 {
-    return dcl_type_bytes(entry->operation.operand[operand].layout->grid.type);
+    return dcli_element_bytes(&entry->operation, operand);
 }
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "lower/group.h"
+#include "lower/copies.h"
 #include "segment/declared.h"
 
 enum { BUCKETS = 256, MOST_KEPT = 256 };
@@ -86,49 +86,13 @@ static bool equal_keys(const struct key *x, const struct key *y)
            memcmp(a->box.stride, b->box.stride, bytes) == 0;
 }
 
-void dcli_copies_free(dcli_copies_list *list)
-{
-    for (int64_t c = 0; c < list->count; c++)
-        dcli_free(list->copies[c].record);
-    dcli_free(list->copies);
-    *list = (dcli_copies_list){0};
-}
-
 void dcli_prepared_clear(dcli_prepared *prepared)
 {
-    for (int64_t l = 0; l < prepared->launch_count; l++) {
-        dcli_memory_release(prepared->launch[l].table);
-        dcli_free(prepared->launch[l].row);
-        dcli_free(prepared->launch[l].group);
-        dcli_free(prepared->launch[l].piece);
-    }
-    dcli_copies_free(&prepared->copies);
-    dcli_free(prepared->launch);
-    dcli_free(prepared->stage_at);
-    dcli_free(prepared->source);
+    for (int64_t l = 0; prepared->table != NULL && l < prepared->lowered.launch_count; l++)
+        dcli_memory_release(prepared->table[l]); /* before the rows, which it may wrap */
+    dcli_free(prepared->table);
+    dcli_lowered_free(&prepared->lowered);
     *prepared = (dcli_prepared){0};
-}
-
-int64_t dcli_copies_bytes(const dcli_copies_list *list)
-{
-    int64_t bytes = list->capacity * (int64_t)sizeof *list->copies;
-    /* A record: a count, and per side an offset; per axis a count and two steps. */
-    for (int64_t c = 0; c < list->count; c++)
-        bytes += list->copies[c].capacity * (int64_t)sizeof(int64_t) * (3 * list->copies[c].rank + 2);
-    return bytes;
-}
-
-int64_t dcli_prepared_bytes(const dcli_prepared *prepared, const dcli_body *body)
-{
-    int64_t longs = 0;
-    for (int64_t l = 0; l < prepared->launch_count; l++) {
-        const dcli_launch *launch = &prepared->launch[l];
-        longs += launch->row != NULL ? launch->row_capacity * dcli_row_length(body) : 0;
-        longs += launch->group != NULL ? launch->group_capacity * DCLI_GROUP_LONGS : 0;
-        longs += launch->piece != NULL ? launch->piece_capacity * DCLI_PIECE_LONGS : 0;
-    }
-    return longs * (int64_t)sizeof(int64_t) + prepared->launch_capacity * (int64_t)sizeof *prepared->launch +
-           prepared->source_capacity * (int64_t)sizeof *prepared->source + dcli_copies_bytes(&prepared->copies);
 }
 
 static void release_prepared(dcli_kept_plan *kept)

@@ -6,14 +6,10 @@
 
 /** Whether this node has planned an operation of this shape before: then it was checked, too. */
 bool dcli_plans_known(dcli_catalog *catalog, const dcli_entry *entry);
-/** Empty a list of copies. */
-void dcli_copies_free(dcli_copies_list *list);
 /** Give back what was prepared for a batch: as if it had never run. */
 void dcli_prepared_clear(dcli_prepared *prepared);
 /** Count memory that was prepared for a kept plan. */
 void dcli_plans_add(dcli_catalog *catalog, dcli_kept_plan *kept, int64_t bytes);
-int64_t dcli_prepared_bytes(const dcli_prepared *prepared, const dcli_body *body);
-int64_t dcli_copies_bytes(const dcli_copies_list *list);
 /** Forget plans that no open operation uses, those that were used longest ago first, until all have at most `bytes`. */
 void dcli_plans_trim(dcli_catalog *catalog, int64_t bytes);
 /** Forget plans that name a layout, which is about to end; none of them is in use. */

@@ -52,6 +52,12 @@ static inline bool dcli_makes_copies(const dcli_operand *operand)
     return operand->keeps || (operand->kept > 0 && operand->layout->rule.halo_rank > 0);
 }
 
+/** Bytes of an element of an operand. */
+static inline size_t dcli_element_bytes(const dcli_operation *operation, int operand)
+{
+    return dcl_type_bytes(operation->operand[operand].layout->grid.type);
+}
+
 /** The grid that an operation sees of an array. */
 static inline const dcl_grid *dcli_operand_grid(const dcli_operand *operand)
 {

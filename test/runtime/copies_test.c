@@ -6,6 +6,7 @@
 
 #include "segment/random.h"
 #include "worker/exec_copies.h"
+#include "worker/exec_prepare.h"
 #include "worker/plans.h"
 
 enum { ROWS = 24, COLUMNS = 36, OPERANDS = 2, CHUNK_NUMBER = 3, MOST_BYTES = 16 * ROWS * COLUMNS };
@@ -41,14 +42,15 @@ struct crossing {
 };
 
 /* One piece, packed at the end of the chunk. */
-static void add_piece(const dcli_worker *worker, const dcli_entry *entry, struct crossing *crossing, int k, dcl_box box)
+static void add_piece(const dcli_traits *traits, const dcli_operation *operation, struct crossing *crossing, int k,
+                      dcl_box box)
 {
     int64_t bytes = (int64_t)dcl_type_bytes(types[k]);
     dcli_region near = {.box = box, .offset = box.start[0] * COLUMNS + box.start[1], .step = {COLUMNS, 1}};
     dcli_region packed = dcli_region_packed(&box, crossing->bytes / bytes);
     for (int out = 0; out < 2; out++) {
         dcli_copies *copies =
-            dcli_copies_for(worker, entry, out ? &crossing->out : &crossing->in,
+            dcli_copies_for(traits, operation, out ? &crossing->out : &crossing->in,
                             &(dcli_copies){.out = out, .operand = k, .kind = DCLI_PIECE_CHUNK, .where = CHUNK_NUMBER});
         cr_assert_not_null(copies);
         cr_assert_eq(dcli_copies_add(copies, &near, &packed), DCL_OK);
@@ -62,7 +64,8 @@ static void add_piece(const dcli_worker *worker, const dcli_entry *entry, struct
     crossing->bytes += (dcli_box_elements(&box) * bytes + 7) / 8 * 8;
 }
 
-static void fill(const dcli_worker *worker, const dcli_entry *entry, const struct deal *deal, struct crossing *crossing)
+static void fill(const dcli_traits *traits, const dcli_operation *operation, const struct deal *deal,
+                 struct crossing *crossing)
 {
     test_random random = 11;
     int64_t across = deal->transposed ? ROWS : COLUMNS, by = deal->transposed ? deal->rows : deal->columns;
@@ -78,11 +81,11 @@ static void fill(const dcli_worker *worker, const dcli_entry *entry, const struc
                 box.count[0] = row + deal->rows > ROWS ? ROWS - row : deal->rows;
                 box.count[1] = column + deal->columns > COLUMNS ? COLUMNS - column : deal->columns;
                 if (is_ours(deal, row, column, &random))
-                    add_piece(worker, entry, crossing, k, box);
+                    add_piece(traits, operation, crossing, k, box);
             }
     cr_assert_leq(crossing->bytes, MOST_BYTES);
-    cr_assert_eq(dcli_copies_join(worker, &crossing->out, false), DCL_OK);
-    cr_assert_eq(dcli_copies_join(worker, &crossing->in, true), DCL_OK);
+    cr_assert_eq(dcli_copies_join(traits, &crossing->out, false), DCL_OK);
+    cr_assert_eq(dcli_copies_join(traits, &crossing->in, true), DCL_OK);
 }
 
 /* Out of memory that has the arrays, and into memory that has nothing. */
@@ -131,7 +134,8 @@ static void cross(const char *mode, int flags)
         entry.operation.operand[k].layout = &layout[k];
     for (size_t n = 0; n < sizeof deals / sizeof deals[0]; n++) {
         struct crossing *crossing = calloc(1, sizeof *crossing);
-        fill(&worker, &entry, &deals[n], crossing);
+        const dcli_traits traits = dcli_exec_traits(&worker);
+        fill(&traits, &entry.operation, &deals[n], crossing);
         for (int64_t c = 0; deals[n].most_records > 0 && c < crossing->out.count; c++)
             cr_expect(dcli_device_in_place(worker.device) || crossing->out.copies[c].count <= deals[n].most_records,
                       "%s, %s: %lld records", mode, deals[n].name, (long long)crossing->out.copies[c].count);

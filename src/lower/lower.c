@@ -1,0 +1,134 @@
+/* lower/lower.c - a batch of a loop body as launches and copies: places of its stages, rows for its kernels. */
+#include "lower/lower.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "lower/copies.h"
+#include "lower/group.h"
+#include "lower/rows.h"
+
+static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, const dcli_lowered *lowered,
+                            const dcli_operation *operation, int stage)
+{
+    if (stage < 0)
+        return 0;
+    return lowered->stage_at[stage - batch->first_stage] /
+           (int64_t)dcli_element_bytes(operation, plan->stage[stage].operand);
+}
+
+/* Stages that works which do not gather for themselves read or write. @param wanted_out  [batch->stage_count] */
+static void find_wanted(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch, int accesses,
+                        bool wanted_out[])
+{
+    for (int64_t w = 0; w < batch->work_count; w++) {
+        const dcli_binding *bindings = &plan->binding[plan->work[batch->first_work + w].first_binding];
+        for (int a = 0; a < accesses && !dcli_gather_took(gather, w); a++)
+            if (bindings[a].kind == DCLI_BIND_STAGE && bindings[a].where >= 0)
+                wanted_out[bindings[a].where - batch->first_stage] = true;
+    }
+}
+
+/* Stages of few elements lie close together: of single elements there may be millions. */
+enum { STAGE_ALIGN = 64, SMALL_STAGE = 64, ELEMENT_ALIGN = 8 };
+
+static int64_t round_up(int64_t bytes, int64_t align) { return dcli_ceil_div(bytes, align) * align; }
+
+/* Give stages their places in the arena, behind the addresses; those that nobody wants, or that have memory of their own,
+ * get none. */
+static dcl_status place_stages(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch,
+                               const dcli_operation *operation, dcli_lowered *lowered)
+{
+    bool *wanted = dcli_calloc((size_t)batch->stage_count, sizeof *wanted);
+    lowered->stage_at = dcli_malloc((size_t)batch->stage_count * sizeof *lowered->stage_at);
+    if (lowered->stage_at == NULL || wanted == NULL) {
+        dcli_free(wanted);
+        return DCL_ERR_NOMEM;
+    }
+    find_wanted(gather, plan, batch, operation->body->access_count, wanted);
+    lowered->arena_bytes = dcli_gather_address_bytes(lowered);
+    for (int64_t s = 0; s < batch->stage_count; s++) {
+        const dcli_stage *stage = &plan->stage[batch->first_stage + s];
+        int64_t bytes = stage->elements * (int64_t)dcli_element_bytes(operation, stage->operand);
+        if (bytes >= SMALL_STAGE)
+            lowered->arena_bytes = round_up(lowered->arena_bytes, STAGE_ALIGN);
+        lowered->stage_at[s] = wanted[s] ? lowered->arena_bytes : -1;
+        if (stage->kept != DCLI_STAGE_PASSING)
+            lowered->stage_at[s] = 0;
+        if (stage->kept != DCLI_STAGE_PASSING || !wanted[s])
+            continue;
+        lowered->arena_bytes += round_up(bytes, bytes < SMALL_STAGE ? ELEMENT_ALIGN : STAGE_ALIGN);
+    }
+    lowered->arena_bytes = round_up(lowered->arena_bytes, STAGE_ALIGN);
+    dcli_free(wanted);
+    return DCL_OK;
+}
+
+static dcl_status add_work(const dcli_traits *traits, const dcli_operation *operation, const dcli_plan *plan,
+                           const dcli_batch *batch, const dcli_work *work, dcli_lowered *lowered, dcli_lowered *waiting)
+{
+    const dcli_body *body = operation->body;
+    const dcli_binding *bindings = &plan->binding[work->first_binding];
+    int64_t base[DCLI_MAX_ACCESSES];
+    for (int a = 0; a < body->access_count; a++)
+        base[a] =
+            bindings[a].kind == DCLI_BIND_STAGE ? stage_offset(plan, batch, lowered, operation, bindings[a].where) : 0;
+    return dcli_rows_add(operation, traits, work, bindings, base, lowered, waiting);
+}
+
+dcl_status dcli_lower(const dcli_operation *operation, const dcli_plan *plan, const dcli_batch *batch,
+                      const dcli_traits *traits, dcli_lowered *lowered)
+{
+    dcli_lowered waiting = {0};
+    dcli_gather gather;
+    dcl_status status = dcli_gather_open(&gather, operation, plan, batch, traits, lowered);
+    for (int64_t w = 0; w < batch->work_count && status == DCL_OK; w++)
+        status = dcli_gather_add(&gather, w);
+    if (status == DCL_OK)
+        status = dcli_gather_end(&gather);
+    if (status == DCL_OK)
+        status = place_stages(&gather, plan, batch, operation, lowered);
+    if (status == DCL_OK)
+        dcli_gather_place(traits, lowered);
+    for (int64_t w = 0; w < batch->work_count && status == DCL_OK; w++)
+        if (!dcli_gather_took(&gather, w))
+            status = add_work(traits, operation, plan, batch, &plan->work[batch->first_work + w], lowered, &waiting);
+    dcli_gather_close(&gather);
+    if (status == DCL_OK)
+        status = dcli_copies_prepare(traits, operation, plan, batch, lowered);
+    if (status == DCL_OK)
+        status = dcli_rows_end(operation->body, traits, &waiting, lowered);
+    dcli_lowered_free(&waiting);
+    return status;
+}
+
+void dcli_launch_drop_lists(dcli_launch *launch)
+{
+    dcli_free(launch->row);
+    dcli_free(launch->group);
+    dcli_free(launch->piece);
+    launch->row = launch->group = launch->piece = NULL;
+}
+
+void dcli_lowered_free(dcli_lowered *lowered)
+{
+    for (int64_t l = 0; l < lowered->launch_count; l++)
+        dcli_launch_drop_lists(&lowered->launch[l]);
+    dcli_copies_free(&lowered->copies);
+    dcli_free(lowered->launch);
+    dcli_free(lowered->stage_at);
+    dcli_free(lowered->source);
+    *lowered = (dcli_lowered){0};
+}
+
+int64_t dcli_lowered_bytes(const dcli_lowered *lowered, const dcli_body *body)
+{
+    int64_t longs = 0;
+    for (int64_t l = 0; l < lowered->launch_count; l++) {
+        const dcli_launch *launch = &lowered->launch[l];
+        longs += launch->row != NULL ? launch->row_capacity * dcli_row_length(body) : 0;
+        longs += launch->group != NULL ? launch->group_capacity * DCLI_GROUP_LONGS : 0;
+        longs += launch->piece != NULL ? launch->piece_capacity * DCLI_PIECE_LONGS : 0;
+    }
+    return longs * (int64_t)sizeof(int64_t) + lowered->launch_capacity * (int64_t)sizeof *lowered->launch +
+           lowered->source_capacity * (int64_t)sizeof *lowered->source + dcli_copies_bytes(&lowered->copies);
+}

@@ -1,0 +1,91 @@
+/* lower/lower.h - a batch of a plan for one device: the launches that compute it, the copies before and after them. Pure. */
+#ifndef DCLI_LOWER_LOWER_H
+#define DCLI_LOWER_LOWER_H
+
+#include "workqueue/plan.h"
+
+/** What depends on the device, and on the node that it is. */
+typedef struct dcli_traits {
+    int self;            /* number of the node */
+    bool is_gpu;         /* kernels in the form for GPUs: a launch per row */
+    bool in_place;       /* the device uses host memory in place */
+    bool same_addresses; /* and kernels see it at the addresses that it has for the host */
+    bool check_access;   /* kernels check everything they read and write */
+    int compute_units;
+    int64_t shares; /* work-items that share work of any number of parts: each has scratch memory of its own */
+} dcli_traits;
+
+/** Whether kernels get their rows one by one, as values. */
+static inline bool dcli_row_per_launch(const dcli_traits *traits, const dcli_body *body)
+{
+    return body->tile_kernel || traits->is_gpu;
+}
+
+/** Rows of one launch of a batch. */
+typedef struct dcli_launch {
+    dcli_variant variant;
+    int64_t *row; /* [row_count][dcli_row_length()] */
+    int64_t row_count, row_capacity;
+    int kind[DCLI_MAX_ACCESSES], where[DCLI_MAX_ACCESSES]; /* per access as in dcli_binding; STAGE: the arena */
+    bool gathers;                                          /* its rows are in groups: gather.c */
+    int64_t *group, group_count, group_capacity; /* [group_count][DCLI_GROUP_LONGS] rows and pieces by number */
+    int64_t *piece, piece_count, piece_capacity; /* [piece_count][DCLI_PIECE_LONGS] */
+    int64_t scratch_bytes;                       /* most that a group gathers */
+    int64_t elements, gathered_bytes;            /* that are computed, and gathered, in all */
+    int64_t next;                                /* of its bucket: number of another launch + 1; 0: none */
+} dcli_launch;
+
+enum { DCLI_LAUNCH_BUCKETS = 32 };
+
+/** Where elements are gathered from: the part that a node has of an operand. */
+typedef struct dcli_source_part {
+    int operand, node;
+} dcli_source_part;
+
+/** Copies of elements between memory of this node and one other place, as patterns: copies.h. */
+typedef struct dcli_copies {
+    bool out;                 /* to the other place */
+    int operand, kind, where; /* the other place, as in dcli_piece */
+    int rank;                 /* of the records */
+    int64_t lo, hi;           /* of the other place these elements are concerned, and some between: lo up to below hi */
+    int64_t elements;
+    int64_t *record;
+    int64_t count, capacity;
+} dcli_copies;
+
+typedef struct dcli_copies_list {
+    dcli_copies *copies;
+    int64_t count, capacity;
+} dcli_copies_list;
+
+/** A batch that is lowered. Its memory is the arena, which is made for each run, and what plans name. */
+typedef struct dcli_lowered {
+    dcli_launch *launch;
+    int64_t launch_count, launch_capacity;
+    int64_t bucket[DCLI_LAUNCH_BUCKETS]; /* launches by variant and bindings: number of the last one + 1; 0: none */
+    dcli_copies_list copies;             /* into the stages before the batch runs, and out of them after it */
+    int64_t *stage_at;                   /* [stage_count] where each stage begins in the arena, bytes */
+    int64_t arena_bytes;
+    dcli_source_part *source; /* whose addresses the arena begins with */
+    int64_t source_count, source_capacity;
+    int64_t scratch_at, scratch_bytes; /* in the arena, behind everything else: where, and how much per work-item */
+} dcli_lowered;
+
+/** Find places for the stages of a batch of a loop body, the copies that fill and empty them, and the rows that kernels run.
+ *  The same plan and traits give the same. @param lowered  starts as {0}. @return DCL_OK or DCL_ERR_NOMEM; to be freed in
+ *  any case. */
+dcl_status dcli_lower(const dcli_operation *operation, const dcli_plan *plan, const dcli_batch *batch,
+                      const dcli_traits *traits, dcli_lowered *lowered);
+void dcli_lowered_free(dcli_lowered *lowered);
+/** Free the rows, groups and pieces of a launch: a table has them. */
+void dcli_launch_drop_lists(dcli_launch *launch);
+/** Memory that it takes. */
+int64_t dcli_lowered_bytes(const dcli_lowered *lowered, const dcli_body *body);
+
+/** Bytes of the arena that the scratch memory of all work-items takes. */
+int64_t dcli_lowered_scratch_bytes(const dcli_lowered *lowered, const dcli_traits *traits);
+/** The table of a launch that gathers (kernel/gather.h): freed with dcli_free(). @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_gather_table(const dcli_body *body, const dcli_lowered *lowered, const dcli_launch *launch,
+                             int64_t **table_out, size_t *bytes_out);
+
+#endif

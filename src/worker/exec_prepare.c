@@ -1,0 +1,85 @@
+/* worker/exec_prepare.c - a batch of a loop body is lowered, and its tables are brought to the device. */
+#include "worker/exec_prepare.h"
+
+#include "base/alloc.h"
+#include "worker/account.h"
+#include "worker/plans.h"
+
+dcli_traits dcli_exec_traits(const dcli_worker *worker)
+{
+    const dcli_device *device = worker->device;
+    return (dcli_traits){.self = worker->terms.self,
+                         .is_gpu = dcli_device_is_gpu(device),
+                         .in_place = dcli_device_in_place(device),
+                         .same_addresses = dcli_device_same_addresses(device),
+                         .check_access = worker->terms.check_access,
+                         .compute_units = dcli_device_about(device)->compute_units,
+                         .shares = (int64_t)dcli_device_shares(device)};
+}
+
+/* Bring a table to the device's own memory. */
+static dcl_status upload(dcli_worker *worker, const int64_t table[], size_t bytes, dcli_memory **memory_out)
+{
+    dcl_status status = dcli_account_check(worker, DCLI_USE_STAGES, bytes, "a table of a loop body");
+    if (status == DCL_OK)
+        status = dcli_memory_create_private(worker->device, bytes, memory_out);
+    return status == DCL_OK ? dcli_memory_put(*memory_out, 0, table, bytes) : status;
+}
+
+/* Kernels read the rows where they are, or where the device has them: then they are not needed here any more. */
+static dcl_status upload_rows(dcli_worker *worker, const dcli_body *body, dcli_launch *launch, dcli_memory **table_out)
+{
+    size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
+    if (dcli_device_in_place(worker->device))
+        return dcli_memory_wrap(worker->device, launch->row, bytes, table_out); /* counted with the plan */
+    dcl_status status = upload(worker, launch->row, bytes, table_out);
+    if (status == DCL_OK)
+        dcli_launch_drop_lists(launch);
+    return status;
+}
+
+static dcl_status upload_gathering(dcli_worker *worker, const dcli_body *body, const dcli_lowered *lowered,
+                                   dcli_launch *launch, dcli_memory **table_out)
+{
+    int64_t *table = NULL;
+    size_t bytes = 0;
+    dcl_status status = dcli_gather_table(body, lowered, launch, &table, &bytes);
+    if (status == DCL_OK)
+        status = upload(worker, table, bytes, table_out);
+    if (status == DCL_OK)
+        dcli_launch_drop_lists(launch);
+    dcli_free(table);
+    return status;
+}
+
+static dcl_status upload_tables(dcli_worker *worker, const dcli_traits *traits, const dcli_body *body,
+                                dcli_prepared *prepared)
+{
+    dcli_lowered *lowered = &prepared->lowered;
+    dcl_status status = DCL_OK;
+    prepared->table = dcli_calloc((size_t)lowered->launch_count, sizeof(dcli_memory *));
+    if (prepared->table == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t l = 0; l < lowered->launch_count && status == DCL_OK; l++) {
+        dcli_launch *launch = &lowered->launch[l];
+        if (launch->gathers)
+            status = upload_gathering(worker, body, lowered, launch, &prepared->table[l]);
+        else if (!dcli_row_per_launch(traits, body))
+            status = upload_rows(worker, body, launch, &prepared->table[l]);
+    }
+    return status;
+}
+
+dcl_status dcli_exec_prepare(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                             const dcli_batch *batch, dcli_prepared *prepared)
+{
+    const dcli_traits traits = dcli_exec_traits(worker);
+    dcl_status status = dcli_lower(&entry->operation, plan, batch, &traits, &prepared->lowered);
+    if (status == DCL_OK)
+        status = upload_tables(worker, &traits, entry->operation.body, prepared);
+    if (status != DCL_OK)
+        dcli_prepared_clear(prepared); /* the next try begins anew */
+    else
+        prepared->ready = true;
+    return status;
+}
