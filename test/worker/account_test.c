@@ -63,8 +63,9 @@ static void expect_room(dcli_worker *worker, dcli_use use, size_t bytes, const c
 static void expect_none(dcli_worker *worker, dcli_use use, size_t bytes, const char *words)
 {
     cr_expect_eq(dcli_account_check(worker, use, bytes, "a test"), DCL_ERR_NOMEM, "%s", words);
-    cr_expect_not_null(strstr(dcl_error(), use <= DCLI_USE_SENT ? "bytes for a test exceed the quota of this session"
-                                                                : "bytes for a test exceed the limit of data on its way"),
+    cr_expect_not_null(strstr(dcl_error(), use <= DCLI_USE_SENT
+                                               ? "bytes for a test exceed the quota of this session"
+                                               : "bytes for a test exceed the limit of data on its way"),
                        "%s", dcl_error());
     cr_expect_not_null(strstr(dcl_error(), words), "%s is not in: %s", words, dcl_error());
 }
