@@ -339,7 +339,7 @@ static void run(const dcl_config *config, case_fn *one, const char *from, const 
     dcl_cluster *cluster = dcl_open(config);
     check(cluster != NULL, "dcl_open");
     warm(cluster);
-    one(cluster, config->move, from, to);
+    one(cluster, config->transfer, from, to);
     check(dcl_close(cluster) == DCL_OK, "dcl_close");
 }
 
@@ -357,7 +357,7 @@ int main(int argc, char **argv)
     printf("# %s: an array of %" PRId64 " x %" PRId64 " floats on local:2\n", bench_commit, side, side);
     config.workers = "local:2";
     for (int m = 0; m < 2; m++) {
-        config.move = moves[m];
+        config.transfer = moves[m];
         for (size_t k = 0; k < sizeof maps / sizeof maps[0]; k++) {
             run(&config, copy, maps[k][0], maps[k][1]);
             run(&config, remap, maps[k][0], maps[k][1]);

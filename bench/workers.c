@@ -470,7 +470,7 @@ static dcl_cluster *open_cluster(const char *workers, const char *move, const ch
     dcl_config config;
     check(dcl_config_read(&config) == DCL_OK, "dcl_config_read");
     config.workers = workers;
-    config.move = move;
+    config.transfer = move;
     config.keys = keys;
     config.devices = devices;
     config.chunk_bytes = CHUNK;

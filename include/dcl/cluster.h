@@ -25,29 +25,29 @@ typedef void dcl_log_fn(void *user, int level, const char *line);
 /** Settings. Fill with dcl_config_read(), change fields, pass to dcl_open().
  *  Strings are borrowed until dcl_open() returns; NULL means the default. Sizes are in bytes. */
 typedef struct dcl_config {
-    size_t struct_size;  /**< sizeof(dcl_config) of the program; set by dcl_config_read() */
-    const char *devices; /**< DCL_DEVICES: which OpenCL devices serve as nodes, see dcl_open() */
-    const char *map;     /**< DCL_MAP: the map of dcl_map_default(), in the grammar of dcl_map_parse() */
-    const char *move;    /**< DCL_MOVE: "auto", "place" (read peers' memory in place) or "send" (always stream) */
-    const char *log;     /**< DCL_LOG: "off", "warn", "info", "debug" */
-    const char *fault;   /**< DCL_FAULT: for tests, e.g. "alloc node=1 count=2": fail node 1's second allocation */
-    size_t tile_bytes;   /**< DCL_TILE_BYTES: size aimed at for one tile */
-    size_t block_bytes;  /**< DCL_BLOCK_BYTES: size aimed at for one block, the grain movement is counted in */
-    size_t chunk_bytes;  /**< DCL_CHUNK_BYTES: most bytes of one message of data */
-    size_t pool_bytes;   /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes */
-    size_t kept_bytes;   /**< DCL_KEPT_BYTES: most memory per node for copies of elements (dcl_keep(), dcl_move()) */
-    size_t small_bytes;  /**< DCL_SMALL_BYTES: dcl_map_default() keeps smaller arrays on one node */
-    size_t window;       /**< DCL_WINDOW: most operations started and not yet complete */
-    bool sync;           /**< DCL_SYNC: every call waits for its end; for finding errors */
-    dcl_log_fn *log_fn;  /**< where log lines go, and what worker processes print; NULL: standard error */
-    void *log_user;      /**< passed to log_fn */
-    const char *workers; /**< DCL_WORKERS: NULL (threads of this program), "local:N", addresses or a file of them */
-    const char *keys;    /**< DCL_KEYS: folder with this program's keys, as `dcl keys` makes it */
-    const char *token;   /**< DCL_TOKEN: file with the token of a worker of this host that has no keys */
-    const char *program; /**< DCL_PROGRAM: the dcl command that worker processes are started with */
-    const char *files;   /**< DCL_FILES: "auto", "direct" (nodes use files) or "stream" (the host does) */
-    size_t silence_ms;   /**< DCL_SILENCE_MS: a node that gives no sign of life for so long is lost */
-    size_t build_ms;     /**< DCL_BUILD_MS: most time one compilation may take before its node is lost */
+    size_t struct_size;   /**< sizeof(dcl_config) of the program; set by dcl_config_read() */
+    const char *devices;  /**< DCL_DEVICES: which OpenCL devices serve as nodes, see dcl_open() */
+    const char *map;      /**< DCL_MAP: the map of dcl_map_default(), in the grammar of dcl_map_parse() */
+    const char *transfer; /**< DCL_TRANSFER: "auto", "place" (read peers' memory in place) or "send" (always stream) */
+    const char *log;      /**< DCL_LOG: "off", "warn", "info", "debug" */
+    const char *fault;    /**< DCL_FAULT: for tests, e.g. "alloc node=1 count=2": fail node 1's second allocation */
+    size_t tile_bytes;    /**< DCL_TILE_BYTES: size aimed at for one tile */
+    size_t block_bytes;   /**< DCL_BLOCK_BYTES: size aimed at for one block, the grain movement is counted in */
+    size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: most bytes of one message of data */
+    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes */
+    size_t kept_bytes;    /**< DCL_KEPT_BYTES: most memory per node for copies of elements (dcl_keep(), dcl_move()) */
+    size_t small_bytes;   /**< DCL_SMALL_BYTES: dcl_map_default() keeps smaller arrays on one node */
+    size_t window;        /**< DCL_WINDOW: most operations started and not yet complete */
+    bool sync;            /**< DCL_SYNC: every call waits for its end; for finding errors */
+    dcl_log_fn *log_fn;   /**< where log lines go, and what worker processes print; NULL: standard error */
+    void *log_user;       /**< passed to log_fn */
+    const char *workers;  /**< DCL_WORKERS: NULL (threads of this program), "local:N", addresses or a file of them */
+    const char *keys;     /**< DCL_KEYS: folder with this program's keys, as `dcl keys` makes it */
+    const char *token;    /**< DCL_TOKEN: file with the token of a worker of this host that has no keys */
+    const char *program;  /**< DCL_PROGRAM: the dcl command that worker processes are started with */
+    const char *files;    /**< DCL_FILES: "auto", "direct" (nodes use files) or "stream" (the host does) */
+    size_t silence_ms;    /**< DCL_SILENCE_MS: a node that gives no sign of life for so long is lost */
+    size_t build_ms;      /**< DCL_BUILD_MS: most time one compilation may take before its node is lost */
     size_t kernel_ms; /**< DCL_KERNEL_MS: most time one kernel may take before its node is lost; not of moving data */
     size_t plan_ms;   /**< DCL_PLAN_MS: most time planning one operation may take; a worker process beyond it is lost */
     size_t

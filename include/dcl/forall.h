@@ -86,8 +86,8 @@ typedef struct dcl_arg {
  *                              of tiles, not for thousands. Several boxes of a tile are moved as the box around them, which
  *                              is counted as approximate.
  *    DCL_MOVE(C, B)            what C's tasks need of B, C being an output of the call. In a body that is found from B's
- *                              subscripts, as for DCL_IN(B); in a tile kernel it is the tile's own box. Has nothing to do
- *                              with the setting DCL_MOVE=place|send, which says by what way elements reach a task.
+ *                              subscripts, as for DCL_IN(B); in a tile kernel it is the tile's own box. How
+ *                              elements reach other nodes is the setting DCL_TRANSFER.
  *  A read outside of what is declared gives 0 and is reported like one outside the grid, with what was declared. With
  *  dcl_config.check "access" (DCL_CHECK=access), all kernels also check their affine reads and their writes against what
  *  was planned for them.

@@ -33,7 +33,7 @@ static const struct row rows[] = {
     {"WORKERS", TEXT, FIELD(workers), NULL, NULL, 0, 0,
      "processes that serve the nodes: local:N, tcp://host:port,..., or a file of such lines; default: threads"},
     {"MAP", TEXT, FIELD(map), NULL, NULL, 0, 0, "map of arrays that are given none, e.g. rows:cyclic(1024x1024)"},
-    {"MOVE", CHOICE, FIELD(move), "auto", "auto|place|send", 0, 0,
+    {"TRANSFER", CHOICE, FIELD(transfer), "auto", "auto|place|send", 0, 0,
      "how data reaches another node: read in place, sent as a stream, or the best of both"},
     {"LOG", CHOICE, FIELD(log), "off", "off|warn|info|debug", 0, 0, "log lines on standard error"},
     {"FAULT", TEXT, FIELD(fault), NULL, NULL, 0, 0,
@@ -75,6 +75,11 @@ static const struct row rows[] = {
      "access: kernels check everything they read and write against what was planned; for finding errors"},
     {"SYNC", SWITCH, FIELD(sync), "0", NULL, 0, 0, "1: every call waits for its end; for finding errors"},
 };
+
+/* Variables that had another name in earlier versions. */
+static const struct {
+    const char *old, *now;
+} renamed[] = {{"MOVE", "TRANSFER"}};
 
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
 
@@ -190,6 +195,11 @@ static dcl_status read_variable(dcl_config *config, const char *entry)
     const char *name = entry + 4, *equals = strchr(entry, '=');
     size_t length = (size_t)(equals - name);
     int nearest = 0;
+    for (size_t r = 0; r < sizeof renamed / sizeof renamed[0]; r++)
+        if (strlen(renamed[r].old) == length && memcmp(renamed[r].old, name, length) == 0)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "environment variable DCL_%s is now DCL_%s, with the same values; rename or unset it",
+                             renamed[r].old, renamed[r].now);
     for (int r = 0; r < ROW_COUNT; r++) {
         if (strlen(rows[r].name) == length && memcmp(rows[r].name, name, length) == 0)
             return set(config, &rows[r], equals + 1);

@@ -45,12 +45,13 @@ dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster)
     bool all = true;
     for (int n = 0; n < cluster->node_count; n++)
         all &= cluster->crew != NULL ? dcli_crew_in_place(cluster->crew, n) : dcli_worker_in_place(cluster->worker[n]);
-    const char *move = cluster->config.move;
-    if (strcmp(move, "place") == 0 && !all)
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "DCL_MOVE is \"place\", but not every device works in host memory; use "
-                                              "\"auto\" or \"send\"");
+    const char *transfer = cluster->config.transfer;
+    if (strcmp(transfer, "place") == 0 && !all)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "DCL_TRANSFER is \"place\", but not every device works in host memory; use "
+                         "\"auto\" or \"send\"");
     for (int n = 0; n < cluster->node_count; n++)
-        cluster->in_place[n] = all && strcmp(move, "send") != 0;
+        cluster->in_place[n] = all && strcmp(transfer, "send") != 0;
     return DCL_OK;
 }
 

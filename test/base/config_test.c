@@ -96,9 +96,9 @@ ParameterizedTestParameters(config, refusals)
         {"DCL_WINDOW",     "0",          {"DCL_WINDOW is 0",            "expected 1..1000000", "operations"}},
         {"DCL_WINDOW",     "1K",         {"is \"1K\"",                  "a whole number such as 1024", "operations"}},
         /* a word that is none of the choices */
-        {"DCL_MOVE",       "teleport",   {"DCL_MOVE is \"teleport\"",   "auto|place|send", "stream"}},
-        {"DCL_MOVE",       "",           {"DCL_MOVE is \"\"",           "auto|place|send", "stream"}},
-        {"DCL_MOVE",       "auto|place", {"is \"auto|place\"",          "one of auto|place|send", "stream"}},
+        {"DCL_TRANSFER",   "teleport",   {"DCL_TRANSFER is \"teleport\"", "auto|place|send", "stream"}},
+        {"DCL_TRANSFER",   "",           {"DCL_TRANSFER is \"\"",         "auto|place|send", "stream"}},
+        {"DCL_TRANSFER",   "auto|place", {"is \"auto|place\"",          "one of auto|place|send", "stream"}},
         {"DCL_LOG",        "Warn",       {"DCL_LOG is \"Warn\"",        "off|warn|info|debug", "log"}},
         {"DCL_SYNC",       "yes",        {"DCL_SYNC is \"yes\"",        "expected 0 or 1", "waits"}},
         /* a variable that is none: the nearest is named */
@@ -106,6 +106,7 @@ ParameterizedTestParameters(config, refusals)
         {"DCL_TILES_BYTE", "4M",         {"DCL_TILES_BYTE is not",      "nearest is DCL_TILE_BYTES", "correct"}},
         {"DCL_BLOCKBYTES", "4M",         {"DCL_BLOCKBYTES is not",      "nearest is DCL_BLOCK_BYTES", "grain"}},
         {"DCL_DEVICE",     "0",          {"DCL_DEVICE is not known",    "nearest is DCL_DEVICES", "nodes"}},
+        {"DCL_MOVE",       "send",       {"DCL_MOVE is now",            "now DCL_TRANSFER", "rename or unset"}},
         {"DCL_map",        "block",      {"DCL_map is not known",       "nearest is DCL_MAP", "unset"}},
         {"DCL_",           "1",          {"DCL_ is not known",          "nearest is DCL_", "unset"}},
     };
@@ -131,7 +132,7 @@ Test(config, defaults)
     dcl_config config;
     cr_assert_eq(dcl_config_read(&config), DCL_OK, "%s", dcl_error());
     cr_expect_eq(config.struct_size, sizeof config);
-    cr_expect_str_eq(config.move, "auto");
+    cr_expect_str_eq(config.transfer, "auto");
     cr_expect_str_eq(config.log, "off");
     cr_expect_null(config.devices);
     cr_expect_null(config.map);
@@ -147,7 +148,7 @@ Test(config, words_and_switches)
     clear_environment();
     setenv("DCL_DEVICES", "0,2", 1);
     setenv("DCL_MAP", "rows:cyclic(2x2)", 1);
-    setenv("DCL_MOVE", "send", 1);
+    setenv("DCL_TRANSFER", "send", 1);
     setenv("DCL_LOG", "debug", 1);
     setenv("DCL_SYNC", "1", 1);
     setenv("NOT_DCL_TILES", "of no concern", 1);
@@ -155,7 +156,7 @@ Test(config, words_and_switches)
     cr_assert_eq(dcl_config_read(&config), DCL_OK, "%s", dcl_error());
     cr_expect_str_eq(config.devices, "0,2");
     cr_expect_str_eq(config.map, "rows:cyclic(2x2)");
-    cr_expect_str_eq(config.move, "send");
+    cr_expect_str_eq(config.transfer, "send");
     cr_expect_eq(dcli_config_log_level(&config), DCLI_LOG_DEBUG);
     cr_expect(config.sync);
 }
@@ -189,7 +190,7 @@ Test(config, print_says_every_setting_once)
     cr_expect_eq(lines, 28, "%d lines:\n%s", lines, text);
     cr_expect_not_null(strstr(text, "DCL_TILE_BYTES   = 1048576"), "%s", text);
     cr_expect_not_null(strstr(text, "DCL_MAP          = -"), "%s", text);
-    cr_expect_not_null(strstr(text, "DCL_MOVE         = auto"), "%s", text);
+    cr_expect_not_null(strstr(text, "DCL_TRANSFER     = auto"), "%s", text);
     free(text);
 }
 
@@ -228,13 +229,13 @@ Test(config, what_a_program_sets_is_checked_like_the_environment)
     cr_expect_eq(dcli_config_check(&config, &complete), DCL_ERR_INVALID);
     cr_expect_not_null(strstr(dcl_error(), "DCL_WINDOW is 0; expected 1..1000000"), "%s", dcl_error());
     dcli_config_defaults(&config);
-    config.move = "sideways";
+    config.transfer = "sideways";
     cr_expect_eq(dcli_config_check(&config, &complete), DCL_ERR_INVALID);
     cr_expect_not_null(strstr(dcl_error(), "\"sideways\""), "%s", dcl_error());
     dcli_config_defaults(&config);
-    config.move = NULL; /* the default */
+    config.transfer = NULL; /* the default */
     cr_expect_eq(dcli_config_check(&config, &complete), DCL_OK, "%s", dcl_error());
-    cr_expect_str_eq(complete.move, "auto");
+    cr_expect_str_eq(complete.transfer, "auto");
 }
 
 Test(config, log_levels_have_names)

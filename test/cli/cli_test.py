@@ -724,7 +724,7 @@ WRONG_ON_DEVICE = [
     ("blocks too small", [COPY, *FILES, "--map", "block(9)"], ["block(9)", "100"], {}),
     ("overflowing output", ["C(i,j) = i;", "C=c.npy:9000000000x9000000000"], ["9000000000"], {}),
     ("unknown variable", [COPY, *FILES], ["DCL_TYLE_BYTES", "DCL_TILE_BYTES"], {"DCL_TYLE_BYTES": "1M"}),
-    ("bad value of a variable", [COPY, *FILES], ["DCL_MOVE", "teleport"], {"DCL_MOVE": "teleport"}),
+    ("bad value of a variable", [COPY, *FILES], ["DCL_TRANSFER", "teleport"], {"DCL_TRANSFER": "teleport"}),
     ("bad map of the environment", [COPY, *FILES], ["blok"], {"DCL_MAP": "blok"}),
     ("no such device", [COPY, *FILES], ["99"], {"DCL_DEVICES": "99"}),
     ("no OpenCL device", [COPY, *FILES], ["OpenCL", 'OCL_ICD_VENDORS is "/nonexistent"'],

@@ -4,7 +4,7 @@
  *
  *   devices=0,1,2      DCL_DEVICES; a cluster is opened once for each distinct set of settings (of clusters of worker
  *                      processes, the last two stay open)
- *   move=send          DCL_MOVE; likewise tile=, chunk=, pool=, block= in bytes, 0 or left out: the default
+ *   move=send          DCL_TRANSFER; likewise tile=, chunk=, pool=, block= in bytes, 0 or left out: the default
  *   array=NAME|ACCESS|TYPE|EXTENTS|ORIGINS|MAP|HOW|PATH
  *   value=NAME|TYPE|NUMBER
  *   prelude=TEXT
@@ -122,7 +122,7 @@ static dcl_cluster *open_cluster(const struct settings *settings)
         return NULL;
     config.devices = settings->devices;
     if (settings->move[0] != '\0')
-        config.move = settings->move;
+        config.transfer = settings->move;
     config.tile_bytes = settings->tile > 0 ? settings->tile : config.tile_bytes;
     config.chunk_bytes = settings->chunk > 0 ? settings->chunk : config.chunk_bytes;
     config.pool_bytes = settings->pool > 0 ? settings->pool : config.pool_bytes;

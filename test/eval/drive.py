@@ -110,7 +110,7 @@ class Command:
         settings = settings_at(self.place, case)
         env.update({f"DCL_{name.upper()}_BYTES": str(value) for name, value in settings.items() if name != "move"})
         if "move" in settings:
-            env["DCL_MOVE"] = settings["move"]
+            env["DCL_TRANSFER"] = settings["move"]
         arguments = [case.kernel.text]
         for name in case.shapes:
             field = f"{name}={name}.npy"

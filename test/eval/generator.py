@@ -495,7 +495,7 @@ def check_coverage(lanes, pairs, kernels, failed):
     if len(kernels) > MOST_KERNELS:
         problems.append(f"{len(kernels)} kernels; expected at most {MOST_KERNELS}")
     if 3 * counts["sent"] < 0.9 * CASES:
-        problems.append(f"only {counts['sent']} cases with DCL_MOVE=send; expected a third")
+        problems.append(f"only {counts['sent']} cases with DCL_TRANSFER=send; expected a third")
     return problems
 
 

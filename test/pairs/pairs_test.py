@@ -34,7 +34,7 @@ KINDS = draw.KINDS
 TYPES = {1: "int16", 2: "float", 3: "int32", 4: "double"}  # by rank: a kernel is built for few of them
 AXES = {1: [0], 2: [1, 0], 3: [2, 0, 1], 4: [3, 1, 0, 2]}  # how bodies.c permutes the axes of B and E
 MOVES = {1: ["auto"], 2: ["auto", "send"], 3: ["send,256,128,32768", "auto"], 4: ["auto", "send"],
-         5: ["auto,256,0,0", "send,256,128,32768"]}  # DCL_MOVE, tile, chunk, pool, by number of nodes
+         5: ["auto,256,0,0", "send,256,128,32768"]}  # DCL_TRANSFER, tile, chunk, pool, by number of nodes
 
 
 class Broken(Exception):

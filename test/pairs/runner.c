@@ -1,6 +1,6 @@
 /* pairs/runner.c - arrays under two maps, all operations between them, compared with plain loops: runner < lines
  *
- * A line has, between tabs: devices (DCL_DEVICES), how to move (DCL_MOVE, tile, chunk and pool in bytes, 0: the default,
+ * A line has, between tabs: devices (DCL_DEVICES), how to move (DCL_TRANSFER, tile, chunk and pool in bytes, 0: the default,
  * between commas), seed, path of a file that may be written, type, origins, extents, and five maps: of A, B, C, D and E.
  * A, C and D have the grid of the line, B and E have its axes permuted. `good` answers it, or `wrong`, the step, and what
  * was found, between tabs.
@@ -29,7 +29,7 @@ static dcl_cluster *open_cluster(const char *devices, char *move)
     if (dcl_config_read(&config) != DCL_OK)
         return NULL;
     config.devices = devices;
-    config.move = strsep(&move, ",");
+    config.transfer = strsep(&move, ",");
     size_t *sizes[] = {&config.tile_bytes, &config.chunk_bytes, &config.pool_bytes};
     for (int n = 0; n < 3 && move != NULL; n++) {
         size_t size = strtoull(strsep(&move, ","), NULL, 10);

@@ -91,7 +91,7 @@ def run(folder, what, plan, settings, most, words):
 
 
 def plan(folder, what, settings, words):
-    env = environment("", {"DCL_MOVE": "send", **settings})
+    env = environment("", {"DCL_TRANSFER": "send", **settings})
     done = subprocess.run([DCL, "eval", *PLANNED, BODY, f"A={folder}/large.npy", f"T={folder}/t.npy"], env=env,
                           timeout=LIMIT * SLOW, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     faults = [f"'{word}' is not in the sentence" for word in words if word not in done.stderr]

@@ -25,7 +25,7 @@ def run(programs, what, seed, variables, prefix, folder):
 def check(dcl, programs, base):
     small = {"DCL_TILE_BYTES": "64", "DCL_CHUNK_BYTES": "64"}  # several batches, several chunks
     for number, (nodes, move, sizes) in enumerate([(1, "auto", {}), (3, "place", small), (5, "send", small)]):
-        threads = {"POCL_DEVICES": " ".join(["pthread"] * nodes), "DCL_MOVE": move, **sizes}
+        threads = {"POCL_DEVICES": " ".join(["pthread"] * nodes), "DCL_TRANSFER": move, **sizes}
         run(programs, f"threads, {nodes} nodes, {move}", SEED + number * CASES, threads, [], f"{base}/work")
     checked = {"POCL_DEVICES": "pthread pthread", "DCL_CHECK": "access"}
     run(programs, "threads that check every access", SEED + 3 * CASES, checked, [], f"{base}/work")

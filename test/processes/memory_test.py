@@ -33,7 +33,7 @@ def evaluate(folder, elements, settings, before=""):
 
 def compute(kind, nodes, quota):
     """The output of the program `quota` with so much room a node."""
-    settings = {"DCL_WORKERS": f"local:{nodes}", "DCL_PROGRAM": DCL, "DCL_MOVE": "send", "DCL_QUOTA_BYTES": quota}
+    settings = {"DCL_WORKERS": f"local:{nodes}", "DCL_PROGRAM": DCL, "DCL_TRANSFER": "send", "DCL_QUOTA_BYTES": quota}
     return subprocess.run([f"{PROGRAMS}/quota", kind], env=environment(settings), timeout=60 * SLOW, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 

@@ -25,7 +25,7 @@ def run(programs, what, seed, variables, prefix, folder):
 
 def check(dcl, programs, base):
     threads = {"POCL_DEVICES": "pthread pthread pthread"}
-    send = {**threads, "DCL_MOVE": "send"}
+    send = {**threads, "DCL_TRANSFER": "send"}
     run(programs, "3 threads", SEED, threads, [], f"{base}/work")
     run(programs, "3 threads that send", SEED + CASES, send, [], f"{base}/work")
     run(programs, "3 threads with little room", SEED + 2 * CASES,

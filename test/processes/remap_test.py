@@ -19,10 +19,10 @@ CHAINS = os.environ.get("TEST_CHAINS") or "60"
 def cases():
     """Arguments, place, variables, first words of the lines that are expected."""
     for move in ("auto", "send"):
-        yield ["chains", SEED, CHAINS], "local:2", {"DCL_MOVE": move}, ["right"]
-        yield ["chains", SEED + "1", CHAINS], "local:3", {"DCL_MOVE": move, "DCL_TILE_BYTES": "4K"}, ["right"]
-        yield ["quota"], "local:2", {"DCL_MOVE": move, "DCL_QUOTA_BYTES": "19000000"}, ["right", "counted"]
-        yield ["lost"], "local:3", {"DCL_MOVE": move}, ["lost", "right"]
+        yield ["chains", SEED, CHAINS], "local:2", {"DCL_TRANSFER": move}, ["right"]
+        yield ["chains", SEED + "1", CHAINS], "local:3", {"DCL_TRANSFER": move, "DCL_TILE_BYTES": "4K"}, ["right"]
+        yield ["quota"], "local:2", {"DCL_TRANSFER": move, "DCL_QUOTA_BYTES": "19000000"}, ["right", "counted"]
+        yield ["lost"], "local:3", {"DCL_TRANSFER": move}, ["lost", "right"]
 
 
 def run(dcl, programs, base, arguments, where, variables, words):

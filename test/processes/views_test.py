@@ -25,7 +25,7 @@ def run(programs, what, seed, variables, prefix, folder):
 def check(dcl, programs, base):
     threads = {"POCL_DEVICES": "pthread pthread pthread"}
     run(programs, "3 threads", SEED, threads, [], f"{base}/work")
-    run(programs, "3 threads that send", SEED + CASES, {**threads, "DCL_MOVE": "send"}, [], f"{base}/work")
+    run(programs, "3 threads that send", SEED + CASES, {**threads, "DCL_TRANSFER": "send"}, [], f"{base}/work")
     with open_place(PLACE, dcl, f"{base}/workers") as place:
         run(programs, PLACE, SEED + 2 * CASES, place.variables, place.prefix, f"{base}/work")
 

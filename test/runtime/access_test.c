@@ -148,7 +148,7 @@ static void run_all(const dcl_config *config)
             for (int kind = 0; kind < KINDS; kind++) {
                 char what[128];
                 snprintf(what, sizeof what, "%s, C %s, A %s, move %s, check %s", kinds[kind].what, maps[c], maps[a],
-                         config->move, config->check);
+                         config->transfer, config->check);
                 run_kind(cluster, kind, C, A, what);
             }
             dcl_release(A);
@@ -160,9 +160,9 @@ static void run_all(const dcl_config *config)
 Test(access_on_device, gives_what_loops_give)
 {
     dcl_config config = test_config(3);
-    config.move = "place";
+    config.transfer = "place";
     run_all(&config);
-    config.move = "send";
+    config.transfer = "send";
     config.check = "access"; /* correct bodies are never reported */
     run_all(&config);
 }

@@ -170,7 +170,7 @@ Test(bodies_on_device, that_come_again_compute_the_same)
 {
     for (int mode = 0; mode < 2; mode++) {
         dcl_config config = test_config(3);
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         dcl_cluster *cluster = test_open(&config);
         forget_at_once(cluster);
         run_some(cluster, "cyclic(2)", (uint64_t)mode, 120);
@@ -214,7 +214,7 @@ Test(bodies_on_device, that_several_threads_use_compute_the_same)
 Test(bodies_on_device, that_are_forgotten_leave_right_books_of_copies)
 {
     dcl_config config = test_config(2);
-    config.move = "send";
+    config.transfer = "send";
     dcl_cluster *cluster = test_open(&config);
     dcl_array *A = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, ELEMENTS)),
               *C = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, ELEMENTS));
@@ -284,7 +284,7 @@ Test(bodies_on_device, that_come_again_reach_all_nodes_through_losses_and_joins)
         config.program = TEST_DCL;
         config.fanout = 1;
         config.spare = 1;
-        config.move = seed == 0 ? "auto" : "send";
+        config.transfer = seed == 0 ? "auto" : "send";
         dcl_cluster *cluster = test_open(&config);
         dcl_array *X = test_array(cluster, "block;nodes=0", dcl_grid_1d(DCL_INT32, ELEMENTS)),
                   *Y = test_array(cluster, "block;nodes=0", dcl_grid_1d(DCL_INT32, ELEMENTS));

@@ -57,7 +57,7 @@ Test(body_on_device, writes_a_second_output_where_its_condition_holds)
 {
     dcl_config config = test_config(3);
     for (int mode = 0; mode < 2; mode++) {
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         dcl_cluster *cluster = test_open(&config);
         dcl_array *A = make(cluster, dcl_grid_2d(DCL_INT32, ROWS, COLUMNS), "rows:cyclic(2x2)");
         dcl_array *C = make(cluster, dcl_grid_2d(DCL_INT32, ROWS, COLUMNS), "block");
@@ -72,8 +72,8 @@ Test(body_on_device, writes_a_second_output_where_its_condition_holds)
         for (int i = 0; i < ROWS; i++)
             for (int j = 0; j < COLUMNS; j++) {
                 int a = i * COLUMNS + j, expected = a % 3 == 0 ? -a : 1000 + j * ROWS + i;
-                cr_assert_eq(c[i][j], a, "%s: C(%d,%d) is %d", config.move, i, j, c[i][j]);
-                cr_assert_eq(d[j][i], expected, "%s: D(%d,%d) is %d; expected %d", config.move, j, i, d[j][i],
+                cr_assert_eq(c[i][j], a, "%s: C(%d,%d) is %d", config.transfer, i, j, c[i][j]);
+                cr_assert_eq(d[j][i], expected, "%s: D(%d,%d) is %d; expected %d", config.transfer, j, i, d[j][i],
                              expected);
             }
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
@@ -201,7 +201,7 @@ Test(body_on_device, reads_at_affine_subscripts)
 {
     dcl_config config = test_config(3);
     for (int mode = 0; mode < 2; mode++) {
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         dcl_cluster *cluster = test_open(&config);
         dcl_array *C = make(cluster, dcl_grid_2d(DCL_INT32, ROWS, COLUMNS), "rows:cyclic(3x2)");
         dcl_array *A = make(cluster, dcl_grid_2d(DCL_INT32, 2 * ROWS + 1, 30), "block");
@@ -220,7 +220,7 @@ Test(body_on_device, reads_at_affine_subscripts)
         for (int i = 0; i < ROWS; i++)
             for (int j = 0; j < COLUMNS; j++) {
                 int expected = (2 * i + 1) * 30 + 29 - j + (11 - i) * 1000 + 4 * 30 + 7 + (i + 2 * j) * 100000;
-                cr_assert_eq(c[i][j], expected, "%s: C(%d,%d) is %d; expected %d", config.move, i, j, c[i][j],
+                cr_assert_eq(c[i][j], expected, "%s: C(%d,%d) is %d; expected %d", config.transfer, i, j, c[i][j],
                              expected);
             }
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
@@ -232,7 +232,7 @@ Test(body_on_device, reads_what_it_declares_to_read)
     enum { N = 10 };
     dcl_config config = test_config(3);
     for (int mode = 0; mode < 2; mode++) {
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         dcl_cluster *cluster = test_open(&config);
         dcl_array *A = make(cluster, dcl_grid_2d(DCL_INT32, N, 8), "rows:cyclic(2x3)");
         dcl_array *B = make(cluster, dcl_grid_2d(DCL_INT32, 8, N), "block");
@@ -252,7 +252,7 @@ Test(body_on_device, reads_what_it_declares_to_read)
                 int expected = (i * j) % 45 * 7;
                 for (int k = 0; k < 8; k++)
                     expected += (1 + i * 8 + k) * (2 + 3 * (k * N + j));
-                cr_assert_eq(c[i][j], expected, "%s: C(%d,%d) is %d; expected %d", config.move, i, j, c[i][j],
+                cr_assert_eq(c[i][j], expected, "%s: C(%d,%d) is %d; expected %d", config.transfer, i, j, c[i][j],
                              expected);
             }
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());

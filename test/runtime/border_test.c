@@ -45,7 +45,7 @@ Test(border_on_device, takes_0_outside_and_reports_at_the_next_wait)
 {
     dcl_config config = test_config(3);
     for (int mode = 0; mode < 2; mode++) {
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         struct line line = open_line(&config);
         dcl_array *A = line.A, *C = line.C;
         TEST_OK(dcl_forall(line.cluster, plain, DCL_OUT(C), DCL_IN(A)));
@@ -129,7 +129,7 @@ Test(border_on_device, never_reports_guarded_reads)
 {
     dcl_config config = test_config(3);
     for (int mode = 0; mode < 2; mode++) {
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         struct line line = open_line(&config);
         dcl_array *A = line.A, *C = line.C;
         TEST_OK(dcl_forall(line.cluster, guarded, DCL_OUT(C), DCL_IN(A)));
@@ -184,7 +184,7 @@ Test(border_on_device, may_be_far_away)
 {
     dcl_config config = test_config(3);
     for (int mode = 0; mode < 2; mode++) {
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         struct line line = open_line(&config);
         dcl_array *A = line.A, *C = line.C;
         int far = 1000000, c[N];

@@ -106,7 +106,7 @@ Test(counts_on_device, of_the_worked_example)
     static const struct moved_case c = {SIDE, 32, 16, 16, 16};
     dcl_config config = test_config(4);
     for (int mode = 0; mode < 2; mode++) {
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         dcl_cluster *cluster = test_open(&config);
         dcl_map *map = example_map(cluster, &c);
         dcl_grid grid = dcl_grid_2d(DCL_FLOAT, SIDE, SIDE);
@@ -148,7 +148,7 @@ Test(counts_on_device, planned_are_those_counted)
     };
     dcl_config config = test_config(4);
     for (int mode = 0; mode < 2; mode++) {
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         dcl_cluster *cluster = test_open(&config);
         dcl_map *map = dcl_map_parse(cluster, "rows:cyclic(2x3);block=2x2;tile=3x3"),
                 *other = dcl_map_parse(cluster, "block;tile=5x2");
@@ -326,14 +326,14 @@ Test(counts_on_device, of_messages_do_not_grow_with_tiles)
     static const char *const few = "block@2x2;tile=200x200", *const many = "block@2x2;tile=2x2";
     dcl_config config = test_config(4);
     for (int mode = 0; mode < 2; mode++) {
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         dcl_cluster *cluster = test_open(&config);
         for (int moving = 0; moving < 2; moving++) {
             const char *body = moving ? transposed : plain;
             int64_t with_few = host_messages(cluster, few, body, 4),
                     with_many = host_messages(cluster, many, body, 40000);
             cr_expect_eq(with_few, with_many, "%s, %s: %" PRId64 " messages for 4 tiles, %" PRId64 " for 40,000",
-                         config.move, body, with_few, with_many);
+                         config.transfer, body, with_few, with_many);
             cr_expect(with_few >= 1 && with_few <= 8, "%" PRId64 " messages", with_few);
         }
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());

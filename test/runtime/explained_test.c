@@ -240,7 +240,7 @@ Test(explained, a_move_in_several_batches)
 {
     dcl_config config = test_config(2);
     config.tile_bytes = 64;
-    config.move = "send";
+    config.transfer = "send";
     dcl_cluster *cluster = test_open(&config);
     dcl_array *A = square(cluster, "block,*");
     dcl_report *report = dcl_explain_report_move(A, NULL, 1);

@@ -31,7 +31,7 @@ struct broken {
 static struct broken open_broken(const char *move)
 {
     dcl_config config = test_config(3);
-    config.move = move;
+    config.transfer = move;
     config.fault = "alloc node=1 count=2";
     struct broken b = {.cluster = test_open(&config)};
     dcl_map *map = dcl_map_parse(b.cluster, "cyclic(4)");
@@ -244,7 +244,7 @@ Test(failure_on_device, of_a_pool_that_is_too_small_says_what_to_do)
 {
     enum { MANY = 20000 };
     dcl_config config = test_config(3);
-    config.move = "send";
+    config.transfer = "send";
     config.pool_bytes = 4096;
     dcl_cluster *cluster = test_open(&config);
     dcl_map *map = dcl_map_block(cluster);
@@ -279,7 +279,7 @@ Test(failure_on_device, is_none_where_tiles_fit_the_pool)
 {
     enum { SIDE = 96 };
     dcl_config config = test_config(3);
-    config.move = "send";
+    config.transfer = "send";
     config.pool_bytes = 4096;
     config.chunk_bytes = 512;
     config.tile_bytes = 1024;

@@ -12,7 +12,7 @@ enum { NODES = 3, COUNT = 12 };
 static dcl_cluster *open_with(const char *move)
 {
     dcl_config config = test_config(NODES);
-    config.move = move;
+    config.transfer = move;
     return test_open(&config);
 }
 

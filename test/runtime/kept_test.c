@@ -12,7 +12,7 @@ enum { SIDE = 24, NODES = 4 };
 static dcl_cluster *open_with(const char *move, size_t kept_bytes)
 {
     dcl_config config = test_config(NODES);
-    config.move = move;
+    config.transfer = move;
     config.kept_bytes = kept_bytes;
     return test_open(&config);
 }

@@ -249,7 +249,7 @@ Test(memory_on_device, that_lacks_on_a_node_is_told)
     config.log = "warn";
     config.log_fn = set_trap;
     for (int n = 1; n < 150; n += 5) {
-        config.move = n % 2 == 0 ? "auto" : "send";
+        config.transfer = n % 2 == 0 ? "auto" : "send";
         run_with_trap(&config, n);
     }
 }

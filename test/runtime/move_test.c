@@ -15,7 +15,7 @@ static const char add[] = "C(i,j) = A(i,j) + B(j,i);";
 static dcl_cluster *open_with(const char *move, size_t kept_bytes)
 {
     dcl_config config = test_config(NODES);
-    config.move = move;
+    config.transfer = move;
     config.kept_bytes = kept_bytes;
     return test_open(&config);
 }
@@ -363,7 +363,7 @@ Test(move_on_device, arrays_that_store_some_elements)
     static const char *const moves[] = {"place", "send"};
     for (int m = 0; m < 2; m++) {
         dcl_config config = test_config(NODES);
-        config.move = moves[m];
+        config.transfer = moves[m];
         config.tile_bytes = 64;
         dcl_cluster *cluster = test_open(&config);
         dcl_array *A = make(cluster, dcl_grid_1d(DCL_INT32, 64), "rows:table(8);owners=0,-,1,-,2,3,-,0;rest=-7");
@@ -435,7 +435,7 @@ Test(move_on_device, other_maps_and_storages)
 Test(move_on_device, a_node_without_memory)
 {
     dcl_config config = test_config(NODES);
-    config.move = "send";
+    config.transfer = "send";
     config.fault = "alloc node=1 count=4"; /* after its parts of three arrays */
     dcl_cluster *cluster = test_open(&config);
     dcl_array *A = square(cluster, "block,*"), *B = square(cluster, "block,*"), *C = square(cluster, "block,*");

@@ -22,7 +22,7 @@ struct variable_case {
 
 static const struct variable_case variable_cases[] = {
     {"DCL_TILE_SIZE", "3", {"DCL_TILE_SIZE is not known", "the nearest is DCL_TILE_BYTES", "correct or unset it"}},
-    {"DCL_MVOE", "send", {"DCL_MVOE is not known", "the nearest is DCL_MOVE"}},
+    {"DCL_TRANFSER", "send", {"DCL_TRANFSER is not known", "the nearest is DCL_TRANSFER"}},
     {"DCL_", "1", {"DCL_ is not known"}},
     {"DCL_TILE_BYTES", "many", {"DCL_TILE_BYTES is \"many\"", "expected a whole number", "16M"}},
     {"DCL_TILE_BYTES", "1", {"DCL_TILE_BYTES is 1", "expected 64.."}},
@@ -31,7 +31,7 @@ static const struct variable_case variable_cases[] = {
      "99999999999999999999",
      {"DCL_POOL_BYTES is \"99999999999999999999\"", "expected a whole number"}},
     {"DCL_WINDOW", "0", {"DCL_WINDOW is 0", "expected 1..1000000"}},
-    {"DCL_MOVE", "fly", {"DCL_MOVE is \"fly\"", "expected one of auto|place|send"}},
+    {"DCL_TRANSFER", "fly", {"DCL_TRANSFER is \"fly\"", "expected one of auto|place|send"}},
     {"DCL_LOG", "loud", {"DCL_LOG is \"loud\"", "expected one of off|warn|info|debug"}},
     {"DCL_SYNC", "yes", {"DCL_SYNC is \"yes\"", "expected 0 or 1"}},
     {"DCL_MAP", "blocks", {"DCL_MAP: ", "found \"blocks\"", "expected block, cyclic, splits, weighted or *"}},
@@ -131,8 +131,8 @@ Test(open_on_device, refuses_wrong_configurations)
     wrong.tile_bytes = 0;
     expect_no_cluster(&wrong, "DCL_TILE_BYTES is 0; expected 64..");
     wrong = config;
-    wrong.move = "slow";
-    expect_no_cluster(&wrong, "DCL_MOVE is \"slow\"");
+    wrong.transfer = "slow";
+    expect_no_cluster(&wrong, "DCL_TRANSFER is \"slow\"");
     TEST_REFUSED(dcl_config_read(NULL), DCL_ERR_INVALID, "config_out is NULL; expected a dcl_config to fill");
 }
 

@@ -36,8 +36,8 @@ static void run_dependent(const dcl_config *config, int operations)
     for (int i = 0; i < SIDE; i++)
         for (int j = 0; j < SIDE; j++) {
             int expected = (operations % 2 == 0 ? i * SIDE + j : j * SIDE + i) + operations;
-            cr_assert_eq(a[i][j], expected, "%s, window %zu: A(%d,%d) is %d; expected %d", config->move, config->window,
-                         i, j, a[i][j], expected);
+            cr_assert_eq(a[i][j], expected, "%s, window %zu: A(%d,%d) is %d; expected %d", config->transfer,
+                         config->window, i, j, a[i][j], expected);
         }
     dcl_release(map);
     cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
@@ -47,7 +47,7 @@ Test(order_on_device, keeps_1000_dependent_operations_in_order)
 {
     dcl_config config = test_config(3);
     run_dependent(&config, 1000);
-    config.move = "send";
+    config.transfer = "send";
     run_dependent(&config, 1001);
 }
 
@@ -56,7 +56,7 @@ Test(order_on_device, holds_with_any_window)
     dcl_config config = test_config(3);
     for (int mode = 0; mode < 2; mode++)
         for (config.window = 1; config.window <= 5; config.window += 2) {
-            config.move = mode == 0 ? "auto" : "send";
+            config.transfer = mode == 0 ? "auto" : "send";
             run_dependent(&config, 41);
         }
 }
@@ -66,7 +66,7 @@ Test(order_on_device, keeps_what_earlier_operations_read)
 {
     dcl_config config = test_config(3);
     for (int mode = 0; mode < 2; mode++) {
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         dcl_cluster *cluster = test_open(&config);
         dcl_map *map = dcl_map_parse(cluster, "rows:cyclic(3x2)");
         dcl_grid grid = dcl_grid_2d(DCL_INT32, SIDE, SIDE);
@@ -80,7 +80,7 @@ Test(order_on_device, keeps_what_earlier_operations_read)
             int32_t b[SIDE * SIDE];
             TEST_OK(dcl_read(copies[n], NULL, b, NULL));
             for (int e = 0; e < SIDE * SIDE; e++)
-                cr_assert_eq(b[e], n + 1, "%s: element %d of copy %d is %d", config.move, e, n, b[e]);
+                cr_assert_eq(b[e], n + 1, "%s: element %d of copy %d is %d", config.transfer, e, n, b[e]);
         }
         dcl_release(map);
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());

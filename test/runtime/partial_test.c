@@ -324,7 +324,7 @@ ParameterizedTestParameters(partial_on_device, all_operations)
 ParameterizedTest(struct world *world, partial_on_device, all_operations)
 {
     dcl_config config = test_config(2);
-    config.move = world->move;
+    config.transfer = world->move;
     config.files = world->files;
 #ifdef TEST_DCL
     config.workers = world->workers[0] != '\0' ? world->workers : NULL;
@@ -395,7 +395,7 @@ Test(partial_on_device, kept)
 {
     for (int mode = 0; mode < 2; mode++) {
         dcl_config config = test_config(2);
-        config.move = mode == 0 ? "auto" : "send";
+        config.transfer = mode == 0 ? "auto" : "send";
         dcl_cluster *cluster = test_open(&config);
         for (int m = 0; m < MAPS; m++) {
             struct scene scene = make_scene(cluster, maps[m]);

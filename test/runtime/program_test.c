@@ -266,7 +266,7 @@ static void open_cluster(struct program *p)
     static const char *const moves[] = {"auto", "send"};
     int nodes = 1 + pick(p, TEST_MOST_NODES);
     dcl_config config = test_config(nodes);
-    config.move = moves[pick(p, 2)];
+    config.transfer = moves[pick(p, 2)];
     config.window = (size_t[]){1, 2, 3, 7, 1024}[pick(p, 5)];
     config.chunk_bytes = (size_t[]){64, 100, 256, 4 << 20}[pick(p, 4)];
     config.tile_bytes = (size_t[]){64, 200, 16 << 20}[pick(p, 3)];

@@ -138,7 +138,7 @@ static void remap_and_expect(dcl_array *array, dcl_map *map, const char *what)
 static void remap_between_all(const char *move)
 {
     dcl_config config = test_config(NODES);
-    config.move = move;
+    config.transfer = move;
     dcl_cluster *cluster = test_open(&config);
     dcl_map *map[MAPS];
     for (int m = 0; m < MAPS; m++)
@@ -202,7 +202,7 @@ Test(remap_on_device, shares_its_rule_with_transposed_operands)
     dcl_grid grid = dcl_grid_2d(DCL_INT32, SIDE, SIDE);
     for (int mode = 0; mode < 2; mode++) {
         dcl_config config = test_config(NODES);
-        config.move = moves[mode];
+        config.transfer = moves[mode];
         dcl_cluster *cluster = test_open(&config);
         for (int c = 0; c < MAPS; c++) {
             dcl_map *of_c = parse(cluster, maps[c]);
@@ -307,7 +307,7 @@ Test(remap_on_device, keeps_contents_through_random_maps)
     test_config(TEST_MOST_NODES);
     for (int nodes = 1; nodes <= TEST_MOST_NODES; nodes += 2) {
         dcl_config config = test_config(nodes);
-        config.move = nodes == 3 ? "auto" : "send";
+        config.transfer = nodes == 3 ? "auto" : "send";
         config.tile_bytes = 64;
         dcl_cluster *cluster = test_open(&config);
         for (int c = 0; c < CHAINS; c++)
@@ -385,7 +385,7 @@ Test(remap_on_device, copies_between_views)
     static const char *const moves[] = {"auto", "send"};
     for (int mode = 0; mode < 2; mode++) {
         dcl_config config = test_config(3);
-        config.move = moves[mode];
+        config.transfer = moves[mode];
         dcl_cluster *cluster = test_open(&config);
         dcl_map *block = parse(cluster, "block"), *cyclic = parse(cluster, "rows:cyclic(2x3)");
         dcl_array *A = dcl_agile(dcl_grid_2d(DCL_INT32, 6, 4), block),
@@ -429,7 +429,7 @@ Test(remap_on_device, to_and_from_replicated_and_kept_arrays)
     static const char *const moves[] = {"auto", "send"};
     for (int mode = 0; mode < 2; mode++) {
         dcl_config config = test_config(3);
-        config.move = moves[mode];
+        config.transfer = moves[mode];
         dcl_cluster *cluster = test_open(&config);
         dcl_map *block = parse(cluster, "block"), *cyclic = parse(cluster, "cyclic"),
                 *all = parse(cluster, "replicated");
@@ -464,7 +464,7 @@ Test(remap_on_device, to_a_sparse_map_keeps_what_that_stores)
     static const char *const moves[] = {"auto", "send"};
     for (int mode = 0; mode < 2; mode++) {
         dcl_config config = test_config(2);
-        config.move = moves[mode];
+        config.transfer = moves[mode];
         dcl_cluster *cluster = test_open(&config);
         /* Nodes 0 and 1 have 0-5 and 6-11; of 0-3 and 8-11, kept by 1 and 1, only 8-11 have their owner. */
         dcl_map *block = parse(cluster, "block"), *sparse = parse(cluster, "rows:table(4);owners=1,-,1;rest=-1");
@@ -530,7 +530,7 @@ Test(remap_on_device, may_take_nodes_in_the_order_that_moves_least)
     static const char *const moves[] = {"auto", "send"};
     for (int mode = 0; mode < 2; mode++) {
         dcl_config config = test_config(3);
-        config.move = moves[mode];
+        config.transfer = moves[mode];
         dcl_cluster *cluster = test_open(&config);
         dcl_map *turned = parse(cluster, "block;nodes=2,0,1"), *cyclic = parse(cluster, "rows:cyclic(21)");
         dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, 60), turned),
@@ -577,7 +577,7 @@ Test(remap_on_device, without_storage_leaves_the_array_as_it_was)
     static const char *const moves[] = {"auto", "send"};
     for (int mode = 0; mode < 2; mode++) {
         dcl_config config = test_config(3);
-        config.move = moves[mode];
+        config.transfer = moves[mode];
         config.fault = "alloc node=1 count=2";
         dcl_cluster *cluster = test_open(&config);
         dcl_map *block = parse(cluster, "block"), *cyclic = parse(cluster, "cyclic");
@@ -608,7 +608,7 @@ Test(remap_on_device, without_storage_leaves_the_array_as_it_was)
 Test(remap_on_device, within_a_small_pool_is_done_or_refused_before)
 {
     dcl_config config = test_config(2);
-    config.move = "send";
+    config.transfer = "send";
     config.pool_bytes = 4096;
     config.tile_bytes = 1 << 20;
     dcl_cluster *cluster = test_open(&config);

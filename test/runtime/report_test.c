@@ -278,7 +278,7 @@ Test(report_on_device, messages_are_those_of_the_way_of_moving)
 {
     dcl_config config = test_config(2);
     for (int sent = 0; sent < 2; sent++) {
-        config.move = sent ? "send" : "place";
+        config.transfer = sent ? "send" : "place";
         dcl_cluster *cluster = test_open(&config);
         dcl_array *C = array_of(cluster, dcl_grid_2d(DCL_FLOAT, 8, 8), "block,*"),
                   *A = array_of(cluster, dcl_grid_2d(DCL_FLOAT, 8, 8), "block,*");

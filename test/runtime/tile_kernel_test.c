@@ -246,7 +246,7 @@ static void run_all(const dcl_config *config, int nodes)
             for (int kind = 0; kind < KINDS; kind++) {
                 char what[128];
                 snprintf(what, sizeof what, "%s, C %s, A %s, %d nodes, move %s, check %s", kinds[kind].what, maps[c],
-                         maps[a], nodes, config->move, config->check);
+                         maps[a], nodes, config->transfer, config->check);
                 run_kind(cluster, kind, C, A, B, what);
             }
             dcl_release(B);
@@ -259,9 +259,9 @@ static void run_all(const dcl_config *config, int nodes)
 Test(tile_kernel_on_device, gives_what_loops_give)
 {
     dcl_config config = test_config(3);
-    config.move = "place";
+    config.transfer = "place";
     run_all(&config, 3);
-    config.move = "send";
+    config.transfer = "send";
     run_all(&config, 3);
 }
 
@@ -269,7 +269,7 @@ Test(tile_kernel_on_device, gives_what_loops_give)
 Test(tile_kernel_on_device, is_quiet_when_checked)
 {
     dcl_config config = test_config(2);
-    config.move = "send";
+    config.transfer = "send";
     config.check = "access";
     run_all(&config, 2);
 }

@@ -128,7 +128,7 @@ static void compare(dcl_cluster *cluster, uint64_t seed, const char *how)
 static void compare_all(const char *move, const char *check, uint64_t first, uint64_t end)
 {
     dcl_config config = test_config(3);
-    config.move = move;
+    config.transfer = move;
     config.check = check;
     dcl_cluster *cluster = test_open(&config);
     for (uint64_t seed = first; seed < end; seed++)
@@ -155,7 +155,7 @@ Test(tile_maps_on_device, reads_around_periodic_axes)
                        "C(r, c) = A(r - 1, c) + 3 * A(r + 1, c) - A(r, c + 1) + 5 * A(r - 1, c - 1);";
     for (int how = 0; how < 4; how++) {
         dcl_config config = test_config(how == 3 ? 1 : 3);
-        config.move = how == 1 ? "send" : "auto";
+        config.transfer = how == 1 ? "send" : "auto";
         config.check = how == 2 ? "access" : "off";
         dcl_cluster *cluster = test_open(&config);
         for (int m = 0; m < 8; m++) {

@@ -127,9 +127,9 @@ static void write_some(const dcl_config *config)
 Test(tile_rules_on_device, keeps_what_is_not_written)
 {
     dcl_config config = test_config(3);
-    config.move = "place";
+    config.transfer = "place";
     write_some(&config);
-    config.move = "send";
+    config.transfer = "send";
     write_some(&config);
 }
 

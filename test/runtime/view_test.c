@@ -120,7 +120,7 @@ static dcl_array *base_array(dcl_map *map)
 static struct scene open_scene(const struct kind *kind, const char *move)
 {
     dcl_config config = test_config(2);
-    config.move = move;
+    config.transfer = move;
     struct scene scene = {.cluster = test_open(&config), .kind = kind};
     scene.map = dcl_map_parse(scene.cluster, kind->rows ? "rows:cyclic(1x4)" : "rows:cyclic(1x2)");
     scene.A = base_array(scene.map);
