@@ -114,20 +114,25 @@ typedef int dcl_owner_fn(void *user, const int64_t piece[]);
 DCL_API dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[],
                                   const dcl_grid *grid, dcl_owner_fn *owner, void *user);
 
-/** For dcl_map_weighted(): time a body. */
-DCL_API extern const double dcl_measured[1];
-#define DCL_MEASURED dcl_measured
-
 /** Divide the first axis by shares of the nodes; the others are whole: `weighted(3:1)`, for grids of every rank.
- *  @param shares  [nodes alive] of the nodes in the order of their numbers, each at least 0; relative, in steps of a
- *                 ten-thousandth of the largest. Or DCL_MEASURED: a body is timed on every node alive, by itself, on about a
- *                 million floats, the best of a few rounds; what comes out is remembered until dcl_close() or until other
- *                 nodes are alive. Waits for all of that; a failure is the cluster's, too.
- *  @param body    what is timed: arrays are its names that begin with a capital letter, all of floats. NULL: a sum of two
- *                 arrays. Without DCL_MEASURED it is ignored.
- *  @return the map, yours; or NULL: DCL_ERR_INVALID, DCL_ERR_BODY, DCL_ERR_UNSUPPORTED (a planning cluster, measured), or
- *          what failed when the body was run. */
-DCL_API dcl_map *dcl_map_weighted(dcl_cluster *cluster, const double shares[], const char *body);
+ *  @param count   number of shares, one for each node alive.
+ *  @param shares  [count] of the nodes alive in the order of their numbers, each at least 0; relative, rounded to a
+ *                 ten-thousandth of the largest. dcl_measure_shares() finds suitable ones.
+ *  @return the map, yours; or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+DCL_API dcl_map *dcl_map_weighted(dcl_cluster *cluster, int count, const double shares[]);
+
+/** Measure how fast each node alive runs a body: the shares that make all of them take the same time.
+ *
+ *  The body is run on every node by itself, on arrays of about a million floats; the best of a few rounds counts. Results
+ *  are remembered until dcl_close(), for the same body and the same nodes. Complete when it returns.
+ *  @param body        arrays are its names that begin with a capital letter. NULL: a sum of two arrays.
+ *  @param capacity    length of `shares_out`; dcl_node_count() is enough unless nodes join meanwhile.
+ *  @param shares_out  [capacity] receives the shares of the nodes alive in the order of their numbers; their sum is 1.
+ *  @param count_out   receives the number of nodes alive, also when it is more than `capacity`.
+ *  @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_BODY, DCL_ERR_UNSUPPORTED (a planning cluster), or the error of running the
+ *          body. */
+DCL_API dcl_status dcl_measure_shares(dcl_cluster *cluster, const char *body, int capacity, double shares_out[],
+                                      int *count_out);
 
 /** One array on one node, and copies of it on others: the first node alive owns everything, computes what is written, and
  *  gives the next ones what they read, once: they keep it until it is written (dcl_keep(), without a budget). Copies are

@@ -22,6 +22,7 @@
 #pragma redefine_extname dcl_map_table dcli_in_map_table
 #pragma redefine_extname dcl_map_function dcli_in_map_function
 #pragma redefine_extname dcl_map_weighted dcli_in_map_weighted
+#pragma redefine_extname dcl_measure_shares dcli_in_measure_shares
 #pragma redefine_extname dcl_map_replicated dcli_in_map_replicated
 #pragma redefine_extname dcl_map_sparse dcli_in_map_sparse
 #pragma redefine_extname dcl_map_listed dcli_in_map_listed

@@ -58,6 +58,7 @@ extern __typeof__(dcl_map_hash) dcli_in_map_hash;
 extern __typeof__(dcl_map_table) dcli_in_map_table;
 extern __typeof__(dcl_map_function) dcli_in_map_function;
 extern __typeof__(dcl_map_weighted) dcli_in_map_weighted;
+extern __typeof__(dcl_measure_shares) dcli_in_measure_shares;
 extern __typeof__(dcl_map_replicated) dcli_in_map_replicated;
 extern __typeof__(dcl_map_sparse) dcli_in_map_sparse;
 extern __typeof__(dcl_map_listed) dcli_in_map_listed;

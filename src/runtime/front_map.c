@@ -50,12 +50,23 @@ dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const
                                                 : NULL);
 }
 
-dcl_map *dcl_map_weighted(dcl_cluster *cluster, const double shares[], const char *body)
+dcl_map *dcl_map_weighted(dcl_cluster *cluster, int count, const double shares[])
 {
     dcli_call call;
     dcli_call_begin(&call, __func__);
     cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS, call.status == DCL_OK ? dcli_in_map_weighted(cluster, shares, body) : NULL);
+    return dcli_call_made(&call, DCLI_MAPS,
+                          call.status == DCL_OK ? dcli_in_map_weighted(cluster, count, shares) : NULL);
+}
+
+dcl_status dcl_measure_shares(dcl_cluster *cluster, const char *body, int capacity, double shares_out[], int *count_out)
+{
+    dcli_call call;
+    dcli_call_begin(&call, __func__);
+    cluster = dcli_call_cluster(&call, "cluster", cluster);
+    return dcli_call_end(&call, call.status == DCL_OK
+                                    ? dcli_in_measure_shares(cluster, body, capacity, shares_out, count_out)
+                                    : call.status);
 }
 
 dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies)

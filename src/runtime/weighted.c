@@ -1,4 +1,4 @@
-/* runtime/weighted.c - maps by shares: given, or measured by timing a body on every node. */
+/* runtime/weighted.c - maps by shares of the nodes, and shares measured by timing a body on every node. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -9,8 +9,6 @@
 #include "runtime/cluster.h"
 
 enum { SCALE = 10000, MOST_NAMES = 16, ELEMENTS = 1 << 20, ROUNDS = 3 };
-
-const double dcl_measured[1] = {-1};
 
 /* Shares of a body on the nodes that were alive. */
 struct dcli_measured {
@@ -265,43 +263,77 @@ static dcl_map *make_map(dcl_cluster *cluster, int count, const double shares[])
     return map;
 }
 
-/* Anew where a node has joined or was lost meanwhile: the map is over the nodes that are there when it is made. */
-static dcl_map *make_measured(dcl_cluster *cluster, const char *body, int nodes[])
-{
-    static const char usual[] = "C(i) = 2.5f * A(i) + B(i);";
-    if (cluster->plan_only) {
-        DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()): nothing can be timed; give shares");
-        return NULL;
-    }
-    body = body != NULL ? body : usual;
-    for (;;) {
-        int count = list_alive(cluster, nodes);
-        const struct dcli_measured *measured = remembered(cluster, body, count, nodes);
-        bool is_known = measured != NULL || measure_and_remember(cluster, body, count, nodes, &measured) == DCL_OK;
-        dcl_map *map = is_known ? make_map(cluster, count, measured->share) : NULL;
-        if (are_alive(cluster, count, nodes))
-            return map;
-        dcl_map_release(map);
-    }
-}
-
-dcl_map *dcl_map_weighted(dcl_cluster *cluster, const double shares[], const char *body)
+dcl_map *dcl_map_weighted(dcl_cluster *cluster, int count, const double shares[])
 {
     dcli_error_enter_constructor(__func__);
     if (cluster == NULL)
         return NULL;
     int *nodes = dcli_calloc((size_t)cluster->host, sizeof nodes[0]);
+    int alive = nodes != NULL ? list_alive(cluster, nodes) : 0;
     dcl_map *map = NULL;
-    if (nodes != NULL && shares == NULL)
-        DCLI_FAIL(DCL_ERR_INVALID, "shares is NULL; expected one for each node alive, or DCL_MEASURED");
-    else if (nodes != NULL && shares == DCL_MEASURED)
-        map = make_measured(cluster, body, nodes);
+    if (nodes != NULL && count != alive)
+        DCLI_FAIL(DCL_ERR_INVALID, "count is %d; expected %d, a share for each node alive", count, alive);
+    else if (nodes != NULL && shares == NULL)
+        DCLI_FAIL(DCL_ERR_INVALID, "shares is NULL; expected one for each node alive; dcl_measure_shares() finds them");
     else if (nodes != NULL)
-        map = make_map(cluster, list_alive(cluster, nodes), shares);
+        map = make_map(cluster, count, shares);
     if (map == NULL) {
         dcli_error_made_null();
         dcli_cluster_refused(cluster);
     }
     dcli_free(nodes);
     return map;
+}
+
+/* ---- shares ------------------------------------------------------------------------------------------------------- */
+
+static dcl_status check_measure(const dcl_cluster *cluster, int capacity, const double shares_out[],
+                                const int *count_out)
+{
+    if (cluster->plan_only)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "this cluster only plans (dcl_open_plan()): nothing can be timed; expected one of dcl_open()");
+    if (count_out == NULL || (shares_out == NULL && capacity > 0))
+        return DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected memory to fill",
+                         count_out == NULL ? "count_out" : "shares_out");
+    return DCL_OK;
+}
+
+/* Measure again when a node joined or was lost meanwhile. @param nodes  [cluster->host] */
+static dcl_status measure_alive(dcl_cluster *cluster, const char *body, int nodes[],
+                                const struct dcli_measured **measured_out)
+{
+    for (;;) {
+        int count = list_alive(cluster, nodes);
+        dcl_status status = DCL_OK;
+        *measured_out = remembered(cluster, body, count, nodes);
+        if (*measured_out == NULL)
+            status = measure_and_remember(cluster, body, count, nodes, measured_out);
+        if (are_alive(cluster, count, nodes))
+            return status;
+    }
+}
+
+dcl_status dcl_measure_shares(dcl_cluster *cluster, const char *body, int capacity, double shares_out[], int *count_out)
+{
+    static const char usual[] = "C(i) = 2.5f * A(i) + B(i);";
+    dcli_error_enter(__func__);
+    if (cluster == NULL)
+        return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
+    const struct dcli_measured *measured = NULL;
+    int *nodes = NULL;
+    dcl_status status = check_measure(cluster, capacity, shares_out, count_out);
+    if (status == DCL_OK && (nodes = dcli_calloc((size_t)cluster->host, sizeof nodes[0])) == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        status = measure_alive(cluster, body != NULL ? body : usual, nodes, &measured);
+    dcli_free(nodes);
+    if (status != DCL_OK) {
+        dcli_cluster_refused(cluster);
+        return status;
+    }
+    *count_out = measured->count;
+    for (int k = 0; k < dcli_min(capacity, measured->count); k++)
+        shares_out[k] = measured->share[k];
+    return DCL_OK;
 }
