@@ -30,7 +30,6 @@ typedef struct dcl_config {
     const char *map;      /**< DCL_MAP: the map of dcl_map_default(), in the grammar of dcl_map_parse() */
     const char *transfer; /**< DCL_TRANSFER: "auto", "place" (read peers' memory in place) or "send" (always stream) */
     const char *log;      /**< DCL_LOG: "off", "warn", "info", "debug" */
-    const char *fault;    /**< DCL_FAULT: for tests, e.g. "alloc node=1 count=2": fail node 1's second allocation */
     size_t tile_bytes;    /**< DCL_TILE_BYTES: size aimed at for one tile */
     size_t block_bytes;   /**< DCL_BLOCK_BYTES: size aimed at for one block, the grain movement is counted in */
     size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: most bytes of one message of data */

@@ -51,9 +51,6 @@ DCL_API dcl_status dcl_worker_run(const dcl_worker_config *config);
  *  signal handler. */
 DCL_API void dcl_worker_stop(void);
 
-/** What a worker process of DCL does. `terms` are given by the library that starts it; of no use to anybody else. */
-DCL_API dcl_status dcl_worker_process(const char *terms);
-
 /** A worker as dcl_worker_list() finds it. */
 typedef struct dcl_worker_info {
     char address[256];

@@ -36,8 +36,6 @@ static const struct row rows[] = {
     {"TRANSFER", CHOICE, FIELD(transfer), "auto", "auto|place|send", 0, 0,
      "how data reaches another node: read in place, sent as a stream, or the best of both"},
     {"LOG", CHOICE, FIELD(log), "off", "off|warn|info|debug", 0, 0, "log lines on standard error"},
-    {"FAULT", TEXT, FIELD(fault), NULL, NULL, 0, 0,
-     "for tests: a failure to provoke, e.g. `alloc node=1 count=2` fails node 1's second allocation of storage"},
     {"TILE_BYTES", SIZE, FIELD(tile_bytes), "16M", NULL, 64, (size_t)1 << 40, "size aimed at for one tile"},
     {"BLOCK_BYTES", SIZE, FIELD(block_bytes), "4M", NULL, 1, (size_t)1 << 40,
      "size aimed at for one block, the grain in which movement is counted"},
@@ -80,6 +78,9 @@ static const struct row rows[] = {
 static const struct {
     const char *old, *now;
 } renamed[] = {{"MOVE", "TRANSFER"}};
+
+/* For tests: not a setting of programs, and not listed. */
+static const char fault_name[] = "DCL_FAULT";
 
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
 
@@ -211,6 +212,12 @@ static dcl_status read_variable(dcl_config *config, const char *entry)
                      (int)length, name, rows[nearest].name, rows[nearest].meaning);
 }
 
+static bool is_variable(const char *entry, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
 dcl_status dcl_config_read(dcl_config *config_out)
 {
     dcli_error_enter(__func__);
@@ -219,7 +226,7 @@ dcl_status dcl_config_read(dcl_config *config_out)
     dcl_config config;
     dcli_config_defaults(&config);
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
-        if (strncmp(*entry, "DCL_", 4) == 0 && strchr(*entry, '=') != NULL) {
+        if (strncmp(*entry, "DCL_", 4) == 0 && strchr(*entry, '=') != NULL && !is_variable(*entry, fault_name)) {
             dcl_status status = read_variable(&config, *entry);
             if (status != DCL_OK)
                 return status;
@@ -292,11 +299,16 @@ int dcli_config_log_level(const dcl_config *config)
 
 static const char *variable(const char *name)
 {
-    size_t length = strlen(name);
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
-        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
-            return *entry + length + 1;
+        if (is_variable(*entry, name))
+            return *entry + strlen(name) + 1;
     return NULL;
+}
+
+const char *dcli_config_fault(void)
+{
+    const char *fault = variable(fault_name);
+    return fault != NULL && fault[0] != '\0' ? fault : NULL;
 }
 
 void dcli_config_hints_of_drivers(char *text_out, size_t capacity)

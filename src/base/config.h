@@ -18,6 +18,9 @@ int dcli_config_log_level(const dcl_config *config);
 void dcli_config_hints_of_drivers(char *text_out, size_t capacity);
 /** The folder in which PoCL keeps compiled kernels, as its pocl_cache.c finds it (3.1). @param folder_out  [capacity]. */
 void dcli_config_pocl_cache(char *folder_out, size_t capacity);
+/** For tests: the failure to provoke, DCL_FAULT, e.g. "alloc node=1 count=2": node 1's second allocation of storage fails.
+ *  @return NULL when there is none; valid until the environment changes. */
+const char *dcli_config_fault(void);
 /** Whether DCL_CHECK asks for kernels that check everything they access. */
 bool dcli_config_checks_access(const dcl_config *config);
 

@@ -10,6 +10,7 @@
 #include "cli/nearest.h"
 #include "cli/options.h"
 #include "cli/report.h"
+#include "runtime/entrance.h"
 
 enum option {
     LISTEN,

@@ -250,7 +250,7 @@ dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in
                                     .plan_ms = (int64_t)config->plan_ms,
                                     .fanout = (int)config->fanout,
                                     .log = crew->terms.log->level,
-                                    .fault = config->fault,
+                                    .fault = crew->terms.fault,
                                     .check_access = dcli_config_checks_access(config),
                                     .word_key = crew->member[node].word_key}};
 }

@@ -11,6 +11,7 @@ typedef struct dcli_crew dcli_crew;
  *  @param config, log, net  outlive the crew. */
 typedef struct dcli_crew_terms {
     const dcl_config *config; /* workers is set */
+    const char *fault;        /* for tests; NULL: none */
     const dcli_log *log;
     uint64_t session;
     dcli_net **net;         /* opened by the crew, closed by the cluster after it */

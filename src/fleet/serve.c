@@ -316,7 +316,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
                                    .pool_bytes = (size_t)setup->pool_bytes,
                                    .kept_bytes = (size_t)setup->kept_bytes,
                                    .fanout = (size_t)setup->fanout};
-    if (setup->fault[0] != '\0' && (serving->config.fault = serving->fault = dcli_strdup(setup->fault)) == NULL)
+    if (setup->fault[0] != '\0' && (serving->fault = dcli_strdup(setup->fault)) == NULL)
         return DCL_ERR_NOMEM;
     choose_limits(serving, setup);
     serving->tree_nodes = setup->tree_nodes;
@@ -345,6 +345,7 @@ static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
                                .node_count = serving->node_count,
                                .in_place = serving->in_place,
                                .config = &serving->config,
+                               .fault = serving->fault,
                                .check_access = serving->check_access,
                                .log = &serving->log,
                                .board = serving->board,

@@ -138,6 +138,7 @@ typedef struct dcli_file_use {
 
 struct dcl_cluster {
     dcl_config config;
+    char *fault; /* DCL_FAULT; NULL: none */
     dcli_log log;
     bool plan_only;
     int host;       /* its peer number: numbers below are for nodes, more of them than nodes where some may join */

@@ -37,17 +37,16 @@ static void free_array(dcl_cluster *cluster, dcl_array *array)
 
 void dcli_array_free(dcl_array *array) { free_array(array->cluster, array); }
 
-enum { OWN_STRINGS = 6 };
+enum { OWN_STRINGS = 5 };
 
 /* Strings of the configuration that are needed after dcl_open(). */
 static void list_strings(dcl_config *config, const char **list[OWN_STRINGS])
 {
     list[0] = &config->map;
-    list[1] = &config->fault;
-    list[2] = &config->devices;
-    list[3] = &config->keys;
-    list[4] = &config->token;
-    list[5] = &config->check;
+    list[1] = &config->devices;
+    list[2] = &config->keys;
+    list[3] = &config->token;
+    list[4] = &config->check;
 }
 
 static void free_config(dcl_config *config)
@@ -102,6 +101,7 @@ static void free_shared(dcl_cluster *cluster)
         dcli_net_close(cluster->net); /* the last payloads are released here */
     dcli_buffers_close(cluster->buffers);
     free_config(&cluster->config);
+    dcli_free(cluster->fault);
     dcli_free(cluster->in_place);
     dcli_free(cluster->worker);
     dcli_free(cluster);
@@ -172,7 +172,11 @@ dcl_cluster *dcli_cluster_make(const dcl_config *config, int node_count, int hos
     dcli_cluster_resize(cluster, node_count, host);
     dcli_cluster_choose_files(cluster, config->files);
     dcli_cluster_hooks(cluster);
-    if (own_strings(&cluster->config) == DCL_OK && check_parts(cluster) == DCL_OK)
+    dcl_status status = own_strings(&cluster->config);
+    const char *fault = dcli_config_fault();
+    if (fault != NULL && (cluster->fault = dcli_strdup(fault)) == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK && check_parts(cluster) == DCL_OK)
         return cluster;
     dcli_cluster_free(cluster);
     return NULL;

@@ -27,6 +27,7 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
                                    .device = n < cluster->node_count ? devices[n] : -1,
                                    .in_place = cluster->in_place,
                                    .config = &cluster->config,
+                                   .fault = cluster->fault,
                                    .check_access = dcli_config_checks_access(&cluster->config),
                                    .log = &cluster->log,
                                    .board = cluster->board,
@@ -176,7 +177,7 @@ dcl_cluster *dcl_open(const dcl_config *config)
     if (config == NULL && read_config(&settings, __func__) != DCL_OK)
         return NULL;
     if (dcli_config_check(config != NULL ? config : &settings, &complete) != DCL_OK ||
-        check_fault(complete.fault) != DCL_OK)
+        check_fault(dcli_config_fault()) != DCL_OK)
         return NULL;
     sigset_t before;
     block_signals(&before);

@@ -74,6 +74,7 @@ dcl_cluster *dcli_open_processes(const dcl_config *config)
     dcli_bodies_limit(cluster, 2);
     dcl_status status = random_session(&session);
     dcli_crew_terms terms = {.config = &cluster->config,
+                             .fault = cluster->fault,
                              .log = &cluster->log,
                              .session = session,
                              .net = &cluster->net,

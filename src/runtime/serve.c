@@ -18,6 +18,7 @@
 #include "fleet/serve.h"
 #include "fleet/supervisor.h"
 #include "net/keys.h"
+#include "runtime/entrance.h"
 
 /* ---- running ------------------------------------------------------------------------------------------------------ */
 

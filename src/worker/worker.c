@@ -219,7 +219,7 @@ static void set_fault(dcli_worker *worker)
 {
     int node;
     long long count;
-    const char *fault = worker->terms.config->fault;
+    const char *fault = worker->terms.fault;
     if (fault != NULL && sscanf(fault, "alloc node=%d count=%lld", &node, &count) == 2 && node == worker->terms.self)
         worker->fault_at = count;
 }

@@ -64,6 +64,7 @@ typedef struct dcli_worker_terms {
     int device;           /* number of the device; nodes only */
     const bool *in_place; /* [node_count] whether the node reads others' parts in place; outlives the worker */
     const dcl_config *config;
+    const char *fault; /* for tests: what fails, as DCL_FAULT says it; NULL: nothing */
     bool check_access; /* kernels check everything they read and write */
     const dcli_log *log;
     dcli_board *board;

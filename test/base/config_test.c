@@ -136,7 +136,6 @@ Test(config, defaults)
     cr_expect_str_eq(config.log, "off");
     cr_expect_null(config.devices);
     cr_expect_null(config.map);
-    cr_expect_null(config.fault);
     cr_expect_eq(config.tile_bytes, 16777216);
     cr_expect_eq(config.window, 1024);
     cr_expect_not(config.sync);
@@ -187,7 +186,7 @@ Test(config, print_says_every_setting_once)
     int lines = 0;
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
-    cr_expect_eq(lines, 28, "%d lines:\n%s", lines, text);
+    cr_expect_eq(lines, 27, "%d lines:\n%s", lines, text);
     cr_expect_not_null(strstr(text, "DCL_TILE_BYTES   = 1048576"), "%s", text);
     cr_expect_not_null(strstr(text, "DCL_MAP          = -"), "%s", text);
     cr_expect_not_null(strstr(text, "DCL_TRANSFER     = auto"), "%s", text);

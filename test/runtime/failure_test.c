@@ -32,7 +32,7 @@ static struct broken open_broken(const char *move)
 {
     dcl_config config = test_config(3);
     config.transfer = move;
-    config.fault = "alloc node=1 count=2";
+    test_fault("alloc node=1 count=2");
     struct broken b = {.cluster = test_open(&config)};
     dcl_map *map = dcl_map_parse(b.cluster, "cyclic(4)");
     dcl_grid grid = dcl_grid_1d(DCL_INT32, N);
@@ -223,7 +223,7 @@ Test(failure_on_device, goes_with_the_contents_in_a_swap)
 Test(failure_on_device, of_making_an_array_is_given_by_the_call_with_sync)
 {
     dcl_config config = test_config(3);
-    config.fault = "alloc node=1 count=1";
+    test_fault("alloc node=1 count=1");
     config.sync = true;
     dcl_cluster *cluster = test_open(&config);
     dcl_map *map = dcl_map_block(cluster);

@@ -245,7 +245,7 @@ static void run_with_trap(dcl_config *config, int n)
 Test(memory_on_device, that_lacks_on_a_node_is_told)
 {
     dcl_config config = test_config(3);
-    config.fault = "alloc node=1 count=1";
+    test_fault("alloc node=1 count=1");
     config.log = "warn";
     config.log_fn = set_trap;
     for (int n = 1; n < 150; n += 5) {

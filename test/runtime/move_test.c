@@ -436,7 +436,7 @@ Test(move_on_device, a_node_without_memory)
 {
     dcl_config config = test_config(NODES);
     config.transfer = "send";
-    config.fault = "alloc node=1 count=4"; /* after its parts of three arrays */
+    test_fault("alloc node=1 count=4"); /* after its parts of three arrays */
     dcl_cluster *cluster = test_open(&config);
     dcl_array *A = square(cluster, "block,*"), *B = square(cluster, "block,*"), *C = square(cluster, "block,*");
     test_count_up(A, 0, 1);

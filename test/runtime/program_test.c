@@ -272,10 +272,9 @@ static void open_cluster(struct program *p)
     config.tile_bytes = (size_t[]){64, 200, 16 << 20}[pick(p, 3)];
     config.pool_bytes = (size_t[]){4096, 1 << 30}[pick(p, 2)];
     char fault[64];
-    if (p->fails_at > 0) {
+    if (p->fails_at > 0)
         snprintf(fault, sizeof fault, "alloc node=%d count=%d", pick(p, nodes), p->fails_at);
-        config.fault = fault;
-    }
+    test_fault(p->fails_at > 0 ? fault : NULL);
     p->cluster = test_open(&config);
 }
 

@@ -578,7 +578,7 @@ Test(remap_on_device, without_storage_leaves_the_array_as_it_was)
     for (int mode = 0; mode < 2; mode++) {
         dcl_config config = test_config(3);
         config.transfer = moves[mode];
-        config.fault = "alloc node=1 count=2";
+        test_fault("alloc node=1 count=2");
         dcl_cluster *cluster = test_open(&config);
         dcl_map *block = parse(cluster, "block"), *cyclic = parse(cluster, "cyclic");
         dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, 60), block);
@@ -641,7 +641,7 @@ Test(remap_on_device, within_a_small_pool_is_done_or_refused_before)
 Test(remap_on_device, of_a_failed_array_is_refused)
 {
     dcl_config config = test_config(2);
-    config.fault = "alloc node=1 count=1";
+    test_fault("alloc node=1 count=1");
     dcl_cluster *cluster = test_open(&config);
     dcl_map *block = parse(cluster, "block"), *cyclic = parse(cluster, "cyclic");
     dcl_grid grid = dcl_grid_1d(DCL_INT32, 60);

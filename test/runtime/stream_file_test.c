@@ -235,7 +235,7 @@ Test(stream_file_on_device, heals_an_array_that_had_failed)
     test_make_folder();
     test_path(path, "a.npy");
     config.chunk_bytes = 256;
-    config.fault = "alloc node=1 count=2";
+    test_fault("alloc node=1 count=2");
     for (int known = 0; known < 2; known++) {
         dcl_cluster *cluster = test_open(&config);
         dcli_cluster_choose_files(TEST_INSIDE(cluster), "stream");
@@ -305,7 +305,7 @@ Test(stream_file_on_device, names_the_node_that_fails)
     cr_expect_eq(dcl_close(cluster), DCL_OK);
     dcl_config config = test_config(2);
     config.chunk_bytes = 512;
-    config.fault = "alloc node=1 count=1";
+    test_fault("alloc node=1 count=1");
     config.log = "warn";
     config.log_fn = set_trap;
     config.log_user = &program;

@@ -57,6 +57,14 @@ dcl_cluster *test_open(const dcl_config *config)
     return cluster;
 }
 
+void test_fault(const char *fault)
+{
+    if (fault != NULL)
+        setenv("DCL_FAULT", fault, 1);
+    else
+        unsetenv("DCL_FAULT");
+}
+
 dcl_cluster *open_nodes(int nodes)
 {
     dcl_config config = test_config(nodes);

@@ -21,6 +21,8 @@ dcl_config test_config(int nodes);
 dcl_cluster *test_open(const dcl_config *config);
 /** test_open(test_config(nodes)). */
 dcl_cluster *open_nodes(int nodes);
+/** Set DCL_FAULT, the failure that clusters opened from now on provoke. NULL: none. */
+void test_fault(const char *fault);
 /** An array under a map in the grammar of dcl_map_parse(). A map that is wrong ends the test. */
 dcl_array *test_array(dcl_cluster *cluster, const char *map, dcl_grid grid);
 
