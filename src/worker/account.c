@@ -20,7 +20,7 @@ static const char *const names[DCLI_USES] = {[DCLI_USE_ARRAYS] = "arrays",
 /* What lasts longer than a message. Plans lie in the host's memory, which is the device's where that is used in place. */
 static int64_t lasting_bytes(const dcli_worker *worker)
 {
-    int64_t plans = dcli_device_in_place(worker->device) ? worker->catalog.plan_bytes : 0;
+    int64_t plans = dcli_device_in_place(worker->device) ? worker->catalog.plans.bytes : 0;
     return (int64_t)(dcli_device_taken_bytes(worker->device) + dcli_device_spare_bytes(worker->device)) + plans;
 }
 
@@ -35,13 +35,13 @@ static int64_t most_received(const dcli_worker *worker)
 void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES])
 {
     bytes_out[DCLI_USE_ARRAYS] = worker->counters.storage_bytes;
-    bytes_out[DCLI_USE_COPIES] = (int64_t)dcli_catalog_copy_bytes(&worker->catalog);
+    bytes_out[DCLI_USE_COPIES] = (int64_t)dcli_replicas_bytes(&worker->catalog.replicas);
     bytes_out[DCLI_USE_STAGES] =
         (int64_t)dcli_device_taken_bytes(worker->device) - bytes_out[DCLI_USE_ARRAYS] - bytes_out[DCLI_USE_COPIES];
     bytes_out[DCLI_USE_SPARE] = (int64_t)dcli_device_spare_bytes(worker->device);
     bytes_out[DCLI_USE_SENT] = (int64_t)dcli_buffers_bytes(worker->terms.buffers);
     bytes_out[DCLI_USE_RECEIVED] = worker->received.bytes;
-    bytes_out[DCLI_USE_PLANS] = worker->catalog.plan_bytes;
+    bytes_out[DCLI_USE_PLANS] = worker->catalog.plans.bytes;
     bytes_out[DCLI_USE_WAITING] = worker->waiting_bytes;
 }
 
@@ -49,7 +49,7 @@ static void give_back(dcli_worker *worker)
 {
     dcli_exec_await_arenas(worker); /* what is refused does not depend on how fast the device is */
     dcli_device_drop_spare(worker->device);
-    dcli_plans_trim(&worker->catalog, 0);
+    dcli_plans_trim(&worker->catalog.plans, 0);
 }
 
 static dcl_status refuse(const dcli_worker *worker, size_t bytes, const char *what, int64_t taken, int64_t limit)

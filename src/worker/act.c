@@ -224,7 +224,7 @@ static void retire(dcli_worker *worker, dcli_entry *entry)
     if (ended == NULL)
         return;
     int64_t storage = ended->id;
-    dcli_catalog_drop(&worker->catalog, ended);
+    dcli_holdings_drop(&worker->catalog.holdings, ended);
     if (worker->terms.is_process && !worker->is_host) /* the host holds no parts */
         dcli_board_drop_storage(worker->terms.board, storage);
 }

@@ -214,7 +214,7 @@ void dcli_exec_watch(dcli_worker *worker)
 {
     const dcli_entry *entry = NULL;
     if (worker->terms.watch != NULL && worker->running_first < worker->running_count)
-        for (entry = worker->catalog.first;
+        for (entry = worker->catalog.entries.first;
              entry != NULL && entry->operation.number != worker->running[worker->running_first].operation;)
             entry = entry->next;
     dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry != NULL ? entry->kernel->body->text : NULL);

@@ -49,7 +49,7 @@ static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int
         kept->packing = dcli_calloc((size_t)kept->plan->chunk_count, sizeof *kept->packing);
         if (kept->packing == NULL)
             return DCL_ERR_NOMEM;
-        dcli_plans_add(&worker->catalog, kept, kept->plan->chunk_count * (int64_t)sizeof *kept->packing);
+        dcli_plans_add(&worker->catalog.plans, kept, kept->plan->chunk_count * (int64_t)sizeof *kept->packing);
     }
     dcli_packing *packing = &kept->packing[number];
     if (!packing->used && dcli_device_in_place(worker->device)) {
@@ -63,7 +63,7 @@ static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int
         status = dcli_copies_of_chunk(&traits, &entry->operation, kept->plan, chunk, &packing->list);
         dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
         if (status == DCL_OK)
-            dcli_plans_add(&worker->catalog, kept, dcli_copies_bytes(&packing->list));
+            dcli_plans_add(&worker->catalog.plans, kept, dcli_copies_bytes(&packing->list));
     }
     packing->ready = status == DCL_OK;
     if (status == DCL_OK)

@@ -61,7 +61,7 @@ static bool is_running(const dcli_worker *worker, const dcli_kernel *kernel)
 /* Programs take far more memory than all else of a body. The device drops those that nobody holds. */
 static bool give_back_oldest(dcli_worker *worker, const dcli_kernel *newest)
 {
-    dcli_kernel *oldest = dcli_catalog_oldest_program(&worker->catalog, newest);
+    dcli_kernel *oldest = dcli_kernels_oldest_program(&worker->catalog.kernels, newest);
     if (oldest == NULL || is_running(worker, oldest))
         return false;
     dcli_program_release(oldest->program);
@@ -73,7 +73,7 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
 {
     if (kernel->build_status != DCL_OK)
         return DCLI_FAIL(kernel->build_status, "%s", kernel->build_problem != NULL ? kernel->build_problem : "");
-    kernel->used = worker->catalog.last_operation;
+    kernel->used = worker->catalog.entries.last_operation;
     if (kernel->program != NULL)
         return DCL_OK;
     dcl_status status = check_group(worker, kernel); /* before a compiler says it in other words */
@@ -287,7 +287,7 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
         kept->prepared = dcli_calloc((size_t)kept->plan->batch_count, sizeof *kept->prepared);
         if (kept->prepared == NULL)
             return DCL_ERR_NOMEM;
-        dcli_plans_add(&worker->catalog, kept, kept->plan->batch_count * (int64_t)sizeof *kept->prepared);
+        dcli_plans_add(&worker->catalog.plans, kept, kept->plan->batch_count * (int64_t)sizeof *kept->prepared);
     }
     *prepared_out = &kept->prepared[batch];
     if ((*prepared_out)->ready)
@@ -296,7 +296,8 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
     dcl_status status = dcli_exec_prepare(worker, entry, kept->plan, &kept->plan->batch[batch], *prepared_out);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
     if (status == DCL_OK)
-        dcli_plans_add(&worker->catalog, kept, dcli_lowered_bytes(&(*prepared_out)->lowered, entry->kernel->body));
+        dcli_plans_add(&worker->catalog.plans, kept,
+                       dcli_lowered_bytes(&(*prepared_out)->lowered, entry->kernel->body));
     return status;
 }
 

@@ -122,7 +122,7 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
 
 static void pass_report(dcli_worker *worker, const dcli_running *running)
 {
-    const dcli_entry *entry = worker->catalog.first;
+    const dcli_entry *entry = worker->catalog.entries.first;
     while (entry != NULL && entry->operation.number != running->operation)
         entry = entry->next;
     int64_t report[DCLI_REPORT_LONGS];

@@ -7,7 +7,8 @@
 
 dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out)
 {
-    dcli_copy_memory *copy = dcli_catalog_copy(&worker->catalog, entry, stage->operand, &stage->box);
+    dcli_copy_memory *copy =
+        dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box);
     if (copy != NULL && copy->memory == NULL && stage->kept == DCLI_STAGE_KEEP) {
         size_t bytes = (size_t)stage->elements * dcli_operand_bytes(entry, stage->operand);
         dcl_status status = dcli_exec_create(worker, bytes, "a copy of other nodes' elements", false, &copy->memory);
@@ -109,7 +110,8 @@ dcl_status dcli_exec_fill_stages(dcli_worker *worker, dcli_entry *entry, const d
         if (status == DCL_OK)
             status = copy_pieces(worker, entry, plan, stage, at, target);
         if (stage->kept == DCLI_STAGE_KEEP && !stage->unfinished && status == DCL_OK)
-            dcli_catalog_copy(&worker->catalog, entry, stage->operand, &stage->box)->filled = true;
+            dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box)->filled =
+                true;
     }
     return status;
 }

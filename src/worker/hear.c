@@ -37,7 +37,7 @@ dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *de
         entry->region = (dcli_region){.box = entry->operation.box};
         memcpy(entry->region.step, strides, (size_t)entry->operation.box.rank * sizeof(int64_t));
     }
-    dcli_catalog_begin_copies(&worker->catalog, &entry->operation);
+    dcli_replicas_begin(&worker->catalog.replicas, &entry->operation);
     status = dcli_node_operation(worker->node, &entry->operation);
     if (status == DCL_OK)
         status = dcli_catalog_enter_copies(&worker->catalog, entry);
@@ -57,10 +57,10 @@ static bool is_builder(const dcli_worker *worker, const dcli_msg_kernel *message
 static dcl_status take_kernel(dcli_worker *worker, const dcli_msg_kernel *message)
 {
     dcli_kernel *kernel;
-    dcli_catalog_forget_kernels(&worker->catalog, message);
-    if (dcli_catalog_kernel(&worker->catalog, message->kernel) != NULL)
+    dcli_kernels_forget(&worker->catalog.kernels, message);
+    if (dcli_kernels_find(&worker->catalog.kernels, message->kernel) != NULL)
         return DCL_OK; /* said again: to a newcomer, or along another way of the tree */
-    dcl_status status = dcli_catalog_add_kernel(&worker->catalog, message, &kernel);
+    dcl_status status = dcli_kernels_add(&worker->catalog.kernels, message, &kernel);
     if (worker->is_host || !is_builder(worker, message))
         return status;
     if (status == DCL_OK)
@@ -77,7 +77,7 @@ static dcl_status take_operations(dcli_worker *worker, const dcli_msg_operations
     dcl_status status = DCL_OK;
     for (int n = 0; n < message->count && status == DCL_OK; n++) {
         int64_t number = message->operation[n].number;
-        if (dcli_tree_is(worker) && number > 0 && number <= worker->catalog.last_operation)
+        if (dcli_tree_is(worker) && number > 0 && number <= worker->catalog.entries.last_operation)
             continue; /* said again */
         status = dcli_peer_operation(worker, &message->operation[n], NULL, NULL);
     }

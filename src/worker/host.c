@@ -290,8 +290,8 @@ static dcl_status hear_own(dcli_worker *worker, const dcli_message *message)
 {
     dcli_kernel *kernel;
     if (message->kind == DCLI_MSG_KERNEL) {
-        dcli_catalog_forget_kernels(&worker->catalog, &message->kernel);
-        return dcli_catalog_add_kernel(&worker->catalog, &message->kernel, &kernel);
+        dcli_kernels_forget(&worker->catalog.kernels, &message->kernel);
+        return dcli_kernels_add(&worker->catalog.kernels, &message->kernel, &kernel);
     }
     if (worker->gone[message->joined.peer])
         return DCL_OK; /* lost meanwhile: nobody else has heard of it */

@@ -29,7 +29,7 @@ static dcl_status forget(dcli_worker *worker, int peer)
     worker->gone[peer] = true;
     dcli_endpoint_drop(worker->endpoint, peer);
     dcl_status status = dcli_node_lost(worker->node, peer);
-    dcli_chunks_drop_after(&worker->received, peer, worker->catalog.last_operation);
+    dcli_chunks_drop_after(&worker->received, peer, worker->catalog.entries.last_operation);
     return status;
 }
 
@@ -99,7 +99,7 @@ dcl_status dcli_host_complaint(dcli_worker *worker, int from, const dcli_msg_los
 /* A body that has ended another node is not begun here any more. */
 static void blame_body(dcli_worker *worker, const char *sentence)
 {
-    dcli_kernel *kernel = dcli_catalog_kernel(&worker->catalog, dcli_blamed_body(sentence));
+    dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, dcli_blamed_body(sentence));
     if (kernel == NULL || kernel->build_status == DCL_ERR_BODY)
         return;
     kernel->build_status = DCL_ERR_BODY;
@@ -172,7 +172,7 @@ static bool reads_in_place(const dcli_worker *worker, int node) { return worker-
 static int find_part(void *user, int64_t storage)
 {
     const dcli_worker *worker = user;
-    const dcli_held *held = dcli_catalog_held(&worker->catalog, storage);
+    const dcli_held *held = dcli_holdings_find(&worker->catalog.holdings, storage);
     return held == NULL || held->memory == NULL ? -1 : dcli_memory_descriptor(held->memory);
 }
 
@@ -229,8 +229,8 @@ dcl_status dcli_take_part(dcli_worker *worker, dcli_received *received)
         return warn_of_part(worker, received, "no descriptor is free for it");
     if (!received->has_descriptor)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows a part without its memory", received->from);
-    const dcli_held *held = dcli_catalog_held(&worker->catalog, part->storage);
-    if (part->storage <= worker->catalog.last_created && held == NULL)
+    const dcli_held *held = dcli_holdings_find(&worker->catalog.holdings, part->storage);
+    if (part->storage <= worker->catalog.holdings.last_created && held == NULL)
         return DCL_OK; /* released here meanwhile */
     if (held != NULL && (size_t)part->bytes < dcli_held_bytes(held, received->from))
         return DCLI_FAIL(DCL_ERR_PROTOCOL,

@@ -174,51 +174,51 @@ static dcl_status keep_key(dcli_kept_plan *kept, const struct key *key)
     return status == DCL_OK && key->state->count > 0 ? keep_state(kept, key->state) : status;
 }
 
-static void forget(dcli_catalog *catalog, dcli_kept_plan **at)
+static void forget(dcli_plans *plans, dcli_kept_plan **at)
 {
     dcli_kept_plan *kept = *at;
     *at = kept->next;
-    catalog->plan_count--;
-    catalog->plan_bytes -= kept->bytes;
+    plans->count--;
+    plans->bytes -= kept->bytes;
     free_kept(kept);
 }
 
 /* Remove the plans that `match` picks. */
 typedef bool match_fn(const dcli_kept_plan *kept, const void *what);
 
-static void remove_if(dcli_catalog *catalog, match_fn *match, const void *what)
+static void remove_if(dcli_plans *plans, match_fn *match, const void *what)
 {
     for (int b = 0; b < BUCKETS; b++)
-        for (dcli_kept_plan **at = &catalog->plans[b]; *at != NULL;) {
+        for (dcli_kept_plan **at = &plans->bucket[b]; *at != NULL;) {
             if (match(*at, what))
-                forget(catalog, at);
+                forget(plans, at);
             else
                 at = &(*at)->next;
         }
 }
 
 /* Where the plan stands that is not in use and was used longest ago. NULL: all are in use. */
-static dcli_kept_plan **find_oldest(dcli_catalog *catalog)
+static dcli_kept_plan **find_oldest(dcli_plans *plans)
 {
     dcli_kept_plan **oldest = NULL;
     for (int b = 0; b < BUCKETS; b++)
-        for (dcli_kept_plan **at = &catalog->plans[b]; *at != NULL; at = &(*at)->next)
+        for (dcli_kept_plan **at = &plans->bucket[b]; *at != NULL; at = &(*at)->next)
             if ((*at)->uses == 0 && (oldest == NULL || (*at)->last_use < (*oldest)->last_use))
                 oldest = at;
     return oldest;
 }
 
-void dcli_plans_trim(dcli_catalog *catalog, int64_t bytes)
+void dcli_plans_trim(dcli_plans *plans, int64_t bytes)
 {
     dcli_kept_plan **oldest;
-    while (catalog->plan_bytes > bytes && (oldest = find_oldest(catalog)) != NULL)
-        forget(catalog, oldest);
+    while (plans->bytes > bytes && (oldest = find_oldest(plans)) != NULL)
+        forget(plans, oldest);
 }
 
-void dcli_plans_add(dcli_catalog *catalog, dcli_kept_plan *kept, int64_t bytes)
+void dcli_plans_add(dcli_plans *plans, dcli_kept_plan *kept, int64_t bytes)
 {
     kept->bytes += bytes;
-    catalog->plan_bytes += bytes;
+    plans->bytes += bytes;
 }
 
 static bool names_layout(const dcli_kept_plan *kept, const void *layout)
@@ -229,11 +229,11 @@ static bool names_layout(const dcli_kept_plan *kept, const void *layout)
     return false;
 }
 
-void dcli_plans_forget(dcli_catalog *catalog, const dcli_layout *layout) { remove_if(catalog, names_layout, layout); }
+void dcli_plans_forget(dcli_plans *plans, const dcli_layout *layout) { remove_if(plans, names_layout, layout); }
 
 static bool is_of_body(const dcli_kept_plan *kept, const void *body) { return kept->key.body == body; }
 
-void dcli_plans_forget_body(dcli_catalog *catalog, const dcli_body *body) { remove_if(catalog, is_of_body, body); }
+void dcli_plans_forget_body(dcli_plans *plans, const dcli_body *body) { remove_if(plans, is_of_body, body); }
 
 static bool is_old(const dcli_kept_plan *kept, const void *limit)
 {
@@ -247,48 +247,52 @@ static bool is_any(const dcli_kept_plan *kept, const void *what)
     return true;
 }
 
-void dcli_plans_free(dcli_catalog *catalog)
+void dcli_plans_init(dcli_plans *plans, int self, const dcli_plan_terms *terms)
 {
-    remove_if(catalog, is_any, NULL);
-    dcli_free(catalog->asked.number);
-    catalog->asked = (dcli_kept_state){0};
+    *plans = (dcli_plans){.terms = *terms, .self = self};
 }
 
-void dcli_plans_release_device(dcli_catalog *catalog)
+void dcli_plans_free(dcli_plans *plans)
+{
+    remove_if(plans, is_any, NULL);
+    dcli_free(plans->asked.number);
+    plans->asked = (dcli_kept_state){0};
+}
+
+void dcli_plans_release_device(dcli_plans *plans)
 {
     for (int b = 0; b < BUCKETS; b++)
-        for (dcli_kept_plan *kept = catalog->plans[b]; kept != NULL; kept = kept->next)
+        for (dcli_kept_plan *kept = plans->bucket[b]; kept != NULL; kept = kept->next)
             release_prepared(kept);
 }
 
 /* What a node's plan is found by; good until the next one is looked for. */
-static dcl_status make_key(dcli_catalog *catalog, const dcli_entry *entry, int node, struct key *key_out)
+static dcl_status make_key(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node,
+                           struct key *key_out)
 {
-    *key_out = (struct key){.operation = &entry->operation,
-                            .shapes = entry->kernel != NULL ? entry->kernel->shapes : NULL,
-                            .state = &catalog->asked};
-    return dcli_kept_describe(&catalog->kept, node, &entry->operation, &catalog->asked);
+    *key_out = (struct key){.operation = operation, .shapes = shapes, .state = &plans->asked};
+    return dcli_kept_describe(plans->terms.kept, node, operation, &plans->asked);
 }
 
-static void tell_planning(const dcli_catalog *catalog, const char *what)
+static void tell_planning(const dcli_plans *plans, const char *what)
 {
-    if (catalog->planning != NULL)
-        catalog->planning(catalog->planning_user, what);
+    if (plans->planning != NULL)
+        plans->planning(plans->planning_user, what);
 }
 
-static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, int node, uint64_t hash)
+static dcli_kept_plan *make_plan(dcli_plans *plans, const struct key *key, int node, uint64_t hash)
 {
     dcli_kept_plan *kept = dcli_calloc(1, sizeof *kept);
-    dcli_plan_terms terms = catalog->terms;
+    dcli_plan_terms terms = plans->terms;
     if (kept == NULL)
         return NULL;
-    terms.streams = node != catalog->self;
+    terms.streams = node != plans->self;
     dcl_status status = keep_key(kept, key);
     if (status == DCL_OK) {
         const dcli_body *body = key->operation->body;
-        tell_planning(catalog, body != NULL ? body->text : "what is read, written or moved");
+        tell_planning(plans, body != NULL ? body->text : "what is read, written or moved");
         status = dcli_plan_make(key->operation, node, &terms, &kept->plan);
-        tell_planning(catalog, NULL);
+        tell_planning(plans, NULL);
     }
     if (status != DCL_OK) {
         dcli_free(kept->views);
@@ -297,25 +301,25 @@ static dcli_kept_plan *make_plan(dcli_catalog *catalog, const struct key *key, i
         dcli_free(kept);
         return NULL;
     }
-    if (catalog->plan_count >= MOST_KEPT) {
-        int64_t limit = catalog->clock - MOST_KEPT / 2;
-        remove_if(catalog, is_old, &limit);
+    if (plans->count >= MOST_KEPT) {
+        int64_t limit = plans->clock - MOST_KEPT / 2;
+        remove_if(plans, is_old, &limit);
     }
-    int64_t bytes = (int64_t)sizeof *kept + dcli_plan_bytes(kept->plan) + catalog->peers;
-    dcli_plans_trim(catalog, catalog->most_plan_bytes - bytes);
-    dcli_plans_add(catalog, kept, bytes);
+    int64_t bytes = (int64_t)sizeof *kept + dcli_plan_bytes(kept->plan) + plans->terms.node_count + 1;
+    dcli_plans_trim(plans, plans->most_bytes - bytes);
+    dcli_plans_add(plans, kept, bytes);
     kept->shapes = key->shapes;
     kept->hash = hash;
     kept->node = node;
-    kept->next = catalog->plans[hash % BUCKETS];
-    catalog->plans[hash % BUCKETS] = kept;
-    catalog->plan_count++;
+    kept->next = plans->bucket[hash % BUCKETS];
+    plans->bucket[hash % BUCKETS] = kept;
+    plans->count++;
     return kept;
 }
 
-static dcli_kept_plan *find_plan(const dcli_catalog *catalog, const struct key *key, int node, uint64_t hash)
+static dcli_kept_plan *find_plan(const dcli_plans *plans, const struct key *key, int node, uint64_t hash)
 {
-    dcli_kept_plan *kept = catalog->plans[hash % BUCKETS];
+    dcli_kept_plan *kept = plans->bucket[hash % BUCKETS];
     while (kept != NULL &&
            !(kept->hash == hash && kept->node == node &&
              equal_keys(&(struct key){.operation = &kept->key, .shapes = kept->shapes, .state = &kept->state}, key)))
@@ -323,27 +327,27 @@ static dcli_kept_plan *find_plan(const dcli_catalog *catalog, const struct key *
     return kept;
 }
 
-bool dcli_plans_known(dcli_catalog *catalog, const dcli_entry *entry)
+bool dcli_plans_known(dcli_plans *plans, const dcli_operation *operation, const bool shapes[])
 {
     struct key key;
-    return make_key(catalog, entry, catalog->self, &key) == DCL_OK &&
-           find_plan(catalog, &key, catalog->self, hash_of(&key, catalog->self)) != NULL;
+    return make_key(plans, operation, shapes, plans->self, &key) == DCL_OK &&
+           find_plan(plans, &key, plans->self, hash_of(&key, plans->self)) != NULL;
 }
 
-dcli_kept_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node)
+dcli_kept_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node)
 {
-    if (entry->plan[node] != NULL)
-        return entry->plan[node];
     struct key key;
-    if (make_key(catalog, entry, node, &key) != DCL_OK)
+    if (make_key(plans, operation, shapes, node, &key) != DCL_OK)
         return NULL;
     uint64_t hash = hash_of(&key, node);
-    dcli_kept_plan *kept = find_plan(catalog, &key, node, hash);
+    dcli_kept_plan *kept = find_plan(plans, &key, node, hash);
     if (kept == NULL)
-        kept = make_plan(catalog, &key, node, hash);
+        kept = make_plan(plans, &key, node, hash);
     if (kept == NULL)
         return NULL;
     kept->uses++;
-    kept->last_use = ++catalog->clock;
-    return entry->plan[node] = kept;
+    kept->last_use = ++plans->clock;
+    return kept;
 }
+
+void dcli_plans_let_go(dcli_kept_plan *kept) { kept->uses--; }

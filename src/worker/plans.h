@@ -1,23 +1,77 @@
-/* worker/plans.h - the cache of plans. Used by the catalog. */
+/* worker/plans.h - the plans that a peer keeps for operations of the same shape, and what it has prepared for them. Used by the
+ * thread of its peer. */
 #ifndef DCLI_WORKER_PLANS_H
 #define DCLI_WORKER_PLANS_H
 
-#include "worker/catalog.h"
+#include "device/device.h"
+#include "lower/lower.h"
+#include "workqueue/plan.h"
+
+/** Where the elements of a chunk lie on this node, from the second time on that it is packed here, or written. */
+typedef struct dcli_packing {
+    bool used, ready;
+    dcli_copies_list list;
+} dcli_packing;
+
+/** What is prepared for a batch the first time it runs. */
+typedef struct dcli_prepared {
+    bool ready;
+    dcli_lowered lowered;
+    dcli_memory *
+        *table; /* [lowered.launch_count] rows, or tables, as kernels read them; NULL: rows are passed by value */
+} dcli_prepared;
+
+/** A plan kept for operations of the same shape. */
+typedef struct dcli_kept_plan {
+    uint64_t hash;
+    dcli_operation key;    /* what it was made for: shapes and the scalars below count, storages do not */
+    const bool *shapes;    /* [operand_count] scalars that count; NULL: none */
+    dcli_transform *views; /* that its operands point to */
+    int64_t *numbers;      /* the same */
+    dcli_kept_state state; /* copies there were of its operands */
+    int node;
+    dcli_plan *plan;
+    dcli_prepared *prepared; /* [batch_count], own plans only; NULL until the first batch runs */
+    dcli_packing *packing;   /* [chunk_count], others' plans only; NULL until the first chunk is packed or written */
+    int64_t bytes;           /* of memory, of all of this */
+    int64_t uses;            /* open operations that use it */
+    int64_t last_use;
+    struct dcli_kept_plan *next;
+} dcli_kept_plan;
+
+typedef struct dcli_plans {
+    dcli_plan_terms terms; /* `kept`: the books of copies after the last operation that was added */
+    int self;
+    dcli_kept_plan *bucket[256];
+    int64_t count, clock;
+    int64_t bytes, most_bytes; /* beyond the second, those in use alone are kept */
+    dcli_kept_state asked;     /* of the node whose plan is looked for; memory that is used again */
+    /** Told what begins to be planned, and NULL at its end. NULL: nobody is. */
+    void (*planning)(void *user, const char *what);
+    void *planning_user;
+} dcli_plans;
+
+void dcli_plans_init(dcli_plans *plans, int self, const dcli_plan_terms *terms);
+/** The plan of an operation for a node, kept or made now; stays until it is let go.
+ *  @param shapes  [operand_count] scalars that stand in subscripts: the others do not matter; NULL: none do.
+ *  @return NULL: DCL_ERR_NOMEM. */
+dcli_kept_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node);
+void dcli_plans_let_go(dcli_kept_plan *kept);
 
 /** Whether this node has planned an operation of this shape before: then it was checked, too. */
-bool dcli_plans_known(dcli_catalog *catalog, const dcli_entry *entry);
+bool dcli_plans_known(dcli_plans *plans, const dcli_operation *operation, const bool shapes[]);
 /** Give back what was prepared for a batch: as if it had never run. */
 void dcli_prepared_clear(dcli_prepared *prepared);
 /** Count memory that was prepared for a kept plan. */
-void dcli_plans_add(dcli_catalog *catalog, dcli_kept_plan *kept, int64_t bytes);
+void dcli_plans_add(dcli_plans *plans, dcli_kept_plan *kept, int64_t bytes);
 /** Forget plans that no open operation uses, those that were used longest ago first, until all have at most `bytes`. */
-void dcli_plans_trim(dcli_catalog *catalog, int64_t bytes);
+void dcli_plans_trim(dcli_plans *plans, int64_t bytes);
 /** Forget plans that name a layout, which is about to end; none of them is in use. */
-void dcli_plans_forget(dcli_catalog *catalog, const dcli_layout *layout);
+void dcli_plans_forget(dcli_plans *plans, const dcli_layout *layout);
 /** Forget plans of a body, which is about to end; none of them is in use. */
-void dcli_plans_forget_body(dcli_catalog *catalog, const dcli_body *body);
+void dcli_plans_forget_body(dcli_plans *plans, const dcli_body *body);
 /** Give back what plans hold on the device. */
-void dcli_plans_release_device(dcli_catalog *catalog);
-void dcli_plans_free(dcli_catalog *catalog);
+void dcli_plans_release_device(dcli_plans *plans);
+void dcli_plans_free(dcli_plans *plans);
 
 #endif

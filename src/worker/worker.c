@@ -247,9 +247,9 @@ static dcl_status open_node(dcli_worker *worker)
                                            .pool_bytes = (int64_t)config->pool_bytes,
                                            .kept_bytes = (int64_t)config->kept_bytes};
     dcli_catalog_init(&worker->catalog, worker->terms.self, &worker->plan_terms);
-    worker->catalog.most_plan_bytes = most_plan_bytes(worker);
-    worker->catalog.planning = note_planning;
-    worker->catalog.planning_user = worker;
+    worker->catalog.plans.most_bytes = most_plan_bytes(worker);
+    worker->catalog.plans.planning = note_planning;
+    worker->catalog.plans.planning_user = worker;
     dcli_node_terms terms = {.plan = worker->plan_terms,
                              .self = worker->terms.self,
                              .window_chunks = DCLI_WINDOW_CHUNKS,

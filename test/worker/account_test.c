@@ -86,9 +86,9 @@ Test(account_on_device, counts_what_lasts)
     dcli_memory_release(memory);
     expect_room(worker, DCLI_USE_ARRAYS, 9 * MB, "what is only kept is given back");
     if (dcli_device_in_place(worker->device)) { /* plans are in the same memory */
-        worker->catalog.plan_bytes = 7 * MB;
+        worker->catalog.plans.bytes = 7 * MB;
         expect_none(worker, DCLI_USE_ARRAYS, 4 * MB, "plans 7340032");
-        worker->catalog.plan_bytes = 0;
+        worker->catalog.plans.bytes = 0;
     }
     close_node(worker, buffers);
 }

@@ -77,9 +77,9 @@ static void hear_body(peer *peer, int64_t number, int text, int forgotten_count,
                                .forgotten_count = forgotten_count,
                                .forgotten = forgotten};
     dcli_kernel *kernel;
-    dcli_catalog_forget_kernels(&peer->catalog, &message);
-    if (dcli_catalog_kernel(&peer->catalog, number) == NULL)
-        cr_assert_eq(dcli_catalog_add_kernel(&peer->catalog, &message, &kernel), DCL_OK, "%s", dcl_error());
+    dcli_kernels_forget(&peer->catalog.kernels, &message);
+    if (dcli_kernels_find(&peer->catalog.kernels, number) == NULL)
+        cr_assert_eq(dcli_kernels_add(&peer->catalog.kernels, &message, &kernel), DCL_OK, "%s", dcl_error());
 }
 
 static void hear_operation(peer *peer, int64_t number, int64_t kernel)
@@ -88,7 +88,7 @@ static void hear_operation(peer *peer, int64_t number, int64_t kernel)
     dcli_msg_operation descriptor = {
         .number = number, .kind = DCLI_OP_FORALL, .kernel = kernel, .operand_count = 2, .operand = operands};
     dcli_entry *entry;
-    if (number <= peer->catalog.last_operation)
+    if (number <= peer->catalog.entries.last_operation)
         return; /* said again */
     cr_assert_eq(dcli_catalog_add(&peer->catalog, &descriptor, &entry), DCL_OK, "%s", dcl_error());
     cr_assert_not_null(dcli_catalog_plan(&peer->catalog, entry, peer->catalog.self), "%s", dcl_error());
@@ -107,7 +107,7 @@ static void hear_next(scene *scene, peer *peer)
 
 static void end_first(scene *scene, peer *peer)
 {
-    dcli_entry *entry = peer->catalog.first;
+    dcli_entry *entry = peer->catalog.entries.first;
     if (entry == NULL)
         return;
     const char *wanted = text_number(scene->text_of[entry->kernel->number]);
@@ -186,7 +186,7 @@ static void join(scene *scene, int p)
     begin(scene, p);
     peer *peer = &scene->peer[p];
     peer->heard = scene->word_count;
-    peer->complete = peer->catalog.last_operation = scene->operations;
+    peer->complete = peer->catalog.entries.last_operation = scene->operations;
     for (int k = scene->known_count - 1; k >= 0; k--)
         hear_body(peer, scene->known[k].number, scene->known[k].text, 0, NULL);
 }
@@ -197,13 +197,13 @@ static void expect_known(scene *scene, peer *peer)
     int count = 0;
     while (peer->heard < scene->word_count)
         hear_next(scene, peer);
-    while (peer->catalog.first != NULL)
+    while (peer->catalog.entries.first != NULL)
         end_first(scene, peer);
     for (int b = 0; b < 256; b++)
-        for (const dcli_kernel *kernel = peer->catalog.kernels[b]; kernel != NULL; kernel = kernel->next)
+        for (const dcli_kernel *kernel = peer->catalog.kernels.kernel[b]; kernel != NULL; kernel = kernel->next)
             count++;
     for (int k = 0; k < scene->known_count; k++)
-        cr_assert_not_null(dcli_catalog_kernel(&peer->catalog, scene->known[k].number));
+        cr_assert_not_null(dcli_kernels_find(&peer->catalog.kernels, scene->known[k].number));
     cr_assert_eq(count, scene->known_count, "node %d has %d bodies; expected %d", peer->catalog.self, count,
                  scene->known_count);
 }
@@ -267,11 +267,11 @@ Test(catalog, refuses_what_was_forgotten)
     dcli_msg_operation descriptor = {
         .number = 2, .kind = DCLI_OP_FORALL, .kernel = 1, .operand_count = 2, .operand = operands};
     dcli_entry *entry;
-    cr_assert_not_null(dcli_catalog_kernel(catalog, 1));
+    cr_assert_not_null(dcli_kernels_find(&catalog->kernels, 1));
     cr_expect_eq(dcli_catalog_add(catalog, &descriptor, &entry), DCL_ERR_PROTOCOL);
-    dcli_catalog_retire(catalog, catalog->first);
-    cr_expect_null(dcli_catalog_kernel(catalog, 1));
-    cr_expect_eq(catalog->plan_count, 0);
+    dcli_catalog_retire(catalog, catalog->entries.first);
+    cr_expect_null(dcli_kernels_find(&catalog->kernels, 1));
+    cr_expect_eq(catalog->plans.count, 0);
     cr_expect_eq(dcli_catalog_add(catalog, &descriptor, &entry), DCL_ERR_PROTOCOL);
     dcli_catalog_free(catalog);
 }

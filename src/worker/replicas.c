@@ -1,10 +1,11 @@
-/* worker/copies.c - memory of copies that outlive their operation. */
+/* worker/replicas.c - copies that outlive their operation: whose there are, and memory for those of this node. */
+#include "worker/replicas.h"
+
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "worker/catalog.h"
 
 struct dropping {
-    dcli_catalog *catalog;
+    dcli_replicas *replicas;
     int64_t until; /* operations before this one may still use what is dropped */
 };
 
@@ -27,22 +28,22 @@ static dcli_copy_memory *find(dcli_copy_memory *memory, int64_t number, int64_t 
 }
 
 /* A program may be thousands of operations ahead: what is dropped must not be in the way of what is looked for. */
-static void begin_to_end(dcli_catalog *catalog, dcli_copy_memory *memory)
+static void begin_to_end(dcli_replicas *replicas, dcli_copy_memory *memory)
 {
     memory->next = NULL;
-    if (catalog->ending == NULL)
-        catalog->ending = memory;
+    if (replicas->ending == NULL)
+        replicas->ending = memory;
     else
-        catalog->last_ending->next = memory;
-    catalog->last_ending = memory;
+        replicas->last_ending->next = memory;
+    replicas->last_ending = memory;
 }
 
 static void drop_copy(void *user, int node, const dcli_copy *copy)
 {
     const struct dropping *dropping = user;
-    if (node != dropping->catalog->self)
+    if (node != dropping->replicas->self)
         return;
-    dcli_copy_memory **at = &dropping->catalog->copies[bucket_of(copy->storage, &copy->box)];
+    dcli_copy_memory **at = &dropping->replicas->copies[bucket_of(copy->storage, &copy->box)];
     while (*at != NULL && !((*at)->storage == copy->storage && dcli_box_equal(&(*at)->box, &copy->box)))
         at = &(*at)->next;
     dcli_copy_memory *memory = *at;
@@ -50,15 +51,15 @@ static void drop_copy(void *user, int node, const dcli_copy *copy)
         return;
     *at = memory->next;
     memory->until = dropping->until;
-    begin_to_end(dropping->catalog, memory);
+    begin_to_end(dropping->replicas, memory);
 }
 
-static dcl_status make_copies(dcli_catalog *catalog, const dcli_operation *operation, const dcli_plan *plan)
+static dcl_status make_copies(dcli_replicas *replicas, const dcli_operation *operation, const dcli_plan *plan)
 {
     for (int64_t s = 0; s < plan->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[s];
         int64_t storage = operation->operand[stage->operand].storage;
-        dcli_copy_memory **first = &catalog->copies[bucket_of(storage, &stage->box)];
+        dcli_copy_memory **first = &replicas->copies[bucket_of(storage, &stage->box)];
         if (stage->kept != DCLI_STAGE_KEEP || find(*first, operation->number, storage, &stage->box) != NULL)
             continue; /* an array may have two names in a body, and several batches fill a copy */
         dcli_copy_memory *memory = dcli_calloc(1, sizeof *memory);
@@ -71,36 +72,31 @@ static dcl_status make_copies(dcli_catalog *catalog, const dcli_operation *opera
     return DCL_OK;
 }
 
-void dcli_catalog_begin_copies(dcli_catalog *catalog, const dcli_operation *operation)
+void dcli_replicas_begin(dcli_replicas *replicas, const dcli_operation *operation)
 {
-    struct dropping dropping = {.catalog = catalog, .until = operation->number};
-    dcli_kept_begin(&catalog->kept, operation, drop_copy, &dropping);
+    struct dropping dropping = {.replicas = replicas, .until = operation->number};
+    dcli_kept_begin(&replicas->books, operation, drop_copy, &dropping);
 }
 
-dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry)
+dcl_status dcli_replicas_add(dcli_replicas *replicas, int node, const dcli_operation *operation, const dcli_plan *plan)
 {
-    const dcli_operation *operation = &entry->operation;
-    dcl_status status = DCL_OK;
-    bool keeps = dcli_keeps(operation);
-    for (int n = 0; keeps && n < catalog->terms.node_count && status == DCL_OK; n++) {
-        if (entry->plan[n] == NULL)
-            continue;
-        status = dcli_kept_add(&catalog->kept, n, operation, entry->plan[n]->plan);
-        if (status == DCL_OK && n == catalog->self)
-            status = make_copies(catalog, operation, entry->plan[n]->plan);
-    }
+    dcl_status status = dcli_kept_add(&replicas->books, node, operation, plan);
+    return status == DCL_OK && node == replicas->self ? make_copies(replicas, operation, plan) : status;
+}
+
+void dcli_replicas_write(dcli_replicas *replicas, const dcli_operation *operation)
+{
     /* It may have read some elements of a copy, and written others by another view of the array. */
-    struct dropping dropping = {.catalog = catalog, .until = operation->number + 1};
-    dcli_kept_write(&catalog->kept, operation, drop_copy, &dropping);
-    return status;
+    struct dropping dropping = {.replicas = replicas, .until = operation->number + 1};
+    dcli_kept_write(&replicas->books, operation, drop_copy, &dropping);
 }
 
-dcli_copy_memory *dcli_catalog_copy(const dcli_catalog *catalog, const dcli_entry *entry, int operand,
-                                    const dcl_box *box)
+dcli_copy_memory *dcli_replicas_find(const dcli_replicas *replicas, const dcli_operation *operation, int operand,
+                                     const dcl_box *box)
 {
-    int64_t number = entry->operation.number, storage = entry->operation.operand[operand].storage;
-    dcli_copy_memory *memory = find(catalog->copies[bucket_of(storage, box)], number, storage, box);
-    return memory != NULL ? memory : find(catalog->ending, number, storage, box);
+    int64_t storage = operation->operand[operand].storage;
+    dcli_copy_memory *memory = find(replicas->copies[bucket_of(storage, box)], operation->number, storage, box);
+    return memory != NULL ? memory : find(replicas->ending, operation->number, storage, box);
 }
 
 static size_t bytes_of(const dcli_copy_memory *memory)
@@ -111,11 +107,11 @@ static size_t bytes_of(const dcli_copy_memory *memory)
     return bytes;
 }
 
-size_t dcli_catalog_copy_bytes(const dcli_catalog *catalog)
+size_t dcli_replicas_bytes(const dcli_replicas *replicas)
 {
-    size_t bytes = bytes_of(catalog->ending);
+    size_t bytes = bytes_of(replicas->ending);
     for (int b = 0; b < DCLI_COPY_BUCKETS; b++)
-        bytes += bytes_of(catalog->copies[b]);
+        bytes += bytes_of(replicas->copies[b]);
     return bytes;
 }
 
@@ -127,11 +123,13 @@ static dcli_copy_memory *free_copy(dcli_copy_memory *memory)
     return next;
 }
 
-void dcli_catalog_free_copies(dcli_catalog *catalog, int64_t first_open)
+void dcli_replicas_end(dcli_replicas *replicas, int64_t first_open)
 {
-    while (catalog->ending != NULL && catalog->ending->until <= first_open)
-        catalog->ending = free_copy(catalog->ending);
+    while (replicas->ending != NULL && replicas->ending->until <= first_open)
+        replicas->ending = free_copy(replicas->ending);
     for (int b = 0; first_open == INT64_MAX && b < DCLI_COPY_BUCKETS; b++)
-        while (catalog->copies[b] != NULL)
-            catalog->copies[b] = free_copy(catalog->copies[b]);
+        while (replicas->copies[b] != NULL)
+            replicas->copies[b] = free_copy(replicas->copies[b]);
 }
+
+void dcli_replicas_free(dcli_replicas *replicas) { dcli_kept_free(&replicas->books); }

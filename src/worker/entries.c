@@ -1,0 +1,86 @@
+/* worker/entries.c - open operations: a list in the order of their numbers, and ended ones for reuse. */
+#include "worker/entries.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+dcli_entry *dcli_entries_take(dcli_entries *entries)
+{
+    dcli_entry *entry = entries->spare;
+    if (entry == NULL) {
+        entry = dcli_calloc(1, sizeof *entry);
+        if (entry != NULL)
+            entry->plan = dcli_calloc((size_t)entries->peers, sizeof(dcli_kept_plan *));
+        if (entry != NULL && entry->plan == NULL) {
+            dcli_free(entry);
+            return NULL;
+        }
+        return entry;
+    }
+    entries->spare = entry->next;
+    entry->next = NULL;
+    return entry;
+}
+
+/* Back to the state of a new one; what is large stays allocated. */
+static void clear_entry(const dcli_entries *entries, dcli_entry *entry)
+{
+    dcli_kept_plan **plan = entry->plan;
+    memset(plan, 0, (size_t)entries->peers * sizeof(dcli_kept_plan *));
+    dcli_free((char *)entry->descriptor.path);
+    dcli_free(entry->problem);
+    dcli_lent_release(entry->lent);
+    dcli_free(entry->shapes);
+    dcli_free(entry->views);
+    dcli_free(entry->numbers);
+    memset(entry, 0, sizeof *entry);
+    entry->plan = plan;
+}
+
+void dcli_entries_give(dcli_entries *entries, dcli_entry *entry)
+{
+    clear_entry(entries, entry);
+    entry->next = entries->spare;
+    entries->spare = entry;
+}
+
+void dcli_entries_append(dcli_entries *entries, dcli_entry *entry)
+{
+    entries->last_operation = entry->operation.number;
+    *(entries->last != NULL ? &entries->last->next : &entries->first) = entry;
+    entries->last = entry;
+}
+
+void dcli_entries_remove(dcli_entries *entries, dcli_entry *entry)
+{
+    dcli_entry *before = NULL;
+    for (dcli_entry *at = entries->first; at != entry; at = at->next)
+        before = at;
+    *(before != NULL ? &before->next : &entries->first) = entry->next;
+    if (entries->last == entry)
+        entries->last = before;
+}
+
+int64_t dcli_entries_first_open(const dcli_entries *entries)
+{
+    return entries->first != NULL ? entries->first->operation.number : entries->last_operation + 1;
+}
+
+static void free_entry(dcli_entry *entry)
+{
+    dcli_free((char *)entry->descriptor.path);
+    dcli_free(entry->problem);
+    dcli_free(entry->numbers);
+    dcli_free(entry->plan);
+    dcli_free(entry);
+}
+
+void dcli_entries_free(dcli_entries *entries)
+{
+    while (entries->spare != NULL) {
+        dcli_entry *entry = entries->spare;
+        entries->spare = entry->next;
+        free_entry(entry);
+    }
+}

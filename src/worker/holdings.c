@@ -1,0 +1,205 @@
+/* worker/holdings.c - storages by number, and the layouts that they share. */
+#include "worker/holdings.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "resmap/map_text.h"
+
+enum { BUCKETS = sizeof((dcli_holdings *)0)->held / sizeof((dcli_holdings *)0)->held[0] };
+
+/* ---- layouts ----------------------------------------------------------------------------------------------------- */
+
+static bool equal_grids(const dcl_grid *a, const dcl_grid *b)
+{
+    if (a->type != b->type || a->rank != b->rank)
+        return false;
+    for (int d = 0; d < a->rank; d++)
+        if (a->origin[d] != b->origin[d] || a->extent[d] != b->extent[d])
+            return false;
+    return true;
+}
+
+static void end_layout_use(dcli_holdings *holdings, dcli_shared_layout *shared)
+{
+    if (--shared->uses > 0)
+        return;
+    holdings->layout_ends(holdings->user, &shared->layout);
+    for (dcli_shared_layout **at = &holdings->layouts; *at != NULL; at = &(*at)->next)
+        if (*at == shared) {
+            *at = shared->next;
+            dcli_layout_release(&shared->layout);
+            dcli_free(shared);
+            return;
+        }
+}
+
+/* Takes the layout over. */
+static dcl_status share_layout(dcli_holdings *holdings, const dcli_layout *layout, dcli_shared_layout **shared_out)
+{
+    dcli_shared_layout *shared = holdings->layouts;
+    while (shared != NULL && !(equal_grids(&shared->layout.grid, &layout->grid) &&
+                               dcli_map_rule_equal(&shared->layout.rule, &layout->rule) &&
+                               shared->layout.rule.tile_bytes == layout->rule.tile_bytes &&
+                               shared->layout.rule.block_bytes == layout->rule.block_bytes))
+        shared = shared->next;
+    if (shared == NULL) {
+        shared = dcli_calloc(1, sizeof *shared);
+        if (shared == NULL) {
+            dcli_layout_release(layout);
+            return DCL_ERR_NOMEM;
+        }
+        shared->layout = *layout; /* and its tables */
+        shared->next = holdings->layouts;
+        holdings->layouts = shared;
+    } else {
+        dcli_layout_release(layout);
+    }
+    shared->uses++;
+    *shared_out = shared;
+    return DCL_OK;
+}
+
+static dcl_status bind_descriptor(const dcli_holdings *holdings, const dcli_msg_operation *descriptor,
+                                  dcli_layout *layout_out)
+{
+    dcli_map_rule rule;
+    dcl_grid grid = {.type = (dcl_type)descriptor->type, .rank = descriptor->rank};
+    memcpy(grid.origin, descriptor->origin, sizeof grid.origin);
+    memcpy(grid.extent, descriptor->extent, sizeof grid.extent);
+    dcl_status status = dcli_grid_check(&grid);
+    int nodes = descriptor->map_nodes > 0 ? descriptor->map_nodes : holdings->node_count;
+    if (status == DCL_OK && nodes > holdings->node_count)
+        status = DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has a map over %d nodes; expected at most %d",
+                           descriptor->number, nodes, holdings->node_count);
+    if (status == DCL_OK)
+        status = dcli_map_rule_parse(descriptor->map, nodes, &rule);
+    if (status != DCL_OK)
+        return status;
+    rule.tile_bytes = descriptor->tile_bytes;
+    rule.block_bytes = descriptor->block_bytes;
+    rule.small_bytes = descriptor->small_bytes;
+    status = dcli_layout_bind(&rule, &grid, layout_out);
+    dcli_map_rule_release(&rule);
+    return status;
+}
+
+void dcli_holdings_end_shape(dcli_holdings *holdings, dcli_shared_layout *shape) { end_layout_use(holdings, shape); }
+
+dcl_status dcli_holdings_shape(dcli_holdings *holdings, dcli_held *held, const dcli_msg_view *view,
+                               dcli_shared_layout **shape_out)
+{
+    dcl_grid grid = {.type = held->shared->layout.grid.type, .rank = view->shape_rank};
+    memcpy(grid.extent, view->shape, sizeof grid.extent);
+    int s = 0;
+    while (s < DCLI_MOST_SHAPES && (held->shape[s] == NULL || !equal_grids(&held->shape[s]->layout.grid, &grid)))
+        s++;
+    if (s == DCLI_MOST_SHAPES) {
+        dcli_layout layout;
+        dcli_shared_layout *shape;
+        dcl_status status = dcli_layout_reshape(&held->shared->layout, &grid, &layout);
+        if (status == DCL_OK)
+            status = share_layout(holdings, &layout, &shape);
+        if (status != DCL_OK)
+            return status;
+        s = held->next_shape++ % DCLI_MOST_SHAPES;
+        if (held->shape[s] != NULL)
+            end_layout_use(holdings, held->shape[s]);
+        held->shape[s] = shape;
+    }
+    held->shape[s]->uses++;
+    *shape_out = held->shape[s];
+    return DCL_OK;
+}
+
+/* ---- storages ---------------------------------------------------------------------------------------------------- */
+
+dcli_held *dcli_holdings_find(const dcli_holdings *holdings, int64_t storage)
+{
+    dcli_held *held = storage < 0 ? NULL : holdings->held[storage % BUCKETS];
+    while (held != NULL && held->id != storage)
+        held = held->next;
+    return held;
+}
+
+size_t dcli_held_bytes(const dcli_held *held, int node)
+{
+    const dcli_layout *layout = &held->shared->layout;
+    return (size_t)dcli_layout_storage(layout, node) * dcl_type_bytes(layout->grid.type);
+}
+
+/* What kernels here used to see peers' parts. */
+static void forget_peers(dcli_held *held, int node_count)
+{
+    for (int n = 0; held->peer != NULL && n < node_count; n++)
+        dcli_memory_release(held->peer[n]);
+    dcli_free(held->peer);
+    held->peer = NULL;
+}
+
+void dcli_holdings_drop(dcli_holdings *holdings, dcli_held *held)
+{
+    for (dcli_held **at = &holdings->held[held->id % BUCKETS]; *at != NULL; at = &(*at)->next)
+        if (*at == held) {
+            *at = held->next;
+            forget_peers(held, holdings->node_count);
+            for (int s = 0; s < DCLI_MOST_SHAPES; s++)
+                if (held->shape[s] != NULL)
+                    end_layout_use(holdings, held->shape[s]);
+            end_layout_use(holdings, held->shared);
+            dcli_free(held);
+            return;
+        }
+}
+
+dcl_status dcli_holdings_create(dcli_holdings *holdings, const dcli_msg_operation *descriptor)
+{
+    if (descriptor->operand_count != 1 || descriptor->operand[0].storage < 0 ||
+        dcli_holdings_find(holdings, descriptor->operand[0].storage) != NULL)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " creates a storage that exists", descriptor->number);
+    dcli_layout layout;
+    dcl_status status = bind_descriptor(holdings, descriptor, &layout);
+    if (status != DCL_OK)
+        return status;
+    dcli_held *held = dcli_calloc(1, sizeof *held);
+    if (held == NULL) {
+        dcli_layout_release(&layout);
+        return DCL_ERR_NOMEM;
+    }
+    if (share_layout(holdings, &layout, &held->shared) != DCL_OK) {
+        dcli_free(held);
+        return DCL_ERR_NOMEM;
+    }
+    held->id = descriptor->operand[0].storage;
+    if (holdings->last_created < held->id)
+        holdings->last_created = held->id;
+    held->next = holdings->held[held->id % BUCKETS];
+    holdings->held[held->id % BUCKETS] = held;
+    return DCL_OK;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+void dcli_holdings_init(dcli_holdings *holdings, int node_count, dcli_layout_ends_fn *layout_ends, void *user)
+{
+    *holdings = (dcli_holdings){.node_count = node_count, .layout_ends = layout_ends, .user = user};
+}
+
+void dcli_holdings_release_device(dcli_holdings *holdings)
+{
+    for (int b = 0; b < BUCKETS; b++)
+        for (dcli_held *held = holdings->held[b]; held != NULL; held = held->next) {
+            forget_peers(held, holdings->node_count);
+            dcli_memory_release(held->memory);
+            held->memory = NULL;
+        }
+}
+
+void dcli_holdings_free(dcli_holdings *holdings)
+{
+    for (int b = 0; b < BUCKETS; b++)
+        while (holdings->held[b] != NULL)
+            dcli_holdings_drop(holdings, holdings->held[b]);
+}

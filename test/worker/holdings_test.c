@@ -1,0 +1,99 @@
+/* test/worker/holdings_test.c - storages by number, and which of them share a layout. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "worker/holdings.h"
+
+enum { NODES = 2 };
+
+static int layouts_ended;
+
+static void count_end(void *user, const dcli_layout *layout)
+{
+    (void)user, (void)layout;
+    layouts_ended++;
+}
+
+static dcl_status create(dcli_holdings *holdings, int64_t storage, const char *map, int64_t extent)
+{
+    dcli_msg_operand operand = {.storage = storage};
+    dcli_msg_operation message = {.number = storage + 1,
+                                  .kind = 1,
+                                  .operand_count = 1,
+                                  .operand = &operand,
+                                  .type = DCL_INT32,
+                                  .rank = 1,
+                                  .extent = {extent},
+                                  .map = map,
+                                  .map_nodes = NODES,
+                                  .tile_bytes = 1 << 20,
+                                  .block_bytes = 1 << 10};
+    return dcli_holdings_create(holdings, &message);
+}
+
+static dcli_holdings *make_holdings(void)
+{
+    static dcli_holdings holdings;
+    layouts_ended = 0;
+    dcli_holdings_init(&holdings, NODES, count_end, NULL);
+    return &holdings;
+}
+
+Test(holdings, equal_grids_and_maps_are_one_layout)
+{
+    dcli_holdings *holdings = make_holdings();
+    cr_assert_eq(create(holdings, 1, "block", 16), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(create(holdings, 2, "block", 16), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(create(holdings, 3, "block", 17), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(create(holdings, 4, "cyclic(2)", 16), DCL_OK, "%s", dcl_error());
+    dcli_held *one = dcli_holdings_find(holdings, 1), *two = dcli_holdings_find(holdings, 2);
+    cr_expect_eq(one->shared, two->shared);
+    cr_expect_neq(one->shared, dcli_holdings_find(holdings, 3)->shared, "another grid");
+    cr_expect_neq(one->shared, dcli_holdings_find(holdings, 4)->shared, "another map");
+    cr_expect_eq(dcli_held_bytes(one, 0), 8 * sizeof(int32_t));
+    cr_expect_eq(holdings->last_created, 4);
+    dcli_holdings_drop(holdings, one);
+    cr_expect_null(dcli_holdings_find(holdings, 1));
+    cr_expect_eq(layouts_ended, 0, "storage 2 still has it");
+    dcli_holdings_drop(holdings, two);
+    cr_expect_eq(layouts_ended, 1);
+    dcli_holdings_free(holdings);
+    cr_expect_eq(layouts_ended, 3);
+}
+
+Test(holdings, a_number_is_taken_once)
+{
+    dcli_holdings *holdings = make_holdings();
+    cr_assert_eq(create(holdings, 1, "block", 16), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(create(holdings, 1, "block", 16), DCL_ERR_PROTOCOL);
+    cr_expect_not_null(strstr(dcl_error(), "creates a storage that exists"), "%s", dcl_error());
+    cr_expect_null(dcli_holdings_find(holdings, 257), "of the same bucket");
+    cr_expect_null(dcli_holdings_find(holdings, -1));
+    dcli_holdings_free(holdings);
+}
+
+/* A shape that an operation uses outlives its being given up for others. */
+Test(holdings, shapes_last_as_long_as_their_uses)
+{
+    enum { SIDES = DCLI_MOST_SHAPES + 1 };
+    static const int64_t rows[SIDES] = {2, 4, 8, 16, 32};
+    dcli_holdings *holdings = make_holdings();
+    dcli_shared_layout *shape[SIDES], *again;
+    cr_assert_eq(create(holdings, 1, "block(32)", 64), DCL_OK, "%s", dcl_error());
+    dcli_held *held = dcli_holdings_find(holdings, 1);
+    for (int s = 0; s < SIDES; s++) {
+        dcli_msg_view view = {.shape_rank = 2, .shape = {rows[s], 64 / rows[s]}};
+        cr_assert_eq(dcli_holdings_shape(holdings, held, &view, &shape[s]), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_holdings_shape(holdings, held, &view, &again), DCL_OK, "%s", dcl_error());
+        cr_expect_eq(again, shape[s]);
+        dcli_holdings_end_shape(holdings, again);
+    }
+    cr_expect_eq(layouts_ended, 0, "the first one has been given up, and is in use");
+    dcli_holdings_end_shape(holdings, shape[0]);
+    cr_expect_eq(layouts_ended, 1);
+    for (int s = 1; s < SIDES; s++)
+        dcli_holdings_end_shape(holdings, shape[s]);
+    cr_expect_eq(layouts_ended, 1, "the storage remembers the others");
+    dcli_holdings_free(holdings);
+    cr_expect_eq(layouts_ended, SIDES + 1);
+}
