@@ -16,7 +16,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench remap-memory install format lint gallery model maps pairs cases cases-workers kill storm starts siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench remap-memory install format lint gallery model maps pairs golden golden-write cases cases-workers kill storm starts siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,12 @@ maps: build ## compare N (20000) random maps with a slow table of owners and off
 pairs: build ## all operations on all pairs of kinds of maps, in all ranks, on 1-5 nodes, from SEED; many minutes
 	@TEST_DCL=build/dcl TEST_LONG=1 $(if $(N),TEST_CASES=$(N)) $(if $(SEED),TEST_SEED=$(SEED)) \
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/pairs/pairs_test.py
+
+golden: build ## run 2000 generated cases and compare results and counters with test/golden/golden.txt; some minutes
+	build/test/golden test/golden/golden.txt $(if $(CASE),case $(CASE))
+
+golden-write: build ## write test/golden/golden.txt anew: what is found now is right from then on
+	build/test/golden test/golden/golden.txt write
 
 cases: build ## compare N (5000) random evaluations with NumPy, from SEED (a new one)
 	@TEST_DCL=build/dcl TEST_CASES=$(or $(N),5000) $(if $(SEED),TEST_SEED=$(SEED)) \
