@@ -20,7 +20,7 @@ dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *
 
 static dcl_status check_node(const dcl_map *map, int node)
 {
-    int all = dcl_node_count(map->cluster);
+    int all = dcli_map_host_of(map->cluster)->node_count(map->cluster);
     if (node < 0 || node >= all)
         return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d", node, all - 1);
     return DCL_OK;

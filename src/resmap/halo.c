@@ -156,7 +156,7 @@ dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[], const i
     if (status == DCL_OK)
         made = dcli_map_new(map->cluster, &rule);
     if (made == NULL)
-        dcli_cluster_refused(map->cluster);
+        dcli_map_host_of(map->cluster)->refused(map->cluster);
     return made;
 }
 

@@ -321,13 +321,25 @@ typedef dcl_status dcli_locate_fn(const dcl_map *map, const dcl_grid *grid, cons
  *  longer than the answer. @param otherwise  pins it: for grids that the map was not asked about before, and errors. */
 dcl_status dcli_map_locate_seen(const dcl_map *handle, const dcl_grid *grid, const int64_t index[], int *node_out,
                                 int64_t *offset_out, dcli_locate_fn *otherwise);
-/** The settings of a cluster, also of one that only plans. Defined by the runtime. */
-const dcl_config *dcli_cluster_config(const dcl_cluster *cluster);
-/** The nodes that new maps are laid over: those alive, as rising ranges with gaps between them, numbers below
- *  dcl_node_count(). None when all are lost. Defined by the runtime.
- *  @param ranges  [capacity] receives the first of them. @return how many there are, maybe more than `capacity`. */
-int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[]);
-/** This thread's error is that of a call on this cluster. Defined by the runtime. */
-void dcli_cluster_refused(dcl_cluster *cluster);
+
+/** Everything that maps need of their cluster. The first member of dcl_cluster, filled by the room that defines it:
+ *  resmap knows no other member and calls no function of that room by name. */
+typedef struct dcli_map_host {
+    /** The settings, also of a cluster that only plans. */
+    const dcl_config *(*config)(const dcl_cluster *cluster);
+    /** As dcl_node_count(). */
+    int (*node_count)(const dcl_cluster *cluster);
+    /** The nodes that new maps are laid over: those alive, as rising ranges with gaps between them, numbers below
+     *  node_count(). None when all are lost.
+     *  @param ranges  [capacity] receives the first of them. @return how many there are, maybe more than `capacity`. */
+    int (*live)(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[]);
+    /** This thread's error is that of a call on this cluster, which keeps its first one. */
+    void (*refused)(dcl_cluster *cluster);
+} dcli_map_host;
+
+static inline const dcli_map_host *dcli_map_host_of(const dcl_cluster *cluster)
+{
+    return (const dcli_map_host *)cluster;
+}
 
 #endif

@@ -10,20 +10,20 @@
 static dcl_status list_live(const dcl_cluster *cluster, dcli_map_rule *rule)
 {
     dcli_node_range live[DCLI_NODE_RANGES + 1]; /* one more than a list takes, which refuses it */
-    int count = dcli_cluster_live(cluster, DCLI_NODE_RANGES + 1, live);
+    int count = dcli_map_host_of(cluster)->live(cluster, DCLI_NODE_RANGES + 1, live);
     if (count == 0)
         return DCLI_FAIL(DCL_ERR_NODE_LOST,
                          "no node of the cluster is left; expected at least one; open a new cluster");
     dcl_status status = DCL_OK;
     for (int r = 0; r < count && status == DCL_OK; r++)
         status = dcli_map_rule_add_nodes(rule, live[r].first, live[r].count);
-    dcli_map_rule_end_nodes(rule, dcl_node_count(cluster));
+    dcli_map_rule_end_nodes(rule, dcli_map_host_of(cluster)->node_count(cluster));
     return status;
 }
 
 dcl_status dcli_map_rule_for(const dcl_cluster *cluster, dcli_map_rule *rule_out)
 {
-    const dcl_config *config = dcli_cluster_config(cluster);
+    const dcl_config *config = dcli_map_host_of(cluster)->config(cluster);
     *rule_out = (dcli_map_rule){.tile_bytes = (int64_t)config->tile_bytes, .block_bytes = (int64_t)config->block_bytes};
     return list_live(cluster, rule_out);
 }
@@ -44,7 +44,7 @@ dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule)
 static dcl_map *made(dcl_cluster *cluster, dcl_map *map)
 {
     if (map == NULL)
-        dcli_cluster_refused(cluster);
+        dcli_map_host_of(cluster)->refused(cluster);
     return map;
 }
 
@@ -354,7 +354,7 @@ static dcl_map *make_parsed(dcl_cluster *cluster, const char *text)
     }
     dcli_map_rule given, rule;
     if (dcli_map_rule_for(cluster, &given) != DCL_OK ||
-        dcli_map_rule_parse_over(text, dcl_node_count(cluster), &given, &rule) != DCL_OK)
+        dcli_map_rule_parse_over(text, dcli_map_host_of(cluster)->node_count(cluster), &given, &rule) != DCL_OK)
         return NULL;
     rule.tile_bytes = given.tile_bytes;
     rule.block_bytes = given.block_bytes;
@@ -368,7 +368,7 @@ dcl_map *dcl_map_default(dcl_cluster *cluster)
     dcli_error_enter_constructor(__func__);
     if (cluster == NULL)
         return NULL;
-    const dcl_config *config = dcli_cluster_config(cluster);
+    const dcl_config *config = dcli_map_host_of(cluster)->config(cluster);
     return made(cluster, config->map != NULL ? make_parsed(cluster, config->map)
                                              : make_block(cluster, (int64_t)config->small_bytes));
 }
@@ -403,7 +403,7 @@ dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[]
 /* The list of a rule from node numbers in any order. */
 static dcl_status list_nodes(const dcl_cluster *cluster, int count, const int nodes[], dcli_map_rule *rule)
 {
-    int all = dcl_node_count(cluster);
+    int all = dcli_map_host_of(cluster)->node_count(cluster);
     bool *listed = dcli_calloc((size_t)all, sizeof *listed);
     dcl_status status = listed != NULL ? DCL_OK : DCL_ERR_NOMEM;
     for (int k = 0; k < count && status == DCL_OK; k++) {
@@ -483,7 +483,8 @@ size_t dcl_map_print(const dcl_map *map, char *text_out, size_t capacity)
         return 0;
     dcli_map_rule rule = map->rule;
     dcli_node_range live, all = {.first = 0, .count = rule.node_count};
-    if (rule.range_count == 0 && (dcli_cluster_live(map->cluster, 1, &live) != 1 || live.count != all.count))
+    if (rule.range_count == 0 &&
+        (dcli_map_host_of(map->cluster)->live(map->cluster, 1, &live) != 1 || live.count != all.count))
         rule.range[rule.range_count++] = all;
     return dcli_map_rule_print(&rule, text_out, capacity);
 }

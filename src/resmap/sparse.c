@@ -11,7 +11,7 @@
 static dcl_map *made(dcl_cluster *cluster, dcl_map *map)
 {
     if (map == NULL)
-        dcli_cluster_refused(cluster);
+        dcli_map_host_of(cluster)->refused(cluster);
     return map;
 }
 

@@ -137,6 +137,7 @@ typedef struct dcli_file_use {
 } dcli_file_use;
 
 struct dcl_cluster {
+    dcli_map_host for_maps; /* first: dcli_map_host_of() */
     dcl_config config;
     char *fault; /* DCL_FAULT; NULL: none */
     dcli_log log;
@@ -215,6 +216,12 @@ void dcli_cluster_note_marks(dcl_cluster *cluster);
 dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char *text);
 /** Keep this thread's error as the cluster's (a failing call). @return status */
 dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status);
+/** This thread's error is that of a call on this cluster, which has ended. Takes the lock. */
+void dcli_cluster_refused(dcl_cluster *cluster);
+/** What maps ask of a cluster. */
+extern const dcli_map_host dcli_cluster_for_maps;
+/** dcli_map_host.live of a cluster. */
+int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[]);
 /** Wait until every peer (`host_only`: the host's own side) has done with operation n.
  *  @param seconds  negative: as long as it takes. @return DCL_OK, DCL_ERR_TIMEOUT, or what broke the cluster. */
 dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds);

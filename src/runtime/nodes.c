@@ -33,7 +33,7 @@ bool dcl_node_is_alive(const dcl_cluster *cluster, int node)
     return cluster != NULL && node >= 0 && node < cluster->node_count && !cluster->lost[node];
 }
 
-const dcl_config *dcli_cluster_config(const dcl_cluster *cluster) { return &cluster->config; }
+static const dcl_config *config_of(const dcl_cluster *cluster) { return &cluster->config; }
 
 int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[])
 {
@@ -49,6 +49,9 @@ int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range 
     }
     return count;
 }
+
+const dcli_map_host dcli_cluster_for_maps = {
+    .config = config_of, .node_count = dcl_node_count, .live = dcli_cluster_live, .refused = dcli_cluster_refused};
 
 /* ---- losses ------------------------------------------------------------------------------------------------------- */
 

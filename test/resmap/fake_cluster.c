@@ -9,16 +9,10 @@
 enum { LOSABLE = 64 };
 
 struct dcl_cluster {
+    dcli_map_host for_maps;
     int nodes;
     bool lost[LOSABLE];
 };
-
-dcl_cluster *test_cluster(int nodes)
-{
-    static struct dcl_cluster clusters[4097];
-    clusters[nodes].nodes = nodes;
-    return &clusters[nodes];
-}
 
 void test_cluster_lose(dcl_cluster *cluster, int node) { cluster->lost[node] = true; }
 
@@ -30,9 +24,9 @@ dcl_config *test_cluster_config(void)
     return &config;
 }
 
-int dcl_node_count(const dcl_cluster *cluster) { return cluster != NULL ? cluster->nodes : 0; }
+static int node_count(const dcl_cluster *cluster) { return cluster->nodes; }
 
-int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[])
+static int live(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[])
 {
     int count = 0;
     bool inside = false;
@@ -47,10 +41,18 @@ int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range 
     return count;
 }
 
-const dcl_config *dcli_cluster_config(const dcl_cluster *cluster)
+static const dcl_config *config(const dcl_cluster *cluster)
 {
     (void)cluster;
     return test_cluster_config();
 }
 
-void dcli_cluster_refused(dcl_cluster *cluster) { (void)cluster; }
+static void refused(dcl_cluster *cluster) { (void)cluster; }
+
+dcl_cluster *test_cluster(int nodes)
+{
+    static struct dcl_cluster clusters[4097];
+    clusters[nodes].for_maps = (dcli_map_host){config, node_count, live, refused};
+    clusters[nodes].nodes = nodes;
+    return &clusters[nodes];
+}
