@@ -11,6 +11,7 @@
 #include "kernel/nest.h"
 #include "lower/group.h"
 #include "lower/rows.h"
+#include "segment/cut.h"
 
 enum {
     GROUP_BYTES = 128 << 10, /* gathered at once */
@@ -180,29 +181,18 @@ static void find_block(const dcli_body *body, const int64_t shape[], int64_t mos
     }
 }
 
-/* Go to the next cell. @return false: there is none. */
-static bool next_cell(int rank, const int64_t shape[], const int64_t cell[], int64_t lo[])
-{
-    int m = rank - 1;
-    while (m >= 0 && (lo[m] += cell[m]) >= shape[m])
-        lo[m--] = 0;
-    return m >= 0;
-}
-
 /* Cut works of one shape into cells, a group for each.
  * @param slow_out  whether the first group would be slow: nothing was made then. NULL: it does not matter. */
 static dcl_status make_cells(dcli_gather *gather, const struct run *works, const int64_t cell[], bool *slow_out)
 {
-    int rank = body_of(gather)->space_rank;
-    int64_t lo[DCL_MAX_RANK] = {0};
+    dcli_cut cut = dcli_cut_begin(body_of(gather)->space_rank, works->shape, cell);
     bool first = true;
     dcl_status status = DCL_OK;
-    do {
+    while (dcli_cut_next(&cut)) {
         for (int64_t w = works->first; w < works->first + works->count && status == DCL_OK; w++) {
             dcli_gather_part part = {.number = w};
-            memcpy(part.lo, lo, sizeof lo);
-            for (int m = 0; m < rank; m++)
-                part.count[m] = dcli_min(cell[m], works->shape[m] - lo[m]);
+            memcpy(part.lo, cut.lo, sizeof part.lo);
+            memcpy(part.count, cut.count, sizeof part.count);
             status = dcli_group_add(gather, &part);
         }
         if (status == DCL_OK)
@@ -210,7 +200,7 @@ static dcl_status make_cells(dcli_gather *gather, const struct run *works, const
         if (status != DCL_OK || (first && slow_out != NULL && *slow_out))
             return status;
         first = false;
-    } while (next_cell(rank, works->shape, cell, lo));
+    }
     return DCL_OK;
 }
 

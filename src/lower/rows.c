@@ -9,6 +9,7 @@
 #include "kernel/tile_kernel.h"
 #include "lower/group.h"
 #include "resmap/elements.h"
+#include "segment/cut.h"
 
 void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcli_work *work,
                    const dcli_binding bindings[], const int64_t base[], int64_t row[])
@@ -141,25 +142,18 @@ static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli
 {
     int rank = body->space_rank, length = dcli_row_length(body);
     const int64_t *all = whole + 2 * rank;
-    int64_t shape[DCL_MAX_RANK], lo[DCL_MAX_RANK] = {0}, count[DCL_MAX_RANK];
-    if (dcli_volume(rank, all) == 1)
+    int64_t shape[DCL_MAX_RANK];
+    if (traits->is_gpu || dcli_volume(rank, all) == 1)
         return put_row(launch, length, whole);
-    memcpy(shape, all, (size_t)rank * sizeof shape[0]);
-    if (!traits->is_gpu)
-        dcli_body_row_shape(body, all, traits->compute_units, shape);
-    for (;;) {
+    dcli_body_row_shape(body, all, traits->compute_units, shape);
+    dcli_cut cut = dcli_cut_begin(rank, all, shape);
+    while (dcli_cut_next(&cut)) {
         int64_t *row = dcli_next_row(launch, length);
         if (row == NULL)
             return DCL_ERR_NOMEM;
-        for (int m = 0; m < rank; m++)
-            count[m] = dcli_min(shape[m], all[m] - lo[m]);
-        dcli_row_part(body, whole, lo, count, row);
-        int m = rank - 1;
-        while (m >= 0 && (lo[m] += shape[m]) >= all[m])
-            lo[m--] = 0;
-        if (m < 0)
-            return DCL_OK;
+        dcli_row_part(body, whole, cut.lo, cut.count, row);
     }
+    return DCL_OK;
 }
 
 dcl_status dcli_rows_add(const dcli_operation *operation, const dcli_traits *traits, const dcli_work *work,

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "base/check.h"
+#include "segment/cut.h"
 
 enum { PIECE_BYTES = 8 << 20 }; /* most scratch memory used at once */
 
@@ -20,36 +20,32 @@ struct move {
     bool packing;
 };
 
-static dcli_region part_of(const dcli_region *region, int axis, int64_t lo, int64_t count)
+/* The axes of a region, the one with the largest step first; those of one index last. */
+static void order_axes(const dcli_region *region, int order_out[])
 {
-    dcli_region part = *region;
-    part.box.start[axis] += lo * region->box.stride[axis];
-    part.box.count[axis] = count;
-    part.offset += lo * region->step[axis];
-    return part;
-}
-
-/* The axis with the largest step among those of more than one element; -1: none. */
-static int slowest_axis(const dcli_region *region, const bool taken[])
-{
-    int slowest = -1;
-    for (int d = 0; d < region->box.rank; d++)
-        if (!taken[d] && region->box.count[d] > 1 &&
-            (slowest < 0 || llabs(region->step[d]) > llabs(region->step[slowest])))
-            slowest = d;
-    return slowest;
+    for (int d = 0; d < region->box.rank; d++) {
+        int64_t step = region->box.count[d] > 1 ? llabs(region->step[d]) : -1;
+        int at = d;
+        for (; at > 0; at--) {
+            int before = order_out[at - 1];
+            if ((region->box.count[before] > 1 ? llabs(region->step[before]) : -1) >= step)
+                break;
+            order_out[at] = before;
+        }
+        order_out[at] = d;
+    }
 }
 
 /* The box packed with its axes in the order that `like` has them in. */
 static dcli_region packed_like(const dcli_region *like)
 {
     dcli_region packed = {.box = like->box};
-    bool taken[DCL_MAX_RANK] = {false};
+    int order[DCL_MAX_RANK];
     int64_t rest = dcli_box_elements(&like->box);
-    for (int axis = slowest_axis(like, taken); axis >= 0; axis = slowest_axis(like, taken)) {
-        rest /= like->box.count[axis];
-        packed.step[axis] = rest;
-        taken[axis] = true;
+    order_axes(like, order);
+    for (int n = 0; n < like->box.rank && like->box.count[order[n]] > 1; n++) {
+        rest /= like->box.count[order[n]];
+        packed.step[order[n]] = rest;
     }
     return packed;
 }
@@ -109,21 +105,19 @@ static dcl_status unpack_piece(const struct move *move, const dcli_region *regio
     return status;
 }
 
-/* Cut along the slowest axis of the host's side until a piece fits the scratch memory. */
+/* Cut along the slowest axes of the host's side into pieces that fit the scratch memory. */
 static dcl_status move_pieces(const struct move *move, const dcli_region *region, const dcli_region *host_region)
 {
-    static const bool none[DCL_MAX_RANK];
-    int axis = slowest_axis(host_region, none);
-    if (axis < 0 || dcli_box_elements(&region->box) <= (int64_t)(PIECE_BYTES / move->bytes))
-        return move->packing ? pack_piece(move, region, host_region) : unpack_piece(move, region, host_region);
-    int64_t count = region->box.count[axis];
-    int64_t slice = dcli_box_elements(&region->box) / count;
-    int64_t fit = dcli_max(1, (int64_t)(PIECE_BYTES / move->bytes) / slice);
+    int rank = region->box.rank, order[DCL_MAX_RANK];
+    int64_t shape[DCL_MAX_RANK];
+    order_axes(host_region, order);
+    dcli_cut_shape(rank, region->box.count, order, (int64_t)(PIECE_BYTES / move->bytes), shape);
+    dcli_cut cut = dcli_cut_begin(rank, region->box.count, shape);
     dcl_status status = DCL_OK;
-    for (int64_t lo = 0; lo < count && status == DCL_OK; lo += fit) {
-        int64_t some = dcli_min(fit, count - lo);
-        dcli_region part = part_of(region, axis, lo, some), host_part = part_of(host_region, axis, lo, some);
-        status = move_pieces(move, &part, &host_part);
+    while (status == DCL_OK && dcli_cut_next(&cut)) {
+        dcli_region part = dcli_region_part(region, cut.lo, cut.count);
+        dcli_region host_part = dcli_region_part(host_region, cut.lo, cut.count);
+        status = move->packing ? pack_piece(move, &part, &host_part) : unpack_piece(move, &part, &host_part);
     }
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "segment/cut.h"
 
 enum { BATCH, WORK, BINDING, STAGE, PIECE, CHUNK, ITEM, SPOT };
 
@@ -228,16 +229,6 @@ dcli_item dcli_plan_item(const dcli_plan *plan, int64_t i)
     return item;
 }
 
-/* The first `count` indices of axis d, and the rest. */
-static void split(const dcli_region *region, int d, int64_t count, dcli_region *head, dcli_region *tail)
-{
-    *head = *tail = *region;
-    head->box.count[d] = count;
-    tail->box.count[d] -= count;
-    tail->box.start[d] += count * region->box.stride[d];
-    tail->offset += count * region->step[d];
-}
-
 enum { CHUNKS_IN_POOL = 4 }; /* at least, so that a small pool takes what comes bit by bit */
 
 /* Put a region that fits a chunk, or cannot be cut, into the last chunk or a new one. */
@@ -252,28 +243,22 @@ static dcl_status place_piece(dcli_builder *builder, const dcli_need *need, cons
     return add_item(builder, need, region, bytes);
 }
 
-/* Pack a need into chunks, `open` being whether the last chunk may take more: cut along the slowest axis that can be cut,
- * piece after piece. A piece that is still too large is one index thick there, so the recursion ends with the axes. */
+/* Pack a need into chunks, `open` being whether the last chunk may take more: cut along the slowest axes, piece after piece. */
 static dcl_status place(dcli_builder *builder, const dcli_need *need, const dcli_region *region, bool *open)
 {
     int64_t most = dcli_min(builder->terms->chunk_bytes, builder->terms->pool_bytes / CHUNKS_IN_POOL);
-    dcli_region rest = *region;
-    int d = 0;
-    while (d < rest.box.rank - 1 && rest.box.count[d] == 1)
-        d++;
-    int64_t slice = dcli_box_elements(&rest.box) / rest.box.count[d] * dcli_builder_bytes(builder, need->operand);
+    int64_t of_element = dcli_builder_bytes(builder, need->operand), shape[DCL_MAX_RANK];
+    int64_t bytes = dcli_box_elements(&region->box) * of_element;
+    if (bytes <= most)
+        return place_piece(builder, need, region, bytes, most, open);
+    dcli_cut_shape(region->box.rank, region->box.count, NULL, most / of_element, shape);
+    dcli_cut cut = dcli_cut_begin(region->box.rank, region->box.count, shape);
     dcl_status status = DCL_OK;
-    while (status == DCL_OK && slice * rest.box.count[d] > most && rest.box.count[d] > 1) {
-        dcli_region head;
-        split(&rest, d, dcli_min(dcli_max(most / slice, 1), rest.box.count[d] - 1), &head, &rest);
-        status = slice > most ? place(builder, need, &head, open)
-                              : place_piece(builder, need, &head, slice * head.box.count[d], most, open);
+    while (status == DCL_OK && dcli_cut_next(&cut)) {
+        dcli_region piece = dcli_region_part(region, cut.lo, cut.count);
+        status = place_piece(builder, need, &piece, dcli_box_elements(&piece.box) * of_element, most, open);
     }
-    if (status != DCL_OK)
-        return status;
-    if (slice > most && d < rest.box.rank - 1)
-        return place(builder, need, &rest, open);
-    return place_piece(builder, need, &rest, slice * rest.box.count[d], most, open);
+    return status;
 }
 
 /* Written after read, then by peer. Counting keeps the order of the needs. */

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "resmap/elements.h"
+#include "segment/cut.h"
 #include "workqueue/plan_points.h"
 #include "workqueue/plan_view.h"
 
@@ -51,30 +52,34 @@ static dcl_status end_batch(struct batching *batching)
     return status;
 }
 
-/* Plan a box of a tile. What is too large for a batch is cut along the slowest axis that can be cut. */
-static dcl_status plan_part(struct batching *batching, const dcl_box *box)
+/* Plan a box that a batch has room for. */
+static dcl_status plan_block(struct batching *batching, const dcl_box *box)
 {
     int64_t elements = dcli_box_elements(box);
-    int d = 0;
-    while (d < box->rank - 1 && box->count[d] == 1)
-        d++;
     dcl_status status = DCL_OK;
-    if (elements > batching->most && box->count[d] > 1) {
-        dcl_box part = *box;
-        int64_t step = dcli_max(batching->most / (elements / box->count[d]), 1);
-        for (int64_t t = 0; t < box->count[d] && status == DCL_OK; t += step) {
-            part.start[d] = box->start[d] + t * box->stride[d];
-            part.count[d] = dcli_min(step, box->count[d] - t);
-            status = plan_part(batching, &part);
-        }
-        return status;
-    }
     if (batching->planned > 0 && batching->planned + elements > batching->most)
         status = end_batch(batching);
     if (status == DCL_OK && batching->planned == 0 && dcli_builder_batch(batching->builder) == NULL)
         status = DCL_ERR_NOMEM;
     batching->planned += elements;
     return status == DCL_OK ? dcli_plan_region(batching->builder, box) : status;
+}
+
+/* Plan a box of a tile. What is too large for a batch is cut along the slowest axes. */
+static dcl_status plan_part(struct batching *batching, const dcl_box *box)
+{
+    int64_t shape[DCL_MAX_RANK];
+    if (dcli_box_elements(box) <= batching->most)
+        return plan_block(batching, box);
+    dcli_cut_shape(box->rank, box->count, NULL, batching->most, shape);
+    dcli_cut cut = dcli_cut_begin(box->rank, box->count, shape);
+    dcl_status status = DCL_OK;
+    while (status == DCL_OK && dcli_cut_next(&cut)) {
+        dcl_box part;
+        dcli_box_part(box, cut.lo, cut.count, &part);
+        status = plan_block(batching, &part);
+    }
+    return status;
 }
 
 /* A tile as it is sorted: by a number, as there may be millions. */
