@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "segment/transfer.h"
 
 enum { X = DCL_MAX_RANK - 1, Y = DCL_MAX_RANK - 2, MOST_X = 1 << 16, MOST_Y = 1 << 12, MOST_Z = 1 << 12 };
 
@@ -55,65 +56,48 @@ struct walk {
     int64_t count[DCL_MAX_RANK], target_step[DCL_MAX_RANK], source_step[DCL_MAX_RANK];
 };
 
-struct axis {
-    int64_t count, target_step, source_step;
-};
-
-static int by_target_step(const void *a, const void *b)
+/* The fewest loops, and where they begin. @return their number; -1 when there is no element. */
+static int find_loops(int rank, const int64_t count[], int64_t *target_offset, const int64_t target_step[],
+                      int64_t *source_offset, const int64_t source_step[], dcli_loop loops_out[])
 {
-    int64_t first = llabs(((const struct axis *)a)->target_step), second = llabs(((const struct axis *)b)->target_step);
-    return (first < second) - (first > second); /* largest first */
-}
-
-/* Axes of more than one element, sorted and merged. @return their number; -1 when there is no element. */
-static int normalize(int rank, const int64_t count[], const int64_t target_step[], const int64_t source_step[],
-                     struct axis axes_out[])
-{
-    int kept = 0, merged = 0;
+    dcli_transfer transfer = {.rank = rank, .to.offset = *target_offset, .from.offset = *source_offset};
     for (int d = 0; d < rank; d++) {
         if (count[d] == 0)
             return -1;
-        if (count[d] > 1)
-            axes_out[kept++] = (struct axis){count[d], target_step[d], source_step == NULL ? 0 : source_step[d]};
+        transfer.count[d] = count[d];
+        transfer.to.step[d] = target_step[d];
+        transfer.from.step[d] = source_step != NULL ? source_step[d] : 0;
     }
-    qsort(axes_out, (size_t)kept, sizeof axes_out[0], by_target_step);
-    for (int d = 0; d < kept; d++) {
-        const struct axis inner = axes_out[d];
-        struct axis *outer = merged > 0 ? &axes_out[merged - 1] : NULL;
-        if (outer != NULL && outer->target_step == inner.target_step * inner.count &&
-            (source_step == NULL || outer->source_step == inner.source_step * inner.count)) {
-            *outer = (struct axis){outer->count * inner.count, inner.target_step, inner.source_step};
-        } else {
-            axes_out[merged++] = inner;
-        }
-    }
-    return merged;
+    int depth = dcli_transfer_loops(&transfer, loops_out);
+    *target_offset = transfer.to.offset;
+    *source_offset = transfer.from.offset;
+    return depth;
 }
 
 /* Put the axis along which the source runs best just outside the innermost one. */
-static void choose_second(int rank, struct axis axes[])
+static void choose_second(int rank, dcli_loop loops[])
 {
     int best = rank - 2;
     for (int d = 0; d < rank - 1; d++)
-        if (llabs(axes[d].source_step) < llabs(axes[best].source_step))
+        if (llabs(loops[d].from) < llabs(loops[best].from))
             best = d;
     if (best < 0)
         return;
-    struct axis second = axes[best];
-    memmove(&axes[best], &axes[best + 1], (size_t)(rank - 2 - best) * sizeof axes[0]);
-    axes[rank - 2] = second;
+    dcli_loop second = loops[best];
+    memmove(&loops[best], &loops[best + 1], (size_t)(rank - 2 - best) * sizeof loops[0]);
+    loops[rank - 2] = second;
 }
 
-static struct walk make_walk(int rank, const struct axis axes[], int64_t target_offset, int64_t source_offset)
+static struct walk make_walk(int rank, const dcli_loop loops[], int64_t target_offset, int64_t source_offset)
 {
     struct walk walk = {.target = target_offset, .source = source_offset};
     for (int d = 0; d < DCL_MAX_RANK; d++)
         walk.count[d] = 1;
     for (int d = 0; d < rank; d++) {
         int at = DCL_MAX_RANK - rank + d;
-        walk.count[at] = axes[d].count;
-        walk.target_step[at] = axes[d].target_step;
-        walk.source_step[at] = axes[d].source_step;
+        walk.count[at] = loops[d].count;
+        walk.target_step[at] = loops[d].to;
+        walk.source_step[at] = loops[d].from;
     }
     return walk;
 }
@@ -159,7 +143,7 @@ static dcl_status check_element(size_t element_bytes)
 }
 
 /* Whether the walk is one run of neighbouring elements on the target's side. */
-static bool is_run(int rank, const struct axis axes[]) { return rank == 0 || (rank == 1 && axes[0].target_step == 1); }
+static bool is_run(int rank, const dcli_loop loops[]) { return rank == 0 || (rank == 1 && loops[0].to == 1); }
 
 static dcl_status copy_run(dcli_device *device, dcli_memory *target, int64_t target_offset, dcli_memory *source,
                            int64_t source_offset, int64_t count, size_t bytes)
@@ -179,16 +163,16 @@ dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t ta
                             const int64_t target_step[], dcli_memory *source, int64_t source_offset,
                             const int64_t source_step[], int rank, const int64_t count[], size_t element_bytes)
 {
-    struct axis axes[DCL_MAX_RANK];
-    int merged = normalize(rank, count, target_step, source_step, axes);
+    dcli_loop loops[DCL_MAX_RANK];
+    int merged = find_loops(rank, count, &target_offset, target_step, &source_offset, source_step, loops);
     dcl_status status = check_element(element_bytes);
     if (status != DCL_OK || merged < 0)
         return status;
-    if (target->buffer != source->buffer && is_run(merged, axes) && (merged == 0 || axes[0].source_step == 1))
-        return copy_run(device, target, target_offset, source, source_offset, merged == 0 ? 1 : axes[0].count,
+    if (target->buffer != source->buffer && is_run(merged, loops) && (merged == 0 || loops[0].from == 1))
+        return copy_run(device, target, target_offset, source, source_offset, merged == 0 ? 1 : loops[0].count,
                         element_bytes);
-    choose_second(merged, axes);
-    struct walk walk = make_walk(merged, axes, target_offset, source_offset);
+    choose_second(merged, loops);
+    struct walk walk = make_walk(merged, loops, target_offset, source_offset);
     dcli_argument arguments[3] = {{.memory = target, .written = true}, {.memory = source}};
     return launch_walk(device, kernel_of(element_bytes), arguments, &walk);
 }
@@ -232,14 +216,15 @@ dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t ta
                             const int64_t target_step[], const void *element, int rank, const int64_t count[],
                             size_t element_bytes)
 {
-    struct axis axes[DCL_MAX_RANK];
-    int merged = normalize(rank, count, target_step, NULL, axes);
+    dcli_loop loops[DCL_MAX_RANK];
+    int64_t none = 0;
+    int merged = find_loops(rank, count, &target_offset, target_step, &none, NULL, loops);
     dcl_status status = check_element(element_bytes);
     if (status != DCL_OK || merged < 0)
         return status;
-    if (is_run(merged, axes))
-        return fill_run(device, target, target_offset, element, merged == 0 ? 1 : axes[0].count, element_bytes);
-    struct walk walk = make_walk(merged, axes, target_offset, 0);
+    if (is_run(merged, loops))
+        return fill_run(device, target, target_offset, element, merged == 0 ? 1 : loops[0].count, element_bytes);
+    struct walk walk = make_walk(merged, loops, target_offset, 0);
     uint64_t wide = widen(element, element_bytes);
     dcli_argument arguments[3] = {{.memory = target, .written = true}, {.value = &wide, .bytes = sizeof wide}};
     return launch_walk(device, 4 + kernel_of(element_bytes), arguments, &walk);

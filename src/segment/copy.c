@@ -1,13 +1,13 @@
 /* segment/copy.c - copying and filling regions: the workhorse of packing, staging and host access.
  *
- * The axes of a region become a nest of loops, ordered by the target's steps and merged where both sides allow. The
+ * The axes of a region become a nest of loops (segment/transfer.h). The
  * innermost two loops are then one of four kinds: rows of memcpy, repeated elements, strided elements, or squares where
  * the target's unit step and the source's lie on different axes. Loops count in bytes; the loops over elements are
  * written once and compiled for each size of element. */
 #include <stddef.h>
 #include <string.h>
 
-#include "segment/region.h"
+#include "segment/transfer.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -280,41 +280,6 @@ static void transpose(const loop *rows, const loop *line, char *target, const ch
 
 /* ---- from regions to nests ---- */
 
-/* Walk an axis upwards in the target; where the target stands still, in the source. */
-static void turn_upwards(nest *nest, loop *axis)
-{
-    if (axis->target > 0 || (axis->target == 0 && axis->source >= 0))
-        return;
-    nest->target += (axis->count - 1) * axis->target;
-    nest->source += (axis->count - 1) * axis->source;
-    axis->target = -axis->target;
-    axis->source = -axis->source;
-}
-
-/* Insert so that the target's steps fall from the outermost to the innermost loop. */
-static void insert(nest *nest, loop axis)
-{
-    int at = nest->depth++;
-    for (; at > 0 && nest->loops[at - 1].target < axis.target; at--)
-        nest->loops[at] = nest->loops[at - 1];
-    nest->loops[at] = axis;
-}
-
-/* Make one loop of two where the outer one goes on where the inner one ends, on both sides. */
-static void merge(nest *nest)
-{
-    int last = 0;
-    for (int k = 1; k < nest->depth; k++) {
-        loop *outer = &nest->loops[last], inner = nest->loops[k];
-        if (outer->target == inner.count * inner.target && outer->source == inner.count * inner.source)
-            *outer = (loop){outer->count * inner.count, inner.target, inner.source};
-        else
-            nest->loops[++last] = inner;
-    }
-    if (nest->depth > 0)
-        nest->depth = last + 1;
-}
-
 /* A few elements that always lie together are moved as one larger element. */
 static void widen(nest *nest)
 {
@@ -379,25 +344,16 @@ static void walk(const nest *nest, int level, inner_fn *inner, char *target, con
         walk(nest, level + 1, inner, target + i * axis->target, source + i * axis->source);
 }
 
-/* @param source_step  [rank] elements, or NULL: one element for all. */
-static void run(const dcli_region *target_region, void *target, const void *source, int64_t source_offset,
-                const int64_t source_step[], size_t bytes)
+static void run(dcli_transfer *transfer, void *target, const void *source, size_t bytes)
 {
-    const dcl_box *box = &target_region->box;
+    dcli_loop loops[DCL_MAX_RANK];
     ptrdiff_t size = (ptrdiff_t)bytes;
-    if (dcli_box_is_empty(box))
-        return;
-    nest nest = {.target = (char *)target + target_region->offset * size,
-                 .source = (const char *)source + source_offset * size,
+    nest nest = {.depth = dcli_transfer_loops(transfer, loops),
+                 .target = (char *)target + transfer->to.offset * size,
+                 .source = (const char *)source + transfer->from.offset * size,
                  .bytes = bytes};
-    for (int d = 0; d < box->rank; d++) {
-        loop axis = {box->count[d], target_region->step[d] * size, source_step == NULL ? 0 : source_step[d] * size};
-        if (axis.count == 1)
-            continue;
-        turn_upwards(&nest, &axis);
-        insert(&nest, axis);
-    }
-    merge(&nest);
+    for (int k = 0; k < nest.depth; k++)
+        nest.loops[k] = (loop){loops[k].count, loops[k].to * size, loops[k].from * size};
     widen(&nest);
     complete(&nest);
     walk(&nest, 0, choose(&nest), nest.target, nest.source);
@@ -406,10 +362,17 @@ static void run(const dcli_region *target_region, void *target, const void *sour
 void dcli_region_copy(void *target, const dcli_region *target_region, const void *source,
                       const dcli_region *source_region, size_t bytes)
 {
-    run(target_region, target, source, source_region->offset, source_region->step, bytes);
+    if (dcli_box_is_empty(&target_region->box))
+        return;
+    dcli_transfer transfer = dcli_transfer_between(target_region, source_region);
+    run(&transfer, target, source, bytes);
 }
 
 void dcli_region_fill(void *target, const dcli_region *region, const void *element, size_t bytes)
 {
-    run(region, target, element, 0, NULL, bytes);
+    if (dcli_box_is_empty(&region->box))
+        return;
+    dcli_transfer transfer = dcli_transfer_between(region, region);
+    transfer.from = (dcli_side){.offset = 0};
+    run(&transfer, target, element, bytes);
 }

@@ -76,9 +76,8 @@ Test(cut, blocks_cover_all_indices_once_in_order)
 
 Test(cut, a_part_of_a_region_lies_where_the_region_has_it)
 {
-    const dcli_region region = {.box = {.rank = 2, .start = {10, 20}, .count = {4, 6}, .stride = {1, 3}},
-                                .offset = 100,
-                                .step = {-8, 2}};
+    const dcli_region region = {
+        .box = {.rank = 2, .start = {10, 20}, .count = {4, 6}, .stride = {1, 3}}, .offset = 100, .step = {-8, 2}};
     dcli_region part = dcli_region_part(&region, (int64_t[]){1, 2}, (int64_t[]){3, 1});
     cr_expect_eq(part.offset, 100 - 8 + 4);
     cr_expect_eq(part.box.start[0], 11);

@@ -1,0 +1,145 @@
+/* segment/transfer.c - transfers: joined with each other, and as nested loops. */
+#include "segment/transfer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "segment/join.h"
+
+dcli_transfer dcli_transfer_between(const dcli_region *to, const dcli_region *from)
+{
+    dcli_transfer transfer = {.rank = to->box.rank, .to.offset = to->offset, .from.offset = from->offset};
+    size_t bytes = (size_t)transfer.rank * sizeof(int64_t);
+    memcpy(transfer.count, to->box.count, bytes);
+    memcpy(transfer.to.step, to->step, bytes);
+    memcpy(transfer.from.step, from->step, bytes);
+    return transfer;
+}
+
+void dcli_side_reach(int rank, const int64_t count[], const dcli_side *side, int64_t *low_out, int64_t *end_out)
+{
+    int64_t low = side->offset, high = side->offset;
+    for (int d = 0; d < rank; d++)
+        *(side->step[d] < 0 ? &low : &high) += (count[d] - 1) * side->step[d];
+    *low_out = low;
+    *end_out = high + 1;
+}
+
+/* ---- lists -------------------------------------------------------------------------------------------------------- */
+
+/* A record: count[rank]; offset and step[rank] of `to`; the same of `from`. */
+static int length_of(int rank) { return rank + 2 * (1 + rank); }
+static int to_of(int rank) { return rank; }
+static int from_of(int rank) { return rank + 1 + rank; }
+
+static void put_side(int64_t record[], const dcli_side *side, int rank, int used)
+{
+    record[0] = side->offset;
+    for (int d = 0; d < rank; d++)
+        record[1 + d] = d < used ? side->step[d] : 0;
+}
+
+void dcli_transfers_set(dcli_transfers *list, int64_t n, const dcli_transfer *transfer)
+{
+    int rank = list->rank;
+    int64_t *record = list->record + n * length_of(rank);
+    for (int d = 0; d < rank; d++)
+        record[d] = d < transfer->rank ? transfer->count[d] : 1;
+    put_side(record + to_of(rank), &transfer->to, rank, transfer->rank);
+    put_side(record + from_of(rank), &transfer->from, rank, transfer->rank);
+}
+
+dcl_status dcli_transfers_add(dcli_transfers *list, const dcli_transfer *transfer)
+{
+    assert(transfer->rank <= list->rank);
+    if (dcli_grow(&list->record, list->count, &list->capacity, (size_t)length_of(list->rank) * sizeof(int64_t)) != 0)
+        return DCL_ERR_NOMEM;
+    dcli_transfers_set(list, list->count++, transfer);
+    return DCL_OK;
+}
+
+dcli_transfer dcli_transfers_get(const dcli_transfers *list, int64_t n)
+{
+    int rank = list->rank;
+    const int64_t *record = list->record + n * length_of(rank);
+    const size_t bytes = (size_t)rank * sizeof record[0];
+    dcli_transfer transfer = {.rank = rank, .to.offset = record[to_of(rank)], .from.offset = record[from_of(rank)]};
+    memcpy(transfer.count, record, bytes);
+    memcpy(transfer.to.step, record + to_of(rank) + 1, bytes);
+    memcpy(transfer.from.step, record + from_of(rank) + 1, bytes);
+    return transfer;
+}
+
+int64_t dcli_transfers_elements(const dcli_transfers *list)
+{
+    int64_t elements = 0;
+    for (int64_t n = 0; n < list->count; n++) {
+        int64_t of_one = 1;
+        for (int d = 0; d < list->rank; d++)
+            of_one *= list->record[n * length_of(list->rank) + d];
+        elements += of_one;
+    }
+    return elements;
+}
+
+int64_t dcli_transfers_bytes(const dcli_transfers *list)
+{
+    return list->capacity * length_of(list->rank) * (int64_t)sizeof(int64_t);
+}
+
+void dcli_transfers_free(dcli_transfers *list)
+{
+    dcli_free(list->record);
+    list->record = NULL;
+    list->count = list->capacity = 0;
+}
+
+dcl_status dcli_transfers_join(dcli_transfers *list, int flags)
+{
+    int rank = list->rank;
+    return dcli_patterns_join(&(dcli_patterns){.rank = rank,
+                                               .places = 2,
+                                               .length = length_of(rank),
+                                               .at = (int[]){to_of(rank), from_of(rank)},
+                                               .leading = (flags & DCLI_JOIN_BY_FROM) != 0,
+                                               .by_all = (flags & DCLI_JOIN_BY_BOTH) != 0,
+                                               .pairs = (flags & DCLI_JOIN_PAIRS) != 0},
+                              list->record, &list->count);
+}
+
+/* ---- loops -------------------------------------------------------------------------------------------------------- */
+
+/* Walk an axis upwards, from its other end where it runs down. */
+static dcli_loop turn_upwards(dcli_transfer *transfer, int d)
+{
+    dcli_loop loop = {transfer->count[d], transfer->to.step[d], transfer->from.step[d]};
+    if (loop.to > 0 || (loop.to == 0 && loop.from >= 0))
+        return loop;
+    transfer->to.offset += (loop.count - 1) * loop.to;
+    transfer->from.offset += (loop.count - 1) * loop.from;
+    return (dcli_loop){loop.count, -loop.to, -loop.from};
+}
+
+int dcli_transfer_loops(dcli_transfer *transfer, dcli_loop loops_out[DCL_MAX_RANK])
+{
+    int depth = 0, last = 0;
+    for (int d = 0; d < transfer->rank; d++) {
+        if (transfer->count[d] == 1)
+            continue;
+        dcli_loop loop = turn_upwards(transfer, d);
+        int at = depth++;
+        for (; at > 0 && loops_out[at - 1].to < loop.to; at--)
+            loops_out[at] = loops_out[at - 1];
+        loops_out[at] = loop;
+    }
+    for (int k = 1; k < depth; k++) {
+        dcli_loop *outer = &loops_out[last], inner = loops_out[k];
+        if (outer->to == inner.count * inner.to && outer->from == inner.count * inner.from)
+            *outer = (dcli_loop){outer->count * inner.count, inner.to, inner.from};
+        else
+            loops_out[++last] = inner;
+    }
+    return depth > 0 ? last + 1 : 0;
+}

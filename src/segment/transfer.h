@@ -1,0 +1,64 @@
+/* segment/transfer.h - elements that go from one space to another: how many per axis, and the steps on both sides. Pure. */
+#ifndef DCLI_SEGMENT_TRANSFER_H
+#define DCLI_SEGMENT_TRANSFER_H
+
+#include "segment/region.h"
+
+/** One side of a transfer: element t lies at offset + sum of t[d] * step[d]. */
+typedef struct dcli_side {
+    int64_t offset, step[DCL_MAX_RANK];
+} dcli_side;
+
+/** For every t with 0 <= t[d] < count[d], the element at t of `from` goes to t of `to`. Counts are at least 1. */
+typedef struct dcli_transfer {
+    int rank;
+    int64_t count[DCL_MAX_RANK];
+    dcli_side to, from;
+} dcli_transfer;
+
+/** The same between two regions of one box. */
+dcli_transfer dcli_transfer_between(const dcli_region *to, const dcli_region *from);
+/** The elements of one side, lowest offset to one past the highest. */
+void dcli_side_reach(int rank, const int64_t count[], const dcli_side *side, int64_t *low_out, int64_t *end_out);
+
+/** Many transfers between the same two spaces, in records as short as their rank allows. Start with {.rank = ...}. */
+typedef struct dcli_transfers {
+    int rank; /* 1..DCL_MAX_RANK: axes that a transfer may have */
+    int64_t *record;
+    int64_t count, capacity;
+} dcli_transfers;
+
+/** Append one of at most the list's rank. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_transfers_add(dcli_transfers *list, const dcli_transfer *transfer);
+dcli_transfer dcli_transfers_get(const dcli_transfers *list, int64_t n);
+void dcli_transfers_set(dcli_transfers *list, int64_t n, const dcli_transfer *transfer);
+/** Elements of all. */
+int64_t dcli_transfers_elements(const dcli_transfers *list);
+/** Memory that the list takes. */
+int64_t dcli_transfers_bytes(const dcli_transfers *list);
+void dcli_transfers_free(dcli_transfers *list);
+
+/** How transfers are joined: segment/join.h. */
+typedef enum dcli_join_flags {
+    DCLI_JOIN_BY_FROM = 1, /* no element of `from` occurs twice; without it, none of `to` does */
+    DCLI_JOIN_BY_BOTH =
+        2,              /* look for patterns in the order of both sides: what alternates in one may not in the other */
+    DCLI_JOIN_PAIRS = 4 /* two transfers may make an axis; else it takes three, as two may be neighbours by chance */
+} dcli_join_flags;
+
+/** Make fewer transfers of many, with the same pairs of elements, in any order: transfers that lie evenly apart on both sides
+ *  become one, along an axis that they continue or along an unused one.
+ *  Cost: O(n log n), a few times. @return DCL_OK, or DCL_ERR_NOMEM: the list has the same pairs. */
+dcl_status dcli_transfers_join(dcli_transfers *list, int flags);
+
+/** A loop of a transfer, in elements. */
+typedef struct dcli_loop {
+    int64_t count, to, from;
+} dcli_loop;
+
+/** The axes of a transfer as the fewest nested loops: axes of one index are left out, each runs upwards in `to` (where that
+ *  stands still, in `from`), the outermost has the largest step in `to`, and where one continues another on both sides they
+ *  are one loop. @param transfer  its offsets become those of the loops' first element. @return number of loops. */
+int dcli_transfer_loops(dcli_transfer *transfer, dcli_loop loops_out[DCL_MAX_RANK]);
+
+#endif
