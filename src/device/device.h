@@ -138,8 +138,9 @@ uint64_t dcli_device_launched(const dcli_device *device);
 uint64_t dcli_device_retired(dcli_device *device);
 /** Wait until launch `ticket` is complete. @return DCL_OK, or DCL_ERR_DEVICE when it failed. */
 dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket);
-/** Call `fn(user)` once, from any thread, when everything launched so far is complete (also when it failed); before this
- *  returns, when it already is. `fn` must only signal. When this fails, `fn` is not called. */
-dcl_status dcli_device_notify(dcli_device *device, void (*fn)(void *user), void *user);
+/** Call `fn(user)` once, from any thread, when launch `ticket` is complete (also when it failed), or some time after it
+ *  when its event was dropped; before this returns, when it already is. `fn` must only signal. When this fails, `fn` is
+ *  not called. */
+dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user);
 
 #endif

@@ -143,6 +143,15 @@ static dcl_status mark_last(dcli_device *device)
     return DCL_OK;
 }
 
+/* The number of the mark that tells of a launch: its own, or the next one. The last launch has one. */
+static int mark_of(dcli_device *device, uint64_t ticket)
+{
+    int n = 0;
+    while (mark_at(device, n)->ticket < ticket)
+        n++;
+    return n;
+}
+
 static dcl_status wait_for_mark(dcli_device *device, int n)
 {
     const dcli_mark *mark = mark_at(device, n);
@@ -191,11 +200,8 @@ dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket)
     if (ticket <= device->retired)
         return outcome(device, ticket);
     dcl_status status = mark_last(device);
-    int n = 0;
-    while (status == DCL_OK && mark_at(device, n)->ticket < ticket)
-        n++;
     if (status == DCL_OK)
-        status = wait_for_mark(device, n);
+        status = wait_for_mark(device, mark_of(device, ticket));
     if (status == DCL_OK)
         return outcome(device, ticket);
     drain(device);
@@ -220,9 +226,11 @@ static void CL_CALLBACK give_notice(cl_event event, cl_int state, void *user)
     atomic_fetch_sub(open, 1);
 }
 
-dcl_status dcli_device_notify(dcli_device *device, void (*fn)(void *user), void *user)
+dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user)
 {
-    if (device->retired == device->launched) {
+    if (ticket > device->launched)
+        ticket = device->launched;
+    if (ticket <= device->retired) {
         fn(user);
         return DCL_OK;
     }
@@ -236,7 +244,7 @@ dcl_status dcli_device_notify(dcli_device *device, void (*fn)(void *user), void 
         return DCL_ERR_NOMEM;
     *notice = (struct notice){.fn = fn, .user = user, .open = &device->notices};
     atomic_fetch_add(&device->notices, 1);
-    cl_event event = mark_at(device, device->mark_count - 1)->event;
+    cl_event event = mark_at(device, mark_of(device, ticket))->event;
     cl_int code = clSetEventCallback(event, CL_COMPLETE, give_notice, notice);
     if (code != CL_SUCCESS) {
         atomic_fetch_sub(&device->notices, 1);

@@ -87,7 +87,10 @@ static int idle_time(dcli_worker *worker)
     }
     if (dcli_device_is_gpu(worker->device))
         return wait_for_gpu(worker);
-    return dcli_device_notify(worker->device, wake, worker->endpoint) == DCL_OK ? -1 : 1;
+    /* Waking for each batch costs more than small kernels: only where another node can go on after the oldest one. */
+    uint64_t ticket = dcli_node_is_awaited(worker->node) ? worker->running[worker->running_first].ticket
+                                                         : dcli_device_launched(worker->device);
+    return dcli_device_notify(worker->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
 
 /* Carry out what is due, but no long row of copies at a stretch: peers wait for grants and credits, and the watchdog for

@@ -375,6 +375,14 @@ bool dcli_node_storage_failed(const dcli_node *node, int64_t storage)
     return entry != NULL && dcli_storage_failed(entry, INT64_MAX);
 }
 
+bool dcli_node_is_awaited(const dcli_node *node)
+{
+    for (int q = 0; q < node->terms.plan.node_count; q++)
+        if (q != node->terms.self && node->peer[q].told_ready < node->peer[q].interest)
+            return true;
+    return false;
+}
+
 bool dcli_node_exchanges(const dcli_node *node) { return node->exchanging > 0; }
 
 const dcli_plan *dcli_node_plan(const dcli_node *node, int64_t operation, int peer)

@@ -134,6 +134,8 @@ bool dcli_node_reads_failed(const dcli_node *node, int64_t operation);
 /** Whether what operations after those seen find in a storage may be anything, for all that is known here. Storages that have a part
  *  on a node that is not there are not in these books: their layout tells. */
 bool dcli_node_storage_failed(const dcli_node *node, int64_t storage);
+/** Whether another node waits for operations of this one to end. Cost: the number of nodes. */
+bool dcli_node_is_awaited(const dcli_node *node);
 /** Whether something may still pass between this node and others for the operations seen. */
 bool dcli_node_exchanges(const dcli_node *node);
 /** The plan of `operation` for `peer` as this node uses it (own plan: peer == self). NULL when it is not needed here. */

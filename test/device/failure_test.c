@@ -301,18 +301,23 @@ struct endless {
     uint64_t ticket;
 };
 
+static void launch_again(struct endless *endless)
+{
+    const size_t global = 64, local = 64;
+    const int n = 3;
+    dcli_argument arguments[] = {{.memory = endless->memory, .written = true}, {.value = &n, .bytes = sizeof n}};
+    cr_assert_eq(
+        dcli_device_launch(endless->device, endless->program, 0, 2, arguments, 1, &global, &local, &endless->ticket),
+        DCL_OK, "%s", dcl_error());
+}
+
 static struct endless launch_endless(const char *plan)
 {
     struct endless endless = {.device = test_open(0)};
-    const size_t global = 64, local = 64;
-    int n = 3;
     endless.program = test_build(endless.device, TEST_ADD_SOURCE, "add");
-    cr_assert_eq(dcli_memory_create(endless.device, 64 * sizeof n, &endless.memory), DCL_OK, "%s", dcl_error());
-    dcli_argument arguments[] = {{.memory = endless.memory, .written = true}, {.value = &n, .bytes = sizeof n}};
+    cr_assert_eq(dcli_memory_create(endless.device, 64 * sizeof(int), &endless.memory), DCL_OK, "%s", dcl_error());
     fake.plan(plan);
-    cr_assert_eq(
-        dcli_device_launch(endless.device, endless.program, 0, 2, arguments, 1, &global, &local, &endless.ticket),
-        DCL_OK, "%s", dcl_error());
+    launch_again(&endless);
     return endless;
 }
 
@@ -397,7 +402,7 @@ Test(device_failure, nothing_retires_behind_a_kernel_that_hangs, .init = use_fak
 {
     struct endless endless = launch_endless("hang kernel 1");
     atomic_int calls = 0;
-    cr_expect_eq(dcli_device_notify(endless.device, count_up, &calls), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(dcli_device_notify(endless.device, endless.ticket, count_up, &calls), DCL_OK, "%s", dcl_error());
     cr_expect_eq(dcli_device_retired(endless.device), endless.ticket - 1);
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     cr_expect_eq(atomic_load(&calls), 0);
@@ -406,6 +411,22 @@ Test(device_failure, nothing_retires_behind_a_kernel_that_hangs, .init = use_fak
     cr_expect_eq(dcli_device_finish(endless.device, endless.ticket), DCL_OK, "%s", dcl_error());
     end(&endless);
     cr_expect_eq(atomic_load(&calls), 1, "closing waits for it");
+}
+
+Test(device_failure, a_notice_of_an_earlier_launch_comes_while_a_kernel_hangs, .init = use_fake)
+{
+    struct endless endless = launch_endless("hang kernel 2");
+    uint64_t first = endless.ticket;
+    atomic_int calls = 0;
+    launch_again(&endless);
+    cr_expect_eq(dcli_device_notify(endless.device, first, count_up, &calls), DCL_OK, "%s", dcl_error());
+    for (int n = 0; n < 5000 && atomic_load(&calls) == 0; n++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    cr_expect_eq(atomic_load(&calls), 1);
+    cr_expect_eq(dcli_device_retired(endless.device), first);
+    fake.plan(NULL);
+    cr_expect_eq(dcli_device_finish(endless.device, endless.ticket), DCL_OK, "%s", dcl_error());
+    end(&endless);
 }
 
 static void *build_in_a_thread(void *device)

@@ -184,11 +184,11 @@ Test(device_launch, notify_calls_once_when_all_is_done)
     atomic_int calls = 0;
     for (int n = 1; n <= 50; n++) {
         add(&adder, 1);
-        cr_assert_eq(dcli_device_notify(adder.device, count_up, &calls), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_device_notify(adder.device, dcli_device_launched(adder.device), count_up, &calls), DCL_OK, "%s", dcl_error());
     }
     cr_expect(comes_to(&calls, 50), "%d calls", atomic_load(&calls));
     expect_all(&adder, 50);
-    cr_expect_eq(dcli_device_notify(adder.device, count_up, &calls), DCL_OK);
+    cr_expect_eq(dcli_device_notify(adder.device, dcli_device_launched(adder.device), count_up, &calls), DCL_OK);
     cr_expect_eq(atomic_load(&calls), 51, "with nothing launched the call comes at once");
     free_adder(&adder);
     cr_expect_eq(atomic_load(&calls), 51);
@@ -200,7 +200,7 @@ Test(device_launch, closing_waits_for_notifications)
     atomic_int calls = 0;
     for (int n = 0; n < 20; n++) {
         add(&adder, 1);
-        dcli_device_notify(adder.device, count_up, &calls);
+        dcli_device_notify(adder.device, dcli_device_launched(adder.device), count_up, &calls);
     }
     free_adder(&adder);
     cr_expect_eq(atomic_load(&calls), 20);

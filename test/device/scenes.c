@@ -240,7 +240,7 @@ static dcl_status notify(test_stage *stage)
     dcl_status status = dcli_memory_create(stage->device, BYTES, &memory);
     if (status == DCL_OK)
         status = add(stage, memory, 1);
-    bool asked = status == DCL_OK && (status = dcli_device_notify(stage->device, count_up, &calls)) == DCL_OK;
+    bool asked = status == DCL_OK && (status = dcli_device_notify(stage->device, dcli_device_launched(stage->device), count_up, &calls)) == DCL_OK;
     if (asked)
         status = dcli_memory_settle(memory, true);
     dcli_memory_release(memory);

@@ -427,8 +427,9 @@ dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket)
     return device->failed > 0 && device->failed <= ticket ? fail() : DCL_OK;
 }
 
-dcl_status dcli_device_notify(dcli_device *device, void (*fn)(void *user), void *user)
+dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user)
 {
+    (void)ticket;
     if (fails())
         return fail();
     device->notice = fn;
