@@ -138,6 +138,10 @@ uint64_t dcli_device_launched(const dcli_device *device);
 uint64_t dcli_device_retired(dcli_device *device);
 /** Wait until launch `ticket` is complete. @return DCL_OK, or DCL_ERR_DEVICE when it failed. */
 dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket);
+/** Whether launches from now on are timed; those before are forgotten. For CPU devices: on others nothing is timed. */
+void dcli_device_measure(dcli_device *device, bool on);
+/** How long the timed launches ran that are known to be complete. 0: none, or the driver does not tell. */
+int64_t dcli_device_measured_ns(const dcli_device *device);
 /** Call `fn(user)` once, from any thread, when launch `ticket` is complete (also when it failed), or some time after it
  *  when its event was dropped; before this returns, when it already is. `fn` must only signal. When this fails, `fn` is
  *  not called. */

@@ -71,7 +71,8 @@ static dcl_status open_queue(dcli_device *device, cl_platform_id platform)
                                       (void *)(uintptr_t)device->log, &code);
     if (device->context == NULL)
         return dcli_cl_fail(device, "clCreateContext", code);
-    device->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
+    device->queue =
+        clCreateCommandQueue(device->context, device->id, device->is_gpu ? 0 : CL_QUEUE_PROFILING_ENABLE, &code);
     if (device->queue == NULL)
         return dcli_cl_fail(device, "clCreateCommandQueue", code);
     return DCL_OK;

@@ -63,6 +63,7 @@ typedef struct dcli_mark {
     uint64_t ticket;
     cl_event event;
     const char *call; /* that launched it */
+    bool timed;       /* its time is asked for */
 } dcli_mark;
 
 /** How kernels of a device see host memory. */
@@ -86,6 +87,8 @@ struct dcli_device {
     dcli_mark marks[DCLI_MOST_MARKS]; /* a ring, tickets growing */
     int first_mark, mark_count;
     const char *last_call; /* of the last launch */
+    bool measures;         /* launches are timed */
+    int64_t measured_ns;   /* of timed launches that are complete */
     cl_int failure;        /* of the first launch that failed; 0: none */
     uint64_t failed_ticket;
     const char *failed_call; /* static storage */

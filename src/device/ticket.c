@@ -55,6 +55,14 @@ static cl_int ask(dcli_device *device, const dcli_mark *mark)
     return code;
 }
 
+static void add_time(dcli_device *device, cl_event event)
+{
+    cl_ulong start = 0, end = 0;
+    if (clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) == CL_SUCCESS &&
+        clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) == CL_SUCCESS && end > start)
+        device->measured_ns += (int64_t)(end - start);
+}
+
 /* Drop the oldest `count` marks, whose launches are complete; the last one ended with `state`. */
 static void retire(dcli_device *device, int count, cl_int state)
 {
@@ -63,6 +71,8 @@ static void retire(dcli_device *device, int count, cl_int state)
         cl_int own = n == count - 1 ? state : ask(device, mark);
         if (own < 0)
             note_failure(device, mark->ticket, mark->call, own);
+        else if (mark->timed)
+            add_time(device, mark->event);
         device->retired = mark->ticket;
         clReleaseEvent(mark->event);
         device->first_mark = (device->first_mark + 1) % DCLI_MOST_MARKS;
@@ -107,7 +117,7 @@ static void add_mark(dcli_device *device, cl_event event)
 {
     make_room(device);
     *mark_at(device, device->mark_count++) =
-        (dcli_mark){.ticket = device->launched, .event = event, .call = device->last_call};
+        (dcli_mark){.ticket = device->launched, .event = event, .call = device->last_call, .timed = device->measures};
 }
 
 uint64_t dcli_ticket_add(dcli_device *device, const char *call, cl_event event)
@@ -170,6 +180,17 @@ static dcl_status wait_for_mark(dcli_device *device, int n)
     retire(device, n + 1, state);
     return DCL_OK;
 }
+
+void dcli_device_measure(dcli_device *device, bool on)
+{
+    device->measures = on && !device->is_gpu;
+    for (int n = 0; on && n < device->mark_count; n++)
+        mark_at(device, n)->timed = false;
+    if (on)
+        device->measured_ns = 0;
+}
+
+int64_t dcli_device_measured_ns(const dcli_device *device) { return device->measured_ns; }
 
 dcl_status dcli_device_flush(dcli_device *device)
 {

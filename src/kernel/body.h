@@ -166,10 +166,17 @@ bool dcli_row_is_straight(const dcli_body *body, const int64_t row[]);
  *  edge is run by dcl_checked, which reads only what the body asks for. */
 bool dcli_row_is_unit(const dcli_body *body, const int64_t row[]);
 
+/** CPU: how many table rows so many elements are worth, by their measured cost.
+ *  @param units  compute units of the device. @param element_ns  time of one element on one unit; 0: not known.
+ *  @return 1 where a second row would cost more than it brings. */
+int64_t dcli_costly_rows(int64_t elements, int units, double element_ns);
 /** CPU: how to cut a box of the loop axes into table rows: elements per axis of one row, chosen for caches and so that
- *  there are several rows per compute unit when the box is large (a small box is one row).
- *  @param count  [space_rank] of the box. @param units  compute units of the device. */
-void dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, int64_t shape_out[]);
+ *  there are several rows per compute unit when the box is large. A small box is one row, unless its elements are costly.
+ *  @param count  [space_rank] of the box. @param units, element_ns  as above.
+ *  @return whether rows should take turns with rows from elsewhere in the box: elements are so costly that their places
+ *          in caches do not matter, but their costs may rise or fall along the box. */
+bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, double element_ns,
+                         int64_t shape_out[]);
 /** GPU: the sizes of the launch of one box. Returns the work dimension (1..3). */
 int dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[], size_t global_out[3],
                           size_t local_out[3]);

@@ -92,7 +92,11 @@ enum {
     LOOP_WEIGHT = 64,      /* how many times as long an element may take when the body has loops of its own */
     ROWS_PER_UNIT = 8,     /* table rows per compute unit, so that units that are slower get fewer */
     ACROSS_ELEMENTS = 256, /* transposed inputs: a row is that long along the axis they lie contiguous in, */
-    ALONG_ELEMENTS = 1024  /* and so long along the innermost: its pages fit the translation caches */
+    ALONG_ELEMENTS = 1024, /* and so long along the innermost: its pages fit the translation caches */
+    SMALL_NS = 60000,      /* a box that one unit computes in less is one row: other units take as long to wake */
+    ROW_NS = 8000,         /* least time of a row that is cut by cost */
+    COSTLY_NS = 50,        /* an element that takes so long does not wait for memory: its cost may vary as it likes, */
+    COSTLY_PER_UNIT = 128  /* so there are more rows. Drivers hand out half of what is left, shared by all units. */
 };
 
 static int64_t product(int rank, const int64_t count[])
@@ -132,16 +136,29 @@ static void cut_squares(const dcli_body *body, int across, int64_t wanted, int64
         }
 }
 
-void dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, int64_t shape_out[])
+int64_t dcli_costly_rows(int64_t elements, int units, double element_ns)
+{
+    double all_ns = element_ns * (double)elements;
+    int64_t most = (int64_t)(element_ns >= COSTLY_NS ? COSTLY_PER_UNIT : ROWS_PER_UNIT) * units;
+    if (units < 2 || all_ns < SMALL_NS)
+        return 1;
+    return all_ns / ROW_NS < (double)most ? dcli_min(elements, (int64_t)(all_ns / ROW_NS)) : dcli_min(elements, most);
+}
+
+bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, double element_ns,
+                         int64_t shape_out[])
 {
     for (int m = 0; m < body->space_rank; m++)
         shape_out[m] = dcli_max(count[m], 1);
     int64_t small = body->inside->has_loop ? SMALL_BOX / LOOP_WEIGHT : SMALL_BOX;
-    int64_t wanted =
-        dcli_min(product(body->space_rank, shape_out) / small, (int64_t)ROWS_PER_UNIT * dcli_max(units, 1));
+    int64_t elements = product(body->space_rank, shape_out), costly = dcli_costly_rows(elements, units, element_ns);
+    int64_t wanted = dcli_min(elements / small, (int64_t)ROWS_PER_UNIT * dcli_max(units, 1));
     int across = dcli_transposed_axis(body);
-    if (wanted > 1 && across >= 0)
+    if (costly > dcli_max(wanted, 1))
+        cut_rows(body->space_rank, costly, shape_out);
+    else if (wanted > 1 && across >= 0)
         cut_squares(body, across, wanted, shape_out);
     else
         cut_rows(body->space_rank, wanted, shape_out);
+    return costly > dcli_max(wanted, 1) && element_ns >= COSTLY_NS;
 }

@@ -137,6 +137,22 @@ static bool are_scattered(const dcli_operation *operation)
     return dcli_layout_is_shuffled(operation->operand[operation->body->first_output].layout);
 }
 
+/* Put rows number 0, turns, 2 * turns, ... first, then those from number 1 on, and so forth. Drivers hand out many rows in a
+ * piece at first: with this each piece has rows from everywhere, so that costs which rise or fall along a box are shared. */
+static dcl_status take_turns(int64_t row[], int64_t count, int64_t turns, int length)
+{
+    size_t bytes = (size_t)length * sizeof row[0];
+    int64_t *sorted = dcli_malloc((size_t)count * bytes), *at = sorted;
+    if (sorted == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t first = 0; first < turns; first++)
+        for (int64_t r = first; r < count; r += turns, at += length)
+            memcpy(at, row + r * length, bytes);
+    memcpy(row, sorted, (size_t)count * bytes);
+    dcli_free(sorted);
+    return DCL_OK;
+}
+
 /* Cut a row into such as devices are given. */
 static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli_launch *launch, const int64_t whole[])
 {
@@ -145,7 +161,8 @@ static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli
     int64_t shape[DCL_MAX_RANK];
     if (traits->is_gpu || dcli_volume(rank, all) == 1)
         return put_row(launch, length, whole);
-    dcli_body_row_shape(body, all, traits->compute_units, shape);
+    bool turns = dcli_body_row_shape(body, all, traits->compute_units, traits->element_ns, shape);
+    int64_t before = launch->row_count;
     dcli_cut cut = dcli_cut_begin(rank, all, shape);
     while (dcli_cut_next(&cut)) {
         int64_t *row = dcli_next_row(launch, length);
@@ -153,7 +170,8 @@ static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli
             return DCL_ERR_NOMEM;
         dcli_row_part(body, whole, cut.lo, cut.count, row);
     }
-    return DCL_OK;
+    return turns ? take_turns(launch->row + before * length, launch->row_count - before, traits->shares, length)
+                 : DCL_OK;
 }
 
 dcl_status dcli_rows_add(const dcli_operation *operation, const dcli_traits *traits, const dcli_work *work,

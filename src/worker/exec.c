@@ -222,6 +222,15 @@ void dcli_exec_watch(dcli_worker *worker)
                       entry != NULL ? dcli_exec_only_kernel(worker, entry->kernel->number) : 0);
 }
 
+/* A timed batch has ended. */
+static void note_cost(dcli_worker *worker, const dcli_running *running)
+{
+    dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, running->kernel);
+    worker->measuring = false;
+    if (kernel != NULL)
+        dcli_cost_add(&kernel->cost, dcli_device_measured_ns(worker->device), running->elements, running->units);
+}
+
 dcl_status dcli_exec_collect(dcli_worker *worker)
 {
     if (worker->running_first == worker->running_count)
@@ -234,6 +243,8 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
         if (running->ticket > retired)
             break;
         dcl_status ended = dcli_device_finish(worker->device, running->ticket); /* did it fail? does not wait */
+        if (running->elements > 0)
+            note_cost(worker, running);
         dcli_exec_end_forall(worker, running);
         worker->running_first++;
         status = dcli_node_batch_done(worker->node, running->operation, running->batch, ended);

@@ -253,6 +253,7 @@ static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_
     union scalar scalars[DCLI_MAX_PARAMS];
     dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 3];
     dcl_status status = DCL_OK;
+    dcli_device_measure(worker->device, running->elements > 0);
     for (int64_t l = 0; l < prepared->lowered.launch_count && status == DCL_OK; l++) {
         const dcli_launch *launch = &prepared->lowered.launch[l];
         int count;
@@ -264,6 +265,7 @@ static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_
         status = launch->gathers ? dcli_gather_launch(worker, entry, prepared, l, arguments, count)
                                  : launch_rows(worker, entry, launch, prepared->table[l], arguments, count);
     }
+    dcli_device_measure(worker->device, false);
     running->ticket = dcli_device_launched(worker->device);
     return status;
 }
@@ -280,6 +282,15 @@ static bool may_report(const dcli_body *body, const dcli_lowered *lowered)
     return false;
 }
 
+/* Waits for the batch where it still runs. */
+static void give_back_cut(dcli_worker *worker, dcli_kept_plan *kept, const dcli_body *body, dcli_prepared *prepared)
+{
+    int cuts = prepared->cuts + 1;
+    dcli_plans_add(&worker->catalog.plans, kept, -dcli_lowered_bytes(&prepared->lowered, body));
+    dcli_prepared_clear(prepared);
+    prepared->cuts = cuts;
+}
+
 static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_prepared **prepared_out)
 {
     dcli_kept_plan *kept = entry->plan[worker->terms.self];
@@ -290,8 +301,10 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
         dcli_plans_add(&worker->catalog.plans, kept, kept->plan->batch_count * (int64_t)sizeof *kept->prepared);
     }
     *prepared_out = &kept->prepared[batch];
-    if ((*prepared_out)->ready)
+    if ((*prepared_out)->ready && !dcli_exec_cut_is_stale(worker, entry->kernel, *prepared_out))
         return DCL_OK;
+    if ((*prepared_out)->ready)
+        give_back_cut(worker, kept, entry->kernel->body, *prepared_out);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, entry->kernel->body->text);
     dcl_status status = dcli_exec_prepare(worker, entry, kept->plan, &kept->plan->batch[batch], *prepared_out);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
@@ -376,6 +389,10 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK)
         return status;
+    if (prepared->elements > 0 && !worker->measuring && dcli_cost_due(&entry->kernel->cost)) {
+        running.elements = prepared->elements;
+        running.units = prepared->units;
+    }
     bool first = worker->running_first == worker->running_count;
     dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(worker, running.kernel));
@@ -390,6 +407,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         return status;
     }
     worker->running[worker->running_count++] = running;
+    worker->measuring |= running.elements > 0;
     if (first) /* not before: a driver that hangs while it starts one is silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     *ended_out = false;

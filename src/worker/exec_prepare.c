@@ -2,6 +2,7 @@
 #include "worker/exec_prepare.h"
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "worker/account.h"
 #include "worker/plans.h"
 
@@ -70,11 +71,43 @@ static dcl_status upload_tables(dcli_worker *worker, const dcli_traits *traits, 
     return status;
 }
 
+/* Note what is needed to find the cost of an element from the time of the batch. Kernels that gather their inputs, and those
+ * that run a tile, are not cut by it. */
+static void note_size(const dcli_traits *traits, const dcli_body *body, const dcli_plan *plan, const dcli_batch *batch,
+                      dcli_prepared *prepared)
+{
+    const dcli_lowered *lowered = &prepared->lowered;
+    int64_t rows = 0;
+    bool cut = !body->tile_kernel && !traits->is_gpu;
+    for (int64_t l = 0; l < lowered->launch_count; l++) {
+        rows = dcli_max(rows, lowered->launch[l].row_count);
+        cut &= !lowered->launch[l].gathers;
+    }
+    for (int64_t w = 0; w < batch->work_count && cut; w++)
+        prepared->elements += dcli_box_elements(&plan->work[batch->first_work + w].box);
+    prepared->units = dcli_min(rows, traits->compute_units);
+    prepared->element_ns = traits->element_ns;
+}
+
+bool dcli_exec_cut_is_stale(const dcli_worker *worker, const dcli_kernel *kernel, const dcli_prepared *prepared)
+{
+    enum { MOST_CUTS = 3 };
+    int units = dcli_device_about(worker->device)->compute_units;
+    if (prepared->elements == 0 || prepared->cuts >= MOST_CUTS)
+        return false;
+    int64_t then = dcli_costly_rows(prepared->elements, units, prepared->element_ns);
+    int64_t now = dcli_costly_rows(prepared->elements, units, dcli_cost_ns(&kernel->cost));
+    return now >= 2 * then || then >= 2 * now;
+}
+
 dcl_status dcli_exec_prepare(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                              const dcli_batch *batch, dcli_prepared *prepared)
 {
-    const dcli_traits traits = dcli_exec_traits(worker);
+    dcli_traits traits = dcli_exec_traits(worker);
+    traits.element_ns = dcli_cost_ns(&entry->kernel->cost);
     dcl_status status = dcli_lower(&entry->operation, plan, batch, &traits, &prepared->lowered);
+    if (status == DCL_OK)
+        note_size(&traits, entry->operation.body, plan, batch, prepared);
     if (status == DCL_OK)
         status = upload_tables(worker, &traits, entry->operation.body, prepared);
     if (status != DCL_OK)

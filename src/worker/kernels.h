@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "kernel/body.h"
 #include "net/message.h"
+#include "worker/cost.h"
 
 /** A body, and its program on this node's device once it was needed. */
 typedef struct dcli_kernel {
@@ -16,6 +17,7 @@ typedef struct dcli_kernel {
     int64_t used;            /* the last operation that built or ran it here */
     dcl_status build_status; /* of the last attempt */
     char *build_problem;     /* sentence, when it failed */
+    dcli_cost cost;          /* of an element, on CPU devices */
     int64_t uses;            /* open operations that run it */
     bool forgotten;          /* no later operation may: it ends with the last of these */
     struct dcli_kernel *next;

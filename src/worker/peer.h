@@ -29,6 +29,7 @@ typedef struct dcli_running {
     int64_t kernel; /* number of the body */
     uint64_t ticket;
     dcli_memory *arena, *report; /* released when it has ended; NULL: none */
+    int64_t elements, units;     /* it is timed: of so many elements, on so many compute units; 0: it is not */
 } dcli_running;
 
 /** News of a loss. */
@@ -106,6 +107,7 @@ struct dcli_worker {
     dcli_chunks received, made;
     dcli_running *running; /* [running_first .. running_count) */
     int64_t running_first, running_count, running_capacity;
+    bool measuring;          /* one of these is timed */
     dcli_memory **kept_back; /* [kept_back_count] parts of released arrays that a lost thread may still read */
     int64_t kept_back_count, kept_back_capacity;
     int64_t allocations, fault_at; /* for tests: which allocation of storage fails, 0: none */

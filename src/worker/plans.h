@@ -19,6 +19,10 @@ typedef struct dcli_prepared {
     dcli_lowered lowered;
     dcli_memory *
         *table; /* [lowered.launch_count] rows, or tables, as kernels read them; NULL: rows are passed by value */
+    double element_ns; /* cost of an element that rows were cut by; 0: it was not known */
+    int64_t elements;  /* indices that it runs; 0: its time says nothing about the cost of one */
+    int64_t units;     /* compute units that its rows keep busy */
+    int cuts;          /* times that it was prepared anew because costs had turned out to be others */
 } dcli_prepared;
 
 /** A plan kept for operations of the same shape. */

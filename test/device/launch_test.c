@@ -184,7 +184,8 @@ Test(device_launch, notify_calls_once_when_all_is_done)
     atomic_int calls = 0;
     for (int n = 1; n <= 50; n++) {
         add(&adder, 1);
-        cr_assert_eq(dcli_device_notify(adder.device, dcli_device_launched(adder.device), count_up, &calls), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_device_notify(adder.device, dcli_device_launched(adder.device), count_up, &calls), DCL_OK,
+                     "%s", dcl_error());
     }
     cr_expect(comes_to(&calls, 50), "%d calls", atomic_load(&calls));
     expect_all(&adder, 50);
@@ -192,6 +193,24 @@ Test(device_launch, notify_calls_once_when_all_is_done)
     cr_expect_eq(atomic_load(&calls), 51, "with nothing launched the call comes at once");
     free_adder(&adder);
     cr_expect_eq(atomic_load(&calls), 51);
+}
+
+Test(device_launch, timed_launches_are_measured)
+{
+    struct adder adder = make_adder(0);
+    add(&adder, 1);
+    dcli_device_measure(adder.device, true);
+    cr_expect_eq(dcli_device_measured_ns(adder.device), 0, "the launch before does not count");
+    add(&adder, 1);
+    dcli_device_measure(adder.device, false);
+    dcli_device_finish(adder.device, dcli_device_launched(adder.device));
+    int64_t one = dcli_device_measured_ns(adder.device);
+    cr_expect_gt(one, 0);
+    add(&adder, 1);
+    dcli_device_finish(adder.device, dcli_device_launched(adder.device));
+    cr_expect_eq(dcli_device_measured_ns(adder.device), one, "nor does the one after");
+    expect_all(&adder, 3);
+    free_adder(&adder);
 }
 
 Test(device_launch, closing_waits_for_notifications)

@@ -240,13 +240,31 @@ static dcl_status notify(test_stage *stage)
     dcl_status status = dcli_memory_create(stage->device, BYTES, &memory);
     if (status == DCL_OK)
         status = add(stage, memory, 1);
-    bool asked = status == DCL_OK && (status = dcli_device_notify(stage->device, dcli_device_launched(stage->device), count_up, &calls)) == DCL_OK;
+    bool asked = status == DCL_OK && (status = dcli_device_notify(stage->device, dcli_device_launched(stage->device),
+                                                                  count_up, &calls)) == DCL_OK;
     if (asked)
         status = dcli_memory_settle(memory, true);
     dcli_memory_release(memory);
     for (int n = 0; n < 5000 && atomic_load(&stage->device->notices) > 0; n++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     return atomic_load(&calls) == (asked ? 1 : 0) ? status : wrong();
+}
+
+/* A time that the driver does not tell is passed over. */
+static dcl_status measure(test_stage *stage)
+{
+    dcli_memory *memory = NULL;
+    dcl_status status = dcli_memory_create(stage->device, BYTES, &memory);
+    dcli_device_measure(stage->device, true);
+    if (status == DCL_OK)
+        status = add(stage, memory, 1);
+    dcli_device_measure(stage->device, false);
+    if (status == DCL_OK)
+        status = dcli_device_finish(stage->device, dcli_device_launched(stage->device));
+    if (status == DCL_OK)
+        status = check(dcli_device_measured_ns(stage->device) >= 0);
+    dcli_memory_release(memory);
+    return status;
 }
 
 /* Asks without waiting until the launch is complete, or the time is over. */
@@ -312,6 +330,7 @@ const test_scene test_scenes[] = {
     {"copy", SEPARATE, false, copy, NULL},
     {"notify", 0, true, notify, NULL},
     {"notify as GPU", SEPARATE | AS_GPU, true, notify, NULL},
+    {"measure", 0, true, measure, NULL},
     {"retire", AS_GPU, true, retire, NULL},
     {"close", SEPARATE | AS_GPU, true, close_it, before_closing},
 };

@@ -427,6 +427,18 @@ dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket)
     return device->failed > 0 && device->failed <= ticket ? fail() : DCL_OK;
 }
 
+void dcli_device_measure(dcli_device *device, bool on)
+{
+    (void)device;
+    (void)on;
+}
+
+int64_t dcli_device_measured_ns(const dcli_device *device)
+{
+    (void)device;
+    return 0;
+}
+
 dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user)
 {
     (void)ticket;

@@ -259,7 +259,7 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
     int64_t shape[DCL_MAX_RANK], *table, report[DCLI_REPORT_LONGS] = {0};
     memcpy(shape, box_count, (size_t)body->space_rank * sizeof *shape);
     if (program->form == DCLI_FORM_CPU)
-        dcli_body_row_shape(body, box_count, 2, shape);
+        dcli_body_row_shape(body, box_count, 2, 0, shape);
     size_t rows = fill_table(body, args, start, stride, box_count, shape, &table);
     for (size_t r = 0; r < rows && variant == DCLI_VARIANT_UNIT; r++)
         cr_assert(dcli_row_is_unit(body, table + r * (size_t)dcli_row_length(body)), "row %zu is not unit", r);

@@ -46,18 +46,24 @@ Test(kernel_rows, unit_rows)
 }
 
 /* Rows cover the box, are several per unit when it is large, one when it is small. */
-static void expect_rows(const char *spec, const char *text, const int64_t count[2], int units, int64_t least,
-                        int64_t most)
+static void expect_costly(const char *spec, const char *text, const int64_t count[2], int units, double element_ns,
+                          int64_t least, int64_t most)
 {
     dcli_body *body = parse(spec, text);
     int64_t shape[DCL_MAX_RANK], rows = 1;
-    dcli_body_row_shape(body, count, units, shape);
+    dcli_body_row_shape(body, count, units, element_ns, shape);
     for (int m = 0; m < body->space_rank; m++) {
         cr_expect(shape[m] >= 1 && (shape[m] <= count[m] || count[m] == 0), "%s axis %d: %d", text, m, (int)shape[m]);
         rows *= (count[m] + shape[m] - 1) / shape[m];
     }
     cr_expect(rows >= least && rows <= most, "%s: %d rows of %d x %d", text, (int)rows, (int)shape[0], (int)shape[1]);
     dcli_body_free(body);
+}
+
+static void expect_rows(const char *spec, const char *text, const int64_t count[2], int units, int64_t least,
+                        int64_t most)
+{
+    expect_costly(spec, text, count, units, 0, least, most);
 }
 
 Test(kernel_rows, shapes)
@@ -72,6 +78,30 @@ Test(kernel_rows, shapes)
     expect_rows(two, "C(i,j) = B(j,i);", (int64_t[]){1, 100000000}, 2, 16, 100000);
     expect_rows(one, "C(i) = B(i);", (int64_t[]){1 << 26, 1}, 2, 8, 64);
     expect_rows(one, "float s = 0; for (int t = 0; t < 99; t++) s += t; C(i) = s;", (int64_t[]){4096, 1}, 2, 4, 64);
+}
+
+/* Few elements are cut by what they cost: from 60 us on, rows of 8 us and more, 128 per unit at most. */
+Test(kernel_rows, shapes_by_cost)
+{
+    const char *one = "out C 1, in B 1", *two = "out C 2, in B 2";
+    expect_costly(one, "C(i) = B(i);", (int64_t[]){256, 1}, 2, 100, 1, 1);
+    expect_costly(one, "C(i) = B(i);", (int64_t[]){256, 1}, 2, 10000, 256, 256);
+    expect_costly(one, "C(i) = B(i);", (int64_t[]){256, 1}, 2, 2000, 64, 64);
+    expect_costly(one, "C(i) = B(i);", (int64_t[]){256, 1}, 1, 10000, 1, 1);
+    expect_costly(one, "C(i) = B(i);", (int64_t[]){8192, 1}, 2, 20, 16, 16);
+    expect_costly(one, "C(i) = B(i);", (int64_t[]){1, 1}, 8, 1e9, 1, 1);
+    expect_costly(two, "C(i,j) = B(i,j);", (int64_t[]){3, 100}, 2, 100000, 150, 256);
+    expect_costly(two, "C(i,j) = B(j,i);", (int64_t[]){16, 16}, 2, 100000, 256, 256);
+    expect_costly(one, "C(i) = B(i);", (int64_t[]){1 << 26, 1}, 2, 1, 16, 16);
+}
+
+Test(kernel_rows, rows_by_cost)
+{
+    cr_expect_eq(dcli_costly_rows(1000, 2, 0), 1, "not known");
+    cr_expect_eq(dcli_costly_rows(1000, 2, 59), 1, "59 us");
+    cr_expect_eq(dcli_costly_rows(1000, 2, 64), 8);
+    cr_expect_eq(dcli_costly_rows(1000, 2, 1e15), 256);
+    cr_expect_eq(dcli_costly_rows(INT64_MAX, 64, 1e9), 8192);
 }
 
 static void expect_launch(const char *text, dcli_variant variant, const int64_t count[3], int dimension,

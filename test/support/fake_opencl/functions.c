@@ -392,6 +392,9 @@ static cl_int CL_API_CALL fake_clGetEventInfo(cl_event event, cl_event_info what
     return code;
 }
 
+STATUS(clGetEventProfilingInfo, (cl_event event, cl_profiling_info what, size_t bytes, void *value, size_t *bytes_out),
+       (event, what, bytes, value, bytes_out))
+
 static cl_int CL_API_CALL fake_clWaitForEvents(cl_uint count, const cl_event *list)
 {
     cl_int code = meet(FAKE_clWaitForEvents);

@@ -14,7 +14,7 @@
         X(clGetKernelWorkGroupInfo), X(clSetKernelArg), X(clReleaseKernel), X(clEnqueueNDRangeKernel),          \
         X(clEnqueueFillBuffer), X(clEnqueueCopyBuffer), X(clEnqueueMarkerWithWaitList), X(clEnqueueReadBuffer), \
         X(clEnqueueWriteBuffer), X(clEnqueueMapBuffer), X(clEnqueueUnmapMemObject), X(clGetEventInfo),          \
-        X(clSetEventCallback), X(clWaitForEvents), X(clReleaseEvent)
+        X(clGetEventProfilingInfo), X(clSetEventCallback), X(clWaitForEvents), X(clReleaseEvent)
 
 #define X(name) FAKE_##name
 typedef enum fake_name {

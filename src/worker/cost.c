@@ -1,0 +1,23 @@
+/* worker/cost.c - what an element of a loop body costs on this node's device, from times of its batches. */
+#include "worker/cost.h"
+
+bool dcli_cost_due(dcli_cost *cost)
+{
+    enum { EVERY = 16 };
+    return cost->samples < DCLI_COST_SAMPLES || ++cost->runs % EVERY == 0;
+}
+
+void dcli_cost_add(dcli_cost *cost, int64_t ns, int64_t elements, int64_t units)
+{
+    if (ns > 0 && elements > 0)
+        cost->sample[cost->samples++ % DCLI_COST_SAMPLES] = (double)ns * (double)units / (double)elements;
+}
+
+double dcli_cost_ns(const dcli_cost *cost)
+{
+    double a = cost->sample[0], b = cost->sample[1], c = cost->sample[2];
+    double low = a < b ? a : b, high = a < b ? b : a;
+    if (cost->samples < DCLI_COST_SAMPLES)
+        return cost->samples < 2 ? 0 : low;
+    return c < low ? low : c > high ? high : c;
+}
