@@ -148,9 +148,10 @@ struct dcl_cluster {
     dcli_net *net;
     dcli_board *board;
     dcli_buffers *buffers;
-    dcli_worker **worker; /* [host + 1]: nodes that are threads of this program, and the host's */
-    dcli_crew *crew;      /* nodes that are processes; NULL: threads */
-    dcli_guard *guard;    /* of nodes that are threads; NULL: processes, or only planned */
+    dcli_commons *commons; /* of nodes that are threads, and of the host; NULL: nodes are processes, or only planned */
+    dcli_worker **worker;  /* [host + 1]: nodes that are threads of this program, and the host's */
+    dcli_crew *crew;       /* nodes that are processes; NULL: threads */
+    dcli_guard *guard;     /* of nodes that are threads; NULL: processes, or only planned */
     dcli_host_hooks hooks;
 
     pthread_mutex_t lock; /* what follows */

@@ -97,6 +97,7 @@ static void free_shared(dcl_cluster *cluster)
 {
     dcli_guard_close(cluster->guard);
     dcli_board_close(cluster->board);
+    dcli_commons_close(cluster->commons);
     if (cluster->net != NULL)
         dcli_net_close(cluster->net); /* the last payloads are released here */
     dcli_buffers_close(cluster->buffers);

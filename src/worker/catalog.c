@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "worker/commons.h"
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
@@ -14,15 +15,16 @@ static void forget_layout(void *plans, const dcli_layout *layout) { dcli_plans_f
 
 static void forget_body(void *plans, const dcli_body *body) { dcli_plans_forget_body(plans, body); }
 
-void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms)
+void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms, dcli_commons *commons,
+                       int64_t most_plan_bytes)
 {
     *catalog = (dcli_catalog){.self = self, .node_count = terms->node_count, .entries.peers = terms->node_count + 1};
     catalog->replicas.self = self;
     catalog->replicas.books.node_count = terms->node_count;
-    dcli_plans_init(&catalog->plans, self, terms);
+    dcli_plans_init(&catalog->plans, self, terms, &commons->plans, commons->peers - 2, most_plan_bytes);
     catalog->plans.terms.kept = &catalog->replicas.books;
-    dcli_holdings_init(&catalog->holdings, terms->node_count, forget_layout, &catalog->plans);
-    dcli_kernels_init(&catalog->kernels, forget_body, &catalog->plans);
+    dcli_holdings_init(&catalog->holdings, terms->node_count, &commons->layouts, forget_layout, &catalog->plans);
+    dcli_kernels_init(&catalog->kernels, &commons->bodies, forget_body, &catalog->plans);
 }
 
 void dcli_catalog_release_device(dcli_catalog *catalog)
@@ -76,7 +78,7 @@ static dcl_status find_operands(dcli_catalog *catalog, const dcli_msg_operation 
         int64_t kept = held != NULL ? descriptor->operand[k].kept : 0;
         entry->held[k] = held;
         operation->operand[k] = (dcli_operand){.storage = storage,
-                                               .layout = held != NULL ? &held->shared->layout : NULL,
+                                               .layout = held != NULL ? held->shared->layout : NULL,
                                                .kept = kept < 0 ? -kept : kept,
                                                .keeps = kept > 0};
         operation->value[k].u = descriptor->operand[k].value;
@@ -103,7 +105,7 @@ static dcl_status find_view(dcli_catalog *catalog, const dcli_msg_view *message,
         status = dcli_holdings_shape(&catalog->holdings, entry->held[message->operand], message, &entry->shapes[v]);
         if (status != DCL_OK)
             return status;
-        operand->layout = &entry->shapes[v]->layout;
+        operand->layout = entry->shapes[v]->layout;
         operand->reshaped = true;
         operand->kept = 0; /* copies are of the storage's own shape */
         operand->keeps = false;

@@ -3,6 +3,7 @@
 #ifndef DCLI_WORKER_CATALOG_H
 #define DCLI_WORKER_CATALOG_H
 
+#include "worker/commons.h"
 #include "worker/entries.h"
 #include "worker/holdings.h"
 #include "worker/kernels.h"
@@ -18,7 +19,9 @@ typedef struct dcli_catalog {
     dcli_replicas replicas; /* copies that outlive their operation */
 } dcli_catalog;
 
-void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms);
+/** @param commons  outlives it. */
+void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms, dcli_commons *commons,
+                       int64_t most_plan_bytes);
 /** Device memory and programs must have been released before by dcli_catalog_release_device(). */
 void dcli_catalog_free(dcli_catalog *catalog);
 void dcli_catalog_release_device(dcli_catalog *catalog);

@@ -118,7 +118,7 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
 static dcl_status save_part(const dcli_worker *worker, int fd, const char *path, const dcl_npy_info *info,
                             const dcli_region_list *regions, const dcli_held *held)
 {
-    dcl_status status = dcli_npy_save(fd, path, info, held->shared->layout.grid.origin, regions, worker->device,
+    dcl_status status = dcli_npy_save(fd, path, info, held->shared->layout->grid.origin, regions, worker->device,
                                       held->memory, &(dcli_npy_progress){note_moved, worker->terms.watch});
     if (status == DCL_OK && worker->terms.is_process && !worker->terms.files->everywhere && fdatasync(fd) != 0)
         return DCLI_FAIL(DCL_ERR_FILE,
@@ -140,7 +140,7 @@ static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
 {
     dcli_held *held = entry->held[0];
     const char *path = entry->descriptor.path;
-    const dcli_layout *layout = &held->shared->layout;
+    const dcli_layout *layout = held->shared->layout;
     dcl_npy_info info = {.grid = layout->grid,
                          .fortran_order = entry->descriptor.fortran_order,
                          .swapped = entry->descriptor.swapped,
@@ -187,7 +187,7 @@ dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, 
         return DCL_OK;
     }
     for (int k = 0; k < entry->operation.operand_count; k++) {
-        if (entry->held[k] == NULL || dcli_layout_place(&entry->held[k]->shared->layout, worker->terms.self) < 0)
+        if (entry->held[k] == NULL || dcli_layout_place(entry->held[k]->shared->layout, worker->terms.self) < 0)
             continue;
         dcl_status status = dcli_exec_allocate(worker, entry->held[k]);
         if (status != DCL_OK)

@@ -12,50 +12,38 @@ enum { BUCKETS = sizeof((dcli_holdings *)0)->held / sizeof((dcli_holdings *)0)->
 
 /* ---- layouts ----------------------------------------------------------------------------------------------------- */
 
-static bool equal_grids(const dcl_grid *a, const dcl_grid *b)
-{
-    if (a->type != b->type || a->rank != b->rank)
-        return false;
-    for (int d = 0; d < a->rank; d++)
-        if (a->origin[d] != b->origin[d] || a->extent[d] != b->extent[d])
-            return false;
-    return true;
-}
-
 static void end_layout_use(dcli_holdings *holdings, dcli_shared_layout *shared)
 {
     if (--shared->uses > 0)
         return;
-    holdings->layout_ends(holdings->user, &shared->layout);
+    holdings->layout_ends(holdings->user, shared->layout);
     for (dcli_shared_layout **at = &holdings->layouts; *at != NULL; at = &(*at)->next)
         if (*at == shared) {
             *at = shared->next;
-            dcli_layout_release(&shared->layout);
+            dcli_layouts_end_use(holdings->common, shared->layout);
             dcli_free(shared);
             return;
         }
 }
 
 /* Takes the layout over. */
-static dcl_status share_layout(dcli_holdings *holdings, const dcli_layout *layout, dcli_shared_layout **shared_out)
+static dcl_status share_layout(dcli_holdings *holdings, const dcli_layout *fresh, dcli_shared_layout **shared_out)
 {
+    const dcli_layout *layout = dcli_layouts_share(holdings->common, fresh);
     dcli_shared_layout *shared = holdings->layouts;
-    while (shared != NULL && !(equal_grids(&shared->layout.grid, &layout->grid) &&
-                               dcli_map_rule_equal(&shared->layout.rule, &layout->rule) &&
-                               shared->layout.rule.tile_bytes == layout->rule.tile_bytes &&
-                               shared->layout.rule.block_bytes == layout->rule.block_bytes))
+    if (layout == NULL)
+        return DCL_ERR_NOMEM;
+    while (shared != NULL && shared->layout != layout)
         shared = shared->next;
-    if (shared == NULL) {
-        shared = dcli_calloc(1, sizeof *shared);
-        if (shared == NULL) {
-            dcli_layout_release(layout);
-            return DCL_ERR_NOMEM;
-        }
-        shared->layout = *layout; /* and its tables */
+    if (shared != NULL) { /* which has a use already */
+        dcli_layouts_end_use(holdings->common, layout);
+    } else if ((shared = dcli_calloc(1, sizeof *shared)) != NULL) {
+        shared->layout = layout;
         shared->next = holdings->layouts;
         holdings->layouts = shared;
     } else {
-        dcli_layout_release(layout);
+        dcli_layouts_end_use(holdings->common, layout);
+        return DCL_ERR_NOMEM;
     }
     shared->uses++;
     *shared_out = shared;
@@ -91,15 +79,15 @@ void dcli_holdings_end_shape(dcli_holdings *holdings, dcli_shared_layout *shape)
 dcl_status dcli_holdings_shape(dcli_holdings *holdings, dcli_held *held, const dcli_msg_view *view,
                                dcli_shared_layout **shape_out)
 {
-    dcl_grid grid = {.type = held->shared->layout.grid.type, .rank = view->shape_rank};
+    dcl_grid grid = {.type = held->shared->layout->grid.type, .rank = view->shape_rank};
     memcpy(grid.extent, view->shape, sizeof grid.extent);
     int s = 0;
-    while (s < DCLI_MOST_SHAPES && (held->shape[s] == NULL || !equal_grids(&held->shape[s]->layout.grid, &grid)))
+    while (s < DCLI_MOST_SHAPES && (held->shape[s] == NULL || !dcli_equal_grids(&held->shape[s]->layout->grid, &grid)))
         s++;
     if (s == DCLI_MOST_SHAPES) {
         dcli_layout layout;
         dcli_shared_layout *shape;
-        dcl_status status = dcli_layout_reshape(&held->shared->layout, &grid, &layout);
+        dcl_status status = dcli_layout_reshape(held->shared->layout, &grid, &layout);
         if (status == DCL_OK)
             status = share_layout(holdings, &layout, &shape);
         if (status != DCL_OK)
@@ -126,7 +114,7 @@ dcli_held *dcli_holdings_find(const dcli_holdings *holdings, int64_t storage)
 
 size_t dcli_held_bytes(const dcli_held *held, int node)
 {
-    const dcli_layout *layout = &held->shared->layout;
+    const dcli_layout *layout = held->shared->layout;
     return (size_t)dcli_layout_storage(layout, node) * dcl_type_bytes(layout->grid.type);
 }
 
@@ -182,9 +170,10 @@ dcl_status dcli_holdings_create(dcli_holdings *holdings, const dcli_msg_operatio
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-void dcli_holdings_init(dcli_holdings *holdings, int node_count, dcli_layout_ends_fn *layout_ends, void *user)
+void dcli_holdings_init(dcli_holdings *holdings, int node_count, dcli_layouts *common, dcli_layout_ends_fn *layout_ends,
+                        void *user)
 {
-    *holdings = (dcli_holdings){.node_count = node_count, .layout_ends = layout_ends, .user = user};
+    *holdings = (dcli_holdings){.node_count = node_count, .common = common, .layout_ends = layout_ends, .user = user};
 }
 
 void dcli_holdings_release_device(dcli_holdings *holdings)

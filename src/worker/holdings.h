@@ -4,12 +4,12 @@
 
 #include "device/device.h"
 #include "net/message.h"
-#include "resmap/layout.h"
+#include "worker/layouts.h"
 
-/** A layout that storages share: equal grids and maps are one object, so that plans are found by address. */
+/** A layout that storages of this peer share. */
 typedef struct dcli_shared_layout {
-    dcli_layout layout;
-    int64_t uses;
+    const dcli_layout *layout; /* with a use in dcli_layouts */
+    int64_t uses;              /* storages, shapes of these, and open operations */
     struct dcli_shared_layout *next;
 } dcli_shared_layout;
 
@@ -27,11 +27,12 @@ typedef struct dcli_held {
     struct dcli_held *next;
 } dcli_held;
 
-/** Called before a layout is freed that no storage uses any more. */
+/** Called before the last use of a layout by this peer ends. */
 typedef void dcli_layout_ends_fn(void *user, const dcli_layout *layout);
 
 typedef struct dcli_holdings {
     int node_count;
+    dcli_layouts *common;
     dcli_shared_layout *layouts;
     dcli_held *held[256];
     int64_t last_created; /* number of the last storage that was made */
@@ -39,7 +40,8 @@ typedef struct dcli_holdings {
     void *user;
 } dcli_holdings;
 
-void dcli_holdings_init(dcli_holdings *holdings, int node_count, dcli_layout_ends_fn *layout_ends, void *user);
+void dcli_holdings_init(dcli_holdings *holdings, int node_count, dcli_layouts *common, dcli_layout_ends_fn *layout_ends,
+                        void *user);
 /** Memory of the device has been released before. */
 void dcli_holdings_free(dcli_holdings *holdings);
 void dcli_holdings_release_device(dcli_holdings *holdings);

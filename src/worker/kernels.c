@@ -10,9 +10,9 @@
 
 enum { BUCKETS = sizeof((dcli_kernels *)0)->kernel / sizeof((dcli_kernels *)0)->kernel[0] };
 
-void dcli_kernels_init(dcli_kernels *kernels, dcli_body_ends_fn *body_ends, void *user)
+void dcli_kernels_init(dcli_kernels *kernels, dcli_parsed *common, dcli_body_ends_fn *body_ends, void *user)
 {
-    *kernels = (dcli_kernels){.body_ends = body_ends, .user = user};
+    *kernels = (dcli_kernels){.common = common, .body_ends = body_ends, .user = user};
 }
 
 dcli_kernel *dcli_kernels_find(const dcli_kernels *kernels, int64_t number)
@@ -23,9 +23,9 @@ dcli_kernel *dcli_kernels_find(const dcli_kernels *kernels, int64_t number)
     return kernel;
 }
 
-static void free_kernel(dcli_kernel *kernel)
+static void free_kernel(dcli_kernels *kernels, dcli_kernel *kernel)
 {
-    dcli_body_free(kernel->body);
+    dcli_parsed_end_use(kernels->common, kernel->number);
     dcli_free(kernel->build_problem);
     dcli_free(kernel);
 }
@@ -45,11 +45,13 @@ static dcl_status parse_kernel(const dcli_msg_kernel *message, const dcli_param 
     return dcli_tile_kernel_parse(message->text, message->prelude, message->parameter_count, params, &items, body_out);
 }
 
-dcl_status dcli_kernels_add(dcli_kernels *kernels, const dcli_msg_kernel *message, dcli_kernel **kernel_out)
+/* A peer of this process may have parsed it already. */
+static dcl_status get_body(dcli_kernels *kernels, const dcli_msg_kernel *message, const dcli_body **body_out)
 {
-    if (message->kernel < 0 || dcli_kernels_find(kernels, message->kernel) != NULL)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "kernel %" PRId64 " is there already", message->kernel);
     dcli_param params[DCLI_MAX_PARAMS];
+    dcli_body *fresh;
+    if ((*body_out = dcli_parsed_find(kernels->common, message->kernel)) != NULL)
+        return DCL_OK;
     if (message->parameter_count > DCLI_MAX_PARAMS)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "kernel %" PRId64 " has %d parameters; expected at most %d", message->kernel,
                          message->parameter_count, DCLI_MAX_PARAMS);
@@ -61,10 +63,21 @@ dcl_status dcli_kernels_add(dcli_kernels *kernels, const dcli_msg_kernel *messag
                                  .turned = parameter->turned};
         strncpy(params[k].name, parameter->name, sizeof params[k].name - 1);
     }
+    dcl_status status = parse_kernel(message, params, &fresh);
+    if (status != DCL_OK)
+        return status;
+    *body_out = dcli_parsed_share(kernels->common, message->kernel, fresh);
+    return *body_out != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+dcl_status dcli_kernels_add(dcli_kernels *kernels, const dcli_msg_kernel *message, dcli_kernel **kernel_out)
+{
+    if (message->kernel < 0 || dcli_kernels_find(kernels, message->kernel) != NULL)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "kernel %" PRId64 " is there already", message->kernel);
     dcli_kernel *kernel = dcli_calloc(1, sizeof *kernel);
     if (kernel == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status = parse_kernel(message, params, &kernel->body);
+    dcl_status status = get_body(kernels, message, &kernel->body);
     if (status != DCL_OK) {
         dcli_free(kernel);
         return status;
@@ -86,7 +99,7 @@ static void end_kernel(dcli_kernels *kernels, dcli_kernel *kernel)
     *at = kernel->next;
     kernels->body_ends(kernels->user, kernel->body);
     dcli_program_release(kernel->program);
-    free_kernel(kernel);
+    free_kernel(kernels, kernel);
 }
 
 void dcli_kernels_forget(dcli_kernels *kernels, const dcli_msg_kernel *message)
@@ -132,6 +145,6 @@ void dcli_kernels_free(dcli_kernels *kernels)
         while (kernels->kernel[b] != NULL) {
             dcli_kernel *kernel = kernels->kernel[b];
             kernels->kernel[b] = kernel->next;
-            free_kernel(kernel);
+            free_kernel(kernels, kernel);
         }
 }

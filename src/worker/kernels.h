@@ -4,14 +4,14 @@
 #define DCLI_WORKER_KERNELS_H
 
 #include "device/device.h"
-#include "kernel/body.h"
 #include "net/message.h"
 #include "worker/cost.h"
+#include "worker/parsed.h"
 
 /** A body, and its program on this node's device once it was needed. */
 typedef struct dcli_kernel {
     int64_t number;
-    dcli_body *body;
+    const dcli_body *body;        /* with a use in dcli_parsed */
     bool shapes[DCLI_MAX_PARAMS]; /* scalars that stand in subscripts: the others do not matter to plans */
     dcli_program *program;   /* given back when it was not used for long and there are many: it is then built again */
     int64_t used;            /* the last operation that built or ran it here */
@@ -23,16 +23,17 @@ typedef struct dcli_kernel {
     struct dcli_kernel *next;
 } dcli_kernel;
 
-/** Called before a body is freed. */
+/** Called before the use of a body by this peer ends. */
 typedef void dcli_body_ends_fn(void *user, const dcli_body *body);
 
 typedef struct dcli_kernels {
+    dcli_parsed *common;
     dcli_kernel *kernel[256];
     dcli_body_ends_fn *body_ends;
     void *user;
 } dcli_kernels;
 
-void dcli_kernels_init(dcli_kernels *kernels, dcli_body_ends_fn *body_ends, void *user);
+void dcli_kernels_init(dcli_kernels *kernels, dcli_parsed *common, dcli_body_ends_fn *body_ends, void *user);
 /** Programs have been released before. */
 void dcli_kernels_free(dcli_kernels *kernels);
 void dcli_kernels_release_device(dcli_kernels *kernels);

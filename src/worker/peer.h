@@ -102,6 +102,7 @@ struct dcli_worker {
     pthread_t thread;
     dcli_endpoint *endpoint;
     dcli_device *device;
+    dcli_commons *commons; /* of the terms, or its own */
     dcli_catalog catalog;
     dcli_node *node;
     dcli_chunks received, made;

@@ -5,7 +5,7 @@
 
 #include "device/device.h"
 #include "lower/lower.h"
-#include "workqueue/plan.h"
+#include "worker/plan_cache.h"
 
 /** Where the elements of a chunk lie on this node, from the second time on that it is packed here, or written. */
 typedef struct dcli_packing {
@@ -25,29 +25,26 @@ typedef struct dcli_prepared {
     int cuts;          /* times that it was prepared anew because costs had turned out to be others */
 } dcli_prepared;
 
-/** A plan kept for operations of the same shape. */
+/** A plan that a peer keeps for operations of the same shape. */
 typedef struct dcli_kept_plan {
-    uint64_t hash;
-    dcli_operation key;    /* what it was made for: shapes and the scalars below count, storages do not */
-    const bool *shapes;    /* [operand_count] scalars that count; NULL: none */
-    dcli_transform *views; /* that its operands point to */
-    int64_t *numbers;      /* the same */
-    dcli_kept_state state; /* copies there were of its operands */
-    int node;
-    dcli_plan *plan;
-    dcli_prepared *prepared; /* [batch_count], own plans only; NULL until the first batch runs */
-    dcli_packing *packing;   /* [chunk_count], others' plans only; NULL until the first chunk is packed or written */
-    int64_t bytes;           /* of memory, of all of this */
-    int64_t uses;            /* open operations that use it */
-    int64_t last_use;
-    struct dcli_kept_plan *next;
+    dcli_shared_plan *shared; /* held */
+    const dcli_plan *plan;    /* the same one's */
+    dcli_prepared *prepared;  /* [batch_count], own plans only; NULL until the first batch runs */
+    dcli_packing *packing;    /* [chunk_count], others' plans only; NULL until the first chunk is packed or written */
+    int64_t bytes;            /* of memory: this peer's share of the plan, and all of what it has prepared */
+    int64_t uses;             /* open operations that use it */
+    struct dcli_kept_plan *next;          /* of its bucket */
+    struct dcli_kept_plan *older, *newer; /* by last use */
 } dcli_kept_plan;
 
 typedef struct dcli_plans {
     dcli_plan_terms terms; /* `kept`: the books of copies after the last operation that was added */
     int self;
-    dcli_kept_plan *bucket[256];
-    int64_t count, clock;
+    dcli_plan_cache *cache;
+    int sharers; /* peers that have the plan of another one, and what is exchanged with it: each counts its part */
+    dcli_kept_plan *bucket[DCLI_PLAN_BUCKETS];
+    dcli_kept_plan *oldest, *newest; /* by last use */
+    int64_t count;
     int64_t bytes, most_bytes; /* beyond the second, those in use alone are kept */
     dcli_kept_state asked;     /* of the node whose plan is looked for; memory that is used again */
     /** Told what begins to be planned, and NULL at its end. NULL: nobody is. */
@@ -55,7 +52,9 @@ typedef struct dcli_plans {
     void *planning_user;
 } dcli_plans;
 
-void dcli_plans_init(dcli_plans *plans, int self, const dcli_plan_terms *terms);
+/** @param cache  outlives it. @param most_bytes  of all kept plans, but for those in use. */
+void dcli_plans_init(dcli_plans *plans, int self, const dcli_plan_terms *terms, dcli_plan_cache *cache, int sharers,
+                     int64_t most_bytes);
 /** The plan of an operation for a node, kept or made now; stays until it is let go.
  *  @param shapes  [operand_count] scalars that stand in subscripts: the others do not matter; NULL: none do.
  *  @return NULL: DCL_ERR_NOMEM. */
@@ -70,7 +69,7 @@ void dcli_prepared_clear(dcli_prepared *prepared);
 void dcli_plans_add(dcli_plans *plans, dcli_kept_plan *kept, int64_t bytes);
 /** Forget plans that no open operation uses, those that were used longest ago first, until all have at most `bytes`. */
 void dcli_plans_trim(dcli_plans *plans, int64_t bytes);
-/** Forget plans that name a layout, which is about to end; none of them is in use. */
+/** Forget plans that name a layout, which is about to end; none of them is in use. Cost: the number of plans, as below. */
 void dcli_plans_forget(dcli_plans *plans, const dcli_layout *layout);
 /** Forget plans of a body, which is about to end; none of them is in use. */
 void dcli_plans_forget_body(dcli_plans *plans, const dcli_body *body);

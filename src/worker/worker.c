@@ -249,8 +249,11 @@ static dcl_status open_node(dcli_worker *worker)
                                            .chunk_bytes = (int64_t)config->chunk_bytes,
                                            .pool_bytes = (int64_t)config->pool_bytes,
                                            .kept_bytes = (int64_t)config->kept_bytes};
-    dcli_catalog_init(&worker->catalog, worker->terms.self, &worker->plan_terms);
-    worker->catalog.plans.most_bytes = most_plan_bytes(worker);
+    worker->commons = worker->terms.commons != NULL ? worker->terms.commons : dcli_commons_open(1);
+    if (worker->commons == NULL)
+        return DCL_ERR_NOMEM;
+    dcli_catalog_init(&worker->catalog, worker->terms.self, &worker->plan_terms, worker->commons,
+                      most_plan_bytes(worker));
     worker->catalog.plans.planning = note_planning;
     worker->catalog.plans.planning_user = worker;
     dcli_node_terms terms = {.plan = worker->plan_terms,
@@ -285,6 +288,8 @@ static void close_worker(dcli_worker *worker)
     if (worker->device != NULL)
         dcli_catalog_release_device(&worker->catalog);
     dcli_catalog_free(&worker->catalog);
+    if (worker->commons != worker->terms.commons)
+        dcli_commons_close(worker->commons);
     dcli_memory_release(worker->nothing);
     dcli_device_close(worker->device); /* waits for callbacks, which wake the endpoint */
     if (worker->endpoint != NULL)

@@ -22,6 +22,13 @@ typedef struct dcli_board dcli_board;
 dcli_board *dcli_board_open(void);
 void dcli_board_close(dcli_board *board);
 
+/** What the workers of one process have in common: layouts, bodies, plans. Used by all threads. */
+typedef struct dcli_commons dcli_commons;
+/** @param peers  workers of this process, the host's among them. @return NULL: DCL_ERR_NOMEM. */
+dcli_commons *dcli_commons_open(int peers);
+/** All workers have been closed. NULL is accepted. */
+void dcli_commons_close(dcli_commons *commons);
+
 /** What the host's worker tells the runtime, from its own thread. */
 typedef struct dcli_host_hooks {
     void *user;
@@ -68,6 +75,7 @@ typedef struct dcli_worker_terms {
     bool check_access; /* kernels check everything they read and write */
     const dcli_log *log;
     dcli_board *board;
+    dcli_commons *commons; /* NULL: the worker has its own */
     dcli_buffers *buffers;
     const dcli_host_hooks *hooks; /* host only */
     /* Sessions of processes */

@@ -174,7 +174,7 @@ static int64_t part_bytes(const fuzz_others *others, int from, int64_t storage)
     const dcli_held *held = worker != NULL ? dcli_holdings_find(&worker->catalog.holdings, storage) : NULL;
     if (held == NULL || from >= others->session.nodes)
         return 64;
-    const dcli_layout *layout = &held->shared->layout;
+    const dcli_layout *layout = held->shared->layout;
     int64_t bytes = dcli_layout_storage(layout, from) * (int64_t)dcl_type_bytes(layout->grid.type);
     return bytes > 0 ? bytes : 1;
 }

@@ -35,6 +35,7 @@ typedef struct peer {
 typedef struct scene {
     test_random random;
     dcli_plan_terms terms;
+    dcli_commons *commons; /* as of threads of one process */
     bool in_place[NODES + 1];
     word word[WORDS];
     int word_count;
@@ -112,7 +113,7 @@ static void end_first(scene *scene, peer *peer)
         return;
     const char *wanted = text_number(scene->text_of[entry->kernel->number]);
     cr_assert_str_eq(entry->operation.body->text, wanted, "operation %" PRId64, entry->operation.number);
-    cr_assert_eq(entry->plan[peer->catalog.self]->key.body, entry->operation.body);
+    cr_assert_eq(entry->plan[peer->catalog.self]->shared->body, entry->operation.body);
     peer->complete = entry->operation.number;
     dcli_catalog_retire(&peer->catalog, entry);
 }
@@ -120,7 +121,7 @@ static void end_first(scene *scene, peer *peer)
 static void begin(scene *scene, int p)
 {
     peer *peer = &scene->peer[p];
-    dcli_catalog_init(&peer->catalog, p, &scene->terms);
+    dcli_catalog_init(&peer->catalog, p, &scene->terms, scene->commons, 1 << 20);
     peer->there = true;
     for (int storage = 0; storage < 2; storage++) {
         dcli_msg_operand operand = {.storage = storage};
@@ -214,6 +215,8 @@ static void run_round(uint64_t seed)
     scene = (struct scene){.random = seed};
     scene.terms = (dcli_plan_terms){.node_count = NODES, .in_place = scene.in_place};
     scene.terms.batch_bytes = scene.terms.chunk_bytes = scene.terms.pool_bytes = 1 << 20;
+    scene.commons = dcli_commons_open(NODES);
+    cr_assert_not_null(scene.commons);
     for (int p = 0; p < FIRST_NODES; p++)
         begin(&scene, p);
     int loss = draw(&scene, WORDS), joined = draw(&scene, WORDS);
@@ -243,6 +246,7 @@ static void run_round(uint64_t seed)
             expect_known(&scene, &scene.peer[p]);
         dcli_catalog_free(&scene.peer[p].catalog);
     }
+    dcli_commons_close(scene.commons);
 }
 
 Test(catalog, forgets_what_is_not_used_through_losses_and_joins)
@@ -258,6 +262,8 @@ Test(catalog, refuses_what_was_forgotten)
     scene.random = 1;
     scene.terms = (dcli_plan_terms){.node_count = NODES, .in_place = scene.in_place};
     scene.terms.batch_bytes = scene.terms.chunk_bytes = scene.terms.pool_bytes = 1 << 20;
+    scene.commons = dcli_commons_open(NODES);
+    cr_assert_not_null(scene.commons);
     begin(&scene, 0);
     dcli_catalog *catalog = &scene.peer[0].catalog;
     hear_body(&scene.peer[0], 1, 1, 0, NULL);
@@ -274,4 +280,5 @@ Test(catalog, refuses_what_was_forgotten)
     cr_expect_eq(catalog->plans.count, 0);
     cr_expect_eq(dcli_catalog_add(catalog, &descriptor, &entry), DCL_ERR_PROTOCOL);
     dcli_catalog_free(catalog);
+    dcli_commons_close(scene.commons);
 }

@@ -31,11 +31,14 @@ static dcl_status create(dcli_holdings *holdings, int64_t storage, const char *m
     return dcli_holdings_create(holdings, &message);
 }
 
+static dcli_layouts layouts;
+
 static dcli_holdings *make_holdings(void)
 {
     static dcli_holdings holdings;
     layouts_ended = 0;
-    dcli_holdings_init(&holdings, NODES, count_end, NULL);
+    dcli_layouts_init(&layouts);
+    dcli_holdings_init(&holdings, NODES, &layouts, count_end, NULL);
     return &holdings;
 }
 
@@ -96,4 +99,24 @@ Test(holdings, shapes_last_as_long_as_their_uses)
     cr_expect_eq(layouts_ended, 1, "the storage remembers the others");
     dcli_holdings_free(holdings);
     cr_expect_eq(layouts_ended, SIDES + 1);
+}
+
+/* Each peer hears when its own last use ends: the plans that it keeps are its own. */
+Test(holdings, peers_of_a_process_have_one_layout)
+{
+    static dcli_holdings other;
+    dcli_holdings *holdings = make_holdings();
+    dcli_holdings_init(&other, NODES, &layouts, count_end, NULL);
+    cr_assert_eq(create(holdings, 1, "block", 16), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(create(&other, 1, "block", 16), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(create(&other, 2, "block", 16), DCL_OK, "%s", dcl_error());
+    const dcli_layout *layout = dcli_holdings_find(holdings, 1)->shared->layout;
+    cr_expect_eq(dcli_holdings_find(&other, 2)->shared->layout, layout);
+    cr_expect_eq(layouts.first->uses, 2, "one of each peer");
+    dcli_holdings_free(holdings);
+    cr_expect_eq(layouts_ended, 1);
+    cr_expect_eq(dcli_holdings_find(&other, 1)->shared->layout, layout);
+    dcli_holdings_free(&other);
+    cr_expect_eq(layouts_ended, 2);
+    cr_expect_null(layouts.first);
 }

@@ -49,9 +49,10 @@ Test(plans, are_told_apart_by_the_copies_themselves)
     dcli_operation *operation =
         TEST_FORALL(1, "C(i) = A(15 - i);", {DCL_ACCESS_OUT, "C", 0, layout}, {DCL_ACCESS_IN, "A", 1, layout});
     operation->operand[1].kept = 1;
+    dcli_plan_cache cache;
     dcli_plans plans;
-    dcli_plans_init(&plans, 0, &terms);
-    plans.most_bytes = INT64_MAX;
+    dcli_plan_cache_init(&cache);
+    dcli_plans_init(&plans, 0, &terms, &cache, 1, INT64_MAX);
 
     /* Copies of 8 elements from 8 on, and of one, whose stride says nothing. */
     dcl_box all = {.rank = 1, .start = {8}, .count = {8}, .stride = {1}};
@@ -67,6 +68,7 @@ Test(plans, are_told_apart_by_the_copies_themselves)
     one.stride[0] = colliding(7, apart[0], apart[1]);
     cr_expect_neq(plan_with(&plans, operation, &one), first, "other copies of the same hash, mixed otherwise");
     dcli_plans_free(&plans);
+    dcli_plan_cache_free(&cache);
     test_ops_free();
 }
 
@@ -88,11 +90,12 @@ Test(plans, are_limited_by_bytes)
     dcli_layout *layout = test_layout("rows:hash(1)", NODES, &grid);
     dcli_operation *operation =
         TEST_FORALL(1, "C(i) = A(3999 - i);", {DCL_ACCESS_OUT, "C", 0, layout}, {DCL_ACCESS_IN, "A", 1, layout});
+    dcli_plan_cache cache;
     dcli_plans plans;
     dcli_kept books = {.node_count = NODES};
-    dcli_plans_init(&plans, 0, &terms);
+    dcli_plan_cache_init(&cache);
+    dcli_plans_init(&plans, 0, &terms, &cache, 1, MOST);
     plans.terms.kept = &books;
-    plans.most_bytes = MOST;
     operation->box.count[0] = SIDE - PLANS;
     size_t before = mallinfo2().uordblks;
     dcli_kept_plan *first = plan_part(&plans, operation, 0);
@@ -109,6 +112,7 @@ Test(plans, are_limited_by_bytes)
     cr_expect_eq(plans.count, 1, "one plan is in use; %" PRId64 " are left", plans.count);
     cr_expect_eq(plans.bytes, first->bytes);
     dcli_plans_free(&plans);
+    dcli_plan_cache_free(&cache);
     cr_expect_eq(plans.bytes, 0);
     test_ops_free();
 }

@@ -1,0 +1,17 @@
+/* worker/commons.h - what the peers of one process have in common: layouts, parsed bodies and plans. Each guards itself. */
+#ifndef DCLI_WORKER_COMMONS_H
+#define DCLI_WORKER_COMMONS_H
+
+#include "worker/layouts.h"
+#include "worker/parsed.h"
+#include "worker/plan_cache.h"
+#include "worker/worker.h"
+
+struct dcli_commons {
+    int peers; /* of this process */
+    dcli_layouts layouts;
+    dcli_parsed bodies;
+    dcli_plan_cache plans;
+};
+
+#endif
