@@ -140,14 +140,14 @@ dcli_region dcli_stage_region(const dcli_operation *operation, const dcli_stage 
 
 bool dcli_copies_have(const dcli_stage *stage, const dcli_piece *piece)
 {
-    return stage->kept == DCLI_STAGE_PASSING && !stage->rest && piece->kind != DCLI_BIND_KEPT;
+    return stage->kept == DCLI_STAGE_PASSING && !stage->rest && piece->kind != DCLI_SPACE_REPLICA;
 }
 
 /* Where a piece lies in its place. */
 static dcli_region place_of(const dcli_operation *operation, const dcli_stage *stage, const dcli_piece *piece)
 {
     dcli_region place = piece->region;
-    if (piece->kind == DCLI_PIECE_CHUNK) /* all in a chunk is aligned to 8 */
+    if (piece->kind == DCLI_SPACE_CHUNK) /* all in a chunk is aligned to 8 */
         place.offset += piece->byte_offset / (int64_t)dcli_element_bytes(operation, stage->operand);
     return place;
 }
@@ -194,7 +194,7 @@ dcl_status dcli_copies_of_chunk(const dcli_traits *traits, const dcli_operation 
         dcli_region packed = dcli_region_packed(&item->region.box, at);
         dcli_copies *copies = dcli_copies_for(
             traits, operation, list,
-            &(dcli_copies){.out = !chunk->written, .operand = item->operand, .kind = DCLI_PIECE_CHUNK, .where = where});
+            &(dcli_copies){.out = !chunk->written, .operand = item->operand, .kind = DCLI_SPACE_CHUNK, .where = where});
         status = copies != NULL ? dcli_copies_add(copies, &item->region, &packed) : DCL_ERR_NOMEM;
     }
     return status == DCL_OK ? dcli_copies_join(traits, list, false) : status;

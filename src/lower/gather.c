@@ -37,7 +37,7 @@ static bool comes_from_parts(const dcli_gather *gather, int number)
         return false;
     const dcli_stage *stage = &gather->plan->stage[number];
     for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count; p++)
-        if (gather->plan->piece[p].kind != DCLI_BIND_OWN && gather->plan->piece[p].kind != DCLI_BIND_PEER)
+        if (gather->plan->piece[p].kind != DCLI_SPACE_OWN && gather->plan->piece[p].kind != DCLI_SPACE_PEER)
             return false;
     return stage->out_count == 0 && stage->kept == DCLI_STAGE_PASSING && !stage->rest;
 }
@@ -45,7 +45,7 @@ static bool comes_from_parts(const dcli_gather *gather, int number)
 static bool is_staged_twice(const dcli_gather *gather, const dcli_work *work, int a)
 {
     for (int b = 0; b < a; b++)
-        if (binding_of(gather, work, b)->kind == DCLI_BIND_STAGE &&
+        if (binding_of(gather, work, b)->kind == DCLI_SPACE_STAGE &&
             binding_of(gather, work, b)->where == binding_of(gather, work, a)->where)
             return true;
     return false;
@@ -66,16 +66,16 @@ static uint64_t mask_of(const dcli_gather *gather, const dcli_work *work)
     const dcli_binding *output = binding_of(gather, work, gather->output);
     uint64_t mask = 0;
     for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].written && binding_of(gather, work, a)->kind != DCLI_BIND_OWN)
+        if (body->access[a].written && binding_of(gather, work, a)->kind != DCLI_SPACE_OWN)
             return 0;
     bool small = dcli_volume(work->box.rank, work->box.count) < SMALL_WORK;
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = binding_of(gather, work, a);
-        bool staged = binding->kind == DCLI_BIND_STAGE;
+        bool staged = binding->kind == DCLI_SPACE_STAGE;
         bool fit = dcli_may_gather(body, a) && dcli_subscripts_exact(&gather->subscripts[a]);
         if (staged && (!fit || !comes_from_parts(gather, binding->where) || is_staged_twice(gather, work, a)))
             return 0;
-        bool in_place = binding->kind == DCLI_BIND_OWN || binding->kind == DCLI_BIND_PEER;
+        bool in_place = binding->kind == DCLI_SPACE_OWN || binding->kind == DCLI_SPACE_PEER;
         if (staged || (fit && small && in_place && !lie_alike(work, binding, output)))
             mask |= UINT64_C(1) << a;
     }

@@ -266,7 +266,7 @@ static dcli_launch *find_launch(const dcli_gather *gather)
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = dcli_part_binding(gather, &gather->part[0], a);
         bool gathered = dcli_part_gathers(gather, &gather->part[0], a);
-        like.kind[a] = gathered ? DCLI_BIND_STAGE : (int)binding->kind;
+        like.kind[a] = gathered ? DCLI_SPACE_STAGE : (int)binding->kind;
         like.where[a] = gathered ? 0 : binding->where;
     }
     return dcli_launch_like(gather->lowered, &like, body->access_count);

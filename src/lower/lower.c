@@ -23,7 +23,7 @@ static void find_wanted(const dcli_gather *gather, const dcli_plan *plan, const 
     for (int64_t w = 0; w < batch->work_count; w++) {
         const dcli_binding *bindings = &plan->binding[plan->work[batch->first_work + w].first_binding];
         for (int a = 0; a < accesses && !dcli_gather_took(gather, w); a++)
-            if (bindings[a].kind == DCLI_BIND_STAGE && bindings[a].where >= 0)
+            if (bindings[a].kind == DCLI_SPACE_STAGE && bindings[a].where >= 0)
                 wanted_out[bindings[a].where - batch->first_stage] = true;
     }
 }
@@ -71,7 +71,7 @@ static dcl_status add_work(const dcli_traits *traits, const dcli_operation *oper
     int64_t base[DCLI_MAX_ACCESSES];
     for (int a = 0; a < body->access_count; a++)
         base[a] =
-            bindings[a].kind == DCLI_BIND_STAGE ? stage_offset(plan, batch, lowered, operation, bindings[a].where) : 0;
+            bindings[a].kind == DCLI_SPACE_STAGE ? stage_offset(plan, batch, lowered, operation, bindings[a].where) : 0;
     return dcli_rows_add(operation, traits, work, bindings, base, lowered, waiting);
 }
 

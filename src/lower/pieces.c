@@ -37,7 +37,7 @@ static void set_axis(int64_t piece[], int m, int64_t count, int64_t at, int64_t 
 /* A piece of one element. NULL: DCL_ERR_NOMEM. */
 static int64_t *next_piece(const dcli_gather *gather, dcli_pieces *pieces, int a, int kind, int where, int64_t to)
 {
-    int node = kind == DCLI_BIND_PEER ? where : gather->traits->self;
+    int node = kind == DCLI_SPACE_PEER ? where : gather->traits->self;
     int64_t address = address_of(gather->lowered, dcli_part_body(gather)->access[a].param, node);
     if (address < 0 ||
         dcli_grow(&pieces->piece, pieces->count, &pieces->capacity, DCLI_PIECE_LONGS * sizeof(int64_t)) != 0)
@@ -261,7 +261,7 @@ dcl_status dcli_pieces_make(dcli_gather *gather, const dcli_packed packed[], dcl
         for (int a = 0; a < accesses && status == DCL_OK; a++) {
             const dcli_gather_part *part = &gather->part[p];
             if (dcli_part_gathers(gather, part, a))
-                status = (dcli_part_binding(gather, part, a)->kind == DCLI_BIND_STAGE ? add_staged : add_bound)(
+                status = (dcli_part_binding(gather, part, a)->kind == DCLI_SPACE_STAGE ? add_staged : add_bound)(
                     gather, pieces, part, a, &packed[p * accesses + a]);
         }
     if (status == DCL_OK)

@@ -51,7 +51,7 @@ void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcl
 /* Whether it matters where an access is bound to. */
 static bool is_somewhere(const dcli_launch *launch, int a)
 {
-    return launch->kind[a] == DCLI_BIND_PEER || launch->kind[a] == DCLI_BIND_KEPT;
+    return launch->kind[a] == DCLI_SPACE_PEER || launch->kind[a] == DCLI_SPACE_REPLICA;
 }
 
 static bool are_alike(const dcli_launch *launch, const dcli_launch *other, int accesses)

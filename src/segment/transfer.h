@@ -4,6 +4,20 @@
 
 #include "segment/region.h"
 
+/** Where elements lie, as a node sees it. */
+typedef enum dcli_space_kind {
+    DCLI_SPACE_OWN,   /* the node's part of an array */
+    DCLI_SPACE_PEER,  /* another node's part; its number is the node's */
+    DCLI_SPACE_STAGE, /* a packed temporary, numbered in the plan; lowered, all stages of a batch are one: the arena */
+    DCLI_SPACE_REPLICA, /* a packed copy that outlives its operation; numbered as the stage that stands for it */
+    DCLI_SPACE_CHUNK    /* a message of data, numbered in the plan */
+} dcli_space_kind;
+
+typedef struct dcli_space {
+    dcli_space_kind kind;
+    int number; /* 0 for OWN and the arena */
+} dcli_space;
+
 /** One side of a transfer: element t lies at offset + sum of t[d] * step[d]. */
 typedef struct dcli_side {
     int64_t offset, step[DCL_MAX_RANK];

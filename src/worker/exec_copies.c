@@ -40,7 +40,7 @@ static dcl_status copy_with_host(dcli_worker *worker, const dcli_entry *entry, c
 dcl_status dcli_copies_take(dcli_worker *worker, const dcli_entry *entry, const dcli_copies *copies, dcli_memory *near,
                             const char *host)
 {
-    if (dcli_device_in_place(worker->device) || copies->kind != DCLI_PIECE_CHUNK || copies->count <= 1)
+    if (dcli_device_in_place(worker->device) || copies->kind != DCLI_SPACE_CHUNK || copies->count <= 1)
         return copy_with_host(worker, entry, copies, near, host, NULL);
     size_t bytes = dcli_operand_bytes(entry, copies->operand), crossing = (size_t)(copies->hi - copies->lo) * bytes;
     dcli_memory *scratch;
@@ -59,13 +59,13 @@ dcl_status dcli_copies_give(dcli_worker *worker, const dcli_entry *entry, const 
     void *unused;
     dcl_status status = DCL_OK;
     for (int64_t c = 0; c < list->count; c++)
-        if (list->copies[c].out && list->copies[c].kind == DCLI_PIECE_CHUNK && list->copies[c].where == where)
+        if (list->copies[c].out && list->copies[c].kind == DCLI_SPACE_CHUNK && list->copies[c].where == where)
             records += list->copies[c].count;
     if (records > 1 && !dcli_device_in_place(worker->device))
         status = dcli_device_staging(worker->device, count, &scratch, &unused);
     for (int64_t c = 0; c < list->count && status == DCL_OK; c++) {
         const dcli_copies *copies = &list->copies[c];
-        if (!copies->out || copies->kind != DCLI_PIECE_CHUNK || copies->where != where)
+        if (!copies->out || copies->kind != DCLI_SPACE_CHUNK || copies->where != where)
             continue;
         dcli_memory *memory = near != NULL ? near : entry->held[copies->operand]->memory;
         status = scratch != NULL ? copy_on_device(worker, entry, copies, memory, scratch, 0)
@@ -81,7 +81,7 @@ static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, cons
                               const dcli_copies *copies, const char **source_out)
 {
     const dcli_held *held = entry->held[copies->operand];
-    bool in_place = copies->kind == DCLI_BIND_PEER;
+    bool in_place = copies->kind == DCLI_SPACE_PEER;
     if (in_place) {
         *source_out =
             dcli_board_get(worker->terms.board, held->id, copies->where, dcli_held_bytes(held, copies->where));
@@ -105,7 +105,7 @@ dcl_status dcli_copies_run(dcli_worker *worker, const dcli_entry *entry, const d
         if (copies->out)
             continue;
         worker->counters.bytes_copied += copies->elements * (int64_t)dcli_operand_bytes(entry, copies->operand);
-        if (copies->kind == DCLI_BIND_OWN) {
+        if (copies->kind == DCLI_SPACE_OWN) {
             status = copy_on_device(worker, entry, copies, near, entry->held[copies->operand]->memory, 0);
             continue;
         }
@@ -126,7 +126,7 @@ dcl_status dcli_copies_pass(dcli_worker *worker, const dcli_entry *entry, const 
         if (!copies->out)
             continue;
         worker->counters.bytes_copied += copies->elements * (int64_t)dcli_operand_bytes(entry, copies->operand);
-        if (copies->kind == DCLI_BIND_OWN)
+        if (copies->kind == DCLI_SPACE_OWN)
             status = copy_on_device(worker, entry, copies, arena, entry->held[copies->operand]->memory, 0);
     }
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count && status == DCL_OK; c++) {

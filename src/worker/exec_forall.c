@@ -195,13 +195,13 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
     int count = 0;
     for (int a = 0; a < body->access_count; a++) {
         dcli_held *held = entry->held[body->access[a].param];
-        dcli_memory *memory = launch->kind[a] == DCLI_BIND_STAGE ? arena : held->memory;
+        dcli_memory *memory = launch->kind[a] == DCLI_SPACE_STAGE ? arena : held->memory;
         if (memory == NULL)
             memory = worker->nothing; /* no element of it is touched */
         dcl_status status = DCL_OK;
-        if (launch->kind[a] == DCLI_BIND_PEER)
+        if (launch->kind[a] == DCLI_SPACE_PEER)
             status = dcli_exec_peer_memory(worker, held, launch->where[a], &memory);
-        else if (launch->kind[a] == DCLI_BIND_KEPT)
+        else if (launch->kind[a] == DCLI_SPACE_REPLICA)
             status = dcli_exec_copy(worker, entry, &plan->stage[launch->where[a]], &memory);
         if (status != DCL_OK)
             return status;

@@ -30,17 +30,17 @@ static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_pla
     size_t bytes = dcli_operand_bytes(entry, stage->operand);
     dcli_region target = dcli_stage_region(&entry->operation, stage, at, &piece->region.box);
     dcli_held *held = entry->held[stage->operand];
-    if (piece->kind == DCLI_BIND_KEPT) {
+    if (piece->kind == DCLI_SPACE_REPLICA) {
         dcli_memory *copy = NULL;
         dcl_status status = dcli_exec_copy(worker, entry, &plan->stage[piece->where], &copy);
         worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
         return status != DCL_OK ? status : dcli_store_copy(worker->device, arena, &target, copy, &piece->region, bytes);
     }
     worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
-    if (piece->kind == DCLI_BIND_OWN)
+    if (piece->kind == DCLI_SPACE_OWN)
         return dcli_store_copy(worker->device, arena, &target, held->memory, &piece->region, bytes);
     const char *source;
-    if (piece->kind == DCLI_BIND_PEER) {
+    if (piece->kind == DCLI_SPACE_PEER) {
         source = dcli_board_get(worker->terms.board, held->id, piece->where, dcli_held_bytes(held, piece->where));
     } else {
         dcl_status status = dcli_exec_payload(worker, entry, &plan->chunk[piece->where], &source);
@@ -71,7 +71,7 @@ static dcl_status copy_joined(dcli_worker *worker, const dcli_entry *entry, cons
     dcli_copies_list list = {0};
     dcl_status status = DCL_OK;
     for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
-        if (plan->piece[p].kind != DCLI_BIND_KEPT && !dcli_copies_have(stage, &plan->piece[p]))
+        if (plan->piece[p].kind != DCLI_SPACE_REPLICA && !dcli_copies_have(stage, &plan->piece[p]))
             status = dcli_copies_add_piece(&traits, &entry->operation, stage, at, &plan->piece[p], false, &list);
     if (status == DCL_OK)
         status = dcli_copies_join(&traits, &list, true);
@@ -90,7 +90,7 @@ static dcl_status copy_pieces(dcli_worker *worker, dcli_entry *entry, const dcli
     if (joined)
         status = copy_joined(worker, entry, plan, stage, at, target);
     for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
-        if (!dcli_copies_have(stage, &plan->piece[p]) && (!joined || plan->piece[p].kind == DCLI_BIND_KEPT))
+        if (!dcli_copies_have(stage, &plan->piece[p]) && (!joined || plan->piece[p].kind == DCLI_SPACE_REPLICA))
             status = copy_in(worker, entry, plan, stage, at, &plan->piece[p], target);
     return status;
 }

@@ -6,6 +6,7 @@
 #ifndef DCLI_WORKQUEUE_PLAN_H
 #define DCLI_WORKQUEUE_PLAN_H
 
+#include "segment/transfer.h"
 #include "workqueue/kept.h"
 
 /** What planning depends on beside the operation; the same on all nodes of a session. Peer number node_count is the
@@ -23,13 +24,6 @@ typedef struct dcli_plan_terms {
     bool streams;          /* only what others exchange with the planned node: see dcli_plan_make() */
 } dcli_plan_terms;
 
-typedef enum dcli_bind_kind {
-    DCLI_BIND_OWN,
-    DCLI_BIND_PEER,
-    DCLI_BIND_STAGE,
-    DCLI_BIND_KEPT /* a stage with memory of its own, which outlives the operation */
-} dcli_bind_kind;
-
 /** What kernels check the indices of an access against, per axis of the array. */
 typedef struct dcli_limits {
     int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* indices that are there */
@@ -39,8 +33,8 @@ typedef struct dcli_limits {
 
 /** Where one access of one work finds its elements. */
 typedef struct dcli_binding {
-    dcli_bind_kind kind;
-    int where;                  /* PEER: node; STAGE, KEPT: number in plan->stage */
+    dcli_space_kind kind;
+    int where;                  /* PEER: node; STAGE, REPLICA: number in plan->stage */
     int64_t offset;             /* elements, of the first index of the work (AFFINE) or of low[] (others) */
     int64_t step[DCL_MAX_RANK]; /* AFFINE: per loop axis; others: per axis of the array */
     const dcli_limits *limits;  /* NULL for AFFINE accesses of loop bodies: dcli_limits_of() finds them anew */
@@ -55,12 +49,11 @@ typedef struct dcli_work {
 
 /** Elements that are copied into (or, for outputs, out of) a stage. */
 typedef struct dcli_piece {
-    int kind;            /* DCLI_BIND_OWN, DCLI_BIND_PEER, DCLI_BIND_KEPT; DCLI_PIECE_CHUNK */
-    int where;           /* PEER: node; KEPT: number in plan->stage; CHUNK: number in plan->chunk */
-    dcli_region region;  /* in that storage; CHUNK: in the chunk, offset in elements from byte_offset */
-    int64_t byte_offset; /* CHUNK: where in the chunk */
+    dcli_space_kind kind; /* any but STAGE */
+    int where;            /* the number in it: PEER: node; REPLICA: in plan->stage; CHUNK: in plan->chunk */
+    dcli_region region;   /* in that storage; CHUNK: in the chunk, offset in elements from byte_offset */
+    int64_t byte_offset;  /* CHUNK: where in the chunk */
 } dcli_piece;
-enum { DCLI_PIECE_CHUNK = 4 };
 
 /** What becomes of a stage. */
 typedef enum dcli_stage_kept {

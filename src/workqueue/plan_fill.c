@@ -30,7 +30,7 @@ static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *b
         builder->regions.count = 0;
         status = dcli_layout_regions(layout, p, box, &builder->regions);
         for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
-            status = add_piece(builder, p == builder->self ? DCLI_BIND_OWN : DCLI_BIND_PEER, p,
+            status = add_piece(builder, p == builder->self ? DCLI_SPACE_OWN : DCLI_SPACE_PEER, p,
                                &builder->regions.region[r], 0);
     }
     return status;
@@ -60,7 +60,7 @@ static dcl_status piece_of_item(dcli_builder *builder, int64_t i, const dcl_box 
         return DCL_OK;
     dcli_chunk *chunk = &plan->chunk[item->chunk];
     chunk->last_batch = plan->batch_count - 1;
-    return add_piece(builder, DCLI_PIECE_CHUNK, (int)item->chunk, &common, item->byte_offset);
+    return add_piece(builder, DCLI_SPACE_CHUNK, (int)item->chunk, &common, item->byte_offset);
 }
 
 /* Items of this batch by the stage they were made for: chains through `next`, one set for each direction. */
@@ -167,7 +167,7 @@ static dcl_status piece_of_copy(dcli_builder *builder, int k, const dcli_source 
     if (status != DCL_OK || !dcli_region_cut(&packed, &there, &region))
         return status;
     dcli_box_move(&region.box, source->image.shift, -1);
-    return add_piece(builder, DCLI_BIND_KEPT, (int)stage, &region, 0);
+    return add_piece(builder, DCLI_SPACE_REPLICA, (int)stage, &region, 0);
 }
 
 /* Take what a copy has of some boxes; what it lacks of them remains there. */

@@ -89,11 +89,11 @@ static dcl_status bind(dcli_builder *builder, int a, const dcl_box *box, const s
         *limits = make_limits(&builder->own[a], &view->seen);
         binding->limits = limits;
     }
-    binding->kind = view->own ? DCLI_BIND_OWN : view->peer >= 0 ? DCLI_BIND_PEER : DCLI_BIND_STAGE;
+    binding->kind = view->own ? DCLI_SPACE_OWN : view->peer >= 0 ? DCLI_SPACE_PEER : DCLI_SPACE_STAGE;
     binding->where = view->own ? builder->self : view->peer;
     if (view->kept)
-        binding->kind = DCLI_BIND_KEPT;
-    if (binding->kind == DCLI_BIND_STAGE || binding->kind == DCLI_BIND_KEPT) {
+        binding->kind = DCLI_SPACE_REPLICA;
+    if (binding->kind == DCLI_SPACE_STAGE || binding->kind == DCLI_SPACE_REPLICA) {
         binding->where = (int)view->stage;
         if (view->empty)
             return DCL_OK; /* nothing is read: steps 0, no count */

@@ -113,9 +113,9 @@ static dcl_status plan_point(dcli_builder *builder, const int64_t loop[], int64_
         if (bindings == NULL)
             continue;
         bool own = point.peer == builder->self, staged = !own && !dcli_in_place(builder);
-        bindings[a] = (dcli_binding){.kind = own      ? DCLI_BIND_OWN
-                                             : staged ? DCLI_BIND_STAGE
-                                                      : DCLI_BIND_PEER,
+        bindings[a] = (dcli_binding){.kind = own      ? DCLI_SPACE_OWN
+                                             : staged ? DCLI_SPACE_STAGE
+                                                      : DCLI_SPACE_PEER,
                                      .where = staged ? (int)point.stage : point.peer,
                                      .offset = staged ? 0 : point.offset};
     }
@@ -138,7 +138,7 @@ static dcl_status fill_stages(dcli_builder *builder)
         int64_t number = builder->item_stage[i] - batch->first_stage;
         dcli_stage *stage = &plan->stage[builder->item_stage[i]];
         dcli_item item = dcli_plan_item(plan, i);
-        piece[number] = (dcli_piece){.kind = DCLI_PIECE_CHUNK,
+        piece[number] = (dcli_piece){.kind = DCLI_SPACE_CHUNK,
                                      .where = (int)item.chunk,
                                      .region = dcli_region_packed(&item.region.box, 0),
                                      .byte_offset = item.byte_offset};

@@ -51,7 +51,7 @@ static void add_piece(const dcli_traits *traits, const dcli_operation *operation
     for (int out = 0; out < 2; out++) {
         dcli_copies *copies =
             dcli_copies_for(traits, operation, out ? &crossing->out : &crossing->in,
-                            &(dcli_copies){.out = out, .operand = k, .kind = DCLI_PIECE_CHUNK, .where = CHUNK_NUMBER});
+                            &(dcli_copies){.out = out, .operand = k, .kind = DCLI_SPACE_CHUNK, .where = CHUNK_NUMBER});
         cr_assert_not_null(copies);
         cr_assert_eq(dcli_copies_add(copies, &near, &packed), DCL_OK);
     }

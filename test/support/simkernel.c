@@ -39,14 +39,14 @@ static const dcli_stage *stage_of(const struct run *run, int64_t s)
 
 static sim_memory piece_memory(struct run *run, const dcli_stage *stage, const dcli_piece *piece, bool in)
 {
-    if (piece->kind == DCLI_PIECE_CHUNK)
+    if (piece->kind == DCLI_SPACE_CHUNK)
         return sim_chunk_memory(run->data, run->plan, piece->where, piece->byte_offset);
-    if (piece->kind == DCLI_BIND_PEER && (!in || !run->plan->plan->peer_read[piece->where]))
+    if (piece->kind == DCLI_SPACE_PEER && (!in || !run->plan->plan->peer_read[piece->where]))
         sim_wrong(run->data, "a piece lies at peer %d, which is not read in place", piece->where);
-    if (piece->kind == DCLI_BIND_KEPT)
+    if (piece->kind == DCLI_SPACE_REPLICA)
         return (sim_memory){.data = run->stage[piece->where - run->batch->first_stage],
                             .elements = run->plan->plan->stage[piece->where].elements};
-    int owner = piece->kind == DCLI_BIND_PEER ? piece->where : run->p;
+    int owner = piece->kind == DCLI_SPACE_PEER ? piece->where : run->p;
     return in ? sim_read_part(run->data, run->operation, stage->operand, owner)
               : sim_written_part(run->data, run->operation, stage->operand, owner);
 }
@@ -59,7 +59,7 @@ static void copy_pieces(struct run *run, int64_t s, bool in)
     int64_t first = in ? stage->first_in : stage->first_out, count = in ? stage->in_count : stage->out_count;
     for (int64_t n = first; n < first + count && !sim_is_wrong(run->data); n++) {
         const dcli_piece *piece = &run->plan->plan->piece[n];
-        if (run->failed && (in || piece->kind == DCLI_PIECE_CHUNK))
+        if (run->failed && (in || piece->kind == DCLI_SPACE_CHUNK))
             continue;
         sim_memory other = piece_memory(run, stage, piece, in);
         if (!dcli_region_cut(&whole, &piece->region.box, &part))
@@ -121,10 +121,10 @@ static sim_memory binding_memory(struct run *run, int a, const dcli_binding *bin
     int k = run->operation->body->access[a].param;
     int64_t s = binding->where - run->batch->first_stage;
     switch (binding->kind) {
-    case DCLI_BIND_OWN:
+    case DCLI_SPACE_OWN:
         return run->operation->body->access[a].written ? sim_written_part(run->data, run->operation, k, run->p)
                                                        : sim_read_part(run->data, run->operation, k, run->p);
-    case DCLI_BIND_PEER:
+    case DCLI_SPACE_PEER:
         if (run->operation->body->access[a].written || !run->plan->plan->peer_read[binding->where])
             wrong(run, a, "bound to a peer that is not read in place");
         return sim_read_part(run->data, run->operation, k, binding->where);
@@ -197,7 +197,7 @@ static void lose(struct run *run)
 {
     const dcli_body *body = run->operation->body;
     for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].written && run->plan->plan->binding[run->work->first_binding + a].kind == DCLI_BIND_OWN)
+        if (body->access[a].written && run->plan->plan->binding[run->work->first_binding + a].kind == DCLI_SPACE_OWN)
             store(run, a, NULL, SIM_POISON);
 }
 

@@ -127,7 +127,7 @@ Test(move, in_batches)
         const dcli_chunk *chunk = &plan->chunk[b];
         cr_expect(chunk->first_batch == b && chunk->last_batch == b && chunk->bytes == (b < 2 ? 60 : 40) + (b < 2) * 4);
         const dcli_piece *piece = &plan->piece[plan->stage[plan->batch[b].first_stage].first_in];
-        cr_expect(piece->kind == DCLI_PIECE_CHUNK && piece->region.box.start[0] == 3 * b);
+        cr_expect(piece->kind == DCLI_SPACE_CHUNK && piece->region.box.start[0] == 3 * b);
     }
     cr_expect_eq(plan->live_bytes, 64);
     dcli_text_free(&text);
@@ -331,7 +331,7 @@ Test(move, many_copies)
         cr_expect_eq(plan->counters.bytes_moved, 0);
         int64_t copied = 0;
         for (int64_t p = 0; p < plan->piece_count; p++)
-            copied += plan->piece[p].kind == DCLI_BIND_KEPT ? dcli_box_elements(&plan->piece[p].region.box) : 0;
+            copied += plan->piece[p].kind == DCLI_SPACE_REPLICA ? dcli_box_elements(&plan->piece[p].region.box) : 0;
         cr_expect_eq(copied, ROWS * 3, "%" PRId64 " elements come from copies", copied);
         dcli_plan_free(plan);
         dcli_kept_free(&history.kept);

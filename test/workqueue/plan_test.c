@@ -200,10 +200,10 @@ static char *print_works(const dcli_plan *plan, int accesses)
         dcli_text_put(&text, "%s%s", box, plan->work[w].checked ? " checked:" : ":");
         for (int a = 0; a < accesses; a++) {
             const dcli_binding *binding = &plan->binding[plan->work[w].first_binding + a];
-            if (binding->kind == DCLI_BIND_PEER)
+            if (binding->kind == DCLI_SPACE_PEER)
                 dcli_text_put(&text, " peer %d", binding->where);
             else
-                dcli_text_put(&text, " %s", binding->kind == DCLI_BIND_OWN ? "own" : "stage");
+                dcli_text_put(&text, " %s", binding->kind == DCLI_SPACE_OWN ? "own" : "stage");
         }
         dcli_text_put(&text, "\n");
     }
@@ -338,7 +338,7 @@ static void print_region(dcli_text *text, const dcli_region *region)
 /* A binding's or a piece's: of a peer, what stands for it; the own part is the only one of its kind. */
 static int place_of(int kind, int where, const int node[])
 {
-    return kind == DCLI_BIND_OWN ? 0 : kind == DCLI_BIND_PEER ? node[where] : where;
+    return kind == DCLI_SPACE_OWN ? 0 : kind == DCLI_SPACE_PEER ? node[where] : where;
 }
 
 static void print_tasks(dcli_text *text, const dcli_plan *plan, int accesses, const int node[])
