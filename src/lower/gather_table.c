@@ -106,7 +106,7 @@ static void fill_head(const dcli_body *body, const dcli_lowered *lowered, const 
 {
     uint64_t mask = 0; /* unsigned: the last of DCLI_MAX_ACCESSES has the sign's bit */
     for (int a = 0; a < body->access_count; a++)
-        mask |= (uint64_t)(launch->kind[a] == DCLI_SPACE_STAGE) << a;
+        mask |= (uint64_t)(launch->via[a] == DCLI_VIA_GATHER) << a;
     head[DCLI_GATHER_MASK] = (int64_t)mask;
     head[DCLI_GATHER_SCRATCH] = lowered->scratch_at;
     head[DCLI_GATHER_BYTES] = lowered->scratch_bytes;

@@ -266,8 +266,8 @@ static dcli_launch *find_launch(const dcli_gather *gather)
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = dcli_part_binding(gather, &gather->part[0], a);
         bool gathered = dcli_part_gathers(gather, &gather->part[0], a);
-        like.kind[a] = gathered ? DCLI_SPACE_STAGE : (int)binding->kind;
-        like.where[a] = gathered ? 0 : binding->where;
+        like.via[a] = gathered ? DCLI_VIA_GATHER : DCLI_VIA_BINDING;
+        like.space[a] = gathered ? (dcli_space){DCLI_SPACE_STAGE, 0} : dcli_bound_space(binding);
     }
     return dcli_launch_like(gather->lowered, &like, body->access_count);
 }

@@ -1,10 +1,10 @@
-/* lower/lower.c - a batch of a loop body as launches and copies: places of its stages, rows for its kernels. */
+/* lower/lower.c - a batch of a loop body as launches and transfers: places of its stages, rows for its kernels. */
 #include "lower/lower.h"
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "lower/copies.h"
 #include "lower/group.h"
+#include "lower/routes.h"
 #include "lower/rows.h"
 
 static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, const dcli_lowered *lowered,
@@ -94,7 +94,7 @@ dcl_status dcli_lower(const dcli_operation *operation, const dcli_plan *plan, co
             status = add_work(traits, operation, plan, batch, &plan->work[batch->first_work + w], lowered, &waiting);
     dcli_gather_close(&gather);
     if (status == DCL_OK)
-        status = dcli_copies_prepare(traits, operation, plan, batch, lowered);
+        status = dcli_routes_of_batch(operation, plan, batch, traits, lowered->stage_at, &lowered->routes);
     if (status == DCL_OK)
         status = dcli_rows_end(operation->body, traits, &waiting, lowered);
     dcli_lowered_free(&waiting);
@@ -113,7 +113,7 @@ void dcli_lowered_free(dcli_lowered *lowered)
 {
     for (int64_t l = 0; l < lowered->launch_count; l++)
         dcli_launch_drop_lists(&lowered->launch[l]);
-    dcli_copies_free(&lowered->copies);
+    dcli_routes_free(&lowered->routes);
     dcli_free(lowered->launch);
     dcli_free(lowered->stage_at);
     dcli_free(lowered->source);
@@ -130,5 +130,5 @@ int64_t dcli_lowered_bytes(const dcli_lowered *lowered, const dcli_body *body)
         longs += launch->piece != NULL ? launch->piece_capacity * DCLI_PIECE_LONGS : 0;
     }
     return longs * (int64_t)sizeof(int64_t) + lowered->launch_capacity * (int64_t)sizeof *lowered->launch +
-           lowered->source_capacity * (int64_t)sizeof *lowered->source + dcli_copies_bytes(&lowered->copies);
+           lowered->source_capacity * (int64_t)sizeof *lowered->source + dcli_routes_bytes(&lowered->routes);
 }

@@ -1,4 +1,4 @@
-/* lower/lower.h - a batch of a plan for one device: the launches that compute it, the copies before and after them. Pure. */
+/* lower/lower.h - a batch of a plan for one device: the launches that compute it, the transfers before and after them. Pure. */
 #ifndef DCLI_LOWER_LOWER_H
 #define DCLI_LOWER_LOWER_H
 
@@ -22,13 +22,24 @@ static inline bool dcli_row_per_launch(const dcli_traits *traits, const dcli_bod
     return body->tile_kernel || traits->is_gpu;
 }
 
+/** How the elements of an access get to kernels, or from them: decided once, when a batch is lowered. */
+typedef enum dcli_via {
+    DCLI_VIA_BINDING, /* kernels use them where they are: own part, a peer's part, a replica, a stage that is filled */
+    DCLI_VIA_GATHER,  /* kernels copy them into scratch memory first: kernel/gather.h */
+    DCLI_VIA_HOST,    /* the host copies, in memory that it shares with the device */
+    DCLI_VIA_KERNEL,  /* a kernel copies, within the device's memory */
+    DCLI_VIA_WIRE,    /* a chunk has them, which comes or goes as a message */
+    DCLI_VIA_COUNT
+} dcli_via;
+
 /** Rows of one launch of a batch. */
 typedef struct dcli_launch {
     dcli_variant variant;
     int64_t *row; /* [row_count][dcli_row_length()] */
     int64_t row_count, row_capacity;
-    int kind[DCLI_MAX_ACCESSES], where[DCLI_MAX_ACCESSES]; /* per access as in dcli_binding; STAGE: the arena */
-    bool gathers;                                          /* its rows are in groups: gather.c */
+    dcli_space space[DCLI_MAX_ACCESSES];         /* per access, where kernels find it; STAGE: in the arena */
+    dcli_via via[DCLI_MAX_ACCESSES];             /* BINDING or GATHER */
+    bool gathers;                                /* some access is gathered: its rows are in groups (gather.c) */
     int64_t *group, group_count, group_capacity; /* [group_count][DCLI_GROUP_LONGS] rows and pieces by number */
     int64_t *piece, piece_count, piece_capacity; /* [piece_count][DCLI_PIECE_LONGS] */
     int64_t scratch_bytes;                       /* most that a group gathers */
@@ -43,36 +54,35 @@ typedef struct dcli_source_part {
     int operand, node;
 } dcli_source_part;
 
-/** Copies of elements between memory of this node and one other place, as patterns: copies.h. */
-typedef struct dcli_copies {
-    bool out;                 /* to the other place */
-    int operand, kind, where; /* the other place, as in dcli_piece */
-    int rank;                 /* of the records */
-    int64_t lo, hi;           /* of the other place these elements are concerned, and some between: lo up to below hi */
+/** All transfers of an operand between two spaces. */
+typedef struct dcli_route {
+    dcli_via via;
+    int operand;
+    dcli_space to, from; /* STAGE is the arena */
+    dcli_transfers transfers;
     int64_t elements;
-    int64_t *record;
-    int64_t count, capacity;
-} dcli_copies;
+    int64_t low, end; /* of a chunk: offsets of the first element that is concerned, and behind the last */
+} dcli_route;
 
-typedef struct dcli_copies_list {
-    dcli_copies *copies;
+typedef struct dcli_routes {
+    dcli_route *route;
     int64_t count, capacity;
-} dcli_copies_list;
+} dcli_routes;
 
 /** A batch that is lowered. Its memory is the arena, which is made for each run, and what plans name. */
 typedef struct dcli_lowered {
     dcli_launch *launch;
     int64_t launch_count, launch_capacity;
     int64_t bucket[DCLI_LAUNCH_BUCKETS]; /* launches by variant and bindings: number of the last one + 1; 0: none */
-    dcli_copies_list copies;             /* into the stages before the batch runs, and out of them after it */
-    int64_t *stage_at;                   /* [stage_count] where each stage begins in the arena, bytes */
+    dcli_routes routes; /* into stages and replicas before the batch runs, and out of stages after it */
+    int64_t *stage_at;  /* [stage_count] where each stage begins in the arena, bytes */
     int64_t arena_bytes;
     dcli_source_part *source; /* whose addresses the arena begins with */
     int64_t source_count, source_capacity;
     int64_t scratch_at, scratch_bytes; /* in the arena, behind everything else: where, and how much per work-item */
 } dcli_lowered;
 
-/** Find places for the stages of a batch of a loop body, the copies that fill and empty them, and the rows that kernels run.
+/** Find places for the stages of a batch of a loop body, the transfers that fill and empty them, and the rows that kernels run.
  *  The same plan and traits give the same. @param lowered  starts as {0}. @return DCL_OK or DCL_ERR_NOMEM; to be freed in
  *  any case. */
 dcl_status dcli_lower(const dcli_operation *operation, const dcli_plan *plan, const dcli_batch *batch,

@@ -48,18 +48,13 @@ void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcl
     }
 }
 
-/* Whether it matters where an access is bound to. */
-static bool is_somewhere(const dcli_launch *launch, int a)
-{
-    return launch->kind[a] == DCLI_SPACE_PEER || launch->kind[a] == DCLI_SPACE_REPLICA;
-}
-
 static bool are_alike(const dcli_launch *launch, const dcli_launch *other, int accesses)
 {
     if (launch->variant != other->variant || launch->gathers != other->gathers)
         return false;
     for (int a = 0; a < accesses; a++)
-        if (launch->kind[a] != other->kind[a] || (is_somewhere(other, a) && launch->where[a] != other->where[a]))
+        if (launch->via[a] != other->via[a] || launch->space[a].kind != other->space[a].kind ||
+            launch->space[a].number != other->space[a].number)
             return false;
     return true;
 }
@@ -67,10 +62,8 @@ static bool are_alike(const dcli_launch *launch, const dcli_launch *other, int a
 static int64_t *bucket_of(dcli_lowered *lowered, const dcli_launch *launch, int accesses)
 {
     uint64_t hash = dcli_hash_word(DCLI_HASH_START, 2 * (uint64_t)launch->variant + launch->gathers);
-    for (int a = 0; a < accesses; a++) {
-        uint64_t where = is_somewhere(launch, a) ? (uint64_t)launch->where[a] + 1 : 0;
-        hash = dcli_hash_word(hash, where << 8 | (uint64_t)launch->kind[a]);
-    }
+    for (int a = 0; a < accesses; a++)
+        hash = dcli_hash_word(hash, (uint64_t)launch->space[a].number << 8 | (uint64_t)launch->space[a].kind);
     return &lowered->bucket[hash % DCLI_LAUNCH_BUCKETS];
 }
 
@@ -84,8 +77,8 @@ dcli_launch *dcli_launch_like(dcli_lowered *lowered, const dcli_launch *like, in
         return NULL;
     dcli_launch *launch = &lowered->launch[lowered->launch_count++];
     *launch = (dcli_launch){.variant = like->variant, .gathers = like->gathers, .next = *bucket};
-    memcpy(launch->kind, like->kind, sizeof launch->kind);
-    memcpy(launch->where, like->where, sizeof launch->where);
+    memcpy(launch->space, like->space, sizeof launch->space);
+    memcpy(launch->via, like->via, sizeof launch->via);
     *bucket = lowered->launch_count;
     return launch;
 }
@@ -94,10 +87,8 @@ dcli_launch *dcli_launch_like(dcli_lowered *lowered, const dcli_launch *like, in
 static dcli_launch *launch_for(dcli_lowered *lowered, dcli_variant variant, const dcli_binding bindings[], int accesses)
 {
     dcli_launch like = {.variant = variant};
-    for (int a = 0; a < accesses; a++) {
-        like.kind[a] = bindings[a].kind;
-        like.where[a] = bindings[a].where;
-    }
+    for (int a = 0; a < accesses; a++)
+        like.space[a] = dcli_bound_space(&bindings[a]);
     return dcli_launch_like(lowered, &like, accesses);
 }
 

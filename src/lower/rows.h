@@ -13,6 +13,13 @@ void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcl
 void dcli_tile_fill_row(const dcli_body *body, const dcli_work *work, const dcli_binding bindings[],
                         const int64_t base[], int64_t row[]);
 
+/** Where a launch finds what a work binds so: own part and arena are one each, whatever number plans give. */
+static inline dcli_space dcli_bound_space(const dcli_binding *binding)
+{
+    bool numbered = binding->kind == DCLI_SPACE_PEER || binding->kind == DCLI_SPACE_REPLICA;
+    return (dcli_space){binding->kind, numbered ? binding->where : 0};
+}
+
 /** A launch that binds its arguments so, and is of this variant; a new one when there is none. NULL: DCL_ERR_NOMEM. Cost: it is
  *  found by a hash, as hashed arrays may be bound in as many ways as nodes to the power of their number.
  *  @param like  not one of `lowered`. */

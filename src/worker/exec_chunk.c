@@ -3,8 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "worker/exec_copies.h"
 #include "worker/exec_prepare.h"
+#include "worker/exec_routes.h"
 #include "worker/plans.h"
 
 static dcl_status allocate_parts(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
@@ -37,14 +37,14 @@ static dcl_status copy_items(dcli_worker *worker, const dcli_entry *entry, const
 
 /* ---- joined ------------------------------------------------------------------------------------------------------- */
 
-/* The copies of a chunk; *list_out NULL: it is cheaper to go item by item this time. A program that reads an array once is not
+/* The copies of a chunk; *routes_out NULL: it is cheaper to go item by item this time. A program that reads an array once is not
  * to pay for joining what is copied once. */
 static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int peer, int64_t number,
-                               const dcli_copies_list **list_out)
+                               const dcli_routes **routes_out)
 {
     dcli_kept_plan *kept = entry->plan[peer];
     const dcli_chunk *chunk = &kept->plan->chunk[number];
-    *list_out = NULL;
+    *routes_out = NULL;
     if (kept->packing == NULL) {
         kept->packing = dcli_calloc((size_t)kept->plan->chunk_count, sizeof *kept->packing);
         if (kept->packing == NULL)
@@ -60,16 +60,16 @@ static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int
     if (!packing->ready) {
         dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, "the packing of what is sent");
         const dcli_traits traits = dcli_exec_traits(worker);
-        status = dcli_copies_of_chunk(&traits, &entry->operation, kept->plan, chunk, &packing->list);
+        status = dcli_routes_of_chunk(&entry->operation, kept->plan, chunk, &traits, &packing->routes);
         dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
         if (status == DCL_OK)
-            dcli_plans_add(&worker->catalog.plans, kept, dcli_copies_bytes(&packing->list));
+            dcli_plans_add(&worker->catalog.plans, kept, dcli_routes_bytes(&packing->routes));
     }
     packing->ready = status == DCL_OK;
     if (status == DCL_OK)
-        *list_out = &packing->list;
+        *routes_out = &packing->routes;
     else
-        dcli_copies_free(&packing->list);
+        dcli_routes_free(&packing->routes);
     return status;
 }
 
@@ -77,16 +77,17 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
 {
     const dcli_plan *plan = entry->plan[peer]->plan;
     const dcli_chunk *chunk = &plan->chunk[number];
-    const dcli_copies_list *list;
+    const dcli_routes *routes;
     char *bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes);
     if (bytes == NULL)
         return DCL_ERR_NOMEM;
     dcl_status status = allocate_parts(worker, entry, plan, chunk);
     if (status == DCL_OK)
-        status = find_packing(worker, entry, peer, number, &list);
+        status = find_packing(worker, entry, peer, number, &routes);
     if (status == DCL_OK)
-        status = list != NULL ? dcli_copies_give(worker, entry, list, (int)number, NULL, bytes, (size_t)chunk->bytes)
-                              : copy_items(worker, entry, plan, chunk, bytes);
+        status = routes != NULL
+                     ? dcli_routes_give(worker, entry, routes, (int)number, NULL, bytes, (size_t)chunk->bytes)
+                     : copy_items(worker, entry, plan, chunk, bytes);
     worker->counters.bytes_copied += chunk->bytes;
     if (status != DCL_OK) {
         dcli_buffers_give(bytes);
@@ -112,7 +113,7 @@ dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, in
 {
     const dcli_plan *plan = entry->plan[peer]->plan;
     const dcli_chunk *chunk = &plan->chunk[number];
-    const dcli_copies_list *list;
+    const dcli_routes *routes;
     if (received != NULL && received->problem != NULL)
         return DCLI_FAIL(DCL_ERR_NOMEM, "%s", received->problem);
     if (received != NULL && received->received.payload_missing)
@@ -124,12 +125,12 @@ dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, in
                          chunk->bytes);
     dcl_status status = allocate_parts(worker, entry, plan, chunk);
     if (status == DCL_OK)
-        status = find_packing(worker, entry, peer, number, &list);
-    if (status == DCL_OK && list == NULL)
+        status = find_packing(worker, entry, peer, number, &routes);
+    if (status == DCL_OK && routes == NULL)
         status = copy_items(worker, entry, plan, chunk, (void *)(uintptr_t)received->received.payload);
     else if (status == DCL_OK)
-        for (int64_t c = 0; c < list->count && status == DCL_OK; c++)
-            status = dcli_copies_take(worker, entry, &list->copies[c], entry->held[list->copies[c].operand]->memory,
+        for (int64_t r = 0; r < routes->count && status == DCL_OK; r++)
+            status = dcli_routes_take(worker, entry, &routes->route[r], entry->held[routes->route[r].operand]->memory,
                                       received->received.payload);
     worker->counters.bytes_copied += chunk->bytes;
     return status;

@@ -5,9 +5,9 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "worker/account.h"
-#include "worker/exec_copies.h"
 #include "worker/exec_gather.h"
 #include "worker/exec_prepare.h"
+#include "worker/exec_routes.h"
 #include "worker/exec_tiles.h"
 #include "worker/peer.h"
 #include "worker/plans.h"
@@ -195,14 +195,14 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
     int count = 0;
     for (int a = 0; a < body->access_count; a++) {
         dcli_held *held = entry->held[body->access[a].param];
-        dcli_memory *memory = launch->kind[a] == DCLI_SPACE_STAGE ? arena : held->memory;
+        dcli_memory *memory = launch->space[a].kind == DCLI_SPACE_STAGE ? arena : held->memory;
         if (memory == NULL)
             memory = worker->nothing; /* no element of it is touched */
         dcl_status status = DCL_OK;
-        if (launch->kind[a] == DCLI_SPACE_PEER)
-            status = dcli_exec_peer_memory(worker, held, launch->where[a], &memory);
-        else if (launch->kind[a] == DCLI_SPACE_REPLICA)
-            status = dcli_exec_copy(worker, entry, &plan->stage[launch->where[a]], &memory);
+        if (launch->space[a].kind == DCLI_SPACE_PEER)
+            status = dcli_exec_peer_memory(worker, held, launch->space[a].number, &memory);
+        else if (launch->space[a].kind == DCLI_SPACE_REPLICA)
+            status = dcli_exec_copy(worker, entry, &plan->stage[launch->space[a].number], &memory);
         if (status != DCL_OK)
             return status;
         arguments[count++] = (dcli_argument){.memory = memory, .written = body->access[a].written};
@@ -363,9 +363,7 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     if (status == DCL_OK && may_report(entry->operation.body, lowered))
         status = dcli_memory_create_private(worker->device, DCLI_REPORT_LONGS * sizeof(int64_t), &running->report);
     if (status == DCL_OK)
-        status = dcli_exec_fill_stages(worker, entry, plan, in, lowered->stage_at, running->arena);
-    if (status == DCL_OK)
-        status = dcli_copies_run(worker, entry, plan, &lowered->copies, running->arena);
+        status = dcli_exec_fill_stages(worker, entry, plan, in, lowered->stage_at, &lowered->routes, running->arena);
     if (status == DCL_OK)
         status = dcli_gather_start(worker, entry, lowered, running->arena);
     if (status == DCL_OK)
@@ -373,7 +371,7 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     if (status == DCL_OK)
         status = make_chunks(worker, entry, plan, in);
     if (status == DCL_OK)
-        status = dcli_copies_pass(worker, entry, plan, in, lowered, running->arena);
+        status = dcli_routes_pass(worker, entry, plan, in, lowered, running->arena);
     return status;
 }
 

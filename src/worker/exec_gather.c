@@ -35,7 +35,7 @@ dcl_status dcli_gather_launch(dcli_worker *worker, const dcli_entry *entry, cons
     arguments[count + 1] = (dcli_argument){.value = &launch->group_count, .bytes = sizeof launch->group_count};
     arguments[count + 2] = report;
     for (int a = 0; a < entry->operation.body->access_count; a++)
-        arguments[a].written |= launch->kind[a] == DCLI_SPACE_STAGE;
+        arguments[a].written |= launch->via[a] == DCLI_VIA_GATHER;
     worker->counters.launches++;
     worker->counters.bytes_copied += launch->gathered_bytes;
     dcl_status status =

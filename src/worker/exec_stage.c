@@ -1,9 +1,7 @@
-/* worker/exec_stage.c - stages of a batch filled: from own parts, from those of others, from chunks, from copies. */
-#include <inttypes.h>
-
+/* worker/exec_stage.c - stages and replicas of a batch are filled. */
 #include "base/error.h"
-#include "worker/exec_copies.h"
 #include "worker/exec_prepare.h"
+#include "worker/exec_routes.h"
 
 dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out)
 {
@@ -24,36 +22,6 @@ dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dc
     return DCL_OK;
 }
 
-static dcl_status copy_in(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_stage *stage,
-                          int64_t at, const dcli_piece *piece, dcli_memory *arena)
-{
-    size_t bytes = dcli_operand_bytes(entry, stage->operand);
-    dcli_region target = dcli_stage_region(&entry->operation, stage, at, &piece->region.box);
-    dcli_held *held = entry->held[stage->operand];
-    if (piece->kind == DCLI_SPACE_REPLICA) {
-        dcli_memory *copy = NULL;
-        dcl_status status = dcli_exec_copy(worker, entry, &plan->stage[piece->where], &copy);
-        worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
-        return status != DCL_OK ? status : dcli_store_copy(worker->device, arena, &target, copy, &piece->region, bytes);
-    }
-    worker->counters.bytes_copied += dcli_box_elements(&piece->region.box) * (int64_t)bytes;
-    if (piece->kind == DCLI_SPACE_OWN)
-        return dcli_store_copy(worker->device, arena, &target, held->memory, &piece->region, bytes);
-    const char *source;
-    if (piece->kind == DCLI_SPACE_PEER) {
-        source = dcli_board_get(worker->terms.board, held->id, piece->where, dcli_held_bytes(held, piece->where));
-    } else {
-        dcl_status status = dcli_exec_payload(worker, entry, &plan->chunk[piece->where], &source);
-        if (status != DCL_OK)
-            return status;
-        source = source != NULL ? source + piece->byte_offset : NULL;
-    }
-    if (source == NULL)
-        return DCLI_FAIL(DCL_ERR_NOMEM, "elements of operation %" PRId64 " from node %d are not there: " DCLI_NO_ROOM,
-                         entry->operation.number, piece->where);
-    return dcli_store_unpack(worker->device, arena, &target, source, &piece->region, bytes);
-}
-
 static dcl_status fill_with_rest(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, int64_t at,
                                  dcli_memory *target)
 {
@@ -62,54 +30,33 @@ static dcl_status fill_with_rest(dcli_worker *worker, const dcli_entry *entry, c
                            dcli_operand_bytes(entry, stage->operand));
 }
 
-/* What comes from parts and chunks and is not among the copies of the batch, joined: each crossing, and each launch, costs more
- * than finding out where it is. */
-static dcl_status copy_joined(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                              const dcli_stage *stage, int64_t at, dcli_memory *target)
-{
-    const dcli_traits traits = dcli_exec_traits(worker);
-    dcli_copies_list list = {0};
-    dcl_status status = DCL_OK;
-    for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
-        if (plan->piece[p].kind != DCLI_SPACE_REPLICA && !dcli_copies_have(stage, &plan->piece[p]))
-            status = dcli_copies_add_piece(&traits, &entry->operation, stage, at, &plan->piece[p], false, &list);
-    if (status == DCL_OK)
-        status = dcli_copies_join(&traits, &list, true);
-    if (status == DCL_OK)
-        status = dcli_copies_run(worker, entry, plan, &list, target);
-    dcli_copies_free(&list);
-    return status;
-}
-
-/* The pieces of a stage that are not among the copies of its batch. */
-static dcl_status copy_pieces(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_stage *stage,
-                              int64_t at, dcli_memory *target)
+/* Make room for the replicas, and put the rest where stages and replicas have elements that are stored nowhere. */
+static dcl_status begin_stages(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                               const dcli_batch *batch, const int64_t stage_at[], dcli_memory *arena)
 {
     dcl_status status = DCL_OK;
-    bool joined = stage->in_count > 1 && !dcli_device_in_place(worker->device);
-    if (joined)
-        status = copy_joined(worker, entry, plan, stage, at, target);
-    for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
-        if (!dcli_copies_have(stage, &plan->piece[p]) && (!joined || plan->piece[p].kind == DCLI_SPACE_REPLICA))
-            status = copy_in(worker, entry, plan, stage, at, &plan->piece[p], target);
-    return status;
-}
-
-dcl_status dcli_exec_fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
-                                 const int64_t stage_at[], dcli_memory *arena)
-{
-    dcl_status status = DCL_OK;
-    for (int64_t s = 0; s < batch->stage_count; s++) {
+    for (int64_t s = 0; s < batch->stage_count && status == DCL_OK; s++) {
         const dcli_stage *stage = &plan->stage[batch->first_stage + s];
         int64_t at = stage_at != NULL ? stage_at[s] : 0;
         dcli_memory *target = arena;
-        if (stage->kept == DCLI_STAGE_KEEP && status == DCL_OK)
+        if (stage->kept == DCLI_STAGE_KEEP)
             status = dcli_exec_copy(worker, entry, stage, &target);
-        if (stage->rest && status == DCL_OK)
+        if (stage->rest && at >= 0 && status == DCL_OK)
             status = fill_with_rest(worker, entry, stage, at, target);
-        if (status == DCL_OK)
-            status = copy_pieces(worker, entry, plan, stage, at, target);
-        if (stage->kept == DCLI_STAGE_KEEP && !stage->unfinished && status == DCL_OK)
+    }
+    return status;
+}
+
+dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                                 const dcli_batch *batch, const int64_t stage_at[], const dcli_routes *routes,
+                                 dcli_memory *arena)
+{
+    dcl_status status = begin_stages(worker, entry, plan, batch, stage_at, arena);
+    if (status == DCL_OK)
+        status = dcli_routes_run(worker, entry, plan, routes, arena);
+    for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count && status == DCL_OK; s++) {
+        const dcli_stage *stage = &plan->stage[s];
+        if (stage->kept == DCLI_STAGE_KEEP && !stage->unfinished)
             dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box)->filled =
                 true;
     }
@@ -119,8 +66,13 @@ dcl_status dcli_exec_fill_stages(dcli_worker *worker, dcli_entry *entry, const d
 dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch)
 {
     const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
+    const dcli_traits traits = dcli_exec_traits(worker);
+    dcli_routes routes = {0};
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, "copies of other nodes' elements");
-    dcl_status status = dcli_exec_fill_stages(worker, entry, plan, &plan->batch[batch], NULL, NULL);
+    dcl_status status = dcli_routes_of_batch(&entry->operation, plan, &plan->batch[batch], &traits, NULL, &routes);
+    if (status == DCL_OK)
+        status = dcli_exec_fill_stages(worker, entry, plan, &plan->batch[batch], NULL, &routes, NULL);
+    dcli_routes_free(&routes);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
     return status;
 }

@@ -188,10 +188,11 @@ dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_varia
                             const dcli_argument arguments[], int dimensions, const size_t global[],
                             const size_t local[]);
 
-/** What is in the stages of a batch before it runs. exec_stage.c.
- *  @param stage_at  [batch->stage_count] where each lies in the arena, bytes; NULL: all have memory of their own. */
-dcl_status dcli_exec_fill_stages(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
-                                 const int64_t stage_at[], dcli_memory *arena);
+/** What is in the stages and replicas of a batch before it runs. exec_stage.c.
+ *  @param stage_at  [batch->stage_count] where each lies in the arena, bytes; NULL: all are replicas. */
+dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                                 const dcli_batch *batch, const int64_t stage_at[], const dcli_routes *routes,
+                                 dcli_memory *arena);
 /** Another node's part of a storage as kernels here see it; for devices that use host memory in place. */
 dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out);
 /** This node's copy behind a stage. @return DCL_OK, or why it is not there: the operation that should have filled it did not

@@ -3,7 +3,7 @@
 #include "worker/plans.h"
 
 #include "base/alloc.h"
-#include "lower/copies.h"
+#include "lower/routes.h"
 
 /* ---- what is prepared --------------------------------------------------------------------------------------------- */
 
@@ -65,7 +65,7 @@ static void forget(dcli_plans *plans, dcli_kept_plan *kept)
     plans->bytes -= kept->bytes;
     release_prepared(kept);
     for (int64_t c = 0; kept->packing != NULL && c < kept->plan->chunk_count; c++)
-        dcli_copies_free(&kept->packing[c].list);
+        dcli_routes_free(&kept->packing[c].routes);
     dcli_free(kept->packing);
     dcli_plan_cache_let_go(plans->cache, kept->shared);
     dcli_free(kept);

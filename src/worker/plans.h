@@ -10,7 +10,7 @@
 /** Where the elements of a chunk lie on this node, from the second time on that it is packed here, or written. */
 typedef struct dcli_packing {
     bool used, ready;
-    dcli_copies_list list;
+    dcli_routes routes;
 } dcli_packing;
 
 /** What is prepared for a batch the first time it runs. */

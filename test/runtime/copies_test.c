@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "segment/random.h"
-#include "worker/exec_copies.h"
 #include "worker/exec_prepare.h"
+#include "worker/exec_routes.h"
 #include "worker/plans.h"
 
 enum { ROWS = 24, COLUMNS = 36, OPERANDS = 2, CHUNK_NUMBER = 3, MOST_BYTES = 16 * ROWS * COLUMNS };
@@ -35,7 +35,7 @@ static bool is_ours(const struct deal *deal, int64_t row, int64_t column, test_r
 
 /* What crosses: the library's lists, and the same from loops. */
 struct crossing {
-    dcli_copies_list out, in;
+    dcli_routes out, in;
     int64_t bytes;
     unsigned char array[OPERANDS][4 * ROWS * COLUMNS], kept[OPERANDS][4 * ROWS * COLUMNS], chunk[MOST_BYTES];
     bool covered[MOST_BYTES];
@@ -48,13 +48,14 @@ static void add_piece(const dcli_traits *traits, const dcli_operation *operation
     int64_t bytes = (int64_t)dcl_type_bytes(types[k]);
     dcli_region near = {.box = box, .offset = box.start[0] * COLUMNS + box.start[1], .step = {COLUMNS, 1}};
     dcli_region packed = dcli_region_packed(&box, crossing->bytes / bytes);
-    for (int out = 0; out < 2; out++) {
-        dcli_copies *copies =
-            dcli_copies_for(traits, operation, out ? &crossing->out : &crossing->in,
-                            &(dcli_copies){.out = out, .operand = k, .kind = DCLI_SPACE_CHUNK, .where = CHUNK_NUMBER});
-        cr_assert_not_null(copies);
-        cr_assert_eq(dcli_copies_add(copies, &near, &packed), DCL_OK);
-    }
+    const dcli_space own = {DCLI_SPACE_OWN, 0}, chunk = {DCLI_SPACE_CHUNK, CHUNK_NUMBER};
+    dcli_route *out =
+        dcli_routes_find(&crossing->out, traits, operation, &(dcli_route){.operand = k, .to = chunk, .from = own});
+    dcli_route *in =
+        dcli_routes_find(&crossing->in, traits, operation, &(dcli_route){.operand = k, .to = own, .from = chunk});
+    cr_assert(out != NULL && in != NULL);
+    cr_assert_eq(dcli_route_add(out, &packed, &near), DCL_OK);
+    cr_assert_eq(dcli_route_add(in, &near, &packed), DCL_OK);
     for (int64_t i = 0; i < box.count[0]; i++) {
         int64_t from = (near.offset + i * COLUMNS) * bytes, length = box.count[1] * bytes;
         memcpy(crossing->kept[k] + from, crossing->array[k] + from, (size_t)length);
@@ -84,8 +85,8 @@ static void fill(const dcli_traits *traits, const dcli_operation *operation, con
                     add_piece(traits, operation, crossing, k, box);
             }
     cr_assert_leq(crossing->bytes, MOST_BYTES);
-    cr_assert_eq(dcli_copies_join(traits, &crossing->out, false), DCL_OK);
-    cr_assert_eq(dcli_copies_join(traits, &crossing->in, true), DCL_OK);
+    cr_assert_eq(dcli_routes_join(&crossing->out, traits), DCL_OK);
+    cr_assert_eq(dcli_routes_join(&crossing->in, traits), DCL_OK);
 }
 
 /* Out of memory that has the arrays, and into memory that has nothing. */
@@ -101,7 +102,7 @@ static void expect_crossing(dcli_worker *worker, dcli_entry *entry, const char *
         entry->held[k] = &held[k];
     }
     cr_assert_eq(
-        dcli_copies_give(worker, entry, &crossing->out, CHUNK_NUMBER, NULL, (char *)found, (size_t)crossing->bytes),
+        dcli_routes_give(worker, entry, &crossing->out, CHUNK_NUMBER, NULL, (char *)found, (size_t)crossing->bytes),
         DCL_OK, "%s", dcl_error());
     for (int64_t n = 0; n < crossing->bytes; n++)
         cr_assert(!crossing->covered[n] || found[n] == crossing->chunk[n], "%s: byte %lld of the chunk", name,
@@ -111,8 +112,8 @@ static void expect_crossing(dcli_worker *worker, dcli_entry *entry, const char *
         dcli_memory_release(held[k].memory);
         cr_assert_eq(dcli_memory_create(worker->device, bytes, &held[k].memory), DCL_OK, "%s", dcl_error());
         for (int64_t c = 0; c < crossing->in.count; c++)
-            if (crossing->in.copies[c].operand == k)
-                cr_assert_eq(dcli_copies_take(worker, entry, &crossing->in.copies[c], held[k].memory,
+            if (crossing->in.route[c].operand == k)
+                cr_assert_eq(dcli_routes_take(worker, entry, &crossing->in.route[c], held[k].memory,
                                               (const char *)crossing->chunk),
                              DCL_OK, "%s", dcl_error());
         cr_assert_eq(dcli_memory_get(held[k].memory, 0, found, bytes), DCL_OK, "%s", dcl_error());
@@ -137,11 +138,12 @@ static void cross(const char *mode, int flags)
         const dcli_traits traits = dcli_exec_traits(&worker);
         fill(&traits, &entry.operation, &deals[n], crossing);
         for (int64_t c = 0; deals[n].most_records > 0 && c < crossing->out.count; c++)
-            cr_expect(dcli_device_in_place(worker.device) || crossing->out.copies[c].count <= deals[n].most_records,
-                      "%s, %s: %lld records", mode, deals[n].name, (long long)crossing->out.copies[c].count);
+            cr_expect(dcli_device_in_place(worker.device) ||
+                          crossing->out.route[c].transfers.count <= deals[n].most_records,
+                      "%s, %s: %lld records", mode, deals[n].name, (long long)crossing->out.route[c].transfers.count);
         expect_crossing(&worker, &entry, deals[n].name, crossing);
-        dcli_copies_free(&crossing->out);
-        dcli_copies_free(&crossing->in);
+        dcli_routes_free(&crossing->out);
+        dcli_routes_free(&crossing->in);
         free(crossing);
     }
     dcli_device_close(worker.device);

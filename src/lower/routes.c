@@ -1,0 +1,173 @@
+/* lower/routes.c - what a batch copies into its stages and out of them. The stages of small boxes lie one behind the other, and
+ * so, often, do the elements that go there: joined, they are copied in a few long loops. */
+#include "lower/routes.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+dcli_via dcli_via_between(const dcli_traits *traits, dcli_space to, dcli_space from)
+{
+    if (to.kind == DCLI_SPACE_CHUNK || from.kind == DCLI_SPACE_CHUNK)
+        return DCLI_VIA_WIRE;
+    return traits->in_place || from.kind == DCLI_SPACE_PEER ? DCLI_VIA_HOST : DCLI_VIA_KERNEL;
+}
+
+/* ---- routes ------------------------------------------------------------------------------------------------------- */
+
+/* Axes beside those of an array: for pieces that lie evenly apart and, where launches cost more than loops that are uneven, for
+ * the blocks that these lie in. */
+enum { SPARE_AXES = 2, SPARE_AXES_SEPARATE = 4 };
+
+static int rank_for(const dcli_traits *traits, const dcli_operation *operation, int operand)
+{
+    int spare = traits->in_place ? SPARE_AXES : SPARE_AXES_SEPARATE;
+    return (int)dcli_min(operation->operand[operand].layout->grid.rank + spare, DCL_MAX_RANK);
+}
+
+static bool is_same(dcli_space a, dcli_space b) { return a.kind == b.kind && a.number == b.number; }
+
+dcli_route *dcli_routes_find(dcli_routes *routes, const dcli_traits *traits, const dcli_operation *operation,
+                             const dcli_route *like)
+{
+    for (int64_t r = routes->count - 1; r >= 0; r--) {
+        dcli_route *route = &routes->route[r];
+        if (route->operand == like->operand && is_same(route->to, like->to) && is_same(route->from, like->from))
+            return route;
+    }
+    if (dcli_grow(&routes->route, routes->count, &routes->capacity, sizeof *routes->route) != 0)
+        return NULL;
+    dcli_route *route = &routes->route[routes->count++];
+    *route = (dcli_route){.via = dcli_via_between(traits, like->to, like->from),
+                          .operand = like->operand,
+                          .to = like->to,
+                          .from = like->from,
+                          .transfers.rank = rank_for(traits, operation, like->operand),
+                          .low = INT64_MAX};
+    return route;
+}
+
+dcl_status dcli_route_add(dcli_route *route, const dcli_region *to, const dcli_region *from)
+{
+    dcli_transfer transfer = dcli_transfer_between(to, from);
+    if (dcli_transfers_add(&route->transfers, &transfer) != DCL_OK)
+        return DCL_ERR_NOMEM;
+    int64_t low, end;
+    const dcli_side *chunk = route->to.kind == DCLI_SPACE_CHUNK ? &transfer.to : &transfer.from;
+    dcli_side_reach(transfer.rank, transfer.count, chunk, &low, &end);
+    route->low = dcli_min(route->low, low);
+    route->end = dcli_max(route->end, end);
+    route->elements += dcli_box_elements(&to->box);
+    return DCL_OK;
+}
+
+static bool is_packed(dcli_space space) { return space.kind == DCLI_SPACE_STAGE || space.kind == DCLI_SPACE_REPLICA; }
+
+/* Whether no element of `from` occurs twice, rather than of `to`: none of a stage or replica that is filled does, nor of one
+ * that is emptied; else none of the chunk does. */
+static bool leads_from(const dcli_route *route)
+{
+    return !is_packed(route->to) && (is_packed(route->from) || route->from.kind == DCLI_SPACE_CHUNK);
+}
+
+dcl_status dcli_routes_join(dcli_routes *routes, const dcli_traits *traits)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t r = 0; r < routes->count && status == DCL_OK; r++)
+        status = dcli_transfers_join(&routes->route[r].transfers,
+                                     (traits->in_place ? 0 : DCLI_JOIN_PAIRS) |
+                                         (leads_from(&routes->route[r]) ? DCLI_JOIN_BY_FROM : 0));
+    return status;
+}
+
+void dcli_routes_free(dcli_routes *routes)
+{
+    for (int64_t r = 0; r < routes->count; r++)
+        dcli_transfers_free(&routes->route[r].transfers);
+    dcli_free(routes->route);
+    *routes = (dcli_routes){0};
+}
+
+int64_t dcli_routes_bytes(const dcli_routes *routes)
+{
+    int64_t bytes = routes->capacity * (int64_t)sizeof *routes->route;
+    for (int64_t r = 0; r < routes->count; r++)
+        bytes += dcli_transfers_bytes(&routes->route[r].transfers);
+    return bytes;
+}
+
+/* ---- of a batch --------------------------------------------------------------------------------------------------- */
+
+dcli_region dcli_stage_region(const dcli_operation *operation, const dcli_stage *stage, int64_t at, const dcl_box *box)
+{
+    int64_t first = at / (int64_t)dcli_element_bytes(operation, stage->operand);
+    dcli_region whole = dcli_region_packed(&stage->box, first), part;
+    dcli_region_cut(&whole, box, &part);
+    return part;
+}
+
+/* Where a piece lies in its space. */
+static dcli_region region_of(const dcli_operation *operation, const dcli_stage *stage, const dcli_piece *piece)
+{
+    dcli_region region = piece->region;
+    if (piece->kind == DCLI_SPACE_CHUNK) /* all in a chunk is aligned to 8 */
+        region.offset += piece->byte_offset / (int64_t)dcli_element_bytes(operation, stage->operand);
+    return region;
+}
+
+static dcl_status add_piece(const dcli_operation *operation, const dcli_traits *traits, const dcli_stage *stage,
+                            dcli_space space, int64_t at, const dcli_piece *piece, bool out, dcli_routes *routes)
+{
+    dcli_space other = {piece->kind, piece->kind == DCLI_SPACE_OWN ? 0 : piece->where};
+    dcli_route *route = dcli_routes_find(
+        routes, traits, operation,
+        &(dcli_route){.operand = stage->operand, .to = out ? other : space, .from = out ? space : other});
+    if (route == NULL)
+        return DCL_ERR_NOMEM;
+    dcli_region packed = dcli_stage_region(operation, stage, at, &piece->region.box);
+    dcli_region elsewhere = region_of(operation, stage, piece);
+    return out ? dcli_route_add(route, &elsewhere, &packed) : dcli_route_add(route, &packed, &elsewhere);
+}
+
+dcl_status dcli_routes_of_batch(const dcli_operation *operation, const dcli_plan *plan, const dcli_batch *batch,
+                                const dcli_traits *traits, const int64_t stage_at[], dcli_routes *routes)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count; s++) {
+        const dcli_stage *stage = &plan->stage[s];
+        dcli_space space = {DCLI_SPACE_STAGE, 0};
+        int64_t at = stage_at != NULL ? stage_at[s - batch->first_stage] : 0;
+        if (stage->kept != DCLI_STAGE_PASSING)
+            space = (dcli_space){DCLI_SPACE_REPLICA, (int)s};
+        if (at < 0)
+            continue; /* gathered where it is used */
+        for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
+            status = add_piece(operation, traits, stage, space, at, &plan->piece[p], false, routes);
+        for (int64_t p = stage->first_out; p < stage->first_out + stage->out_count && status == DCL_OK; p++)
+            status = add_piece(operation, traits, stage, space, at, &plan->piece[p], true, routes);
+    }
+    /* A move fills its replicas once: where the host copies, joining costs more than it saves. */
+    bool once = operation->kind == DCLI_OP_MOVE && traits->in_place;
+    return status == DCL_OK && !once ? dcli_routes_join(routes, traits) : status;
+}
+
+dcl_status dcli_routes_of_chunk(const dcli_operation *operation, const dcli_plan *plan, const dcli_chunk *chunk,
+                                const dcli_traits *traits, dcli_routes *routes)
+{
+    const dcli_space own = {DCLI_SPACE_OWN, 0}, there = {DCLI_SPACE_CHUNK, (int)(chunk - plan->chunk)};
+    dcl_status status = DCL_OK;
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
+        const dcli_item found = dcli_plan_item(plan, i), *item = &found;
+        int64_t at = item->byte_offset / (int64_t)dcli_element_bytes(operation, item->operand); /* aligned to 8 */
+        dcli_region packed = dcli_region_packed(&item->region.box, at);
+        dcli_route *route = dcli_routes_find(routes, traits, operation,
+                                             &(dcli_route){.operand = item->operand,
+                                                           .to = chunk->written ? own : there,
+                                                           .from = chunk->written ? there : own});
+        if (route == NULL)
+            status = DCL_ERR_NOMEM;
+        else
+            status = chunk->written ? dcli_route_add(route, &item->region, &packed)
+                                    : dcli_route_add(route, &packed, &item->region);
+    }
+    return status == DCL_OK ? dcli_routes_join(routes, traits) : status;
+}

@@ -1,0 +1,193 @@
+/* worker/exec_routes.c - carrying out transfers between memory of this node and other spaces. */
+#include "worker/exec_routes.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+
+/* A transfer as regions, whose boxes count from 0. */
+static dcli_region region_of(const dcli_transfer *transfer, const dcli_side *side)
+{
+    dcli_region region = {.box.rank = transfer->rank, .offset = side->offset};
+    for (int d = 0; d < transfer->rank; d++) {
+        region.box.count[d] = transfer->count[d];
+        region.box.stride[d] = 1;
+        region.step[d] = side->step[d];
+    }
+    return region;
+}
+
+/* ---- between the device's memory and other memory ----------------------------------------------------------------- */
+
+/* Within the device's memory. @param from_shift  elements to be added to offsets in `from`. */
+static dcl_status copy_on_device(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
+                                 dcli_memory *from, int64_t from_shift)
+{
+    size_t bytes = dcli_operand_bytes(entry, route->operand);
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n < route->transfers.count && status == DCL_OK; n++) {
+        dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
+        transfer.from.offset += from_shift;
+        dcli_region target = region_of(&transfer, &transfer.to), source = region_of(&transfer, &transfer.from);
+        status = dcli_store_copy(worker->device, to, &target, from, &source, bytes);
+    }
+    return status;
+}
+
+/* From the host's memory: the host copies, or each transfer crosses alone. */
+static dcl_status unpack(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
+                         const char *from)
+{
+    size_t bytes = dcli_operand_bytes(entry, route->operand);
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n < route->transfers.count && status == DCL_OK; n++) {
+        dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
+        dcli_region target = region_of(&transfer, &transfer.to), source = region_of(&transfer, &transfer.from);
+        status = dcli_store_unpack(worker->device, to, &target, from, &source, bytes);
+    }
+    return status;
+}
+
+/* To the host's memory, likewise. */
+static dcl_status pack(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, char *to,
+                       dcli_memory *from)
+{
+    size_t bytes = dcli_operand_bytes(entry, route->operand);
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n < route->transfers.count && status == DCL_OK; n++) {
+        dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
+        dcli_region target = region_of(&transfer, &transfer.to), source = region_of(&transfer, &transfer.from);
+        status = dcli_store_pack(worker->device, from, &source, to, &target, bytes);
+    }
+    return status;
+}
+
+dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
+                            const char *host)
+{
+    if (dcli_device_in_place(worker->device) || route->via != DCLI_VIA_WIRE || route->transfers.count <= 1)
+        return unpack(worker, entry, route, to, host);
+    size_t bytes = dcli_operand_bytes(entry, route->operand), crossing = (size_t)(route->end - route->low) * bytes;
+    dcli_memory *scratch;
+    void *unused;
+    dcl_status status = dcli_device_staging(worker->device, crossing, &scratch, &unused);
+    if (status == DCL_OK)
+        status = dcli_memory_put(scratch, 0, host + route->low * (int64_t)bytes, crossing);
+    return status == DCL_OK ? copy_on_device(worker, entry, route, to, scratch, -route->low) : status;
+}
+
+static bool goes_to(const dcli_route *route, int chunk)
+{
+    return route->to.kind == DCLI_SPACE_CHUNK && route->to.number == chunk;
+}
+
+dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,
+                            dcli_memory *from, char *host, size_t count)
+{
+    int64_t transfers = 0;
+    dcli_memory *scratch = NULL;
+    void *unused;
+    dcl_status status = DCL_OK;
+    for (int64_t r = 0; r < routes->count; r++)
+        transfers += goes_to(&routes->route[r], chunk) ? routes->route[r].transfers.count : 0;
+    if (transfers > 1 && !dcli_device_in_place(worker->device))
+        status = dcli_device_staging(worker->device, count, &scratch, &unused);
+    for (int64_t r = 0; r < routes->count && status == DCL_OK; r++) {
+        const dcli_route *route = &routes->route[r];
+        if (!goes_to(route, chunk))
+            continue;
+        dcli_memory *memory = from != NULL ? from : entry->held[route->operand]->memory;
+        status = scratch != NULL ? copy_on_device(worker, entry, route, scratch, memory, 0)
+                                 : pack(worker, entry, route, host, memory);
+    }
+    return status == DCL_OK && scratch != NULL ? dcli_memory_get(scratch, 0, host, count) : status;
+}
+
+/* ---- of a batch --------------------------------------------------------------------------------------------------- */
+
+/* Where the elements of a peer's part, or of a chunk that has come, begin in the host's memory. */
+static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                              const dcli_route *route, const char **source_out)
+{
+    const dcli_held *held = entry->held[route->operand];
+    bool in_place = route->from.kind == DCLI_SPACE_PEER;
+    int number = route->from.number;
+    if (in_place) {
+        *source_out = dcli_board_get(worker->terms.board, held->id, number, dcli_held_bytes(held, number));
+    } else {
+        dcl_status status = dcli_exec_payload(worker, entry, &plan->chunk[number], source_out);
+        if (status != DCL_OK)
+            return status;
+    }
+    if (*source_out != NULL)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_NOMEM, "elements of operation %" PRId64 " are not there, %s %d: " DCLI_NO_ROOM,
+                     entry->operation.number, in_place ? "the part of node" : "chunk", number);
+}
+
+/* The device memory of a space. */
+static dcl_status find_memory(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int operand,
+                              dcli_space space, dcli_memory *arena, dcli_memory **memory_out)
+{
+    if (space.kind == DCLI_SPACE_REPLICA)
+        return dcli_exec_copy(worker, entry, &plan->stage[space.number], memory_out);
+    *memory_out = space.kind == DCLI_SPACE_STAGE ? arena : entry->held[operand]->memory;
+    return DCL_OK;
+}
+
+/* One that is no chunk on its way out. */
+static dcl_status run_route(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                            const dcli_route *route, dcli_memory *arena)
+{
+    dcli_memory *to, *from;
+    const char *source;
+    dcl_status status = find_memory(worker, entry, plan, route->operand, route->to, arena, &to);
+    if (status != DCL_OK)
+        return status;
+    if (route->from.kind == DCLI_SPACE_PEER || route->from.kind == DCLI_SPACE_CHUNK) {
+        status = find_source(worker, entry, plan, route, &source);
+        return status == DCL_OK ? dcli_routes_take(worker, entry, route, to, source) : status;
+    }
+    status = find_memory(worker, entry, plan, route->operand, route->from, arena, &from);
+    return status == DCL_OK ? copy_on_device(worker, entry, route, to, from, 0) : status;
+}
+
+static void count_bytes(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route)
+{
+    worker->counters.bytes_copied += route->elements * (int64_t)dcli_operand_bytes(entry, route->operand);
+}
+
+dcl_status dcli_routes_run(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                           const dcli_routes *routes, dcli_memory *arena)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t r = 0; r < routes->count && status == DCL_OK; r++) {
+        const dcli_route *route = &routes->route[r];
+        if (route->from.kind == DCLI_SPACE_STAGE)
+            continue;
+        count_bytes(worker, entry, route);
+        status = run_route(worker, entry, plan, route, arena);
+    }
+    return status;
+}
+
+dcl_status dcli_routes_pass(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                            const dcli_batch *batch, const dcli_lowered *lowered, dcli_memory *arena)
+{
+    const dcli_routes *routes = &lowered->routes;
+    dcl_status status = DCL_OK;
+    for (int64_t r = 0; r < routes->count && status == DCL_OK; r++) {
+        const dcli_route *route = &routes->route[r];
+        if (route->from.kind != DCLI_SPACE_STAGE)
+            continue;
+        count_bytes(worker, entry, route);
+        if (route->to.kind != DCLI_SPACE_CHUNK)
+            status = run_route(worker, entry, plan, route, arena);
+    }
+    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count && status == DCL_OK; c++) {
+        const dcli_chunk *chunk = &plan->chunk[c];
+        const dcli_kept_chunk *made = dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, c);
+        status = dcli_routes_give(worker, entry, routes, (int)c, arena, made->bytes, (size_t)chunk->bytes);
+    }
+    return status;
+}
