@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/check.h"
+#include "segment/cut.h"
 #include "workqueue/plan_view.h"
 
 enum {
@@ -90,22 +91,17 @@ static dcl_status plan_batch(dcli_builder *builder, const dcl_box *copy, const d
     return status;
 }
 
-/* Cut a part of a copy along the slowest axis that can be cut, until batches have no more than so many elements. */
-static dcl_status plan_part(dcli_builder *builder, const dcl_box *copy, const dcl_box *part, int64_t most)
+/* Cut a copy along the slowest axes, until batches have no more than so many elements. */
+static dcl_status plan_parts(dcli_builder *builder, const dcl_box *copy, int64_t most)
 {
-    int64_t elements = dcli_box_elements(part);
-    int d = 0;
-    while (d < part->rank - 1 && part->count[d] == 1)
-        d++;
-    if (elements <= most || part->count[d] == 1)
-        return plan_batch(builder, copy, part);
+    int64_t shape[DCL_MAX_RANK];
+    dcli_cut_shape(copy->rank, copy->count, NULL, most, shape);
+    dcli_cut cut = dcli_cut_begin(copy->rank, copy->count, shape);
     dcl_status status = DCL_OK;
-    dcl_box piece = *part;
-    int64_t step = dcli_max(most / (elements / part->count[d]), 1);
-    for (int64_t t = 0; t < part->count[d] && status == DCL_OK; t += step) {
-        piece.start[d] = part->start[d] + t * part->stride[d];
-        piece.count[d] = dcli_min(step, part->count[d] - t);
-        status = plan_part(builder, copy, &piece, most);
+    while (status == DCL_OK && dcli_cut_next(&cut)) {
+        dcl_box part;
+        dcli_box_part(copy, cut.lo, cut.count, &part);
+        status = plan_batch(builder, copy, &part);
     }
     return status;
 }
@@ -143,7 +139,7 @@ dcl_status dcli_plan_move(dcli_builder *builder)
         check_budget(builder, &copies);
     for (int64_t b = 0; b < copies.count && status == DCL_OK && builder->plan->status == DCL_OK; b++) {
         int64_t first = builder->plan->stage_count;
-        status = plan_part(builder, &copies.box[b], &copies.box[b], most);
+        status = plan_parts(builder, &copies.box[b], most);
         mark_stages(builder->plan, first);
     }
     dcli_count_blocks(builder);
