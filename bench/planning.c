@@ -1,7 +1,7 @@
 /* planning.c - what planning costs at scale: 10,000 nodes and a grid of 10^12 floats in square pieces that are dealt in turn.
  *
  * No device takes part: the cluster only plans. Timed are the owner and offset of elements at random, the boxes of one
- * node, and what dcl_explain_n() and dcl_explain_report_n() take for one node and for all of them together, for a sum and
+ * node, and what dcl_call_explain() and dcl_call_report() take for one node and for all of them together, for a sum and
  * for a transposed sum. Bytes are compared first with a loop over all pieces. The ratio is that to the limit that each is
  * held to; those without one are for orientation.
  *
@@ -93,7 +93,8 @@ static double explain(const struct scene *scene, int body, int node, int64_t exp
     dcl_counters counters;
     dcl_arg args[] = {DCL_OUT_AS("C", scene->C), DCL_IN_AS("A", scene->A), DCL_IN_AS("B", scene->B)};
     double begin = now();
-    check(dcl_explain_n(scene->cluster, NULL, bodies[body], 3, args, node, &counters) == DCL_OK, "explaining");
+    check(dcl_call_explain(DCL_CALL_BODY_N(scene->cluster, NULL, bodies[body], 3, args), node, &counters) == DCL_OK,
+          "explaining");
     double seconds = now() - begin;
     check(counters.bytes_moved == expected, "bytes_moved is wrong");
     return seconds;
@@ -103,7 +104,7 @@ static double report(const struct scene *scene, int body, int node, int64_t expe
 {
     dcl_arg args[] = {DCL_OUT_AS("C", scene->C), DCL_IN_AS("A", scene->A), DCL_IN_AS("B", scene->B)};
     double begin = now();
-    dcl_report *report = dcl_explain_report_n(scene->cluster, NULL, bodies[body], 3, args, node);
+    dcl_report *report = dcl_call_report(DCL_CALL_BODY_N(scene->cluster, NULL, bodies[body], 3, args), node);
     check(report != NULL, "reporting");
     double seconds = now() - begin;
     int64_t bytes = 0;

@@ -254,7 +254,7 @@ static void remap(dcl_cluster *cluster, const char *move, const char *from, cons
     dcl_array *A = make(cluster, side, from);
     dcl_map *map = dcl_map_parse(cluster, to);
     count_up(A);
-    check(dcl_explain_remap(A, map, 0, DCL_ALL_NODES, &planned) == DCL_OK, "dcl_explain_remap");
+    check(dcl_call_explain(DCL_CALL_REMAP(A, map, 0), DCL_ALL_NODES, &planned) == DCL_OK, "explain remap");
     int64_t moved = moved_so_far(cluster);
     begin_watch(&watch);
     double begin = now();
@@ -280,7 +280,7 @@ static void copy(dcl_cluster *cluster, const char *move, const char *from, const
     float zero = 0;
     count_up(A);
     check(dcl_fill(B, &zero) == DCL_OK && dcl_wait(cluster) == DCL_OK, "dcl_fill");
-    check(dcl_explain_copy(A, B, DCL_ALL_NODES, &planned) == DCL_OK, "dcl_explain_copy");
+    check(dcl_call_explain(DCL_CALL_COPY(A, B), DCL_ALL_NODES, &planned) == DCL_OK, "explain copy");
     int64_t moved = moved_so_far(cluster);
     begin_watch(&watch);
     double begin = now();

@@ -74,8 +74,9 @@ static double run(dcl_cluster *cluster, const char *text)
 
     const dcl_arg args[] = {DCL_OUT(C), DCL_IN_HALO(A, 1), DCL_VALUE(columns), DCL_PRELUDE(mean_of_nine),
                             DCL_ITEMS(1, 0)};
-    check(dcl_explain_tiles_n(cluster, NULL, by_rows, 5, args, DCL_ALL_NODES, &planned), "dcl_explain_tiles");
-    check(dcl_forall_tiles_n(cluster, by_rows, 5, args), "dcl_forall_tiles");
+    check(dcl_call_explain(DCL_CALL_TILES_N(cluster, NULL, by_rows, 5, args), DCL_ALL_NODES, &planned),
+          "dcl_explain_tiles");
+    check(dcl_call_run(DCL_CALL_TILES_N(cluster, NULL, by_rows, 5, args)), "dcl_forall_tiles");
     check(dcl_read(C, NULL, found, NULL), "dcl_read");
 
     double largest = 0;

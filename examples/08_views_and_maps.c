@@ -31,7 +31,7 @@ static int64_t bytes_moved(dcl_cluster *cluster)
 /* What a body will move, and what the library would change. @return bytes */
 static int64_t ask(dcl_cluster *cluster, const char *when, int count, const dcl_arg args[])
 {
-    dcl_report *report = dcl_explain_report_n(cluster, NULL, body, count, args, DCL_ALL_NODES);
+    dcl_report *report = dcl_call_report(DCL_CALL_BODY_N(cluster, NULL, body, count, args), DCL_ALL_NODES);
     if (report == NULL)
         check(dcl_status_of(NULL), "dcl_explain_report");
     int64_t bytes = report->planned.bytes_moved;
@@ -59,7 +59,7 @@ int main(void)
     const dcl_arg args[] = {DCL_OUT(C), DCL_IN(A), DCL_IN(Bt), DCL_IN_KEPT(weight)};
     int64_t before = ask(cluster, "B by rows", 4, args), start = bytes_moved(cluster);
     dcl_counters remap;
-    check(dcl_explain_remap(B, columns, 0, DCL_ALL_NODES, &remap), "dcl_explain_remap");
+    check(dcl_call_explain(DCL_CALL_REMAP(B, columns, 0), DCL_ALL_NODES, &remap), "explain remap");
     check(dcl_remap(B, columns), "dcl_remap"); /* Bt is a view of what B is now */
     printf("dcl_remap: %" PRId64 " bytes, once\n", remap.bytes_moved);
     int64_t after = ask(cluster, "B by columns", 4, args);

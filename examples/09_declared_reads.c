@@ -67,7 +67,8 @@ static double run(dcl_cluster *cluster, const struct use *use, dcl_array *C)
     static float found[ROWS][COLUMNS];
     const dcl_arg args[] = {DCL_OUT(C), use->reads[0], use->reads[1]};
     dcl_counters planned;
-    check(dcl_explain_n(cluster, NULL, use->body, 1 + use->count, args, DCL_ALL_NODES, &planned), use->body);
+    check(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, use->body, 1 + use->count, args), DCL_ALL_NODES, &planned),
+          use->body);
     check(dcl_forall_n(cluster, use->body, 1 + use->count, args), use->body);
     check(dcl_read(C, NULL, found, NULL), use->body);
     check(dcl_wait(cluster), use->body); /* a read outside of what is declared is told here */

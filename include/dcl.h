@@ -4,6 +4,7 @@
 
 #include <dcl/array.h>
 #include <dcl/base.h>
+#include <dcl/call.h>
 #include <dcl/cluster.h>
 #include <dcl/explain.h>
 #include <dcl/forall.h>

@@ -23,7 +23,7 @@ typedef struct dcl_report_pair {
 typedef struct dcl_report_node {
     int node;
     const char *name;      /**< as dcl_node_name() */
-    dcl_counters planned;  /**< as dcl_explain_n(): those that are planned, others are 0 */
+    dcl_counters planned;  /**< as dcl_call_explain(): those that are planned, others are 0 */
     int64_t elements;      /**< indices of the first output that its tasks run */
     int64_t staged_bytes;  /**< most memory of packed temporaries of one batch of its tasks, kept copies aside */
     int64_t arrived_bytes; /**< most memory of data messages that have come and are still needed, by the order of its
@@ -52,7 +52,7 @@ typedef struct dcl_report_footprint {
                                 occur; equal to `elements` where nothing is known */
 } dcl_report_footprint;
 
-/** A report. Made by dcl_explain_report_n() and the functions below it, read by anybody; ended with dcl_report_release().
+/** A report. Made by dcl_call_report(), read by anybody; ended with dcl_report_release().
  *  Later versions may append fields. */
 typedef struct dcl_report {
     int nodes;            /**< of the cluster, lost ones included */
@@ -72,37 +72,22 @@ typedef struct dcl_report {
     const char *const *advice;             /**< sentences: where a map or a grain is a poor choice for this body */
 } dcl_report;
 
-/** What dcl_forall_n() with these arguments would do, without running it.
- *
- *  Planned counters are those of dcl_explain_n(), pairs and arrays the same bytes in detail.
- *  @param box   as in dcl_forall_over_n(), or NULL.
+/** What a call would do, without running it. Planned counters are those of dcl_call_explain(), pairs and arrays the same bytes
+ *  in detail.
+ *   - Of a copy, and of a remap, rows of arrays are `to` and `from`; a remap is a copy to an array of the new map, made beside
+ *     the array as it is: while both are there they take what is `stored` of both. An equal map, and an array copied to itself,
+ *     move nothing.
+ *   - Of a move, the report is of the node that elements move to, and its only array is that behind a view.
+ *   - There is advice on bodies and tile kernels only.
  *  @param node  0..node_count-1: what this node does; DCL_ALL_NODES: what all do.
- *  @return the report, yours: dcl_report_release(); or NULL: the errors of dcl_explain_n(), DCL_ERR_NOMEM. The cluster's
+ *  @return the report, yours: dcl_report_release(); or NULL: the errors of dcl_call_explain(), DCL_ERR_NOMEM. The cluster's
  *          state does not change.
  *  Cost: every node reported is planned. For advice, all are planned again with every map that is considered instead, where
  *  bodies are not too large for that. */
-DCL_API dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                         const dcl_arg args[], int node);
-
-/** What dcl_copy() would do. Rows of arrays are `to` and `from`; there is no advice. Of an array copied to itself nothing
- *  moves.
- *  @param node  as in dcl_explain_report_n().
- *  @return the report, yours; or NULL: the errors of dcl_explain_copy(), DCL_ERR_NOMEM. Nothing changes.
- *  Cost: every node reported is planned once. */
-DCL_API dcl_report *dcl_explain_report_copy(dcl_array *from, dcl_array *to, int node);
-
-/** What dcl_remap_with() would do: a copy to an array of the new map, `to`, which is made beside the array as it is, `from`:
- *  while both are there they take what is `stored` of both. There is no advice. An equal map moves nothing.
- *  @param node  as in dcl_explain_report_n().
- *  @return the report, yours; or NULL: the errors of dcl_explain_remap(), DCL_ERR_NOMEM. Nothing changes.
- *  Cost: as of dcl_explain_report_copy(), and the choice of nodes with DCL_REMAP_RELABEL. */
-DCL_API dcl_report *dcl_explain_report_remap(dcl_array *array, dcl_map *map, unsigned flags, int node);
-
-/** What dcl_move() would do, all of it at `node`: the report is of this one. Its only array is that behind a view. There is no
- *  advice.
- *  @param box, node  as in dcl_move().
- *  @return the report, yours; or NULL: the errors of dcl_move(), DCL_ERR_NOMEM. Nothing changes. Cost: one plan. */
-DCL_API dcl_report *dcl_explain_report_move(dcl_array *array, const dcl_box *box, int node);
+DCL_API dcl_report *dcl_call_report(const dcl_call *call, int node);
+/** The same of a body, on all nodes: dcl_explain_report(cluster, body, DCL_OUT(C), DCL_IN(A)). */
+#define dcl_explain_report(cluster, body, ...) \
+    dcl_call_report(DCL_CALL_BODY(cluster, NULL, body, __VA_ARGS__), DCL_ALL_NODES)
 
 /** How a report is written. */
 typedef enum dcl_report_format {
@@ -118,13 +103,6 @@ DCL_API size_t dcl_report_print(const dcl_report *report, dcl_report_format form
 
 /** End your hold on a report. NULL is accepted. */
 DCL_API void dcl_report_release(dcl_report *report);
-
-#ifndef __cplusplus
-/** What a body would do, on all nodes: dcl_explain_report(cluster, body, DCL_OUT(C), DCL_IN(A)). */
-#define dcl_explain_report(cluster, body, ...)                                                               \
-    dcl_explain_report_n((cluster), NULL, (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
-                         (dcl_arg[]){__VA_ARGS__}, DCL_ALL_NODES)
-#endif
 
 #ifdef __cplusplus
 }

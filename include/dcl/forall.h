@@ -2,9 +2,7 @@
 #ifndef DCL_FORALL_H
 #define DCL_FORALL_H
 
-#include <string.h>
-
-#include <dcl/array.h>
+#include <dcl/call.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,87 +58,6 @@ typedef struct dcl_arg {
     void *user;                  /**< passed to it */
     const char *of;              /**< MOVE: name of an output of the call */
 } dcl_arg;
-
-/** Run a body at every index of the first output's grid.
- *
- *  The body is OpenCL C statements without preprocessor lines. `C(i,j)` is the element of argument C; the indices are
- *  named i, j, k, l, m, n, o, p (as many as the first output has axes; reserved, read-only, type long). Outputs are
- *  written at a permutation of the plain indices, inputs read at affine subscripts (`A(2*i + 1, j)`; integer scalars may
- *  occur). Affine subscripts are exact integers of 64 bits, whatever the types of scalars and literals in them: they do
- *  not wrap, and one that does not fit is an error. A read outside its grid (along a periodic axis: beyond the halo, see
- *  dcl_map_halo()) gives 0 and is reported as DCL_ERR_RANGE at the next wait, unless the body guards it. An array that is
- *  written has one name and one list of subscripts in a body. The owner of an element of the first output computes it.
- *
- *  Where subscripts are not affine (`A(idx(i), j)`, a local variable), the argument declares what it reads: DCL_IN_ALL(A),
- *  DCL_IN_ROWS(A), DCL_IN_COLUMNS(A), or
- *    DCL_IN_HALO(A, w)         within w elements of the same index along every axis (widths per axis: w0, w1, ...); A has as
- *                              many axes as the first output, and "the same index" is the one that the element of the first
- *                              output has there: axis d of A goes with axis d of that grid;
- *    DCL_IN_CROSS(A, w)        the same, away from that index along one axis at a time: corners are not moved;
- *    DCL_IN_BOX(A, &box)       in one box of A's grid, for every index;
- *    DCL_IN_AT(A, lo, hi)      at first subscripts that come out of an index array, whose values lie in lo..hi (both
- *                              included); other subscripts anywhere. Nobody looks at the values before the call: all rows
- *                              from lo to hi are moved, which is counted as approximate;
- *    DCL_IN_FUNCTION(A, f, u)  in boxes that the program's function f gives for each tile of indices; see dcl_reads_fn. It
- *                              is called in this thread, before the call returns, for the tiles of all nodes: for hundreds
- *                              of tiles, not for thousands. Several boxes of a tile are moved as the box around them, which
- *                              is counted as approximate.
- *    DCL_MOVE(C, B)            what C's tasks need of B, C being an output of the call. In a body that is found from B's
- *                              subscripts, as for DCL_IN(B); in a tile kernel it is the tile's own box. How
- *                              elements reach other nodes is the setting DCL_TRANSFER.
- *  A read outside of what is declared gives 0 and is reported like one outside the grid, with what was declared. With
- *  dcl_config.check "access" (DCL_CHECK=access), all kernels also check their affine reads and their writes against what
- *  was planned for them.
- *
- *  A body is parsed and compiled at its first use, and both are kept for the next one, up to a limit: parse trees (some
- *  12 KB each) up to 24 MB in the program and 12 MB in a worker process, compiled programs up to 50 MB a node. What was
- *  used longest ago goes first, and is made again when the body comes again. Pass what changes as DCL_VALUE, not in the
- *  text. When the limit is reached and all bodies are in use, a call with a new body waits for earlier operations.
- *
- *  @param cluster  NULL is an error.
- *  @param body     borrowed for the call.
- *  @param count    number of arguments, 1..64.
- *  @param args     [count], borrowed; at least one OUT or INOUT. The first of them gives the index space.
- *  @return DCL_OK when started; DCL_ERR_BODY with line, column and the text marked; DCL_ERR_INVALID (arguments; NULL
- *          arrays); DCL_ERR_TIMEOUT (waited longer than DCL_WAIT_MS); the error of a failed array that is read. A call that is
- *          refused changes nothing. */
-DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
-
-/** dcl_forall_n() over the indices of `box` only, a box of the first output's grid. */
-DCL_API dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                     const dcl_arg args[]);
-
-/** Counters of a node, or of all. Planned ones are known before an operation runs and equal in dcl_explain(). */
-typedef struct dcl_counters {
-    int64_t tasks;        /**< planned: tiles computed */
-    int64_t blocks_moved; /**< planned: blocks touched by bytes_moved, once per operation, node and argument */
-    int64_t bytes_moved;  /**< planned: bytes a node's tasks read or write of elements it does not own, once per
-                                operation, node and argument, whatever the medium */
-    int64_t
-        messages_planned; /**< planned: messages of data that a node's tasks receive and send: what they read and cannot
-                                 read in place, and what they write elsewhere. Sent as planned unless a node fails */
-    int64_t approximate;  /**< planned: a node's operations whose footprints are boxes around what is really read */
-    int64_t bytes_sent;   /**< bytes of data in messages */
-    int64_t bytes_copied; /**< bytes copied on a node: packing, unpacking, staging */
-    int64_t messages_sent; /**< messages of every kind but those that dcl_stats() takes */
-    int64_t kernels_built; /**< programs compiled (found in no cache of this cluster) */
-    int64_t launches;      /**< kernels started */
-    int64_t storage_bytes; /**< memory that holds parts of arrays now */
-} dcl_counters;
-
-/** Counters since dcl_open(). Waits for the operations called so far, then asks every node that is there.
- *  @param node  0..node_count-1, DCL_ALL_NODES, or DCL_HOST.
- *  @param counters_out  filled when the call succeeds; of a lost node what it told last.
- *  @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_TIMEOUT (a node has not answered for ten seconds), or why the cluster
- *          is broken. Cost: a message to each node and its answer. */
-DCL_API dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out);
-
-/** What dcl_forall_n() with these arguments would count, without running it: the planned counters; others are 0.
- *  The body is not compiled: what only a device's compiler refuses, an unknown function for one, is found by dcl_forall_n().
- *  @param box   as in dcl_forall_over_n(), or NULL. @param node  as in dcl_stats() (DCL_HOST: zeros).
- *  @return the statuses of dcl_forall_n(). The cluster's state does not change. */
-DCL_API dcl_status dcl_explain_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                 const dcl_arg args[], int node, dcl_counters *counters_out);
 
 /** How a body uses one name. */
 typedef struct dcl_use {
@@ -238,18 +155,35 @@ static inline dcl_arg dcl_arg_floating(const char *name, dcl_type type, double v
 
 static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(DCL_ACCESS_PRELUDE, text, NULL); }
 
+/** @param args  [count], borrowed until the call has been made. */
+static inline dcl_call dcl_call_body(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                     const dcl_arg args[])
+{
+    dcl_call call = dcl_call_of(DCL_CALL_IS_BODY);
+    call.cluster = cluster;
+    call.box = box;
+    call.text = body;
+    call.arg_count = count;
+    call.arg_bytes = sizeof(dcl_arg);
+    call.args = args;
+    return call;
+}
+
+/** dcl_forall() with an array of arguments. @param args  [count] */
+static inline dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
+{
+    const dcl_call call = dcl_call_body(cluster, NULL, body, count, args);
+    return dcl_call_run(&call);
+}
+
 #define DCL_OUT_AS(name, array) dcl_arg_array(DCL_ACCESS_OUT, (name), (array))
 #define DCL_IN_AS(name, array) dcl_arg_array(DCL_ACCESS_IN, (name), (array))
 #define DCL_INOUT_AS(name, array) dcl_arg_array(DCL_ACCESS_INOUT, (name), (array))
 #define DCL_IN_ALL_AS(name, array) dcl_arg_array(DCL_ACCESS_IN_ALL, (name), (array))
 #define DCL_IN_ROWS_AS(name, array) dcl_arg_array(DCL_ACCESS_IN_ROWS, (name), (array))
 #define DCL_IN_COLUMNS_AS(name, array) dcl_arg_array(DCL_ACCESS_IN_COLUMNS, (name), (array))
-#define DCL_IN_HALO_AS(name, array, ...)                                                                         \
-    dcl_arg_halo(DCL_ACCESS_IN_HALO, (name), (array), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
-                 (int64_t[]){__VA_ARGS__})
-#define DCL_IN_CROSS_AS(name, array, ...)                                                                         \
-    dcl_arg_halo(DCL_ACCESS_IN_CROSS, (name), (array), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
-                 (int64_t[]){__VA_ARGS__})
+#define DCL_IN_HALO_AS(name, array, ...) DCLI_WIDTHS(DCL_ACCESS_IN_HALO, (name), (array), __VA_ARGS__)
+#define DCL_IN_CROSS_AS(name, array, ...) DCLI_WIDTHS(DCL_ACCESS_IN_CROSS, (name), (array), __VA_ARGS__)
 #define DCL_IN_BOX_AS(name, array, box) dcl_arg_box((name), (array), (box))
 #define DCL_IN_AT_AS(name, array, first, last) dcl_arg_at((name), (array), (first), (last))
 #define DCL_IN_FUNCTION_AS(name, array, function, user) dcl_arg_function((name), (array), (function), (user))
@@ -278,8 +212,71 @@ static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(D
  *  underscores other than OpenCL C's, macros that are called like a word of OpenCL C. */
 #define DCL_PRELUDE(text) dcl_arg_prelude(text)
 
-#ifndef __cplusplus
-/* One maker per scalar type, chosen by _Generic below. */
+/** A scalar under a name of its own: any arithmetic type but long double. */
+#define DCL_VALUE_AS(name, x) DCLI_VALUE((name), (x))
+/** A scalar under its variable's name. */
+#define DCL_VALUE(x) DCL_VALUE_AS(#x, x)
+
+/** dcl_forall(cluster, body, ...): run a body at every index of the first output's grid.
+ *
+ *      dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B));
+ *
+ *  The body is OpenCL C statements without preprocessor lines. `C(i,j)` is the element of argument C; the indices are
+ *  named i, j, k, l, m, n, o, p (as many as the first output has axes; reserved, read-only, type long). Outputs are
+ *  written at a permutation of the plain indices, inputs read at affine subscripts (`A(2*i + 1, j)`; integer scalars may
+ *  occur). Affine subscripts are exact integers of 64 bits, whatever the types of scalars and literals in them: they do
+ *  not wrap, and one that does not fit is an error. A read outside its grid (along a periodic axis: beyond the halo, see
+ *  dcl_map_halo()) gives 0 and is reported as DCL_ERR_RANGE at the next wait, unless the body guards it. An array that is
+ *  written has one name and one list of subscripts in a body. The owner of an element of the first output computes it.
+ *
+ *  Where subscripts are not affine (`A(idx(i), j)`, a local variable), the argument declares what it reads: DCL_IN_ALL(A),
+ *  DCL_IN_ROWS(A), DCL_IN_COLUMNS(A), or
+ *    DCL_IN_HALO(A, w)         within w elements of the same index along every axis (widths per axis: w0, w1, ...); A has as
+ *                              many axes as the first output, and "the same index" is the one that the element of the first
+ *                              output has there: axis d of A goes with axis d of that grid;
+ *    DCL_IN_CROSS(A, w)        the same, away from that index along one axis at a time: corners are not moved;
+ *    DCL_IN_BOX(A, &box)       in one box of A's grid, for every index;
+ *    DCL_IN_AT(A, lo, hi)      at first subscripts that come out of an index array, whose values lie in lo..hi (both
+ *                              included); other subscripts anywhere. Nobody looks at the values before the call: all rows
+ *                              from lo to hi are moved, which is counted as approximate;
+ *    DCL_IN_FUNCTION(A, f, u)  in boxes that the program's function f gives for each tile of indices; see dcl_reads_fn. It
+ *                              is called in this thread, before the call returns, for the tiles of all nodes: for hundreds
+ *                              of tiles, not for thousands. Several boxes of a tile are moved as the box around them, which
+ *                              is counted as approximate.
+ *    DCL_MOVE(C, B)            what C's tasks need of B, C being an output of the call. In a body that is found from B's
+ *                              subscripts, as for DCL_IN(B); in a tile kernel it is the tile's own box. How
+ *                              elements reach other nodes is the setting DCL_TRANSFER.
+ *  A read outside of what is declared gives 0 and is reported like one outside the grid, with what was declared. With
+ *  dcl_config.check "access" (DCL_CHECK=access), all kernels also check their affine reads and their writes against what
+ *  was planned for them.
+ *
+ *  A body is parsed and compiled at its first use, and both are kept for the next one, up to a limit: parse trees (some
+ *  12 KB each) up to 24 MB in the program and 12 MB in a worker process, compiled programs up to 50 MB a node. What was
+ *  used longest ago goes first, and is made again when the body comes again. Pass what changes as DCL_VALUE, not in the
+ *  text. When the limit is reached and all bodies are in use, a call with a new body waits for earlier operations.
+ *
+ *  dcl_forall_over(cluster, &box, body, ...) runs it at the indices of a box of that grid only.
+ *
+ *  @param cluster  NULL is an error.
+ *  @param body     borrowed for the call.
+ *  @param ...      1..64 arguments; at least one OUT or INOUT. The first of them gives the index space.
+ *  @return DCL_OK when started; DCL_ERR_BODY with line, column and the text marked; DCL_ERR_INVALID (arguments; NULL
+ *          arrays); DCL_ERR_TIMEOUT (waited longer than DCL_WAIT_MS); the error of a failed array that is read. A call that is
+ *          refused changes nothing. */
+#define dcl_forall(cluster, body, ...) dcl_call_run(DCL_CALL_BODY(cluster, NULL, body, __VA_ARGS__))
+#define dcl_forall_over(cluster, box, body, ...) dcl_call_run(DCL_CALL_BODY(cluster, box, body, __VA_ARGS__))
+/** Planned counters of a body, over all nodes: dcl_explain(cluster, &counters, body, ...). See dcl_call_explain(). */
+#define dcl_explain(cluster, counters_out, body, ...) \
+    dcl_call_explain(DCL_CALL_BODY(cluster, NULL, body, __VA_ARGS__), DCL_ALL_NODES, (counters_out))
+
+/** The description of a body. @param box  in the first output's grid; NULL: all of it. */
+#define DCL_CALL_BODY(cluster, box, body, ...) \
+    DCLI_CALL(dcl_call_body((cluster), (box), (body), DCLI_ARGUMENTS(__VA_ARGS__)))
+/** The same with an array of `count` arguments as the last one. */
+#define DCL_CALL_BODY_N(cluster, box, body, count, ...) \
+    DCLI_CALL(dcl_call_body((cluster), (box), (body), (count), __VA_ARGS__))
+
+/* Makers of scalars, one for each type. */
 static inline dcl_arg dcli_value_i8(const char *n, int8_t v) { return dcl_arg_signed(n, DCL_INT8, v); }
 static inline dcl_arg dcli_value_char(const char *n, char v)
 {
@@ -295,9 +292,47 @@ static inline dcl_arg dcli_value_u64(const char *n, uint64_t v) { return dcl_arg
 static inline dcl_arg dcli_value_f32(const char *n, float v) { return dcl_arg_floating(n, DCL_FLOAT, v); }
 static inline dcl_arg dcli_value_f64(const char *n, double v) { return dcl_arg_floating(n, DCL_DOUBLE, v); }
 
+#ifdef __cplusplus
+}
+
+/* What C does with _Generic and compound literals. */
+static inline dcl_arg dcli_value(const char *n, bool v) { return dcli_value_u8(n, v); }
+static inline dcl_arg dcli_value(const char *n, char v) { return dcli_value_char(n, v); }
+static inline dcl_arg dcli_value(const char *n, signed char v) { return dcli_value_i8(n, v); }
+static inline dcl_arg dcli_value(const char *n, short v) { return dcli_value_i16(n, v); }
+static inline dcl_arg dcli_value(const char *n, int v) { return dcli_value_i32(n, v); }
+static inline dcl_arg dcli_value(const char *n, long v) { return dcli_value_i64(n, v); }
+static inline dcl_arg dcli_value(const char *n, long long v) { return dcli_value_i64(n, v); }
+static inline dcl_arg dcli_value(const char *n, unsigned char v) { return dcli_value_u8(n, v); }
+static inline dcl_arg dcli_value(const char *n, unsigned short v) { return dcli_value_u16(n, v); }
+static inline dcl_arg dcli_value(const char *n, unsigned v) { return dcli_value_u32(n, v); }
+static inline dcl_arg dcli_value(const char *n, unsigned long v) { return dcli_value_u64(n, v); }
+static inline dcl_arg dcli_value(const char *n, unsigned long long v) { return dcli_value_u64(n, v); }
+static inline dcl_arg dcli_value(const char *n, float v) { return dcli_value_f32(n, v); }
+static inline dcl_arg dcli_value(const char *n, double v) { return dcli_value_f64(n, v); }
+#define DCLI_VALUE(name, x) dcli_value((name), (x))
+
+template <class... W> inline dcl_arg dcli_widths(dcl_access access, const char *name, dcl_array *array, W... width)
+{
+    const int64_t list[] = {static_cast<int64_t>(width)...};
+    return dcl_arg_halo(access, name, array, static_cast<int>(sizeof...(W)), list);
+}
+#define DCLI_WIDTHS(access, name, array, ...) dcli_widths((access), (name), (array), __VA_ARGS__)
+
+template <size_t N> struct dcli_arguments {
+    dcl_arg arg[N];
+};
+template <class... A> inline dcli_arguments<sizeof...(A)> dcli_list(const A &...args) { return {{args...}}; }
+#define DCLI_ARGUMENTS(...) dcli_list(__VA_ARGS__)
+/* `list` lives as long as the call that it is made for. */
+template <size_t N>
+inline dcl_call dcl_call_body(dcl_cluster *cluster, const dcl_box *box, const char *body, const dcli_arguments<N> &list)
+{
+    return dcl_call_body(cluster, box, body, static_cast<int>(N), list.arg);
+}
+#else
 /* clang-format off */
-/** A scalar under a name of its own: any arithmetic type but long double. */
-#define DCL_VALUE_AS(name, x)                                                                       \
+#define DCLI_VALUE(name, x)                                                                         \
     _Generic((x), _Bool: dcli_value_u8, char: dcli_value_char, signed char: dcli_value_i8,            \
              short: dcli_value_i16, int: dcli_value_i32, long: dcli_value_i64,                      \
              long long: dcli_value_i64, unsigned char: dcli_value_u8,                               \
@@ -305,24 +340,10 @@ static inline dcl_arg dcli_value_f64(const char *n, double v) { return dcl_arg_f
              unsigned long: dcli_value_u64, unsigned long long: dcli_value_u64,                     \
              float: dcli_value_f32, double: dcli_value_f64)((name), (x))
 /* clang-format on */
-/** A scalar under its variable's name. */
-#define DCL_VALUE(x) DCL_VALUE_AS(#x, x)
-
-/** Run a body: dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B)).
- *  Contract: dcl_forall_n(). */
-#define dcl_forall(cluster, body, ...) \
-    dcl_forall_n((cluster), (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), (dcl_arg[]){__VA_ARGS__})
-/** Run a body over a box of the first output's grid: dcl_forall_over(cluster, &box, body, ...). */
-#define dcl_forall_over(cluster, box, body, ...)                                                           \
-    dcl_forall_over_n((cluster), (box), (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
-                      (dcl_arg[]){__VA_ARGS__})
-/** Planned counters of a body, over all nodes: dcl_explain(cluster, &counters, body, ...). */
-#define dcl_explain(cluster, counters_out, body, ...)                                                 \
-    dcl_explain_n((cluster), NULL, (body), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
-                  (dcl_arg[]){__VA_ARGS__}, DCL_ALL_NODES, (counters_out))
-#endif
-
-#ifdef __cplusplus
-}
+#define DCLI_WIDTHS(access, name, array, ...)                                                          \
+    dcl_arg_halo((access), (name), (array), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
+                 (int64_t[]){__VA_ARGS__})
+#define DCLI_ARGUMENTS(...) \
+    (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), (dcl_arg[]) { __VA_ARGS__ }
 #endif
 #endif

@@ -2,7 +2,7 @@
 #ifndef DCL_LOCAL_H
 #define DCL_LOCAL_H
 
-#include <dcl/forall.h>
+#include <dcl/call.h>
 #include <dcl/grain.h>
 
 #ifdef __cplusplus
@@ -40,8 +40,16 @@ DCL_API dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visi
  *          the copies: contents are not lost by it. */
 DCL_API dcl_status dcl_move(dcl_array *array, const dcl_box *box, int node);
 
-/** What dcl_move() would count, all of it at `node`: blocks, bytes and messages. @return as dcl_move(). Nothing changes. */
-DCL_API dcl_status dcl_explain_move(dcl_array *array, const dcl_box *box, int node, dcl_counters *counters_out);
+/** The description of dcl_move(), to be explained or reported. */
+static inline dcl_call dcl_call_move(dcl_array *array, const dcl_box *box, int node)
+{
+    dcl_call call = dcl_call_of(DCL_CALL_IS_MOVE);
+    call.array = array;
+    call.box = box;
+    call.node = node;
+    return call;
+}
+#define DCL_CALL_MOVE(array, box, node) DCLI_CALL(dcl_call_move((array), (box), (node)))
 
 #ifdef __cplusplus
 }

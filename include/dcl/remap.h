@@ -2,7 +2,7 @@
 #ifndef DCL_REMAP_H
 #define DCL_REMAP_H
 
-#include <dcl/forall.h>
+#include <dcl/call.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,19 +30,13 @@ enum {
     /** Let the map's nodes take its places in another order (a map of `;nodes=2,0,1`), so that the most elements keep
      *  their owner: see dcl_map_of() afterwards. For maps over at most 256 nodes, but those that give shares, pieces or
      *  boxes to nodes by name; where the best order takes more than the 32 ranges of neighbours that a map can list, the
-     *  map is taken as it is. Costs as much as dcl_explain_remap() of all nodes, and a time that grows with the third
+     *  map is taken as it is. Costs as much as explaining the remap for all nodes, and a time that grows with the third
      *  power of their number (256 nodes: 50 ms). */
     DCL_REMAP_RELABEL = 1
 };
 
 /** dcl_remap() with a choice. @param flags  0, or DCL_REMAP_RELABEL. @return as dcl_remap(); DCL_ERR_INVALID (flags). */
 DCL_API dcl_status dcl_remap_with(dcl_array *array, dcl_map *map, unsigned flags);
-
-/** What dcl_remap_with() would count: planned counters, others are 0. bytes_moved are exactly the bytes of the elements
- *  whose owner changes.
- *  @param node  as in dcl_stats(); DCL_HOST: zeros. @return DCL_OK, or the errors of arguments. Nothing changes. */
-DCL_API dcl_status dcl_explain_remap(dcl_array *array, dcl_map *map, unsigned flags, int node,
-                                     dcl_counters *counters_out);
 
 /** Copy all elements of `from` to those of `to`, index by index from both origins. Maps may be any; elements whose owners
  *  differ move. Started when it returns. An array copied to itself stays as it is.
@@ -52,8 +46,27 @@ DCL_API dcl_status dcl_explain_remap(dcl_array *array, dcl_map *map, unsigned fl
  *          changes nothing. */
 DCL_API dcl_status dcl_copy(dcl_array *from, dcl_array *to);
 
-/** What dcl_copy() would count, as dcl_explain_remap(). */
-DCL_API dcl_status dcl_explain_copy(dcl_array *from, dcl_array *to, int node, dcl_counters *counters_out);
+/** The description of dcl_remap_with(), to be explained or reported. bytes_moved are exactly the bytes of the elements whose
+ *  owner changes. With DCL_REMAP_RELABEL, explaining chooses the nodes as the remap would. */
+static inline dcl_call dcl_call_remap(dcl_array *array, dcl_map *map, unsigned flags)
+{
+    dcl_call call = dcl_call_of(DCL_CALL_IS_REMAP);
+    call.array = array;
+    call.map = map;
+    call.flags = flags;
+    return call;
+}
+#define DCL_CALL_REMAP(array, map, flags) DCLI_CALL(dcl_call_remap((array), (map), (flags)))
+
+/** The description of dcl_copy(). */
+static inline dcl_call dcl_call_copy(dcl_array *from, dcl_array *to)
+{
+    dcl_call call = dcl_call_of(DCL_CALL_IS_COPY);
+    call.from = from;
+    call.array = to;
+    return call;
+}
+#define DCL_CALL_COPY(from, to) DCLI_CALL(dcl_call_copy((from), (to)))
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,9 @@
 extern "C" {
 #endif
 
-/** Run a kernel for every tile of the first output.
+/** dcl_forall_tiles(cluster, text, ...): run a kernel for every tile of the first output.
+ *
+ *      dcl_forall_tiles(cluster, "const long x = dcl_item(0); C(x) = A(x - 1) + A(x + 1);", DCL_OUT(C), DCL_IN_HALO(A, 1));
  *
  *  The text is what one work-item does: OpenCL C statements without preprocessor lines, with work-item functions and, given
  *  DCL_GROUP, with __local arrays and barriers. It runs in one launch per box of a tile: tiles of most maps are one box, of
@@ -49,57 +51,50 @@ extern "C" {
  *
  *  With dcl_config.check "access" (DCL_CHECK=access) each C(x, y) is checked: an input reads as 0 where it is not there,
  *  what is written to an output there is lost, and the first such access is reported as DCL_ERR_RANGE; what goes through
- *  C_data or an address is not. DCL_VALUE, DCL_PRELUDE, views, failures and compilation are as for bodies: dcl_forall_n().
+ *  C_data or an address is not. DCL_VALUE, DCL_PRELUDE, views, failures and compilation are as for bodies: dcl_forall().
+ *
+ *  dcl_forall_tiles_over(cluster, &box, text, ...) runs it for the part of each tile that is in a box of the first output's
+ *  grid.
  *
  *  @param cluster  NULL is an error. @param text  borrowed for the call.
- *  @param count    number of arguments, 1..64. @param args  [count], borrowed; at least one DCL_OUT or DCL_INOUT.
- *  @return as dcl_forall_n(); DCL_ERR_BODY also where a device cannot have work-groups of the sizes asked for. */
-DCL_API dcl_status dcl_forall_tiles_n(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[]);
+ *  @param ...      1..64 arguments; at least one DCL_OUT or DCL_INOUT.
+ *  @return as dcl_forall(); DCL_ERR_BODY also where a device cannot have work-groups of the sizes asked for. */
+#define dcl_forall_tiles(cluster, text, ...) dcl_call_run(DCL_CALL_TILES(cluster, NULL, text, __VA_ARGS__))
+#define dcl_forall_tiles_over(cluster, box, text, ...) dcl_call_run(DCL_CALL_TILES(cluster, box, text, __VA_ARGS__))
+/** Planned counters over all nodes: dcl_explain_tiles(cluster, &counters, text, ...). See dcl_call_explain(). */
+#define dcl_explain_tiles(cluster, counters_out, text, ...) \
+    dcl_call_explain(DCL_CALL_TILES(cluster, NULL, text, __VA_ARGS__), DCL_ALL_NODES, (counters_out))
+/** The same in detail: see dcl_call_report(). */
+#define dcl_explain_report_tiles(cluster, text, ...) \
+    dcl_call_report(DCL_CALL_TILES(cluster, NULL, text, __VA_ARGS__), DCL_ALL_NODES)
 
-/** dcl_forall_tiles_n() for the part of each tile that is in `box`, a box of the first output's grid. */
-DCL_API dcl_status dcl_forall_tiles_over_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
-                                           const dcl_arg args[]);
+/** The description of a tile kernel. @param box  in the first output's grid; NULL: all of it. */
+#define DCL_CALL_TILES(cluster, box, text, ...) \
+    DCLI_CALL(dcl_call_tiles((cluster), (box), (text), DCLI_ARGUMENTS(__VA_ARGS__)))
+/** The same with an array of `count` arguments as the last one. */
+#define DCL_CALL_TILES_N(cluster, box, text, count, ...) \
+    DCLI_CALL(dcl_call_tiles((cluster), (box), (text), (count), __VA_ARGS__))
 
-/** What dcl_forall_tiles_n() would count: see dcl_explain_n(). @param box  NULL: all. */
-DCL_API dcl_status dcl_explain_tiles_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
-                                       const dcl_arg args[], int node, dcl_counters *counters_out);
+#define DCL_GROUP(...) DCLI_WIDTHS(DCL_ACCESS_GROUP, "DCL_GROUP", NULL, __VA_ARGS__)
+#define DCL_ITEMS(...) DCLI_WIDTHS(DCL_ACCESS_ITEMS, "DCL_ITEMS", NULL, __VA_ARGS__)
 
-/** The same in detail: see dcl_explain_report_n(). */
-DCL_API dcl_report *dcl_explain_report_tiles_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
-                                               const dcl_arg args[], int node);
-
-/** @param count, size  [count] of dimensions 0, 1, 2; those left out are 1 */
-static inline dcl_arg dcl_arg_sizes(dcl_access access, const char *name, int count, const int64_t size[])
+/** @param args  [count], borrowed until the call has been made. */
+static inline dcl_call dcl_call_tiles(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
+                                      const dcl_arg args[])
 {
-    return dcl_arg_halo(access, name, NULL, count, size);
+    dcl_call call = dcl_call_body(cluster, box, text, count, args);
+    call.kind = DCL_CALL_IS_TILES;
+    return call;
 }
 
-#define DCL_GROUP(...)                                                                                      \
-    dcl_arg_sizes(DCL_ACCESS_GROUP, "DCL_GROUP", (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
-                  (int64_t[]){__VA_ARGS__})
-#define DCL_ITEMS(...)                                                                                      \
-    dcl_arg_sizes(DCL_ACCESS_ITEMS, "DCL_ITEMS", (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
-                  (int64_t[]){__VA_ARGS__})
-
-#ifndef __cplusplus
-/** dcl_forall_tiles(cluster, "const long x = dcl_item(0); C(x) = A(x - 1) + A(x + 1);", DCL_OUT(C), DCL_IN_HALO(A, 1)).
- *  Contract: dcl_forall_tiles_n(). */
-#define dcl_forall_tiles(cluster, text, ...)                                                         \
-    dcl_forall_tiles_n((cluster), (text), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
-                       (dcl_arg[]){__VA_ARGS__})
-#define dcl_forall_tiles_over(cluster, box, text, ...)                                                           \
-    dcl_forall_tiles_over_n((cluster), (box), (text), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
-                            (dcl_arg[]){__VA_ARGS__})
-/** Planned counters over all nodes: dcl_explain_tiles(cluster, &counters, text, ...). */
-#define dcl_explain_tiles(cluster, counters_out, text, ...)                                                 \
-    dcl_explain_tiles_n((cluster), NULL, (text), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
-                        (dcl_arg[]){__VA_ARGS__}, DCL_ALL_NODES, (counters_out))
-#define dcl_explain_report_tiles(cluster, text, ...)                                                               \
-    dcl_explain_report_tiles_n((cluster), NULL, (text), (int)(sizeof((dcl_arg[]){__VA_ARGS__}) / sizeof(dcl_arg)), \
-                               (dcl_arg[]){__VA_ARGS__}, DCL_ALL_NODES)
-#endif
-
 #ifdef __cplusplus
+}
+
+template <size_t N>
+inline dcl_call dcl_call_tiles(dcl_cluster *cluster, const dcl_box *box, const char *text,
+                               const dcli_arguments<N> &list)
+{
+    return dcl_call_tiles(cluster, box, text, static_cast<int>(N), list.arg);
 }
 #endif
 #endif

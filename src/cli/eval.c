@@ -244,8 +244,9 @@ static int save(struct evaluation *evaluation)
 static int explain(struct evaluation *evaluation)
 {
     cli_figures *figures = &evaluation->figures;
-    evaluation->report = dcl_explain_report_n(evaluation->cluster, NULL, evaluation->request->body,
-                                              evaluation->arg_count, evaluation->args, DCL_ALL_NODES);
+    evaluation->report = dcl_call_report(
+        DCL_CALL_BODY_N(evaluation->cluster, NULL, evaluation->request->body, evaluation->arg_count, evaluation->args),
+        DCL_ALL_NODES);
     if (evaluation->report == NULL)
         return cli_library_failed();
     figures->planned = true;

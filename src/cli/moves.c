@@ -218,7 +218,7 @@ static int ask(const cli_map_request *request, dcl_cluster *cluster, cli_moves *
         args[count] = request->value[v];
         args[count++].name = request->value_name[v];
     }
-    moves->report = dcl_explain_report_n(cluster, NULL, moves->body, count, args, DCL_ALL_NODES);
+    moves->report = dcl_call_report(DCL_CALL_BODY_N(cluster, NULL, moves->body, count, args), DCL_ALL_NODES);
     if (moves->report == NULL)
         return cli_library_failed();
     note_moves(moves, moves->report);

@@ -312,7 +312,7 @@ dcl_status dcli_array_end(dcl_array *array);
 
 /* ---- loop bodies (forall.c, counts.c); the lock is held, and given up while waiting ---- */
 
-/** Start a body of the library's own, as dcl_forall_n() does. Arrays keep the names the program gave them.
+/** Start a body of the library's own, as dcl_forall() does. Arrays keep the names the program gave them.
  *  @param args  right ones: names, accesses, arrays of this cluster. */
 dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 /** Whether `node` is one that counters are asked of. @param out  checked for NULL. */

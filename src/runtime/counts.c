@@ -60,7 +60,7 @@ dcl_status dcli_count_planned(void *user, const dcli_planned *planned)
     return status;
 }
 
-static dcl_status explain_call(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+dcl_status dcli_forall_explain(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                                const dcl_arg args[], int node, dcl_counters *counters_out)
 {
     dcli_counted counted = {.node = node};
@@ -70,20 +70,6 @@ static dcl_status explain_call(dcl_cluster *cluster, const dcl_box *box, const c
     if (status == DCL_OK)
         *counters_out = counted.sum;
     return status;
-}
-
-dcl_status dcl_explain_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[],
-                         int node, dcl_counters *counters_out)
-{
-    dcli_error_enter(__func__);
-    return explain_call(cluster, box, body, false, count, args, node, counters_out);
-}
-
-dcl_status dcl_explain_tiles_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
-                               const dcl_arg args[], int node, dcl_counters *counters_out)
-{
-    dcli_error_enter(__func__);
-    return explain_call(cluster, box, text, true, count, args, node, counters_out);
 }
 
 /* ---- afterwards --------------------------------------------------------------------------------------------------- */

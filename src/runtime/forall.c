@@ -294,7 +294,7 @@ dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, 
     return status;
 }
 
-static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                            const dcl_arg args[])
 {
     dcl_status status = check_args(cluster, body, tiles, count, args);
@@ -311,32 +311,6 @@ static dcl_status run_call(dcl_cluster *cluster, const dcl_box *box, const char 
     pthread_mutex_unlock(&cluster->lock);
     dcli_declarations_free(&call.declarations);
     return status;
-}
-
-dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
-{
-    dcli_error_enter(__func__);
-    return run_call(cluster, NULL, body, false, count, args);
-}
-
-dcl_status dcl_forall_over_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                             const dcl_arg args[])
-{
-    dcli_error_enter(__func__);
-    return run_call(cluster, box, body, false, count, args);
-}
-
-dcl_status dcl_forall_tiles_n(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[])
-{
-    dcli_error_enter(__func__);
-    return run_call(cluster, NULL, text, true, count, args);
-}
-
-dcl_status dcl_forall_tiles_over_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
-                                   const dcl_arg args[])
-{
-    dcli_error_enter(__func__);
-    return run_call(cluster, box, text, true, count, args);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------------- */

@@ -109,23 +109,12 @@ extern __typeof__(dcl_reshape_copy) dcli_in_reshape_copy;
 extern __typeof__(dcl_take) dcli_in_take;
 extern __typeof__(dcl_remap) dcli_in_remap;
 extern __typeof__(dcl_remap_with) dcli_in_remap_with;
-extern __typeof__(dcl_explain_remap) dcli_in_explain_remap;
 extern __typeof__(dcl_copy) dcli_in_copy;
-extern __typeof__(dcl_explain_copy) dcli_in_explain_copy;
-extern __typeof__(dcl_forall_n) dcli_in_forall_n;
-extern __typeof__(dcl_forall_over_n) dcli_in_forall_over_n;
+extern __typeof__(dcl_call_run) dcli_in_call_run;
+extern __typeof__(dcl_call_explain) dcli_in_call_explain;
+extern __typeof__(dcl_call_report) dcli_in_call_report;
 extern __typeof__(dcl_stats) dcli_in_stats;
-extern __typeof__(dcl_explain_n) dcli_in_explain_n;
-extern __typeof__(dcl_explain_report_n) dcli_in_explain_report_n;
-extern __typeof__(dcl_explain_report_copy) dcli_in_explain_report_copy;
-extern __typeof__(dcl_explain_report_remap) dcli_in_explain_report_remap;
-extern __typeof__(dcl_explain_report_move) dcli_in_explain_report_move;
 extern __typeof__(dcl_tiles) dcli_in_tiles;
 extern __typeof__(dcl_move) dcli_in_move;
-extern __typeof__(dcl_explain_move) dcli_in_explain_move;
-extern __typeof__(dcl_forall_tiles_n) dcli_in_forall_tiles_n;
-extern __typeof__(dcl_forall_tiles_over_n) dcli_in_forall_tiles_over_n;
-extern __typeof__(dcl_explain_tiles_n) dcli_in_explain_tiles_n;
-extern __typeof__(dcl_explain_report_tiles_n) dcli_in_explain_report_tiles_n;
 
 #endif

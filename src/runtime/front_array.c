@@ -260,16 +260,6 @@ dcl_status dcl_remap_with(dcl_array *array, dcl_map *map, unsigned flags)
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_remap_with(array, map, flags) : call.status);
 }
 
-dcl_status dcl_explain_remap(dcl_array *array, dcl_map *map, unsigned flags, int node, dcl_counters *counters_out)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_explain_remap(array, map, flags, node, counters_out)
-                                                      : call.status);
-}
-
 dcl_status dcl_copy(dcl_array *from, dcl_array *to)
 {
     dcli_call call;
@@ -277,16 +267,6 @@ dcl_status dcl_copy(dcl_array *from, dcl_array *to)
     from = dcli_call_array(&call, "from", from);
     to = dcli_call_array(&call, "to", to);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_copy(from, to) : call.status);
-}
-
-dcl_status dcl_explain_copy(dcl_array *from, dcl_array *to, int node, dcl_counters *counters_out)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    from = dcli_call_array(&call, "from", from);
-    to = dcli_call_array(&call, "to", to);
-    return dcli_call_end(&call,
-                         call.status == DCL_OK ? dcli_in_explain_copy(from, to, node, counters_out) : call.status);
 }
 
 dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void *user)
@@ -303,13 +283,4 @@ dcl_status dcl_move(dcl_array *array, const dcl_box *box, int node)
     dcli_call_begin(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_move(array, box, node) : call.status);
-}
-
-dcl_status dcl_explain_move(dcl_array *array, const dcl_box *box, int node, dcl_counters *counters_out)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_end(&call,
-                         call.status == DCL_OK ? dcli_in_explain_move(array, box, node, counters_out) : call.status);
 }

@@ -139,17 +139,19 @@ static dcl_status explain(dcl_array *array, const dcl_box *box, int node, dcl_co
     return DCL_OK;
 }
 
-dcl_status dcl_explain_move(dcl_array *array, const dcl_box *box, int node, dcl_counters *counters_out)
+dcl_status dcli_move_explain(dcl_array *array, const dcl_box *box, int node, int counted, dcl_counters *counters_out)
 {
-    dcli_error_enter(__func__);
+    dcl_counters planned;
     dcl_status status = check_move(array, box, node);
     if (status == DCL_OK)
-        status = dcli_check_counted(array->cluster, node, counters_out);
+        status = dcli_check_counted(array->cluster, counted, counters_out);
     if (status != DCL_OK)
         return status;
     pthread_mutex_lock(&array->cluster->lock);
-    status = explain(array, box, node, counters_out);
+    status = explain(array, box, node, &planned);
     pthread_mutex_unlock(&array->cluster->lock);
+    if (status == DCL_OK)
+        *counters_out = counted == node || counted == DCL_ALL_NODES ? planned : (dcl_counters){0};
     return status;
 }
 
@@ -165,9 +167,8 @@ static dcl_status report(dcl_array *array, const dcl_box *box, dcli_report_asked
         asked, &(dcli_planned){.cluster = array->cluster, .operation = &operation, .array = &base, .name = &name});
 }
 
-dcl_report *dcl_explain_report_move(dcl_array *array, const dcl_box *box, int node)
+dcl_report *dcli_move_report(dcl_array *array, const dcl_box *box, int node)
 {
-    dcli_error_enter(__func__);
     if (check_move(array, box, node) != DCL_OK)
         return NULL;
     dcli_report_asked asked = {.node = node};

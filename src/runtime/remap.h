@@ -16,4 +16,10 @@ dcl_status dcli_remap_choose(const dcl_array *array, dcl_map *map, unsigned flag
 /** As dcli_copy_planned(), from the array as it is to what it would be. @param map  chosen; not equal to the array's. */
 dcl_status dcli_remap_planned(dcl_array *array, dcl_map *map, dcli_planned_fn *look, void *user);
 
+/** What a copy, and a remap, would count, or do. @param node  as of dcl_call_explain(), dcl_call_report(). */
+dcl_status dcli_copy_explain(dcl_array *from, dcl_array *to, int node, dcl_counters *counters_out);
+dcl_report *dcli_copy_report(dcl_array *from, dcl_array *to, int node);
+dcl_status dcli_remap_explain(dcl_array *array, dcl_map *map, unsigned flags, int node, dcl_counters *counters_out);
+dcl_report *dcli_remap_report(dcl_array *array, dcl_map *map, unsigned flags, int node);
+
 #endif

@@ -6,9 +6,8 @@
 
 /* ---- copies ------------------------------------------------------------------------------------------------------- */
 
-dcl_status dcl_explain_copy(dcl_array *from, dcl_array *to, int node, dcl_counters *counters_out)
+dcl_status dcli_copy_explain(dcl_array *from, dcl_array *to, int node, dcl_counters *counters_out)
 {
-    dcli_error_enter(__func__);
     dcli_counted counted = {.node = node};
     dcl_status status = dcli_copy_check(from, to);
     if (status == DCL_OK)
@@ -24,9 +23,8 @@ dcl_status dcl_explain_copy(dcl_array *from, dcl_array *to, int node, dcl_counte
     return status;
 }
 
-dcl_report *dcl_explain_report_copy(dcl_array *from, dcl_array *to, int node)
+dcl_report *dcli_copy_report(dcl_array *from, dcl_array *to, int node)
 {
-    dcli_error_enter(__func__);
     dcli_report_asked asked = {.node = node};
     if (dcli_copy_check(from, to) != DCL_OK || dcli_report_check_node(to->cluster, node) != DCL_OK)
         return NULL;
@@ -39,9 +37,8 @@ dcl_report *dcl_explain_report_copy(dcl_array *from, dcl_array *to, int node)
 
 /* ---- another map -------------------------------------------------------------------------------------------------- */
 
-dcl_status dcl_explain_remap(dcl_array *array, dcl_map *map, unsigned flags, int node, dcl_counters *counters_out)
+dcl_status dcli_remap_explain(dcl_array *array, dcl_map *map, unsigned flags, int node, dcl_counters *counters_out)
 {
-    dcli_error_enter(__func__);
     dcli_counted counted = {.node = node};
     dcl_status status = dcli_remap_check(array, map, flags);
     if (status == DCL_OK)
@@ -60,9 +57,8 @@ dcl_status dcl_explain_remap(dcl_array *array, dcl_map *map, unsigned flags, int
     return status;
 }
 
-dcl_report *dcl_explain_report_remap(dcl_array *array, dcl_map *map, unsigned flags, int node)
+dcl_report *dcli_remap_report(dcl_array *array, dcl_map *map, unsigned flags, int node)
 {
-    dcli_error_enter(__func__);
     dcli_report_asked asked = {.node = node};
     if (dcli_remap_check(array, map, flags) != DCL_OK || dcli_report_check_node(array->cluster, node) != DCL_OK)
         return NULL;

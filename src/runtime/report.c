@@ -255,25 +255,11 @@ dcl_report *dcli_report_end(dcli_report_asked *asked, dcl_status status)
     return NULL;
 }
 
-static dcl_report *report_call(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+dcl_report *dcli_forall_report(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                                const dcl_arg args[], int node)
 {
     dcli_report_asked asked = {.node = node, .advise = true};
     if (cluster != NULL && dcli_report_check_node(cluster, node) != DCL_OK)
         return NULL;
     return dcli_report_end(&asked, dcli_call_planned(cluster, box, body, tiles, count, args, dcli_report_on, &asked));
-}
-
-dcl_report *dcl_explain_report_n(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                 const dcl_arg args[], int node)
-{
-    dcli_error_enter(__func__);
-    return report_call(cluster, box, body, false, count, args, node);
-}
-
-dcl_report *dcl_explain_report_tiles_n(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
-                                       const dcl_arg args[], int node)
-{
-    dcli_error_enter(__func__);
-    return report_call(cluster, box, text, true, count, args, node);
 }

@@ -18,8 +18,8 @@ typedef struct dcli_planned {
 /** Called with the lock held. */
 typedef dcl_status dcli_planned_fn(void *user, const dcli_planned *planned);
 
-/** Check a call as dcl_forall_n() does, or dcl_forall_tiles_n(), and have `look` see it. Takes the lock.
- *  @return the statuses of dcl_forall_n(), or what `look` returned. */
+/** Check a call as dcl_forall() does, or dcl_forall_tiles(), and have `look` see it. Takes the lock.
+ *  @return the statuses of dcl_forall(), or what `look` returned. */
 dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                              const dcl_arg args[], dcli_planned_fn *look, void *user);
 
@@ -69,6 +69,17 @@ typedef struct dcli_report_asked {
     bool advise;
     dcli_report *report; /* made by dcli_report_on() */
 } dcli_report_asked;
+
+/** dcl_forall(), or dcl_forall_tiles(); what it would count; the report on it. */
+dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+                           const dcl_arg args[]);
+dcl_status dcli_forall_explain(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+                               const dcl_arg args[], int node, dcl_counters *counters_out);
+dcl_report *dcli_forall_report(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+                               const dcl_arg args[], int node);
+/** What a move to `node` would count at `counted`: all of it, where that is `node` or DCL_ALL_NODES; and the report on it. */
+dcl_status dcli_move_explain(dcl_array *array, const dcl_box *box, int node, int counted, dcl_counters *counters_out);
+dcl_report *dcli_move_report(dcl_array *array, const dcl_box *box, int node);
 
 /** Whether `node` is one that reports are asked of. */
 dcl_status dcli_report_check_node(const dcl_cluster *cluster, int node);

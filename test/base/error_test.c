@@ -96,10 +96,10 @@ Test(error, long_text_is_cut_and_ended)
     char text[2 * DCLI_ERROR_BYTES];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    dcli_error_enter("dcl_forall_n");
+    dcli_error_enter("dcl_forall");
     DCLI_FAIL(DCL_ERR_BODY, "%s", text);
     cr_expect_eq(strlen(dcl_error()), DCLI_ERROR_BYTES - 1);
-    cr_expect_eq(strlen(dcli_error_sentence()), DCLI_ERROR_BYTES - 1 - strlen("dcl_forall_n: "));
+    cr_expect_eq(strlen(dcli_error_sentence()), DCLI_ERROR_BYTES - 1 - strlen("dcl_forall: "));
     dcli_error_adopt(DCL_ERR_BODY, text);
     cr_expect_eq(strlen(dcl_error()), DCLI_ERROR_BYTES - 1);
 }

@@ -327,8 +327,9 @@ static void compare_pairs(struct run *run, int node, const dcl_report *report)
 
 static dcl_status compare_report(struct run *run)
 {
-    dcl_report *report = dcl_explain_report_n(run->cluster, run->boxed ? &run->box : NULL, run->body, run->arg_count,
-                                              run->args, DCL_ALL_NODES);
+    dcl_report *report = dcl_call_report(
+        DCL_CALL_BODY_N(run->cluster, run->boxed ? &run->box : NULL, run->body, run->arg_count, run->args),
+        DCL_ALL_NODES);
     if (report == NULL)
         return dcl_status_of(NULL);
     for (int n = 0; n < run->nodes; n++)
@@ -341,8 +342,9 @@ static dcl_status explain(struct run *run)
 {
     dcl_status status = DCL_OK;
     for (int n = 0; n <= run->nodes && status == DCL_OK; n++)
-        status = dcl_explain_n(run->cluster, run->boxed ? &run->box : NULL, run->body, run->arg_count, run->args,
-                               n < run->nodes ? n : DCL_ALL_NODES, &run->planned[n]);
+        status = dcl_call_explain(
+            DCL_CALL_BODY_N(run->cluster, run->boxed ? &run->box : NULL, run->body, run->arg_count, run->args),
+            n < run->nodes ? n : DCL_ALL_NODES, &run->planned[n]);
     return status == DCL_OK ? compare_report(run) : status;
 }
 
@@ -368,7 +370,7 @@ static void compare_counters(struct run *run)
 
 static dcl_status start(struct run *run)
 {
-    return run->boxed ? dcl_forall_over_n(run->cluster, &run->box, run->body, run->arg_count, run->args)
+    return run->boxed ? dcl_call_run(DCL_CALL_BODY_N(run->cluster, &run->box, run->body, run->arg_count, run->args))
                       : dcl_forall_n(run->cluster, run->body, run->arg_count, run->args);
 }
 

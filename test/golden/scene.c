@@ -283,26 +283,29 @@ static void make_arguments(struct run *run)
 
 /* ---- operations --------------------------------------------------------------------------------------------------- */
 
-static dcl_status explain_body(struct run *run, const struct step *step, int node, dcl_counters *out)
+static dcl_call call_of(const struct run *run, const struct step *step)
 {
     const golden_body *body = run->scene->body;
-    return (body->tiles ? dcl_explain_tiles_n : dcl_explain_n)(run->cluster, step->box, body->text, run->arg_count,
-                                                               run->arg, node, out);
+    return (body->tiles ? dcl_call_tiles : dcl_call_body)(run->cluster, step->box, body->text, run->arg_count,
+                                                          run->arg);
+}
+
+static dcl_status explain_body(struct run *run, const struct step *step, int node, dcl_counters *out)
+{
+    const dcl_call call = call_of(run, step);
+    return dcl_call_explain(&call, node, out);
 }
 
 static dcl_status start_body(struct run *run, const struct step *step)
 {
-    const golden_body *body = run->scene->body;
-    if (step->box == NULL)
-        return (body->tiles ? dcl_forall_tiles_n : dcl_forall_n)(run->cluster, body->text, run->arg_count, run->arg);
-    return (body->tiles ? dcl_forall_tiles_over_n : dcl_forall_over_n)(run->cluster, step->box, body->text,
-                                                                       run->arg_count, run->arg);
+    const dcl_call call = call_of(run, step);
+    return dcl_call_run(&call);
 }
 
 static dcl_status explain_copy(struct run *run, const struct step *step, int node, dcl_counters *out)
 {
     (void)run;
-    return dcl_explain_copy(step->array, step->to, node, out);
+    return dcl_call_explain(DCL_CALL_COPY(step->array, step->to), node, out);
 }
 
 static dcl_status start_copy(struct run *run, const struct step *step)
@@ -314,7 +317,7 @@ static dcl_status start_copy(struct run *run, const struct step *step)
 static dcl_status explain_remap(struct run *run, const struct step *step, int node, dcl_counters *out)
 {
     (void)run;
-    return dcl_explain_remap(step->array, step->map, step->flags, node, out);
+    return dcl_call_explain(DCL_CALL_REMAP(step->array, step->map, step->flags), node, out);
 }
 
 static dcl_status start_remap(struct run *run, const struct step *step)
@@ -327,8 +330,9 @@ static dcl_status explain_move(struct run *run, const struct step *step, int nod
 {
     (void)run;
     *out = (dcl_counters){.tasks = 0};
-    return node == step->node || node == DCL_ALL_NODES ? dcl_explain_move(step->array, step->box, step->node, out)
-                                                       : DCL_OK;
+    return node == step->node || node == DCL_ALL_NODES
+               ? dcl_call_explain(DCL_CALL_MOVE(step->array, step->box, step->node), DCL_ALL_NODES, out)
+               : DCL_OK;
 }
 
 static dcl_status start_move(struct run *run, const struct step *step)

@@ -207,23 +207,27 @@ static dcl_status explain_node(struct call *call, int node, dcl_counters *planne
 {
     dcl_cluster *cluster = call->pair->cluster;
     return call->body == TEST_TILES
-               ? dcl_explain_tiles_n(cluster, call->box, call->text, call->arg_count, call->args, node, planned)
-               : dcl_explain_n(cluster, call->box, call->text, call->arg_count, call->args, node, planned);
+               ? dcl_call_explain(DCL_CALL_TILES_N(cluster, call->box, call->text, call->arg_count, call->args), node,
+                                  planned)
+               : dcl_call_explain(DCL_CALL_BODY_N(cluster, call->box, call->text, call->arg_count, call->args), node,
+                                  planned);
 }
 
 static dcl_report *explain_all(struct call *call)
 {
     dcl_cluster *cluster = call->pair->cluster;
     return call->body == TEST_TILES
-               ? dcl_explain_report_tiles_n(cluster, call->box, call->text, call->arg_count, call->args, DCL_ALL_NODES)
-               : dcl_explain_report_n(cluster, call->box, call->text, call->arg_count, call->args, DCL_ALL_NODES);
+               ? dcl_call_report(DCL_CALL_TILES_N(cluster, call->box, call->text, call->arg_count, call->args),
+                                 DCL_ALL_NODES)
+               : dcl_call_report(DCL_CALL_BODY_N(cluster, call->box, call->text, call->arg_count, call->args),
+                                 DCL_ALL_NODES);
 }
 
 static bool explain(struct call *call)
 {
     bool good = true;
     for (int n = 0; good && n <= call->counts.nodes; n++)
-        good = test_done("dcl_explain_n",
+        good = test_done("dcl_call_explain",
                          explain_node(call, test_counts_node(&call->counts, n), &call->counts.planned[n]));
     dcl_report *report = good ? explain_all(call) : NULL;
     good = good && test_counts_report(&call->counts, report);
@@ -235,10 +239,12 @@ static dcl_status start(const struct call *call)
 {
     dcl_cluster *cluster = call->pair->cluster;
     if (call->body == TEST_TILES)
-        return call->box != NULL ? dcl_forall_tiles_over_n(cluster, call->box, call->text, call->arg_count, call->args)
-                                 : dcl_forall_tiles_n(cluster, call->text, call->arg_count, call->args);
-    return call->box != NULL ? dcl_forall_over_n(cluster, call->box, call->text, call->arg_count, call->args)
-                             : dcl_forall_n(cluster, call->text, call->arg_count, call->args);
+        return call->box != NULL
+                   ? dcl_call_run(DCL_CALL_TILES_N(cluster, call->box, call->text, call->arg_count, call->args))
+                   : dcl_call_run(DCL_CALL_TILES_N(cluster, NULL, call->text, call->arg_count, call->args));
+    return call->box != NULL
+               ? dcl_call_run(DCL_CALL_BODY_N(cluster, call->box, call->text, call->arg_count, call->args))
+               : dcl_forall_n(cluster, call->text, call->arg_count, call->args);
 }
 
 bool test_run_body(test_pair *pair, test_body body, const dcl_box *box)

@@ -10,9 +10,9 @@ bool test_copy(const test_model *from, test_model *to)
         test_counts_element(&counts, to->owner[e], from, e);
     bool good = test_counts_before(&counts);
     for (int n = 0; good && n <= counts.nodes; n++)
-        good = test_done("dcl_explain_copy",
-                         dcl_explain_copy(from->array, to->array, test_counts_node(&counts, n), &counts.planned[n]));
-    dcl_report *report = good ? dcl_explain_report_copy(from->array, to->array, DCL_ALL_NODES) : NULL;
+        good = test_done("explain copy", dcl_call_explain(DCL_CALL_COPY(from->array, to->array),
+                                                          test_counts_node(&counts, n), &counts.planned[n]));
+    dcl_report *report = good ? dcl_call_report(DCL_CALL_COPY(from->array, to->array), DCL_ALL_NODES) : NULL;
     good = good && test_counts_report(&counts, report);
     dcl_report_release(report);
     for (int64_t e = 0; e < to->total; e++)
@@ -45,9 +45,9 @@ bool test_remap(test_model *model, const test_model *like, unsigned flags)
     dcl_map *map = (dcl_map *)dcl_map_of(like->array);
     bool good = test_counts_before(&counts);
     for (int n = 0; good && n <= counts.nodes; n++)
-        good = test_done("dcl_explain_remap",
-                         dcl_explain_remap(model->array, map, flags, test_counts_node(&counts, n), &counts.planned[n]));
-    dcl_report *report = good ? dcl_explain_report_remap(model->array, map, flags, DCL_ALL_NODES) : NULL;
+        good = test_done("explain remap", dcl_call_explain(DCL_CALL_REMAP(model->array, map, flags),
+                                                           test_counts_node(&counts, n), &counts.planned[n]));
+    dcl_report *report = good ? dcl_call_report(DCL_CALL_REMAP(model->array, map, flags), DCL_ALL_NODES) : NULL;
     if (!good || !test_done("dcl_remap_with", dcl_remap_with(model->array, map, flags))) {
         dcl_report_release(report);
         return false;

@@ -305,9 +305,9 @@ static int64_t run(dcl_cluster *cluster, const dcl_box *box, const char *body, i
     for (int n = 0; n < nodes; n++) {
         check(dcl_stats(cluster, n, &before[n]), "dcl_stats");
         if (explained)
-            check(dcl_explain_n(cluster, box, body, count, args, n, &planned[n]), body);
+            check(dcl_call_explain(DCL_CALL_BODY_N(cluster, box, body, count, args), n, &planned[n]), body);
     }
-    check(dcl_forall_over_n(cluster, box, body, count, args), body);
+    check(dcl_call_run(DCL_CALL_BODY_N(cluster, box, body, count, args)), body);
     for (int n = 0; n < nodes; n++) {
         check(dcl_stats(cluster, n, &after), "dcl_stats");
         bytes += after.bytes_moved - before[n].bytes_moved;
@@ -556,7 +556,7 @@ static void try_remap(dcl_cluster *cluster)
     if (!same)
         choose_map(dcl_node_count(cluster), &A.grid, A.map, sizeof A.map);
     dcl_map *map = map_with_halo(cluster);
-    check(dcl_explain_remap(A.handle, map, 0, DCL_ALL_NODES, &planned), "dcl_explain_remap");
+    check(dcl_call_explain(DCL_CALL_REMAP(A.handle, map, 0), DCL_ALL_NODES, &planned), "explain remap");
     if (same && planned.bytes_moved != 0)
         fail("dcl_remap", "another halo moves elements");
     check(dcl_remap(A.handle, map), "dcl_remap");

@@ -147,7 +147,8 @@ static void keep_more(scene *scene, int newcomer)
     for (int n = 0; n < 2; n++) {
         dcl_counters planned, before, after;
         check(dcl_stats(scene->cluster, DCL_ALL_NODES, &before), "dcl_stats");
-        check(dcl_explain_n(scene->cluster, NULL, body, 2, args, DCL_ALL_NODES, &planned), "dcl_explain");
+        check(dcl_call_explain(DCL_CALL_BODY_N(scene->cluster, NULL, body, 2, args), DCL_ALL_NODES, &planned),
+              "dcl_explain");
         check(dcl_forall_n(scene->cluster, body, 2, args), "a body that keeps");
         check(dcl_read(C, NULL, found, NULL), "what was kept");
         check(dcl_stats(scene->cluster, DCL_ALL_NODES, &after), "dcl_stats");

@@ -161,7 +161,8 @@ static void try_move(struct world *w)
     const dcl_box *what = pick(0, 3) == 0 ? NULL : &box;
     int node = (int)pick(0, w->nodes - 1);
     dcl_counters planned = {0};
-    dcl_status explained = w->asks ? dcl_explain_move(array, what, node, &planned) : DCL_OK,
+    dcl_status explained =
+                   w->asks ? dcl_call_explain(DCL_CALL_MOVE(array, what, node), DCL_ALL_NODES, &planned) : DCL_OK,
                status = dcl_move(array, what, node);
     if ((w->asks && explained != status) || (status != DCL_OK && status != DCL_ERR_NOMEM))
         fail("dcl_move", dcl_error());
@@ -188,10 +189,10 @@ static void run(struct world *w, const dcl_box *box, const char *body, int count
 {
     for (int node = 0; w->asks && node < w->nodes; node++) {
         dcl_counters planned;
-        check(dcl_explain_n(w->cluster, box, body, count, args, node, &planned), "dcl_explain");
+        check(dcl_call_explain(DCL_CALL_BODY_N(w->cluster, box, body, count, args), node, &planned), "dcl_explain");
         note(w, node, &planned);
     }
-    check(dcl_forall_over_n(w->cluster, box, body, count, args), body);
+    check(dcl_call_run(DCL_CALL_BODY_N(w->cluster, box, body, count, args)), body);
 }
 
 static dcl_arg input(const char *name, dcl_array *array)
@@ -305,7 +306,7 @@ static void try_remap(struct world *w)
     dcl_map *map = random_map(w);
     for (int node = 0; w->asks && node < w->nodes; node++) {
         dcl_counters planned;
-        check(dcl_explain_remap(array, map, 0, node, &planned), "dcl_explain_remap");
+        check(dcl_call_explain(DCL_CALL_REMAP(array, map, 0), node, &planned), "explain remap");
         note(w, node, &planned);
     }
     check(dcl_remap(array, map), "dcl_remap");
@@ -329,7 +330,7 @@ static void try_copy(struct world *w)
     struct cube *from = &w->cube[pick(0, 1)], *to = &w->cube[2];
     for (int node = 0; w->asks && node < w->nodes; node++) {
         dcl_counters planned;
-        check(dcl_explain_copy(from->array, to->array, node, &planned), "dcl_explain_copy");
+        check(dcl_call_explain(DCL_CALL_COPY(from->array, to->array), node, &planned), "explain copy");
         note(w, node, &planned);
     }
     check(dcl_copy(from->array, to->array), "dcl_copy");

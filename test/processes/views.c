@@ -400,11 +400,11 @@ static void try_transfers(struct view *view)
 static dcl_status run(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[])
 {
     dcl_counters before, after, planned;
-    dcl_status status = dcl_explain_n(cluster, box, body, count, args, DCL_ALL_NODES, &planned);
+    dcl_status status = dcl_call_explain(DCL_CALL_BODY_N(cluster, box, body, count, args), DCL_ALL_NODES, &planned);
     if (status != DCL_OK)
         return status;
     check(dcl_stats(cluster, DCL_ALL_NODES, &before), "dcl_stats");
-    check(dcl_forall_over_n(cluster, box, body, count, args), body);
+    check(dcl_call_run(DCL_CALL_BODY_N(cluster, box, body, count, args)), body);
     check(dcl_stats(cluster, DCL_ALL_NODES, &after), "dcl_stats");
     if (after.tasks - before.tasks != planned.tasks || after.bytes_moved - before.bytes_moved != planned.bytes_moved ||
         after.blocks_moved - before.blocks_moved != planned.blocks_moved ||

@@ -127,7 +127,7 @@ static void run_kind(dcl_cluster *cluster, int kind, dcl_array *C, dcl_array *A,
     dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
     dcl_arg args[] = {DCL_OUT(C), declare(kind, A)};
     args[1].name = "A";
-    TEST_OK(dcl_explain_n(cluster, NULL, kinds[kind].body, 2, args, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, kinds[kind].body, 2, args), DCL_ALL_NODES, &planned));
     TEST_OK(dcl_forall_n(cluster, kinds[kind].body, 2, args));
     TEST_OK(dcl_read(C, NULL, found, NULL));
     cr_assert_eq(dcl_wait(cluster), DCL_OK, "%s: %s", what, dcl_error());
@@ -197,7 +197,7 @@ Test(access_planned, moves_what_is_declared)
     };
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
         dcl_arg args[] = {DCL_OUT_AS("C", cases[n].out), cases[n].in};
-        TEST_OK(dcl_explain_n(cluster, NULL, body, 2, args, DCL_ALL_NODES, &found));
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, body, 2, args), DCL_ALL_NODES, &found));
         cr_expect_eq(found.bytes_moved, 4 * cases[n].elements, "%s: %" PRId64 " elements", cases[n].what,
                      found.bytes_moved / 4);
         cr_expect_eq(found.approximate, cases[n].approximate, "%s: %" PRId64, cases[n].what, found.approximate);
@@ -320,12 +320,14 @@ static int give_count(void *user, const dcl_box *output, int most, dcl_box input
     return *(int *)user;
 }
 
-#define NOT_DECLARED(out, in, status, words)                                                                       \
-    do {                                                                                                           \
-        dcl_arg test_in = in;                                                                                      \
-        test_in.name = "A";                                                                                        \
-        TEST_REFUSED(dcl_explain_n(cluster, NULL, body, 2, (dcl_arg[]){DCL_OUT_AS("C", out), test_in}, 0, &found), \
-                     (status), (words));                                                                           \
+#define NOT_DECLARED(out, in, status, words)                                                                         \
+    do {                                                                                                             \
+        dcl_arg test_in = in;                                                                                        \
+        test_in.name = "A";                                                                                          \
+        TEST_REFUSED(                                                                                                \
+            dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, body, 2, (dcl_arg[]){DCL_OUT_AS("C", out), test_in}), 0, \
+                             &found),                                                                                \
+            (status), (words));                                                                                      \
     } while (0)
 
 Test(access_planned, wrong_declarations)

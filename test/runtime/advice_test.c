@@ -262,14 +262,14 @@ Test(report_advice, looks_at_the_part_that_is_computed)
     dcl_arg args[] = {DCL_OUT(C)};
     part.start[0] = 32;
     part.count[0] = 32;
-    dcl_report *report = dcl_explain_report_n(cluster, &part, "C(i,j) = 1;", 1, args, DCL_ALL_NODES);
+    dcl_report *report = dcl_call_report(DCL_CALL_BODY_N(cluster, &part, "C(i,j) = 1;", 1, args), DCL_ALL_NODES);
     expect_one(report,
                "node 2 computes 2.00 times the mean of the nodes: C is computed in a part that lies unevenly by "
                "'block,*'; with 'cyclic(2),*' the largest share would be 1.00");
     dcl_report_release(report);
     part.start[0] = 0;
     part.stride[0] = 2; /* half of everybody's rows */
-    report = dcl_explain_report_n(cluster, &part, "C(i,j) = 1;", 1, args, DCL_ALL_NODES);
+    report = dcl_call_report(DCL_CALL_BODY_N(cluster, &part, "C(i,j) = 1;", 1, args), DCL_ALL_NODES);
     cr_assert(report != NULL && report->advice_count == 0);
     dcl_report_release(report);
     cr_expect_eq(dcl_close(cluster), DCL_OK);
@@ -345,7 +345,7 @@ Test(report_text, is_json)
     dcl_array *C = array_of(cluster, dcl_grid_1d(DCL_FLOAT, 4), "block"),
               *A = array_of(cluster, dcl_grid_2d(DCL_FLOAT, 4, 4), "block,*");
     dcl_arg args[] = {DCL_OUT(C), DCL_IN(A)};
-    dcl_report *report = dcl_explain_report_n(cluster, NULL, "C(i) = A(3 - i, 3 - i);", 2, args, 1);
+    dcl_report *report = dcl_call_report(DCL_CALL_BODY_N(cluster, NULL, "C(i) = A(3 - i, 3 - i);", 2, args), 1);
     cr_assert_not_null(report, "%s", dcl_error());
     char *text = print(report, DCL_REPORT_JSON);
     static const char expected[] =

@@ -168,12 +168,16 @@ Test(border_on_device, beyond_64_bits_is_refused)
                  DCL_ERR_BODY, "line 1, column 8: subscript 1 of A does not fit 64 bits for some index");
     dcl_clear_error(line.cluster);
     dcl_arg args[] = {DCL_OUT(C), DCL_IN(A), DCL_VALUE(n)};
-    TEST_REFUSED(dcl_explain_n(line.cluster, &one, "C(i) = A(n * i - 5);", 3, args, DCL_ALL_NODES, &planned),
-                 DCL_ERR_BODY, "subscript 1 of A does not fit 64 bits");
-    TEST_OK(dcl_explain_n(line.cluster, &low, "C(i) = A(n * i);", 3, args, DCL_ALL_NODES, &planned)); /* -2^63 fits */
-    TEST_REFUSED(dcl_explain_n(line.cluster, &low, "C(i) = A(n * i - 1);", 3, args, DCL_ALL_NODES, &planned),
-                 DCL_ERR_BODY, "subscript 1 of A does not fit 64 bits");
-    TEST_OK(dcl_explain_n(line.cluster, &none, "C(i) = A(n * i);", 3, args, DCL_ALL_NODES, &planned));
+    TEST_REFUSED(
+        dcl_call_explain(DCL_CALL_BODY_N(line.cluster, &one, "C(i) = A(n * i - 5);", 3, args), DCL_ALL_NODES, &planned),
+        DCL_ERR_BODY, "subscript 1 of A does not fit 64 bits");
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(line.cluster, &low, "C(i) = A(n * i);", 3, args), DCL_ALL_NODES,
+                             &planned)); /* -2^63 fits */
+    TEST_REFUSED(
+        dcl_call_explain(DCL_CALL_BODY_N(line.cluster, &low, "C(i) = A(n * i - 1);", 3, args), DCL_ALL_NODES, &planned),
+        DCL_ERR_BODY, "subscript 1 of A does not fit 64 bits");
+    TEST_OK(
+        dcl_call_explain(DCL_CALL_BODY_N(line.cluster, &none, "C(i) = A(n * i);", 3, args), DCL_ALL_NODES, &planned));
     dcl_release(A);
     dcl_release(C);
     cr_expect_eq(dcl_close(line.cluster), DCL_OK, "%s", dcl_error());

@@ -51,13 +51,13 @@ static void expect_plans(dcl_cluster *cluster, const struct moved_case *c, dcl_a
     cr_expect_eq(all.bytes_moved, 4 * segment_bytes);
     dcl_arg args[] = {DCL_OUT(C), DCL_IN(A), DCL_IN(B)};
     for (int n = 0; n < 4; n++) {
-        TEST_OK(dcl_explain_n(cluster, NULL, transposed, 3, args, n, &node));
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, transposed, 3, args), n, &node));
         cr_expect_eq(node.tasks, tasks[n], "node %d: %" PRId64 " tasks", n, node.tasks);
         cr_expect_eq(node.blocks_moved, segments[n] * c->blocks / 4, "node %d: %" PRId64 " blocks", n,
                      node.blocks_moved);
         cr_expect_eq(node.bytes_moved, segments[n] * segment_bytes, "node %d: %" PRId64 " bytes", n, node.bytes_moved);
     }
-    TEST_OK(dcl_explain_n(cluster, NULL, transposed, 3, args, DCL_HOST, &node));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, transposed, 3, args), DCL_HOST, &node));
     cr_expect(node.tasks == 0 && node.bytes_moved == 0);
 }
 
@@ -90,7 +90,7 @@ static void expect_counted(dcl_cluster *cluster, const char *body, dcl_array *C,
     for (int n = 0; n < 5; n++) {
         dcl_counters planned;
         after[n] = test_counters(cluster, n < 4 ? n : DCL_ALL_NODES);
-        TEST_OK(dcl_explain_n(cluster, NULL, body, 3, args, n < 4 ? n : DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, body, 3, args), n < 4 ? n : DCL_ALL_NODES, &planned));
         cr_expect_eq(after[n].tasks - before[n].tasks, planned.tasks);
         cr_expect_eq(after[n].blocks_moved - before[n].blocks_moved, planned.blocks_moved);
         cr_expect_eq(after[n].bytes_moved - before[n].bytes_moved, planned.bytes_moved);
@@ -161,7 +161,7 @@ Test(counts_on_device, planned_are_those_counted)
             for (int k = -1; k < 4; k++) {
                 int node = k < 0 ? DCL_ALL_NODES : k;
                 dcl_counters planned, before = test_counters(cluster, node), after;
-                TEST_OK(dcl_explain_n(cluster, NULL, body, 3, args, node, &planned));
+                TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, body, 3, args), node, &planned));
                 TEST_OK(dcl_forall_n(cluster, body, 3, args));
                 after = test_counters(cluster, node);
                 cr_expect_eq(after.tasks - before.tasks, planned.tasks, "%s: tasks of node %d", body, node);
@@ -349,11 +349,11 @@ Test(counts_planned, no_node_is_not_all_nodes)
     dcl_counters counters;
     cr_expect(DCL_ALL_NODES != DCL_NOWHERE && DCL_ALL_NODES != DCL_HOST && DCL_HOST != DCL_NOWHERE);
     dcl_arg args[] = {DCL_OUT(C)};
-    TEST_REFUSED(dcl_explain_n(cluster, NULL, "C(i) = 1;", 1, args, DCL_NOWHERE, &counters), DCL_ERR_INVALID,
-                 "node is -1; expected 0..1, DCL_ALL_NODES or DCL_HOST");
-    cr_expect_null(dcl_explain_report_n(cluster, NULL, "C(i) = 1;", 1, args, DCL_NOWHERE));
-    TEST_OK(dcl_explain_n(cluster, NULL, "C(i) = 1;", 1, args, DCL_ALL_NODES, &counters));
-    TEST_OK(dcl_explain_n(cluster, NULL, "C(i) = 1;", 1, args, DCL_HOST, &counters));
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, "C(i) = 1;", 1, args), DCL_NOWHERE, &counters),
+                 DCL_ERR_INVALID, "node is -1; expected 0..1, DCL_ALL_NODES or DCL_HOST");
+    cr_expect_null(dcl_call_report(DCL_CALL_BODY_N(cluster, NULL, "C(i) = 1;", 1, args), DCL_NOWHERE));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, "C(i) = 1;", 1, args), DCL_ALL_NODES, &counters));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, "C(i) = 1;", 1, args), DCL_HOST, &counters));
     dcl_release(C);
     dcl_release(map);
     TEST_OK(dcl_close(cluster));

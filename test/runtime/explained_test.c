@@ -81,15 +81,15 @@ ParameterizedTest(struct copy_case *c, explained, copies)
 {
     dcl_cluster *cluster = dcl_open_plan(c->nodes);
     dcl_array *from = square(cluster, c->from), *to = square(cluster, c->to);
-    dcl_report *copied = dcl_explain_report_copy(from, to, DCL_ALL_NODES);
+    dcl_report *copied = dcl_call_report(DCL_CALL_COPY(from, to), DCL_ALL_NODES);
     expect_copy(c, copied);
-    dcl_report *remapped = dcl_explain_report_remap(from, (dcl_map *)dcl_map_of(to), 0, DCL_ALL_NODES);
+    dcl_report *remapped = dcl_call_report(DCL_CALL_REMAP(from, (dcl_map *)dcl_map_of(to), 0), DCL_ALL_NODES);
     expect_copy(c, remapped);
     dcl_counters planned;
     for (int n = 0; n < c->nodes; n++) {
-        TEST_OK(dcl_explain_copy(from, to, n, &planned));
+        TEST_OK(dcl_call_explain(DCL_CALL_COPY(from, to), n, &planned));
         cr_expect_eq(memcmp(&planned, &copied->node_row[n].planned, sizeof planned), 0, "%s: node %d", c->what, n);
-        dcl_report *one = dcl_explain_report_copy(from, to, n);
+        dcl_report *one = dcl_call_report(DCL_CALL_COPY(from, to), n);
         cr_assert(one != NULL && one->node == n && one->node_count == 1, "%s", dcl_error());
         cr_expect_eq(memcmp(&planned, &one->planned, sizeof planned), 0, "%s: node %d alone", c->what, n);
         dcl_report_release(one);
@@ -105,9 +105,9 @@ Test(explained, nothing_to_do)
     dcl_cluster *cluster = dcl_open_plan(2);
     dcl_array *A = square(cluster, "block,*"), *other = square(cluster, "block,*;nodes=1,0");
     dcl_map *same = (dcl_map *)dcl_map_of(A), *turned = (dcl_map *)dcl_map_of(other);
-    dcl_report *reports[] = {dcl_explain_report_copy(A, A, DCL_ALL_NODES),
-                             dcl_explain_report_remap(A, same, 0, DCL_ALL_NODES),
-                             dcl_explain_report_remap(A, turned, DCL_REMAP_RELABEL, DCL_ALL_NODES)};
+    dcl_report *reports[] = {dcl_call_report(DCL_CALL_COPY(A, A), DCL_ALL_NODES),
+                             dcl_call_report(DCL_CALL_REMAP(A, same, 0), DCL_ALL_NODES),
+                             dcl_call_report(DCL_CALL_REMAP(A, turned, DCL_REMAP_RELABEL), DCL_ALL_NODES)};
     for (int n = 0; n < 3; n++) {
         const dcl_report *report = reports[n];
         expect_pairs(report, "");
@@ -118,7 +118,7 @@ Test(explained, nothing_to_do)
                   "%d", n);
         dcl_report_release(reports[n]);
     }
-    dcl_report *moved = dcl_explain_report_remap(A, turned, 0, 1);
+    dcl_report *moved = dcl_call_report(DCL_CALL_REMAP(A, turned, 0), 1);
     expect_pairs(moved, "0>1 1 128 1");
     dcl_report_release(moved);
     cr_expect_eq(dcl_close(cluster), DCL_OK);
@@ -131,7 +131,7 @@ Test(explained, moves)
 {
     dcl_cluster *cluster = dcl_open_plan(4);
     dcl_array *A = square(cluster, "block,*");
-    dcl_report *report = dcl_explain_report_move(A, NULL, 0);
+    dcl_report *report = dcl_call_report(DCL_CALL_MOVE(A, NULL, 0), DCL_ALL_NODES);
     expect_pairs(report, "1>0 1 64 1; 2>0 1 64 1; 3>0 1 64 1");
     cr_expect(report->node == 0 && report->node_count == 1 && report->array_count == 1);
     cr_expect_str_eq(report->array[0].name, "array");
@@ -142,12 +142,12 @@ Test(explained, moves)
     cr_expect(report->imbalance_elements == 0 && report->imbalance_bytes == 0);
     dcl_report_release(report);
     dcl_box three = dcl_box_nd(2, (int64_t[]){0, 0}, (int64_t[]){3, 8});
-    report = dcl_explain_report_move(A, &three, 0);
+    report = dcl_call_report(DCL_CALL_MOVE(A, &three, 0), DCL_ALL_NODES);
     expect_pairs(report, "1>0 1 32 1");
     cr_expect_eq(report->node_row[0].copied_bytes, 32, "what is around its own rows");
     dcl_report_release(report);
     three.count[0] = 2;
-    report = dcl_explain_report_move(A, &three, 0);
+    report = dcl_call_report(DCL_CALL_MOVE(A, &three, 0), DCL_ALL_NODES);
     expect_pairs(report, "");
     cr_expect(report->planned.messages_planned == 0 && report->node_row[0].copied_bytes == 0);
     dcl_report_release(report);
@@ -162,7 +162,7 @@ Test(explained, moves_behind_views)
     dcl_box row = dcl_box_nd(2, (int64_t[]){7, 0}, (int64_t[]){1, 8});
     dcl_counters planned;
     TEST_OK(dcl_explain(cluster, &planned, "B(i,j) = 1;", DCL_OUT(B)));
-    dcl_report *report = dcl_explain_report_move(T, &row, 0);
+    dcl_report *report = dcl_call_report(DCL_CALL_MOVE(T, &row, 0), DCL_ALL_NODES);
     expect_pairs(report, "1>0 1 32 1");
     cr_expect_str_eq(report->array[0].name, "B");
     cr_expect_str_eq(report->array[0].map, "*,block");
@@ -203,21 +203,22 @@ Test(explained, refusals)
     dcl_array *W = test_array(cluster, "block,*", dcl_grid_2d(DCL_FLOAT, 8, 9)), *flat = dcl_flatten(A);
     dcl_map *map = (dcl_map *)dcl_map_of(A);
     dcl_box far = dcl_box_nd(2, (int64_t[]){4, 0}, (int64_t[]){5, 8});
-    expect_refused(dcl_explain_report_copy(NULL, A, 0), "dcl_explain_report_copy: `from` is NULL");
-    expect_refused(dcl_explain_report_copy(A, NULL, 0), "`to` is NULL");
-    expect_refused(dcl_explain_report_copy(A, W, 0), "axis 1 of `from` has 8 elements and of `to` 9");
-    expect_refused(dcl_explain_report_copy(A, V, 0), "`from` and `to` are views of one array");
-    expect_refused(dcl_explain_report_copy(A, A, 2), "node is 2; expected 0..1, or DCL_ALL_NODES");
-    expect_refused(dcl_explain_report_copy(A, A, DCL_HOST), "node is -2");
-    expect_refused(dcl_explain_report_remap(NULL, map, 0, 0), "dcl_explain_report_remap: array is NULL");
-    expect_refused(dcl_explain_report_remap(A, NULL, 0, 0), "map is NULL");
-    expect_refused(dcl_explain_report_remap(V, map, 0, 0), "array is a view");
-    expect_refused(dcl_explain_report_remap(A, map, 8, 0), "flags are 8");
-    expect_refused(dcl_explain_report_remap(A, map, 0, -4), "node is -4");
-    expect_refused(dcl_explain_report_move(NULL, NULL, 0), "dcl_explain_report_move: array is NULL");
-    expect_refused(dcl_explain_report_move(A, NULL, DCL_ALL_NODES), "node is -3; expected 0..1");
-    expect_refused(dcl_explain_report_move(A, &far, 0), "axis 0 runs from 4 to 8");
-    expect_refused(dcl_explain_report_move(flat, NULL, 0), "the array is a view of another shape");
+    expect_refused(dcl_call_report(DCL_CALL_COPY(NULL, A), 0), "dcl_explain_report: `from` is NULL");
+    expect_refused(dcl_call_report(DCL_CALL_COPY(A, NULL), 0), "`to` is NULL");
+    expect_refused(dcl_call_report(DCL_CALL_COPY(A, W), 0), "axis 1 of `from` has 8 elements and of `to` 9");
+    expect_refused(dcl_call_report(DCL_CALL_COPY(A, V), 0), "`from` and `to` are views of one array");
+    expect_refused(dcl_call_report(DCL_CALL_COPY(A, A), 2), "node is 2; expected 0..1, or DCL_ALL_NODES");
+    expect_refused(dcl_call_report(DCL_CALL_COPY(A, A), DCL_HOST), "node is -2");
+    expect_refused(dcl_call_report(DCL_CALL_REMAP(NULL, map, 0), 0), "dcl_explain_report: array is NULL");
+    expect_refused(dcl_call_report(DCL_CALL_REMAP(A, NULL, 0), 0), "map is NULL");
+    expect_refused(dcl_call_report(DCL_CALL_REMAP(V, map, 0), 0), "array is a view");
+    expect_refused(dcl_call_report(DCL_CALL_REMAP(A, map, 8), 0), "flags are 8");
+    expect_refused(dcl_call_report(DCL_CALL_REMAP(A, map, 0), -4), "node is -4");
+    expect_refused(dcl_call_report(DCL_CALL_MOVE(NULL, NULL, 0), DCL_ALL_NODES), "dcl_explain_report: array is NULL");
+    expect_refused(dcl_call_report(DCL_CALL_MOVE(A, NULL, DCL_ALL_NODES), DCL_ALL_NODES), "node is -3; expected 0..1");
+    expect_refused(dcl_call_report(DCL_CALL_MOVE(A, &far, 0), DCL_ALL_NODES), "axis 0 runs from 4 to 8");
+    expect_refused(dcl_call_report(DCL_CALL_MOVE(flat, NULL, 0), DCL_ALL_NODES),
+                   "the array is a view of another shape");
     dcl_clear_error(cluster);
     cr_expect_eq(dcl_close(cluster), DCL_OK);
 }
@@ -229,7 +230,8 @@ Test(explained, a_move_that_does_not_fit)
     config.kept_bytes = 100;
     dcl_cluster *cluster = test_open(&config);
     dcl_array *A = square(cluster, "block,*");
-    expect_refused(dcl_explain_report_move(A, NULL, 1), "node 1: copies of the box take 256 bytes");
+    expect_refused(dcl_call_report(DCL_CALL_MOVE(A, NULL, 1), DCL_ALL_NODES),
+                   "node 1: copies of the box take 256 bytes");
     cr_expect_eq(dcl_status_of(NULL), DCL_ERR_NOMEM);
     dcl_clear_error(cluster);
     TEST_OK(dcl_close(cluster));
@@ -243,7 +245,7 @@ Test(explained, a_move_in_several_batches)
     config.transfer = "send";
     dcl_cluster *cluster = test_open(&config);
     dcl_array *A = square(cluster, "block,*");
-    dcl_report *report = dcl_explain_report_move(A, NULL, 1);
+    dcl_report *report = dcl_call_report(DCL_CALL_MOVE(A, NULL, 1), DCL_ALL_NODES);
     expect_pairs(report, "0>1 1 128 2");
     cr_expect_eq(report->node_row[0].copied_bytes, 256, "%" PRId64 " bytes", report->node_row[0].copied_bytes);
     cr_expect_eq(report->node_row[0].arrived_bytes, 64);
@@ -253,15 +255,18 @@ Test(explained, a_move_in_several_batches)
 
 typedef dcl_report *ask_fn(dcl_array *A, dcl_array *B);
 
-static dcl_report *ask_copy(dcl_array *A, dcl_array *B) { return dcl_explain_report_copy(A, B, DCL_ALL_NODES); }
+static dcl_report *ask_copy(dcl_array *A, dcl_array *B) { return dcl_call_report(DCL_CALL_COPY(A, B), DCL_ALL_NODES); }
 static dcl_report *ask_same(dcl_array *A, dcl_array *B)
 {
-    return (void)B, dcl_explain_report_copy(A, A, DCL_ALL_NODES);
+    return (void)B, dcl_call_report(DCL_CALL_COPY(A, A), DCL_ALL_NODES);
 }
-static dcl_report *ask_move(dcl_array *A, dcl_array *B) { return (void)B, dcl_explain_report_move(A, NULL, 0); }
+static dcl_report *ask_move(dcl_array *A, dcl_array *B)
+{
+    return (void)B, dcl_call_report(DCL_CALL_MOVE(A, NULL, 0), DCL_ALL_NODES);
+}
 static dcl_report *ask_remap(dcl_array *A, dcl_array *B)
 {
-    return dcl_explain_report_remap(A, (dcl_map *)dcl_map_of(B), DCL_REMAP_RELABEL, DCL_ALL_NODES);
+    return dcl_call_report(DCL_CALL_REMAP(A, (dcl_map *)dcl_map_of(B), DCL_REMAP_RELABEL), DCL_ALL_NODES);
 }
 
 /* The n-th allocation fails: there is a sentence and no report, or a whole report. */

@@ -33,7 +33,7 @@ static int64_t run_ring(dcl_array *C, dcl_array *A, const int32_t value[COUNT])
     dcl_arg args[] = {DCL_OUT(C), DCL_IN(A)};
     int32_t found[COUNT];
     dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
-    TEST_OK(dcl_explain_n(cluster, NULL, body, 2, args, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, body, 2, args), DCL_ALL_NODES, &planned));
     TEST_OK(dcl_forall_n(cluster, body, 2, args));
     dcl_counters after = test_counters(cluster, DCL_ALL_NODES);
     cr_expect_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved);
@@ -101,7 +101,7 @@ Test(halo_on_device, takes_nothing_of_the_budget)
         static const char far[] = "C(i) = A(11 - i);";
         dcl_arg args[] = {DCL_OUT(C), DCL_IN(A)};
         dcl_counters planned;
-        TEST_OK(dcl_explain_n(cluster, NULL, far, 2, args, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, far, 2, args), DCL_ALL_NODES, &planned));
         cr_expect_eq(planned.bytes_moved, (3 + 3) * 4); /* ends exchange their four, of which copies have one each */
         TEST_OK(dcl_forall_n(cluster, far, 2, args));
     }
@@ -145,7 +145,7 @@ Test(halo_on_device, is_a_property_of_the_map)
     test_count_up(A, 4, 7);
     TEST_REFUSED(dcl_swap(A, B), DCL_ERR_INVALID, "the arrays differ in grid, type or map");
     dcl_clear_error(cluster);
-    TEST_OK(dcl_explain_remap(A, map, 0, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_REMAP(A, map, 0), DCL_ALL_NODES, &planned));
     cr_expect_eq(planned.bytes_moved, 0);
     TEST_OK(dcl_remap(A, map));
     TEST_OK(dcl_swap(A, B));

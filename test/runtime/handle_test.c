@@ -26,7 +26,7 @@ static void expect_refused(dcl_cluster *cluster, dcl_array *A, dcl_array *alive,
     TEST_REFUSED(dcl_keep(A, true), DCL_ERR_INVALID, words);
     TEST_REFUSED(dcl_swap(A, A), DCL_ERR_INVALID, words);
     TEST_REFUSED(dcl_move(A, NULL, 0), DCL_ERR_INVALID, words);
-    TEST_REFUSED(dcl_explain_move(A, NULL, 0, &counters), DCL_ERR_INVALID, words);
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_MOVE(A, NULL, 0), DCL_ALL_NODES, &counters), DCL_ERR_INVALID, words);
     TEST_REFUSED(dcl_load_npy(A, "a.npy"), DCL_ERR_INVALID, words);
     TEST_REFUSED(dcl_save_npy(A, "a.npy"), DCL_ERR_INVALID, words);
     if (alive != NULL) {
@@ -35,7 +35,7 @@ static void expect_refused(dcl_cluster *cluster, dcl_array *A, dcl_array *alive,
         TEST_REFUSED(dcl_remap(A, map), DCL_ERR_INVALID, words);
         TEST_REFUSED(dcl_forall_n(cluster, "C(i) = A(i);", 2, (dcl_arg[]){DCL_OUT_AS("C", alive), DCL_IN_AS("A", A)}),
                      DCL_ERR_INVALID, words);
-        cr_expect(strstr(dcl_error(), "dcl_forall_n: A ") != NULL, "the argument is not named: %s", dcl_error());
+        cr_expect(strstr(dcl_error(), "dcl_forall: A ") != NULL, "the argument is not named: %s", dcl_error());
         cr_expect_eq(dcl_status_of(cluster), DCL_ERR_INVALID, "the cluster has not kept the error");
         dcl_clear_error(cluster);
     }

@@ -34,7 +34,7 @@ static int64_t add_transposed(dcl_cluster *cluster, dcl_array *C, dcl_array *A, 
     dcl_arg args[] = {DCL_OUT(C), DCL_IN(A), DCL_IN(B)};
     args[2].access = kept ? DCL_ACCESS_IN_KEPT : DCL_ACCESS_IN;
     dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
-    TEST_OK(dcl_explain_n(cluster, NULL, body, 3, args, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, body, 3, args), DCL_ALL_NODES, &planned));
     TEST_OK(dcl_forall_n(cluster, body, 3, args));
     dcl_counters after = test_counters(cluster, DCL_ALL_NODES);
     cr_expect_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved,
@@ -91,14 +91,17 @@ Test(kept_on_device, only_what_is_not_there_moves)
         TEST_OK(dcl_keep(A, true));
         dcl_counters first, second, third;
         const char *near = "C(i) = i < 38 ? A(i) + A(i+2) : 0;", *far = "C(i) = i < 37 ? A(i) + A(i+3) : 0;";
-        TEST_OK(dcl_explain_n(cluster, NULL, near, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN(A)}, DCL_ALL_NODES, &first));
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, near, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN(A)}),
+                                 DCL_ALL_NODES, &first));
         TEST_OK(dcl_forall(cluster, near, DCL_OUT(C), DCL_IN(A)));
-        TEST_OK(dcl_explain_n(cluster, NULL, far, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN(A)}, DCL_ALL_NODES, &second));
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, far, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN(A)}),
+                                 DCL_ALL_NODES, &second));
         TEST_OK(dcl_forall(cluster, far, DCL_OUT(C), DCL_IN(A)));
         TEST_OK(dcl_read(C, NULL, result, NULL));
         for (int i = 0; i < 40; i++)
             cr_assert_eq(result[i], i < 37 ? 2 * i + 3 : 0, "%s: C(%d) is %d", moves[m], i, result[i]);
-        TEST_OK(dcl_explain_n(cluster, NULL, near, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN(A)}, DCL_ALL_NODES, &third));
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, near, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN(A)}),
+                                 DCL_ALL_NODES, &third));
         cr_expect_eq(first.bytes_moved, 3 * 2 * 4);
         cr_expect_eq(second.bytes_moved, 3 * 1 * 4);
         cr_expect_eq(third.bytes_moved, 0);
@@ -150,7 +153,7 @@ Test(kept_on_device, copies_that_end_are_made_again)
         TEST_OK(dcl_forall_n(cluster, add, 3, adding));
         TEST_OK(dcl_forall(cluster, take, DCL_OUT(X), DCL_IN_KEPT(B)));
         TEST_OK(dcl_forall_n(cluster, add, 3, adding));
-        TEST_OK(dcl_explain_n(cluster, NULL, add, 3, adding, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, add, 3, adding), DCL_ALL_NODES, &planned));
         cr_expect_eq(planned.bytes_moved, 0, "%s: %" PRId64 " bytes are explained", moves[m], planned.bytes_moved);
         before = test_counters(cluster, DCL_ALL_NODES);
         TEST_OK(dcl_forall_n(cluster, add, 3, adding));
@@ -222,11 +225,11 @@ Test(kept_on_device, views_and_swaps)
     test_count_up(B, 5, 1);
     int64_t once = add_transposed(cluster, C, A, B, 5, true);
     dcl_arg args[] = {DCL_OUT(C), DCL_IN_KEPT(T)};
-    TEST_OK(dcl_explain_n(cluster, NULL, "C(i,j) = T(i,j);", 2, args, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, "C(i,j) = T(i,j);", 2, args), DCL_ALL_NODES, &planned));
     cr_expect_eq(planned.bytes_moved, 0, "%" PRId64, planned.bytes_moved);
     TEST_OK(dcl_forall_n(cluster, "C(i,j) = T(i,j);", 2, args));
     TEST_OK(dcl_swap(A, B)); /* A counts from 5, and has the copies */
-    TEST_OK(dcl_explain_n(cluster, NULL, "C(i,j) = T(i,j);", 2, args, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, "C(i,j) = T(i,j);", 2, args), DCL_ALL_NODES, &planned));
     cr_expect_eq(planned.bytes_moved, once, "%" PRId64 " of %" PRId64, planned.bytes_moved, once);
     TEST_OK(dcl_swap(A, B));
     cr_expect_eq(add_transposed(cluster, C, A, B, 5, true), 0);
@@ -328,7 +331,7 @@ Test(kept_on_device, declared_reads)
     for (int k = 0; k < 4; k++) {
         dcl_arg args[] = {DCL_OUT(C), DCL_IN_HALO(A, 2 + k / 2)};
         dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
-        TEST_OK(dcl_explain_n(cluster, NULL, body, 2, args, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, body, 2, args), DCL_ALL_NODES, &planned));
         TEST_OK(dcl_forall_n(cluster, body, 2, args));
         int64_t counted = test_counters(cluster, DCL_ALL_NODES).bytes_moved - before.bytes_moved;
         cr_expect_eq(counted, planned.bytes_moved, "call %d moved %" PRId64 "; explained %" PRId64, k, counted,
@@ -339,7 +342,8 @@ Test(kept_on_device, declared_reads)
     TEST_OK(dcl_forall_n(cluster, body, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN_HALO(A, 2)}));
     TEST_OK(dcl_forall_n(cluster, body, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN_HALO(A, 3)}));
     dcl_counters again;
-    TEST_OK(dcl_explain_n(cluster, NULL, body, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN_HALO(A, 3)}, DCL_ALL_NODES, &again));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, body, 2, (dcl_arg[]){DCL_OUT(C), DCL_IN_HALO(A, 3)}),
+                             DCL_ALL_NODES, &again));
     cr_expect_eq(again.bytes_moved, 0, "explained %" PRId64, again.bytes_moved);
     dcl_release(A);
     dcl_release(C);

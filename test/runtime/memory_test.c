@@ -138,9 +138,9 @@ static int use_copies(dcl_cluster *cluster, dcl_array *C, dcl_array *A, int n)
             some = dcl_box_nd(1, (int64_t[]){3}, (int64_t[]){5});
     dcl_arg kept[] = {DCL_OUT(C), DCL_IN_KEPT(A)};
     dcl_status status[] = {
-        dcl_forall_over_n(cluster, &half, reverse, 2, kept),
+        dcl_call_run(DCL_CALL_BODY_N(cluster, &half, reverse, 2, kept)),
         dcl_move(A, &some, 1),
-        dcl_explain_move(A, &half, 1, &counters),
+        dcl_call_explain(DCL_CALL_MOVE(A, &half, 1), DCL_ALL_NODES, &counters),
         dcl_tiles(A, DCL_ALL_NODES, visit, &boxes),
         dcl_keep(A, n % 3 > 0),
         dcl_move(A, &some, 1),
@@ -169,7 +169,7 @@ Test(memory_on_device, that_lacks_for_the_books_of_copies_is_told)
         dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
         int32_t found[N];
         dcl_clear_error(cluster);
-        TEST_OK(dcl_explain_n(cluster, NULL, reverse, 2, args, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, reverse, 2, args), DCL_ALL_NODES, &planned));
         TEST_OK(dcl_forall_n(cluster, reverse, 2, args));
         int64_t moved = test_counters(cluster, DCL_ALL_NODES).bytes_moved - before.bytes_moved;
         cr_expect_eq(moved, planned.bytes_moved, "allocation %d: %" PRId64 " bytes moved; explained %" PRId64, n, moved,

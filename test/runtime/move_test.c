@@ -55,8 +55,8 @@ static void expect_report(const dcl_report *report, const dcl_counters *planned)
 static int64_t move(dcl_cluster *cluster, dcl_array *array, const dcl_box *box, int node)
 {
     dcl_counters planned, before = test_counters(cluster, node), all = test_counters(cluster, DCL_ALL_NODES);
-    TEST_OK(dcl_explain_move(array, box, node, &planned));
-    dcl_report *report = dcl_explain_report_move(array, box, node);
+    TEST_OK(dcl_call_explain(DCL_CALL_MOVE(array, box, node), DCL_ALL_NODES, &planned));
+    dcl_report *report = dcl_call_report(DCL_CALL_MOVE(array, box, node), DCL_ALL_NODES);
     TEST_OK(dcl_move(array, box, node));
     expect_report(report, &planned);
     dcl_report_release(report);
@@ -120,10 +120,10 @@ static dcl_status compute_tile(void *user, const dcl_tile *tile)
     e->tiles++;
     e->bytes += move(e->cluster, e->B, &turned, tile->node);
     int64_t before = moved(e->cluster);
-    TEST_OK(dcl_explain_n(e->cluster, box, add, 3, args, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(e->cluster, box, add, 3, args), DCL_ALL_NODES, &planned));
     cr_expect_eq(planned.bytes_moved, 0);
     cr_expect_eq(planned.tasks, 1);
-    TEST_OK(dcl_forall_over_n(e->cluster, box, add, 3, args));
+    TEST_OK(dcl_call_run(DCL_CALL_BODY_N(e->cluster, box, add, 3, args)));
     cr_expect_eq(moved(e->cluster), before);
     return DCL_OK;
 }
@@ -155,7 +155,7 @@ static int64_t add_moves(struct example *e)
     dcl_arg args[] = {DCL_OUT_AS("C", e->C), DCL_IN_AS("A", e->A), DCL_IN_AS("B", e->B)};
     dcl_counters planned;
     int64_t before = moved(e->cluster);
-    TEST_OK(dcl_explain_n(e->cluster, NULL, add, 3, args, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(e->cluster, NULL, add, 3, args), DCL_ALL_NODES, &planned));
     TEST_OK(dcl_forall_n(e->cluster, add, 3, args));
     cr_expect_eq(moved(e->cluster) - before, planned.bytes_moved);
     expect_sum(e);
@@ -202,16 +202,16 @@ Test(move_on_device, tile_kernels_use_copies)
         static int32_t found[SIDE][SIDE];
         dcl_arg args[] = {DCL_OUT_AS("C", e.C), DCL_IN_HALO_AS("A", e.A, 0, 1), DCL_IN_ALL_AS("B", e.B)};
         dcl_counters planned;
-        TEST_OK(dcl_explain_tiles_n(e.cluster, NULL, text, 3, args, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_explain(DCL_CALL_TILES_N(e.cluster, NULL, text, 3, args), DCL_ALL_NODES, &planned));
         cr_expect_gt(planned.bytes_moved, 0);
         for (int node = 0; node < NODES; node++) {
             move(e.cluster, e.A, NULL, node);
             move(e.cluster, e.B, NULL, node);
         }
         int64_t before = moved(e.cluster);
-        TEST_OK(dcl_explain_tiles_n(e.cluster, NULL, text, 3, args, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_explain(DCL_CALL_TILES_N(e.cluster, NULL, text, 3, args), DCL_ALL_NODES, &planned));
         cr_expect_eq(planned.bytes_moved, 0);
-        TEST_OK(dcl_forall_tiles_n(e.cluster, text, 3, args));
+        TEST_OK(dcl_call_run(DCL_CALL_TILES_N(e.cluster, NULL, text, 3, args)));
         TEST_OK(dcl_read(e.C, NULL, found, NULL));
         cr_expect_eq(moved(e.cluster), before);
         for (int i = 0; i < SIDE; i++)
@@ -262,7 +262,8 @@ Test(move_on_device, what_does_not_fit_is_refused)
                  "(DCL_KEPT_BYTES), "
                  "192 of which are taken; drop some by dcl_keep(array, false)");
     dcl_counters counters;
-    TEST_REFUSED(dcl_explain_move(e.B, &two, 2, &counters), DCL_ERR_NOMEM, "expected at most 192: copies may take 384");
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_MOVE(e.B, &two, 2), DCL_ALL_NODES, &counters), DCL_ERR_NOMEM,
+                 "expected at most 192: copies may take 384");
     cr_expect_eq(moved(e.cluster), before);
     move(e.cluster, e.B, &next, 2);
     move(e.cluster, e.B, &one, 1); /* every node has a budget of its own */
@@ -465,7 +466,8 @@ Test(move_on_device, arrays_that_have_failed)
     dcl_counters counters;
     test_fail(A);
     TEST_REFUSED(dcl_move(A, NULL, 0), DCL_ERR_DEVICE, "dcl_move: cannot move an array whose contents have failed");
-    TEST_REFUSED(dcl_explain_move(A, NULL, 0, &counters), DCL_ERR_DEVICE, "dcl_explain_move: cannot move an array");
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_MOVE(A, NULL, 0), DCL_ALL_NODES, &counters), DCL_ERR_DEVICE,
+                 "dcl_explain: cannot move an array");
     TEST_OK(dcl_keep(A, false));
     test_count_up(A, 0, 1);
     dcl_clear_error(cluster);
@@ -487,11 +489,13 @@ Test(move_on_device, refusals)
     TEST_REFUSED(dcl_move(A, &beyond, 1), DCL_ERR_RANGE, "dcl_move: ");
     TEST_REFUSED(dcl_move(A, &line, 1), DCL_ERR_INVALID, "dcl_move: ");
     TEST_REFUSED(dcl_move(Q, NULL, 1), DCL_ERR_UNSUPPORTED, "dcl_move: this cluster only plans");
-    TEST_REFUSED(dcl_explain_move(NULL, NULL, 0, &counters), DCL_ERR_INVALID, "dcl_explain_move: array is NULL");
-    TEST_REFUSED(dcl_explain_move(A, NULL, 0, NULL), DCL_ERR_INVALID, "counters_out is NULL");
-    TEST_REFUSED(dcl_explain_move(A, NULL, 4, &counters), DCL_ERR_INVALID, "node is 4");
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_MOVE(NULL, NULL, 0), DCL_ALL_NODES, &counters), DCL_ERR_INVALID,
+                 "dcl_explain: array is NULL");
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_MOVE(A, NULL, 0), DCL_ALL_NODES, NULL), DCL_ERR_INVALID,
+                 "counters_out is NULL");
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_MOVE(A, NULL, 4), DCL_ALL_NODES, &counters), DCL_ERR_INVALID, "node is 4");
     dcl_clear_error(cluster);
-    TEST_OK(dcl_explain_move(Q, NULL, 2, &counters));
+    TEST_OK(dcl_call_explain(DCL_CALL_MOVE(Q, NULL, 2), DCL_ALL_NODES, &counters));
     cr_expect_eq(counters.bytes_moved, SIDE * SIDE * 4 / 3 * 2);
     TEST_OK(dcl_keep(Q, false));
     dcl_box none = dcl_box_nd(2, (int64_t[]){0, 0}, (int64_t[]){0, 4});

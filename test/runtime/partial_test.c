@@ -104,7 +104,7 @@ static void set(const struct scene *scene, struct pair *pair, const bool runs[],
 static void run(const struct scene *scene, const char *body, int count, const dcl_arg args[])
 {
     dcl_counters before = test_counters(scene->cluster, DCL_ALL_NODES), planned;
-    TEST_OK(dcl_explain_n(scene->cluster, NULL, body, count, args, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(scene->cluster, NULL, body, count, args), DCL_ALL_NODES, &planned));
     TEST_OK(dcl_forall_n(scene->cluster, body, count, args));
     dcl_counters after = test_counters(scene->cluster, DCL_ALL_NODES);
     cr_expect(after.tasks - before.tasks == planned.tasks &&
@@ -191,7 +191,8 @@ static void try_reaching(struct scene *scene)
 {
     dcl_box inside = dcl_box_nd(2, (int64_t[]){11, 0}, (int64_t[]){ROWS - 2, COLUMNS - 2});
     dcl_arg args[] = {OUT("C", scene->C.array), IN("P", scene->P.array)};
-    TEST_OK(dcl_forall_over_n(scene->cluster, &inside, "C(i,j) = P(i-1,j) + 3 * P(i,j+1) - P(i+1,j-1);", 2, args));
+    TEST_OK(dcl_call_run(
+        DCL_CALL_BODY_N(scene->cluster, &inside, "C(i,j) = P(i-1,j) + 3 * P(i,j+1) - P(i+1,j-1);", 2, args)));
     for (int i = 1; i < ROWS - 1; i++)
         for (int j = 1; j < COLUMNS - 1; j++)
             scene->C.value[i * COLUMNS + j] =
@@ -409,7 +410,8 @@ Test(partial_on_device, kept)
             }
             dcl_counters planned;
             dcl_arg args[] = {OUT("C", scene.C.array), IN("P", scene.P.array)};
-            TEST_OK(dcl_explain_n(cluster, NULL, "C(i,j) = 2 * P(i,j) + 1;", 2, args, DCL_ALL_NODES, &planned));
+            TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, "C(i,j) = 2 * P(i,j) + 1;", 2, args), DCL_ALL_NODES,
+                                     &planned));
             cr_expect_eq(planned.bytes_moved, 0, "%s: %" PRId64 " bytes", maps[m], planned.bytes_moved);
             end_scene(&scene);
         }

@@ -162,7 +162,7 @@ static void step_forall(struct program *p)
     bool narrowed = pick(p, 4) == 0;
     note(p, narrowed ? "forall over a box %d %d -> %d" : "forall %d %d -> %d", which[0], which[1], which[2]);
     note(p, " and %d (body %d)", which[3], (int)(body - bodies), 0);
-    dcl_status status = dcl_forall_over_n(p->cluster, narrowed ? &box : NULL, body->text, count, args);
+    dcl_status status = dcl_call_run(DCL_CALL_BODY_N(p->cluster, narrowed ? &box : NULL, body->text, count, args));
     note(p, status == DCL_OK ? ": started\n" : ": refused\n", 0, 0, 0);
     if (p->fails_at == 0)
         cr_assert_eq(status, DCL_OK, "seed %" PRIu64 ": %s\n%s", p->seed, dcl_error(), p->text);

@@ -112,7 +112,7 @@ static void remap_and_expect(dcl_array *array, dcl_map *map, const char *what)
     dcl_counters planned[TEST_MOST_NODES], before[TEST_MOST_NODES], all;
     int64_t storage = 0, stored = 0, elements;
     for (int n = 0; n < nodes; n++) {
-        TEST_OK(dcl_explain_remap(array, map, 0, n, &planned[n]));
+        TEST_OK(dcl_call_explain(DCL_CALL_REMAP(array, map, 0), n, &planned[n]));
         int64_t expected = differing_bytes(dcl_map_of(array), map, &grid, n);
         cr_assert_eq(planned[n].bytes_moved, expected, "%s: node %d: %" PRId64 " bytes planned; expected %" PRId64,
                      what, n, planned[n].bytes_moved, expected);
@@ -120,7 +120,7 @@ static void remap_and_expect(dcl_array *array, dcl_map *map, const char *what)
         TEST_OK(dcl_map_storage(dcl_map_of(array), &grid, n, &elements));
         storage -= elements * (int64_t)dcl_type_bytes(grid.type);
     }
-    TEST_OK(dcl_explain_remap(array, map, 0, DCL_ALL_NODES, &all));
+    TEST_OK(dcl_call_explain(DCL_CALL_REMAP(array, map, 0), DCL_ALL_NODES, &all));
     cr_assert_eq(all.bytes_moved, differing_bytes(dcl_map_of(array), map, &grid, DCL_ALL_NODES), "%s", what);
     TEST_OK(dcl_remap(array, map));
     cr_assert(dcl_map_equal(dcl_map_of(array), map), "%s", what);
@@ -259,7 +259,7 @@ static dcl_array *random_copy(test_random *random, dcl_array *from, dcl_map *map
         grid.origin[d] = test_between(random, -5, 5);
     dcl_array *to = dcl_agile(grid, map);
     dcl_counters planned, before = test_counters(dcl_cluster_of(from), DCL_ALL_NODES), after;
-    TEST_OK(dcl_explain_copy(from, to, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_COPY(from, to), DCL_ALL_NODES, &planned));
     TEST_OK(dcl_copy(from, to));
     after = test_counters(dcl_cluster_of(from), DCL_ALL_NODES);
     expect_planned(&planned, &before, &after, what);
@@ -363,11 +363,11 @@ Test(remap_on_device, costs_nothing_where_nothing_changes)
     dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, 60), block);
     test_count_up(A, 100, 3);
     dcl_counters before = test_counters(cluster, DCL_ALL_NODES), after, planned;
-    TEST_OK(dcl_explain_remap(A, again, 0, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_REMAP(A, again, 0), DCL_ALL_NODES, &planned));
     TEST_OK(dcl_remap(A, again));
     after = test_counters(cluster, DCL_ALL_NODES);
     cr_expect(planned.tasks == 0 && after.tasks == before.tasks && after.bytes_copied == before.bytes_copied);
-    TEST_OK(dcl_explain_remap(A, tiled, 0, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_explain(DCL_CALL_REMAP(A, tiled, 0), DCL_ALL_NODES, &planned));
     TEST_OK(dcl_remap(A, tiled));
     after = test_counters(cluster, DCL_ALL_NODES);
     cr_expect(planned.tasks == 12 && after.tasks == before.tasks + 12 && after.bytes_moved == before.bytes_moved);
@@ -395,7 +395,7 @@ Test(remap_on_device, copies_between_views)
         int32_t found[4][6];
         dcl_counters planned, before, after;
         test_count_up(A, 0, 1);
-        TEST_OK(dcl_explain_copy(back, turned, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_explain(DCL_CALL_COPY(back, turned), DCL_ALL_NODES, &planned));
         before = test_counters(cluster, DCL_ALL_NODES);
         TEST_OK(dcl_copy(back, turned)); /* B(j,i) = A(5 - i,j) */
         after = test_counters(cluster, DCL_ALL_NODES);
@@ -472,7 +472,7 @@ Test(remap_on_device, to_a_sparse_map_keeps_what_that_stores)
         dcl_counters planned, before, after;
         int32_t found[12];
         test_count_up(A, 100, 3);
-        TEST_OK(dcl_explain_remap(A, sparse, 0, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_explain(DCL_CALL_REMAP(A, sparse, 0), DCL_ALL_NODES, &planned));
         cr_expect_eq(planned.bytes_moved, 4 * 4, "%" PRId64, planned.bytes_moved);
         before = test_counters(cluster, DCL_ALL_NODES);
         TEST_OK(dcl_remap(A, sparse));
@@ -538,8 +538,8 @@ Test(remap_on_device, may_take_nodes_in_the_order_that_moves_least)
         dcl_counters plain, relabelled, before, after;
         test_count_up(A, 100, 3);
         test_count_up(B, 100, 3);
-        TEST_OK(dcl_explain_remap(A, cyclic, 0, DCL_ALL_NODES, &plain));
-        TEST_OK(dcl_explain_remap(A, cyclic, DCL_REMAP_RELABEL, DCL_ALL_NODES, &relabelled));
+        TEST_OK(dcl_call_explain(DCL_CALL_REMAP(A, cyclic, 0), DCL_ALL_NODES, &plain));
+        TEST_OK(dcl_call_explain(DCL_CALL_REMAP(A, cyclic, DCL_REMAP_RELABEL), DCL_ALL_NODES, &relabelled));
         cr_expect_eq(plain.bytes_moved, 57 * 4, "%" PRId64, plain.bytes_moved);          /* 20; 40, 41 stay */
         cr_expect_eq(relabelled.bytes_moved, 3 * 4, "%" PRId64, relabelled.bytes_moved); /* 20; 40, 41 move */
         expect_map(A, "block;nodes=2,0-1");
@@ -686,17 +686,19 @@ Test(remap_on_device, of_wrong_arguments_is_refused)
     TEST_REFUSED(dcl_remap(view, cyclic), DCL_ERR_INVALID, "array is a view; expected one made by dcl_agile()");
     TEST_REFUSED(dcl_remap(A, foreign), DCL_ERR_INVALID, "the map is of another cluster than the array");
     TEST_REFUSED(dcl_remap(A, plane), DCL_ERR_INVALID, "the map serves grids of rank 2; the grid has rank 1");
-    TEST_REFUSED(dcl_explain_remap(A, plane, 0, 0, &counters), DCL_ERR_INVALID, "the map serves grids of rank 2");
-    TEST_REFUSED(dcl_explain_remap(A, cyclic, 0, 2, &counters), DCL_ERR_INVALID, "node is 2");
-    TEST_REFUSED(dcl_explain_remap(A, cyclic, 0, 0, NULL), DCL_ERR_INVALID, "counters_out is NULL");
-    TEST_REFUSED(dcl_explain_remap(NULL, cyclic, 0, 0, &counters), DCL_ERR_INVALID, "array is NULL");
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_REMAP(A, plane, 0), 0, &counters), DCL_ERR_INVALID,
+                 "the map serves grids of rank 2");
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_REMAP(A, cyclic, 0), 2, &counters), DCL_ERR_INVALID, "node is 2");
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_REMAP(A, cyclic, 0), 0, NULL), DCL_ERR_INVALID, "counters_out is NULL");
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_REMAP(NULL, cyclic, 0), 0, &counters), DCL_ERR_INVALID, "array is NULL");
     expect_count_up(A, "after refusals");
     cr_expect(dcl_map_equal(dcl_map_of(A), block));
-    TEST_OK(dcl_explain_remap(A, cyclic, 0, DCL_HOST, &counters));
+    TEST_OK(dcl_call_explain(DCL_CALL_REMAP(A, cyclic, 0), DCL_HOST, &counters));
     cr_expect(counters.tasks == 0 && counters.bytes_moved == 0);
     TEST_REFUSED(dcl_copy(A, NULL), DCL_ERR_INVALID, "`to` is NULL");
     TEST_REFUSED(dcl_copy(NULL, NULL), DCL_ERR_INVALID, "`from` is NULL");
-    TEST_REFUSED(dcl_explain_copy(A, X, 0, &counters), DCL_ERR_INVALID, "the arrays are of different clusters");
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_COPY(A, X), 0, &counters), DCL_ERR_INVALID,
+                 "the arrays are of different clusters");
     TEST_REFUSED(dcl_copy(A, X), DCL_ERR_INVALID, "the arrays are of different clusters");
     expect_count_up(A, "a source of copies");
     dcl_clear_error(cluster);
@@ -745,13 +747,13 @@ Test(remap_planned, can_be_asked_of_a_cluster_that_only_plans)
     dcl_array *A = dcl_agile(grid, block), *B = dcl_agile(grid, cyclic);
     dcl_counters counters;
     for (int n = 0; n < 4; n++) {
-        TEST_OK(dcl_explain_remap(A, cyclic, 0, n, &counters));
+        TEST_OK(dcl_call_explain(DCL_CALL_REMAP(A, cyclic, 0), n, &counters));
         cr_expect(counters.tasks == 1 && counters.bytes_moved == 16, "node %d: %" PRId64 " bytes", n,
                   counters.bytes_moved);
     }
-    TEST_OK(dcl_explain_copy(A, B, DCL_ALL_NODES, &counters));
+    TEST_OK(dcl_call_explain(DCL_CALL_COPY(A, B), DCL_ALL_NODES, &counters));
     cr_expect_eq(counters.bytes_moved, 64, "%" PRId64 " bytes", counters.bytes_moved);
-    TEST_OK(dcl_explain_copy(A, A, DCL_ALL_NODES, &counters));
+    TEST_OK(dcl_call_explain(DCL_CALL_COPY(A, A), DCL_ALL_NODES, &counters));
     cr_expect_eq(counters.tasks, 0);
     TEST_REFUSED(dcl_remap(A, cyclic), DCL_ERR_UNSUPPORTED, "this cluster only plans");
     TEST_REFUSED(dcl_copy(A, B), DCL_ERR_UNSUPPORTED, "this cluster only plans");

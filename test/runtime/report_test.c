@@ -40,7 +40,7 @@ static dcl_report *report_on(const struct planned *planned, const char *body, dc
 {
     dcl_arg args[] = {dcl_arg_array(c, "C", planned->C), dcl_arg_array(a, "A", planned->A),
                       dcl_arg_array(b, "B", planned->B)};
-    dcl_report *report = dcl_explain_report_n(planned->cluster, NULL, body, 3, args, DCL_ALL_NODES);
+    dcl_report *report = dcl_call_report(DCL_CALL_BODY_N(planned->cluster, NULL, body, 3, args), DCL_ALL_NODES);
     cr_assert_not_null(report, "%s: %s", body, dcl_error());
     return report;
 }
@@ -179,7 +179,7 @@ Test(report_planned, of_one_node)
 {
     struct planned planned = open_planned(2, dcl_grid_2d(DCL_FLOAT, 8, 8), "block,*", "block,*", "cyclic,*");
     dcl_arg args[] = {DCL_OUT_AS("C", planned.C), DCL_IN_AS("B", planned.B)};
-    dcl_report *report = dcl_explain_report_n(planned.cluster, NULL, "C(i,j) = B(i,j);", 2, args, 1);
+    dcl_report *report = dcl_call_report(DCL_CALL_BODY_N(planned.cluster, NULL, "C(i,j) = B(i,j);", 2, args), 1);
     char text[256];
     cr_assert_not_null(report, "%s", dcl_error());
     print_pairs(report, text, sizeof text);
@@ -189,7 +189,7 @@ Test(report_planned, of_one_node)
     dcl_report_release(report);
     dcl_box rows = dcl_box_of(&(dcl_grid){.rank = 2, .type = DCL_FLOAT, .extent = {8, 8}});
     rows.count[0] = 2; /* node 0 has both, and owns one of them */
-    report = dcl_explain_report_n(planned.cluster, &rows, "C(i,j) = B(i,j);", 2, args, DCL_ALL_NODES);
+    report = dcl_call_report(DCL_CALL_BODY_N(planned.cluster, &rows, "C(i,j) = B(i,j);", 2, args), DCL_ALL_NODES);
     cr_assert_not_null(report, "%s", dcl_error());
     print_pairs(report, text, sizeof text);
     cr_expect_str_eq(text, "1>0 1 32=32+0 1");
@@ -236,10 +236,10 @@ Test(report_planned, refusals)
         {NULL, DCL_ALL_NODES, "body is NULL"},
     };
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
-        cr_expect_null(dcl_explain_report_n(planned.cluster, NULL, cases[n].body, 2, args, cases[n].node));
+        cr_expect_null(dcl_call_report(DCL_CALL_BODY_N(planned.cluster, NULL, cases[n].body, 2, args), cases[n].node));
         cr_expect_not_null(strstr(dcl_error(), cases[n].words), "\"%s\" has not \"%s\"", dcl_error(), cases[n].words);
     }
-    cr_expect_null(dcl_explain_report_n(NULL, NULL, "C(i,j) = A(i,j);", 2, args, 0));
+    cr_expect_null(dcl_call_report(DCL_CALL_BODY_N(NULL, NULL, "C(i,j) = A(i,j);", 2, args), 0));
     cr_expect_not_null(strstr(dcl_error(), "cluster is NULL"), "%s", dcl_error());
     dcl_report_release(NULL);
     close_planned(&planned);
@@ -254,8 +254,8 @@ Test(report_planned, memory_that_lacks_is_told)
         dcl_arg args[] = {DCL_OUT_AS("C", planned.C), DCL_IN_AS("A", planned.A), DCL_IN_AS("B", planned.B)};
         dcl_clear_error(NULL);
         dcli_alloc_fail_after(n);
-        dcl_report *report =
-            dcl_explain_report_n(planned.cluster, NULL, "C(i,j) = A(i,j) + B(i,i);", 3, args, DCL_ALL_NODES);
+        dcl_report *report = dcl_call_report(
+            DCL_CALL_BODY_N(planned.cluster, NULL, "C(i,j) = A(i,j) + B(i,i);", 3, args), DCL_ALL_NODES);
         size_t length = dcl_report_print(report, DCL_REPORT_TEXT, NULL, 0);
         dcli_alloc_fail_after(0);
         whole = report != NULL && length > 0 ? whole + 1 : 0;
@@ -310,8 +310,10 @@ Test(report_planned, views)
     dcl_box box = dcl_box_nd(2, (int64_t[]){0, 0}, (int64_t[]){8, 8});
     dcl_arg args[2][2] = {{DCL_OUT_AS("C", planned.C), DCL_IN_AS("B", planned.B)},
                           {DCL_OUT_AS("C", planned.C), DCL_IN_AS("S", S)}};
-    dcl_report *one = dcl_explain_report_n(planned.cluster, &box, "C(i,j) = B(j,i);", 2, args[0], DCL_ALL_NODES);
-    dcl_report *other = dcl_explain_report_n(planned.cluster, &box, "C(i,j) = S(i,j);", 2, args[1], DCL_ALL_NODES);
+    dcl_report *one =
+        dcl_call_report(DCL_CALL_BODY_N(planned.cluster, &box, "C(i,j) = B(j,i);", 2, args[0]), DCL_ALL_NODES);
+    dcl_report *other =
+        dcl_call_report(DCL_CALL_BODY_N(planned.cluster, &box, "C(i,j) = S(i,j);", 2, args[1]), DCL_ALL_NODES);
     cr_assert(one != NULL && other != NULL, "%s", dcl_error());
     print_pairs(one, direct, sizeof direct);
     print_pairs(other, viewed, sizeof viewed);
@@ -323,9 +325,10 @@ Test(report_planned, views)
     dcl_report_release(one);
     /* a footprint that is a box around what is read, on the view's grid; the view that is written says who computes */
     args[1][0] = DCL_OUT_AS("U", U);
-    other = dcl_explain_report_n(planned.cluster, NULL, "U(i,j) = S(i - 4, (i + j) / 1 - i);", 2, args[1], 1);
+    other =
+        dcl_call_report(DCL_CALL_BODY_N(planned.cluster, NULL, "U(i,j) = S(i - 4, (i + j) / 1 - i);", 2, args[1]), 1);
     cr_expect_null(other, "not affine");
-    other = dcl_explain_report_n(planned.cluster, NULL, "U(i,j) = S(j, j);", 2, args[1], 1);
+    other = dcl_call_report(DCL_CALL_BODY_N(planned.cluster, NULL, "U(i,j) = S(j, j);", 2, args[1]), 1);
     cr_assert_not_null(other, "%s", dcl_error());
     cr_expect(other->node_row[0].elements == 32 && other->footprint_count == 1);
     cr_expect(other->footprint[0].elements == 64 && other->footprint[0].read_at_most == 8, "%" PRId64 ", %" PRId64,

@@ -227,8 +227,8 @@ static void run_kind(dcl_cluster *cluster, int kind, dcl_array *C, dcl_array *A,
     dcl_arg args[8];
     int count = make_args(kind, C, A, B, args);
     dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
-    TEST_OK(dcl_explain_tiles_n(cluster, NULL, kinds[kind].text, count, args, DCL_ALL_NODES, &planned));
-    TEST_OK(dcl_forall_tiles_n(cluster, kinds[kind].text, count, args));
+    TEST_OK(dcl_call_explain(DCL_CALL_TILES_N(cluster, NULL, kinds[kind].text, count, args), DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_run(DCL_CALL_TILES_N(cluster, NULL, kinds[kind].text, count, args)));
     cr_assert_eq(dcl_wait(cluster), DCL_OK, "%s: %s", what, dcl_error());
     expect_elements(C, kinds[kind].expected, what);
     expect_planned(cluster, &before, &planned, what);

@@ -109,8 +109,8 @@ static void compare(dcl_cluster *cluster, uint64_t seed, const char *how)
 
     dcl_counters planned, after, before = test_counters(cluster, DCL_ALL_NODES);
     int count = kernels[k].has_items ? 4 : 3;
-    TEST_OK(dcl_explain_tiles_n(cluster, NULL, kernels[k].tiles, count, args, DCL_ALL_NODES, &planned));
-    TEST_OK(dcl_forall_tiles_n(cluster, kernels[k].tiles, count, args));
+    TEST_OK(dcl_call_explain(DCL_CALL_TILES_N(cluster, NULL, kernels[k].tiles, count, args), DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_run(DCL_CALL_TILES_N(cluster, NULL, kernels[k].tiles, count, args)));
     TEST_OK(dcl_read(C, NULL, by_tiles, NULL));
     after = test_counters(cluster, DCL_ALL_NODES);
     cr_assert_eq(dcl_wait(cluster), DCL_OK, "%s: %s", what, dcl_error());

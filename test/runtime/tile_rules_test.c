@@ -104,7 +104,7 @@ static void write_some(const dcl_config *config)
         TEST_OK(dcl_forall(cluster, "C(i,j) = 100 * i + j; D(i,j) = -1;", DCL_OUT(C), DCL_OUT(D)));
         before = test_counters(cluster, DCL_ALL_NODES);
         dcl_arg args[] = {DCL_INOUT(C), DCL_OUT(D)};
-        TEST_OK(dcl_explain_tiles_n(cluster, &box, text, 2, args, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_explain(DCL_CALL_TILES_N(cluster, &box, text, 2, args), DCL_ALL_NODES, &planned));
         TEST_OK(dcl_forall_tiles_over(cluster, &box, text, DCL_INOUT(C), DCL_OUT(D)));
         TEST_OK(dcl_read(C, NULL, c, NULL));
         TEST_OK(dcl_read(D, NULL, d, NULL));
@@ -296,7 +296,7 @@ Test(tile_rules_planned, refuses_arguments)
     TEST_OK(dcl_explain_tiles(cluster, &found, text, DCL_OUT(C), DCL_PRELUDE("/* barrier */"), DCL_VALUE_AS("i", n)));
     dcl_arg nameless[] = {DCL_OUT(C), DCL_GROUP(4), DCL_ITEMS(1)}; /* as other languages may make them */
     nameless[1].name = nameless[2].name = NULL;
-    TEST_OK(dcl_explain_tiles_n(cluster, NULL, text, 3, nameless, DCL_ALL_NODES, &found));
+    TEST_OK(dcl_call_explain(DCL_CALL_TILES_N(cluster, NULL, text, 3, nameless), DCL_ALL_NODES, &found));
     dcl_release(line);
     dcl_release(wide);
     dcl_release(A);

@@ -91,7 +91,8 @@ Test(tiles, are_what_tasks_compute)
             for (int node = 0; node < 2; node++) {
                 dcl_arg arg = DCL_OUT_AS("V", views[v]);
                 const char *body = v < 2 ? "V(i,j) = 1;" : "V(i) = 1;";
-                cr_assert_eq(dcl_explain_n(cluster, NULL, body, 1, &arg, node, &planned), DCL_OK, "%s", dcl_error());
+                cr_assert_eq(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, body, 1, &arg), node, &planned), DCL_OK,
+                             "%s", dcl_error());
                 cr_expect_eq(counting.tiles[node], planned.tasks,
                              "%s, view %d, node %d: %" PRId64 " tiles, %" PRId64 " tasks", maps[m], v, node,
                              counting.tiles[node], planned.tasks);

@@ -218,7 +218,7 @@ static dcl_status run(struct scene *scene, const char *const bodies[3], dcl_arra
     dcl_counters before = test_counters(scene->cluster, DCL_ALL_NODES), planned;
     const char *body = bodies[scene->kind->rank - 1];
     dcl_arg args[] = {dcl_arg_array(V.access == DCL_ACCESS_IN ? DCL_ACCESS_OUT : DCL_ACCESS_IN, "C", C), V};
-    dcl_status status = dcl_explain_n(scene->cluster, NULL, body, 2, args, DCL_ALL_NODES, &planned);
+    dcl_status status = dcl_call_explain(DCL_CALL_BODY_N(scene->cluster, NULL, body, 2, args), DCL_ALL_NODES, &planned);
     if (status == DCL_OK)
         status = dcl_forall_n(scene->cluster, body, 2, args);
     if (status != DCL_OK)
@@ -594,8 +594,9 @@ Test(view_planned, wrong_uses)
     TEST_REFUSED(EXPLAIN("B(i,j) = far(6000000000000000000 * i, j);", DCL_OUT(B), DCL_IN(far)), DCL_ERR_BODY,
                  "a subscript of far overflows 64 bits on the array behind this view");
     dcl_box outside = dcl_box_nd(2, (int64_t[]){0, 0}, (int64_t[]){5, 8});
-    TEST_REFUSED(dcl_explain_n(cluster, &outside, "far(i,j) = 1;", 1,
-                               &(dcl_arg){DCL_ACCESS_OUT, .name = "far", .array = far}, DCL_ALL_NODES, &planned),
+    TEST_REFUSED(dcl_call_explain(DCL_CALL_BODY_N(cluster, &outside, "far(i,j) = 1;", 1,
+                                                  &(dcl_arg){DCL_ACCESS_OUT, .name = "far", .array = far}),
+                                  DCL_ALL_NODES, &planned),
                  DCL_ERR_RANGE, "axis 0 runs from 0 to 4");
     TEST_REFUSED(dcl_fill(T, &(int32_t){0}), DCL_ERR_UNSUPPORTED, "only plans");
     dcl_clear_error(cluster);

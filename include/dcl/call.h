@@ -1,0 +1,99 @@
+/* dcl/call.h - calls as values: one description is run, explained or reported. */
+#ifndef DCL_CALL_H
+#define DCL_CALL_H
+
+#include <string.h>
+
+#include <dcl/array.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Counters of a node, or of all. Planned ones are known before an operation runs and equal in dcl_explain(). */
+typedef struct dcl_counters {
+    int64_t tasks;        /**< planned: tiles computed */
+    int64_t blocks_moved; /**< planned: blocks touched by bytes_moved, once per operation, node and argument */
+    int64_t bytes_moved;  /**< planned: bytes a node's tasks read or write of elements it does not own, once per
+                                operation, node and argument, whatever the medium */
+    int64_t
+        messages_planned; /**< planned: messages of data that a node's tasks receive and send: what they read and cannot
+                                 read in place, and what they write elsewhere. Sent as planned unless a node fails */
+    int64_t approximate;  /**< planned: a node's operations whose footprints are boxes around what is really read */
+    int64_t bytes_sent;   /**< bytes of data in messages */
+    int64_t bytes_copied; /**< bytes copied on a node: packing, unpacking, staging */
+    int64_t messages_sent; /**< messages of every kind but those that dcl_stats() takes */
+    int64_t kernels_built; /**< programs compiled (found in no cache of this cluster) */
+    int64_t launches;      /**< kernels started */
+    int64_t storage_bytes; /**< memory that holds parts of arrays now */
+} dcl_counters;
+
+/** Counters since dcl_open(). Waits for the operations called so far, then asks every node that is there.
+ *  @param node  0..node_count-1, DCL_ALL_NODES, or DCL_HOST.
+ *  @param counters_out  filled when the call succeeds; of a lost node what it told last.
+ *  @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_TIMEOUT (a node has not answered for ten seconds), or why the cluster
+ *          is broken. Cost: a message to each node and its answer. */
+DCL_API dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out);
+
+/** What a call does. */
+typedef enum dcl_call_kind {
+    DCL_CALL_IS_BODY = 1, /**< dcl_forall(): run a body for each index */
+    DCL_CALL_IS_TILES,    /**< dcl_forall_tiles(): run a kernel for each tile */
+    DCL_CALL_IS_COPY,     /**< dcl_copy() */
+    DCL_CALL_IS_REMAP,    /**< dcl_remap_with() */
+    DCL_CALL_IS_MOVE      /**< dcl_move() */
+} dcl_call_kind;
+
+typedef struct dcl_arg dcl_arg; /* dcl/forall.h */
+
+/** A call. Made by DCL_CALL_BODY(), DCL_CALL_TILES() (dcl/tile_kernel.h), DCL_CALL_COPY(), DCL_CALL_REMAP() (dcl/remap.h) and
+ *  DCL_CALL_MOVE() (dcl/local.h), or by hand from other languages: zero the struct, then set `struct_size`, `kind` and the
+ *  fields of that kind. Borrowed for the call, and all that it points to. */
+typedef struct dcl_call {
+    size_t struct_size;   /**< sizeof(dcl_call) of the program */
+    dcl_call_kind kind;   /**< which of the other fields count */
+    dcl_cluster *cluster; /**< BODY, TILES */
+    const char *text;     /**< BODY: the body, TILES: the kernel */
+    const dcl_box *box;   /**< BODY, TILES: in the first output's grid; MOVE: in the array's. NULL: all indices */
+    int arg_count;        /**< BODY, TILES: 1..64 */
+    size_t arg_bytes;     /**< BODY, TILES: sizeof(dcl_arg) of the program */
+    const dcl_arg *args;  /**< BODY, TILES: [arg_count], at least one output. The first gives the index space */
+    dcl_array *array;     /**< COPY: to; REMAP, MOVE: the array */
+    dcl_array *from;      /**< COPY */
+    dcl_map *map;         /**< REMAP */
+    unsigned flags;       /**< REMAP: as of dcl_remap_with() */
+    int node;             /**< MOVE: to which elements are moved */
+} dcl_call;
+
+/** Run a call.
+ *  @return DCL_OK when started; else as the function of its kind says; DCL_ERR_INVALID (a description that was not made as above).
+ *          A call that is refused changes nothing. */
+DCL_API dcl_status dcl_call_run(const dcl_call *call);
+
+/** What a call would count, without running it: the planned counters; others are 0. Counters of a cluster grow by exactly these
+ *  when the call is then run.
+ *  A body is not compiled: what only a device's compiler refuses, an unknown function for one, is found by dcl_call_run().
+ *  @param node  as in dcl_stats() (DCL_HOST: zeros). Of a move, everything is counted at the node that elements move to.
+ *  @return the statuses of dcl_call_run(). The cluster's state does not change. */
+DCL_API dcl_status dcl_call_explain(const dcl_call *call, int node, dcl_counters *counters_out);
+
+/** A call that is all empty but for kind and size. */
+static inline dcl_call dcl_call_of(dcl_call_kind kind)
+{
+    dcl_call call;
+    memset(&call, 0, sizeof call);
+    call.struct_size = sizeof call;
+    call.kind = kind;
+    return call;
+}
+
+/* A description as an argument: a pointer that is valid to the end of the enclosing block (C), or of the full expression (C++). */
+#ifdef __cplusplus
+}
+
+static inline const dcl_call *dcli_call_pointer(const dcl_call &call) { return &call; }
+#define DCLI_CALL(made) dcli_call_pointer(made)
+#else
+#define DCLI_CALL(made) ((const dcl_call[1]){made})
+#endif
+#endif

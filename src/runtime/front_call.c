@@ -1,0 +1,131 @@
+/* runtime/front_call.c - what the program calls: descriptions of calls, and counters. */
+#include <string.h>
+
+#include "base/check.h"
+#include "runtime/front.h"
+
+/* A description from the program, with objects in place of handles. */
+struct inside {
+    dcl_call call;
+    dcl_arg args[DCLI_MAX_PARAMS];
+};
+
+/* By kind: the function that the program knows. */
+static const char *const run_name[] = {"dcl_call_run", "dcl_forall", "dcl_forall_tiles",
+                                       "dcl_copy",     "dcl_remap",  "dcl_move"};
+
+static const char *name_of(const dcl_call *call)
+{
+    bool is_known = call != NULL && call->kind >= DCL_CALL_IS_BODY && call->kind <= DCL_CALL_IS_MOVE;
+    return run_name[is_known ? call->kind : 0];
+}
+
+static dcl_status check_args(const dcl_call *call)
+{
+    if (call->args == NULL || call->arg_count < 1 || call->arg_count > DCLI_MAX_PARAMS)
+        return DCL_OK; /* refused later, without a look at them */
+    if (call->arg_bytes < offsetof(dcl_arg, value) || call->arg_bytes > sizeof(dcl_arg))
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "call->arg_bytes is %zu; expected sizeof(dcl_arg), %zu at most; build against the headers of the "
+            "library that is loaded (%s)",
+            call->arg_bytes, sizeof(dcl_arg), DCL_VERSION);
+    return DCL_OK;
+}
+
+/* Copy what the program's struct has; fields that it lacks are zero. */
+static dcl_status complete(const dcl_call *call, dcl_call *complete_out)
+{
+    if (call == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "call is NULL; expected a description, as DCL_CALL_BODY() makes it");
+    if (call->struct_size < offsetof(dcl_call, cluster) || call->struct_size > sizeof *call)
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "call->struct_size is %zu; expected sizeof(dcl_call), %zu at most; build against the headers of the "
+            "library that is loaded (%s)",
+            call->struct_size, sizeof *call, DCL_VERSION);
+    memset(complete_out, 0, sizeof *complete_out);
+    memcpy(complete_out, call, call->struct_size);
+    if (complete_out->kind < DCL_CALL_IS_BODY || complete_out->kind > DCL_CALL_IS_MOVE)
+        return DCLI_FAIL(DCL_ERR_INVALID, "call->kind is %d; expected DCL_CALL_IS_BODY..DCL_CALL_IS_MOVE",
+                         (int)complete_out->kind);
+    return check_args(complete_out);
+}
+
+static void copy_args(const dcl_call *call, dcl_arg copy[])
+{
+    for (int k = 0; k < call->arg_count; k++) {
+        memset(&copy[k], 0, sizeof copy[k]);
+        memcpy(&copy[k], (const char *)call->args + (size_t)k * call->arg_bytes, call->arg_bytes);
+    }
+}
+
+/* Look up what a call of this kind uses. */
+static void look_up(dcli_call *frame, dcl_call *call, dcl_arg copy[])
+{
+    switch (call->kind) {
+    case DCL_CALL_IS_BODY:
+    case DCL_CALL_IS_TILES:
+        call->cluster = dcli_call_cluster(frame, "cluster", call->cluster);
+        if (call->args == NULL || call->arg_count < 1 || call->arg_count > DCLI_MAX_PARAMS)
+            return;
+        copy_args(call, copy);
+        call->args = dcli_call_args(frame, call->arg_count, copy, copy);
+        return;
+    case DCL_CALL_IS_COPY:
+        call->from = dcli_call_array(frame, "from", call->from);
+        call->array = dcli_call_array(frame, "to", call->array);
+        return;
+    case DCL_CALL_IS_REMAP:
+        call->array = dcli_call_array(frame, "array", call->array);
+        call->map = dcli_call_map(frame, "map", call->map);
+        return;
+    case DCL_CALL_IS_MOVE:
+        call->array = dcli_call_array(frame, "array", call->array);
+        return;
+    }
+}
+
+/* Begin a call. @return its description with objects; NULL: refused, frame->status says why. */
+static const dcl_call *begin(dcli_call *frame, const char *name, const dcl_call *call, struct inside *inside)
+{
+    dcli_call_begin(frame, name);
+    frame->status = complete(call, &inside->call);
+    if (frame->status == DCL_OK)
+        look_up(frame, &inside->call, inside->args);
+    return frame->status == DCL_OK ? &inside->call : NULL;
+}
+
+dcl_status dcl_call_run(const dcl_call *call)
+{
+    dcli_call frame;
+    struct inside inside;
+    call = begin(&frame, name_of(call), call, &inside);
+    return dcli_call_end(&frame, call != NULL ? dcli_in_call_run(call) : frame.status);
+}
+
+dcl_status dcl_call_explain(const dcl_call *call, int node, dcl_counters *counters_out)
+{
+    dcli_call frame;
+    struct inside inside;
+    call = begin(&frame, "dcl_explain", call, &inside);
+    return dcli_call_end(&frame, call != NULL ? dcli_in_call_explain(call, node, counters_out) : frame.status);
+}
+
+dcl_report *dcl_call_report(const dcl_call *call, int node)
+{
+    dcli_call frame;
+    struct inside inside;
+    call = begin(&frame, "dcl_explain_report", call, &inside);
+    dcl_report *report = call != NULL ? dcli_in_call_report(call, node) : NULL;
+    dcli_call_end(&frame, frame.status);
+    return report;
+}
+
+dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
+{
+    dcli_call call;
+    dcli_call_begin(&call, __func__);
+    cluster = dcli_call_cluster(&call, "cluster", cluster);
+    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_stats(cluster, node, counters_out) : call.status);
+}
