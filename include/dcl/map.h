@@ -10,11 +10,15 @@ extern "C" {
 #endif
 
 /** A resource map: how a grid of any extent is laid over nodes of a cluster. Opaque, immutable.
- *  A map is made over the nodes that are alive at that moment, or over those named, and keeps them: nodes that join
- *  later serve maps made later. Rules deal to its nodes in the order of their numbers, unless these are
- *  listed in another.
- *  Three families. *Per axis* (HPF, ScaLAPACK): every axis is divided by itself over an arrangement of the nodes.
- *  *Dealt*: the grid is cut into equal pieces, numbered, and the numbers are dealt to the nodes. *Boxes*: a list.
+ *
+ *  A map uses the nodes that are alive when it is made, or the nodes that its caller names, and never changes them: a node
+ *  that joins later is used by maps that are made later. Rules deal to the nodes in the order of their numbers, unless the
+ *  caller lists them in another order.
+ *
+ *  There are three families. *Per axis* (HPF, ScaLAPACK): every axis is divided by a rule of its own, and the nodes are
+ *  arranged in a grid of the same rank. *Dealt*: the grid is cut into equal pieces, the pieces are numbered, and the
+ *  numbers are dealt to the nodes. *Boxes*: the caller lists boxes and their nodes.
+ *
  *  Threads: functions taking `const dcl_map *` may run at the same time. */
 typedef struct dcl_map dcl_map;
 
@@ -30,15 +34,16 @@ typedef enum dcl_axis_kind {
 /** The rule of one axis. */
 typedef struct dcl_axis {
     dcl_axis_kind kind;
-    /** BLOCK: elements per node, 0 = as even as can be (the first nodes one more); with a size, size * nodes must be
-     *  at least the extent. CYCLIC: elements per run, 0 = 1. Others: 0. */
+    /** BLOCK: elements per node; size * nodes must be at least the extent. 0 divides evenly: the first nodes get one
+     *  element more where the extent is no multiple. CYCLIC: elements per run; 0 stands for 1. Others: 0. */
     int64_t size;
-    /** SPLITS: where runs begin, counted from the grid's origin, rising, each at least 1; the first run begins at 0. Points
-     *  beyond the extent leave the last runs empty. Run k lies at coordinate k mod nodes. At most 1,048,576; arrays
-     *  can have fewer: see dcl_map_table().
-     *  WEIGHTED: the shares of the coordinates, each at least 0, in all 1..2^31-1; as many as nodes along the axis. With
-     *  S(c) the sum of the first c of n shares, coordinate c has indices extent * S(c) / S(n), rounded down, up to
-     *  extent * S(c+1) / S(n), from the origin. Others: NULL. */
+    /** SPLITS: the first index of each run but the first, counted from the grid's origin, in rising order, each at least
+     *  1. The first run begins at 0. Points beyond the extent make empty runs. Run k belongs to coordinate k mod nodes.
+     *  At most 1,048,576 points; maps of arrays take fewer, see dcl_map_table().
+     *  WEIGHTED: one share for each node along the axis, each at least 0, their sum 1..2^31-1. Let S(c) be the sum of the
+     *  first c of n shares: coordinate c gets the indices from extent * S(c) / S(n) up to, not including,
+     *  extent * S(c+1) / S(n), both rounded down and counted from the origin.
+     *  Others: NULL. */
     const int64_t *points;
     int64_t count; /**< numbers in `points` */
 } dcl_axis;
@@ -48,34 +53,34 @@ typedef enum dcl_order { DCL_ROWS, DCL_COLUMNS } dcl_order;
 /** How numbered pieces are given out. */
 typedef enum dcl_deal {
     DCL_DEAL_CYCLIC, /**< in turn */
-    DCL_DEAL_BLOCK,  /**< in contiguous runs, as even as can be, the first nodes one more */
-    DCL_DEAL_HASH,   /**< in turn after they were shuffled: see dcl_map_hash() */
+    DCL_DEAL_BLOCK,  /**< in contiguous runs of equal length; the first nodes get one more where some are left over */
+    DCL_DEAL_HASH,   /**< in turn, after a shuffle: see dcl_map_hash() */
     DCL_DEAL_TABLE   /**< by a list of owners: dcl_map_table(), dcl_map_function() */
 } dcl_deal;
 
-/** Instead of a node: stored on none. */
+/** In place of a node: the element or piece is stored on no node. */
 #define DCL_NOWHERE (-1)
 
 /** Divide every axis by a rule of its own.
- *  @param cluster  borrowed; must outlive the map, which is for its nodes alive. NULL is passed through.
+ *  @param cluster  borrowed; must outlive the map, which uses its nodes that are alive. NULL is passed through.
  *  @param rank     dimensions of the grids served, 1..DCL_MAX_RANK.
  *  @param axes     [rank].
- *  @param nodes    [rank] how many nodes along each axis, 1 for WHOLE, or NULL: a balanced arrangement by the rule of
- *                  MPI_Dims_create over the divided axes. Nodes are numbered last axis fastest; the product must be the
- *                  number of nodes alive.
+ *  @param nodes    [rank] nodes along each axis, 1 where it is WHOLE; their product must be the number of nodes alive.
+ *                  Nodes are numbered with the last axis fastest. NULL: the nodes are spread over the divided axes by the
+ *                  rule of MPI_Dims_create.
  *  @return the map, yours: dcl_map_release(); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_NODE_LOST (all nodes).
  *  Source: HPF 2.0, DISTRIBUTE; MPI-4.0, section 8.5.2 (MPI_Dims_create). */
 DCL_API dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[]);
 
 /** Cut the grid into equal pieces, number them, deal the numbers.
- *  @param piece  [rank] elements of one piece per axis, >= 1, or NULL: pieces of one element. Pieces larger than the
- *                grid are clamped to it; pieces at the far edges may be cut, and keep a full slot of storage.
+ *  @param piece  [rank] elements of one piece per axis, >= 1. NULL: pieces of one element. A piece is at most as large as
+ *                the grid. A piece that the far edge of the grid cuts still takes the storage of a whole one.
  *                With rank 0 and piece NULL the map serves grids of every rank.
  *  @return the map, yours; or NULL: see dcl_map_axes(). */
 DCL_API dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[]);
 
-/** Deal shuffled pieces: neighbours lie on any nodes, every node has as many pieces as with DCL_DEAL_CYCLIC, and any
- *  process finds a piece without a list.
+/** Deal pieces in a shuffled order: neighbouring pieces land on unrelated nodes. Every node gets as many pieces as with
+ *  DCL_DEAL_CYCLIC, and every process computes the owner of a piece without a list.
  *
  *  Of P pieces, piece number x comes at position p(x), at place p(x) mod nodes, in slot p(x) / nodes there. p is a
  *  permutation of 0..P-1 on pairs: with a the smallest integer whose square is at least P and b = P / a rounded up, x is
@@ -84,20 +89,20 @@ DCL_API dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal d
  *  G = 0x9E3779B97F4A7C15: f(y,r,m) = (((y + k(r)) G >> 32) m) >> 32, k(r) = h((4 seed + r + 1) G), where h(z) is:
  *  z = (z ^ z>>30) 0xBF58476D1CE4E5B9; z = (z ^ z>>27) 0x94D049BB133111EB; z ^ z>>31.
  *  @param rank, piece  as for dcl_map_dealt().
- *  @param seed         0..2^31-1: another shuffle.
+ *  @param seed         0..2^31-1; each gives another shuffle.
  *  @return the map, yours; or NULL: see dcl_map_dealt(), and DCL_ERR_INVALID (seed).
  *  Source: Black and Rogaway, Ciphers with arbitrary finite domains (CT-RSA 2002); the finalizer of SplitMix64. */
 DCL_API dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t seed);
 
-/** Deal pieces by a list. Every process of the program's has a copy of the list, neighbours with one owner as one entry.
- *  A map that arrays are made with has at most 262,143 bytes as text (dcl_map_print()), longer ones can be asked about
- *  only: some 10,000 boxes of a plane, 40,000 split points, or 100,000 owners that change from piece to piece. So for all
- *  maps that are lists.
+/** Deal pieces by a list of owners. Every process of the program keeps a copy of the list; neighbouring pieces of one owner
+ *  take one entry.
+ *  Limit of all maps that are lists: arrays can be made with a map whose text (dcl_map_print()) has at most 262,143 bytes.
+ *  That is about 10,000 boxes of rank 2, 40,000 split points, or 100,000 owners of which no two neighbours are equal. A map
+ *  with a longer text can only be asked questions, by dcl_map_locate() for one.
  *  @param rank, piece  as for dcl_map_dealt().
- *  @param count        pieces of every grid that the map will serve; binding another grid is refused.
- *  @param owners       [count] node of the cluster that owns piece 0, 1, ..., or DCL_NOWHERE: see dcl_map_sparse(); in a
- *                      node's storage its pieces lie by rising number. Nodes alive that own none are in the map
- *                      nevertheless.
+ *  @param count        number of pieces. The map serves grids of exactly so many pieces and refuses others.
+ *  @param owners       [count] the node that owns piece 0, 1, ..., or DCL_NOWHERE (see dcl_map_sparse()). A node stores its
+ *                      pieces by rising number. The map uses all nodes that are alive, also those that own no piece.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID (a node that is not in the cluster or not alive), DCL_ERR_NOMEM. */
 DCL_API dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t count,
                                const int owners[]);
@@ -106,9 +111,9 @@ DCL_API dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, 
  *  DCL_NOWHERE. */
 typedef int dcl_owner_fn(void *user, const int64_t piece[]);
 
-/** Deal the pieces of a grid as a function says. It is called here, once for every piece by rising number, and not kept:
- *  the result is what dcl_map_table() makes.
- *  @param grid   the grid whose pieces are asked for, of rank `rank`; others with as many pieces are served, too.
+/** Deal the pieces of a grid by a function. This call asks the function for the owner of every piece, by rising number,
+ *  and makes the same map as dcl_map_table() with these owners. The function is not called later.
+ *  @param grid   the grid whose pieces are numbered, of rank `rank`. The map also serves other grids of as many pieces.
  *  @param owner  called without any lock; must not use the cluster.
  *  @return as dcl_map_table(). */
 DCL_API dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[],
@@ -134,41 +139,44 @@ DCL_API dcl_map *dcl_map_weighted(dcl_cluster *cluster, int count, const double 
 DCL_API dcl_status dcl_measure_shares(dcl_cluster *cluster, const char *body, int capacity, double shares_out[],
                                       int *count_out);
 
-/** One array on one node, and copies of it on others: the first node alive owns everything, computes what is written, and
- *  gives the next ones what they read, once: they keep it until it is written (dcl_keep(), without a budget). Copies are
- *  for reading: when the owner is lost, so is the array.
- *  @param copies  nodes that hold it, the owner included; at most those alive; 0: all of them.
+/** Keep an array on one node, with replicas on others. The first node alive owns all elements and computes all that is
+ *  written. The following nodes keep what they have read until it is written (as after dcl_keep(), but without a limit of
+ *  memory), so that it is sent to each of them once. Replicas are only read: when the owner is lost, the array is lost.
+ *  @param copies  number of nodes that hold the array, the owner included, at most the nodes alive. 0: all nodes alive.
  *  @return the map, yours, for grids of every rank: `replicated`, `replicated(2)`; or NULL: DCL_ERR_INVALID. */
 DCL_API dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies);
 
-/** Store only the pieces that are named (sparse), dealt to the nodes in turn: a table in which the others have no owner.
+/** Store only some pieces (sparse) and deal them to the nodes in turn. The other pieces have no owner: DCL_NOWHERE.
  *
- *  What is stored nowhere takes no memory and is not computed: bodies whose first output is laid out so run for the stored
- *  elements only. It reads as a declared value, 0 where dcl_map_with_rest() has given no other: in bodies, in dcl_read() and
- *  in files that are saved. It cannot be written: dcl_write() refuses boxes with such elements, dcl_forall() a second output
- *  that is not laid out as the first; dcl_fill() and dcl_load_npy() write what is stored.
+ *  Elements without an owner take no memory and are not computed: a body whose first output has such a map runs for the
+ *  stored elements only. In bodies, in dcl_read() and in saved files they have the map's fill value, which is 0 unless
+ *  dcl_map_with_rest() sets another. They cannot be written: dcl_write() refuses a box that contains one, and dcl_forall()
+ *  refuses a second output that is not laid out like the first. dcl_fill() and dcl_load_npy() pass over them.
  *  @param rank, piece  as for dcl_map_dealt().
- *  @param all          pieces of every grid that the map will serve, as for dcl_map_table().
- *  @param count        pieces that are stored, at least 1.
- *  @param pieces       [count] their numbers, 0..all-1, each once. pieces[k] goes to the k mod nodes-th of the nodes alive.
+ *  @param all          number of pieces of the grids that the map serves, as `count` of dcl_map_table().
+ *  @param count        number of pieces that are stored, at least 1.
+ *  @param pieces       [count] their numbers, 0..all-1, each once. With n nodes alive, pieces[k] goes to number k mod n of
+ *                      them.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 DCL_API dcl_map *dcl_map_sparse(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t all,
                                 int64_t count, const int64_t pieces[]);
 
-/** Give boxes to nodes: any tiling of one grid (unstructured). A node stores its boxes in the order of the list, each
- *  packed, last axis fastest. Every process of the program's has a copy of the list.
- *  @param count  boxes, 1..131072; arrays can have fewer, by the length of their text: see dcl_map_table().
- *  @param boxes  [count] of one rank, with strides of 1; in the grid's indices, its origin included. Laid over a grid they
- *                have to cover it exactly once: else the first overlap, or the first index that is missing, is named then.
- *  @param nodes  [count] the node of each, of the cluster and alive.
+/** Give boxes to nodes: any tiling of one grid (unstructured). A node stores its boxes one after the other in the order of
+ *  the list, each packed with the last axis fastest. Every process of the program keeps a copy of the list.
+ *  @param count  number of boxes, 1..131072; maps of arrays take fewer, see dcl_map_table().
+ *  @param boxes  [count] of one rank, with strides of 1, in the grid's own indices. The boxes must cover the grid exactly
+ *                once. This is checked when the map is used for a grid; the error names the first overlap or the first
+ *                index that no box covers.
+ *  @param nodes  [count] the node of each box; a node of the cluster that is alive.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 DCL_API dcl_map *dcl_map_listed(dcl_cluster *cluster, int count, const dcl_box boxes[], const int nodes[]);
 
 /** Deal equal pieces to the nodes in turn, in row-major order of the pieces (block-cyclic): `rows:cyclic(axb)`. */
 DCL_API dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piece[]);
-/** Every axis in even blocks, `block`; serves every rank. */
+/** Divide every axis into contiguous blocks of equal length: `block`. Serves grids of every rank. */
 DCL_API dcl_map *dcl_map_block(dcl_cluster *cluster);
-/** The map used where none is given: the configuration's `map`, else `block` with small arrays on its first node. */
+/** The default map: the one of dcl_config.map; without that `block`, where arrays smaller than dcl_config.small_bytes lie on
+ *  the first node as a whole. */
 DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
 
 /** Read a map from text.
@@ -184,86 +192,85 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
  *      OWNER  = N | "-"                                    "-": stored nowhere (DCL_NOWHERE)
  *      BOXES  = "boxes:" BOX "@" N { "," BOX "@" N }       BOX: "[" I ":" I { "," I ":" I } "]", first and end per axis
  *      SIZES  = N { "x" N }
- *      WIDTH  = N [ ":" N ]                                before and behind; one WIDTH alone stands for all axes
- *      NODES  = N [ "-" N ] { "," N [ "-" N ] }            each once, at most 32 ranges; without: the nodes alive
+ *      WIDTH  = N [ ":" N ]                                before and after; one WIDTH alone stands for all axes
+ *      NODES  = N [ "-" N ] { "," N [ "-" N ] }            each once, at most 32 ranges; default: the nodes alive
  *
- *  After "@" stands one number per axis, 1 for "*", or one number per axis that is not "*". One RULE with "@" stands for
- *  as many axes as there are numbers: `block@4` is of rank 1, `block@2x2` of rank 2. Splits or weighted alone divide the
- *  first axis, whatever the rank; the others are whole. Spaces between words are ignored.
- *  Nodes are numbers of the cluster, in the order in which rules deal to them, as in `rows:cyclic(2x2);nodes=0-1,3`.
+ *  "@" is followed either by one number per axis, 1 for an axis "*", or by one number per axis that is not "*". A single
+ *  RULE with "@" stands for as many axes as there are numbers: `block@4` has rank 1, `block@2x2` rank 2. A single splits or
+ *  weighted rule divides the first axis of grids of any rank and leaves the others whole. Spaces between words are ignored.
+ *  NODES are node numbers of the cluster in the order in which rules deal to them, as in `rows:cyclic(2x2);nodes=0-1,3`.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID naming the column, what was found and what was expected. */
 DCL_API dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text);
 
-/** A map like `map` with other grains.
+/** Make a map like `map` with other sizes of blocks and tiles.
  *  @param rank   length of block and tile, 1..DCL_MAX_RANK.
- *  @param block  [rank] elements of a block per axis, the grain movement is counted in; NULL: as in `map`.
- *  @param tile   [rank] elements of a tile per axis, what one task computes; NULL: as in `map`.
+ *  @param block  [rank] elements of a block per axis; movement is counted in blocks. NULL: as in `map`.
+ *  @param tile   [rank] elements of a tile per axis; one task computes one tile. NULL: as in `map`.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[], const int64_t tile[]);
 
-/** Store only every so many-th element (strided): those whose index from the grid's origin is a multiple of the step on every
- *  axis. The grid of these elements is laid out by the map, whose sizes, points and grains count in it. The others are
- *  stored nowhere: see dcl_map_sparse(). As text, `;every=2x3`.
- *  @param map   any but boxes and those with a halo.
- *  @param rank  length of step, 1..DCL_MAX_RANK: that of the grids served.
- *  @param step  [rank] at least 1 each, instead of those that `map` has; all 1: every element is stored.
+/** Store only a strided subset: the elements whose index, counted from the grid's origin, is a multiple of the step on every
+ *  axis. They form a smaller grid, which `map` lays out: its sizes, points, blocks and tiles count stored elements. All
+ *  other elements have no owner: see dcl_map_sparse(). As text, `;every=2x3`.
+ *  @param map   any map but a list of boxes or one with a halo.
+ *  @param rank  length of step, 1..DCL_MAX_RANK: the rank of the grids served.
+ *  @param step  [rank] each at least 1; they replace the steps that `map` has. All 1: every element is stored.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[]);
 
-/** Declare what elements that are stored nowhere read as. As text, `;rest=-1.5`, also `inf` and `nan`.
- *  @param rest  converted to the type of the grids that are laid out, half and float to the nearest; a type that has no such
- *               value is refused then.
+/** Set the fill value: what elements that are stored nowhere read as. As text, `;rest=-1.5`, also `inf` and `nan`.
+ *  @param rest  converted to the element type of each grid that uses the map; half and float round to the nearest. A grid
+ *               whose type cannot hold the value is refused when the map is used for it.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_with_rest(const dcl_map *map, double rest);
 
-/** Let every node keep what lies around its elements (a halo, or ghost zones), and let axes go on at their other end.
+/** Let every node keep a halo (ghost zones) around its elements, and let axes be periodic.
  *
- *  Elements have the owners and places that `map` gives them. Beside what it owns, a node keeps copies of other nodes'
- *  elements that lie within the widths of its own. Nothing is moved ahead: the first operation that reads a box moves it, and
- *  is counted so; later ones read the copy and move nothing, until some element of the box is written. No budget
- *  applies (DCL_KEPT_BYTES is for other copies). An operation keeps up to 256 boxes of a node's; reads farther
- *  away move each time, as without a halo. dcl_remap() between maps that differ in the halo alone moves nothing.
+ *  Owners and places of elements are those of `map`. Each node also keeps replicas of other nodes' elements that lie within
+ *  the halo's widths of its own. Nothing is moved ahead of use: the first operation that reads a box moves it, and counts
+ *  it; later operations read the replica and move nothing, until an element of the box is written. DCL_KEPT_BYTES does not
+ *  limit these replicas. Per operation a node keeps at most 256 boxes. Reads beyond the halo move each time, as without
+ *  one. dcl_remap() between maps that differ only in the halo moves nothing.
  *
- *  Where an axis is *periodic*, bodies that read the array find at an index up to the width beyond an edge the element as far
- *  from the other edge: with C(i) = A(i-1) + A(i+1) over 0..n-1, A(-1) is A(n-1) and A(n) is A(0). So do affine
- *  subscripts, DCL_IN_HALO and DCL_IN_CROSS; other declared reaches end at the grid, and so does whatever is written: an
- *  array that a body writes, dcl_read(), dcl_write(). Reads beyond the widths are reads outside the grid, as ever. A view has
- *  a periodic axis where it shows all of one, by steps of 1 or -1 and under any numbers: transposed, permuted,
- *  shifted or reversed, but not cut or in another shape.
+ *  On a *periodic* axis, an index beyond one edge, by at most the width there, stands for the element as far inside the other
+ *  edge: in C(i) = A(i-1) + A(i+1) over 0..n-1, A(-1) is A(n-1) and A(n) is A(0). This holds for inputs of bodies: for
+ *  affine subscripts, DCL_IN_HALO and DCL_IN_CROSS. It does not hold for inputs with another declared reach, for outputs, for
+ *  dcl_read() and for dcl_write(). A read beyond the width is a read outside the grid. A view of a periodic axis is periodic
+ *  if it shows all of the axis in steps of 1 or -1: transposed, permuted, shifted and reversed views are, cut and reshaped
+ *  ones are not.
  *
- *  @param map       any but replicated and strided ones.
- *  @param rank      length of low, high and periodic: that of the grids served, or 1: all axes alike. A halo that `map` has is
- *                   replaced.
- *  @param low       [rank] elements before, 0..2^40; on periodic axes at most the extent of every grid that is laid out.
- *  @param high      [rank] elements behind; NULL: as low. All widths 0: no halo.
- *  @param periodic  [rank] axes with a width only; NULL: none.
+ *  @param map       any map but a replicated or strided one. If it has a halo, this one replaces it.
+ *  @param rank      length of low, high and periodic: the rank of the grids served, or 1 for all axes alike.
+ *  @param low       [rank] width before a node's elements, 0..2^40; on a periodic axis at most the extent of each grid.
+ *  @param high      [rank] width after them; NULL: as low. If all widths are 0, there is no halo.
+ *  @param periodic  [rank] which axes are periodic; such an axis needs a width. NULL: none.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. As text,
  *          `;halo=1`, `;halo=1:2,0;periodic=0`, with `;periodic=*` for all axes. */
 DCL_API dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[], const int64_t high[],
                               const bool periodic[]);
 
-/** The same map over these nodes only.
- *  @param count  length of `nodes`, at least 1; an arrangement that the map was given must be for as many.
- *  @param nodes  [count] different nodes of the cluster, in any order: the map takes them by rising number, in at most 32
- *                ranges of neighbours. A node that is lost may be named; arrays are not made on it.
+/** Make the same map over other nodes.
+ *  @param count  length of `nodes`, at least 1. A map with an arrangement of nodes needs as many as that has.
+ *  @param nodes  [count] different nodes of the cluster in any order; the map uses them by rising number. They must form at
+ *                most 32 ranges of consecutive numbers. A lost node is accepted, but no array can be made with the map.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_on(const dcl_map *map, int count, const int nodes[]);
 
-/** Another hold on the same map. @return map. NULL is passed through. */
+/** Take another reference to the map; end it with dcl_map_release(). @return map. NULL is passed through. */
 DCL_API dcl_map *dcl_map_retain(dcl_map *map);
-/** Give the map back. Arrays made with it keep what they need. NULL is accepted. */
+/** End a reference to the map. Arrays made with it keep what they need. NULL is accepted. */
 DCL_API void dcl_map_release(dcl_map *map);
 
-/** Number of nodes the map lays grids over; 0 for NULL. */
+/** Number of nodes that the map uses; 0 for NULL. */
 DCL_API int dcl_map_node_count(const dcl_map *map);
 
-/** The nodes the map lays grids over, in the order in which rules deal to them: by rising number, unless the map's text or
- *  dcl_remap_with() says otherwise.
+/** One of the nodes that the map uses, in the order in which its rules deal to them. They are dealt to by rising number,
+ *  unless the map's text or dcl_remap_with() says otherwise.
  *  @param place  0..dcl_map_node_count() - 1. @return number of the node in the cluster; -1: no such place, or NULL. */
 DCL_API int dcl_map_node(const dcl_map *map, int place);
 
-/** Write the map as text that dcl_map_parse() reads back to an equal map. (The default map prints as the map of its
- *  larger arrays: the grammar has no word for keeping small ones on one node.)
+/** Write the map as text that dcl_map_parse() reads back to an equal map. One exception: the default map prints as the map
+ *  that it uses for larger arrays, because the grammar cannot say that small arrays lie on one node.
  *  @param text_out  [capacity] receives the text, cut to capacity - 1 and ended by '\0'; may be NULL when capacity is 0.
  *  @return length of the whole text without '\0', as snprintf() does; 0 for NULL. */
 DCL_API size_t dcl_map_print(const dcl_map *map, char *text_out, size_t capacity);
@@ -273,57 +280,57 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
 
 /** Find the owner of one element and its place in the owner's storage.
  *
- *  Per axis: a node's elements are one rectangular array, as long along each axis as it has indices there, row-major.
- *  From rank 2 on, rows of 4096 bytes and more are padded where their length lies less than 64 bytes beside a multiple of
- *  4096: by 64 bytes, or by 128 where it is below the multiple (else walking down a column meets few cache lines).
- *  Dealt: a node's pieces lie one behind the other by rising number, each in a slot as large as a piece that is not cut,
- *  row-major.
+ *  Per axis: a node stores its elements as one rectangular row-major array, whose extent along an axis is the number of
+ *  indices that the node has there. From rank 2 on, a row of 4096 bytes or more is padded if its length differs by less than
+ *  64 bytes from a multiple of 4096: by 64 bytes, or by 128 if it is below the multiple. Without padding, the elements of a
+ *  column would share few sets of the cache.
+ *  Dealt: a node stores its pieces one after the other by rising number. Each takes the room of a whole piece, row-major.
  *
  *  @param map         a map that serves the grid's rank.
- *  @param grid        the grid laid out by it.
+ *  @param grid        the grid that the map is used for.
  *  @param index       [grid->rank], inside the grid.
- *  @param node_out    owner, a node of the cluster; DCL_NOWHERE: the map stores no such element.
- *  @param offset_out  elements (not bytes) from the first that this node stores; then -1.
+ *  @param node_out    the owner, a node of the cluster; DCL_NOWHERE if the map does not store the element.
+ *  @param offset_out  elements (not bytes) from the first that the owner stores; -1 if the map does not store the element.
  *  @return DCL_OK; DCL_ERR_RANGE when some index is outside, DCL_ERR_INVALID when map and grid do not fit; outputs then
  *          untouched.
- *  Cost: O(rank), no message; lists (split points, owners, boxes) are searched. The first question about a grid prepares
- *  the map for it; of more than eight grids, every question does. Complete when it returns.
+ *  Cost: O(rank), no message; lists (split points, owners, boxes) are searched. The first call with a grid prepares the map
+ *  for that grid. A map remembers eight grids; with further ones, every call prepares anew. Complete when it returns.
  *  Source: block-cyclic distribution, ScaLAPACK Users' Guide (SIAM, 1997), chapter 4. */
 DCL_API dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                   int64_t *offset_out);
 
-/** Elements node `node` must be able to store for this grid, padding and cut slots included; 0 for a node of the cluster
+/** Elements that a node must have room for, padding and the unused part of cut pieces included. 0 for a node of the cluster
  *  that the map does not use.
  *  @return DCL_OK, or DCL_ERR_INVALID. */
 DCL_API dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out);
 
-/** What can be said of a map laid over a grid. */
+/** Properties of a map that is used for a grid. */
 typedef struct dcl_map_properties {
-    bool closed_form; /**< owners follow from a few numbers: no process holds a list */
-    bool per_axis;    /**< a node's elements are one rectangular array with one pitch: the fastest to compute on */
-    bool rectangular; /**< what a node owns is one box without gaps, for all nodes */
-    bool contiguous;  /**< what a node owns is one run of row-major element numbers, for all nodes */
-    bool balanced;    /**< no node owns more than 5 % and one element above the mean */
+    bool closed_form; /**< owners are computed from a few numbers; no process keeps a list */
+    bool per_axis;    /**< every node stores one rectangular array with one pitch, which is fastest to compute on */
+    bool rectangular; /**< the elements of every node are one box without gaps */
+    bool contiguous;  /**< the elements of every node have consecutive row-major numbers in the grid */
+    bool balanced;    /**< no node owns more than the mean plus 5 % plus one element */
     bool complete;    /**< every element is stored somewhere */
-    int copies;       /**< nodes that hold copies; 0: elements are where they are owned */
-    int owners;       /**< nodes that own something */
-    int64_t most;     /**< elements of the node that owns most, and of the one that owns least */
-    int64_t least;
-    double imbalance; /**< most over the mean, at least 1 */
-    int64_t run;   /**< shortest run of elements along the last axis that lie together in storage; 0: none are owned */
-    bool halo;     /**< nodes keep what they read around what they own */
-    bool periodic; /**< some axis goes on at its other end, for reads */
+    int copies;       /**< nodes that hold the array, the owner included, if it is replicated; else 0 */
+    int owners;       /**< nodes that own at least one element */
+    int64_t most;     /**< elements of the node that owns most */
+    int64_t least;    /**< elements of the node that owns least */
+    double imbalance; /**< most divided by the mean, at least 1 */
+    int64_t run;   /**< shortest run of elements along the last axis that are contiguous in storage; 0: no elements */
+    bool halo;     /**< nodes keep a halo around their elements */
+    bool periodic; /**< some axis is periodic: see dcl_map_halo() */
 } dcl_map_properties;
 
-/** Find out about a map over a grid, for algorithms that choose by it.
+/** Find the properties of a map for a grid, so that a program can choose an algorithm by them.
  *  Cost: all boxes of all nodes are visited once.
  *  @return DCL_OK, DCL_ERR_INVALID (map and grid do not fit), DCL_ERR_NOMEM; the output then untouched. */
 DCL_API dcl_status dcl_map_describe(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out);
 
-/** Called with one box after the other; a value other than DCL_OK ends the walk and is returned by it. */
+/** Called with one box after the other. A result other than DCL_OK ends the walk, which returns it. */
 typedef dcl_status dcl_box_fn(void *user, const dcl_box *box);
 
-/** Visit the boxes of what a node owns: disjoint, together exactly its elements. Order: as stored.
+/** Visit the boxes of a node's elements. They are disjoint, cover all its elements, and come in the order of storage.
  *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_NOMEM, or what `visit` returned. */
 DCL_API dcl_status dcl_map_boxes(const dcl_map *map, const dcl_grid *grid, int node, dcl_box_fn *visit, void *user);
 
