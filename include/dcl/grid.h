@@ -30,9 +30,9 @@ DCL_API const char *dcl_type_name(dcl_type type);
 /** The type called `name` (as dcl_type_name() prints it), or 0. */
 DCL_API dcl_type dcl_type_named(const char *name);
 
-/** What is indexed: an element type, and per dimension the first index and the number of elements.
- *  A plain value. Last axis fastest. An extent of 0 is allowed: a grid without elements.
- *  A grid is checked where it is used (dcl_agile, dcl_map_...), not when it is made. */
+/** The shape of an array: an element type, and per axis the first index and the number of elements. A plain value. In
+ *  memory the last axis is fastest. An extent of 0 is allowed: a grid without elements. Functions that use a grid check
+ *  it; those that make one do not. */
 typedef struct dcl_grid {
     dcl_type type;
     int rank;                     /**< 1..DCL_MAX_RANK */
@@ -49,11 +49,11 @@ DCL_API dcl_grid dcl_grid_3d(dcl_type type, int64_t n0, int64_t n1, int64_t n2);
 /** A grid of any rank.
  *  @param extent  [rank]. @param origin  [rank], or NULL for zeros. */
 DCL_API dcl_grid dcl_grid_nd(dcl_type type, int rank, const int64_t extent[], const int64_t origin[]);
-/** Elements of the grid, or -1 when the grid is not valid or the number exceeds INT64_MAX. */
+/** Number of elements; -1 if the grid is not valid or the number exceeds INT64_MAX. */
 DCL_API int64_t dcl_grid_count(const dcl_grid *grid);
 
-/** A regular set of indices: per axis start, start + stride, ..., `count` of them. Stride >= 1.
- *  The one geometric unit of the library. */
+/** A regular set of indices: along each axis `count` of them, start, start + stride, ... Stride >= 1. Pieces, blocks, tiles
+ *  and slices are boxes or lists of boxes. */
 typedef struct dcl_box {
     int rank;
     int64_t start[DCL_MAX_RANK];
@@ -61,7 +61,7 @@ typedef struct dcl_box {
     int64_t stride[DCL_MAX_RANK];
 } dcl_box;
 
-/** The box of all indices of a grid. */
+/** The box that has all indices of a grid. */
 DCL_API dcl_box dcl_box_of(const dcl_grid *grid);
 /** A box with stride 1. @param start [rank] @param count [rank] */
 DCL_API dcl_box dcl_box_nd(int rank, const int64_t start[], const int64_t count[]);
