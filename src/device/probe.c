@@ -21,7 +21,7 @@ static const char probe_source[] = "__kernel void dcl_probe(__global int *p, __g
 
 /* A probe costs a compilation, and the answer does not change while the program runs. */
 static struct {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* what follows */
     int count;
     struct {
         cl_device_id id;

@@ -37,7 +37,7 @@ struct region {
 };
 
 struct dcli_buffers {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* what follows up to `last_region`, and what kept buffers and regions hold */
     struct header *kept[CLASSES];
     size_t kept_bytes;
     bool shared;

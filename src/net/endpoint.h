@@ -60,7 +60,7 @@ typedef struct dcli_frames {
 
 /** Frames of one endpoint, reused. Lives until the endpoint is closed and all its frames are back. */
 typedef struct dcli_frames_pool {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* what follows */
     dcli_frames *unused;
     int64_t holders; /* frames in use, and 1 for the endpoint */
 } dcli_frames_pool;

@@ -131,7 +131,7 @@ static bool leads_back(const struct sockaddr *address)
 
 /* A look-up by a thread of its own, which may outlive the call that waits for it: who is last frees it. */
 typedef struct look_up_order {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* what follows up to `list` */
     pthread_cond_t changed;
     bool done, abandoned;
     int code, saved_errno;

@@ -84,7 +84,7 @@ static bool close_workers(dcl_cluster *cluster)
 static void abandon(dcl_cluster *cluster)
 {
     cluster->log.level = DCLI_LOG_OFF;
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* `last` */
     static dcl_cluster *last;
     pthread_mutex_lock(&lock);
     cluster->abandoned_before = last;

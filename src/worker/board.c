@@ -21,7 +21,7 @@ struct entry {
 enum { BUCKETS = 1024 };
 
 struct dcli_board {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* what follows */
     struct entry *bucket[BUCKETS];
 };
 

@@ -8,8 +8,8 @@
 
 struct dcli_lent {
     atomic_int holds;
-    pthread_mutex_t lock;
-    void *memory; /* NULL: taken back */
+    pthread_mutex_t lock; /* `memory`, while elements are copied from or to it, too */
+    void *memory;         /* NULL: taken back */
 };
 
 dcli_lent *dcli_lend(void *memory)

@@ -75,8 +75,8 @@ typedef struct dcli_doubts {
 
 /** A queue from the threads of the program to the host's worker. */
 typedef struct dcli_outbox {
-    pthread_mutex_t lock;
-    dcli_loss *loss; /* [node_count], made with the worker: telling of a loss needs no memory */
+    pthread_mutex_t lock; /* what follows */
+    dcli_loss *loss;      /* [node_count], made with the worker: telling of a loss needs no memory */
     int losses_due;
     struct dcli_posted *first, *last;
     int64_t operations; /* descriptors queued */
@@ -86,7 +86,7 @@ typedef struct dcli_outbox {
 
 /** Host: what all nodes are asked, one question at a time. */
 struct dcli_question {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* what follows */
     pthread_cond_t changed;
     bool asking, all;
     bool stopped; /* dcli_host_stop_asking(): nobody waits any more */
