@@ -20,16 +20,16 @@ enum {
 dcl_status dcli_doubts_open(dcli_worker *host)
 {
     size_t nodes = (size_t)host->terms.node_count;
-    host->doubts.node = dcli_calloc(nodes, sizeof *host->doubts.node);
-    host->doubts.at_odds = dcli_calloc(nodes * nodes, sizeof *host->doubts.at_odds);
-    host->doubts.next_ns = INT64_MAX;
-    return host->doubts.node != NULL && host->doubts.at_odds != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    host->as_host->doubts.node = dcli_calloc(nodes, sizeof *host->as_host->doubts.node);
+    host->as_host->doubts.at_odds = dcli_calloc(nodes * nodes, sizeof *host->as_host->doubts.at_odds);
+    host->as_host->doubts.next_ns = INT64_MAX;
+    return host->as_host->doubts.node != NULL && host->as_host->doubts.at_odds != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
 void dcli_doubts_close(dcli_worker *host)
 {
-    dcli_free(host->doubts.node);
-    dcli_free(host->doubts.at_odds);
+    dcli_free(host->as_host->doubts.node);
+    dcli_free(host->as_host->doubts.at_odds);
 }
 
 static bool is_lost(const dcli_worker *host, int node) { return host->gone[node] && !host->absent[node]; }
@@ -37,7 +37,7 @@ static bool is_lost(const dcli_worker *host, int node) { return host->gone[node]
 static bool *odds_of(dcli_worker *host, int one, int other)
 {
     int low = one < other ? one : other, high = one < other ? other : one;
-    return &host->doubts.at_odds[(size_t)low * (size_t)host->terms.node_count + (size_t)high];
+    return &host->as_host->doubts.at_odds[(size_t)low * (size_t)host->terms.node_count + (size_t)high];
 }
 
 /* ---- what is said ------------------------------------------------------------------------------------------------- */
@@ -46,12 +46,12 @@ static bool is_remote(const dcli_worker *host) { return host->terms.fleet != NUL
 
 void dcli_doubts_notice(dcli_worker *host, int node, const char *seen)
 {
-    dcli_doubt *doubt = &host->doubts.node[node];
+    dcli_doubt *doubt = &host->as_host->doubts.node[node];
     if (is_lost(host, node) || doubt->due_ns != 0)
         return;
     doubt->due_ns = dcli_monotonic_ns() + NEWS_MS * (int64_t)1000000;
     snprintf(doubt->seen, sizeof doubt->seen, "%s", seen);
-    host->doubts.next_ns = dcli_min(host->doubts.next_ns, doubt->due_ns);
+    host->as_host->doubts.next_ns = dcli_min(host->as_host->doubts.next_ns, doubt->due_ns);
 }
 
 void dcli_doubts_complain(dcli_worker *host, int from, int about, const char *sentence)
@@ -60,21 +60,21 @@ void dcli_doubts_complain(dcli_worker *host, int from, int about, const char *se
         return;
     bool *odds = odds_of(host, from, about);
     if (!*odds) {
-        host->doubts.node[from].parties++;
-        host->doubts.node[about].parties++;
+        host->as_host->doubts.node[from].parties++;
+        host->as_host->doubts.node[about].parties++;
     }
     *odds = true;
-    dcli_doubt *accuser = &host->doubts.node[from], *accused = &host->doubts.node[about];
+    dcli_doubt *accuser = &host->as_host->doubts.node[from], *accused = &host->as_host->doubts.node[about];
     if (accused->told[0] == '\0' || !accused->is_accused)
         snprintf(accused->told, sizeof accused->told, "%s", sentence);
     accused->is_accused = true;
     if (accuser->told[0] == '\0')
         snprintf(accuser->told, sizeof accuser->told, "it cannot reach others: %s", sentence);
-    if (host->doubts.gathered_ns != 0)
+    if (host->as_host->doubts.gathered_ns != 0)
         return;
     int64_t gather_ms = GATHER_MS + (is_remote(host) ? (int64_t)host->terms.config->silence_ms / 4 : 0);
-    host->doubts.gathered_ns = dcli_monotonic_ns() + gather_ms * 1000000;
-    host->doubts.next_ns = dcli_min(host->doubts.next_ns, host->doubts.gathered_ns);
+    host->as_host->doubts.gathered_ns = dcli_monotonic_ns() + gather_ms * 1000000;
+    host->as_host->doubts.next_ns = dcli_min(host->as_host->doubts.next_ns, host->as_host->doubts.gathered_ns);
 }
 
 static int count_odds(dcli_worker *host, int node)
@@ -88,14 +88,14 @@ static int count_odds(dcli_worker *host, int node)
 /* A dispute that is settled says nothing about the next one. The node's own sentence stays: the caller may still read it. */
 void dcli_doubts_forget(dcli_worker *host, int node)
 {
-    host->doubts.node[node].due_ns = 0;
+    host->as_host->doubts.node[node].due_ns = 0;
     for (int other = 0; other < host->terms.node_count; other++) {
         if (other == node)
             continue;
         *odds_of(host, node, other) = false;
         if (count_odds(host, other) == 0) {
-            host->doubts.node[other].is_accused = false;
-            host->doubts.node[other].told[0] = '\0';
+            host->as_host->doubts.node[other].is_accused = false;
+            host->as_host->doubts.node[other].told[0] = '\0';
         }
     }
 }
@@ -106,7 +106,7 @@ void dcli_doubts_forget(dcli_worker *host, int node)
  * complaints; if equal, the one that has been at odds with more nodes so far; if equal, the one that is accused. */
 static bool is_worse(dcli_worker *host, int node, int count, int than, int than_count)
 {
-    const dcli_doubt *one = &host->doubts.node[node], *other = &host->doubts.node[than];
+    const dcli_doubt *one = &host->as_host->doubts.node[node], *other = &host->as_host->doubts.node[than];
     if (count != than_count)
         return count > than_count;
     if (one->parties != other->parties)
@@ -131,46 +131,46 @@ static int find_worst(dcli_worker *host)
 static dcl_status settle_complaints(dcli_worker *host)
 {
     dcl_status status = DCL_OK;
-    host->doubts.gathered_ns = 0;
+    host->as_host->doubts.gathered_ns = 0;
     for (int node; status == DCL_OK && (node = find_worst(host)) >= 0;)
-        status = dcli_host_lose(host, node, host->doubts.node[node].told);
+        status = dcli_host_lose(host, node, host->as_host->doubts.node[node].told);
     return status;
 }
 
 static int64_t earliest(const dcli_worker *host)
 {
-    int64_t next = host->doubts.gathered_ns != 0 ? host->doubts.gathered_ns : INT64_MAX;
+    int64_t next = host->as_host->doubts.gathered_ns != 0 ? host->as_host->doubts.gathered_ns : INT64_MAX;
     for (int node = 0; node < host->terms.node_count; node++)
-        if (host->doubts.node[node].due_ns != 0)
-            next = dcli_min(next, host->doubts.node[node].due_ns);
+        if (host->as_host->doubts.node[node].due_ns != 0)
+            next = dcli_min(next, host->as_host->doubts.node[node].due_ns);
     return next;
 }
 
 dcl_status dcli_doubts_decide(dcli_worker *host)
 {
-    if (host->doubts.next_ns == INT64_MAX)
+    if (host->as_host->doubts.next_ns == INT64_MAX)
         return DCL_OK;
     int64_t now = dcli_monotonic_ns();
-    if (now < host->doubts.next_ns)
+    if (now < host->as_host->doubts.next_ns)
         return DCL_OK;
     dcl_status status = DCL_OK;
     for (int node = 0; node < host->terms.node_count && status == DCL_OK; node++) {
-        dcli_doubt *doubt = &host->doubts.node[node];
+        dcli_doubt *doubt = &host->as_host->doubts.node[node];
         if (doubt->due_ns == 0 || now < doubt->due_ns)
             continue;
         doubt->due_ns = 0;
         status = dcli_host_lose(host, node, doubt->seen);
     }
-    if (status == DCL_OK && host->doubts.gathered_ns != 0 && now >= host->doubts.gathered_ns)
+    if (status == DCL_OK && host->as_host->doubts.gathered_ns != 0 && now >= host->as_host->doubts.gathered_ns)
         status = settle_complaints(host);
-    host->doubts.next_ns = earliest(host);
+    host->as_host->doubts.next_ns = earliest(host);
     return status;
 }
 
 int dcli_doubts_wait_ms(const dcli_worker *host)
 {
-    if (host->doubts.next_ns == INT64_MAX)
+    if (host->as_host->doubts.next_ns == INT64_MAX)
         return -1;
-    int64_t left_ms = (host->doubts.next_ns - dcli_monotonic_ns()) / 1000000 + 1;
+    int64_t left_ms = (host->as_host->doubts.next_ns - dcli_monotonic_ns()) / 1000000 + 1;
     return left_ms <= 0 ? 0 : left_ms < 1000 ? (int)left_ms : 1000;
 }

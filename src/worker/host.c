@@ -30,13 +30,16 @@ typedef struct dcli_posted {
 
 dcl_status dcli_host_open(dcli_worker *worker)
 {
-    pthread_mutex_init(&worker->outbox.lock, NULL);
-    pthread_mutex_init(&worker->question.lock, NULL);
-    dcli_cond_init(&worker->question.changed);
-    worker->question.answered = dcli_calloc((size_t)worker->terms.node_count, sizeof(bool));
-    worker->outbox.loss = dcli_calloc((size_t)worker->terms.node_count, sizeof *worker->outbox.loss);
+    dcli_as_host *host = worker->as_host = dcli_calloc(1, sizeof *host);
+    if (host == NULL)
+        return DCL_ERR_NOMEM;
+    pthread_mutex_init(&host->outbox.lock, NULL);
+    pthread_mutex_init(&host->question.lock, NULL);
+    dcli_cond_init(&host->question.changed);
+    host->question.answered = dcli_calloc((size_t)worker->terms.node_count, sizeof(bool));
+    host->outbox.loss = dcli_calloc((size_t)worker->terms.node_count, sizeof *host->outbox.loss);
     dcl_status status = dcli_doubts_open(worker);
-    return worker->question.answered != NULL && worker->outbox.loss != NULL ? status : DCL_ERR_NOMEM;
+    return host->question.answered != NULL && host->outbox.loss != NULL ? status : DCL_ERR_NOMEM;
 }
 
 static void free_posted(dcli_posted *posted)
@@ -63,24 +66,29 @@ static dcli_posted *new_posted(int node)
 
 void dcli_host_close(dcli_worker *worker)
 {
-    while (worker->outbox.first != NULL) {
-        dcli_posted *posted = worker->outbox.first;
-        worker->outbox.first = posted->next;
+    dcli_as_host *host = worker->as_host;
+    if (host == NULL)
+        return;
+    while (host->outbox.first != NULL) {
+        dcli_posted *posted = host->outbox.first;
+        host->outbox.first = posted->next;
         free_posted(posted);
     }
-    pthread_mutex_destroy(&worker->outbox.lock);
-    pthread_mutex_destroy(&worker->question.lock);
-    pthread_cond_destroy(&worker->question.changed);
-    dcli_free(worker->question.answered);
-    dcli_free(worker->outbox.loss);
+    pthread_mutex_destroy(&host->outbox.lock);
+    pthread_mutex_destroy(&host->question.lock);
+    pthread_cond_destroy(&host->question.changed);
+    dcli_free(host->question.answered);
+    dcli_free(host->outbox.loss);
     dcli_doubts_close(worker);
+    dcli_free(host);
+    worker->as_host = NULL;
 }
 
 /* ---- the program's threads ---------------------------------------------------------------------------------------- */
 
 static void unlock_and_wake(dcli_worker *host)
 {
-    dcli_outbox *outbox = &host->outbox;
+    dcli_outbox *outbox = &host->as_host->outbox;
     bool wake = outbox->asleep && !outbox->held;
     outbox->asleep &= !wake;
     pthread_mutex_unlock(&outbox->lock);
@@ -90,7 +98,7 @@ static void unlock_and_wake(dcli_worker *host)
 
 static void post(dcli_worker *host, dcli_posted *posted)
 {
-    dcli_outbox *outbox = &host->outbox;
+    dcli_outbox *outbox = &host->as_host->outbox;
     pthread_mutex_lock(&outbox->lock);
     if (posted != NULL) {
         *(outbox->last != NULL ? &outbox->last->next : &outbox->first) = posted;
@@ -103,7 +111,7 @@ static void post(dcli_worker *host, dcli_posted *posted)
 
 void dcli_host_hold(dcli_worker *host, bool hold)
 {
-    dcli_outbox *outbox = &host->outbox;
+    dcli_outbox *outbox = &host->as_host->outbox;
     pthread_mutex_lock(&outbox->lock);
     outbox->held = hold;
     unlock_and_wake(host);
@@ -179,11 +187,11 @@ dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel)
 
 void dcli_host_stop(dcli_worker *host) { post(host, NULL); }
 
-void dcli_host_abandon(dcli_worker *host) { atomic_store(&host->abandoned, true); }
+void dcli_host_abandon(dcli_worker *host) { atomic_store(&host->as_host->abandoned, true); }
 
 void dcli_host_report_loss(dcli_worker *host, int node, const char *seen)
 {
-    dcli_outbox *outbox = &host->outbox;
+    dcli_outbox *outbox = &host->as_host->outbox;
     pthread_mutex_lock(&outbox->lock);
     dcli_loss *loss = &outbox->loss[node];
     if (!loss->due)
@@ -238,7 +246,7 @@ dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *me
 
 bool dcli_host_may_sleep(dcli_worker *worker)
 {
-    dcli_outbox *outbox = &worker->outbox;
+    dcli_outbox *outbox = &worker->as_host->outbox;
     pthread_mutex_lock(&outbox->lock);
     bool may = (outbox->first == NULL && outbox->losses_due == 0 && !outbox->stop) || outbox->held;
     outbox->asleep = may;
@@ -384,14 +392,14 @@ static dcl_status take_losses(dcli_worker *worker)
 {
     char seen[sizeof(dcli_loss)];
     dcl_status status = DCL_OK;
-    for (int node; status == DCL_OK && (node = take_loss(&worker->outbox, seen)) >= 0;)
+    for (int node; status == DCL_OK && (node = take_loss(&worker->as_host->outbox, seen)) >= 0;)
         status = dcli_host_lose(worker, node, seen);
     return status;
 }
 
 dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out)
 {
-    dcli_outbox *outbox = &worker->outbox;
+    dcli_outbox *outbox = &worker->as_host->outbox;
     dcl_status status = take_losses(worker);
     pthread_mutex_lock(&outbox->lock);
     dcli_posted *posted = outbox->held ? NULL : outbox->first;

@@ -38,8 +38,8 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
     if (!is_node(worker, peer) || (worker->gone[peer] && !worker->absent[peer]))
         return DCL_OK;
     worker->absent[peer] = false; /* lost before it was there: it never will be */
-    if (worker->doubts.node[peer].due_ns != 0)
-        seen = worker->doubts.node[peer].seen; /* by this side itself, before anybody told */
+    if (worker->as_host->doubts.node[peer].due_ns != 0)
+        seen = worker->as_host->doubts.node[peer].seen; /* by this side itself, before anybody told */
     dcli_doubts_forget(worker, peer);
     char sentence[DCLI_MOST_SENTENCE];
     worker->terms.fleet->lose(worker->terms.fleet->user, peer, seen, sentence, sizeof sentence);
@@ -263,7 +263,7 @@ enum { ANSWER_SECONDS = 10 };
 /* A question to all nodes: by a thread of the program, which waits; answers come to the host's worker. */
 static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *number, bool *all_yes_out)
 {
-    struct dcli_question *question = &host->question;
+    struct dcli_question *question = &host->as_host->question;
     pthread_mutex_lock(&question->lock);
     while (question->asking && !question->stopped) /* by another thread, whose question has a deadline */
         pthread_cond_wait(&question->changed, &question->lock);
@@ -290,11 +290,11 @@ static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *num
 
 void dcli_host_stop_asking(dcli_worker *host)
 {
-    pthread_mutex_lock(&host->question.lock);
-    host->question.stopped = true;
-    host->question.all = false;
-    pthread_cond_broadcast(&host->question.changed);
-    pthread_mutex_unlock(&host->question.lock);
+    pthread_mutex_lock(&host->as_host->question.lock);
+    host->as_host->question.stopped = true;
+    host->as_host->question.all = false;
+    pthread_cond_broadcast(&host->as_host->question.changed);
+    pthread_mutex_unlock(&host->as_host->question.lock);
 }
 
 dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], const dcli_file_id *id,
@@ -338,7 +338,7 @@ void dcli_host_seen(dcli_worker *worker, int from, const dcli_msg_seen *seen)
 
 void dcli_question_answer(dcli_worker *worker, int from, int64_t number, bool yes)
 {
-    struct dcli_question *question = &worker->question;
+    struct dcli_question *question = &worker->as_host->question;
     pthread_mutex_lock(&question->lock);
     bool is_meant =
         number == question->number || number == DCLI_ANY_QUESTION; /* else a late answer to an earlier one */

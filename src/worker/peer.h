@@ -95,9 +95,26 @@ struct dcli_question {
     bool *answered; /* [node_count] */
 };
 
+/** What only the host's worker has. Used by its thread, but for what says otherwise. */
+typedef struct dcli_as_host {
+    dcli_outbox outbox;            /* by all threads of the program, too */
+    struct dcli_question question; /* the same */
+    dcli_doubts doubts;
+    int64_t marks_told[2];              /* own watermarks the runtime knows */
+    char (*word_keys)[DCLI_KEY_HEX];    /* [node_count] of tags; NULL: not needed yet, or never */
+    struct dcli_said *said, *last_said; /* what may not have reached everyone yet; see tree.h */
+    dcli_rising *rising;                /* [node_count]; NULL: none yet */
+    _Atomic int64_t turns;              /* of its loop; read by who asks whether it lives, as the next three */
+    atomic_bool resting;                /* it waits for messages */
+    _Atomic int64_t planning_ms;        /* since when it plans, by CLOCK_MONOTONIC; 0: it does not */
+    int64_t turns_seen;                 /* by who asks */
+    atomic_bool abandoned;              /* dcli_host_abandon(): set by any thread */
+} dcli_as_host;
+
 struct dcli_worker {
     dcli_worker_terms terms;
     bool is_host;
+    dcli_as_host *as_host; /* NULL: a node */
     dcli_plan_terms plan_terms;
     pthread_t thread;
     dcli_endpoint *endpoint;
@@ -115,7 +132,6 @@ struct dcli_worker {
     dcl_counters counters;
     int64_t count_messages;    /* messages that ask for counters, or tell them: these are not counted */
     dcli_memory *nothing;      /* stands where a kernel argument has no elements */
-    int64_t marks_told[2];     /* host: own watermarks the runtime knows */
     dcli_msg_marks host_marks; /* nodes: what the host is to hear next */
     bool host_due;
     int64_t busy_steps; /* steps of the loop that found messages */
@@ -127,22 +143,11 @@ struct dcli_worker {
     int64_t epoch;          /* grows with every loss and join */
     dcli_received *waiting; /* [waiting_count] descriptors of members that have not been heard of yet, in order */
     int64_t waiting_count, waiting_capacity, waiting_bytes;
-    char (*word_keys)[DCLI_KEY_HEX];    /* host: [node_count] of tags; NULL: not needed yet, or never */
-    struct dcli_said *said, *last_said; /* host: what may not have reached everyone yet; see tree.h */
-    dcli_risen *risen;                  /* [node_count] what children say; NULL: none yet */
+    dcli_risen *risen; /* [node_count] what children say; NULL: none yet */
     dcli_risen told_risen;
     int64_t told_notices; /* sum of those told with it */
-    dcli_rising *rising;  /* host: [node_count]; NULL: none yet */
     int64_t notices;      /* nodes: FAILED and REPORT that were sent to the host */
     int64_t *notices_of;  /* nodes: [node_count] the same of those below, as children say; NULL: none yet */
-    dcli_outbox outbox;   /* host only */
-    dcli_doubts doubts;   /* the same */
-    struct dcli_question question;
-    _Atomic int64_t turns;       /* host: of its loop */
-    atomic_bool resting;         /* host: waits for messages */
-    atomic_bool abandoned;       /* host: dcli_host_abandon() */
-    _Atomic int64_t planning_ms; /* host: since when it plans, by CLOCK_MONOTONIC; 0: it does not */
-    int64_t turns_seen;          /* by who asks */
 };
 
 /* What the loop does for an action; node.c of the workqueue room names them. act.c, exec.c, host.c. */

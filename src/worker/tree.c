@@ -58,10 +58,10 @@ static int child_above(const dcli_worker *worker, int node)
 
 static dcl_status make_keys(dcli_worker *worker)
 {
-    worker->word_keys = dcli_calloc((size_t)worker->terms.node_count, sizeof *worker->word_keys);
-    for (int node = 0; worker->word_keys != NULL && node < worker->terms.tree_nodes; node++)
-        dcli_secret_derive(worker->terms.word_secret, DCLI_WORD_KEY, node, worker->word_keys[node]);
-    return worker->word_keys != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    worker->as_host->word_keys = dcli_calloc((size_t)worker->terms.node_count, sizeof *worker->as_host->word_keys);
+    for (int node = 0; worker->as_host->word_keys != NULL && node < worker->terms.tree_nodes; node++)
+        dcli_secret_derive(worker->terms.word_secret, DCLI_WORD_KEY, node, worker->as_host->word_keys[node]);
+    return worker->as_host->word_keys != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
 /* Host: tags of all nodes that hear it through others. `packed` is the message without them. */
@@ -72,13 +72,13 @@ static dcl_status prove(dcli_worker *worker, const void *packed, size_t bytes, d
     *proof = (dcli_msg_proof){.number = numbers};
     if (worker->terms.word_secret == NULL)
         return DCL_OK;
-    if (worker->word_keys == NULL && make_keys(worker) != DCL_OK)
+    if (worker->as_host->word_keys == NULL && make_keys(worker) != DCL_OK)
         return DCL_ERR_NOMEM;
     dcli_digest(packed, bytes, digest);
     for (int node = worker->terms.fanout; node < worker->terms.tree_nodes; node++)
         if (!worker->gone[node] && !dcli_tree_is_child(worker, node)) {
             numbers[proof->count++] = node;
-            numbers[proof->count++] = (int64_t)dcli_tag(worker->word_keys[node], digest);
+            numbers[proof->count++] = (int64_t)dcli_tag(worker->as_host->word_keys[node], digest);
         }
     return DCL_OK;
 }
@@ -136,17 +136,17 @@ static dcl_status keep(dcli_worker *worker, const dcli_message *message)
     }
     if (message->kind == DCLI_MSG_OPERATIONS)
         said->last_operation = message->operations.operation[message->operations.count - 1].number;
-    *(worker->last_said != NULL ? &worker->last_said->next : &worker->said) = said;
-    worker->last_said = said;
+    *(worker->as_host->last_said != NULL ? &worker->as_host->last_said->next : &worker->as_host->said) = said;
+    worker->as_host->last_said = said;
     return DCL_OK;
 }
 
 static void drop_first(dcli_worker *worker)
 {
-    dcli_said *said = worker->said;
-    worker->said = said->next;
-    if (worker->said == NULL)
-        worker->last_said = NULL;
+    dcli_said *said = worker->as_host->said;
+    worker->as_host->said = said->next;
+    if (worker->as_host->said == NULL)
+        worker->as_host->last_said = NULL;
     dcli_free(said->packed);
     dcli_free(said);
 }
@@ -155,11 +155,12 @@ static void drop_first(dcli_worker *worker)
 void dcli_tree_forget(dcli_worker *worker, int64_t complete)
 {
     const dcli_said *until = NULL;
-    for (const dcli_said *said = worker->said; said != NULL && said->last_operation <= complete; said = said->next)
+    for (const dcli_said *said = worker->as_host->said; said != NULL && said->last_operation <= complete;
+         said = said->next)
         if (said->last_operation > 0)
             until = said;
     while (until != NULL) {
-        bool last = worker->said == until;
+        bool last = worker->as_host->said == until;
         drop_first(worker);
         if (last)
             return;
@@ -172,25 +173,29 @@ static void drop_held(dcli_held_risen *held)
     *held = (dcli_held_risen){0};
 }
 
-static void free_books(dcli_worker *worker)
+static void free_of_host(dcli_worker *worker)
 {
-    for (int node = 0; worker->rising != NULL && node < worker->terms.node_count; node++) {
-        drop_held(&worker->rising[node].oldest);
-        drop_held(&worker->rising[node].newest);
+    dcli_as_host *host = worker->as_host;
+    while (host->said != NULL)
+        drop_first(worker);
+    if (host->word_keys != NULL)
+        explicit_bzero(host->word_keys, (size_t)worker->terms.node_count * sizeof *host->word_keys);
+    dcli_free(host->word_keys);
+    for (int node = 0; host->rising != NULL && node < worker->terms.node_count; node++) {
+        drop_held(&host->rising[node].oldest);
+        drop_held(&host->rising[node].newest);
     }
-    dcli_free(worker->rising);
-    dcli_free(worker->risen);
-    dcli_free(worker->notices_of);
+    dcli_free(host->rising);
+    host->word_keys = NULL;
+    host->rising = NULL;
 }
 
 void dcli_tree_free(dcli_worker *worker)
 {
-    while (worker->said != NULL)
-        drop_first(worker);
-    if (worker->word_keys != NULL)
-        explicit_bzero(worker->word_keys, (size_t)worker->terms.node_count * sizeof *worker->word_keys);
-    dcli_free(worker->word_keys);
-    free_books(worker);
+    if (worker->as_host != NULL)
+        free_of_host(worker);
+    dcli_free(worker->risen);
+    dcli_free(worker->notices_of);
 }
 
 dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message)
@@ -201,7 +206,7 @@ dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message)
     message->epoch = worker->terms.session; /* the tags are of it, too */
     dcl_status status = first ? keep(worker, message) : DCL_OK;
     if (status == DCL_OK && first)
-        status = prove(worker, worker->last_said->packed, worker->last_said->bytes, &whole, numbers);
+        status = prove(worker, worker->as_host->last_said->packed, worker->as_host->last_said->bytes, &whole, numbers);
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
         if (dcli_tree_is_child(worker, node))
             status = send_word(worker, node, message, &whole);
@@ -213,7 +218,7 @@ static dcl_status say_again(dcli_worker *worker, int node)
 {
     dcli_arena arena = {0};
     dcl_status status = DCL_OK;
-    for (const dcli_said *said = worker->said; said != NULL && status == DCL_OK; said = said->next) {
+    for (const dcli_said *said = worker->as_host->said; said != NULL && status == DCL_OK; said = said->next) {
         int64_t numbers[2 * DCLI_MOST_NODES];
         dcli_msg_proof whole;
         dcli_message message;
@@ -234,11 +239,12 @@ static dcl_status have_books(dcli_worker *worker)
     size_t nodes = (size_t)worker->terms.node_count;
     if (worker->risen == NULL)
         worker->risen = dcli_calloc(nodes, sizeof *worker->risen);
-    if (worker->is_host && worker->rising == NULL)
-        worker->rising = dcli_calloc(nodes, sizeof *worker->rising);
+    if (worker->is_host && worker->as_host->rising == NULL)
+        worker->as_host->rising = dcli_calloc(nodes, sizeof *worker->as_host->rising);
     if (!worker->is_host && worker->notices_of == NULL)
         worker->notices_of = dcli_calloc(nodes, sizeof *worker->notices_of);
-    bool have = worker->risen != NULL && (worker->is_host ? worker->rising != NULL : worker->notices_of != NULL);
+    bool have =
+        worker->risen != NULL && (worker->is_host ? worker->as_host->rising != NULL : worker->notices_of != NULL);
     return have ? DCL_OK : DCL_ERR_NOMEM;
 }
 
@@ -267,7 +273,7 @@ static dcl_status note_subtree(dcli_worker *worker, int child, const dcli_msg_ri
 static bool have_come(const dcli_worker *worker, const dcli_msg_risen *risen)
 {
     for (int n = 0; n < risen->notice_count; n += 2)
-        if (!worker->gone[risen->notice[n]] && worker->rising[risen->notice[n]].notices < risen->notice[n + 1])
+        if (!worker->gone[risen->notice[n]] && worker->as_host->rising[risen->notice[n]].notices < risen->notice[n + 1])
             return false;
     return true;
 }
@@ -292,7 +298,7 @@ static dcl_status take_marks(dcli_worker *worker, int child, const dcli_msg_rise
 /* Host: take what a child has said, as far as all notices have come that it counts. */
 static dcl_status take_held(dcli_worker *worker, int child)
 {
-    dcli_rising *rising = &worker->rising[child];
+    dcli_rising *rising = &worker->as_host->rising[child];
     dcl_status status = DCL_OK;
     while (status == DCL_OK && rising->oldest.is_held && have_come(worker, &rising->oldest.risen)) {
         dcli_held_risen taken = rising->oldest;
@@ -316,7 +322,7 @@ static dcl_status take_all_held(dcli_worker *worker)
 /* Host. */
 static dcl_status hold(dcli_worker *worker, int child, const dcli_msg_risen *risen)
 {
-    dcli_rising *rising = &worker->rising[child];
+    dcli_rising *rising = &worker->as_host->rising[child];
     dcli_held_risen *held = rising->oldest.is_held ? &rising->newest : &rising->oldest;
     int64_t *notice = NULL;
     size_t bytes = (size_t)risen->notice_count * sizeof *notice;
@@ -337,7 +343,7 @@ dcl_status dcli_tree_take_notice(dcli_worker *worker, int from)
     dcl_status status = have_books(worker);
     if (status != DCL_OK)
         return status;
-    worker->rising[from].notices++;
+    worker->as_host->rising[from].notices++;
     return take_all_held(worker); /* after a loss, others than its top may have counted it */
 }
 
@@ -425,8 +431,8 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
             status = say_again(worker, node);
         }
     if (status == DCL_OK) {
-        drop_held(&worker->rising[lost].oldest);
-        drop_held(&worker->rising[lost].newest);
+        drop_held(&worker->as_host->rising[lost].oldest);
+        drop_held(&worker->as_host->rising[lost].newest);
     }
     return status == DCL_OK ? take_all_held(worker) : status;
 }

@@ -18,6 +18,12 @@
 
 /* ---- the loop ----------------------------------------------------------------------------------------------------- */
 
+static void note_turn(dcli_as_host *host)
+{
+    atomic_store_explicit(&host->resting, false, memory_order_relaxed);
+    atomic_fetch_add_explicit(&host->turns, 1, memory_order_relaxed);
+}
+
 /* Messages that are there; waits for the first one. *any_out: there was one. */
 static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 {
@@ -35,8 +41,8 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
         dcl_status status = dcli_endpoint_receive(worker->endpoint, n == 0 ? milliseconds : 0, &received);
         dcli_watch_sleep(worker->terms.watch, false);
         dcli_watch_tick(worker->terms.watch);
-        atomic_store_explicit(&worker->resting, false, memory_order_relaxed);
-        atomic_fetch_add_explicit(&worker->turns, 1, memory_order_relaxed);
+        if (worker->is_host)
+            note_turn(worker->as_host);
         if (status == DCL_ERR_TIMEOUT)
             return DCL_OK;
         *any_out = true;
@@ -115,10 +121,11 @@ static void tell_own_marks(dcli_worker *worker)
 {
     int64_t done, ready, counters[DCLI_MSG_COUNTERS];
     dcli_node_watermarks(worker->node, &done, &ready);
-    if (done == worker->marks_told[0] && ready == worker->marks_told[1])
+    int64_t *told = worker->as_host->marks_told;
+    if (done == told[0] && ready == told[1])
         return;
-    worker->marks_told[0] = done;
-    worker->marks_told[1] = ready;
+    told[0] = done;
+    told[1] = ready;
     dcli_peer_counters(worker, counters);
     worker->terms.hooks->marks(worker->terms.hooks->user, worker->terms.self, done, ready, counters);
 }
@@ -132,7 +139,7 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
     }
     bool stop = false, more = false;
     dcl_status status = DCL_OK;
-    if (worker->is_host && worker->broken == DCL_OK && atomic_load(&worker->abandoned))
+    if (worker->is_host && worker->broken == DCL_OK && atomic_load(&worker->as_host->abandoned))
         status = DCLI_FAIL(DCL_ERR_TIMEOUT, "the cluster is closed before all operations are complete");
     else if (worker->is_host) {
         status = dcli_host_take(worker, &stop);
@@ -157,7 +164,8 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
     int idle = idle_time(worker);
     dcli_watch_sleep(worker->terms.watch, idle != 0);
     dcli_watch_rest(worker->terms.watch, dcli_node_idle(worker->node));
-    atomic_store_explicit(&worker->resting, idle != 0, memory_order_relaxed);
+    if (worker->is_host)
+        atomic_store_explicit(&worker->as_host->resting, idle != 0, memory_order_relaxed);
     return receive(worker, idle, &any);
 }
 
@@ -167,15 +175,16 @@ static void note_planning(void *user, const char *what)
     dcli_worker *worker = user;
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, what);
     if (worker->is_host)
-        atomic_store(&worker->planning_ms, what != NULL ? dcli_monotonic_ms() : 0);
+        atomic_store(&worker->as_host->planning_ms, what != NULL ? dcli_monotonic_ms() : 0);
 }
 
 bool dcli_host_is_alive(dcli_worker *host)
 {
-    int64_t turns = atomic_load(&host->turns), planning = atomic_load(&host->planning_ms);
-    bool alive = turns != host->turns_seen || atomic_load(&host->resting) ||
+    dcli_as_host *own = host->as_host;
+    int64_t turns = atomic_load(&own->turns), planning = atomic_load(&own->planning_ms);
+    bool alive = turns != own->turns_seen || atomic_load(&own->resting) ||
                  (planning != 0 && dcli_monotonic_ms() - planning <= (int64_t)host->terms.config->plan_ms);
-    host->turns_seen = turns;
+    own->turns_seen = turns;
     return alive;
 }
 

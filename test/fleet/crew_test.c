@@ -292,8 +292,8 @@ static bool lose_what_floods(void)
         dcli_crew_attend(&c.crew, 0);
     }
     cr_expect(!said || contact->lost);
-    cr_expect(!said || strstr(c.host->outbox.loss[0].seen, "sends more than 1000 messages a second") != NULL, "\"%s\"",
-              c.host->outbox.loss[0].seen);
+    cr_expect(!said || strstr(c.host->as_host->outbox.loss[0].seen, "sends more than 1000 messages a second") != NULL,
+              "\"%s\"", c.host->as_host->outbox.loss[0].seen);
     close_called(&c);
     return said;
 }

@@ -222,7 +222,7 @@ static dcl_status next_event(fuzz_session *session, dcli_incoming *incoming)
 {
     fuzz_world *world = (fuzz_world *)session;
     if (session->input.at >= session->input.end || (session->input.end - session->input.at) % 2 == 0)
-        pass_time(&world->host->doubts, session->nodes);
+        pass_time(&world->host->as_host->doubts, session->nodes);
     if (session->input.at < session->input.end) {
         dcl_status status = one_event(world, incoming);
         if (status != DCL_OK || session->present[incoming->from])

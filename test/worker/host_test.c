@@ -58,9 +58,9 @@ Test(host, nobody_asks_any_more_once_questions_are_stopped)
     for (int n = 0; n < 2; n++)
         cr_assert_eq(pthread_create(&thread[n], NULL, ask_for_counts, host), 0);
     for (int64_t asked = 0; asked == 0; nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL)) {
-        pthread_mutex_lock(&host->question.lock);
-        asked = host->question.number;
-        pthread_mutex_unlock(&host->question.lock);
+        pthread_mutex_lock(&host->as_host->question.lock);
+        asked = host->as_host->question.number;
+        pthread_mutex_unlock(&host->as_host->question.lock);
     }
     int64_t begin = dcli_monotonic_ns();
     dcli_host_stop_asking(host);
@@ -69,14 +69,14 @@ Test(host, nobody_asks_any_more_once_questions_are_stopped)
     cr_expect_eq(dcli_host_sees(host, "/a", "token", &(dcli_file_id){.inode = 1}, &all), DCL_OK, "%s", dcl_error());
     cr_expect_not(all);
     cr_expect_lt(dcli_monotonic_ns() - begin, (int64_t)9e9, "somebody has waited for the answer");
-    cr_expect_eq(host->question.number, 1, "another question was asked");
+    cr_expect_eq(host->as_host->question.number, 1, "another question was asked");
     test_free_host(host);
 }
 
 Test(host, a_late_answer_is_not_counted_for_the_next_question)
 {
     dcli_worker *host = test_make_host(NODES);
-    struct dcli_question *question = &host->question;
+    struct dcli_question *question = &host->as_host->question;
     question->asking = question->all = true;
     question->number = 5;
     dcli_question_answer(host, 0, 4, false);
@@ -101,13 +101,13 @@ Test(host, a_settled_dispute_is_forgotten)
     dcli_worker *host = test_make_host(NODES);
     host->gone = host->absent = nobody;
     dcli_doubts_complain(host, 1, 0, "node 1 cannot reach node 0");
-    cr_expect(host->doubts.node[0].is_accused);
+    cr_expect(host->as_host->doubts.node[0].is_accused);
     dcli_doubts_forget(host, 1);
-    cr_expect_not(host->doubts.node[0].is_accused);
+    cr_expect_not(host->as_host->doubts.node[0].is_accused);
     dcli_doubts_complain(host, 0, 2, "node 0 cannot reach node 2");
-    cr_expect_not(host->doubts.node[0].is_accused);
-    cr_expect_str_eq(host->doubts.node[0].told, "it cannot reach others: node 0 cannot reach node 2");
-    cr_expect_str_eq(host->doubts.node[2].told, "node 0 cannot reach node 2");
+    cr_expect_not(host->as_host->doubts.node[0].is_accused);
+    cr_expect_str_eq(host->as_host->doubts.node[0].told, "it cannot reach others: node 0 cannot reach node 2");
+    cr_expect_str_eq(host->as_host->doubts.node[2].told, "node 0 cannot reach node 2");
     test_free_host(host);
 }
 
@@ -119,7 +119,7 @@ Test(host, a_dispute_that_lasts_is_remembered)
     dcli_doubts_complain(host, 1, 0, "node 1 cannot reach node 0");
     dcli_doubts_complain(host, 2, 0, "node 2 cannot reach node 0");
     dcli_doubts_forget(host, 1);
-    cr_expect(host->doubts.node[0].is_accused, "node 2 still accuses it");
-    cr_expect_str_eq(host->doubts.node[0].told, "node 1 cannot reach node 0");
+    cr_expect(host->as_host->doubts.node[0].is_accused, "node 2 still accuses it");
+    cr_expect_str_eq(host->as_host->doubts.node[0].told, "node 1 cannot reach node 0");
     test_free_host(host);
 }

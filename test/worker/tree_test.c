@@ -56,6 +56,7 @@ static dcli_worker *make_host(void)
                                       .fanout = FANOUT,
                                       .tree_nodes = NODES,
                                       .in_place = in_place};
+    cr_assert_eq(dcli_host_open(host), DCL_OK);
     host->gone = dcli_calloc(NODES + 1, sizeof(bool));
     host->absent = dcli_calloc(NODES + 1, sizeof(bool));
     cr_assert(host->gone != NULL && host->absent != NULL);
@@ -73,6 +74,7 @@ static dcli_worker *make_host(void)
 static void free_host(dcli_worker *host)
 {
     dcli_tree_free(host);
+    dcli_host_close(host);
     dcli_node_close(host->node);
     dcli_free(host->gone);
     dcli_free(host->absent);
