@@ -1,4 +1,4 @@
-/* resmap/ask.c - a map asked about a grid: who owns what, and where it lies. */
+/* resmap/ask.c - questions about a map and a grid: the owner of an element, and its place in the owner's storage. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -6,7 +6,7 @@
 #include "base/handle.h"
 #include "resmap/parts.h"
 
-enum { MOST_BOUND = 8 }; /* layouts that a map keeps: a program has few shapes */
+enum { MOST_BOUND = 8 }; /* layouts that a map remembers: a program has few shapes */
 
 dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out)
 {
@@ -66,8 +66,8 @@ static bool same_grid(const dcl_grid *a, const dcl_grid *b)
     return true;
 }
 
-/* The layout of a grid that was asked about before; NULL: there is none. Who finds one reads it without a lock: they stay
- * until the map ends. */
+/* The remembered layout of a grid; NULL: none. Remembered layouts live as long as the map, so they are read without a
+ * lock. */
 static const dcli_layout *kept_layout(const dcl_map *map, const dcl_grid *grid)
 {
     const dcli_bound_layout *bound = __atomic_load_n(&map->bound, __ATOMIC_ACQUIRE);
@@ -76,8 +76,8 @@ static const dcli_layout *kept_layout(const dcl_map *map, const dcl_grid *grid)
     return bound != NULL ? &bound->layout : NULL;
 }
 
-/* Keep a layout that was just bound, if there is room: it then belongs to the map. Another thread may have put in one of
- * the same grid meanwhile: two of them do no harm. */
+/* Remember a layout, if there is room; the map then owns it. If another thread has just added a layout of the same grid,
+ * the map has two, which is harmless. */
 static bool keep_layout(const dcl_map *map, const dcli_layout *layout)
 {
     int count = 0;
@@ -96,8 +96,8 @@ static bool keep_layout(const dcl_map *map, const dcli_layout *layout)
 
 /* ---- questions ----------------------------------------------------------------------------------------------------- */
 
-/* What a map has no layout of yet, or what lacks an argument.
- * @param complete  whether it lacks none. */
+/* Locate an element when the map has no layout of the grid yet, or when an argument is missing.
+ * @param complete  no argument is missing. */
 static dcl_status locate_anew(const dcl_map *map, const dcl_grid *grid, bool complete, const int64_t index[],
                               int *node_out, int64_t *offset_out)
 {
@@ -117,8 +117,8 @@ static dcl_status locate_anew(const dcl_map *map, const dcl_grid *grid, bool com
     return status;
 }
 
-/* Whether the grid has such an element. The differences may wrap around: that of an index before the origin is then more
- * than any extent. */
+/* Whether an index lies in the grid. For an index before the origin the unsigned difference wraps around, and exceeds every
+ * extent. */
 static bool is_inside(const dcl_grid *grid, const int64_t index[])
 {
     bool inside = true;
@@ -127,7 +127,7 @@ static bool is_inside(const dcl_grid *grid, const int64_t index[])
     return inside;
 }
 
-/* Of a grid that the map was asked about before. @return false: it is none, or an argument is wrong. */
+/* Locate an element by a remembered layout. @return false: there is none for this grid, or an argument is wrong. */
 static inline bool locate_kept(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                int64_t *offset_out)
 {

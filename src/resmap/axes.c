@@ -1,4 +1,4 @@
-/* resmap/axes.c - the per-axis family: every axis divided by itself, a part is one rectangular local array.
+/* resmap/axes.c - the per-axis family: each axis has its own rule, and a node stores one rectangular local array.
  * Source: HPF 2.0, DISTRIBUTE; block-cyclic distribution, ScaLAPACK Users' Guide (SIAM, 1997), chapter 4. */
 #include "base/check.h"
 #include "resmap/parts.h"
@@ -14,12 +14,12 @@ int64_t dcli_division_extent(const dcli_division *division, int64_t coordinate)
     return division->even + dcli_max(0, dcli_min(division->rest - coordinate * division->run, division->run));
 }
 
-/* Rows of 4 KB and more whose distance is a multiple of 4096 bytes, or nearly, fall onto few cache sets when they are
- * walked across: such rows are moved on by 64 bytes, or 128 where 64 would lead just there. */
+/* If rows lie a multiple of 4096 bytes apart, or nearly, all elements of a column map to few cache sets. Such rows are padded
+ * by 64 bytes, or by 128 where 64 bytes more would reach the multiple. */
 int64_t dcli_row_pitch(const dcli_layout *layout, int64_t row)
 {
     enum { PAGE = 4096 };
-    int64_t bytes = row * layout->bytes, beyond = bytes & (PAGE - 1); /* fits: the storage was checked */
+    int64_t bytes = row * layout->bytes, beyond = bytes & (PAGE - 1); /* no overflow: check_storage() of bind.c */
     if (layout->grid.rank == 1 || bytes < PAGE || (beyond >= DCLI_LINE && beyond <= PAGE - DCLI_LINE))
         return row;
     return row + (beyond < DCLI_LINE ? layout->line : 2 * layout->line);
@@ -39,8 +39,9 @@ int64_t dcli_division_index(const dcli_division *division, int64_t coordinate, i
     return (local / division->run * division->used + coordinate) * division->run + local % division->run;
 }
 
-/* The first `more` runs are one longer. Neither quotient exceeds the coordinate: the first is it among the longer runs, the
- * other, which leaves out the last element of each of these, among the rest. Random indices would mislead a branch. */
+/* The first `more` runs have run + 1 elements, the others run. `longer` is the coordinate if the index is in a longer run,
+ * and less otherwise. `other`, which drops one element of each longer run, is the coordinate in the shorter runs, and not
+ * more in the longer ones. So the coordinate is the maximum; a branch would be mispredicted for random indices. */
 static int64_t divide_uneven(const dcli_division *division, int64_t index, int64_t *local_out)
 {
     int64_t longer = dcli_divided(index, division->by_longer);
@@ -80,7 +81,7 @@ bool dcli_axes_local(const dcli_layout *layout, int node, int64_t coordinate_out
         if (extent_out[d] == 0)
             return false;
     }
-    return rest == 0; /* a small grid lies at place 0 alone */
+    return rest == 0; /* a grid that is not divided lies at place 0 only */
 }
 
 void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)
@@ -91,7 +92,7 @@ void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *nod
         const dcli_division *division = &layout->division[d];
         int64_t local, coordinate = dcli_divide_index(division, index[d] - layout->grid.origin[d], &local);
         node = node * division->nodes + coordinate;
-        if (d > 0) { /* what lies before it along the first axis takes whole extents of the others */
+        if (d > 0) { /* one step of the axes before takes the whole extent of this one */
             int64_t extent = dcli_division_extent(division, coordinate);
             offset *= d == last ? dcli_row_pitch(layout, extent) : extent;
         }
@@ -128,7 +129,7 @@ static dcli_lane make_lane(const dcli_division *division, int64_t extent, int64_
     return lane;
 }
 
-/* A part being walked: lanes of its regular axes, and those of irregular ones run by run. */
+/* A walk over a part: one lane per regular axis; irregular axes are walked run by run. */
 struct part {
     dcli_walk *walk;
     int64_t coordinate[DCL_MAX_RANK], extent[DCL_MAX_RANK], within[DCL_MAX_RANK];
@@ -177,8 +178,8 @@ void dcli_axes_walk(dcli_walk *walk, int node)
     walk_axis(&part, 0, 0);
 }
 
-/* Whether a progression of indices inside the grid has elements at a coordinate: the first of them whose remainder by
- * a whole round lies in the coordinate's run comes before the progression ends. */
+/* Whether indices start, start + stride, ... (`count` of them, inside the grid) touch a coordinate. With cyclic rules an
+ * index touches it if its remainder by a whole round lies in the coordinate's run; the first such index is computed. */
 static bool meets(const dcli_division *division, int64_t coordinate, int64_t start, int64_t count, int64_t stride)
 {
     if (division->more > 0) {
@@ -194,7 +195,7 @@ static bool meets(const dcli_division *division, int64_t coordinate, int64_t sta
 
 static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[]);
 
-/* From run to run over an irregular axis; a coordinate may be met more than once. */
+/* Mark the coordinates of an irregular axis run by run. A coordinate may be marked more than once. */
 static void mark_runs(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[])
 {
     const dcli_division *division = &layout->division[d];
@@ -218,10 +219,10 @@ static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, i
     }
     int64_t local, first = dcli_divide_index(division, query->start[d], &local);
     int64_t count = division->used;
-    bool all = count == 1 || query->count[d] == 1; /* every coordinate that is looked at is met */
+    bool all = count == 1 || query->count[d] == 1; /* all `count` coordinates are touched */
     if (query->count[d] == 1) {
         count = 1;
-    } else if (count > 1 && query->stride[d] <= division->run) { /* no run is passed over */
+    } else if (count > 1 && query->stride[d] <= division->run) { /* the stride skips no run */
         int64_t end = query->start[d] + (query->count[d] - 1) * query->stride[d];
         int64_t last = dcli_divide_index(division, end, &local);
         int64_t runs = division->more > 0 ? last - first : end / division->run - query->start[d] / division->run;

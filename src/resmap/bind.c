@@ -1,4 +1,4 @@
-/* resmap/bind.c - a map meets a grid: arrangement, clamped pieces and grains, derived constants. */
+/* resmap/bind.c - binds a rule to a grid: arranges nodes, clamps pieces and grains, derives constants. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -29,7 +29,7 @@ static dcl_status check_rank(const dcli_map_rule *rule, const dcl_grid *grid)
     return DCL_OK;
 }
 
-/* A rule for every rank becomes one for the grid's. */
+/* Turn a rule for all ranks into one for the grid's rank. */
 static void fill_rank(dcli_map_rule *rule, int rank)
 {
     for (int d = 0; rule->rank == 0 && d < rank; d++) {
@@ -42,7 +42,7 @@ static void fill_rank(dcli_map_rule *rule, int rank)
         dcli_map_arrange(rule->node_count, rank, rule->axes, rule->nodes);
 }
 
-/* One spelling per division: an even one whose runs are all alike is a cyclic one that deals a single round. */
+/* Equal divisions get equal fields: an even division without remainder becomes a cyclic one with a single round. */
 static dcli_division divide(int64_t extent, const dcl_axis *axis, int nodes)
 {
     dcli_division division = {.nodes = nodes, .used = 1, .run = extent, .rest = extent};
@@ -141,7 +141,7 @@ static int64_t longest_box(const dcli_layout *layout, int d)
     return longest;
 }
 
-/* What a block is cut from, as large as it gets. */
+/* Extent of the largest segment along an axis; blocks are cut from segments. */
 static int64_t segment_extent(const dcli_layout *layout, int d)
 {
     if (layout->kind == DCLI_MAP_DEALT)
@@ -174,7 +174,7 @@ int64_t dcli_grain_elements(const dcli_layout *layout, int64_t bytes, int64_t st
 
 void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t grain_out[])
 {
-    dcli_wide inner[DCL_MAX_RANK + 1]; /* elements of one index of the axis before */
+    dcli_wide inner[DCL_MAX_RANK + 1]; /* elements of one index of axis d - 1 */
     inner[rank] = 1;
     for (int d = rank - 1; d >= 0; d--)
         inner[d] = inner[d + 1] * dcli_max(extent[d], 1);
@@ -182,21 +182,22 @@ void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t 
         int64_t count = dcli_max(extent[d], 1);
         if (inner[d] > most) {
             int64_t fit = dcli_max(1, (int64_t)dcli_wide_min(most / inner[d + 1], count));
-            count = dcli_ceil_div(count, dcli_ceil_div(count, fit)); /* grains as even as can be */
+            count = dcli_ceil_div(count,
+                                  dcli_ceil_div(count, fit)); /* split evenly instead of leaving a small last grain */
         }
         grain_out[d] = count;
         most = dcli_max(1, most / count);
     }
 }
 
-/* Storage is as large as the grid but for padding and cut slots: it must not exceed what can be counted either. */
+/* Padding and the unused part of cut slots can make storage larger than the grid: its bytes must fit int64_t, too. */
 static dcl_status check_storage(const dcli_layout *layout)
 {
     dcli_wide elements = 1;
     for (int d = 0; d < layout->grid.rank; d++)
         elements *= layout->kind == DCLI_MAP_DEALT ? layout->pieces[d] * layout->rule.piece[d] : layout->grid.extent[d];
     if (layout->kind == DCLI_MAP_AXES)
-        elements += elements / 16; /* more than rows are ever padded by */
+        elements += elements / 16; /* an upper bound of padding */
     if (elements * (dcli_wide)dcl_type_bytes(layout->grid.type) > INT64_MAX)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "the storage of the grid exceeds %" PRId64 " bytes, padding and cut pieces included; use a "
@@ -270,8 +271,8 @@ void dcli_layout_release(const dcli_layout *layout)
     dcli_free(layout->inner);
 }
 
-/* Padding depends on the type. At most three lengths of rows occur where division is regular: of the first coordinates,
- * of the last, and of the one where the change is. */
+/* Whether rows are padded alike: padding depends on the element type. In a regular division at most three row lengths occur:
+ * those of the first coordinates, of the last ones, and of the one between. */
 static bool same_pitches(const dcli_layout *a, const dcli_layout *b)
 {
     int last = a->grid.rank - 1;
@@ -315,7 +316,7 @@ static bool same_dealing(const dcli_layout *a, const dcli_layout *b)
     return a->rule.deal == b->rule.deal && a->rule.seed == b->rule.seed && dcli_table_equal(a->rule.list, b->rule.list);
 }
 
-/* Of strided maps: they store the same grid, and lay it out alike. */
+/* Whether two strided maps store the same elements and lay them out alike. */
 static bool same_steps(const dcli_layout *a, const dcli_layout *b)
 {
     if (a->inner == NULL || b->inner == NULL)

@@ -1,4 +1,4 @@
-/* resmap/blocks.c - the grain in which movement is counted: which blocks a box lies in. */
+/* resmap/blocks.c - finds the blocks that a box touches. Movement is counted in blocks. */
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/hash.h"
@@ -44,13 +44,13 @@ void dcli_block_set_free(dcli_block_set *set)
     *set = (dcli_block_set){0};
 }
 
-/* How an axis is cut into segments, and these into blocks. Numbers are unique in the grid, so also in a node's part. */
+/* How an axis is cut into segments, and segments into blocks. Block numbers are unique in the whole grid. */
 struct grain {
     int64_t run, more;              /* segments, as dcli_division has them */
     const dcli_division *irregular; /* NULL: regular */
     int64_t block;                  /* elements */
     int64_t per_run;                /* blocks of a segment */
-    int64_t total;                  /* more than the numbers of this axis */
+    int64_t total;                  /* exceeds every block number of this axis */
 };
 
 static struct grain grain_of(const dcli_layout *layout, int d)
@@ -67,7 +67,7 @@ static struct grain grain_of(const dcli_layout *layout, int d)
     return grain;
 }
 
-/* Number of the block an index lies in, and the first index behind the block. */
+/* The number of an index's block, and the first index after that block. */
 static int64_t block_at(const struct grain *grain, int64_t index, int64_t *end_out)
 {
     int64_t longer = grain->more * (grain->run + 1), number, start, length = grain->run;
@@ -93,7 +93,7 @@ dcli_layout dcli_layout_uncut(const dcli_layout *layout, dcli_layout *inner)
 {
     dcli_layout uncut = *layout;
     for (int d = 0; d < layout->grid.rank; d++)
-        uncut.rule.block[d] = dcli_max(1, layout->grid.extent[d]); /* no segment is longer */
+        uncut.rule.block[d] = dcli_max(1, layout->grid.extent[d]); /* at least as long as every segment */
     if (layout->inner != NULL) {
         *inner = dcli_layout_uncut(layout->inner, NULL);
         uncut.inner = inner;
@@ -107,7 +107,7 @@ struct counting {
     dcli_block_set *set;
 };
 
-/* From block to block of the axis, over all elements of the box in one step. */
+/* Insert the blocks of an axis, one step per block: the elements of the box in the same block are skipped. */
 static dcl_status count_axis(struct counting *counting, int d, uint64_t number)
 {
     const dcl_box *box = counting->box;
@@ -132,7 +132,7 @@ struct listed {
     dcl_status status;
 };
 
-/* Blocks of one listed box: their numbers follow those of the boxes before. */
+/* Insert the blocks of one listed box. Its block numbers follow those of the boxes before it in the list. */
 static dcl_status count_listed(const struct listed *listed, int d, const dcl_box *whole, const dcl_box *part,
                                int64_t number)
 {

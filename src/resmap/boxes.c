@@ -1,4 +1,4 @@
-/* resmap/boxes.c - the family of listed boxes: what lies where is found in a tree of them. */
+/* resmap/boxes.c - the family of listed boxes, which are found by a tree. */
 #include "base/check.h"
 #include "resmap/parts.h"
 
@@ -77,13 +77,14 @@ static bool is_in_box(const int64_t at[], const int64_t box[], int rank)
     return inside;
 }
 
-/* The box of an element of the grid. A part whose bounds have the element need not have its box: what lies behind such a
- * part is put off. Which way to go is as good as random: it is computed, as a branch would be guessed wrongly. */
+/* The box that contains an element of the grid. Bounds of subtrees may overlap: if the left subtree's bounds contain the
+ * element, its right neighbour is put off and searched later if need be. The direction is unpredictable, so it is computed
+ * without a branch. */
 static inline __attribute__((always_inline)) int64_t box_at(const dcli_boxes *boxes, int rank, const int64_t at[])
 {
     struct {
         int64_t first, end;
-    } put_off[64]; /* parts are halved */
+    } put_off[64]; /* the tree is balanced: at most 63 levels */
     int count = 0;
     for (int64_t first = 0, end = boxes->count;;) {
         int64_t middle = first + (end - first) / 2, left = first + (middle - first) / 2;
@@ -108,7 +109,7 @@ void dcli_boxes_locate(const dcli_layout *layout, const int64_t index[], int *no
     for (int d = 0; d < rank; d++)
         at[d] = index[d] - layout->grid.origin[d];
     const dcli_boxes *boxes = &layout->boxes;
-    int64_t number = rank == 1   ? box_at(boxes, 1, at) /* without loops */
+    int64_t number = rank == 1   ? box_at(boxes, 1, at) /* constant rank: the compiler unrolls the loops */
                      : rank == 2 ? box_at(boxes, 2, at)
                      : rank == 3 ? box_at(boxes, 3, at)
                                  : box_at(boxes, rank, at);
@@ -121,7 +122,7 @@ void dcli_boxes_locate(const dcli_layout *layout, const int64_t index[], int *no
 
 /* ---- regions ------------------------------------------------------------------------------------------------------ */
 
-/* Emit a part of one box: `part` lies in it, NULL: all. */
+/* Emit the region of one box that lies in the query. */
 static bool emit_box(dcli_walk *walk, int64_t number)
 {
     const dcli_layout *layout = walk->layout;
@@ -209,7 +210,7 @@ static bool emit_tiles(void *user, const int64_t lo[], const int64_t hi[])
     return goes_on;
 }
 
-/* Tiles first .. last - 1 of one box. */
+/* Emit tiles first .. last - 1 of one box. */
 static bool emit_some(dcli_walk *walk, int64_t number, int64_t first, int64_t last)
 {
     struct tiles tiles = {.walk = walk, .number = number, .box = dcli_boxes_box(walk->layout, number)};
@@ -228,14 +229,14 @@ void dcli_boxes_tiles(dcli_walk *walk, int node, int64_t first, int64_t last)
 {
     const dcli_boxes *boxes = &walk->layout->boxes;
     int64_t low = boxes->from[node], end = boxes->from[node + 1];
-    for (int64_t n = end - low; n > 0;) { /* the first box whose tiles begin at or behind the first tile */
+    for (int64_t n = end - low; n > 0;) { /* binary search: the first box whose tiles begin at or after `first` */
         int64_t half = n / 2;
         bool before = boxes->tile[boxes->of[low + half]] < first;
         low += before ? half + 1 : 0;
         n = before ? n - half - 1 : half;
     }
     if (low > boxes->from[node])
-        low--; /* its last tiles may be among them */
+        low--; /* the box before may end with tiles that are wanted */
     for (; low < end && boxes->tile[boxes->of[low]] < last; low++) {
         int64_t number = boxes->of[low], tile = boxes->tile[number];
         if (!emit_some(walk, number, first - tile, last - tile))

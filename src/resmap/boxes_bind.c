@@ -1,5 +1,5 @@
-/* resmap/boxes_bind.c - a list of boxes meets a grid: where each lies in its node's storage, a tree to find them by, and
- * the proof that they cover the grid once. */
+/* resmap/boxes_bind.c - binds a list of boxes to a grid: the place of each box in its node's storage, a search tree, and a
+ * check that the boxes cover the grid exactly once. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ dcl_status dcli_boxes_check(const dcli_map_rule *rule)
     return DCL_OK;
 }
 
-/* Room for all lists, one behind the other. */
+/* All lists of a layout of boxes; they share one allocation. */
 struct lists {
     int64_t *box, *place, *offset, *blocks, *tile, *from, *of, *total, *tiles, *tree, *bounds;
 };
@@ -94,7 +94,7 @@ static dcl_status check_inside(const dcli_layout *layout, int64_t number, const 
 {
     const dcl_grid *grid = &layout->grid;
     for (int d = 0; d < box->rank; d++) {
-        int64_t end = box->start[d] + box->count[d]; /* fits: dcli_boxes_check() */
+        int64_t end = box->start[d] + box->count[d]; /* no overflow: dcli_boxes_check() */
         if (box->start[d] < grid->origin[d] || end > grid->origin[d] + grid->extent[d])
             return DCLI_FAIL(DCL_ERR_INVALID,
                              "box %" PRId64 " of the map has the indices %" PRId64 "..%" PRId64 " of axis %d; the grid "
@@ -105,7 +105,8 @@ static dcl_status check_inside(const dcli_layout *layout, int64_t number, const 
     return DCL_OK;
 }
 
-/* Boxes by place, in the order of the list, and where each lies there. @return DCL_ERR_INVALID: one is not in the grid. */
+/* Sort the boxes by place, keeping the order of the list, and find the offset of each. @return DCL_ERR_INVALID: a box leaves
+ * the grid. */
 static dcl_status place_boxes(const dcli_layout *layout, struct lists *lists)
 {
     int rank = layout->grid.rank, length = 1 + 2 * rank;
@@ -140,7 +141,7 @@ struct order {
     int rank, axis;
 };
 
-/* Equals along the axis follow each other by the other axes: then halves of a layer are compact, too. */
+/* Order boxes by their middle along one axis; equal ones by the other axes, so that the halves of a layer are compact. */
 static int by_middle(const void *a, const void *b, void *user)
 {
     const struct order *order = user;
@@ -170,7 +171,7 @@ static void bound_part(const struct lists *lists, int rank, int64_t first, int64
     }
 }
 
-/* Halves of a part lie on both sides of its middle along its longest axis. */
+/* Build the subtree of boxes first .. end - 1: split it in the middle along its longest axis. */
 static void grow_tree(const struct lists *lists, int rank, int64_t first, int64_t end)
 {
     if (first >= end)
@@ -220,8 +221,8 @@ static bool note_first(void *user, int64_t number)
     return false;
 }
 
-/* Go through the grid's indices from axis d on, in row-major order, from box to box, until one has none. What is covered at
- * an index stays so up to end[e] of each axis e before: as far as all boxes that were met reach. */
+/* Find the first index, in row-major order from axis d on, that no box covers. The search steps from box to box. For an outer
+ * axis e, end[e] is the least end of the boxes met so far: up to there the same boxes cover the inner axes. */
 static bool find_gap(const dcli_layout *layout, int d, int64_t index[], int64_t end[])
 {
     int rank = layout->grid.rank;
@@ -248,7 +249,7 @@ static dcl_status fail_gap(const dcli_layout *layout)
 {
     int64_t index[DCL_MAX_RANK] = {0}, end[DCL_MAX_RANK];
     memcpy(end, layout->grid.extent, sizeof end);
-    find_gap(layout, 0, index, end); /* there is one: the boxes have too few elements */
+    find_gap(layout, 0, index, end); /* a gap exists: the boxes have too few elements */
     char text[DCL_MAX_RANK * 21 + 1];
     print_index(layout, index, text, sizeof text);
     return DCLI_FAIL(DCL_ERR_INVALID,
@@ -298,7 +299,7 @@ static int64_t blocks_of(const dcli_layout *layout, const dcl_box *box)
     return blocks;
 }
 
-/* Boxes that are smaller than a tile share one with those behind them. */
+/* Number blocks and tiles. Consecutive boxes that are smaller than a tile share one. */
 void dcli_boxes_number(dcli_layout *layout)
 {
     const dcli_boxes *boxes = &layout->boxes;
@@ -310,7 +311,8 @@ void dcli_boxes_number(dcli_layout *layout)
         before += blocks_of(layout, &box);
     }
     for (int place = 0; place < layout->node_count; place++) {
-        int64_t next = 0, shared = 0; /* the next tile's number; elements in the tile before it, if it may be shared */
+        int64_t next = 0,
+                shared = 0; /* next: the next tile's number; shared: elements of the last tile, if boxes can join it */
         for (int64_t j = boxes->from[place]; j < boxes->from[place + 1]; j++) {
             int64_t number = boxes->of[j], shape[DCL_MAX_RANK];
             dcl_box box = dcli_boxes_box(layout, number);

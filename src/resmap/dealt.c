@@ -1,6 +1,6 @@
-/* resmap/dealt.c - the dealt family: equal pieces, numbered, and their numbers given out. Dealt in turn, a node's pieces
- * are classes of residues of their numbers: boxes of pieces whose slots lie evenly spaced. In contiguous runs, and by a
- * list, they are consecutive numbers in consecutive slots; hashed, they are found one by one. */
+/* resmap/dealt.c - the dealt family: equal pieces are numbered, and the numbers dealt to the nodes. If they are dealt in turn,
+ * a node's pieces are a residue class of the numbers: boxes of pieces at evenly spaced slots. If they are dealt in runs or by
+ * a list, consecutive numbers lie in consecutive slots. If they are hashed, pieces are found one by one. */
 #include "base/alloc.h"
 #include "base/check.h"
 #include "resmap/parts.h"
@@ -18,7 +18,7 @@ int64_t dcli_dealt_slots(const dcli_layout *layout, int node)
     return layout->piece_total / layout->node_count + (node < layout->piece_total % layout->node_count);
 }
 
-/* Contiguous runs: the first nodes have one piece more. */
+/* The first piece of a node when pieces are dealt in runs: the first `more` nodes have one piece more. */
 static int64_t first_piece(const dcli_layout *layout, int64_t node)
 {
     int64_t even = layout->piece_total / layout->node_count, more = layout->piece_total % layout->node_count;
@@ -66,20 +66,21 @@ void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *no
         number += piece * layout->weight[d];
         position += (from_origin - piece * layout->rule.piece[d]) * layout->within[d];
     }
-    int64_t *slot = offset_out; /* a local one would cost a check of the stack */
+    int64_t *slot = offset_out; /* the address of a local variable would add a stack check */
     *node_out = dcli_piece_owner(layout, number, slot);
     *offset_out = *slot * layout->slot + position;
 }
 
-/* Boxes of pieces on their way to the query or to a count. */
+/* A walk over a node's pieces that emits regions or counts elements. */
 struct dealing {
     const dcli_layout *layout;
     int node;
-    const int64_t *lo, *hi; /* pieces looked at: lo[d] <= p[d] < hi[d] */
+    const int64_t *lo, *hi; /* only pieces with lo[d] <= p[d] < hi[d] */
     dcli_walk *walk;        /* NULL: count elements */
     int64_t elements;
-    int64_t box_lo[DCL_MAX_RANK], box_hi[DCL_MAX_RANK];        /* the box at hand */
-    int64_t least[DCL_MAX_RANK + 1], spread[DCL_MAX_RANK + 1]; /* by level: of the numbers the faster axes add */
+    int64_t box_lo[DCL_MAX_RANK], box_hi[DCL_MAX_RANK]; /* the current box of pieces */
+    int64_t least[DCL_MAX_RANK + 1],
+        spread[DCL_MAX_RANK + 1]; /* by level: the faster axes add least .. least + spread to a number */
     dcli_lane lane[DCL_MAX_RANK];
 };
 
@@ -94,7 +95,7 @@ static int64_t elements_of(const dcli_layout *layout, const dcli_lane lane[])
     return elements;
 }
 
-/* All lanes are chosen: first, count and step of each. `number` is that of their first piece. */
+/* Complete the lanes, whose first, count and step are chosen, and emit or count them. @param number  of their first piece. */
 static bool finish_lanes(struct dealing *dealing, int64_t number)
 {
     const dcli_layout *layout = dealing->layout;
@@ -116,7 +117,7 @@ static bool finish_lanes(struct dealing *dealing, int64_t number)
     return true;
 }
 
-/* Dealt in turn: choose residues axis by axis. `residue` is what the axes from this level on must add, modulo nodes. */
+/* Dealt in turn: choose positions axis by axis. @param residue  what the axes from this level on must add, modulo nodes. */
 static bool choose_classes(struct dealing *dealing, int level, int64_t number, int64_t residue)
 {
     const dcli_layout *layout = dealing->layout;
@@ -136,7 +137,7 @@ static bool choose_classes(struct dealing *dealing, int level, int64_t number, i
     int64_t turn = weight % nodes, classes = nodes / dcli_gcd(weight, nodes);
     int64_t end = dcli_min(hi, lo + classes);
     for (int64_t p = lo; p < end; p++) {
-        /* The faster axes add least .. least + spread: pass over positions that leave something else to add. */
+        /* The faster axes can add least .. least + spread: skip positions after which another residue would be needed. */
         int64_t wanted = dcli_mod(residue - p % nodes * turn, nodes);
         int64_t missing = dcli_mod(wanted - dealing->least[level + 1], nodes);
         if (missing > dealing->spread[level + 1]) {
@@ -182,7 +183,7 @@ static bool deal_in_runs(struct dealing *dealing)
     return finish_lanes(dealing, number);
 }
 
-/* A box of consecutive piece numbers. */
+/* Deal the pieces of a box, cut to those that are wanted. */
 static bool deal_box(void *user, const int64_t lo[], const int64_t hi[])
 {
     struct dealing *dealing = user;
@@ -195,7 +196,7 @@ static bool deal_box(void *user, const int64_t lo[], const int64_t hi[])
     return dealing->layout->rule.deal == DCL_DEAL_CYCLIC ? deal_in_turn(dealing) : deal_in_runs(dealing);
 }
 
-/* One piece, if it is looked at. */
+/* Deal one piece, if it is wanted. */
 static bool deal_piece(struct dealing *dealing, int64_t number)
 {
     int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
@@ -206,7 +207,7 @@ static bool deal_piece(struct dealing *dealing, int64_t number)
     return deal_box(dealing, lo, hi);
 }
 
-/* The pieces that are looked at, asked for their owners one by one. */
+/* Find the owner of each wanted piece and deal those of the node. */
 static bool deal_looked_at(struct dealing *dealing, int level, int64_t number, int64_t first, int64_t last)
 {
     const dcli_layout *layout = dealing->layout;
@@ -223,7 +224,7 @@ static bool deal_looked_at(struct dealing *dealing, int level, int64_t number, i
     return true;
 }
 
-/* Pieces of one element are many: without lanes. */
+/* Pieces of a single element are numerous: emit them without lanes. */
 static void deal_hashed_elements(struct dealing *dealing, int64_t first, int64_t last)
 {
     const dcli_layout *layout = dealing->layout;
@@ -270,7 +271,7 @@ static void deal_listed(struct dealing *dealing, int64_t first, int64_t last)
     }
 }
 
-/* Slots whose pieces have no order: from the side that has fewer, the node's or those that are looked at. */
+/* Hashed and listed pieces: walk over the node's pieces or over the wanted ones, whichever are fewer. */
 static void deal_by_lookup(struct dealing *dealing, int64_t first, int64_t last)
 {
     const dcli_layout *layout = dealing->layout;
@@ -292,7 +293,7 @@ static bool is_lookup(const dcli_layout *layout)
     return layout->rule.deal == DCL_DEAL_HASH || layout->rule.deal == DCL_DEAL_TABLE;
 }
 
-/* Pieces between the first and the last that a box touches. */
+/* Per axis the range of pieces from the first to the last that a box touches. */
 static void touched_pieces(const dcli_layout *layout, const dcl_box *box, int64_t lo_out[], int64_t hi_out[])
 {
     for (int d = 0; d < layout->grid.rank; d++) {
@@ -348,7 +349,7 @@ int64_t dcli_dealt_owned(const dcli_layout *layout, int node)
     return dealing.elements;
 }
 
-/* Mark the owners of the pieces that the query touches, one by one. */
+/* Mark the owner of each piece that the query touches. */
 static void mark_pieces(const dcli_layout *layout, const dcl_box *query, int d, int64_t number, bool nodes_out[])
 {
     if (d == layout->grid.rank) {
@@ -369,7 +370,7 @@ static void mark_pieces(const dcli_layout *layout, const dcl_box *query, int d, 
 
 void dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[])
 {
-    enum { WORTH = 8 }; /* pieces marked in the time it takes to ask one node */
+    enum { WORTH = 8 }; /* marking so many pieces takes about as long as walking one node's */
     int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
     dcli_wide touched = 1;
     touched_pieces(layout, query, lo, hi);

@@ -1,4 +1,4 @@
-/* resmap/elements.c - tiles of maps that shuffle single elements, as numbers. */
+/* resmap/elements.c - tiles of maps that shuffle single elements, as lists of element numbers. */
 #include "resmap/elements.h"
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ static void sort_by_digit(const dcli_element from[], dcli_element to[], int64_t 
         to[place[from[e].number >> shift & (DIGITS - 1)]++] = from[e];
 }
 
-/* @param other  [count] scratch. @return the one of both that has the result. */
+/* @param other  [count] scratch. @return `list` or `other`, whichever has the sorted elements. */
 static dcli_element *sort(dcli_element *list, dcli_element *other, int64_t count, int64_t largest)
 {
     for (int shift = 0; shift < 63 && largest >> shift > 0; shift += DIGIT_BITS) {

@@ -1,5 +1,5 @@
-/* resmap/every.c - strided maps: only every so many-th index of an axis is stored. What is stored is a grid of its own, and
- * laid out as any other: here its indices become the grid's and back. */
+/* resmap/every.c - strided maps: only indices that are a multiple of a step are stored. The stored elements form an inner grid
+ * with a layout of its own; this file converts indices between the two grids. */
 #include "base/alloc.h"
 #include "base/check.h"
 #include "resmap/parts.h"
@@ -24,7 +24,7 @@ static dcl_grid thin_out(const dcl_grid *grid, const int64_t every[], bool *thin
     return thin;
 }
 
-/* Take over what was bound for the inner grid, and its tables. */
+/* Make the outer layout around the bound inner one, which it owns from now on. */
 static dcl_status wrap(const dcli_layout *inner, const dcl_grid *grid, dcli_layout *layout_out)
 {
     dcli_layout *own = dcli_malloc(sizeof *own);
@@ -57,7 +57,7 @@ dcl_status dcli_every_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli
         return status;
     if (thinner) {
         status = wrap(&inner, grid, &layout);
-    } else { /* one index along every axis that is thinned out */
+    } else { /* no axis loses an index */
         layout = inner;
         layout.grid = *grid;
     }
@@ -66,7 +66,7 @@ dcl_status dcli_every_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli
         return status;
     }
     layout.rule.every_rank = grid->rank;
-    for (int d = 0; d < grid->rank; d++) { /* one spelling for all steps that pass the whole axis */
+    for (int d = 0; d < grid->rank; d++) { /* all steps beyond the extent are equivalent: use the extent */
         layout.rule.every[d] = dcli_max(1, dcli_min(rule->every[d], grid->extent[d]));
         layout.by_every[d] = dcli_divisor_of(layout.rule.every[d]);
     }

@@ -1,12 +1,12 @@
-/* resmap/grain.c - segments, blocks and tiles for those who ask from outside: to draw them, to walk along them. */
+/* resmap/grain.c - the public questions about segments, blocks and tiles (dcl/grain.h). */
 #include <dcl/grain.h>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "resmap/parts.h"
 
-/* The number of the one block that an element lies in, as it is counted. Blocks of single elements are not numbered there
- * but simply added up: the element's own row-major number stands for them. */
+/* The number of an element's block. Blocks of a single element have no number in dcli_layout_blocks(), which only counts
+ * them; here the element's row-major number is used. */
 static dcl_status block_number(const dcli_layout *layout, int node, const int64_t index[], int64_t *number_out)
 {
     const dcl_grid *grid = &layout->grid;
@@ -66,7 +66,7 @@ dcl_status dcl_map_grains(const dcl_map *map, const dcl_grid *grid, const int64_
 
 /* ---- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* Room for the boxes of a tile, used again and again. */
+/* A walk over tiles; its lists are reused for every tile. */
 struct walk {
     const dcli_layout *layout;
     const dcli_transform *view;
@@ -76,7 +76,7 @@ struct walk {
     dcli_box_list boxes;
 };
 
-/* One tile at a time: the boxes of several could be merged. */
+/* Tiles are asked for one by one, because dcli_layout_tiles() merges the boxes of several. */
 static dcl_status visit_tile(struct walk *walk, int node, int64_t number)
 {
     walk->regions.count = walk->boxes.count = 0;

@@ -1,5 +1,5 @@
-/* resmap/halo.c - widths around what a node owns, within which it keeps what it reads, and axes that go on at their other
- * end. Owners and places do not depend on them. */
+/* resmap/halo.c - halos, within which nodes keep replicas, and periodic axes. Owners and places of elements do not depend on
+ * either. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 /* ---- a rule's halo ------------------------------------------------------------------------------------------------ */
 
-/* One width for all axes becomes one for each. */
+/* Turn one width for all axes into one per axis. */
 static void spread(dcli_map_rule *rule, int rank)
 {
     for (int d = 1; rule->halo_rank == 1 && d < rank; d++) {
@@ -28,7 +28,7 @@ void dcli_halo_settle(dcli_map_rule *rule)
 {
     bool any = rule->periodic != 0;
     for (int d = 0; d < rule->halo_rank; d++)
-        any = any || rule->halo_low[d] != 0 || rule->halo_high[d] != 0; /* wrong ones are found later */
+        any = any || rule->halo_low[d] != 0 || rule->halo_high[d] != 0; /* checked later */
     if (!any)
         rule->halo_rank = 0;
     else if (rule->rank > 0)
@@ -162,7 +162,7 @@ dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[], const i
 
 /* ---- the halo of a node ------------------------------------------------------------------------------------------- */
 
-/* The elements whose halo may have some of a box. @return false when there are none in the grid. */
+/* The smallest box of elements whose halos can reach `box`. @return false: the grid has none. */
 static bool around(const dcli_layout *layout, const dcl_box *box, dcl_box *query_out)
 {
     dcl_box query = dcl_box_of(&layout->grid);
@@ -180,15 +180,15 @@ static bool around(const dcli_layout *layout, const dcl_box *box, dcl_box *query
     return true;
 }
 
-/* Whether all indices of a run lie within low before and high behind some of another. */
+/* Whether, along axis d, every index of `box` lies within `low` before or `high` after an index of `own`. */
 static bool is_within(const dcl_box *box, const dcl_box *own, int d, int64_t low, int64_t high)
 {
-    dcli_wide first = (dcli_wide)box->start[d] - own->start[d]; /* counted from the first own one */
+    dcli_wide first = (dcli_wide)box->start[d] - own->start[d]; /* relative to the first index of `own` */
     int64_t apart = own->stride[d], step = box->stride[d];
     if (apart <= low + high + 1)
         return first >= -low &&
                first + (dcli_wide)(box->count[d] - 1) * step <= (dcli_wide)(own->count[d] - 1) * apart + high;
-    dcli_wide at = dcli_wide_floor_div(first + low, apart); /* the own one that its first belongs to */
+    dcli_wide at = dcli_wide_floor_div(first + low, apart); /* number of the own index whose halo has `first` */
     bool with = first + low - at * apart <= low + high && (box->count[d] == 1 || step % apart == 0);
     return with && at >= 0 && at + (dcli_wide)(box->count[d] - 1) * (step / apart) < own->count[d];
 }
@@ -201,7 +201,7 @@ static bool in_halo_of(const dcli_layout *layout, const dcl_box *box, const dcl_
     return true;
 }
 
-enum { MOST_BOXES = 64 }; /* of what a footprint of a work meets; more are not looked through */
+enum { MOST_BOXES = 64 }; /* if a footprint meets more boxes of a part, it counts as outside of the halo */
 
 /* Whether there are gaps between the halos of a box's elements along an axis. */
 static bool has_gaps(const dcli_layout *layout, const dcl_box *own, int d)
@@ -209,8 +209,8 @@ static bool has_gaps(const dcli_layout *layout, const dcl_box *own, int d)
     return own->stride[d] > layout->rule.halo_low[d] + layout->rule.halo_high[d] + 1;
 }
 
-/* The halo of a box as boxes: with gaps along an axis, one for every place between two elements that is in the halo.
- * @return false: there are no more. */
+/* Box `number` of the halo of `own`. Along an axis without gaps the halo is one run; along an axis with gaps there is one
+ * strided box per place in the halo. @return false: there are no more boxes. */
 static bool next_halo(const dcli_layout *layout, const dcl_box *own, int64_t number, dcl_box *out)
 {
     *out = *own;

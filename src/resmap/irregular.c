@@ -1,5 +1,5 @@
-/* resmap/irregular.c - axes divided by a list: split points, or shares. Run k lies at coordinate k mod nodes, a
- * coordinate's runs one behind the other. Source: HPF 2.0, approved extensions, GEN_BLOCK. */
+/* resmap/irregular.c - axes divided by a list: split points or shares. Run k belongs to coordinate k mod nodes; the runs of a
+ * coordinate are stored one after the other. Source: HPF 2.0, approved extensions, GEN_BLOCK. */
 #include <string.h>
 
 #include "base/check.h"
@@ -11,7 +11,7 @@ static void begin_at_splits(int64_t extent, const dcl_axis *axis, int64_t begin[
         begin[k + 1] = dcli_min(axis->points[k], extent);
 }
 
-/* Products of an extent and a sum of shares take up to 92 bits. */
+/* Begin of each run by shares. The products of extents and sums of shares take up to 92 bits. */
 static void begin_by_shares(int64_t extent, const dcl_axis *axis, int64_t begin[])
 {
     int64_t sum = 0, so_far = 0;
@@ -54,7 +54,8 @@ dcl_status dcli_irregular_divide(int64_t extent, const dcl_axis *axis, int nodes
 int64_t dcli_irregular_index(const dcli_division *division, int64_t coordinate, int64_t local)
 {
     int64_t turns = (division->runs - coordinate - 1) / division->nodes + 1, low = 0;
-    for (int64_t n = turns; n > 1;) { /* the last of the coordinate's runs that begins at or before the place */
+    for (int64_t n = turns;
+         n > 1;) { /* binary search: the last run of the coordinate that begins at or before the place */
         int64_t half = n / 2;
         low += division->place[coordinate + (low + half) * division->nodes] <= local ? half : 0;
         n -= half;

@@ -1,28 +1,28 @@
-/* resmap/lanes.c - a part as a product of axes, cut into regions: along each axis either run by run, or the same place of
- * every run as one strided set, whichever is fewer. */
+/* resmap/lanes.c - turns a part that is a product of axes into regions. Each axis is cut either into its runs, or into strided
+ * sets that take the same place of every run, whichever gives fewer regions. */
 #include <stdlib.h>
 
 #include "base/check.h"
 #include "resmap/parts.h"
 
-/* One axis of a region: indices and where they lie. */
+/* One axis of a region: its indices, and their offsets in storage. */
 struct strip {
     int64_t start, count, stride, offset, step;
 };
 
 enum cutting { JOINED, BY_RUN, BY_PLACE };
 
-/* The strips of a lane that can meet the query: `count` of them. */
+/* The `count` strips of a lane that can meet the query. */
 struct strips {
     const dcli_lane *lane;
     enum cutting cutting;
-    int64_t first_run, runs;        /* in the lane's own counting */
-    int64_t first_place, place_gap; /* BY_PLACE: the query's stride may pass over places of the runs */
+    int64_t first_run, runs;        /* counted within the lane */
+    int64_t first_place, place_gap; /* BY_PLACE: the query's stride may skip places of the runs */
     int64_t count;
     int64_t start, elements, stride; /* the query on this axis */
 };
 
-/* Narrow the lane to runs between the query's first and last element. @return false when there is none. */
+/* Keep only the runs of the lane between the query's first and last element. @return false: there are none. */
 static bool narrow(struct strips *strips)
 {
     const dcli_lane *lane = strips->lane;
@@ -43,8 +43,8 @@ static bool narrow(struct strips *strips)
     return lo <= hi;
 }
 
-/* Runs along the axis on which storage is contiguous fill cache lines: gathering the same place of every run would walk
- * over all lines once for each place. That is worth more strips, but not any number. */
+/* Whether to cut by runs although that gives more strips: along the contiguous axis, runs fill whole cache lines, whereas a
+ * strided set would touch every line again for each place. Up to WORTH times as many strips are accepted. */
 static bool fills_lines(const struct strips *strips, int64_t bytes)
 {
     enum { LINE = 64, WORTH = 32 };
@@ -102,7 +102,7 @@ static struct strip make_strip(const struct strips *strips, int64_t k)
                           .step = lane->within};
 }
 
-/* Take elements first, first + step, ... of the strip's own counting. */
+/* Keep elements first, first + step, ... of the strip, counted within the strip. */
 static void take(struct strip *strip, int64_t first, int64_t count, int64_t step)
 {
     strip->start += first * strip->stride;
@@ -116,11 +116,11 @@ static void take(struct strip *strip, int64_t first, int64_t count, int64_t step
     }
 }
 
-/* Cut to the query, which lies in the grid. @return false when nothing is left. */
+/* Intersect a strip with the query, which lies in the grid. @return false: the intersection is empty. */
 static bool cut(const struct strips *strips, struct strip *strip)
 {
     int64_t query_last = strips->start + (strips->elements - 1) * strips->stride;
-    if (strips->stride == 1) { /* by far the most frequent: without the Chinese remainder theorem */
+    if (strips->stride == 1) { /* the most frequent case, without the Chinese remainder theorem */
         int64_t lo = dcli_max(strips->start - strip->start, 0), hi = query_last - strip->start;
         if (strip->stride != 1) {
             lo = dcli_ceil_div(lo, strip->stride);

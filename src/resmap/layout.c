@@ -1,4 +1,4 @@
-/* resmap/layout.c - the questions every layout answers, passed on to its family. */
+/* resmap/layout.c - questions about a layout, each passed on to the layout's family. */
 #include <string.h>
 
 #include "base/check.h"
@@ -71,7 +71,7 @@ dcl_box dcli_from_origin(const dcli_layout *layout, const dcl_box *box)
     return moved;
 }
 
-/* A strided map's regions are those of the grid that it stores. */
+/* Regions of a strided map: those of its inner grid, with indices of the outer one. */
 static dcl_status inner_regions(const dcli_layout *layout, int node, const dcl_box *query, dcli_region_list *out)
 {
     dcl_box inner;
@@ -91,7 +91,7 @@ static bool is_element(const dcl_box *box)
     return true;
 }
 
-/* Of single elements there may be millions. */
+/* A fast path for queries of one element: there may be millions of them. */
 static dcl_status region_of_element(const dcli_layout *layout, int place, const dcl_box *query, dcli_region_list *out)
 {
     int owner;
@@ -210,7 +210,7 @@ dcl_status dcli_layout_first_hole(const dcli_layout *layout, const dcl_box *box,
     return status;
 }
 
-/* Indices of an axis that a node has together. */
+/* Length of a node's runs of neighbouring indices along an axis. */
 static int64_t together(const dcli_layout *layout, int d)
 {
     const dcli_division *division = &layout->division[d];
@@ -222,7 +222,7 @@ static int64_t together(const dcli_layout *layout, int d)
     return division->used > 1 ? dcli_min(division->run, extent) : extent;
 }
 
-/* Elements that follow each other of a box with so many indices along each axis. */
+/* Length of the runs that a box of `count` indices per axis makes in the order of a file of the whole grid. */
 static int64_t run_of(const dcli_layout *layout, const int64_t count[], bool fortran_order)
 {
     int rank = layout->grid.rank;

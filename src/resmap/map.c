@@ -9,7 +9,8 @@
 
 static dcl_status list_live(const dcl_cluster *cluster, dcli_map_rule *rule)
 {
-    dcli_node_range live[DCLI_NODE_RANGES + 1]; /* one more than a list takes, which refuses it */
+    dcli_node_range
+        live[DCLI_NODE_RANGES + 1]; /* one more than a rule can list: dcli_map_rule_add_nodes() then refuses */
     int count = dcli_map_host_of(cluster)->live(cluster, DCLI_NODE_RANGES + 1, live);
     if (count == 0)
         return DCLI_FAIL(DCL_ERR_NODE_LOST,
@@ -40,7 +41,7 @@ dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule)
     return map;
 }
 
-/* What a constructor returns: a call that failed is told to the cluster, which keeps its first error. */
+/* The result of a constructor. If it has failed, the cluster notes the error and keeps its first one. */
 static dcl_map *made(dcl_cluster *cluster, dcl_map *map)
 {
     if (map == NULL)
@@ -56,7 +57,7 @@ dcl_status dcli_map_check_rank(int rank)
     return DCL_OK;
 }
 
-/* The points of checked axes, in memory of the rule's own. */
+/* Copy the points of checked axes into the rule. */
 static dcl_status copy_points(int rank, const dcl_axis axes[], dcli_map_rule *rule)
 {
     dcl_status status = DCL_OK;
@@ -82,7 +83,7 @@ static dcl_map *make_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[],
     for (int d = 0; d < rank; d++) {
         rule.axes[d] = axes[d];
         rule.nodes[d] = nodes != NULL ? nodes[d] : 0;
-        if (nodes != NULL && nodes[d] < 1) { /* zeros inside a rule ask for the balanced arrangement */
+        if (nodes != NULL && nodes[d] < 1) { /* a rule with zeros would be arranged automatically */
             DCLI_FAIL(
                 DCL_ERR_INVALID,
                 "nodes[%d] is %d; expected at least 1 node along every axis; pass NULL to have an arrangement made", d,
@@ -189,7 +190,7 @@ dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const in
     return made(cluster, status == DCL_OK ? make_table(cluster, order, rank, piece, count, owners) : NULL);
 }
 
-/* Pieces along each axis of a grid, their number, and in what order they are counted. */
+/* The pieces of a grid: how many along each axis and in all, and the order of their numbers. */
 struct pieces {
     int rank;
     bool by_rows;
@@ -400,7 +401,7 @@ dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[]
     return made(map->cluster, dcli_map_new(map->cluster, &rule));
 }
 
-/* The list of a rule from node numbers in any order. */
+/* Fill a rule's list of nodes from numbers in any order. */
 static dcl_status list_nodes(const dcl_cluster *cluster, int count, const int nodes[], dcli_map_rule *rule)
 {
     int all = dcli_map_host_of(cluster)->node_count(cluster);
@@ -475,8 +476,8 @@ int dcl_map_node(const dcl_map *map, int place)
     return map != NULL && place >= 0 && place < map->rule.node_count ? dcli_map_rule_node(&map->rule, place) : -1;
 }
 
-/* Text without nodes is read as a map over those that are alive: a map that was made over all of them says so once some
- * are not. */
+/* The parser takes text without `;nodes=` as a map over all nodes alive. So a map over all nodes is printed with its nodes
+ * as soon as some are lost. */
 size_t dcl_map_print(const dcl_map *map, char *text_out, size_t capacity)
 {
     if (map == NULL)

@@ -1,4 +1,4 @@
-/* resmap/map_print.c - maps as text, which the parser of the grammar reads back (resmap/map_text.c). */
+/* resmap/map_print.c - prints maps as text that resmap/map_text.c can parse. */
 #include "resmap/map_text.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #include "resmap/parts.h"
 
-/* Text written as far as there is room, its whole length counted: what snprintf() promises. */
+/* Writes text as far as there is room and counts its whole length, as snprintf() does. */
 struct printer {
     char *text;
     size_t capacity, length;
@@ -63,7 +63,7 @@ static void put_axes(struct printer *printer, const dcli_map_rule *rule)
         nodes[d] = rule->nodes[d];
         arranged = arranged || nodes[d] != 0;
     }
-    if (rule->rank == 1) { /* without its arrangement it would read as a rule for all axes of any rank */
+    if (rule->rank == 1) { /* without an arrangement, a single rule would stand for all axes of any rank */
         nodes[0] = rule->node_count;
         arranged = true;
     }
@@ -108,7 +108,7 @@ static void put_rest(struct printer *printer, double rest)
 
 static void put_halo(struct printer *printer, const dcli_map_rule *rule)
 {
-    bool alike = rule->rank > 0; /* of a known rank: one width for all axes is read as such */
+    bool alike = rule->rank > 0; /* the rank is known: all axes alike are printed as one width */
     for (int d = 1; d < rule->halo_rank; d++)
         alike = alike && rule->halo_low[d] == rule->halo_low[0] && rule->halo_high[d] == rule->halo_high[0];
     for (int d = 0; d < (alike && rule->halo_rank > 0 ? 1 : rule->halo_rank); d++) {

@@ -13,11 +13,11 @@
 
 struct parser {
     const char *text, *at;
-    const char *like;                /* what the part that is being read looks like, for people */
+    const char *like;                /* an example of the part being read, for error messages */
     bool seed, rest, halo, periodic; /* given */
 };
 
-/* Of axes, and where nothing was understood. */
+/* The example for axes, and for text of no known family. */
 static const char like_maps[] = "a map reads like block,cyclic(2),*@2x3x1 or rows:cyclic(2x2);block=1024x1024";
 
 static void skip_spaces(struct parser *parser)
@@ -26,7 +26,7 @@ static void skip_spaces(struct parser *parser)
         parser->at++;
 }
 
-/* What stands at a place, short enough to quote. */
+/* Describe the text at a place, short enough to quote in an error. */
 static void describe(const char *at, char *out, size_t capacity)
 {
     enum { MOST = 20 };
@@ -103,7 +103,7 @@ static dcl_status parse_sizes(struct parser *parser, int64_t most, const char *e
     return DCL_OK;
 }
 
-/* Numbers of a list, as they are read. */
+/* A growing list of the numbers read so far. */
 struct list {
     int64_t *value;
     int64_t count, capacity;
@@ -130,7 +130,7 @@ static dcl_status parse_list(struct parser *parser, char between, int64_t least,
     return status;
 }
 
-/* "splits" "(" N { "," N } ")" | "weighted" "(" N { ":" N } ")", the word being read already */
+/* "splits" "(" N { "," N } ")" | "weighted" "(" N { ":" N } ")"; the first word has been read */
 static dcl_status parse_points(struct parser *parser, int d, dcli_map_rule *rule)
 {
     bool splits = rule->axes[d].kind == DCL_AXIS_SPLITS;
@@ -178,7 +178,7 @@ static dcl_status parse_axis(struct parser *parser, int d, dcli_map_rule *rule)
     return accept(parser, ')') ? DCL_OK : fail(parser, "\")\" after the one size of an axis");
 }
 
-/* After "@": a number for every axis, or for those that are divided; after a single rule, for axes that all follow it. */
+/* Parse what follows "@": one number per axis, or one per divided axis. After a single rule, one per axis of the map. */
 static dcl_status parse_arrangement(struct parser *parser, int listed, dcli_map_rule *rule)
 {
     int64_t number[DCL_MAX_RANK];
@@ -228,7 +228,7 @@ static dcl_status parse_axes(struct parser *parser, dcli_map_rule *rule)
     return accept(parser, '@') ? parse_arrangement(parser, listed, rule) : DCL_OK;
 }
 
-/* DEALT = ("rows" | "columns") ":" DEAL [ "(" SIZES ")" ], the first word being read already */
+/* DEALT = ("rows" | "columns") ":" DEAL [ "(" SIZES ")" ], the first word has been read */
 static dcl_status parse_dealt(struct parser *parser, dcl_order order, dcli_map_rule *rule)
 {
     rule->kind = DCLI_MAP_DEALT;
@@ -255,7 +255,7 @@ static dcl_status parse_dealt(struct parser *parser, dcl_order order, dcli_map_r
     return accept(parser, ')') ? DCL_OK : fail(parser, "\"x\" and another size, or \")\"");
 }
 
-/* "replicated" [ "(" N ")" ], the word being read already; without a number, all nodes. */
+/* "replicated" [ "(" N ")" ]; the word has been read. Without a number: all nodes. */
 static dcl_status parse_copies(struct parser *parser, dcli_map_rule *rule)
 {
     int64_t copies = -1;
@@ -312,7 +312,7 @@ static dcl_status parse_box(struct parser *parser, int node_count, dcl_box *box,
     return parse_number(parser, 0, node_count - 1, expected, node_out);
 }
 
-/* BOXES = "boxes:" BOX { "," BOX }, the word being read already */
+/* BOXES = "boxes:" BOX { "," BOX }, the word has been read */
 static dcl_status parse_boxes(struct parser *parser, int node_count, dcli_map_rule *rule)
 {
     dcl_box *box = NULL;
@@ -358,7 +358,7 @@ static dcl_status parse_grain(struct parser *parser, const char *expected, int *
     return parse_sizes(parser, INT64_MAX, expected, rank, size);
 }
 
-/* N [ "-" N ], none of which is in the rule yet. */
+/* N [ "-" N ]; none of these nodes is in the rule yet. */
 static dcl_status parse_range(struct parser *parser, int node_count, dcli_map_rule *rule)
 {
     char expected[80];
@@ -516,7 +516,7 @@ static dcl_status parse_owners(struct parser *parser, int node_count, dcli_map_r
 
 static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_rule *rule)
 {
-    bool axes = rule->kind == DCLI_MAP_AXES; /* another one may follow */
+    bool axes = rule->kind == DCLI_MAP_AXES; /* another suffix may follow */
     for (; accept(parser, ';'); axes = false) {
         dcl_status status;
         parser->like = "what follows a map reads like ;block=1024x1024, ;nodes=0-1,3 or ;halo=1";
@@ -553,7 +553,7 @@ static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_r
     return fail(parser, axes ? "\",\", \"@\", \";\" or the end" : "\";\" or the end");
 }
 
-/* The list is complete, or there is none: then it is that of `others`. */
+/* Finish the rule's list of nodes. If the text has none, take the list of `others`. */
 static void settle_nodes(dcli_map_rule *rule, int node_count, const dcli_map_rule *others)
 {
     if (rule->range_count == 0) {

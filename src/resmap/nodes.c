@@ -1,4 +1,4 @@
-/* resmap/nodes.c - which nodes of the cluster a map is for: a short list of ranges of their numbers. */
+/* resmap/nodes.c - the nodes that a map uses, as a short list of ranges of node numbers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -111,7 +111,7 @@ dcl_status dcli_nodes_check(const dcli_map_rule *rule)
         DCLI_NODE_RANGES, rule->node_count, DCLI_MOST_NODES);
 }
 
-/* Ranges of a rule, also of one without a list. */
+/* The ranges of a rule; a rule without a list has one range of all nodes. */
 static int ranges_of(const dcli_map_rule *rule, const dcli_node_range **range_out, dcli_node_range *all)
 {
     *all = (dcli_node_range){.first = 0, .count = rule->node_count};
@@ -150,7 +150,8 @@ static bool is_rising(const dcli_map_rule *rule)
     return true;
 }
 
-/* From the last range down: each moves up to its nodes, behind which all is done, and leaves the gap before it empty. */
+/* Spread flags by place into flags by node, in place, for rising ranges. The last range is moved first, so that no range
+ * overwrites one that has still to be moved; the gap before each range is cleared. */
 static void spread_rising(const dcli_map_rule *rule, bool flags[])
 {
     int place = rule->node_count;
@@ -169,7 +170,7 @@ void dcli_nodes_spread(const dcli_map_rule *rule, bool flags[])
         spread_rising(rule, flags);
         return;
     }
-    /* By place and by node at once: a bit each. */
+    /* Ranges in any order: one bit has the flag by place, another the flag by node. */
     enum { BY_PLACE = 1, BY_NODE = 2 };
     unsigned char *bits = (unsigned char *)flags;
     int end = dcli_nodes_end(rule);

@@ -1,5 +1,5 @@
-/* resmap/owned.c - pieces given out by a list: runs of consecutive pieces with one owner, or none, found by binary search
- * from either side. */
+/* resmap/owned.c - pieces dealt by a list of owners, kept as runs of consecutive pieces with one owner or none. Binary search
+ * finds the run of a piece, and the run of a node's slot. */
 #include <inttypes.h>
 
 #include "base/check.h"
@@ -24,7 +24,7 @@ static dcl_status check_count(const dcli_layout *layout)
     return DCL_OK;
 }
 
-/* Meanwhile `from` says where the next of a place goes. */
+/* While items are placed, from[p] is the position of the next item of place p. */
 void dcli_sort_by_place(int64_t count, int places, const int64_t place[], int64_t from[], int64_t of[])
 {
     for (int p = 0; p < places; p++)
@@ -79,7 +79,8 @@ int64_t dcli_owned_run_at(const dcli_layout *layout, int node, int64_t slot)
 {
     const dcli_owner_runs *owned = &layout->owned;
     int64_t low = owned->from[node];
-    for (int64_t n = owned->from[node + 1] - low; n > 1;) { /* the last run that begins at or before the slot */
+    for (int64_t n = owned->from[node + 1] - low;
+         n > 1;) { /* binary search: the last run that begins at or before the slot */
         int64_t half = n / 2;
         low += owned->slot[owned->of[low + half]] <= slot ? half : 0;
         n -= half;

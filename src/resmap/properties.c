@@ -1,4 +1,4 @@
-/* resmap/properties.c - what can be said of a map laid over a grid, for algorithms that choose by it. */
+/* resmap/properties.c - finds the properties of a map for a grid (dcl_map_describe()). */
 #include "base/check.h"
 #include "base/error.h"
 #include "resmap/parts.h"
@@ -21,7 +21,7 @@ static int64_t element_number(const dcl_grid *grid, const dcl_box *box, bool las
     return number;
 }
 
-/* Elements of a region that follow each other along the last axis, in the grid and in storage. */
+/* Length of a region's runs along the last axis that are contiguous in the grid and in storage. */
 static int64_t run_of(const dcli_region *region)
 {
     int last = region->box.rank - 1;
@@ -29,7 +29,7 @@ static int64_t run_of(const dcli_region *region)
     return together ? region->box.count[last] : 1;
 }
 
-/* Whether all indices between the least and the largest of every axis are among these. */
+/* Whether a node's elements fill the smallest box around them. */
 static bool is_rectangle(const dcli_region_list *list, int64_t owned)
 {
     int64_t elements = 1;
@@ -62,7 +62,7 @@ static void look_at(const dcli_layout *layout, const dcli_region_list *list, dcl
     properties->contiguous = properties->contiguous && (owned == 0 || last - first + 1 == owned);
 }
 
-/* What was looked at is complete when the nodes own all elements together. */
+/* Derive the remaining properties after all nodes were visited. @param owned  elements that they own in all. */
 static void conclude(const dcli_layout *layout, int64_t owned, dcl_map_properties *properties)
 {
     int64_t elements = dcl_grid_count(&layout->grid), nodes = layout->node_count;

@@ -1,4 +1,4 @@
-/* resmap/relabel.c - which node takes which place of a map: the assignment that lets most elements stay. */
+/* resmap/relabel.c - assigns nodes to the places of a map so that as many elements as possible keep their owner. */
 #include "resmap/relabel.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 
 /* ---- the assignment problem ----------------------------------------------------------------------------------------- */
 
-/* Costs are negative values. The potentials keep cost(w, j) - worker(w) - job(j) >= 0, with equality for those assigned.
- * Jobs and workers count from 1; 0 is nobody. */
+/* The assignment problem; the cost of a pair is minus its value. Invariant: cost(w, j) - worker(w) - job(j) >= 0, and 0 for
+ * assigned pairs. Jobs and workers are numbered from 1; 0 stands for none. */
 struct assignment {
     int n;
     const int64_t *value;
@@ -24,7 +24,7 @@ static int64_t reduced_cost(const struct assignment *a, int w, int j)
     return -a->value[(size_t)(w - 1) * (size_t)a->n + (size_t)(j - 1)] - a->worker[w] - a->job[j];
 }
 
-/* Look from a job's worker at all jobs that are not settled. @return the nearest of them. */
+/* Update the distances of all unsettled jobs over the worker of `job`. @return the nearest unsettled job. */
 static int look_from(struct assignment *a, int job)
 {
     int nearest = 0;
@@ -42,7 +42,7 @@ static int look_from(struct assignment *a, int job)
     return nearest;
 }
 
-/* All that is settled comes nearer by `step`. */
+/* Shift the potentials of settled jobs and their workers by `step`: all other jobs come nearer by it. */
 static void move_potentials(struct assignment *a, int64_t step)
 {
     for (int j = 0; j <= a->n; j++)
@@ -97,7 +97,7 @@ dcl_status dcli_assign(int n, const int64_t value[], int job_out[])
 
 /* ---- overlaps ----------------------------------------------------------------------------------------------------- */
 
-/* Elements of a box by their owners. `owners`, `regions`: scratch. */
+/* Add the elements of a box to the counts of their owners. @param owners, regions  scratch. */
 static dcl_status count_box(const dcli_layout *from, const dcl_box *box, bool owners[], dcli_region_list *regions,
                             int64_t elements[])
 {
@@ -145,7 +145,7 @@ static dcl_status fill_values(const dcli_layout *from, const dcli_layout *to, in
     return status;
 }
 
-/* Values beyond what the method takes lose their last bits, which then decide nothing. */
+/* Values that would overflow the sums are shifted right. The lost bits can change the assignment only slightly. */
 static void limit_values(size_t count, int64_t value[])
 {
     int64_t most = 0;
@@ -166,7 +166,7 @@ static bool is_better(int n, const int64_t value[], const int job[])
     return gain > 0;
 }
 
-/* An order that cannot be written down is given up: the rule stays. */
+/* Put the nodes of the rule into the assigned order. If that takes too many ranges, the rule stays as it is. */
 static void reorder(const dcli_layout *to, const int job[], dcli_map_rule *rule)
 {
     dcli_map_rule ordered = *rule;
@@ -179,7 +179,7 @@ static void reorder(const dcli_layout *to, const int job[], dcli_map_rule *rule)
     *rule = ordered;
 }
 
-/* Whether the rule leaves open which node takes which place. */
+/* Whether the rule does not bind particular nodes to places. */
 static bool is_open(const dcli_map_rule *rule)
 {
     for (int d = 0; d < DCL_MAX_RANK; d++)

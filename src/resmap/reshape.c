@@ -1,9 +1,9 @@
-/* resmap/reshape.c - another shape for a grid whose elements stay where they are: the same elements in row-major order, on
- * the same nodes, at the same offsets.
+/* resmap/reshape.c - finds the layout of a grid of another shape in which every element, by its row-major number, keeps its
+ * node and offset.
  *
- * That works where a part is made of runs of neighbours in row-major order, and the runs consist of whole rows of the new
- * shape: the new layout then deals as many of those. So is all of a grid on one node, and what is divided, or dealt, along
- * the first axis alone. */
+ * Such a layout exists if every part consists of runs of consecutive row-major numbers, and each run of whole rows of the new
+ * shape: the new layout then deals these rows. This holds for a grid on one node, and for grids that are divided or dealt
+ * along the first axis only. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -32,7 +32,7 @@ static dcl_status check_count(const dcl_grid *from, const dcl_grid *to)
     return status;
 }
 
-/* Elements from a row to the next where a per-axis map lays out the grid. */
+/* Distance of rows in elements, padding included, if a per-axis map lays out the grid. */
 static int64_t pitch_of(const dcli_layout *layout, const dcl_grid *grid)
 {
     dcli_layout like = *layout;
@@ -45,7 +45,7 @@ static bool is_padded(const dcli_layout *layout, const dcl_grid *grid)
     return pitch_of(layout, grid) != grid->extent[grid->rank - 1];
 }
 
-/* Of layouts whose last axis is not divided. */
+/* Refuse layouts with padded rows. The last axis is not divided. */
 static dcl_status check_unpadded(const dcli_layout *layout)
 {
     int64_t row = layout->grid.extent[layout->grid.rank - 1];
@@ -59,7 +59,7 @@ static dcl_status check_unpadded(const dcli_layout *layout)
         row, dcli_row_pitch(layout, row));
 }
 
-/* Which axis besides the first the map divides, on however many nodes; 0: none. */
+/* The first axis after axis 0 that the map divides for some number of nodes; 0: none. */
 static int divided_axis(const dcli_layout *layout)
 {
     for (int d = 1; d < layout->grid.rank; d++)
@@ -96,7 +96,7 @@ static dcli_map_rule rule_over_same_nodes(const dcli_layout *layout, int rank)
     return rule;
 }
 
-/* Pieces of whole rows, one behind the other: where a per-axis map would pad them. */
+/* Deal pieces of whole rows, which are stored without padding, where a per-axis map would pad. */
 static void deal_rows(const dcl_grid *grid, int64_t rows, dcl_deal deal, dcli_map_rule *rule)
 {
     rule->kind = DCLI_MAP_DEALT;
@@ -106,7 +106,7 @@ static void deal_rows(const dcl_grid *grid, int64_t rows, dcl_deal deal, dcli_ma
         rule->piece[d] = d > 0 ? grid->extent[d] : rows;
 }
 
-/* All on the first place. */
+/* The new layout of a grid that lies on one place as a whole. */
 static dcl_status shape_one_part(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
 {
     dcl_status status = check_unpadded(layout);
@@ -117,7 +117,7 @@ static dcl_status shape_one_part(const dcli_layout *layout, const dcl_grid *grid
     return status == DCL_OK ? dcli_map_rule_add_nodes(rule_out, dcli_layout_node(layout, 0), 1) : status;
 }
 
-/* Split points beyond the grid make no runs. */
+/* Number of runs up to the last one with elements: split points beyond the grid make empty runs. */
 static int64_t run_count(const dcli_division *division)
 {
     int64_t runs = division->runs > 0 ? division->runs : division->used;
@@ -126,13 +126,13 @@ static int64_t run_count(const dcli_division *division)
     return runs;
 }
 
-/* Where run k begins; not of runs that are dealt in turn. */
+/* First index of run k; not for divisions that deal more than one round. */
 static int64_t run_begin(const dcli_division *division, int64_t k)
 {
     return division->runs > 0 ? division->begin[k] : k * division->run + dcli_min(k, division->more);
 }
 
-/* Runs of different lengths: split points of the new shape. */
+/* Describe runs of different lengths by split points of the new shape. */
 static dcl_status shape_runs(const dcli_division *division, int64_t before, int64_t row, dcli_map_rule *rule)
 {
     int64_t count = run_count(division) - 1, *points = dcli_malloc((size_t)count * sizeof *points);
@@ -149,7 +149,7 @@ static dcl_status shape_runs(const dcli_division *division, int64_t before, int6
     return status;
 }
 
-/* Runs by shares, some maybe empty: the lengths are shares that give the same runs of whole new rows. */
+/* Describe runs that were made by shares, some of them empty: their lengths are shares that give the same runs of new rows. */
 static dcl_status shape_shares(const dcli_division *division, dcli_map_rule *rule)
 {
     int64_t count = division->runs, *shares = dcli_malloc((size_t)count * sizeof *shares);
@@ -171,7 +171,7 @@ static dcl_status shape_division(const dcli_layout *layout, const dcl_grid *grid
     *rule_out = rule_over_same_nodes(layout, grid->rank);
     rule_out->nodes[0] = division->nodes;
     rule_out->axes[0] = (dcl_axis){.kind = DCL_AXIS_BLOCK};
-    if (division->more > 0 && row == before) { /* as even as can be, as before */
+    if (division->more > 0 && row == before) { /* an even division of as many rows as before */
         if (padded)
             deal_rows(grid, 1, DCL_DEAL_BLOCK, rule_out);
         return DCL_OK;
@@ -187,7 +187,7 @@ static dcl_status shape_division(const dcli_layout *layout, const dcl_grid *grid
     return check_runs(run * before, row);
 }
 
-/* Runs between points. */
+/* Check that the runs between split points consist of whole new rows. */
 static dcl_status check_points(const dcl_axis *axis, int64_t extent, int64_t before, int64_t row)
 {
     dcl_status status = DCL_OK;
@@ -196,8 +196,9 @@ static dcl_status check_points(const dcl_axis *axis, int64_t extent, int64_t bef
     return status;
 }
 
-/* The one answer for any number of nodes, also one: runs whose length depends on that number have whole rows of both shapes
- * whatever it is, others where they say so themselves; and rows that would be padded are dealt only where runs are alike. */
+/* Check that reshaping works for every number of nodes, so that the answer does not depend on it. Runs whose length depends
+ * on the number of nodes need old rows that consist of whole new rows; runs of a given length must consist of whole new rows.
+ * New rows that a per-axis map would pad can be dealt only if all runs have one length. */
 static dcl_status check_any_nodes(const dcli_layout *layout, const dcl_grid *grid)
 {
     const dcl_axis *axis = &layout->rule.axes[0];
@@ -217,7 +218,7 @@ static dcl_status check_any_nodes(const dcli_layout *layout, const dcl_grid *gri
                          "rows of %" PRId64 " elements would lie %" PRId64
                          " apart in memory under a map of uneven runs; use dcl_reshape_copy(), which moves them",
                          grid->extent[grid->rank - 1], pitch_of(layout, grid));
-    if (shares && extent > INT32_MAX) /* more than shares may be together */
+    if (shares && extent > INT32_MAX) /* the sum of shares must fit an int32_t */
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                          "shares of %" PRId64 " rows are no shares of another shape; expected at most %d rows; use "
                          "dcl_reshape_copy()",
@@ -233,7 +234,7 @@ static dcl_status shape_axes(const dcli_layout *layout, const dcl_grid *grid, dc
     return status == DCL_OK ? shape_division(layout, grid, rule_out) : status;
 }
 
-/* Slots hold whole rows of the grid, one behind the other: cut ones end sooner. */
+/* The new layout of a dealt grid: each slot holds whole rows one after the other, a cut slot fewer of them. */
 static dcl_status shape_dealt(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
 {
     int64_t row = row_elements(grid);
@@ -246,7 +247,7 @@ static dcl_status shape_dealt(const dcli_layout *layout, const dcl_grid *grid, d
     return check_runs(layout->slot, row);
 }
 
-/* What is divided, or dealt by a rule, each element to one node. */
+/* Refuse maps that are lists, or that hold elements on several nodes. */
 static dcl_status check_kind(const dcli_layout *layout)
 {
     bool dealt = layout->kind == DCLI_MAP_DEALT && layout->rule.deal != DCL_DEAL_TABLE && layout->slot > 0;
@@ -268,7 +269,7 @@ static bool is_on_one_place(const dcli_layout *layout)
     return one;
 }
 
-/* Whether it is on one place by its size, however it would be divided. */
+/* Whether the grid lies on one place because it is small. */
 static bool is_small(const dcli_layout *layout)
 {
     return layout->rule.small_bytes > dcl_grid_count(&layout->grid) * layout->bytes;

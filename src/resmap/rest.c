@@ -1,4 +1,4 @@
-/* resmap/rest.c - what elements that are stored nowhere read as: a number as text, and as an element of any type. */
+/* resmap/rest.c - the fill value of elements that are stored nowhere: as text, and as an element of any type. */
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ bool dcli_rest_equal(double a, double b)
 
 /* ---- text --------------------------------------------------------------------------------------------------------- */
 
-/* Numbers have a point in the text of maps, which other processes read, whatever the program's locale has. */
+/* Numbers in the text of maps always have a decimal point, because processes with other locales read them. */
 static locale_t plain_locale(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
 
 double dcli_rest_parse(const char *text, const char **end_out)
@@ -47,7 +47,7 @@ void dcli_rest_print(double rest, char text_out[32])
 
 /* ---- elements ----------------------------------------------------------------------------------------------------- */
 
-/* To the nearest, ties to even. Source: IEEE 754-2019, section 3.4 (binary16) and 4.3.1. @return false: too large. */
+/* Round to the nearest half, ties to even. @return false: too large. Source: IEEE 754-2019, sections 3.4 and 4.3.1. */
 static bool to_half(double value, uint16_t *half_out)
 {
     unsigned sign = signbit(value) ? 0x8000 : 0, exponent = 25; /* value = significand * 2^(exponent - 25) */
@@ -65,7 +65,8 @@ static bool to_half(double value, uint16_t *half_out)
     unsigned whole = (unsigned)significand;
     double beyond = significand - whole;
     whole += beyond > 0.5 || (beyond == 0.5 && whole % 2 == 1);
-    unsigned magnitude = (exponent - 1) * 1024 + whole; /* a carry goes where it belongs */
+    unsigned magnitude =
+        (exponent - 1) * 1024 + whole; /* a carry of the significand correctly increments the exponent */
     *half_out = (uint16_t)(sign | magnitude);
     return magnitude < 0x7c00;
 }
@@ -76,7 +77,7 @@ static bool to_float(double value, float *float_out)
     return isfinite(*float_out) || !isfinite(value);
 }
 
-/* Whole numbers of `bits` bits. */
+/* Convert to an integer of `bits` bits. @return false: it does not fit. */
 static bool to_integer(double value, int bits, bool is_signed, uint64_t *integer_out)
 {
     double half = (double)(UINT64_C(1) << (bits - 1)), least = is_signed ? -half : 0, end = is_signed ? half : 2 * half;

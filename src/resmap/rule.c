@@ -1,4 +1,4 @@
-/* resmap/rule.c - what a map is, before any grid: checking, comparing, arranging nodes. */
+/* resmap/rule.c - rules of maps, independent of grids: checking, comparing, arranging nodes. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ dcl_status dcli_map_rule_set_owners(dcli_map_rule *rule, int64_t runs, const int
     return DCL_OK;
 }
 
-/* Whether the axes of a rule are listed, or one stands for all of them. */
+/* Number of axes that a rule lists; in a rule for all ranks, one stands for all. */
 static int listed_axes(const dcli_map_rule *rule) { return rule->rank == 0 ? 1 : rule->rank; }
 
 static dcl_status check_splits(int d, const dcl_axis *axis)
@@ -134,7 +134,8 @@ static dcl_status check_nodes(const dcli_map_rule *rule)
                              ", for axis %d has as many shares; give one share for "
                              "each node along the axis",
                              d, rule->nodes[d], rule->axes[d].count, d);
-        product = dcli_min(product * rule->nodes[d], (int64_t)DCLI_MOST_NODES + 1); /* no overflow, and surely wrong */
+        product =
+            dcli_min(product * rule->nodes[d], (int64_t)DCLI_MOST_NODES + 1); /* a bound, so that it cannot overflow */
     }
     if (product != rule->node_count)
         return DCLI_FAIL(DCL_ERR_INVALID,
@@ -152,7 +153,7 @@ static bool is_balanced(const dcli_map_rule *rule)
     return true;
 }
 
-/* Shares say how many nodes there are along their axes; an arrangement is made from what is left. */
+/* A weighted axis has as many nodes as shares. Check that the other axes can share the remaining nodes. */
 static dcl_status check_weighted(const dcli_map_rule *rule)
 {
     int64_t taken = 1;
@@ -337,7 +338,7 @@ dcl_status dcli_map_rule_check(const dcli_map_rule *rule)
     return status != DCL_OK ? status : check_grains(rule);
 }
 
-/* The smallest divisor of n above `after`; 0: none. Divisors come in pairs on both sides of the square root. */
+/* The smallest divisor of n above `after`; 0: none. Divisors above the square root are found by their cofactors. */
 static int next_divisor(int n, int after)
 {
     int64_t d = after + 1;
@@ -358,7 +359,7 @@ static bool power_reaches(int64_t base, int exponent, int64_t least)
     return power >= least;
 }
 
-/* Factors of n that do not rise and are at most `most`, the first as small as can be, then the second, ... */
+/* Write n as a product of `parts` non-increasing factors of at most `most`: the lexicographically smallest such list. */
 static bool split_nodes(int n, int parts, int most, int factor_out[])
 {
     if (parts == 1) {
@@ -373,7 +374,7 @@ static bool split_nodes(int n, int parts, int most, int factor_out[])
     return false;
 }
 
-/* Whether the arrangement chooses how many nodes there are along the axis. */
+/* Whether the arrangement may choose the number of nodes along the axis. */
 static bool is_spread(const dcl_axis *axis) { return axis->kind != DCL_AXIS_WHOLE && axis->kind != DCL_AXIS_WEIGHTED; }
 
 void dcli_map_arrange(int node_count, int rank, const dcl_axis axes[], int nodes_out[])
@@ -391,7 +392,7 @@ void dcli_map_arrange(int node_count, int rank, const dcl_axis axes[], int nodes
             nodes_out[d] = factor[next++];
 }
 
-/* The same division in one spelling: a cyclic axis without size has runs of one element. */
+/* Equal divisions get equal fields: a cyclic axis without size has runs of one element. */
 static dcl_axis plain_axis(const dcl_axis *axis)
 {
     bool ones = axis->kind == DCL_AXIS_CYCLIC && axis->size == 0;

@@ -1,6 +1,6 @@
-/* resmap/scatter.c - the order of hashed pieces: a permutation of 0 .. total - 1 that looks random and that either way takes
- * a few multiplications. A Feistel network over pairs below (high, low), whose product is little more than the total;
- * what falls beyond the total goes round once more.
+/* resmap/scatter.c - the order of hashed pieces: a pseudorandom permutation of 0 .. total - 1 that is cheap to compute in both
+ * directions. It is a Feistel network over pairs of numbers below (high, low), where high * low is slightly more than the
+ * total. A result of total or more goes through the network again.
  * Source: Black and Rogaway, Ciphers with arbitrary finite domains (CT-RSA 2002), methods 2 and 3; keys: the finalizer of
  * SplitMix64, Steele, Lea and Flood, Fast splittable pseudorandom number generators (OOPSLA 2014). */
 #include "base/check.h"
@@ -38,7 +38,7 @@ void dcli_scatter_bind(int64_t seed, int64_t total, dcli_scatter *scatter_out)
         scatter_out->key[r] = mix((4 * (uint64_t)seed + r + 1) * GOLDEN);
 }
 
-/* A number below `end` that depends on x. */
+/* The round function: a pseudorandom number below `end`. */
 static int64_t below(int64_t x, uint64_t key, int64_t end)
 {
     return (int64_t)(((((uint64_t)x + key) * GOLDEN) >> 32) * (uint64_t)end >> 32);

@@ -15,7 +15,7 @@ static dcl_map *made(dcl_cluster *cluster, dcl_map *map)
     return map;
 }
 
-/* A piece that is named, and its owner. */
+/* A stored piece and its owner. */
 struct named {
     int64_t piece;
     int node;
@@ -36,7 +36,7 @@ static dcl_status check_pieces(int64_t all, int64_t count, const int64_t pieces[
     if (all < 1 || all > DCLI_MOST_EXTENT)
         return DCLI_FAIL(DCL_ERR_INVALID, "the grid has %" PRId64 " pieces; expected 1..%" PRId64, all,
                          DCLI_MOST_EXTENT);
-    if (count > all) /* before they are looked at: there may not be so many */
+    if (count > all) /* check the count before reading the list: it may be wrong */
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "%" PRId64 " pieces are named; the grid has %" PRId64 "; expected every piece at most once",
                          count, all);
@@ -49,7 +49,7 @@ static dcl_status check_pieces(int64_t all, int64_t count, const int64_t pieces[
     return DCL_OK;
 }
 
-/* Runs of (pieces, node): what lies between the named ones is stored nowhere. @param pairs  [4 * count + 2]
+/* List runs of (pieces, node); pieces between the stored ones belong to DCL_NOWHERE. @param pairs  [4 * count + 2]
  *  @param runs_out  how many. @return DCL_OK, or DCL_ERR_INVALID: a piece is named twice. */
 static dcl_status list_runs(int64_t all, int64_t count, const struct named named[], int64_t pairs[], int64_t *runs_out)
 {
@@ -72,7 +72,7 @@ static dcl_status list_runs(int64_t all, int64_t count, const struct named named
     return DCL_OK;
 }
 
-/* Give a rule the table in which the named pieces are dealt in turn. */
+/* Give the rule a table that deals the stored pieces in turn. */
 static dcl_status deal_named(dcli_map_rule *rule, int64_t all, int64_t count, const int64_t pieces[])
 {
     struct named *named = dcli_calloc((size_t)count, sizeof named[0]);

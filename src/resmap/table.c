@@ -1,4 +1,4 @@
-/* resmap/table.c - lists of numbers, counted by their holders. */
+/* resmap/table.c - lists of numbers with a reference count. */
 #include "resmap/table.h"
 
 #include <string.h>

@@ -1,13 +1,13 @@
-/* resmap/tiles.c - what tasks compute: boxes of a local array, boxes of a slot, or runs of whole slots. */
+/* resmap/tiles.c - tiles, one per task: boxes of a local array, boxes of a slot, or runs of whole slots. */
 #include "base/check.h"
 #include "resmap/parts.h"
 
-/* Tiles of a box: a local array or a slot. */
+/* How a local array or a slot is cut into tiles. */
 struct tiling {
     int64_t extent[DCL_MAX_RANK], shape[DCL_MAX_RANK];
     int64_t count[DCL_MAX_RANK], weight[DCL_MAX_RANK]; /* tiles per axis, numbered last axis fastest */
     int64_t total;
-    int64_t run; /* dealt, slots not cut: slots in a tile */
+    int64_t run; /* dealt, where slots are not cut: slots per tile */
 };
 
 static void number_tiles(struct tiling *tiling, int rank)
@@ -93,8 +93,8 @@ struct tile_walk {
     int64_t coordinate[DCL_MAX_RANK]; /* AXES: the node's; DEALT: the piece */
 };
 
-/* A box of tiles of the local array. Places rise with indices on every axis: the tiles own what the node owns between
- * their first and their last index. */
+/* Emit a box of tiles of the local array. On every axis local places rise with indices, so the tiles have all of the node's
+ * elements between their first and their last index. */
 static bool walk_local(void *user, const int64_t lo[], const int64_t hi[])
 {
     struct tile_walk *tiles = user;
@@ -111,7 +111,7 @@ static bool walk_local(void *user, const int64_t lo[], const int64_t hi[])
     return tiles->walk.status == DCL_OK;
 }
 
-/* A box of tiles of one slot; parts of it may lie outside the grid. */
+/* Emit a box of tiles of one slot, of which parts may lie outside the grid. */
 static bool walk_slot(void *user, const int64_t lo[], const int64_t hi[])
 {
     struct tile_walk *tiles = user;
