@@ -3,6 +3,7 @@
 #include "worker/plans.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "lower/routes.h"
 
 /* ---- what is prepared --------------------------------------------------------------------------------------------- */
@@ -52,6 +53,44 @@ static void link_newest(dcli_plans *plans, dcli_kept_plan *kept)
     plans->newest = kept;
 }
 
+/* ---- by layout and body ------------------------------------------------------------------------------------------- */
+
+static dcli_naming **naming_bucket(dcli_plans *plans, const void *named)
+{
+    return &plans->naming[dcli_hash_word(DCLI_HASH_START, (uint64_t)(uintptr_t)named) % DCLI_PLAN_BUCKETS];
+}
+
+static void link_name(dcli_plans *plans, dcli_kept_plan *kept, int n, const void *named)
+{
+    dcli_naming *naming = &kept->naming[n], **first = naming_bucket(plans, named);
+    if (named == NULL) /* a scalar, or no body */
+        return;
+    *naming = (dcli_naming){.kept = kept, .named = named, .next = *first, .before = first};
+    if (*first != NULL)
+        (*first)->before = &naming->next;
+    *first = naming;
+}
+
+static void link_names(dcli_plans *plans, dcli_kept_plan *kept)
+{
+    const dcli_shared_plan *shared = kept->shared;
+    for (int k = 0; k < shared->operand_count; k++)
+        link_name(plans, kept, k, shared->operand[k].layout);
+    link_name(plans, kept, shared->operand_count, shared->body);
+}
+
+static void unlink_names(dcli_kept_plan *kept)
+{
+    for (int n = 0; n <= kept->shared->operand_count; n++) {
+        dcli_naming *naming = &kept->naming[n];
+        if (naming->named == NULL)
+            continue;
+        *naming->before = naming->next;
+        if (naming->next != NULL)
+            naming->next->before = naming->before;
+    }
+}
+
 /* ---- forgetting --------------------------------------------------------------------------------------------------- */
 
 static void forget(dcli_plans *plans, dcli_kept_plan *kept)
@@ -61,6 +100,7 @@ static void forget(dcli_plans *plans, dcli_kept_plan *kept)
         at = &(*at)->next;
     *at = kept->next;
     unlink_age(plans, kept);
+    unlink_names(kept);
     plans->count--;
     plans->bytes -= kept->bytes;
     release_prepared(kept);
@@ -69,18 +109,6 @@ static void forget(dcli_plans *plans, dcli_kept_plan *kept)
     dcli_free(kept->packing);
     dcli_plan_cache_let_go(plans->cache, kept->shared);
     dcli_free(kept);
-}
-
-/* Remove the plans that `match` picks. */
-typedef bool match_fn(const dcli_kept_plan *kept, const void *what);
-
-static void remove_if(dcli_plans *plans, match_fn *match, const void *what)
-{
-    for (dcli_kept_plan *kept = plans->oldest, *newer; kept != NULL; kept = newer) {
-        newer = kept->newer;
-        if (match(kept, what))
-            forget(plans, kept);
-    }
 }
 
 void dcli_plans_trim(dcli_plans *plans, int64_t bytes)
@@ -92,26 +120,21 @@ void dcli_plans_trim(dcli_plans *plans, int64_t bytes)
     }
 }
 
-static bool names_layout(const dcli_kept_plan *kept, const void *layout)
+static void forget_all_of(dcli_plans *plans, const void *named)
 {
-    for (int k = 0; k < kept->shared->operand_count; k++)
-        if (kept->shared->operand[k].layout == layout)
-            return true;
-    return false;
+    dcli_naming **at = naming_bucket(plans, named);
+    while (*at != NULL)
+        if ((*at)->named == named) {
+            forget(plans, (*at)->kept); /* with all that it names, also behind and before this one */
+            at = naming_bucket(plans, named);
+        } else {
+            at = &(*at)->next;
+        }
 }
 
-void dcli_plans_forget(dcli_plans *plans, const dcli_layout *layout) { remove_if(plans, names_layout, layout); }
+void dcli_plans_forget(dcli_plans *plans, const dcli_layout *layout) { forget_all_of(plans, layout); }
 
-static bool is_of_body(const dcli_kept_plan *kept, const void *body) { return kept->shared->body == body; }
-
-void dcli_plans_forget_body(dcli_plans *plans, const dcli_body *body) { remove_if(plans, is_of_body, body); }
-
-static bool is_any(const dcli_kept_plan *kept, const void *what)
-{
-    (void)kept;
-    (void)what;
-    return true;
-}
+void dcli_plans_forget_body(dcli_plans *plans, const dcli_body *body) { forget_all_of(plans, body); }
 
 /* ---- life --------------------------------------------------------------------------------------------------------- */
 
@@ -124,7 +147,8 @@ void dcli_plans_init(dcli_plans *plans, int self, const dcli_plan_terms *terms, 
 
 void dcli_plans_free(dcli_plans *plans)
 {
-    remove_if(plans, is_any, NULL);
+    while (plans->oldest != NULL)
+        forget(plans, plans->oldest);
     dcli_free(plans->asked.number);
     plans->asked = (dcli_kept_state){0};
 }
@@ -150,7 +174,8 @@ static void tell_planning(const dcli_plans *plans, const char *what)
 
 static dcli_kept_plan *add_plan(dcli_plans *plans, const dcli_plan_wanted *wanted)
 {
-    dcli_kept_plan *kept = dcli_calloc(1, sizeof *kept);
+    size_t own_bytes = sizeof(dcli_kept_plan) + ((size_t)wanted->operation->operand_count + 1) * sizeof(dcli_naming);
+    dcli_kept_plan *kept = dcli_calloc(1, own_bytes);
     dcli_plan_terms terms = plans->terms;
     const dcli_body *body = wanted->operation->body;
     if (kept == NULL)
@@ -164,12 +189,13 @@ static dcli_kept_plan *add_plan(dcli_plans *plans, const dcli_plan_wanted *wante
         return NULL;
     }
     kept->plan = kept->shared->plan;
-    int64_t bytes = (int64_t)sizeof *kept + kept->shared->bytes / (wanted->streams ? plans->sharers : 1);
+    int64_t bytes = (int64_t)own_bytes + kept->shared->bytes / (wanted->streams ? plans->sharers : 1);
     dcli_plans_trim(plans, plans->most_bytes - bytes);
     dcli_plans_add(plans, kept, bytes);
     kept->next = plans->bucket[wanted->hash % DCLI_PLAN_BUCKETS];
     plans->bucket[wanted->hash % DCLI_PLAN_BUCKETS] = kept;
     link_newest(plans, kept);
+    link_names(plans, kept);
     plans->count++;
     return kept;
 }

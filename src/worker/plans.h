@@ -25,6 +25,13 @@ typedef struct dcli_prepared {
     int cuts;          /* times that it was prepared anew because costs had turned out to be others */
 } dcli_prepared;
 
+/** That a plan is of a layout or of a body, by whose address it is found when that ends. */
+typedef struct dcli_naming {
+    struct dcli_kept_plan *kept;
+    const void *named;
+    struct dcli_naming *next, **before;
+} dcli_naming;
+
 /** A plan that a peer keeps for operations of the same shape. */
 typedef struct dcli_kept_plan {
     dcli_shared_plan *shared; /* held */
@@ -35,6 +42,7 @@ typedef struct dcli_kept_plan {
     int64_t uses;             /* open operations that use it */
     struct dcli_kept_plan *next;          /* of its bucket */
     struct dcli_kept_plan *older, *newer; /* by last use */
+    dcli_naming naming[];                 /* [operand_count + 1] its layouts, and its body */
 } dcli_kept_plan;
 
 typedef struct dcli_plans {
@@ -44,6 +52,7 @@ typedef struct dcli_plans {
     int sharers; /* peers that have the plan of another one, and what is exchanged with it: each counts its part */
     dcli_kept_plan *bucket[DCLI_PLAN_BUCKETS];
     dcli_kept_plan *oldest, *newest; /* by last use */
+    dcli_naming *naming[DCLI_PLAN_BUCKETS];
     int64_t count;
     int64_t bytes, most_bytes; /* beyond the second, those in use alone are kept */
     dcli_kept_state asked;     /* of the node whose plan is looked for; memory that is used again */
@@ -69,7 +78,7 @@ void dcli_prepared_clear(dcli_prepared *prepared);
 void dcli_plans_add(dcli_plans *plans, dcli_kept_plan *kept, int64_t bytes);
 /** Forget plans that no open operation uses, those that were used longest ago first, until all have at most `bytes`. */
 void dcli_plans_trim(dcli_plans *plans, int64_t bytes);
-/** Forget plans that name a layout, which is about to end; none of them is in use. Cost: the number of plans, as below. */
+/** Forget plans that name a layout, which is about to end; none of them is in use. Cost: their number. */
 void dcli_plans_forget(dcli_plans *plans, const dcli_layout *layout);
 /** Forget plans of a body, which is about to end; none of them is in use. */
 void dcli_plans_forget_body(dcli_plans *plans, const dcli_body *body);

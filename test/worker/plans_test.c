@@ -116,3 +116,39 @@ Test(plans, are_limited_by_bytes)
     cr_expect_eq(plans.bytes, 0);
     test_ops_free();
 }
+
+/* A layout that ends takes the plans of it along, and no others: also those that name it twice, or another one first. */
+Test(plans, end_with_their_layout_and_their_body)
+{
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, ELEMENTS);
+    dcli_layout *block = test_layout("block", NODES, &grid), *cyclic = test_layout("cyclic(2)", NODES, &grid);
+    dcli_operation *of_block =
+        TEST_FORALL(1, "C(i) = A(15 - i);", {DCL_ACCESS_OUT, "C", 0, block}, {DCL_ACCESS_IN, "A", 1, block});
+    dcli_operation *of_both =
+        TEST_FORALL(2, "C(i) = A(15 - i) + 1;", {DCL_ACCESS_OUT, "C", 2, cyclic}, {DCL_ACCESS_IN, "A", 1, block});
+    dcli_operation *of_cyclic =
+        TEST_FORALL(3, "C(i) = A(15 - i) + 2;", {DCL_ACCESS_OUT, "C", 2, cyclic}, {DCL_ACCESS_IN, "A", 3, cyclic});
+    dcli_operation *const all[] = {of_block, of_both, of_cyclic};
+    dcli_plan_cache cache;
+    dcli_plans plans;
+    dcli_kept books = {.node_count = NODES};
+    dcli_plan_cache_init(&cache);
+    dcli_plans_init(&plans, 0, &terms, &cache, 1, INT64_MAX);
+    plans.terms.kept = &books;
+    for (int n = 0; n < 3; n++)
+        for (int node = 0; node < NODES; node++)
+            dcli_plans_let_go(dcli_plans_hold(&plans, all[n], NULL, node));
+    cr_expect_eq(plans.count, 3 * NODES);
+    dcli_plans_forget(&plans, block);
+    cr_expect_eq(plans.count, NODES);
+    cr_expect(dcli_plans_known(&plans, of_cyclic, NULL) && !dcli_plans_known(&plans, of_both, NULL) &&
+              !dcli_plans_known(&plans, of_block, NULL));
+    dcli_plans_forget_body(&plans, of_both->body);
+    cr_expect_eq(plans.count, NODES);
+    dcli_plans_forget_body(&plans, of_cyclic->body);
+    cr_expect_eq(plans.count, 0);
+    cr_expect_eq(plans.bytes, 0);
+    dcli_plans_free(&plans);
+    dcli_plan_cache_free(&cache);
+    test_ops_free();
+}
