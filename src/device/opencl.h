@@ -123,14 +123,23 @@ struct dcli_memory {
     uint64_t used, written; /* tickets of the last launches */
 };
 
-/* ---- probing (probe.c), host memory (pool.c) ----------------------------------------------------------------- */
+/* ---- probing (probe.c) --------------------------------------------------------------------------------------- */
 
 /** Whether kernels and the host see each other's writes to host memory. Remembered per device of this process. */
 dcl_status dcli_probe_sight(dcli_device *device, dcli_sight *sight_out);
 /** For tests: let the next probes be made again. */
 void dcli_probe_forget(void);
 
-/** Pages, in huge pages where that helps. */
+/* ---- host memory (pages.c, pool.c) --------------------------------------------------------------------------- */
+
+/** What so many bytes take: whole pages, from 2 MB on whole huge pages. */
+size_t dcli_pages_round(size_t bytes);
+/** Zeroed pages from the system, in huge pages where that helps. @param bytes  of dcli_pages_round(). @param shared  in a
+ *  memfd of their own. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_pages_map(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out);
+void dcli_pages_unmap(const dcli_mapping *mapping);
+
+/** Host memory, kept pages where they fit. */
 typedef enum dcli_mapping_flags {
     DCLI_MAPPING_ZEROED = 1, /* else they hold anything */
     DCLI_MAPPING_SHARED = 2  /* in a memfd of their own */

@@ -1,0 +1,180 @@
+/* device/pages.c - host memory from the system: mapped in huge pages where that helps. What other processes are to read lies
+ * in a memfd: it has no name in any file system, so nothing is left of it when its last user ends. */
+#include "device/opencl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20, LARGE_BYTES = 64 << 20 };
+enum { SPARE_BYTES = 16 << 20 }; /* that small mappings leave for what else the process needs */
+
+static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+
+static dcl_status fail_to_map(const dcli_device *device, size_t bytes, const char *why)
+{
+    return DCLI_FAIL(
+        DCL_ERR_NOMEM,
+        "%zu bytes of host memory were asked for on device %d, \"%s\": %s; expected as much to be free; use "
+        "smaller arrays or close other programs",
+        bytes, device->info.number, device->info.name, why);
+}
+
+/* Mapped memory is only promised: a program that later touches more than there is would be killed. So what clearly
+ * exceeds the memory that is free is refused here. Small mappings are looked at together, the more often the less is left. */
+static dcl_status check_available(dcli_device *device, size_t bytes)
+{
+    if (bytes < LARGE_BYTES && bytes <= device->unseen_bytes) {
+        device->unseen_bytes -= bytes;
+        return DCL_OK;
+    }
+    size_t needed = bytes + (bytes < LARGE_BYTES ? SPARE_BYTES : 0);
+    uint64_t available = dcli_memory_left();
+    if (needed > available) {
+        dcli_pool_empty(device);
+        available = dcli_memory_left();
+    }
+    if (needed <= available) {
+        uint64_t half = (available - bytes) / 2;
+        device->unseen_bytes = half < LARGE_BYTES ? half : LARGE_BYTES;
+        return DCL_OK;
+    }
+    char why[64];
+    snprintf(why, sizeof why, "only %" PRIu64 " are free", available);
+    device->unseen_bytes = 0;
+    return fail_to_map(device, bytes, why);
+}
+
+static dcl_status map_private(const dcli_device *device, size_t bytes, dcli_mapping *mapping_out)
+{
+    size_t slack = bytes >= HUGE_BYTES ? HUGE_BYTES : 0; /* to begin at a multiple of a huge page */
+    char *at = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return fail_to_map(device, bytes, strerror(errno));
+    if (slack > 0) {
+        size_t before = round_up((uintptr_t)at, HUGE_BYTES) - (uintptr_t)at;
+        if (before > 0)
+            munmap(at, before);
+        munmap(at + before + bytes, slack - before);
+        at += before;
+    }
+    *mapping_out = (dcli_mapping){.host = at, .bytes = bytes, .descriptor = -1};
+    return DCL_OK;
+}
+
+static dcl_status fail_to_share(const dcli_device *device, size_t bytes, const char *call)
+{
+    bool descriptors = errno == EMFILE || errno == ENFILE;
+    return DCLI_FAIL(DCL_ERR_NOMEM,
+                     "%zu bytes of memory shared with other processes were asked for on device %d, \"%s\": %s: %s; "
+                     "expected %s",
+                     bytes, device->info.number, device->info.name, call, strerror(errno),
+                     descriptors ? "a descriptor for every part of an array; raise the limit of open files (ulimit -n)"
+                                 : "as much memory to be free; use smaller arrays or close other programs");
+}
+
+/* Arrays leave some descriptors free for what others show, newcomers, files and compilers: an array that has none fails
+ * alone, while without the others a node could not go on. Descriptors are given out lowest first. */
+static int make_frugally(void)
+{
+    enum { SPARE = 32, SHARE = 8 };
+    struct rlimit limit;
+    int descriptor = memfd_create("dcl-part", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (descriptor < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return descriptor;
+    rlim_t spare = limit.rlim_cur / SHARE < SPARE ? limit.rlim_cur / SHARE : SPARE;
+    if ((rlim_t)descriptor < limit.rlim_cur - spare)
+        return descriptor;
+    close(descriptor);
+    errno = EMFILE;
+    return -1;
+}
+
+/* A memfd, its descriptor taken from the kept mappings if there is none left. */
+static int make_memfd(dcli_device *device)
+{
+    int descriptor = make_frugally();
+    if (descriptor < 0 && (errno == EMFILE || errno == ENFILE)) {
+        dcli_pool_empty(device);
+        descriptor = make_frugally();
+    }
+    return descriptor;
+}
+
+/* The size is sealed: a reader in another process would be killed by pages that went away. So is, where the system knows
+ * how to, every mapping for writing after this one. */
+static bool seal(int descriptor)
+{
+    fcntl(descriptor, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+    return fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+}
+
+/* Size, map and seal a memfd. @return the call that failed, with errno; or NULL. Where memfds may have huge pages, the
+ * system itself lets them begin at a multiple of one. */
+static const char *map_memfd(int descriptor, size_t bytes, void **host_out)
+{
+    const char *call = dcli_memory_back(descriptor, bytes);
+    if (call != NULL)
+        return call;
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (at == MAP_FAILED)
+        return "mmap";
+    if (!seal(descriptor)) {
+        int code = errno;
+        munmap(at, bytes);
+        errno = code;
+        return "fcntl";
+    }
+    *host_out = at;
+    return NULL;
+}
+
+static dcl_status map_shared(dcli_device *device, size_t bytes, dcli_mapping *mapping_out)
+{
+    int descriptor = make_memfd(device);
+    if (descriptor < 0)
+        return fail_to_share(device, bytes, "memfd_create");
+    void *at;
+    const char *call = map_memfd(descriptor, bytes, &at);
+    if (call != NULL) {
+        dcl_status status = fail_to_share(device, bytes, call);
+        close(descriptor);
+        return status;
+    }
+    *mapping_out = (dcli_mapping){.host = at, .bytes = bytes, .descriptor = descriptor};
+    return DCL_OK;
+}
+
+void dcli_pages_unmap(const dcli_mapping *mapping)
+{
+    munmap(mapping->host, mapping->bytes);
+    if (mapping->descriptor >= 0)
+        close(mapping->descriptor);
+}
+
+size_t dcli_pages_round(size_t bytes)
+{
+    if (bytes > SIZE_MAX / 2)
+        return SIZE_MAX; /* dcli_pages_map() refuses it */
+    return round_up(bytes, bytes >= HUGE_BYTES ? HUGE_BYTES : PAGE_BYTES);
+}
+
+dcl_status dcli_pages_map(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out)
+{
+    if (bytes > SIZE_MAX / 2)
+        return fail_to_map(device, bytes, "that is more than a process can address");
+    dcl_status status = check_available(device, bytes);
+    if (status == DCL_OK)
+        status = shared ? map_shared(device, bytes, mapping_out) : map_private(device, bytes, mapping_out);
+    if (status == DCL_OK && bytes >= HUGE_BYTES)
+        madvise(mapping_out->host, bytes, MADV_HUGEPAGE); /* a wish: without it the memory is only slower */
+    return status;
+}
