@@ -42,7 +42,9 @@ const char *dcli_device_kind(const dcli_device *device);
 
 /** Zeroed memory, aligned to a page, in huge pages where that helps. bytes may be 0. */
 dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out);
-/** The same, of which no other process is to see anything: it takes no descriptor. */
+/** The same, holding anything: for memory that is overwritten before anyone reads it. */
+dcl_status dcli_memory_create_unset(dcli_device *device, size_t bytes, dcli_memory **memory_out);
+/** Zeroed memory of which no other process is to see anything: it takes no descriptor. */
 dcl_status dcli_memory_create_private(dcli_device *device, size_t bytes, dcli_memory **memory_out);
 /** The same, holding anything. */
 dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **memory_out);

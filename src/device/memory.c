@@ -130,6 +130,11 @@ dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **m
     return create(device, bytes, DCLI_MAPPING_ZEROED | DCLI_MAPPING_SHARED, memory_out);
 }
 
+dcl_status dcli_memory_create_unset(dcli_device *device, size_t bytes, dcli_memory **memory_out)
+{
+    return create(device, bytes, DCLI_MAPPING_SHARED, memory_out);
+}
+
 dcl_status dcli_memory_create_private(dcli_device *device, size_t bytes, dcli_memory **memory_out)
 {
     return create(device, bytes, DCLI_MAPPING_ZEROED, memory_out);

@@ -10,7 +10,7 @@
 
 enum { NOTHING_BYTES = 64, MOST_PROGRAM_BYTES = 48 << 20 };
 
-static const int64_t most_kept_bytes = INT64_C(1) << 30; /* freed memory kept per device */
+static const int64_t most_kept_bytes = INT64_C(1) << 30; /* freed memory kept per device, whatever is in use */
 
 static void CL_CALLBACK report(const char *text, const void *detail, size_t bytes, void *user)
 {

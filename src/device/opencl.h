@@ -12,9 +12,10 @@
 
 enum {
     DCLI_MOST_DEVICES = 256,
-    DCLI_MOST_MARKS = 256,  /* events kept of launches not yet known to be complete */
-    DCLI_POOL_REGIONS = 16, /* freed host mappings kept for reuse */
-    DCLI_COPY_KERNELS = 8   /* copy and fill, for 1, 2, 4 and 8 bytes */
+    DCLI_MOST_MARKS = 256,       /* events kept of launches not yet known to be complete */
+    DCLI_POOL_REGIONS = 64,      /* freed host mappings kept for reuse */
+    DCLI_LARGE_BYTES = 64 << 20, /* of a mapping for which it is looked how much memory is left */
+    DCLI_COPY_KERNELS = 8        /* copy and fill, for 1, 2, 4 and 8 bytes */
 };
 
 /* ---- errors (cl_error.c) ------------------------------------------------------------------------------------- */

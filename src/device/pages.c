@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20, LARGE_BYTES = 64 << 20 };
+enum { PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20 };
 enum { SPARE_BYTES = 16 << 20 }; /* that small mappings leave for what else the process needs */
 
 static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
@@ -32,11 +32,11 @@ static dcl_status fail_to_map(const dcli_device *device, size_t bytes, const cha
  * exceeds the memory that is free is refused here. Small mappings are looked at together, the more often the less is left. */
 static dcl_status check_available(dcli_device *device, size_t bytes)
 {
-    if (bytes < LARGE_BYTES && bytes <= device->unseen_bytes) {
+    if (bytes < DCLI_LARGE_BYTES && bytes <= device->unseen_bytes) {
         device->unseen_bytes -= bytes;
         return DCL_OK;
     }
-    size_t needed = bytes + (bytes < LARGE_BYTES ? SPARE_BYTES : 0);
+    size_t needed = bytes + (bytes < DCLI_LARGE_BYTES ? SPARE_BYTES : 0);
     uint64_t available = dcli_memory_left();
     if (needed > available) {
         dcli_pool_empty(device);
@@ -44,7 +44,7 @@ static dcl_status check_available(dcli_device *device, size_t bytes)
     }
     if (needed <= available) {
         uint64_t half = (available - bytes) / 2;
-        device->unseen_bytes = half < LARGE_BYTES ? half : LARGE_BYTES;
+        device->unseen_bytes = half < DCLI_LARGE_BYTES ? half : DCLI_LARGE_BYTES;
         return DCL_OK;
     }
     char why[64];

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/memory.h"
+
 /* The smallest kept mapping that holds `bytes` without wasting more than an eighth; -1: none. */
 static int find_kept(const dcli_device *device, size_t bytes, bool shared)
 {
@@ -40,17 +42,39 @@ dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_
     return DCL_OK;
 }
 
+/* As much as is in use may be kept, and an eighth more for what is lost by rounding: so the storage that a remap gives back
+ * is there for the next one. What is in use shrinks as arrays are released, and what is kept with it. */
+static size_t most_kept(const dcli_device *device)
+{
+    size_t used = device->taken_bytes + device->taken_bytes / 8;
+    return used > device->most_pool_bytes ? used : device->most_pool_bytes;
+}
+
+/* Unmap the oldest until so many bytes more can be kept. */
+static void make_room(dcli_device *device, size_t bytes)
+{
+    size_t most = most_kept(device);
+    while (device->pool_count > 0 && (device->pool_count == DCLI_POOL_REGIONS || device->pool_bytes + bytes > most)) {
+        dcli_mapping oldest = remove_kept(device, 0);
+        dcli_pages_unmap(&oldest);
+    }
+}
+
+/* Others need memory, too: much is kept only while more than that is free. */
+static bool may_keep(const dcli_device *device, size_t bytes)
+{
+    size_t kept = device->pool_bytes + bytes;
+    return kept <= most_kept(device) && (bytes < DCLI_LARGE_BYTES || kept <= dcli_memory_left());
+}
+
 void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping)
 {
     if (device->lost)
         return;
-    if (mapping->bytes > device->most_pool_bytes) {
+    make_room(device, mapping->bytes);
+    if (!may_keep(device, mapping->bytes)) {
         dcli_pages_unmap(mapping);
         return;
-    }
-    while (device->pool_count == DCLI_POOL_REGIONS || device->pool_bytes + mapping->bytes > device->most_pool_bytes) {
-        dcli_mapping oldest = remove_kept(device, 0);
-        dcli_pages_unmap(&oldest);
     }
     device->pool[device->pool_count++] = *mapping;
     device->pool_bytes += mapping->bytes;

@@ -13,7 +13,7 @@ enum {                              /* limits every message is checked against b
        DCLI_MOST_ITEMS =
            1
            << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views and 4,096 numbers of what
-                       is declared, have 32,133 */
+                       is declared, have 32,197 */
        DCLI_MOST_OPERATIONS = 64, /* descriptors in one message */
        DCLI_MOST_OPERATION_KIND = 10,
        DCLI_MOST_OPERANDS = 64,
@@ -122,6 +122,7 @@ typedef struct dcli_msg_operation {
     dcli_msg_reach *reach;  /* [reach_count] FORALL: of operands whose reach has numbers, in their order */
     int node;               /* MOVE: where to */
     uint64_t device, inode; /* LOAD, SAVE: a dcli_file_id */
+    bool unset;             /* CREATE: the next operation on it overwrites all of it; until then it may hold anything */
 } dcli_msg_operation;
 
 /** That a message passed on by nodes is the host's: of each node that it is still to reach the number, and the tag of the

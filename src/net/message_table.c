@@ -130,6 +130,7 @@ static const dcli_field operation_fields[] = {
     INT(node, 0, DCLI_MOST_PEERS, "move: where to"),
     BITS(device, "load, save: of the file, by its number at the host"),
     BITS(inode, "load, save: of the file; 0 (load): whichever has the name"),
+    BOOL(unset, "create: the next operation on it overwrites all of it; until then it may hold anything"),
 };
 static const dcli_record operation_record = RECORD("operation", OBJECT, operation_fields, 2, "one call of the program");
 #undef OBJECT

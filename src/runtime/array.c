@@ -60,13 +60,14 @@ dcl_status dcli_describe_storage(const dcl_array *array, char **map_out, dcli_ms
     return DCL_OK;
 }
 
-static dcl_status create_storage(dcl_array *array)
+static dcl_status create_storage(dcl_array *array, bool unset)
 {
     char *map;
     dcli_msg_operation descriptor;
     dcl_status status = dcli_describe_storage(array, &map, &descriptor);
     if (status != DCL_OK)
         return status;
+    descriptor.unset = unset;
     status = dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
     dcli_free(map);
     return status;
@@ -94,7 +95,7 @@ void dcli_array_link(dcl_array *array)
     *list = array;
 }
 
-dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
+dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, bool unset, dcl_array **array_out)
 {
     dcli_layout layout;
     dcl_status status = dcli_grid_check(grid);
@@ -119,7 +120,7 @@ dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *
     *books = (dcli_books){.id = ++cluster->storages};
     *array = (dcl_array){.cluster = cluster, .map = dcl_map_retain(map), .layout = layout, .books = books};
     dcli_array_link(array);
-    status = cluster->plan_only ? DCL_OK : create_storage(array);
+    status = cluster->plan_only ? DCL_OK : create_storage(array, unset);
     if (status != DCL_OK) {
         dcli_array_free(array);
         return status;
@@ -136,7 +137,7 @@ dcl_array *dcl_agile(dcl_grid grid, dcl_map *map)
     dcl_cluster *cluster = map->cluster;
     dcl_array *array = NULL;
     pthread_mutex_lock(&cluster->lock);
-    dcl_status status = dcli_cluster_end_call(cluster, dcli_array_make(cluster, &grid, map, &array));
+    dcl_status status = dcli_cluster_end_call(cluster, dcli_array_make(cluster, &grid, map, false, &array));
     (void)status; /* with DCL_SYNC the array exists, failed */
     pthread_mutex_unlock(&cluster->lock);
     return array;

@@ -274,7 +274,7 @@ void dcli_array_spoil(dcl_array *array, dcl_status status);
 /** DCL_SYNC: wait for what was just called. */
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
 /** Make an array as dcl_agile() does. Waits while the window of open operations is full. */
-dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, dcl_array **array_out);
+dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, bool unset, dcl_array **array_out);
 /** Nobody has the map from dcl_map_of() any more (front_array.c). */
 void dcli_array_end_loan(dcl_array *array);
 /** Free the handle. */

@@ -208,12 +208,13 @@ static dcl_status end_fresh(dcl_array *fresh, dcl_status status)
 }
 
 /* Make the storage and wait until every node has its part or one has said that it cannot. The lock is given up meanwhile.
+ * The copy that follows writes every element, so the storage is not zeroed.
  * An array of its own until the end: so it is known to nodes that join, and fails with those that are lost. */
 static dcl_status reserve(const dcl_array *array, dcl_map *map, dcl_array **fresh_out)
 {
     dcl_cluster *cluster = array->cluster;
     dcl_array *fresh;
-    dcl_status status = dcli_array_make(cluster, &array->layout.grid, map, &fresh);
+    dcl_status status = dcli_array_make(cluster, &array->layout.grid, map, true, &fresh);
     if (status != DCL_OK)
         return status;
     memcpy(fresh->name, array->name, sizeof fresh->name);

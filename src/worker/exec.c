@@ -15,7 +15,8 @@
 /* ---- storage ------------------------------------------------------------------------------------------------------ */
 
 /* Many bytes take long to be zeroed, or to be copied: the watchdog is told. */
-dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, bool shown, dcli_memory **memory_out)
+dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, dcli_create_fn *make,
+                            dcli_memory **memory_out)
 {
     dcl_status status = dcli_account_check(worker, DCLI_USE_ARRAYS, bytes, what);
     if (status != DCL_OK)
@@ -25,8 +26,7 @@ dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what,
                          "allocation %" PRId64 " of storage (%zu bytes for %s) fails, as DCL_FAULT asks for",
                          worker->allocations, bytes, what);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, what);
-    status = shown ? dcli_memory_create(worker->device, bytes, memory_out)
-                   : dcli_memory_create_private(worker->device, bytes, memory_out);
+    status = make(worker->device, bytes, memory_out);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
     return status;
 }
@@ -36,7 +36,8 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
     if (held->memory != NULL)
         return DCL_OK;
     size_t bytes = dcli_held_bytes(held, worker->terms.self);
-    dcl_status status = dcli_exec_create(worker, bytes, "a new array", true, &held->memory);
+    dcl_status status = dcli_exec_create(worker, bytes, "a new array",
+                                         held->unset ? dcli_memory_create_unset : dcli_memory_create, &held->memory);
     if (status != DCL_OK)
         return status;
     status = dcli_board_put(worker->terms.board, held->id, worker->terms.self, dcli_memory_host(held->memory), bytes);

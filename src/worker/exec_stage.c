@@ -9,7 +9,8 @@ dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dc
         dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box);
     if (copy != NULL && copy->memory == NULL && stage->kept == DCLI_STAGE_KEEP) {
         size_t bytes = (size_t)stage->elements * dcli_operand_bytes(entry, stage->operand);
-        dcl_status status = dcli_exec_create(worker, bytes, "a copy of other nodes' elements", false, &copy->memory);
+        dcl_status status = dcli_exec_create(worker, bytes, "a copy of other nodes' elements",
+                                             dcli_memory_create_private, &copy->memory);
         if (status != DCL_OK)
             return status;
     }

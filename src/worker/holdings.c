@@ -161,6 +161,7 @@ dcl_status dcli_holdings_create(dcli_holdings *holdings, const dcli_msg_operatio
         return DCL_ERR_NOMEM;
     }
     held->id = descriptor->operand[0].storage;
+    held->unset = descriptor->unset;
     if (holdings->last_created < held->id)
         holdings->last_created = held->id;
     held->next = holdings->held[held->id % BUCKETS];

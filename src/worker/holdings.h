@@ -22,8 +22,9 @@ typedef struct dcli_held {
     dcli_shared_layout *shape[DCLI_MOST_SHAPES]; /* other shapes of it that views have used; NULL: none */
     int next_shape;                              /* which of these is given up for another one */
     bool released;                               /* a RELEASE has been seen: no later operation may name it */
-    dcli_memory *memory;                         /* this node's part; NULL: none here, or its allocation failed */
-    dcli_memory **peer; /* [node_count] other nodes' parts as kernels here see them; NULL until first used */
+    bool unset;          /* the next operation on it overwrites all of it: its memory need not be zeroed */
+    dcli_memory *memory; /* this node's part; NULL: none here, or its allocation failed */
+    dcli_memory **peer;  /* [node_count] other nodes' parts as kernels here see them; NULL until first used */
     struct dcli_held *next;
 } dcli_held;
 

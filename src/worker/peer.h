@@ -208,8 +208,10 @@ void dcli_exec_await_arenas(dcli_worker *worker);
 /** A batch of a MOVE; complete when it returns. */
 dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch);
 
-/** New memory, all zero. @param what  it is for: for the watchdog, and for people. @param shown  to other processes. */
-dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, bool shown, dcli_memory **memory_out);
+typedef dcl_status dcli_create_fn(dcli_device *device, size_t bytes, dcli_memory **memory_out);
+/** New memory. @param what  it is for: for the watchdog, and for people. @param make  one of dcli_memory_create...(). */
+dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, dcli_create_fn *make,
+                            dcli_memory **memory_out);
 /** Give a storage its memory if it has none. */
 dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held);
 

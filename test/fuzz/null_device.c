@@ -164,6 +164,11 @@ dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **m
     return make_memory(device, bytes, NULL, memory_out);
 }
 
+dcl_status dcli_memory_create_unset(dcli_device *device, size_t bytes, dcli_memory **memory_out)
+{
+    return dcli_memory_create(device, bytes, memory_out);
+}
+
 dcl_status dcli_memory_create_private(dcli_device *device, size_t bytes, dcli_memory **memory_out)
 {
     return make_memory(device, bytes, NULL, memory_out);
