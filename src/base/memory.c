@@ -137,27 +137,30 @@ uint64_t dcli_memory_left(void)
     return system < groups ? system : groups;
 }
 
-/* Signals are blocked: each one makes fallocate() undo its work, so that a profiler's timer would keep it from ever ending.
- * @return 0, or errno. */
-static int reserve(int memfd, size_t bytes)
+/* Signals are blocked: each one makes fallocate() undo its work, so that a profiler's timer would keep it from ever ending. */
+const char *dcli_memory_reserve(int memfd, size_t offset, size_t bytes)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = fallocate(memfd, 0, 0, (off_t)bytes) == 0 ? 0 : errno;
+    int code = fallocate(memfd, 0, (off_t)offset, (off_t)bytes) == 0 ? 0 : errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code;
+    errno = code;
+    return code == 0 || code == EOPNOTSUPP || code == ENOSYS ? NULL : "fallocate";
 }
 
-const char *dcli_memory_back(int memfd, size_t bytes)
+const char *dcli_memory_size(int memfd, size_t bytes)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur) {
         errno = EFBIG; /* the call would end the process */
         return "ftruncate";
     }
-    if (ftruncate(memfd, (off_t)bytes) != 0)
-        return "ftruncate";
-    int code = reserve(memfd, bytes);
-    return code == 0 || code == EOPNOTSUPP || code == ENOSYS ? NULL : "fallocate";
+    return ftruncate(memfd, (off_t)bytes) == 0 ? NULL : "ftruncate";
+}
+
+const char *dcli_memory_back(int memfd, size_t bytes)
+{
+    const char *call = dcli_memory_size(memfd, bytes);
+    return call == NULL ? dcli_memory_reserve(memfd, 0, bytes) : call;
 }

@@ -21,9 +21,13 @@ uint64_t dcli_memory_left(void);
  *  says. */
 uint64_t dcli_memory_limit(void);
 
-/** Give a new memfd its size and its pages: what cannot be backed is an error now, and not a signal (SIGBUS, or SIGXFSZ
- *  beyond `ulimit -f`) later. Pages that are written anyway cost no more than when they come one by one.
+/** Give a new memfd its size, without pages. Beyond `ulimit -f` this is an error, and no signal (SIGXFSZ).
  *  @return NULL, or the call that failed, with errno. */
+const char *dcli_memory_size(int memfd, size_t bytes);
+/** Give bytes of a memfd their pages: what cannot be backed is an error now, and not a signal (SIGBUS) later. Pages that
+ *  are written anyway cost no more than when they come one by one. @return NULL, or the call that failed, with errno. */
+const char *dcli_memory_reserve(int memfd, size_t offset, size_t bytes);
+/** Both: a new memfd with all its pages. */
 const char *dcli_memory_back(int memfd, size_t bytes);
 
 #endif

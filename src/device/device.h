@@ -10,6 +10,7 @@
 typedef struct dcli_device dcli_device;
 typedef struct dcli_memory dcli_memory;
 typedef struct dcli_program dcli_program;
+typedef void dcli_unmapped_fn(void *user, int64_t memfd);
 
 /** List devices in the order of their numbers (platform order, then device order; a device seen through two platforms
  *  counts once, two devices of one platform never). Parameters as dcl_device_list(). */
@@ -24,7 +25,7 @@ dcl_status dcli_device_open(int number, const dcli_log *log, dcli_device **devic
 typedef enum dcli_open_flags {
     DCLI_OPEN_SEPARATE = 1, /* memory of its own, copied to and from, also where host memory could be used in place */
     DCLI_OPEN_AS_GPU = 2,   /* kernels in the form for GPUs */
-    DCLI_OPEN_SHARED = 4    /* memory that other processes can map: see dcli_memory_descriptor() */
+    DCLI_OPEN_SHARED = 4    /* memory that other processes can map: see dcli_memory_place_of() */
 } dcli_open_flags;
 dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_device **device_out);
 /** Memory and programs are released before. Waits for launches. NULL is accepted. */
@@ -40,7 +41,8 @@ bool dcli_device_same_addresses(const dcli_device *device);
 /** Equal for devices that compile alike (name, driver, platform versions). */
 const char *dcli_device_kind(const dcli_device *device);
 
-/** Zeroed memory, aligned to a page, in huge pages where that helps. bytes may be 0. */
+enum { DCLI_MEMORY_ALIGN = 4096 };
+/** Zeroed memory, aligned to a page (DCLI_MEMORY_ALIGN), in huge pages where that helps. bytes may be 0. */
 dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out);
 /** The same, holding anything: for memory that is overwritten before anyone reads it. */
 dcl_status dcli_memory_create_unset(dcli_device *device, size_t bytes, dcli_memory **memory_out);
@@ -60,12 +62,20 @@ void dcli_memory_release(dcli_memory *memory);
 /** Its address in host memory, or NULL on devices that are not in place. Not synchronized: see dcli_memory_settle(). */
 void *dcli_memory_host(const dcli_memory *memory);
 size_t dcli_memory_bytes(const dcli_memory *memory);
-/** The memfd whose bytes from 0 on are this memory: another process maps it (PROT_READ, MAP_SHARED) and sees what is
- *  written here. Its size never changes, and where the system can (Linux 5.1) nobody else can map it for writing. Once
- *  the memory is released the same memfd may serve other memory; the pages live as long as somebody maps them.
- *  @return borrowed, close-on-exec; -1 where there is none: memory of 0 bytes, scratch or wrapped memory, devices that
- *          do not work in place, devices not opened with DCLI_OPEN_SHARED. */
-int dcli_memory_descriptor(const dcli_memory *memory);
+/** Where other processes find a memory: bytes of a memfd, which they map (PROT_READ, MAP_SHARED) to see what is written
+ *  here. Its size never changes, and where the system can (Linux 5.1) nobody else can map it for writing. Several memories
+ *  may lie in one memfd, and once they are released it may serve others; its pages live as long as somebody maps them. */
+typedef struct dcli_memory_place {
+    int64_t memfd;  /* its number on this device, 1 or more; never used twice */
+    int descriptor; /* of it: borrowed, close-on-exec */
+    size_t offset;  /* bytes */
+} dcli_memory_place;
+/** @return false where it has none: memory of 0 bytes, private, scratch or wrapped memory, devices that do not work in
+ *          place, devices not opened with DCLI_OPEN_SHARED. */
+bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out);
+/** Call `fn` whenever a memfd is unmapped here and its descriptor closed: once nothing lies in it, perhaps much later.
+ *  fn NULL: no more. */
+void dcli_device_on_unmap(dcli_device *device, dcli_unmapped_fn *fn, void *user);
 /** Scratch memory of a device, at least `bytes`, with as much host memory beside it that it copies to and from fast.
  *  The same memory at every call: contents last until the next call. Not released by the caller.
  *  @param host_out  not the memory's own address: dcli_memory_put() and _get() copy between the two. */

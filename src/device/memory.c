@@ -121,7 +121,7 @@ static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memo
 
 size_t dcli_device_taken_bytes(const dcli_device *device) { return device->taken_bytes; }
 
-size_t dcli_device_spare_bytes(const dcli_device *device) { return device->pool_bytes; }
+size_t dcli_device_spare_bytes(const dcli_device *device) { return dcli_pool_bytes(device); }
 
 void dcli_device_drop_spare(dcli_device *device) { dcli_pool_empty(device); }
 
@@ -183,9 +183,19 @@ void *dcli_memory_host(const dcli_memory *memory) { return memory->host; }
 
 size_t dcli_memory_bytes(const dcli_memory *memory) { return memory->bytes; }
 
-int dcli_memory_descriptor(const dcli_memory *memory)
+bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out)
 {
-    return memory->mapping.host == NULL ? -1 : memory->mapping.descriptor;
+    const dcli_mapping *mapping = &memory->mapping;
+    if (mapping->host == NULL || mapping->descriptor < 0)
+        return false;
+    *place_out = (dcli_memory_place){mapping->number, mapping->descriptor, mapping->offset};
+    return true;
+}
+
+void dcli_device_on_unmap(dcli_device *device, dcli_unmapped_fn *fn, void *user)
+{
+    device->unmapped = fn;
+    device->unmapped_user = user;
 }
 
 dcl_status dcli_memory_settle(dcli_memory *memory, bool for_writing)

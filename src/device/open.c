@@ -141,6 +141,7 @@ void dcli_device_close(dcli_device *device)
     if (device->nothing_at.host != NULL)
         dcli_mapping_give(device, &device->nothing_at);
     dcli_pool_empty(device);
+    dcli_slabs_close(device);
     if (device->queue != NULL)
         clReleaseCommandQueue(device->queue);
     if (device->context != NULL)

@@ -14,6 +14,7 @@ enum {
     DCLI_MOST_DEVICES = 256,
     DCLI_MOST_MARKS = 256,       /* events kept of launches not yet known to be complete */
     DCLI_POOL_REGIONS = 64,      /* freed host mappings kept for reuse */
+    DCLI_HUGE_BYTES = 2 << 20,   /* of a huge page */
     DCLI_LARGE_BYTES = 64 << 20, /* of a mapping for which it is looked how much memory is left */
     DCLI_COPY_KERNELS = 8        /* copy and fill, for 1, 2, 4 and 8 bytes */
 };
@@ -52,11 +53,16 @@ void dcli_mark_defaults(dcli_found found[], int count);
 
 /* ---- the device ---------------------------------------------------------------------------------------------- */
 
+typedef struct dcli_slab dcli_slab;
+
 /** Host memory mapped for a device. */
 typedef struct dcli_mapping {
     void *host;
     size_t bytes;
-    int descriptor; /* the memfd it maps; -1: private memory */
+    int descriptor;  /* the memfd it maps; -1: private memory */
+    int64_t number;  /* of that memfd, as its device counts: never used twice; 0: private memory */
+    size_t offset;   /* in that memfd */
+    dcli_slab *slab; /* it is a slot of; NULL: it has pages of its own */
 } dcli_mapping;
 
 /** The event of a launch. */
@@ -103,6 +109,11 @@ struct dcli_device {
     dcli_mapping pool[DCLI_POOL_REGIONS];
     int pool_count;
     size_t pool_bytes, most_pool_bytes;
+    dcli_slab *slabs;  /* the oldest first */
+    size_t slab_bytes; /* of slabs, as far as they have pages and are not in use */
+    int64_t memfds_made;
+    dcli_unmapped_fn *unmapped; /* NULL: nobody is told */
+    void *unmapped_user;
     size_t unseen_bytes; /* of small mappings that may be made before it is looked again how much memory is left */
     dcli_memory *staging;
     cl_mem staging_pinned; /* host memory that the device reaches fast, mapped at staging_host */
@@ -131,14 +142,30 @@ dcl_status dcli_probe_sight(dcli_device *device, dcli_sight *sight_out);
 /** For tests: let the next probes be made again. */
 void dcli_probe_forget(void);
 
-/* ---- host memory (pages.c, pool.c) --------------------------------------------------------------------------- */
+/* ---- host memory (pages.c, slab.c, pool.c) ------------------------------------------------------------------- */
 
 /** What so many bytes take: whole pages, from 2 MB on whole huge pages. */
 size_t dcli_pages_round(size_t bytes);
 /** Zeroed pages from the system, in huge pages where that helps. @param bytes  of dcli_pages_round(). @param shared  in a
  *  memfd of their own. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_pages_map(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out);
-void dcli_pages_unmap(const dcli_mapping *mapping);
+/** The same for memory that gets its pages later: private pages when they are first written, those of a memfd by
+ *  dcli_pages_back(). Never in huge pages. */
+dcl_status dcli_pages_map_sparse(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out);
+/** Give bytes of it their pages, where there is as much memory. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_pages_back(dcli_device *device, const dcli_mapping *mapping, size_t offset, size_t bytes);
+void dcli_pages_unmap(dcli_device *device, const dcli_mapping *mapping);
+
+/** A slot for so many bytes; slabs of 32 MB are made as they are needed. @param bytes  of dcli_pages_round(), below a huge
+ *  page. @param dirty_out  bytes from its start on that may hold anything; the others are zero. @return DCL_OK or
+ *  DCL_ERR_NOMEM. */
+dcl_status dcli_slab_take(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out, size_t *dirty_out);
+void dcli_slab_give(dcli_device *device, const dcli_mapping *mapping);
+/** Unmap a slab of which nothing is in use. @return false: there is none. */
+bool dcli_slab_drop_empty(dcli_device *device);
+/** Give back to the system what can be of slabs that are in use. */
+void dcli_slabs_trim(dcli_device *device);
+void dcli_slabs_close(dcli_device *device);
 
 /** Host memory, kept pages where they fit. */
 typedef enum dcli_mapping_flags {
@@ -148,7 +175,10 @@ typedef enum dcli_mapping_flags {
 dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_mapping *mapping_out);
 /** Nothing uses them any more, unless the device is lost: then they stay as they are until the process ends. */
 void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping);
+/** Give back to the system what is kept. */
 void dcli_pool_empty(dcli_device *device);
+/** Bytes that are kept: freed mappings, and what slabs have beside their slots in use. */
+size_t dcli_pool_bytes(const dcli_device *device);
 
 /* ---- tickets (ticket.c) -------------------------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20 };
+enum { PAGE_BYTES = DCLI_MEMORY_ALIGN };
 enum { SPARE_BYTES = 16 << 20 }; /* that small mappings leave for what else the process needs */
 
 static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
@@ -55,12 +55,12 @@ static dcl_status check_available(dcli_device *device, size_t bytes)
 
 static dcl_status map_private(const dcli_device *device, size_t bytes, dcli_mapping *mapping_out)
 {
-    size_t slack = bytes >= HUGE_BYTES ? HUGE_BYTES : 0; /* to begin at a multiple of a huge page */
+    size_t slack = bytes >= DCLI_HUGE_BYTES ? DCLI_HUGE_BYTES : 0; /* to begin at a multiple of a huge page */
     char *at = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return fail_to_map(device, bytes, strerror(errno));
     if (slack > 0) {
-        size_t before = round_up((uintptr_t)at, HUGE_BYTES) - (uintptr_t)at;
+        size_t before = round_up((uintptr_t)at, DCLI_HUGE_BYTES) - (uintptr_t)at;
         if (before > 0)
             munmap(at, before);
         munmap(at + before + bytes, slack - before);
@@ -77,7 +77,7 @@ static dcl_status fail_to_share(const dcli_device *device, size_t bytes, const c
                      "%zu bytes of memory shared with other processes were asked for on device %d, \"%s\": %s: %s; "
                      "expected %s",
                      bytes, device->info.number, device->info.name, call, strerror(errno),
-                     descriptors ? "a descriptor for every part of an array; raise the limit of open files (ulimit -n)"
+                     descriptors ? "a descriptor for every large array; raise the limit of open files (ulimit -n)"
                                  : "as much memory to be free; use smaller arrays or close other programs");
 }
 
@@ -119,9 +119,9 @@ static bool seal(int descriptor)
 
 /* Size, map and seal a memfd. @return the call that failed, with errno; or NULL. Where memfds may have huge pages, the
  * system itself lets them begin at a multiple of one. */
-static const char *map_memfd(int descriptor, size_t bytes, void **host_out)
+static const char *map_memfd(int descriptor, size_t bytes, bool sparse, void **host_out)
 {
-    const char *call = dcli_memory_back(descriptor, bytes);
+    const char *call = sparse ? dcli_memory_size(descriptor, bytes) : dcli_memory_back(descriptor, bytes);
     if (call != NULL)
         return call;
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -137,34 +137,38 @@ static const char *map_memfd(int descriptor, size_t bytes, void **host_out)
     return NULL;
 }
 
-static dcl_status map_shared(dcli_device *device, size_t bytes, dcli_mapping *mapping_out)
+static dcl_status map_shared(dcli_device *device, size_t bytes, bool sparse, dcli_mapping *mapping_out)
 {
     int descriptor = make_memfd(device);
     if (descriptor < 0)
         return fail_to_share(device, bytes, "memfd_create");
     void *at;
-    const char *call = map_memfd(descriptor, bytes, &at);
+    const char *call = map_memfd(descriptor, bytes, sparse, &at);
     if (call != NULL) {
         dcl_status status = fail_to_share(device, bytes, call);
         close(descriptor);
         return status;
     }
-    *mapping_out = (dcli_mapping){.host = at, .bytes = bytes, .descriptor = descriptor};
+    *mapping_out =
+        (dcli_mapping){.host = at, .bytes = bytes, .descriptor = descriptor, .number = ++device->memfds_made};
     return DCL_OK;
 }
 
-void dcli_pages_unmap(const dcli_mapping *mapping)
+void dcli_pages_unmap(dcli_device *device, const dcli_mapping *mapping)
 {
     munmap(mapping->host, mapping->bytes);
-    if (mapping->descriptor >= 0)
-        close(mapping->descriptor);
+    if (mapping->descriptor < 0)
+        return;
+    close(mapping->descriptor);
+    if (device->unmapped != NULL)
+        device->unmapped(device->unmapped_user, mapping->number);
 }
 
 size_t dcli_pages_round(size_t bytes)
 {
     if (bytes > SIZE_MAX / 2)
         return SIZE_MAX; /* dcli_pages_map() refuses it */
-    return round_up(bytes, bytes >= HUGE_BYTES ? HUGE_BYTES : PAGE_BYTES);
+    return round_up(bytes, bytes >= DCLI_HUGE_BYTES ? DCLI_HUGE_BYTES : PAGE_BYTES);
 }
 
 dcl_status dcli_pages_map(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out)
@@ -173,8 +177,27 @@ dcl_status dcli_pages_map(dcli_device *device, size_t bytes, bool shared, dcli_m
         return fail_to_map(device, bytes, "that is more than a process can address");
     dcl_status status = check_available(device, bytes);
     if (status == DCL_OK)
-        status = shared ? map_shared(device, bytes, mapping_out) : map_private(device, bytes, mapping_out);
-    if (status == DCL_OK && bytes >= HUGE_BYTES)
+        status = shared ? map_shared(device, bytes, false, mapping_out) : map_private(device, bytes, mapping_out);
+    if (status == DCL_OK && bytes >= DCLI_HUGE_BYTES)
         madvise(mapping_out->host, bytes, MADV_HUGEPAGE); /* a wish: without it the memory is only slower */
     return status;
+}
+
+dcl_status dcli_pages_map_sparse(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out)
+{
+    if (shared)
+        return map_shared(device, bytes, true, mapping_out);
+    dcl_status status = map_private(device, bytes, mapping_out);
+    if (status == DCL_OK)
+        madvise(mapping_out->host, bytes, MADV_NOHUGEPAGE); /* the first small array would take a huge page */
+    return status;
+}
+
+dcl_status dcli_pages_back(dcli_device *device, const dcli_mapping *mapping, size_t offset, size_t bytes)
+{
+    dcl_status status = check_available(device, bytes);
+    if (status != DCL_OK || mapping->descriptor < 0)
+        return status;
+    const char *call = dcli_memory_reserve(mapping->descriptor, offset, bytes);
+    return call == NULL ? DCL_OK : fail_to_share(device, bytes, call);
 }

@@ -29,61 +29,97 @@ static dcli_mapping remove_kept(dcli_device *device, int n)
     return mapping;
 }
 
-dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_mapping *mapping_out)
+/* Small memories lie in slabs, unless no slab can be made: `ulimit -f` limits memfds, too.
+ * @param dirty_out  bytes from the start on that are not known to be zero. */
+static dcl_status take(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out, size_t *dirty_out)
 {
-    size_t rounded = dcli_pages_round(bytes);
-    bool shared = (flags & DCLI_MAPPING_SHARED) != 0;
-    int kept = find_kept(device, rounded, shared);
+    if (bytes < DCLI_HUGE_BYTES && dcli_slab_take(device, bytes, shared, mapping_out, dirty_out) == DCL_OK)
+        return DCL_OK;
+    int kept = find_kept(device, bytes, shared);
+    *dirty_out = kept >= 0 ? device->pool[kept].bytes : 0;
     if (kept < 0)
-        return dcli_pages_map(device, rounded, shared, mapping_out);
+        return dcli_pages_map(device, bytes, shared, mapping_out);
     *mapping_out = remove_kept(device, kept);
-    if (flags & DCLI_MAPPING_ZEROED)
-        memset(mapping_out->host, 0, mapping_out->bytes);
     return DCL_OK;
 }
 
-/* As much as is in use may be kept, and an eighth more for what is lost by rounding: so the storage that a remap gives back
- * is there for the next one. What is in use shrinks as arrays are released, and what is kept with it. */
+dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_mapping *mapping_out)
+{
+    size_t dirty;
+    dcl_status status = take(device, dcli_pages_round(bytes), (flags & DCLI_MAPPING_SHARED) != 0, mapping_out, &dirty);
+    if (status == DCL_OK && (flags & DCLI_MAPPING_ZEROED) != 0)
+        memset(mapping_out->host, 0, dirty);
+    return status;
+}
+
+/* As much may be kept as is in use, and an eighth more because sizes are rounded: so the storage that one remap gives back
+ * serves the next. When arrays are released, less is in use, and less is kept. */
 static size_t most_kept(const dcli_device *device)
 {
     size_t used = device->taken_bytes + device->taken_bytes / 8;
     return used > device->most_pool_bytes ? used : device->most_pool_bytes;
 }
 
-/* Unmap the oldest until so many bytes more can be kept. */
+static bool is_too_much(const dcli_device *device, size_t bytes)
+{
+    return dcli_pool_bytes(device) + bytes > most_kept(device);
+}
+
+static void unmap_oldest(dcli_device *device)
+{
+    dcli_mapping oldest = remove_kept(device, 0);
+    dcli_pages_unmap(device, &oldest);
+}
+
+/* Give memory back to the system until so many bytes more may be kept. */
 static void make_room(dcli_device *device, size_t bytes)
 {
-    size_t most = most_kept(device);
-    while (device->pool_count > 0 && (device->pool_count == DCLI_POOL_REGIONS || device->pool_bytes + bytes > most)) {
-        dcli_mapping oldest = remove_kept(device, 0);
-        dcli_pages_unmap(&oldest);
-    }
+    while (is_too_much(device, bytes) && dcli_slab_drop_empty(device))
+        ;
+    if (is_too_much(device, bytes))
+        dcli_slabs_trim(device);
+    while (device->pool_count > 0 && (device->pool_count == DCLI_POOL_REGIONS || is_too_much(device, bytes)))
+        unmap_oldest(device);
 }
 
-/* Others need memory, too: much is kept only while more than that is free. */
+/* Other programs need memory, too: a large mapping is kept only while more than is kept is free. */
 static bool may_keep(const dcli_device *device, size_t bytes)
 {
-    size_t kept = device->pool_bytes + bytes;
-    return kept <= most_kept(device) && (bytes < DCLI_LARGE_BYTES || kept <= dcli_memory_left());
+    if (is_too_much(device, bytes))
+        return false;
+    return bytes < DCLI_LARGE_BYTES || dcli_pool_bytes(device) + bytes <= dcli_memory_left();
 }
 
-void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping)
+static void keep(dcli_device *device, const dcli_mapping *mapping)
 {
-    if (device->lost)
-        return;
     make_room(device, mapping->bytes);
     if (!may_keep(device, mapping->bytes)) {
-        dcli_pages_unmap(mapping);
+        dcli_pages_unmap(device, mapping);
         return;
     }
     device->pool[device->pool_count++] = *mapping;
     device->pool_bytes += mapping->bytes;
 }
 
-void dcli_pool_empty(dcli_device *device)
+void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping)
 {
-    while (device->pool_count > 0) {
-        dcli_mapping mapping = remove_kept(device, 0);
-        dcli_pages_unmap(&mapping);
+    if (device->lost)
+        return;
+    if (mapping->slab == NULL) {
+        keep(device, mapping);
+    } else {
+        dcli_slab_give(device, mapping);
+        make_room(device, 0);
     }
 }
+
+void dcli_pool_empty(dcli_device *device)
+{
+    while (dcli_slab_drop_empty(device))
+        ;
+    dcli_slabs_trim(device);
+    while (device->pool_count > 0)
+        unmap_oldest(device);
+}
+
+size_t dcli_pool_bytes(const dcli_device *device) { return device->pool_bytes + device->slab_bytes; }

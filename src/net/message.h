@@ -51,23 +51,24 @@ typedef enum dcli_message_kind {
     DCLI_MSG_STOP,       /* host -> worker */
     DCLI_MSG_DEVICE,     /* worker -> host, its first: what it serves */
     DCLI_MSG_SETUP,      /* host -> worker, its first: the session */
-    DCLI_MSG_PART,       /* node -> nodes of its host: memory of a part, its descriptor beside it */
-    DCLI_MSG_LOST,       /* node -> host: cannot reach a peer; host -> nodes: a peer is gone */
-    DCLI_MSG_JOINED,     /* host -> nodes: a peer takes part from now on */
-    DCLI_MSG_SEES,       /* host -> worker: is this file there? */
-    DCLI_MSG_SEEN,       /* worker -> host: the answer */
-    DCLI_MSG_COUNT,      /* host -> worker: send your counters */
-    DCLI_MSG_COUNTS,     /* worker -> host: the answer */
-    DCLI_MSG_HELLO,      /* client -> desk, its first */
-    DCLI_MSG_WELCOME,    /* desk -> client: what can be had here */
-    DCLI_MSG_REFUSED,    /* desk -> client: no, and why */
-    DCLI_MSG_OPEN,       /* client -> desk: start the processes of a session */
-    DCLI_MSG_OPENED,     /* desk -> client: where they are */
-    DCLI_MSG_BEAT,       /* client <-> desk: still there */
-    DCLI_MSG_GONE,       /* desk -> client: a process has ended; client -> desk: end it */
-    DCLI_MSG_RISEN,      /* node -> its parent in the tree: watermarks of all nodes below */
-    DCLI_MSG_PRINTED,    /* desk -> client: what a process has printed */
-    DCLI_MSG_SHOWN,      /* client -> desk: it was taken: the next may come */
+    DCLI_MSG_PART, /* node -> nodes of its host: where a part lies; the memory's descriptor beside the first one in it */
+    DCLI_MSG_LOST,    /* node -> host: cannot reach a peer; host -> nodes: a peer is gone */
+    DCLI_MSG_JOINED,  /* host -> nodes: a peer takes part from now on */
+    DCLI_MSG_SEES,    /* host -> worker: is this file there? */
+    DCLI_MSG_SEEN,    /* worker -> host: the answer */
+    DCLI_MSG_COUNT,   /* host -> worker: send your counters */
+    DCLI_MSG_COUNTS,  /* worker -> host: the answer */
+    DCLI_MSG_HELLO,   /* client -> desk, its first */
+    DCLI_MSG_WELCOME, /* desk -> client: what can be had here */
+    DCLI_MSG_REFUSED, /* desk -> client: no, and why */
+    DCLI_MSG_OPEN,    /* client -> desk: start the processes of a session */
+    DCLI_MSG_OPENED,  /* desk -> client: where they are */
+    DCLI_MSG_BEAT,    /* client <-> desk: still there */
+    DCLI_MSG_GONE,    /* desk -> client: a process has ended; client -> desk: end it */
+    DCLI_MSG_RISEN,   /* node -> its parent in the tree: watermarks of all nodes below */
+    DCLI_MSG_PRINTED, /* desk -> client: what a process has printed */
+    DCLI_MSG_SHOWN,   /* client -> desk: it was taken: the next may come */
+    DCLI_MSG_FORGET,  /* node -> nodes of its host: memory that it has shown is given back */
     DCLI_MSG_KIND_COUNT
 } dcli_message_kind;
 
@@ -243,7 +244,13 @@ typedef struct dcli_msg_setup {
 
 typedef struct dcli_msg_part {
     int64_t storage, bytes;
+    int64_t memfd; /* as the sender numbers its memory */
+    int64_t offset;
 } dcli_msg_part;
+
+typedef struct dcli_msg_forget {
+    int64_t memfd;
+} dcli_msg_forget;
 
 typedef struct dcli_msg_lost {
     int peer;
@@ -367,6 +374,7 @@ typedef struct dcli_message {
         dcli_msg_device device;
         dcli_msg_setup setup;
         dcli_msg_part part;
+        dcli_msg_forget forget;
         dcli_msg_lost lost;
         dcli_msg_joined joined;
         dcli_msg_sees sees;

@@ -297,6 +297,15 @@ static const dcli_field setup_fields[] = {
 static const dcli_field part_fields[] = {
     INT64(storage, 0, "number of the storage"),
     INT64(bytes, 1, "length of the sender's part of it"),
+    INT64(memfd, 1,
+          "memory that it lies in, as the sender numbers it; with a number that is new, a descriptor comes along"),
+    INT64(offset, 0, "bytes before it in that memory"),
+};
+#undef OBJECT
+
+#define OBJECT dcli_msg_forget
+static const dcli_field forget_fields[] = {
+    INT64(memfd, 1, "its number; nothing is in use there any more"),
 };
 #undef OBJECT
 
@@ -464,8 +473,7 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_DEVICE] =
         RECORD("DEVICE", dcli_msg_device, device_fields, 6, "worker -> host, its first message: what it serves"),
     [DCLI_MSG_SETUP] = RECORD("SETUP", dcli_msg_setup, setup_fields, 14, "host -> worker, its first: the session"),
-    [DCLI_MSG_PART] = RECORD("PART", dcli_msg_part, part_fields, 2,
-                             "node -> nodes of its host: memory of a part, a descriptor of which comes along"),
+    [DCLI_MSG_PART] = RECORD("PART", dcli_msg_part, part_fields, 3, "node -> nodes of its host: where a part lies"),
     [DCLI_MSG_LOST] = RECORD("LOST", dcli_msg_lost, lost_fields, 3,
                              "node -> host: cannot reach a peer; host -> nodes: a peer is gone for good"),
     [DCLI_MSG_JOINED] =
@@ -488,6 +496,8 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         RECORD("PRINTED", dcli_msg_printed, printed_fields, 3, "desk -> client: what a process has printed"),
     [DCLI_MSG_SHOWN] =
         RECORD("SHOWN", dcli_msg_shown, shown_fields, 1, "client -> desk: it was taken: the next may come"),
+    [DCLI_MSG_FORGET] = RECORD("FORGET", dcli_msg_forget, forget_fields, 1,
+                               "node -> nodes of its host: memory that parts lay in is given back"),
 };
 
 const char *dcli_message_name(dcli_message_kind kind) { return dcli_message_table[kind].name; }

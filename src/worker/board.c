@@ -14,8 +14,19 @@ struct entry {
     int node;
     void *address;
     size_t bytes;
-    bool mapped; /* ours to unmap */
+    struct memory *memory; /* of another process, that it lies in; NULL: of this one */
     struct entry *next;
+};
+
+/* Memory of another process. */
+struct memory {
+    int node;
+    int64_t memfd;
+    void *address; /* NULL: it could not be mapped */
+    size_t bytes;
+    int64_t parts; /* on the board that lie in it */
+    bool ended;    /* freed with the last of these */
+    struct memory *next;
 };
 
 enum { BUCKETS = 1024 };
@@ -23,6 +34,7 @@ enum { BUCKETS = 1024 };
 struct dcli_board {
     pthread_mutex_t lock; /* what follows */
     struct entry *bucket[BUCKETS];
+    struct memory *memory[BUCKETS]; /* by number */
 };
 
 static struct entry **bucket_of(dcli_board *board, int64_t storage)
@@ -30,10 +42,35 @@ static struct entry **bucket_of(dcli_board *board, int64_t storage)
     return &board->bucket[dcli_hash_word(DCLI_HASH_START, (uint64_t)storage) % BUCKETS];
 }
 
-static void free_entry(struct entry *entry)
+static struct memory **memories_of(dcli_board *board, int64_t memfd)
 {
-    if (entry->mapped)
-        munmap(entry->address, entry->bytes);
+    return &board->memory[(uint64_t)memfd % BUCKETS];
+}
+
+static struct memory *find_memory(dcli_board *board, int node, int64_t memfd)
+{
+    struct memory *memory = *memories_of(board, memfd);
+    while (memory != NULL && (memory->memfd != memfd || memory->node != node))
+        memory = memory->next;
+    return memory;
+}
+
+static void free_memory(dcli_board *board, struct memory *memory)
+{
+    struct memory **at = memories_of(board, memory->memfd);
+    while (*at != memory)
+        at = &(*at)->next;
+    *at = memory->next;
+    if (memory->address != NULL)
+        munmap(memory->address, memory->bytes);
+    dcli_free(memory);
+}
+
+static void free_entry(dcli_board *board, struct entry *entry)
+{
+    struct memory *memory = entry->memory;
+    if (memory != NULL && --memory->parts == 0 && memory->ended)
+        free_memory(board, memory);
     dcli_free(entry);
 }
 
@@ -52,8 +89,11 @@ void dcli_board_close(dcli_board *board)
     for (int b = 0; b < BUCKETS; b++)
         for (struct entry *entry = board->bucket[b], *next; entry != NULL; entry = next) {
             next = entry->next;
-            free_entry(entry);
+            free_entry(board, entry);
         }
+    for (int b = 0; b < BUCKETS; b++)
+        while (board->memory[b] != NULL)
+            free_memory(board, board->memory[b]);
     pthread_mutex_destroy(&board->lock);
     dcli_free(board);
 }
@@ -78,6 +118,8 @@ static dcl_status put(dcli_board *board, const struct entry *contents)
     fresh->next = *bucket;
     if (!again)
         *bucket = fresh;
+    if (!again && fresh->memory != NULL)
+        fresh->memory->parts++;
     pthread_mutex_unlock(&board->lock);
     if (!again)
         return DCL_OK;
@@ -91,10 +133,70 @@ dcl_status dcli_board_put(dcli_board *board, int64_t storage, int node, void *ad
     return put(board, &(struct entry){.storage = storage, .node = node, .address = address, .bytes = bytes});
 }
 
-dcl_status dcli_board_put_mapped(dcli_board *board, int64_t storage, int node, void *address, size_t bytes)
+/* Memories are added and ended by one thread: the one that calls this. */
+dcl_status dcli_board_put_part(dcli_board *board, int node, const dcli_msg_part *part)
 {
-    return put(board,
-               &(struct entry){.storage = storage, .node = node, .address = address, .bytes = bytes, .mapped = true});
+    pthread_mutex_lock(&board->lock);
+    struct memory *memory = find_memory(board, node, part->memfd);
+    pthread_mutex_unlock(&board->lock);
+    return put(board, &(struct entry){.storage = part->storage,
+                                      .node = node,
+                                      .address = (char *)memory->address + part->offset,
+                                      .bytes = (size_t)part->bytes,
+                                      .memory = memory});
+}
+
+dcl_status dcli_board_add_memory(dcli_board *board, int node, int64_t memfd, void *address, size_t bytes)
+{
+    struct memory *memory = dcli_malloc(sizeof *memory);
+    if (memory == NULL)
+        return DCL_ERR_NOMEM;
+    *memory = (struct memory){.node = node, .memfd = memfd, .address = address, .bytes = bytes};
+    pthread_mutex_lock(&board->lock);
+    bool again = find_memory(board, node, memfd) != NULL;
+    struct memory **first = memories_of(board, memfd);
+    memory->next = *first;
+    if (!again)
+        *first = memory;
+    pthread_mutex_unlock(&board->lock);
+    if (!again)
+        return DCL_OK;
+    dcli_free(memory);
+    return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows memory %" PRId64 " again", node, memfd);
+}
+
+bool dcli_board_find_memory(dcli_board *board, int node, int64_t memfd, void **address_out, size_t *bytes_out)
+{
+    pthread_mutex_lock(&board->lock);
+    const struct memory *memory = find_memory(board, node, memfd);
+    if (memory != NULL) {
+        *address_out = memory->address;
+        *bytes_out = memory->bytes;
+    }
+    pthread_mutex_unlock(&board->lock);
+    return memory != NULL;
+}
+
+static void end(dcli_board *board, struct memory *memory)
+{
+    memory->ended = true;
+    if (memory->parts == 0)
+        free_memory(board, memory);
+}
+
+void dcli_board_end_memory(dcli_board *board, int node, int64_t memfd)
+{
+    pthread_mutex_lock(&board->lock);
+    struct memory *one = memfd != 0 ? find_memory(board, node, memfd) : NULL;
+    if (one != NULL)
+        end(board, one);
+    for (int b = 0; b < BUCKETS && memfd == 0; b++)
+        for (struct memory *memory = board->memory[b], *next; memory != NULL; memory = next) {
+            next = memory->next;
+            if (memory->node == node)
+                end(board, memory);
+        }
+    pthread_mutex_unlock(&board->lock);
 }
 
 void *dcli_board_get(dcli_board *board, int64_t storage, int node, size_t bytes)
@@ -114,7 +216,7 @@ static void drop(dcli_board *board, int64_t storage, int node)
         struct entry *entry = *at;
         if (entry->storage == storage && (node < 0 || entry->node == node)) {
             *at = entry->next;
-            free_entry(entry);
+            free_entry(board, entry);
         } else {
             at = &entry->next;
         }

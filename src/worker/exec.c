@@ -9,8 +9,8 @@
 #include "store/files.h"
 #include "store/npy.h"
 #include "worker/account.h"
-#include "worker/members.h"
 #include "worker/peer.h"
+#include "worker/shown.h"
 
 /* ---- storage ------------------------------------------------------------------------------------------------------ */
 

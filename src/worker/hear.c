@@ -7,6 +7,7 @@
 #include "worker/account.h"
 #include "worker/members.h"
 #include "worker/peer.h"
+#include "worker/shown.h"
 #include "worker/tree.h"
 
 /* ---- messages ----------------------------------------------------------------------------------------------------- */
@@ -211,6 +212,7 @@ static bool is_expected(const dcli_worker *worker, const dcli_received *received
     case DCLI_MSG_RISEN:
         return dcli_tree_is(worker) && !from_host;
     case DCLI_MSG_PART:
+    case DCLI_MSG_FORGET:
         return !worker->is_host && !from_host;
     case DCLI_MSG_COUNT:
     case DCLI_MSG_STOP:
@@ -269,6 +271,8 @@ static dcl_status hear_as_node(dcli_worker *worker, dcli_received *received)
         return DCL_OK;
     case DCLI_MSG_PART:
         return dcli_take_part(worker, received);
+    case DCLI_MSG_FORGET:
+        return dcli_take_forget(worker, received->from, &message->forget);
     case DCLI_MSG_LOST:
         return dcli_take_lost(worker, &message->lost);
     case DCLI_MSG_JOINED:

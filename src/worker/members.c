@@ -1,13 +1,10 @@
-/* worker/members.c - peers that come and go, and what nodes of one host show each other. */
+/* worker/members.c - peers that come and go. */
 #include "worker/members.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/alloc.h"
@@ -30,6 +27,8 @@ static dcl_status forget(dcli_worker *worker, int peer)
     dcli_endpoint_drop(worker->endpoint, peer);
     dcl_status status = dcli_node_lost(worker->node, peer);
     dcli_chunks_drop_after(&worker->received, peer, worker->catalog.entries.last_operation);
+    if (worker->terms.is_process && !worker->is_host)
+        dcli_board_end_memory(worker->terms.board, peer, 0);
     return status;
 }
 
@@ -162,90 +161,6 @@ dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
     DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": node %d takes part from operation %" PRId64,
              worker->terms.self, joined->epoch, joined->peer, joined->first_operation);
     return status == DCL_OK ? dcli_hear_waiting(worker) : status;
-}
-
-/* ---- parts that others may read ------------------------------------------------------------------------------------- */
-
-static bool reads_in_place(const dcli_worker *worker, int node) { return worker->terms.in_place[node]; }
-
-/* A part that is released before its turn comes is not shown: whoever was to read it has done so, or never will. */
-static int find_part(void *user, int64_t storage)
-{
-    const dcli_worker *worker = user;
-    const dcli_held *held = dcli_holdings_find(&worker->catalog.holdings, storage);
-    return held == NULL || held->memory == NULL ? -1 : dcli_memory_descriptor(held->memory);
-}
-
-/* A node that compiles takes nothing for seconds, while thousands of arrays are made: what waits for it holds no copies. */
-dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held)
-{
-    dcli_loan loan = {find_part, worker, held->id};
-    dcl_status status = DCL_OK;
-    dcli_message message = {.kind = DCLI_MSG_PART,
-                            .epoch = worker->terms.session,
-                            .part = {.storage = held->id, .bytes = (int64_t)dcli_memory_bytes(held->memory)}};
-    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (node != worker->terms.self && !worker->gone[node] && reads_in_place(worker, node)) {
-            status = dcli_endpoint_send_lent(worker->endpoint, node, &message, &loan);
-            if (status == DCL_ERR_NETWORK)
-                status = DCL_OK; /* this one is gone, the others are not */
-        }
-    return status;
-}
-
-/* The sender may be anything: what is mapped must be as long as it says, now and later (it is sealed). */
-static dcl_status map_part(const dcli_received *received, void **address_out)
-{
-    const dcli_msg_part *part = &received->message.part;
-    struct stat about;
-    int seals = fcntl(received->descriptor, F_GET_SEALS);
-    if (fstat(received->descriptor, &about) != 0 || about.st_size < part->bytes || seals < 0 ||
-        (seals & F_SEAL_SHRINK) == 0)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL,
-                         "node %d shows a part of storage %" PRId64 " that is not memory of %" PRId64 " bytes",
-                         received->from, part->storage, part->bytes);
-    void *address = mmap(NULL, (size_t)part->bytes, PROT_READ, MAP_SHARED, received->descriptor, 0);
-    if (address == MAP_FAILED)
-        return DCLI_FAIL(DCL_ERR_NOMEM, "a part of node %d cannot be mapped: %s; use fewer or smaller arrays",
-                         received->from, strerror(errno));
-    *address_out = address;
-    return DCL_OK;
-}
-
-/* The array cannot be read here, all others can. */
-static dcl_status warn_of_part(const dcli_worker *worker, const dcli_received *received, const char *why)
-{
-    DCLI_LOG(worker->terms.log, DCLI_LOG_WARN,
-             "node %d cannot read the part of storage %" PRId64 " on node %d: %s; raise the limit of open files "
-             "(`ulimit -n`), or use fewer arrays",
-             worker->terms.self, received->message.part.storage, received->from, why);
-    return DCL_OK;
-}
-
-dcl_status dcli_take_part(dcli_worker *worker, dcli_received *received)
-{
-    const dcli_msg_part *part = &received->message.part;
-    if (received->descriptor_missing) /* operations that read it here fail, and say so */
-        return warn_of_part(worker, received, "no descriptor is free for it");
-    if (!received->has_descriptor)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows a part without its memory", received->from);
-    const dcli_held *held = dcli_holdings_find(&worker->catalog.holdings, part->storage);
-    if (part->storage <= worker->catalog.holdings.last_created && held == NULL)
-        return DCL_OK; /* released here meanwhile */
-    if (held != NULL && (size_t)part->bytes < dcli_held_bytes(held, received->from))
-        return DCLI_FAIL(DCL_ERR_PROTOCOL,
-                         "node %d shows %" PRId64 " bytes of storage %" PRId64 "; expected %zu, its part of it",
-                         received->from, part->bytes, part->storage, dcli_held_bytes(held, received->from));
-    void *address = NULL;
-    dcl_status status = map_part(received, &address);
-    if (status == DCL_ERR_NOMEM)
-        return warn_of_part(worker, received, dcli_error_sentence());
-    if (status != DCL_OK)
-        return status;
-    status = dcli_board_put_mapped(worker->terms.board, part->storage, received->from, address, (size_t)part->bytes);
-    if (status != DCL_OK)
-        munmap(address, (size_t)part->bytes);
-    return status;
 }
 
 /* ---- files -------------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* worker/members.h - peers that come and go, and what nodes of one host show each other. */
+/* worker/members.h - peers that come and go. */
 #ifndef DCLI_WORKER_MEMBERS_H
 #define DCLI_WORKER_MEMBERS_H
 
@@ -30,10 +30,5 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost);
 dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received);
 dcl_status dcli_take_count(dcli_worker *worker, const dcli_msg_count *count);
 dcl_status dcli_take_sees(dcli_worker *worker, const dcli_msg_sees *sees);
-
-/** Nodes: a peer of this host shows its part of a storage. Takes the descriptor. */
-dcl_status dcli_take_part(dcli_worker *worker, dcli_received *received);
-/** Nodes: show the others our part. */
-dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held);
 
 #endif

@@ -16,9 +16,9 @@
 #include "workqueue/node.h"
 
 /** Why what another process of this host shows cannot be read. */
-#define DCLI_NO_ROOM                                                                                                   \
-    "no memory, or no descriptor, was left for it; expected a descriptor for every part of an array; raise the limit " \
-    "of open files (`ulimit -n`), or use fewer arrays"
+#define DCLI_NO_ROOM                                                                                                 \
+    "no memory, or no descriptor, was left for it; expected a descriptor for every large array; raise the limit of " \
+    "open files (`ulimit -n`), or use fewer arrays"
 
 /** Chunks that a node writes to another one before they are committed. */
 enum { DCLI_WINDOW_CHUNKS = 4 };
@@ -125,7 +125,9 @@ struct dcli_worker {
     dcli_chunks received, made;
     dcli_running *running; /* [running_first .. running_count) */
     int64_t running_first, running_count, running_capacity;
-    bool measuring;          /* one of these is timed */
+    bool measuring;           /* one of these is timed */
+    struct dcli_shown *shown; /* [shown_count] memory that others know, by rising numbers; shown.c */
+    int64_t shown_count, shown_capacity;
     dcli_memory **kept_back; /* [kept_back_count] parts of released arrays that a lost thread may still read */
     int64_t kept_back_count, kept_back_capacity;
     int64_t allocations, fault_at; /* for tests: which allocation of storage fails, 0: none */

@@ -14,6 +14,7 @@
 #include "worker/doubts.h"
 #include "worker/members.h"
 #include "worker/peer.h"
+#include "worker/shown.h"
 #include "worker/tree.h"
 
 /* ---- the loop ----------------------------------------------------------------------------------------------------- */
@@ -279,6 +280,8 @@ static dcl_status open_node(dcli_worker *worker)
 
 static void close_worker(dcli_worker *worker)
 {
+    if (worker->device != NULL)
+        dcli_show_end(worker);
     for (int64_t r = worker->running_first; r < worker->running_count; r++) {
         dcli_memory_release(worker->running[r].report);
         dcli_memory_release(worker->running[r].arena);
@@ -328,6 +331,8 @@ static dcl_status open_worker(dcli_worker *worker)
     }
     if (status == DCL_OK && !worker->is_host)
         status = dcli_memory_create_private(worker->device, 256, &worker->nothing);
+    if (status == DCL_OK && !worker->is_host && terms->is_process)
+        dcli_show_begin(worker);
     if (status == DCL_OK && worker->endpoint == NULL)
         status = dcli_endpoint_open(terms->net, terms->session, terms->self, terms->node_count + 1, &worker->endpoint);
     return status;

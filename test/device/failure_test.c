@@ -386,13 +386,16 @@ Test(device_failure, a_device_that_cannot_be_waited_for_keeps_its_memory, .init 
 Test(device_failure, a_refused_buffer_gives_its_pages_back, .init = use_fake)
 {
     const int flags[] = {0, DCLI_OPEN_SHARED};
-    for (int mode = 0; mode < 2; mode++) {
-        dcli_device *device = test_open(flags[mode]);
+    const size_t sizes[] = {50000, 3 << 20};
+    for (int mode = 0; mode < 4; mode++) {
+        dcli_device *device = test_open(flags[mode % 2]);
         dcli_memory *memory = NULL;
-        int kept = device->pool_count;
+        dcli_device_drop_spare(device);
+        size_t kept = dcli_device_spare_bytes(device), size = sizes[mode / 2];
         fake.plan("fail clCreateBuffer 1 -5");
-        cr_expect_eq(dcli_memory_create(device, 50000, &memory), DCL_ERR_DEVICE);
-        cr_expect_eq(device->pool_count, kept + (dcli_device_in_place(device) ? 1 : 0));
+        cr_expect_eq(dcli_memory_create(device, size, &memory), DCL_ERR_DEVICE);
+        cr_expect_eq(dcli_device_spare_bytes(device),
+                     kept + (dcli_device_in_place(device) ? dcli_pages_round(size) : 0));
         cr_expect_null(memory);
         dcli_device_close(device);
     }

@@ -184,11 +184,18 @@ dcl_status fuzz_say_part(fuzz_others *others, int from, bool twisted, dcli_incom
     fuzz_input *input = &others->session.input;
     int which = twisted ? fuzz_below(input, 5) : 0;
     int64_t storage = fuzz_storage(&others->program, input);
-    dcli_message message = {.kind = DCLI_MSG_PART,
-                            .part = {.storage = storage, .bytes = part_bytes(others, from, storage)}};
+    dcli_message message = {
+        .kind = DCLI_MSG_PART,
+        .part = {.storage = storage, .bytes = part_bytes(others, from, storage), .memfd = ++others->memfds_shown}};
     if (twisted && fuzz_flag(input))
         fuzz_twist(input, &message);
-    int descriptor = which < 4 ? fcntl(some_memory(which), F_DUPFD_CLOEXEC, 3) : -1;
+    if (twisted && which == 4 && fuzz_flag(input)) { /* in memory shown before, or that has ended */
+        message.part.memfd = 1 + fuzz_below(input, 8);
+        message.part.offset = fuzz_below(input, 3) * 4096;
+    }
+    if (twisted && fuzz_flag(input))
+        message = (dcli_message){.kind = DCLI_MSG_FORGET, .forget.memfd = 1 + fuzz_below(input, 8)};
+    int descriptor = which < 4 && message.kind == DCLI_MSG_PART ? fcntl(some_memory(which), F_DUPFD_CLOEXEC, 3) : -1;
     return fuzz_deliver(&others->session, from, &message, 0, descriptor, incoming);
 }
 

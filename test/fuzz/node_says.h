@@ -18,6 +18,7 @@ typedef struct fuzz_others {
     fuzz_program program;
     fuzz_peer peer[FUZZ_MOST_NODES];
     int64_t epoch;
+    int64_t memfds_shown;
     int early; /* events before SETUP */
     bool set_up, is_tree;
 } fuzz_others;

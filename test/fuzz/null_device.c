@@ -213,14 +213,17 @@ void *dcli_memory_host(const dcli_memory *memory) { return memory->device->separ
 size_t dcli_memory_bytes(const dcli_memory *memory) { return memory->bytes; }
 
 /* Nobody looks into it: one for all. */
-int dcli_memory_descriptor(const dcli_memory *memory)
+bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out)
 {
     static int descriptor = -1;
     if (descriptor < 0)
         descriptor = memfd_create("null", MFD_CLOEXEC);
+    *place_out = (dcli_memory_place){.memfd = 1, .descriptor = descriptor};
     bool none = memory->bytes == 0 || memory->wrapped || memory->scratch;
-    return none || memory->device->separate || !memory->device->shared ? -1 : descriptor;
+    return !none && !memory->device->separate && memory->device->shared;
 }
+
+void dcli_device_on_unmap(dcli_device *device, dcli_unmapped_fn *fn, void *user) { (void)device, (void)fn, (void)user; }
 
 dcl_status dcli_device_staging(dcli_device *device, size_t bytes, dcli_memory **memory_out, void **host_out)
 {

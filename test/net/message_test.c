@@ -257,8 +257,8 @@ static const struct {
     {"[-1,10,0]", "version -1 of the protocol, this peer version 2;"},
     {"[0,10,0]", "version 0 of the protocol, this peer version 2;"},
     {"['1',10,0]", "version of a message of unknown kind is of another type"},
-    {"[2,0,0]", "kind of a message of unknown kind is 0; expected 1..29"},
-    {"[2,30,0]", "kind of a message of unknown kind is 30; expected 1..29"},
+    {"[2,0,0]", "kind of a message of unknown kind is 0; expected 1..30"},
+    {"[2,31,0]", "kind of a message of unknown kind is 31; expected 1..30"},
     {"[2,10,-1]", "epoch of a message STOP is -1; expected 0 or more"},
     {"[2,10,true]", "epoch of a message STOP is of another type"},
     {"[2,10,0,0]", "a message STOP has 1 fields; expected 0..0"},
@@ -415,8 +415,10 @@ static const struct {
     {"[2,12,0,0,[],1,0,0,1,1,1,0,1,1,1,1,4]", "log of a message SETUP is 4; expected 0..3"},
     {"[2,12,0,0,[],1,0,0,1,1,1,0,1,1,1,1,0,'f'*256]", "fault of a message SETUP has 256 bytes"},
     /* PART, LOST, JOINED */
-    {"[2,13,0,-1,1]", "storage of a message PART is -1"},
-    {"[2,13,0,1,0]", "bytes of a message PART is 0; expected 1.."},
+    {"[2,13,0,-1,1,1]", "storage of a message PART is -1"},
+    {"[2,13,0,1,0,1]", "bytes of a message PART is 0; expected 1.."},
+    {"[2,13,0,1,1,0]", "memfd of a message PART is 0; expected 1.."},
+    {"[2,13,0,1,1,1,-1]", "offset of a message PART is -1"},
     {"[2,14,0,65537,0,'']", "peer of a message LOST is 65537; expected 0..65536"},
     {"[2,14,0,0,-1,'']", "epoch of a message LOST is -1"},
     {"[2,14,0,0,0,'s'*1537]", "sentence of a message LOST has 1537 bytes"},
@@ -472,6 +474,7 @@ static const struct {
     {"[2,28,0,1,0,'',0,-1]", "flushed of a message PRINTED is -1"},
     {"[2,29,0,-1]", "number of a message SHOWN is -1"},
     {"[2,29,0,0,-1]", "flush of a message SHOWN is -1"},
+    {"[2,30,0,0]", "memfd of a message FORGET is 0; expected 1.."},
 };
 
 Test(message, every_field_outside_its_range_is_refused_by_name)
@@ -609,8 +612,8 @@ Test(message, packing_refuses_what_receivers_would)
     path[sizeof path - 1] = '\0';
     operation[0] = (dcli_msg_operation){.kind = 7, .path = path};
     EXPECT_PACK(&message, DCL_ERR_INVALID, "operation[0].path of a message OPERATIONS has 4097 bytes; expected 4096");
-    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..29");
-    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 30");
+    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..30");
+    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 31");
 }
 
 Test(message, long_sentences_are_cut_not_refused)

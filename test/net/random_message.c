@@ -362,7 +362,7 @@ static void fill_session_message(test_random *random, dcli_message *message)
         message->setup = random_setup(random);
         break;
     case DCLI_MSG_PART:
-        message->part = (dcli_msg_part){natural(random), positive(random)};
+        message->part = (dcli_msg_part){natural(random), positive(random), positive(random), natural(random)};
         break;
     case DCLI_MSG_LOST:
         message->lost = (dcli_msg_lost){test_random_below(random, DCLI_MOST_PEERS + 1), natural(random),
@@ -443,6 +443,9 @@ static void fill_desk_message(test_random *random, dcli_message *message)
         break;
     case DCLI_MSG_SHOWN:
         message->shown = (dcli_msg_shown){natural(random), natural(random)};
+        break;
+    case DCLI_MSG_FORGET:
+        message->forget.memfd = positive(random);
         break;
     default:
         break;
@@ -529,8 +532,7 @@ static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation
         !NUMBERS(box.stride, box_rank) || !EQUAL(element) || !STRINGS(path) || !EQUAL(data_start) ||
         !EQUAL(fortran_order) || !EQUAL(swapped) || !EQUAL(type) || !EQUAL(rank) || !NUMBERS(origin, rank) ||
         !NUMBERS(extent, rank) || !STRINGS(map) || !EQUAL(tile_bytes) || !EQUAL(block_bytes) || !EQUAL(small_bytes) ||
-        !EQUAL(map_nodes) || !EQUAL(view_count) || !EQUAL(reach_count) || !EQUAL(node) ||
-        !EQUAL(unset))
+        !EQUAL(map_nodes) || !EQUAL(view_count) || !EQUAL(reach_count) || !EQUAL(node) || !EQUAL(unset))
         return false;
     for (int v = 0; v < a->view_count; v++)
         if (!same_view(&a->view[v], &b->view[v]))
@@ -649,6 +651,8 @@ static bool same_desk_contents(const dcli_message *a, const dcli_message *b)
                EQUAL(printed.flushed);
     case DCLI_MSG_SHOWN:
         return EQUAL(shown.number) && EQUAL(shown.flush);
+    case DCLI_MSG_FORGET:
+        return EQUAL(forget.memfd);
     default:
         return true;
     }
@@ -662,7 +666,7 @@ static bool same_session_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_SETUP:
         return same_setup(&a->setup, &b->setup);
     case DCLI_MSG_PART:
-        return EQUAL(part.storage) && EQUAL(part.bytes);
+        return EQUAL(part.storage) && EQUAL(part.bytes) && EQUAL(part.memfd) && EQUAL(part.offset);
     case DCLI_MSG_LOST:
         return EQUAL(lost.peer) && EQUAL(lost.epoch) && STRINGS(lost.sentence);
     case DCLI_MSG_JOINED:

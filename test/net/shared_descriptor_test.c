@@ -45,7 +45,7 @@ static int numbered(int64_t number)
 
 static dcli_message part(int64_t number)
 {
-    return (dcli_message){.kind = DCLI_MSG_PART, .part = {.storage = number, .bytes = 8}};
+    return (dcli_message){.kind = DCLI_MSG_PART, .part = {.storage = number, .bytes = 8, .memfd = 1}};
 }
 
 /** The next message, a part. @return the number in its memory; -1: that is not the message's. */

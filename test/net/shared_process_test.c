@@ -190,7 +190,7 @@ Test(shared_process, payloads_cross_processes)
 static int send_and_die(dcli_endpoint *endpoint)
 {
     static int words[1000] = {4711};
-    dcli_message part = {.kind = DCLI_MSG_PART, .part = {.storage = 1, .bytes = 1}};
+    dcli_message part = {.kind = DCLI_MSG_PART, .part = {.storage = 1, .bytes = 1, .memfd = 1}};
     dcli_message chunk = {.kind = DCLI_MSG_CHUNK, .chunk = {.operation = 1}};
     dcli_payload payload = {words, sizeof words, NULL, NULL};
     for (int n = 0; n < 500; n++)

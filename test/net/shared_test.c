@@ -415,7 +415,7 @@ static int numbered(int number)
 
 static void send_part(dcli_endpoint *from, int to, int number)
 {
-    dcli_message message = {.kind = DCLI_MSG_PART, .part = {.storage = number, .bytes = 4}};
+    dcli_message message = {.kind = DCLI_MSG_PART, .part = {.storage = number, .bytes = 4, .memfd = 1}};
     int descriptor = numbered(number);
     cr_assert_eq(dcli_endpoint_send_descriptor(from, to, &message, descriptor), DCL_OK, "%s", dcl_error());
     close(descriptor);

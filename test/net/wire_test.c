@@ -1224,7 +1224,7 @@ Test(wire, introductions_are_checked)
     EXPECT_ERROR(dcli_endpoint_meet(p.peer[2], 1, address, ""), DCL_ERR_INVALID, "is peer 0's already");
     cr_expect_eq(dcli_endpoint_expect(p.peer[0], 2, ""), DCL_OK, "%s", dcl_error());
     EXPECT_ERROR(dcli_endpoint_expect(p.peer[0], 2, ""), DCL_ERR_INVALID, "peer 2 cannot be expected again");
-    dcli_message message = {.kind = DCLI_MSG_PART, .part = {1, 1}};
+    dcli_message message = {.kind = DCLI_MSG_PART, .part = {1, 1, 1, 0}};
     EXPECT_ERROR(dcli_endpoint_send_descriptor(p.peer[2], 0, &message, 0), DCL_ERR_INVALID, "to go to peer 0 over tcp");
     cr_expect_str_eq(dcli_endpoint_address(p.peer[2]), "", "the host listens nowhere");
     close_party(&p);

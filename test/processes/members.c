@@ -79,13 +79,15 @@ static void await_count(int count, struct processes *found)
 
 /* ---- clusters ----------------------------------------------------------------------------------------------------- */
 
-static dcl_array *make(dcl_cluster *cluster)
+static dcl_array *make_long(dcl_cluster *cluster, int64_t elements)
 {
     dcl_map *map = dcl_map_block(cluster);
-    dcl_array *array = dcl_agile(dcl_grid_1d(DCL_INT32, ELEMENTS), map);
+    dcl_array *array = dcl_agile(dcl_grid_1d(DCL_INT32, elements), map);
     dcl_map_release(map);
     return array;
 }
+
+static dcl_array *make(dcl_cluster *cluster) { return make_long(cluster, ELEMENTS); }
 
 static void await_loss(const dcl_cluster *cluster, int node)
 {
@@ -234,21 +236,21 @@ static void join_in_part(void)
     check(dcl_close(cluster), "dcl_close");
 }
 
-/* More arrays than there are descriptors: some fail, and say why; all others, and both nodes, go on. */
+/* More large arrays than there are descriptors: some fail, and say why; all others, and both nodes, go on. */
 static void many_arrays(void)
 {
-    enum { MOST = 400 };
-    static const char body[] = "B(i) = A(4999 - i) + 1;"; /* what is read lies at the other node */
-    static int32_t found[ELEMENTS];
+    enum { MOST = 130, LONG = 1 << 20 /* 2 MB a node: each part has a descriptor of its own */ };
+    static const char body[] = "B(i) = A(1048575 - i) + 1;"; /* what is read lies at the other node */
+    static int32_t found[LONG];
     static dcl_array *array[MOST];
     dcl_cluster *cluster = open_some("local:2", 0);
-    dcl_array *B = make(cluster);
+    dcl_array *B = make_long(cluster, LONG);
     int good = 0, failed = 0;
-    dcl_array *first = make(cluster);
+    dcl_array *first = make_long(cluster, LONG);
     check(dcl_forall(cluster, body, DCL_OUT(B), DCL_IN_AS("A", first)), "a body"); /* compiled, and B has its memory */
     check(dcl_wait(cluster), "dcl_wait");
     for (int a = 0; a < MOST; a++) {
-        array[a] = make(cluster);
+        array[a] = make_long(cluster, LONG);
         if (array[a] == NULL || dcl_fill(array[a], &a) != DCL_OK)
             wrong("an array");
     }
@@ -256,7 +258,7 @@ static void many_arrays(void)
         dcl_status status = dcl_forall(cluster, body, DCL_OUT(B), DCL_IN_AS("A", array[a]));
         if (status == DCL_OK)
             status = dcl_read(B, NULL, found, NULL);
-        for (int e = 0; status == DCL_OK && e < ELEMENTS; e++)
+        for (int e = 0; status == DCL_OK && e < LONG; e++)
             if (found[e] != a + 1)
                 wrong("elements");
         good += status == DCL_OK;

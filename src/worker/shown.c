@@ -1,0 +1,207 @@
+/* worker/shown.c - which peers know which memory of this node, and what they show. */
+#include "worker/shown.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+/* ---- showing ------------------------------------------------------------------------------------------------------ */
+
+/* A memfd that a part shown to others lies in, or lay in. */
+struct dcli_shown {
+    int64_t memfd;
+    int descriptor; /* the device's, valid as long as this is listed */
+    bool *to;       /* [node_count] nodes that know it */
+};
+
+/* Where a memfd is in the list, or belongs. Numbers rise, so a new one comes last. */
+static int64_t place_of(const dcli_worker *worker, int64_t memfd)
+{
+    int64_t low = 0, high = worker->shown_count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (worker->shown[middle].memfd < memfd)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct dcli_shown *find_shown(const dcli_worker *worker, int64_t memfd)
+{
+    int64_t at = place_of(worker, memfd);
+    return at < worker->shown_count && worker->shown[at].memfd == memfd ? &worker->shown[at] : NULL;
+}
+
+/* @return NULL: DCL_ERR_NOMEM. */
+static struct dcli_shown *add_shown(dcli_worker *worker, const dcli_memory_place *place)
+{
+    if (dcli_grow(&worker->shown, worker->shown_count, &worker->shown_capacity, sizeof *worker->shown) != 0)
+        return NULL;
+    bool *to = dcli_calloc((size_t)worker->terms.node_count, sizeof *to);
+    if (to == NULL)
+        return NULL;
+    int64_t at = place_of(worker, place->memfd);
+    struct dcli_shown *shown = &worker->shown[at];
+    memmove(shown + 1, shown, (size_t)(worker->shown_count - at) * sizeof *shown);
+    worker->shown_count++;
+    *shown = (struct dcli_shown){place->memfd, place->descriptor, to};
+    return shown;
+}
+
+static void remove_shown(dcli_worker *worker, struct dcli_shown *shown)
+{
+    dcli_free(shown->to);
+    worker->shown_count--;
+    memmove(shown, shown + 1, (size_t)(worker->shown + worker->shown_count - shown) * sizeof *shown);
+}
+
+/* Once the memory is given back, all parts in it are released: who has not read them never will. */
+static int find_descriptor(void *user, int64_t memfd)
+{
+    const struct dcli_shown *shown = find_shown(user, memfd);
+    return shown != NULL ? shown->descriptor : -1;
+}
+
+static dcl_status show(dcli_worker *worker, struct dcli_shown *shown, int node, const dcli_message *message)
+{
+    if (shown->to[node])
+        return dcli_endpoint_send(worker->endpoint, node, message, NULL);
+    /* A node that compiles takes nothing for seconds: its messages wait, and do not hold copies of the descriptor. */
+    dcli_loan loan = {find_descriptor, worker, shown->memfd};
+    dcl_status status = dcli_endpoint_send_lent(worker->endpoint, node, message, &loan);
+    shown->to[node] = status == DCL_OK;
+    return status;
+}
+
+dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held)
+{
+    dcli_memory_place place;
+    if (!dcli_memory_place_of(held->memory, &place))
+        return DCL_OK;
+    struct dcli_shown *shown = find_shown(worker, place.memfd);
+    if (shown == NULL && (shown = add_shown(worker, &place)) == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = DCL_OK;
+    dcli_message message = {.kind = DCLI_MSG_PART,
+                            .epoch = worker->terms.session,
+                            .part = {.storage = held->id,
+                                     .bytes = (int64_t)dcli_memory_bytes(held->memory),
+                                     .memfd = place.memfd,
+                                     .offset = (int64_t)place.offset}};
+    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
+        if (node != worker->terms.self && !worker->gone[node] && worker->terms.in_place[node]) {
+            status = show(worker, shown, node, &message);
+            if (status == DCL_ERR_NETWORK)
+                status = DCL_OK; /* this one is gone, the others are not */
+        }
+    return status;
+}
+
+/* The device has unmapped it. Where this cannot be said for lack of memory, a peer keeps the pages until the session ends. */
+static void tell_unmapped(void *user, int64_t memfd)
+{
+    dcli_worker *worker = user;
+    struct dcli_shown *shown = find_shown(worker, memfd);
+    if (shown == NULL)
+        return;
+    dcli_message message = {.kind = DCLI_MSG_FORGET, .epoch = worker->terms.session, .forget = {.memfd = memfd}};
+    for (int node = 0; node < worker->terms.node_count; node++)
+        if (shown->to[node] && !worker->gone[node])
+            dcli_endpoint_send(worker->endpoint, node, &message, NULL);
+    remove_shown(worker, shown);
+}
+
+void dcli_show_begin(dcli_worker *worker) { dcli_device_on_unmap(worker->device, tell_unmapped, worker); }
+
+void dcli_show_end(dcli_worker *worker)
+{
+    dcli_device_on_unmap(worker->device, NULL, NULL);
+    for (int64_t n = 0; n < worker->shown_count; n++)
+        dcli_free(worker->shown[n].to);
+    dcli_free(worker->shown);
+    worker->shown = NULL;
+    worker->shown_count = worker->shown_capacity = 0;
+}
+
+/* ---- what others show --------------------------------------------------------------------------------------------- */
+
+/* Its parts cannot be read here, all others can: operations that read them fail, and say so. */
+static dcl_status add_unseen(dcli_worker *worker, const dcli_received *received, const char *why)
+{
+    DCLI_LOG(worker->terms.log, DCLI_LOG_WARN,
+             "node %d cannot read the part of storage %" PRId64 " on node %d: %s; raise the limit of open files "
+             "(`ulimit -n`), or use fewer arrays",
+             worker->terms.self, received->message.part.storage, received->from, why);
+    return dcli_board_add_memory(worker->terms.board, received->from, received->message.part.memfd, NULL, 0);
+}
+
+/* The sender may be anything: what is mapped must keep its length (it is sealed). */
+static dcl_status map_memory(dcli_worker *worker, const dcli_received *received)
+{
+    const dcli_msg_part *part = &received->message.part;
+    struct stat about;
+    int seals = fcntl(received->descriptor, F_GET_SEALS);
+    if (fstat(received->descriptor, &about) != 0 || about.st_size < part->bytes || seals < 0 ||
+        (seals & F_SEAL_SHRINK) == 0)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "node %d shows a part of storage %" PRId64 " that is not memory of %" PRId64 " bytes",
+                         received->from, part->storage, part->bytes);
+    size_t bytes = (size_t)about.st_size;
+    void *address = mmap(NULL, bytes, PROT_READ, MAP_SHARED, received->descriptor, 0);
+    if (address == MAP_FAILED)
+        return add_unseen(worker, received, strerror(errno));
+    dcl_status status = dcli_board_add_memory(worker->terms.board, received->from, part->memfd, address, bytes);
+    if (status != DCL_OK)
+        munmap(address, bytes);
+    return status;
+}
+
+static dcl_status take_memory(dcli_worker *worker, const dcli_received *received)
+{
+    if (received->descriptor_missing)
+        return add_unseen(worker, received, "no descriptor is free for it");
+    return received->has_descriptor ? map_memory(worker, received) : DCL_OK;
+}
+
+dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received)
+{
+    const dcli_msg_part *part = &received->message.part;
+    dcl_status status = take_memory(worker, received);
+    if (status != DCL_OK)
+        return status;
+    const dcli_held *held = dcli_holdings_find(&worker->catalog.holdings, part->storage);
+    if (part->storage <= worker->catalog.holdings.last_created && held == NULL)
+        return DCL_OK; /* released here meanwhile */
+    if (held != NULL && (size_t)part->bytes < dcli_held_bytes(held, received->from))
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "node %d shows %" PRId64 " bytes of storage %" PRId64 "; expected %zu, its part of it",
+                         received->from, part->bytes, part->storage, dcli_held_bytes(held, received->from));
+    void *address;
+    size_t bytes;
+    if (!dcli_board_find_memory(worker->terms.board, received->from, part->memfd, &address, &bytes))
+        return DCL_OK; /* given back before its descriptor was sent: the part is released, too */
+    if (address == NULL)
+        return DCL_OK; /* said when it was shown */
+    if ((size_t)part->offset > bytes || (size_t)part->bytes > bytes - (size_t)part->offset ||
+        part->offset % DCLI_MEMORY_ALIGN != 0)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "node %d shows %" PRId64 " bytes from byte %" PRId64
+                         " on, of memory of %zu bytes, as its part of "
+                         "storage %" PRId64 "; expected whole pages of it",
+                         received->from, part->bytes, part->offset, bytes, part->storage);
+    return dcli_board_put_part(worker->terms.board, received->from, part);
+}
+
+dcl_status dcli_take_forget(dcli_worker *worker, int from, const dcli_msg_forget *forget)
+{
+    dcli_board_end_memory(worker->terms.board, from, forget->memfd);
+    return DCL_OK;
+}
