@@ -117,8 +117,14 @@ DCL_API bool dcl_node_is_alive(const dcl_cluster *cluster, int node);
  *          DCL_ERR_UNSUPPORTED for a cluster of threads or when no number is free (DCL_SPARE). */
 DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
 
-/** The first error of this cluster, of a call or asynchronous, since dcl_clear_error(); its text becomes dcl_error().
- *  Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster; DCL_OK if none. */
+/** The first error of this cluster since dcl_clear_error(), of an operation or asynchronous; its text becomes dcl_error().
+ *  Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster; DCL_OK if none.
+ *
+ *  Operations are the calls that make, write, read, move or wait for elements: dcl_agile(), dcl_forall(), dcl_read() and so on.
+ *  Calls that only make maps and views (dcl_map_parse(), dcl_map_block(), dcl_slice(), dcl_reshape(), ...), and calls that only
+ *  ask (dcl_explain(), dcl_map_locate(), ...), are tries: when one fails, dcl_error() and dcl_status_of(NULL) say why, and the
+ *  cluster's status stays as it was. An operation that is then given the NULL fails with the same error, and that is kept: by
+ *  the cluster that the map or view was to be made in. So a program may try, and may as well check once at the end. */
 DCL_API dcl_status dcl_status_of(dcl_cluster *cluster);
 /** Forget the cluster's first error and this thread's (with NULL: only this thread's). Failed arrays stay failed until
  *  overwritten, those with a part on a lost node for good. Also accepts the results that were computed with accesses outside

@@ -13,7 +13,8 @@ struct error {
     size_t prefix; /* bytes of "function: " at the start of text */
 };
 
-static _Thread_local struct error last, cause; /* cause: the last one of a constructor */
+static _Thread_local struct error last, cause;  /* cause: the last one of a constructor */
+static _Thread_local const void *cause_cluster; /* handle of the cluster of that constructor; NULL: it had none */
 static _Thread_local const char *function;
 static _Thread_local bool in_constructor;
 
@@ -51,7 +52,7 @@ static dcl_status keep(dcl_status status, const char *text, size_t prefix)
     last.prefix = prefix;
     dcli_clean(last.text, sizeof last.text, text, strlen(text), "\n\t");
     if (in_constructor)
-        cause = last;
+        dcli_error_made_null();
     return status;
 }
 
@@ -93,7 +94,17 @@ dcl_status dcli_error_adopt(dcl_status status, const char *text)
     return keep(status, copy, 0);
 }
 
-void dcli_error_made_null(void) { cause = last; }
+void dcli_error_made_null(void)
+{
+    cause = last;
+    cause_cluster = NULL;
+}
+
+void dcli_error_made_null_in(const void *cluster) { cause_cluster = cluster; }
+
+const void *dcli_error_cause_in(void) { return cause.status != DCL_OK ? cause_cluster : NULL; }
+
+bool dcli_error_is_cause(void) { return last.status == cause.status && strcmp(last.text, cause.text) == 0; }
 
 dcl_status dcli_error_status(void) { return last.status; }
 

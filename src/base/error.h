@@ -18,6 +18,12 @@ void dcli_error_enter_constructor(const char *function);
 /** Keep the current error as the reason why a call returns NULL: calls that are given the NULL return it. For callers of other
  *  public functions, and for functions that are no constructors but return NULL. */
 void dcli_error_made_null(void);
+/** The constructor whose error is kept was called with this cluster (a handle): operations that are given the NULL fail there. */
+void dcli_error_made_null_in(const void *cluster);
+/** That cluster; NULL: there is none, or no error is kept. */
+const void *dcli_error_cause_in(void);
+/** Whether this thread's last error is the kept one. */
+bool dcli_error_is_cause(void);
 
 /** Record an error of this thread. @return `status`, so that a caller can return it at once. */
 dcl_status dcli_error_record(dcl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -151,13 +151,8 @@ dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[], const i
         if (periodic != NULL && periodic[d])
             rule.periodic |= rank == 1 ? DCLI_ALL_PERIODIC : 1U << d;
     }
-    dcl_map *made = NULL;
     dcli_halo_settle(&rule);
-    if (status == DCL_OK)
-        made = dcli_map_new(map->cluster, &rule);
-    if (made == NULL)
-        dcli_map_host_of(map->cluster)->refused(map->cluster);
-    return made;
+    return status == DCL_OK ? dcli_map_new(map->cluster, &rule) : NULL;
 }
 
 /* ---- the halo of a node ------------------------------------------------------------------------------------------- */

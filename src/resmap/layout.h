@@ -333,8 +333,6 @@ typedef struct dcli_map_host {
      *  node_count(). None when all are lost.
      *  @param ranges  [capacity] receives the first of them. @return how many there are, maybe more than `capacity`. */
     int (*live)(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[]);
-    /** This thread's error is that of a call on this cluster, which keeps its first one. */
-    void (*refused)(dcl_cluster *cluster);
 } dcli_map_host;
 
 static inline const dcli_map_host *dcli_map_host_of(const dcl_cluster *cluster)

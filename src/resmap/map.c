@@ -41,14 +41,6 @@ dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule)
     return map;
 }
 
-/* The result of a constructor. If it has failed, the cluster notes the error and keeps its first one. */
-static dcl_map *made(dcl_cluster *cluster, dcl_map *map)
-{
-    if (map == NULL)
-        dcli_map_host_of(cluster)->refused(cluster);
-    return map;
-}
-
 dcl_status dcli_map_check_rank(int rank)
 {
     if (rank < 1 || rank > DCL_MAX_RANK)
@@ -102,7 +94,7 @@ static dcl_map *make_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[],
 dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[])
 {
     dcli_error_enter_constructor(__func__);
-    return cluster != NULL ? made(cluster, make_axes(cluster, rank, axes, nodes)) : NULL;
+    return cluster != NULL ? make_axes(cluster, rank, axes, nodes) : NULL;
 }
 
 static dcl_status dealt_rule(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[],
@@ -138,7 +130,7 @@ dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int
                                    "dcl_map_table()");
         right = false;
     }
-    return made(cluster, right ? make_dealt(cluster, order, deal, rank, piece) : NULL);
+    return right ? make_dealt(cluster, order, deal, rank, piece) : NULL;
 }
 
 dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t seed)
@@ -150,9 +142,9 @@ dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int
     bool any_rank = rank == 0 && piece == NULL;
     bool right = any_rank || dcli_map_check_rank(rank) == DCL_OK;
     if (!right || dealt_rule(cluster, order, DCL_DEAL_HASH, rank, piece, &rule) != DCL_OK)
-        return made(cluster, NULL);
+        return NULL;
     rule.seed = seed;
-    return made(cluster, dcli_map_new(cluster, &rule));
+    return dcli_map_new(cluster, &rule);
 }
 
 static dcl_map *make_table(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t count,
@@ -187,7 +179,7 @@ dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const in
         status = DCLI_FAIL(DCL_ERR_INVALID, "%" PRId64 " owners are given; expected a node for every piece", count);
     if (status == DCL_OK && owners == NULL)
         status = DCLI_FAIL(DCL_ERR_INVALID, "owners is NULL; expected a node for every piece");
-    return made(cluster, status == DCL_OK ? make_table(cluster, order, rank, piece, count, owners) : NULL);
+    return status == DCL_OK ? make_table(cluster, order, rank, piece, count, owners) : NULL;
 }
 
 /* The pieces of a grid: how many along each axis and in all, and the order of their numbers. */
@@ -256,7 +248,7 @@ dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const
         status = DCLI_FAIL(DCL_ERR_INVALID, "owner is NULL; expected a function that gives the node of a piece");
     if (status == DCL_OK)
         status = count_pieces(order, rank, piece, grid, &pieces);
-    return made(cluster, status == DCL_OK ? make_function(cluster, order, rank, piece, &pieces, owner, user) : NULL);
+    return status == DCL_OK ? make_function(cluster, order, rank, piece, &pieces, owner, user) : NULL;
 }
 
 static dcl_status check_listed(int count, const dcl_box boxes[], const int nodes[])
@@ -300,7 +292,7 @@ dcl_map *dcl_map_listed(dcl_cluster *cluster, int count, const dcl_box boxes[], 
     if (cluster == NULL)
         return NULL;
     bool right = check_listed(count, boxes, nodes) == DCL_OK;
-    return made(cluster, right ? make_listed(cluster, count, boxes, nodes) : NULL);
+    return right ? make_listed(cluster, count, boxes, nodes) : NULL;
 }
 
 dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piece[])
@@ -311,7 +303,7 @@ dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piec
     dcl_status status = dcli_map_check_rank(rank);
     if (status == DCL_OK && piece == NULL)
         status = DCLI_FAIL(DCL_ERR_INVALID, "piece is NULL; expected %d sizes, one for each axis", rank);
-    return made(cluster, status == DCL_OK ? make_dealt(cluster, DCL_ROWS, DCL_DEAL_CYCLIC, rank, piece) : NULL);
+    return status == DCL_OK ? make_dealt(cluster, DCL_ROWS, DCL_DEAL_CYCLIC, rank, piece) : NULL;
 }
 
 static dcl_map *make_block(dcl_cluster *cluster, int64_t small_bytes)
@@ -328,7 +320,7 @@ static dcl_map *make_block(dcl_cluster *cluster, int64_t small_bytes)
 dcl_map *dcl_map_block(dcl_cluster *cluster)
 {
     dcli_error_enter_constructor(__func__);
-    return cluster != NULL ? made(cluster, make_block(cluster, 0)) : NULL;
+    return cluster != NULL ? make_block(cluster, 0) : NULL;
 }
 
 static dcl_map *make_replicated(dcl_cluster *cluster, int copies)
@@ -344,7 +336,7 @@ static dcl_map *make_replicated(dcl_cluster *cluster, int copies)
 dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies)
 {
     dcli_error_enter_constructor(__func__);
-    return cluster != NULL ? made(cluster, make_replicated(cluster, copies)) : NULL;
+    return cluster != NULL ? make_replicated(cluster, copies) : NULL;
 }
 
 static dcl_map *make_parsed(dcl_cluster *cluster, const char *text)
@@ -370,14 +362,13 @@ dcl_map *dcl_map_default(dcl_cluster *cluster)
     if (cluster == NULL)
         return NULL;
     const dcl_config *config = dcli_map_host_of(cluster)->config(cluster);
-    return made(cluster, config->map != NULL ? make_parsed(cluster, config->map)
-                                             : make_block(cluster, (int64_t)config->small_bytes));
+    return config->map != NULL ? make_parsed(cluster, config->map) : make_block(cluster, (int64_t)config->small_bytes);
 }
 
 dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text)
 {
     dcli_error_enter_constructor(__func__);
-    return cluster != NULL ? made(cluster, make_parsed(cluster, text)) : NULL;
+    return cluster != NULL ? make_parsed(cluster, text) : NULL;
 }
 
 dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[], const int64_t tile[])
@@ -386,7 +377,7 @@ dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[]
     if (map == NULL)
         return NULL;
     if (dcli_map_check_rank(rank) != DCL_OK)
-        return made(map->cluster, NULL);
+        return NULL;
     dcli_map_rule rule = map->rule;
     if (block != NULL)
         rule.block_rank = rank;
@@ -398,7 +389,7 @@ dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[]
         if (tile != NULL)
             rule.tile[d] = tile[d];
     }
-    return made(map->cluster, dcli_map_new(map->cluster, &rule));
+    return dcli_map_new(map->cluster, &rule);
 }
 
 /* Fill a rule's list of nodes from numbers in any order. */
@@ -445,7 +436,7 @@ static dcl_map *make_on(const dcl_map *map, int count, const int nodes[])
 dcl_map *dcl_map_on(const dcl_map *map, int count, const int nodes[])
 {
     dcli_error_enter_constructor(__func__);
-    return map != NULL ? made(map->cluster, make_on(map, count, nodes)) : NULL;
+    return map != NULL ? make_on(map, count, nodes) : NULL;
 }
 
 dcl_map *dcl_map_retain(dcl_map *map)

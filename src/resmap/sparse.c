@@ -8,14 +8,7 @@
 #include "base/error.h"
 #include "resmap/parts.h"
 
-static dcl_map *made(dcl_cluster *cluster, dcl_map *map)
-{
-    if (map == NULL)
-        dcli_map_host_of(cluster)->refused(cluster);
-    return map;
-}
-
-/* A stored piece and its owner. */
+/* A piece that is named, and its owner. */
 struct named {
     int64_t piece;
     int node;
@@ -118,7 +111,7 @@ dcl_map *dcl_map_sparse(dcl_cluster *cluster, dcl_order order, int rank, const i
     dcl_status status = dcli_map_check_rank(rank);
     if (status == DCL_OK)
         status = check_pieces(all, count, pieces);
-    return made(cluster, status == DCL_OK ? make_sparse(cluster, order, rank, piece, all, count, pieces) : NULL);
+    return status == DCL_OK ? make_sparse(cluster, order, rank, piece, all, count, pieces) : NULL;
 }
 
 dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[])
@@ -130,13 +123,13 @@ dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[])
     if (status == DCL_OK && step == NULL)
         status = DCLI_FAIL(DCL_ERR_INVALID, "step is NULL; expected a step for each axis, rank of them");
     if (status != DCL_OK)
-        return made(map->cluster, NULL);
+        return NULL;
     dcli_map_rule rule = map->rule;
     rule.every_rank = rank;
     for (int d = 0; d < rank; d++)
         rule.every[d] = step[d];
     dcli_every_settle(&rule);
-    return made(map->cluster, dcli_map_new(map->cluster, &rule));
+    return dcli_map_new(map->cluster, &rule);
 }
 
 dcl_map *dcl_map_with_rest(const dcl_map *map, double rest)
@@ -146,5 +139,5 @@ dcl_map *dcl_map_with_rest(const dcl_map *map, double rest)
         return NULL;
     dcli_map_rule rule = map->rule;
     rule.rest = isnan(rest) ? (double)NAN : rest;
-    return made(map->cluster, dcli_map_new(map->cluster, &rule));
+    return dcli_map_new(map->cluster, &rule);
 }

@@ -10,9 +10,16 @@ void dcli_call_begin(dcli_call *call, const char *function)
     dcli_error_enter(function);
     call->outer = innermost;
     call->status = DCL_OK;
+    call->operates = false;
     call->cluster = NULL;
     call->count = 0;
     innermost = call;
+}
+
+void dcli_call_begin_operation(dcli_call *call, const char *function)
+{
+    dcli_call_begin(call, function);
+    call->operates = true;
 }
 
 static bool is_pinned(const dcli_call *call, const void *handle)
@@ -117,10 +124,25 @@ void dcli_front_leave(const void *handle)
     }
 }
 
+/* An operation was given a NULL that a constructor returned, and no other handle: its error is kept by the cluster that the
+ * constructor was called with. */
+static void keep_cause(void)
+{
+    const void *handle = dcli_error_cause_in();
+    dcl_cluster *cluster = handle != NULL ? dcli_handle_enter(handle, DCLI_CLUSTERS) : NULL;
+    if (cluster == NULL)
+        return;
+    DCLI_FAIL_NULL("an argument is NULL"); /* makes the constructor's error the current one */
+    dcli_cluster_refused(cluster);
+    dcli_front_leave(handle);
+}
+
 dcl_status dcli_call_end(dcli_call *call, dcl_status status)
 {
-    if (call->status != DCL_OK && call->cluster != NULL)
+    if (call->operates && call->status != DCL_OK && call->cluster != NULL)
         dcli_cluster_refused(dcli_handle_object(call->cluster));
+    if (call->operates && call->cluster == NULL && status != DCL_OK && dcli_error_is_cause())
+        keep_cause();
     for (int p = call->count - 1; p >= 0; p--)
         dcli_front_leave(call->pinned[p]);
     innermost = call->outer;
@@ -132,6 +154,10 @@ void *dcli_call_made(dcli_call *call, dcli_kind kind, void *object)
     void *handle = object != NULL ? dcli_handle_make(kind, object, call->cluster) : NULL;
     if (call->status != DCL_OK || (object != NULL && handle == NULL))
         dcli_error_made_null();
+    if (handle == NULL && call->cluster != NULL)
+        dcli_error_made_null_in(call->cluster);
+    else if (handle == NULL && call->operates && call->status == DCL_OK)
+        keep_cause();
     if (object != NULL && handle == NULL && kind == DCLI_ARRAYS)
         dcli_in_array_release(object);
     else if (object != NULL && handle == NULL)

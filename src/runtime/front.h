@@ -14,12 +14,15 @@ enum { DCLI_MOST_PINNED = 2 * DCLI_MAX_PARAMS + 4 };
 typedef struct dcli_call {
     struct dcli_call *outer; /* of the same thread: a function that it was given makes this one */
     dcl_status status;       /* other than DCL_OK: a handle was refused, and nothing is done */
+    bool operates;           /* an operation: the cluster keeps its error */
     const void *cluster;     /* handle of the first one pinned; NULL: none yet */
     int count;
     const void *pinned[DCLI_MOST_PINNED]; /* handles, clusters before what belongs to them */
 } dcli_call;
 
 void dcli_call_begin(dcli_call *call, const char *function);
+/** The same for an operation: refused handles, and NULLs that a constructor returned, are errors of the cluster, too. */
+void dcli_call_begin_operation(dcli_call *call, const char *function);
 /** The object of a parameter, kept until the call ends. @return NULL: the handle is NULL, or was refused. */
 void *dcli_call_cluster(dcli_call *call, const char *name, const dcl_cluster *cluster);
 void *dcli_call_map(dcli_call *call, const char *name, const dcl_map *map);

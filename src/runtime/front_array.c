@@ -66,7 +66,7 @@ dcl_cluster *dcl_cluster_of(const dcl_array *array)
 dcl_array *dcl_agile(dcl_grid grid, dcl_map *map)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     map = dcli_call_map(&call, "map", map);
     return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_agile(grid, map) : NULL);
 }
@@ -84,7 +84,7 @@ dcl_grid dcl_grid_of(const dcl_array *array)
 dcl_status dcl_fill(dcl_array *array, const void *element)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_fill(array, element) : call.status);
 }
@@ -92,7 +92,7 @@ dcl_status dcl_fill(dcl_array *array, const void *element)
 dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[])
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_write(array, box, source, strides) : call.status);
 }
@@ -100,7 +100,7 @@ dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, c
 dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[])
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_read(array, box, target, strides) : call.status);
 }
@@ -108,7 +108,7 @@ dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const in
 dcl_status dcl_swap(dcl_array *a, dcl_array *b)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     a = dcli_call_array(&call, "a", a);
     b = dcli_call_array(&call, "b", b);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_swap(a, b) : call.status);
@@ -117,7 +117,7 @@ dcl_status dcl_swap(dcl_array *a, dcl_array *b)
 dcl_status dcl_keep(dcl_array *array, bool keep)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_keep(array, keep) : call.status);
 }
@@ -125,7 +125,7 @@ dcl_status dcl_keep(dcl_array *array, bool keep)
 dcl_status dcl_wait_for(dcl_array *array, double seconds)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_wait_for(array, seconds) : call.status);
 }
@@ -133,7 +133,7 @@ dcl_status dcl_wait_for(dcl_array *array, double seconds)
 dcl_status dcl_load_npy(dcl_array *array, const char *path)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_load_npy(array, path) : call.status);
 }
@@ -141,7 +141,7 @@ dcl_status dcl_load_npy(dcl_array *array, const char *path)
 dcl_status dcl_save_npy(dcl_array *array, const char *path)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_save_npy(array, path) : call.status);
 }
@@ -149,7 +149,7 @@ dcl_status dcl_save_npy(dcl_array *array, const char *path)
 dcl_status dcl_save_npy_order(dcl_array *array, const char *path, bool fortran_order)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     return dcli_call_end(&call,
                          call.status == DCL_OK ? dcli_in_save_npy_order(array, path, fortran_order) : call.status);
@@ -225,7 +225,7 @@ dcl_array *dcl_flatten(dcl_array *array)
 dcl_array *dcl_reshape_copy(dcl_array *array, int rank, const int64_t extent[], dcl_map *map)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     map = dcli_call_map(&call, "map", map);
     return dcli_call_made(&call, DCLI_ARRAYS,
@@ -245,7 +245,7 @@ dcl_array *dcl_take(dcl_array *array, int axis, int64_t index)
 dcl_status dcl_remap(dcl_array *array, dcl_map *map)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     map = dcli_call_map(&call, "map", map);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_remap(array, map) : call.status);
@@ -254,7 +254,7 @@ dcl_status dcl_remap(dcl_array *array, dcl_map *map)
 dcl_status dcl_remap_with(dcl_array *array, dcl_map *map, unsigned flags)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     map = dcli_call_map(&call, "map", map);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_remap_with(array, map, flags) : call.status);
@@ -263,7 +263,7 @@ dcl_status dcl_remap_with(dcl_array *array, dcl_map *map, unsigned flags)
 dcl_status dcl_copy(dcl_array *from, dcl_array *to)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     from = dcli_call_array(&call, "from", from);
     to = dcli_call_array(&call, "to", to);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_copy(from, to) : call.status);
@@ -280,7 +280,7 @@ dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void 
 dcl_status dcl_move(dcl_array *array, const dcl_box *box, int node)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin_operation(&call, __func__);
     array = dcli_call_array(&call, "array", array);
     return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_move(array, box, node) : call.status);
 }

@@ -87,9 +87,11 @@ static void look_up(dcli_call *frame, dcl_call *call, dcl_arg copy[])
 }
 
 /* Begin a call. @return its description with objects; NULL: refused, frame->status says why. */
-static const dcl_call *begin(dcli_call *frame, const char *name, const dcl_call *call, struct inside *inside)
+static const dcl_call *begin(dcli_call *frame, const char *name, bool operates, const dcl_call *call,
+                             struct inside *inside)
 {
     dcli_call_begin(frame, name);
+    frame->operates = operates;
     frame->status = complete(call, &inside->call);
     if (frame->status == DCL_OK)
         look_up(frame, &inside->call, inside->args);
@@ -100,7 +102,7 @@ dcl_status dcl_call_run(const dcl_call *call)
 {
     dcli_call frame;
     struct inside inside;
-    call = begin(&frame, name_of(call), call, &inside);
+    call = begin(&frame, name_of(call), true, call, &inside);
     return dcli_call_end(&frame, call != NULL ? dcli_in_call_run(call) : frame.status);
 }
 
@@ -108,7 +110,7 @@ dcl_status dcl_call_explain(const dcl_call *call, int node, dcl_counters *counte
 {
     dcli_call frame;
     struct inside inside;
-    call = begin(&frame, "dcl_explain", call, &inside);
+    call = begin(&frame, "dcl_explain", false, call, &inside);
     return dcli_call_end(&frame, call != NULL ? dcli_in_call_explain(call, node, counters_out) : frame.status);
 }
 
@@ -116,7 +118,7 @@ dcl_report *dcl_call_report(const dcl_call *call, int node)
 {
     dcli_call frame;
     struct inside inside;
-    call = begin(&frame, "dcl_explain_report", call, &inside);
+    call = begin(&frame, "dcl_explain_report", false, call, &inside);
     dcl_report *report = call != NULL ? dcli_in_call_report(call, node) : NULL;
     dcli_call_end(&frame, frame.status);
     return report;

@@ -51,7 +51,7 @@ int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range 
 }
 
 const dcli_map_host dcli_cluster_for_maps = {
-    .config = config_of, .node_count = dcl_node_count, .live = dcli_cluster_live, .refused = dcli_cluster_refused};
+    .config = config_of, .node_count = dcl_node_count, .live = dcli_cluster_live};
 
 /* ---- losses ------------------------------------------------------------------------------------------------------- */
 

@@ -277,10 +277,8 @@ dcl_map *dcl_map_weighted(dcl_cluster *cluster, int count, const double shares[]
         DCLI_FAIL(DCL_ERR_INVALID, "shares is NULL; expected one for each node alive; dcl_measure_shares() finds them");
     else if (nodes != NULL)
         map = make_map(cluster, count, shares);
-    if (map == NULL) {
+    if (map == NULL)
         dcli_error_made_null();
-        dcli_cluster_refused(cluster);
-    }
     dcli_free(nodes);
     return map;
 }

@@ -47,12 +47,10 @@ static const dcl_config *config(const dcl_cluster *cluster)
     return test_cluster_config();
 }
 
-static void refused(dcl_cluster *cluster) { (void)cluster; }
-
 dcl_cluster *test_cluster(int nodes)
 {
     static struct dcl_cluster clusters[4097];
-    clusters[nodes].for_maps = (dcli_map_host){config, node_count, live, refused};
+    clusters[nodes].for_maps = (dcli_map_host){config, node_count, live};
     clusters[nodes].nodes = nodes;
     return &clusters[nodes];
 }

@@ -509,7 +509,8 @@ Test(view_on_device, declared_reaches)
 #define NO_VIEW(call, status, words)                                                       \
     do {                                                                                   \
         cr_expect_null((call), "%s", #call);                                               \
-        cr_expect_eq(dcl_status_of(cluster), (status), "%s", #call);                       \
+        cr_expect_eq(dcl_status_of(NULL), (status), "%s", #call);                          \
+        cr_expect_eq(dcl_status_of(cluster), DCL_OK, "%s stays in the cluster", #call);    \
         cr_expect(strstr(dcl_error(), (words)) != NULL, "%s: \"%s\"", #call, dcl_error()); \
         dcl_clear_error(cluster);                                                          \
     } while (0)
