@@ -182,8 +182,7 @@ void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t 
         int64_t count = dcli_max(extent[d], 1);
         if (inner[d] > most) {
             int64_t fit = dcli_max(1, (int64_t)dcli_wide_min(most / inner[d + 1], count));
-            count = dcli_ceil_div(count,
-                                  dcli_ceil_div(count, fit)); /* split evenly instead of leaving a small last grain */
+            count = dcli_ceil_div(count, dcli_ceil_div(count, fit)); /* grains of nearly equal size */
         }
         grain_out[d] = count;
         most = dcli_max(1, most / count);

@@ -311,8 +311,7 @@ void dcli_boxes_number(dcli_layout *layout)
         before += blocks_of(layout, &box);
     }
     for (int place = 0; place < layout->node_count; place++) {
-        int64_t next = 0,
-                shared = 0; /* next: the next tile's number; shared: elements of the last tile, if boxes can join it */
+        int64_t next = 0, shared = 0; /* the next tile's number; elements of the last tile, if boxes can join it */
         for (int64_t j = boxes->from[place]; j < boxes->from[place + 1]; j++) {
             int64_t number = boxes->of[j], shape[DCL_MAX_RANK];
             dcl_box box = dcli_boxes_box(layout, number);

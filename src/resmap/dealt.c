@@ -78,9 +78,8 @@ struct dealing {
     const int64_t *lo, *hi; /* only pieces with lo[d] <= p[d] < hi[d] */
     dcli_walk *walk;        /* NULL: count elements */
     int64_t elements;
-    int64_t box_lo[DCL_MAX_RANK], box_hi[DCL_MAX_RANK]; /* the current box of pieces */
-    int64_t least[DCL_MAX_RANK + 1],
-        spread[DCL_MAX_RANK + 1]; /* by level: the faster axes add least .. least + spread to a number */
+    int64_t box_lo[DCL_MAX_RANK], box_hi[DCL_MAX_RANK];        /* the current box of pieces */
+    int64_t least[DCL_MAX_RANK + 1], spread[DCL_MAX_RANK + 1]; /* by level: faster axes add least .. least + spread */
     dcli_lane lane[DCL_MAX_RANK];
 };
 

@@ -54,8 +54,7 @@ dcl_status dcli_irregular_divide(int64_t extent, const dcl_axis *axis, int nodes
 int64_t dcli_irregular_index(const dcli_division *division, int64_t coordinate, int64_t local)
 {
     int64_t turns = (division->runs - coordinate - 1) / division->nodes + 1, low = 0;
-    for (int64_t n = turns;
-         n > 1;) { /* binary search: the last run of the coordinate that begins at or before the place */
+    for (int64_t n = turns; n > 1;) { /* binary search: the coordinate's last run that begins at or before the place */
         int64_t half = n / 2;
         low += division->place[coordinate + (low + half) * division->nodes] <= local ? half : 0;
         n -= half;

@@ -9,8 +9,7 @@
 
 static dcl_status list_live(const dcl_cluster *cluster, dcli_map_rule *rule)
 {
-    dcli_node_range
-        live[DCLI_NODE_RANGES + 1]; /* one more than a rule can list: dcli_map_rule_add_nodes() then refuses */
+    dcli_node_range live[DCLI_NODE_RANGES + 1]; /* one more than a rule can list, which is refused below */
     int count = dcli_map_host_of(cluster)->live(cluster, DCLI_NODE_RANGES + 1, live);
     if (count == 0)
         return DCLI_FAIL(DCL_ERR_NODE_LOST,

@@ -79,8 +79,7 @@ int64_t dcli_owned_run_at(const dcli_layout *layout, int node, int64_t slot)
 {
     const dcli_owner_runs *owned = &layout->owned;
     int64_t low = owned->from[node];
-    for (int64_t n = owned->from[node + 1] - low;
-         n > 1;) { /* binary search: the last run that begins at or before the slot */
+    for (int64_t n = owned->from[node + 1] - low; n > 1;) { /* the last run that begins at or before the slot */
         int64_t half = n / 2;
         low += owned->slot[owned->of[low + half]] <= slot ? half : 0;
         n -= half;

@@ -65,8 +65,7 @@ static bool to_half(double value, uint16_t *half_out)
     unsigned whole = (unsigned)significand;
     double beyond = significand - whole;
     whole += beyond > 0.5 || (beyond == 0.5 && whole % 2 == 1);
-    unsigned magnitude =
-        (exponent - 1) * 1024 + whole; /* a carry of the significand correctly increments the exponent */
+    unsigned magnitude = (exponent - 1) * 1024 + whole; /* a carry increments the exponent, as it should */
     *half_out = (uint16_t)(sign | magnitude);
     return magnitude < 0x7c00;
 }
