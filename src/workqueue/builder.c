@@ -135,7 +135,7 @@ dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want)
     return DCL_OK;
 }
 
-enum { ITEM_ALIGN = 8 }; /* bytes, where items of a chunk begin: no element is larger */
+enum { ITEM_ALIGN = 8 }; /* bytes: items of a chunk are aligned to the largest element */
 
 static dcli_chunk *open_chunk(dcli_builder *builder, int peer, bool written)
 {
@@ -153,7 +153,7 @@ static dcli_chunk *open_chunk(dcli_builder *builder, int peer, bool written)
     return chunk;
 }
 
-/* Note the stage that the next item is for. */
+/* Record the stage that the next item belongs to. */
 static dcl_status note_stage(dcli_builder *builder, int64_t stage)
 {
     int64_t number = builder->plan->item_count;
@@ -180,7 +180,7 @@ static dcl_status add_item(dcli_builder *builder, const dcli_need *need, const d
     return DCL_OK;
 }
 
-/* The same of a single element. */
+/* Append a single element to the last chunk, which has room for it. */
 static dcl_status add_spot(dcli_builder *builder, const dcli_point *point)
 {
     dcli_plan *plan = builder->plan;
@@ -197,7 +197,7 @@ static dcl_status add_spot(dcli_builder *builder, const dcli_point *point)
     return DCL_OK;
 }
 
-/* The grids of the operands, for dcli_plan_item(). */
+/* Keep the grids of the operands in the plan; dcli_plan_item() needs them. */
 static dcl_status note_grids(dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
@@ -229,9 +229,9 @@ dcli_item dcli_plan_item(const dcli_plan *plan, int64_t i)
     return item;
 }
 
-enum { CHUNKS_IN_POOL = 4 }; /* at least, so that a small pool takes what comes bit by bit */
+enum { CHUNKS_IN_POOL = 4 }; /* at least, so that a small pool can receive while it is in use */
 
-/* Put a region that fits a chunk, or cannot be cut, into the last chunk or a new one. */
+/* Put a region that fits a chunk, or that cannot be cut, into the last chunk or a new one. */
 static dcl_status place_piece(dcli_builder *builder, const dcli_need *need, const dcli_region *region, int64_t bytes,
                               int64_t most, bool *open)
 {
@@ -243,7 +243,7 @@ static dcl_status place_piece(dcli_builder *builder, const dcli_need *need, cons
     return add_item(builder, need, region, bytes);
 }
 
-/* Pack a need into chunks, `open` being whether the last chunk may take more: cut along the slowest axes, piece after piece. */
+/* Pack a need into chunks; large regions are cut along the slowest axes. @param open  whether the last chunk may take more. */
 static dcl_status place(dcli_builder *builder, const dcli_need *need, const dcli_region *region, bool *open)
 {
     int64_t most = dcli_min(builder->terms->chunk_bytes, builder->terms->pool_bytes / CHUNKS_IN_POOL);
@@ -261,7 +261,7 @@ static dcl_status place(dcli_builder *builder, const dcli_need *need, const dcli
     return status;
 }
 
-/* Written after read, then by peer. Counting keeps the order of the needs. */
+/* Place the needs of one peer that are read, or written, in the order in which they were noted. */
 static dcl_status place_all(dcli_builder *builder, bool written, int peer)
 {
     bool open = false;
@@ -272,7 +272,7 @@ static dcl_status place_all(dcli_builder *builder, bool written, int peer)
     return status;
 }
 
-/* The points of one stream. @param order  [count] their numbers */
+/* Place the points of one stream. @param order  [count] their numbers. */
 static dcl_status place_points(dcli_builder *builder, const int64_t order[], int64_t count)
 {
     int64_t most = dcli_min(builder->terms->chunk_bytes, builder->terms->pool_bytes / CHUNKS_IN_POOL);
@@ -288,8 +288,8 @@ static dcl_status place_points(dcli_builder *builder, const int64_t order[], int
     return status;
 }
 
-/* Put the points of all peers into chunks. There may be as many points as elements and as many peers as nodes: points are
- * put into the order of their peers first. All of a batch are read, or all are written. */
+/* Put the points of all peers into chunks. Points are first sorted by peer, because a search for each peer among as many points
+ * as elements would be slow. All points of a batch are read, or all are written. */
 static dcl_status place_all_points(dcli_builder *builder)
 {
     size_t peers = (size_t)builder->terms->node_count + 1;
@@ -304,7 +304,7 @@ static dcl_status place_all_points(dcli_builder *builder)
         for (int64_t n = 0; n < builder->point_count; n++)
             order[first[builder->point[n].peer]++] = n;
     }
-    for (size_t p = 0; p < peers && status == DCL_OK; p++) { /* first[p] is now where those of p end */
+    for (size_t p = 0; p < peers && status == DCL_OK; p++) { /* first[p] is now the end of the points of p */
         int64_t from = p > 0 ? first[p - 1] : 0;
         status = place_points(builder, order + from, first[p] - from);
     }

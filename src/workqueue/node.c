@@ -1,5 +1,5 @@
-/* workqueue/node.c - the state machine of one peer: its life, and the next action. The rules stand in node.h; every
- * condition names its rule. */
+/* workqueue/node.c - the state machine of one peer: making and freeing it, and choosing its next action. The rules are in
+ * node.h; each condition names its rule. */
 #include "workqueue/node_inside.h"
 
 #include <assert.h>
@@ -85,7 +85,7 @@ static bool may_start(const dcli_node *node, struct dcli_open_op *op)
     return node->made_unsent == 0 || node->made_unsent + made_bytes(op, batch) <= node->terms.made_bytes;
 }
 
-/* Queue what a batch will make: all of it or, without memory, nothing. */
+/* Queue the chunks that a batch will make: all of them, or none if there is no memory. */
 static dcl_status queue_made(dcli_node *node, const struct dcli_open_op *op, int64_t b)
 {
     const dcli_batch *batch = &op->own->batch[b];
@@ -196,8 +196,8 @@ static bool next_drop(dcli_node *node, struct dcli_open_op *op, dcli_action *act
     return false;
 }
 
-/* How much may be on its way: what a batch needs while the one before it computes, and enough to keep a link busy. More
- * would only take memory. What the oldest operation needs at once always fits. */
+/* Most bytes that may be granted: enough for one batch that computes and one that receives, and enough to keep a link busy.
+ * More would only take memory. The oldest operation's needs always fit. */
 static int64_t most_granted(const dcli_node *node, const struct dcli_open_op *op)
 {
     enum { AHEAD_BYTES = 32 << 20 };
@@ -205,8 +205,8 @@ static int64_t most_granted(const dcli_node *node, const struct dcli_open_op *op
     return dcli_min(pool, live > AHEAD_BYTES / 2 ? dcli_min(pool, live) * 2 : AHEAD_BYTES);
 }
 
-/* Grant what fits, in the order of (operation, batch, chunk), never past one that does not fit. A peer keeps the grants for
- * operations that it has not seen yet: their number is bounded, too. */
+/* Grant chunks in the order of (operation, batch, chunk), up to the first one that does not fit. Peers keep grants for
+ * operations that they have not seen yet, so the number of operations granted ahead is limited, too. */
 static void grant_ahead(dcli_node *node)
 {
     int64_t last = dcli_min(node->seen, node->cursor + DCLI_GRANTS_AHEAD - 1);
@@ -238,7 +238,7 @@ static bool next_grant(struct dcli_open_op *op, int peers, dcli_action *action)
     return false;
 }
 
-/* Take out of the list the operation that *link names. */
+/* Remove the operation at *link from the list of those with transfers. */
 static void unlink_moving(dcli_node *node, struct dcli_open_op **link)
 {
     *link = (*link)->next_moving;
@@ -274,7 +274,7 @@ static bool next_credit(dcli_node *node, dcli_action *action)
     return false;
 }
 
-/* Before grants: how far they go depends on it. Operations without a batch here are passed by thousands at once. */
+/* Skip operations whose batches have all been started. Comes before grants, which depend on the cursor. */
 static void advance_cursor(dcli_node *node)
 {
     struct dcli_open_op *op;
@@ -289,7 +289,7 @@ static bool next_batch(dcli_node *node, dcli_action *action)
         return false;
     int64_t b = op->started;
     if (queue_made(node, op, b) != DCL_OK)
-        return false; /* tried again after the next event: what ends meanwhile frees memory */
+        return false; /* no memory: tried again after the next event */
     op->started++;
     if (op->skip == DCL_OK)
         op->skip = dcli_op_inputs(node, op);
@@ -318,7 +318,7 @@ static bool next_retired(dcli_node *node, dcli_action *action)
     node->exchanging -= op->exchange != NULL;
     if (op->operation->kind == DCLI_OP_RELEASE)
         dcli_storages_drop(&node->storages, op->operation->operand[0].storage);
-    assert(node->moving != op); /* next_exchange() has just taken it out */
+    assert(node->moving != op); /* next_exchange() has just removed it from the list */
     dcli_op_free(node, op);
     node->first++;
     return true;

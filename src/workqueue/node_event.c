@@ -1,4 +1,4 @@
-/* workqueue/node_event.c - what a node is told: messages of peers, ends of its batches. */
+/* workqueue/node_event.c - events of a node: messages of peers, ends of its batches. */
 #include "workqueue/node_inside.h"
 
 #include <inttypes.h>
@@ -28,7 +28,7 @@ dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-/* The last grant of the same peer, if it is for the same operation: NULL else. */
+/* The last early grant of a peer, if it is for this operation; else NULL. */
 static struct dcli_early *find_grant(const dcli_node *node, int from, int64_t operation)
 {
     int64_t e = node->peer[from].early_grants > 0 ? node->early_count - 1 : -1;
@@ -37,12 +37,13 @@ static struct dcli_early *find_grant(const dcli_node *node, int from, int64_t op
     return e >= 0 && node->early[e].operation == operation ? &node->early[e] : NULL;
 }
 
-/* What is kept is bounded: written chunks by the window, grants by how far ahead a peer grants. */
+/* Keep a message for an operation that this node has not seen. Their number is limited: that of written chunks by the window,
+ * that of grants by DCLI_GRANTS_AHEAD. */
 static dcl_status keep_early(dcli_node *node, const struct dcli_early *early)
 {
     struct dcli_peer *peer = &node->peer[early->from];
     struct dcli_early *grant = early->is_grant ? find_grant(node, early->from, early->operation) : NULL;
-    if (grant != NULL && early->number >= grant->number) { /* it holds for all chunks up to its number */
+    if (grant != NULL && early->number >= grant->number) { /* a grant covers all chunks up to its number */
         grant->number = early->number;
         return DCL_OK;
     }
@@ -81,7 +82,7 @@ dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t
     return DCL_OK;
 }
 
-/* Number `number` of the stream that `from` sends us for our reading, in our plan. -1: there is none. */
+/* The chunk in our plan that is number `number` of the stream that we read from peer `from`; -1: it is not expected. */
 static int64_t own_chunk(const struct dcli_open_op *op, int from, int64_t number)
 {
     for (int64_t c = op->drop_from; c < op->own->chunk_count; c++) {
@@ -120,7 +121,7 @@ static dcl_status take_chunk(dcli_node *node, int from, int64_t operation, bool 
 {
     struct dcli_open_op *op = dcli_op_find(node, operation);
     if (op == NULL && !written && operation > node->seen)
-        return refuse(from, "chunk", operation, number); /* nothing of it was granted yet */
+        return refuse(from, "chunk", operation, number); /* nothing was granted for this operation yet */
     if (op == NULL)
         return keep_early(
             node, &(struct dcli_early){
@@ -128,7 +129,7 @@ static dcl_status take_chunk(dcli_node *node, int from, int64_t operation, bool 
     return written ? take_written(node, op, from, number, status) : take_read(node, op, from, number, status);
 }
 
-/* What a peer sends unasked, chunks that it has written, is bounded by the window: more is a flood. */
+/* Peers send written chunks without a grant. The window limits how many may be uncommitted; more are refused. */
 dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number,
                            dcl_status status)
 {
@@ -200,7 +201,7 @@ dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const
     for (int s = 0; s < count; s++) {
         bool seen = operation >= node->terms.first_operation && operation <= node->seen;
         if (seen && dcli_storages_find(&node->storages, storages[s]) == NULL)
-            continue; /* released meanwhile */
+            continue; /* it was released in the meantime */
         dcli_storage *storage = dcli_storages_get(&node->storages, storages[s]);
         if (storage == NULL || dcli_storage_fail(storage, operation) != DCL_OK)
             return DCL_ERR_NOMEM;
@@ -242,7 +243,7 @@ dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batc
                          operation);
     bool cause = status != DCL_OK;
     if (status == DCL_OK)
-        status = dcli_op_inputs(node, op); /* found out while it ran */
+        status = dcli_op_inputs(node, op); /* the failure was found while the batch ran */
     dcl_status told = DCL_OK;
     if (status != DCL_OK) {
         if (op->skip == DCL_OK)

@@ -1,5 +1,5 @@
-/* workqueue/node_member.c - peers come and go. The rule stands in node.h: a peer that is not there is waited for by nobody, and
- * what cannot be done without it fails. */
+/* workqueue/node_member.c - peers join and are lost. The rule is in node.h: nobody waits for a peer that is absent, and
+ * operations that need it fail. */
 #include "workqueue/node_inside.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static bool is_granted(const dcli_node *node, const struct dcli_open_op *op, int
     return op->number < node->grant_op || (op->number == node->grant_op && chunk < node->grant_chunk);
 }
 
-/* What it will not send any more counts as arrived and dropped. What has come stays until the batches have ended. */
+/* Count the chunks that a lost peer will not send as arrived and dropped. Arrived chunks stay until their batches end. */
 static void end_reading(dcli_node *node, struct dcli_open_op *op, int q)
 {
     for (int64_t c = op->drop_from; c < op->own->chunk_count; c++) {
@@ -46,7 +46,7 @@ void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q)
     end_reading(node, op, q);
     op->transfers -= exchange->send.total - exchange->send.passed;
     exchange->send.total = exchange->send.granted = exchange->send.passed;
-    /* Its output that is here is passed on to be freed, with the failure of its operation. */
+    /* Written chunks of it that have arrived are still handed on, so that they are freed with the operation's failure. */
     op->transfers -= exchange->receive.total - exchange->receive.granted;
     exchange->receive.total = exchange->receive.granted;
     exchange->grant_due = exchange->grant_told;
@@ -55,7 +55,7 @@ void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q)
 dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op)
 {
     if (op->operation->kind == DCLI_OP_RELEASE || op->operation->kind == DCLI_OP_DROP)
-        return DCL_OK; /* gives up what is there */
+        return DCL_OK; /* these only give up what exists */
     op->lost = true;
     if (op->skip == DCL_OK)
         op->skip = DCL_ERR_NODE_LOST;
@@ -64,7 +64,7 @@ dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op)
 
 /* ---- a peer is lost ------------------------------------------------------------------------------------------------- */
 
-/* Whether an open operation still has something to do here for which the peer may be needed. */
+/* Whether an open operation still has to do something here that may need the peer. */
 static bool is_unfinished(const struct dcli_open_op *op, int q)
 {
     if (op->ended < op->own->batch_count)
@@ -101,7 +101,7 @@ dcl_status dcli_node_lost(dcli_node *node, int peer)
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* The host lets nobody in while something is open: the newcomer takes what was before its time for ready. */
+/* Check that all operations before a newcomer are over: it assumes that they are ready everywhere. */
 static dcl_status check_all_over(const dcli_node *node, int64_t last)
 {
     int64_t ready = node->ready;
@@ -129,7 +129,7 @@ dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation)
                          "node %d is said to join at operation %" PRId64 "; expected one that is not there, and an "
                          "operation after %" PRId64,
                          peer, first_operation, node->seen);
-    int64_t over = first_operation - 1; /* also in what it knows of us */
+    int64_t over = first_operation - 1; /* the newcomer has the same watermarks for us */
     dcl_status status = check_all_over(node, over);
     if (status != DCL_OK)
         return status;

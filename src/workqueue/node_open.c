@@ -1,4 +1,4 @@
-/* workqueue/node_open.c - an operation is seen: who exchanges what with us, and what has to be waited for. */
+/* workqueue/node_open.c - opens an operation: finds the exchanges with peers, and the operations to wait for. */
 #include "workqueue/node_inside.h"
 
 #include <inttypes.h>
@@ -40,14 +40,14 @@ static dcl_status collect(const dcli_plan *plan, int peer, bool written, struct 
     return DCL_OK;
 }
 
-/* Whether there can be anything between us and others: the host has no part of a forall, and moves nothing to nodes. */
+/* Whether this peer can exchange data with others. The host takes no part in a forall or a move. */
 static bool exchanges(const dcli_node *node, const struct dcli_open_op *op)
 {
     bool among_nodes = op->operation->kind == DCLI_OP_FORALL || op->operation->kind == DCLI_OP_MOVE;
     return !op->own->local && (dcli_is_node(node, node->terms.self) || !among_nodes);
 }
 
-/* What other peers read of us and write to us: their plans, as far as they name us. */
+/* Find the streams of other peers that we send or receive, from their plans. */
 static dcl_status meet_peers(dcli_node *node, struct dcli_open_op *op)
 {
     bool transfer = op->operation->kind == DCLI_OP_READ || op->operation->kind == DCLI_OP_WRITE;
@@ -57,7 +57,7 @@ static dcl_status meet_peers(dcli_node *node, struct dcli_open_op *op)
     for (int q = 0; q < node->peers; q++) {
         struct dcli_exchange *exchange = &op->exchange[q];
         if (q == node->terms.self || transfer == dcli_is_node(node, q) || !dcli_is_there(node, q))
-            continue; /* only the host moves in a transfer, only nodes in a forall */
+            continue; /* a transfer moves data to or from the host, a forall among nodes */
         exchange->plan = node->terms.plan_of(node->terms.user, op->operation, q);
         if (exchange->plan == NULL || collect(exchange->plan, node->terms.self, false, &exchange->send) != DCL_OK ||
             collect(exchange->plan, node->terms.self, true, &exchange->receive) != DCL_OK)
@@ -101,7 +101,7 @@ static dcl_status note_storage(dcli_node *node, struct dcli_open_op *op, int64_t
     return status;
 }
 
-/* What the operation has to wait for: looks at the storages as the operations before left them. */
+/* Find what the operation has to wait for, from the state that earlier operations left in the storages. */
 static dcl_status note_needs(dcli_node *node, struct dcli_open_op *op)
 {
     const dcli_operand *operand = op->operation->operand;
@@ -137,7 +137,7 @@ static void note_exchange(dcli_node *node, const struct dcli_open_op *op, int q,
     }
 }
 
-/* What later operations have to wait for: this one's touches. */
+/* Record in the storages what later operations have to wait for. */
 static dcl_status note_touches(dcli_node *node, struct dcli_open_op *op)
 {
     for (int k = 0; k < op->operation->operand_count; k++) {
@@ -167,7 +167,7 @@ static dcl_status note_touches(dcli_node *node, struct dcli_open_op *op)
     return DCL_OK;
 }
 
-/* Room for one more. What is retired is moved over when it is at least half: a constant number of moves per operation. */
+/* Make room for one more operation. Retired entries are dropped when they are more than half: amortized constant time. */
 static dcl_status make_room(dcli_node *node)
 {
     int64_t retired = node->first - node->base, open = node->seen - node->first + 1;
@@ -179,7 +179,7 @@ static dcl_status make_room(dcli_node *node)
     return dcli_grow(&node->op, retired + open, &node->op_capacity, sizeof *node->op) == 0 ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-/* With it goes the room to tell that it failed: that must not fail itself. */
+/* Append an operation. Memory for its failure notices is reserved here, so that reporting a failure never allocates. */
 static dcl_status append_op(dcli_node *node, struct dcli_open_op *op)
 {
     while (node->notice_capacity < node->seen - node->first + 2)
@@ -196,7 +196,7 @@ static dcl_status append_op(dcli_node *node, struct dcli_open_op *op)
     return DCL_OK;
 }
 
-/* An operation, in one piece of memory with the lists whose lengths its plan gives. NULL: DCL_ERR_NOMEM. */
+/* Make an open operation; its lists, whose lengths the plan gives, lie in the same memory. NULL: DCL_ERR_NOMEM. */
 static struct dcli_open_op *new_op(const dcli_node *node, const dcli_operation *operation)
 {
     const dcli_plan *own = node->terms.plan_of(node->terms.user, operation, node->terms.self);
@@ -218,8 +218,8 @@ static struct dcli_open_op *new_op(const dcli_node *node, const dcli_operation *
     return op;
 }
 
-/* An operation that cannot be planned for somebody fails. Everyone who plans for him says so: he may be lost before he does,
- * and what he would have written elsewhere is missing there. */
+/* Fail an operation if the plan of any peer has failed. Every node that has made that plan reports the failure, because the
+ * peer itself may be lost before it reports, and its outputs are missing on other nodes. */
 static dcl_status check_plans(dcli_node *node, struct dcli_open_op *op)
 {
     dcl_status problem = op->own->status;
@@ -250,7 +250,7 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
         dcli_op_free(node, op);
         return status;
     }
-    bool misses = dcli_op_misses_part(node, operation); /* else it has nothing to do with who is not there */
+    bool misses = dcli_op_misses_part(node, operation); /* else absent peers do not concern it */
     for (int q = 0; misses && q < node->terms.plan.node_count; q++)
         if (!dcli_is_there(node, q))
             dcli_op_part_from(node, op, q);

@@ -1,8 +1,8 @@
-/* workqueue/node_rules.c - the conditions under which something may happen, and the watermarks. */
+/* workqueue/node_rules.c - the conditions of actions, and the watermarks. */
 #include "workqueue/node_inside.h"
 
-/* Whether peer q has finished reading our part for operation m: in place by its watermark, else when all packing has begun,
- * which later actions of this node do not overtake. */
+/* Whether peer q has finished reading our part for operation m. If it reads in place, its watermark tells; otherwise all
+ * packing must have been started, which later actions of this node do not overtake. */
 static bool has_read(const dcli_node *node, int q, int64_t m)
 {
     if (m < 1)
@@ -13,7 +13,7 @@ static bool has_read(const dcli_node *node, int q, int64_t m)
     return op == NULL || op->exchange == NULL || op->exchange[q].send.passed == op->exchange[q].send.total;
 }
 
-/* Whether all that peer q wrote to our part in operation m is committed. */
+/* Whether all elements that peer q wrote to our part in operation m are committed. */
 static bool has_committed(const dcli_node *node, int q, int64_t m)
 {
     const struct dcli_open_op *op = m < 1 ? NULL : dcli_op_find(node, m);
@@ -32,7 +32,7 @@ bool dcli_need_is_met(const dcli_node *node, const struct dcli_need *need)
     }
 }
 
-/* Whether all needs of a kind are met (peer -1: of all peers); needs that are met are forgotten. */
+/* Whether all needs of a kind are met. Needs that are met are removed. @param peer  -1: those of all peers. */
 bool dcli_needs_met(const dcli_node *node, struct dcli_open_op *op, enum dcli_need_kind kind, int peer)
 {
     for (int64_t n = 0; n < op->need_count;) {
@@ -58,7 +58,7 @@ bool dcli_writes_allowed(const dcli_node *node, struct dcli_open_op *op)
     return dcli_needs_met(node, op, DCLI_NEED_READ, -1) && dcli_commits_met(node, op);
 }
 
-/* The read rule, for what is read in place. */
+/* The read rule, for parts that are read in place. */
 bool dcli_reads_allowed(const dcli_node *node, struct dcli_open_op *op)
 {
     return dcli_needs_met(node, op, DCLI_NEED_READY, -1);
@@ -101,7 +101,7 @@ void dcli_advance_marks(dcli_node *node)
         for (int q = 0; op != NULL && op->exchange != NULL && q < node->peers; q++)
             if (op->exchange[q].receive.ended < op->exchange[q].receive.total)
                 return;
-        /* Also a peer without tasks in it passes a failure on: so what failed does not depend on who heard when. */
+        /* a peer without tasks passes failures on, too: which arrays fail must not depend on the order of messages */
         if (op != NULL && has_outputs(op) && dcli_op_inputs(node, op) != DCL_OK)
             dcli_tell_failed(node, op, DCL_ERR_INVALID, false);
     }

@@ -1,4 +1,4 @@
-/* workqueue/operation.c - what follows from a descriptor before it is planned. */
+/* workqueue/operation.c - checks and completes an operation before it is planned. */
 #include "workqueue/operation.h"
 
 #include <inttypes.h>
@@ -19,13 +19,13 @@ static bool is_whole(const dcl_box *box, const dcl_grid *grid)
     return true;
 }
 
-/* Whether an operation over all that is seen of an array writes all of it. */
+/* Whether an operand, an array or a view, shows all elements of its array. */
 static bool sees_all(const dcli_operand *operand)
 {
     return operand->view == NULL || dcli_transform_covers(operand->view, &operand->layout->grid);
 }
 
-/* Whether an access finds its elements where the first output's are: laid out alike, at the same subscripts. */
+/* Whether an access and the first output have the same layout and the same subscripts. */
 static bool lies_as_first(const dcli_operation *operation, int a)
 {
     const dcli_body *body = operation->body;
@@ -40,7 +40,8 @@ static bool lies_as_first(const dcli_operation *operation, int a)
            dcli_subscripts_same(&subscripts, &first_subscripts);
 }
 
-/* A body runs for what the first output stores: whether an access of an output meets all that its array stores then. */
+/* A body runs for the stored elements of its first output. Whether an output's access then meets all stored elements of its
+ * own array. */
 static bool meets_all(const dcli_operation *operation, int a)
 {
     const dcli_body *body = operation->body;
@@ -57,7 +58,7 @@ static void resolve_forall(dcli_operation *operation)
     for (int a = 0; a < body->access_count; a++) {
         const dcli_body_access *access = &body->access[a];
         dcli_operand *operand = &operation->operand[access->param];
-        operand->reads |= access->read || access->conditional; /* what is not overwritten is kept */
+        operand->reads |= access->read || access->conditional; /* elements that are not written keep their value */
         operand->writes |= access->written;
         if (access->written && !access->conditional && whole && sees_all(operand) && meets_all(operation, a))
             operand->overwrites = true;
@@ -129,13 +130,13 @@ static bool is_written(const dcli_body *body, int k)
     return false;
 }
 
-/* Widen an axis of what is seen by the halo beyond the edges of a periodic axis, all of which it shows. */
+/* Widen axis v of a view's grid, which shows all of the periodic axis d, by the halo on both sides. */
 static void widen(dcl_grid *grid, int v, const dcli_layout *layout, int d, bool backwards)
 {
     int64_t before = backwards ? layout->rule.halo_high[d] : layout->rule.halo_low[d];
     int64_t behind = backwards ? layout->rule.halo_low[d] : layout->rule.halo_high[d], first, end;
     if (!dcli_add(grid->origin[v], -before, &first) || !dcli_add(grid->origin[v] + grid->extent[v], behind, &end))
-        return; /* a view under numbers that have no neighbours */
+        return; /* the indices would overflow: there are no neighbours */
     grid->origin[v] = first;
     grid->extent[v] = end - first;
 }
@@ -227,7 +228,7 @@ static dcl_status check_output(const dcli_operation *operation, int a, const dcl
     return DCL_OK;
 }
 
-/* What a tile kernel has of an input that says no more is the tile's own box: its grid has all of these. */
+/* An input of a tile kernel without a declared reach has the tile's own box, so its grid must be that of the first output. */
 static dcl_status check_tile_input(const dcli_operation *operation, int a)
 {
     const dcli_body *body = operation->body;
@@ -245,7 +246,7 @@ static dcl_status check_tile_input(const dcli_operation *operation, int a)
     return DCL_OK;
 }
 
-/* Whether a subscript has 64 bits for all indices of a box: kernels compute it so, and would wrap. */
+/* Whether a subscript fits 64 bits for all indices of a box. Kernels compute with 64 bits and would wrap around. */
 static bool fits(const dcli_subscripts *subscripts, int d, const dcl_box *box)
 {
     dcli_wide low = subscripts->axis[d].constant, high = low;
@@ -276,7 +277,8 @@ static dcl_status check_range(const dcli_operation *operation, int a, const dcli
     return DCL_OK;
 }
 
-/* Whether two accesses of one storage never meet in this operation, as far as boxes tell. */
+/* Whether the footprints of two accesses of one storage have no element in common. Footprints are boxes, so the answer may be
+ * a wrong "no". */
 static bool are_apart(const dcli_operation *operation, int a, int b, const dcli_subscripts own[])
 {
     dcl_box seen, foot[2];
@@ -285,11 +287,11 @@ static bool are_apart(const dcli_operation *operation, int a, int b, const dcli_
     if (!dcli_access_footprint(operation, a, &own[a], &operation->box, &seen, &foot[0], &cut) ||
         !dcli_access_footprint(operation, b, &own[b], &operation->box, &seen, &foot[1], &cut))
         return true;
-    int reader = dcli_box_leaves(&foot[1], grid); /* what is written lies in the grid */
+    int reader = dcli_box_leaves(&foot[1], grid); /* the written one lies in the grid */
     return !dcli_images_meet(&foot[reader], grid, &foot[1 - reader]);
 }
 
-/* Views may see a storage as a grid of another shape: then boxes of one are none of the other. */
+/* Whether boxes of two layouts can be compared: a reshaped view has another grid than its base. */
 static bool have_same_shape(const dcli_layout *a, const dcli_layout *b)
 {
     bool same = a->grid.rank == b->grid.rank;
@@ -311,7 +313,7 @@ static dcl_status check_alias(const dcli_operation *operation, int a, int b, con
     if ((same && first->param == second->param) || (alike && !same && are_apart(operation, a, b, own)))
         return DCL_OK;
     const dcli_body_access *written = second->written ? second : first, *other = second->written ? first : second;
-    if (same) /* compilers may take two names for two places in memory */
+    if (same) /* a compiler may assume that two names do not alias */
         return DCLI_FAIL(DCL_ERR_BODY,
                          "line %d, column %d: %s and %s are the same array, which is written; give it one name, with "
                          "DCL_INOUT",

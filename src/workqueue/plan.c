@@ -1,4 +1,4 @@
-/* workqueue/plan.c - plans of all operations: life cycle, host transfers, the check against the pool. */
+/* workqueue/plan.c - makes and frees plans; plans transfers of the host; checks the pool. */
 #include "workqueue/plan.h"
 
 #include <inttypes.h>
@@ -55,7 +55,7 @@ static void free_builder(dcli_builder *builder)
     dcli_box_list_free(&builder->fresh);
 }
 
-/* The elements of the operation's box, owner by owner, as one stream per owner. */
+/* Note the needs of a host transfer: the elements of the operation's box, one stream per owner. */
 static dcl_status need_all(dcli_builder *builder, bool written)
 {
     const dcli_operation *operation = builder->operation;
@@ -72,7 +72,7 @@ static dcl_status need_all(dcli_builder *builder, bool written)
     return status;
 }
 
-/* Whether the elements of a transfer are planned by their numbers: single ones, and not a few of many. */
+/* Whether a transfer is planned by element numbers: pieces are single elements, and a good part of them is transferred. */
 static bool is_of_points(const dcli_builder *builder)
 {
     enum { FEW = 16 };
@@ -81,7 +81,7 @@ static bool is_of_points(const dcli_builder *builder)
            dcli_box_elements(&builder->operation->box) >= layout->piece_total / FEW;
 }
 
-/* need_all() of single elements. */
+/* As need_all(), by element numbers. */
 static dcl_status need_points(dcli_builder *builder, bool written)
 {
     const dcli_operation *operation = builder->operation;
@@ -107,7 +107,7 @@ static dcl_status need_points(dcli_builder *builder, bool written)
     return status;
 }
 
-/* Batch b of a host transfer handles chunk b, between whose items and the program's memory elements are copied. */
+/* Batch b of a host transfer copies elements between chunk b and the program's memory. */
 static void batch_of_chunk(dcli_builder *builder, int64_t b, bool written)
 {
     dcli_plan *plan = builder->plan;
@@ -118,7 +118,7 @@ static void batch_of_chunk(dcli_builder *builder, int64_t b, bool written)
 static dcl_status plan_transfer(dcli_builder *builder, bool written)
 {
     if (builder->self != builder->terms->node_count || dcli_box_is_empty(&builder->operation->box))
-        return DCL_OK; /* owners serve the host's streams; they have no tasks of their own */
+        return DCL_OK; /* owners only serve the host's streams: they have no batches */
     if (dcli_builder_batch(builder) == NULL)
         return DCL_ERR_NOMEM;
     dcl_status status = (is_of_points(builder) ? need_points : need_all)(builder, written);
@@ -126,7 +126,7 @@ static dcl_status plan_transfer(dcli_builder *builder, bool written)
         status = dcli_builder_chunks(builder);
     dcli_plan *plan = builder->plan;
     if (plan->chunk_count == 0)
-        plan->batch_count = 0; /* all of the box is stored nowhere */
+        plan->batch_count = 0; /* no element of the box is stored */
     while (status == DCL_OK && plan->batch_count < plan->chunk_count)
         if (dcli_builder_batch(builder) == NULL)
             status = DCL_ERR_NOMEM;
@@ -135,7 +135,7 @@ static dcl_status plan_transfer(dcli_builder *builder, bool written)
     return status;
 }
 
-/* One batch without works: create, release, fill, load, save act on a node's whole part at once. */
+/* Plan an operation on a node's whole part (create, release, fill, load, save): one batch without works. */
 static dcl_status plan_whole_part(dcli_builder *builder)
 {
     if (dcli_layout_place(builder->operation->operand[0].layout, builder->self) < 0)
@@ -143,7 +143,7 @@ static dcl_status plan_whole_part(dcli_builder *builder)
     return dcli_builder_batch(builder) != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-/* The most bytes of received chunks that live at once, over the order of the batches. */
+/* Find the most bytes of received chunks that are needed at once. If they exceed the pool, the plan fails. */
 static dcl_status check_pool(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;
@@ -169,7 +169,7 @@ static dcl_status check_pool(dcli_builder *builder)
                  "its tasks need %" PRId64 " bytes of other nodes' elements at once; the pool has %" PRId64
                  "; set DCL_POOL_BYTES to more, or give the map smaller tiles (;tile=...)",
                  most, builder->terms->pool_bytes);
-        /* Nothing moves: the same on every node. */
+        /* every node finds the same failure: nothing is moved */
         plan->batch_count = plan->work_count = plan->binding_count = plan->stage_count = 0;
         plan->piece_count = plan->chunk_count = plan->item_count = plan->live_bytes = 0;
         memset(plan->peer_read, 0, sizeof(bool) * (size_t)(builder->terms->node_count + 1));
@@ -177,7 +177,7 @@ static dcl_status check_pool(dcli_builder *builder)
     return DCL_OK;
 }
 
-/* What reports can be made of. */
+/* Make a plan, with detail for reports if that is asked for. */
 static dcl_status plan_in_detail(dcli_builder *builder, dcl_status (*plan)(dcli_builder *))
 {
     dcl_status status = builder->terms->detailed ? dcli_detail_begin(builder) : DCL_OK;
@@ -199,7 +199,7 @@ static dcl_status fill_plan(dcli_builder *builder)
     case DCLI_OP_MOVE:
         return builder->self == builder->operation->node ? plan_in_detail(builder, dcli_plan_move) : DCL_OK;
     case DCLI_OP_DROP:
-        return DCL_OK; /* what it does is in the books of copies */
+        return DCL_OK; /* it changes the table of replicas only */
     default:
         return plan_whole_part(builder);
     }
@@ -233,8 +233,7 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
     return DCL_OK;
 }
 
-/* Every access finds the element of its own index where the first output has it, or at the same place of a storage that is
- * laid out alike. */
+/* True if every access has the layout and the subscripts of the first output: each node then has all that it needs. */
 bool dcli_operation_is_local(const dcli_operation *operation)
 {
     if (operation->kind == DCLI_OP_READ || operation->kind == DCLI_OP_WRITE || operation->kind == DCLI_OP_MOVE)

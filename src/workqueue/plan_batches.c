@@ -1,4 +1,4 @@
-/* workqueue/plan_batches.c - the tiles of a loop body become batches, and the boxes of tiles works. */
+/* workqueue/plan_batches.c - groups the tiles of a loop body into batches, and cuts their boxes into works. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include "workqueue/plan_points.h"
 #include "workqueue/plan_view.h"
 
-/* The indices of the operation that compute elements of a region of the first output. @return whether there is one. */
+/* Find the indices of the operation that compute elements of a region of the first output. @return whether there are any. */
 static bool computes(const dcli_operation *operation, const dcli_region *region, dcl_box *box_out)
 {
     const dcli_operand *operand = &operation->operand[operation->body->first_output];
@@ -17,12 +17,12 @@ static bool computes(const dcli_operation *operation, const dcli_region *region,
            dcli_box_intersect(&seen, &operation->box, box_out);
 }
 
-/* Tiles that become one batch, or, when they are much larger than one should be, several. */
+/* Tiles that become one batch, or several if they are much larger than a batch should be. */
 struct batching {
     dcli_builder *builder;
     int64_t first, count; /* tiles */
     int64_t most;         /* elements of a batch */
-    int64_t planned;      /* elements of the batch that is being planned; 0: none is */
+    int64_t planned;      /* elements of the batch being planned; 0: there is none */
 };
 
 static bool makes_or_has_copies(const dcli_builder *builder)
@@ -52,7 +52,7 @@ static dcl_status end_batch(struct batching *batching)
     return status;
 }
 
-/* Plan a box that a batch has room for. */
+/* Plan a box that fits a batch. */
 static dcl_status plan_block(struct batching *batching, const dcl_box *box)
 {
     int64_t elements = dcli_box_elements(box);
@@ -65,7 +65,7 @@ static dcl_status plan_block(struct batching *batching, const dcl_box *box)
     return status == DCL_OK ? dcli_plan_region(batching->builder, box) : status;
 }
 
-/* Plan a box of a tile. What is too large for a batch is cut along the slowest axes. */
+/* Plan a box of a tile. A box too large for a batch is cut along the slowest axes. */
 static dcl_status plan_part(struct batching *batching, const dcl_box *box)
 {
     int64_t shape[DCL_MAX_RANK];
@@ -82,7 +82,7 @@ static dcl_status plan_part(struct batching *batching, const dcl_box *box)
     return status;
 }
 
-/* A tile as it is sorted: by a number, as there may be millions. */
+/* The sort key of a tile; it is small, because there may be millions of tiles. */
 struct sorted_tile {
     int64_t first; /* the number of its first element in the grid, row-major */
     int64_t at;
@@ -94,7 +94,7 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Tiles move to their places cycle by cycle: a second list of them would take as much memory again. */
+/* Sort the tiles in place, cycle by cycle of the permutation: a second list would double the memory. */
 static dcl_status sort_tiles(const dcl_grid *grid, const dcli_region_list *tiles)
 {
     struct sorted_tile *order = dcli_malloc((size_t)tiles->count * sizeof *order);
@@ -118,8 +118,8 @@ static dcl_status sort_tiles(const dcl_grid *grid, const dcli_region_list *tiles
     return DCL_OK;
 }
 
-/* The boxes of tiles; neighbours may be one box. What was dealt by hash is put in order: what was needed before is found quickly
- * where neighbours follow each other (segment/set.c). */
+/* List the boxes of tiles; neighbours may be one box. The tiles of a hashed map are sorted, because sets of boxes are searched
+ * quickly only if neighbours follow each other (segment/set.c). */
 static dcl_status list_tiles(dcli_builder *builder, int64_t first, int64_t count)
 {
     const dcli_layout *layout = builder->operation->operand[builder->operation->body->first_output].layout;
@@ -131,8 +131,8 @@ static dcl_status list_tiles(dcli_builder *builder, int64_t first, int64_t count
     return status;
 }
 
-/* A tile kernel is called for each box of a tile. Where maps give pieces as strided sets, one of each place in a piece, and a
- * halo allows no gaps, boxes become pieces again. */
+/* Plan a tile of a tile kernel, which is called once per box. Some maps give a tile as strided boxes. If a halo needs boxes
+ * without gaps, these are cut into runs, and neighbouring runs are joined. */
 static dcl_status plan_tile(struct batching *batching, int64_t tile)
 {
     dcli_builder *builder = batching->builder;

@@ -1,7 +1,7 @@
-/* workqueue/plan_move.c - elements ahead of use: the node makes copies of what it lacks of a box.
+/* workqueue/plan_move.c - plans dcl_move(): a node makes replicas of the elements of a box that it does not own.
  *
- * A copy is one box in one piece of memory, so that whatever is read within it is bound to it as it is. It is filled batch
- * by batch: so a move may be as large as the budget, and what is on its way stays within the pool. */
+ * A replica is one box in one piece of memory, so that any read within it can be bound to it directly. It is filled by several
+ * batches: a move may be as large as the budget of replicas, while the data on its way stays within the pool. */
 #include "workqueue/plan_move.h"
 
 #include <inttypes.h>
@@ -12,11 +12,11 @@
 #include "workqueue/plan_view.h"
 
 enum {
-    MOST_COPIES = 1024,  /* of an array at a node: each footprint is looked for in all of them */
-    BATCHES_IN_POOL = 16 /* at least: single bytes, each padded to eight, take half of the pool */
+    MOST_COPIES = 1024,  /* of an array at a node, because every footprint is compared with each */
+    BATCHES_IN_POOL = 16 /* at least: single bytes, padded to 8, then take half of the pool */
 };
 
-/* The largest box of this node's own elements within a box, empty where it has none. */
+/* Find the largest box of this node's own elements within a box; empty if there is none. */
 static dcl_status find_largest(dcli_builder *builder, const dcl_box *box, dcl_box *largest_out)
 {
     const dcli_layout *layout = builder->operation->operand[0].layout;
@@ -31,8 +31,8 @@ static dcl_status find_largest(dcli_builder *builder, const dcl_box *box, dcl_bo
     return status;
 }
 
-/* The boxes to copy: all of what is moved, or, where most of that is in one piece of the node's own part, what is around
- * this piece. */
+/* Find the boxes to replicate: the whole box, or, if one piece of the node's own part covers more than half of it, the boxes
+ * around this piece. */
 static dcl_status find_copies(dcli_builder *builder, dcli_box_list *copies)
 {
     const dcl_box *box = &builder->operation->box;
@@ -91,7 +91,7 @@ static dcl_status plan_batch(dcli_builder *builder, const dcl_box *copy, const d
     return status;
 }
 
-/* Cut a copy along the slowest axes, until batches have no more than so many elements. */
+/* Plan a replica in batches of at most so many elements, cut along the slowest axes. */
 static dcl_status plan_parts(dcli_builder *builder, const dcl_box *copy, int64_t most)
 {
     int64_t shape[DCL_MAX_RANK];
@@ -106,7 +106,7 @@ static dcl_status plan_parts(dcli_builder *builder, const dcl_box *copy, int64_t
     return status;
 }
 
-/* A copy is unfinished in all batches but its last. Elements that are stored nowhere are set before the first piece comes. */
+/* Mark a replica as unfinished in all batches but its last. Its first batch sets the fill value, before any piece is copied. */
 static void mark_stages(dcli_plan *plan, int64_t first)
 {
     dcli_stage *last = NULL;

@@ -1,13 +1,13 @@
-/* workqueue/plan_points.c - loop bodies over single elements: a first output whose pieces are single elements, shuffled, gives
- * as many works as elements. Here these are planned from numbers alone, without a list of tiles, footprints or wants; the
- * plan is the same as without. */
+/* workqueue/plan_points.c - a fast way to plan loop bodies whose first output has a map that shuffles single elements, which
+ * gives one work per element. Works are planned from element numbers, without lists of tiles, footprints or wants. The plan
+ * is the same as the general way gives. */
 #include "workqueue/plan_points.h"
 
 #include <string.h>
 
 #include "workqueue/plan_view.h"
 
-/* An array that is read at most once per element of the first output, at one element that is stored somewhere. */
+/* Whether an access reads at most one element per element of the first output, one that is stored on some node. */
 static bool is_plain(const dcli_builder *builder, int a)
 {
     const dcli_body_access *access = &builder->operation->body->access[a];
@@ -50,7 +50,7 @@ static dcl_box box_of(int rank, const int64_t index[])
     return box;
 }
 
-/* A stage of one element. */
+/* Add a stage of one element. */
 static dcl_status add_stage(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out)
 {
     dcli_stage *stage = dcli_builder_stage(builder);
@@ -63,7 +63,7 @@ static dcl_status add_stage(dcli_builder *builder, int k, const dcl_box *box, in
     return DCL_OK;
 }
 
-/* An element of another node: count it, and have it sent where it is not read in place. */
+/* Need an element of another node: count it, and have it sent unless it is read in place. */
 static dcl_status need_element(dcli_builder *builder, int a, const int64_t index[], dcli_point *point)
 {
     const dcli_layout *layout = dcli_layout_of(builder, a);
@@ -122,7 +122,7 @@ static dcl_status plan_point(dcli_builder *builder, const int64_t loop[], int64_
     return DCL_OK;
 }
 
-/* Each stage of the batch is one element, and so one item. */
+/* Fill the stages of a batch: each is one element, and so one item. */
 static dcl_status fill_stages(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;

@@ -1,4 +1,4 @@
-/* workqueue/plan_region.c - a region of tiles is cut to what declared reaches can be planned for. */
+/* workqueue/plan_region.c - cuts a region of tiles into boxes for which declared reaches can be planned. */
 #include "workqueue/plan_view.h"
 
 #include "segment/declared.h"
@@ -8,7 +8,7 @@
 static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a);
 static dcl_status plan_without_gaps(dcli_builder *builder, const dcl_box *box);
 
-/* Plan what the boxes in `rest` have of a portion; what is left of them remains there. */
+/* Plan the intersections of a portion with the boxes in `rest`, and remove them from `rest`. */
 static dcl_status take_portion(dcli_builder *builder, const dcl_box *portion, int a, dcli_box_list *rest)
 {
     dcli_box_list left = {0};
@@ -25,7 +25,7 @@ static dcl_status take_portion(dcli_builder *builder, const dcl_box *portion, in
     return status;
 }
 
-/* Indices that have different portions of what access `a` or a later one reads become different works. */
+/* Cut a box by the portions of access `a` and later ones: indices of different portions become different works. */
 static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a)
 {
     int accesses = builder->operation->body->access_count;
@@ -40,14 +40,14 @@ static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a
         status = take_portion(builder, &portion.space, a, &rest);
     }
     for (int64_t b = 0; b < rest.count && status == DCL_OK; b++)
-        status = plan_portions(builder, &rest.box[b], a + 1); /* reads nothing */
+        status = plan_portions(builder, &rest.box[b], a + 1); /* no portion: nothing is read */
     dcli_box_list_free(&rest);
     return status;
 }
 
 /* ---- gaps --------------------------------------------------------------------------------------------------------- */
 
-/* The same for a tile kernel: its indices are the tile's, one by one, and so must those of a halo around it be. */
+/* As find_gaps() for a tile kernel: a tile with a halo needs consecutive indices. */
 static int find_gaps_in_tile(const dcli_builder *builder, const dcl_box *box)
 {
     for (int a = 0; a < builder->operation->body->access_count; a++) {
@@ -59,8 +59,8 @@ static int find_gaps_in_tile(const dcli_builder *builder, const dcl_box *box)
     return -1;
 }
 
-/* An axis with gaps between its indices that a declared reach follows, or -1: kernels index the rows that are there one
- * by one. */
+/* Find an axis with gaps between its indices along which a declared reach needs consecutive ones; -1: there is none. Kernels
+ * index the rows or columns that they have without gaps. */
 static int find_gaps(const dcli_builder *builder, const dcl_box *box)
 {
     if (builder->operation->body->tile_kernel)

@@ -77,7 +77,7 @@ void dcli_storages_drop(dcli_storages *table, int64_t id)
     free_storage(table->slot[hole]);
     table->slot[hole] = NULL;
     table->count--;
-    /* Knuth, TAOCP 3, 6.4, algorithm R: move up what could not be found any more. */
+    /* Move up entries that the hole would hide. Source: Knuth, TAOCP 3, 6.4, algorithm R. */
     for (int64_t at = (hole + 1) & mask; table->slot[at] != NULL; at = (at + 1) & mask) {
         int64_t home = start_of(table, table->slot[at]->id);
         if (((at - home) & mask) >= ((at - hole) & mask)) {
