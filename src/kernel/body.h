@@ -166,10 +166,10 @@ bool dcli_row_is_straight(const dcli_body *body, const int64_t row[]);
  *  edge is run by dcl_checked, which reads only what the body asks for. */
 bool dcli_row_is_unit(const dcli_body *body, const int64_t row[]);
 
-/** CPU: how many table rows so many elements are worth, by their measured cost.
+/** CPU: how many table rows so many elements are worth: by their number, and where these are few, by their measured cost.
  *  @param units  compute units of the device. @param element_ns  time of one element on one unit; 0: not known.
  *  @return 1 where a second row would cost more than it brings. */
-int64_t dcli_costly_rows(int64_t elements, int units, double element_ns);
+int64_t dcli_body_rows(const dcli_body *body, int64_t elements, int units, double element_ns);
 /** CPU: how to cut a box of the loop axes into table rows: elements per axis of one row, chosen for caches and so that
  *  there are several rows per compute unit when the box is large. A small box is one row, unless its elements are costly.
  *  @param count  [space_rank] of the box. @param units, element_ns  as above.

@@ -136,7 +136,7 @@ static void cut_squares(const dcli_body *body, int across, int64_t wanted, int64
         }
 }
 
-int64_t dcli_costly_rows(int64_t elements, int units, double element_ns)
+static int64_t rows_by_cost(int64_t elements, int units, double element_ns)
 {
     double all_ns = element_ns * (double)elements;
     int64_t most = (int64_t)(element_ns >= COSTLY_NS ? COSTLY_PER_UNIT : ROWS_PER_UNIT) * units;
@@ -145,20 +145,32 @@ int64_t dcli_costly_rows(int64_t elements, int units, double element_ns)
     return all_ns / ROW_NS < (double)most ? dcli_min(elements, (int64_t)(all_ns / ROW_NS)) : dcli_min(elements, most);
 }
 
+static int64_t rows_by_size(const dcli_body *body, int64_t elements, int units)
+{
+    int64_t small = body->inside->has_loop ? SMALL_BOX / LOOP_WEIGHT : SMALL_BOX;
+    return dcli_max(1, dcli_min(elements / small, (int64_t)ROWS_PER_UNIT * units));
+}
+
+int64_t dcli_body_rows(const dcli_body *body, int64_t elements, int units, double element_ns)
+{
+    int64_t by_size = rows_by_size(body, elements, units);
+    return by_size < (int64_t)ROWS_PER_UNIT * units ? dcli_max(by_size, rows_by_cost(elements, units, element_ns))
+                                                    : by_size;
+}
+
 bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, double element_ns,
                          int64_t shape_out[])
 {
+    units = dcli_max(units, 1);
     for (int m = 0; m < body->space_rank; m++)
         shape_out[m] = dcli_max(count[m], 1);
-    int64_t small = body->inside->has_loop ? SMALL_BOX / LOOP_WEIGHT : SMALL_BOX;
-    int64_t elements = product(body->space_rank, shape_out), costly = dcli_costly_rows(elements, units, element_ns);
-    int64_t wanted = dcli_min(elements / small, (int64_t)ROWS_PER_UNIT * dcli_max(units, 1));
+    int64_t elements = product(body->space_rank, shape_out);
+    int64_t wanted = dcli_body_rows(body, elements, units, element_ns);
+    bool by_cost = wanted > rows_by_size(body, elements, units);
     int across = dcli_transposed_axis(body);
-    if (costly > dcli_max(wanted, 1))
-        cut_rows(body->space_rank, costly, shape_out);
-    else if (wanted > 1 && across >= 0)
+    if (wanted > 1 && across >= 0 && !by_cost)
         cut_squares(body, across, wanted, shape_out);
     else
         cut_rows(body->space_rank, wanted, shape_out);
-    return costly > dcli_max(wanted, 1) && element_ns >= COSTLY_NS;
+    return by_cost && element_ns >= COSTLY_NS;
 }

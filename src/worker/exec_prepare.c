@@ -95,8 +95,8 @@ bool dcli_exec_cut_is_stale(const dcli_worker *worker, const dcli_kernel *kernel
     int units = dcli_device_about(worker->device)->compute_units;
     if (prepared->elements == 0 || prepared->cuts >= MOST_CUTS)
         return false;
-    int64_t then = dcli_costly_rows(prepared->elements, units, prepared->element_ns);
-    int64_t now = dcli_costly_rows(prepared->elements, units, dcli_cost_ns(&kernel->cost));
+    int64_t then = dcli_body_rows(kernel->body, prepared->elements, units, prepared->element_ns);
+    int64_t now = dcli_body_rows(kernel->body, prepared->elements, units, dcli_cost_ns(&kernel->cost));
     return now >= 2 * then || then >= 2 * now;
 }
 

@@ -97,11 +97,15 @@ Test(kernel_rows, shapes_by_cost)
 
 Test(kernel_rows, rows_by_cost)
 {
-    cr_expect_eq(dcli_costly_rows(1000, 2, 0), 1, "not known");
-    cr_expect_eq(dcli_costly_rows(1000, 2, 59), 1, "59 us");
-    cr_expect_eq(dcli_costly_rows(1000, 2, 64), 8);
-    cr_expect_eq(dcli_costly_rows(1000, 2, 1e15), 256);
-    cr_expect_eq(dcli_costly_rows(INT64_MAX, 64, 1e9), 8192);
+    dcli_body *body = parse("out C 1, in B 1", "C(i) = B(i);");
+    cr_expect_eq(dcli_body_rows(body, 1000, 2, 0), 1, "not known");
+    cr_expect_eq(dcli_body_rows(body, 1000, 2, 59), 1, "59 us");
+    cr_expect_eq(dcli_body_rows(body, 1000, 2, 64), 8);
+    cr_expect_eq(dcli_body_rows(body, 1000, 2, 1e15), 256);
+    cr_expect_eq(dcli_body_rows(body, 100000, 64, 1e9), 8192);
+    cr_expect_eq(dcli_body_rows(body, 16 * 16384, 2, 1e9), 16, "many elements: as many as by their number");
+    cr_expect_eq(dcli_body_rows(body, INT64_MAX, 2, 1e9), 16);
+    dcli_body_free(body);
 }
 
 static void expect_launch(const char *text, dcli_variant variant, const int64_t count[3], int dimension,
