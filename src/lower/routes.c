@@ -99,8 +99,8 @@ int64_t dcli_routes_bytes(const dcli_routes *routes)
 
 dcli_region dcli_stage_region(const dcli_operation *operation, const dcli_stage *stage, int64_t at, const dcl_box *box)
 {
-    int64_t first = at / (int64_t)dcli_element_bytes(operation, stage->operand);
-    dcli_region whole = dcli_region_packed(&stage->box, first), part;
+    int64_t bytes = (int64_t)dcli_element_bytes(operation, stage->operand);
+    dcli_region whole = dcli_region_padded(&stage->box, at / bytes, bytes), part;
     dcli_region_cut(&whole, box, &part);
     return part;
 }

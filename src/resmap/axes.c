@@ -14,15 +14,9 @@ int64_t dcli_division_extent(const dcli_division *division, int64_t coordinate)
     return division->even + dcli_max(0, dcli_min(division->rest - coordinate * division->run, division->run));
 }
 
-/* If rows lie a multiple of 4096 bytes apart, or nearly, all elements of a column map to few cache sets. Such rows are padded
- * by 64 bytes, or by 128 where 64 bytes more would reach the multiple. */
 int64_t dcli_row_pitch(const dcli_layout *layout, int64_t row)
 {
-    enum { PAGE = 4096 };
-    int64_t bytes = row * layout->bytes, beyond = bytes & (PAGE - 1); /* no overflow: check_storage() of bind.c */
-    if (layout->grid.rank == 1 || bytes < PAGE || (beyond >= DCLI_LINE && beyond <= PAGE - DCLI_LINE))
-        return row;
-    return row + (beyond < DCLI_LINE ? layout->line : 2 * layout->line);
+    return layout->grid.rank == 1 ? row : dcli_padded_row(row, layout->bytes, layout->line);
 }
 
 static int64_t run_start(const dcli_division *division, int64_t coordinate)

@@ -15,7 +15,6 @@ enum {
     DCLI_MOST_POINTS = 1 << 20 /* of an axis: a map is held by every process */
 };
 enum { DCLI_MOST_BOXES = 1 << 17 };
-enum { DCLI_LINE = 64 }; /* bytes of a cache line: a multiple of every element's */
 /* Of a table of owners as it is given. */
 #define DCLI_MOST_PIECES (INT64_C(1) << 28)
 

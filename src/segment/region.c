@@ -31,6 +31,30 @@ dcli_region dcli_region_packed(const dcl_box *box, int64_t offset)
     return region;
 }
 
+/* Elements from one row of a stage to the next. A single row needs no padding. */
+static int64_t pitch_of(const dcl_box *box, int64_t bytes)
+{
+    int64_t row = box->count[box->rank - 1];
+    return dcli_box_elements(box) > row ? dcli_padded_row(row, bytes, DCLI_LINE / bytes) : row;
+}
+
+dcli_region dcli_region_padded(const dcl_box *box, int64_t offset, int64_t bytes)
+{
+    dcli_region region = {.box = *box, .offset = offset};
+    int64_t step = 1;
+    for (int d = box->rank - 1; d >= 0; d--) {
+        region.step[d] = step;
+        step *= d == box->rank - 1 ? pitch_of(box, bytes) : box->count[d];
+    }
+    return region;
+}
+
+int64_t dcli_padded_elements(const dcl_box *box, int64_t bytes)
+{
+    int64_t row = box->count[box->rank - 1], elements = dcli_box_elements(box);
+    return elements > row ? elements / row * pitch_of(box, bytes) : elements;
+}
+
 /* The cut of boxes without strides, which is the frequent case: there may be one for every element of an array.
  * @return false: they have strides, reach beyond 64 bits, or nothing in common. */
 static bool cut_plain(const dcli_region *region, const dcl_box *box, dcli_region *out)

@@ -23,6 +23,25 @@ void dcli_region_list_free(dcli_region_list *list);
 /** The box packed in storage, last axis fastest, first element at `offset`. */
 dcli_region dcli_region_packed(const dcl_box *box, int64_t offset);
 
+enum { DCLI_LINE = 64 }; /* bytes of a cache line: a multiple of every element's */
+
+/** The pitch of rows of `row` elements, in storage and in stages. If rows lie a multiple of 4096 bytes apart, or nearly, all elements
+ *  of a column map to few cache sets. Such rows are padded by 64 bytes, or by 128 where 64 bytes more would reach the multiple.
+ *  @param bytes  of one element. @param line  elements of DCLI_LINE bytes. */
+static inline int64_t dcli_padded_row(int64_t row, int64_t bytes, int64_t line)
+{
+    enum { PAGE = 4096 };
+    int64_t row_bytes = row * bytes, beyond = row_bytes & (PAGE - 1); /* no overflow: check_storage() of bind.c */
+    if (row_bytes < PAGE || (beyond >= DCLI_LINE && beyond <= PAGE - DCLI_LINE))
+        return row;
+    return row + (beyond < DCLI_LINE ? line : 2 * line);
+}
+
+/** The box in storage, last axis fastest, its rows padded so: how stages and copies lie. */
+dcli_region dcli_region_padded(const dcl_box *box, int64_t offset, int64_t bytes);
+/** Elements of that storage. */
+int64_t dcli_padded_elements(const dcl_box *box, int64_t bytes);
+
 /** Cut to the indices that are also in `box`. @return false when there is none. */
 bool dcli_region_cut(const dcli_region *region, const dcl_box *box, dcli_region *out);
 

@@ -107,10 +107,11 @@ dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operat
         if (dcli_grow(&copies->copy, copies->count, &copies->capacity, sizeof *copies->copy) != 0)
             return DCL_ERR_NOMEM;
         dcli_copy *copy = &copies->copy[copies->count++];
-        *copy = (dcli_copy){.storage = operand->storage,
-                            .box = stage->box,
-                            .bytes = stage->elements * (int64_t)dcl_type_bytes(operand->layout->grid.type),
-                            .counted = stage->counted};
+        *copy =
+            (dcli_copy){.storage = operand->storage,
+                        .box = stage->box,
+                        .bytes = dcli_box_elements(&stage->box) * (int64_t)dcl_type_bytes(operand->layout->grid.type),
+                        .counted = stage->counted};
         copies->bytes += copy->counted ? copy->bytes : 0;
     }
     return DCL_OK;

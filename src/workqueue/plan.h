@@ -17,7 +17,7 @@ typedef struct dcli_plan_terms {
     int64_t batch_bytes;   /* size aimed at for the first output's part of a batch; tiles much larger are cut */
     int64_t chunk_bytes;   /* most bytes of a chunk, unless the pool is small or one element is larger */
     int64_t pool_bytes;    /* most bytes of chunks a node holds */
-    int64_t kept_bytes;    /* most bytes of kept copies a node holds */
+    int64_t kept_bytes;    /* most bytes of kept copies a node holds, without what lies between their rows */
     const dcli_kept *kept; /* what nodes have kept before this operation; NULL: nothing */
     bool detailed;         /* FORALL, MOVE: plan->detail is made, too: for reports */
     bool no_points;        /* for tests: plan_points.c is not used */
@@ -62,13 +62,13 @@ typedef enum dcli_stage_kept {
     DCLI_STAGE_KEPT     /* filled by an operation before, or an earlier batch: the copy of this very box */
 } dcli_stage_kept;
 
-/** A packed temporary: last axis fastest over `box`, which may go beyond an axis of the array that is periodic. Boxes of pieces
+/** A temporary: `box` as dcli_region_padded() lays it. It may go beyond an axis of the array that is periodic. Boxes of pieces
  *  that are copied in are as the stage's. */
 typedef struct dcli_stage {
     int operand;
     dcl_box box;
-    int64_t elements;
-    bool rest; /* elements that are stored nowhere are read: all get the layout's rest before the pieces */
+    int64_t elements; /* of its memory, those between rows included */
+    bool rest;        /* elements that are stored nowhere are read: all get the layout's rest before the pieces */
     int64_t first_in, in_count;   /* pieces copied in before the launch */
     int64_t first_out, out_count; /* outputs: pieces copied out after it (OWN; CHUNK: into U chunks) */
     dcli_stage_kept kept;

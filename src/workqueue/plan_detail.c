@@ -78,7 +78,8 @@ static void add_copied(dcli_builder *builder)
     const dcli_plan *plan = builder->plan;
     for (int64_t s = 0; s < plan->stage_count; s++)
         if (plan->stage[s].kept == DCLI_STAGE_KEEP && !plan->stage[s].unfinished)
-            plan->detail->copied_bytes += plan->stage[s].elements * dcli_builder_bytes(builder, plan->stage[s].operand);
+            plan->detail->copied_bytes +=
+                dcli_box_elements(&plan->stage[s].box) * dcli_builder_bytes(builder, plan->stage[s].operand);
 }
 
 /* Different values that the indices of these subscripts take: no more elements are read. At most `most`. */

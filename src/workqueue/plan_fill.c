@@ -160,11 +160,11 @@ static dcl_status pieces_of_box(dcli_builder *builder, const struct chains *chai
 static dcl_status piece_of_copy(dcli_builder *builder, int k, const dcli_source *source, const dcl_box *box)
 {
     dcl_box there = *box;
-    dcli_region packed = dcli_region_packed(&source->box, 0), region;
+    dcli_region whole = dcli_region_padded(&source->box, 0, dcli_builder_bytes(builder, k)), region;
     int64_t stage;
     dcl_status status = dcli_name_copy(builder, k, &source->box, &stage);
     dcli_box_move(&there, source->image.shift, 1);
-    if (status != DCL_OK || !dcli_region_cut(&packed, &there, &region))
+    if (status != DCL_OK || !dcli_region_cut(&whole, &there, &region))
         return status;
     dcli_box_move(&region.box, source->image.shift, -1);
     return add_piece(builder, DCLI_SPACE_REPLICA, (int)stage, &region, 0);

@@ -97,7 +97,8 @@ static dcl_status bind(dcli_builder *builder, int a, const dcl_box *box, const s
         binding->where = (int)view->stage;
         if (view->empty)
             return DCL_OK; /* nothing is read: steps 0, no count */
-        region = dcli_region_packed(&builder->plan->stage[view->stage].box, 0);
+        region = dcli_region_padded(&builder->plan->stage[view->stage].box, 0,
+                                    dcli_builder_bytes(builder, dcli_param_of(builder, a)));
     }
     if (builder->subscripts[a].reach == DCLI_REACH_AFFINE) {
         bind_affine(&builder->subscripts[a], box, &view->foot, &region, binding);

@@ -118,7 +118,8 @@ static dcl_status add_stage(dcli_builder *builder, int k, const dcl_box *box, in
     dcli_stage *stage = dcli_builder_stage(builder);
     if (stage == NULL)
         return DCL_ERR_NOMEM;
-    *stage = (dcli_stage){.operand = k, .box = *box, .elements = dcli_box_elements(box)};
+    *stage =
+        (dcli_stage){.operand = k, .box = *box, .elements = dcli_padded_elements(box, dcli_builder_bytes(builder, k))};
     *stage_out = builder->plan->stage_count - 1;
     return DCL_OK;
 }

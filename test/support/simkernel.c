@@ -55,7 +55,8 @@ static void copy_pieces(struct run *run, int64_t s, bool in)
 {
     const dcli_stage *stage = stage_of(run, s);
     sim_memory memory = {.data = run->stage[s], .elements = stage->elements};
-    dcli_region whole = dcli_region_packed(&stage->box, 0), part;
+    int64_t bytes = (int64_t)dcl_type_bytes(run->operation->operand[stage->operand].layout->grid.type);
+    dcli_region whole = dcli_region_padded(&stage->box, 0, bytes), part;
     int64_t first = in ? stage->first_in : stage->first_out, count = in ? stage->in_count : stage->out_count;
     for (int64_t n = first; n < first + count && !sim_is_wrong(run->data); n++) {
         const dcli_piece *piece = &run->plan->plan->piece[n];
