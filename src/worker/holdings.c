@@ -12,18 +12,37 @@ enum { BUCKETS = sizeof((dcli_holdings *)0)->held / sizeof((dcli_holdings *)0)->
 
 /* ---- layouts ----------------------------------------------------------------------------------------------------- */
 
+static void end_layout(dcli_holdings *holdings, dcli_shared_layout *shared)
+{
+    dcli_shared_layout **at = &holdings->layouts;
+    while (*at != shared)
+        at = &(*at)->next;
+    *at = shared->next;
+    holdings->layout_ends(holdings->user, shared->layout);
+    dcli_layouts_end_use(holdings->common, shared->layout);
+    dcli_free(shared);
+}
+
+/* The unused layout that was used longest ago. */
+static dcli_shared_layout *oldest_unused(const dcli_holdings *holdings)
+{
+    dcli_shared_layout *oldest = NULL;
+    for (dcli_shared_layout *shared = holdings->layouts; shared != NULL; shared = shared->next)
+        if (shared->uses == 0 && (oldest == NULL || shared->unused_since < oldest->unused_since))
+            oldest = shared;
+    return oldest;
+}
+
+/* Some unused layouts are kept, and with them their plans: an array that is remapped back and forth takes them up again. */
 static void end_layout_use(dcli_holdings *holdings, dcli_shared_layout *shared)
 {
     if (--shared->uses > 0)
         return;
-    holdings->layout_ends(holdings->user, shared->layout);
-    for (dcli_shared_layout **at = &holdings->layouts; *at != NULL; at = &(*at)->next)
-        if (*at == shared) {
-            *at = shared->next;
-            dcli_layouts_end_use(holdings->common, shared->layout);
-            dcli_free(shared);
-            return;
-        }
+    shared->unused_since = ++holdings->clock;
+    if (++holdings->unused_count <= DCLI_MOST_UNUSED_LAYOUTS)
+        return;
+    end_layout(holdings, oldest_unused(holdings));
+    holdings->unused_count--;
 }
 
 /* Takes the layout over. */
@@ -45,6 +64,7 @@ static dcl_status share_layout(dcli_holdings *holdings, const dcli_layout *fresh
         dcli_layouts_end_use(holdings->common, layout);
         return DCL_ERR_NOMEM;
     }
+    holdings->unused_count -= shared->uses == 0 && shared->unused_since > 0;
     shared->uses++;
     *shared_out = shared;
     return DCL_OK;
@@ -192,4 +212,7 @@ void dcli_holdings_free(dcli_holdings *holdings)
     for (int b = 0; b < BUCKETS; b++)
         while (holdings->held[b] != NULL)
             dcli_holdings_drop(holdings, holdings->held[b]);
+    while (holdings->layouts != NULL)
+        end_layout(holdings, holdings->layouts);
+    holdings->unused_count = 0;
 }

@@ -10,10 +10,14 @@
 typedef struct dcli_shared_layout {
     const dcli_layout *layout; /* with a use in dcli_layouts */
     int64_t uses;              /* storages, shapes of these, and open operations */
+    int64_t unused_since;      /* by the clock of dcli_holdings, while there are no uses */
     struct dcli_shared_layout *next;
 } dcli_shared_layout;
 
-enum { DCLI_MOST_SHAPES = 4 }; /* that are remembered of a storage, and plans for them */
+enum {
+    DCLI_MOST_SHAPES = 4,        /* that are remembered of a storage, and plans for them */
+    DCLI_MOST_UNUSED_LAYOUTS = 8 /* that are kept, with plans for them, in case they are used again */
+};
 
 /** A storage as this peer holds it. */
 typedef struct dcli_held {
@@ -35,6 +39,7 @@ typedef struct dcli_holdings {
     int node_count;
     dcli_layouts *common;
     dcli_shared_layout *layouts;
+    int64_t unused_count, clock; /* of these layouts; grows with every one that has no use any more */
     dcli_held *held[256];
     int64_t last_created; /* number of the last storage that was made */
     dcli_layout_ends_fn *layout_ends;

@@ -58,10 +58,30 @@ Test(holdings, equal_grids_and_maps_are_one_layout)
     dcli_holdings_drop(holdings, one);
     cr_expect_null(dcli_holdings_find(holdings, 1));
     cr_expect_eq(layouts_ended, 0, "storage 2 still has it");
+    const dcli_layout *layout = two->shared->layout;
     dcli_holdings_drop(holdings, two);
-    cr_expect_eq(layouts_ended, 1);
+    cr_expect_eq(layouts_ended, 0, "it is kept");
+    cr_assert_eq(create(holdings, 5, "block", 16), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(dcli_holdings_find(holdings, 5)->shared->layout, layout, "it is used again");
     dcli_holdings_free(holdings);
     cr_expect_eq(layouts_ended, 3);
+}
+
+/* What ends is the one that has not been used for longest. */
+Test(holdings, a_few_unused_layouts_are_kept)
+{
+    enum { COUNT = DCLI_MOST_UNUSED_LAYOUTS };
+    dcli_holdings *holdings = make_holdings();
+    for (int n = 0; n < 2 * COUNT; n++) {
+        cr_assert_eq(create(holdings, n, "block", 100 + n), DCL_OK, "%s", dcl_error());
+        dcli_holdings_drop(holdings, dcli_holdings_find(holdings, n));
+        cr_assert_eq(create(holdings, 100 + n, "block", 100), DCL_OK, "%s", dcl_error());
+        dcli_holdings_drop(holdings, dcli_holdings_find(holdings, 100 + n));
+        cr_expect_eq(layouts_ended, n < COUNT ? 0 : n - COUNT + 1, "round %d", n);
+    }
+    dcli_holdings_free(holdings);
+    cr_expect_eq(layouts_ended, 2 * COUNT);
+    cr_expect_null(layouts.first);
 }
 
 Test(holdings, a_number_is_taken_once)
@@ -92,11 +112,12 @@ Test(holdings, shapes_last_as_long_as_their_uses)
         dcli_holdings_end_shape(holdings, again);
     }
     cr_expect_eq(layouts_ended, 0, "the first one has been given up, and is in use");
+    cr_expect_eq(holdings->unused_count, 0);
     dcli_holdings_end_shape(holdings, shape[0]);
-    cr_expect_eq(layouts_ended, 1);
+    cr_expect_eq(holdings->unused_count, 1);
     for (int s = 1; s < SIDES; s++)
         dcli_holdings_end_shape(holdings, shape[s]);
-    cr_expect_eq(layouts_ended, 1, "the storage remembers the others");
+    cr_expect_eq(holdings->unused_count, 1, "the storage remembers the others");
     dcli_holdings_free(holdings);
     cr_expect_eq(layouts_ended, SIDES + 1);
 }
