@@ -14,11 +14,10 @@
 #include "segment/cut.h"
 
 enum {
-    GROUP_BYTES = 128 << 10, /* gathered at once */
-    ALONG_ELEMENTS = 256,    /* of a part that is packed as its input lies, along the innermost axis */
-    BLOCK_ALONG = 256,       /* of a part that is turned by kernels, along the innermost axis */
-    FEW = 16,                /* small works gather so much less at once: it stays in the first cache */
-    SMALL_WORK = 8192        /* elements: of fewer, too many rows would read inputs where they are */
+    ALONG_ELEMENTS = 256, /* of a part that is packed as its input lies, along the innermost axis */
+    BLOCK_ALONG = 256,    /* of a part that is turned by kernels, along the innermost axis */
+    FEW = 16,             /* small works gather so much less at once: it stays in the first cache */
+    SMALL_WORK = 8192     /* elements: of fewer, too many rows would read inputs where they are */
 };
 
 static const dcli_body *body_of(const dcli_gather *gather) { return gather->operation->body; }
@@ -117,7 +116,7 @@ static int64_t most_elements(const dcli_gather *gather, uint64_t mask)
     int64_t bytes = 0;
     for (int a = 0; a < body_of(gather)->access_count; a++)
         bytes += mask >> a & 1 ? (int64_t)dcli_element_bytes(gather->operation, body_of(gather)->access[a].param) : 0;
-    return GROUP_BYTES / bytes;
+    return dcli_max(gather->traits->near_bytes / bytes, 1);
 }
 
 /* The axis of a cell along which the output steps furthest; -1: it has one element. */
@@ -172,7 +171,7 @@ static void find_block(const dcli_body *body, const int64_t shape[], int64_t mos
     memcpy(cell_out, shape, (size_t)body->space_rank * sizeof cell_out[0]);
     if (across >= 0 && dcli_volume(body->space_rank, cell_out) > most) {
         cell_out[innermost] = dcli_min(cell_out[innermost], BLOCK_ALONG);
-        cell_out[across] = dcli_min(cell_out[across], most / BLOCK_ALONG);
+        cell_out[across] = dcli_min(cell_out[across], dcli_max(1, most / BLOCK_ALONG));
     }
     for (int m = 0; m < body->space_rank; m++) {
         int64_t elements = dcli_volume(body->space_rank, cell_out);

@@ -12,8 +12,9 @@ typedef struct dcli_traits {
     bool same_addresses; /* and kernels see it at the addresses that it has for the host */
     bool check_access;   /* kernels check everything they read and write */
     int compute_units;
-    int64_t shares;    /* work-items that share work of any number of parts: each has scratch memory of its own */
-    double element_ns; /* what an element of the body takes on one compute unit; 0: not known */
+    int64_t near_bytes; /* that a work-item gathers at once: as many as its nearest caches hold */
+    int64_t shares;     /* work-items that share work of any number of parts: each has scratch memory of its own */
+    double element_ns;  /* what an element of the body takes on one compute unit; 0: not known */
 } dcli_traits;
 
 /** Whether kernels get their rows one by one, as values. */

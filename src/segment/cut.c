@@ -1,6 +1,7 @@
 /* segment/cut.c - blocks of a box of indices, one after the other. */
 #include "segment/cut.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -8,6 +9,8 @@
 dcli_cut dcli_cut_begin(int rank, const int64_t whole[], const int64_t shape[])
 {
     dcli_cut cut = {.rank = rank};
+    for (int d = 0; d < rank; d++)
+        assert(whole[d] >= 1 && shape[d] >= 1);
     memcpy(cut.whole, whole, (size_t)rank * sizeof whole[0]);
     memcpy(cut.shape, shape, (size_t)rank * sizeof shape[0]);
     return cut;

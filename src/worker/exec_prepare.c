@@ -8,6 +8,7 @@
 
 dcli_traits dcli_exec_traits(const dcli_worker *worker)
 {
+    enum { NEAR_BYTES = 128 << 10 };
     const dcli_device *device = worker->device;
     return (dcli_traits){.self = worker->terms.self,
                          .is_gpu = dcli_device_is_gpu(device),
@@ -15,6 +16,7 @@ dcli_traits dcli_exec_traits(const dcli_worker *worker)
                          .same_addresses = dcli_device_same_addresses(device),
                          .check_access = worker->terms.check_access,
                          .compute_units = dcli_device_about(device)->compute_units,
+                         .near_bytes = NEAR_BYTES,
                          .shares = (int64_t)dcli_device_shares(device)};
 }
 

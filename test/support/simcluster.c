@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -124,6 +125,7 @@ static void open_sim(struct sim *sim)
     dcli_plan_terms terms;
     pick_terms(sim, &terms);
     sim_data_open(&sim->data, sim->program, &terms);
+    sim->data.alike = sim->settings->alike;
     sim_check_counters(&sim->data, &sim->figures.bytes_moved);
     pick_pool(sim);
     sim->terms = (dcli_node_terms){.plan = sim->data.terms,
@@ -265,6 +267,7 @@ char *sim_cluster_run(const sim_settings *settings, sim_figures *figures_out)
     sim.figures.operations = sim.program->step_count;
     for (int s = 0; s < sim.program->step_count; s++)
         sim.figures.foralls += sim.program->step[s].operation.kind == DCLI_OP_FORALL;
+    memcpy(sim.figures.via, sim.data.via, sizeof sim.figures.via);
     *figures_out = sim.figures;
     close_sim(&sim);
     return text;

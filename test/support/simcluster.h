@@ -6,11 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lower/lower.h"
+
 typedef struct sim_settings {
     uint64_t seed;
     int nodes;  /* 0: 8..64 at random */
     int steps;  /* operations after the first ones, which give some arrays their contents */
     bool lose;  /* nodes are lost for certain */
+    bool alike; /* all devices are processors that see memory where the host does */
     bool trace; /* every action and message, on standard error */
 } sim_settings;
 
@@ -20,6 +23,7 @@ typedef struct sim_figures {
     int64_t batches, chunks, messages, bytes_moved, failures;
     int64_t lost, joined, losses_told; /* nodes; operations that failed because of lost ones */
     bool in_place, sent;               /* some nodes read in place; some are sent everything */
+    bool via[DCLI_VIA_COUNT];          /* ways in which elements got to kernels, or from them */
 } sim_figures;
 
 /** Run one random program on one random cluster.

@@ -5,8 +5,8 @@
 #ifndef TEST_SUPPORT_SIMDATA_H
 #define TEST_SUPPORT_SIMDATA_H
 
+#include "lower/lower.h"
 #include "support/simprogram.h"
-#include "workqueue/plan.h"
 
 /** A chunk between two peers. */
 typedef struct sim_payload {
@@ -46,7 +46,9 @@ typedef struct sim_data {
     dcli_kept kept; /* while plans are made */
     sim_kept *copy; /* [copy_count] */
     int64_t copy_count, copy_capacity;
-    dcli_text problem; /* the first thing that was wrong */
+    bool alike;               /* all devices are processors that see memory where the host does */
+    bool via[DCLI_VIA_COUNT]; /* ways in which elements got to kernels, or from them */
+    dcli_text problem;        /* the first thing that was wrong */
 } sim_data;
 
 void sim_data_open(sim_data *data, sim_program *program, const dcli_plan_terms *terms);

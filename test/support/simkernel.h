@@ -27,4 +27,7 @@ void sim_make_chunks(sim_data *data, int p, const dcli_operation *operation, int
 /** A batch of a FORALL, or of a MOVE, on node p. */
 void sim_kernel(sim_data *data, int p, const dcli_operation *operation, int64_t batch, bool failed);
 
+/** The same of a batch of a FORALL that has not failed, as it is lowered for the device that the node has for this operation. */
+void sim_lowered(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
+
 #endif

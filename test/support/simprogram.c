@@ -291,23 +291,48 @@ static void gather(const dcli_operation *operation, const dcli_subscripts subscr
     }
 }
 
+/* What the value at an index begins with: a blind body does not know the index. */
+static uint64_t hash_of(const dcli_operation *operation, const int64_t index[])
+{
+    return hash_index((uint64_t)operation->number, operation->body->blind ? 0 : operation->body->space_rank, index);
+}
+
+/* Whether the condition of an access is met at an index. @param hash  of what was read there. */
+static bool is_met(const dcli_body *body, int a, const int64_t index[], uint64_t hash)
+{
+    return ((body->blind ? hash >> a : hash_index((uint64_t)a + 1000, body->space_rank, index)) & 1) != 0;
+}
+
 void sim_evaluate(const dcli_operation *operation, const dcli_subscripts subscripts[], const int64_t index[],
                   const sim_access *access)
 {
     const dcli_body *body = operation->body;
-    uint64_t hash = hash_index((uint64_t)operation->number, body->space_rank, index);
+    uint64_t hash = hash_of(operation, index);
     bool poisoned = false;
     gather(operation, subscripts, index, access, &hash, &poisoned);
     for (int a = 0; a < body->access_count; a++) {
         int64_t element[DCL_MAX_RANK];
         if (!body->access[a].written)
             continue;
-        if (body->access[a].conditional && (hash_index((uint64_t)a + 1000, body->space_rank, index) & 1) == 0)
+        if (body->access[a].conditional && !is_met(body, a, index, hash))
             continue;
         if (!sim_element(&subscripts[a], dcli_operand_grid(&operation->operand[body->access[a].param]), index, element))
             abort(); /* outputs cover the index space: checked */
         access->store(access->user, a, element, poisoned ? SIM_POISON : (int64_t)dcli_hash_word(hash, (uint64_t)a));
     }
+}
+
+void sim_evaluate_blind(const dcli_operation *operation, const sim_access *access)
+{
+    const dcli_body *body = operation->body;
+    uint64_t hash = hash_of(operation, NULL);
+    bool poisoned = false;
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].read)
+            mix(&hash, &poisoned, access->fetch(access->user, a, NULL));
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].written && (!body->access[a].conditional || is_met(body, a, NULL, hash)))
+            access->store(access->user, a, NULL, poisoned ? SIM_POISON : (int64_t)dcli_hash_word(hash, (uint64_t)a));
 }
 
 /* ---- the oracle --------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* test/support/simprogram.h - random programs for the simulated cluster, and what they must compute.
  *
- * All elements are int64_t. The value that a body writes at an index is a mixture of the index and of the values found
- * through its accesses: which arithmetic stands in the text does not matter, which elements it reads does. */
+ * All elements are int64_t. The value that a body writes at an index is a mixture of the index, unless the body is
+ * blind, and of the values found through its accesses: which arithmetic stands in the text does not matter, which elements it reads does. */
 #ifndef TEST_SUPPORT_SIMPROGRAM_H
 #define TEST_SUPPORT_SIMPROGRAM_H
 
@@ -93,6 +93,8 @@ typedef struct sim_access {
 /** Run the body of a FORALL at one index (of the loop axes). SIM_POISON anywhere gives SIM_POISON everywhere. */
 void sim_evaluate(const dcli_operation *operation, const dcli_subscripts subscripts[], const int64_t index[],
                   const sim_access *access);
+/** The same of a blind body where all that it reads lies in its grids: elements are not named. */
+void sim_evaluate_blind(const dcli_operation *operation, const sim_access *access);
 /** The index that an affine access touches. @param grid  sim_seen(). @return whether it lies there. */
 bool sim_element(const dcli_subscripts *subscripts, const dcl_grid *grid, const int64_t index[], int64_t element_out[]);
 /** Whether an index may read at another one by a declared reach, from the definition. */

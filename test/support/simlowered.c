@@ -1,0 +1,314 @@
+/* test/support/simlowered.c - a batch carried out as it was lowered for some device: routes are copied, rows are run, with plain
+ * memory in place of a device's. What launches gather is decoded from the table that kernels would be given. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "kernel/gather.h"
+#include "lower/lower.h"
+#include "support/simkernel.h"
+
+struct run {
+    sim_data *data;
+    int p;
+    const dcli_operation *operation;
+    const dcli_body *body; /* NULL: a move */
+    sim_plan *plan;
+    const dcli_batch *batch;
+    dcli_lowered lowered;
+    sim_memory arena;
+    dcli_subscripts subscripts[DCLI_MAX_ACCESSES];
+    /* the row that runs */
+    const dcli_launch *launch;
+    const int64_t *row;
+    sim_memory memory[DCLI_MAX_ACCESSES];
+    int64_t place[DCL_MAX_RANK];
+};
+
+static void wrong(struct run *run, int a, const char *what)
+{
+    sim_wrong(run->data, "operation %" PRId64 " on node %d, batch %td, lowered, variant %d, access %d: %s",
+              run->operation->number, run->p, run->batch - run->plan->plan->batch,
+              run->launch != NULL ? (int)run->launch->variant : -1, a, what);
+}
+
+/* The device that a node has for an operation: any of several kinds. */
+static dcli_traits find_traits(const sim_data *data, int p, const dcli_operation *operation)
+{
+    uint64_t hash = dcli_hash_word(dcli_hash_word(DCLI_HASH_START, (uint64_t)operation->number), (uint64_t)p + 9) >> 20;
+    bool is_gpu = !data->alike && hash % 3 == 0, in_place = !is_gpu && (data->alike || (hash >> 4) % 4 > 0);
+    return (dcli_traits){.self = p,
+                         .is_gpu = is_gpu,
+                         .in_place = in_place,
+                         .same_addresses = in_place,
+                         .check_access = !data->alike && (hash >> 8) % 8 == 0,
+                         .compute_units = 1 + (int)((hash >> 12) % 4),
+                         .near_bytes = 32 << (hash >> 16) % 10,
+                         .shares = 2};
+}
+
+/* ---- routes ------------------------------------------------------------------------------------------------------- */
+
+static sim_memory memory_of(struct run *run, int operand, dcli_space space, bool written)
+{
+    const dcli_plan *plan = run->plan->plan;
+    sim_kept *copy;
+    switch (space.kind) {
+    case DCLI_SPACE_OWN:
+        return written ? sim_written_part(run->data, run->operation, operand, run->p)
+                       : sim_read_part(run->data, run->operation, operand, run->p);
+    case DCLI_SPACE_PEER:
+        if (written || !plan->peer_read[space.number])
+            sim_wrong(run->data, "the part of peer %d is used, which is not read in place", space.number);
+        return sim_read_part(run->data, run->operation, operand, space.number);
+    case DCLI_SPACE_STAGE:
+        return run->arena;
+    case DCLI_SPACE_REPLICA:
+        copy = sim_copy_of(run->data, run->p, run->operation, &plan->stage[space.number]);
+        if (copy == NULL)
+            return (sim_memory){0};
+        if (copy->data == NULL)
+            copy->data = sim_garbage(plan->stage[space.number].elements);
+        return (sim_memory){.data = copy->data, .elements = plan->stage[space.number].elements};
+    case DCLI_SPACE_CHUNK:
+        return sim_chunk_memory(run->data, run->plan, space.number, 0);
+    }
+    return (sim_memory){0};
+}
+
+static dcli_region region_of(const dcli_transfer *transfer, const dcli_side *side)
+{
+    dcli_region region = {.box.rank = transfer->rank, .offset = side->offset};
+    for (int d = 0; d < transfer->rank; d++) {
+        region.box.count[d] = transfer->count[d];
+        region.box.stride[d] = 1;
+        region.step[d] = side->step[d];
+    }
+    return region;
+}
+
+/* Those into stages and replicas, or those out of stages. */
+static void run_routes(struct run *run, bool out)
+{
+    for (int64_t r = 0; r < run->lowered.routes.count && !sim_is_wrong(run->data); r++) {
+        const dcli_route *route = &run->lowered.routes.route[r];
+        if ((route->from.kind == DCLI_SPACE_STAGE) != out)
+            continue;
+        run->data->via[route->via] = true;
+        if (route->elements != dcli_transfers_elements(&route->transfers))
+            sim_wrong(run->data, "a route counts other elements than it has");
+        sim_memory to = memory_of(run, route->operand, route->to, true);
+        sim_memory from = memory_of(run, route->operand, route->from, false);
+        for (int64_t n = 0; n < route->transfers.count; n++) {
+            dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
+            dcli_region target = region_of(&transfer, &transfer.to), source = region_of(&transfer, &transfer.from);
+            sim_copy(run->data, &to, &target, &from, &source);
+        }
+        if (sim_is_wrong(run->data))
+            dcli_text_put(&run->data->problem, "operation %" PRId64 " on node %d: a route from space %d to %d\n",
+                          run->operation->number, run->p, (int)route->from.kind, (int)route->to.kind);
+    }
+}
+
+static void fill_with_rest(struct run *run)
+{
+    const dcli_plan *plan = run->plan->plan;
+    for (int64_t s = run->batch->first_stage; s < run->batch->first_stage + run->batch->stage_count; s++) {
+        const dcli_stage *stage = &plan->stage[s];
+        bool passing = stage->kept == DCLI_STAGE_PASSING;
+        int64_t at = passing ? run->lowered.stage_at[s - run->batch->first_stage] : 0;
+        if (stage->kept == DCLI_STAGE_KEEP || (stage->rest && at >= 0)) {
+            dcli_space space = {passing ? DCLI_SPACE_STAGE : DCLI_SPACE_REPLICA, (int)s};
+            sim_memory memory = memory_of(run, stage->operand, space, true);
+            for (int64_t n = 0; stage->rest && n < stage->elements && !sim_is_wrong(run->data); n++)
+                memory.data[at / 8 + n] = sim_rest(run->operation->operand[stage->operand].layout);
+        }
+    }
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------------------- */
+
+/* Where access `a` finds an element, by the numbers of the row alone; NULL when they are wrong. */
+static int64_t *find_place(struct run *run, int a, const int64_t element[])
+{
+    const dcli_subscripts *subscripts = &run->subscripts[a];
+    const int64_t *at = run->row + dcli_row_access(run->body, a);
+    int64_t offset = at[0];
+    if (subscripts->reach == DCLI_REACH_AFFINE)
+        for (int m = 0; m < run->body->space_rank; m++)
+            offset += run->place[m] * at[1 + m];
+    else
+        for (int d = 0, rank = subscripts->rank; d < rank; d++) {
+            bool strides = subscripts->reach == DCLI_REACH_BOX || subscripts->reach == DCLI_REACH_FUNCTION;
+            int64_t stride = strides ? at[1 + 3 * rank + d] : 1, apart = element[d] - at[1 + d];
+            if (apart < 0 || apart % stride != 0 || apart / stride >= at[1 + rank + d]) {
+                wrong(run, a, "reads what is not said to be there");
+                return NULL;
+            }
+            offset += apart / stride * at[1 + 2 * rank + d];
+        }
+    if (offset >= 0 && offset < run->memory[a].elements)
+        return run->memory[a].data + offset;
+    wrong(run, a, "lies outside its memory");
+    return NULL;
+}
+
+/* Whether the bounds that a checked row has let an element through. */
+static bool is_let_through(const struct run *run, int a, const int64_t element[])
+{
+    const int64_t *bounds = run->row + dcli_row_bounds(run->body, a);
+    int rank = run->subscripts[a].rank;
+    for (int d = 0; d < rank; d++)
+        if (element[d] < bounds[d] || element[d] >= bounds[rank + d])
+            return false;
+    return true;
+}
+
+static int64_t fetch(void *user, int a, const int64_t element[])
+{
+    struct run *run = user;
+    bool affine = run->subscripts[a].reach == DCLI_REACH_AFFINE;
+    if (run->launch->variant == DCLI_VARIANT_CHECKED && affine && !is_let_through(run, a, element))
+        wrong(run, a, "is checked and not let through");
+    const int64_t *place = find_place(run, a, element);
+    if (place == NULL)
+        return 0;
+    if (*place == SIM_GARBAGE)
+        wrong(run, a, "reads what was never written");
+    if (*place == SIM_POISON)
+        wrong(run, a, "reads what failed");
+    return *place;
+}
+
+static void outside(void *user, int a)
+{
+    struct run *run = user;
+    if (run->subscripts[a].reach == DCLI_REACH_AFFINE && run->launch->variant != DCLI_VARIANT_CHECKED)
+        wrong(run, a, "reads outside the grid unchecked");
+}
+
+static void store(void *user, int a, const int64_t element[], int64_t value)
+{
+    int64_t *place = find_place(user, a, element);
+    if (place != NULL)
+        *place = value;
+}
+
+static void run_row(struct run *run, const int64_t row[])
+{
+    const sim_access access = {.user = run, .fetch = fetch, .outside = outside, .store = store};
+    int rank = run->body->space_rank;
+    dcl_box box = {.rank = rank};
+    memcpy(box.start, row, (size_t)rank * sizeof row[0]);
+    memcpy(box.stride, row + rank, (size_t)rank * sizeof row[0]);
+    memcpy(box.count, row + 2 * rank, (size_t)rank * sizeof row[0]);
+    bool unit = run->launch->variant == DCLI_VARIANT_UNIT || run->launch->variant == DCLI_VARIANT_GATHERED;
+    if (unit && !dcli_row_is_unit(run->body, row))
+        wrong(run, -1, "a row does not have the steps of its kernel");
+    if (run->launch->variant == DCLI_VARIANT_STRAIGHT && !dcli_row_is_straight(run->body, row))
+        wrong(run, -1, "a row is not straight");
+    run->row = row;
+    memset(run->place, 0, sizeof run->place);
+    do {
+        int64_t index[DCL_MAX_RANK];
+        for (int m = 0; m < rank; m++)
+            index[m] = box.start[m] + run->place[m] * box.stride[m];
+        if (run->body->blind && run->launch->variant != DCLI_VARIANT_CHECKED)
+            sim_evaluate_blind(run->operation, &access);
+        else
+            sim_evaluate(run->operation, run->subscripts, index, &access);
+    } while (!sim_is_wrong(run->data) && sim_next_place(run->place, &box));
+}
+
+static void bind(struct run *run, const dcli_launch *launch)
+{
+    run->launch = launch;
+    for (int a = 0; a < run->body->access_count; a++) {
+        run->data->via[launch->via[a]] = true;
+        if (launch->via[a] == DCLI_VIA_BINDING)
+            run->memory[a] = memory_of(run, run->body->access[a].param, launch->space[a], run->body->access[a].written);
+    }
+}
+
+static void run_rows(struct run *run, const dcli_launch *launch)
+{
+    int length = dcli_row_length(run->body);
+    bind(run, launch);
+    for (int64_t r = 0; r < launch->row_count && !sim_is_wrong(run->data); r++)
+        run_row(run, launch->row + r * length);
+}
+
+/* What a group gathers: places and shapes of a table (kernel/gather.h). */
+static void gather_piece(struct run *run, const int64_t table[], const int64_t place[], sim_memory *scratch)
+{
+    const int64_t *shape = table + place[3];
+    const dcli_source_part *part = &run->lowered.source[place[2]];
+    dcli_transfer transfer = {.rank = DCLI_GATHER_AXES, .to.offset = place[0], .from.offset = place[1]};
+    memcpy(transfer.count, shape + DCLI_SHAPE_COUNTS, DCLI_GATHER_AXES * sizeof shape[0]);
+    memcpy(transfer.to.step, shape + DCLI_SHAPE_TO, DCLI_GATHER_AXES * sizeof shape[0]);
+    memcpy(transfer.from.step, shape + DCLI_SHAPE_FROM, DCLI_GATHER_AXES * sizeof shape[0]);
+    dcli_space space = {part->node == run->p ? DCLI_SPACE_OWN : DCLI_SPACE_PEER, part->node};
+    sim_memory from = memory_of(run, part->operand, space, false);
+    dcli_region target = region_of(&transfer, &transfer.to), source = region_of(&transfer, &transfer.from);
+    if (part->operand != run->body->access[shape[0]].param)
+        wrong(run, (int)shape[0], "gathers from another array");
+    if (shape[1] < DCLI_SHAPE_LINES || shape[1] > DCLI_SHAPE_SQUARE)
+        wrong(run, (int)shape[0], "gathers in no known way");
+    sim_copy(run->data, scratch, &target, &from, &source);
+}
+
+static void run_groups(struct run *run, const dcli_launch *launch)
+{
+    int64_t *table = NULL, elements = 0;
+    size_t bytes = 0;
+    int length = dcli_row_length(run->body);
+    if (dcli_gather_table(run->body, &run->lowered, launch, &table, &bytes) != DCL_OK)
+        abort();
+    bind(run, launch);
+    for (int64_t g = 0; g < launch->group_count && !sim_is_wrong(run->data); g++) {
+        const int64_t *group = table + DCLI_GATHER_HEAD + g * DCLI_GROUP_LONGS;
+        sim_memory scratch = {sim_garbage(table[DCLI_GATHER_BYTES] / 8), table[DCLI_GATHER_BYTES] / 8};
+        for (int a = 0; a < run->body->access_count; a++) {
+            bool gathered = table[DCLI_GATHER_MASK] >> a & 1;
+            if (gathered != (launch->via[a] == DCLI_VIA_GATHER))
+                wrong(run, a, "is gathered or not, says the table");
+            if (gathered)
+                run->memory[a] = scratch;
+        }
+        for (int64_t n = 0; n < group[3] && !sim_is_wrong(run->data); n++)
+            gather_piece(run, table, table + group[2] + n * DCLI_PLACE_LONGS, &scratch);
+        for (int64_t r = 0; r < group[1] && !sim_is_wrong(run->data); r++) {
+            const int64_t *row = table + group[0] + r * length;
+            dcl_box box = {.rank = run->body->space_rank};
+            memcpy(box.count, row + 2 * box.rank, (size_t)box.rank * sizeof row[0]);
+            elements += dcli_box_elements(&box);
+            run_row(run, row);
+        }
+        free(scratch.data);
+    }
+    if (!sim_is_wrong(run->data) && elements != table[DCLI_GATHER_ELEMENTS])
+        wrong(run, -1, "its groups compute other elements than the launch");
+    dcli_free(table);
+}
+
+void sim_lowered(sim_data *data, int p, const dcli_operation *operation, int64_t b)
+{
+    struct run run = {.data = data, .p = p, .operation = operation, .body = operation->body};
+    const dcli_traits traits = find_traits(data, p, operation);
+    run.plan = sim_plan_of(data, operation, p);
+    run.batch = &run.plan->plan->batch[b];
+    sim_make_chunks(data, p, operation, b);
+    sim_subscripts(operation, run.subscripts);
+    if (dcli_lower(operation, run.plan->plan, run.batch, &traits, &run.lowered) != DCL_OK)
+        abort();
+    run.arena = (sim_memory){sim_garbage(run.lowered.arena_bytes / 8), run.lowered.arena_bytes / 8};
+    fill_with_rest(&run);
+    run_routes(&run, false);
+    for (int64_t l = 0; l < run.lowered.launch_count && !sim_is_wrong(data); l++)
+        (run.lowered.launch[l].gathers ? run_groups : run_rows)(&run, &run.lowered.launch[l]);
+    run_routes(&run, true);
+    dcli_lowered_free(&run.lowered);
+    free(run.arena.data);
+}
