@@ -1,4 +1,4 @@
-/* segment/box.c - arithmetic of strided boxes: intersection, difference, bound, part. */
+/* segment/box.c - arithmetic of strided boxes: intersection, difference, bounding box, part. */
 #include "segment/box.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 dcl_status dcli_box_list_add(dcli_box_list *list, const dcl_box *box)
 {
-    dcl_box copy = *box; /* the box may be one of the list, which moves when it grows */
+    dcl_box copy = *box; /* a copy: the box may be in the list, which moves when it grows */
     if (dcli_grow(&list->box, list->count, &list->capacity, sizeof *list->box) != 0)
         return DCL_ERR_NOMEM;
     list->box[list->count++] = copy;
@@ -94,7 +94,7 @@ static bool first_common(int64_t start_a, int64_t stride_a, int64_t start_b, int
     dcli_wide distance = (dcli_wide)start_b - start_a;
     if (distance % g != 0)
         return false;
-    int64_t m = stride_b / g; /* in a's counting, common elements are m apart */
+    int64_t m = stride_b / g; /* counted in elements of a, common elements are m apart */
     dcli_wide t = distance / g % m;
     if (t < 0)
         t += m;
@@ -125,7 +125,7 @@ bool dcli_run_intersect(int64_t start_a, int64_t count_a, int64_t stride_a, int6
     dcli_wide first = dcli_max(start_a, start_b), stride = 1;
     dcli_wide last =
         dcli_wide_min(dcli_run_last(start_a, count_a, stride_a), dcli_run_last(start_b, count_b, stride_b));
-    last = dcli_wide_min(last, INT64_MAX); /* what lies beyond is no index */
+    last = dcli_wide_min(last, INT64_MAX); /* indices have 64 bits */
     if (first > last)
         return no_run(start_out, count_out, stride_out);
 
@@ -152,7 +152,7 @@ static void make_empty(dcl_box *out, int rank)
         out->stride[d] = 1;
 }
 
-/* Cheap and sufficient: on some axis one ends before the other begins. */
+/* Whether one box ends before the other begins on some axis. A cheap test; boxes without it may still be disjoint. */
 static bool lie_apart(const dcl_box *a, const dcl_box *b)
 {
     for (int d = 0; d < a->rank; d++)
@@ -180,7 +180,7 @@ bool dcli_box_intersect(const dcl_box *a, const dcl_box *b, dcl_box *out)
     return true;
 }
 
-/* Replace one axis by elements first, first + step, ... of the axis' own counting. */
+/* Keep only elements first, first + step, ... of one axis, counted within the box. */
 static void cut_axis(dcl_box *box, int d, int64_t first, int64_t count, int64_t step)
 {
     box->start[d] += first * box->stride[d];
@@ -197,12 +197,12 @@ static dcl_status emit(const dcl_box *rest, int d, int64_t first, int64_t count,
     return dcli_box_list_add(out, &piece);
 }
 
-/* What a progression (lo, n, step) leaves of the counting 0..size-1 of axis d: what is before and after it, and between
- * its elements either the n - 1 gaps or the step - 1 residue classes, whichever is fewer. */
+/* Append what is left of axis d, whose elements are counted 0..size-1, without the progression (lo, n, step): the parts before
+ * and after it, and between its elements either the n - 1 gaps or the step - 1 residue classes, whichever are fewer. */
 static dcl_status subtract_axis(const dcl_box *rest, int d, int64_t lo, int64_t n, int64_t step, dcli_box_list *out)
 {
     int64_t size = rest->count[d], end = lo + (n - 1) * step + 1;
-    /* A before or after shorter than a step holds no element of the progression's class: the classes take it along. */
+    /* A part before or after that is shorter than a step has only elements of the other classes, which then include it. */
     bool before_joins = lo < step, after_joins = size - end < step;
     bool by_class = step - 1 + !before_joins + !after_joins < n - 1 + (lo > 0) + (end < size);
     int64_t from = by_class && before_joins ? 0 : lo, to = by_class && after_joins ? size : end;
@@ -224,7 +224,7 @@ dcl_status dcli_box_subtract(const dcl_box *a, const dcl_box *b, dcli_box_list *
         return DCL_OK;
     if (!dcli_box_intersect(a, b, &common))
         return dcli_box_list_add(out, &rest);
-    /* Axis by axis: what lies outside b on this axis goes out, what lies inside goes on to the next axis. */
+    /* Axis by axis: append the part outside b, and continue with the part inside. */
     for (int d = 0; d < rest.rank; d++) {
         int64_t lo = (int64_t)(((dcli_wide)common.start[d] - rest.start[d]) / rest.stride[d]);
         int64_t step = common.count[d] > 1 ? common.stride[d] / rest.stride[d] : 1;
@@ -265,7 +265,7 @@ void dcli_box_part(const dcl_box *box, const int64_t lo[], const int64_t count[]
     *out = part;
 }
 
-/* Append to what snprintf() semantics have counted so far. */
+/* Append a number to a text, counting its whole length as snprintf() does. */
 static int put(char *text, size_t capacity, int length, const char *before, int64_t number)
 {
     bool room = (size_t)length < capacity;

@@ -1,4 +1,4 @@
-/* segment/declared.c - halos, crosses, boxes and portions: what they are made of and what they cover. */
+/* segment/declared.c - declared reaches: halos, crosses, boxes and portions, and the elements that they cover. */
 #include "segment/declared.h"
 
 #include <inttypes.h>
@@ -84,7 +84,7 @@ static dcl_status check_widths(const dcli_declared *declared, const char *name, 
     return DCL_OK;
 }
 
-/* dcli_box_check() says which axis; this says whose box it is. */
+/* Check a declared box. dcli_box_check() names the axis; this adds the name of the array. */
 dcl_status dcli_declared_check_box(const dcl_box *box, const dcl_grid *grid, const char *name, const char *what)
 {
     dcl_status status = dcli_box_check(box, grid);
@@ -172,7 +172,7 @@ static dcl_box widen(const dcl_box *space, int d, int64_t width, bool *approxima
     return run;
 }
 
-/* What is read with these widths, cut to the grid. @return false when that is nothing. */
+/* The elements within these widths of a box, cut to the grid. @return false: there are none. */
 static bool widened(const dcl_box *space, const int64_t width[], const dcl_grid *grid, dcl_box *out, bool *approximate)
 {
     dcl_box box = {.rank = grid->rank};

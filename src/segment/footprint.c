@@ -1,7 +1,7 @@
-/* segment/footprint.c - which elements affine subscripts read, and for which indices they stay inside a box.
+/* segment/footprint.c - finds the elements that affine subscripts read, and the indices for which they stay inside a box.
  *
- * One subscript over a box of indices gives numbers low, low + stride, ..., high: exactly these where it uses one
- * index, some of these where it uses several. All numbers are held in 128 bits until they are known to lie in a grid. */
+ * Over a box of indices, one subscript takes the numbers low, low + stride, ..., high: exactly these if it uses one index,
+ * some of them if it uses several. All numbers have 128 bits until they are known to lie in a grid. */
 #include "segment/footprint.h"
 
 #include "base/check.h"
@@ -62,7 +62,7 @@ typedef struct span {
     dcli_wide low, high, stride;
 } span;
 
-/* Numbers this large lie in no grid; differences of smaller ones fit. One term with its constant always stays below. */
+/* Larger numbers lie in no grid; differences of smaller ones do not overflow. One term and a constant always stay below. */
 #define SPAN_LIMIT (((dcli_wide)1 << 126) + ((dcli_wide)1 << 64))
 
 /* @return false when a sum of several terms exceeds the limit. */
@@ -100,7 +100,7 @@ static int64_t span_count(const span *span)
     return span->stride == 0 ? 1 : (int64_t)((span->high - span->low) / span->stride + 1);
 }
 
-/* The loop axis whose indices a declared reach reads unchanged on array axis d, or -1: it reads all of that axis. */
+/* The loop axis whose indices a declared reach uses on array axis d; -1: the reach has all of that axis. */
 static int followed_axis(const dcli_subscripts *subscripts, int d, const dcl_box *space)
 {
     if (subscripts->reach == DCLI_REACH_ROWS && d == 0)
@@ -116,7 +116,7 @@ static span span_of_box(const dcl_box *box, int d)
                   box->count[d] > 1 ? box->stride[d] : 0};
 }
 
-/* What array axis d reads, cut to the grid. @param box  BOX, FUNCTION: what is read. @return false when nothing is left. */
+/* The indices read on array axis d, cut to the grid. @param box  BOX, FUNCTION: the declared one. @return false: none. */
 static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_box *space, const dcl_box *box,
                            const dcl_grid *grid, span *out, bool *cut_in_out)
 {
@@ -145,7 +145,7 @@ static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_b
     return cut_span(out, first, last);
 }
 
-/* The one element that affine subscripts read for one index, in 64 bits. @return false: these do not do. */
+/* Find the element that affine subscripts read for a single index, with 64 bits. @return false: more bits are needed. */
 static bool find_element(const dcli_subscripts *subscripts, const dcl_box *space, int64_t index_out[])
 {
     for (int m = 0; m < space->rank; m++)
@@ -211,8 +211,8 @@ bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, con
     return read;
 }
 
-/* The numbers of a span that lie on axis d of a box: number `first_out` of them in the span's counting and, where the
- * span's neighbours lie there too, the ones that follow. @return how many; 0 when there is none. */
+/* The numbers of a span that lie on axis d of a box. Only consecutive ones are found, from number `first_out` of the span on.
+ * @return how many; 0: none. */
 static int64_t span_inside(const span *whole, const dcl_box *target, int d, int64_t *first_out)
 {
     span part = *whole;
@@ -236,7 +236,7 @@ static bool narrow(const dcli_subscript *subscript, const dcl_box *space, const 
     if (!span_of(subscript, space, &span) || (count = span_inside(&span, target, d, &first)) == 0)
         return false;
     for (int m = 0; m < space->rank; m++)
-        if (subscript->coef[m] != 0) { /* with a negative one the span runs against the index */
+        if (subscript->coef[m] != 0) { /* with a negative coefficient the numbers fall as the index rises */
             lo_in_out[m] = subscript->coef[m] > 0 ? first : space->count[m] - first - count;
             count_in_out[m] = count;
         }

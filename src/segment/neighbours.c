@@ -1,4 +1,4 @@
-/* segment/neighbours.c - boxes that are neighbours become one. */
+/* segment/neighbours.c - joins neighbouring boxes of a list. */
 #include <stdlib.h>
 
 #include "segment/box.h"
@@ -13,7 +13,7 @@ static int compare_axes(const dcl_box *x, const dcl_box *y, int d)
     return order == 0 ? compare(x->stride[d], y->stride[d]) : order;
 }
 
-/* By what is alike of neighbours along axis `user`, then along it. */
+/* Order boxes so that neighbours along axis `user` follow each other: by the other axes first, then by this one. */
 static int by_line(const void *a, const void *b, void *user)
 {
     const dcl_box *x = a, *y = b;

@@ -7,7 +7,7 @@
 
 dcl_status dcli_region_list_add(dcli_region_list *list, const dcli_region *region)
 {
-    dcli_region copy = *region; /* the region may be one of the list, which moves when it grows */
+    dcli_region copy = *region; /* a copy: the region may be in the list, which moves when it grows */
     if (dcli_grow(&list->region, list->count, &list->capacity, sizeof *list->region) != 0)
         return DCL_ERR_NOMEM;
     list->region[list->count++] = copy;
@@ -55,8 +55,8 @@ int64_t dcli_padded_elements(const dcl_box *box, int64_t bytes)
     return elements > row ? elements / row * pitch_of(box, bytes) : elements;
 }
 
-/* The cut of boxes without strides, which is the frequent case: there may be one for every element of an array.
- * @return false: they have strides, reach beyond 64 bits, or nothing in common. */
+/* Intersect boxes without strides, the frequent case: there may be one call for every element of an array.
+ * @return false: a box has strides or indices of more than 64 bits, or the intersection is empty. */
 static bool cut_plain(const dcli_region *region, const dcl_box *box, dcli_region *out)
 {
     dcli_region cut = {.box = {.rank = region->box.rank}, .offset = region->offset};

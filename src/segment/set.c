@@ -2,8 +2,8 @@
  *
  * Footprints arrive in the order of tiles, so boxes near each other in the list lie near each other in the grid. The
  * tree uses that: level 0 holds the bounds of every box, a bound of level k + 1 encloses FAN_OUT bounds of level k, and
- * adding a box touches one bound per level. What a query does not meet is passed over in groups. Neighbours that make
- * up one box are merged as they arrive: tiles become stripes, stripes the whole. */
+ * adding a box touches one bound per level. A query skips whole groups that it does not meet. Neighbours that form one
+ * box are merged as they arrive: tiles become stripes, and stripes become the whole. */
 #include "base/alloc.h"
 #include "base/check.h"
 #include "segment/box.h"
@@ -41,8 +41,9 @@ static bool bounds_meet(const int64_t a[], const int64_t b[], int rank)
     return true;
 }
 
-/* Number of the first box from `from` on whose bound meets the query's, or the number of boxes. Where a group starts,
- * the largest one that starts there is asked first: met, its parts are asked; not met, it is passed over. */
+/* Number of the first box from `from` on whose bounds meet those of the query; the number of boxes if there is none. At the
+ * start of a group, the largest group that starts there is tested first: if it is met, its parts are tested, else it is
+ * skipped. */
 static int64_t next_near(const dcli_box_set *set, const dcl_box *query, int64_t from)
 {
     int64_t wanted[2 * DCL_MAX_RANK];
@@ -65,7 +66,7 @@ static int64_t next_near(const dcli_box_set *set, const dcl_box *query, int64_t 
     return set->boxes.count;
 }
 
-/* As next_near(), but the box has elements in common with the query. */
+/* As next_near(), but the box itself has elements in common with the query. */
 int64_t dcli_box_set_next(const dcli_box_set *set, const dcl_box *query, int64_t from)
 {
     dcl_box common;
@@ -93,7 +94,7 @@ static void grow_tree(dcli_box_set *set, int64_t count)
         widen_bound(bound, bound_at(set, level - 1, part), rank);
 }
 
-/* Bounds over the box numbered `at`, after it was appended or has grown. */
+/* Update the bounds over box number `at` after it was appended or has grown. */
 static void update_bounds(dcli_box_set *set, int64_t at, bool appended)
 {
     int64_t own[2 * DCL_MAX_RANK], width = 1;
@@ -109,7 +110,7 @@ static void update_bounds(dcli_box_set *set, int64_t at, bool appended)
     }
 }
 
-/* Whether two disjoint progressions are one: the second goes on where the first ends, or fills its gaps. */
+/* Whether two disjoint progressions form one: the second continues the first, or fills its gaps. */
 static bool join_runs(int64_t start_a, int64_t count_a, int64_t stride_a, int64_t start_b, int64_t count_b,
                       int64_t stride_b, int64_t *stride_out)
 {
@@ -123,7 +124,7 @@ static bool join_runs(int64_t start_a, int64_t count_a, int64_t stride_a, int64_
            (count_a == count_b || count_a == count_b + 1);
 }
 
-/* Make `a` the union of two disjoint boxes where that is a box: they differ on one axis and join there. */
+/* Make `a` the union of two disjoint boxes if that is a box, that is if they differ on one axis only and join there. */
 static bool join_boxes(dcl_box *a, const dcl_box *b)
 {
     int axis = -1;
@@ -173,7 +174,7 @@ static dcl_status reserve_boxes(dcli_box_list *list, int64_t more)
     return DCL_OK;
 }
 
-/* Room for `more` boxes and the bounds over them. */
+/* Reserve memory for `more` boxes and the bounds over them. */
 static dcl_status reserve(dcli_box_set *set, int64_t more, int rank)
 {
     dcl_status status = reserve_boxes(&set->boxes, more);
@@ -190,7 +191,7 @@ static dcl_status reserve(dcli_box_set *set, int64_t more, int rank)
     return status;
 }
 
-/* Put what box number `at` leaves of a piece on the stack of pieces to be compared with the boxes after it. */
+/* Subtract box number `at` from a piece, and push the rest on the stack of pieces to be compared with later boxes. */
 static dcl_status push_rest(dcli_box_set *set, const dcl_box *piece, int64_t at)
 {
     int64_t before = set->pending.count;
@@ -204,7 +205,7 @@ static dcl_status push_rest(dcli_box_set *set, const dcl_box *piece, int64_t at)
     return DCL_OK;
 }
 
-/* What the set lacks of a box that meets its box number `at`, into set->added, last piece first. */
+/* Find the pieces of a box that the set lacks; the box meets box number `at`. They go to set->added, last piece first. */
 static dcl_status find_new(dcli_box_set *set, const dcl_box *box, int64_t at)
 {
     dcl_box piece = *box;
@@ -221,7 +222,7 @@ static dcl_status find_new(dcli_box_set *set, const dcl_box *box, int64_t at)
 
 dcl_status dcli_box_set_add(dcli_box_set *set, const dcl_box *box, dcli_box_list *fresh)
 {
-    dcl_box whole = *box; /* the box may be one of `fresh`, which may move */
+    dcl_box whole = *box; /* a copy: the box may be in `fresh`, which may move */
     if (dcli_box_is_empty(&whole))
         return DCL_OK;
     const dcl_box *added = &whole;

@@ -1,4 +1,4 @@
-/* segment/view.c - from the indices of a view to the elements behind them and back. */
+/* segment/view.c - converts indices of a view to those of its base, and back. */
 #include "segment/view.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ static bool is_empty(const dcl_grid *grid)
     return false;
 }
 
-/* What axis d of the base is seen of: two ends, in any order. */
+/* The two ends of the range of base axis d that a view shows, in any order. */
 static void ends_of(const dcli_transform *view, int d, dcli_wide *one_out, dcli_wide *other_out)
 {
     int v = view->axis[d];
@@ -155,7 +155,7 @@ void dcli_transform_box(const dcli_transform *view, const dcl_box *box, dcl_box 
     *base_out = base;
 }
 
-/* The indices of axis v that see something of a run of base axis d. */
+/* The indices of view axis v that show elements of a run of base axis d. */
 static bool seen_on_axis(const dcli_transform *view, int d, const dcl_box *base, dcl_box *box)
 {
     int v = view->axis[d];
@@ -215,7 +215,7 @@ void dcli_transform_place(const dcli_transform *view, const dcl_box *box, const 
     for (int d = 0; d < view->base_rank; d++) {
         int v = view->axis[d];
         strides_out[d] = v < 0 ? 0 : view->step[d] > 0 ? strides[v] : -strides[v];
-        if (v >= 0 && view->step[d] < 0) /* the base's first is the view's last */
+        if (v >= 0 && view->step[d] < 0) /* a reversed axis: the first element of the base is the last of the view */
             *offset_out += strides[v] * (box->count[v] - 1);
     }
 }
