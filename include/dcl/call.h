@@ -28,12 +28,17 @@ typedef struct dcl_counters {
     int64_t storage_bytes; /**< memory that holds parts of arrays now */
 } dcl_counters;
 
+/** @param counters_bytes  sizeof(dcl_counters) of the program. */
+DCL_API dcl_status dcl_stats_sized(dcl_cluster *cluster, int node, dcl_counters *counters_out, size_t counters_bytes);
 /** Counters since dcl_open(). Waits for the operations called so far, then asks every node that is there.
  *  @param node  0..node_count-1, DCL_ALL_NODES, or DCL_HOST.
  *  @param counters_out  filled when the call succeeds; of a lost node what it told last.
  *  @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_TIMEOUT (a node has not answered for ten seconds), or why the cluster
  *          is broken. Cost: a message to each node and its answer. */
-DCL_API dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out);
+static inline dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
+{
+    return dcl_stats_sized(cluster, node, counters_out, sizeof *counters_out);
+}
 
 /** What a call does. */
 typedef enum dcl_call_kind {
@@ -70,12 +75,18 @@ typedef struct dcl_call {
  *          A call that is refused changes nothing. */
 DCL_API dcl_status dcl_call_run(const dcl_call *call);
 
+/** @param counters_bytes  sizeof(dcl_counters) of the program. */
+DCL_API dcl_status dcl_call_explain_sized(const dcl_call *call, int node, dcl_counters *counters_out,
+                                          size_t counters_bytes);
 /** What a call would count, without running it: the planned counters; others are 0. Counters of a cluster grow by exactly these
  *  when the call is then run.
  *  A body is not compiled: what only a device's compiler refuses, an unknown function for one, is found by dcl_call_run().
  *  @param node  as in dcl_stats() (DCL_HOST: zeros). Of a move, everything is counted at the node that elements move to.
  *  @return the statuses of dcl_call_run(). The cluster's state does not change. */
-DCL_API dcl_status dcl_call_explain(const dcl_call *call, int node, dcl_counters *counters_out);
+static inline dcl_status dcl_call_explain(const dcl_call *call, int node, dcl_counters *counters_out)
+{
+    return dcl_call_explain_sized(call, node, counters_out, sizeof *counters_out);
+}
 
 /** A call that is all empty but for kind and size. */
 static inline dcl_call dcl_call_of(dcl_call_kind kind)

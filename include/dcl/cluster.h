@@ -59,10 +59,15 @@ typedef struct dcl_config {
     const char *check; /**< DCL_CHECK: "off", or "access": kernels check every access; for finding errors */
 } dcl_config;
 
+/** @param config_bytes  sizeof(dcl_config) of the program; becomes struct_size. */
+DCL_API dcl_status dcl_config_read_sized(dcl_config *config_out, size_t config_bytes);
 /** Fill a configuration with the defaults, then with the DCL_ variables of the environment.
  *  @return DCL_OK, or DCL_ERR_INVALID for an unknown DCL_ variable (the nearest known one is named) or a bad value.
  *  Strings taken from the environment live until the environment changes. */
-DCL_API dcl_status dcl_config_read(dcl_config *config_out);
+static inline dcl_status dcl_config_read(dcl_config *config_out)
+{
+    return dcl_config_read_sized(config_out, sizeof *config_out);
+}
 /** Print every setting with its variable, value and meaning, a line each. */
 DCL_API dcl_status dcl_config_print(const dcl_config *config, FILE *file);
 
@@ -149,11 +154,16 @@ typedef struct dcl_device_info {
     int64_t memory_bytes; /**< global memory it reports */
 } dcl_device_info;
 
+/** @param info_bytes  sizeof(dcl_device_info) of the program. */
+DCL_API dcl_status dcl_device_list_sized(int capacity, dcl_device_info info_out[], size_t info_bytes, int *count_out);
 /** List the OpenCL devices of this host, in the order of their numbers.
  *  @param info_out   [capacity], may be NULL when capacity is 0.
  *  @param count_out  devices found, also when more than `capacity`.
  *  @return DCL_OK (also for none), or DCL_ERR_DEVICE. */
-DCL_API dcl_status dcl_device_list(int capacity, dcl_device_info info_out[], int *count_out);
+static inline dcl_status dcl_device_list(int capacity, dcl_device_info info_out[], int *count_out)
+{
+    return dcl_device_list_sized(capacity, info_out, sizeof(dcl_device_info), count_out);
+}
 
 #ifdef __cplusplus
 }

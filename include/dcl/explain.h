@@ -52,9 +52,9 @@ typedef struct dcl_report_footprint {
                                 occur; equal to `elements` where nothing is known */
 } dcl_report_footprint;
 
-/** A report. Made by dcl_call_report(), read by anybody; ended with dcl_report_release().
- *  Later versions may append fields. */
+/** A report. Made by dcl_call_report(), read by anybody; ended with dcl_report_release(). */
 typedef struct dcl_report {
+    size_t struct_size;   /**< sizeof(dcl_report) of the library */
     int nodes;            /**< of the cluster, lost ones included */
     int node;             /**< the one that is reported, or DCL_ALL_NODES */
     dcl_counters planned; /**< of the nodes reported together */

@@ -322,10 +322,16 @@ typedef struct dcl_map_properties {
     bool periodic; /**< some axis is periodic: see dcl_map_halo() */
 } dcl_map_properties;
 
+/** @param properties_bytes  sizeof(dcl_map_properties) of the program. */
+DCL_API dcl_status dcl_map_describe_sized(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out,
+                                          size_t properties_bytes);
 /** Find the properties of a map for a grid, so that a program can choose an algorithm by them.
  *  Cost: all boxes of all nodes are visited once.
  *  @return DCL_OK, DCL_ERR_INVALID (map and grid do not fit), DCL_ERR_NOMEM; the output then untouched. */
-DCL_API dcl_status dcl_map_describe(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out);
+static inline dcl_status dcl_map_describe(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out)
+{
+    return dcl_map_describe_sized(map, grid, properties_out, sizeof *properties_out);
+}
 
 /** Called with one box after the other. A result other than DCL_OK ends the walk, which returns it. */
 typedef dcl_status dcl_box_fn(void *user, const dcl_box *box);

@@ -36,9 +36,14 @@ typedef struct dcl_worker_config {
                               program allows */
 } dcl_worker_config;
 
+/** @param config_bytes  sizeof(dcl_worker_config) of the program; becomes struct_size. */
+DCL_API void dcl_worker_defaults_sized(dcl_worker_config *config_out, size_t config_bytes);
 /** Defaults: nowhere to listen, default devices, no files, no keys, log "warn", ports 61000..61999, 64 sessions, no quota,
  *  contain "auto", most_kernel_ms a day. */
-DCL_API void dcl_worker_defaults(dcl_worker_config *config_out);
+static inline void dcl_worker_defaults(dcl_worker_config *config_out)
+{
+    dcl_worker_defaults_sized(config_out, sizeof *config_out);
+}
 
 /** Offer the devices of this host until dcl_worker_stop(). One process is started per session and device, and ends with the
  *  session; a program that is gone, for whatever reason, leaves nothing. The calling process gives up core dumps and being
@@ -65,11 +70,19 @@ typedef struct dcl_worker_info {
     bool files;              /**< sessions may use files there */
 } dcl_worker_info;
 
+/** @param info_bytes, device_bytes  sizeof(dcl_worker_info) and sizeof(dcl_device_info) of the program. */
+DCL_API dcl_status dcl_worker_list_sized(const dcl_config *config, int capacity, dcl_worker_info info_out[],
+                                         size_t info_bytes, size_t device_bytes, int *count_out);
 /** Ask the workers that config->workers names what they offer. "local:N" has nobody to ask: DCL_ERR_INVALID.
  *  @param config     NULL: the environment. @param info_out  [capacity].
  *  @param count_out  how many addresses there are, also when more than `capacity`.
  *  @return DCL_OK, also when none answers; DCL_ERR_INVALID, DCL_ERR_FILE. */
-DCL_API dcl_status dcl_worker_list(const dcl_config *config, int capacity, dcl_worker_info info_out[], int *count_out);
+static inline dcl_status dcl_worker_list(const dcl_config *config, int capacity, dcl_worker_info info_out[],
+                                         int *count_out)
+{
+    return dcl_worker_list_sized(config, capacity, info_out, sizeof(dcl_worker_info), sizeof(dcl_device_info),
+                                 count_out);
+}
 
 /** Make a pair of keys: `folder`/own.secret (mode 0600), own.public, and `folder`/allowed for public keys of others.
  *  Nothing that is there is overwritten.

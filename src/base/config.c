@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/sized.h"
 
 extern char **environ;
 
@@ -218,11 +219,14 @@ static bool is_variable(const char *entry, const char *name)
     return strncmp(entry, name, length) == 0 && entry[length] == '=';
 }
 
-dcl_status dcl_config_read(dcl_config *config_out)
+dcl_status dcl_config_read_sized(dcl_config *config_out, size_t config_bytes)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter("dcl_config_read");
     if (config_out == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "config_out is NULL; expected a dcl_config to fill");
+    dcl_status fits = dcli_size_check("config_bytes", "dcl_config", config_bytes, sizeof *config_out);
+    if (fits != DCL_OK)
+        return fits;
     dcl_config config;
     dcli_config_defaults(&config);
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
@@ -231,7 +235,8 @@ dcl_status dcl_config_read(dcl_config *config_out)
             if (status != DCL_OK)
                 return status;
         }
-    *config_out = config;
+    config.struct_size = config_bytes;
+    memcpy(config_out, &config, config_bytes);
     return DCL_OK;
 }
 

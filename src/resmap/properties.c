@@ -1,6 +1,7 @@
 /* resmap/properties.c - finds the properties of a map for a grid (dcl_map_describe()). */
 #include "base/check.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "resmap/parts.h"
 
 static bool is_closed_form(const dcli_layout *layout)
@@ -102,16 +103,22 @@ static dcl_status find(const dcli_layout *layout, dcl_map_properties *out)
     return DCL_OK;
 }
 
-dcl_status dcl_map_describe(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out)
+dcl_status dcl_map_describe_sized(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out,
+                                  size_t properties_bytes)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter("dcl_map_describe");
     dcli_layout layout;
-    dcl_status status = dcli_map_bind(map, grid, &layout);
+    dcl_map_properties properties;
+    dcl_status status = dcli_size_check("properties_bytes", "dcl_map_properties", properties_bytes, sizeof properties);
+    if (status == DCL_OK)
+        status = dcli_map_bind(map, grid, &layout);
     if (status != DCL_OK)
         return status;
     status = properties_out != NULL
-                 ? find(&layout, properties_out)
+                 ? find(&layout, &properties)
                  : DCLI_FAIL(DCL_ERR_INVALID, "properties_out is NULL; expected a dcl_map_properties to fill");
     dcli_layout_release(&layout);
+    if (status == DCL_OK)
+        memcpy(properties_out, &properties, properties_bytes);
     return status;
 }

@@ -2,6 +2,7 @@
 #include <dcl/local.h>
 #include <dcl/remap.h>
 
+#include "base/sized.h"
 #include "runtime/remap.h"
 
 static bool is_tiles(const dcl_call *call) { return call->kind == DCL_CALL_IS_TILES; }
@@ -22,7 +23,7 @@ dcl_status dcl_call_run(const dcl_call *call)
     return DCL_ERR_INTERNAL; /* the front has refused other kinds */
 }
 
-dcl_status dcl_call_explain(const dcl_call *call, int node, dcl_counters *counters_out)
+static dcl_status explain(const dcl_call *call, int node, dcl_counters *counters_out)
 {
     switch (call->kind) {
     case DCL_CALL_IS_BODY:
@@ -37,6 +38,17 @@ dcl_status dcl_call_explain(const dcl_call *call, int node, dcl_counters *counte
         return dcli_move_explain(call->array, call->box, call->node, node, counters_out);
     }
     return DCL_ERR_INTERNAL;
+}
+
+dcl_status dcl_call_explain_sized(const dcl_call *call, int node, dcl_counters *counters_out, size_t counters_bytes)
+{
+    dcl_counters planned;
+    dcl_status status = dcli_size_check("counters_bytes", "dcl_counters", counters_bytes, sizeof planned);
+    if (status == DCL_OK)
+        status = explain(call, node, counters_out != NULL ? &planned : NULL);
+    if (status == DCL_OK)
+        memcpy(counters_out, &planned, counters_bytes);
+    return status;
 }
 
 dcl_report *dcl_call_report(const dcl_call *call, int node)

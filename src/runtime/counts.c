@@ -1,4 +1,5 @@
 /* runtime/counts.c - counters: planned ones before an operation runs, all of them afterwards. */
+#include "base/sized.h"
 #include "runtime/report.h"
 
 dcl_status dcli_check_counted(const dcl_cluster *cluster, int node, const void *out)
@@ -74,12 +75,14 @@ dcl_status dcli_forall_explain(dcl_cluster *cluster, const dcl_box *box, const c
 
 /* ---- afterwards --------------------------------------------------------------------------------------------------- */
 
-dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
+dcl_status dcl_stats_sized(dcl_cluster *cluster, int node, dcl_counters *counters_out, size_t counters_bytes)
 {
-    dcli_error_enter(__func__);
+    dcli_error_enter("dcl_stats");
     if (cluster == NULL)
         return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
     dcl_status status = dcli_check_counted(cluster, node, counters_out);
+    if (status == DCL_OK)
+        status = dcli_size_check("counters_bytes", "dcl_counters", counters_bytes, sizeof *counters_out);
     if (status != DCL_OK)
         return status;
     dcl_counters sum = {0};
@@ -98,6 +101,6 @@ dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
         dcli_counters_add(&sum, &cluster->counters[n]);
     pthread_mutex_unlock(&cluster->lock);
     if (status == DCL_OK)
-        *counters_out = sum;
+        memcpy(counters_out, &sum, counters_bytes);
     return status;
 }

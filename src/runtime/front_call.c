@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/sized.h"
 #include "runtime/front.h"
 
 /* A description from the program, with objects in place of handles. */
@@ -24,13 +25,7 @@ static dcl_status check_args(const dcl_call *call)
 {
     if (call->args == NULL || call->arg_count < 1 || call->arg_count > DCLI_MAX_PARAMS)
         return DCL_OK; /* refused later, without a look at them */
-    if (call->arg_bytes < offsetof(dcl_arg, value) || call->arg_bytes > sizeof(dcl_arg))
-        return DCLI_FAIL(
-            DCL_ERR_INVALID,
-            "call->arg_bytes is %zu; expected sizeof(dcl_arg), %zu at most; build against the headers of the "
-            "library that is loaded (%s)",
-            call->arg_bytes, sizeof(dcl_arg), DCL_VERSION);
-    return DCL_OK;
+    return dcli_size_check("call->arg_bytes", "dcl_arg", call->arg_bytes, sizeof(dcl_arg));
 }
 
 /* Copy what the program's struct has; fields that it lacks are zero. */
@@ -106,12 +101,13 @@ dcl_status dcl_call_run(const dcl_call *call)
     return dcli_call_end(&frame, call != NULL ? dcli_in_call_run(call) : frame.status);
 }
 
-dcl_status dcl_call_explain(const dcl_call *call, int node, dcl_counters *counters_out)
+dcl_status dcl_call_explain_sized(const dcl_call *call, int node, dcl_counters *counters_out, size_t counters_bytes)
 {
     dcli_call frame;
     struct inside inside;
     call = begin(&frame, "dcl_explain", false, call, &inside);
-    return dcli_call_end(&frame, call != NULL ? dcli_in_call_explain(call, node, counters_out) : frame.status);
+    return dcli_call_end(&frame, call != NULL ? dcli_in_call_explain_sized(call, node, counters_out, counters_bytes)
+                                              : frame.status);
 }
 
 dcl_report *dcl_call_report(const dcl_call *call, int node)
@@ -124,10 +120,11 @@ dcl_report *dcl_call_report(const dcl_call *call, int node)
     return report;
 }
 
-dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
+dcl_status dcl_stats_sized(dcl_cluster *cluster, int node, dcl_counters *counters_out, size_t counters_bytes)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin(&call, "dcl_stats");
     cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_stats(cluster, node, counters_out) : call.status);
+    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_stats_sized(cluster, node, counters_out, counters_bytes)
+                                                      : call.status);
 }

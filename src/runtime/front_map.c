@@ -238,12 +238,15 @@ dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, i
                          call.status == DCL_OK ? dcli_in_map_storage(map, grid, node, elements_out) : call.status);
 }
 
-dcl_status dcl_map_describe(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out)
+dcl_status dcl_map_describe_sized(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out,
+                                  size_t properties_bytes)
 {
     dcli_call call;
-    dcli_call_begin(&call, __func__);
+    dcli_call_begin(&call, "dcl_map_describe");
     map = dcli_call_map(&call, "map", map);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_map_describe(map, grid, properties_out) : call.status);
+    return dcli_call_end(&call, call.status == DCL_OK
+                                    ? dcli_in_map_describe_sized(map, grid, properties_out, properties_bytes)
+                                    : call.status);
 }
 
 dcl_status dcl_map_boxes(const dcl_map *map, const dcl_grid *grid, int node, dcl_box_fn *visit, void *user)

@@ -177,6 +177,7 @@ static dcli_report *make_empty(const dcl_cluster *cluster, int node)
     dcli_report *report = dcli_calloc(1, sizeof *report);
     if (report == NULL)
         return NULL;
+    report->seen.struct_size = sizeof report->seen;
     report->seen.nodes = cluster->node_count;
     report->seen.node = node;
     report->node = dcli_calloc(node >= 0 ? 1 : (size_t)cluster->node_count, sizeof *report->node);

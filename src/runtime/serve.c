@@ -10,10 +10,12 @@
 
 #include <dcl/worker.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/config.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/sized.h"
 #include "fleet/crew.h"
 #include "fleet/serve.h"
 #include "fleet/supervisor.h"
@@ -37,15 +39,17 @@ void dcl_worker_stop(void)
     errno = before;
 }
 
-void dcl_worker_defaults(dcl_worker_config *config_out)
+void dcl_worker_defaults_sized(dcl_worker_config *config_out, size_t config_bytes)
 {
-    *config_out = (dcl_worker_config){.struct_size = sizeof *config_out,
-                                      .log = "warn",
-                                      .most_sessions = 64,
-                                      .io_threads = 2,
-                                      .contain = "auto",
-                                      .most_kernel_ms = 86400000,
-                                      .grace_ms = 5000};
+    const dcl_worker_config defaults = {.struct_size = config_bytes,
+                                        .log = "warn",
+                                        .most_sessions = 64,
+                                        .io_threads = 2,
+                                        .contain = "auto",
+                                        .most_kernel_ms = 86400000,
+                                        .grace_ms = 5000};
+    memset(config_out, 0, config_bytes); /* a size that is not known is refused by dcl_worker_run() */
+    memcpy(config_out, &defaults, config_bytes < sizeof defaults ? config_bytes : sizeof defaults);
 }
 
 static dcl_status check_ports(const char *what, int first, int last)
@@ -147,21 +151,64 @@ dcl_status dcl_worker_process(const char *terms)
 
 /* ---- asking ------------------------------------------------------------------------------------------------------- */
 
-dcl_status dcl_worker_list(const dcl_config *config, int capacity, dcl_worker_info info_out[], int *count_out)
+/* A row of the program's length, whose devices have the program's length, too: what is before, of, and after the devices. */
+static void copy_row(const dcl_worker_info *info, char *row, size_t info_bytes, size_t device_bytes)
+{
+    enum { DEVICES = sizeof info->device / sizeof info->device[0] };
+    const size_t before = offsetof(dcl_worker_info, device), after = before + sizeof info->device;
+    memcpy(row, info, before);
+    for (size_t d = 0; d < DEVICES; d++)
+        memcpy(row + before + d * device_bytes, &info->device[d], device_bytes);
+    memcpy(row + before + DEVICES * device_bytes, (const char *)info + after,
+           info_bytes - before - DEVICES * device_bytes);
+}
+
+static dcl_status list(const dcl_config *config, int capacity, char *rows, size_t info_bytes, size_t device_bytes,
+                       int *count_out)
+{
+    dcl_worker_info *info = dcli_calloc((size_t)dcli_max(capacity, 1), sizeof *info);
+    if (info == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = dcli_workers_ask(config, capacity, info, count_out);
+    for (int w = 0; status == DCL_OK && w < capacity && w < *count_out; w++)
+        copy_row(&info[w], rows + (size_t)w * info_bytes, info_bytes, device_bytes);
+    dcli_free(info);
+    return status;
+}
+
+/* What the rows have beside their devices. */
+static dcl_status check_rows(size_t info_bytes, size_t device_bytes)
+{
+    enum { DEVICES = sizeof((dcl_worker_info *)NULL)->device / sizeof(dcl_device_info) };
+    const size_t beside = sizeof(dcl_worker_info) - DEVICES * sizeof(dcl_device_info);
+    dcl_status status = dcli_size_check("device_bytes", "dcl_device_info", device_bytes, sizeof(dcl_device_info));
+    if (status != DCL_OK)
+        return status;
+    size_t least = offsetof(dcl_worker_info, device) + DEVICES * device_bytes;
+    return info_bytes < least
+               ? dcli_size_check("info_bytes", "dcl_worker_info", 0, sizeof(dcl_worker_info))
+               : dcli_size_check("info_bytes", "dcl_worker_info", info_bytes, beside + DEVICES * device_bytes);
+}
+
+dcl_status dcl_worker_list_sized(const dcl_config *config, int capacity, dcl_worker_info info_out[], size_t info_bytes,
+                                 size_t device_bytes, int *count_out)
 {
     dcl_config settings, complete;
-    dcli_error_enter(__func__);
+    static const char name[] = "dcl_worker_list";
+    dcli_error_enter(name);
     dcl_status status = dcli_handle_process();
     if (status == DCL_OK && config == NULL)
         status = dcl_config_read(&settings);
-    dcli_error_enter(__func__);
+    dcli_error_enter(name);
     if (status != DCL_OK)
         return DCLI_FAIL(status, "%s", dcli_error_sentence());
     status = dcli_config_check(config != NULL ? config : &settings, &complete);
     if (status == DCL_OK && (count_out == NULL || (info_out == NULL && capacity > 0)))
         status = DCLI_FAIL(DCL_ERR_INVALID, "%s is NULL; expected memory to fill",
                            count_out == NULL ? "count_out" : "info_out");
-    return status == DCL_OK ? dcli_workers_ask(&complete, capacity, info_out, count_out) : status;
+    if (status == DCL_OK)
+        status = check_rows(info_bytes, device_bytes);
+    return status == DCL_OK ? list(&complete, capacity, (char *)info_out, info_bytes, device_bytes, count_out) : status;
 }
 
 dcl_status dcl_keys_make(const char *folder, char *public_out)
