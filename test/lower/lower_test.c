@@ -1,0 +1,149 @@
+/* test/lower/lower_test.c - what small operations become on a device: examples to check by hand, as text. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "lower/print.h"
+#include "workqueue/ops.h"
+
+enum { NODES = 2 };
+
+/* Kinds of devices. */
+enum { PROCESSOR, ELSEWHERE, GPU };
+
+static dcli_traits traits_of(int device)
+{
+    return (dcli_traits){.is_gpu = device == GPU,
+                         .in_place = device != GPU,
+                         .same_addresses = device == PROCESSOR,
+                         .compute_units = 1,
+                         .near_bytes = 128 << 10,
+                         .shares = 2};
+}
+
+/* A body over C and A, grids and maps as "extents|map", on node 0 of two. */
+struct lower_case {
+    char what[48], body[64], c[48], a[48];
+    bool in_place;
+    int device;
+    bool all; /* of A is declared */
+    char plan[400], lowered[300];
+};
+
+static const dcli_layout *read_array(const char *text)
+{
+    dcl_grid grid = {.type = DCL_INT64};
+    for (char after = 'x'; after == 'x'; text++) {
+        int used = 0;
+        long long extent;
+        cr_assert_eq(sscanf(text, "%lld%n", &extent, &used), 1, "%s", text);
+        grid.extent[grid.rank++] = extent;
+        text += used;
+        after = *text;
+    }
+    return test_layout(text, NODES, &grid);
+}
+
+static dcli_plan *plan_of(const dcli_operation *operation, bool in_place)
+{
+    static const bool flags[2][NODES] = {{false, false}, {true, true}};
+    dcli_plan_terms terms = {.node_count = NODES,
+                             .in_place = flags[in_place],
+                             .batch_bytes = 1 << 20,
+                             .chunk_bytes = 1 << 22,
+                             .pool_bytes = INT64_C(1) << 40,
+                             .kept_bytes = 1 << 20};
+    dcli_plan *plan = NULL;
+    cr_assert_eq(dcli_plan_make(operation, 0, &terms, &plan), DCL_OK, "%s", dcl_error());
+    return plan;
+}
+
+ParameterizedTestParameters(lower, examples)
+{
+    static struct lower_case cases[] = {
+        {"all in the own part", "C(i) = A(i);", "8|block", "8|block", false, PROCESSOR, false,
+         "batch 0: 1 tiles\n"
+         "  work [0:4]: C in own part at 0, A in own part at 0\n",
+         "dcl_unit: C bound in own part, A bound in own part; 1 rows\n"},
+        {"a peer's part, read in place", "C(i) = A(7 - i);", "8|block", "8|block", true, ELSEWHERE, false,
+         "batch 0: 1 tiles\n"
+         "  work [0:4]: C in own part at 0, A in peer 1 at 3\n",
+         "dcl_unit: C bound in own part, A bound in peer 1; 1 rows\n"},
+        {"a chunk, of a neighbour", "C(i) = A(i+1);", "8|block", "8|block", false, GPU, false,
+         "batch 0: 1 tiles\n"
+         "  work [0:3]: C in own part at 0, A in own part at 1\n"
+         "  work [3:4]: C in own part at 3, A in stage 0 at 0\n"
+         "  stage 0 of A [4:5], from [4:5] chunk 0\n"
+         "chunk 0 from peer 1: 8 bytes\n",
+         "A from chunk 0 to stage by wire: 1 elements in 1\n"
+         "dcl_unit: C bound in own part, A bound in own part; 1 rows\n"
+         "dcl_unit: C bound in own part, A bound in stage; 1 rows\n"
+         "arena of 64 bytes\n"},
+        {"pieces dealt in turn, gathered by kernels", "C(i,j) = A(j,i);", "4x4|block,*", "4x4|rows:cyclic(1x1)", true,
+         PROCESSOR, false,
+         "batch 0: 1 tiles\n"
+         "  work [0:1, 0:4]: C in own part at 0, A in own part at 0\n"
+         "  work [1:2, 0:4]: C in own part at 4, A in peer 1 at 0\n",
+         "dcl_straight: C bound in own part, A gathered; 1 rows in 1 groups of 2 pieces\n"
+         "arena of 192 bytes\n"},
+        {"all of an array, copied by the host", "C(i) = A(i);", "8|block", "8|block", true, ELSEWHERE, true,
+         "batch 0: 1 tiles\n"
+         "  work [0:4]: C in own part at 0, A in stage 0 at 0\n"
+         "  stage 0 of A [0:8], from [0:4] own part, [4:8] peer 1\n",
+         "A from own part to stage by host: 4 elements in 1\n"
+         "A from peer 1 to stage by host: 4 elements in 1\n"
+         "dcl_unit: C bound in own part, A bound in stage; 1 rows\n"
+         "arena of 64 bytes\n"},
+        {"all of an array, by a kernel and in a chunk", "C(i) = A(i);", "8|block", "8|block", false, GPU, true,
+         "batch 0: 1 tiles\n"
+         "  work [0:4]: C in own part at 0, A in stage 0 at 0\n"
+         "  stage 0 of A [0:8], from [0:4] own part, [4:8] chunk 0\n"
+         "chunk 0 from peer 1: 32 bytes\n",
+         "A from own part to stage by kernel: 4 elements in 1\n"
+         "A from chunk 0 to stage by wire: 4 elements in 1\n"
+         "dcl_unit: C bound in own part, A bound in stage; 1 rows\n"
+         "arena of 64 bytes\n"},
+    };
+    return cr_make_param_array(struct lower_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct lower_case *c, lower, examples)
+{
+    const dcli_operation *operation =
+        TEST_FORALL(1, c->body, {DCL_ACCESS_OUT, "C", 1, read_array(c->c)},
+                    {c->all ? DCL_ACCESS_IN_ALL : DCL_ACCESS_IN, "A", 2, read_array(c->a)});
+    const dcli_traits traits = traits_of(c->device);
+    dcli_plan *plan = plan_of(operation, c->in_place);
+    dcli_lowered lowered = {0};
+    dcli_text text = {0};
+    dcli_plan_print(operation, plan, &text);
+    cr_expect_str_eq(text.bytes, c->plan, "%s: the plan is\n%s", c->what, text.bytes);
+    dcli_text_free(&text);
+    cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
+    dcli_lowered_print(operation, &lowered, &text);
+    cr_expect_str_eq(text.bytes, c->lowered, "%s: lowered it is\n%s", c->what, text.bytes);
+    cr_expect_gt(dcli_lowered_bytes(&lowered, operation->body), 0);
+    dcli_text_free(&text);
+    dcli_lowered_free(&lowered);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
+/* Every second row of a large array is copied as one transfer. */
+Test(lower, regular_pieces_are_one_transfer)
+{
+    const dcl_grid grid = {.type = DCL_INT64, .rank = 2, .extent = {64, 8}};
+    const dcli_operation *operation =
+        TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, test_layout("block,*", NODES, &grid)},
+                    {DCL_ACCESS_IN, "A", 2, test_layout("rows:cyclic(1x8)", NODES, &grid)});
+    const dcli_traits traits = traits_of(GPU);
+    dcli_plan *plan = plan_of(operation, false);
+    dcli_lowered lowered = {0};
+    cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
+    for (int64_t r = 0; r < lowered.routes.count; r++)
+        cr_expect_eq(lowered.routes.route[r].transfers.count, 1, "route %d", (int)r);
+    dcli_lowered_free(&lowered);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
