@@ -50,6 +50,8 @@ int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range 
     return count;
 }
 
+_Static_assert(offsetof(dcl_cluster, for_maps) == 0, "dcli_map_host_of() takes the first member");
+
 const dcli_map_host dcli_cluster_for_maps = {
     .config = config_of, .node_count = dcl_node_count, .live = dcli_cluster_live};
 
