@@ -10,6 +10,7 @@
 typedef struct dcli_device dcli_device;
 typedef struct dcli_memory dcli_memory;
 typedef struct dcli_program dcli_program;
+typedef struct dcli_slot dcli_slot;
 typedef void dcli_unmapped_fn(void *user, int64_t memfd);
 
 /** List devices in the order of their numbers (platform order, then device order; a device seen through two platforms
@@ -19,7 +20,7 @@ dcl_status dcli_device_enumerate(int capacity, dcl_device_info info_out[], int *
  *  (none on this host, with the remedy) or DCL_ERR_INVALID (the selection names none, or is malformed). */
 dcl_status dcli_device_select(const char *selection, int capacity, int numbers_out[], int *count_out);
 
-/** Open device `number`: a context and an in-order queue of its own. */
+/** Open device `number`: a context and in-order queues of its own. */
 dcl_status dcli_device_open(int number, const dcli_log *log, dcli_device **device_out);
 /** The same with choices; the first two are for tests. */
 typedef enum dcli_open_flags {
@@ -57,7 +58,7 @@ size_t dcli_device_spare_bytes(const dcli_device *device);
 void dcli_device_drop_spare(dcli_device *device);
 /** Host memory of somebody else, used in place (in-place devices only); it must outlive the object. */
 dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out);
-/** Waits for launches that use it. NULL is accepted. */
+/** Waits for launches that use it where it lies in host memory. NULL is accepted. */
 void dcli_memory_release(dcli_memory *memory);
 /** Its address in host memory, or NULL on devices that are not in place. Not synchronized: see dcli_memory_settle(). */
 void *dcli_memory_host(const dcli_memory *memory);
@@ -76,16 +77,40 @@ bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_ou
 /** Call `fn` whenever a memfd is unmapped here and its descriptor closed: once nothing lies in it, perhaps much later.
  *  fn NULL: no more. */
 void dcli_device_on_unmap(dcli_device *device, dcli_unmapped_fn *fn, void *user);
-/** Scratch memory of a device, at least `bytes`, with as much host memory beside it that it copies to and from fast.
- *  The same memory at every call: contents last until the next call. Not released by the caller.
- *  @param host_out  not the memory's own address: dcli_memory_put() and _get() copy between the two. */
-dcl_status dcli_device_staging(dcli_device *device, size_t bytes, dcli_memory **memory_out, void **host_out);
 /** Wait until launched kernels that write it (for_writing: that use it at all) are done, so that the host may touch it. */
 dcl_status dcli_memory_settle(dcli_memory *memory, bool for_writing);
+/** Whether that would return at once. Asks the driver, does not wait. */
+bool dcli_memory_is_settled(dcli_memory *memory, bool for_writing);
 
-/** Copies between host and memory, any device; in order with launches; complete when they return. */
+/** Copies between host and memory, any device; in order with launches. Where host memory is used in place they wait for
+ *  launches that use the memory, and are complete when they return. Elsewhere put() has taken the host's bytes when it
+ *  returns, and does not wait; get() waits. */
 dcl_status dcli_memory_put(dcli_memory *memory, size_t offset_bytes, const void *host, size_t bytes);
 dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host, size_t bytes);
+
+/* Slots, of devices that do not use host memory in place: host memory that the device copies to and from fast, and as much
+ * scratch memory of the device beside it. What crosses does so in queues of its own, beside kernels that do not use it. */
+
+/** Take a slot of so many bytes, 1 or more. Never waits: when the ring of slots is full it is made of ordinary memory. */
+dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_out);
+/** Give it back, also while commands use it: it is free when these are complete. NULL is accepted. */
+void dcli_slot_give(dcli_slot *slot);
+void *dcli_slot_host(const dcli_slot *slot);
+/** The scratch memory. Not released by the caller. */
+dcli_memory *dcli_slot_memory(dcli_slot *slot);
+/** Start to copy the first `bytes` of the slot's host memory to a memory of the device (which may be the slot's), or the
+ *  other way round. In order with launches, copies and fills that use that memory. */
+dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes);
+dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_bytes, size_t bytes);
+/** Whether all that uses the slot is complete; *status_out tells how it ended then. Asks the driver, does not wait. */
+bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out);
+/** Wait for it. */
+dcl_status dcli_slot_finish(dcli_slot *slot);
+/** Whether so much of the ring is in use that nothing more should be started that needs slots. False when no command
+ *  runs and no slot is held. */
+bool dcli_slots_are_short(dcli_device *device);
+/** Wait until they are not. Slots that are held are not waited for. */
+void dcli_slots_await(dcli_device *device);
 
 /** A strided copy between two memories of one device, on the device (for devices that are not in place; works on all):
  *  element t (per axis below count) from source[source_offset + sum t*source_step] to target[...]; in elements.
@@ -145,18 +170,25 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
 void dcli_device_reads(dcli_memory *memory);
 /** Hand what was launched to the device. Does not wait. */
 dcl_status dcli_device_flush(dcli_device *device);
-/** Number of the last launch, and of the last one known to be complete (asks the driver, does not wait). */
+/** Number of the last command (launches, copies, fills, what crosses), and the last number up to which all launches, copies
+ *  and fills are known to be complete (asks the driver, does not wait). */
 uint64_t dcli_device_launched(const dcli_device *device);
 uint64_t dcli_device_retired(dcli_device *device);
-/** Wait until launch `ticket` is complete. @return DCL_OK, or DCL_ERR_DEVICE when it failed. */
+/** Whether all commands up to `ticket` that change the device's memory are complete; *status_out tells how they ended then.
+ *  Asks the driver, does not wait. */
+bool dcli_device_is_complete(dcli_device *device, uint64_t ticket, dcl_status *status_out);
+/** How the commands up to `ticket` ended, which are complete. */
+dcl_status dcli_device_outcome(dcli_device *device, uint64_t ticket);
+/** Wait until all commands up to `ticket` are complete. @return DCL_OK, or DCL_ERR_DEVICE when one failed. */
 dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket);
 /** Whether launches from now on are timed; those before are forgotten. For CPU devices: on others nothing is timed. */
 void dcli_device_measure(dcli_device *device, bool on);
 /** How long the timed launches ran that are known to be complete. 0: none, or the driver does not tell. */
 int64_t dcli_device_measured_ns(const dcli_device *device);
-/** Call `fn(user)` once, from any thread, when launch `ticket` is complete (also when it failed), or some time after it
- *  when its event was dropped; before this returns, when it already is. `fn` must only signal. When this fails, `fn` is
- *  not called. */
+/** Call `fn(user)`, from any thread, when launch `ticket` is complete (also when it failed), or some time after it when its
+ *  event was dropped; and, on devices with memory of their own, once more for each way on which something crosses, when
+ *  the oldest of it is complete. Before this returns, when the launch already is, or nothing is to be done. `fn` must only
+ *  signal. When this fails, `fn` may not be called. */
 dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user);
 
 #endif

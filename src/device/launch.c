@@ -64,6 +64,17 @@ static dcl_status set_arguments(const dcli_device *device, dcli_kernel *kernel, 
     return DCL_OK;
 }
 
+/* What crosses and is used by a launch. */
+static dcl_status find_crossings(dcli_device *device, int count, const dcli_argument arguments[], dcli_after *after)
+{
+    if (dcli_queue_is_idle(&device->queue[DCLI_IN]) && dcli_queue_is_idle(&device->queue[DCLI_OUT]))
+        return DCL_OK;
+    for (int n = 0; n < count; n++)
+        if (arguments[n].memory != NULL)
+            dcli_after_add(after, arguments[n].memory, arguments[n].written);
+    return dcli_after_find(device, DCLI_COMPUTE, after);
+}
+
 size_t dcli_device_shares(const dcli_device *device)
 {
     enum { SHARES_PER_UNIT = 4 }; /* so that units that are slower get fewer */
@@ -84,26 +95,32 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
         items *= global[d];
     bool empty = items == 0;
     dcl_status status = empty ? DCL_OK : set_arguments(device, &program->kernels[kernel], count, arguments);
+    dcli_after after = {0};
+    if (status == DCL_OK && !empty)
+        status = find_crossings(device, count, arguments, &after);
     if (status != DCL_OK)
         return status;
     if (!empty) {
         cl_event event = NULL;
-        cl_int code =
-            clEnqueueNDRangeKernel(device->queue, program->kernels[kernel].kernel, (cl_uint)dimensions, NULL, global,
-                                   local, 0, NULL, dcli_ticket_wants_event(device, items) ? &event : NULL);
+        cl_int code = clEnqueueNDRangeKernel(
+            device->queue[DCLI_COMPUTE].handle, program->kernels[kernel].kernel, (cl_uint)dimensions, NULL, global,
+            local, after.count, dcli_after_list(&after), dcli_ticket_wants_event(device, items) ? &event : NULL);
         if (code != CL_SUCCESS)
             return dcli_cl_fail(device, "clEnqueueNDRangeKernel", code);
-        uint64_t ticket = dcli_ticket_add(device, "clEnqueueNDRangeKernel", event);
+        uint64_t ticket = dcli_ticket_add(device, DCLI_COMPUTE, "clEnqueueNDRangeKernel", event);
         for (int n = 0; n < count; n++)
             if (arguments[n].memory != NULL)
-                dcli_memory_touch(arguments[n].memory, ticket, arguments[n].written);
+                dcli_memory_touch(arguments[n].memory, DCLI_COMPUTE, ticket, arguments[n].written);
     }
     if (ticket_out != NULL)
         *ticket_out = device->launched;
     return DCL_OK;
 }
 
-void dcli_device_reads(dcli_memory *memory) { dcli_memory_touch(memory, memory->device->launched, false); }
+void dcli_device_reads(dcli_memory *memory)
+{
+    dcli_memory_touch(memory, DCLI_COMPUTE, memory->device->queue[DCLI_COMPUTE].last, false);
+}
 
 static dcl_status check_sizes(const dcli_device *device, const int64_t group[3])
 {

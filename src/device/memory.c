@@ -8,6 +8,7 @@
 
 /* Buffers are cleared by patterns of this size, so they are a multiple of it long. */
 enum { CLEAR_BYTES = 16 };
+enum { PIECE_BYTES = 4 << 20 }; /* most that crosses in one slot */
 
 static dcl_status check_size(const dcli_device *device, size_t bytes)
 {
@@ -80,12 +81,13 @@ static dcl_status take_device_memory(dcli_memory *memory, bool zero)
     if (!zero)
         return DCL_OK;
     cl_event event = NULL;
-    code = clEnqueueFillBuffer(device->queue, memory->buffer, nulls, sizeof nulls, 0, bytes, 0, NULL, &event);
+    code = clEnqueueFillBuffer(device->queue[DCLI_COMPUTE].handle, memory->buffer, nulls, sizeof nulls, 0, bytes, 0,
+                               NULL, &event);
     if (code != CL_SUCCESS) {
         clReleaseMemObject(memory->buffer);
         return dcli_cl_fail(device, "clEnqueueFillBuffer", code);
     }
-    dcli_memory_touch(memory, dcli_ticket_add(device, "clEnqueueFillBuffer", event), true);
+    dcli_memory_touch(memory, DCLI_COMPUTE, dcli_ticket_add(device, DCLI_COMPUTE, "clEnqueueFillBuffer", event), true);
     return DCL_OK;
 }
 
@@ -171,7 +173,8 @@ void dcli_memory_release(dcli_memory *memory)
 {
     if (memory == NULL)
         return;
-    dcli_device_finish(memory->device, memory->used); /* a failed launch no longer uses it either */
+    if (memory->host != NULL)                              /* else the driver keeps it as long as a command uses it */
+        dcli_tickets_finish(memory->device, memory->used); /* a failed launch no longer uses it either */
     clReleaseMemObject(memory->buffer);
     memory->device->taken_bytes -= own_bytes(memory);
     if (memory->mapping.host != NULL)
@@ -200,7 +203,13 @@ void dcli_device_on_unmap(dcli_device *device, dcli_unmapped_fn *fn, void *user)
 
 dcl_status dcli_memory_settle(dcli_memory *memory, bool for_writing)
 {
-    return dcli_device_finish(memory->device, for_writing ? memory->used : memory->written);
+    return dcli_tickets_finish(memory->device, for_writing ? memory->used : memory->written);
+}
+
+bool dcli_memory_is_settled(dcli_memory *memory, bool for_writing)
+{
+    dcl_status unused;
+    return dcli_tickets_are_complete(memory->device, for_writing ? memory->used : memory->written, &unused);
 }
 
 static dcl_status check_stretch(const dcli_memory *memory, size_t offset, size_t bytes)
@@ -222,12 +231,17 @@ dcl_status dcli_memory_put(dcli_memory *memory, size_t offset_bytes, const void 
             memcpy((char *)memory->host + offset_bytes, host, bytes);
         return status;
     }
-    dcli_device *device = memory->device;
-    cl_int code =
-        clEnqueueWriteBuffer(device->queue, memory->buffer, CL_TRUE, offset_bytes, bytes, host, 0, NULL, NULL);
-    if (code != CL_SUCCESS)
-        return dcli_cl_fail(device, "clEnqueueWriteBuffer", code);
-    return dcli_device_finish(device, memory->used);
+    for (size_t done = 0; done < bytes && status == DCL_OK; done += PIECE_BYTES) {
+        size_t piece = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
+        dcli_slot *slot = NULL;
+        status = dcli_slot_take(memory->device, piece, &slot);
+        if (status != DCL_OK)
+            break;
+        memcpy(dcli_slot_host(slot), (const char *)host + done, piece);
+        status = dcli_slot_send(slot, memory, offset_bytes + done, piece);
+        dcli_slot_give(slot);
+    }
+    return status;
 }
 
 dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host, size_t bytes)
@@ -241,61 +255,18 @@ dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host,
             memcpy(host, (const char *)memory->host + offset_bytes, bytes);
         return status;
     }
-    dcli_device *device = memory->device;
-    cl_int code = clEnqueueReadBuffer(device->queue, memory->buffer, CL_TRUE, offset_bytes, bytes, host, 0, NULL, NULL);
-    if (code != CL_SUCCESS)
-        return dcli_cl_fail(device, "clEnqueueReadBuffer", code);
-    return dcli_device_finish(device, memory->written);
-}
-
-void dcli_staging_free(dcli_device *device)
-{
-    dcli_memory_release(device->staging);
-    if (device->staging_host != NULL)
-        clEnqueueUnmapMemObject(device->queue, device->staging_pinned, device->staging_host, 0, NULL, NULL);
-    if (device->staging_pinned != NULL)
-        clReleaseMemObject(device->staging_pinned);
-    device->staging = NULL;
-    device->staging_pinned = NULL;
-    device->staging_host = NULL;
-}
-
-/* Host memory that drivers copy from and to without a copy of their own. */
-static dcl_status take_pinned(dcli_device *device, size_t bytes)
-{
-    cl_int code;
-    device->staging_pinned =
-        clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
-    if (device->staging_pinned == NULL)
-        return dcli_cl_fail(device, "clCreateBuffer", code);
-    device->staging_host = clEnqueueMapBuffer(device->queue, device->staging_pinned, CL_TRUE,
-                                              CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &code);
-    return device->staging_host == NULL ? dcli_cl_fail(device, "clEnqueueMapBuffer", code) : DCL_OK;
-}
-
-/* Scratch memory grows to the next power of two, so that it is made anew a few times only. */
-static dcl_status grow_staging(dcli_device *device, size_t bytes)
-{
-    size_t size = 1 << 16;
-    while (size < bytes && size <= SIZE_MAX / 4)
-        size *= 2;
-    dcli_staging_free(device);
-    dcl_status status = dcli_memory_create(device, size < bytes ? bytes : size, &device->staging);
-    if (status == DCL_OK)
-        status = take_pinned(device, device->staging->bytes);
-    if (status != DCL_OK)
-        dcli_staging_free(device);
-    return status;
-}
-
-dcl_status dcli_device_staging(dcli_device *device, size_t bytes, dcli_memory **memory_out, void **host_out)
-{
-    if (device->staging == NULL || device->staging->bytes < bytes) {
-        dcl_status status = grow_staging(device, bytes);
+    for (size_t done = 0; done < bytes && status == DCL_OK; done += PIECE_BYTES) {
+        size_t piece = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
+        dcli_slot *slot = NULL;
+        status = dcli_slot_take(memory->device, piece, &slot);
         if (status != DCL_OK)
-            return status;
+            break;
+        status = dcli_slot_fetch(slot, memory, offset_bytes + done, piece);
+        if (status == DCL_OK)
+            status = dcli_slot_finish(slot);
+        if (status == DCL_OK)
+            memcpy((char *)host + done, dcli_slot_host(slot), piece);
+        dcli_slot_give(slot);
     }
-    *memory_out = device->staging;
-    *host_out = device->staging_host;
-    return DCL_OK;
+    return status;
 }

@@ -63,7 +63,16 @@ static dcl_status describe(dcli_device *device, const dcli_found *found, int fla
     return DCL_OK;
 }
 
-static dcl_status open_queue(dcli_device *device, cl_platform_id platform)
+static dcl_status open_queue(dcli_device *device, dcli_direction direction)
+{
+    cl_int code;
+    bool timed = direction == DCLI_COMPUTE && !device->is_gpu;
+    device->queue[direction].handle =
+        clCreateCommandQueue(device->context, device->id, timed ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
+    return device->queue[direction].handle == NULL ? dcli_cl_fail(device, "clCreateCommandQueue", code) : DCL_OK;
+}
+
+static dcl_status open_context(dcli_device *device, cl_platform_id platform)
 {
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0};
     cl_int code;
@@ -71,11 +80,18 @@ static dcl_status open_queue(dcli_device *device, cl_platform_id platform)
                                       (void *)(uintptr_t)device->log, &code);
     if (device->context == NULL)
         return dcli_cl_fail(device, "clCreateContext", code);
-    device->queue =
-        clCreateCommandQueue(device->context, device->id, device->is_gpu ? 0 : CL_QUEUE_PROFILING_ENABLE, &code);
-    if (device->queue == NULL)
-        return dcli_cl_fail(device, "clCreateCommandQueue", code);
-    return DCL_OK;
+    return open_queue(device, DCLI_COMPUTE);
+}
+
+/* What crosses needs queues and slots of its own. */
+static dcl_status open_crossing(dcli_device *device)
+{
+    if (device->sight.in_place)
+        return DCL_OK;
+    dcl_status status = open_queue(device, DCLI_IN);
+    if (status == DCL_OK)
+        status = open_queue(device, DCLI_OUT);
+    return status == DCL_OK ? dcli_ring_open(device) : status;
 }
 
 /* The memory that stands for memory of 0 bytes. */
@@ -109,11 +125,13 @@ dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_
     device->beside = beside;
     status = describe(device, &found, flags);
     if (status == DCL_OK)
-        status = open_queue(device, found.platform);
+        status = open_context(device, found.platform);
     if (status == DCL_OK && (flags & DCLI_OPEN_SEPARATE) == 0)
         status = dcli_probe_sight(device, &device->sight);
     if (status == DCL_OK)
         status = make_nothing(device);
+    if (status == DCL_OK)
+        status = open_crossing(device);
     if (status != DCL_OK) {
         dcli_device_close(device);
         return status;
@@ -133,8 +151,8 @@ void dcli_device_close(dcli_device *device)
 {
     if (device == NULL)
         return;
-    dcli_staging_free(device);
-    bool quiet = device->queue == NULL || dcli_ticket_end(device);
+    bool quiet = device->queue[DCLI_COMPUTE].handle == NULL || dcli_ticket_end(device);
+    dcli_ring_free(device);
     dcli_programs_free(device);
     if (device->nothing != NULL)
         clReleaseMemObject(device->nothing);
@@ -142,8 +160,9 @@ void dcli_device_close(dcli_device *device)
         dcli_mapping_give(device, &device->nothing_at);
     dcli_pool_empty(device);
     dcli_slabs_close(device);
-    if (device->queue != NULL)
-        clReleaseCommandQueue(device->queue);
+    for (int n = 0; n < DCLI_QUEUES; n++)
+        if (device->queue[n].handle != NULL)
+            clReleaseCommandQueue(device->queue[n].handle);
     if (device->context != NULL)
         clReleaseContext(device->context);
     if (quiet) /* else a late notification still counts itself in it */

@@ -12,7 +12,7 @@
 
 enum {
     DCLI_MOST_DEVICES = 256,
-    DCLI_MOST_MARKS = 256,       /* events kept of launches not yet known to be complete */
+    DCLI_MOST_MARKS = 256,       /* events kept of a queue's commands not yet known to be complete */
     DCLI_POOL_REGIONS = 64,      /* freed host mappings kept for reuse */
     DCLI_HUGE_BYTES = 2 << 20,   /* of a huge page */
     DCLI_LARGE_BYTES = 64 << 20, /* of a mapping for which it is looked how much memory is left */
@@ -65,13 +65,38 @@ typedef struct dcli_mapping {
     dcli_slab *slab; /* it is a slot of; NULL: it has pages of its own */
 } dcli_mapping;
 
-/** The event of a launch. */
+/** The event of a command. */
 typedef struct dcli_mark {
     uint64_t ticket;
     cl_event event;
-    const char *call; /* that launched it */
+    const char *call; /* that enqueued it */
     bool timed;       /* its time is asked for */
 } dcli_mark;
+
+/** A device's command queues, each in order. Kernels, copies within the device and fills are computing; host memory crosses
+ *  into the device and out of it in queues of its own, so that it can do so meanwhile. Devices that use host memory in place
+ *  only have the first. */
+typedef enum dcli_direction { DCLI_COMPUTE, DCLI_IN, DCLI_OUT, DCLI_QUEUES } dcli_direction;
+
+typedef struct dcli_queue {
+    cl_command_queue handle;
+    uint64_t last, retired;           /* tickets: of the last command, of the last one known to be complete */
+    dcli_mark marks[DCLI_MOST_MARKS]; /* a ring, tickets growing */
+    int first_mark, mark_count;
+    int unmarked;          /* commands since the last one with an event */
+    bool unflushed;        /* something was enqueued since the last flush */
+    const char *last_call; /* of the last command */
+} dcli_queue;
+
+/** Host memory that the device reaches fast, with as much scratch memory of the device beside it, in units that are taken
+ *  or free. See slots.c. */
+typedef struct dcli_ring {
+    cl_mem pinned, scratch;
+    char *host;           /* where `pinned` is mapped */
+    unsigned char *taken; /* [units] */
+    size_t units, taken_units;
+    dcli_slot *given; /* slots given back whose commands are not known to be complete */
+} dcli_ring;
 
 /** How kernels of a device see host memory. */
 typedef struct dcli_sight {
@@ -88,15 +113,12 @@ struct dcli_device {
     size_t most_bytes; /* of one buffer */
     cl_device_id id;
     cl_context context;
-    cl_command_queue queue;
 
-    uint64_t launched, retired;
-    dcli_mark marks[DCLI_MOST_MARKS]; /* a ring, tickets growing */
-    int first_mark, mark_count;
-    const char *last_call; /* of the last launch */
-    bool measures;         /* launches are timed */
-    int64_t measured_ns;   /* of timed launches that are complete */
-    cl_int failure;        /* of the first launch that failed; 0: none */
+    dcli_queue queue[DCLI_QUEUES];
+    uint64_t launched;   /* ticket of the last command of all queues */
+    bool measures;       /* launches are timed */
+    int64_t measured_ns; /* of timed launches that are complete */
+    cl_int failure;      /* of the first command that failed; 0: none */
     uint64_t failed_ticket;
     const char *failed_call; /* static storage */
     bool lost;          /* not even waiting succeeded: kernels may still run, so their memory is never given back */
@@ -115,9 +137,7 @@ struct dcli_device {
     dcli_unmapped_fn *unmapped; /* NULL: nobody is told */
     void *unmapped_user;
     size_t unseen_bytes; /* of small mappings that may be made before it is looked again how much memory is left */
-    dcli_memory *staging;
-    cl_mem staging_pinned; /* host memory that the device reaches fast, mapped at staging_host */
-    void *staging_host;
+    dcli_ring ring;      /* empty on devices that use host memory in place */
 
     dcli_program *programs;
     size_t program_bytes, most_program_bytes; /* estimated; more are kept only while in use */
@@ -130,9 +150,10 @@ struct dcli_memory {
     cl_mem buffer;
     uint64_t serial; /* never used twice, as addresses are */
     size_t bytes;
-    void *host;             /* NULL: not in place */
-    dcli_mapping mapping;   /* ours; host NULL: somebody else's */
-    uint64_t used, written; /* tickets of the last launches */
+    size_t base;                                      /* bytes of the buffer before it; 0 except of slots */
+    void *host;                                       /* NULL: not in place */
+    dcli_mapping mapping;                             /* ours; host NULL: somebody else's */
+    uint64_t used[DCLI_QUEUES], written[DCLI_QUEUES]; /* tickets of the last commands of each queue */
 };
 
 /* ---- probing (probe.c) --------------------------------------------------------------------------------------- */
@@ -182,22 +203,65 @@ size_t dcli_pool_bytes(const dcli_device *device);
 
 /* ---- tickets (ticket.c) -------------------------------------------------------------------------------------- */
 
-/** Note a launch that was just enqueued by `call` (static storage) with its event (NULL: it has none). @return its ticket. */
-uint64_t dcli_ticket_add(dcli_device *device, const char *call, cl_event event);
+/** Note a command that was just enqueued by `call` (static storage) with its event (NULL: it has none). @return its ticket. */
+uint64_t dcli_ticket_add(dcli_device *device, dcli_direction direction, const char *call, cl_event event);
 /** Whether a launch of so many work-items should have an event: on GPUs it costs a third of a small launch. */
-bool dcli_ticket_wants_event(dcli_device *device, size_t items);
-/** Wait for all launches and the callbacks asked for, and drop all events. @return false when a callback stays away. */
+bool dcli_ticket_wants_event(const dcli_device *device, size_t items);
+/** Wait for all commands and the callbacks asked for, and drop all events. @return false when a callback stays away. */
 bool dcli_ticket_end(dcli_device *device);
 
-/** Note that the launch `ticket` uses a memory. */
-static inline void dcli_memory_touch(dcli_memory *memory, uint64_t ticket, bool written)
+/** Note that a command uses a memory. */
+static inline void dcli_memory_touch(dcli_memory *memory, dcli_direction direction, uint64_t ticket, bool written)
 {
-    memory->used = ticket;
+    memory->used[direction] = ticket;
     if (written)
-        memory->written = ticket;
+        memory->written[direction] = ticket;
 }
 
-void dcli_staging_free(dcli_device *device);
+/** Whether all commands of a queue are known to be complete. */
+static inline bool dcli_queue_is_idle(const dcli_queue *queue) { return queue->retired == queue->last; }
+
+/** The commands of each queue that another command has to follow. Start with {0}. */
+typedef struct dcli_after {
+    uint64_t ticket[DCLI_QUEUES];
+    cl_event event[DCLI_QUEUES]; /* [count] the wait list, once found */
+    cl_uint count;
+} dcli_after;
+
+/** A command that is to be enqueued uses a memory: readers follow writers, writers all users. */
+static inline void dcli_after_add(dcli_after *after, const dcli_memory *memory, bool written)
+{
+    const uint64_t *ticket = written ? memory->used : memory->written;
+    for (int n = 0; n < DCLI_QUEUES; n++)
+        if (after->ticket[n] < ticket[n])
+            after->ticket[n] = ticket[n];
+}
+
+/** The wait list of a command of this queue, which follows its own queue in any case. Valid until the next command. */
+dcl_status dcli_after_find(dcli_device *device, dcli_direction direction, dcli_after *after);
+static inline const cl_event *dcli_after_list(const dcli_after *after)
+{
+    return after->count > 0 ? after->event : NULL;
+}
+
+/** Wait for the commands of each queue up to these tickets. */
+dcl_status dcli_tickets_finish(dcli_device *device, const uint64_t ticket[DCLI_QUEUES]);
+/** Whether they are complete; asks the driver, does not wait. @param status_out  how they ended. */
+bool dcli_tickets_are_complete(dcli_device *device, const uint64_t ticket[DCLI_QUEUES], dcl_status *status_out);
+
+/* ---- slots (slots.c) ----------------------------------------------------------------------------------------- */
+
+struct dcli_slot {
+    dcli_device *device;
+    dcli_slot *next; /* of those given back */
+    char *host;
+    dcli_memory memory; /* scratch memory of the device; its tickets are those of all commands that use the slot */
+    dcli_memory *own;   /* NULL: the slot lies in the ring, else it has memory of its own */
+};
+
+dcl_status dcli_ring_open(dcli_device *device);
+/** All commands are complete. */
+void dcli_ring_free(dcli_device *device);
 
 /** Free every program of the device's cache. */
 void dcli_programs_free(dcli_device *device);

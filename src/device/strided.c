@@ -149,13 +149,20 @@ static dcl_status copy_run(dcli_device *device, dcli_memory *target, int64_t tar
                            int64_t source_offset, int64_t count, size_t bytes)
 {
     cl_event event = NULL;
-    cl_int code = clEnqueueCopyBuffer(device->queue, source->buffer, target->buffer, (size_t)source_offset * bytes,
-                                      (size_t)target_offset * bytes, (size_t)count * bytes, 0, NULL, &event);
+    dcli_after after = {0};
+    dcli_after_add(&after, source, false);
+    dcli_after_add(&after, target, true);
+    dcl_status status = dcli_after_find(device, DCLI_COMPUTE, &after);
+    if (status != DCL_OK)
+        return status;
+    cl_int code = clEnqueueCopyBuffer(device->queue[DCLI_COMPUTE].handle, source->buffer, target->buffer,
+                                      (size_t)source_offset * bytes, (size_t)target_offset * bytes,
+                                      (size_t)count * bytes, after.count, dcli_after_list(&after), &event);
     if (code != CL_SUCCESS)
         return dcli_cl_fail(device, "clEnqueueCopyBuffer", code);
-    uint64_t ticket = dcli_ticket_add(device, "clEnqueueCopyBuffer", event);
-    dcli_memory_touch(source, ticket, false);
-    dcli_memory_touch(target, ticket, true);
+    uint64_t ticket = dcli_ticket_add(device, DCLI_COMPUTE, "clEnqueueCopyBuffer", event);
+    dcli_memory_touch(source, DCLI_COMPUTE, ticket, false);
+    dcli_memory_touch(target, DCLI_COMPUTE, ticket, true);
     return DCL_OK;
 }
 
@@ -168,6 +175,8 @@ dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t ta
     dcl_status status = check_element(element_bytes);
     if (status != DCL_OK || merged < 0)
         return status;
+    target_offset += (int64_t)(target->base / element_bytes);
+    source_offset += (int64_t)(source->base / element_bytes);
     if (target->buffer != source->buffer && is_run(merged, loops) && (merged == 0 || loops[0].from == 1))
         return copy_run(device, target, target_offset, source, source_offset, merged == 0 ? 1 : loops[0].count,
                         element_bytes);
@@ -181,11 +190,17 @@ static dcl_status fill_run(dcli_device *device, dcli_memory *target, int64_t off
                            size_t bytes)
 {
     cl_event event = NULL;
-    cl_int code = clEnqueueFillBuffer(device->queue, target->buffer, element, bytes, (size_t)offset * bytes,
-                                      (size_t)count * bytes, 0, NULL, &event);
+    dcli_after after = {0};
+    dcli_after_add(&after, target, true);
+    dcl_status status = dcli_after_find(device, DCLI_COMPUTE, &after);
+    if (status != DCL_OK)
+        return status;
+    cl_int code =
+        clEnqueueFillBuffer(device->queue[DCLI_COMPUTE].handle, target->buffer, element, bytes, (size_t)offset * bytes,
+                            (size_t)count * bytes, after.count, dcli_after_list(&after), &event);
     if (code != CL_SUCCESS)
         return dcli_cl_fail(device, "clEnqueueFillBuffer", code);
-    dcli_memory_touch(target, dcli_ticket_add(device, "clEnqueueFillBuffer", event), true);
+    dcli_memory_touch(target, DCLI_COMPUTE, dcli_ticket_add(device, DCLI_COMPUTE, "clEnqueueFillBuffer", event), true);
     return DCL_OK;
 }
 
@@ -222,6 +237,7 @@ dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t ta
     dcl_status status = check_element(element_bytes);
     if (status != DCL_OK || merged < 0)
         return status;
+    target_offset += (int64_t)(target->base / element_bytes);
     if (is_run(merged, loops))
         return fill_run(device, target, target_offset, element, merged == 0 ? 1 : loops[0].count, element_bytes);
     struct walk walk = make_walk(merged, loops, target_offset, 0);

@@ -1,10 +1,13 @@
-/* device/ticket.c - which launches are complete, and waiting for them.
+/* device/ticket.c - which commands are complete, and waiting for them.
  *
- * Every launch has a number, its ticket. The queue is in order, so launches complete in the order of their tickets: the
- * event of a launch stands for all before it, and not every small one needs an event. A waiting host asks the driver for
- * a short time before it sleeps, because waking a sleeping thread costs more than a small kernel.
+ * Every command has a number, its ticket; all queues count together. A queue is in order, so its commands complete in the
+ * order of their tickets: the event of one stands for all before it, and not every small launch needs an event. A command
+ * that uses what another queue works on waits for that queue's event. A waiting host asks the driver for a short time
+ * before it sleeps, because waking a sleeping thread costs more than a small kernel.
  *
- * Memory is given back to the system once the launches that use it are complete. So where a driver fails to tell, the
+ * A command that failed is never forgotten: all commands with later tickets, of any queue, count as failed.
+ *
+ * Memory is given back to the system once the commands that use it are complete. So where a driver fails to tell, the
  * whole queue is waited for, and where that fails, too, the device counts as lost and keeps its memory. */
 #include "device/opencl.h"
 
@@ -21,37 +24,36 @@ enum {
     MOST_UNMARKED = 15     /* launches in a row without an event */
 };
 
-static dcli_mark *mark_at(dcli_device *device, int n)
-{
-    return &device->marks[(device->first_mark + n) % DCLI_MOST_MARKS];
-}
+static dcli_mark *mark_at(dcli_queue *queue, int n) { return &queue->marks[(queue->first_mark + n) % DCLI_MOST_MARKS]; }
 
+/* Queues are asked in any order: the failure with the lowest ticket counts. */
 static void note_failure(dcli_device *device, uint64_t ticket, const char *call, cl_int code)
 {
-    if (device->failure == 0) {
+    if (device->failure == 0)
+        DCLI_LOG(device->log, DCLI_LOG_WARN, "device %d: command %llu failed: %s gave %s (%d)", device->info.number,
+                 (unsigned long long)ticket, call, dcli_cl_name(code), code);
+    if (device->failure == 0 || ticket < device->failed_ticket) {
         device->failure = code;
         device->failed_ticket = ticket;
         device->failed_call = call;
-        DCLI_LOG(device->log, DCLI_LOG_WARN, "device %d: launch %llu failed: %s gave %s (%d)", device->info.number,
-                 (unsigned long long)ticket, call, dcli_cl_name(code), code);
     }
 }
 
-static void drain(dcli_device *device)
+static void drain(dcli_device *device, const dcli_queue *queue)
 {
-    if (clFinish(device->queue) != CL_SUCCESS)
+    if (clFinish(queue->handle) != CL_SUCCESS)
         device->lost = true;
 }
 
-/* Status of a launch: CL_COMPLETE, above it (not yet), or below (failed). */
-static cl_int ask(dcli_device *device, const dcli_mark *mark)
+/* Status of a command: CL_COMPLETE, above it (not yet), or below (failed). */
+static cl_int ask(dcli_device *device, const dcli_queue *queue, const dcli_mark *mark)
 {
     cl_int state = CL_QUEUED;
     cl_int code = clGetEventInfo(mark->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
     if (code == CL_SUCCESS)
         return state;
     note_failure(device, mark->ticket, "clGetEventInfo", code);
-    drain(device);
+    drain(device, queue);
     return code;
 }
 
@@ -63,30 +65,30 @@ static void add_time(dcli_device *device, cl_event event)
         device->measured_ns += (int64_t)(end - start);
 }
 
-/* Drop the oldest `count` marks, whose launches are complete; the last one ended with `state`. */
-static void retire(dcli_device *device, int count, cl_int state)
+/* Drop the oldest `count` marks, whose commands are complete; the last one ended with `state`. */
+static void retire(dcli_device *device, dcli_queue *queue, int count, cl_int state)
 {
     for (int n = 0; n < count; n++) {
-        dcli_mark *mark = mark_at(device, 0);
-        cl_int own = n == count - 1 ? state : ask(device, mark);
+        dcli_mark *mark = mark_at(queue, 0);
+        cl_int own = n == count - 1 ? state : ask(device, queue, mark);
         if (own < 0)
             note_failure(device, mark->ticket, mark->call, own);
         else if (mark->timed)
             add_time(device, mark->event);
-        device->retired = mark->ticket;
+        queue->retired = mark->ticket;
         clReleaseEvent(mark->event);
-        device->first_mark = (device->first_mark + 1) % DCLI_MOST_MARKS;
-        device->mark_count--;
+        queue->first_mark = (queue->first_mark + 1) % DCLI_MOST_MARKS;
+        queue->mark_count--;
     }
 }
 
 /* Find the newest complete mark by halving: completion is in order. */
-static void poll_marks(dcli_device *device)
+static void poll_marks(dcli_device *device, dcli_queue *queue)
 {
-    int complete = 0, open = device->mark_count; /* marks below `complete` are complete, from `open` on not */
+    int complete = 0, open = queue->mark_count; /* marks below `complete` are complete, from `open` on not */
     cl_int state = CL_COMPLETE;
     for (int n = 0; complete < open; n = complete + (open - complete) / 2) {
-        cl_int found = ask(device, mark_at(device, n));
+        cl_int found = ask(device, queue, mark_at(queue, n));
         if (found > CL_COMPLETE) {
             open = n;
         } else {
@@ -94,98 +96,112 @@ static void poll_marks(dcli_device *device)
             state = found;
         }
     }
-    retire(device, complete, state);
+    retire(device, queue, complete, state);
 }
 
-/* Make room for a mark: by dropping complete ones, else every other one. A wait for a launch whose mark was dropped lasts
+/* Make room for a mark: by dropping complete ones, else every other one. A wait for a command whose mark was dropped lasts
  * until the next one. */
-static void make_room(dcli_device *device)
+static void make_room(dcli_device *device, dcli_queue *queue)
 {
-    if (device->mark_count < DCLI_MOST_MARKS)
+    if (queue->mark_count < DCLI_MOST_MARKS)
         return;
-    poll_marks(device);
-    if (device->mark_count < DCLI_MOST_MARKS)
+    poll_marks(device, queue);
+    if (queue->mark_count < DCLI_MOST_MARKS)
         return;
     for (int n = 0; n < DCLI_MOST_MARKS / 2; n++) {
-        clReleaseEvent(mark_at(device, 2 * n)->event);
-        *mark_at(device, n) = *mark_at(device, 2 * n + 1);
+        clReleaseEvent(mark_at(queue, 2 * n)->event);
+        *mark_at(queue, n) = *mark_at(queue, 2 * n + 1);
     }
-    device->mark_count = DCLI_MOST_MARKS / 2;
+    queue->mark_count = DCLI_MOST_MARKS / 2;
 }
 
-static void add_mark(dcli_device *device, cl_event event)
+static void add_mark(dcli_device *device, dcli_queue *queue, cl_event event)
 {
-    make_room(device);
-    *mark_at(device, device->mark_count++) =
-        (dcli_mark){.ticket = device->launched, .event = event, .call = device->last_call, .timed = device->measures};
+    make_room(device, queue);
+    bool timed = device->measures && queue == &device->queue[DCLI_COMPUTE];
+    *mark_at(queue, queue->mark_count++) =
+        (dcli_mark){.ticket = queue->last, .event = event, .call = queue->last_call, .timed = timed};
+    queue->unmarked = 0;
 }
 
-uint64_t dcli_ticket_add(dcli_device *device, const char *call, cl_event event)
+uint64_t dcli_ticket_add(dcli_device *device, dcli_direction direction, const char *call, cl_event event)
 {
-    device->launched++;
-    device->last_call = call;
+    dcli_queue *queue = &device->queue[direction];
+    queue->last = ++device->launched;
+    queue->last_call = call;
+    queue->unflushed = true;
+    queue->unmarked++;
     if (event != NULL)
-        add_mark(device, event);
-    return device->launched;
+        add_mark(device, queue, event);
+    return queue->last;
 }
 
-/* The last launch that has an event or is known to be complete. */
-static uint64_t last_marked(dcli_device *device)
+bool dcli_ticket_wants_event(const dcli_device *device, size_t items)
 {
-    return device->mark_count > 0 ? mark_at(device, device->mark_count - 1)->ticket : device->retired;
+    return !device->is_gpu || items >= LARGE_ITEMS || device->queue[DCLI_COMPUTE].unmarked >= MOST_UNMARKED;
 }
 
-bool dcli_ticket_wants_event(dcli_device *device, size_t items)
+/* The last command of a queue that has an event or is known to be complete. */
+static uint64_t last_marked(dcli_queue *queue)
 {
-    return !device->is_gpu || items >= LARGE_ITEMS || device->launched - last_marked(device) >= MOST_UNMARKED;
+    return queue->mark_count > 0 ? mark_at(queue, queue->mark_count - 1)->ticket : queue->retired;
 }
 
-/* See to it that the last launch has an event. */
-static dcl_status mark_last(dcli_device *device)
+/* See to it that the last command of a queue has an event. */
+static dcl_status mark_last(dcli_device *device, dcli_queue *queue)
 {
-    if (last_marked(device) == device->launched)
+    if (last_marked(queue) == queue->last)
         return DCL_OK;
     cl_event event;
-    cl_int code = clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event);
+    cl_int code = clEnqueueMarkerWithWaitList(queue->handle, 0, NULL, &event);
     if (code != CL_SUCCESS)
         return dcli_cl_fail(device, "clEnqueueMarkerWithWaitList", code);
-    add_mark(device, event);
+    queue->unflushed = true;
+    add_mark(device, queue, event);
     return DCL_OK;
 }
 
-/* The number of the mark that tells of a launch: its own, or the next one. The last launch has one. */
-static int mark_of(dcli_device *device, uint64_t ticket)
+static cl_int flush(dcli_queue *queue)
+{
+    cl_int code = clFlush(queue->handle);
+    queue->unflushed = code != CL_SUCCESS;
+    return code;
+}
+
+/* The number of the mark that tells of a command: its own, or the next one. The last command has one. */
+static int mark_of(dcli_queue *queue, uint64_t ticket)
 {
     int n = 0;
-    while (mark_at(device, n)->ticket < ticket)
+    while (mark_at(queue, n)->ticket < ticket)
         n++;
     return n;
 }
 
-static dcl_status wait_for_mark(dcli_device *device, int n)
+static dcl_status wait_for_mark(dcli_device *device, dcli_queue *queue, int n)
 {
-    const dcli_mark *mark = mark_at(device, n);
-    cl_int state = ask(device, mark);
+    const dcli_mark *mark = mark_at(queue, n);
+    cl_int state = ask(device, queue, mark);
     if (state > CL_COMPLETE)
-        clFlush(device->queue); /* a wish: clWaitForEvents() does so, too */
+        flush(queue); /* a wish: clWaitForEvents() does so, too */
     for (int64_t end = dcli_monotonic_ns() + SPIN_NS; state > CL_COMPLETE && dcli_monotonic_ns() < end;
-         state = ask(device, mark))
+         state = ask(device, queue, mark))
         sched_yield();
     if (state > CL_COMPLETE) {
         cl_int code = clWaitForEvents(1, &mark->event);
-        state = ask(device, mark);
+        state = ask(device, queue, mark);
         if (state > CL_COMPLETE)
             return dcli_cl_fail(device, "clWaitForEvents", code);
     }
-    retire(device, n + 1, state);
+    retire(device, queue, n + 1, state);
     return DCL_OK;
 }
 
 void dcli_device_measure(dcli_device *device, bool on)
 {
+    dcli_queue *queue = &device->queue[DCLI_COMPUTE];
     device->measures = on && !device->is_gpu;
-    for (int n = 0; on && n < device->mark_count; n++)
-        mark_at(device, n)->timed = false;
+    for (int n = 0; on && n < queue->mark_count; n++)
+        mark_at(queue, n)->timed = false;
     if (on)
         device->measured_ns = 0;
 }
@@ -194,40 +210,127 @@ int64_t dcli_device_measured_ns(const dcli_device *device) { return device->meas
 
 dcl_status dcli_device_flush(dcli_device *device)
 {
-    cl_int code = clFlush(device->queue);
+    cl_int code = CL_SUCCESS;
+    for (int n = 0; n < DCLI_QUEUES && code == CL_SUCCESS; n++)
+        if (device->queue[n].unflushed)
+            code = flush(&device->queue[n]);
     return code == CL_SUCCESS ? DCL_OK : dcli_cl_fail(device, "clFlush", code);
 }
 
 uint64_t dcli_device_launched(const dcli_device *device) { return device->launched; }
 
-uint64_t dcli_device_retired(dcli_device *device)
+/* Whether the commands of a queue up to a ticket are known to be complete. */
+static bool is_retired(const dcli_queue *queue, uint64_t ticket)
 {
-    if (mark_last(device) == DCL_OK)
-        poll_marks(device);
-    return device->retired;
+    return ticket <= queue->retired || dcli_queue_is_idle(queue);
 }
 
-static dcl_status outcome(const dcli_device *device, uint64_t ticket)
+static void poll_queue(dcli_device *device, dcli_queue *queue)
 {
+    if (!dcli_queue_is_idle(queue) && mark_last(device, queue) == DCL_OK)
+        poll_marks(device, queue);
+}
+
+uint64_t dcli_device_retired(dcli_device *device)
+{
+    dcli_queue *queue = &device->queue[DCLI_COMPUTE];
+    poll_queue(device, queue);
+    return dcli_queue_is_idle(queue) ? device->launched : queue->retired;
+}
+
+/* What a command followed in other queues is complete, too, and has an event: its failure is found now. */
+dcl_status dcli_device_outcome(dcli_device *device, uint64_t ticket)
+{
+    for (int n = 0; n < DCLI_QUEUES && !device->sight.in_place; n++)
+        poll_marks(device, &device->queue[n]);
     if (device->failure == 0 || ticket < device->failed_ticket)
         return DCL_OK;
     return dcli_cl_fail(device, device->failed_call, device->failure);
 }
 
-dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket)
+static dcl_status finish_queue(dcli_device *device, dcli_queue *queue, uint64_t ticket)
 {
-    if (ticket > device->launched)
-        ticket = device->launched;
-    if (ticket <= device->retired)
-        return outcome(device, ticket);
-    dcl_status status = mark_last(device);
+    if (is_retired(queue, ticket))
+        return DCL_OK;
+    if (ticket > queue->last)
+        ticket = queue->last;
+    dcl_status status = last_marked(queue) < ticket ? mark_last(device, queue) : DCL_OK;
     if (status == DCL_OK)
-        status = wait_for_mark(device, mark_of(device, ticket));
-    if (status == DCL_OK)
-        return outcome(device, ticket);
-    drain(device);
+        status = wait_for_mark(device, queue, mark_of(queue, ticket));
+    if (status != DCL_OK)
+        drain(device, queue);
     return status;
 }
+
+dcl_status dcli_tickets_finish(dcli_device *device, const uint64_t ticket[DCLI_QUEUES])
+{
+    dcl_status status = DCL_OK;
+    uint64_t last = 0;
+    for (int n = 0; n < DCLI_QUEUES; n++) {
+        dcl_status this = finish_queue(device, &device->queue[n], ticket[n]);
+        if (status == DCL_OK)
+            status = this;
+        if (last < ticket[n])
+            last = ticket[n];
+    }
+    return status == DCL_OK ? dcli_device_outcome(device, last) : status;
+}
+
+dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket)
+{
+    return dcli_tickets_finish(device, (uint64_t[DCLI_QUEUES]){ticket, ticket, ticket});
+}
+
+bool dcli_tickets_are_complete(dcli_device *device, const uint64_t ticket[DCLI_QUEUES], dcl_status *status_out)
+{
+    uint64_t last = 0;
+    for (int n = 0; n < DCLI_QUEUES; n++) {
+        dcli_queue *queue = &device->queue[n];
+        if (!is_retired(queue, ticket[n]))
+            poll_queue(device, queue);
+        if (!is_retired(queue, ticket[n]))
+            return false;
+        if (last < ticket[n])
+            last = ticket[n];
+    }
+    *status_out = dcli_device_outcome(device, last);
+    return true;
+}
+
+bool dcli_device_is_complete(dcli_device *device, uint64_t ticket, dcl_status *status_out)
+{
+    return dcli_tickets_are_complete(device, (uint64_t[DCLI_QUEUES]){[DCLI_COMPUTE] = ticket, [DCLI_IN] = ticket},
+                                     status_out);
+}
+
+/* ---- following other queues ------------------------------------------------------------------------------------ */
+
+/* The event that stands for a queue's commands up to a ticket. Another queue's wait needs it flushed. */
+static dcl_status follow(dcli_device *device, dcli_queue *queue, uint64_t ticket, cl_event *event_out)
+{
+    dcl_status status = last_marked(queue) < ticket ? mark_last(device, queue) : DCL_OK;
+    cl_int code = status == DCL_OK && queue->unflushed ? flush(queue) : CL_SUCCESS;
+    if (code != CL_SUCCESS)
+        status = dcli_cl_fail(device, "clFlush", code);
+    if (status == DCL_OK)
+        *event_out = mark_at(queue, mark_of(queue, ticket))->event;
+    return status;
+}
+
+dcl_status dcli_after_find(dcli_device *device, dcli_direction direction, dcli_after *after)
+{
+    dcl_status status = DCL_OK;
+    for (int n = 0; n < DCLI_QUEUES && status == DCL_OK; n++) {
+        dcli_queue *queue = &device->queue[n];
+        if (n == (int)direction || is_retired(queue, after->ticket[n]))
+            continue;
+        status = follow(device, queue, after->ticket[n], &after->event[after->count]);
+        after->count += status == DCL_OK;
+    }
+    return status;
+}
+
+/* ---- notifications --------------------------------------------------------------------------------------------- */
 
 struct notice {
     void (*fn)(void *user);
@@ -247,32 +350,46 @@ static void CL_CALLBACK give_notice(cl_event event, cl_int state, void *user)
     atomic_fetch_sub(open, 1);
 }
 
-dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user)
+static dcl_status ask_for_notice(dcli_device *device, dcli_queue *queue, int mark, void (*fn)(void *user), void *user)
 {
-    if (ticket > device->launched)
-        ticket = device->launched;
-    if (ticket <= device->retired) {
-        fn(user);
-        return DCL_OK;
-    }
-    dcl_status status = mark_last(device);
-    if (status == DCL_OK)
-        status = dcli_device_flush(device); /* before: when it fails, nobody is to be called */
-    if (status != DCL_OK)
-        return status;
     struct notice *notice = dcli_malloc(sizeof *notice);
     if (notice == NULL)
         return DCL_ERR_NOMEM;
     *notice = (struct notice){.fn = fn, .user = user, .open = &device->notices};
     atomic_fetch_add(&device->notices, 1);
-    cl_event event = mark_at(device, mark_of(device, ticket))->event;
-    cl_int code = clSetEventCallback(event, CL_COMPLETE, give_notice, notice);
-    if (code != CL_SUCCESS) {
-        atomic_fetch_sub(&device->notices, 1);
-        dcli_free(notice);
-        return dcli_cl_fail(device, "clSetEventCallback", code);
+    cl_int code = clSetEventCallback(mark_at(queue, mark)->event, CL_COMPLETE, give_notice, notice);
+    if (code == CL_SUCCESS)
+        return DCL_OK;
+    atomic_fetch_sub(&device->notices, 1);
+    dcli_free(notice);
+    return dcli_cl_fail(device, "clSetEventCallback", code);
+}
+
+/* What crosses is waited for piece by piece, so there the oldest counts. */
+dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user)
+{
+    dcli_queue *compute = &device->queue[DCLI_COMPUTE];
+    bool idle = true;
+    dcl_status status = DCL_OK;
+    for (int n = 0; n < DCLI_QUEUES && status == DCL_OK; n++)
+        if (!dcli_queue_is_idle(&device->queue[n])) {
+            idle = false;
+            status = mark_last(device, &device->queue[n]);
+        }
+    if (idle || (!dcli_queue_is_idle(compute) && ticket <= compute->retired)) {
+        fn(user);
+        return DCL_OK;
     }
-    return DCL_OK;
+    if (status == DCL_OK)
+        status = dcli_device_flush(device); /* before: when it fails, nobody is to be called */
+    if (ticket > compute->last)
+        ticket = compute->last;
+    for (int n = 0; n < DCLI_QUEUES && status == DCL_OK; n++) {
+        dcli_queue *queue = &device->queue[n];
+        if (!dcli_queue_is_idle(queue))
+            status = ask_for_notice(device, queue, n == DCLI_COMPUTE ? mark_of(queue, ticket) : 0, fn, user);
+    }
+    return status;
 }
 
 bool dcli_ticket_end(dcli_device *device)
@@ -280,7 +397,8 @@ bool dcli_ticket_end(dcli_device *device)
     dcli_device_finish(device, device->launched);
     for (int64_t end = dcli_monotonic_ns() + CLOSE_NS; atomic_load(&device->notices) > 0 && dcli_monotonic_ns() < end;)
         sched_yield();
-    while (device->mark_count > 0)
-        retire(device, 1, CL_COMPLETE);
+    for (int n = 0; n < DCLI_QUEUES; n++)
+        while (device->queue[n].mark_count > 0)
+            retire(device, &device->queue[n], 1, CL_COMPLETE);
     return atomic_load(&device->notices) == 0;
 }

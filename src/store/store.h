@@ -14,7 +14,7 @@
 /** device memory -> host memory. */
 dcl_status dcli_store_pack(dcli_device *device, dcli_memory *memory, const dcli_region *region, void *host,
                            const dcli_region *host_region, size_t bytes);
-/** host memory -> device memory. */
+/** host memory -> device memory. The host's elements are taken when it returns. */
 dcl_status dcli_store_unpack(dcli_device *device, dcli_memory *memory, const dcli_region *region, const void *host,
                              const dcli_region *host_region, size_t bytes);
 /** device memory -> device memory of the same device. May be only started when it returns (in order with launches). */

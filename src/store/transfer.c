@@ -1,15 +1,15 @@
 /* store/transfer.c - moving elements by regions between a device's memory and the host's.
  *
  * Where host memory is used in place the host copies, once the kernels concerned are done. Elsewhere elements are gathered
- * by a kernel into scratch memory, packed in the order the host has them in, and cross in one piece; what already lies so
- * crosses directly. */
+ * by a kernel into the scratch memory of a slot, packed in the order the host has them in, and cross in one piece; what
+ * already lies so crosses directly. What enters is on its way when the function returns; what leaves is waited for. */
 #include "store/store.h"
 
 #include <stdlib.h>
 
 #include "segment/cut.h"
 
-enum { PIECE_BYTES = 8 << 20 }; /* most scratch memory used at once */
+enum { PIECE_BYTES = 4 << 20 }; /* most that crosses in one slot */
 
 /* A move between memory of a device and the host. */
 struct move {
@@ -59,49 +59,58 @@ static bool lies_as(const dcli_region *a, const dcli_region *b)
     return true;
 }
 
+/* Start a piece on its way out, into a slot. */
+static dcl_status fetch_piece(const struct move *move, const dcli_region *region, const dcli_region *packed,
+                              dcli_slot *slot)
+{
+    size_t total = (size_t)dcli_box_elements(&region->box) * move->bytes;
+    if (lies_as(region, packed))
+        return dcli_slot_fetch(slot, move->memory, (size_t)region->offset * move->bytes, total);
+    dcli_memory *scratch = dcli_slot_memory(slot);
+    dcl_status status = dcli_device_copy(move->device, scratch, 0, packed->step, move->memory, region->offset,
+                                         region->step, region->box.rank, region->box.count, move->bytes);
+    return status == DCL_OK ? dcli_slot_fetch(slot, scratch, 0, total) : status;
+}
+
 static dcl_status pack_piece(const struct move *move, const dcli_region *region, const dcli_region *host_region)
 {
     dcli_region packed = packed_like(host_region);
-    size_t total = (size_t)dcli_box_elements(&region->box) * move->bytes;
-    bool host_direct = lies_as(host_region, &packed), device_direct = lies_as(region, &packed);
-    dcli_memory *scratch = NULL;
-    void *buffer = NULL;
-    dcl_status status = DCL_OK;
-    if (!host_direct || !device_direct)
-        status = dcli_device_staging(move->device, total, &scratch, &buffer);
-    if (status == DCL_OK && !device_direct)
-        status = dcli_device_copy(move->device, scratch, 0, packed.step, move->memory, region->offset, region->step,
-                                  region->box.rank, region->box.count, move->bytes);
-    if (status != DCL_OK)
-        return status;
-    status = dcli_memory_get(device_direct ? move->memory : scratch,
-                             device_direct ? (size_t)region->offset * move->bytes : 0,
-                             host_direct ? move->host + host_region->offset * (int64_t)move->bytes : buffer, total);
-    if (status == DCL_OK && !host_direct)
-        dcli_region_copy(move->host, host_region, buffer, &packed, move->bytes);
+    dcli_slot *slot = NULL;
+    dcl_status status = dcli_slot_take(move->device, (size_t)dcli_box_elements(&region->box) * move->bytes, &slot);
+    if (status == DCL_OK)
+        status = fetch_piece(move, region, &packed, slot);
+    if (status == DCL_OK)
+        status = dcli_slot_finish(slot);
+    if (status == DCL_OK)
+        dcli_region_copy(move->host, host_region, dcli_slot_host(slot), &packed, move->bytes);
+    dcli_slot_give(slot);
     return status;
+}
+
+/* Start a piece on its way in, out of a slot. */
+static dcl_status send_piece(const struct move *move, const dcli_region *region, const dcli_region *packed,
+                             dcli_slot *slot)
+{
+    size_t total = (size_t)dcli_box_elements(&region->box) * move->bytes;
+    if (lies_as(region, packed))
+        return dcli_slot_send(slot, move->memory, (size_t)region->offset * move->bytes, total);
+    dcli_memory *scratch = dcli_slot_memory(slot);
+    dcl_status status = dcli_slot_send(slot, scratch, 0, total);
+    return status == DCL_OK ? dcli_device_copy(move->device, move->memory, region->offset, region->step, scratch, 0,
+                                               packed->step, region->box.rank, region->box.count, move->bytes)
+                            : status;
 }
 
 static dcl_status unpack_piece(const struct move *move, const dcli_region *region, const dcli_region *host_region)
 {
     dcli_region packed = packed_like(host_region);
-    size_t total = (size_t)dcli_box_elements(&region->box) * move->bytes;
-    bool host_direct = lies_as(host_region, &packed), device_direct = lies_as(region, &packed);
-    dcli_memory *scratch = NULL;
-    void *buffer = NULL;
-    dcl_status status = DCL_OK;
-    if (!host_direct || !device_direct)
-        status = dcli_device_staging(move->device, total, &scratch, &buffer);
+    dcli_slot *slot = NULL;
+    dcl_status status = dcli_slot_take(move->device, (size_t)dcli_box_elements(&region->box) * move->bytes, &slot);
     if (status != DCL_OK)
         return status;
-    if (!host_direct)
-        dcli_region_copy(buffer, &packed, move->host, host_region, move->bytes);
-    status = dcli_memory_put(device_direct ? move->memory : scratch,
-                             device_direct ? (size_t)region->offset * move->bytes : 0,
-                             host_direct ? move->host + host_region->offset * (int64_t)move->bytes : buffer, total);
-    if (status == DCL_OK && !device_direct)
-        status = dcli_device_copy(move->device, move->memory, region->offset, region->step, scratch, 0, packed.step,
-                                  region->box.rank, region->box.count, move->bytes);
+    dcli_region_copy(dcli_slot_host(slot), &packed, move->host, host_region, move->bytes);
+    status = send_piece(move, region, &packed, slot);
+    dcli_slot_give(slot);
     return status;
 }
 

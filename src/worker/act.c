@@ -114,31 +114,50 @@ void dcli_break_down(dcli_worker *worker, dcl_status status)
 
 /* ---- actions ------------------------------------------------------------------------------------------------------ */
 
-static dcl_status run_batch(dcli_worker *worker, dcli_entry *entry, int64_t batch)
+static dcl_status run_batch(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)
 {
-    bool ended = true;
-    dcl_status status = dcli_exec_run(worker, entry, batch, &ended);
+    dcli_start start;
+    dcl_status status = dcli_exec_run(worker, entry, action->index, &start);
     if (status != DCL_OK)
         dcli_keep_problem(entry);
-    if (status == DCL_OK && !ended)
+    else if (start == DCLI_START_NOT_YET)
+        dcli_pending_hold(worker, action);
+    else if (start == DCLI_START_RUNS)
+        dcli_pending_set_hold(worker);
+    if (status == DCL_OK && start != DCLI_START_ENDED)
         return DCL_OK;
-    return dcli_node_batch_done(worker->node, entry->operation.number, batch, status);
+    return dcli_node_batch_done(worker->node, entry->operation.number, action->index, status);
 }
 
 static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)
 {
-    const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, action->peer);
-    const dcli_chunk *chunk = &plan->chunk[action->chunk];
     void *bytes = NULL;
+    dcli_slot *slot = NULL;
     dcl_status status = action->status;
     if (status == DCL_OK) {
-        status = dcli_exec_pack(worker, entry, action->peer, action->chunk, &bytes);
+        status = dcli_exec_pack(worker, entry, action->peer, action->chunk, &bytes, &slot);
         if (status != DCL_OK) {
             dcli_keep_problem(entry);
             dcli_node_fail(worker->node, entry->operation.number, status);
         }
     }
-    /* Packing waited for the kernels that made what was packed: now it is known whether these failed. */
+    if (slot != NULL || worker->moving_count > 0) { /* chunks are sent in order */
+        dcli_moving moving = {
+            .entry = entry, .peer = action->peer, .chunk = action->chunk, .slot = slot, .status = status};
+        dcl_status added = dcli_pending_add(worker, &moving);
+        if (added == DCL_OK)
+            return DCL_OK;
+        dcli_slot_give(slot);
+        status = added;
+    }
+    return dcli_peer_packed(worker, entry, action->peer, action->chunk, bytes, status);
+}
+
+dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, int64_t chunk, void *bytes,
+                            dcl_status status)
+{
+    const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, peer);
+    /* The kernels that made what was packed have ended: now it is known whether these failed. */
     if (status == DCL_OK && (status = dcli_exec_collect(worker)) == DCL_OK &&
         dcli_node_reads_failed(worker->node, entry->operation.number))
         status = DCL_ERR_INVALID;
@@ -146,9 +165,8 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
         dcli_buffers_give(bytes);
         bytes = NULL;
     }
-    dcl_status sent = send_chunk(worker, action->peer, &entry->operation, chunk, bytes, status);
-    return sent == DCL_OK ? dcli_node_chunk_done(worker->node, entry->operation.number, action->peer, false, status)
-                          : sent;
+    dcl_status sent = send_chunk(worker, peer, &entry->operation, &plan->chunk[chunk], bytes, status);
+    return sent == DCL_OK ? dcli_node_chunk_done(worker->node, entry->operation.number, peer, false, status) : sent;
 }
 
 static dcl_status send_made(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)
@@ -179,7 +197,13 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
         if (status != DCL_OK)
             dcli_keep_problem(entry);
     }
-    dcli_chunks_drop(&worker->received, kept);
+    dcli_chunks_drop(&worker->received, kept); /* its elements have been taken */
+    dcli_moving moving = {.entry = entry, .written = true, .peer = action->peer, .chunk = action->chunk};
+    if (status == DCL_OK && action->status == DCL_OK && !worker->is_host && !dcli_device_in_place(worker->device)) {
+        moving.ticket = dcli_device_launched(worker->device);
+        if ((status = dcli_pending_add(worker, &moving)) == DCL_OK)
+            return DCL_OK;
+    }
     return dcli_node_chunk_done(worker->node, entry->operation.number, action->peer, true, status);
 }
 
@@ -233,9 +257,13 @@ dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
 {
     dcli_entry *entry = (dcli_entry *)action->operation;
     dcli_message message = {0};
+    if (dcli_pending_must_wait(worker, action)) {
+        dcli_pending_hold(worker, action);
+        return DCL_OK;
+    }
     switch (action->kind) {
     case DCLI_DO_RUN:
-        return run_batch(worker, entry, action->index);
+        return run_batch(worker, entry, action);
     case DCLI_DO_SKIP:
         return DCL_OK;
     case DCLI_DO_PACK:

@@ -53,6 +53,7 @@ static void free_chunk(dcli_chunks *chunks, dcli_kept_chunk *chunk)
     if (chunk->received.frames != NULL)
         dcli_received_free(&chunk->received);
     dcli_buffers_give(chunk->bytes);
+    dcli_slot_give(chunk->slot);
     dcli_free(chunk);
 }
 

@@ -2,6 +2,7 @@
 #ifndef DCLI_WORKER_CHUNKS_H
 #define DCLI_WORKER_CHUNKS_H
 
+#include "device/device.h"
 #include "net/net.h"
 
 /** One chunk. Received ones hold their message, made ones their bytes. */
@@ -11,6 +12,7 @@ typedef struct dcli_kept_chunk {
     int64_t operation, number;
     dcli_received received; /* received: payload and length in here */
     void *bytes;            /* made: of dcli_buffers_take() */
+    dcli_slot *slot;        /* made: from where they are on their way to `bytes`; NULL: they are there */
     char *problem;          /* received: why it was not kept; NULL: it is here */
     int64_t counted;        /* bytes that it holds */
     struct dcli_kept_chunk *next;

@@ -176,13 +176,11 @@ static dcl_status move_part(dcli_worker *worker, dcli_entry *entry)
     return status;
 }
 
-dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out)
+dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out)
 {
-    if (worker->is_host) {
-        *ended_out = true;
+    *start_out = DCLI_START_ENDED;
+    if (worker->is_host)
         return dcli_host_run(worker, entry, batch);
-    }
-    *ended_out = entry->operation.kind != DCLI_OP_FORALL;
     if (entry->operation.kind == DCLI_OP_RELEASE) {
         release(worker, entry->held[0]);
         return DCL_OK;
@@ -196,7 +194,7 @@ dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, 
     }
     if (entry->operation.kind == DCLI_OP_MOVE)
         return dcli_exec_move(worker, entry, batch);
-    return entry->operation.kind == DCLI_OP_FORALL ? dcli_exec_forall(worker, entry, batch, ended_out)
+    return entry->operation.kind == DCLI_OP_FORALL ? dcli_exec_forall(worker, entry, batch, start_out)
                                                    : move_part(worker, entry);
 }
 
@@ -213,11 +211,8 @@ int64_t dcli_exec_only_kernel(const dcli_worker *worker, int64_t kernel)
 /* What the device computes now, anew after each batch that has ended. */
 void dcli_exec_watch(dcli_worker *worker)
 {
-    const dcli_entry *entry = NULL;
-    if (worker->terms.watch != NULL && worker->running_first < worker->running_count)
-        for (entry = worker->catalog.entries.first;
-             entry != NULL && entry->operation.number != worker->running[worker->running_first].operation;)
-            entry = entry->next;
+    const dcli_entry *entry =
+        worker->running_first < worker->running_count ? worker->running[worker->running_first].entry : NULL;
     dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry != NULL ? entry->kernel->body->text : NULL);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING,
                       entry != NULL ? dcli_exec_only_kernel(worker, entry->kernel->number) : 0);
@@ -241,12 +236,11 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
     dcl_status status = DCL_OK;
     while (worker->running_first < worker->running_count && status == DCL_OK) {
         dcli_running *running = &worker->running[worker->running_first];
-        if (running->ticket > retired)
+        if (running->ticket > retired || !dcli_exec_has_fetched(worker, running))
             break;
-        dcl_status ended = dcli_device_finish(worker->device, running->ticket); /* did it fail? does not wait */
+        dcl_status ended = dcli_exec_end_forall(worker, running);
         if (running->elements > 0)
             note_cost(worker, running);
-        dcli_exec_end_forall(worker, running);
         worker->running_first++;
         status = dcli_node_batch_done(worker->node, running->operation, running->batch, ended);
     }

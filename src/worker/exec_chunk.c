@@ -73,28 +73,50 @@ static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int
     return status;
 }
 
-dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number, void **bytes_out)
+static dcl_status pack_in_place(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, int64_t number,
+                                const dcli_routes *routes, void **bytes_out)
 {
-    const dcli_plan *plan = entry->plan[peer]->plan;
     const dcli_chunk *chunk = &plan->chunk[number];
-    const dcli_routes *routes;
     char *bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes);
     if (bytes == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status = allocate_parts(worker, entry, plan, chunk);
+    dcl_status status = routes != NULL ? dcli_routes_give(worker, entry, routes, (int)number, NULL, bytes)
+                                       : copy_items(worker, entry, plan, chunk, bytes);
+    if (status != DCL_OK)
+        dcli_buffers_give(bytes);
+    else
+        *bytes_out = bytes;
+    return status;
+}
+
+static dcl_status start_packing(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, int64_t number,
+                                const dcli_routes *routes, dcli_slot **slot_out)
+{
+    size_t bytes = (size_t)plan->chunk[number].bytes;
+    dcli_slot *slot = NULL;
+    dcl_status status = dcli_slot_take(worker->device, bytes, &slot);
+    if (status == DCL_OK)
+        status = dcli_routes_fetch(worker, entry, routes, (int)number, NULL, slot, bytes);
+    if (status != DCL_OK)
+        dcli_slot_give(slot);
+    else
+        *slot_out = slot;
+    return status;
+}
+
+dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number, void **bytes_out,
+                          dcli_slot **slot_out)
+{
+    const dcli_plan *plan = entry->plan[peer]->plan;
+    const dcli_routes *routes;
+    dcl_status status = allocate_parts(worker, entry, plan, &plan->chunk[number]);
     if (status == DCL_OK)
         status = find_packing(worker, entry, peer, number, &routes);
-    if (status == DCL_OK)
-        status = routes != NULL
-                     ? dcli_routes_give(worker, entry, routes, (int)number, NULL, bytes, (size_t)chunk->bytes)
-                     : copy_items(worker, entry, plan, chunk, bytes);
-    worker->counters.bytes_copied += chunk->bytes;
-    if (status != DCL_OK) {
-        dcli_buffers_give(bytes);
+    worker->counters.bytes_copied += plan->chunk[number].bytes;
+    if (status != DCL_OK)
         return status;
-    }
-    *bytes_out = bytes;
-    return DCL_OK;
+    return dcli_device_in_place(worker->device) ? pack_in_place(worker, entry, plan, number, routes, bytes_out)
+                                                : start_packing(worker, entry, plan, number, routes, slot_out);
 }
 
 dcl_status dcli_exec_payload(const dcli_worker *worker, const dcli_entry *entry, const dcli_chunk *chunk,

@@ -1,5 +1,6 @@
 /* worker/exec_forall.c - running a batch of a loop body: stages filled, kernels launched, outputs passed on. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -282,7 +283,6 @@ static bool may_report(const dcli_body *body, const dcli_lowered *lowered)
     return false;
 }
 
-/* Waits for the batch where it still runs. */
 static void give_back_cut(dcli_worker *worker, dcli_kept_plan *kept, const dcli_body *body, dcli_prepared *prepared)
 {
     int cuts = prepared->cuts + 1;
@@ -291,6 +291,16 @@ static void give_back_cut(dcli_worker *worker, dcli_kept_plan *kept, const dcli_
     prepared->cuts = cuts;
 }
 
+/* Whether a batch runs by what was prepared for it: other operations may have the same plan. */
+static bool is_in_use(const dcli_worker *worker, const dcli_kept_plan *kept, int64_t batch)
+{
+    for (int64_t r = worker->running_first; r < worker->running_count; r++)
+        if (worker->running[r].batch == batch && worker->running[r].entry->plan[worker->terms.self] == kept)
+            return true;
+    return false;
+}
+
+/* *prepared_out NULL: it is to be prepared anew, once nothing runs by it any more. */
 static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_prepared **prepared_out)
 {
     dcli_kept_plan *kept = entry->plan[worker->terms.self];
@@ -303,6 +313,10 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
     *prepared_out = &kept->prepared[batch];
     if ((*prepared_out)->ready && !dcli_exec_cut_is_stale(worker, entry->kernel, *prepared_out))
         return DCL_OK;
+    if ((*prepared_out)->ready && is_in_use(worker, kept, batch)) {
+        *prepared_out = NULL;
+        return DCL_OK;
+    }
     if ((*prepared_out)->ready)
         give_back_cut(worker, kept, entry->kernel->body, *prepared_out);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, entry->kernel->body->text);
@@ -314,30 +328,11 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
     return status;
 }
 
-/* Stages of batches that wait for the device take memory: when it is much, the oldest are waited for. Scratch memory grows with
- * the device's units, so what three batches need is not much: one runs, one waits, one is started. */
-static void await_arenas(dcli_worker *worker, const dcli_lowered *lowered)
-{
-    enum { MOST_BYTES = 32 << 20, MOST_SCRATCHES = 3 };
-    const dcli_traits traits = dcli_exec_traits(worker);
-    int64_t bytes = lowered->arena_bytes, taken = bytes;
-    int64_t most = dcli_max(MOST_BYTES, MOST_SCRATCHES * dcli_lowered_scratch_bytes(lowered, &traits));
-    for (int64_t r = worker->running_first; r < worker->running_count; r++)
-        if (worker->running[r].arena != NULL)
-            taken += (int64_t)dcli_memory_bytes(worker->running[r].arena);
-    for (int64_t r = worker->running_first; bytes > 0 && taken > most && r < worker->running_count; r++) {
-        dcli_running *running = &worker->running[r];
-        if (running->arena == NULL)
-            continue;
-        taken -= (int64_t)dcli_memory_bytes(running->arena);
-        dcli_memory_release(running->arena); /* waits; how the batch ended is found when it is collected */
-        running->arena = NULL;
-    }
-}
-
 void dcli_exec_await_arenas(dcli_worker *worker)
 {
     for (int64_t r = worker->running_first; r < worker->running_count; r++) {
+        if (worker->running[r].passes != NULL)
+            continue; /* the host still copies out of it */
         dcli_memory_release(worker->running[r].arena);
         worker->running[r].arena = NULL;
     }
@@ -348,9 +343,34 @@ static dcl_status take_arena(dcli_worker *worker, const dcli_lowered *lowered, d
     size_t bytes = (size_t)lowered->arena_bytes;
     if (bytes == 0)
         return DCL_OK;
-    await_arenas(worker, lowered);
     dcl_status status = dcli_account_check(worker, DCLI_USE_STAGES, bytes, "what a batch of a loop body stages");
     return status == DCL_OK ? dcli_memory_scratch(worker->device, bytes, arena_out) : status;
+}
+
+/* Start to bring the report to the host, where it is not already. */
+static dcl_status fetch_report(dcli_worker *worker, dcli_running *running)
+{
+    const size_t bytes = DCLI_REPORT_LONGS * sizeof(int64_t);
+    if (running->report == NULL || dcli_device_in_place(worker->device))
+        return DCL_OK;
+    dcl_status status = dcli_slot_take(worker->device, bytes, &running->report_slot);
+    return status == DCL_OK ? dcli_slot_fetch(running->report_slot, running->report, 0, bytes) : status;
+}
+
+/* What leaves the stages: a device with memory of its own copies it behind the kernels, else the host does so when they have
+ * ended. */
+static dcl_status pass(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
+                       const dcli_lowered *lowered, dcli_running *running)
+{
+    if (!dcli_device_in_place(worker->device))
+        return dcli_routes_pass(worker, entry, plan, batch, lowered, running->arena);
+    running->passes = batch->made_count > 0 ? lowered : NULL;
+    for (int64_t r = 0; r < lowered->routes.count; r++)
+        if (lowered->routes.route[r].from.kind == DCLI_SPACE_STAGE) {
+            running->passes = lowered;
+            running->passes_to_parts |= lowered->routes.route[r].to.kind != DCLI_SPACE_CHUNK;
+        }
+    return DCL_OK;
 }
 
 static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepared *prepared, int64_t batch,
@@ -369,16 +389,19 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     if (status == DCL_OK)
         status = launch_all(worker, entry, prepared, running);
     if (status == DCL_OK)
+        status = fetch_report(worker, running);
+    if (status == DCL_OK)
         status = make_chunks(worker, entry, plan, in);
     if (status == DCL_OK)
-        status = dcli_routes_pass(worker, entry, plan, in, lowered, running->arena);
+        status = pass(worker, entry, plan, in, lowered, running);
     return status;
 }
 
-dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out)
+dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out)
 {
     dcli_prepared *prepared;
-    dcli_running running = {.operation = entry->operation.number, .batch = batch, .kernel = entry->kernel->number};
+    dcli_running running = {
+        .entry = entry, .operation = entry->operation.number, .batch = batch, .kernel = entry->kernel->number};
     dcl_status status = dcli_exec_build(worker, entry->kernel);
     if (status == DCL_OK)
         status = get_prepared(worker, entry, batch, &prepared);
@@ -387,6 +410,12 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK)
         return status;
+    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
+    if (prepared == NULL ||
+        dcli_pending_batch_must_wait(worker, entry, plan, &plan->batch[batch], &prepared->lowered)) {
+        *start_out = DCLI_START_NOT_YET;
+        return DCL_OK;
+    }
     if (prepared->elements > 0 && !worker->measuring && dcli_cost_due(&entry->kernel->cost)) {
         running.elements = prepared->elements;
         running.units = prepared->units;
@@ -394,20 +423,80 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     bool first = worker->running_first == worker->running_count;
     dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(worker, running.kernel));
-    status = start(worker, entry, prepared, batch, &running);
-    if (status != DCL_OK) {
-        /* Kernels of this batch may run: nobody is told that it ended before they have. */
-        dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
-        dcli_device_finish(worker->device, dcli_device_launched(worker->device));
-        dcli_memory_release(running.report);
-        dcli_memory_release(running.arena);
-        dcli_exec_watch(worker); /* this body is not to blame for what happens later */
-        return status;
+    running.status = start(worker, entry, prepared, batch, &running);
+    if (running.status != DCL_OK) { /* kernels of this batch may run: it ends when they have */
+        dcli_keep_problem(entry);
+        running.ticket = dcli_device_launched(worker->device);
+        running.passes = NULL;
     }
+    worker->passing += running.passes != NULL && running.passes_to_parts;
     worker->running[worker->running_count++] = running;
     worker->measuring |= running.elements > 0;
     if (first) /* not before: a driver that hangs while it starts one is silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
-    *ended_out = false;
+    *start_out = DCLI_START_RUNS;
     return DCL_OK;
+}
+
+/* ---- ends --------------------------------------------------------------------------------------------------------- */
+
+static dcli_kept_chunk *find_made(const dcli_worker *worker, const dcli_running *running, int64_t number)
+{
+    const dcli_plan *plan = running->entry->plan[worker->terms.self]->plan;
+    return dcli_chunks_find(&worker->made, plan->chunk[number].peer, running->operation, true, number);
+}
+
+static const dcli_batch *batch_of(const dcli_worker *worker, const dcli_running *running)
+{
+    return &running->entry->plan[worker->terms.self]->plan->batch[running->batch];
+}
+
+bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running)
+{
+    dcl_status status;
+    const dcli_batch *batch = batch_of(worker, running);
+    bool all = running->report_slot == NULL || dcli_slot_is_complete(running->report_slot, &status);
+    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count && all; c++) {
+        const dcli_kept_chunk *made = find_made(worker, running, c);
+        all = made == NULL || made->slot == NULL || dcli_slot_is_complete(made->slot, &status);
+    }
+    return all;
+}
+
+/* Made chunks leave their slots. */
+static dcl_status take_made(dcli_worker *worker, const dcli_running *running)
+{
+    const dcli_batch *batch = batch_of(worker, running);
+    const dcli_plan *plan = running->entry->plan[worker->terms.self]->plan;
+    dcl_status status = DCL_OK;
+    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count && status == DCL_OK; c++) {
+        dcli_kept_chunk *made = find_made(worker, running, c);
+        if (made == NULL || made->slot == NULL)
+            continue;
+        dcli_slot_is_complete(made->slot, &status);
+        if (status == DCL_OK)
+            memcpy(made->bytes, dcli_slot_host(made->slot), (size_t)plan->chunk[c].bytes);
+        dcli_slot_give(made->slot);
+        made->slot = NULL;
+    }
+    return status;
+}
+
+dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running)
+{
+    dcl_status status = dcli_device_outcome(worker->device, running->ticket);
+    if (status == DCL_OK && running->status == DCL_OK)
+        status = take_made(worker, running);
+    if (status == DCL_OK && running->passes != NULL)
+        status = dcli_routes_pass(worker, running->entry, running->entry->plan[worker->terms.self]->plan,
+                                  batch_of(worker, running), running->passes, running->arena);
+    if (status != DCL_OK)
+        dcli_keep_problem(running->entry);
+    dcli_exec_pass_report(worker, running);
+    worker->passing -= running->passes != NULL && running->passes_to_parts;
+    dcli_pending_set_hold(worker);
+    dcli_slot_give(running->report_slot);
+    dcli_memory_release(running->report);
+    dcli_memory_release(running->arena);
+    return running->status != DCL_OK ? running->status : status;
 }

@@ -120,21 +120,16 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
     dcli_text_free(&outputs);
 }
 
-static void pass_report(dcli_worker *worker, const dcli_running *running)
+void dcli_exec_pass_report(dcli_worker *worker, const dcli_running *running)
 {
-    const dcli_entry *entry = worker->catalog.entries.first;
-    while (entry != NULL && entry->operation.number != running->operation)
-        entry = entry->next;
     int64_t report[DCLI_REPORT_LONGS];
-    if (entry != NULL && dcli_memory_get(running->report, 0, report, sizeof report) == DCL_OK &&
-        (int32_t)report[0] != 0)
-        send_report(worker, entry, report);
-}
-
-void dcli_exec_end_forall(dcli_worker *worker, const dcli_running *running)
-{
-    if (running->report != NULL)
-        pass_report(worker, running);
-    dcli_memory_release(running->report);
-    dcli_memory_release(running->arena);
+    if (running->report == NULL)
+        return;
+    dcl_status status = DCL_OK;
+    if (running->report_slot != NULL)
+        memcpy(report, dcli_slot_host(running->report_slot), sizeof report);
+    else
+        status = dcli_memory_get(running->report, 0, report, sizeof report);
+    if (status == DCL_OK && (int32_t)report[0] != 0)
+        send_report(worker, running->entry, report);
 }

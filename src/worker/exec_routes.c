@@ -2,6 +2,7 @@
 #include "worker/exec_routes.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -68,12 +69,16 @@ dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const 
     if (dcli_device_in_place(worker->device) || route->via != DCLI_VIA_WIRE || route->transfers.count <= 1)
         return unpack(worker, entry, route, to, host);
     size_t bytes = dcli_operand_bytes(entry, route->operand), crossing = (size_t)(route->end - route->low) * bytes;
-    dcli_memory *scratch;
-    void *unused;
-    dcl_status status = dcli_device_staging(worker->device, crossing, &scratch, &unused);
+    dcli_slot *slot = NULL;
+    dcl_status status = dcli_slot_take(worker->device, crossing, &slot);
+    if (status != DCL_OK)
+        return status;
+    memcpy(dcli_slot_host(slot), host + route->low * (int64_t)bytes, crossing);
+    status = dcli_slot_send(slot, dcli_slot_memory(slot), 0, crossing);
     if (status == DCL_OK)
-        status = dcli_memory_put(scratch, 0, host + route->low * (int64_t)bytes, crossing);
-    return status == DCL_OK ? copy_on_device(worker, entry, route, to, scratch, -route->low) : status;
+        status = copy_on_device(worker, entry, route, to, dcli_slot_memory(slot), -route->low);
+    dcli_slot_give(slot);
+    return status;
 }
 
 static bool goes_to(const dcli_route *route, int chunk)
@@ -81,26 +86,69 @@ static bool goes_to(const dcli_route *route, int chunk)
     return route->to.kind == DCLI_SPACE_CHUNK && route->to.number == chunk;
 }
 
-dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,
-                            dcli_memory *from, char *host, size_t count)
+static dcli_memory *source_of(const dcli_entry *entry, const dcli_route *route, dcli_memory *from)
 {
-    int64_t transfers = 0;
-    dcli_memory *scratch = NULL;
-    void *unused;
-    dcl_status status = DCL_OK;
+    return from != NULL ? from : entry->held[route->operand]->memory;
+}
+
+/* Whether elements lie one behind the other, in the order of their indices. */
+static bool is_run(const dcli_transfer *transfer, const dcli_side *side)
+{
+    int64_t step = 1;
+    for (int d = transfer->rank - 1; d >= 0; d--) {
+        if (transfer->count[d] > 1 && side->step[d] != step)
+            return false;
+        step *= transfer->count[d];
+    }
+    return true;
+}
+
+/* The route that makes a whole chunk of one run of elements; NULL: there is more to it. */
+static const dcli_route *find_only_run(const dcli_routes *routes, int chunk)
+{
+    const dcli_route *only = NULL;
     for (int64_t r = 0; r < routes->count; r++)
-        transfers += goes_to(&routes->route[r], chunk) ? routes->route[r].transfers.count : 0;
-    if (transfers > 1 && !dcli_device_in_place(worker->device))
-        status = dcli_device_staging(worker->device, count, &scratch, &unused);
+        if (goes_to(&routes->route[r], chunk)) {
+            if (only != NULL || routes->route[r].transfers.count != 1)
+                return NULL;
+            only = &routes->route[r];
+        }
+    if (only == NULL)
+        return NULL;
+    dcli_transfer transfer = dcli_transfers_get(&only->transfers, 0);
+    bool run = is_run(&transfer, &transfer.to) && is_run(&transfer, &transfer.from);
+    return run && transfer.to.offset == 0 ? only : NULL;
+}
+
+dcl_status dcli_routes_fetch(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,
+                             dcli_memory *from, dcli_slot *slot, size_t count)
+{
+    dcl_status status = DCL_OK;
+    const dcli_route *only = find_only_run(routes, chunk);
+    if (only != NULL) { /* needs no scratch memory */
+        dcli_transfer transfer = dcli_transfers_get(&only->transfers, 0);
+        size_t bytes = dcli_operand_bytes(entry, only->operand);
+        return dcli_slot_fetch(slot, source_of(entry, only, from), (size_t)transfer.from.offset * bytes,
+                               (size_t)only->elements * bytes);
+    }
     for (int64_t r = 0; r < routes->count && status == DCL_OK; r++) {
         const dcli_route *route = &routes->route[r];
-        if (!goes_to(route, chunk))
-            continue;
-        dcli_memory *memory = from != NULL ? from : entry->held[route->operand]->memory;
-        status = scratch != NULL ? copy_on_device(worker, entry, route, scratch, memory, 0)
-                                 : pack(worker, entry, route, host, memory);
+        if (goes_to(route, chunk))
+            status = copy_on_device(worker, entry, route, dcli_slot_memory(slot), source_of(entry, route, from), 0);
     }
-    return status == DCL_OK && scratch != NULL ? dcli_memory_get(scratch, 0, host, count) : status;
+    return status == DCL_OK ? dcli_slot_fetch(slot, dcli_slot_memory(slot), 0, count) : status;
+}
+
+dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,
+                            dcli_memory *from, char *host)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t r = 0; r < routes->count && status == DCL_OK; r++) {
+        const dcli_route *route = &routes->route[r];
+        if (goes_to(route, chunk))
+            status = pack(worker, entry, route, host, source_of(entry, route, from));
+    }
+    return status;
 }
 
 /* ---- of a batch --------------------------------------------------------------------------------------------------- */
@@ -171,6 +219,20 @@ dcl_status dcli_routes_run(dcli_worker *worker, const dcli_entry *entry, const d
     return status;
 }
 
+/* What a batch has made for others: from its stages on its way to a slot, or copied by the host. */
+static dcl_status pass_made(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int64_t number,
+                            const dcli_routes *routes, dcli_memory *arena)
+{
+    const dcli_chunk *chunk = &plan->chunk[number];
+    dcli_kept_chunk *made = dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, number);
+    if (dcli_device_in_place(worker->device))
+        return dcli_routes_give(worker, entry, routes, (int)number, arena, made->bytes);
+    dcl_status status = dcli_slot_take(worker->device, (size_t)chunk->bytes, &made->slot);
+    if (status == DCL_OK)
+        status = dcli_routes_fetch(worker, entry, routes, (int)number, arena, made->slot, (size_t)chunk->bytes);
+    return status;
+}
+
 dcl_status dcli_routes_pass(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                             const dcli_batch *batch, const dcli_lowered *lowered, dcli_memory *arena)
 {
@@ -184,10 +246,7 @@ dcl_status dcli_routes_pass(dcli_worker *worker, const dcli_entry *entry, const 
         if (route->to.kind != DCLI_SPACE_CHUNK)
             status = run_route(worker, entry, plan, route, arena);
     }
-    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count && status == DCL_OK; c++) {
-        const dcli_chunk *chunk = &plan->chunk[c];
-        const dcli_kept_chunk *made = dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, c);
-        status = dcli_routes_give(worker, entry, routes, (int)c, arena, made->bytes, (size_t)chunk->bytes);
-    }
+    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count && status == DCL_OK; c++)
+        status = pass_made(worker, entry, plan, c, routes, arena);
     return status;
 }

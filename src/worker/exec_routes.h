@@ -8,10 +8,13 @@
 /** From a chunk, or a peer's part, to the device's memory. @param host  where that space begins in the host's memory. */
 dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                             const char *host);
-/** Those that go to one chunk: into the host's memory, where the chunk has `count` bytes.
+/** Those that go to one chunk, into the host's memory; of devices that use it in place.
  *  @param from  the memory of all; NULL: of each the own part of its operand. */
 dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,
-                            dcli_memory *from, char *host, size_t count);
+                            dcli_memory *from, char *host);
+/** Start to bring them to a slot, where the chunk has `count` bytes; of other devices. */
+dcl_status dcli_routes_fetch(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,
+                             dcli_memory *from, dcli_slot *slot, size_t count);
 
 /** Those that fill stages and replicas. @param arena  that of the batch. */
 dcl_status dcli_routes_run(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,

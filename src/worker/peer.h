@@ -25,12 +25,35 @@ enum { DCLI_WINDOW_CHUNKS = 4 };
 
 /** A batch whose kernels were launched and have not been seen to end. */
 typedef struct dcli_running {
+    dcli_entry *entry;
     int64_t operation, batch;
     int64_t kernel; /* number of the body */
     uint64_t ticket;
+    dcl_status status;           /* not DCL_OK: it could not be started as a whole */
     dcli_memory *arena, *report; /* released when it has ended; NULL: none */
+    dcli_slot *report_slot;      /* where the report goes, on devices with memory of their own */
+    const dcli_lowered *passes;  /* what the host copies out of the arena when the kernels have ended; NULL: nothing */
+    bool passes_to_parts;        /* some of that goes to own parts: until then nothing may touch these */
     int64_t elements, units;     /* it is timed: of so many elements, on so many compute units; 0: it is not */
 } dcli_running;
+
+/** A pack or commit that was begun, on a device with memory of its own, and not seen to end. */
+typedef struct dcli_moving {
+    dcli_entry *entry;
+    bool written; /* a commit; else a pack */
+    int peer;
+    int64_t chunk;     /* number in the plan that the action names */
+    dcli_slot *slot;   /* pack: where the chunk goes */
+    uint64_t ticket;   /* commit: of its last command */
+    dcl_status status; /* it could not be begun */
+} dcli_moving;
+
+/** What RUN became of. */
+typedef enum dcli_start {
+    DCLI_START_ENDED,  /* it is over */
+    DCLI_START_RUNS,   /* it is in worker->running */
+    DCLI_START_NOT_YET /* nothing was done: it would have to wait */
+} dcli_start;
 
 /** News of a loss. */
 typedef struct dcli_loss {
@@ -125,7 +148,12 @@ struct dcli_worker {
     dcli_chunks received, made;
     dcli_running *running; /* [running_first .. running_count) */
     int64_t running_first, running_count, running_capacity;
-    bool measuring;           /* one of these is timed */
+    bool measuring;      /* one of these is timed */
+    dcli_moving *moving; /* [moving_count] in the order they were begun */
+    int64_t moving_count, moving_capacity;
+    dcli_action held;         /* the action that cannot be started yet; no operation: none */
+    int64_t passing;          /* running batches that still have to copy to own parts */
+    int64_t spin_end_ns;      /* until then the device is asked again and again; 0: it is not waited for */
     struct dcli_shown *shown; /* [shown_count] memory that others know, by rising numbers; shown.c */
     int64_t shown_count, shown_capacity;
     dcli_memory **kept_back; /* [kept_back_count] parts of released arrays that a lost thread may still read */
@@ -155,6 +183,9 @@ struct dcli_worker {
 /* What the loop does for an action; node.c of the workqueue room names them. act.c, exec.c, host.c. */
 
 dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action);
+/** A chunk for a peer was packed into `bytes` (taken over), or it failed: send it, and tell the state machine. */
+dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, int64_t chunk, void *bytes,
+                            dcl_status status);
 /** Keep this thread's error as what is wrong with an operation. */
 void dcli_keep_problem(dcli_entry *entry);
 /** This worker cannot go on: say so once; from now on it only waits for the end. */
@@ -166,20 +197,44 @@ dcl_status dcli_hear(dcli_worker *worker, dcli_received *received);
 /** Members have changed: take the descriptors that waited for it. */
 dcl_status dcli_hear_waiting(dcli_worker *worker);
 
-/** RUN. @return DCL_OK when the batch was started: it is in worker->running, or *ended_out is true. */
-dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out);
-/** PACK: chunk `number` of a peer's plan into fresh memory of its bytes. exec_chunk.c. */
-dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number, void **bytes_out);
-/** COMMIT of a received chunk of a peer's plan. */
+/** RUN. */
+dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
+/** PACK: chunk `number` of a peer's plan into fresh memory of its bytes, or started on its way to a slot. exec_chunk.c.
+ *  @param bytes_out, slot_out  one of them, the other NULL. */
+dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number, void **bytes_out,
+                          dcli_slot **slot_out);
+/** COMMIT of a received chunk of a peer's plan: over, or (on devices with memory of their own) started, when it returns. */
 dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number,
                             const dcli_kept_chunk *received);
 /** Batches whose kernels have ended: tell the state machine. */
 dcl_status dcli_exec_collect(dcli_worker *worker);
 
+/* What was begun and has not ended, and what cannot begin yet. pending.c. */
+
+/** Note a pack or commit that was begun. @return DCL_ERR_NOMEM: it is not noted. */
+dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving);
+/** Send what has been packed, and tell the state machine what has ended. */
+dcl_status dcli_pending_collect(dcli_worker *worker);
+/** Whether this action would have to wait for the device if it were started now. */
+bool dcli_pending_must_wait(dcli_worker *worker, const dcli_action *action);
+/** The same of a batch of a loop body. @param lowered  of this batch */
+bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                                  const dcli_batch *batch, const dcli_lowered *lowered);
+/** Keep an action until it can be started. */
+void dcli_pending_hold(dcli_worker *worker, const dcli_action *action);
+/** Let the state machine know whether memory may be touched. */
+void dcli_pending_set_hold(dcli_worker *worker);
+/** Give back what packs hold. */
+void dcli_pending_free(dcli_worker *worker);
+
 /** A batch of a FORALL. */
-dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, bool *ended_out);
-/** Release what a batch held while it ran, and pass on what it reported. */
-void dcli_exec_end_forall(dcli_worker *worker, const dcli_running *running);
+dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
+/** Whether all that a batch brings to the host is there, once its kernels have ended. */
+bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running);
+/** The end of a batch: release what it held, pass on what it reported and made. @return how it ended. */
+dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running);
+/** Send the report of a batch to the host, if there is one. exec_report.c. */
+void dcli_exec_pass_report(dcli_worker *worker, const dcli_running *running);
 /** Tell the watchdog what the device computes now. */
 void dcli_exec_watch(dcli_worker *worker);
 /** `kernel`, if all kernels that run are of the body with this number; 0: others run, too. */

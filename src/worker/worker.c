@@ -2,6 +2,7 @@
 #include "worker/worker.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,20 +84,35 @@ static int wait_for_gpu(dcli_worker *worker)
     return 0;
 }
 
+/* For a short time it is cheaper to ask the device than to be woken: where an action, or a peer, waits for it. */
+static bool spins(dcli_worker *worker)
+{
+    enum { SPIN_NS = 50000 };
+    if (worker->held.operation == NULL && worker->passing == 0 && worker->moving_count == 0)
+        return false;
+    int64_t now = dcli_monotonic_ns();
+    if (worker->spin_end_ns == 0)
+        worker->spin_end_ns = now + SPIN_NS;
+    sched_yield();
+    return now < worker->spin_end_ns;
+}
+
 /* How long the loop may sleep, in milliseconds: 0 when there is more to do. */
 static int idle_time(dcli_worker *worker)
 {
     if (worker->is_host)
         return dcli_host_may_sleep(worker) ? dcli_doubts_wait_ms(worker) : 0;
-    if (worker->running_first == worker->running_count) {
+    if (worker->running_first == worker->running_count && worker->moving_count == 0 && worker->held.operation == NULL) {
         worker->asked = 0;
         return -1;
     }
     if (dcli_device_is_gpu(worker->device))
         return wait_for_gpu(worker);
+    if (spins(worker))
+        return 0;
     /* Waking for each batch costs more than small kernels: only where another node can go on after the oldest one. */
-    uint64_t ticket = dcli_node_is_awaited(worker->node) ? worker->running[worker->running_first].ticket
-                                                         : dcli_device_launched(worker->device);
+    bool awaited = worker->running_first < worker->running_count && dcli_node_is_awaited(worker->node);
+    uint64_t ticket = awaited ? worker->running[worker->running_first].ticket : dcli_device_launched(worker->device);
     return dcli_device_notify(worker->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
 
@@ -106,11 +122,18 @@ static dcl_status act(dcli_worker *worker, bool *more_out)
 {
     const int64_t most_bytes = 1 << 20;
     int64_t copied = worker->counters.bytes_copied;
-    dcli_action action;
+    dcli_action action = worker->held;
     dcl_status status = DCL_OK;
+    if (action.operation != NULL) {
+        worker->held.operation = NULL;
+        dcli_pending_set_hold(worker);
+        status = dcli_perform(worker, &action);
+    }
     while (status == DCL_OK && !*more_out && !dcli_watch_is_given_up(worker->terms.watch) &&
            dcli_node_next(worker->node, &action)) {
         status = dcli_perform(worker, &action);
+        if (worker->held.operation == NULL)
+            worker->spin_end_ns = 0;
         *more_out = worker->counters.bytes_copied - copied >= most_bytes;
     }
     if (status == DCL_OK && !worker->is_host)
@@ -148,6 +171,8 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
             status = dcli_doubts_decide(worker);
     } else if (worker->broken == DCL_OK) {
         status = dcli_exec_collect(worker);
+        if (status == DCL_OK)
+            status = dcli_pending_collect(worker);
     }
     if (status == DCL_OK && worker->broken == DCL_OK)
         status = act(worker, &more);
@@ -283,10 +308,12 @@ static void close_worker(dcli_worker *worker)
     if (worker->device != NULL)
         dcli_show_end(worker);
     for (int64_t r = worker->running_first; r < worker->running_count; r++) {
+        dcli_slot_give(worker->running[r].report_slot);
         dcli_memory_release(worker->running[r].report);
         dcli_memory_release(worker->running[r].arena);
     }
     dcli_free(worker->running);
+    dcli_pending_free(worker);
     dcli_free(worker->kept_back);
     dcli_free(worker->gone);
     dcli_free(worker->absent);

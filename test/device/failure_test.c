@@ -50,7 +50,7 @@ static const struct tolerated {
     const char *reason;
 } tolerated[] = {
     {"clRelease*", NULL, 1, "the object is given up in any case"},
-    {"clEnqueueUnmapMemObject", NULL, 1, "of staging memory that is given up in any case"},
+    {"clEnqueueUnmapMemObject", NULL, 1, "of slots that are given up in any case"},
     {"clGetProgramBuildInfo", "build wrong", 1, "the program is refused all the same, without the compiler's reason"},
     {"clWaitForEvents", NULL, 1, "the launch may be complete by then; when it is not: see the tests of waiting"},
     {"clFlush", "flush", 2, "waiting flushes, too"},
@@ -61,13 +61,14 @@ static const struct tolerated {
     {"clFlush", "launch", 1, "waiting flushes, too"},
     {"clFlush", "launch as GPU", 1, "waiting flushes, too"},
     {"clFlush", "memory separate", 1, "waiting flushes, too"},
-    {"clFlush", "staging", 1, "waiting flushes, too"},
+    {"clFlush", "slots", 1, "waiting flushes, too"},
     {"clFlush", "copy", 1, "waiting flushes, too"},
     {"clFlush", "probe", 1, "waiting flushes, too"},
     {"clFlush", "retire", 1, "waiting flushes, too"},
     {"clEnqueueMarkerWithWaitList", "retire", 1, "asking without waiting is done again"},
     {"clGetDeviceInfo", "enumerate", 1, "extensions; the scene compares what every driver must tell"},
     {"clGetDeviceInfo", "open", 1, "extensions, as above"},
+    {"clGetDeviceInfo", "open separate", 1, "extensions, as above"},
     {"*", "close", 1, "closing tells nothing"},
 };
 
@@ -278,6 +279,10 @@ ParameterizedTestParameters(device_failure, commands_fail_when_they_run)
         {"launch as GPU", "clEnqueueMarkerWithWaitList", 1},
         {"launch as GPU", "clEnqueueFillBuffer", 1}, /* the zeroing */
         {"memory separate", "clEnqueueFillBuffer", 1},
+        {"memory separate", "clEnqueueWriteBuffer", 1},
+        {"memory separate", "clEnqueueReadBuffer", 1},
+        {"slots", "clEnqueueWriteBuffer", 2},
+        {"slots", "clEnqueueReadBuffer", 2},
         {"copy", "clEnqueueFillBuffer", 3}, /* the zeroing of two, and a run */
         {"copy", "clEnqueueCopyBuffer", 1},
         {"copy", "clEnqueueNDRangeKernel", 2}, /* strided */

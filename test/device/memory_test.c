@@ -162,19 +162,63 @@ Test(device_memory, refusals)
     dcli_device_close(NULL);
 }
 
-Test(device_memory, staging_grows_and_stays)
+/* ---- slots ------------------------------------------------------------------------------------------------------ */
+
+/* Slots fill the ring and go beyond it; what was given back is taken again. */
+Test(device_memory, slots_go_beyond_their_ring_and_come_back)
 {
+    enum { SLOTS = 12, SLOT_BYTES = 4 << 20 };
     dcli_device *device = test_open(DCLI_OPEN_SEPARATE);
-    dcli_memory *first, *second;
-    void *host, *again;
-    cr_assert_eq(dcli_device_staging(device, 1000, &first, &host), DCL_OK, "%s", dcl_error());
-    memset(host, 7, 1000);
-    cr_expect_eq(dcli_memory_put(first, 0, host, 1000), DCL_OK);
-    cr_expect_eq(dcli_device_staging(device, 500, &second, &again), DCL_OK);
-    cr_expect_eq(first, second);
-    cr_expect_eq(host, again);
-    cr_assert_eq(dcli_device_staging(device, 1 << 20, &second, &again), DCL_OK);
-    cr_expect_geq(dcli_memory_bytes(second), 1 << 20);
-    memset(again, 1, 1 << 20);
+    dcli_slot *slot[SLOTS];
+    for (int round = 0; round < 2; round++) {
+        cr_expect_not(dcli_slots_are_short(device));
+        for (int n = 0; n < SLOTS; n++) {
+            cr_assert_eq(dcli_slot_take(device, SLOT_BYTES, &slot[n]), DCL_OK, "%s", dcl_error());
+            memset(dcli_slot_host(slot[n]), n + 1, SLOT_BYTES);
+            cr_assert_eq(dcli_slot_send(slot[n], dcli_slot_memory(slot[n]), 0, SLOT_BYTES), DCL_OK, "%s", dcl_error());
+        }
+        cr_expect(dcli_slots_are_short(device));
+        for (int n = 0; n < SLOTS; n++) {
+            const unsigned char *host = dcli_slot_host(slot[n]);
+            cr_expect_eq(dcli_slot_finish(slot[n]), DCL_OK, "%s", dcl_error());
+            memset(dcli_slot_host(slot[n]), 0, SLOT_BYTES);
+            cr_expect_eq(dcli_slot_fetch(slot[n], dcli_slot_memory(slot[n]), 0, SLOT_BYTES), DCL_OK);
+            cr_expect_eq(dcli_slot_finish(slot[n]), DCL_OK, "%s", dcl_error());
+            cr_expect(host[0] == n + 1 && host[SLOT_BYTES - 1] == n + 1, "slot %d has %d", n, host[0]);
+        }
+        for (int n = 0; n < SLOTS; n++)
+            dcli_slot_give(slot[n]);
+        dcli_slots_await(device);
+    }
+    dcli_device_close(device);
+}
+
+/* What is put is taken at once, and crosses in order with launches. */
+Test(device_memory, puts_follow_launches_and_launches_follow_puts)
+{
+    enum { COUNT = 1000, ROUNDS = 100 };
+    dcli_device *device = test_open(DCLI_OPEN_SEPARATE);
+    dcli_program *program = test_build(device, TEST_ADD_SOURCE, "add");
+    dcli_memory *memory;
+    int values[COUNT], n = 1;
+    const size_t global = COUNT;
+    cr_assert_eq(dcli_memory_create(device, sizeof values, &memory), DCL_OK, "%s", dcl_error());
+    dcli_argument arguments[] = {{.memory = memory, .written = true}, {.value = &n, .bytes = sizeof n}};
+    for (int round = 1; round <= ROUNDS; round++) {
+        for (int i = 0; i < COUNT; i++)
+            values[i] = 10 * round + i;
+        cr_assert_eq(dcli_memory_put(memory, 0, values, sizeof values), DCL_OK, "%s", dcl_error());
+        memset(values, 0, sizeof values);
+        cr_assert_eq(dcli_device_launch(device, program, 0, 2, arguments, 1, &global, NULL, NULL), DCL_OK);
+        if (round % 10 != 0)
+            continue;
+        cr_assert_eq(dcli_memory_get(memory, 0, values, sizeof values), DCL_OK, "%s", dcl_error());
+        int right = 0;
+        for (int i = 0; i < COUNT; i++)
+            right += values[i] == 10 * round + i + 1;
+        cr_expect_eq(right, COUNT, "round %d: %d of %d are right", round, right, COUNT);
+    }
+    dcli_memory_release(memory);
+    dcli_program_release(program);
     dcli_device_close(device);
 }

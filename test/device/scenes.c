@@ -66,6 +66,15 @@ static dcl_status open_and_close(test_stage *stage)
     return status;
 }
 
+static dcl_status open_separate(test_stage *stage)
+{
+    (void)stage;
+    dcli_device *device = NULL;
+    dcl_status status = dcli_device_open_as(0, NULL, DCLI_OPEN_SEPARATE, &device);
+    dcli_device_close(device);
+    return status;
+}
+
 static dcl_status probe(test_stage *stage)
 {
     static int first = -1; /* the answer of the first time */
@@ -109,28 +118,35 @@ static dcl_status make_memory(test_stage *stage)
     return status;
 }
 
-static dcl_status use_staging(dcli_device *device, size_t bytes)
+/* To the scratch memory of a slot and back. */
+static dcl_status use_slot(dcli_device *device, size_t bytes)
 {
-    dcli_memory *memory;
-    void *host;
-    dcl_status status = dcli_device_staging(device, bytes, &memory, &host);
+    dcli_slot *slot = NULL;
+    dcl_status status = dcli_slot_take(device, bytes, &slot);
     if (status != DCL_OK)
         return status;
+    char *host = dcli_slot_host(slot);
     memset(host, 7, bytes);
-    status = dcli_memory_put(memory, 0, host, bytes);
+    status = dcli_slot_send(slot, dcli_slot_memory(slot), 0, bytes);
+    if (status == DCL_OK)
+        status = dcli_slot_finish(slot);
     memset(host, 0, bytes);
     if (status == DCL_OK)
-        status = dcli_memory_get(memory, 0, host, bytes);
-    return status != DCL_OK ? status : check(((char *)host)[0] == 7 && ((char *)host)[bytes - 1] == 7);
+        status = dcli_slot_fetch(slot, dcli_slot_memory(slot), 0, bytes);
+    if (status == DCL_OK)
+        status = dcli_slot_finish(slot);
+    if (status == DCL_OK)
+        status = check(host[0] == 7 && host[bytes - 1] == 7);
+    dcli_slot_give(slot);
+    return status;
 }
 
-/* Made, and made anew for more. */
-static dcl_status stage_data(test_stage *stage)
+/* In the ring, and larger than that. */
+static dcl_status use_slots(test_stage *stage)
 {
-    dcl_status status = use_staging(stage->device, 1 << 12);
+    dcl_status status = use_slot(stage->device, 1 << 12);
     if (status == DCL_OK)
-        status = use_staging(stage->device, 1 << 18);
-    dcli_staging_free(stage->device);
+        status = use_slot(stage->device, 33 << 20);
     return status;
 }
 
@@ -294,7 +310,7 @@ static dcl_status before_closing(test_stage *stage)
     dcl_status status =
         dcli_program_build(stage->device, "__kernel void other(void) {}\n", 1, &name, &program, NULL, NULL);
     if (status == DCL_OK)
-        status = use_staging(stage->device, BYTES);
+        status = use_slot(stage->device, BYTES);
     if (status == DCL_OK)
         status = dcli_device_launch(stage->device, program, 0, 0, NULL, 1, &global, NULL, NULL);
     dcli_program_release(program);
@@ -320,7 +336,8 @@ const test_scene test_scenes[] = {
     {"memory in place", 0, false, make_memory, NULL},
     {"memory shared", DCLI_OPEN_SHARED, false, make_memory, NULL},
     {"memory separate", SEPARATE, false, make_memory, NULL},
-    {"staging", SEPARATE, false, stage_data, NULL},
+    {"slots", SEPARATE, false, use_slots, NULL},
+    {"open separate", -1, false, open_separate, NULL},
     {"build", 0, false, build, NULL},
     {"build wrong", 0, false, build_wrong, NULL},
     {"launch", 0, true, launch, NULL},

@@ -15,9 +15,7 @@ struct dcli_device {
     uint64_t launched, retired, failed; /* tickets; failed 0: none */
     void (*notice)(void *user);
     void *notice_user;
-    dcli_memory *staging;
-    void *staging_host;
-    int memories, programs; /* not released */
+    int memories, programs, slots; /* not released */
     size_t taken_bytes;
 };
 
@@ -26,6 +24,11 @@ struct dcli_memory {
     size_t bytes;
     char *contents;
     bool wrapped, scratch;
+};
+
+struct dcli_slot {
+    dcli_memory *memory;
+    char *host;
 };
 
 struct dcli_program {
@@ -119,9 +122,7 @@ void dcli_device_close(dcli_device *device)
     if (device == NULL)
         return;
     retire_all(device);
-    dcli_memory_release(device->staging);
-    dcli_free(device->staging_host);
-    demand(device->memories == 0 && device->programs == 0 && device->taken_bytes == 0);
+    demand(device->slots == 0 && device->memories == 0 && device->programs == 0 && device->taken_bytes == 0);
     dcli_free(device);
     open_device = NULL;
 }
@@ -225,20 +226,6 @@ bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_ou
 
 void dcli_device_on_unmap(dcli_device *device, dcli_unmapped_fn *fn, void *user) { (void)device, (void)fn, (void)user; }
 
-dcl_status dcli_device_staging(dcli_device *device, size_t bytes, dcli_memory **memory_out, void **host_out)
-{
-    dcli_memory_release(device->staging);
-    dcli_free(device->staging_host);
-    device->staging = NULL;
-    device->staging_host = dcli_calloc(bytes > 0 ? bytes : 1, 1);
-    if (device->staging_host == NULL)
-        return DCL_ERR_NOMEM;
-    dcl_status status = dcli_memory_scratch(device, bytes, &device->staging);
-    *memory_out = device->staging;
-    *host_out = device->staging_host;
-    return status;
-}
-
 dcl_status dcli_memory_settle(dcli_memory *memory, bool for_writing)
 {
     (void)for_writing;
@@ -246,6 +233,13 @@ dcl_status dcli_memory_settle(dcli_memory *memory, bool for_writing)
         return fail();
     retire_all(memory->device);
     return DCL_OK;
+}
+
+bool dcli_memory_is_settled(dcli_memory *memory, bool for_writing)
+{
+    (void)memory;
+    (void)for_writing;
+    return true; /* settling does not take long */
 }
 
 dcl_status dcli_memory_put(dcli_memory *memory, size_t offset_bytes, const void *host, size_t bytes)
@@ -264,6 +258,84 @@ dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host,
     memcpy(host, memory->contents + offset_bytes, bytes);
     return DCL_OK;
 }
+
+/* ---- slots -------------------------------------------------------------------------------------------------------- */
+
+dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_out)
+{
+    demand(device->separate && bytes > 0);
+    if (fails())
+        return fail();
+    dcli_slot *slot = dcli_calloc(1, sizeof *slot);
+    dcl_status status = slot != NULL ? dcli_memory_scratch(device, bytes, &slot->memory) : DCL_ERR_NOMEM;
+    if (status == DCL_OK && (slot->host = dcli_calloc(bytes, 1)) == NULL) {
+        dcli_memory_release(slot->memory);
+        status = DCL_ERR_NOMEM;
+    }
+    if (status != DCL_OK) {
+        dcli_free(slot);
+        return status;
+    }
+    device->slots++;
+    *slot_out = slot;
+    return DCL_OK;
+}
+
+void dcli_slot_give(dcli_slot *slot)
+{
+    if (slot == NULL)
+        return;
+    slot->memory->device->slots--;
+    dcli_memory_release(slot->memory);
+    dcli_free(slot->host);
+    dcli_free(slot);
+}
+
+void *dcli_slot_host(const dcli_slot *slot) { return slot->host; }
+dcli_memory *dcli_slot_memory(dcli_slot *slot) { return slot->memory; }
+
+/* What crosses does so at once, but is seen to have done so later where the device is slow. */
+static dcl_status cross(dcli_slot *slot)
+{
+    if (fails())
+        return fail();
+    slot->memory->device->launched++;
+    if (!slot->memory->device->slow)
+        retire_all(slot->memory->device);
+    return DCL_OK;
+}
+
+dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes)
+{
+    demand(bytes <= slot->memory->bytes && offset_bytes + bytes <= target->bytes);
+    memcpy(target->contents + offset_bytes, slot->host, bytes);
+    return cross(slot);
+}
+
+dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_bytes, size_t bytes)
+{
+    demand(bytes <= slot->memory->bytes && offset_bytes + bytes <= source->bytes);
+    memcpy(slot->host, source->contents + offset_bytes, bytes);
+    return cross(slot);
+}
+
+bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out)
+{
+    return dcli_device_is_complete(slot->memory->device, slot->memory->device->launched, status_out);
+}
+
+dcl_status dcli_slot_finish(dcli_slot *slot)
+{
+    return dcli_device_finish(slot->memory->device, slot->memory->device->launched);
+}
+
+bool dcli_slots_are_short(dcli_device *device)
+{
+    (void)device;
+    return false;
+}
+
+void dcli_slots_await(dcli_device *device) { (void)device; }
 
 /* ---- copies ------------------------------------------------------------------------------------------------------- */
 
@@ -428,11 +500,24 @@ dcl_status dcli_device_flush(dcli_device *device)
 uint64_t dcli_device_launched(const dcli_device *device) { return device->launched; }
 uint64_t dcli_device_retired(dcli_device *device) { return device->retired; }
 
+dcl_status dcli_device_outcome(dcli_device *device, uint64_t ticket)
+{
+    return device->failed > 0 && device->failed <= ticket ? fail() : DCL_OK;
+}
+
 dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket)
 {
     demand(ticket <= device->launched);
     retire_all(device);
-    return device->failed > 0 && device->failed <= ticket ? fail() : DCL_OK;
+    return dcli_device_outcome(device, ticket);
+}
+
+bool dcli_device_is_complete(dcli_device *device, uint64_t ticket, dcl_status *status_out)
+{
+    if (device->retired < ticket)
+        return false;
+    *status_out = dcli_device_outcome(device, ticket);
+    return true;
 }
 
 void dcli_device_measure(dcli_device *device, bool on)

@@ -89,6 +89,23 @@ static void fill(const dcli_traits *traits, const dcli_operation *operation, con
     cr_assert_eq(dcli_routes_join(&crossing->in, traits), DCL_OK);
 }
 
+static void give(dcli_worker *worker, const dcli_entry *entry, const struct crossing *crossing, unsigned char found[])
+{
+    dcli_slot *slot = NULL;
+    size_t bytes = (size_t)crossing->bytes;
+    if (dcli_device_in_place(worker->device)) {
+        cr_assert_eq(dcli_routes_give(worker, entry, &crossing->out, CHUNK_NUMBER, NULL, (char *)found), DCL_OK, "%s",
+                     dcl_error());
+        return;
+    }
+    cr_assert_eq(dcli_slot_take(worker->device, bytes, &slot), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_routes_fetch(worker, entry, &crossing->out, CHUNK_NUMBER, NULL, slot, bytes), DCL_OK, "%s",
+                 dcl_error());
+    cr_assert_eq(dcli_slot_finish(slot), DCL_OK, "%s", dcl_error());
+    memcpy(found, dcli_slot_host(slot), bytes);
+    dcli_slot_give(slot);
+}
+
 /* Out of memory that has the arrays, and into memory that has nothing. */
 static void expect_crossing(dcli_worker *worker, dcli_entry *entry, const char *name, struct crossing *crossing)
 {
@@ -101,9 +118,7 @@ static void expect_crossing(dcli_worker *worker, dcli_entry *entry, const char *
         cr_assert_eq(dcli_memory_put(held[k].memory, 0, crossing->array[k], bytes), DCL_OK, "%s", dcl_error());
         entry->held[k] = &held[k];
     }
-    cr_assert_eq(
-        dcli_routes_give(worker, entry, &crossing->out, CHUNK_NUMBER, NULL, (char *)found, (size_t)crossing->bytes),
-        DCL_OK, "%s", dcl_error());
+    give(worker, entry, crossing, found);
     for (int64_t n = 0; n < crossing->bytes; n++)
         cr_assert(!crossing->covered[n] || found[n] == crossing->chunk[n], "%s: byte %lld of the chunk", name,
                   (long long)n);

@@ -1,0 +1,215 @@
+/* worker/pending.c - actions that have been started and not ended, and the one that cannot be started yet.
+ *
+ * The thread that serves a node never waits for its device. A device with memory of its own is given the commands of a
+ * pack or commit at once, in order with its kernels; when they are complete, the chunk is sent, or the commit counts. Where
+ * the host copies, in memory used in place, it must not do so before the kernels concerned have ended: until then the action
+ * is held, and the state machine gives no other that touches memory. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "worker/exec_prepare.h"
+#include "worker/peer.h"
+#include "worker/plans.h"
+
+/* ---- what has been started ---------------------------------------------------------------------------------------- */
+
+dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving)
+{
+    if (dcli_grow(&worker->moving, worker->moving_count, &worker->moving_capacity, sizeof *moving) != 0)
+        return DCL_ERR_NOMEM;
+    worker->moving[worker->moving_count++] = *moving;
+    return DCL_OK;
+}
+
+static bool is_complete(dcli_worker *worker, const dcli_moving *moving, dcl_status *status_out)
+{
+    *status_out = moving->status;
+    if (moving->written)
+        return dcli_device_is_complete(worker->device, moving->ticket, status_out);
+    return moving->slot == NULL || dcli_slot_is_complete(moving->slot, status_out);
+}
+
+static dcl_status end_commit(dcli_worker *worker, const dcli_moving *moving, dcl_status status)
+{
+    if (status != DCL_OK)
+        dcli_keep_problem(moving->entry);
+    return dcli_node_chunk_done(worker->node, moving->entry->operation.number, moving->peer, true, status);
+}
+
+static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_status status)
+{
+    const dcli_plan *plan = dcli_node_plan(worker->node, moving->entry->operation.number, moving->peer);
+    size_t bytes = (size_t)plan->chunk[moving->chunk].bytes;
+    void *packed = NULL;
+    if (status != DCL_OK && moving->status == DCL_OK) {
+        dcli_keep_problem(moving->entry);
+        dcli_node_fail(worker->node, moving->entry->operation.number, status);
+    }
+    if (status == DCL_OK && (packed = dcli_buffers_take(worker->terms.buffers, bytes)) == NULL)
+        status = DCL_ERR_NOMEM;
+    if (packed != NULL)
+        memcpy(packed, dcli_slot_host(moving->slot), bytes);
+    dcli_slot_give(moving->slot);
+    return dcli_peer_packed(worker, moving->entry, moving->peer, moving->chunk, packed, status);
+}
+
+/* Packs end in their order, and so do commits. */
+dcl_status dcli_pending_collect(dcli_worker *worker)
+{
+    bool waits[2] = {false};
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n < worker->moving_count && !(waits[0] && waits[1]) && status == DCL_OK;) {
+        dcli_moving moving = worker->moving[n];
+        dcl_status ended;
+        if (waits[moving.written] || !is_complete(worker, &moving, &ended)) {
+            waits[moving.written] = true;
+            n++;
+            continue;
+        }
+        worker->moving_count--;
+        memmove(worker->moving + n, worker->moving + n + 1,
+                (size_t)(worker->moving_count - n) * sizeof *worker->moving);
+        status = moving.written ? end_commit(worker, &moving, ended) : end_pack(worker, &moving, ended);
+    }
+    return status;
+}
+
+void dcli_pending_free(dcli_worker *worker)
+{
+    for (int64_t n = 0; n < worker->moving_count; n++)
+        dcli_slot_give(worker->moving[n].slot);
+    dcli_free(worker->moving);
+}
+
+/* ---- what cannot be started yet ------------------------------------------------------------------------------------ */
+
+void dcli_pending_set_hold(dcli_worker *worker)
+{
+    dcli_node_hold(worker->node, worker->held.operation != NULL || worker->passing > 0);
+}
+
+void dcli_pending_hold(dcli_worker *worker, const dcli_action *action)
+{
+    worker->held = *action;
+    dcli_pending_set_hold(worker);
+}
+
+static bool is_settled(const dcli_held *held, bool for_writing)
+{
+    return held == NULL || held->memory == NULL || dcli_memory_is_settled(held->memory, for_writing);
+}
+
+static bool chunk_must_wait(const dcli_action *action)
+{
+    const dcli_entry *entry = (const dcli_entry *)action->operation;
+    const dcli_plan *plan = entry->plan[action->peer]->plan;
+    const dcli_chunk *chunk = &plan->chunk[action->chunk];
+    bool settled = true;
+    int checked = -1;
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && settled; i++) {
+        int operand = dcli_plan_item_operand(plan, i);
+        if (operand != checked)
+            settled = is_settled(entry->held[operand], chunk->written);
+        checked = operand;
+    }
+    return !settled;
+}
+
+/* Stages of batches that wait for the device take memory: when it is much, no other batch is started. Scratch memory grows with
+ * the device's units, so what three batches need is not much: one runs, one waits, one is started. */
+static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lowered)
+{
+    enum { MOST_BYTES = 32 << 20, MOST_SCRATCHES = 3 };
+    const dcli_traits traits = dcli_exec_traits(worker);
+    int64_t bytes = lowered->arena_bytes, taken = 0;
+    int64_t most = dcli_max(MOST_BYTES, MOST_SCRATCHES * dcli_lowered_scratch_bytes(lowered, &traits));
+    for (int64_t r = worker->running_first; r < worker->running_count && bytes > 0; r++)
+        if (worker->running[r].arena != NULL)
+            taken += (int64_t)dcli_memory_bytes(worker->running[r].arena);
+    return taken > 0 && taken + bytes > most;
+}
+
+/* Whether the host may copy from, or to, the replica behind a stage. */
+static bool replica_is_settled(const dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage,
+                               bool for_writing)
+{
+    const dcli_copy_memory *copy =
+        dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box);
+    return copy == NULL || copy->memory == NULL || dcli_memory_is_settled(copy->memory, for_writing);
+}
+
+/* Whether the host may copy what it does before the kernels of a batch. */
+static bool route_is_settled(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                             const dcli_route *route)
+{
+    bool settled =
+        route->to.kind != DCLI_SPACE_REPLICA || replica_is_settled(worker, entry, &plan->stage[route->to.number], true);
+    if (settled && route->from.kind == DCLI_SPACE_REPLICA)
+        settled = replica_is_settled(worker, entry, &plan->stage[route->from.number], false);
+    if (settled && route->from.kind == DCLI_SPACE_OWN)
+        settled = is_settled(entry->held[route->operand], false);
+    return settled;
+}
+
+bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                                  const dcli_batch *batch, const dcli_lowered *lowered)
+{
+    if (arenas_are_full(worker, lowered))
+        return true;
+    if (!dcli_device_in_place(worker->device))
+        return (batch->stage_count > 0 || batch->made_count > 0) && dcli_slots_are_short(worker->device);
+    bool settled = true, busy = worker->running_first < worker->running_count;
+    for (int64_t r = 0; busy && r < lowered->routes.count && settled; r++)
+        if (lowered->routes.route[r].from.kind != DCLI_SPACE_STAGE)
+            settled = route_is_settled(worker, entry, plan, &lowered->routes.route[r]);
+    return !settled;
+}
+
+/* Whether replicas of a move, and what it reads here, are settled. */
+static bool move_is_settled(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+                            const dcli_batch *batch)
+{
+    bool settled = true;
+    for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count && settled; s++) {
+        const dcli_stage *stage = &plan->stage[s];
+        settled = stage->kept != DCLI_STAGE_KEEP || replica_is_settled(worker, entry, stage, true);
+        for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && settled; p++)
+            if (plan->piece[p].kind == DCLI_SPACE_OWN)
+                settled = is_settled(entry->held[stage->operand], false);
+    }
+    return settled;
+}
+
+/* Whether the host may touch what an operation other than a loop body touches. */
+static bool is_run_settled(const dcli_worker *worker, const dcli_action *action)
+{
+    const dcli_entry *entry = (const dcli_entry *)action->operation;
+    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
+    switch (entry->operation.kind) {
+    case DCLI_OP_FILL:
+    case DCLI_OP_LOAD:
+    case DCLI_OP_RELEASE:
+        return is_settled(entry->held[0], true);
+    case DCLI_OP_SAVE:
+        return is_settled(entry->held[0], false);
+    case DCLI_OP_MOVE:
+        return move_is_settled(worker, entry, plan, &plan->batch[action->index]);
+    default:
+        return true;
+    }
+}
+
+bool dcli_pending_must_wait(dcli_worker *worker, const dcli_action *action)
+{
+    bool moves = (action->kind == DCLI_DO_PACK || action->kind == DCLI_DO_COMMIT) && action->status == DCL_OK;
+    bool runs = action->kind == DCLI_DO_RUN && action->operation->kind != DCLI_OP_FORALL;
+    if (worker->is_host || (!moves && !runs))
+        return false;
+    if (!dcli_device_in_place(worker->device))
+        return (moves || action->operation->kind == DCLI_OP_MOVE) && dcli_slots_are_short(worker->device);
+    if (worker->running_first == worker->running_count)
+        return false;
+    return moves ? chunk_must_wait(action) : !is_run_settled(worker, action);
+}

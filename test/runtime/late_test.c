@@ -1,0 +1,227 @@
+/* test/runtime/late_test.c - devices whose commands take their time, end late, or end with an error, while messages come and go:
+ * devices with memory of their own, and such as use host memory in place. The driver is that of support/fake_opencl. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "support/fake_opencl/fake_opencl.h"
+#include "support/nodes.h"
+
+TestSuite(late_on_device, .timeout = TEST_SECONDS);
+
+enum { N = 3000, CHUNK_BYTES = 2048, NODES = 2 };
+
+typedef struct scene {
+    fake_opencl fake;
+    dcl_cluster *cluster;
+    dcl_array *A, *C, *D; /* D is dealt otherwise than C: most of it is written for another node */
+    int32_t a[N], found[N];
+} scene;
+
+static scene stage; /* its arrays are large for a thread's memory */
+
+/* The driver's plan while the nodes open decides how they work. */
+static void open_scene(scene *s, bool apart)
+{
+    dcl_config config;
+    s->fake.plan(apart ? "apart" : NULL);
+    config = test_config(NODES);
+    config.chunk_bytes = CHUNK_BYTES;
+    config.transfer = "send";
+    s->cluster = test_open(&config);
+    s->A = test_array(s->cluster, "block", dcl_grid_1d(DCL_INT32, N));
+    s->C = test_array(s->cluster, "block", dcl_grid_1d(DCL_INT32, N));
+    s->D = test_array(s->cluster, "cyclic(100)", dcl_grid_1d(DCL_INT32, N));
+}
+
+static void find_fake(scene *s)
+{
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&s->fake), "%s", TEST_FAKE_OPENCL);
+}
+
+static void close_scene(scene *s)
+{
+    char left[200];
+    dcl_release(s->A);
+    dcl_release(s->C);
+    dcl_release(s->D);
+    s->fake.plan(NULL);
+    TEST_OK(dcl_close(s->cluster));
+    cr_expect_str_eq(s->fake.left(left, sizeof left), "", "not released: %s", left);
+}
+
+/* One of each thing that moves: written by the host, read from others, written for others, filled, read by the host.
+ * @return the first status that is not DCL_OK. */
+static dcl_status play(scene *s, int round)
+{
+    dcl_status status = DCL_OK, this;
+    int shift = round % 7;
+    for (int i = 0; i < N; i++)
+        s->a[i] = 3 * i + round;
+    status = dcl_write(s->A, NULL, s->a, NULL);
+    this = test_shift(s->C, s->A, -1, N - 1, shift);
+    status = status != DCL_OK ? status : this;
+    this = dcl_forall(s->cluster, "C(i) = C(i) + A(i); D(i) = C(i) + v;", DCL_INOUT_AS("C", s->C),
+                      DCL_OUT_AS("D", s->D), DCL_IN_AS("A", s->A), DCL_VALUE_AS("v", shift));
+    status = status != DCL_OK ? status : this;
+    int32_t seven = 7;
+    this = dcl_fill(s->A, &seven);
+    status = status != DCL_OK ? status : this;
+    this = dcl_read(s->D, NULL, s->found, NULL);
+    return status != DCL_OK ? status : this;
+}
+
+static void expect_found(const scene *s, int round, const char *what)
+{
+    int shift = round % 7, right = 0;
+    for (int i = 0; i < N; i++)
+        right += s->found[i] == s->a[N - 1 - i] + shift + s->a[i] + shift;
+    cr_expect_eq(right, N, "%s, round %d: %d of %d elements are right", what, round, right, N);
+}
+
+/* ---- nobody waits ----------------------------------------------------------------------------------------------- */
+
+struct asking {
+    dcl_cluster *cluster;
+    atomic_bool ends;
+    int64_t ns[10000];
+    int count;
+};
+
+static void *ask(void *user)
+{
+    struct asking *asking = user;
+    dcl_counters counters;
+    while (!atomic_load(&asking->ends) && asking->count < (int)(sizeof asking->ns / sizeof asking->ns[0])) {
+        int64_t begin = dcli_monotonic_ns();
+        cr_expect_eq(dcl_stats(asking->cluster, 0, &counters), DCL_OK, "%s", dcl_error());
+        asking->ns[asking->count++] = dcli_monotonic_ns() - begin;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Kernels take a few milliseconds and each call that waits 20: the threads that serve the nodes make none. */
+static void play_without_waiting(bool apart)
+{
+    enum { ROUNDS = 60 };
+    static struct asking asking;
+    scene *s = &stage;
+    pthread_t thread;
+    find_fake(s);
+    open_scene(s, apart);
+    for (int round = 0; round < 2; round++) { /* compiles */
+        TEST_OK(play(s, round));
+        expect_found(s, round, "before");
+    }
+    asking.cluster = s->cluster;
+    s->fake.plan("slow 20; late clEnqueueNDRangeKernel 1+ 3");
+    cr_assert_eq(pthread_create(&thread, NULL, ask, &asking), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        TEST_OK(play(s, round));
+        expect_found(s, round, apart ? "memory of its own" : "in place");
+    }
+    int waits = s->fake.waits();
+    atomic_store(&asking.ends, true);
+    pthread_join(thread, NULL);
+    cr_expect_eq(waits, 0, "%d calls waited for the device", waits);
+    qsort(asking.ns, (size_t)asking.count, sizeof asking.ns[0], compare);
+    if (getenv("TEST_FIGURES") != NULL)
+        fprintf(stderr, "%s: %d calls waited; %d answers: median %.2f ms, 99 of 100 within %.2f ms, last %.2f ms\n",
+                apart ? "memory of its own" : "in place", waits, asking.count, 1e-6 * asking.ns[asking.count / 2],
+                1e-6 * asking.ns[asking.count * 99 / 100], 1e-6 * asking.ns[asking.count - 1]);
+    close_scene(s);
+}
+
+Test(late_on_device, nobody_waits_for_memory_apart) { play_without_waiting(true); }
+
+Test(late_on_device, nobody_waits_in_place) { play_without_waiting(false); }
+
+/* ---- late and out of order -------------------------------------------------------------------------------------- */
+
+struct late_case {
+    char plan[200];
+    bool apart;
+};
+
+ParameterizedTestParameters(late_on_device, commands_end_late)
+{
+    static struct late_case cases[] = {
+        {"late clEnqueueReadBuffer 1+ 3", true},
+        {"late clEnqueueWriteBuffer 1+ 3", true},
+        {"late clEnqueueCopyBuffer 1+ 3; late clEnqueueFillBuffer 1+ 3", true},
+        {"late clEnqueueNDRangeKernel 3 40; late clEnqueueReadBuffer 2 30; late clEnqueueWriteBuffer 4 50", true},
+        {"late clEnqueueWriteBuffer 2 60; late clEnqueueWriteBuffer 7 20; late clEnqueueReadBuffer 1+ 1", true},
+        {"late clEnqueueReadBuffer 3 60; late clEnqueueReadBuffer 8 30; late clEnqueueNDRangeKernel 1+ 1", true},
+        {"late clEnqueueNDRangeKernel 1+ 3", false},
+        {"late clEnqueueNDRangeKernel 2 40; late clEnqueueNDRangeKernel 5 20", false},
+    };
+    return cr_make_param_array(struct late_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct late_case *c, late_on_device, commands_end_late)
+{
+    scene *s = &stage;
+    find_fake(s);
+    open_scene(s, c->apart);
+    s->fake.plan(c->plan);
+    for (int round = 0; round < 4; round++) {
+        TEST_OK(play(s, round));
+        expect_found(s, round, c->plan);
+    }
+    close_scene(s);
+}
+
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+struct failing_case {
+    char function[32];
+    bool late; /* other commands are late, too */
+};
+
+ParameterizedTestParameters(late_on_device, commands_that_fail_late_fail_the_call)
+{
+    static struct failing_case cases[] = {
+        {"clEnqueueNDRangeKernel", false}, {"clEnqueueReadBuffer", false},   {"clEnqueueWriteBuffer", false},
+        {"clEnqueueFillBuffer", false},    {"clEnqueueCopyBuffer", false},   {"clEnqueueReadBuffer", true},
+        {"clEnqueueWriteBuffer", true},    {"clEnqueueNDRangeKernel", true},
+    };
+    return cr_make_param_array(struct failing_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+/* The n-th command fails when it runs: the calls tell so, nothing hangs, and nothing is left. */
+ParameterizedTest(struct failing_case *c, late_on_device, commands_that_fail_late_fail_the_call)
+{
+    static const int numbers[] = {1, 2, 3, 5, 8, 13};
+    scene *s = &stage;
+    char plan[200];
+    find_fake(s);
+    for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++) {
+        open_scene(s, true);
+        snprintf(plan, sizeof plan, "event %s %d -5%s", c->function, numbers[n],
+                 c->late ? "; late clEnqueueFillBuffer 1+ 2; late clEnqueueCopyBuffer 1+ 2" : "");
+        s->fake.plan(plan);
+        dcl_status status = play(s, 1);
+        bool met = s->fake.calls(c->function) >= numbers[n];
+        if (status == DCL_OK)
+            status = dcl_wait(s->cluster);
+        if (!met)
+            expect_found(s, 1, plan);
+        cr_expect_eq(status, met ? DCL_ERR_DEVICE : DCL_OK, "%s: %s: %s", plan, dcl_status_name(status), dcl_error());
+        dcl_clear_error(s->cluster);
+        close_scene(s);
+    }
+}
