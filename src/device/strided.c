@@ -56,22 +56,12 @@ struct walk {
     int64_t count[DCL_MAX_RANK], target_step[DCL_MAX_RANK], source_step[DCL_MAX_RANK];
 };
 
-/* The fewest loops, and where they begin. @return their number; -1 when there is no element. */
-static int find_loops(int rank, const int64_t count[], int64_t *target_offset, const int64_t target_step[],
-                      int64_t *source_offset, const int64_t source_step[], dcli_loop loops_out[])
+static bool is_empty(int rank, const int64_t count[])
 {
-    dcli_transfer transfer = {.rank = rank, .to.offset = *target_offset, .from.offset = *source_offset};
-    for (int d = 0; d < rank; d++) {
-        if (count[d] == 0)
-            return -1;
-        transfer.count[d] = count[d];
-        transfer.to.step[d] = target_step[d];
-        transfer.from.step[d] = source_step != NULL ? source_step[d] : 0;
-    }
-    int depth = dcli_transfer_loops(&transfer, loops_out);
-    *target_offset = transfer.to.offset;
-    *source_offset = transfer.from.offset;
-    return depth;
+    int d = 0;
+    while (d < rank && count[d] > 0)
+        d++;
+    return d < rank;
 }
 
 /* Put the axis along which the source runs best just outside the innermost one. */
@@ -171,10 +161,10 @@ dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t ta
                             const int64_t source_step[], int rank, const int64_t count[], size_t element_bytes)
 {
     dcli_loop loops[DCL_MAX_RANK];
-    int merged = find_loops(rank, count, &target_offset, target_step, &source_offset, source_step, loops);
     dcl_status status = check_element(element_bytes);
-    if (status != DCL_OK || merged < 0)
+    if (status != DCL_OK || is_empty(rank, count))
         return status;
+    int merged = dcli_transfer_loops(rank, count, target_step, source_step, &target_offset, &source_offset, loops);
     target_offset += (int64_t)(target->base / element_bytes);
     source_offset += (int64_t)(source->base / element_bytes);
     if (target->buffer != source->buffer && is_run(merged, loops) && (merged == 0 || loops[0].from == 1))
@@ -233,10 +223,10 @@ dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t ta
 {
     dcli_loop loops[DCL_MAX_RANK];
     int64_t none = 0;
-    int merged = find_loops(rank, count, &target_offset, target_step, &none, NULL, loops);
     dcl_status status = check_element(element_bytes);
-    if (status != DCL_OK || merged < 0)
+    if (status != DCL_OK || is_empty(rank, count))
         return status;
+    int merged = dcli_transfer_loops(rank, count, target_step, NULL, &target_offset, &none, loops);
     target_offset += (int64_t)(target->base / element_bytes);
     if (is_run(merged, loops))
         return fill_run(device, target, target_offset, element, merged == 0 ? 1 : loops[0].count, element_bytes);

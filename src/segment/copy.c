@@ -344,14 +344,21 @@ static void walk(const nest *nest, int level, inner_fn *inner, char *target, con
         walk(nest, level + 1, inner, target + i * axis->target, source + i * axis->source);
 }
 
-static void run(dcli_transfer *transfer, void *target, const void *source, size_t bytes)
+/* @param source_step  [rank] elements, or NULL: one element for all. */
+static void run(const dcli_region *target_region, void *target, const void *source, int64_t source_offset,
+                const int64_t source_step[], size_t bytes)
 {
-    dcli_loop loops[DCL_MAX_RANK];
+    const dcl_box *box = &target_region->box;
     ptrdiff_t size = (ptrdiff_t)bytes;
-    nest nest = {.depth = dcli_transfer_loops(transfer, loops),
-                 .target = (char *)target + transfer->to.offset * size,
-                 .source = (const char *)source + transfer->from.offset * size,
-                 .bytes = bytes};
+    if (dcli_box_is_empty(box))
+        return;
+    dcli_loop loops[DCL_MAX_RANK];
+    int64_t to = target_region->offset, from = source_offset;
+    nest nest;
+    nest.depth = dcli_transfer_loops(box->rank, box->count, target_region->step, source_step, &to, &from, loops);
+    nest.target = (char *)target + to * size;
+    nest.source = (const char *)source + from * size;
+    nest.bytes = bytes;
     for (int k = 0; k < nest.depth; k++)
         nest.loops[k] = (loop){loops[k].count, loops[k].to * size, loops[k].from * size};
     widen(&nest);
@@ -362,17 +369,10 @@ static void run(dcli_transfer *transfer, void *target, const void *source, size_
 void dcli_region_copy(void *target, const dcli_region *target_region, const void *source,
                       const dcli_region *source_region, size_t bytes)
 {
-    if (dcli_box_is_empty(&target_region->box))
-        return;
-    dcli_transfer transfer = dcli_transfer_between(target_region, source_region);
-    run(&transfer, target, source, bytes);
+    run(target_region, target, source, source_region->offset, source_region->step, bytes);
 }
 
 void dcli_region_fill(void *target, const dcli_region *region, const void *element, size_t bytes)
 {
-    if (dcli_box_is_empty(&region->box))
-        return;
-    dcli_transfer transfer = dcli_transfer_between(region, region);
-    transfer.from = (dcli_side){.offset = 0};
-    run(&transfer, target, element, bytes);
+    run(region, target, element, 0, NULL, bytes);
 }

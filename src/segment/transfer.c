@@ -10,7 +10,10 @@
 
 dcli_transfer dcli_transfer_between(const dcli_region *to, const dcli_region *from)
 {
-    dcli_transfer transfer = {.rank = to->box.rank, .to.offset = to->offset, .from.offset = from->offset};
+    dcli_transfer transfer; /* what lies beyond the rank is not cleared: there may be millions */
+    transfer.rank = to->box.rank;
+    transfer.to.offset = to->offset;
+    transfer.from.offset = from->offset;
     size_t bytes = (size_t)transfer.rank * sizeof(int64_t);
     memcpy(transfer.count, to->box.count, bytes);
     memcpy(transfer.to.step, to->step, bytes);
@@ -65,7 +68,10 @@ dcli_transfer dcli_transfers_get(const dcli_transfers *list, int64_t n)
     int rank = list->rank;
     const int64_t *record = list->record + n * length_of(rank);
     const size_t bytes = (size_t)rank * sizeof record[0];
-    dcli_transfer transfer = {.rank = rank, .to.offset = record[to_of(rank)], .from.offset = record[from_of(rank)]};
+    dcli_transfer transfer;
+    transfer.rank = rank;
+    transfer.to.offset = record[to_of(rank)];
+    transfer.from.offset = record[from_of(rank)];
     memcpy(transfer.count, record, bytes);
     memcpy(transfer.to.step, record + to_of(rank) + 1, bytes);
     memcpy(transfer.from.step, record + from_of(rank) + 1, bytes);
@@ -111,24 +117,20 @@ dcl_status dcli_transfers_join(dcli_transfers *list, int flags)
 
 /* ---- loops -------------------------------------------------------------------------------------------------------- */
 
-/* Walk an axis upwards, from its other end where it runs down. */
-static dcli_loop turn_upwards(dcli_transfer *transfer, int d)
-{
-    dcli_loop loop = {transfer->count[d], transfer->to.step[d], transfer->from.step[d]};
-    if (loop.to > 0 || (loop.to == 0 && loop.from >= 0))
-        return loop;
-    transfer->to.offset += (loop.count - 1) * loop.to;
-    transfer->from.offset += (loop.count - 1) * loop.from;
-    return (dcli_loop){loop.count, -loop.to, -loop.from};
-}
-
-int dcli_transfer_loops(dcli_transfer *transfer, dcli_loop loops_out[DCL_MAX_RANK])
+int dcli_transfer_loops(int rank, const int64_t count[], const int64_t to_step[], const int64_t from_step[],
+                        int64_t *to_in_out, int64_t *from_in_out, dcli_loop loops_out[DCL_MAX_RANK])
 {
     int depth = 0, last = 0;
-    for (int d = 0; d < transfer->rank; d++) {
-        if (transfer->count[d] == 1)
+    for (int d = 0; d < rank; d++) {
+        dcli_loop loop = {count[d], to_step[d], from_step != NULL ? from_step[d] : 0};
+        if (loop.count == 1)
             continue;
-        dcli_loop loop = turn_upwards(transfer, d);
+        if (loop.to < 0 || (loop.to == 0 && loop.from < 0)) { /* walk upwards, from the other end */
+            *to_in_out += (loop.count - 1) * loop.to;
+            *from_in_out += (loop.count - 1) * loop.from;
+            loop.to = -loop.to;
+            loop.from = -loop.from;
+        }
         int at = depth++;
         for (; at > 0 && loops_out[at - 1].to < loop.to; at--)
             loops_out[at] = loops_out[at - 1];

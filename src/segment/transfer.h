@@ -72,7 +72,10 @@ typedef struct dcli_loop {
 
 /** The axes of a transfer as the fewest nested loops: axes of one index are left out, each runs upwards in `to` (where that
  *  stands still, in `from`), the outermost has the largest step in `to`, and where one continues another on both sides they
- *  are one loop. @param transfer  its offsets become those of the loops' first element. @return number of loops. */
-int dcli_transfer_loops(dcli_transfer *transfer, dcli_loop loops_out[DCL_MAX_RANK]);
+ *  are one loop. There may be millions of transfers of one element: a dcli_transfer need not be made for this.
+ *  @param count  [rank] at least 1. @param from_step  NULL: all are 0.
+ *  @param to_in_out, from_in_out  offsets, which become those of the loops' first element. @return number of loops. */
+int dcli_transfer_loops(int rank, const int64_t count[], const int64_t to_step[], const int64_t from_step[],
+                        int64_t *to_in_out, int64_t *from_in_out, dcli_loop loops_out[DCL_MAX_RANK]);
 
 #endif

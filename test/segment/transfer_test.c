@@ -170,6 +170,12 @@ Test(transfers, records_keep_what_was_put)
 
 /* ---- loops -------------------------------------------------------------------------------------------------------- */
 
+static int loops_of(dcli_transfer *transfer, dcli_loop loops[])
+{
+    return dcli_transfer_loops(transfer->rank, transfer->count, transfer->to.step, transfer->from.step,
+                               &transfer->to.offset, &transfer->from.offset, loops);
+}
+
 struct loops_case {
     char what[40];
     dcli_transfer transfer;
@@ -196,7 +202,7 @@ ParameterizedTestParameters(transfers, loops)
 ParameterizedTest(struct loops_case *c, transfers, loops)
 {
     dcli_loop loops[DCL_MAX_RANK];
-    int depth = dcli_transfer_loops(&c->transfer, loops);
+    int depth = loops_of(&c->transfer, loops);
     cr_assert_eq(depth, c->depth, "%s: %d loops", c->what, depth);
     for (int k = 0; k < depth; k++)
         cr_expect(loops[k].count == c->loop[k].count && loops[k].to == c->loop[k].to &&
@@ -221,7 +227,7 @@ Test(transfers, loops_have_the_same_pairs)
         }
         before.count = after.count = 0;
         add_pairs(&before, &transfer);
-        looped.rank = dcli_transfer_loops(&transfer, loops);
+        looped.rank = loops_of(&transfer, loops);
         looped.to.offset = transfer.to.offset;
         looped.from.offset = transfer.from.offset;
         for (int k = 0; k < looped.rank; k++) {
