@@ -4,7 +4,10 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "kernel/tile_kernel.h"
 #include "lower/print.h"
+#include "lower/routes.h"
+#include "lower/rows.h"
 #include "workqueue/ops.h"
 
 enum { NODES = 2 };
@@ -144,6 +147,121 @@ Test(lower, regular_pieces_are_one_transfer)
     for (int64_t r = 0; r < lowered.routes.count; r++)
         cr_expect_eq(lowered.routes.route[r].transfers.count, 1, "route %d", (int)r);
     dcli_lowered_free(&lowered);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
+/* ---- tile kernels ------------------------------------------------------------------------------------------------- */
+
+/* C and A of 8 x 6; what is declared of A. */
+struct tile_case {
+    char what[32], c[32], a[32];
+    dcl_access access;
+    int64_t width[2];
+};
+
+/* Where node 0 has an element of A for a work: in its part, or in the stage that the work is bound to. */
+static int64_t offset_of(const dcli_operation *operation, const dcli_plan *plan, const dcli_lowered *lowered,
+                         const dcli_binding *binding, const int64_t element[])
+{
+    dcli_region_list list = {0};
+    dcl_box box = {.rank = 2, .start = {element[0], element[1]}, .count = {1, 1}, .stride = {1, 1}};
+    int64_t offset;
+    if (binding->kind == DCLI_SPACE_STAGE) {
+        const dcli_stage *stage = &plan->stage[binding->where];
+        return dcli_stage_region(operation, stage, lowered->stage_at[binding->where], &box).offset;
+    }
+    cr_assert_eq(dcli_layout_regions(operation->operand[1].layout, 0, &box, &list), DCL_OK);
+    cr_assert_eq(list.count, 1);
+    offset = list.region[0].offset;
+    dcli_region_list_free(&list);
+    return offset;
+}
+
+/* Every local index of A that a row says is there finds the element that it stands for. @return how many there are. */
+static int64_t check_row(const char *what, const dcli_operation *operation, const dcli_plan *plan,
+                         const dcli_lowered *lowered, const dcli_work *work)
+{
+    const dcli_body *body = operation->body;
+    const dcli_binding *bindings = &plan->binding[work->first_binding];
+    int64_t row[dcli_row_length(body)], base[2] = {0}, found = 0;
+    if (bindings[1].kind == DCLI_SPACE_STAGE)
+        base[1] = lowered->stage_at[bindings[1].where] / 8;
+    dcli_tile_fill_row(body, work, bindings, base, row);
+    const int64_t *step = row + dcli_tile_row_list(body, 1, DCLI_TILE_STEP);
+    const int64_t *low = row + dcli_tile_row_list(body, 1, DCLI_TILE_LOW);
+    const int64_t *high = row + dcli_tile_row_list(body, 1, DCLI_TILE_HIGH);
+    const int64_t *first = row + dcli_tile_row_list(body, 1, DCLI_TILE_FIRST);
+    const int64_t *by = row + dcli_tile_row_list(body, 1, DCLI_TILE_BY);
+    for (int64_t x = low[0]; x < high[0]; x++)
+        for (int64_t y = low[1]; y < high[1]; y++, found++) {
+            const int64_t element[2] = {first[0] + x * by[0], first[1] + y * by[1]};
+            cr_assert_eq(row[dcli_row_access(body, 1)] + x * step[0] + y * step[1],
+                         offset_of(operation, plan, lowered, &bindings[1], element), "%s: element %d, %d", what,
+                         (int)element[0], (int)element[1]);
+        }
+    return found;
+}
+
+ParameterizedTestParameters(lower, tiles)
+{
+    static struct tile_case cases[] = {
+        {"the tile", "block,*", "block,*", DCL_ACCESS_IN, {0, 0}},
+        {"the tile, elsewhere", "block,*", "*,block", DCL_ACCESS_IN, {0, 0}},
+        {"with gaps", "cyclic,*", "block,*", DCL_ACCESS_IN, {0, 0}},
+        {"a halo", "block,*;tile=2x3", "block,*", DCL_ACCESS_IN_HALO, {1, 1}},
+        {"a cross along gaps", "cyclic,*", "block,*", DCL_ACCESS_IN_CROSS, {0, 2}},
+        {"rows", "block,*;tile=2x3", "*,block", DCL_ACCESS_IN_ROWS, {0, 0}},
+        {"columns", "*,block;tile=2x3", "block,*", DCL_ACCESS_IN_COLUMNS, {0, 0}},
+        {"all", "block,*", "block,*", DCL_ACCESS_IN_ALL, {0, 0}},
+    };
+    return cr_make_param_array(struct tile_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct tile_case *c, lower, tiles)
+{
+    const dcl_grid grid = {.type = DCL_INT64, .rank = 2, .extent = {8, 6}};
+    const dcli_operation *operation =
+        TEST_TILES(1, "C(0, 0) = A(0, 0);", c->width, {DCL_ACCESS_OUT, "C", 1, test_layout(c->c, NODES, &grid)},
+                   {c->access, "A", 2, test_layout(c->a, NODES, &grid)});
+    const dcli_traits traits = traits_of(PROCESSOR);
+    dcli_plan *plan = plan_of(operation, false);
+    dcli_lowered lowered = {0};
+    int64_t rows = 0, found = 0;
+    cr_assert_eq(plan->batch_count, 1);
+    cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
+    for (int64_t l = 0; l < lowered.launch_count; l++)
+        rows += lowered.launch[l].row_count;
+    cr_expect_eq(rows, plan->work_count, "%s", c->what);
+    for (int64_t w = 0; w < plan->work_count; w++)
+        found += check_row(c->what, operation, plan, &lowered, &plan->work[w]);
+    cr_expect_geq(found, dcli_layout_owned(operation->operand[0].layout, 0), "%s", c->what);
+    dcli_lowered_free(&lowered);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
+/* ---- chunks ------------------------------------------------------------------------------------------------------- */
+
+/* What node 1 packs for node 0: every second row of its part is one transfer into the chunk. */
+Test(lower, a_chunk_is_packed_by_few_transfers)
+{
+    const dcl_grid grid = {.type = DCL_INT64, .rank = 2, .extent = {32, 8}};
+    const dcli_operation *operation =
+        TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, test_layout("cyclic,*", NODES, &grid)},
+                    {DCL_ACCESS_IN, "A", 2, test_layout("block,*", NODES, &grid)});
+    const dcli_traits traits = traits_of(GPU);
+    dcli_plan *plan = plan_of(operation, false);
+    dcli_routes routes = {0};
+    cr_assert_eq(plan->chunk_count, 1);
+    cr_assert_eq(dcli_routes_of_chunk(operation, plan, &plan->chunk[0], &traits, &routes), DCL_OK);
+    cr_assert_eq(routes.count, 1);
+    cr_expect_eq(routes.route[0].via, DCLI_VIA_WIRE);
+    cr_expect_eq(routes.route[0].from.kind, DCLI_SPACE_OWN);
+    cr_expect_eq(routes.route[0].elements, 8 * 8);
+    cr_expect_eq(routes.route[0].transfers.count, 1);
+    cr_expect_gt(dcli_routes_bytes(&routes), 0);
+    dcli_routes_free(&routes);
     dcli_plan_free(plan);
     test_ops_free();
 }
