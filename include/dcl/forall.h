@@ -169,12 +169,8 @@ static inline dcl_call dcl_call_body(dcl_cluster *cluster, const dcl_box *box, c
     return call;
 }
 
-/** dcl_forall() with an array of arguments. @param args  [count] */
-static inline dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
-{
-    const dcl_call call = dcl_call_body(cluster, NULL, body, count, args);
-    return dcl_call_run(&call);
-}
+/** dcl_forall() with an array of arguments, for other languages. @param args  [count], of this library's dcl_arg. */
+DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 
 #define DCL_OUT_AS(name, array) dcl_arg_array(DCL_ACCESS_OUT, (name), (array))
 #define DCL_IN_AS(name, array) dcl_arg_array(DCL_ACCESS_IN, (name), (array))

@@ -75,6 +75,7 @@
 #pragma redefine_extname dcl_remap_with dcli_in_remap_with
 #pragma redefine_extname dcl_copy dcli_in_copy
 #pragma redefine_extname dcl_call_run dcli_in_call_run
+#pragma redefine_extname dcl_forall_n dcli_in_forall_n
 #pragma redefine_extname dcl_call_explain_sized dcli_in_call_explain_sized
 #pragma redefine_extname dcl_call_report dcli_in_call_report
 #pragma redefine_extname dcl_stats_sized dcli_in_stats_sized

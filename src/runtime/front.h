@@ -114,6 +114,7 @@ extern __typeof__(dcl_remap) dcli_in_remap;
 extern __typeof__(dcl_remap_with) dcli_in_remap_with;
 extern __typeof__(dcl_copy) dcli_in_copy;
 extern __typeof__(dcl_call_run) dcli_in_call_run;
+extern __typeof__(dcl_forall_n) dcli_in_forall_n;
 extern __typeof__(dcl_call_explain_sized) dcli_in_call_explain_sized;
 extern __typeof__(dcl_call_report) dcli_in_call_report;
 extern __typeof__(dcl_stats_sized) dcli_in_stats_sized;
