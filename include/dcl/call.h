@@ -10,19 +10,20 @@
 extern "C" {
 #endif
 
-/** Counters of a node, or of all. Planned ones are known before an operation runs and equal in dcl_explain(). */
+/** Counters of a node, or of all. Planned counters are known before an operation runs: dcl_explain() returns the same numbers. */
 typedef struct dcl_counters {
-    int64_t tasks;        /**< planned: tiles computed */
-    int64_t blocks_moved; /**< planned: blocks touched by bytes_moved, once per operation, node and argument */
-    int64_t bytes_moved;  /**< planned: bytes a node's tasks read or write of elements it does not own, once per
+    int64_t tasks; /**< planned: tiles computed */
+    int64_t
+        blocks_moved; /**< planned: blocks with an element counted in bytes_moved, once per operation, node and argument */
+    int64_t bytes_moved; /**< planned: bytes a node's tasks read or write of elements it does not own, once per
                                 operation, node and argument, whatever the medium */
     int64_t
-        messages_planned; /**< planned: messages of data that a node's tasks receive and send: what they read and cannot
-                                 read in place, and what they write elsewhere. Sent as planned unless a node fails */
-    int64_t approximate;  /**< planned: a node's operations whose footprints are boxes around what is really read */
+        messages_planned; /**< planned: messages of data that a node's tasks receive (inputs that cannot be read in place)
+                                 and send (outputs that other nodes own). Sent as planned unless a node fails */
+    int64_t approximate;  /**< planned: operations of a node that move a bounding box instead of exactly what is read */
     int64_t bytes_sent;   /**< bytes of data in messages */
     int64_t bytes_copied; /**< bytes copied on a node: packing, unpacking, staging */
-    int64_t messages_sent; /**< messages of every kind but those that dcl_stats() takes */
+    int64_t messages_sent; /**< messages of every kind, except those of dcl_stats() itself */
     int64_t kernels_built; /**< programs compiled (found in no cache of this cluster) */
     int64_t launches;      /**< kernels started */
     int64_t storage_bytes; /**< memory that holds parts of arrays now */
@@ -53,10 +54,14 @@ typedef struct dcl_arg dcl_arg; /* dcl/forall.h */
 
 /** A call. Made by DCL_CALL_BODY(), DCL_CALL_TILES() (dcl/tile_kernel.h), DCL_CALL_COPY(), DCL_CALL_REMAP() (dcl/remap.h) and
  *  DCL_CALL_MOVE() (dcl/local.h), or by hand from other languages: zero the struct, then set `struct_size`, `kind` and the
- *  fields of that kind. Borrowed for the call, and all that it points to. */
+ *  fields of that kind. The library borrows the struct, and everything that it points to, until the call returns.
+ *
+ *  The macros give a pointer for use as an argument: dcl_call_run(DCL_CALL_COPY(A, B)). In C it is valid until the end of the
+ *  enclosing block, in C++ only until the end of the full expression. To keep a description, keep the struct: see
+ *  dcl_call_body(), dcl_call_copy() and so on; a body's list of arguments must then last as long. */
 typedef struct dcl_call {
     size_t struct_size;   /**< sizeof(dcl_call) of the program */
-    dcl_call_kind kind;   /**< which of the other fields count */
+    dcl_call_kind kind;   /**< what the call does: fields marked with this kind are used */
     dcl_cluster *cluster; /**< BODY, TILES */
     const char *text;     /**< BODY: the body, TILES: the kernel */
     const dcl_box *box;   /**< BODY, TILES: in the first output's grid; MOVE: in the array's. NULL: all indices */
@@ -67,11 +72,12 @@ typedef struct dcl_call {
     dcl_array *from;      /**< COPY */
     dcl_map *map;         /**< REMAP */
     unsigned flags;       /**< REMAP: as of dcl_remap_with() */
-    int node;             /**< MOVE: to which elements are moved */
+    int node;             /**< MOVE: the node that receives the elements */
 } dcl_call;
 
 /** Run a call.
- *  @return DCL_OK when started; else as the function of its kind says; DCL_ERR_INVALID (a description that was not made as above).
+ *  @return DCL_OK when started; otherwise the statuses of the function named at `kind`; DCL_ERR_INVALID also when struct_size,
+ *          kind or arg_bytes is wrong.
  *          A call that is refused changes nothing. */
 DCL_API dcl_status dcl_call_run(const dcl_call *call);
 
@@ -80,7 +86,7 @@ DCL_API dcl_status dcl_call_explain_sized(const dcl_call *call, int node, dcl_co
                                           size_t counters_bytes);
 /** What a call would count, without running it: the planned counters; others are 0. Counters of a cluster grow by exactly these
  *  when the call is then run.
- *  A body is not compiled: what only a device's compiler refuses, an unknown function for one, is found by dcl_call_run().
+ *  A body is not compiled. Errors that only a device's compiler finds, such as an unknown function, appear when the call is run.
  *  @param node  as in dcl_stats() (DCL_HOST: zeros). Of a move, everything is counted at the node that elements move to.
  *  @return the statuses of dcl_call_run(). The cluster's state does not change. */
 static inline dcl_status dcl_call_explain(const dcl_call *call, int node, dcl_counters *counters_out)

@@ -25,7 +25,7 @@ typedef struct dcl_report_node {
     const char *name;      /**< as dcl_node_name() */
     dcl_counters planned;  /**< as dcl_call_explain(): those that are planned, others are 0 */
     int64_t elements;      /**< indices of the first output that its tasks run */
-    int64_t staged_bytes;  /**< most memory of packed temporaries of one batch of its tasks, kept copies aside */
+    int64_t staged_bytes;  /**< most memory of stages of one batch of its tasks, padding included, replicas not */
     int64_t arrived_bytes; /**< most memory of data messages that have come and are still needed, by the order of its
                                 batches. Neither has storage of arrays, nor what batches that overlap hold together. */
     int64_t copied_bytes;  /**< memory of the copies that it makes and keeps (dcl_keep(), dcl_move()) */
@@ -79,7 +79,7 @@ typedef struct dcl_report {
  *     move nothing.
  *   - Of a move, the report is of the node that elements move to, and its only array is that behind a view.
  *   - There is advice on bodies and tile kernels only.
- *  @param node  0..node_count-1: what this node does; DCL_ALL_NODES: what all do.
+ *  @param node  0..node_count-1: what this node does; DCL_ALL_NODES: what all do. Of a move it is not looked at.
  *  @return the report, yours: dcl_report_release(); or NULL: the errors of dcl_call_explain(), DCL_ERR_NOMEM. The cluster's
  *          state does not change.
  *  Cost: every node reported is planned. For advice, all are planned again with every map that is considered instead, where

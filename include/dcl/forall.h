@@ -169,8 +169,10 @@ static inline dcl_call dcl_call_body(dcl_cluster *cluster, const dcl_box *box, c
     return call;
 }
 
-/** dcl_forall() with an array of arguments, for other languages. @param args  [count], of this library's dcl_arg. */
+/** dcl_forall() with an array of arguments. In C and C++ it is a macro, which tells the library how long a dcl_arg is; other
+ *  languages call the function, with the dcl_arg of the library that is loaded. @param args  [count] */
 DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
+#define dcl_forall_n(cluster, body, count, ...) dcl_call_run(DCL_CALL_BODY_N(cluster, NULL, body, count, __VA_ARGS__))
 
 #define DCL_OUT_AS(name, array) dcl_arg_array(DCL_ACCESS_OUT, (name), (array))
 #define DCL_IN_AS(name, array) dcl_arg_array(DCL_ACCESS_IN, (name), (array))
@@ -268,7 +270,7 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
 /** The description of a body. @param box  in the first output's grid; NULL: all of it. */
 #define DCL_CALL_BODY(cluster, box, body, ...) \
     DCLI_CALL(dcl_call_body((cluster), (box), (body), DCLI_ARGUMENTS(__VA_ARGS__)))
-/** The same with an array of `count` arguments as the last one. */
+/** The same; the last macro argument is an array of `count` dcl_arg. */
 #define DCL_CALL_BODY_N(cluster, box, body, count, ...) \
     DCLI_CALL(dcl_call_body((cluster), (box), (body), (count), __VA_ARGS__))
 

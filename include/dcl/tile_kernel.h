@@ -71,7 +71,7 @@ extern "C" {
 /** The description of a tile kernel. @param box  in the first output's grid; NULL: all of it. */
 #define DCL_CALL_TILES(cluster, box, text, ...) \
     DCLI_CALL(dcl_call_tiles((cluster), (box), (text), DCLI_ARGUMENTS(__VA_ARGS__)))
-/** The same with an array of `count` arguments as the last one. */
+/** The same; the last macro argument is an array of `count` dcl_arg. */
 #define DCL_CALL_TILES_N(cluster, box, text, count, ...) \
     DCLI_CALL(dcl_call_tiles((cluster), (box), (text), (count), __VA_ARGS__))
 

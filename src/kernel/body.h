@@ -101,7 +101,7 @@ typedef enum dcli_form {
 
 /** Kernels in every generated program. */
 typedef enum dcli_variant {
-    DCLI_VARIANT_UNIT,    /* "dcl_unit": innermost steps are as dcli_body_unit_steps() says; the fast one */
+    DCLI_VARIANT_UNIT,    /* "dcl_unit": innermost steps are as dcli_row_is_unit() wants them; the fast one */
     DCLI_VARIANT_ANY,     /* "dcl_any": any steps */
     DCLI_VARIANT_CHECKED, /* "dcl_checked": any steps; reads are checked against bounds and reported */
     DCLI_VARIANT_COUNT,

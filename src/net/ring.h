@@ -87,7 +87,7 @@ void dcli_ring_copy(const dcli_ring *ring, size_t at, void *out, size_t bytes);
 void dcli_ring_pass(dcli_ring *ring, const dcli_ring_head *head);
 /** After dcli_ring_pass(), or when something was read elsewhere that the writer may wait for: whether to ring it. */
 bool dcli_ring_must_ring_writer(dcli_ring *ring);
-/** Say that this reader is about to sleep; look at seems_filled() after it. */
+/** Say that this reader is about to sleep; look at dcli_ring_seems_filled() after it. */
 void dcli_ring_sleep(dcli_ring *ring);
 /** @return whether the writer has seen that, so that its bell has come or is on its way. */
 bool dcli_ring_awake(dcli_ring *ring);

@@ -23,12 +23,6 @@ dcl_status dcl_call_run(const dcl_call *call)
     return DCL_ERR_INTERNAL; /* the front has refused other kinds */
 }
 
-dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
-{
-    const dcl_call call = dcl_call_body(cluster, NULL, body, count, args);
-    return dcl_call_run(&call);
-}
-
 static dcl_status explain(const dcl_call *call, int node, dcl_counters *counters_out)
 {
     switch (call->kind) {

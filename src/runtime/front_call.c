@@ -101,7 +101,7 @@ dcl_status dcl_call_run(const dcl_call *call)
     return dcli_call_end(&frame, call != NULL ? dcli_in_call_run(call) : frame.status);
 }
 
-dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
+dcl_status(dcl_forall_n)(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
 {
     const dcl_call call = dcl_call_body(cluster, NULL, body, count, args);
     return dcl_call_run(&call);

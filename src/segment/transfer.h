@@ -6,10 +6,10 @@
 
 /** Where elements lie, as a node sees it. */
 typedef enum dcli_space_kind {
-    DCLI_SPACE_OWN,   /* the node's part of an array */
-    DCLI_SPACE_PEER,  /* another node's part; its number is the node's */
-    DCLI_SPACE_STAGE, /* a packed temporary, numbered in the plan; lowered, all stages of a batch are one: the arena */
-    DCLI_SPACE_REPLICA, /* a packed copy that outlives its operation; numbered as the stage that stands for it */
+    DCLI_SPACE_OWN,  /* the node's part of an array */
+    DCLI_SPACE_PEER, /* another node's part; its number is the node's */
+    DCLI_SPACE_STAGE, /* a temporary, padded like storage, numbered in the plan; lowered, all stages of a batch are one: the arena */
+    DCLI_SPACE_REPLICA, /* a copy that outlives its operation, padded alike; numbered as the stage that stands for it */
     DCLI_SPACE_CHUNK    /* a message of data, numbered in the plan */
 } dcli_space_kind;
 
