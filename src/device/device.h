@@ -74,7 +74,7 @@ typedef struct dcli_memory_place {
 /** @return false where it has none: memory of 0 bytes, private, scratch or wrapped memory, devices that do not work in
  *          place, devices not opened with DCLI_OPEN_SHARED. */
 bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out);
-/** Call `fn` whenever a memfd is unmapped here and its descriptor closed: once nothing lies in it, perhaps much later.
+/** Call `fn` before a memfd is unmapped here and its descriptor closed: once nothing lies in it, perhaps much later.
  *  fn NULL: no more. */
 void dcli_device_on_unmap(dcli_device *device, dcli_unmapped_fn *fn, void *user);
 /** Wait until launched kernels that write it (for_writing: that use it at all) are done, so that the host may touch it. */

@@ -84,6 +84,7 @@ typedef struct dcli_queue {
     dcli_mark marks[DCLI_MOST_MARKS]; /* a ring, tickets growing */
     int first_mark, mark_count;
     int unmarked;          /* commands since the last one with an event */
+    int64_t unmarkable_ns; /* since when no event could be made; 0: it could */
     bool unflushed;        /* something was enqueued since the last flush */
     const char *last_call; /* of the last command */
 } dcli_queue;

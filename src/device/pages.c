@@ -156,12 +156,11 @@ static dcl_status map_shared(dcli_device *device, size_t bytes, bool sparse, dcl
 
 void dcli_pages_unmap(dcli_device *device, const dcli_mapping *mapping)
 {
+    if (mapping->descriptor >= 0 && device->unmapped != NULL)
+        device->unmapped(device->unmapped_user, mapping->number); /* may still pass the descriptor on */
     munmap(mapping->host, mapping->bytes);
-    if (mapping->descriptor < 0)
-        return;
-    close(mapping->descriptor);
-    if (device->unmapped != NULL)
-        device->unmapped(device->unmapped_user, mapping->number);
+    if (mapping->descriptor >= 0)
+        close(mapping->descriptor);
 }
 
 size_t dcli_pages_round(size_t bytes)

@@ -1,7 +1,6 @@
 /* device/slab.c - small memories share mappings: slots in slabs, so that thousands of arrays need few descriptors and few
- * mappings. Slots are whole pages and lie as near to the start of a slab as they fit; pages behind the last slot so far are
- * not there yet, so a slab takes what its slots have taken at most. Memory of other processes' concern and private memory
- * never share a slab. */
+ * mappings. Slots are whole pages and lie as near to the start of a slab as they fit; pages beyond the highest slot used so
+ * far are not allocated. Memory shared with other processes and private memory use separate slabs. */
 #include "device/opencl.h"
 
 #include <sys/mman.h>
@@ -138,7 +137,7 @@ bool dcli_slab_drop_empty(dcli_device *device)
     return false;
 }
 
-/* Pages behind the last slot in use. Those of a memfd stay: that nobody else may write to it forbids to punch holes. */
+/* Release pages beyond the last slot in use. Pages of a memfd stay: the write seal forbids punching holes. */
 void dcli_slabs_trim(dcli_device *device)
 {
     for (dcli_slab *slab = device->slabs; slab != NULL; slab = slab->next) {
@@ -147,7 +146,8 @@ void dcli_slabs_trim(dcli_device *device)
             end -= PAGE_BYTES;
         if (slab->pages.descriptor >= 0 || end == slab->backed_bytes)
             continue;
-        madvise((char *)slab->pages.host + end, slab->backed_bytes - end, MADV_DONTNEED);
+        if (madvise((char *)slab->pages.host + end, slab->backed_bytes - end, MADV_DONTNEED) != 0)
+            continue; /* locked memory keeps its pages, and what is in them */
         device->slab_bytes -= slab->backed_bytes - end;
         slab->backed_bytes = end;
     }

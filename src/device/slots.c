@@ -4,7 +4,7 @@
  * places in two buffers that are made with the device. What leaves is gathered in the scratch memory by the compute queue and
  * crosses in the queue for that direction; what enters, the other way round. So the host packs one slot while another
  * crosses and kernels run. A slot that was given back is used again once its commands are complete; nobody waits for that:
- * when the ring is full, a slot is made of ordinary memory, and dcli_slots_are_short() tells to start nothing more. */
+ * when the ring is full, a slot is made of ordinary memory, and dcli_slots_are_short() then asks callers to start no new work. */
 #include "device/opencl.h"
 
 #include <string.h>
@@ -46,7 +46,8 @@ static void free_slot(dcli_slot *slot)
     dcli_ring *ring = &slot->device->ring;
     if (slot->own != NULL) {
         dcli_memory_release(slot->own);
-        dcli_free(slot->host);
+        if (!slot->device->lost) /* else the driver may still write to it */
+            dcli_free(slot->host);
     } else {
         memset(ring->taken + slot->memory.base / UNIT_BYTES, 0, units_of(slot));
         ring->taken_units -= units_of(slot);
@@ -57,6 +58,8 @@ static void free_slot(dcli_slot *slot)
 /* Slots that were given back, as far as their commands are complete. */
 static void collect(dcli_device *device, bool all)
 {
+    if (device->lost && !all)
+        return;
     for (dcli_slot **at = &device->ring.given; *at != NULL;) {
         dcli_slot *slot = *at;
         dcl_status unused;

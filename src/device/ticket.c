@@ -20,6 +20,7 @@
 enum {
     SPIN_NS = 50000,
     CLOSE_NS = 1000000000,
+    UNMARKABLE_NS = 1000000000,
     LARGE_ITEMS = 1 << 16, /* a launch of so many runs longer than its event costs */
     MOST_UNMARKED = 15     /* launches in a row without an event */
 };
@@ -225,10 +226,32 @@ static bool is_retired(const dcli_queue *queue, uint64_t ticket)
     return ticket <= queue->retired || dcli_queue_is_idle(queue);
 }
 
+/* No event could be made for the last commands, for a second: without one they would never count as complete. They have
+ * failed. */
+static void give_up(dcli_device *device, dcli_queue *queue)
+{
+    uint64_t first = last_marked(queue) + 1;
+    drain(device, queue);
+    poll_marks(device, queue);
+    note_failure(device, first, "clEnqueueMarkerWithWaitList", CL_OUT_OF_RESOURCES);
+    if (queue->mark_count == 0)
+        queue->retired = queue->last;
+}
+
 static void poll_queue(dcli_device *device, dcli_queue *queue)
 {
-    if (!dcli_queue_is_idle(queue) && mark_last(device, queue) == DCL_OK)
+    if (dcli_queue_is_idle(queue))
+        return;
+    if (mark_last(device, queue) == DCL_OK) {
+        queue->unmarkable_ns = 0;
         poll_marks(device, queue);
+        return;
+    }
+    int64_t now = dcli_monotonic_ns();
+    if (queue->unmarkable_ns == 0)
+        queue->unmarkable_ns = now;
+    if (now - queue->unmarkable_ns > UNMARKABLE_NS)
+        give_up(device, queue);
 }
 
 uint64_t dcli_device_retired(dcli_device *device)

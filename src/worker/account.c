@@ -50,6 +50,7 @@ static void give_back(dcli_worker *worker)
     dcli_exec_await_arenas(worker); /* what is refused does not depend on how fast the device is */
     dcli_device_drop_spare(worker->device);
     dcli_plans_trim(&worker->catalog.plans, 0);
+    dcli_holdings_trim(&worker->catalog.holdings);
 }
 
 static dcl_status refuse(const dcli_worker *worker, size_t bytes, const char *what, int64_t taken, int64_t limit)

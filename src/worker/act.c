@@ -147,6 +147,8 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
         dcl_status added = dcli_pending_add(worker, &moving);
         if (added == DCL_OK)
             return DCL_OK;
+        dcli_keep_problem(entry);
+        dcli_node_fail(worker->node, entry->operation.number, added);
         dcli_slot_give(slot);
         status = added;
     }
@@ -203,6 +205,7 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
         moving.ticket = dcli_device_launched(worker->device);
         if ((status = dcli_pending_add(worker, &moving)) == DCL_OK)
             return DCL_OK;
+        dcli_keep_problem(entry);
     }
     return dcli_node_chunk_done(worker->node, entry->operation.number, action->peer, true, status);
 }

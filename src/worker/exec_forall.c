@@ -463,17 +463,18 @@ bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running)
     return all;
 }
 
-/* Made chunks leave their slots. */
-static dcl_status take_made(dcli_worker *worker, const dcli_running *running)
+/* Made chunks leave their slots, without their elements where the batch has failed: others may need the slots before peers
+ * take the chunks. */
+static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dcl_status status)
 {
     const dcli_batch *batch = batch_of(worker, running);
     const dcli_plan *plan = running->entry->plan[worker->terms.self]->plan;
-    dcl_status status = DCL_OK;
-    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count && status == DCL_OK; c++) {
+    for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
         dcli_kept_chunk *made = find_made(worker, running, c);
         if (made == NULL || made->slot == NULL)
             continue;
-        dcli_slot_is_complete(made->slot, &status);
+        if (status == DCL_OK)
+            dcli_slot_is_complete(made->slot, &status);
         if (status == DCL_OK)
             memcpy(made->bytes, dcli_slot_host(made->slot), (size_t)plan->chunk[c].bytes);
         dcli_slot_give(made->slot);
@@ -485,8 +486,9 @@ static dcl_status take_made(dcli_worker *worker, const dcli_running *running)
 dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running)
 {
     dcl_status status = dcli_device_outcome(worker->device, running->ticket);
+    dcl_status taken = take_made(worker, running, status == DCL_OK ? running->status : status);
     if (status == DCL_OK && running->status == DCL_OK)
-        status = take_made(worker, running);
+        status = taken;
     if (status == DCL_OK && running->passes != NULL)
         status = dcli_routes_pass(worker, running->entry, running->entry->plan[worker->terms.self]->plan,
                                   batch_of(worker, running), running->passes, running->arena);

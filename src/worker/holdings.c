@@ -45,6 +45,12 @@ static void end_layout_use(dcli_holdings *holdings, dcli_shared_layout *shared)
     holdings->unused_count--;
 }
 
+void dcli_holdings_trim(dcli_holdings *holdings)
+{
+    for (dcli_shared_layout *oldest; (oldest = oldest_unused(holdings)) != NULL; holdings->unused_count--)
+        end_layout(holdings, oldest);
+}
+
 /* Takes the layout over. */
 static dcl_status share_layout(dcli_holdings *holdings, const dcli_layout *fresh, dcli_shared_layout **shared_out)
 {

@@ -56,6 +56,8 @@ void dcli_holdings_release_device(dcli_holdings *holdings);
 dcli_held *dcli_holdings_find(const dcli_holdings *holdings, int64_t storage);
 /** Make the storage that a CREATE describes, without memory. @return DCL_OK; DCL_ERR_PROTOCOL, DCL_ERR_NOMEM. */
 dcl_status dcli_holdings_create(dcli_holdings *holdings, const dcli_msg_operation *descriptor);
+/** End the layouts that have no use. */
+void dcli_holdings_trim(dcli_holdings *holdings);
 /** Forget a storage. Its memory is the caller's. */
 void dcli_holdings_drop(dcli_holdings *holdings, dcli_held *held);
 /** The layout of a storage's elements in another shape, to be ended with dcli_holdings_end_shape(). */

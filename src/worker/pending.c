@@ -43,12 +43,12 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
     const dcli_plan *plan = dcli_node_plan(worker->node, moving->entry->operation.number, moving->peer);
     size_t bytes = (size_t)plan->chunk[moving->chunk].bytes;
     void *packed = NULL;
+    if (status == DCL_OK && (packed = dcli_buffers_take(worker->terms.buffers, bytes)) == NULL)
+        status = DCL_ERR_NOMEM;
     if (status != DCL_OK && moving->status == DCL_OK) {
         dcli_keep_problem(moving->entry);
         dcli_node_fail(worker->node, moving->entry->operation.number, status);
     }
-    if (status == DCL_OK && (packed = dcli_buffers_take(worker->terms.buffers, bytes)) == NULL)
-        status = DCL_ERR_NOMEM;
     if (packed != NULL)
         memcpy(packed, dcli_slot_host(moving->slot), bytes);
     dcli_slot_give(moving->slot);
@@ -117,8 +117,8 @@ static bool chunk_must_wait(const dcli_action *action)
     return !settled;
 }
 
-/* Stages of batches that wait for the device take memory: when it is much, no other batch is started. Scratch memory grows with
- * the device's units, so what three batches need is not much: one runs, one waits, one is started. */
+/* Batches that wait for the device hold memory for stages; beyond a limit no further batch is started. The limit allows the
+ * scratch memory of three batches: one runs, one is queued, one is being started. */
 static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lowered)
 {
     enum { MOST_BYTES = 32 << 20, MOST_SCRATCHES = 3 };

@@ -227,6 +227,7 @@ dcli_kept_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operati
         return NULL;
     }
     kept->uses++;
+    dcli_plans_trim(plans, plans->most_bytes); /* what was prepared for plans has grown since they were added */
     return kept;
 }
 

@@ -63,7 +63,7 @@ static void remove_shown(dcli_worker *worker, struct dcli_shown *shown)
     memmove(shown, shown + 1, (size_t)(worker->shown + worker->shown_count - shown) * sizeof *shown);
 }
 
-/* Once the memory is given back, all parts in it are released: who has not read them never will. */
+/* Once the memory is given back, all parts in it are released: peers that have not read them will not do so any more. */
 static int find_descriptor(void *user, int64_t memfd)
 {
     const struct dcli_shown *shown = find_shown(user, memfd);

@@ -79,8 +79,9 @@ static int wait_for_gpu(dcli_worker *worker)
     enum { ASK_OFTEN = 20000 };
     if (dcli_node_exchanges(worker->node))
         return worker->asked++ < ASK_OFTEN ? 0 : 1;
-    dcli_device_finish(worker->device,
-                       worker->running[worker->running_first].ticket); /* failures: dcli_exec_collect() */
+    uint64_t ticket = worker->running_first < worker->running_count ? worker->running[worker->running_first].ticket
+                                                                    : dcli_device_launched(worker->device);
+    dcli_device_finish(worker->device, ticket); /* failures: dcli_exec_collect() */
     return 0;
 }
 

@@ -270,7 +270,7 @@ dcl_status dcli_node_chunk_done(dcli_node *node, int64_t operation, int peer, bo
     dcl_status told = status != DCL_OK ? dcli_tell_failed(node, op, status, true) : DCL_OK;
     exchange->receive.ended++;
     node->peer[peer].credit_due += dcli_is_there(node, peer);
-    node->peer[peer].uncommitted--;
+    node->peer[peer].uncommitted -= dcli_is_there(node, peer);
     dcli_advance_marks(node);
     return told;
 }
