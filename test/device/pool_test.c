@@ -1,6 +1,7 @@
 /* What is freed is kept for reuse, in bounds; small memories share slabs. */
 #include "device/opened.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +122,18 @@ Test(device_pool, keeps_as_much_as_is_in_use)
     dcli_device_close(device);
 }
 
-static void note(void *user, int64_t memfd) { *(int64_t *)user = memfd; }
+struct unmapped {
+    int64_t memfd;
+    int descriptor; /* of memory that is to be unmapped */
+    bool was_open;  /* when that was told */
+};
+
+static void note(void *user, int64_t memfd)
+{
+    struct unmapped *unmapped = user;
+    unmapped->memfd = memfd;
+    unmapped->was_open = fcntl(unmapped->descriptor, F_GETFD) >= 0;
+}
 
 Test(device_pool, who_shows_memory_is_told_when_it_is_unmapped)
 {
@@ -129,15 +141,17 @@ Test(device_pool, who_shows_memory_is_told_when_it_is_unmapped)
     const size_t sizes[] = {100, 3 * MB};
     for (int s = 0; s < 2; s++) {
         dcli_memory_place place;
-        int64_t unmapped = 0;
+        struct unmapped unmapped = {0};
         dcli_memory *memory = create(device, sizes[s]);
         cr_assert(dcli_memory_place_of(memory, &place));
+        unmapped.descriptor = place.descriptor;
         dcli_device_on_unmap(device, note, &unmapped);
         dcli_memory_release(memory);
-        cr_expect_eq(unmapped, 0, "it is kept");
+        cr_expect_eq(unmapped.memfd, 0, "it is kept");
         if (s == 1) { /* slabs hold what stands for memory of no bytes, too */
             dcli_device_drop_spare(device);
-            cr_expect_eq(unmapped, place.memfd);
+            cr_expect_eq(unmapped.memfd, place.memfd);
+            cr_expect(unmapped.was_open, "messages that wait may still pass its descriptor on");
         }
         dcli_device_on_unmap(device, NULL, NULL);
     }
