@@ -38,7 +38,7 @@ static double now_us(void)
     return 1e6 * (double)time.tv_sec + 1e-3 * (double)time.tv_nsec;
 }
 
-/* Threads of OpenMP spin for a while after their work, which would disturb what is measured next. */
+/* Wait until OpenMP's threads sleep: they spin after their work, and would disturb the next measurement. */
 static void rest(void) { nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); }
 
 static int by_value(const void *a, const void *b)

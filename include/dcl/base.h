@@ -20,11 +20,10 @@ extern "C" {
 /** Most dimensions a grid can have. */
 #define DCL_MAX_RANK 8
 
-/* Structs. dcl_grid, dcl_box, dcl_axis, dcl_tile, dcl_use, dcl_npy_info and the rows of a report are plain values and stay as
- * they are. Other structs may get fields at their end in later versions, and the library is told how long they are in the
- * program that was compiled:
- *   - structs that the program fills begin with `struct_size` (dcl_config, dcl_worker_config, dcl_call); what is missing has
- *     its default. Elements of lists have their size beside the list (dcl_call.arg_bytes);
+/* Structs. dcl_grid, dcl_box, dcl_axis, dcl_tile, dcl_use, dcl_npy_info and the rows of a report are plain values and never
+ * change. Later versions may append fields to all other structs. A program therefore passes their size, as it was compiled:
+ *   - structs that the program fills begin with `struct_size` (dcl_config, dcl_worker_config, dcl_call); fields beyond that
+ *     size get their defaults. The size of a list's elements stands beside the list (dcl_call.arg_bytes);
  *   - structs that the library fills are passed with their size to a function ..._sized(), which writes no more; the function
  *     without _sized is inline and passes sizeof. Other languages call ..._sized();
  *   - dcl_report is made by the library: its struct_size says which fields there are.

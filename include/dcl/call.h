@@ -33,7 +33,7 @@ typedef struct dcl_counters {
 DCL_API dcl_status dcl_stats_sized(dcl_cluster *cluster, int node, dcl_counters *counters_out, size_t counters_bytes);
 /** Counters since dcl_open(). Waits for the operations called so far, then asks every node that is there.
  *  @param node  0..node_count-1, DCL_ALL_NODES, or DCL_HOST.
- *  @param counters_out  filled when the call succeeds; of a lost node what it told last.
+ *  @param counters_out  filled on success. The counters of a lost node are those of its last message.
  *  @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_TIMEOUT (a node has not answered for ten seconds), or why the cluster
  *          is broken. Cost: a message to each node and its answer. */
 static inline dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)

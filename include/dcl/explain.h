@@ -74,9 +74,9 @@ typedef struct dcl_report {
 
 /** What a call would do, without running it. Planned counters are those of dcl_call_explain(), pairs and arrays the same bytes
  *  in detail.
- *   - Of a copy, and of a remap, rows of arrays are `to` and `from`; a remap is a copy to an array of the new map, made beside
- *     the array as it is: while both are there they take what is `stored` of both. An equal map, and an array copied to itself,
- *     move nothing.
+ *   - Of a copy, and of a remap, rows of arrays are `to` and `from`. A remap copies to a new array of the new map; until the old
+ *     storage is released, memory for both is needed (`stored` of both rows). An equal map moves nothing, and neither does an
+ *     array copied to itself.
  *   - Of a move, the report is of the node that elements move to, and its only array is that behind a view.
  *   - There is advice on bodies and tile kernels only.
  *  @param node  0..node_count-1: what this node does; DCL_ALL_NODES: what all do. Of a move it is not looked at.

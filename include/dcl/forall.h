@@ -227,7 +227,7 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *  dcl_map_halo()) gives 0 and is reported as DCL_ERR_RANGE at the next wait, unless the body guards it. An array that is
  *  written has one name and one list of subscripts in a body. The owner of an element of the first output computes it.
  *
- *  Where subscripts are not affine (`A(idx(i), j)`, a local variable), the argument declares what it reads: DCL_IN_ALL(A),
+ *  For subscripts that are not affine (`A(idx(i), j)`, a local variable), declare at the argument what is read: DCL_IN_ALL(A),
  *  DCL_IN_ROWS(A), DCL_IN_COLUMNS(A), or
  *    DCL_IN_HALO(A, w)         within w elements of the same index along every axis (widths per axis: w0, w1, ...); A has as
  *                              many axes as the first output, and "the same index" is the one that the element of the first
@@ -244,13 +244,13 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *    DCL_MOVE(C, B)            what C's tasks need of B, C being an output of the call. In a body that is found from B's
  *                              subscripts, as for DCL_IN(B); in a tile kernel it is the tile's own box. How
  *                              elements reach other nodes is the setting DCL_TRANSFER.
- *  A read outside of what is declared gives 0 and is reported like one outside the grid, with what was declared. With
+ *  A read outside the declared elements gives 0; its DCL_ERR_RANGE names the declaration. With
  *  dcl_config.check "access" (DCL_CHECK=access), all kernels also check their affine reads and their writes against what
  *  was planned for them.
  *
- *  A body is parsed and compiled at its first use, and both are kept for the next one, up to a limit: parse trees (some
- *  12 KB each) up to 24 MB in the program and 12 MB in a worker process, compiled programs up to 50 MB a node. What was
- *  used longest ago goes first, and is made again when the body comes again. Pass what changes as DCL_VALUE, not in the
+ *  A body is parsed and compiled at its first use. Parse trees (some 12 KB each) are kept up to 24 MB in the program and 12 MB
+ *  in a worker process, compiled programs up to 50 MB a node. Beyond that, the ones used longest ago are dropped, and made
+ *  again when their body is called again. Pass what changes as DCL_VALUE, not in the
  *  text. When the limit is reached and all bodies are in use, a call with a new body waits for earlier operations.
  *
  *  dcl_forall_over(cluster, &box, body, ...) runs it at the indices of a box of that grid only.

@@ -166,44 +166,41 @@ void dcli_slots_await(dcli_device *device)
 
 /* ---- crossing ---------------------------------------------------------------------------------------------------- */
 
-dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes)
+/* Start bytes of a slot on their way into `memory`, or out of it. */
+static dcl_status cross(dcli_slot *slot, dcli_direction direction, dcli_memory *memory, size_t offset_bytes,
+                        size_t bytes)
 {
     dcli_device *device = slot->device;
+    bool enters = direction == DCLI_IN;
+    const char *call = enters ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer";
+    cl_command_queue queue = device->queue[direction].handle;
+    size_t at = memory->base + offset_bytes;
     cl_event event = NULL;
     dcli_after after = {0};
-    dcli_after_add(&after, target, true);
-    dcl_status status = dcli_after_find(device, DCLI_IN, &after);
+    dcli_after_add(&after, memory, enters);
+    dcl_status status = dcli_after_find(device, direction, &after);
     if (status != DCL_OK)
         return status;
+    const cl_event *list = dcli_after_list(&after);
     cl_int code =
-        clEnqueueWriteBuffer(device->queue[DCLI_IN].handle, target->buffer, CL_FALSE, target->base + offset_bytes,
-                             bytes, slot->host, after.count, dcli_after_list(&after), &event);
+        enters ? clEnqueueWriteBuffer(queue, memory->buffer, CL_FALSE, at, bytes, slot->host, after.count, list, &event)
+               : clEnqueueReadBuffer(queue, memory->buffer, CL_FALSE, at, bytes, slot->host, after.count, list, &event);
     if (code != CL_SUCCESS)
-        return dcli_cl_fail(device, "clEnqueueWriteBuffer", code);
-    uint64_t ticket = dcli_ticket_add(device, DCLI_IN, "clEnqueueWriteBuffer", event);
-    dcli_memory_touch(target, DCLI_IN, ticket, true);
-    dcli_memory_touch(&slot->memory, DCLI_IN, ticket, false);
+        return dcli_cl_fail(device, call, code);
+    uint64_t ticket = dcli_ticket_add(device, direction, call, event);
+    dcli_memory_touch(memory, direction, ticket, enters);
+    dcli_memory_touch(&slot->memory, direction, ticket, false);
     return DCL_OK;
+}
+
+dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes)
+{
+    return cross(slot, DCLI_IN, target, offset_bytes, bytes);
 }
 
 dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_bytes, size_t bytes)
 {
-    dcli_device *device = slot->device;
-    cl_event event = NULL;
-    dcli_after after = {0};
-    dcli_after_add(&after, source, false);
-    dcl_status status = dcli_after_find(device, DCLI_OUT, &after);
-    if (status != DCL_OK)
-        return status;
-    cl_int code =
-        clEnqueueReadBuffer(device->queue[DCLI_OUT].handle, source->buffer, CL_FALSE, source->base + offset_bytes,
-                            bytes, slot->host, after.count, dcli_after_list(&after), &event);
-    if (code != CL_SUCCESS)
-        return dcli_cl_fail(device, "clEnqueueReadBuffer", code);
-    uint64_t ticket = dcli_ticket_add(device, DCLI_OUT, "clEnqueueReadBuffer", event);
-    dcli_memory_touch(source, DCLI_OUT, ticket, false);
-    dcli_memory_touch(&slot->memory, DCLI_OUT, ticket, false);
-    return DCL_OK;
+    return cross(slot, DCLI_OUT, source, offset_bytes, bytes);
 }
 
 bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out)

@@ -21,6 +21,17 @@ dcli_transfer dcli_transfer_between(const dcli_region *to, const dcli_region *fr
     return transfer;
 }
 
+dcli_region dcli_transfer_region(const dcli_transfer *transfer, const dcli_side *side)
+{
+    dcli_region region = {.box.rank = transfer->rank, .offset = side->offset};
+    for (int d = 0; d < transfer->rank; d++) {
+        region.box.count[d] = transfer->count[d];
+        region.box.stride[d] = 1;
+        region.step[d] = side->step[d];
+    }
+    return region;
+}
+
 void dcli_side_reach(int rank, const int64_t count[], const dcli_side *side, int64_t *low_out, int64_t *end_out)
 {
     int64_t low = side->offset, high = side->offset;

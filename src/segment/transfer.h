@@ -32,6 +32,8 @@ typedef struct dcli_transfer {
 
 /** The same between two regions of one box. */
 dcli_transfer dcli_transfer_between(const dcli_region *to, const dcli_region *from);
+/** One side of a transfer as a region, whose box counts from 0. */
+dcli_region dcli_transfer_region(const dcli_transfer *transfer, const dcli_side *side);
 /** The elements of one side, lowest offset to one past the highest. */
 void dcli_side_reach(int rank, const int64_t count[], const dcli_side *side, int64_t *low_out, int64_t *end_out);
 

@@ -6,18 +6,6 @@
 
 #include "base/error.h"
 
-/* A transfer as regions, whose boxes count from 0. */
-static dcli_region region_of(const dcli_transfer *transfer, const dcli_side *side)
-{
-    dcli_region region = {.box.rank = transfer->rank, .offset = side->offset};
-    for (int d = 0; d < transfer->rank; d++) {
-        region.box.count[d] = transfer->count[d];
-        region.box.stride[d] = 1;
-        region.step[d] = side->step[d];
-    }
-    return region;
-}
-
 /* ---- between the device's memory and other memory ----------------------------------------------------------------- */
 
 /* Within the device's memory. @param from_shift  elements to be added to offsets in `from`. */
@@ -29,7 +17,8 @@ static dcl_status copy_on_device(dcli_worker *worker, const dcli_entry *entry, c
     for (int64_t n = 0; n < route->transfers.count && status == DCL_OK; n++) {
         dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
         transfer.from.offset += from_shift;
-        dcli_region target = region_of(&transfer, &transfer.to), source = region_of(&transfer, &transfer.from);
+        dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
+                    source = dcli_transfer_region(&transfer, &transfer.from);
         status = dcli_store_copy(worker->device, to, &target, from, &source, bytes);
     }
     return status;
@@ -43,7 +32,8 @@ static dcl_status unpack(dcli_worker *worker, const dcli_entry *entry, const dcl
     dcl_status status = DCL_OK;
     for (int64_t n = 0; n < route->transfers.count && status == DCL_OK; n++) {
         dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
-        dcli_region target = region_of(&transfer, &transfer.to), source = region_of(&transfer, &transfer.from);
+        dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
+                    source = dcli_transfer_region(&transfer, &transfer.from);
         status = dcli_store_unpack(worker->device, to, &target, from, &source, bytes);
     }
     return status;
@@ -57,7 +47,8 @@ static dcl_status pack(dcli_worker *worker, const dcli_entry *entry, const dcli_
     dcl_status status = DCL_OK;
     for (int64_t n = 0; n < route->transfers.count && status == DCL_OK; n++) {
         dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
-        dcli_region target = region_of(&transfer, &transfer.to), source = region_of(&transfer, &transfer.from);
+        dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
+                    source = dcli_transfer_region(&transfer, &transfer.from);
         status = dcli_store_pack(worker->device, from, &source, to, &target, bytes);
     }
     return status;

@@ -78,17 +78,6 @@ static sim_memory memory_of(struct run *run, int operand, dcli_space space, bool
     return (sim_memory){0};
 }
 
-static dcli_region region_of(const dcli_transfer *transfer, const dcli_side *side)
-{
-    dcli_region region = {.box.rank = transfer->rank, .offset = side->offset};
-    for (int d = 0; d < transfer->rank; d++) {
-        region.box.count[d] = transfer->count[d];
-        region.box.stride[d] = 1;
-        region.step[d] = side->step[d];
-    }
-    return region;
-}
-
 /* Those into stages and replicas, or those out of stages. */
 static void run_routes(struct run *run, bool out)
 {
@@ -103,7 +92,8 @@ static void run_routes(struct run *run, bool out)
         sim_memory from = memory_of(run, route->operand, route->from, false);
         for (int64_t n = 0; n < route->transfers.count; n++) {
             dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
-            dcli_region target = region_of(&transfer, &transfer.to), source = region_of(&transfer, &transfer.from);
+            dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
+                        source = dcli_transfer_region(&transfer, &transfer.from);
             sim_copy(run->data, &to, &target, &from, &source);
         }
         if (sim_is_wrong(run->data))
@@ -251,7 +241,8 @@ static void gather_piece(struct run *run, const int64_t table[], const int64_t p
     memcpy(transfer.from.step, shape + DCLI_SHAPE_FROM, DCLI_GATHER_AXES * sizeof shape[0]);
     dcli_space space = {part->node == run->p ? DCLI_SPACE_OWN : DCLI_SPACE_PEER, part->node};
     sim_memory from = memory_of(run, part->operand, space, false);
-    dcli_region target = region_of(&transfer, &transfer.to), source = region_of(&transfer, &transfer.from);
+    dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
+                source = dcli_transfer_region(&transfer, &transfer.from);
     if (part->operand != run->body->access[shape[0]].param)
         wrong(run, (int)shape[0], "gathers from another array");
     if (shape[1] < DCLI_SHAPE_LINES || shape[1] > DCLI_SHAPE_SQUARE)

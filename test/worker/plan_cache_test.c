@@ -89,14 +89,20 @@ Test(plan_cache, threads_make_each_plan_once)
     test_ops_free();
 }
 
+/* Node 1's plan of an operation, with nothing kept. */
+static dcli_plan_wanted want_plan(void)
+{
+    static const dcli_kept_state none;
+    dcli_plan_wanted wanted = {.operation = make_operation(), .state = &none, .node = 1};
+    wanted.hash = dcli_plan_hash(&wanted);
+    return wanted;
+}
+
 Test(plan_cache, a_plan_lasts_as_long_as_some_peer_keeps_it)
 {
     dcli_plan_cache cache;
     dcli_plan_cache_init(&cache);
-    dcli_operation *operation = make_operation();
-    dcli_kept_state none = {0};
-    dcli_plan_wanted wanted = {.operation = operation, .state = &none, .node = 1};
-    wanted.hash = dcli_plan_hash(&wanted);
+    dcli_plan_wanted wanted = want_plan();
     dcli_shared_plan *one = dcli_plan_cache_hold(&cache, &wanted, &terms);
     cr_assert_not_null(one, "%s", dcl_error());
     cr_expect_eq(dcli_plan_cache_hold(&cache, &wanted, &terms), one);
@@ -117,10 +123,7 @@ Test(plan_cache, a_plan_that_could_not_be_made_is_made_later)
 {
     dcli_plan_cache cache;
     dcli_plan_cache_init(&cache);
-    dcli_operation *operation = make_operation();
-    dcli_kept_state none = {0};
-    dcli_plan_wanted wanted = {.operation = operation, .state = &none, .node = 1};
-    wanted.hash = dcli_plan_hash(&wanted);
+    dcli_plan_wanted wanted = want_plan();
     dcli_shared_plan *plan = NULL;
     int failures = 0;
     for (; plan == NULL && failures < 1000; failures++) {

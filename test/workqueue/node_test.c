@@ -136,14 +136,21 @@ static void chunk_ends(struct bench *bench, int64_t operation, bool written, dcl
     cr_expect_eq(dcli_node_chunk_done(bench->node, operation, HOST, written, status), DCL_OK, "%s", dcl_error());
 }
 
-/* Nothing follows a commit before it has ended; a writer follows a pack that has begun. */
-Test(node, packs_and_commits_end_late)
+/* Operation 2 writes an array and 3 reads it; packs and commits end when the test says so. */
+static struct bench *write_then_read(void)
 {
     struct bench *bench = bench_open(0, false);
     bench_create(bench, 1, 1, bench->halves);
     bench->ends_chunks = true;
     bench_sees(bench, test_operation(2, DCLI_OP_WRITE, 1, bench->halves));
     bench_sees(bench, test_operation(3, DCLI_OP_READ, 1, bench->halves));
+    return bench;
+}
+
+/* Nothing follows a commit before it has ended; a writer follows a pack that has begun. */
+Test(node, packs_and_commits_end_late)
+{
+    struct bench *bench = write_then_read();
     bench_sees(bench, test_operation(4, DCLI_OP_FILL, 1, bench->halves));
     cr_expect_eq(dcli_node_chunk(bench->node, HOST, 2, true, 0, DCL_OK), DCL_OK);
     cr_expect_eq(dcli_node_grant(bench->node, HOST, 3, 1), DCL_OK);
@@ -160,11 +167,7 @@ Test(node, packs_and_commits_end_late)
 
 Test(node, a_commit_that_fails_late_fails_its_operation)
 {
-    struct bench *bench = bench_open(0, false);
-    bench_create(bench, 1, 1, bench->halves);
-    bench->ends_chunks = true;
-    bench_sees(bench, test_operation(2, DCLI_OP_WRITE, 1, bench->halves));
-    bench_sees(bench, test_operation(3, DCLI_OP_READ, 1, bench->halves));
+    struct bench *bench = write_then_read();
     cr_expect_eq(dcli_node_chunk(bench->node, HOST, 2, true, 0, DCL_OK), DCL_OK);
     cr_expect_eq(dcli_node_grant(bench->node, HOST, 3, 1), DCL_OK);
     bench_expect(bench, "the commit begins", "commit 2 from 2; marks to 2 3/1");
