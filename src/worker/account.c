@@ -20,8 +20,9 @@ static const char *const names[DCLI_USES] = {[DCLI_USE_ARRAYS] = "arrays",
 /* What lasts longer than a message. Plans lie in the host's memory, which is the device's where that is used in place. */
 static int64_t lasting_bytes(const dcli_worker *worker)
 {
-    int64_t plans = dcli_device_in_place(worker->device) ? worker->catalog.plans.bytes : 0;
-    return (int64_t)(dcli_device_taken_bytes(worker->device) + dcli_device_spare_bytes(worker->device)) + plans;
+    const dcli_as_node *own = worker->as_node;
+    int64_t plans = dcli_device_in_place(own->device) ? worker->catalog.plans.bytes : 0;
+    return (int64_t)(dcli_device_taken_bytes(own->device) + dcli_device_spare_bytes(own->device)) + plans;
 }
 
 /* An honest peer sends the chunks that this node granted, and of those that it writes one window, however large a batch
@@ -34,21 +35,22 @@ static int64_t most_received(const dcli_worker *worker)
 
 void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES])
 {
+    const dcli_as_node *own = worker->as_node;
     bytes_out[DCLI_USE_ARRAYS] = worker->counters.storage_bytes;
     bytes_out[DCLI_USE_COPIES] = (int64_t)dcli_replicas_bytes(&worker->catalog.replicas);
     bytes_out[DCLI_USE_STAGES] =
-        (int64_t)dcli_device_taken_bytes(worker->device) - bytes_out[DCLI_USE_ARRAYS] - bytes_out[DCLI_USE_COPIES];
-    bytes_out[DCLI_USE_SPARE] = (int64_t)dcli_device_spare_bytes(worker->device);
+        (int64_t)dcli_device_taken_bytes(own->device) - bytes_out[DCLI_USE_ARRAYS] - bytes_out[DCLI_USE_COPIES];
+    bytes_out[DCLI_USE_SPARE] = (int64_t)dcli_device_spare_bytes(own->device);
     bytes_out[DCLI_USE_SENT] = (int64_t)dcli_buffers_bytes(worker->terms.buffers);
     bytes_out[DCLI_USE_RECEIVED] = worker->received.bytes;
     bytes_out[DCLI_USE_PLANS] = worker->catalog.plans.bytes;
-    bytes_out[DCLI_USE_WAITING] = worker->waiting_bytes;
+    bytes_out[DCLI_USE_WAITING] = own->waiting_bytes;
 }
 
 static void give_back(dcli_worker *worker)
 {
-    dcli_exec_await_arenas(worker); /* what is refused does not depend on how fast the device is */
-    dcli_device_drop_spare(worker->device);
+    dcli_exec_await_arenas(worker->as_node); /* what is refused does not depend on how fast the device is */
+    dcli_device_drop_spare(worker->as_node->device);
     dcli_plans_trim(&worker->catalog.plans, 0);
     dcli_holdings_trim(&worker->catalog.holdings);
 }
@@ -75,7 +77,7 @@ static dcl_status check_transit(const dcli_worker *worker, dcli_use use, size_t 
     if (worker->terms.transit_bytes == 0)
         return DCL_OK;
     bool received = use == DCLI_USE_RECEIVED;
-    int64_t taken = received ? worker->received.bytes : worker->waiting_bytes;
+    int64_t taken = received ? worker->received.bytes : worker->as_node->waiting_bytes;
     int64_t limit = received ? most_received(worker) : worker->terms.transit_bytes;
     if ((int64_t)bytes <= limit - taken)
         return DCL_OK;

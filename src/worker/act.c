@@ -1,4 +1,5 @@
 /* worker/act.c - carrying out the actions of the state machine, and sending. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,9 +89,10 @@ static dcl_status publish_failure(dcli_worker *worker, const dcli_action *action
     for (int peer = 0; peer <= worker->terms.node_count && status == DCL_OK; peer++)
         if (peer != worker->terms.self)
             status = dcli_peer_send(worker, peer, &message, NULL);
-    worker->notices++;
     if (worker->is_host)
         worker->terms.hooks->failed(worker->terms.hooks->user, &message.failed);
+    else
+        worker->as_node->notices++;
     return status;
 }
 
@@ -141,10 +143,10 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
             dcli_node_fail(worker->node, entry->operation.number, status);
         }
     }
-    if (slot != NULL || worker->moving_count > 0) { /* chunks are sent in order */
+    if (slot != NULL || worker->as_node->moving_count > 0) { /* chunks are sent in order */
         dcli_moving moving = {
             .entry = entry, .peer = action->peer, .chunk = action->chunk, .slot = slot, .status = status};
-        dcl_status added = dcli_pending_add(worker, &moving);
+        dcl_status added = dcli_pending_add(worker->as_node, &moving);
         if (added == DCL_OK)
             return DCL_OK;
         dcli_keep_problem(entry);
@@ -201,9 +203,9 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
     }
     dcli_chunks_drop(&worker->received, kept); /* its elements have been taken */
     dcli_moving moving = {.entry = entry, .written = true, .peer = action->peer, .chunk = action->chunk};
-    if (status == DCL_OK && action->status == DCL_OK && !worker->is_host && !dcli_device_in_place(worker->device)) {
-        moving.ticket = dcli_device_launched(worker->device);
-        if ((status = dcli_pending_add(worker, &moving)) == DCL_OK)
+    if (status == DCL_OK && action->status == DCL_OK && !dcli_device_in_place(worker->as_node->device)) {
+        moving.ticket = dcli_device_launched(worker->as_node->device);
+        if ((status = dcli_pending_add(worker->as_node, &moving)) == DCL_OK)
             return DCL_OK;
         dcli_keep_problem(entry);
     }
@@ -225,22 +227,22 @@ static dcl_status send_marks(dcli_worker *worker, const dcli_action *action)
     dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = {.done = action->done, .ready = action->ready}};
     if (action->peer != worker->terms.node_count)
         return dcli_peer_send(worker, action->peer, &message, NULL);
-    worker->host_marks = message.marks;
-    worker->host_due = true;
+    assert(!worker->is_host); /* it sends itself no marks */
+    worker->as_node->host_marks = message.marks;
+    worker->as_node->host_due = true;
     return DCL_OK;
 }
 
 dcl_status dcli_tell_host(dcli_worker *worker)
 {
-    if (!worker->host_due)
+    dcli_as_node *own = worker->as_node;
+    if (!own->host_due)
         return DCL_OK;
-    if (dcli_tree_is(worker) && !worker->is_host) {
-        worker->host_due = false;
+    own->host_due = false;
+    if (dcli_tree_is(worker))
         return dcli_tree_rise(worker);
-    }
-    dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = worker->host_marks};
+    dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = own->host_marks};
     dcli_peer_counters(worker, message.marks.counter);
-    worker->host_due = false;
     return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
 
@@ -270,10 +272,12 @@ dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
     case DCLI_DO_SKIP:
         return DCL_OK;
     case DCLI_DO_PACK:
+        assert(!worker->is_host); /* it owns nothing */
         return pack(worker, entry, action);
     case DCLI_DO_SEND:
         return send_made(worker, entry, action);
     case DCLI_DO_COMMIT:
+        assert(!worker->is_host);
         return commit(worker, entry, action);
     case DCLI_DO_DROP:
         drop(worker, action);

@@ -18,15 +18,16 @@
 dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, dcli_create_fn *make,
                             dcli_memory **memory_out)
 {
+    dcli_as_node *own = worker->as_node;
     dcl_status status = dcli_account_check(worker, DCLI_USE_ARRAYS, bytes, what);
     if (status != DCL_OK)
         return status;
-    if (++worker->allocations == worker->fault_at)
+    if (++own->allocations == own->fault_at)
         return DCLI_FAIL(DCL_ERR_NOMEM,
                          "allocation %" PRId64 " of storage (%zu bytes for %s) fails, as DCL_FAULT asks for",
-                         worker->allocations, bytes, what);
+                         own->allocations, bytes, what);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, what);
-    status = make(worker->device, bytes, memory_out);
+    status = make(own->device, bytes, memory_out);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
     return status;
 }
@@ -63,10 +64,10 @@ static bool may_be_read_by_lost(const dcli_worker *worker)
 
 /* Kept on a list, so that leak checkers do not report it. Where there is no memory for the list, the part is kept all the
  * same. */
-static void keep_back(dcli_worker *worker, dcli_memory *memory)
+static void keep_back(dcli_as_node *own, dcli_memory *memory)
 {
-    if (dcli_grow(&worker->kept_back, worker->kept_back_count, &worker->kept_back_capacity, sizeof(dcli_memory *)) == 0)
-        worker->kept_back[worker->kept_back_count++] = memory;
+    if (dcli_grow(&own->kept_back, own->kept_back_count, &own->kept_back_capacity, sizeof(dcli_memory *)) == 0)
+        own->kept_back[own->kept_back_count++] = memory;
 }
 
 static void release(dcli_worker *worker, dcli_held *held)
@@ -76,7 +77,7 @@ static void release(dcli_worker *worker, dcli_held *held)
     dcli_board_drop(worker->terms.board, held->id, worker->terms.self);
     worker->counters.storage_bytes -= (int64_t)dcli_memory_bytes(held->memory);
     if (may_be_read_by_lost(worker))
-        keep_back(worker, held->memory);
+        keep_back(worker->as_node, held->memory);
     else
         dcli_memory_release(held->memory);
     held->memory = NULL;
@@ -88,27 +89,27 @@ static void release(dcli_worker *worker, dcli_held *held)
 static void note_moved(void *watch) { dcli_watch_progress(watch, DCLI_MOVING); }
 
 /* All of a part, what lies between its rows as well. */
-static dcl_status fill_part(dcli_worker *worker, dcli_entry *entry)
+static dcl_status fill_part(dcli_device *device, dcli_entry *entry)
 {
     dcli_held *held = entry->held[0];
     size_t bytes = dcli_operand_bytes(entry, 0);
     int64_t count = (int64_t)(dcli_memory_bytes(held->memory) / bytes), zero = 0;
     dcl_box all = dcl_box_nd(1, &zero, &count);
     dcli_region region = dcli_region_packed(&all, 0);
-    return dcli_store_fill(worker->device, held->memory, &region, &entry->descriptor.element, bytes);
+    return dcli_store_fill(device, held->memory, &region, &entry->descriptor.element, bytes);
 }
 
 static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
 {
     if (entry->descriptor.box_rank == 0)
-        return fill_part(worker, entry);
+        return fill_part(worker->as_node->device, entry);
     dcli_held *held = entry->held[0];
     dcli_region_list regions = {0};
     dcl_status status =
         dcli_layout_regions(entry->operation.operand[0].layout, worker->terms.self, &entry->operation.box, &regions);
     for (int64_t r = 0; r < regions.count && status == DCL_OK; r++) {
         note_moved(worker->terms.watch);
-        status = dcli_store_fill(worker->device, held->memory, &regions.region[r], &entry->descriptor.element,
+        status = dcli_store_fill(worker->as_node->device, held->memory, &regions.region[r], &entry->descriptor.element,
                                  dcli_operand_bytes(entry, 0));
     }
     dcli_region_list_free(&regions);
@@ -119,8 +120,9 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
 static dcl_status save_part(const dcli_worker *worker, int fd, const char *path, const dcl_npy_info *info,
                             const dcli_region_list *regions, const dcli_held *held)
 {
-    dcl_status status = dcli_npy_save(fd, path, info, held->shared->layout->grid.origin, regions, worker->device,
-                                      held->memory, &(dcli_npy_progress){note_moved, worker->terms.watch});
+    dcl_status status =
+        dcli_npy_save(fd, path, info, held->shared->layout->grid.origin, regions, worker->as_node->device, held->memory,
+                      &(dcli_npy_progress){note_moved, worker->terms.watch});
     if (status == DCL_OK && worker->terms.is_process && !worker->terms.files->everywhere && fdatasync(fd) != 0)
         return DCLI_FAIL(DCL_ERR_FILE,
                          "\"%s\" cannot be written to the disk: %s; expected a disk with room that works; make room, "
@@ -154,8 +156,8 @@ static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
     dcl_status status = dcli_layout_regions(layout, worker->terms.self, NULL, &regions);
     if (status == DCL_OK)
         status = entry->operation.kind == DCLI_OP_LOAD
-                     ? dcli_npy_load(fd, path, &info, layout->grid.origin, &regions, worker->device, held->memory,
-                                     &(dcli_npy_progress){note_moved, worker->terms.watch})
+                     ? dcli_npy_load(fd, path, &info, layout->grid.origin, &regions, worker->as_node->device,
+                                     held->memory, &(dcli_npy_progress){note_moved, worker->terms.watch})
                      : save_part(worker, fd, path, &info, &regions, held);
     dcli_region_list_free(&regions);
     if (close(fd) != 0 && errno != EINTR && status == DCL_OK) /* quotas and network file systems may say so only now */
@@ -200,10 +202,10 @@ dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, 
 
 /* ---- batches that run --------------------------------------------------------------------------------------------- */
 
-int64_t dcli_exec_only_kernel(const dcli_worker *worker, int64_t kernel)
+int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel)
 {
-    for (int64_t r = worker->running_first; r < worker->running_count; r++)
-        if (worker->running[r].kernel != kernel)
+    for (int64_t r = own->running_first; r < own->running_count; r++)
+        if (own->running[r].kernel != kernel)
             return 0;
     return kernel;
 }
@@ -211,42 +213,44 @@ int64_t dcli_exec_only_kernel(const dcli_worker *worker, int64_t kernel)
 /* What the device computes now, anew after each batch that has ended. */
 void dcli_exec_watch(dcli_worker *worker)
 {
-    const dcli_entry *entry =
-        worker->running_first < worker->running_count ? worker->running[worker->running_first].entry : NULL;
+    dcli_as_node *own = worker->as_node;
+    const dcli_entry *entry = own->running_first < own->running_count ? own->running[own->running_first].entry : NULL;
     dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry != NULL ? entry->kernel->body->text : NULL);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING,
-                      entry != NULL ? dcli_exec_only_kernel(worker, entry->kernel->number) : 0);
+                      entry != NULL ? dcli_exec_only_kernel(own, entry->kernel->number) : 0);
 }
 
 /* A timed batch has ended. */
 static void note_cost(dcli_worker *worker, const dcli_running *running)
 {
     dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, running->kernel);
-    worker->measuring = false;
+    worker->as_node->measuring = false;
     if (kernel != NULL)
-        dcli_cost_add(&kernel->cost, dcli_device_measured_ns(worker->device), running->elements, running->units);
+        dcli_cost_add(&kernel->cost, dcli_device_measured_ns(worker->as_node->device), running->elements,
+                      running->units);
 }
 
 dcl_status dcli_exec_collect(dcli_worker *worker)
 {
-    if (worker->running_first == worker->running_count)
+    dcli_as_node *own = worker->as_node;
+    if (own->running_first == own->running_count)
         return DCL_OK;
-    uint64_t retired = dcli_device_retired(worker->device);
-    int64_t first = worker->running_first;
+    uint64_t retired = dcli_device_retired(own->device);
+    int64_t first = own->running_first;
     dcl_status status = DCL_OK;
-    while (worker->running_first < worker->running_count && status == DCL_OK) {
-        dcli_running *running = &worker->running[worker->running_first];
+    while (own->running_first < own->running_count && status == DCL_OK) {
+        dcli_running *running = &own->running[own->running_first];
         if (running->ticket > retired || !dcli_exec_has_fetched(worker, running))
             break;
         dcl_status ended = dcli_exec_end_forall(worker, running);
         if (running->elements > 0)
             note_cost(worker, running);
-        worker->running_first++;
+        own->running_first++;
         status = dcli_node_batch_done(worker->node, running->operation, running->batch, ended);
     }
-    if (worker->running_first > first)
+    if (own->running_first > first)
         dcli_exec_watch(worker);
-    if (worker->running_first == worker->running_count)
-        worker->running_first = worker->running_count = 0;
+    if (own->running_first == own->running_count)
+        own->running_first = own->running_count = 0;
     return status;
 }

@@ -19,7 +19,7 @@ static dcl_status allocate_parts(dcli_worker *worker, const dcli_entry *entry, c
 /* ---- item by item ------------------------------------------------------------------------------------------------- */
 
 /* @param bytes  of the chunk: read where it was written elsewhere, else filled. */
-static dcl_status copy_items(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
+static dcl_status copy_items(dcli_device *device, const dcli_entry *entry, const dcli_plan *plan,
                              const dcli_chunk *chunk, void *bytes)
 {
     dcl_status status = DCL_OK;
@@ -29,8 +29,8 @@ static dcl_status copy_items(dcli_worker *worker, const dcli_entry *entry, const
         dcli_region packed = dcli_region_packed(&item->region.box, 0);
         size_t of_element = dcli_operand_bytes(entry, item->operand);
         char *at = (char *)bytes + item->byte_offset;
-        status = chunk->written ? dcli_store_unpack(worker->device, memory, &item->region, at, &packed, of_element)
-                                : dcli_store_pack(worker->device, memory, &item->region, at, &packed, of_element);
+        status = chunk->written ? dcli_store_unpack(device, memory, &item->region, at, &packed, of_element)
+                                : dcli_store_pack(device, memory, &item->region, at, &packed, of_element);
     }
     return status;
 }
@@ -52,7 +52,7 @@ static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int
         dcli_plans_add(&worker->catalog.plans, kept, kept->plan->chunk_count * (int64_t)sizeof *kept->packing);
     }
     dcli_packing *packing = &kept->packing[number];
-    if (!packing->used && dcli_device_in_place(worker->device)) {
+    if (!packing->used && dcli_device_in_place(worker->as_node->device)) {
         packing->used = true;
         return DCL_OK;
     }
@@ -81,7 +81,7 @@ static dcl_status pack_in_place(dcli_worker *worker, dcli_entry *entry, const dc
     if (bytes == NULL)
         return DCL_ERR_NOMEM;
     dcl_status status = routes != NULL ? dcli_routes_give(worker, entry, routes, (int)number, NULL, bytes)
-                                       : copy_items(worker, entry, plan, chunk, bytes);
+                                       : copy_items(worker->as_node->device, entry, plan, chunk, bytes);
     if (status != DCL_OK)
         dcli_buffers_give(bytes);
     else
@@ -94,7 +94,7 @@ static dcl_status start_packing(dcli_worker *worker, dcli_entry *entry, const dc
 {
     size_t bytes = (size_t)plan->chunk[number].bytes;
     dcli_slot *slot = NULL;
-    dcl_status status = dcli_slot_take(worker->device, bytes, &slot);
+    dcl_status status = dcli_slot_take(worker->as_node->device, bytes, &slot);
     if (status == DCL_OK)
         status = dcli_routes_fetch(worker, entry, routes, (int)number, NULL, slot, bytes);
     if (status != DCL_OK)
@@ -115,8 +115,8 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
     worker->counters.bytes_copied += plan->chunk[number].bytes;
     if (status != DCL_OK)
         return status;
-    return dcli_device_in_place(worker->device) ? pack_in_place(worker, entry, plan, number, routes, bytes_out)
-                                                : start_packing(worker, entry, plan, number, routes, slot_out);
+    return dcli_device_in_place(worker->as_node->device) ? pack_in_place(worker, entry, plan, number, routes, bytes_out)
+                                                         : start_packing(worker, entry, plan, number, routes, slot_out);
 }
 
 dcl_status dcli_exec_payload(const dcli_worker *worker, const dcli_entry *entry, const dcli_chunk *chunk,
@@ -149,7 +149,7 @@ dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, in
     if (status == DCL_OK)
         status = find_packing(worker, entry, peer, number, &routes);
     if (status == DCL_OK && routes == NULL)
-        status = copy_items(worker, entry, plan, chunk, (void *)(uintptr_t)received->received.payload);
+        status = copy_items(worker->as_node->device, entry, plan, chunk, (void *)(uintptr_t)received->received.payload);
     else if (status == DCL_OK)
         for (int64_t r = 0; r < routes->count && status == DCL_OK; r++)
             status = dcli_routes_take(worker, entry, &routes->route[r], entry->held[routes->route[r].operand]->memory,

@@ -37,11 +37,11 @@ static dcl_status fail_build(dcli_kernel *kernel, bool watched, dcl_status statu
 }
 
 /* Whether the device takes the work-groups of a tile kernel. */
-static dcl_status check_group(dcli_worker *worker, dcli_kernel *kernel)
+static dcl_status check_group(dcli_device *device, dcli_kernel *kernel)
 {
     if (!dcli_items_grouped(&kernel->body->items))
         return DCL_OK;
-    dcl_status status = dcli_device_check_group(worker->device, kernel->program, kernel->body->items.group);
+    dcl_status status = dcli_device_check_group(device, kernel->program, kernel->body->items.group);
     if (status != DCL_ERR_UNSUPPORTED)
         return status;
     dcli_error_adopt(DCL_ERR_BODY, dcli_error_sentence());
@@ -51,10 +51,10 @@ static dcl_status check_group(dcli_worker *worker, dcli_kernel *kernel)
     return DCL_ERR_BODY;
 }
 
-static bool is_running(const dcli_worker *worker, const dcli_kernel *kernel)
+static bool is_running(const dcli_as_node *own, const dcli_kernel *kernel)
 {
-    for (int64_t r = worker->running_first; r < worker->running_count; r++)
-        if (worker->running[r].kernel == kernel->number)
+    for (int64_t r = own->running_first; r < own->running_count; r++)
+        if (own->running[r].kernel == kernel->number)
             return true;
     return false;
 }
@@ -63,7 +63,7 @@ static bool is_running(const dcli_worker *worker, const dcli_kernel *kernel)
 static bool give_back_oldest(dcli_worker *worker, const dcli_kernel *newest)
 {
     dcli_kernel *oldest = dcli_kernels_oldest_program(&worker->catalog.kernels, newest);
-    if (oldest == NULL || is_running(worker, oldest))
+    if (oldest == NULL || is_running(worker->as_node, oldest))
         return false;
     dcli_program_release(oldest->program);
     oldest->program = NULL;
@@ -72,15 +72,16 @@ static bool give_back_oldest(dcli_worker *worker, const dcli_kernel *newest)
 
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
 {
+    dcli_as_node *own = worker->as_node;
     if (kernel->build_status != DCL_OK)
         return DCLI_FAIL(kernel->build_status, "%s", kernel->build_problem != NULL ? kernel->build_problem : "");
     kernel->used = worker->catalog.entries.last_operation;
     if (kernel->program != NULL)
         return DCL_OK;
-    dcl_status status = check_group(worker, kernel); /* before a compiler says it in other words */
+    dcl_status status = check_group(own->device, kernel); /* before a compiler says it in other words */
     if (status != DCL_OK)
         return status;
-    dcli_form form = dcli_device_is_gpu(worker->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
+    dcli_form form = dcli_device_is_gpu(own->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
     char *source = dcli_body_source(kernel->body, form, worker->terms.check_access);
     if (source == NULL)
         return DCL_ERR_NOMEM;
@@ -93,16 +94,16 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, kernel->body->text);
     int kernels = dcli_body_kernel_count(kernel->body, form, worker->terms.check_access);
     status = (kernel->body->tile_kernel ? dcli_program_build_own : dcli_program_build)(
-        worker->device, source, kernels, names, &kernel->program, &fresh, &log);
+        own->device, source, kernels, names, &kernel->program, &fresh, &log);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
     dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, 0);
     dcli_free(source);
     if (status != DCL_OK)
         return fail_build(kernel, worker->terms.check_access, status, log);
     worker->counters.kernels_built += fresh;
-    while (fresh && dcli_programs_are_many(worker->device) && give_back_oldest(worker, kernel))
+    while (fresh && dcli_programs_are_many(own->device) && give_back_oldest(worker, kernel))
         ;
-    return check_group(worker, kernel);
+    return check_group(own->device, kernel);
 }
 
 /* ---- what is written elsewhere --------------------------------------------------------------------------------------- */
@@ -136,8 +137,9 @@ dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node,
         dcli_memory_release(held->peer[node]);
         held->peer[node] = NULL;
     }
-    dcl_status status =
-        held->peer[node] == NULL ? dcli_memory_wrap(worker->device, address, bytes, &held->peer[node]) : DCL_OK;
+    dcl_status status = held->peer[node] == NULL
+                            ? dcli_memory_wrap(worker->as_node->device, address, bytes, &held->peer[node])
+                            : DCL_OK;
     *memory_out = held->peer[node];
     return status;
 }
@@ -146,8 +148,8 @@ dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_varia
                             const dcli_argument arguments[], int dimensions, const size_t global[],
                             const size_t local[])
 {
-    dcl_status status =
-        dcli_device_launch(worker->device, kernel->program, variant, count, arguments, dimensions, global, local, NULL);
+    dcl_status status = dcli_device_launch(worker->as_node->device, kernel->program, variant, count, arguments,
+                                           dimensions, global, local, NULL);
     dcli_watch_tick(worker->terms.watch);
     return status;
 }
@@ -198,7 +200,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
         dcli_held *held = entry->held[body->access[a].param];
         dcli_memory *memory = launch->space[a].kind == DCLI_SPACE_STAGE ? arena : held->memory;
         if (memory == NULL)
-            memory = worker->nothing; /* no element of it is touched */
+            memory = worker->as_node->nothing; /* no element of it is touched */
         dcl_status status = DCL_OK;
         if (launch->space[a].kind == DCLI_SPACE_PEER)
             status = dcli_exec_peer_memory(worker, held, launch->space[a].number, &memory);
@@ -225,7 +227,7 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
     int length = dcli_row_length(body);
     worker->counters.launches += table == NULL ? launch->row_count : 1;
     if (table != NULL) {
-        size_t global = dcli_device_items(worker->device, (size_t)launch->row_count), local = 1;
+        size_t global = dcli_device_items(worker->as_node->device, (size_t)launch->row_count), local = 1;
         arguments[count] = (dcli_argument){.memory = table};
         arguments[count + 1] = (dcli_argument){.value = &launch->row_count, .bytes = sizeof launch->row_count};
         arguments[count + 2] = report;
@@ -251,23 +253,24 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
 static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_prepared *prepared,
                              dcli_running *running)
 {
+    dcli_as_node *own = worker->as_node;
     union scalar scalars[DCLI_MAX_PARAMS];
     dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 3];
     dcl_status status = DCL_OK;
-    dcli_device_measure(worker->device, running->elements > 0);
+    dcli_device_measure(own->device, running->elements > 0);
     for (int64_t l = 0; l < prepared->lowered.launch_count && status == DCL_OK; l++) {
         const dcli_launch *launch = &prepared->lowered.launch[l];
         int count;
         status = set_arguments(worker, entry, launch, running->arena, scalars, arguments, &count);
         if (status != DCL_OK)
             break;
-        dcli_memory *report = running->report != NULL ? running->report : worker->nothing;
+        dcli_memory *report = running->report != NULL ? running->report : own->nothing;
         arguments[count] = (dcli_argument){.memory = report, .written = running->report != NULL};
         status = launch->gathers ? dcli_gather_launch(worker, entry, prepared, l, arguments, count)
                                  : launch_rows(worker, entry, launch, prepared->table[l], arguments, count);
     }
-    dcli_device_measure(worker->device, false);
-    running->ticket = dcli_device_launched(worker->device);
+    dcli_device_measure(own->device, false);
+    running->ticket = dcli_device_launched(own->device);
     return status;
 }
 
@@ -294,8 +297,9 @@ static void give_back_cut(dcli_worker *worker, dcli_kept_plan *kept, const dcli_
 /* Whether a batch runs by what was prepared for it: other operations may have the same plan. */
 static bool is_in_use(const dcli_worker *worker, const dcli_kept_plan *kept, int64_t batch)
 {
-    for (int64_t r = worker->running_first; r < worker->running_count; r++)
-        if (worker->running[r].batch == batch && worker->running[r].entry->plan[worker->terms.self] == kept)
+    const dcli_as_node *own = worker->as_node;
+    for (int64_t r = own->running_first; r < own->running_count; r++)
+        if (own->running[r].batch == batch && own->running[r].entry->plan[worker->terms.self] == kept)
             return true;
     return false;
 }
@@ -328,13 +332,13 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
     return status;
 }
 
-void dcli_exec_await_arenas(dcli_worker *worker)
+void dcli_exec_await_arenas(dcli_as_node *own)
 {
-    for (int64_t r = worker->running_first; r < worker->running_count; r++) {
-        if (worker->running[r].passes != NULL)
+    for (int64_t r = own->running_first; r < own->running_count; r++) {
+        if (own->running[r].passes != NULL)
             continue; /* the host still copies out of it */
-        dcli_memory_release(worker->running[r].arena);
-        worker->running[r].arena = NULL;
+        dcli_memory_release(own->running[r].arena);
+        own->running[r].arena = NULL;
     }
 }
 
@@ -344,16 +348,16 @@ static dcl_status take_arena(dcli_worker *worker, const dcli_lowered *lowered, d
     if (bytes == 0)
         return DCL_OK;
     dcl_status status = dcli_account_check(worker, DCLI_USE_STAGES, bytes, "what a batch of a loop body stages");
-    return status == DCL_OK ? dcli_memory_scratch(worker->device, bytes, arena_out) : status;
+    return status == DCL_OK ? dcli_memory_scratch(worker->as_node->device, bytes, arena_out) : status;
 }
 
 /* Start to bring the report to the host, where it is not already. */
-static dcl_status fetch_report(dcli_worker *worker, dcli_running *running)
+static dcl_status fetch_report(dcli_as_node *own, dcli_running *running)
 {
     const size_t bytes = DCLI_REPORT_LONGS * sizeof(int64_t);
-    if (running->report == NULL || dcli_device_in_place(worker->device))
+    if (running->report == NULL || dcli_device_in_place(own->device))
         return DCL_OK;
-    dcl_status status = dcli_slot_take(worker->device, bytes, &running->report_slot);
+    dcl_status status = dcli_slot_take(own->device, bytes, &running->report_slot);
     return status == DCL_OK ? dcli_slot_fetch(running->report_slot, running->report, 0, bytes) : status;
 }
 
@@ -362,7 +366,7 @@ static dcl_status fetch_report(dcli_worker *worker, dcli_running *running)
 static dcl_status pass(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
                        const dcli_lowered *lowered, dcli_running *running)
 {
-    if (!dcli_device_in_place(worker->device))
+    if (!dcli_device_in_place(worker->as_node->device))
         return dcli_routes_pass(worker, entry, plan, batch, lowered, running->arena);
     running->passes = batch->made_count > 0 ? lowered : NULL;
     for (int64_t r = 0; r < lowered->routes.count; r++)
@@ -381,7 +385,8 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     const dcli_lowered *lowered = &prepared->lowered;
     dcl_status status = take_arena(worker, lowered, &running->arena);
     if (status == DCL_OK && may_report(entry->operation.body, lowered))
-        status = dcli_memory_create_private(worker->device, DCLI_REPORT_LONGS * sizeof(int64_t), &running->report);
+        status =
+            dcli_memory_create_private(worker->as_node->device, DCLI_REPORT_LONGS * sizeof(int64_t), &running->report);
     if (status == DCL_OK)
         status = dcli_exec_fill_stages(worker, entry, plan, in, lowered->stage_at, &lowered->routes, running->arena);
     if (status == DCL_OK)
@@ -389,7 +394,7 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     if (status == DCL_OK)
         status = launch_all(worker, entry, prepared, running);
     if (status == DCL_OK)
-        status = fetch_report(worker, running);
+        status = fetch_report(worker->as_node, running);
     if (status == DCL_OK)
         status = make_chunks(worker, entry, plan, in);
     if (status == DCL_OK)
@@ -399,6 +404,7 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
 
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out)
 {
+    dcli_as_node *own = worker->as_node;
     dcli_prepared *prepared;
     dcli_running running = {
         .entry = entry, .operation = entry->operation.number, .batch = batch, .kernel = entry->kernel->number};
@@ -406,7 +412,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     if (status == DCL_OK)
         status = get_prepared(worker, entry, batch, &prepared);
     if (status == DCL_OK &&
-        dcli_grow(&worker->running, worker->running_count, &worker->running_capacity, sizeof *worker->running) != 0)
+        dcli_grow(&own->running, own->running_count, &own->running_capacity, sizeof *own->running) != 0)
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK)
         return status;
@@ -416,22 +422,22 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         *start_out = DCLI_START_NOT_YET;
         return DCL_OK;
     }
-    if (prepared->elements > 0 && !worker->measuring && dcli_cost_due(&entry->kernel->cost)) {
+    if (prepared->elements > 0 && !own->measuring && dcli_cost_due(&entry->kernel->cost)) {
         running.elements = prepared->elements;
         running.units = prepared->units;
     }
-    bool first = worker->running_first == worker->running_count;
+    bool first = own->running_first == own->running_count;
     dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
-    dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(worker, running.kernel));
+    dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(own, running.kernel));
     running.status = start(worker, entry, prepared, batch, &running);
     if (running.status != DCL_OK) { /* kernels of this batch may run: it ends when they have */
         dcli_keep_problem(entry);
-        running.ticket = dcli_device_launched(worker->device);
+        running.ticket = dcli_device_launched(own->device);
         running.passes = NULL;
     }
-    worker->passing += running.passes != NULL && running.passes_to_parts;
-    worker->running[worker->running_count++] = running;
-    worker->measuring |= running.elements > 0;
+    own->passing += running.passes != NULL && running.passes_to_parts;
+    own->running[own->running_count++] = running;
+    own->measuring |= running.elements > 0;
     if (first) /* not before: a driver that hangs while it starts one is silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     *start_out = DCLI_START_RUNS;
@@ -485,7 +491,7 @@ static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dc
 
 dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running)
 {
-    dcl_status status = dcli_device_outcome(worker->device, running->ticket);
+    dcl_status status = dcli_device_outcome(worker->as_node->device, running->ticket);
     dcl_status taken = take_made(worker, running, status == DCL_OK ? running->status : status);
     if (status == DCL_OK && running->status == DCL_OK)
         status = taken;
@@ -495,7 +501,7 @@ dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running)
     if (status != DCL_OK)
         dcli_keep_problem(running->entry);
     dcli_exec_pass_report(worker, running);
-    worker->passing -= running->passes != NULL && running->passes_to_parts;
+    worker->as_node->passing -= running->passes != NULL && running->passes_to_parts;
     dcli_pending_set_hold(worker);
     dcli_slot_give(running->report_slot);
     dcli_memory_release(running->report);

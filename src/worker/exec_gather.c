@@ -8,7 +8,7 @@ static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, cons
     dcli_held *held = entry->held[source->operand];
     if (source->node != worker->terms.self)
         return dcli_exec_peer_memory(worker, held, source->node, memory_out);
-    *memory_out = held->memory != NULL ? held->memory : worker->nothing;
+    *memory_out = held->memory != NULL ? held->memory : worker->as_node->nothing;
     return DCL_OK;
 }
 
@@ -29,7 +29,7 @@ dcl_status dcli_gather_launch(dcli_worker *worker, const dcli_entry *entry, cons
                               dcli_argument arguments[], int count)
 {
     const dcli_launch *launch = &prepared->lowered.launch[l];
-    size_t global = dcli_device_shares(worker->device), local = 1;
+    size_t global = dcli_device_shares(worker->as_node->device), local = 1;
     dcli_argument report = arguments[count];
     arguments[count] = (dcli_argument){.memory = prepared->table[l]};
     arguments[count + 1] = (dcli_argument){.value = &launch->group_count, .bytes = sizeof launch->group_count};

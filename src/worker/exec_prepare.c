@@ -9,7 +9,7 @@
 dcli_traits dcli_exec_traits(const dcli_worker *worker)
 {
     enum { NEAR_BYTES = 128 << 10 };
-    const dcli_device *device = worker->device;
+    const dcli_device *device = worker->as_node->device;
     return (dcli_traits){.self = worker->terms.self,
                          .is_gpu = dcli_device_is_gpu(device),
                          .in_place = dcli_device_in_place(device),
@@ -25,7 +25,7 @@ static dcl_status upload(dcli_worker *worker, const int64_t table[], size_t byte
 {
     dcl_status status = dcli_account_check(worker, DCLI_USE_STAGES, bytes, "a table of a loop body");
     if (status == DCL_OK)
-        status = dcli_memory_create_private(worker->device, bytes, memory_out);
+        status = dcli_memory_create_private(worker->as_node->device, bytes, memory_out);
     return status == DCL_OK ? dcli_memory_put(*memory_out, 0, table, bytes) : status;
 }
 
@@ -33,8 +33,8 @@ static dcl_status upload(dcli_worker *worker, const int64_t table[], size_t byte
 static dcl_status upload_rows(dcli_worker *worker, const dcli_body *body, dcli_launch *launch, dcli_memory **table_out)
 {
     size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
-    if (dcli_device_in_place(worker->device))
-        return dcli_memory_wrap(worker->device, launch->row, bytes, table_out); /* counted with the plan */
+    if (dcli_device_in_place(worker->as_node->device))
+        return dcli_memory_wrap(worker->as_node->device, launch->row, bytes, table_out); /* counted with the plan */
     dcl_status status = upload(worker, launch->row, bytes, table_out);
     if (status == DCL_OK)
         dcli_launch_drop_lists(launch);
@@ -94,7 +94,7 @@ static void note_size(const dcli_traits *traits, const dcli_body *body, const dc
 bool dcli_exec_cut_is_stale(const dcli_worker *worker, const dcli_kernel *kernel, const dcli_prepared *prepared)
 {
     enum { MOST_CUTS = 3 };
-    int units = dcli_device_about(worker->device)->compute_units;
+    int units = dcli_device_about(worker->as_node->device)->compute_units;
     if (prepared->elements == 0 || prepared->cuts >= MOST_CUTS)
         return false;
     int64_t then = dcli_body_rows(kernel->body, prepared->elements, units, prepared->element_ns);

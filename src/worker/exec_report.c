@@ -114,7 +114,7 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
             storages[message.report.storage_count++] = entry->operation.operand[k].storage;
     memcpy(message.report.index, report + 2, (size_t)param->rank * sizeof(int64_t));
     if (dcli_peer_send(worker, worker->terms.node_count, &message, NULL) == DCL_OK)
-        worker->notices++;
+        worker->as_node->notices++;
     dcli_text_free(&declared);
     dcli_text_free(&line);
     dcli_text_free(&outputs);

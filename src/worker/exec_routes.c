@@ -9,7 +9,7 @@
 /* ---- between the device's memory and other memory ----------------------------------------------------------------- */
 
 /* Within the device's memory. @param from_shift  elements to be added to offsets in `from`. */
-static dcl_status copy_on_device(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
+static dcl_status copy_on_device(dcli_device *device, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                                  dcli_memory *from, int64_t from_shift)
 {
     size_t bytes = dcli_operand_bytes(entry, route->operand);
@@ -19,13 +19,13 @@ static dcl_status copy_on_device(dcli_worker *worker, const dcli_entry *entry, c
         transfer.from.offset += from_shift;
         dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
                     source = dcli_transfer_region(&transfer, &transfer.from);
-        status = dcli_store_copy(worker->device, to, &target, from, &source, bytes);
+        status = dcli_store_copy(device, to, &target, from, &source, bytes);
     }
     return status;
 }
 
 /* From the host's memory: the host copies, or each transfer crosses alone. */
-static dcl_status unpack(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
+static dcl_status unpack(dcli_device *device, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                          const char *from)
 {
     size_t bytes = dcli_operand_bytes(entry, route->operand);
@@ -34,13 +34,13 @@ static dcl_status unpack(dcli_worker *worker, const dcli_entry *entry, const dcl
         dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
         dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
                     source = dcli_transfer_region(&transfer, &transfer.from);
-        status = dcli_store_unpack(worker->device, to, &target, from, &source, bytes);
+        status = dcli_store_unpack(device, to, &target, from, &source, bytes);
     }
     return status;
 }
 
 /* To the host's memory, likewise. */
-static dcl_status pack(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, char *to,
+static dcl_status pack(dcli_device *device, const dcli_entry *entry, const dcli_route *route, char *to,
                        dcli_memory *from)
 {
     size_t bytes = dcli_operand_bytes(entry, route->operand);
@@ -49,7 +49,7 @@ static dcl_status pack(dcli_worker *worker, const dcli_entry *entry, const dcli_
         dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
         dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
                     source = dcli_transfer_region(&transfer, &transfer.from);
-        status = dcli_store_pack(worker->device, from, &source, to, &target, bytes);
+        status = dcli_store_pack(device, from, &source, to, &target, bytes);
     }
     return status;
 }
@@ -57,17 +57,17 @@ static dcl_status pack(dcli_worker *worker, const dcli_entry *entry, const dcli_
 dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                             const char *host)
 {
-    if (dcli_device_in_place(worker->device) || route->via != DCLI_VIA_WIRE || route->transfers.count <= 1)
-        return unpack(worker, entry, route, to, host);
+    if (dcli_device_in_place(worker->as_node->device) || route->via != DCLI_VIA_WIRE || route->transfers.count <= 1)
+        return unpack(worker->as_node->device, entry, route, to, host);
     size_t bytes = dcli_operand_bytes(entry, route->operand), crossing = (size_t)(route->end - route->low) * bytes;
     dcli_slot *slot = NULL;
-    dcl_status status = dcli_slot_take(worker->device, crossing, &slot);
+    dcl_status status = dcli_slot_take(worker->as_node->device, crossing, &slot);
     if (status != DCL_OK)
         return status;
     memcpy(dcli_slot_host(slot), host + route->low * (int64_t)bytes, crossing);
     status = dcli_slot_send(slot, dcli_slot_memory(slot), 0, crossing);
     if (status == DCL_OK)
-        status = copy_on_device(worker, entry, route, to, dcli_slot_memory(slot), -route->low);
+        status = copy_on_device(worker->as_node->device, entry, route, to, dcli_slot_memory(slot), -route->low);
     dcli_slot_give(slot);
     return status;
 }
@@ -125,7 +125,8 @@ dcl_status dcli_routes_fetch(dcli_worker *worker, const dcli_entry *entry, const
     for (int64_t r = 0; r < routes->count && status == DCL_OK; r++) {
         const dcli_route *route = &routes->route[r];
         if (goes_to(route, chunk))
-            status = copy_on_device(worker, entry, route, dcli_slot_memory(slot), source_of(entry, route, from), 0);
+            status = copy_on_device(worker->as_node->device, entry, route, dcli_slot_memory(slot),
+                                    source_of(entry, route, from), 0);
     }
     return status == DCL_OK ? dcli_slot_fetch(slot, dcli_slot_memory(slot), 0, count) : status;
 }
@@ -137,7 +138,7 @@ dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const 
     for (int64_t r = 0; r < routes->count && status == DCL_OK; r++) {
         const dcli_route *route = &routes->route[r];
         if (goes_to(route, chunk))
-            status = pack(worker, entry, route, host, source_of(entry, route, from));
+            status = pack(worker->as_node->device, entry, route, host, source_of(entry, route, from));
     }
     return status;
 }
@@ -188,7 +189,7 @@ static dcl_status run_route(dcli_worker *worker, const dcli_entry *entry, const 
         return status == DCL_OK ? dcli_routes_take(worker, entry, route, to, source) : status;
     }
     status = find_memory(worker, entry, plan, route->operand, route->from, arena, &from);
-    return status == DCL_OK ? copy_on_device(worker, entry, route, to, from, 0) : status;
+    return status == DCL_OK ? copy_on_device(worker->as_node->device, entry, route, to, from, 0) : status;
 }
 
 static void count_bytes(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route)
@@ -216,9 +217,9 @@ static dcl_status pass_made(dcli_worker *worker, const dcli_entry *entry, const 
 {
     const dcli_chunk *chunk = &plan->chunk[number];
     dcli_kept_chunk *made = dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, number);
-    if (dcli_device_in_place(worker->device))
+    if (dcli_device_in_place(worker->as_node->device))
         return dcli_routes_give(worker, entry, routes, (int)number, arena, made->bytes);
-    dcl_status status = dcli_slot_take(worker->device, (size_t)chunk->bytes, &made->slot);
+    dcl_status status = dcli_slot_take(worker->as_node->device, (size_t)chunk->bytes, &made->slot);
     if (status == DCL_OK)
         status = dcli_routes_fetch(worker, entry, routes, (int)number, arena, made->slot, (size_t)chunk->bytes);
     return status;

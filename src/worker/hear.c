@@ -104,33 +104,35 @@ static bool knows_members(const dcli_worker *worker, const dcli_message *message
 /* In order: behind what waits, everything waits. */
 static dcl_status hear_word(dcli_worker *worker, dcli_received *received)
 {
-    if (worker->waiting_count == 0 && knows_members(worker, &received->message))
+    dcli_as_node *own = worker->as_node;
+    if (own->waiting_count == 0 && knows_members(worker, &received->message))
         return take_word(worker, &received->message);
     size_t bytes = dcli_received_bytes(received);
     dcl_status status = dcli_account_check(worker, DCLI_USE_WAITING, bytes, "operations that wait for a member");
     if (status != DCL_OK)
         return status;
-    if (dcli_grow(&worker->waiting, worker->waiting_count, &worker->waiting_capacity, sizeof *received) != 0)
+    if (dcli_grow(&own->waiting, own->waiting_count, &own->waiting_capacity, sizeof *received) != 0)
         return DCL_ERR_NOMEM;
-    worker->waiting_bytes += (int64_t)bytes;
-    worker->waiting[worker->waiting_count++] = *received;
+    own->waiting_bytes += (int64_t)bytes;
+    own->waiting[own->waiting_count++] = *received;
     *received = (dcli_received){0};
     return DCL_OK;
 }
 
 dcl_status dcli_hear_waiting(dcli_worker *worker)
 {
+    dcli_as_node *own = worker->as_node;
     dcl_status status = DCL_OK;
     int64_t n = 0;
-    for (; n < worker->waiting_count && status == DCL_OK && knows_members(worker, &worker->waiting[n].message); n++) {
-        worker->waiting_bytes -= (int64_t)dcli_received_bytes(&worker->waiting[n]);
-        status = take_word(worker, &worker->waiting[n].message);
-        dcli_received_free(&worker->waiting[n]);
+    for (; n < own->waiting_count && status == DCL_OK && knows_members(worker, &own->waiting[n].message); n++) {
+        own->waiting_bytes -= (int64_t)dcli_received_bytes(&own->waiting[n]);
+        status = take_word(worker, &own->waiting[n].message);
+        dcli_received_free(&own->waiting[n]);
     }
     if (n == 0)
         return status; /* there may be no list at all */
-    worker->waiting_count -= n;
-    memmove(worker->waiting, worker->waiting + n, (size_t)worker->waiting_count * sizeof *worker->waiting);
+    own->waiting_count -= n;
+    memmove(own->waiting, own->waiting + n, (size_t)own->waiting_count * sizeof *own->waiting);
     return status;
 }
 
@@ -240,7 +242,8 @@ static dcl_status hear_peer(dcli_worker *worker, dcli_received *received)
     int from = received->from;
     switch (message->kind) {
     case DCLI_MSG_RISEN:
-        worker->host_due |= !worker->is_host;
+        if (!worker->is_host)
+            worker->as_node->host_due = true;
         return dcli_tree_take_risen(worker, from, &message->risen);
     case DCLI_MSG_GRANT:
         return dcli_node_grant(worker->node, from, message->grant.operation, message->grant.chunks);

@@ -160,7 +160,7 @@ dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
         status = dcli_peer_is_gone(worker, joined->peer);
     DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": node %d takes part from operation %" PRId64,
              worker->terms.self, joined->epoch, joined->peer, joined->first_operation);
-    return status == DCL_OK ? dcli_hear_waiting(worker) : status;
+    return status == DCL_OK && !worker->is_host ? dcli_hear_waiting(worker) : status;
 }
 
 /* ---- files -------------------------------------------------------------------------------------------------------- */

@@ -134,50 +134,56 @@ typedef struct dcli_as_host {
     atomic_bool abandoned;              /* dcli_host_abandon(): set by any thread */
 } dcli_as_host;
 
-struct dcli_worker {
-    dcli_worker_terms terms;
-    bool is_host;
-    dcli_as_host *as_host; /* NULL: a node */
-    dcli_plan_terms plan_terms;
-    pthread_t thread;
-    dcli_endpoint *endpoint;
+/** What only a node's worker has. Used by its thread alone. */
+typedef struct dcli_as_node {
     dcli_device *device;
-    dcli_commons *commons; /* of the terms, or its own */
-    dcli_catalog catalog;
-    dcli_node *node;
-    dcli_chunks received, made;
+    dcli_memory *nothing;  /* stands where a kernel argument has no elements */
     dcli_running *running; /* [running_first .. running_count) */
     int64_t running_first, running_count, running_capacity;
+    int64_t passing;     /* running batches that still have to copy to own parts */
     bool measuring;      /* one of these is timed */
     dcli_moving *moving; /* [moving_count] in the order they were begun */
     int64_t moving_count, moving_capacity;
     dcli_action held;         /* the action that cannot be started yet; no operation: none */
-    int64_t passing;          /* running batches that still have to copy to own parts */
     int64_t spin_end_ns;      /* until then the device is asked again and again; 0: it is not waited for */
+    int64_t asked;            /* how often in a row the device was asked whether its kernels have ended */
     struct dcli_shown *shown; /* [shown_count] memory that others know, by rising numbers; shown.c */
     int64_t shown_count, shown_capacity;
     dcli_memory **kept_back; /* [kept_back_count] parts of released arrays that a lost thread may still read */
     int64_t kept_back_count, kept_back_capacity;
     int64_t allocations, fault_at; /* for tests: which allocation of storage fails, 0: none */
-    dcl_counters counters;
-    int64_t count_messages;    /* messages that ask for counters, or tell them: these are not counted */
-    dcli_memory *nothing;      /* stands where a kernel argument has no elements */
-    dcli_msg_marks host_marks; /* nodes: what the host is to hear next */
-    bool host_due;
-    int64_t busy_steps; /* steps of the loop that found messages */
-    int64_t asked;      /* how often in a row the device was asked whether its kernels have ended */
-    bool started, stopping;
-    dcl_status broken;      /* this worker cannot go on */
-    bool *absent;           /* [node_count + 1] numbers that nobody had when this was opened */
-    bool *gone;             /* [node_count + 1] nodes that are lost, or not there yet */
-    int64_t epoch;          /* grows with every loss and join */
     dcli_received *waiting; /* [waiting_count] descriptors of members that have not been heard of yet, in order */
     int64_t waiting_count, waiting_capacity, waiting_bytes;
+    dcli_msg_marks host_marks; /* what the host is to hear next */
+    bool host_due;
+    int64_t busy_steps;    /* steps of the loop that found messages */
+    int64_t notices;       /* FAILED and REPORT that were sent to the host */
+    int64_t *notices_of;   /* [node_count] the same of those below, as children say; NULL: none yet */
+    dcli_risen told_risen; /* what the parent was told last, */
+    int64_t told_notices;  /* and the sum of the notices told with it */
+} dcli_as_node;
+
+/** What both have: a peer of the session. One of `as_host` and `as_node` is there. */
+struct dcli_worker {
+    dcli_worker_terms terms;
+    bool is_host;
+    dcli_as_host *as_host; /* NULL: a node */
+    dcli_as_node *as_node; /* NULL: the host */
+    dcli_plan_terms plan_terms;
+    pthread_t thread;
+    dcli_endpoint *endpoint;
+    dcli_commons *commons; /* of the terms, or its own */
+    dcli_catalog catalog;
+    dcli_node *node;
+    dcli_chunks received, made;
+    dcl_counters counters;
+    int64_t count_messages; /* messages that ask for counters, or tell them: these are not counted */
+    bool started, stopping;
+    dcl_status broken; /* this worker cannot go on */
+    bool *absent;      /* [node_count + 1] numbers that nobody had when this was opened */
+    bool *gone;        /* [node_count + 1] nodes that are lost, or not there yet */
+    int64_t epoch;     /* grows with every loss and join */
     dcli_risen *risen; /* [node_count] what children say; NULL: none yet */
-    dcli_risen told_risen;
-    int64_t told_notices; /* sum of those told with it */
-    int64_t notices;      /* nodes: FAILED and REPORT that were sent to the host */
-    int64_t *notices_of;  /* nodes: [node_count] the same of those below, as children say; NULL: none yet */
 };
 
 /* What the loop does for an action; node.c of the workqueue room names them. act.c, exec.c, host.c. */
@@ -190,11 +196,11 @@ dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, in
 void dcli_keep_problem(dcli_entry *entry);
 /** This worker cannot go on: say so once; from now on it only waits for the end. */
 void dcli_break_down(dcli_worker *worker, dcl_status status);
-/** Send the host the watermarks that are due. */
+/** Node: send the host the watermarks that are due. */
 dcl_status dcli_tell_host(dcli_worker *worker);
 /** What to do about a message. Empties `received` where it keeps it. hear.c. */
 dcl_status dcli_hear(dcli_worker *worker, dcli_received *received);
-/** Members have changed: take the descriptors that waited for it. */
+/** Node: members have changed: take the descriptors that waited for it. */
 dcl_status dcli_hear_waiting(dcli_worker *worker);
 
 /** RUN. */
@@ -212,7 +218,7 @@ dcl_status dcli_exec_collect(dcli_worker *worker);
 /* What was begun and has not ended, and what cannot begin yet. pending.c. */
 
 /** Note a pack or commit that was begun. @return DCL_ERR_NOMEM: it is not noted. */
-dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving);
+dcl_status dcli_pending_add(dcli_as_node *own, const dcli_moving *moving);
 /** Send what has been packed, and tell the state machine what has ended. */
 dcl_status dcli_pending_collect(dcli_worker *worker);
 /** Whether this action would have to wait for the device if it were started now. */
@@ -225,7 +231,7 @@ void dcli_pending_hold(dcli_worker *worker, const dcli_action *action);
 /** Let the state machine know whether memory may be touched. */
 void dcli_pending_set_hold(dcli_worker *worker);
 /** Give back what packs hold. */
-void dcli_pending_free(dcli_worker *worker);
+void dcli_pending_free(dcli_as_node *own);
 
 /** A batch of a FORALL. */
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
@@ -238,7 +244,7 @@ void dcli_exec_pass_report(dcli_worker *worker, const dcli_running *running);
 /** Tell the watchdog what the device computes now. */
 void dcli_exec_watch(dcli_worker *worker);
 /** `kernel`, if all kernels that run are of the body with this number; 0: others run, too. */
-int64_t dcli_exec_only_kernel(const dcli_worker *worker, int64_t kernel);
+int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel);
 /** Compile the kernel for this worker's device if that has not been done. @return DCL_OK, or what it gave before. */
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
 /** The elements of a chunk that a batch reads; NULL, with DCL_OK: they are not there. exec_chunk.c.
@@ -261,7 +267,7 @@ dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node,
  *  run to its end. */
 dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out);
 /** Wait for batches that hold memory of stages, and give that back. How they ended is found when they are collected. */
-void dcli_exec_await_arenas(dcli_worker *worker);
+void dcli_exec_await_arenas(dcli_as_node *own);
 /** A batch of a MOVE; complete when it returns. */
 dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch);
 

@@ -15,19 +15,19 @@
 
 /* ---- what has been started ---------------------------------------------------------------------------------------- */
 
-dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving)
+dcl_status dcli_pending_add(dcli_as_node *own, const dcli_moving *moving)
 {
-    if (dcli_grow(&worker->moving, worker->moving_count, &worker->moving_capacity, sizeof *moving) != 0)
+    if (dcli_grow(&own->moving, own->moving_count, &own->moving_capacity, sizeof *moving) != 0)
         return DCL_ERR_NOMEM;
-    worker->moving[worker->moving_count++] = *moving;
+    own->moving[own->moving_count++] = *moving;
     return DCL_OK;
 }
 
-static bool is_complete(dcli_worker *worker, const dcli_moving *moving, dcl_status *status_out)
+static bool is_complete(dcli_as_node *own, const dcli_moving *moving, dcl_status *status_out)
 {
     *status_out = moving->status;
     if (moving->written)
-        return dcli_device_is_complete(worker->device, moving->ticket, status_out);
+        return dcli_device_is_complete(own->device, moving->ticket, status_out);
     return moving->slot == NULL || dcli_slot_is_complete(moving->slot, status_out);
 }
 
@@ -58,41 +58,41 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
 /* Packs end in their order, and so do commits. */
 dcl_status dcli_pending_collect(dcli_worker *worker)
 {
+    dcli_as_node *own = worker->as_node;
     bool waits[2] = {false};
     dcl_status status = DCL_OK;
-    for (int64_t n = 0; n < worker->moving_count && !(waits[0] && waits[1]) && status == DCL_OK;) {
-        dcli_moving moving = worker->moving[n];
+    for (int64_t n = 0; n < own->moving_count && !(waits[0] && waits[1]) && status == DCL_OK;) {
+        dcli_moving moving = own->moving[n];
         dcl_status ended;
-        if (waits[moving.written] || !is_complete(worker, &moving, &ended)) {
+        if (waits[moving.written] || !is_complete(own, &moving, &ended)) {
             waits[moving.written] = true;
             n++;
             continue;
         }
-        worker->moving_count--;
-        memmove(worker->moving + n, worker->moving + n + 1,
-                (size_t)(worker->moving_count - n) * sizeof *worker->moving);
+        own->moving_count--;
+        memmove(own->moving + n, own->moving + n + 1, (size_t)(own->moving_count - n) * sizeof *own->moving);
         status = moving.written ? end_commit(worker, &moving, ended) : end_pack(worker, &moving, ended);
     }
     return status;
 }
 
-void dcli_pending_free(dcli_worker *worker)
+void dcli_pending_free(dcli_as_node *own)
 {
-    for (int64_t n = 0; n < worker->moving_count; n++)
-        dcli_slot_give(worker->moving[n].slot);
-    dcli_free(worker->moving);
+    for (int64_t n = 0; n < own->moving_count; n++)
+        dcli_slot_give(own->moving[n].slot);
+    dcli_free(own->moving);
 }
 
 /* ---- what cannot be started yet ------------------------------------------------------------------------------------ */
 
 void dcli_pending_set_hold(dcli_worker *worker)
 {
-    dcli_node_hold(worker->node, worker->held.operation != NULL || worker->passing > 0);
+    dcli_node_hold(worker->node, worker->as_node->held.operation != NULL || worker->as_node->passing > 0);
 }
 
 void dcli_pending_hold(dcli_worker *worker, const dcli_action *action)
 {
-    worker->held = *action;
+    worker->as_node->held = *action;
     dcli_pending_set_hold(worker);
 }
 
@@ -121,13 +121,14 @@ static bool chunk_must_wait(const dcli_action *action)
  * scratch memory of three batches: one runs, one is queued, one is being started. */
 static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lowered)
 {
+    const dcli_as_node *own = worker->as_node;
     enum { MOST_BYTES = 32 << 20, MOST_SCRATCHES = 3 };
     const dcli_traits traits = dcli_exec_traits(worker);
     int64_t bytes = lowered->arena_bytes, taken = 0;
     int64_t most = dcli_max(MOST_BYTES, MOST_SCRATCHES * dcli_lowered_scratch_bytes(lowered, &traits));
-    for (int64_t r = worker->running_first; r < worker->running_count && bytes > 0; r++)
-        if (worker->running[r].arena != NULL)
-            taken += (int64_t)dcli_memory_bytes(worker->running[r].arena);
+    for (int64_t r = own->running_first; r < own->running_count && bytes > 0; r++)
+        if (own->running[r].arena != NULL)
+            taken += (int64_t)dcli_memory_bytes(own->running[r].arena);
     return taken > 0 && taken + bytes > most;
 }
 
@@ -156,11 +157,12 @@ static bool route_is_settled(const dcli_worker *worker, const dcli_entry *entry,
 bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                                   const dcli_batch *batch, const dcli_lowered *lowered)
 {
+    dcli_as_node *own = worker->as_node;
     if (arenas_are_full(worker, lowered))
         return true;
-    if (!dcli_device_in_place(worker->device))
-        return (batch->stage_count > 0 || batch->made_count > 0) && dcli_slots_are_short(worker->device);
-    bool settled = true, busy = worker->running_first < worker->running_count;
+    if (!dcli_device_in_place(own->device))
+        return (batch->stage_count > 0 || batch->made_count > 0) && dcli_slots_are_short(own->device);
+    bool settled = true, busy = own->running_first < own->running_count;
     for (int64_t r = 0; busy && r < lowered->routes.count && settled; r++)
         if (lowered->routes.route[r].from.kind != DCLI_SPACE_STAGE)
             settled = route_is_settled(worker, entry, plan, &lowered->routes.route[r]);
@@ -207,9 +209,9 @@ bool dcli_pending_must_wait(dcli_worker *worker, const dcli_action *action)
     bool runs = action->kind == DCLI_DO_RUN && action->operation->kind != DCLI_OP_FORALL;
     if (worker->is_host || (!moves && !runs))
         return false;
-    if (!dcli_device_in_place(worker->device))
-        return (moves || action->operation->kind == DCLI_OP_MOVE) && dcli_slots_are_short(worker->device);
-    if (worker->running_first == worker->running_count)
+    if (!dcli_device_in_place(worker->as_node->device))
+        return (moves || action->operation->kind == DCLI_OP_MOVE) && dcli_slots_are_short(worker->as_node->device);
+    if (worker->as_node->running_first == worker->as_node->running_count)
         return false;
     return moves ? chunk_must_wait(action) : !is_run_settled(worker, action);
 }

@@ -21,12 +21,12 @@ struct dcli_shown {
 };
 
 /* Where a memfd is in the list, or belongs. Numbers rise, so a new one comes last. */
-static int64_t place_of(const dcli_worker *worker, int64_t memfd)
+static int64_t place_of(const dcli_as_node *own, int64_t memfd)
 {
-    int64_t low = 0, high = worker->shown_count;
+    int64_t low = 0, high = own->shown_count;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if (worker->shown[middle].memfd < memfd)
+        if (own->shown[middle].memfd < memfd)
             low = middle + 1;
         else
             high = middle;
@@ -36,31 +36,33 @@ static int64_t place_of(const dcli_worker *worker, int64_t memfd)
 
 static struct dcli_shown *find_shown(const dcli_worker *worker, int64_t memfd)
 {
-    int64_t at = place_of(worker, memfd);
-    return at < worker->shown_count && worker->shown[at].memfd == memfd ? &worker->shown[at] : NULL;
+    const dcli_as_node *own = worker->as_node;
+    int64_t at = place_of(own, memfd);
+    return at < own->shown_count && own->shown[at].memfd == memfd ? &own->shown[at] : NULL;
 }
 
 /* @return NULL: DCL_ERR_NOMEM. */
 static struct dcli_shown *add_shown(dcli_worker *worker, const dcli_memory_place *place)
 {
-    if (dcli_grow(&worker->shown, worker->shown_count, &worker->shown_capacity, sizeof *worker->shown) != 0)
+    dcli_as_node *own = worker->as_node;
+    if (dcli_grow(&own->shown, own->shown_count, &own->shown_capacity, sizeof *own->shown) != 0)
         return NULL;
     bool *to = dcli_calloc((size_t)worker->terms.node_count, sizeof *to);
     if (to == NULL)
         return NULL;
-    int64_t at = place_of(worker, place->memfd);
-    struct dcli_shown *shown = &worker->shown[at];
-    memmove(shown + 1, shown, (size_t)(worker->shown_count - at) * sizeof *shown);
-    worker->shown_count++;
+    int64_t at = place_of(own, place->memfd);
+    struct dcli_shown *shown = &own->shown[at];
+    memmove(shown + 1, shown, (size_t)(own->shown_count - at) * sizeof *shown);
+    own->shown_count++;
     *shown = (struct dcli_shown){place->memfd, place->descriptor, to};
     return shown;
 }
 
-static void remove_shown(dcli_worker *worker, struct dcli_shown *shown)
+static void remove_shown(dcli_as_node *own, struct dcli_shown *shown)
 {
     dcli_free(shown->to);
-    worker->shown_count--;
-    memmove(shown, shown + 1, (size_t)(worker->shown + worker->shown_count - shown) * sizeof *shown);
+    own->shown_count--;
+    memmove(shown, shown + 1, (size_t)(own->shown + own->shown_count - shown) * sizeof *shown);
 }
 
 /* Once the memory is given back, all parts in it are released: peers that have not read them will not do so any more. */
@@ -116,19 +118,20 @@ static void tell_unmapped(void *user, int64_t memfd)
     for (int node = 0; node < worker->terms.node_count; node++)
         if (shown->to[node] && !worker->gone[node])
             dcli_endpoint_send(worker->endpoint, node, &message, NULL);
-    remove_shown(worker, shown);
+    remove_shown(worker->as_node, shown);
 }
 
-void dcli_show_begin(dcli_worker *worker) { dcli_device_on_unmap(worker->device, tell_unmapped, worker); }
+void dcli_show_begin(dcli_worker *worker) { dcli_device_on_unmap(worker->as_node->device, tell_unmapped, worker); }
 
 void dcli_show_end(dcli_worker *worker)
 {
-    dcli_device_on_unmap(worker->device, NULL, NULL);
-    for (int64_t n = 0; n < worker->shown_count; n++)
-        dcli_free(worker->shown[n].to);
-    dcli_free(worker->shown);
-    worker->shown = NULL;
-    worker->shown_count = worker->shown_capacity = 0;
+    dcli_as_node *own = worker->as_node;
+    dcli_device_on_unmap(own->device, NULL, NULL);
+    for (int64_t n = 0; n < own->shown_count; n++)
+        dcli_free(own->shown[n].to);
+    dcli_free(own->shown);
+    own->shown = NULL;
+    own->shown_count = own->shown_capacity = 0;
 }
 
 /* ---- what others show --------------------------------------------------------------------------------------------- */

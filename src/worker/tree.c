@@ -194,8 +194,9 @@ void dcli_tree_free(dcli_worker *worker)
 {
     if (worker->as_host != NULL)
         free_of_host(worker);
+    if (worker->as_node != NULL)
+        dcli_free(worker->as_node->notices_of);
     dcli_free(worker->risen);
-    dcli_free(worker->notices_of);
 }
 
 dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message)
@@ -241,10 +242,10 @@ static dcl_status have_books(dcli_worker *worker)
         worker->risen = dcli_calloc(nodes, sizeof *worker->risen);
     if (worker->is_host && worker->as_host->rising == NULL)
         worker->as_host->rising = dcli_calloc(nodes, sizeof *worker->as_host->rising);
-    if (!worker->is_host && worker->notices_of == NULL)
-        worker->notices_of = dcli_calloc(nodes, sizeof *worker->notices_of);
-    bool have =
-        worker->risen != NULL && (worker->is_host ? worker->as_host->rising != NULL : worker->notices_of != NULL);
+    if (!worker->is_host && worker->as_node->notices_of == NULL)
+        worker->as_node->notices_of = dcli_calloc(nodes, sizeof *worker->as_node->notices_of);
+    bool have = worker->risen != NULL &&
+                (worker->is_host ? worker->as_host->rising != NULL : worker->as_node->notices_of != NULL);
     return have ? DCL_OK : DCL_ERR_NOMEM;
 }
 
@@ -376,36 +377,37 @@ dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_ri
     worker->risen[from] = (dcli_risen){risen->done, risen->ready};
     for (int n = 0; n < risen->notice_count && dcli_tree_is_child(worker, from); n += 2)
         if (risen->notice[n] < worker->terms.tree_nodes)
-            worker->notices_of[risen->notice[n]] = risen->notice[n + 1];
+            worker->as_node->notices_of[risen->notice[n]] = risen->notice[n + 1];
     return DCL_OK;
 }
 
 dcl_status dcli_tree_rise(dcli_worker *worker)
 {
+    dcli_as_node *own = worker->as_node;
     dcl_status status = have_books(worker);
     if (status != DCL_OK)
         return status;
     int64_t pairs[2 * DCLI_MOST_NODES], notices = 0;
     dcli_msg_risen least = {.notice = pairs};
     dcli_node_watermarks(worker->node, &least.done, &least.ready);
-    worker->notices_of[worker->terms.self] = worker->notices;
+    own->notices_of[worker->terms.self] = own->notices;
     for (int node = 0; node < worker->terms.node_count; node++) {
         if (dcli_tree_is_child(worker, node)) {
             least.done = dcli_min(least.done, worker->risen[node].done);
             least.ready = dcli_min(least.ready, worker->risen[node].ready);
         }
-        if (worker->notices_of[node] == 0)
+        if (own->notices_of[node] == 0)
             continue;
         assert(least.notice_count < 2 * DCLI_MOST_NODES); /* nodes below are of the tree, which has no more */
         pairs[least.notice_count++] = node;
-        pairs[least.notice_count++] = worker->notices_of[node];
-        notices += worker->notices_of[node];
+        pairs[least.notice_count++] = own->notices_of[node];
+        notices += own->notices_of[node];
     }
-    const dcli_risen *told = &worker->told_risen;
-    if (least.done == told->done && least.ready == told->ready && notices == worker->told_notices)
+    const dcli_risen *told = &own->told_risen;
+    if (least.done == told->done && least.ready == told->ready && notices == own->told_notices)
         return DCL_OK;
-    worker->told_risen = (dcli_risen){least.done, least.ready};
-    worker->told_notices = notices;
+    own->told_risen = (dcli_risen){least.done, least.ready};
+    own->told_notices = notices;
     dcli_message message = {.kind = DCLI_MSG_RISEN, .risen = least};
     return dcli_peer_send(worker, dcli_tree_parent(worker, worker->terms.self), &message, NULL);
 }
@@ -418,7 +420,7 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
     if (!dcli_tree_is(worker))
         return DCL_OK;
     if (!worker->is_host) {
-        worker->told_risen = (dcli_risen){.done = -1}; /* whoever is the parent now has not been told */
+        worker->as_node->told_risen = (dcli_risen){.done = -1}; /* whoever is the parent now has not been told */
         return dcli_tree_rise(worker);
     }
     status = have_books(worker);

@@ -72,49 +72,66 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 
 static void wake(void *user) { dcli_endpoint_wake(user); }
 
+/* Of the batch that was launched first, or of all that was launched. */
+static uint64_t oldest_ticket(const dcli_as_node *own)
+{
+    return own->running_first < own->running_count ? own->running[own->running_first].ticket
+                                                   : dcli_device_launched(own->device);
+}
+
 /* Drivers of GPUs may take 20 ms to call back, and half a millisecond to answer that a launch has ended; waiting for it
  * returns at once. That is done where no other node can want anything meanwhile; else the device is asked, first often. */
 static int wait_for_gpu(dcli_worker *worker)
 {
     enum { ASK_OFTEN = 20000 };
+    dcli_as_node *own = worker->as_node;
     if (dcli_node_exchanges(worker->node))
-        return worker->asked++ < ASK_OFTEN ? 0 : 1;
-    uint64_t ticket = worker->running_first < worker->running_count ? worker->running[worker->running_first].ticket
-                                                                    : dcli_device_launched(worker->device);
-    dcli_device_finish(worker->device, ticket); /* failures: dcli_exec_collect() */
+        return own->asked++ < ASK_OFTEN ? 0 : 1;
+    dcli_device_finish(own->device, oldest_ticket(own)); /* failures: dcli_exec_collect() */
     return 0;
 }
 
 /* For a short time it is cheaper to ask the device than to be woken: where an action, or a peer, waits for it. */
-static bool spins(dcli_worker *worker)
+static bool spins(dcli_as_node *own)
 {
     enum { SPIN_NS = 50000 };
-    if (worker->held.operation == NULL && worker->passing == 0 && worker->moving_count == 0)
+    if (own->held.operation == NULL && own->passing == 0 && own->moving_count == 0)
         return false;
     int64_t now = dcli_monotonic_ns();
-    if (worker->spin_end_ns == 0)
-        worker->spin_end_ns = now + SPIN_NS;
+    if (own->spin_end_ns == 0)
+        own->spin_end_ns = now + SPIN_NS;
     sched_yield();
-    return now < worker->spin_end_ns;
+    return now < own->spin_end_ns;
 }
 
 /* How long the loop may sleep, in milliseconds: 0 when there is more to do. */
 static int idle_time(dcli_worker *worker)
 {
-    if (worker->is_host)
+    dcli_as_node *own = worker->as_node;
+    if (own == NULL)
         return dcli_host_may_sleep(worker) ? dcli_doubts_wait_ms(worker) : 0;
-    if (worker->running_first == worker->running_count && worker->moving_count == 0 && worker->held.operation == NULL) {
-        worker->asked = 0;
+    if (own->running_first == own->running_count && own->moving_count == 0 && own->held.operation == NULL) {
+        own->asked = 0;
         return -1;
     }
-    if (dcli_device_is_gpu(worker->device))
+    if (dcli_device_is_gpu(own->device))
         return wait_for_gpu(worker);
-    if (spins(worker))
+    if (spins(own))
         return 0;
     /* Waking for each batch costs more than small kernels: only where another node can go on after the oldest one. */
-    bool awaited = worker->running_first < worker->running_count && dcli_node_is_awaited(worker->node);
-    uint64_t ticket = awaited ? worker->running[worker->running_first].ticket : dcli_device_launched(worker->device);
-    return dcli_device_notify(worker->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
+    uint64_t ticket = dcli_node_is_awaited(worker->node) ? oldest_ticket(own) : dcli_device_launched(own->device);
+    return dcli_device_notify(own->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
+}
+
+/* Try the action again that could not be started. */
+static dcl_status retry_held(dcli_worker *worker)
+{
+    dcli_action action = worker->as_node->held;
+    if (action.operation == NULL)
+        return DCL_OK;
+    worker->as_node->held.operation = NULL;
+    dcli_pending_set_hold(worker);
+    return dcli_perform(worker, &action);
 }
 
 /* Carry out what is due, but no long row of copies at a stretch: peers wait for grants and credits, and the watchdog for
@@ -123,22 +140,18 @@ static dcl_status act(dcli_worker *worker, bool *more_out)
 {
     const int64_t most_bytes = 1 << 20;
     int64_t copied = worker->counters.bytes_copied;
-    dcli_action action = worker->held;
-    dcl_status status = DCL_OK;
-    if (action.operation != NULL) {
-        worker->held.operation = NULL;
-        dcli_pending_set_hold(worker);
-        status = dcli_perform(worker, &action);
-    }
+    dcli_as_node *own = worker->as_node;
+    dcli_action action;
+    dcl_status status = own != NULL ? retry_held(worker) : DCL_OK;
     while (status == DCL_OK && !*more_out && !dcli_watch_is_given_up(worker->terms.watch) &&
            dcli_node_next(worker->node, &action)) {
         status = dcli_perform(worker, &action);
-        if (worker->held.operation == NULL)
-            worker->spin_end_ns = 0;
+        if (own != NULL && own->held.operation == NULL)
+            own->spin_end_ns = 0;
         *more_out = worker->counters.bytes_copied - copied >= most_bytes;
     }
-    if (status == DCL_OK && !worker->is_host)
-        status = dcli_device_flush(worker->device);
+    if (status == DCL_OK && own != NULL)
+        status = dcli_device_flush(own->device);
     return status;
 }
 
@@ -184,7 +197,7 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
         return status;
     bool any = false;
     status = receive(worker, 0, &any);
-    if (status == DCL_OK && (!any || ++worker->busy_steps % TELL_HOST_STEPS == 0))
+    if (status == DCL_OK && !worker->is_host && (!any || ++worker->as_node->busy_steps % TELL_HOST_STEPS == 0))
         status = dcli_tell_host(worker);
     if (status != DCL_OK || any || more)
         return status;
@@ -228,7 +241,7 @@ static void serve(dcli_worker *worker)
         dcli_peer_send(worker, node, &stop, NULL);
     /* Kernels may read peers' parts: nobody closes before all threads have ended. */
     if (!worker->is_host && !dcli_watch_is_given_up(worker->terms.watch))
-        dcli_device_finish(worker->device, dcli_device_launched(worker->device));
+        dcli_device_finish(worker->as_node->device, dcli_device_launched(worker->as_node->device));
 }
 
 static void *serve_in_thread(void *argument)
@@ -260,7 +273,7 @@ static void set_fault(dcli_worker *worker)
     long long count;
     const char *fault = worker->terms.fault;
     if (fault != NULL && sscanf(fault, "alloc node=%d count=%lld", &node, &count) == 2 && node == worker->terms.self)
-        worker->fault_at = count;
+        worker->as_node->fault_at = count;
 }
 
 /* Of a node's memory; embedded nodes and the host share the process's. A plan that is made again costs more than a few
@@ -304,34 +317,50 @@ static dcl_status open_node(dcli_worker *worker)
     return worker->node != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
+/* What was begun on the device, and what waits. */
+static void drop_begun(dcli_as_node *own)
+{
+    for (int64_t r = own->running_first; r < own->running_count; r++) {
+        dcli_slot_give(own->running[r].report_slot);
+        dcli_memory_release(own->running[r].report);
+        dcli_memory_release(own->running[r].arena);
+    }
+    dcli_free(own->running);
+    dcli_pending_free(own);
+    for (int64_t n = 0; n < own->waiting_count; n++)
+        dcli_received_free(&own->waiting[n]);
+    dcli_free(own->waiting);
+}
+
+/* Nothing else of the worker uses the device any more. */
+static void close_as_node(dcli_as_node *own)
+{
+    dcli_free(own->kept_back);
+    dcli_memory_release(own->nothing);
+    dcli_device_close(own->device); /* waits for callbacks, which wake the endpoint */
+    dcli_free(own);
+}
+
 static void close_worker(dcli_worker *worker)
 {
-    if (worker->device != NULL)
+    dcli_as_node *own = worker->as_node;
+    if (own != NULL && own->device != NULL)
         dcli_show_end(worker);
-    for (int64_t r = worker->running_first; r < worker->running_count; r++) {
-        dcli_slot_give(worker->running[r].report_slot);
-        dcli_memory_release(worker->running[r].report);
-        dcli_memory_release(worker->running[r].arena);
-    }
-    dcli_free(worker->running);
-    dcli_pending_free(worker);
-    dcli_free(worker->kept_back);
+    if (own != NULL)
+        drop_begun(own);
     dcli_free(worker->gone);
     dcli_free(worker->absent);
-    for (int64_t n = 0; n < worker->waiting_count; n++)
-        dcli_received_free(&worker->waiting[n]);
-    dcli_free(worker->waiting);
     dcli_tree_free(worker);
     dcli_chunks_free(&worker->received);
     dcli_chunks_free(&worker->made);
     dcli_node_close(worker->node);
-    if (worker->device != NULL)
+    if (own != NULL && own->device != NULL)
         dcli_catalog_release_device(&worker->catalog);
     dcli_catalog_free(&worker->catalog);
     if (worker->commons != worker->terms.commons)
         dcli_commons_close(worker->commons);
-    dcli_memory_release(worker->nothing);
-    dcli_device_close(worker->device); /* waits for callbacks, which wake the endpoint */
+    if (own != NULL)
+        close_as_node(own);
     if (worker->endpoint != NULL)
         dcli_endpoint_close(worker->endpoint);
     if (worker->is_host)
@@ -339,46 +368,67 @@ static void close_worker(dcli_worker *worker)
     dcli_free(worker);
 }
 
+static dcl_status open_as_node(dcli_worker *worker)
+{
+    const dcli_worker_terms *terms = &worker->terms;
+    dcli_as_node *own = worker->as_node;
+    dcl_status status = own->device != NULL ? DCL_OK : dcli_device_open(terms->device, terms->log, &own->device);
+    if (status == DCL_OK)
+        status = dcli_memory_create_private(own->device, 256, &own->nothing);
+    if (status == DCL_OK && terms->is_process)
+        dcli_show_begin(worker);
+    return status;
+}
+
 static dcl_status open_worker(dcli_worker *worker)
 {
     const dcli_worker_terms *terms = &worker->terms;
     dcl_status status = DCL_OK;
-    worker->endpoint = terms->endpoint;
-    worker->device = terms->opened;
     worker->gone = dcli_calloc((size_t)terms->node_count + 1, sizeof(bool));
     worker->absent = dcli_calloc((size_t)terms->node_count + 1, sizeof(bool));
     if (worker->gone == NULL || worker->absent == NULL)
         status = DCL_ERR_NOMEM;
     for (int n = 0; status == DCL_OK && terms->absent != NULL && n < terms->node_count; n++)
         worker->gone[n] = worker->absent[n] = terms->absent[n];
-    if (worker->is_host) {
-        dcl_status opened = dcli_host_open(worker); /* what dcli_host_close() ends is there then */
-        status = status == DCL_OK ? opened : status;
-    } else if (status == DCL_OK && worker->device == NULL) {
-        status = dcli_device_open(terms->device, terms->log, &worker->device);
-    }
-    if (status == DCL_OK && !worker->is_host)
-        status = dcli_memory_create_private(worker->device, 256, &worker->nothing);
-    if (status == DCL_OK && !worker->is_host && terms->is_process)
-        dcli_show_begin(worker);
+    if (status == DCL_OK)
+        status = worker->is_host ? dcli_host_open(worker) : open_as_node(worker);
     if (status == DCL_OK && worker->endpoint == NULL)
         status = dcli_endpoint_open(terms->net, terms->session, terms->self, terms->node_count + 1, &worker->endpoint);
     return status;
 }
 
+/* Takes over device and endpoint of the terms. @return NULL: DCL_ERR_NOMEM; the caller still has both. */
+static dcli_worker *new_worker(const dcli_worker_terms *terms)
+{
+    bool is_host = terms->self == terms->node_count;
+    dcli_worker *worker = dcli_calloc(1, sizeof *worker);
+    dcli_as_node *own = is_host ? NULL : dcli_calloc(1, sizeof *own);
+    if (worker == NULL || (own == NULL && !is_host)) {
+        dcli_free(worker);
+        dcli_free(own);
+        return NULL;
+    }
+    worker->terms = *terms;
+    worker->is_host = is_host;
+    worker->as_node = own;
+    worker->epoch = terms->epoch;
+    worker->endpoint = terms->endpoint;
+    if (own == NULL)
+        return worker;
+    own->device = terms->opened;
+    own->told_risen.done = -1;
+    set_fault(worker);
+    return worker;
+}
+
 dcl_status dcli_worker_open(const dcli_worker_terms *terms, dcli_worker **worker_out)
 {
-    dcli_worker *worker = dcli_calloc(1, sizeof *worker);
+    dcli_worker *worker = new_worker(terms);
     if (worker == NULL) {
         dcli_device_close(terms->opened);
         dcli_endpoint_close(terms->endpoint);
         return DCL_ERR_NOMEM;
     }
-    worker->terms = *terms;
-    worker->is_host = terms->self == terms->node_count;
-    worker->epoch = terms->epoch;
-    worker->told_risen.done = -1;
-    set_fault(worker);
     dcl_status status = open_worker(worker);
     if (status != DCL_OK) {
         close_worker(worker);
@@ -436,8 +486,11 @@ void dcli_worker_close(dcli_worker *worker)
         close_worker(worker);
 }
 
-const dcl_device_info *dcli_worker_device(const dcli_worker *worker) { return dcli_device_about(worker->device); }
+const dcl_device_info *dcli_worker_device(const dcli_worker *worker)
+{
+    return dcli_device_about(worker->as_node->device);
+}
 
-bool dcli_worker_in_place(const dcli_worker *worker) { return dcli_device_in_place(worker->device); }
+bool dcli_worker_in_place(const dcli_worker *worker) { return dcli_device_in_place(worker->as_node->device); }
 
-const char *dcli_worker_kind(const dcli_worker *worker) { return dcli_device_kind(worker->device); }
+const char *dcli_worker_kind(const dcli_worker *worker) { return dcli_device_kind(worker->as_node->device); }

@@ -362,7 +362,7 @@ Test(body_on_device, programs_are_limited_by_bytes)
     enum { BODIES = 24, MOST_PROGRAMS = 4 };
     dcl_cluster *cluster = open_nodes(1);
     dcl_array *C = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 8));
-    dcli_device *device = TEST_INSIDE(cluster)->worker[0]->device;
+    dcli_device *device = TEST_INSIDE(cluster)->worker[0]->as_node->device;
     device->most_program_bytes = (size_t)MOST_PROGRAMS << 20;
     long before = 0;
     for (int round = 0; round < 2; round++)

@@ -93,12 +93,12 @@ static void give(dcli_worker *worker, const dcli_entry *entry, const struct cros
 {
     dcli_slot *slot = NULL;
     size_t bytes = (size_t)crossing->bytes;
-    if (dcli_device_in_place(worker->device)) {
+    if (dcli_device_in_place(worker->as_node->device)) {
         cr_assert_eq(dcli_routes_give(worker, entry, &crossing->out, CHUNK_NUMBER, NULL, (char *)found), DCL_OK, "%s",
                      dcl_error());
         return;
     }
-    cr_assert_eq(dcli_slot_take(worker->device, bytes, &slot), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_slot_take(worker->as_node->device, bytes, &slot), DCL_OK, "%s", dcl_error());
     cr_assert_eq(dcli_routes_fetch(worker, entry, &crossing->out, CHUNK_NUMBER, NULL, slot, bytes), DCL_OK, "%s",
                  dcl_error());
     cr_assert_eq(dcli_slot_finish(slot), DCL_OK, "%s", dcl_error());
@@ -114,7 +114,7 @@ static void expect_crossing(dcli_worker *worker, dcli_entry *entry, const char *
     memset(found, 0, sizeof found);
     for (int k = 0; k < OPERANDS; k++) {
         size_t bytes = ROWS * COLUMNS * dcl_type_bytes(types[k]);
-        cr_assert_eq(dcli_memory_create(worker->device, bytes, &held[k].memory), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_memory_create(worker->as_node->device, bytes, &held[k].memory), DCL_OK, "%s", dcl_error());
         cr_assert_eq(dcli_memory_put(held[k].memory, 0, crossing->array[k], bytes), DCL_OK, "%s", dcl_error());
         entry->held[k] = &held[k];
     }
@@ -125,7 +125,7 @@ static void expect_crossing(dcli_worker *worker, dcli_entry *entry, const char *
     for (int k = 0; k < OPERANDS; k++) {
         size_t bytes = ROWS * COLUMNS * dcl_type_bytes(types[k]);
         dcli_memory_release(held[k].memory);
-        cr_assert_eq(dcli_memory_create(worker->device, bytes, &held[k].memory), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_memory_create(worker->as_node->device, bytes, &held[k].memory), DCL_OK, "%s", dcl_error());
         for (int64_t c = 0; c < crossing->in.count; c++)
             if (crossing->in.route[c].operand == k)
                 cr_assert_eq(dcli_routes_take(worker, entry, &crossing->in.route[c], held[k].memory,
@@ -142,9 +142,10 @@ static void cross(const char *mode, int flags)
     const dcli_log silent = {0};
     dcli_layout layout[OPERANDS] = {{.grid = dcl_grid_2d(types[0], ROWS, COLUMNS)},
                                     {.grid = dcl_grid_2d(types[1], ROWS, COLUMNS)}};
-    dcli_worker worker = {0};
+    dcli_as_node as_node = {0};
+    dcli_worker worker = {.as_node = &as_node};
     dcli_entry entry = {.operation.operand_count = OPERANDS};
-    if (dcli_device_open_as(0, &silent, flags, &worker.device) != DCL_OK)
+    if (dcli_device_open_as(0, &silent, flags, &as_node.device) != DCL_OK)
         cr_skip_test("no device: %s", dcl_error());
     for (int k = 0; k < OPERANDS; k++)
         entry.operation.operand[k].layout = &layout[k];
@@ -153,7 +154,7 @@ static void cross(const char *mode, int flags)
         const dcli_traits traits = dcli_exec_traits(&worker);
         fill(&traits, &entry.operation, &deals[n], crossing);
         for (int64_t c = 0; deals[n].most_records > 0 && c < crossing->out.count; c++)
-            cr_expect(dcli_device_in_place(worker.device) ||
+            cr_expect(dcli_device_in_place(as_node.device) ||
                           crossing->out.route[c].transfers.count <= deals[n].most_records,
                       "%s, %s: %lld records", mode, deals[n].name, (long long)crossing->out.route[c].transfers.count);
         expect_crossing(&worker, &entry, deals[n].name, crossing);
@@ -161,7 +162,7 @@ static void cross(const char *mode, int flags)
         dcli_routes_free(&crossing->in);
         free(crossing);
     }
-    dcli_device_close(worker.device);
+    dcli_device_close(as_node.device);
 }
 
 Test(copies_on_device, as_the_device_works) { cross("as it works", 0); }

@@ -76,7 +76,7 @@ Test(account_on_device, counts_what_lasts)
     dcli_worker *worker = open_node(buffers, 10 * MB, 4 * MB);
     dcli_memory *memory;
     expect_room(worker, DCLI_USE_ARRAYS, 9 * MB, "nothing is taken");
-    cr_assert_eq(dcli_memory_scratch(worker->device, 6 * MB, &memory), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_memory_scratch(worker->as_node->device, 6 * MB, &memory), DCL_OK, "%s", dcl_error());
     cr_expect_geq(used(worker, DCLI_USE_STAGES), 6 * MB);
     expect_none(worker, DCLI_USE_ARRAYS, 5 * MB, "stages and tables ");
     expect_room(worker, DCLI_USE_STAGES, 3 * MB, "6 MB are taken");
@@ -85,7 +85,7 @@ Test(account_on_device, counts_what_lasts)
     worker->counters.storage_bytes = 0;
     dcli_memory_release(memory);
     expect_room(worker, DCLI_USE_ARRAYS, 9 * MB, "what is only kept is given back");
-    if (dcli_device_in_place(worker->device)) { /* plans are in the same memory */
+    if (dcli_device_in_place(worker->as_node->device)) { /* plans are in the same memory */
         worker->catalog.plans.bytes = 7 * MB;
         expect_none(worker, DCLI_USE_ARRAYS, 4 * MB, "plans 7340032");
         worker->catalog.plans.bytes = 0;
@@ -108,9 +108,9 @@ Test(account_on_device, counts_what_is_on_its_way)
     expect_none(worker, DCLI_USE_RECEIVED, 5 * MB + 1, "3145728 of 8388608 bytes");
     expect_room(worker, DCLI_USE_WAITING, 4 * MB, "received data is apart");
     worker->received.bytes = 0;
-    worker->waiting_bytes = 3 * MB;
+    worker->as_node->waiting_bytes = 3 * MB;
     expect_none(worker, DCLI_USE_WAITING, MB + 1, "3145728 of 4194304 bytes");
-    worker->waiting_bytes = 0;
+    worker->as_node->waiting_bytes = 0;
     close_node(worker, buffers);
 }
 
