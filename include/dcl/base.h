@@ -20,16 +20,20 @@ extern "C" {
 /** Most dimensions a grid can have. */
 #define DCL_MAX_RANK 8
 
-/* Structs. dcl_grid, dcl_box, dcl_axis, dcl_tile, dcl_use, dcl_npy_info and the rows of a report are plain values and never
- * change. Later versions may append fields to all other structs. A program therefore passes their size, as it was compiled:
- *   - structs that the program fills begin with `struct_size` (dcl_config, dcl_worker_config, dcl_call); fields beyond that
- *     size get their defaults. The size of a list's elements stands beside the list (dcl_call.arg_bytes);
- *   - structs that the library fills are passed with their size to a function ..._sized(), which writes no more; the function
- *     without _sized is inline and passes sizeof. Other languages call ..._sized();
- *   - dcl_report is made by the library: its struct_size says which fields there are.
- * A size that the library does not know is DCL_ERR_INVALID: the program was built against newer headers. */
+/* Sizes of structs. dcl_grid, dcl_box, dcl_axis, dcl_tile, dcl_use, dcl_npy_info and the rows of a report are plain
+ * values; they never change. Other structs may get more fields at their end in later versions. So the library must know
+ * which version of a struct the program was compiled with:
+ *   - A struct that the program fills (dcl_config, dcl_worker_config, dcl_call) begins with `struct_size`. Fields that
+ *     the program does not have get their defaults. For elements of a list the size is a field beside the list
+ *     (dcl_call.arg_bytes).
+ *   - A struct that the library fills is passed to a function ..._sized() with its size; the library writes no more
+ *     bytes than that. The function of the same name without _sized is inline and passes sizeof. Other languages call
+ *     ..._sized().
+ *   - The library itself allocates a dcl_report and sets its struct_size: compare it with the offset of a newer field
+ *     before reading the field.
+ * A size that is larger than the library's own is DCL_ERR_INVALID: the program was built against newer headers. */
 
-/** How a call ended. Few codes, to branch on; the sentence for people is dcl_error(). */
+/** Result of a call. There are few codes, for branching; dcl_error() gives the sentence for people. */
 typedef enum dcl_status {
     DCL_OK = 0,
     DCL_ERR_INVALID,     /**< an argument does not make sense */
@@ -37,20 +41,21 @@ typedef enum dcl_status {
     DCL_ERR_NOMEM,       /**< memory of the host or of a device is exhausted, or a budget is too small */
     DCL_ERR_FILE,        /**< a file cannot be used */
     DCL_ERR_BODY,        /**< the text of a loop body is wrong */
-    DCL_ERR_UNSUPPORTED, /**< right in itself, but not offered here */
+    DCL_ERR_UNSUPPORTED, /**< valid, but not supported here */
     DCL_ERR_DEVICE,      /**< an OpenCL device refused or failed */
     DCL_ERR_NETWORK,     /**< a connection could not be made or broke */
-    DCL_ERR_TIMEOUT,     /**< the time given was too short */
+    DCL_ERR_TIMEOUT,     /**< a time limit has passed */
     DCL_ERR_NODE_LOST,   /**< a node of the cluster is gone */
-    DCL_ERR_PROTOCOL,    /**< a peer sent what it must not send */
-    DCL_ERR_INTERNAL     /**< a mistake of DCL itself */
+    DCL_ERR_PROTOCOL,    /**< a peer sent a message that the protocol does not allow */
+    DCL_ERR_INTERNAL     /**< a bug in DCL itself */
 } dcl_status;
 
-/** The name of a status, "DCL_ERR_RANGE"; "DCL_ERR_?" for a number that is none. Never NULL; static storage. */
+/** The name of a status, such as "DCL_ERR_RANGE"; "DCL_ERR_?" for an unknown number. Never NULL; static storage. */
 DCL_API const char *dcl_status_name(dcl_status status);
 
-/** This thread's last error as a sentence: the call, the value found, what was expected and what to do. A call that is given
- *  NULL for a cluster, map or array repeats the error of this thread's last constructor that failed, and returns its status.
+/** This thread's last error as a sentence: the call, the value found, what was expected and how to fix it. A call that
+ *  gets NULL for a cluster, map or array fails with the error of this thread's last constructor that returned NULL: the
+ *  same status, the same sentence.
  *  @return text owned by the library, valid until this thread's next failing call; "" before the first. */
 DCL_API const char *dcl_error(void);
 

@@ -8,74 +8,79 @@
 extern "C" {
 #endif
 
-/** What an argument is to the body. */
+/** How a body uses an argument. */
 typedef enum dcl_access {
     DCL_ACCESS_OUT = 1,     /**< written, not read */
     DCL_ACCESS_IN,          /**< read at affine subscripts */
     DCL_ACCESS_INOUT,       /**< read and written at the same subscript */
     DCL_ACCESS_IN_ALL,      /**< read anywhere */
-    DCL_ACCESS_IN_ROWS,     /**< read anywhere in the rows (first axis) that the output's first axis names */
-    DCL_ACCESS_IN_COLUMNS,  /**< read anywhere in the columns (last axis) that the output's last axis names */
-    DCL_ACCESS_VALUE,       /**< a scalar, its value at the call */
+    DCL_ACCESS_IN_ROWS,     /**< row i of the output reads row i of the input (first axis), anywhere in the row */
+    DCL_ACCESS_IN_COLUMNS,  /**< column j of the output reads column j of the input (last axis), anywhere in the
+                                 column */
+    DCL_ACCESS_VALUE,       /**< a scalar; its value at the time of the call */
     DCL_ACCESS_PRELUDE,     /**< text before the kernel: helper functions, types, constants */
-    DCL_ACCESS_IN_KEPT,     /**< as IN; what nodes receive of it they keep: see dcl_keep() */
-    DCL_ACCESS_IN_HALO,     /**< read within `width` of the same index, along every axis */
-    DCL_ACCESS_IN_CROSS,    /**< the same along one axis at a time */
-    DCL_ACCESS_IN_BOX,      /**< read in `box`, whatever the index */
-    DCL_ACCESS_IN_AT,       /**< read at first subscripts that were looked up, all of them in first..last */
-    DCL_ACCESS_IN_FUNCTION, /**< read in the boxes that `function` gives for a box of indices */
-    DCL_ACCESS_MOVE,        /**< as IN: what the tasks of the output called `of` need of it */
-    DCL_ACCESS_GROUP,       /**< tile kernels: `width` are the sizes of a work-group; see dcl/tile_kernel.h */
-    DCL_ACCESS_ITEMS        /**< tile kernels: `width` are the work-items of a tile */
+    DCL_ACCESS_IN_KEPT,     /**< as IN, and nodes retain the replicas that they receive: see dcl_keep() */
+    DCL_ACCESS_IN_HALO,     /**< read within `width` of the output's index, along every axis */
+    DCL_ACCESS_IN_CROSS,    /**< as IN_HALO, but along one axis at a time: no corners */
+    DCL_ACCESS_IN_BOX,      /**< read in `box`, the same for every index */
+    DCL_ACCESS_IN_AT,       /**< read at first subscripts from an index array, with values in first..last */
+    DCL_ACCESS_IN_FUNCTION, /**< read in the boxes that `function` returns for a box of indices */
+    DCL_ACCESS_MOVE,        /**< as IN: what the tasks that compute the output `of` need of it */
+    DCL_ACCESS_GROUP,       /**< tile kernels: `width` gives the work-group sizes; see dcl/tile_kernel.h */
+    DCL_ACCESS_ITEMS        /**< tile kernels: `width` gives the number of work-items per tile */
 } dcl_access;
 
-/** What a box of indices reads of an input: a function of the program's for DCL_IN_FUNCTION.
+/** Callback for DCL_IN_FUNCTION: tells which boxes of an input a box of indices reads.
  *  @param user        as given to DCL_IN_FUNCTION.
- *  @param output      indices of the first output's grid that are computed together: a tile, or part of one. With maps that
- *                     deal in turn its strides are not 1.
- *  @param most        boxes there is room for: DCL_MOST_READS.
- *  @param inputs_out  [most] boxes of the input's grid. Of several, the smallest box around them counts.
- *  @return how many boxes, 0 for nothing; a negative number fails the call. */
+ *  @param output      indices of the first output's grid that are computed together: a tile, or part of one. Its
+ *                     strides are not 1 with maps that deal elements in turn.
+ *  @param most        capacity of inputs_out: DCL_MOST_READS.
+ *  @param inputs_out  [most] boxes of the input's grid. Several boxes count as the smallest box that contains them.
+ *  @return number of boxes, 0 if nothing is read; a negative number fails the call. */
 typedef int dcl_reads_fn(void *user, const dcl_box *output, int most, dcl_box inputs_out[]);
 #define DCL_MOST_READS 16
 
-/** One argument of a body. Made by the DCL_IN ... macros, or by hand from other languages. Borrowed for the call. */
+/** One argument of a body. Made by the macros DCL_IN and so on, or by hand from other languages. Borrowed for the
+ *  call. */
 typedef struct dcl_arg {
     dcl_access access;
-    const char *name; /**< the name in the body, an identifier; PRELUDE: the text */
-    dcl_array *array; /**< for arrays */
+    const char *name; /**< its name in the body, an identifier; PRELUDE: the text */
+    dcl_array *array; /**< all kinds but VALUE, PRELUDE, GROUP and ITEMS */
     dcl_type type;    /**< VALUE: type of the scalar */
     union {
         int64_t i;  /**< signed types */
         uint64_t u; /**< unsigned types */
         double f;   /**< float (converted), double */
     } value;
-    int width_count;             /**< IN_HALO, IN_CROSS: 1, or the array's rank; GROUP, ITEMS: 1..3 */
-    int64_t width[DCL_MAX_RANK]; /**< [width_count] elements to either side, per axis or the same for all */
+    int width_count;             /**< entries of `width`. IN_HALO, IN_CROSS: 1 or the array's rank; GROUP, ITEMS:
+                                      1..3 */
+    int64_t width[DCL_MAX_RANK]; /**< [width_count] IN_HALO, IN_CROSS: elements to either side, per axis or one for
+                                      all axes */
     const dcl_box *box;          /**< IN_BOX: borrowed for the call */
     int64_t first, last;         /**< IN_AT: least and greatest first subscript */
     dcl_reads_fn *function;      /**< IN_FUNCTION */
-    void *user;                  /**< passed to it */
-    const char *of;              /**< MOVE: name of an output of the call */
+    void *user;                  /**< IN_FUNCTION: passed to `function` */
+    const char *of;              /**< MOVE: name of the output whose tasks need the elements */
 } dcl_arg;
 
-/** How a body uses one name. */
+/** How a body uses an array. */
 typedef struct dcl_use {
     bool read, written;
-    int rank; /**< number of subscripts; 0 when the name does not occur with subscripts */
+    int rank; /**< number of subscripts; 0 if the name never has subscripts */
 } dcl_use;
 
-/** Ask how a body uses the array called `name`.
- *  @param count, names  [count] all names that are arrays in this body.
+/** Determine how a body uses the array called `name`.
+ *  @param count, names  [count] names of all arrays in this body.
  *  @return DCL_OK, or DCL_ERR_BODY. */
 DCL_API dcl_status dcl_body_use(const char *body, int count, const char *const names[], const char *name,
                                 dcl_use *use_out);
 
-/** Find the grids of arrays a body writes from those it reads: an index runs over the axis where it stands alone as a
- *  subscript. An unknown grid gets the origin and extent of these axes and, when its type is 0, the type of the first
- *  known array.
- *  @param grids  [count] in: rank > 0 is known; out: all known.
- *  @return DCL_OK; DCL_ERR_BODY when an index stands alone nowhere, or with unequal extents (all are named). */
+/** Determine unknown grids of arrays from the known ones. Each index of the body gets the range of the axis where the
+ *  index alone is the subscript of a known array. An unknown grid gets these origins and extents and, if its type is 0,
+ *  the type of the first known array.
+ *  @param grids  [count] in: known if rank > 0; out: all known.
+ *  @return DCL_OK; DCL_ERR_BODY when no known array has an index alone as a subscript, or when several do with
+ *          different extents (the sentence names all). */
 DCL_API dcl_status dcl_body_infer(const char *body, int count, const char *const names[], dcl_grid grids[]);
 
 static inline dcl_arg dcl_arg_array(dcl_access access, const char *name, dcl_array *array)
@@ -155,7 +160,7 @@ static inline dcl_arg dcl_arg_floating(const char *name, dcl_type type, double v
 
 static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(DCL_ACCESS_PRELUDE, text, NULL); }
 
-/** @param args  [count], borrowed until the call has been made. */
+/** @param args  [count], borrowed until the call was run. */
 static inline dcl_call dcl_call_body(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                                      const dcl_arg args[])
 {
@@ -169,8 +174,9 @@ static inline dcl_call dcl_call_body(dcl_cluster *cluster, const dcl_box *box, c
     return call;
 }
 
-/** dcl_forall() with an array of arguments. In C and C++ it is a macro, which tells the library how long a dcl_arg is; other
- *  languages call the function, with the dcl_arg of the library that is loaded. @param args  [count] */
+/** dcl_forall() with its arguments in an array. In C and C++ it is a macro that passes sizeof(dcl_arg) to the library.
+ *  Other languages call the function; their dcl_arg must be that of the loaded library.
+ *  @param args  [count] */
 DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 #define dcl_forall_n(cluster, body, count, ...) dcl_call_run(DCL_CALL_BODY_N(cluster, NULL, body, count, __VA_ARGS__))
 
@@ -188,7 +194,7 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
 #define DCL_OUT(array) DCL_OUT_AS(#array, array)
 #define DCL_IN(array) DCL_IN_AS(#array, array)
 #define DCL_INOUT(array) DCL_INOUT_AS(#array, array)
-/** An input whose copies at other nodes are kept for later calls: see dcl_keep(). */
+/** An input whose replicas are retained for later calls: see dcl_keep(). */
 #define DCL_IN_KEPT_AS(name, array) dcl_arg_array(DCL_ACCESS_IN_KEPT, (name), (array))
 #define DCL_IN_KEPT(array) DCL_IN_KEPT_AS(#array, array)
 #define DCL_IN_ALL(array) DCL_IN_ALL_AS(#array, array)
@@ -199,82 +205,91 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
 #define DCL_IN_BOX(array, box) DCL_IN_BOX_AS(#array, array, box)
 #define DCL_IN_AT(array, first, last) DCL_IN_AT_AS(#array, array, first, last)
 #define DCL_IN_FUNCTION(array, function, user) DCL_IN_FUNCTION_AS(#array, array, function, user)
-/** What the tasks of `output` need of an array: tells who needs it, where DCL_IN only tells that it is read. */
+/** An input that the tasks of `output` need. DCL_IN only says that the body reads the array; DCL_MOVE also says whose
+ *  tasks read it. */
 #define DCL_MOVE_AS(output, name, array) dcl_arg_move((output), (name), (array))
 #define DCL_MOVE(output, array) DCL_MOVE_AS(#output, #array, array)
-/** Helper functions, types and macros the body uses, in OpenCL C. Behind macros that are more than an expression (with
- *  statements, with ? && || outside of parentheses) no write of the body is sure: what was there is kept, and an array
- *  that is read after it was written has to be DCL_INOUT. Names of arguments and indices are no macros in the body.
- *  Directives are #define, #undef, #if and those that belong to it, #pragma OPENCL and unroll. DCL_ERR_BODY with line and
- *  column: #include and other directives, inline assembly, functions without a body, `extern`, names that begin with two
- *  underscores other than OpenCL C's, macros that are called like a word of OpenCL C. */
+/** Helper functions, types and macros for the body, in OpenCL C.
+ *
+ *  A body may use a macro for more than an expression: statements, or ? && || outside parentheses. Then DCL cannot know
+ *  which writes of the body are executed; old values are kept where nothing is written, and an array that is read after
+ *  it was written must be DCL_INOUT. A macro must not have the name of an argument or index.
+ *
+ *  Allowed directives: #define, #undef, #if and its companions, #pragma OPENCL and #pragma unroll. DCL_ERR_BODY with
+ *  line and column for: #include and other directives, inline assembly, functions without a body, `extern`, names that
+ *  begin with two underscores and are not OpenCL C's, and macros with the name of an OpenCL C keyword. */
 #define DCL_PRELUDE(text) dcl_arg_prelude(text)
 
-/** A scalar under a name of its own: any arithmetic type but long double. */
+/** A scalar under the given name: any arithmetic type but long double. */
 #define DCL_VALUE_AS(name, x) DCLI_VALUE((name), (x))
-/** A scalar under its variable's name. */
+/** A scalar under the name of its variable. */
 #define DCL_VALUE(x) DCL_VALUE_AS(#x, x)
 
 /** dcl_forall(cluster, body, ...): run a body at every index of the first output's grid.
  *
  *      dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B));
  *
- *  The body is OpenCL C statements without preprocessor lines. `C(i,j)` is the element of argument C; the indices are
- *  named i, j, k, l, m, n, o, p (as many as the first output has axes; reserved, read-only, type long). Outputs are
- *  written at a permutation of the plain indices, inputs read at affine subscripts (`A(2*i + 1, j)`; integer scalars may
- *  occur). Affine subscripts are exact integers of 64 bits, whatever the types of scalars and literals in them: they do
- *  not wrap, and one that does not fit is an error. A read outside its grid (along a periodic axis: beyond the halo, see
- *  dcl_map_halo()) gives 0 and is reported as DCL_ERR_RANGE at the next wait, unless the body guards it. An array that is
- *  written has one name and one list of subscripts in a body. The owner of an element of the first output computes it.
+ *  The body consists of OpenCL C statements without preprocessor lines. `C(i,j)` is an element of the argument C. The
+ *  indices are called i, j, k, l, m, n, o, p, as many as the first output has axes; they are reserved names, read-only,
+ *  of type long. The owner of an element of the first output computes it.
  *
- *  For subscripts that are not affine (`A(idx(i), j)`, a local variable), declare at the argument what is read: DCL_IN_ALL(A),
- *  DCL_IN_ROWS(A), DCL_IN_COLUMNS(A), or
- *    DCL_IN_HALO(A, w)         within w elements of the same index along every axis (widths per axis: w0, w1, ...); A has as
- *                              many axes as the first output, and "the same index" is the one that the element of the first
- *                              output has there: axis d of A goes with axis d of that grid;
- *    DCL_IN_CROSS(A, w)        the same, away from that index along one axis at a time: corners are not moved;
- *    DCL_IN_BOX(A, &box)       in one box of A's grid, for every index;
- *    DCL_IN_AT(A, lo, hi)      at first subscripts that come out of an index array, whose values lie in lo..hi (both
- *                              included); other subscripts anywhere. Nobody looks at the values before the call: all rows
- *                              from lo to hi are moved, which is counted as approximate;
- *    DCL_IN_FUNCTION(A, f, u)  in boxes that the program's function f gives for each tile of indices; see dcl_reads_fn. It
- *                              is called in this thread, before the call returns, for the tiles of all nodes: for hundreds
- *                              of tiles, not for thousands. Several boxes of a tile are moved as the box around them, which
- *                              is counted as approximate.
- *    DCL_MOVE(C, B)            what C's tasks need of B, C being an output of the call. In a body that is found from B's
- *                              subscripts, as for DCL_IN(B); in a tile kernel it is the tile's own box. How
- *                              elements reach other nodes is the setting DCL_TRANSFER.
- *  A read outside the declared elements gives 0; its DCL_ERR_RANGE names the declaration. With
- *  dcl_config.check "access" (DCL_CHECK=access), all kernels also check their affine reads and their writes against what
- *  was planned for them.
+ *  Subscripts: outputs are written at a permutation of the plain indices, inputs are read at affine subscripts (`A(2*i
+ *  + 1, j)`; integer scalars may occur). Affine subscripts are exact 64-bit integers, whatever the types of scalars and
+ *  literals in them: they do not wrap, and a value that does not fit is an error. An array that is written has one name
+ *  and one list of subscripts in a body.
  *
- *  A body is parsed and compiled at its first use. Parse trees (some 12 KB each) are kept up to 24 MB in the program and 12 MB
- *  in a worker process, compiled programs up to 50 MB a node. Beyond that, the ones used longest ago are dropped, and made
- *  again when their body is called again. Pass what changes as DCL_VALUE, not in the
- *  text. When the limit is reached and all bodies are in use, a call with a new body waits for earlier operations.
+ *  A read outside the array's grid (along a periodic axis: outside the halo, see dcl_map_halo()) gives 0 and is
+ *  reported as DCL_ERR_RANGE at the next wait. A condition in the body prevents this: `i > 0 ? A(i-1) : 0`.
  *
- *  dcl_forall_over(cluster, &box, body, ...) runs it at the indices of a box of that grid only.
+ *  If subscripts are not affine (`A(idx(i), j)`, or a local variable), the argument must declare what the body reads:
+ *  DCL_IN_ALL(A), DCL_IN_ROWS(A), DCL_IN_COLUMNS(A), or
+ *    DCL_IN_HALO(A, w)         elements at most w away from the output's index along every axis (a width per axis: w0,
+ *                              w1, ...). A has as many axes as the first output; axis d of A belongs to axis d of the
+ *                              output.
+ *    DCL_IN_CROSS(A, w)        the same along one axis at a time: corners are not moved.
+ *    DCL_IN_BOX(A, &box)       one box of A's grid, the same for every index.
+ *    DCL_IN_AT(A, lo, hi)      elements whose first subscript comes from an index array with values in lo..hi (both
+ *                              included); other subscripts are arbitrary. DCL does not look at the values before the
+ *                              call: it moves all rows from lo to hi, and counts that as approximate.
+ *    DCL_IN_FUNCTION(A, f, u)  the boxes that the program's function f returns for a tile of indices: see dcl_reads_fn.
+ *                              f runs in this thread, before the call returns, once for each tile of every node; this
+ *                              suits hundreds of tiles, not thousands. Several boxes of a tile are moved as one box
+ *                              that contains them, and counted as approximate.
+ *    DCL_MOVE(C, B)            what the tasks of C need of B; C is an output of the call. In a body, DCL derives it
+ *                              from B's subscripts as for DCL_IN(B); in a tile kernel it is the tile's own box.
+ *  A read outside what is declared gives 0 and is reported like a read outside the grid; the sentence quotes the
+ *  declaration. With dcl_config.check "access" (DCL_CHECK=access), kernels also check affine reads and writes against
+ *  the plan.
+ *
+ *  DCL parses and compiles a body at its first use and caches both, up to a limit: parse trees (about 12 KB each) up to
+ *  24 MB in the program and 12 MB in a worker process, compiled programs up to 50 MB per node. The least recently used
+ *  entries are evicted. So pass values that change as DCL_VALUE, not as part of the text. If the limit is reached and
+ *  every cached body is in use, a call with a new body waits for earlier operations.
+ *
+ *  dcl_forall_over(cluster, &box, body, ...) runs the body only at the indices of a box of that grid.
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
- *  @param ...      1..64 arguments; at least one OUT or INOUT. The first of them gives the index space.
+ *  @param ...      1..64 arguments, with at least one OUT or INOUT. The first of these determines the index space.
  *  @return DCL_OK when started; DCL_ERR_BODY with line, column and the text marked; DCL_ERR_INVALID (arguments; NULL
- *          arrays); DCL_ERR_TIMEOUT (waited longer than DCL_WAIT_MS); the error of a failed array that is read. A call that is
- *          refused changes nothing. */
+ *          arrays); DCL_ERR_TIMEOUT (waited longer than DCL_WAIT_MS); the error of a failed array that is read. A call
+ *          that is refused changes nothing. */
 #define dcl_forall(cluster, body, ...) dcl_call_run(DCL_CALL_BODY(cluster, NULL, body, __VA_ARGS__))
 #define dcl_forall_over(cluster, box, body, ...) dcl_call_run(DCL_CALL_BODY(cluster, box, body, __VA_ARGS__))
-/** Planned counters of a body, over all nodes: dcl_explain(cluster, &counters, body, ...). See dcl_call_explain(). */
+/** Planned counters of a body, summed over all nodes: dcl_explain(cluster, &counters, body, ...). See
+ *  dcl_call_explain(). */
 #define dcl_explain(cluster, counters_out, body, ...) \
     dcl_call_explain(DCL_CALL_BODY(cluster, NULL, body, __VA_ARGS__), DCL_ALL_NODES, (counters_out))
 
-/** The description of a body. @param box  in the first output's grid; NULL: all of it. */
+/** The description of a body's call.
+ *  @param box  in the first output's grid; NULL: all of it. */
 #define DCL_CALL_BODY(cluster, box, body, ...) \
     DCLI_CALL(dcl_call_body((cluster), (box), (body), DCLI_ARGUMENTS(__VA_ARGS__)))
-/** The same; the last macro argument is an array of `count` dcl_arg. */
+/** DCL_CALL_BODY with its arguments in an array: the last macro argument is an array of `count` dcl_arg. */
 #define DCL_CALL_BODY_N(cluster, box, body, count, ...) \
     DCLI_CALL(dcl_call_body((cluster), (box), (body), (count), __VA_ARGS__))
 
-/* Makers of scalars, one for each type. */
+/* Make a scalar argument; one function per C type. */
 static inline dcl_arg dcli_value_i8(const char *n, int8_t v) { return dcl_arg_signed(n, DCL_INT8, v); }
 static inline dcl_arg dcli_value_char(const char *n, char v)
 {
@@ -293,7 +308,7 @@ static inline dcl_arg dcli_value_f64(const char *n, double v) { return dcl_arg_f
 #ifdef __cplusplus
 }
 
-/* What C does with _Generic and compound literals. */
+/* In C++, overloads and templates take the place of _Generic and compound literals. */
 static inline dcl_arg dcli_value(const char *n, bool v) { return dcli_value_u8(n, v); }
 static inline dcl_arg dcli_value(const char *n, char v) { return dcli_value_char(n, v); }
 static inline dcl_arg dcli_value(const char *n, signed char v) { return dcli_value_i8(n, v); }
@@ -322,7 +337,7 @@ template <size_t N> struct dcli_arguments {
 };
 template <class... A> inline dcli_arguments<sizeof...(A)> dcli_list(const A &...args) { return {{args...}}; }
 #define DCLI_ARGUMENTS(...) dcli_list(__VA_ARGS__)
-/* `list` lives as long as the call that it is made for. */
+/* `list` is a temporary: it is valid until the end of the full expression that makes the call. */
 template <size_t N>
 inline dcl_call dcl_call_body(dcl_cluster *cluster, const dcl_box *box, const char *body, const dcli_arguments<N> &list)
 {
