@@ -93,7 +93,8 @@ dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host,
 
 /** Take a slot of so many bytes, 1 or more. Never waits: when the ring of slots is full it is made of ordinary memory. */
 dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_out);
-/** Give it back, also while commands use it: it is free when these are complete. NULL is accepted. */
+/** Give it back, also while commands use it: it is free when these are complete. A slot that is lent may be given back by any
+ *  thread, also after the device was closed. NULL is accepted. */
 void dcli_slot_give(dcli_slot *slot);
 void *dcli_slot_host(const dcli_slot *slot);
 /** The scratch memory. Not released by the caller. */
@@ -107,10 +108,21 @@ bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out);
 /** Wait for it. */
 dcl_status dcli_slot_finish(dcli_slot *slot);
 /** Whether so much of the ring is in use that nothing more should be started that needs slots. False when no command
- *  runs and no slot is held. */
+ *  runs and no slot is held, those that are lent excepted. */
 bool dcli_slots_are_short(dcli_device *device);
 /** Wait until they are not. Slots that are held are not waited for. */
 void dcli_slots_await(dcli_device *device);
+
+/* Slots are lent to other threads of the process: at most half of the ring, so that the serving thread never needs one of
+ * them to go on. */
+
+/** Take a slot for a thread other than the serving one, which fills its host memory and passes the slot on. From any thread.
+ *  @return NULL: too much is lent, or no memory is left; nothing is recorded. */
+dcli_slot *dcli_slot_borrow(dcli_device *device, size_t bytes);
+/** Lend a slot that was taken; all that uses it is complete. @return false: too much is lent already. */
+bool dcli_slot_lend(dcli_slot *slot);
+/** The slot of this device whose host memory begins here; NULL: there is none. */
+dcli_slot *dcli_slot_at(dcli_device *device, const void *host);
 
 /** A strided copy between two memories of one device, on the device (for devices that are not in place; works on all):
  *  element t (per axis below count) from source[source_offset + sum t*source_step] to target[...]; in elements.

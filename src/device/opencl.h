@@ -89,15 +89,7 @@ typedef struct dcli_queue {
     const char *last_call; /* of the last command */
 } dcli_queue;
 
-/** Host memory that the device reaches fast, with as much scratch memory of the device beside it, in units that are taken
- *  or free. See slots.c. */
-typedef struct dcli_ring {
-    cl_mem pinned, scratch;
-    char *host;           /* where `pinned` is mapped */
-    unsigned char *taken; /* [units] */
-    size_t units, taken_units;
-    dcli_slot *given; /* slots given back whose commands are not known to be complete */
-} dcli_ring;
+typedef struct dcli_ring dcli_ring;
 
 /** How kernels of a device see host memory. */
 typedef struct dcli_sight {
@@ -138,7 +130,7 @@ struct dcli_device {
     dcli_unmapped_fn *unmapped; /* NULL: nobody is told */
     void *unmapped_user;
     size_t unseen_bytes; /* of small mappings that may be made before it is looked again how much memory is left */
-    dcli_ring ring;      /* empty on devices that use host memory in place */
+    dcli_ring *ring;     /* of slots, see slots.c; NULL on devices that use host memory in place */
 
     dcli_program *programs;
     size_t program_bytes, most_program_bytes; /* estimated; more are kept only while in use */
@@ -253,15 +245,16 @@ bool dcli_tickets_are_complete(dcli_device *device, const uint64_t ticket[DCLI_Q
 /* ---- slots (slots.c) ----------------------------------------------------------------------------------------- */
 
 struct dcli_slot {
-    dcli_device *device;
+    dcli_ring *ring;
     dcli_slot *next; /* of those given back */
+    bool lent;       /* any thread may give it back */
     char *host;
     dcli_memory memory; /* scratch memory of the device; its tickets are those of all commands that use the slot */
     dcli_memory *own;   /* NULL: the slot lies in the ring, else it has memory of its own */
 };
 
 dcl_status dcli_ring_open(dcli_device *device);
-/** All commands are complete. */
+/** All commands are complete. Slots that are lent keep their host memory until they are given back. */
 void dcli_ring_free(dcli_device *device);
 
 /** Free every program of the device's cache. */

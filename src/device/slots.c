@@ -1,30 +1,55 @@
 /* device/slots.c - slots: how bytes cross between the host and a device with memory of its own.
  *
- * A slot is a stretch of host memory that the device reaches fast and a stretch of scratch memory of the device, at equal
- * places in two buffers that are made with the device. What leaves is gathered in the scratch memory by the compute queue and
- * crosses in the queue for that direction; what enters, the other way round. So the host packs one slot while another
- * crosses and kernels run. A slot that was given back is used again once its commands are complete; nobody waits for that:
- * when the ring is full, a slot is made of ordinary memory, and dcli_slots_are_short() then asks callers to start no new work. */
+ * A slot is a range of pinned host memory, which the device copies fast, and a range of equal length of the device's scratch
+ * memory. All slots lie in two buffers that are made with the device, at equal offsets. To leave the device, elements are
+ * gathered in the scratch memory by the compute queue and cross in the queue of that direction; to enter it, they go the other
+ * way round. So the host packs one slot while another crosses and kernels run. A slot that was given back is free
+ * once its commands are complete; nobody waits for that: when the ring is full, a slot is made of ordinary memory, and
+ * dcli_slots_are_short() then asks callers to start no new work.
+ *
+ * Slots are lent to other threads of the process, up to half of the ring: these fill them, or read them where they lie, and
+ * give them back at any time, even after the device was closed. */
 #include "device/opencl.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { RING_BYTES = 32 << 20, UNIT_BYTES = 16 << 10, SPARE_UNITS = (8 << 20) / UNIT_BYTES };
+enum { RING_BYTES = 64 << 20, UNIT_BYTES = 16 << 10, UNITS = RING_BYTES / UNIT_BYTES };
+enum { SPARE_UNITS = (8 << 20) / UNIT_BYTES, MOST_LENT_UNITS = UNITS / 2 };
+
+struct dcli_ring {
+    cl_mem pinned, scratch;
+    char *host;             /* where `pinned` is mapped */
+    cl_command_queue queue; /* that unmaps it; retained */
+    dcli_slot *retiring;    /* the serving thread's: given back, their commands not known to be complete */
+    pthread_mutex_t lock;   /* what follows */
+    bool closed;            /* the device is: what is left was lent */
+    dcli_slot *given;       /* given back by any thread since the serving thread looked */
+    uint64_t serial;        /* of the last slot */
+    size_t taken_units, lent_units;
+    dcli_slot *slot[UNITS]; /* that each unit belongs to; NULL: it is free */
+};
+
+/* Serial numbers of slots are none of memories: slots are made by any thread. */
+static const uint64_t slot_serials = UINT64_C(1) << 63;
 
 /* ---- the ring ---------------------------------------------------------------------------------------------------- */
 
 static dcl_status open_buffers(dcli_device *device)
 {
-    dcli_ring *ring = &device->ring;
-    cl_int code;
+    dcli_ring *ring = device->ring;
+    cl_int code = clRetainCommandQueue(device->queue[DCLI_IN].handle);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(device, "clRetainCommandQueue", code);
+    ring->queue = device->queue[DCLI_IN].handle;
     ring->pinned = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, RING_BYTES, NULL, &code);
     if (ring->pinned == NULL)
         return dcli_cl_fail(device, "clCreateBuffer", code);
-    ring->host = clEnqueueMapBuffer(device->queue[DCLI_IN].handle, ring->pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                    RING_BYTES, 0, NULL, NULL, &code);
+    ring->host = clEnqueueMapBuffer(ring->queue, ring->pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, RING_BYTES, 0,
+                                    NULL, NULL, &code);
     if (ring->host == NULL)
         return dcli_cl_fail(device, "clEnqueueMapBuffer", code);
     ring->scratch = clCreateBuffer(device->context, CL_MEM_READ_WRITE, RING_BYTES, NULL, &code);
@@ -33,34 +58,66 @@ static dcl_status open_buffers(dcli_device *device)
 
 dcl_status dcli_ring_open(dcli_device *device)
 {
-    dcli_ring *ring = &device->ring;
-    ring->units = RING_BYTES / UNIT_BYTES;
-    ring->taken = dcli_calloc(ring->units, 1);
-    return ring->taken != NULL ? open_buffers(device) : DCL_ERR_NOMEM;
+    device->ring = dcli_calloc(1, sizeof *device->ring);
+    if (device->ring == NULL)
+        return DCL_ERR_NOMEM;
+    pthread_mutex_init(&device->ring->lock, NULL);
+    return open_buffers(device);
+}
+
+static void free_ring(dcli_ring *ring)
+{
+    if (ring->host != NULL)
+        clEnqueueUnmapMemObject(ring->queue, ring->pinned, ring->host, 0, NULL, NULL);
+    if (ring->pinned != NULL)
+        clReleaseMemObject(ring->pinned);
+    if (ring->scratch != NULL)
+        clReleaseMemObject(ring->scratch);
+    if (ring->queue != NULL)
+        clReleaseCommandQueue(ring->queue);
+    pthread_mutex_destroy(&ring->lock);
+    dcli_free(ring);
 }
 
 static size_t units_of(const dcli_slot *slot) { return (slot->memory.bytes + UNIT_BYTES - 1) / UNIT_BYTES; }
 
-static void free_slot(dcli_slot *slot)
+/* With the lock held. */
+static void leave_ring(dcli_slot *slot)
 {
-    dcli_ring *ring = &slot->device->ring;
+    dcli_ring *ring = slot->ring;
+    memset(ring->slot + slot->memory.base / UNIT_BYTES, 0, units_of(slot) * sizeof ring->slot[0]);
+    ring->taken_units -= units_of(slot);
+}
+
+static void free_slot(dcli_device *device, dcli_slot *slot)
+{
     if (slot->own != NULL) {
         dcli_memory_release(slot->own);
-        if (!slot->device->lost) /* else the driver may still write to it */
+        if (!device->lost) /* else the driver may still write to it */
             dcli_free(slot->host);
     } else {
-        memset(ring->taken + slot->memory.base / UNIT_BYTES, 0, units_of(slot));
-        ring->taken_units -= units_of(slot);
+        pthread_mutex_lock(&slot->ring->lock);
+        leave_ring(slot);
+        pthread_mutex_unlock(&slot->ring->lock);
     }
     dcli_free(slot);
 }
 
-/* Slots that were given back, as far as their commands are complete. */
+/* Slots that were given back, as far as their commands are complete. No call of the driver is made with the lock held: a
+ * driver that hangs must not stop the threads that give slots back. */
 static void collect(dcli_device *device, bool all)
 {
+    dcli_ring *ring = device->ring;
     if (device->lost && !all)
         return;
-    for (dcli_slot **at = &device->ring.given; *at != NULL;) {
+    dcli_slot **at = &ring->retiring;
+    while (*at != NULL)
+        at = &(*at)->next;
+    pthread_mutex_lock(&ring->lock);
+    *at = ring->given;
+    ring->given = NULL;
+    pthread_mutex_unlock(&ring->lock);
+    for (at = &ring->retiring; *at != NULL;) {
         dcli_slot *slot = *at;
         dcl_status unused;
         if (!all && !dcli_slot_is_complete(slot, &unused)) {
@@ -68,22 +125,23 @@ static void collect(dcli_device *device, bool all)
             continue;
         }
         *at = slot->next;
-        free_slot(slot);
+        free_slot(device, slot);
     }
 }
 
 void dcli_ring_free(dcli_device *device)
 {
-    dcli_ring *ring = &device->ring;
+    dcli_ring *ring = device->ring;
+    if (ring == NULL)
+        return;
     collect(device, true);
-    if (ring->host != NULL)
-        clEnqueueUnmapMemObject(device->queue[DCLI_IN].handle, ring->pinned, ring->host, 0, NULL, NULL);
-    if (ring->pinned != NULL)
-        clReleaseMemObject(ring->pinned);
-    if (ring->scratch != NULL)
-        clReleaseMemObject(ring->scratch);
-    dcli_free(ring->taken);
-    *ring = (dcli_ring){0};
+    pthread_mutex_lock(&ring->lock);
+    bool is_lent = ring->lent_units > 0;
+    ring->closed = true;
+    pthread_mutex_unlock(&ring->lock);
+    if (!is_lent)
+        free_ring(ring);
+    device->ring = NULL;
 }
 
 /* ---- taking and giving back -------------------------------------------------------------------------------------- */
@@ -92,12 +150,35 @@ void dcli_ring_free(dcli_device *device)
 static int64_t find_units(const dcli_ring *ring, size_t wanted)
 {
     size_t free_units = 0;
-    for (size_t n = 0; n < ring->units && wanted <= ring->units - ring->taken_units; n++) {
-        free_units = ring->taken[n] ? 0 : free_units + 1;
+    for (size_t n = 0; n < UNITS && wanted <= UNITS - ring->taken_units; n++) {
+        free_units = ring->slot[n] != NULL ? 0 : free_units + 1;
         if (free_units == wanted)
             return (int64_t)(n + 1 - wanted);
     }
     return -1;
+}
+
+/* Give a slot a place in the ring. @param lent  to a thread other than the serving one. @return false: there is none. */
+static bool enter_ring(dcli_slot *slot, bool lent)
+{
+    dcli_ring *ring = slot->ring;
+    size_t units = units_of(slot);
+    pthread_mutex_lock(&ring->lock);
+    slot->memory.serial = slot_serials + ++ring->serial;
+    bool may = !lent || (units <= MOST_LENT_UNITS && ring->lent_units <= MOST_LENT_UNITS - units);
+    int64_t unit = may ? find_units(ring, units) : -1;
+    for (size_t n = 0; unit >= 0 && n < units; n++)
+        ring->slot[(size_t)unit + n] = slot;
+    ring->taken_units += unit >= 0 ? units : 0;
+    ring->lent_units += unit >= 0 && lent ? units : 0;
+    pthread_mutex_unlock(&ring->lock);
+    if (unit < 0)
+        return false;
+    slot->lent = lent;
+    slot->memory.buffer = ring->scratch;
+    slot->memory.base = (size_t)unit * UNIT_BYTES;
+    slot->host = ring->host + slot->memory.base;
+    return true;
 }
 
 static dcl_status make_own(dcli_slot *slot)
@@ -105,7 +186,7 @@ static dcl_status make_own(dcli_slot *slot)
     slot->host = dcli_malloc(slot->memory.bytes);
     if (slot->host == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status = dcli_memory_scratch(slot->device, slot->memory.bytes, &slot->own);
+    dcl_status status = dcli_memory_scratch(slot->memory.device, slot->memory.bytes, &slot->own);
     if (status != DCL_OK)
         dcli_free(slot->host);
     else
@@ -113,39 +194,96 @@ static dcl_status make_own(dcli_slot *slot)
     return status;
 }
 
-dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_out)
+static dcli_slot *new_slot(dcli_device *device, size_t bytes)
 {
-    dcli_ring *ring = &device->ring;
-    collect(device, false);
     dcli_slot *slot = dcli_calloc(1, sizeof *slot);
     if (slot == NULL)
+        return NULL;
+    slot->ring = device->ring;
+    slot->memory = (dcli_memory){.device = device, .bytes = bytes};
+    return slot;
+}
+
+dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_out)
+{
+    collect(device, false);
+    dcli_slot *slot = new_slot(device, bytes);
+    if (slot == NULL)
         return DCL_ERR_NOMEM;
-    slot->device = device;
-    slot->memory = (dcli_memory){.device = device, .serial = ++device->serial, .bytes = bytes};
-    int64_t unit = find_units(ring, units_of(slot));
-    dcl_status status = unit < 0 ? make_own(slot) : DCL_OK;
-    if (status != DCL_OK) {
+    dcl_status status = enter_ring(slot, false) ? DCL_OK : make_own(slot);
+    if (status != DCL_OK)
         dcli_free(slot);
-        return status;
+    else
+        *slot_out = slot;
+    return status;
+}
+
+/* From any thread: the serving thread finds it when it looks next. The last one of a closed device frees the ring. */
+static void return_lent(dcli_slot *slot)
+{
+    dcli_ring *ring = slot->ring;
+    pthread_mutex_lock(&ring->lock);
+    ring->lent_units -= units_of(slot);
+    bool closed = ring->closed, last = closed && ring->lent_units == 0;
+    if (!closed) {
+        slot->lent = false;
+        slot->next = ring->given;
+        ring->given = slot;
     }
-    if (unit >= 0) {
-        slot->memory.buffer = ring->scratch;
-        slot->memory.base = (size_t)unit * UNIT_BYTES;
-        slot->host = ring->host + slot->memory.base;
-        memset(ring->taken + unit, 1, units_of(slot));
-        ring->taken_units += units_of(slot);
-    }
-    *slot_out = slot;
-    return DCL_OK;
+    pthread_mutex_unlock(&ring->lock);
+    if (closed)
+        dcli_free(slot);
+    if (last)
+        free_ring(ring);
 }
 
 void dcli_slot_give(dcli_slot *slot)
 {
     if (slot == NULL)
         return;
-    slot->next = slot->device->ring.given;
-    slot->device->ring.given = slot;
-    collect(slot->device, false);
+    if (slot->lent) {
+        return_lent(slot);
+        return;
+    }
+    slot->next = slot->ring->retiring;
+    slot->ring->retiring = slot;
+    collect(slot->memory.device, false);
+}
+
+/* ---- lending to other threads ------------------------------------------------------------------------------------- */
+
+dcli_slot *dcli_slot_borrow(dcli_device *device, size_t bytes)
+{
+    dcli_slot *slot = bytes <= RING_BYTES ? new_slot(device, bytes) : NULL;
+    if (slot != NULL && enter_ring(slot, true))
+        return slot;
+    dcli_free(slot);
+    return NULL;
+}
+
+bool dcli_slot_lend(dcli_slot *slot)
+{
+    dcli_ring *ring = slot->ring;
+    size_t units = units_of(slot);
+    if (slot->own != NULL)
+        return false;
+    pthread_mutex_lock(&ring->lock);
+    slot->lent = units <= MOST_LENT_UNITS && ring->lent_units <= MOST_LENT_UNITS - units;
+    ring->lent_units += slot->lent ? units : 0;
+    pthread_mutex_unlock(&ring->lock);
+    return slot->lent;
+}
+
+dcli_slot *dcli_slot_at(dcli_device *device, const void *host)
+{
+    dcli_ring *ring = device->ring;
+    uintptr_t at = (uintptr_t)host, start = ring != NULL ? (uintptr_t)ring->host : 0;
+    if (ring == NULL || at < start || at - start >= RING_BYTES)
+        return NULL;
+    pthread_mutex_lock(&ring->lock);
+    dcli_slot *slot = ring->slot[(at - start) / UNIT_BYTES];
+    pthread_mutex_unlock(&ring->lock);
+    return slot;
 }
 
 void *dcli_slot_host(const dcli_slot *slot) { return slot->host; }
@@ -154,14 +292,18 @@ dcli_memory *dcli_slot_memory(dcli_slot *slot) { return &slot->memory; }
 
 bool dcli_slots_are_short(dcli_device *device)
 {
+    dcli_ring *ring = device->ring;
     collect(device, false);
-    return device->ring.units - device->ring.taken_units < SPARE_UNITS;
+    pthread_mutex_lock(&ring->lock);
+    bool are_short = UNITS - ring->taken_units < SPARE_UNITS && ring->taken_units > ring->lent_units;
+    pthread_mutex_unlock(&ring->lock);
+    return are_short;
 }
 
 void dcli_slots_await(dcli_device *device)
 {
-    while (device->ring.given != NULL && dcli_slots_are_short(device))
-        dcli_slot_finish(device->ring.given);
+    while (dcli_slots_are_short(device) && device->ring->retiring != NULL)
+        dcli_slot_finish(device->ring->retiring);
 }
 
 /* ---- crossing ---------------------------------------------------------------------------------------------------- */
@@ -170,7 +312,7 @@ void dcli_slots_await(dcli_device *device)
 static dcl_status cross(dcli_slot *slot, dcli_direction direction, dcli_memory *memory, size_t offset_bytes,
                         size_t bytes)
 {
-    dcli_device *device = slot->device;
+    dcli_device *device = slot->memory.device;
     bool enters = direction == DCLI_IN;
     const char *call = enters ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer";
     cl_command_queue queue = device->queue[direction].handle;
@@ -205,7 +347,7 @@ dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_b
 
 bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out)
 {
-    return dcli_tickets_are_complete(slot->device, slot->memory.used, status_out);
+    return dcli_tickets_are_complete(slot->memory.device, slot->memory.used, status_out);
 }
 
-dcl_status dcli_slot_finish(dcli_slot *slot) { return dcli_tickets_finish(slot->device, slot->memory.used); }
+dcl_status dcli_slot_finish(dcli_slot *slot) { return dcli_tickets_finish(slot->memory.device, slot->memory.used); }

@@ -1,6 +1,7 @@
 /* Memory of a device: creating, wrapping, putting and getting, reuse. */
 #include "device/opened.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,7 +168,7 @@ Test(device_memory, refusals)
 /* Slots fill the ring and go beyond it; what was given back is taken again. */
 Test(device_memory, slots_go_beyond_their_ring_and_come_back)
 {
-    enum { SLOTS = 12, SLOT_BYTES = 4 << 20 };
+    enum { SLOTS = 20, SLOT_BYTES = 4 << 20 };
     dcli_device *device = test_open(DCLI_OPEN_SEPARATE);
     dcli_slot *slot[SLOTS];
     for (int round = 0; round < 2; round++) {
@@ -191,6 +192,63 @@ Test(device_memory, slots_go_beyond_their_ring_and_come_back)
         dcli_slots_await(device);
     }
     dcli_device_close(device);
+}
+
+/* Half of the ring is lent at most; slots that are lent do not make others wait, and are found by their addresses. */
+Test(device_memory, half_of_the_slots_are_lent)
+{
+    enum { SLOTS = 32, SLOT_BYTES = 4 << 20 };
+    dcli_device *device = test_open(DCLI_OPEN_SEPARATE);
+    dcli_slot *slot[SLOTS], *taken[SLOTS];
+    int lent = 0;
+    for (int round = 0; round < 2; round++) {
+        for (lent = 0; lent < SLOTS && (slot[lent] = dcli_slot_borrow(device, SLOT_BYTES)) != NULL; lent++)
+            memset(dcli_slot_host(slot[lent]), lent + 1, SLOT_BYTES);
+        cr_assert_gt(lent, 1);
+        cr_assert_lt(lent, SLOTS);
+        cr_expect_not(dcli_slots_are_short(device));
+        for (int n = 0; n < lent; n++) {
+            cr_expect_eq(dcli_slot_at(device, dcli_slot_host(slot[n])), slot[n]);
+            cr_assert_eq(dcli_slot_take(device, SLOT_BYTES, &taken[n]), DCL_OK, "%s", dcl_error());
+            cr_expect_not(dcli_slot_lend(taken[n]), "slot %d", n);
+        }
+        for (int n = 0; n < lent; n++) {
+            dcli_slot_give(taken[n]);
+            cr_expect_eq(dcli_slot_send(slot[n], dcli_slot_memory(slot[n]), 0, SLOT_BYTES), DCL_OK);
+            dcli_slot_give(slot[n]);
+        }
+        cr_expect_eq(dcli_device_finish(device, dcli_device_launched(device)), DCL_OK);
+    }
+    cr_expect_null(dcli_slot_borrow(device, (size_t)1 << 40));
+    cr_expect_null(dcli_slot_at(device, slot));
+    dcli_device_close(device);
+}
+
+/* What is lent can be read, and is given back by another thread, when its device has been closed. */
+static void *give_slot(void *slot)
+{
+    dcli_slot_give(slot);
+    return NULL;
+}
+
+Test(device_memory, lent_slots_outlive_their_device)
+{
+    enum { SLOTS = 3, BYTES = 100000 };
+    dcli_device *device = test_open(DCLI_OPEN_SEPARATE);
+    dcli_slot *slot[SLOTS];
+    cr_assert_eq(dcli_slot_take(device, BYTES, &slot[0]), DCL_OK, "%s", dcl_error());
+    memset(dcli_slot_host(slot[0]), 7, BYTES);
+    cr_assert(dcli_slot_lend(slot[0]));
+    for (int n = 1; n < SLOTS; n++)
+        cr_assert_not_null(slot[n] = dcli_slot_borrow(device, BYTES));
+    dcli_slot_give(slot[1]); /* the device has not looked at it when it is closed */
+    dcli_device_close(device);
+    const unsigned char *host = dcli_slot_host(slot[0]);
+    cr_expect(host[0] == 7 && host[BYTES - 1] == 7);
+    dcli_slot_give(slot[2]);
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, give_slot, slot[0]), 0);
+    pthread_join(thread, NULL);
 }
 
 /* What is put is taken at once, and crosses in order with launches. */

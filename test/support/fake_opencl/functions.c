@@ -55,6 +55,17 @@ static cl_int meet(fake_name name)
         return code != CL_SUCCESS ? code : released;                        \
     }
 
+#define RETAIN(type, kind, name)                       \
+    static cl_int CL_API_CALL fake_##name(type object) \
+    {                                                  \
+        cl_int code = meet(FAKE_##name);               \
+        if (code == CL_SUCCESS)                        \
+            code = fake_real.name(object);             \
+        if (code == CL_SUCCESS)                        \
+            fake_hold(kind, 1);                        \
+        return code;                                   \
+    }
+
 /* A wait list and one event more. NULL: no memory. */
 static cl_event *longer_list(cl_uint count, const cl_event *list, cl_event more)
 {
@@ -183,6 +194,7 @@ CREATE(cl_command_queue, FAKE_QUEUE, clCreateCommandQueue,
        (cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *code_out),
        (context, device, properties, code_out))
 RELEASE(cl_command_queue, FAKE_QUEUE, clReleaseCommandQueue)
+RETAIN(cl_command_queue, FAKE_QUEUE, clRetainCommandQueue)
 STATUS(clFlush, (cl_command_queue queue), (queue))
 
 static cl_int CL_API_CALL fake_clFinish(cl_command_queue queue)
@@ -205,16 +217,7 @@ CREATE(cl_mem, FAKE_MEM, clCreateBuffer,
        (cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *code_out),
        (context, place(flags), bytes, host, code_out))
 RELEASE(cl_mem, FAKE_MEM, clReleaseMemObject)
-
-static cl_int CL_API_CALL fake_clRetainMemObject(cl_mem memory)
-{
-    cl_int code = meet(FAKE_clRetainMemObject);
-    if (code == CL_SUCCESS)
-        code = fake_real.clRetainMemObject(memory);
-    if (code == CL_SUCCESS)
-        fake_hold(FAKE_MEM, 1);
-    return code;
-}
+RETAIN(cl_mem, FAKE_MEM, clRetainMemObject)
 
 /* "one WORD": the first program of its kind in each context, kept until the process ends. */
 enum { MOST_CONTEXTS = 64 };

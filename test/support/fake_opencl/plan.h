@@ -6,14 +6,14 @@
 #include <stddef.h>
 
 /** The functions that the library stands before, as a list: X of each name. */
-#define FAKE_FUNCTIONS(X)                                                                                       \
-    X(clGetPlatformInfo), X(clGetDeviceIDs), X(clGetDeviceInfo), X(clCreateContext), X(clReleaseContext),       \
-        X(clCreateCommandQueue), X(clReleaseCommandQueue), X(clFlush), X(clFinish), X(clCreateBuffer),          \
-        X(clRetainMemObject), X(clReleaseMemObject), X(clCreateProgramWithSource), X(clBuildProgram),           \
-        X(clGetProgramBuildInfo), X(clReleaseProgram), X(clCreateKernel), X(clGetKernelInfo),                   \
-        X(clGetKernelWorkGroupInfo), X(clSetKernelArg), X(clReleaseKernel), X(clEnqueueNDRangeKernel),          \
-        X(clEnqueueFillBuffer), X(clEnqueueCopyBuffer), X(clEnqueueMarkerWithWaitList), X(clEnqueueReadBuffer), \
-        X(clEnqueueWriteBuffer), X(clEnqueueMapBuffer), X(clEnqueueUnmapMemObject), X(clGetEventInfo),          \
+#define FAKE_FUNCTIONS(X)                                                                                        \
+    X(clGetPlatformInfo), X(clGetDeviceIDs), X(clGetDeviceInfo), X(clCreateContext), X(clReleaseContext),        \
+        X(clCreateCommandQueue), X(clReleaseCommandQueue), X(clRetainCommandQueue), X(clFlush), X(clFinish),     \
+        X(clCreateBuffer), X(clRetainMemObject), X(clReleaseMemObject), X(clCreateProgramWithSource),            \
+        X(clBuildProgram), X(clGetProgramBuildInfo), X(clReleaseProgram), X(clCreateKernel), X(clGetKernelInfo), \
+        X(clGetKernelWorkGroupInfo), X(clSetKernelArg), X(clReleaseKernel), X(clEnqueueNDRangeKernel),           \
+        X(clEnqueueFillBuffer), X(clEnqueueCopyBuffer), X(clEnqueueMarkerWithWaitList), X(clEnqueueReadBuffer),  \
+        X(clEnqueueWriteBuffer), X(clEnqueueMapBuffer), X(clEnqueueUnmapMemObject), X(clGetEventInfo),           \
         X(clGetEventProfilingInfo), X(clSetEventCallback), X(clWaitForEvents), X(clReleaseEvent)
 
 #define X(name) FAKE_##name
