@@ -171,7 +171,10 @@ static cl_int CL_API_CALL fake_clGetDeviceInfo(cl_device_id device, cl_device_in
         return list_extensions(device, claims, bytes, value, bytes_out);
     if (claims[0] != '\0' && is_identity(what))
         return CL_INVALID_VALUE;
-    return fake_real.clGetDeviceInfo(device, what, bytes, value, bytes_out);
+    code = fake_real.clGetDeviceInfo(device, what, bytes, value, bytes_out);
+    if (code == CL_SUCCESS && what == CL_DEVICE_TYPE && value != NULL && fake_plan_gpu())
+        *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
+    return code;
 }
 
 static cl_int CL_API_CALL fake_clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint capacity,

@@ -33,7 +33,7 @@ static struct {
     unsigned serial; /* of the plan */
     struct rule rules[MOST_RULES];
     int rule_count;
-    bool no_devices, no_platforms, apart;
+    bool no_devices, no_platforms, apart, gpu;
     int slow_ms, waits;
     char one[64]; /* word of programs that are all one; "": none */
     char claims[CLAIM_BYTES];
@@ -103,6 +103,8 @@ static void add_rule(const char *text)
         plan.no_platforms = true;
     } else if (words == 1 && strcmp(first, "apart") == 0) {
         plan.apart = true;
+    } else if (words == 1 && strcmp(first, "gpu") == 0) {
+        plan.gpu = true;
     } else if (words == 2 && strcmp(first, "slow") == 0 && (plan.slow_ms = (int)strtol(second, &end, 10)) > 0 &&
                *end == '\0') {
         /* taken */
@@ -125,7 +127,7 @@ void fake_plan_set(const char *text)
     pthread_mutex_lock(&plan.lock);
     plan.serial++;
     plan.rule_count = 0;
-    plan.no_devices = plan.no_platforms = plan.apart = false;
+    plan.no_devices = plan.no_platforms = plan.apart = plan.gpu = false;
     plan.slow_ms = plan.waits = 0;
     plan.one[0] = '\0';
     plan.claims[0] = '\0';
@@ -198,6 +200,8 @@ static bool read_flag(const bool *flag)
 bool fake_plan_no_devices(void) { return read_flag(&plan.no_devices); }
 
 bool fake_plan_apart(void) { return read_flag(&plan.apart); }
+
+bool fake_plan_gpu(void) { return read_flag(&plan.gpu); }
 
 bool fake_plan_no_platforms(void) { return read_flag(&plan.no_platforms); }
 

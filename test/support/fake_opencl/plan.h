@@ -37,6 +37,7 @@ void fake_plan_wait(void);
 /** This thread enqueues commands. */
 void fake_plan_enqueues(void);
 bool fake_plan_apart(void);
+bool fake_plan_gpu(void);
 bool fake_plan_no_devices(void);
 bool fake_plan_no_platforms(void);
 /** Whether the program of this text is to be the first one like it. */
