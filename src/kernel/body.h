@@ -124,15 +124,12 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
  *    - `__global long *report`, [DCLI_REPORT_LONGS]: [0] 0 = nothing reported yet (set by an atomic), [1] access number,
  *      [2..] the subscripts of the first read outside.
  *
- *  A row, in longs, R = space_rank:
- *    start[R], stride[R], count[R]   of the indices of the loop axes;
- *    per access: AFFINE: offset, step[R]: element t lies at offset + sum t[m] * step[m];
- *                others: offset, then low[r], count[r], step[r] over the array's r axes: element e (indices) lies at
- *                offset + sum (e[d] - low[d]) * step[d] when 0 <= e[d] - low[d] < count[d], else it is reported and 0;
- *                HALO, CROSS, then width[r]: e lies so far from the same index, at most, else it is reported and 0;
- *                BOX, FUNCTION, then stride[r]: read e[d] - low[d] above as divided by it, without a rest;
- *                ROWS, COLUMNS: the index that counts is that of the loop, else it is reported and 0;
- *    per access: low[r], high[r] (exclusive): what dcl_checked checks affine reads against, its array's grid or a part.
+ *  A row consists of fields (dcli_row_field). Where an element of an access lies:
+ *    AFFINE: element t of the box at offset + sum t[m] * step[m];
+ *    others: element e (indices) at offset + sum (e[d] - low[d]) * step[d] when 0 <= e[d] - low[d] < extent[d], else it is
+ *            reported and 0; HALO, CROSS: e lies within width[d] of the same index, else it is reported and 0;
+ *            BOX, FUNCTION: read e[d] - low[d] above as divided by width[d], without a rest;
+ *            ROWS, COLUMNS: the index that counts is that of the loop, else it is reported and 0.
  *
  *  @param watched  dcl_checked also checks where outputs are written; a write outside is reported and lost.
  *  Contraction is off; built-in functions are called in scalar width. Lines of the user's text keep their numbers (#line).
@@ -140,10 +137,34 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
 char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched);
 const char *dcli_variant_kernel(dcli_variant variant);
 
+/** The fields of a row, which is all that a kernel is given for a box: lists of longs. The table in kernel/rows.c says which
+ *  accesses have a field and how long it is; those who fill rows and those who generate text find fields by dcli_row_at().
+ *  The field behind OFFSET is STEP. */
+typedef enum dcli_row_field {
+    /* of the box, per loop axis */
+    DCLI_ROW_START,
+    DCLI_ROW_STRIDE,
+    DCLI_ROW_COUNT,
+    /* of an access */
+    DCLI_ROW_OFFSET, /* one: in elements, of what `step` counts from; tile kernels: of local index 0 */
+    DCLI_ROW_STEP, /* elements in memory from one index to the next. AFFINE: per loop axis; others: per axis of the array */
+    DCLI_ROW_LOW,    /* declared reach, per axis: least index that is there; tile kernels: least local index */
+    DCLI_ROW_EXTENT, /* declared reach: how many indices are there */
+    DCLI_ROW_WIDTH,  /* HALO, CROSS: as declared; BOX, FUNCTION: from an index that is there to the next */
+    DCLI_ROW_HIGH,   /* tile kernels: the greatest local index that is there, + 1; not above LOW: nothing is there */
+    DCLI_ROW_FIRST,  /* tile kernels: index in the grid of local index 0 */
+    DCLI_ROW_BY,     /* tile kernels: from a local index to the next in the grid */
+    /* of an access of a loop body, behind all of the above: what dcl_checked checks against, the array's grid or a part */
+    DCLI_ROW_GRID_LOW,
+    DCLI_ROW_GRID_END, /* exclusive */
+    DCLI_ROW_FIELDS
+} dcli_row_field;
+
+/** Where a field begins in a row. @param a  the access; of a field of the box: any. @return -1: it has no such field. */
+int dcli_row_at(const dcli_body *body, dcli_row_field field, int a);
+/** How many longs a field has; 0: the access has none. */
+int dcli_row_field_length(const dcli_body *body, dcli_row_field field, int a);
 int dcli_row_length(const dcli_body *body);
-/** Where access `a` begins in a row, and where its grid's low[] begins. */
-int dcli_row_access(const dcli_body *body, int a);
-int dcli_row_bounds(const dcli_body *body, int a);
 
 /** The part lo .. lo + count - 1 (per axis) of a row's box as a row. */
 void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[], const int64_t count[],

@@ -248,18 +248,20 @@ void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant var
 /* What dcl_get<a> and dcl_put<a> are given between the pointer and the report. */
 static void emit_limits(dcli_text *out, const dcli_body *body, int a, const char *row, const char *element)
 {
-    int rank = body->params[body->access[a].param].rank, at = dcli_row_access(body, a),
-        bounds = dcli_row_bounds(body, a);
+    static const dcli_row_field given[] = {DCLI_ROW_LOW, DCLI_ROW_EXTENT, DCLI_ROW_STEP, DCLI_ROW_WIDTH};
+    int rank = rank_of(body, a), low = dcli_row_at(body, DCLI_ROW_GRID_LOW, a),
+        end = dcli_row_at(body, DCLI_ROW_GRID_END, a);
     if (body->access[a].reach == DCLI_REACH_AFFINE) {
         dcli_text_put(out, "%s", element);
         for (int d = 0; d < rank; d++)
-            dcli_text_put(out, ", %s[%d]", row, bounds + d);
+            dcli_text_put(out, ", %s[%d]", row, low + d);
         for (int d = 0; d < rank; d++)
-            dcli_text_put(out, ", %s[%d] - %s[%d]", row, bounds + rank + d, row, bounds + d);
+            dcli_text_put(out, ", %s[%d] - %s[%d]", row, end + d, row, low + d);
     } else {
-        dcli_text_put(out, "%s[%d]", row, at);
-        for (int n = 1; n < dcli_row_access(body, a + 1) - at; n++)
-            dcli_text_put(out, ", %s[%d]", row, at + n);
+        dcli_text_put(out, "%s[%d]", row, dcli_row_at(body, DCLI_ROW_OFFSET, a));
+        for (size_t f = 0; f < sizeof given / sizeof given[0]; f++)
+            for (int n = 0; n < dcli_row_field_length(body, given[f], a); n++)
+                dcli_text_put(out, ", %s[%d]", row, dcli_row_at(body, given[f], a) + n);
     }
     for (int d = 0; d < rank; d++)
         if (same_axis(body, a, d) >= 0)

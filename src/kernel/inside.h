@@ -22,7 +22,12 @@ struct dcli_body_inside {
     int first_subscript[DCLI_MAX_ACCESSES]; /* of an access: its number in subscript[]; -1: declared reach */
     int axis_of_index[DCL_MAX_RANK];        /* loop axis that an index name runs, -1 for names not in use */
     bool has_loop;
+    int16_t row_at[DCLI_MAX_ACCESSES][DCLI_ROW_FIELDS]; /* where the fields of a row begin; -1: there is none */
+    int row_length;
 };
+
+/** Find the places of all fields of a body's rows, once its accesses are known. */
+void dcli_rows_lay_out(dcli_body *body);
 
 /** Subscript d of an affine access. */
 static inline const dcli_affine *dcli_inside_subscript(const dcli_body *body, int a, int d)

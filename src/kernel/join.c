@@ -16,7 +16,7 @@ dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], 
     int at[DCLI_MAX_ACCESSES], near[DCLI_MAX_ACCESSES], rank = body->space_rank, length = dcli_row_length(body);
     bool still[DCLI_MAX_ACCESSES * DCL_MAX_RANK]; /* kernels step only where subscripts do */
     for (int a = 0; a < body->access_count; a++) {
-        at[a] = dcli_row_access(body, a);
+        at[a] = dcli_row_at(body, DCLI_ROW_OFFSET, a);
         near[a] = body->access[a].unit_axis;
         for (int m = 0; m < rank; m++)
             still[a * rank + m] = !dcli_inside_depends(body, a, m);
@@ -25,13 +25,13 @@ dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], 
     }
     for (int64_t r = 0; r < *count_in_out; r++)
         for (int m = 0; m < rank; m++) {
-            rows[r * length + m] = 0;
-            rows[r * length + rank + m] = 1;
+            rows[r * length + dcli_row_at(body, DCLI_ROW_START, 0) + m] = 0;
+            rows[r * length + dcli_row_at(body, DCLI_ROW_STRIDE, 0) + m] = 1;
         }
     dcli_patterns patterns = {.rank = rank,
                               .places = body->access_count,
                               .length = length,
-                              .count = 2 * rank,
+                              .count = dcli_row_at(body, DCLI_ROW_COUNT, 0),
                               .at = at,
                               .leading = written_access(body),
                               .still = still,

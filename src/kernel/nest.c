@@ -32,18 +32,20 @@ void dcli_nest_row(dcli_nest *nest)
     int rank = body->space_rank;
     for (int m = 0; m < rank; m++)
         dcli_text_put(nest->out, "    const long dcl_i%d = %s[%d], dcl_d%d = %s[%d], dcl_n%d = %s[%d];\n", m, nest->row,
-                      m, m, nest->row, rank + m, m, nest->row, 2 * rank + m);
+                      dcli_row_at(body, DCLI_ROW_START, 0) + m, m, nest->row, dcli_row_at(body, DCLI_ROW_STRIDE, 0) + m,
+                      m, nest->row, dcli_row_at(body, DCLI_ROW_COUNT, 0) + m);
     for (int a = 0; a < body->access_count; a++) {
         if (!is_affine(nest, a))
             continue;
-        int at = dcli_row_access(body, a);
-        dcli_text_put(nest->out, "    const long dcl_x%d_0 = %s[%d]", a, nest->row, at);
+        dcli_text_put(nest->out, "    const long dcl_x%d_0 = %s[%d]", a, nest->row,
+                      dcli_row_at(body, DCLI_ROW_OFFSET, a));
         if (nest->gathers && dcli_may_gather(body, a))
             dcli_text_put(nest->out, " + dcl_h%d", a);
         dcli_text_put(nest->out, ";\n");
         for (int m = 0; m < rank; m++)
             if (dcli_inside_depends(body, a, m) && !dcli_nest_is_unit(nest, a, m))
-                dcli_text_put(nest->out, "    const long dcl_s%d_%d = %s[%d];\n", a, m, nest->row, at + 1 + m);
+                dcli_text_put(nest->out, "    const long dcl_s%d_%d = %s[%d];\n", a, m, nest->row,
+                              dcli_row_at(body, DCLI_ROW_STEP, a) + m);
     }
 }
 

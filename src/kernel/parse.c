@@ -229,10 +229,12 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
     status = dcli_parse(body, false);
     if (status == DCL_OK)
         status = dcli_filter_check(body);
-    if (status != DCL_OK)
+    if (status != DCL_OK) {
         dcli_body_free(body);
-    else
-        *body_out = body;
+        return status;
+    }
+    dcli_rows_lay_out(body);
+    *body_out = body;
     return status;
 }
 

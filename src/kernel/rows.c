@@ -1,4 +1,4 @@
-/* kernel/rows.c - the numbers a kernel is given for a box: where they stand, how boxes are cut. */
+/* kernel/rows.c - the numbers that a kernel is given for a box: where each stands, and how boxes are cut into rows. */
 #include <string.h>
 
 #include "base/check.h"
@@ -6,43 +6,94 @@
 #include "kernel/inside.h"
 #include "kernel/tile_kernel.h"
 
-/* Longs that say where the elements of an access lie. */
-static int place_length(const dcli_body *body, int a)
+/* ---- the layout of a row -------------------------------------------------------------------------------------------- */
+
+/* Who has a field, */
+enum {
+    BOX = 1,      /* the box itself */
+    AFFINE = 2,   /* affine accesses of loop bodies */
+    DECLARED = 4, /* accesses of loop bodies whose reach is declared */
+    WIDE = 8,     /* those of them that have widths or strides as well */
+    TILES = 16,   /* accesses of tile kernels */
+    BODIES = AFFINE | DECLARED
+};
+
+/* and how long it is. */
+enum { ONE, LOOP_AXES, ARRAY_AXES };
+
+static const struct {
+    int has, length;
+} fields[] = {
+    /* clang-format off */
+    [DCLI_ROW_START]    = {BOX, LOOP_AXES},
+    [DCLI_ROW_STRIDE]   = {BOX, LOOP_AXES},
+    [DCLI_ROW_COUNT]    = {BOX, LOOP_AXES},
+    [DCLI_ROW_OFFSET]   = {BODIES | TILES, ONE},
+    [DCLI_ROW_STEP]     = {BODIES | TILES, ARRAY_AXES}, /* AFFINE: of the loop */
+    [DCLI_ROW_LOW]      = {DECLARED | TILES, ARRAY_AXES},
+    [DCLI_ROW_EXTENT]   = {DECLARED, ARRAY_AXES},
+    [DCLI_ROW_WIDTH]    = {WIDE, ARRAY_AXES},
+    [DCLI_ROW_HIGH]     = {TILES, ARRAY_AXES},
+    [DCLI_ROW_FIRST]    = {TILES, ARRAY_AXES},
+    [DCLI_ROW_BY]       = {TILES, ARRAY_AXES},
+    [DCLI_ROW_GRID_LOW] = {BODIES, ARRAY_AXES},
+    [DCLI_ROW_GRID_END] = {BODIES, ARRAY_AXES},
+    /* clang-format on */
+};
+
+static int kinds_of(const dcli_body *body, int a)
 {
-    int rank = body->params[body->access[a].param].rank;
     if (body->tile_kernel)
-        return 1 + DCLI_TILE_LISTS * rank;
+        return TILES;
     switch (body->access[a].reach) {
     case DCLI_REACH_AFFINE:
-        return 1 + body->space_rank;
+        return AFFINE;
     case DCLI_REACH_ALL:
     case DCLI_REACH_ROWS:
     case DCLI_REACH_COLUMNS:
-        return 1 + 3 * rank;
+        return DECLARED;
     default:
-        return 1 + 4 * rank;
+        return DECLARED | WIDE;
     }
 }
 
-int dcli_row_access(const dcli_body *body, int a)
+int dcli_row_field_length(const dcli_body *body, dcli_row_field field, int a)
 {
-    int at = 3 * body->space_rank;
-    for (int before = 0; before < a; before++)
-        at += place_length(body, before);
+    int kinds = field <= DCLI_ROW_COUNT ? BOX : kinds_of(body, a);
+    if ((fields[field].has & kinds) == 0)
+        return 0;
+    if (fields[field].length == LOOP_AXES || (field == DCLI_ROW_STEP && kinds == AFFINE))
+        return body->space_rank;
+    return fields[field].length == ONE ? 1 : body->params[body->access[a].param].rank;
+}
+
+/* Give the fields `first` to `last` their places, for one access after the other. */
+static int place_fields(dcli_body *body, int accesses, dcli_row_field first, dcli_row_field last, int at)
+{
+    for (int a = 0; a < accesses; a++)
+        for (int field = (int)first; field <= (int)last; field++) {
+            int length = dcli_row_field_length(body, (dcli_row_field)field, a);
+            body->inside->row_at[a][field] = (int16_t)(length > 0 ? at : -1);
+            at += length;
+        }
     return at;
 }
 
-int dcli_row_bounds(const dcli_body *body, int a)
+void dcli_rows_lay_out(dcli_body *body)
 {
-    int at = dcli_row_access(body, body->access_count);
-    if (body->tile_kernel)
-        return at;
-    for (int before = 0; before < a; before++)
-        at += 2 * body->params[body->access[before].param].rank;
-    return at;
+    int at = place_fields(body, 1, DCLI_ROW_START, DCLI_ROW_COUNT, 0);
+    at = place_fields(body, body->access_count, DCLI_ROW_OFFSET, DCLI_ROW_BY, at);
+    body->inside->row_length = place_fields(body, body->access_count, DCLI_ROW_GRID_LOW, DCLI_ROW_GRID_END, at);
 }
 
-int dcli_row_length(const dcli_body *body) { return dcli_row_bounds(body, body->access_count); }
+int dcli_row_at(const dcli_body *body, dcli_row_field field, int a)
+{
+    return body->inside->row_at[field <= DCLI_ROW_COUNT ? 0 : a][field];
+}
+
+int dcli_row_length(const dcli_body *body) { return body->inside->row_length; }
+
+/* ---- boxes of rows -------------------------------------------------------------------------------------------------- */
 
 void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[], const int64_t count[],
                    int64_t part_out[])
@@ -50,24 +101,25 @@ void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[
     int rank = body->space_rank;
     memcpy(part_out, row, (size_t)dcli_row_length(body) * sizeof row[0]);
     for (int m = 0; m < rank; m++) {
-        part_out[m] += lo[m] * row[rank + m];
-        part_out[2 * rank + m] = count[m];
+        part_out[dcli_row_at(body, DCLI_ROW_START, 0) + m] += lo[m] * row[dcli_row_at(body, DCLI_ROW_STRIDE, 0) + m];
+        part_out[dcli_row_at(body, DCLI_ROW_COUNT, 0) + m] = count[m];
     }
     for (int a = 0; a < body->access_count; a++)
         for (int m = 0; body->access[a].reach == DCLI_REACH_AFFINE && m < rank; m++)
-            part_out[dcli_row_access(body, a)] += lo[m] * row[dcli_row_access(body, a) + 1 + m];
+            part_out[dcli_row_at(body, DCLI_ROW_OFFSET, a)] += lo[m] * row[dcli_row_at(body, DCLI_ROW_STEP, a) + m];
 }
 
 /* A step along an axis of one element is not used. */
 static bool is_step_one(const dcli_body *body, const int64_t row[], int a, int axis)
 {
-    return row[2 * body->space_rank + axis] <= 1 || row[dcli_row_access(body, a) + 1 + axis] == 1;
+    return row[dcli_row_at(body, DCLI_ROW_COUNT, a) + axis] <= 1 ||
+           row[dcli_row_at(body, DCLI_ROW_STEP, a) + axis] == 1;
 }
 
 bool dcli_row_is_unit(const dcli_body *body, const int64_t row[])
 {
     int innermost = body->space_rank - 1, across = dcli_transposed_axis(body);
-    if (across >= 0 && row[2 * body->space_rank + across] > (int64_t)DCLI_MOST_SQUARES * DCLI_SQUARE)
+    if (across >= 0 && row[dcli_row_at(body, DCLI_ROW_COUNT, 0) + across] > (int64_t)DCLI_MOST_SQUARES * DCLI_SQUARE)
         return false;
     for (int a = 0; a < body->access_count; a++) {
         int axis = body->access[a].unit_axis;

@@ -76,10 +76,11 @@ static void emit_buffers(dcli_nest *nest, int across, int width)
     }
     if (streamed < 0)
         return;
-    int rank = body->space_rank, bounds = dcli_row_bounds(body, streamed);
+    int rank = body->space_rank, low = dcli_row_at(body, DCLI_ROW_GRID_LOW, streamed),
+        end = dcli_row_at(body, DCLI_ROW_GRID_END, streamed);
     dcli_text_put(nest->out, "    const int dcl_stream = sizeof(%s)", type_of(body, streamed));
     for (int d = 0; d < rank; d++)
-        dcli_text_put(nest->out, " * (%s[%d] - %s[%d])", nest->row, bounds + rank + d, nest->row, bounds + d);
+        dcli_text_put(nest->out, " * (%s[%d] - %s[%d])", nest->row, end + d, nest->row, low + d);
     dcli_text_put(nest->out, " >= %d && sizeof(%s)", STREAM_ARRAY_BYTES, type_of(body, streamed));
     if (nest->gathers)
         dcli_text_put(nest->out, " * dcl_table[%d]", DCLI_GATHER_ELEMENTS);

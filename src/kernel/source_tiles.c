@@ -15,19 +15,14 @@ enum {
     MOST_DEEP = 64 /* work-items of a group along dimension 2 */
 };
 
-int dcli_tile_row_list(const dcli_body *body, int a, int list)
-{
-    return dcli_row_access(body, a) + 1 + list * body->params[body->access[a].param].rank;
-}
-
 bool dcli_tile_row_is_unit(const dcli_body *body, const int64_t row[])
 {
     for (int a = 0; a < body->access_count; a++) {
         int last = body->params[body->access[a].param].rank - 1;
-        const int64_t *high = row + dcli_tile_row_list(body, a, DCLI_TILE_HIGH);
-        const int64_t *low = row + dcli_tile_row_list(body, a, DCLI_TILE_LOW);
+        const int64_t *high = row + dcli_row_at(body, DCLI_ROW_HIGH, a);
+        const int64_t *low = row + dcli_row_at(body, DCLI_ROW_LOW, a);
         bool stepped = high[last] - low[last] > 1 || low[last] != 0; /* from local index 0 to one that is there */
-        if (stepped && row[dcli_tile_row_list(body, a, DCLI_TILE_STEP) + last] != 1)
+        if (stepped && row[dcli_row_at(body, DCLI_ROW_STEP, a) + last] != 1)
             return false;
     }
     return true;
@@ -117,14 +112,13 @@ static void emit_condition(dcli_text *out, const dcli_body *body, int a)
     int rank = param_of(body, a)->rank;
     for (int d = 0; d < rank; d++)
         dcli_text_put(out, "%sdcl_e%d >= dcl_r->dcl_v[%d] && dcl_e%d < dcl_r->dcl_v[%d]", d > 0 ? " && " : "", d,
-                      dcli_tile_row_list(body, a, DCLI_TILE_LOW) + d, d,
-                      dcli_tile_row_list(body, a, DCLI_TILE_HIGH) + d);
+                      dcli_row_at(body, DCLI_ROW_LOW, a) + d, d, dcli_row_at(body, DCLI_ROW_HIGH, a) + d);
     if (body->access[a].reach != DCLI_REACH_CROSS)
         return;
     dcli_text_put(out, " && ");
     for (int d = 0; d < rank; d++)
         dcli_text_put(out, "%s(dcl_e%d < 0 || dcl_e%d >= dcl_r->dcl_v[%d])", d > 0 ? " + " : "", d, d,
-                      2 * body->space_rank + d);
+                      dcli_row_at(body, DCLI_ROW_COUNT, a) + d);
     dcli_text_put(out, " <= 1");
 }
 
@@ -142,13 +136,13 @@ static void emit_finder(dcli_text *out, const dcli_body *body, int a)
     emit_condition(out, body, a);
     dcli_text_put(out, ")\n        return dcl_p");
     for (int d = 0; d < rank; d++)
-        dcli_text_put(out, " + dcl_e%d * dcl_r->dcl_v[%d]", d, dcli_tile_row_list(body, a, DCLI_TILE_STEP) + d);
+        dcli_text_put(out, " + dcl_e%d * dcl_r->dcl_v[%d]", d, dcli_row_at(body, DCLI_ROW_STEP, a) + d);
     dcli_text_put(out, ";\n    if (dcl_is_first(dcl_report)) {\n        dcl_report[1] = %d;\n", a);
     for (int d = 0; d < rank; d++) /* as they may be anything: without overflow */
         dcli_text_put(
             out,
             "        dcl_report[%d] = (long)((ulong)dcl_r->dcl_v[%d] + (ulong)dcl_e%d * (ulong)dcl_r->dcl_v[%d]);\n",
-            d + 2, dcli_tile_row_list(body, a, DCLI_TILE_FIRST) + d, d, dcli_tile_row_list(body, a, DCLI_TILE_BY) + d);
+            d + 2, dcli_row_at(body, DCLI_ROW_FIRST, a) + d, d, dcli_row_at(body, DCLI_ROW_BY, a) + d);
     dcli_text_put(out, "    }\n    return (");
     put_pointer(out, body, a);
     dcli_text_put(out, ")(dcl_report + %d);\n}\n", body->access[a].written ? DCLI_REPORT_SPARE : DCLI_REPORT_ZERO);
@@ -160,10 +154,10 @@ static void define(dcli_text *out, const dcli_body *body, int a, const char *suf
     dcli_text_put(out, "#undef %s%s\n#define %s%s", param_of(body, a)->name, suffix, param_of(body, a)->name, suffix);
 }
 
-static void define_list(dcli_text *out, const dcli_body *body, int a, const char *suffix, int list)
+static void define_list(dcli_text *out, const dcli_body *body, int a, const char *suffix, dcli_row_field field)
 {
     define(out, body, a, suffix);
-    dcli_text_put(out, "(dcl_d) (dcl_r.dcl_v[%d + (dcl_d)])\n", dcli_tile_row_list(body, a, list));
+    dcli_text_put(out, "(dcl_d) (dcl_r.dcl_v[%d + (dcl_d)])\n", dcli_row_at(body, field, a));
 }
 
 static void define_element(dcli_text *out, const dcli_body *body, int a, dcli_variant variant)
@@ -189,14 +183,14 @@ static void define_element(dcli_text *out, const dcli_body *body, int a, dcli_va
 
 static void define_array(dcli_text *out, const dcli_body *body, int a, dcli_variant variant)
 {
-    int low = dcli_tile_row_list(body, a, DCLI_TILE_LOW), high = dcli_tile_row_list(body, a, DCLI_TILE_HIGH);
-    int first = dcli_tile_row_list(body, a, DCLI_TILE_FIRST), by = dcli_tile_row_list(body, a, DCLI_TILE_BY);
-    int step = dcli_tile_row_list(body, a, DCLI_TILE_STEP);
+    int low = dcli_row_at(body, DCLI_ROW_LOW, a), high = dcli_row_at(body, DCLI_ROW_HIGH, a);
+    int first = dcli_row_at(body, DCLI_ROW_FIRST, a), by = dcli_row_at(body, DCLI_ROW_BY, a);
+    int step = dcli_row_at(body, DCLI_ROW_STEP, a);
     define_element(out, body, a, variant);
-    define_list(out, body, a, "_low", DCLI_TILE_LOW);
-    define_list(out, body, a, "_high", DCLI_TILE_HIGH);
-    define_list(out, body, a, "_first", DCLI_TILE_FIRST);
-    define_list(out, body, a, "_step", DCLI_TILE_BY);
+    define_list(out, body, a, "_low", DCLI_ROW_LOW);
+    define_list(out, body, a, "_high", DCLI_ROW_HIGH);
+    define_list(out, body, a, "_first", DCLI_ROW_FIRST);
+    define_list(out, body, a, "_step", DCLI_ROW_BY);
     define(out, body, a, "_count");
     dcli_text_put(out, "(dcl_d) (dcl_r.dcl_v[%d + (dcl_d)] - dcl_r.dcl_v[%d + (dcl_d)])\n", high, low);
     define(out, body, a, "_at");
@@ -217,11 +211,11 @@ static void emit_pointers(dcli_text *out, const dcli_body *body, dcli_variant va
         dcli_text_put(out, "#undef %s_data\n    ", param_of(body, a)->name);
         put_pointer(out, body, a);
         dcli_text_put(out, "const %s_data = dcl_p%d + dcl_r.dcl_v[%d];\n", param_of(body, a)->name, a,
-                      dcli_row_access(body, a));
+                      dcli_row_at(body, DCLI_ROW_OFFSET, a));
         for (int d = 0; d < rank; d++)
             if (variant == DCLI_VARIANT_ANY || (variant == DCLI_VARIANT_UNIT && d < rank - 1))
                 dcli_text_put(out, "    const long dcl_s%d_%d = dcl_r.dcl_v[%d];\n", a, d,
-                              dcli_tile_row_list(body, a, DCLI_TILE_STEP) + d);
+                              dcli_row_at(body, DCLI_ROW_STEP, a) + d);
     }
 }
 
@@ -229,7 +223,7 @@ static void emit_pointers(dcli_text *out, const dcli_body *body, dcli_variant va
  * fastest; the first of all takes what is beyond the tile. */
 static void emit_places(dcli_text *out, const dcli_body *body)
 {
-    int rank = body->space_rank, count = 2 * rank;
+    int rank = body->space_rank, count = dcli_row_at(body, DCLI_ROW_COUNT, 0);
     for (int m = rank - 1; m >= 0 && m >= rank - 2; m--)
         dcli_text_put(out, "    const long dcl_i%d = get_global_id(%d);\n", m, rank - 1 - m);
     if (rank > 2)
@@ -250,7 +244,7 @@ static void emit_places(dcli_text *out, const dcli_body *body)
 /* Where the library chooses groups, work-items beyond what was asked for do nothing. */
 static void emit_guard(dcli_text *out, const dcli_body *body)
 {
-    int rank = body->space_rank, count = 2 * rank;
+    int rank = body->space_rank, count = dcli_row_at(body, DCLI_ROW_COUNT, 0);
     if (dcli_items_grouped(&body->items))
         return;
     for (int d = 0; d < DCLI_ITEM_DIMENSIONS; d++) {

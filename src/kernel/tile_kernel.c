@@ -304,9 +304,11 @@ dcl_status dcli_tile_kernel_parse(const char *text, const char *prelude, int cou
     status = read_text(body);
     if (status == DCL_OK)
         status = dcli_filter_check(body);
-    if (status != DCL_OK)
+    if (status != DCL_OK) {
         dcli_body_free(body);
-    else
-        *body_out = body;
+        return status;
+    }
+    dcli_rows_lay_out(body);
+    *body_out = body;
     return status;
 }

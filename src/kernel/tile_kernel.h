@@ -16,19 +16,7 @@ dcl_status dcli_tile_kernel_parse(const char *text, const char *prelude, int cou
 /** Whether DCL_GROUP was given. */
 static inline bool dcli_items_grouped(const dcli_items *items) { return items->group[0] > 0; }
 
-/** A row (kernel/body.h), in longs: start[R], stride[R], count[R] of the tile's box, then per access, r axes: the offset of
- *  local index 0, and the lists below of r each. It is passed by value in either form; then comes the report. */
-enum {
-    DCLI_TILE_STEP,  /* elements in memory from a local index to the next */
-    DCLI_TILE_LOW,   /* least local index that is there */
-    DCLI_TILE_HIGH,  /* the greatest, + 1; not above LOW: nothing is there */
-    DCLI_TILE_FIRST, /* index in the grid of local index 0 */
-    DCLI_TILE_BY,    /* from a local index to the next in the grid */
-    DCLI_TILE_LISTS
-};
-
-/** Where a list of access `a` begins in a row. */
-int dcli_tile_row_list(const dcli_body *body, int a, int list);
+/* A row (dcli_row_field) is passed by value in either form; then comes the report. */
 
 /** Whether the last axes of all arrays lie contiguously: then dcl_unit may run the row. */
 bool dcli_tile_row_is_unit(const dcli_body *body, const int64_t row[]);

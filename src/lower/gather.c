@@ -123,7 +123,8 @@ static int64_t most_elements(const dcli_gather *gather, uint64_t mask)
 static int furthest_axis(const dcli_gather *gather, const struct run *run, const int64_t cell[])
 {
     const dcli_body *body = body_of(gather);
-    const int64_t *step = gather->row + run->first * dcli_row_length(body) + dcli_row_access(body, gather->output) + 1;
+    const int64_t *step =
+        gather->row + run->first * dcli_row_length(body) + dcli_row_at(body, DCLI_ROW_STEP, gather->output);
     int furthest = -1;
     for (int m = 0; m < body->space_rank; m++)
         if (cell[m] > 1 && (furthest < 0 || llabs(step[m]) > llabs(step[furthest])))
@@ -136,7 +137,7 @@ static int furthest_axis(const dcli_gather *gather, const struct run *run, const
 static int64_t find_band(const dcli_gather *gather, const struct run *run, int far)
 {
     const dcli_body *body = body_of(gather);
-    int length = dcli_row_length(body), at = dcli_row_access(body, gather->output);
+    int length = dcli_row_length(body), at = dcli_row_at(body, DCLI_ROW_OFFSET, gather->output);
     const int64_t *first = gather->row + run->first * length + at;
     int64_t count = 1;
     while (far >= 0 && count < run->count && first[count * length] - first[0] < llabs(first[1 + far]))
@@ -355,8 +356,9 @@ static dcl_status sort_works(dcli_gather *gather)
     int64_t *row = dcli_malloc(count * length * sizeof *row);
     bool enough = placed != NULL && work != NULL && row != NULL;
     for (size_t n = 0; n < count && enough; n++)
-        placed[n] = (struct placed){gather->row[n * length + (size_t)dcli_row_access(body_of(gather), gather->output)],
-                                    (int64_t)n};
+        placed[n] = (struct placed){
+            gather->row[n * length + (size_t)dcli_row_at(body_of(gather), DCLI_ROW_OFFSET, gather->output)],
+            (int64_t)n};
     if (enough)
         qsort(placed, count, sizeof *placed, by_offset);
     for (size_t n = 0; n < count && enough; n++) {

@@ -62,7 +62,7 @@ static struct span find_span(const dcli_gather *gather)
     int64_t first = INT64_MAX, last = INT64_MIN, row[dcli_row_length(body)];
     for (int64_t p = 0; p < gather->part_count; p++) {
         find_row(gather, &gather->part[p], row);
-        const int64_t *at = row + dcli_row_access(body, gather->output);
+        const int64_t *at = row + dcli_row_at(body, DCLI_ROW_OFFSET, gather->output);
         int64_t low = at[0], high = at[0];
         for (int m = 0; m < body->space_rank; m++)
             *(at[1 + m] < 0 ? &low : &high) += (gather->part[p].count[m] - 1) * at[1 + m];
@@ -150,7 +150,7 @@ static dcli_packed pack(const dcli_gather *gather, struct layout *layout, const 
 {
     const dcli_body *body = dcli_part_body(gather);
     dcli_packed packed = {.at = 0};
-    const int64_t *at = row + dcli_row_access(body, gather->output);
+    const int64_t *at = row + dcli_row_at(body, DCLI_ROW_OFFSET, gather->output);
     if (layout->imaged[a] && gather->far >= 0) {
         packed.at = layout->image[a] + (part - gather->part) * interleave(gather, part, at + 1, packed.step);
         return packed;
@@ -179,7 +179,7 @@ static void fill_row(const dcli_gather *gather, struct layout *layout, const dcl
     for (int a = 0; a < body->access_count; a++)
         if (dcli_part_gathers(gather, part, a)) {
             dcli_packed packed = pack(gather, layout, part, a, plain);
-            int64_t *at = row + dcli_row_access(body, a);
+            int64_t *at = row + dcli_row_at(body, DCLI_ROW_OFFSET, a);
             at[0] = packed.at;
             memcpy(at + 1, packed.step, (size_t)body->space_rank * sizeof at[0]);
             if (packed_out != NULL)

@@ -11,16 +11,26 @@
 #include "resmap/elements.h"
 #include "segment/cut.h"
 
+/* Put a field of an access into a row, if the access has it. */
+static void put(const dcli_body *body, dcli_row_field field, int a, const int64_t numbers[], int64_t row[])
+{
+    int length = dcli_row_field_length(body, field, a);
+    if (length > 0)
+        memcpy(row + dcli_row_at(body, field, a), numbers, (size_t)length * sizeof row[0]);
+}
+
+void dcli_fill_row_box(const dcli_body *body, const dcl_box *box, int64_t row[])
+{
+    put(body, DCLI_ROW_START, 0, box->start, row);
+    put(body, DCLI_ROW_STRIDE, 0, box->stride, row);
+    put(body, DCLI_ROW_COUNT, 0, box->count, row);
+}
+
 void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcli_work *work,
                    const dcli_binding bindings[], const int64_t base[], int64_t row[])
 {
     const dcli_body *body = operation->body;
-    int rank = body->space_rank;
-    for (int m = 0; m < rank; m++) {
-        row[m] = work->box.start[m];
-        row[rank + m] = work->box.stride[m];
-        row[2 * rank + m] = work->box.count[m];
-    }
+    dcli_fill_row_box(body, &work->box, row);
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = &bindings[a];
         const dcli_limits *limits = binding->limits;
@@ -29,21 +39,19 @@ void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcl
             found = dcli_limits_of(operation, a, &work->box);
             limits = &found;
         }
-        dcl_grid reached = dcli_access_grid(operation, a), *grid = &reached;
-        int64_t *at = row + dcli_row_access(body, a), *bounds = row + dcli_row_bounds(body, a);
-        at[0] = binding->offset + base[a];
-        if (body->access[a].reach == DCLI_REACH_AFFINE) {
-            memcpy(at + 1, binding->step, (size_t)rank * sizeof(int64_t));
-        } else {
-            memcpy(at + 1, limits->low, (size_t)grid->rank * sizeof(int64_t));
-            memcpy(at + 1 + grid->rank, limits->count, (size_t)grid->rank * sizeof(int64_t));
-            memcpy(at + 1 + 2 * grid->rank, binding->step, (size_t)grid->rank * sizeof(int64_t));
-            for (int n = 1 + 3 * grid->rank; n < dcli_row_access(body, a + 1) - dcli_row_access(body, a); n++)
-                at[n] = limits->width[n - 1 - 3 * grid->rank];
+        row[dcli_row_at(body, DCLI_ROW_OFFSET, a)] = binding->offset + base[a];
+        put(body, DCLI_ROW_STEP, a, binding->step, row);
+        if (body->access[a].reach != DCLI_REACH_AFFINE) {
+            put(body, DCLI_ROW_LOW, a, limits->low, row);
+            put(body, DCLI_ROW_EXTENT, a, limits->count, row);
+            put(body, DCLI_ROW_WIDTH, a, limits->width, row);
         }
-        for (int d = 0; d < grid->rank; d++) {
-            bounds[d] = planned_only ? limits->low[d] : grid->origin[d];
-            bounds[grid->rank + d] = bounds[d] + (planned_only ? limits->count[d] : grid->extent[d]);
+        dcl_grid grid = dcli_access_grid(operation, a);
+        int64_t *low = row + dcli_row_at(body, DCLI_ROW_GRID_LOW, a),
+                *end = row + dcli_row_at(body, DCLI_ROW_GRID_END, a);
+        for (int d = 0; d < grid.rank; d++) {
+            low[d] = planned_only ? limits->low[d] : grid.origin[d];
+            end[d] = low[d] + (planned_only ? limits->count[d] : grid.extent[d]);
         }
     }
 }
@@ -148,7 +156,7 @@ static dcl_status take_turns(int64_t row[], int64_t count, int64_t turns, int le
 static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli_launch *launch, const int64_t whole[])
 {
     int rank = body->space_rank, length = dcli_row_length(body);
-    const int64_t *all = whole + 2 * rank;
+    const int64_t *all = whole + dcli_row_at(body, DCLI_ROW_COUNT, 0);
     int64_t shape[DCL_MAX_RANK];
     if (traits->is_gpu || dcli_volume(rank, all) == 1)
         return put_row(launch, length, whole);

@@ -4,12 +4,14 @@
 
 #include "lower/lower.h"
 
-/** A work as a row; layout: kernel/body.h.
+/** The fields of a row that say which box it runs. */
+void dcli_fill_row_box(const dcli_body *body, const dcl_box *box, int64_t row[]);
+/** A work as a row (dcli_row_field).
  *  @param planned_only  affine accesses are checked against what was planned, not against grids.
  *  @param base          [access_count] elements added to the offsets of bindings. */
 void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcli_work *work,
                    const dcli_binding bindings[], const int64_t base[], int64_t row[]);
-/** The same for a tile kernel; layout: kernel/tile_kernel.h. */
+/** The same for a tile kernel. */
 void dcli_tile_fill_row(const dcli_body *body, const dcli_work *work, const dcli_binding bindings[],
                         const int64_t base[], int64_t row[]);
 

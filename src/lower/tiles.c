@@ -76,32 +76,29 @@ static struct axis find_axis(const dcli_body *body, int a, int d, const dcli_wor
     return axis;
 }
 
-/* One array of a row; layout: kernel/tile_kernel.h. */
+/* One array of a row. */
 static void fill_array(const dcli_body *body, int a, const dcli_work *work, const dcli_binding *binding, int64_t base,
                        int64_t row[])
 {
     bool affine = body->access[a].reach == DCLI_REACH_AFFINE;
-    int64_t *offset = row + dcli_row_access(body, a);
+    int64_t *offset = row + dcli_row_at(body, DCLI_ROW_OFFSET, a);
     *offset = binding->offset + base;
     for (int d = 0; d < body->params[body->access[a].param].rank; d++) {
         struct axis axis = find_axis(body, a, d, work, binding);
         if (!affine && binding->limits->count[d] > 0) /* the binding's is where the first element that is there lies */
             *offset -= (binding->limits->low[d] - axis.first) / (is_halo(body, a) ? 1 : axis.by) * binding->step[d];
-        row[dcli_tile_row_list(body, a, DCLI_TILE_STEP) + d] = axis.step;
-        row[dcli_tile_row_list(body, a, DCLI_TILE_LOW) + d] = axis.low;
-        row[dcli_tile_row_list(body, a, DCLI_TILE_HIGH) + d] = axis.high;
-        row[dcli_tile_row_list(body, a, DCLI_TILE_FIRST) + d] = axis.first;
-        row[dcli_tile_row_list(body, a, DCLI_TILE_BY) + d] = axis.by;
+        row[dcli_row_at(body, DCLI_ROW_STEP, a) + d] = axis.step;
+        row[dcli_row_at(body, DCLI_ROW_LOW, a) + d] = axis.low;
+        row[dcli_row_at(body, DCLI_ROW_HIGH, a) + d] = axis.high;
+        row[dcli_row_at(body, DCLI_ROW_FIRST, a) + d] = axis.first;
+        row[dcli_row_at(body, DCLI_ROW_BY, a) + d] = axis.by;
     }
 }
 
 void dcli_tile_fill_row(const dcli_body *body, const dcli_work *work, const dcli_binding bindings[],
                         const int64_t base[], int64_t row[])
 {
-    int rank = body->space_rank;
-    memcpy(row, work->box.start, (size_t)rank * sizeof *row);
-    memcpy(row + rank, work->box.stride, (size_t)rank * sizeof *row);
-    memcpy(row + 2 * rank, work->box.count, (size_t)rank * sizeof *row);
+    dcli_fill_row_box(body, &work->box, row);
     for (int a = 0; a < body->access_count; a++)
         fill_array(body, a, work, &bindings[a], base[a], row);
 }

@@ -243,7 +243,8 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
             status = dcli_tile_launch(worker, entry->kernel, launch->variant, row, count + 2, arguments);
             continue;
         }
-        int dimensions = dcli_body_launch_size(body, launch->variant, row + 2 * body->space_rank, global, local);
+        int dimensions =
+            dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0), global, local);
         status =
             dcli_exec_launch(worker, entry->kernel, launch->variant, count + 2, arguments, dimensions, global, local);
     }

@@ -36,7 +36,8 @@ dcl_status dcli_tile_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_varia
     const dcli_body *body = kernel->body;
     size_t global[DCLI_ITEM_DIMENSIONS], local[DCLI_ITEM_DIMENSIONS];
     bool is_gpu = dcli_device_is_gpu(worker->as_node->device);
-    dcli_tile_launch_size(body, is_gpu ? DCLI_FORM_GPU : DCLI_FORM_CPU, row + 2 * body->space_rank, global, local);
+    dcli_tile_launch_size(body, is_gpu ? DCLI_FORM_GPU : DCLI_FORM_CPU, row + dcli_row_at(body, DCLI_ROW_COUNT, 0),
+                          global, local);
     dcl_status status = check_groups(is_gpu, global, local);
     if (status != DCL_OK)
         return status;

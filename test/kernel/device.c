@@ -138,20 +138,22 @@ static size_t arg_bytes(const test_arg *arg)
 }
 
 /* Of a declared reach: offset, low, count, step, and width or stride. */
-static void fill_reach(const test_arg *arg, dcli_reach reach, const int64_t pitch[], int64_t at[])
+static void fill_reach(const dcli_body *body, int a, const test_arg *arg, const int64_t pitch[], int64_t row[])
 {
+    dcli_reach reach = body->access[a].reach;
+    int64_t *offset = &row[dcli_row_at(body, DCLI_ROW_OFFSET, a)];
     bool widths = reach == DCLI_REACH_HALO || reach == DCLI_REACH_CROSS;
     bool strides = reach == DCLI_REACH_BOX || reach == DCLI_REACH_FUNCTION;
-    at[0] = 0;
+    *offset = 0;
     for (int d = 0; d < arg->rank; d++) {
         int64_t low = arg->seen != NULL ? arg->seen->start[d] : arg->origin[d];
         int64_t stride = arg->seen != NULL ? arg->seen->stride[d] : 1;
-        at[0] += (low - arg->origin[d]) * pitch[d];
-        at[1 + d] = low;
-        at[1 + arg->rank + d] = arg->seen != NULL ? arg->seen->count[d] : arg->extent[d];
-        at[1 + 2 * arg->rank + d] = pitch[d] * stride;
+        *offset += (low - arg->origin[d]) * pitch[d];
+        row[dcli_row_at(body, DCLI_ROW_LOW, a) + d] = low;
+        row[dcli_row_at(body, DCLI_ROW_EXTENT, a) + d] = arg->seen != NULL ? arg->seen->count[d] : arg->extent[d];
+        row[dcli_row_at(body, DCLI_ROW_STEP, a) + d] = pitch[d] * stride;
         if (widths || strides)
-            at[1 + 3 * arg->rank + d] = widths ? arg->width[d] : stride;
+            row[dcli_row_at(body, DCLI_ROW_WIDTH, a) + d] = widths ? arg->width[d] : stride;
     }
 }
 
@@ -164,23 +166,25 @@ static void fill_row(const dcli_body *body, const test_arg args[], const int64_t
         values[p] = args[p].value;
     int rank = body->space_rank;
     for (int m = 0; m < rank; m++) {
-        row[m] = start[m];
-        row[rank + m] = stride[m];
-        row[2 * rank + m] = count[m];
+        row[dcli_row_at(body, DCLI_ROW_START, 0) + m] = start[m];
+        row[dcli_row_at(body, DCLI_ROW_STRIDE, 0) + m] = stride[m];
+        row[dcli_row_at(body, DCLI_ROW_COUNT, 0) + m] = count[m];
     }
     for (int a = 0; a < body->access_count; a++) {
         const test_arg *arg = &args[body->access[a].param];
-        int64_t pitch[4], *at = &row[dcli_row_access(body, a)], *bounds = &row[dcli_row_bounds(body, a)];
+        int64_t pitch[4], *at = &row[dcli_row_at(body, DCLI_ROW_OFFSET, a)];
+        int64_t *low = &row[dcli_row_at(body, DCLI_ROW_GRID_LOW, a)],
+                *end = &row[dcli_row_at(body, DCLI_ROW_GRID_END, a)];
         pitches(arg, pitch);
         dcli_subscripts subscripts;
         cr_assert_eq(dcli_body_subscripts(body, a, values, &subscripts), DCL_OK);
         if (subscripts.reach != DCLI_REACH_AFFINE)
-            fill_reach(arg, subscripts.reach, pitch, at);
+            fill_reach(body, a, arg, pitch, row);
         else
             memset(at, 0, (size_t)(1 + rank) * sizeof *at);
         for (int d = 0; d < arg->rank; d++) {
-            bounds[d] = arg->seen != NULL ? arg->seen->start[d] : arg->origin[d];
-            bounds[arg->rank + d] = bounds[d] + (arg->seen != NULL ? arg->seen->count[d] : arg->extent[d]);
+            low[d] = arg->seen != NULL ? arg->seen->start[d] : arg->origin[d];
+            end[d] = low[d] + (arg->seen != NULL ? arg->seen->count[d] : arg->extent[d]);
             if (subscripts.reach != DCLI_REACH_AFFINE)
                 continue;
             at[0] += (subscripts.axis[d].constant - arg->origin[d]) * pitch[d];

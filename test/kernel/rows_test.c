@@ -17,13 +17,19 @@ static dcli_body *parse(const char *spec, const char *text)
 Test(kernel_rows, layout)
 {
     dcli_body *body = parse("out C 2, in A 3, all T 1", "C(i,j) = A(i,j,0) + T(T(0));");
-    cr_expect_eq(dcli_row_access(body, 0), 6, "start, stride, count of two axes");
-    cr_expect_eq(dcli_row_access(body, 1), 9, "offset and two steps");
-    cr_expect_eq(dcli_row_access(body, 2), 12);
-    cr_expect_eq(dcli_row_bounds(body, 0), 16, "offset, low, count, step of one axis");
-    cr_expect_eq(dcli_row_bounds(body, 1), 20);
-    cr_expect_eq(dcli_row_bounds(body, 2), 26);
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_OFFSET, 0), 6, "start, stride, count of two axes");
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_OFFSET, 1), 9, "offset and two steps");
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_OFFSET, 2), 12);
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_GRID_LOW, 0), 16, "offset, step, low and extent of one axis");
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_GRID_LOW, 1), 20);
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_GRID_LOW, 2), 26);
     cr_expect_eq(dcli_row_length(body), 28);
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_COUNT, 2), 4, "of the box, for any access");
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_STEP, 1), 10);
+    cr_expect_eq(dcli_row_field_length(body, DCLI_ROW_STEP, 1), 2, "of the loop's axes");
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_LOW, 1), -1, "an affine access has none");
+    cr_expect_eq(dcli_row_field_length(body, DCLI_ROW_LOW, 2), 1);
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_WIDTH, 2), -1);
     dcli_body_free(body);
 }
 

@@ -28,7 +28,8 @@ Test(tile_kernel, has_an_access_per_array)
     cr_expect(body->tile_kernel);
     cr_expect_eq(body->first_output, 2);
     cr_expect_eq(dcli_row_length(body), 3 * 2 + 3 * (1 + 5 * 2) + (1 + 5 * 3));
-    cr_expect_eq(dcli_tile_row_list(body, 1, DCLI_TILE_LOW), 3 * 2 + (1 + 5 * 2) + 1 + 2);
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_LOW, 1), 3 * 2 + (1 + 5 * 2) + 1 + 2);
+    cr_expect_eq(dcli_row_at(body, DCLI_ROW_GRID_LOW, 1), -1, "nothing is checked against a grid");
     cr_expect_eq(body->access[2].line, 1);
     cr_expect_eq(dcli_body_kernel_count(body, DCLI_FORM_CPU, false), 2);
     cr_expect_eq(dcli_body_kernel_count(body, DCLI_FORM_CPU, true), 3);

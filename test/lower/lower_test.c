@@ -188,15 +188,15 @@ static int64_t check_row(const char *what, const dcli_operation *operation, cons
     if (bindings[1].kind == DCLI_SPACE_STAGE)
         base[1] = lowered->stage_at[bindings[1].where] / 8;
     dcli_tile_fill_row(body, work, bindings, base, row);
-    const int64_t *step = row + dcli_tile_row_list(body, 1, DCLI_TILE_STEP);
-    const int64_t *low = row + dcli_tile_row_list(body, 1, DCLI_TILE_LOW);
-    const int64_t *high = row + dcli_tile_row_list(body, 1, DCLI_TILE_HIGH);
-    const int64_t *first = row + dcli_tile_row_list(body, 1, DCLI_TILE_FIRST);
-    const int64_t *by = row + dcli_tile_row_list(body, 1, DCLI_TILE_BY);
+    const int64_t *step = row + dcli_row_at(body, DCLI_ROW_STEP, 1);
+    const int64_t *low = row + dcli_row_at(body, DCLI_ROW_LOW, 1);
+    const int64_t *high = row + dcli_row_at(body, DCLI_ROW_HIGH, 1);
+    const int64_t *first = row + dcli_row_at(body, DCLI_ROW_FIRST, 1);
+    const int64_t *by = row + dcli_row_at(body, DCLI_ROW_BY, 1);
     for (int64_t x = low[0]; x < high[0]; x++)
         for (int64_t y = low[1]; y < high[1]; y++, found++) {
             const int64_t element[2] = {first[0] + x * by[0], first[1] + y * by[1]};
-            cr_assert_eq(row[dcli_row_access(body, 1)] + x * step[0] + y * step[1],
+            cr_assert_eq(row[dcli_row_at(body, DCLI_ROW_OFFSET, 1)] + x * step[0] + y * step[1],
                          offset_of(operation, plan, lowered, &bindings[1], element), "%s: element %d, %d", what,
                          (int)element[0], (int)element[1]);
         }

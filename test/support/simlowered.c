@@ -120,24 +120,32 @@ static void fill_with_rest(struct run *run)
 
 /* ---- rows --------------------------------------------------------------------------------------------------------- */
 
+/* A field of the row that runs; NULL: the access has none. */
+static const int64_t *field_of(const struct run *run, dcli_row_field field, int a)
+{
+    int at = dcli_row_at(run->body, field, a);
+    return at >= 0 ? run->row + at : NULL;
+}
+
 /* Where access `a` finds an element, by the numbers of the row alone; NULL when they are wrong. */
 static int64_t *find_place(struct run *run, int a, const int64_t element[])
 {
     const dcli_subscripts *subscripts = &run->subscripts[a];
-    const int64_t *at = run->row + dcli_row_access(run->body, a);
-    int64_t offset = at[0];
+    const int64_t *step = field_of(run, DCLI_ROW_STEP, a), *low = field_of(run, DCLI_ROW_LOW, a);
+    const int64_t *extent = field_of(run, DCLI_ROW_EXTENT, a), *width = field_of(run, DCLI_ROW_WIDTH, a);
+    int64_t offset = *field_of(run, DCLI_ROW_OFFSET, a);
     if (subscripts->reach == DCLI_REACH_AFFINE)
         for (int m = 0; m < run->body->space_rank; m++)
-            offset += run->place[m] * at[1 + m];
+            offset += run->place[m] * step[m];
     else
         for (int d = 0, rank = subscripts->rank; d < rank; d++) {
             bool strides = subscripts->reach == DCLI_REACH_BOX || subscripts->reach == DCLI_REACH_FUNCTION;
-            int64_t stride = strides ? at[1 + 3 * rank + d] : 1, apart = element[d] - at[1 + d];
-            if (apart < 0 || apart % stride != 0 || apart / stride >= at[1 + rank + d]) {
+            int64_t stride = strides ? width[d] : 1, apart = element[d] - low[d];
+            if (apart < 0 || apart % stride != 0 || apart / stride >= extent[d]) {
                 wrong(run, a, "reads what is not said to be there");
                 return NULL;
             }
-            offset += apart / stride * at[1 + 2 * rank + d];
+            offset += apart / stride * step[d];
         }
     if (offset >= 0 && offset < run->memory[a].elements)
         return run->memory[a].data + offset;
@@ -148,10 +156,10 @@ static int64_t *find_place(struct run *run, int a, const int64_t element[])
 /* Whether the bounds that a checked row has let an element through. */
 static bool is_let_through(const struct run *run, int a, const int64_t element[])
 {
-    const int64_t *bounds = run->row + dcli_row_bounds(run->body, a);
+    const int64_t *low = field_of(run, DCLI_ROW_GRID_LOW, a), *end = field_of(run, DCLI_ROW_GRID_END, a);
     int rank = run->subscripts[a].rank;
     for (int d = 0; d < rank; d++)
-        if (element[d] < bounds[d] || element[d] >= bounds[rank + d])
+        if (element[d] < low[d] || element[d] >= end[d])
             return false;
     return true;
 }
@@ -191,9 +199,9 @@ static void run_row(struct run *run, const int64_t row[])
     const sim_access access = {.user = run, .fetch = fetch, .outside = outside, .store = store};
     int rank = run->body->space_rank;
     dcl_box box = {.rank = rank};
-    memcpy(box.start, row, (size_t)rank * sizeof row[0]);
-    memcpy(box.stride, row + rank, (size_t)rank * sizeof row[0]);
-    memcpy(box.count, row + 2 * rank, (size_t)rank * sizeof row[0]);
+    memcpy(box.start, row + dcli_row_at(run->body, DCLI_ROW_START, 0), (size_t)rank * sizeof row[0]);
+    memcpy(box.stride, row + dcli_row_at(run->body, DCLI_ROW_STRIDE, 0), (size_t)rank * sizeof row[0]);
+    memcpy(box.count, row + dcli_row_at(run->body, DCLI_ROW_COUNT, 0), (size_t)rank * sizeof row[0]);
     bool unit = run->launch->variant == DCLI_VARIANT_UNIT || run->launch->variant == DCLI_VARIANT_GATHERED;
     if (unit && !dcli_row_is_unit(run->body, row))
         wrong(run, -1, "a row does not have the steps of its kernel");
@@ -273,7 +281,7 @@ static void run_groups(struct run *run, const dcli_launch *launch)
         for (int64_t r = 0; r < group[1] && !sim_is_wrong(run->data); r++) {
             const int64_t *row = table + group[0] + r * length;
             dcl_box box = {.rank = run->body->space_rank};
-            memcpy(box.count, row + 2 * box.rank, (size_t)box.rank * sizeof row[0]);
+            memcpy(box.count, row + dcli_row_at(run->body, DCLI_ROW_COUNT, 0), (size_t)box.rank * sizeof row[0]);
             elements += dcli_box_elements(&box);
             run_row(run, row);
         }
