@@ -393,4 +393,7 @@ void dcli_gather_close(dcli_gather *gather)
     dcli_free(gather->work);
     dcli_free(gather->row);
     dcli_free(gather->part);
+    for (int64_t b = 0; b < gather->bin_capacity; b++)
+        dcli_transfers_free(&gather->bin[b].pieces);
+    dcli_free(gather->bin);
 }

@@ -17,6 +17,13 @@ typedef struct dcli_gather_part {
     int64_t lo[DCL_MAX_RANK], count[DCL_MAX_RANK];
 } dcli_gather_part;
 
+/** Pieces of a group that an access gathers from one part: from there to the scratch memory. */
+typedef struct dcli_bin {
+    int access;
+    int64_t address; /* number of the part in the batch's `source` */
+    dcli_transfers pieces;
+} dcli_bin;
+
 /** What is made while a batch is lowered: groups of parts that one work-item runs. */
 typedef struct dcli_gather {
     const dcli_operation *operation;
@@ -37,6 +44,8 @@ typedef struct dcli_gather {
     int64_t part_count, part_capacity;
     int64_t elements; /* of the loop, in them */
     int order;        /* in which they are packed */
+    dcli_bin *bin;    /* [bin_count] pieces of the group; those behind keep their memory for the next one */
+    int64_t bin_count, bin_capacity;
     int far; /* the axis along which parts of one shape take turns in the output, one behind the other; -1: none */
 } dcli_gather;
 

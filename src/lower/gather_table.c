@@ -39,24 +39,23 @@ struct shapes {
     int64_t *of;           /* [pieces] */
 };
 
-static int64_t way_of(const int64_t piece[])
+static int64_t way_of(const dcli_transfer *piece)
 {
     const int last = DCLI_GATHER_AXES - 1;
-    const int64_t *to = piece + DCLI_PIECE_TO + 1, *from = piece + DCLI_PIECE_FROM + 1;
-    if (to[last] != 1 || from[last - 1] != 1 || from[last] == 1)
+    if (piece->to.step[last] != 1 || piece->from.step[last - 1] != 1 || piece->from.step[last] == 1)
         return DCLI_SHAPE_LINES;
-    bool square = piece[last] == DCLI_LANES && piece[last - 1] == DCLI_LANES;
-    return square && dcli_volume(last - 1, piece) == 1 ? DCLI_SHAPE_SQUARE : DCLI_SHAPE_TURNED;
+    bool square = piece->count[last] == DCLI_LANES && piece->count[last - 1] == DCLI_LANES;
+    return square && dcli_volume(last - 1, piece->count) == 1 ? DCLI_SHAPE_SQUARE : DCLI_SHAPE_TURNED;
 }
 
-static void fill_shape(const int64_t piece[], int64_t shape[])
+static void fill_shape(int access, const dcli_transfer *piece, int64_t shape[])
 {
     const size_t bytes = DCLI_GATHER_AXES * sizeof shape[0];
-    shape[0] = piece[DCLI_PIECE_ACCESS];
+    shape[0] = access;
     shape[1] = way_of(piece);
-    memcpy(shape + DCLI_SHAPE_COUNTS, piece, bytes);
-    memcpy(shape + DCLI_SHAPE_TO, piece + DCLI_PIECE_TO + 1, bytes);
-    memcpy(shape + DCLI_SHAPE_FROM, piece + DCLI_PIECE_FROM + 1, bytes);
+    memcpy(shape + DCLI_SHAPE_COUNTS, piece->count, bytes);
+    memcpy(shape + DCLI_SHAPE_TO, piece->to.step, bytes);
+    memcpy(shape + DCLI_SHAPE_FROM, piece->from.step, bytes);
 }
 
 /* The number of the shape behind the last one: its own, or that of an earlier one that is the same.
@@ -77,12 +76,13 @@ static int64_t number_shape(struct shapes *shapes, int64_t last[])
 static dcl_status find_shapes(const dcli_launch *launch, struct shapes *shapes)
 {
     int64_t last[LAST_SHAPES] = {0};
-    shapes->shape = dcli_malloc((size_t)launch->piece_count * DCLI_SHAPE_LONGS * sizeof(int64_t));
-    shapes->of = dcli_malloc((size_t)launch->piece_count * sizeof(int64_t));
+    shapes->shape = dcli_malloc((size_t)launch->piece.count * DCLI_SHAPE_LONGS * sizeof(int64_t));
+    shapes->of = dcli_malloc((size_t)launch->piece.count * sizeof(int64_t));
     if (shapes->shape == NULL || shapes->of == NULL)
         return DCL_ERR_NOMEM;
-    for (int64_t p = 0; p < launch->piece_count; p++) {
-        fill_shape(launch->piece + p * DCLI_PIECE_LONGS, shapes->shape + shapes->count * DCLI_SHAPE_LONGS);
+    for (int64_t p = 0; p < launch->piece.count; p++) {
+        dcli_transfer piece = dcli_transfers_get(&launch->piece, p);
+        fill_shape(launch->origin[p].access, &piece, shapes->shape + shapes->count * DCLI_SHAPE_LONGS);
         shapes->of[p] = number_shape(shapes, last);
     }
     return DCL_OK;
@@ -97,7 +97,7 @@ static struct table find_table(const dcli_body *body, const dcli_launch *launch,
 {
     struct table table = {.rows = DCLI_GATHER_HEAD + launch->group_count * DCLI_GROUP_LONGS};
     table.places = table.rows + launch->row_count * dcli_row_length(body);
-    table.shapes = table.places + launch->piece_count * DCLI_PLACE_LONGS;
+    table.shapes = table.places + launch->piece.count * DCLI_PLACE_LONGS;
     table.end = table.shapes + shapes->count * DCLI_SHAPE_LONGS;
     return table;
 }
@@ -126,12 +126,12 @@ static void fill_table(const dcli_body *body, const dcli_launch *launch, const s
         to[3] = group[3];
     }
     memcpy(table + at->rows, launch->row, (size_t)(launch->row_count * length) * sizeof table[0]);
-    for (int64_t p = 0; p < launch->piece_count; p++) {
-        const int64_t *piece = launch->piece + p * DCLI_PIECE_LONGS;
+    for (int64_t p = 0; p < launch->piece.count; p++) {
+        const dcli_transfer piece = dcli_transfers_get(&launch->piece, p);
         int64_t *place = table + at->places + p * DCLI_PLACE_LONGS;
-        place[0] = piece[DCLI_PIECE_TO];
-        place[1] = piece[DCLI_PIECE_FROM];
-        place[2] = piece[DCLI_PIECE_ADDRESS];
+        place[0] = piece.to.offset;
+        place[1] = piece.from.offset;
+        place[2] = launch->origin[p].address;
         place[3] = at->shapes + shapes->of[p] * DCLI_SHAPE_LONGS;
     }
     memcpy(table + at->shapes, shapes->shape, (size_t)(shapes->count * DCLI_SHAPE_LONGS) * sizeof table[0]);

@@ -283,33 +283,45 @@ static dcl_status append_rows(dcli_launch *launch, int length, const struct rows
     return DCL_OK;
 }
 
-static dcl_status append_pieces(const dcli_gather *gather, dcli_launch *launch, const dcli_pieces *pieces)
+static dcl_status append_pieces(const dcli_gather *gather, dcli_launch *launch)
 {
-    for (int64_t p = 0; p < pieces->count; p++) {
-        const int64_t *piece = pieces->piece + p * DCLI_PIECE_LONGS;
-        if (dcli_grow(&launch->piece, launch->piece_count, &launch->piece_capacity,
-                      DCLI_PIECE_LONGS * sizeof piece[0]) != 0)
-            return DCL_ERR_NOMEM;
-        memcpy(launch->piece + DCLI_PIECE_LONGS * launch->piece_count++, piece, DCLI_PIECE_LONGS * sizeof piece[0]);
-        launch->gathered_bytes +=
-            dcli_volume(DCLI_GATHER_AXES, piece) * dcli_part_bytes(gather, (int)piece[DCLI_PIECE_ACCESS]);
+    dcl_status status = DCL_OK;
+    launch->piece.rank = DCLI_GATHER_AXES;
+    for (int64_t b = 0; b < gather->bin_count; b++) {
+        const dcli_bin *bin = &gather->bin[b];
+        for (int64_t p = 0; p < bin->pieces.count && status == DCL_OK; p++) {
+            dcli_transfer piece = dcli_transfers_get(&bin->pieces, p);
+            if (dcli_grow(&launch->origin, launch->piece.count, &launch->origin_capacity, sizeof *launch->origin) != 0)
+                return DCL_ERR_NOMEM;
+            launch->origin[launch->piece.count] = (dcli_origin){bin->access, bin->address};
+            status = dcli_transfers_add(&launch->piece, &piece);
+        }
+        launch->gathered_bytes += dcli_transfers_elements(&bin->pieces) * dcli_part_bytes(gather, bin->access);
     }
-    return DCL_OK;
+    return status;
 }
 
-static dcl_status append(const dcli_gather *gather, const struct rows *rows, const dcli_pieces *pieces)
+static int64_t count_pieces(const dcli_gather *gather)
+{
+    int64_t count = 0;
+    for (int64_t b = 0; b < gather->bin_count; b++)
+        count += gather->bin[b].pieces.count;
+    return count;
+}
+
+static dcl_status append(const dcli_gather *gather, const struct rows *rows)
 {
     dcli_launch *launch = find_launch(gather);
     if (launch == NULL || dcli_grow(&launch->group, launch->group_count, &launch->group_capacity,
                                     DCLI_GROUP_LONGS * sizeof(int64_t)) != 0)
         return DCL_ERR_NOMEM;
     int64_t *group = launch->group + DCLI_GROUP_LONGS * launch->group_count++;
-    memcpy(group, (int64_t[]){launch->row_count, rows->count, launch->piece_count, pieces->count},
+    memcpy(group, (int64_t[]){launch->row_count, rows->count, launch->piece.count, count_pieces(gather)},
            DCLI_GROUP_LONGS * sizeof group[0]);
     launch->elements += gather->elements;
     launch->scratch_bytes = dcli_max(launch->scratch_bytes, rows->bytes);
     dcl_status status = append_rows(launch, dcli_row_length(dcli_part_body(gather)), rows);
-    return status == DCL_OK ? append_pieces(gather, launch, pieces) : status;
+    return status == DCL_OK ? append_pieces(gather, launch) : status;
 }
 
 dcl_status dcli_group_add(dcli_gather *gather, const dcli_gather_part *part)
@@ -324,21 +336,19 @@ dcl_status dcli_group_add(dcli_gather *gather, const dcli_gather_part *part)
 dcl_status dcli_group_end(dcli_gather *gather, bool *slow_out)
 {
     struct rows rows = {0};
-    dcli_pieces pieces = {0};
     if (slow_out != NULL)
         *slow_out = false;
     if (gather->part_count == 0)
         return DCL_OK;
     dcl_status status = make_rows(gather, &rows);
     if (status == DCL_OK)
-        status = dcli_pieces_make(gather, rows.packed, &pieces);
-    if (status == DCL_OK && slow_out != NULL && !dcli_pieces_are_quick(&pieces))
+        status = dcli_pieces_make(gather, rows.packed);
+    if (status == DCL_OK && slow_out != NULL && !dcli_pieces_are_quick(gather))
         *slow_out = true;
     else if (status == DCL_OK)
-        status = append(gather, &rows, &pieces);
+        status = append(gather, &rows);
     dcli_free(rows.row);
     dcli_free(rows.packed);
-    dcli_free(pieces.piece);
     gather->part_count = gather->elements = 0;
     return status;
 }

@@ -58,22 +58,9 @@ typedef struct dcli_packed {
     int64_t at, step[DCL_MAX_RANK];
 } dcli_packed;
 
-/** A piece, in longs: counts of its axes; offset and steps in the scratch memory; the same where it is gathered from; its
- *  access; the number of the address. What kernels are given of it: kernel/gather.h. */
-enum {
-    DCLI_PIECE_TO = DCLI_GATHER_AXES,
-    DCLI_PIECE_FROM = DCLI_PIECE_TO + 1 + DCLI_GATHER_AXES,
-    DCLI_PIECE_ACCESS = DCLI_PIECE_FROM + 1 + DCLI_GATHER_AXES,
-    DCLI_PIECE_ADDRESS,
-    DCLI_PIECE_LONGS
-};
-typedef struct dcli_pieces {
-    int64_t *piece, count, capacity; /* [count][DCLI_PIECE_LONGS] */
-} dcli_pieces;
-
-/** Find the pieces of a group, and join them. @param packed  [parts][access_count]. The list is freed by the caller. */
-dcl_status dcli_pieces_make(dcli_gather *gather, const dcli_packed packed[], dcli_pieces *pieces);
-/** Whether kernels gather most of it in vectors. */
-bool dcli_pieces_are_quick(const dcli_pieces *pieces);
+/** Find the pieces of the group, and join them: gather->bin. @param packed  [parts][access_count]. */
+dcl_status dcli_pieces_make(dcli_gather *gather, const dcli_packed packed[]);
+/** Whether kernels gather most of them in vectors. */
+bool dcli_pieces_are_quick(const dcli_gather *gather);
 
 #endif

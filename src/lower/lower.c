@@ -105,8 +105,10 @@ void dcli_launch_drop_lists(dcli_launch *launch)
 {
     dcli_free(launch->row);
     dcli_free(launch->group);
-    dcli_free(launch->piece);
-    launch->row = launch->group = launch->piece = NULL;
+    dcli_transfers_free(&launch->piece);
+    dcli_free(launch->origin);
+    launch->row = launch->group = NULL;
+    launch->origin = NULL;
 }
 
 void dcli_lowered_free(dcli_lowered *lowered)
@@ -122,13 +124,14 @@ void dcli_lowered_free(dcli_lowered *lowered)
 
 int64_t dcli_lowered_bytes(const dcli_lowered *lowered, const dcli_body *body)
 {
-    int64_t longs = 0;
+    int64_t longs = 0, bytes = 0;
     for (int64_t l = 0; l < lowered->launch_count; l++) {
         const dcli_launch *launch = &lowered->launch[l];
         longs += launch->row != NULL ? launch->row_capacity * dcli_row_length(body) : 0;
         longs += launch->group != NULL ? launch->group_capacity * DCLI_GROUP_LONGS : 0;
-        longs += launch->piece != NULL ? launch->piece_capacity * DCLI_PIECE_LONGS : 0;
+        bytes += dcli_transfers_bytes(&launch->piece);
+        bytes += launch->origin != NULL ? launch->origin_capacity * (int64_t)sizeof *launch->origin : 0;
     }
-    return longs * (int64_t)sizeof(int64_t) + lowered->launch_capacity * (int64_t)sizeof *lowered->launch +
+    return bytes + longs * (int64_t)sizeof(int64_t) + lowered->launch_capacity * (int64_t)sizeof *lowered->launch +
            lowered->source_capacity * (int64_t)sizeof *lowered->source + dcli_routes_bytes(&lowered->routes);
 }

@@ -33,6 +33,12 @@ typedef enum dcli_via {
     DCLI_VIA_COUNT
 } dcli_via;
 
+/** Where a piece is gathered from. */
+typedef struct dcli_origin {
+    int access;
+    int64_t address; /* number in `source` of the batch */
+} dcli_origin;
+
 /** Rows of one launch of a batch. */
 typedef struct dcli_launch {
     dcli_variant variant;
@@ -42,10 +48,12 @@ typedef struct dcli_launch {
     dcli_via via[DCLI_MAX_ACCESSES];             /* BINDING or GATHER */
     bool gathers;                                /* some access is gathered: its rows are in groups (gather.c) */
     int64_t *group, group_count, group_capacity; /* [group_count][DCLI_GROUP_LONGS] rows and pieces by number */
-    int64_t *piece, piece_count, piece_capacity; /* [piece_count][DCLI_PIECE_LONGS] */
-    int64_t scratch_bytes;                       /* most that a group gathers */
-    int64_t elements, gathered_bytes;            /* that are computed, and gathered, in all */
-    int64_t next;                                /* of its bucket: number of another launch + 1; 0: none */
+    dcli_transfers piece; /* from parts to the scratch memory of a work-item, both counted from their begin */
+    dcli_origin *origin;  /* [piece.count] */
+    int64_t origin_capacity;
+    int64_t scratch_bytes;            /* most that a group gathers */
+    int64_t elements, gathered_bytes; /* that are computed, and gathered, in all */
+    int64_t next;                     /* of its bucket: number of another launch + 1; 0: none */
 } dcli_launch;
 
 enum { DCLI_LAUNCH_BUCKETS = 32 };

@@ -128,7 +128,7 @@ static void put_launch(const dcli_operation *operation, const dcli_launch *launc
     }
     dcli_text_put(text, "; %" PRId64 " rows", launch->row_count);
     if (launch->gathers)
-        dcli_text_put(text, " in %" PRId64 " groups of %" PRId64 " pieces", launch->group_count, launch->piece_count);
+        dcli_text_put(text, " in %" PRId64 " groups of %" PRId64 " pieces", launch->group_count, launch->piece.count);
     dcli_text_put(text, "\n");
 }
 

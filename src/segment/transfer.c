@@ -113,9 +113,8 @@ void dcli_transfers_free(dcli_transfers *list)
     list->count = list->capacity = 0;
 }
 
-dcl_status dcli_transfers_join(dcli_transfers *list, int flags)
+static dcl_status join(int rank, int flags, int64_t record[], int64_t *count_in_out)
 {
-    int rank = list->rank;
     return dcli_patterns_join(&(dcli_patterns){.rank = rank,
                                                .places = 2,
                                                .length = length_of(rank),
@@ -123,7 +122,54 @@ dcl_status dcli_transfers_join(dcli_transfers *list, int flags)
                                                .leading = (flags & DCLI_JOIN_BY_FROM) != 0,
                                                .by_all = (flags & DCLI_JOIN_BY_BOTH) != 0,
                                                .pairs = (flags & DCLI_JOIN_PAIRS) != 0},
-                              list->record, &list->count);
+                              record, count_in_out);
+}
+
+static bool have_one_shape(int rank, const int64_t x[], const int64_t y[])
+{
+    const size_t bytes = (size_t)rank * sizeof x[0];
+    return memcmp(x, y, bytes) == 0 && memcmp(x + to_of(rank) + 1, y + to_of(rank) + 1, bytes) == 0 &&
+           memcmp(x + from_of(rank) + 1, y + from_of(rank) + 1, bytes) == 0;
+}
+
+/* Whether at least half of the transfers have the shape of the first. */
+static bool are_regular(int rank, const int64_t record[], int64_t count)
+{
+    int64_t alike = 0;
+    for (int64_t n = 0; n < count; n++)
+        alike += have_one_shape(rank, record, record + n * length_of(rank));
+    return 2 * alike >= count;
+}
+
+/* Try pairs on a copy, and keep that only if it is regular or far shorter. Many transfers of which no three make an axis
+ * are not tried: they lie where they do by chance. @param before  transfers before any were joined. */
+static dcl_status join_regular_pairs(dcli_transfers *list, int flags, int64_t before)
+{
+    enum { WORTH = 4, FEW = 64 };
+    int64_t count = list->count;
+    if (count < 2 || (count > FEW && count > before / 2))
+        return DCL_OK;
+    size_t bytes = (size_t)(count * length_of(list->rank)) * sizeof(int64_t);
+    int64_t *paired = dcli_malloc(bytes);
+    if (paired == NULL)
+        return DCL_ERR_NOMEM;
+    memcpy(paired, list->record, bytes);
+    dcl_status status = join(list->rank, flags | DCLI_JOIN_PAIRS, paired, &count);
+    if (status == DCL_OK && (count * WORTH <= list->count || are_regular(list->rank, paired, count))) {
+        memcpy(list->record, paired, (size_t)(count * length_of(list->rank)) * sizeof(int64_t));
+        list->count = count;
+    }
+    dcli_free(paired);
+    return status;
+}
+
+dcl_status dcli_transfers_join(dcli_transfers *list, int flags)
+{
+    int64_t before = list->count;
+    dcl_status status = join(list->rank, flags, list->record, &list->count);
+    if (status == DCL_OK && (flags & DCLI_JOIN_REGULAR_PAIRS) != 0)
+        status = join_regular_pairs(list, flags, before);
+    return status;
 }
 
 /* ---- loops -------------------------------------------------------------------------------------------------------- */

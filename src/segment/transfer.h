@@ -58,8 +58,10 @@ void dcli_transfers_free(dcli_transfers *list);
 typedef enum dcli_join_flags {
     DCLI_JOIN_BY_FROM = 1, /* no element of `from` occurs twice; without it, none of `to` does */
     DCLI_JOIN_BY_BOTH =
-        2,              /* look for patterns in the order of both sides: what alternates in one may not in the other */
-    DCLI_JOIN_PAIRS = 4 /* two transfers may make an axis; else it takes three, as two may be neighbours by chance */
+        2,               /* look for patterns in the order of both sides: what alternates in one may not in the other */
+    DCLI_JOIN_PAIRS = 4, /* two transfers may make an axis; else it takes three, as two may be neighbours by chance */
+    DCLI_JOIN_REGULAR_PAIRS =
+        8 /* the same, but only where the result is regular: pairs found by chance have many shapes */
 } dcli_join_flags;
 
 /** Make fewer transfers of many, with the same pairs of elements, in any order: transfers that lie evenly apart on both sides

@@ -74,6 +74,7 @@ ParameterizedTestParameters(transfers, regular)
         {"single elements",            1,      1,    1, 0,                  1},
         {"every third element",        1,      1,    3, 0,                  1},
         {"a chessboard",               3,      2,    2, DCLI_JOIN_PAIRS,    1},
+        {"a chessboard, if regular",   3,      2,    2, DCLI_JOIN_REGULAR_PAIRS, 1},
         {"a chessboard by from",       3,      2,    2, DCLI_JOIN_PAIRS | DCLI_JOIN_BY_FROM, 4},
     };
     /* clang-format on */
@@ -135,10 +136,30 @@ Test(transfers, join_keeps_the_pairs)
         fill(&list, &random);
         find_pairs(&before, &list);
         int64_t count = list.count;
-        cr_assert_eq(dcli_transfers_join(&list, round % 8), DCL_OK);
+        cr_assert_eq(dcli_transfers_join(&list, round % 16), DCL_OK);
         find_pairs(&after, &list);
         expect_same(&before, &after, round);
         cr_assert_leq(list.count, count, "round %d", round);
+        dcli_transfers_free(&list);
+    }
+}
+
+/* Neighbouring elements of this list make pairs, each with steps of its own. */
+Test(transfers, pairs_of_many_shapes_stay_apart)
+{
+    static const int64_t from[] = {0, 1, 40, 52, 99, 140, 143};
+    static const int64_t to[] = {0, 1, 10, 13, 27, 40, 45};
+    for (int flags = 0; flags <= DCLI_JOIN_REGULAR_PAIRS; flags += DCLI_JOIN_PAIRS) {
+        dcli_transfers list = {.rank = 2};
+        for (int n = 0; n < 7; n++) {
+            dcli_transfer one = {.rank = 2, .count = {1, 1}, .to = {.offset = to[n]}, .from = {.offset = from[n]}};
+            cr_assert_eq(dcli_transfers_add(&list, &one), DCL_OK);
+        }
+        cr_assert_eq(dcli_transfers_join(&list, flags), DCL_OK);
+        if (flags == DCLI_JOIN_PAIRS)
+            cr_expect_lt(list.count, 7);
+        else
+            cr_expect_eq(list.count, 7, "flags %d: %lld transfers", flags, (long long)list.count);
         dcli_transfers_free(&list);
     }
 }
