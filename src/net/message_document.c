@@ -61,7 +61,7 @@ static void put_record(dcli_text *text, const dcli_record *record)
         dcli_text_put(text, "\n| field | on the wire | meaning |\n|---|---|---|\n");
     for (int i = 0; i < record->field_count; i++) {
         const dcli_field *field = &record->field[i];
-        dcli_text_put(text, "| %s%s | ", field->name, i < record->required ? "" : " (may be left out)");
+        dcli_text_put(text, "| %s%s | ", field->name, i < record->required ? "" : " (optional)");
         put_type(text, field, counted);
         dcli_text_put(text, " | %s |\n", field->about);
         if (field->kind == DCLI_FIELD_INLINE && field->count_kind == DCLI_COUNT_OWN)
@@ -84,27 +84,29 @@ static void put_inner(dcli_text *text, const dcli_record *record)
 static const char introduction[] =
     "# The protocol\n\n"
     "Made from the table in `src/net/message_table.c` by `dcli_message_document()`; a test compares the two.\n\n"
-    "A message is one frame, a [MessagePack](https://msgpack.org) array: version, kind, epoch, then the fields below "
+    "A message is one frame: a [MessagePack](https://msgpack.org) array of version, kind, epoch, then the fields below "
     "in\n"
-    "their order. The version here is %d: a peer that speaks another is refused. The epoch, any uint64, is the\n"
-    "random number of the session; 0 before there is one. An array inside a message that\n"
-    "stands for a struct holds its fields in their order.\n"
-    "Fields that may be left out are left out from the end of their array, and are then 0, false, empty or \"\". A "
-    "CHUNK\n"
-    "may have a second frame, its data, as the sender's memory holds it; more frames are an error.\n\n"
-    "Before a field is looked at, a frame is scanned, without allocating: at most %d bytes, arrays at most %d deep, "
-    "at\n"
-    "most %d items, never more items announced than bytes are left, strings that end in the frame, no other types "
-    "than\n"
-    "integers, booleans, strings and arrays, nothing behind the message. Strings hold no byte 0.\n"
-    "\n"
-    "Over tcp, in a session, the frame of a message ends with a seal behind the array: the number of the message on "
-    "its\n"
-    "connection, from 1, 8 bytes little-endian; and where there are no keys 8 more, XXH3 of 64 bits of the bytes "
-    "before\n"
-    "them, with that of the payload as its seed (0 without one). A frame that is a seal alone is a beat: it has the "
+    "their order. The version is %d; a peer with another version is refused. The epoch, any uint64, is the random "
     "number\n"
-    "of the last message. A number that is not the next, or a sum that does not hold, ends the connection.\n";
+    "of the session, or 0 before there is a session. A struct inside a message is an array of its fields in their\n"
+    "order. Optional fields may be omitted from the end of their array; they are then 0, false, empty or \"\". A "
+    "CHUNK\n"
+    "may have a second frame with its data in the sender's byte order; more frames are an error.\n\n"
+    "Before any field is read, the frame is scanned without allocating memory. Limits: %d bytes, arrays nested %d "
+    "deep,\n"
+    "%d items. The announced number of items must not exceed the remaining bytes, strings must end inside the frame,\n"
+    "the only types are integers, booleans, strings and arrays, and nothing may follow the message. Strings contain "
+    "no\n"
+    "byte 0.\n"
+    "\n"
+    "Over tcp, in a session, each message frame ends with a seal after the array. The seal is the number of the "
+    "message\n"
+    "on its connection, from 1, as 8 bytes little-endian. Without keys, a checksum of 8 bytes follows: the 64-bit "
+    "XXH3\n"
+    "of all bytes before it, with the XXH3 of the payload as seed (0 without payload). A frame that is only a seal is "
+    "a\n"
+    "heartbeat; it has the number of the last message. A message with another number than the next, or with a wrong\n"
+    "checksum, ends the connection.\n";
 
 char *dcli_message_document(void)
 {

@@ -51,8 +51,8 @@ _Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MAR
     {                                                                                                                  \
         "proof", DCLI_FIELD_NUMBERS, offsetof(OBJECT, proof.number), DCLI_COUNT_OWN, offsetof(OBJECT, proof.count), 0, \
             2 * DCLI_MOST_NODES, ANY, NULL,                                                                            \
-            "where nodes pass it on: number and tag of each that it is still to reach, so that it knows it for the "   \
-            "host's"                                                                                                   \
+            "if nodes forward it: node number and authentication tag of each node that it has yet to "                 \
+            "reach"                                                                                                    \
     }
 #define RECORD(title, type, list, least, text)                                          \
     {                                                                                   \
@@ -66,38 +66,39 @@ static const dcli_field operand_fields[] = {
     INT64(storage, -1, "number of the storage; -1: a scalar or prelude"),
     BITS(value, "bits of a scalar"),
     INT64(kept, -INT64_MAX,
-          "forall, move: generation of its copies, which are used and made; negative: used only; 0: neither"),
+          "forall, move: generation of its replicas. Positive: use and make them; negative: only use them; 0: neither"),
 };
 static const dcli_record operand_record = RECORD("operand", OBJECT, operand_fields, 1, "an array or scalar");
 #undef OBJECT
 
 #define OBJECT dcli_msg_view
 static const dcli_field view_fields[] = {
-    INT(operand, 0, DCLI_MOST_OPERANDS - 1, "its number in the operation"),
+    INT(operand, 0, DCLI_MOST_OPERANDS - 1, "position in the operation's list"),
     AXES(origin, DCLI_COUNT_OWN, rank, INT64_MIN, "first index per axis of the view"),
     AXES(extent, DCLI_COUNT_SAME, rank, 0, "indices per axis of the view"),
     {"axis", DCLI_FIELD_INLINE, offsetof(OBJECT, axis), DCLI_COUNT_OWN, offsetof(OBJECT, base_rank), 0, DCL_MAX_RANK,
-     -1, DCL_MAX_RANK - 1, NULL, "per axis of the array: the view's axis that runs along it; -1: none"},
-    AXES(constant, DCLI_COUNT_SAME, base_rank, INT64_MIN, "per axis of the array: where the view's index 0 lies"),
-    AXES(step, DCLI_COUNT_SAME, base_rank, INT64_MIN,
-         "per axis of the array: indices from one of the view's to the next"),
+     -1, DCL_MAX_RANK - 1, NULL, "per axis of the array: the axis of the view that runs along it; -1: none"},
+    AXES(constant, DCLI_COUNT_SAME, base_rank, INT64_MIN, "per axis of the array: its index at the view's index 0"),
+    AXES(step, DCLI_COUNT_SAME, base_rank, INT64_MIN, "per axis of the array: its index step per step of the view"),
     AXES(shape, DCLI_COUNT_OWN, shape_rank, 0,
-         "extents of a grid of another shape, origin 0, which is seen instead of the array's; empty: none"),
+         "of a reshaped view: extents of its grid, origin 0; empty: the array's own grid"),
 };
-static const dcli_record view_record = RECORD("view", OBJECT, view_fields, 6, "what an operation sees of an array");
+static const dcli_record view_record =
+    RECORD("view", OBJECT, view_fields, 6, "how an operation accesses an array through a view");
 #undef OBJECT
 
 #define OBJECT dcli_msg_reach
 static const dcli_field reach_fields[] = {
-    INT(operand, 0, DCLI_MOST_OPERANDS - 1, "its number in the operation"),
+    INT(operand, 0, DCLI_MOST_OPERANDS - 1, "position in the operation's list"),
     {"number", DCLI_FIELD_NUMBERS, offsetof(OBJECT, number), DCLI_COUNT_OWN, offsetof(OBJECT, count), 0,
      DCLI_MOST_DECLARED_NUMBERS, ANY, NULL,
      "halo, cross: width per axis; box: start, count, stride, each per axis; function: two such boxes per portion, of "
      "the "
      "loop's indices and of what they read"},
-    BOOL(approximate, "more than what is read"),
+    BOOL(approximate, "the declaration covers more than what is read"),
 };
-static const dcli_record reach_record = RECORD("reach", OBJECT, reach_fields, 2, "what is declared of an array");
+static const dcli_record reach_record =
+    RECORD("reach", OBJECT, reach_fields, 2, "a declaration of what is read of an array");
 #undef OBJECT
 
 #define OBJECT dcli_msg_operation
@@ -106,7 +107,7 @@ static const dcli_field operation_fields[] = {
     INT64(number, 0, "operations are numbered in the program's order"),
     INT(kind, 1, DCLI_MOST_OPERATION_KIND, "create, release, forall, fill, write, read, load, save, move, drop"),
     INT64(kernel, 0, "forall: the body"),
-    RECORDS(operand, operand_count, DCLI_MOST_OPERANDS, &operand_record, "arrays and scalars, as the body has them"),
+    RECORDS(operand, operand_count, DCLI_MOST_OPERANDS, &operand_record, "arrays and scalars, in the body's order"),
     {"box.start", DCLI_FIELD_INLINE, offsetof(OBJECT, box.start), DCLI_COUNT_OWN, offsetof(OBJECT, box_rank),
      offsetof(OBJECT, box.rank), DCL_MAX_RANK, ANY, NULL, "per axis; empty: the whole grid"},
     AXES(box.count, DCLI_COUNT_SAME, box_rank, 0, "per axis"),
@@ -115,34 +116,34 @@ static const dcli_field operation_fields[] = {
     STRING(path, DCLI_MOST_PATH, "load, save: the file"),
     INT64(data_start, 0, "load, save: bytes before the first element"),
     BOOL(fortran_order, "load, save: first axis fastest in the file"),
-    BOOL(swapped, "load: the other order of bytes in an element"),
+    BOOL(swapped, "load: the bytes of each element are in reverse order"),
     INT(type, 0, DCL_DOUBLE, "create: element type; 0: none"),
     AXES(origin, DCLI_COUNT_OWN, rank, INT64_MIN, "create: first index per axis"),
     AXES(extent, DCLI_COUNT_SAME, rank, 0, "create: elements per axis"),
     STRING(map, DCLI_MOST_MAP_TEXT, "create: the map, as dcl_map_parse() reads it"),
-    INT64(tile_bytes, 0, "create: size aimed at for a tile"),
-    INT64(block_bytes, 0, "create: size aimed at for a block"),
-    INT64(small_bytes, 0, "create: smaller arrays lie on one node"),
-    INT(map_nodes, 0, DCLI_MOST_PEERS, "create: nodes that there were when the map was made; 0: all of the session"),
+    INT64(tile_bytes, 0, "create: intended size of a tile"),
+    INT64(block_bytes, 0, "create: intended size of a block"),
+    INT64(small_bytes, 0, "create: smaller arrays are stored on one node"),
+    INT(map_nodes, 0, DCLI_MOST_PEERS, "create: number of nodes when the map was made; 0: all of the session"),
     RECORDS(view, view_count, DCLI_MOST_OPERANDS, &view_record,
-            "of operands that are not seen as they are; fill, read, write: of another shape only"),
-    RECORDS(reach, reach_count, DCLI_MOST_OPERANDS, &reach_record, "forall: of operands that a call says more of"),
-    INT(node, 0, DCLI_MOST_PEERS, "move: where to"),
-    BITS(device, "load, save: of the file, by its number at the host"),
-    BITS(inode, "load, save: of the file; 0 (load): whichever has the name"),
-    BOOL(unset, "create: the next operation on it overwrites all of it; until then it may hold anything"),
+            "views through which operands are accessed; fill, read, write: only reshaped views"),
+    RECORDS(reach, reach_count, DCLI_MOST_OPERANDS, &reach_record, "forall: declared reads of operands"),
+    INT(node, 0, DCLI_MOST_PEERS, "move: the node that receives the elements"),
+    BITS(device, "load, save: device number of the file, as the host sees it"),
+    BITS(inode, "load, save: inode of the file; 0 (load): any file of that name"),
+    BOOL(unset, "create: the next operation overwrites the whole array; until then its contents are undefined"),
 };
 static const dcli_record operation_record = RECORD("operation", OBJECT, operation_fields, 2, "one call of the program");
 #undef OBJECT
 
 #define OBJECT dcli_msg_parameter
 static const dcli_field parameter_fields[] = {
-    STRING(name, DCLI_MOST_NAME, "in the body"),
+    STRING(name, DCLI_MOST_NAME, "its name in the body"),
     INT(access, DCL_ACCESS_OUT, DCL_ACCESS_IN_FUNCTION, "dcl_access"),
     INT(type, 0, DCL_DOUBLE, "element type; 0: none"),
     INT(rank, 0, DCL_MAX_RANK, "axes; 0: a scalar"),
     INT(turned, -1, DCL_MAX_RANK - 1,
-        "neighbours along which axis lie together: 0 the last, 1 the one before it; -1: none"),
+        "axis along which neighbours are contiguous: 0 the last, 1 the one before it; -1: none"),
 };
 static const dcli_record parameter_record = RECORD("parameter", OBJECT, parameter_fields, 2, "a name of a body");
 #undef OBJECT
@@ -151,50 +152,50 @@ static const dcli_record parameter_record = RECORD("parameter", OBJECT, paramete
 
 #define OBJECT dcli_msg_kernel
 static const dcli_field kernel_fields[] = {
-    INT64(kernel, 0, "number, chosen by the host"),
+    INT64(kernel, 0, "number of the body, chosen by the host"),
     STRING(text, DCLI_MOST_TEXT, "the body"),
-    STRING(prelude, DCLI_MOST_TEXT, "text before it"),
-    RECORDS(parameter, parameter_count, DCLI_MOST_OPERANDS, &parameter_record, "its names"),
+    STRING(prelude, DCLI_MOST_TEXT, "text to compile before the body"),
+    RECORDS(parameter, parameter_count, DCLI_MOST_OPERANDS, &parameter_record, "its parameters"),
     {"builder", DCLI_FIELD_NUMBERS, offsetof(OBJECT, builder), DCLI_COUNT_OWN, offsetof(OBJECT, builder_count), 0,
-     DCLI_MOST_NODES, NATURAL, NULL, "nodes that compile now and answer BUILT; others when it is first used"},
+     DCLI_MOST_NODES, NATURAL, NULL, "nodes that compile immediately and answer BUILT; others compile at first use"},
     AXES(items, DCLI_COUNT_OWN, item_count, 0,
-         "of a tile kernel: three sizes of a work-group (0: chosen), three numbers of work-items of a tile (0: one per "
-         "element); empty: a body"),
+         "of a tile kernel: three work-group sizes (0: DCL chooses), three numbers of work-items per tile (0: one "
+         "per element); empty: a body"),
     {"forgotten", DCLI_FIELD_NUMBERS, offsetof(OBJECT, forgotten), DCLI_COUNT_OWN, offsetof(OBJECT, forgotten_count), 0,
-     DCLI_MOST_FORGOTTEN, NATURAL, NULL, "bodies that no later operation uses: who has them forgets them"},
+     DCLI_MOST_FORGOTTEN, NATURAL, NULL, "bodies to evict: no later operation uses them"},
     PROOF,
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_built
 static const dcli_field built_fields[] = {
-    INT64(kernel, 0, "its number"),
+    INT64(kernel, 0, "number of the body"),
     INT(status, DCL_OK, DCL_ERR_INTERNAL, "dcl_status"),
-    SENTENCE(sentence, "what went wrong"),
+    SENTENCE(sentence, "error text"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_operations
 static const dcli_field operations_fields[] = {
     RECORDS(operation, count, DCLI_MOST_OPERATIONS, &operation_record, "in the program's order"),
-    INT64(epoch, 0, "of the members that the host knew: who has not heard of all of them waits"),
+    INT64(epoch, 0, "epoch of the host; a receiver with an older epoch waits until it knows all members"),
     PROOF,
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_grant
 static const dcli_field grant_fields[] = {
-    INT64(operation, 0, "its number"),
-    INT64(chunks, 0, "of the stream, from the first: may be sent in all"),
+    INT64(operation, 0, "number of the operation"),
+    INT64(chunks, 0, "total number of chunks of the stream that may be sent"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_chunk
 static const dcli_field chunk_fields[] = {
-    INT64(operation, 0, "its number"),
+    INT64(operation, 0, "number of the operation"),
     INT(stream, 0, 1, "0: what the receiver reads; 1: what the sender wrote for it"),
     INT64(chunk, 0, "number in the stream"),
-    INT(status, DCL_OK, DCL_ERR_INTERNAL, "dcl_status; not 0: no payload, the storage behind it failed"),
+    INT(status, DCL_OK, DCL_ERR_INTERNAL, "dcl_status; not 0: no payload, because the storage has failed"),
 };
 #undef OBJECT
 
@@ -207,7 +208,7 @@ static const dcli_field credit_fields[] = {
 #define OBJECT dcli_msg_marks
 static const dcli_field marks_fields[] = {
     INT64(done, 0, "the sender's tasks have finished reading up to this operation"),
-    INT64(ready, 0, "what the sender owns is written up to this operation"),
+    INT64(ready, 0, "the sender's own elements are written up to this operation"),
     {"counter", DCLI_FIELD_INLINE, offsetof(OBJECT, counter), DCLI_COUNT_FIXED, .most = DCLI_MSG_COUNTERS, .minimum = 0,
      .maximum = INT64_MAX, .about = "dcl_counters in its order; zeros to nodes"},
 };
@@ -215,51 +216,51 @@ static const dcli_field marks_fields[] = {
 
 #define OBJECT dcli_msg_failed
 static const dcli_field failed_fields[] = {
-    INT64(operation, 0, "its number"),
+    INT64(operation, 0, "number of the operation"),
     INT(node, DCL_HOST, DCLI_MOST_PEERS, "where it failed first"),
     INT(status, DCL_OK, DCL_ERR_INTERNAL, "dcl_status"),
     BOOL(cause, "found by the sender; false: skipped because of another failure"),
     {"storage", DCLI_FIELD_NUMBERS, offsetof(OBJECT, storage), DCLI_COUNT_OWN, offsetof(OBJECT, storage_count), 0,
-     DCLI_MOST_OPERANDS, NATURAL, NULL, "what may now hold anything"},
-    SENTENCE(sentence, "what went wrong"),
+     DCLI_MOST_OPERANDS, NATURAL, NULL, "storages whose contents are now undefined"},
+    SENTENCE(sentence, "error text"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_report
 static const dcli_field report_fields[] = {
-    INT64(operation, 0, "its number"),
+    INT64(operation, 0, "number of the operation"),
     STRING(array, DCLI_MOST_NAME, "name in the body"),
-    AXES(index, DCLI_COUNT_OWN, rank, INT64_MIN, "the first that is outside"),
-    SENTENCE(body, "its first line"),
-    SENTENCE(declared, "what is said of the array; empty: the index lies outside its grid"),
-    BOOL(written, "it was to be written"),
-    SENTENCE(outputs, "of a tile kernel: the arrays that it writes; empty: it was a body"),
+    AXES(index, DCLI_COUNT_OWN, rank, INT64_MIN, "the first index that is outside"),
+    SENTENCE(body, "first line of the body"),
+    SENTENCE(declared, "the declaration that was violated; empty: the index is outside the grid"),
+    BOOL(written, "the access was a write"),
+    SENTENCE(outputs, "of a tile kernel: the arrays that it writes; empty: the access was in a body"),
     {"storage", DCLI_FIELD_NUMBERS, offsetof(OBJECT, storage), DCLI_COUNT_OWN, offsetof(OBJECT, storage_count), 0,
-     DCLI_MOST_OPERANDS, NATURAL, NULL, "what the operation writes"},
+     DCLI_MOST_OPERANDS, NATURAL, NULL, "storages that the operation writes"},
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_device
 static const dcli_field device_fields[] = {
-    STRING(name, DCLI_MOST_ADDRESS, "as its driver calls it"),
-    STRING(platform, DCLI_MOST_ADDRESS, "of the driver"),
-    STRING(version, DCLI_MOST_ADDRESS, "of OpenCL"),
+    STRING(name, DCLI_MOST_ADDRESS, "name that the driver reports"),
+    STRING(platform, DCLI_MOST_ADDRESS, "platform that the driver reports"),
+    STRING(version, DCLI_MOST_ADDRESS, "OpenCL version"),
     STRING(class, DCLI_MOST_NAME, "cpu, gpu, accelerator or other"),
-    STRING(kind, 512, "devices of equal kind compile alike"),
-    INT(number, 0, 65535, "on its host"),
-    INT(compute_units, 0, INT_MAX, "as reported"),
-    BOOL(has_half, "knows half"),
-    BOOL(has_double, "knows double"),
-    BOOL(in_place, "works in host memory that others of its host can map"),
+    STRING(kind, 512, "devices of equal kind share compiled programs"),
+    INT(number, 0, 65535, "number of the device on its host"),
+    INT(compute_units, 0, INT_MAX, "compute units that it reports"),
+    BOOL(has_half, "supports half"),
+    BOOL(has_double, "supports double"),
+    BOOL(in_place, "works in host memory, which other processes of its host can map"),
     INT64(memory_bytes, 0, "global memory it reports"),
-    INT64(process, 0, "number of the process that serves it, on its host"),
+    INT64(process, 0, "id of the process that serves it"),
 };
 static const dcli_record device_record = RECORD("device", OBJECT, device_fields, 6, "an OpenCL device");
 #undef OBJECT
 
 #define OBJECT dcli_msg_peer
 static const dcli_field peer_fields[] = {
-    BOOL(present, "false: nobody yet, or not any more"),
+    BOOL(present, "false: the node has not joined yet or is lost"),
     BOOL(in_place, "reads parts of others in place"),
     STRING(address, DCLI_MOST_ADDRESS, "where it listens; empty: nowhere"),
     STRING(key, DCLI_MOST_KEY, "its public key, hexadecimal; empty: none"),
@@ -271,57 +272,56 @@ static const dcli_record peer_record = RECORD("peer", OBJECT, peer_fields, 1, "a
 static const dcli_field setup_fields[] = {
     INT(self, 0, DCLI_MOST_NODES - 1, "the receiver's number"),
     RECORDS(peer, peer_count, DCLI_MOST_NODES, &peer_record, "all nodes, in the order of their numbers"),
-    UP_TO(first_operation, 1, DCLI_MOST_OPERATION, "the receiver takes part from this one on"),
-    INT64(epoch, 0, "of the members named here"),
+    UP_TO(first_operation, 1, DCLI_MOST_OPERATION, "first operation in which the receiver takes part"),
+    INT64(epoch, 0, "epoch of this list of members"),
     INT(tree_nodes, 0, DCLI_MOST_NODES,
-        "the first so many nodes pass descriptors on as a tree; others have the host as parent"),
-    UP_TO(tile_bytes, 1, DCLI_MOST_POOL, "size aimed at for a tile"),
-    UP_TO(chunk_bytes, 1, DCLI_MOST_CHUNK, "most bytes of a chunk"),
-    UP_TO(pool_bytes, 1, DCLI_MOST_POOL, "memory for what arrives"),
-    INT64(quota_bytes, 0, "most bytes of storage; 0: no limit"),
-    MILLISECONDS(silence_ms, "who is not heard of for so long is lost"),
-    MILLISECONDS(build_ms, "most time of a compilation"),
-    MILLISECONDS(kernel_ms, "most time of a kernel"),
+        "number of nodes in the tree that forwards descriptors; the others are attached to the host"),
+    UP_TO(tile_bytes, 1, DCLI_MOST_POOL, "intended size of a tile"),
+    UP_TO(chunk_bytes, 1, DCLI_MOST_CHUNK, "largest size of a chunk"),
+    UP_TO(pool_bytes, 1, DCLI_MOST_POOL, "memory for arriving data"),
+    INT64(quota_bytes, 0, "limit on bytes of storage; 0: no limit"),
+    MILLISECONDS(silence_ms, "a peer that sends nothing for this long is lost"),
+    MILLISECONDS(build_ms, "time limit of a compilation"),
+    MILLISECONDS(kernel_ms, "time limit of a kernel"),
     INT(fanout, 1, DCLI_MOST_NODES, "children of a peer in the tree of descriptors"),
     INT(log, 0, 3, "level of the log"),
     STRING(fault, DCLI_MOST_ADDRESS, "for tests: a failure to provoke"),
-    UP_TO(kept_bytes, 0, DCLI_MOST_POOL, "most bytes of kept copies"),
-    BOOL(check_access, "kernels check everything they read and write"),
+    UP_TO(kept_bytes, 0, DCLI_MOST_POOL, "limit on bytes of replicas"),
+    BOOL(check_access, "kernels check all reads and writes"),
     STRING(word_key, DCLI_MOST_KEY,
-           "of the host and this node: of the tags of what others pass on; empty: there are none"),
-    UP_TO(plan_ms, 0, DCLI_MOST_MS, "most time of planning an operation; 0: no limit"),
+           "key of the authentication tags of forwarded messages, shared by the host and this node; empty: no tags"),
+    UP_TO(plan_ms, 0, DCLI_MOST_MS, "time limit of planning an operation; 0: no limit"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_part
 static const dcli_field part_fields[] = {
     INT64(storage, 0, "number of the storage"),
-    INT64(bytes, 1, "length of the sender's part of it"),
-    INT64(memfd, 1,
-          "memory that it lies in, as the sender numbers it; with a number that is new, a descriptor comes along"),
-    INT64(offset, 0, "bytes before it in that memory"),
+    INT64(bytes, 1, "size of the sender's part"),
+    INT64(memfd, 1, "the sender's number of the memfd that contains the part; with a new number comes a descriptor"),
+    INT64(offset, 0, "offset of the part in that memfd"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_forget
 static const dcli_field forget_fields[] = {
-    INT64(memfd, 1, "its number; nothing is in use there any more"),
+    INT64(memfd, 1, "number of the memfd, which is no longer used"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_lost
 static const dcli_field lost_fields[] = {
-    INT(peer, 0, DCLI_MOST_PEERS, "its number"),
-    INT64(epoch, 0, "of the session, from now on; 0: a node's observation"),
-    SENTENCE(sentence, "how it was noticed"),
+    INT(peer, 0, DCLI_MOST_PEERS, "number of the peer"),
+    INT64(epoch, 0, "epoch of the session from now on; 0: only a node's observation"),
+    SENTENCE(sentence, "how the loss was noticed"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_joined
 static const dcli_field joined_fields[] = {
-    INT(peer, 0, DCLI_MOST_NODES - 1, "its number"),
-    INT64(epoch, 1, "of the session, from now on"),
-    INT64(first_operation, 1, "it takes part from this one on"),
+    INT(peer, 0, DCLI_MOST_NODES - 1, "number of the peer"),
+    INT64(epoch, 1, "epoch of the session from now on"),
+    INT64(first_operation, 1, "first operation in which it takes part"),
     STRING(address, DCLI_MOST_ADDRESS, "where it listens; empty: nowhere"),
     STRING(key, DCLI_MOST_KEY, "its public key, hexadecimal; empty: none"),
     BOOL(in_place, "reads parts of others in place"),
@@ -330,41 +330,41 @@ static const dcli_field joined_fields[] = {
 
 #define OBJECT dcli_msg_sees
 static const dcli_field sees_fields[] = {
-    INT64(number, 0, "of the question"),
-    STRING(path, DCLI_MOST_PATH, "a file the host has made"),
-    STRING(token, DCLI_MOST_KEY, "what it holds"),
-    BITS(device, "of the file, by its number at the host"),
-    BITS(inode, "of the file"),
+    INT64(number, 0, "number of the question"),
+    STRING(path, DCLI_MOST_PATH, "path of a file that the host has made"),
+    STRING(token, DCLI_MOST_KEY, "contents of that file"),
+    BITS(device, "device number of the file, as the host sees it"),
+    BITS(inode, "inode of the file"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_seen
 static const dcli_field seen_fields[] = {
-    INT64(number, 0, "of the question"),
-    BOOL(yes, "the file is there, holds that, and may be used"),
+    INT64(number, 0, "number of the question"),
+    BOOL(yes, "the file exists, has these contents, and may be used"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_risen
 static const dcli_field risen_fields[] = {
-    INT64(done, 0, "the least of the sender and all below it"),
-    INT64(ready, 0, "the least of the sender and all below it"),
+    INT64(done, 0, "minimum over the sender and all nodes below it"),
+    INT64(ready, 0, "minimum over the sender and all nodes below it"),
     {"notices", DCLI_FIELD_NUMBERS, offsetof(OBJECT, notice), DCLI_COUNT_OWN, offsetof(OBJECT, notice_count), 0,
      2 * DCLI_MOST_NODES, NATURAL, NULL,
-     "of each of these that has sent FAILED or REPORT to the host: its number, and how many; the host takes this when "
-     "all of them have come"},
+     "for each of these nodes that has sent FAILED or REPORT: its number, and how many; the host applies this "
+     "message after it has received all of them"},
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_count
 static const dcli_field count_fields[] = {
-    INT64(number, 0, "of the question"),
+    INT64(number, 0, "number of the question"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_counts
 static const dcli_field counts_fields[] = {
-    INT64(number, 0, "of the question"),
+    INT64(number, 0, "number of the question"),
     {"counter", DCLI_FIELD_INLINE, offsetof(OBJECT, counter), DCLI_COUNT_FIXED, .most = DCLI_MSG_COUNTERS, .minimum = 0,
      .maximum = INT64_MAX, .about = "dcl_counters in its order"},
 };
@@ -372,48 +372,50 @@ static const dcli_field counts_fields[] = {
 
 #define OBJECT dcli_msg_hello
 static const dcli_field hello_fields[] = {
-    STRING(program, DCLI_MOST_ADDRESS, "who calls, for people"),
-    BITS(capabilities, "1: keys, 2: files"),
+    STRING(program, DCLI_MOST_ADDRESS, "name of the calling program, for people"),
+    BITS(capabilities, "sum of 1 (keys) and 2 (files)"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_welcome
 static const dcli_field welcome_fields[] = {
-    STRING(program, DCLI_MOST_ADDRESS, "who answers, for people"),
-    BITS(capabilities, "1: keys, 2: files"),
-    RECORDS(device, device_count, DCLI_MOST_NODES, &device_record, "what can serve as a node here"),
-    INT(sessions, 0, INT_MAX, "open here now"),
-    INT(processes, 0, INT_MAX, "that serve them"),
-    INT64(load_percent, 0, "of the processors, over the last minute"),
-    BOOL(files, "workers here may read and write files"),
+    STRING(program, DCLI_MOST_ADDRESS, "name of the answering program, for people"),
+    BITS(capabilities, "sum of 1 (keys) and 2 (files)"),
+    RECORDS(device, device_count, DCLI_MOST_NODES, &device_record, "devices that can serve as nodes"),
+    INT(sessions, 0, INT_MAX, "sessions that are open now"),
+    INT(processes, 0, INT_MAX, "processes that serve them"),
+    INT64(load_percent, 0, "load of the processors, average over the last minute"),
+    BOOL(files, "workers may read and write files"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_refused
 static const dcli_field refused_fields[] = {
     INT(status, DCL_OK, DCL_ERR_INTERNAL, "dcl_status"),
-    SENTENCE(sentence, "why"),
+    SENTENCE(sentence, "reason"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_host
 static const dcli_field host_fields[] = {
-    STRING(key, DCLI_MOST_KEY, "its public key, hexadecimal; or the password that it presents to this process alone"),
+    STRING(key, DCLI_MOST_KEY,
+           "public key of the host, hexadecimal; or the password that it uses for this process only"),
 };
-static const dcli_record host_record = RECORD("host", OBJECT, host_fields, 1, "how a process knows its session's host");
+static const dcli_record host_record =
+    RECORD("host", OBJECT, host_fields, 1, "how a process recognises the host of its session");
 #undef OBJECT
 
 #define OBJECT dcli_msg_open
 static const dcli_field open_fields[] = {
-    BITS(session, "its number, random"),
-    STRING(key, DCLI_MOST_KEY, "public key of the session's nodes, hexadecimal; empty: they have a password"),
-    STRING(password, DCLI_MOST_KEY, "of the nodes; or their secret key, by which they know each other"),
-    MILLISECONDS(silence_ms, "who is not heard of for so long is lost"),
+    BITS(session, "random number of the session"),
+    STRING(key, DCLI_MOST_KEY, "public key of the session's nodes, hexadecimal; empty: they use a password"),
+    STRING(password, DCLI_MOST_KEY, "password of the nodes; or the secret key that they share"),
+    MILLISECONDS(silence_ms, "a peer that sends nothing for this long is lost"),
     INT(first, 0, DCLI_MOST_NODES - 1, "number of the node that the first process becomes; the others follow"),
-    INT(nodes, 1, DCLI_MOST_NODES, "numbers that there are for nodes; the host has the next"),
+    INT(nodes, 1, DCLI_MOST_NODES, "count of node numbers; the host has the next number"),
     UP_TO(chunk_bytes, 0, DCLI_MOST_CHUNK,
-          "most bytes of a chunk, as SETUP will say; the processes take no larger frames"),
-    RECORDS(host, host_count, DCLI_MOST_NODES, &host_record, "per process: what it knows the host by"),
+          "largest size of a chunk, equal to that in SETUP; the processes refuse larger frames"),
+    RECORDS(host, host_count, DCLI_MOST_NODES, &host_record, "per process: how it recognises the host"),
 };
 #undef OBJECT
 
@@ -425,38 +427,39 @@ static const dcli_field opened_fields[] = {
 
 #define OBJECT dcli_msg_beat
 static const dcli_field beat_fields[] = {
-    INT64(number, 0, "grows"),
+    INT64(number, 0, "increases with every beat"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_gone
 static const dcli_field gone_fields[] = {
-    INT(process, 0, DCLI_MOST_NODES - 1, "its place in OPENED"),
+    INT(process, 0, DCLI_MOST_NODES - 1, "position of the process in OPENED"),
     SENTENCE(sentence, "how it ended"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_printed
 static const dcli_field printed_fields[] = {
-    INT64(number, 1, "1, 2, ...; while SHOWN has not named it no other one comes, but for the last words of a process"),
-    INT(process, 0, DCLI_MOST_NODES - 1, "its place in OPENED"),
-    STRING(text, DCLI_MOST_TEXT, "whole lines"),
-    INT64(dropped, 0, "bytes that were printed after them, and are not sent"),
-    INT64(flushed, 0, "answers SHOWN with this number: all that had been printed then has been sent; 0: none"),
+    INT64(number, 1, "1, 2, ...; the next one is sent after SHOWN has named this one, or when a process has ended"),
+    INT(process, 0, DCLI_MOST_NODES - 1, "position of the process in OPENED"),
+    STRING(text, DCLI_MOST_TEXT, "printed text, whole lines"),
+    INT64(dropped, 0, "number of bytes printed after this text and dropped"),
+    INT64(flushed, 0,
+          "answers the SHOWN with this flush number: everything printed before it has been sent; 0: no answer"),
 };
 #undef OBJECT
 
 #define OBJECT dcli_msg_shown
 static const dcli_field shown_fields[] = {
-    INT64(number, 0, "of the last PRINTED that was taken; 0: none"),
-    INT64(flush, 0, "send at once what there is, and answer with this number; 0: no"),
+    INT64(number, 0, "number of the last PRINTED that was taken; 0: none"),
+    INT64(flush, 0, "not 0: send everything at once and answer with this number"),
 };
 #undef OBJECT
 
 const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_KERNEL] =
         RECORD("KERNEL", dcli_msg_kernel, kernel_fields, 2, "host -> worker: a body to parse and build"),
-    [DCLI_MSG_BUILT] = RECORD("BUILT", dcli_msg_built, built_fields, 2, "worker -> host: how that went"),
+    [DCLI_MSG_BUILT] = RECORD("BUILT", dcli_msg_built, built_fields, 2, "worker -> host: result of KERNEL"),
     [DCLI_MSG_OPERATIONS] =
         RECORD("OPERATIONS", dcli_msg_operations, operations_fields, 1, "host -> worker: descriptors, in order"),
     [DCLI_MSG_GRANT] =
