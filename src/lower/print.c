@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "base/check.h"
+
 const char *dcli_space_name(dcli_space_kind kind)
 {
     static const char *const names[] = {[DCLI_SPACE_OWN] = "own part",
@@ -44,6 +46,13 @@ static void put_box(dcli_text *text, const dcl_box *box)
     dcli_text_put(text, "%s", box_text);
 }
 
+/* The end of a list of `count` lines, of which `most` were put. */
+static void put_rest(dcli_text *text, int64_t count, int64_t most, const char *what)
+{
+    if (count > most)
+        dcli_text_put(text, "and %" PRId64 " more %s\n", count - most, what);
+}
+
 /* ---- plans -------------------------------------------------------------------------------------------------------- */
 
 static void put_work(const dcli_operation *operation, const dcli_plan *plan, const dcli_work *work, dcli_text *text)
@@ -63,12 +72,15 @@ static void put_work(const dcli_operation *operation, const dcli_plan *plan, con
 
 static void put_pieces(const dcli_plan *plan, int64_t first, int64_t count, const char *word, dcli_text *text)
 {
-    for (int64_t p = first; p < first + count; p++) {
+    enum { MOST = 16 };
+    for (int64_t p = first; p < first + dcli_min(count, MOST); p++) {
         dcli_text_put(text, "%s ", p > first ? "," : word);
         put_box(text, &plan->piece[p].region.box);
         dcli_text_put(text, " ");
         put_space(text, plan->piece[p].kind, plan->piece[p].where);
     }
+    if (count > MOST)
+        dcli_text_put(text, " and %" PRId64 " more", count - MOST);
 }
 
 static void put_stage(const dcli_operation *operation, const dcli_plan *plan, int64_t s, dcli_text *text)
@@ -84,21 +96,29 @@ static void put_stage(const dcli_operation *operation, const dcli_plan *plan, in
     dcli_text_put(text, "\n");
 }
 
-void dcli_plan_print(const dcli_operation *operation, const dcli_plan *plan, dcli_text *text)
+static void put_batch(const dcli_operation *operation, const dcli_plan *plan, int64_t b, int64_t most, dcli_text *text)
 {
-    for (int64_t b = 0; b < plan->batch_count; b++) {
-        const dcli_batch *batch = &plan->batch[b];
-        dcli_text_put(text, "batch %" PRId64 ": %" PRId64 " tiles\n", b, batch->tile_count);
-        for (int64_t w = 0; w < batch->work_count; w++)
-            put_work(operation, plan, &plan->work[batch->first_work + w], text);
-        for (int64_t s = 0; s < batch->stage_count; s++)
-            put_stage(operation, plan, batch->first_stage + s, text);
-    }
-    for (int64_t c = 0; c < plan->chunk_count; c++) {
+    const dcli_batch *batch = &plan->batch[b];
+    dcli_text_put(text, "batch %" PRId64 ": %" PRId64 " tiles\n", b, batch->tile_count);
+    for (int64_t w = 0; w < dcli_min(batch->work_count, most); w++)
+        put_work(operation, plan, &plan->work[batch->first_work + w], text);
+    put_rest(text, batch->work_count, most, "works");
+    for (int64_t s = 0; s < dcli_min(batch->stage_count, most); s++)
+        put_stage(operation, plan, batch->first_stage + s, text);
+    put_rest(text, batch->stage_count, most, "stages");
+}
+
+void dcli_plan_print(const dcli_operation *operation, const dcli_plan *plan, int64_t most, dcli_text *text)
+{
+    for (int64_t b = 0; b < dcli_min(plan->batch_count, most); b++)
+        put_batch(operation, plan, b, most, text);
+    put_rest(text, plan->batch_count, most, "batches");
+    for (int64_t c = 0; c < dcli_min(plan->chunk_count, most); c++) {
         const dcli_chunk *chunk = &plan->chunk[c];
         dcli_text_put(text, "chunk %" PRId64 " %s peer %d: %" PRId64 " bytes\n", c, chunk->written ? "to" : "from",
                       chunk->peer, chunk->bytes);
     }
+    put_rest(text, plan->chunk_count, most, "chunks");
 }
 
 /* ---- lowered batches ---------------------------------------------------------------------------------------------- */
@@ -132,12 +152,14 @@ static void put_launch(const dcli_operation *operation, const dcli_launch *launc
     dcli_text_put(text, "\n");
 }
 
-void dcli_lowered_print(const dcli_operation *operation, const dcli_lowered *lowered, dcli_text *text)
+void dcli_lowered_print(const dcli_operation *operation, const dcli_lowered *lowered, int64_t most, dcli_text *text)
 {
-    for (int64_t r = 0; r < lowered->routes.count; r++)
+    for (int64_t r = 0; r < dcli_min(lowered->routes.count, most); r++)
         put_route(operation, &lowered->routes.route[r], text);
-    for (int64_t l = 0; l < lowered->launch_count; l++)
+    put_rest(text, lowered->routes.count, most, "routes");
+    for (int64_t l = 0; l < dcli_min(lowered->launch_count, most); l++)
         put_launch(operation, &lowered->launch[l], text);
+    put_rest(text, lowered->launch_count, most, "launches");
     if (lowered->arena_bytes > 0)
         dcli_text_put(text, "arena of %" PRId64 " bytes\n", lowered->arena_bytes);
 }

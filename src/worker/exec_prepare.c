@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "worker/account.h"
+#include "worker/log_plan.h"
 #include "worker/plans.h"
 
 dcli_traits dcli_exec_traits(const dcli_worker *worker)
@@ -108,6 +109,8 @@ dcl_status dcli_exec_prepare(dcli_worker *worker, const dcli_entry *entry, const
     dcli_traits traits = dcli_exec_traits(worker);
     traits.element_ns = dcli_cost_ns(&entry->kernel->cost);
     dcl_status status = dcli_lower(&entry->operation, plan, batch, &traits, &prepared->lowered);
+    if (status == DCL_OK)
+        dcli_log_lowered(worker, &entry->operation, batch - plan->batch, &prepared->lowered);
     if (status == DCL_OK)
         note_size(&traits, entry->operation.body, plan, batch, prepared);
     if (status == DCL_OK)

@@ -189,6 +189,8 @@ static dcli_kept_plan *add_plan(dcli_plans *plans, const dcli_plan_wanted *wante
         return NULL;
     }
     kept->plan = kept->shared->plan;
+    if (plans->planned != NULL)
+        plans->planned(plans->planning_user, wanted->operation, wanted->node, kept->plan);
     int64_t bytes = (int64_t)own_bytes + kept->shared->bytes / (wanted->streams ? plans->sharers : 1);
     dcli_plans_trim(plans, plans->most_bytes - bytes);
     dcli_plans_add(plans, kept, bytes);

@@ -58,7 +58,9 @@ typedef struct dcli_plans {
     dcli_kept_state asked;     /* of the node whose plan is looked for; memory that is used again */
     /** Told what begins to be planned, and NULL at its end. NULL: nobody is. */
     void (*planning)(void *user, const char *what);
-    void *planning_user;
+    /** Given a plan that was not kept; it may be one that another peer of the process made. NULL: nobody is. */
+    void (*planned)(void *user, const dcli_operation *operation, int node, const dcli_plan *plan);
+    void *planning_user; /* of both */
 } dcli_plans;
 
 /** @param cache  outlives it. @param most_bytes  of all kept plans, but for those in use. */

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "worker/doubts.h"
+#include "worker/log_plan.h"
 #include "worker/members.h"
 #include "worker/peer.h"
 #include "worker/shown.h"
@@ -218,6 +219,13 @@ static void note_planning(void *user, const char *what)
         atomic_store(&worker->as_host->planning_ms, what != NULL ? dcli_monotonic_ms() : 0);
 }
 
+static void log_plan(void *user, const dcli_operation *operation, int node, const dcli_plan *plan)
+{
+    const dcli_worker *worker = user;
+    if (node == worker->terms.self)
+        dcli_log_plan(worker, operation, plan);
+}
+
 bool dcli_host_is_alive(dcli_worker *host)
 {
     dcli_as_host *own = host->as_host;
@@ -304,6 +312,7 @@ static dcl_status open_node(dcli_worker *worker)
     dcli_catalog_init(&worker->catalog, worker->terms.self, &worker->plan_terms, worker->commons,
                       most_plan_bytes(worker));
     worker->catalog.plans.planning = note_planning;
+    worker->catalog.plans.planned = log_plan;
     worker->catalog.plans.planning_user = worker;
     dcli_node_terms terms = {.plan = worker->plan_terms,
                              .self = worker->terms.self,

@@ -120,15 +120,38 @@ ParameterizedTest(struct lower_case *c, lower, examples)
     dcli_plan *plan = plan_of(operation, c->in_place);
     dcli_lowered lowered = {0};
     dcli_text text = {0};
-    dcli_plan_print(operation, plan, &text);
+    dcli_plan_print(operation, plan, INT64_MAX, &text);
     cr_expect_str_eq(text.bytes, c->plan, "%s: the plan is\n%s", c->what, text.bytes);
     dcli_text_free(&text);
     cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
-    dcli_lowered_print(operation, &lowered, &text);
+    dcli_lowered_print(operation, &lowered, INT64_MAX, &text);
     cr_expect_str_eq(text.bytes, c->lowered, "%s: lowered it is\n%s", c->what, text.bytes);
     cr_expect_gt(dcli_lowered_bytes(&lowered, operation->body), 0);
     dcli_text_free(&text);
     dcli_lowered_free(&lowered);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
+/* Plans may have millions of works: as many lines as wanted are put, and how many there are beyond. */
+Test(lower, long_lists_are_cut)
+{
+    const dcl_grid grid = {.type = DCL_INT64, .rank = 2, .extent = {16, 16}};
+    const dcli_operation *operation =
+        TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, test_layout("rows:cyclic(2x2)", NODES, &grid)},
+                    {DCL_ACCESS_IN, "A", 2, test_layout("rows:cyclic(2x2)", NODES, &grid)});
+    dcli_plan *plan = plan_of(operation, true);
+    dcli_text text = {0};
+    dcli_plan_print(operation, plan, 3, &text);
+    cr_assert_not_null(text.bytes);
+    int lines = 0;
+    for (const char *at = text.bytes; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    cr_expect_eq(lines, 1 + 3 + 1, "%s", text.bytes);
+    char rest[40];
+    snprintf(rest, sizeof rest, "and %d more works\n", (int)plan->batch[0].work_count - 3);
+    cr_expect_not_null(strstr(text.bytes, rest), "\"%s\" is not in\n%s", rest, text.bytes);
+    dcli_text_free(&text);
     dcli_plan_free(plan);
     test_ops_free();
 }
