@@ -297,11 +297,16 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_variant varia
     dcli_text_put(out, written ? "))\n" : ")\n");
 }
 
-void dcli_emit_statements(dcli_text *out, const dcli_body *body)
+void dcli_emit_text(dcli_text *out, const dcli_body *body)
 {
     dcli_text_put(out, "{\n#line 1 \"body\"\n");
     dcli_rewrite(body, out, NULL);
     dcli_text_put(out, "\n#line 1 \"generated\"\n}\n");
+}
+
+void dcli_emit_statements(dcli_text *out, const dcli_body *body)
+{
+    dcli_emit_text(out, body);
     for (int a = 0; a < body->access_count; a++)
         dcli_text_put(out, "#undef dcl_a%d\n", a);
 }

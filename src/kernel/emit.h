@@ -32,7 +32,9 @@ bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant);
 void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_variant variant, int a, const char *row,
                        const char *element);
 
-/** The user's statements in a block, then the end of all elements' definitions. */
+/** The user's statements in a block. */
+void dcli_emit_text(dcli_text *out, const dcli_body *body);
+/** The same, then the end of all elements' definitions. */
 void dcli_emit_statements(dcli_text *out, const dcli_body *body);
 
 /** The kernels: dcl_unit, dcl_any and dcl_checked, which is `checked`. */
