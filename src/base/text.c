@@ -1,4 +1,4 @@
-/* base/text.c - a string that grows as text is appended. */
+/* base/text.c - a string that grows. */
 #include "base/text.h"
 
 #include <stdarg.h>

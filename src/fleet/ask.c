@@ -1,4 +1,4 @@
-/* fleet/ask.c - ask workers what they offer, without opening a session (dcl_worker_list()). */
+/* fleet/ask.c - what workers offer, without opening a session. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -96,7 +96,7 @@ bool dcli_body_subscripts_use(const dcli_body *body, int k);
 /** Kinds of device a text is generated for. */
 typedef enum dcli_form {
     DCLI_FORM_CPU, /* a work-item runs whole boxes: its share of the table's rows; work-group size 1, no barriers */
-    DCLI_FORM_GPU  /* a work-item is one index (or a few); one launch per box, the row passed by value */
+    DCLI_FORM_GPU  /* a work-item is one index (or a few); a launch runs boxes of one shape */
 } dcli_form;
 
 /** Kernels in every generated program. */
@@ -120,7 +120,9 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
  *    - one scalar per VALUE parameter, in the order of the parameters, in its own type;
  *    - CPU: `__global const long *table` of rows of dcli_row_length() longs, `long rows`: any number of work-items share
  *      them; dcl_gathered and dcl_straight: what kernel/gather.h says;
- *      GPU: `dcl_row row`, a struct of dcli_row_length() longs by value;
+ *      GPU: `dcl_row row`, a struct of dcli_row_length() longs by value; `__global const long *table` of dcli_row_own() longs
+ *      per row, `uint first, rows, each`: where `each` is 0 the row is run, else `rows` rows that have their own numbers in
+ *      the table, from number `first` on, by `each` work-items along dimension 2 each;
  *    - `__global long *report`, [DCLI_REPORT_LONGS]: [0] 0 = nothing reported yet (set by an atomic), [1] access number,
  *      [2..] the subscripts of the first read outside.
  *
@@ -165,6 +167,11 @@ int dcli_row_at(const dcli_body *body, dcli_row_field field, int a);
 /** How many longs a field has; 0: the access has none. */
 int dcli_row_field_length(const dcli_body *body, dcli_row_field field, int a);
 int dcli_row_length(const dcli_body *body);
+/** Whether a field is a row's own: on GPUs, rows of a launch that differ in nothing else are run together. */
+bool dcli_row_is_own(dcli_row_field field);
+/** Where the own numbers of a row stand, in the order in which the table of a launch has them. @param at_out
+ *  [dcli_row_length()]. @return how many there are. */
+int dcli_row_own(const dcli_body *body, int at_out[]);
 
 /** The part lo .. lo + count - 1 (per axis) of a row's box as a row. */
 void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[], const int64_t count[],
@@ -198,9 +205,17 @@ int64_t dcli_body_rows(const dcli_body *body, int64_t elements, int units, doubl
  *          in caches do not matter, but their costs may rise or fall along the box. */
 bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, double element_ns,
                          int64_t shape_out[]);
-/** GPU: the sizes of the launch of one box. Returns the work dimension (1..3). */
-int dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[], size_t global_out[3],
-                          size_t local_out[3]);
+/** GPU: a launch. */
+typedef struct dcli_launch_size {
+    int dimensions; /* 1..3 */
+    size_t global[3], local[3];
+    int64_t rows;  /* that it runs; no launch can have more than some */
+    uint32_t each; /* the kernel's argument of this name */
+} dcli_launch_size;
+
+/** GPU: the launch of rows of one shape. @param count  [space_rank] of each. @param rows  1 or more. */
+dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[],
+                                       int64_t rows);
 
 /** Turn a compiler's log into a sentence about the user's text: line, column (mapped back through the rewriting), message,
  *  the line and a caret. @param watched  as it was for the text. @return text freed with dcli_free(); NULL: DCL_ERR_NOMEM. */

@@ -245,30 +245,46 @@ void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant var
             dcli_text_put(out, "const %s %s, ", dcli_kernel_type(body->params[p].type), body->params[p].name);
 }
 
+void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcli_row_field field, int a, int n)
+{
+    int at = dcli_row_at(body, field, a) + n;
+    if (form == DCLI_FORM_CPU)
+        dcli_text_put(out, "dcl_r[%d]", at);
+    else
+        dcli_text_put(out, dcli_row_is_own(field) ? "dcl_o%d" : "dcl_r.dcl_v[%d]", at);
+}
+
 /* What dcl_get<a> and dcl_put<a> are given between the pointer and the report. */
-static void emit_limits(dcli_text *out, const dcli_body *body, int a, const char *row, const char *element)
+static void emit_limits(dcli_text *out, const dcli_body *body, dcli_form form, int a, const char *element)
 {
     static const dcli_row_field given[] = {DCLI_ROW_LOW, DCLI_ROW_EXTENT, DCLI_ROW_STEP, DCLI_ROW_WIDTH};
-    int rank = rank_of(body, a), low = dcli_row_at(body, DCLI_ROW_GRID_LOW, a),
-        end = dcli_row_at(body, DCLI_ROW_GRID_END, a);
+    int rank = rank_of(body, a);
     if (body->access[a].reach == DCLI_REACH_AFFINE) {
         dcli_text_put(out, "%s", element);
-        for (int d = 0; d < rank; d++)
-            dcli_text_put(out, ", %s[%d]", row, low + d);
-        for (int d = 0; d < rank; d++)
-            dcli_text_put(out, ", %s[%d] - %s[%d]", row, end + d, row, low + d);
+        for (int d = 0; d < rank; d++) {
+            dcli_text_put(out, ", ");
+            dcli_emit_number(out, body, form, DCLI_ROW_GRID_LOW, a, d);
+        }
+        for (int d = 0; d < rank; d++) {
+            dcli_text_put(out, ", ");
+            dcli_emit_number(out, body, form, DCLI_ROW_GRID_END, a, d);
+            dcli_text_put(out, " - ");
+            dcli_emit_number(out, body, form, DCLI_ROW_GRID_LOW, a, d);
+        }
     } else {
-        dcli_text_put(out, "%s[%d]", row, dcli_row_at(body, DCLI_ROW_OFFSET, a));
+        dcli_emit_number(out, body, form, DCLI_ROW_OFFSET, a, 0);
         for (size_t f = 0; f < sizeof given / sizeof given[0]; f++)
-            for (int n = 0; n < dcli_row_field_length(body, given[f], a); n++)
-                dcli_text_put(out, ", %s[%d]", row, dcli_row_at(body, given[f], a) + n);
+            for (int n = 0; n < dcli_row_field_length(body, given[f], a); n++) {
+                dcli_text_put(out, ", ");
+                dcli_emit_number(out, body, form, given[f], a, n);
+            }
     }
     for (int d = 0; d < rank; d++)
         if (same_axis(body, a, d) >= 0)
             dcli_text_put(out, ", %s", dcli_index_name(body->index_of_axis[same_axis(body, a, d)]));
 }
 
-void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_variant variant, int a, const char *row,
+void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
                        const char *element)
 {
     int rank = body->params[body->access[a].param].rank;
@@ -285,7 +301,7 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_variant varia
     }
     bool written = body->access[a].written;
     dcli_text_put(out, written ? " (*dcl_put%d(dcl_p%d, " : " dcl_get%d(dcl_p%d, ", a, a);
-    emit_limits(out, body, a, row, element);
+    emit_limits(out, body, form, a, element);
     dcli_text_put(out, ", dcl_report");
     for (int d = 0; d < rank; d++) {
         dcli_text_put(out, ", ");

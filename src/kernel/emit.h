@@ -27,10 +27,12 @@ void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant var
 bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant);
 
 /** Define what the body's `dcl_a<a>` stands for.
- *  @param row      the row in the kernel, "dcl_r" or "dcl_r.dcl_v".
  *  @param element  where the element of an affine access lies: an expression of type long. */
-void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_variant variant, int a, const char *row,
+void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
                        const char *element);
+
+/** Number n of a field of the row that runs, as the kernels of a form have it. */
+void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcli_row_field field, int a, int n);
 
 /** The user's statements in a block. */
 void dcli_emit_text(dcli_text *out, const dcli_body *body);

@@ -9,9 +9,9 @@
 
 enum { MOST_TRANSPOSED = 4 }; /* inputs loaded in blocks: their blocks share a first-level cache or local memory */
 
-dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_variant variant, const char *row)
+dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant)
 {
-    return (dcli_nest){.out = out, .body = body, .variant = variant, .row = row, .innermost = body->space_rank - 1};
+    return (dcli_nest){.out = out, .body = body, .form = form, .variant = variant, .innermost = body->space_rank - 1};
 }
 
 static bool is_affine(const dcli_nest *nest, int a) { return nest->body->access[a].reach == DCLI_REACH_AFFINE; }
@@ -26,26 +26,44 @@ bool dcli_nest_is_unit(const dcli_nest *nest, int a, int m)
     return m == nest->innermost || dcli_is_transposed(nest->body, a);
 }
 
+/* Define a number of the row; the caller ends the line. */
+static void put_number(dcli_nest *nest, const char *name, dcli_row_field field, int a, int n)
+{
+    dcli_text_put(nest->out, "    const long %s = ", name);
+    dcli_emit_number(nest->out, nest->body, nest->form, field, a, n);
+}
+
+static void put_box(dcli_nest *nest, const char *prefix, dcli_row_field field, int m)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%s%d", prefix, m);
+    put_number(nest, name, field, 0, m);
+    dcli_text_put(nest->out, ";\n");
+}
+
 void dcli_nest_row(dcli_nest *nest)
 {
     const dcli_body *body = nest->body;
-    int rank = body->space_rank;
-    for (int m = 0; m < rank; m++)
-        dcli_text_put(nest->out, "    const long dcl_i%d = %s[%d], dcl_d%d = %s[%d], dcl_n%d = %s[%d];\n", m, nest->row,
-                      dcli_row_at(body, DCLI_ROW_START, 0) + m, m, nest->row, dcli_row_at(body, DCLI_ROW_STRIDE, 0) + m,
-                      m, nest->row, dcli_row_at(body, DCLI_ROW_COUNT, 0) + m);
+    char name[32];
+    for (int m = 0; m < body->space_rank; m++) {
+        put_box(nest, "dcl_i", DCLI_ROW_START, m);
+        put_box(nest, "dcl_d", DCLI_ROW_STRIDE, m);
+        put_box(nest, "dcl_n", DCLI_ROW_COUNT, m);
+    }
     for (int a = 0; a < body->access_count; a++) {
         if (!is_affine(nest, a))
             continue;
-        dcli_text_put(nest->out, "    const long dcl_x%d_0 = %s[%d]", a, nest->row,
-                      dcli_row_at(body, DCLI_ROW_OFFSET, a));
+        snprintf(name, sizeof name, "dcl_x%d_0", a);
+        put_number(nest, name, DCLI_ROW_OFFSET, a, 0);
         if (nest->gathers && dcli_may_gather(body, a))
             dcli_text_put(nest->out, " + dcl_h%d", a);
         dcli_text_put(nest->out, ";\n");
-        for (int m = 0; m < rank; m++)
-            if (dcli_inside_depends(body, a, m) && !dcli_nest_is_unit(nest, a, m))
-                dcli_text_put(nest->out, "    const long dcl_s%d_%d = %s[%d];\n", a, m, nest->row,
-                              dcli_row_at(body, DCLI_ROW_STEP, a) + m);
+        for (int m = 0; m < body->space_rank; m++)
+            if (dcli_inside_depends(body, a, m) && !dcli_nest_is_unit(nest, a, m)) {
+                snprintf(name, sizeof name, "dcl_s%d_%d", a, m);
+                put_number(nest, name, DCLI_ROW_STEP, a, m);
+                dcli_text_put(nest->out, ";\n");
+            }
     }
 }
 

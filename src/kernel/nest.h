@@ -15,15 +15,15 @@ typedef struct dcli_nest {
     dcli_text *out;
     const dcli_body *body;
     dcli_variant variant;
-    const char *row; /* the row's longs in the kernel */
-    bool gathers;    /* dcl_h<a> is where what was gathered of access a lies, 0: nothing was */
-    bool straight;   /* no input is transposed: steps along the innermost axis are 1 */
-    int innermost;   /* loop axis */
-    int levels;      /* offsets named so far */
+    dcli_form form;
+    bool gathers;  /* dcl_h<a> is where what was gathered of access a lies, 0: nothing was */
+    bool straight; /* no input is transposed: steps along the innermost axis are 1 */
+    int innermost; /* loop axis */
+    int levels;    /* offsets named so far */
     int level[DCLI_MAX_ACCESSES];
 } dcli_nest;
 
-dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_variant variant, const char *row);
+dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant);
 
 /** Take everything out of the row. */
 void dcli_nest_row(dcli_nest *nest);

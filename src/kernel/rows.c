@@ -23,14 +23,15 @@ enum { ONE, LOOP_AXES, ARRAY_AXES };
 
 static const struct {
     int has, length;
+    bool own; /* rows that differ in such fields alone are run by one launch */
 } fields[] = {
     /* clang-format off */
-    [DCLI_ROW_START]    = {BOX, LOOP_AXES},
+    [DCLI_ROW_START]    = {BOX, LOOP_AXES, .own = true},
     [DCLI_ROW_STRIDE]   = {BOX, LOOP_AXES},
     [DCLI_ROW_COUNT]    = {BOX, LOOP_AXES},
-    [DCLI_ROW_OFFSET]   = {BODIES | TILES, ONE},
+    [DCLI_ROW_OFFSET]   = {BODIES | TILES, ONE, .own = true},
     [DCLI_ROW_STEP]     = {BODIES | TILES, ARRAY_AXES}, /* AFFINE: of the loop */
-    [DCLI_ROW_LOW]      = {DECLARED | TILES, ARRAY_AXES},
+    [DCLI_ROW_LOW]      = {DECLARED | TILES, ARRAY_AXES, .own = true},
     [DCLI_ROW_EXTENT]   = {DECLARED, ARRAY_AXES},
     [DCLI_ROW_WIDTH]    = {WIDE, ARRAY_AXES},
     [DCLI_ROW_HIGH]     = {TILES, ARRAY_AXES},
@@ -89,6 +90,18 @@ void dcli_rows_lay_out(dcli_body *body)
 int dcli_row_at(const dcli_body *body, dcli_row_field field, int a)
 {
     return body->inside->row_at[field <= DCLI_ROW_COUNT ? 0 : a][field];
+}
+
+bool dcli_row_is_own(dcli_row_field field) { return fields[field].own; }
+
+int dcli_row_own(const dcli_body *body, int at_out[])
+{
+    int count = 0;
+    for (int a = 0; a < body->access_count; a++)
+        for (int field = a == 0 ? DCLI_ROW_START : DCLI_ROW_OFFSET; field < DCLI_ROW_FIELDS; field++)
+            for (int n = 0; n < dcli_row_field_length(body, (dcli_row_field)field, a) && fields[field].own; n++)
+                at_out[count++] = dcli_row_at(body, (dcli_row_field)field, a) + n;
+    return count;
 }
 
 int dcli_row_length(const dcli_body *body) { return body->inside->row_length; }

@@ -35,7 +35,7 @@ static void emit_elements(dcli_nest *nest)
         char offset[96] = "";
         if (nest->body->access[a].reach == DCLI_REACH_AFFINE)
             dcli_nest_offset(nest, a, nest->innermost, offset, sizeof offset);
-        dcli_emit_element(nest->out, nest->body, nest->variant, a, nest->row, offset);
+        dcli_emit_element(nest->out, nest->body, nest->form, nest->variant, a, offset);
     }
 }
 
@@ -76,11 +76,15 @@ static void emit_buffers(dcli_nest *nest, int across, int width)
     }
     if (streamed < 0)
         return;
-    int rank = body->space_rank, low = dcli_row_at(body, DCLI_ROW_GRID_LOW, streamed),
-        end = dcli_row_at(body, DCLI_ROW_GRID_END, streamed);
+    int rank = body->space_rank;
     dcli_text_put(nest->out, "    const int dcl_stream = sizeof(%s)", type_of(body, streamed));
-    for (int d = 0; d < rank; d++)
-        dcli_text_put(nest->out, " * (%s[%d] - %s[%d])", nest->row, end + d, nest->row, low + d);
+    for (int d = 0; d < rank; d++) {
+        dcli_text_put(nest->out, " * (");
+        dcli_emit_number(nest->out, body, nest->form, DCLI_ROW_GRID_END, streamed, d);
+        dcli_text_put(nest->out, " - ");
+        dcli_emit_number(nest->out, body, nest->form, DCLI_ROW_GRID_LOW, streamed, d);
+        dcli_text_put(nest->out, ")");
+    }
     dcli_text_put(nest->out, " >= %d && sizeof(%s)", STREAM_ARRAY_BYTES, type_of(body, streamed));
     if (nest->gathers)
         dcli_text_put(nest->out, " * dcl_table[%d]", DCLI_GATHER_ELEMENTS);
@@ -189,7 +193,7 @@ static void emit_unit_kernel(dcli_nest *nest)
 
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
-    dcli_nest nest = dcli_nest_start(out, body, variant, "dcl_r");
+    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, variant);
     dcli_emit_signature(out, body, variant);
     dcli_text_put(out,
                   "__global const long *restrict dcl_table, const long dcl_rows, __global long *dcl_report)\n{\n"
@@ -209,7 +213,7 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
 /* The share of the launch's groups: what a group gathers, then its rows. */
 static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool straight)
 {
-    dcli_nest nest = dcli_nest_start(out, body, DCLI_VARIANT_UNIT, "dcl_r");
+    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, DCLI_VARIANT_UNIT);
     nest.gathers = true;
     nest.straight = straight;
     dcli_emit_signature(out, body, straight ? DCLI_VARIANT_STRAIGHT : DCLI_VARIANT_GATHERED);

@@ -1,5 +1,10 @@
 /* kernel/source_gpu.c - the program for a GPU: a work-item is a few indices of one row, a whole launch apart.
  *
+ * A launch runs one row, which it is given by value, or many that differ in their own numbers alone (dcli_row_own()), such as the
+ * segments of a dealt map: work-items along dimension 2 then belong to one row after the other, and take its own numbers out
+ * of a table. The other numbers stay where the hardware has arguments of kernels, so that they take no registers, and a launch
+ * of one row does not look at the table.
+ *
  * Dimension 0 of a launch is the innermost axis, dimension 1 the next one (the one across, where inputs are transposed),
  * dimension 2 all others, flattened, and what does not fit dimension 1. Divisions are kept out of the usual case.
  *
@@ -20,7 +25,8 @@ enum {
     GROUP = 256,                     /* work-items of a group */
     EACH = 4,                        /* indices of a long row per work-item */
     MOST_GROUPS = DCLI_MOST_SQUARES, /* along dimensions 1 and 2 */
-    MOST_GROUPS_0 = 1 << 22
+    MOST_GROUPS_0 = 1 << 22,
+    MOST_DEEP = 64 /* work-items of a group along dimension 2 */
 };
 
 /* What lies before the part of axis u that dimension 1 stands for goes into offsets, first index and count. */
@@ -53,7 +59,7 @@ static void open_outer(dcli_nest *nest, int u, bool in_parts)
             last = m;
         }
     dcli_text_put(nest->out,
-                  ";\n    for (long dcl_z = get_global_id(2); dcl_z < dcl_outer; dcl_z += get_global_size(2)) {\n"
+                  ";\n    for (long dcl_z = dcl_begin; dcl_z < dcl_outer; dcl_z += dcl_turn) {\n"
                   "    long dcl_rest = dcl_z, dcl_part = 0;\n"
                   "    if (dcl_parts > 1) {\n    dcl_part = dcl_rest %% dcl_parts;\n    dcl_rest /= dcl_parts;\n"
                   "    }\n");
@@ -80,7 +86,7 @@ static void emit_elements(dcli_nest *nest, bool squares)
         }
         if (nest->body->access[a].reach == DCLI_REACH_AFFINE)
             dcli_nest_offset(nest, a, nest->innermost, offset, sizeof offset);
-        dcli_emit_element(nest->out, nest->body, nest->variant, a, nest->row, offset);
+        dcli_emit_element(nest->out, nest->body, nest->form, nest->variant, a, offset);
     }
 }
 
@@ -186,14 +192,38 @@ static int square_axis(const dcli_body *body, dcli_variant variant)
     return variant == DCLI_VARIANT_UNIT ? dcli_transposed_axis(body) : -1;
 }
 
+/* The own numbers of the work-item's row, dcl_o<place in the row>; and in dimension 2, where the work-item begins and how far
+ * it is to its next turn. Groups that meet at barriers have one row, and no work-items too many. */
+static void open_row(dcli_text *out, const dcli_body *body, bool barriers)
+{
+    int at[dcli_row_length(body)], count = dcli_row_own(body, at);
+    for (int n = 0; n < count; n++)
+        dcli_text_put(out, "    long dcl_o%d = dcl_r.dcl_v[%d];\n", at[n], at[n]);
+    dcli_text_put(out, "    long dcl_begin = get_global_id(2), dcl_turn = get_global_size(2);\n"
+                       "    if (dcl_each > 0) {\n"
+                       "    const uint dcl_number = (uint)get_global_id(2) / dcl_each;\n");
+    if (!barriers)
+        dcli_text_put(out, "    if (dcl_number >= dcl_rows)\n        return;\n");
+    dcli_text_put(out,
+                  "    __global const long *const dcl_f = dcl_table + ((ulong)dcl_first + dcl_number) * %d;\n"
+                  "    dcl_begin -= (long)dcl_number * dcl_each;\n"
+                  "    dcl_turn = dcl_each;\n",
+                  count);
+    for (int n = 0; n < count; n++)
+        dcli_text_put(out, "    dcl_o%d = dcl_f[%d];\n", at[n], n);
+    dcli_text_put(out, "    }\n");
+}
+
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
-    dcli_nest nest = dcli_nest_start(out, body, variant, "dcl_r.dcl_v");
+    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_GPU, variant);
     int u = square_axis(body, variant);
     if (u >= 0)
         dcli_text_put(out, "__attribute__((reqd_work_group_size(%d, %d, 1)))\n", SQUARE, SQUARE_ROWS);
     dcli_emit_signature(out, body, variant);
-    dcli_text_put(out, "const dcl_row dcl_r, __global long *dcl_report)\n{\n");
+    dcli_text_put(out, "const dcl_row dcl_r, __global const long *restrict dcl_table, const uint dcl_first, "
+                       "const uint dcl_rows, const uint dcl_each, __global long *dcl_report)\n{\n");
+    open_row(out, body, u >= 0);
     dcli_nest_row(&nest);
     if (u >= 0)
         emit_squares(&nest, u);
@@ -223,10 +253,10 @@ static int64_t outer_groups(const dcli_body *body, const int64_t count[], int se
     return outer;
 }
 
-int dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[], size_t global_out[3],
-                          size_t local_out[3])
+/* The launch of one row. */
+static dcli_launch_size size_of_row(const dcli_body *body, int square, const int64_t count[])
 {
-    int v = body->space_rank - 1, square = square_axis(body, variant), u = square >= 0 ? square : v - 1;
+    int v = body->space_rank - 1, u = square >= 0 ? square : v - 1;
     int64_t wide = SQUARE, high = SQUARE_ROWS, across = SQUARE, down = SQUARE; /* indices of a group */
     if (square < 0) {
         for (wide = GROUP; v > 0 && wide > 1 && wide / 2 >= count[v];)
@@ -235,14 +265,42 @@ int dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int
         across = wide * EACH;
         down = high;
     }
-    global_out[0] = (size_t)(dcli_min(groups_for(count[v], across), MOST_GROUPS_0) * wide);
-    local_out[0] = (size_t)wide;
-    global_out[1] = global_out[2] = local_out[1] = local_out[2] = 1;
-    if (v == 0)
-        return 1;
-    int64_t groups = groups_for(count[u], down), groups_1 = dcli_min(groups, MOST_GROUPS);
-    local_out[1] = (size_t)high;
-    global_out[1] = (size_t)(groups_1 * high);
-    global_out[2] = (size_t)outer_groups(body, count, u, groups_for(groups, groups_1));
-    return 3;
+    int64_t groups = v > 0 ? groups_for(count[u], down) : 1, groups_1 = dcli_min(groups, MOST_GROUPS);
+    int64_t outer = v > 0 ? outer_groups(body, count, u, groups_for(groups, groups_1)) : 1;
+    return (dcli_launch_size){.dimensions = v > 0 ? 3 : 1,
+                              .global = {(size_t)(dcli_min(groups_for(count[v], across), MOST_GROUPS_0) * wide),
+                                         (size_t)(groups_1 * high), (size_t)outer},
+                              .local = {(size_t)wide, (size_t)high, 1},
+                              .rows = 1};
+}
+
+/* Make groups of small rows of several rows. */
+static void fold_rows(const dcli_body *body, const int64_t count[], int64_t rows, dcli_launch_size *size)
+{
+    int v = body->space_rank - 1;
+    if (size->global[0] > size->local[0] || size->global[1] > size->local[1] || size->global[2] > 1)
+        return;
+    while (v == 0 && size->local[0] > 1 && (int64_t)size->local[0] / 2 >= count[0])
+        size->global[0] = size->local[0] /= 2;
+    while (v > 0 && size->local[1] > 1 && (int64_t)size->local[1] / 2 >= count[v - 1])
+        size->global[1] = size->local[1] /= 2;
+    while (size->local[2] < MOST_DEEP && size->local[0] * size->local[1] * size->local[2] < GROUP &&
+           (int64_t)size->local[2] < rows)
+        size->local[2] *= 2;
+}
+
+dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[], int64_t rows)
+{
+    int square = square_axis(body, variant);
+    dcli_launch_size size = size_of_row(body, square, count);
+    if (rows <= 1)
+        return size;
+    if (square < 0)
+        fold_rows(body, count, rows, &size);
+    int64_t deep = (int64_t)size.local[2], each = (int64_t)size.global[2];
+    size.rows = dcli_min(rows, MOST_GROUPS * deep / each);
+    size.each = (uint32_t)each;
+    size.dimensions = 3;
+    size.global[2] = (size_t)(groups_for(size.rows * each, deep) * deep);
+    return size;
 }

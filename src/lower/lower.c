@@ -6,6 +6,7 @@
 #include "lower/group.h"
 #include "lower/routes.h"
 #include "lower/rows.h"
+#include "lower/sets.h"
 
 static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, const dcli_lowered *lowered,
                             const dcli_operation *operation, int stage)
@@ -97,6 +98,9 @@ dcl_status dcli_lower(const dcli_operation *operation, const dcli_plan *plan, co
         status = dcli_routes_of_batch(operation, plan, batch, traits, lowered->stage_at, &lowered->routes);
     if (status == DCL_OK)
         status = dcli_rows_end(operation->body, traits, &waiting, lowered);
+    bool sets = dcli_row_form_of(traits, operation->body) == DCLI_ROWS_SETS;
+    for (int64_t l = 0; l < lowered->launch_count && sets && status == DCL_OK; l++)
+        status = dcli_rows_divide(operation->body, &lowered->launch[l]);
     dcli_lowered_free(&waiting);
     return status;
 }
@@ -104,10 +108,13 @@ dcl_status dcli_lower(const dcli_operation *operation, const dcli_plan *plan, co
 void dcli_launch_drop_lists(dcli_launch *launch)
 {
     dcli_free(launch->row);
+    dcli_free(launch->own);
+    dcli_free(launch->set);
     dcli_free(launch->group);
     dcli_transfers_free(&launch->piece);
     dcli_free(launch->origin);
-    launch->row = launch->group = NULL;
+    launch->row = launch->own = launch->group = NULL;
+    launch->set = NULL;
     launch->origin = NULL;
 }
 
@@ -128,6 +135,7 @@ int64_t dcli_lowered_bytes(const dcli_lowered *lowered, const dcli_body *body)
     for (int64_t l = 0; l < lowered->launch_count; l++) {
         const dcli_launch *launch = &lowered->launch[l];
         longs += launch->row != NULL ? launch->row_capacity * dcli_row_length(body) : 0;
+        longs += launch->set_capacity * (int64_t)(sizeof(dcli_row_set) / sizeof(int64_t));
         longs += launch->group != NULL ? launch->group_capacity * DCLI_GROUP_LONGS : 0;
         bytes += dcli_transfers_bytes(&launch->piece);
         bytes += launch->origin != NULL ? launch->origin_capacity * (int64_t)sizeof *launch->origin : 0;

@@ -7,7 +7,7 @@
 /** What depends on the device, and on the node that it is. */
 typedef struct dcli_traits {
     int self;            /* number of the node */
-    bool is_gpu;         /* kernels in the form for GPUs: a launch per row */
+    bool is_gpu;         /* kernels in the form for GPUs: a launch per set of rows */
     bool in_place;       /* the device uses host memory in place */
     bool same_addresses; /* and kernels see it at the addresses that it has for the host */
     bool check_access;   /* kernels check everything they read and write */
@@ -16,12 +16,6 @@ typedef struct dcli_traits {
     int64_t shares;     /* work-items that share work of any number of parts: each has scratch memory of its own */
     double element_ns;  /* what an element of the body takes on one compute unit; 0: not known */
 } dcli_traits;
-
-/** Whether kernels get their rows one by one, as values. */
-static inline bool dcli_row_per_launch(const dcli_traits *traits, const dcli_body *body)
-{
-    return body->tile_kernel || traits->is_gpu;
-}
 
 /** How the elements of an access get to kernels, or from them: decided once, when a batch is lowered. */
 typedef enum dcli_via {
@@ -39,11 +33,31 @@ typedef struct dcli_origin {
     int64_t address; /* number in `source` of the batch */
 } dcli_origin;
 
+/** Rows that a GPU runs together: they differ in their own numbers alone (dcli_row_own()). */
+typedef struct dcli_row_set {
+    int64_t first, count; /* in `own` */
+} dcli_row_set;
+
+/** What kernels are given their rows by. */
+typedef enum dcli_row_form {
+    DCLI_ROWS_TABLE, /* processors: a table of all rows; launches that gather have more in it */
+    DCLI_ROWS_SETS,  /* GPUs: a launch per set */
+    DCLI_ROWS_EACH   /* tile kernels: a launch per row */
+} dcli_row_form;
+
+static inline dcli_row_form dcli_row_form_of(const dcli_traits *traits, const dcli_body *body)
+{
+    return body->tile_kernel ? DCLI_ROWS_EACH : traits->is_gpu ? DCLI_ROWS_SETS : DCLI_ROWS_TABLE;
+}
+
 /** Rows of one launch of a batch. */
 typedef struct dcli_launch {
     dcli_variant variant;
-    int64_t *row; /* [row_count][dcli_row_length()] */
+    int64_t *row; /* [row_count][dcli_row_length()]; where there are sets: the first of each */
     int64_t row_count, row_capacity;
+    int64_t *own; /* sets: [row_count] the own numbers of all rows, set by set */
+    dcli_row_set *set;
+    int64_t set_count, set_capacity;
     dcli_space space[DCLI_MAX_ACCESSES];         /* per access, where kernels find it; STAGE: in the arena */
     dcli_via via[DCLI_MAX_ACCESSES];             /* BINDING or GATHER */
     bool gathers;                                /* some access is gathered: its rows are in groups (gather.c) */

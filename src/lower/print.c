@@ -147,6 +147,8 @@ static void put_launch(const dcli_operation *operation, const dcli_launch *launc
         }
     }
     dcli_text_put(text, "; %" PRId64 " rows", launch->row_count);
+    if (launch->set_count > 0 && launch->row_count > 1)
+        dcli_text_put(text, " in %" PRId64 " sets", launch->set_count);
     if (launch->gathers)
         dcli_text_put(text, " in %" PRId64 " groups of %" PRId64 " pieces", launch->group_count, launch->piece.count);
     dcli_text_put(text, "\n");

@@ -1,5 +1,4 @@
-/* net/frames.c - a pool of the frames that received messages reference, so that a steady loop allocates nothing per
- * message. */
+/* net/frames.c - what received messages hold on to, reused: no allocation per message once a loop runs steadily. */
 #include "base/alloc.h"
 #include "net/endpoint.h"
 
@@ -13,7 +12,7 @@ dcli_frames_pool *dcli_frames_pool_new(void)
     return pool;
 }
 
-/** Free the pool. Called for the last reference, so no other thread can use it. */
+/** The last holder's: nobody else can reach the pool any more. */
 static void destroy(dcli_frames_pool *pool)
 {
     while (pool->unused != NULL) {

@@ -1,5 +1,4 @@
-/* net/pack.c - pack a message into bytes, according to the table. Ranges are checked here, too, so that a mistake is
- * found at its origin. */
+/* net/pack.c - a message to bytes, after the table. Ranges are checked here too: a mistake is found where it was made. */
 #include <string.h>
 
 #include <msgpack/pack.h>
@@ -14,7 +13,7 @@ typedef struct writer {
     dcli_fault fault;
 } writer;
 
-/** The write callback of msgpack. */
+/** What msgpack writes through. */
 static int put(void *data, const char *bytes, size_t length)
 {
     dcli_pack_buffer *buffer = data;
@@ -37,7 +36,7 @@ static const void *at(const void *object, uint16_t offset) { return (const char 
 static int int_at(const void *object, uint16_t offset) { return *(const int *)at(object, offset); }
 static int64_t int64_at(const void *object, uint16_t offset) { return *(const int64_t *)at(object, offset); }
 
-/** Read a pointer member of any type. */
+/** A pointer member, whatever it points to. */
 static const void *pointer_at(const void *object, uint16_t offset)
 {
     const void *pointer;
@@ -153,7 +152,7 @@ static bool write_field(writer *w, const dcli_field *field, const void *object)
     }
 }
 
-/** Pack the fields of a struct. A faulty field adds its name to the error path, unless one of its items has done so. */
+/** A faulty field adds its name to the trail, unless an item of it has done so. */
 static bool write_fields(writer *w, const dcli_record *record, const void *object, int count)
 {
     for (int i = 0; i < count; i++)
@@ -162,7 +161,7 @@ static bool write_fields(writer *w, const dcli_record *record, const void *objec
     return true;
 }
 
-/** Number of fields to send: trailing optional fields with default values are omitted. */
+/** Fields that are sent: all but the last ones that may be left out and say nothing. */
 static int sent_fields(const dcli_record *record, const void *object)
 {
     int count = record->field_count;

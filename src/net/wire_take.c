@@ -1,4 +1,4 @@
-/* net/wire_take.c - receiving messages over tcp, and noticing lost peers. */
+/* net/wire_take.c - taking messages over tcp, and finding out who is gone. */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "net/token.h"
 #include "net/wire.h"
 
-enum { LOOK_EVERY = 64 /* messages taken between two checks of events, while there always is a message */ };
+enum { LOOK_EVERY = 64 /* messages taken between two looks at events, when there is always one */ };
 
 /* ---- where there is news ------------------------------------------------------------------------------------------ */
 
@@ -30,7 +30,7 @@ void dcli_wire_descriptors(const dcli_wire *wire, int descriptors_out[DCLI_WIRE_
     descriptors_out[DCLI_WIRE_DOOR_ARRIVALS] = door ? wire->door.arrivals : -1;
 }
 
-/** Poll all sources with one system call. @return how many have events. */
+/** One system call for all sources. @return how many have told of news. */
 static int poll_sources(const dcli_wire *wire, struct pollfd polled[DCLI_WIRE_SOURCES])
 {
     int fd[DCLI_WIRE_SOURCES];
@@ -40,7 +40,7 @@ static int poll_sources(const dcli_wire *wire, struct pollfd polled[DCLI_WIRE_SO
     return poll(polled, DCLI_WIRE_SOURCES, 0);
 }
 
-/** Check the sources. @return whether any may have something. */
+/** @return whether any source may have something. */
 static bool listen_around(dcli_wire *wire)
 {
     struct pollfd polled[DCLI_WIRE_SOURCES];
@@ -53,7 +53,7 @@ static bool listen_around(dcli_wire *wire)
     return any;
 }
 
-/** Whether nothing is pending that no descriptor would report. */
+/** Nothing is to be said of which no descriptor will tell. */
 static bool is_idle(const dcli_endpoint *endpoint)
 {
     const dcli_wire *wire = endpoint->link;
@@ -108,7 +108,7 @@ static void note_outgoing(dcli_endpoint *endpoint, const dcli_event *event)
         dcli_wire_set(endpoint, peer, ending);
 }
 
-/** Count a refused connection. @return whether to log it: once a second. */
+/** Count a refusal of somebody at the door. @return whether it is to be logged: one line a second. */
 static bool count_refusal(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
@@ -121,7 +121,7 @@ static bool count_refusal(dcli_endpoint *endpoint)
     return true;
 }
 
-/** End unauthenticated connections that receive too many bytes. */
+/** Those who bring bytes and are not let in. */
 static void cut_floods(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
@@ -202,9 +202,8 @@ static dcl_status lost(dcli_endpoint *endpoint, int peer, dcli_incoming *incomin
         peer, wire->silence_ms);
 }
 
-/* Whether all messages of an ended peer were taken. They were if all sockets were found empty after its end was seen.
- * If sockets are never empty, they take turns between connections; so a peer that had no turn for long enough has
- * nothing left. */
+/* With all sockets found empty after the end was seen, nothing of it is left. Where they never are, the sockets take turns
+ * between connections: who had no turn for so long has nothing there. */
 static int over(const dcli_endpoint *endpoint, bool empty)
 {
     const dcli_wire *wire = endpoint->link;
@@ -215,7 +214,7 @@ static int over(const dcli_endpoint *endpoint, bool empty)
     return -1;
 }
 
-/** Report a lost peer. @return DCL_ERR_NODE_LOST, or DCL_ERR_TIMEOUT: there is none. Dropped peers are not reported. */
+/** @return DCL_ERR_NODE_LOST, or DCL_ERR_TIMEOUT: nobody. Peers that were dropped go without a word. */
 static dcl_status tell_lost(dcli_endpoint *endpoint, bool empty, dcli_incoming *incoming)
 {
     int peer;
@@ -236,7 +235,7 @@ static void drop(dcli_incoming *incoming)
     *incoming = (dcli_incoming){.descriptor = -1, .frames = incoming->frames};
 }
 
-/** Refuse an authenticated client that uses another peer's number. */
+/** Someone who was let in claims to be whom it is not. */
 static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, int fd)
 {
     dcli_wire *wire = endpoint->link;
@@ -257,7 +256,7 @@ static bool key_fits(const dcli_wire_peer *peer, zmq_msg_t *header)
     return user != NULL && strcmp(user, peer->key) == 0;
 }
 
-/** Handle the first message over a connection to the door. @return false: it must not be taken. */
+/** The first message over a connection to the door. @return false: not to be taken. */
 static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd)
 {
     dcli_wire *wire = endpoint->link;
@@ -287,7 +286,7 @@ static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd
     return true;
 }
 
-/** Accept nothing more of a peer, whatever its connection receives. */
+/** Nothing more is taken of a peer, whatever its connection still brings. */
 static void give_up(dcli_endpoint *endpoint, int from)
 {
     dcli_wire *wire = endpoint->link;
@@ -305,7 +304,7 @@ static void give_up(dcli_endpoint *endpoint, int from)
     dcli_wire_stir_door(wire);
 }
 
-/** Store a message of a peer until the peer is expected. */
+/** Kept until it is expected. */
 static void keep_early(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
@@ -335,14 +334,14 @@ bool dcli_wire_break_off(dcli_endpoint *endpoint, int from, const char *format, 
     return false;
 }
 
-/** Whether a message has another protocol version: then that is reported first, because its seal may differ. */
+/** Another version may end its frames in another way: what it speaks is said first. */
 static bool speaks_otherwise(const dcli_incoming *incoming)
 {
     uint64_t version = dcli_message_version(incoming->bytes, incoming->length);
     return version != 0 && version != DCLI_PROTOCOL;
 }
 
-/** Check the seal and remove it. @return false: the message is a heartbeat, or its connection is no longer used. */
+/** Check the seal and take it off. @return false: the message is a beat, or of a connection that is of no use any more. */
 static bool unseal(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
@@ -374,7 +373,7 @@ static bool unseal(dcli_endpoint *endpoint, dcli_incoming *incoming)
     return !beats;
 }
 
-/** Decide about a message. @return whether it is for the caller; otherwise it has been handled. */
+/** @return whether the message is one for the caller; else it has been seen to. */
 static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_door)
 {
     dcli_wire *wire = endpoint->link;
@@ -390,7 +389,7 @@ static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_door
         }
     } else if (from >= 0 && wire->peer[from].state == DCLI_WIRE_MET) {
         dcli_wire_stir_outgoing(wire);
-        look_at_events(endpoint); /* authenticate the sender before its message is used */
+        look_at_events(endpoint); /* who it is comes before what it says */
         if (wire->peer[from].state == DCLI_WIRE_MET)
             dcli_wire_rise(endpoint, from);
     }
@@ -428,7 +427,7 @@ static dcl_status take_ready(dcli_endpoint *endpoint, dcli_incoming *incoming)
         size_t seal = parcel->from != endpoint->self ? dcli_seal_bytes(dcli_wire_has_sums(wire)) : 0;
         *incoming = (dcli_incoming){.from = parcel->from,
                                     .bytes = zmq_msg_data(&frames->header),
-                                    .length = length > seal ? length - seal : length, /* its seal was checked before */
+                                    .length = length > seal ? length - seal : length, /* it was looked at before */
                                     .payload = parcel->extra_frames > 0 ? zmq_msg_data(&frames->payload) : NULL,
                                     .payload_bytes = zmq_msg_size(&frames->payload),
                                     .extra_frames = parcel->extra_frames,
@@ -467,7 +466,7 @@ static dcl_status take_from(dcli_endpoint *endpoint, bool by_door, dcli_incoming
     return DCL_ERR_TIMEOUT;
 }
 
-/** Take a message from either socket, in turn. */
+/** From either socket, in turn. */
 static dcl_status take_any(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
@@ -476,7 +475,7 @@ static dcl_status take_any(dcli_endpoint *endpoint, dcli_incoming *incoming)
     return status == DCL_ERR_TIMEOUT ? take_from(endpoint, !door_first, incoming) : status;
 }
 
-/** If the last message turned out to be invalid, accept nothing more from its sender. */
+/** What was taken last turned out to be no message: nothing more is taken from who sent it. */
 static void see_refusal(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
@@ -501,7 +500,7 @@ static dcl_status take_or_tell(dcli_endpoint *endpoint, dcli_incoming *incoming)
         status = take_any(endpoint, incoming);
     if (status == DCL_ERR_TIMEOUT && listen_around(wire)) {
         look_at_events(endpoint);
-        (void)listen_around(wire); /* first deliver messages that came before an end that was just seen */
+        (void)listen_around(wire); /* what was said before an end that was just seen comes first */
         status = take_any(endpoint, incoming);
     }
     return status == DCL_ERR_TIMEOUT ? tell_lost(endpoint, true, incoming) : status;
@@ -526,5 +525,5 @@ bool dcli_wire_seems_ready(const dcli_endpoint *endpoint)
     return !is_idle(endpoint) || poll_sources(endpoint->link, polled) != 0;
 }
 
-/* Quiet sources stay readable until they are checked, so poll() sees them. */
+/* The descriptors of quiet sources stay readable until they are looked at. */
 bool dcli_wire_arm(dcli_endpoint *endpoint) { return is_idle(endpoint); }

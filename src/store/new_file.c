@@ -1,7 +1,6 @@
-/* store/new_file.c - replace a file: write a new file beside it, then rename it.
- * Source: rename(2), fsync(2): "Calling fsync() does not necessarily ensure that the entry in the directory
- * containing the file has also reached disk. For that an explicit fsync() on a file descriptor for the directory is
- * also needed." */
+/* store/new_file.c - a file written beside another and put in its place.
+ * Source: rename(2), fsync(2): "Calling fsync() does not necessarily ensure that the entry in the directory containing the
+ * file has also reached disk. For that an explicit fsync() on a file descriptor for the directory is also needed." */
 #include "store/new_file.h"
 
 #include <errno.h>
@@ -15,14 +14,14 @@
 
 #include "base/error.h"
 
-/* The last component of a path. */
+/* The name in its folder. */
 static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Open the folder of a path for reading, which fsync() of the folder needs. */
+/* Read access is needed to have the folder written to the disk. */
 static int open_folder(const char *path)
 {
     char folder[DCLI_FILES_PATH];
@@ -35,8 +34,7 @@ static int open_folder(const char *path)
     return fd;
 }
 
-/* Create the temporary file. Its name may be taken by a file of an equal process id, from another host or from
- * earlier. */
+/* Others may have made files here under the same process number, on other hosts or long ago. */
 static dcl_status make_beside(dcli_new_file *file)
 {
     enum { ATTEMPTS = 100 };
@@ -74,7 +72,7 @@ dcl_status dcli_new_file_make(const char *path, dcli_new_file *file_out)
     return status;
 }
 
-/* Whether the temporary name still refers to this file. */
+/* Whether the name beside still stands for this file. */
 static bool is_there(const dcli_new_file *file)
 {
     struct stat about;
@@ -98,8 +96,7 @@ static dcl_status check(const dcli_new_file *file, int64_t bytes)
     return DCL_OK;
 }
 
-/* fsync() the folder. Some file systems refuse this for folders because they have nothing to write; that is no
- * error. */
+/* Some file systems have folders that are never written to a disk, and say so. */
 static dcl_status sync_folder(const dcli_new_file *file)
 {
     if (fsync(file->folder) == 0 || errno == EINVAL || errno == ENOTSUP)
@@ -130,7 +127,7 @@ dcl_status dcli_new_file_end(dcli_new_file *file, int64_t bytes, dcl_status stat
         status = put_in_place(file, bytes);
     if (status != DCL_OK && is_there(file))
         unlinkat(file->folder, file->beside, 0);
-    close(file->fd); /* fsync() has already reported any error */
+    close(file->fd); /* what closing could say, fsync() has said */
     close(file->folder);
     return status;
 }

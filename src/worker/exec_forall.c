@@ -219,34 +219,76 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
     return DCL_OK;
 }
 
-static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
-                              dcli_memory *table, dcli_argument arguments[], int count)
+/* One after the other, by a kernel that is given a row: a tile kernel. */
+static dcl_status launch_tiles(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
+                               dcli_argument arguments[], int count)
 {
-    const dcli_body *body = entry->operation.body;
     dcli_argument report = arguments[count];
-    int length = dcli_row_length(body);
-    worker->counters.launches += table == NULL ? launch->row_count : 1;
-    if (table != NULL) {
-        size_t global = dcli_device_items(worker->as_node->device, (size_t)launch->row_count), local = 1;
-        arguments[count] = (dcli_argument){.memory = table};
-        arguments[count + 1] = (dcli_argument){.value = &launch->row_count, .bytes = sizeof launch->row_count};
-        arguments[count + 2] = report;
-        return dcli_exec_launch(worker, entry->kernel, launch->variant, count + 3, arguments, 1, &global, &local);
-    }
+    int length = dcli_row_length(entry->operation.body);
     dcl_status status = DCL_OK;
     for (int64_t r = 0; r < launch->row_count && status == DCL_OK; r++) {
         const int64_t *row = launch->row + r * length;
-        size_t global[3], local[3];
         arguments[count] = (dcli_argument){.value = row, .bytes = (size_t)length * sizeof(int64_t)};
         arguments[count + 1] = report;
-        if (body->tile_kernel) {
-            status = dcli_tile_launch(worker, entry->kernel, launch->variant, row, count + 2, arguments);
-            continue;
-        }
-        int dimensions =
-            dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0), global, local);
-        status =
-            dcli_exec_launch(worker, entry->kernel, launch->variant, count + 2, arguments, dimensions, global, local);
+        worker->counters.launches++;
+        status = dcli_tile_launch(worker, entry->kernel, launch->variant, row, count + 2, arguments);
+    }
+    return status;
+}
+
+/* A set of rows: one launch, unless it has more rows than a launch can have. */
+static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch, int64_t s,
+                             dcli_memory *table, dcli_argument arguments[], int count)
+{
+    const dcli_body *body = entry->operation.body;
+    dcli_argument report = arguments[count];
+    const int64_t *row = launch->row + s * dcli_row_length(body);
+    const dcli_row_set *set = &launch->set[s];
+    dcl_status status = DCL_OK;
+    for (int64_t done = 0; done < set->count && status == DCL_OK;) {
+        dcli_launch_size size =
+            dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0), set->count - done);
+        bool alone = set->count == 1; /* its numbers stay the same then, and are not set again */
+        uint32_t first = alone ? 0 : (uint32_t)(set->first + done), rows = (uint32_t)size.rows;
+        arguments[count] = (dcli_argument){.value = row, .bytes = (size_t)dcli_row_length(body) * sizeof(int64_t)};
+        arguments[count + 1] = (dcli_argument){.memory = table != NULL ? table : worker->as_node->nothing};
+        arguments[count + 2] = (dcli_argument){.value = &first, .bytes = sizeof first};
+        arguments[count + 3] = (dcli_argument){.value = &rows, .bytes = sizeof rows};
+        arguments[count + 4] = (dcli_argument){.value = &size.each, .bytes = sizeof size.each};
+        arguments[count + 5] = report;
+        worker->counters.launches++;
+        status = dcli_exec_launch(worker, entry->kernel, launch->variant, count + 6, arguments, size.dimensions,
+                                  size.global, size.local);
+        done += size.rows;
+    }
+    return status;
+}
+
+/* All rows at once, from a table that work-items share. */
+static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
+                               dcli_memory *table, dcli_argument arguments[], int count)
+{
+    size_t global = dcli_device_items(worker->as_node->device, (size_t)launch->row_count), local = 1;
+    arguments[count + 2] = arguments[count]; /* the report */
+    arguments[count] = (dcli_argument){.memory = table};
+    arguments[count + 1] = (dcli_argument){.value = &launch->row_count, .bytes = sizeof launch->row_count};
+    worker->counters.launches++;
+    return dcli_exec_launch(worker, entry->kernel, launch->variant, count + 3, arguments, 1, &global, &local);
+}
+
+/* @param arguments  [count + 1] and room for more: the last one is the report. */
+static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
+                              dcli_memory *table, dcli_argument arguments[], int count)
+{
+    dcl_status status = DCL_OK;
+    if (entry->operation.body->tile_kernel)
+        return launch_tiles(worker, entry, launch, arguments, count);
+    if (launch->set_count == 0)
+        return launch_table(worker, entry, launch, table, arguments, count);
+    dcli_argument report = arguments[count];
+    for (int64_t s = 0; s < launch->set_count && status == DCL_OK; s++) {
+        arguments[count] = report;
+        status = launch_set(worker, entry, launch, s, table, arguments, count);
     }
     return status;
 }
@@ -256,7 +298,7 @@ static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_
 {
     dcli_as_node *own = worker->as_node;
     union scalar scalars[DCLI_MAX_PARAMS];
-    dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 3];
+    dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 6];
     dcl_status status = DCL_OK;
     dcli_device_measure(own->device, running->elements > 0);
     for (int64_t l = 0; l < prepared->lowered.launch_count && status == DCL_OK; l++) {

@@ -42,6 +42,19 @@ static dcl_status upload_rows(dcli_worker *worker, const dcli_body *body, dcli_l
     return status;
 }
 
+/* Sets of several rows need the own numbers of these; sets of one have theirs in the row. */
+static dcl_status upload_sets(dcli_worker *worker, const dcli_body *body, dcli_launch *launch, dcli_memory **table_out)
+{
+    int own[dcli_row_length(body)];
+    size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_own(body, own) * sizeof(int64_t);
+    dcl_status status = DCL_OK;
+    if (launch->set_count < launch->row_count)
+        status = upload(worker, launch->own, bytes, table_out);
+    dcli_free(launch->own);
+    launch->own = NULL;
+    return status;
+}
+
 static dcl_status upload_gathering(dcli_worker *worker, const dcli_body *body, const dcli_lowered *lowered,
                                    dcli_launch *launch, dcli_memory **table_out)
 {
@@ -60,6 +73,7 @@ static dcl_status upload_tables(dcli_worker *worker, const dcli_traits *traits, 
                                 dcli_prepared *prepared)
 {
     dcli_lowered *lowered = &prepared->lowered;
+    dcli_row_form form = dcli_row_form_of(traits, body);
     dcl_status status = DCL_OK;
     prepared->table = dcli_calloc((size_t)lowered->launch_count, sizeof(dcli_memory *));
     if (prepared->table == NULL)
@@ -68,7 +82,9 @@ static dcl_status upload_tables(dcli_worker *worker, const dcli_traits *traits, 
         dcli_launch *launch = &lowered->launch[l];
         if (launch->gathers)
             status = upload_gathering(worker, body, lowered, launch, &prepared->table[l]);
-        else if (!dcli_row_per_launch(traits, body))
+        else if (form == DCLI_ROWS_SETS)
+            status = upload_sets(worker, body, launch, &prepared->table[l]);
+        else if (form == DCLI_ROWS_TABLE)
             status = upload_rows(worker, body, launch, &prepared->table[l]);
     }
     return status;

@@ -14,7 +14,7 @@ struct test_device {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue;
-    bool few_groups, watched;
+    bool few_groups, in_parts, watched;
 };
 
 struct test_program {
@@ -61,6 +61,8 @@ void test_device_close(test_device *device)
 }
 
 void test_device_few_groups(test_device *device, bool few) { device->few_groups = few; }
+
+void test_device_in_parts(test_device *device, bool parts) { device->in_parts = parts; }
 
 void test_device_watched(test_device *device, bool watched) { device->watched = watched; }
 
@@ -240,19 +242,51 @@ static cl_uint set_scalars(cl_kernel kernel, const dcli_body *body, const test_a
     return at;
 }
 
-static void launch(test_program *program, cl_kernel kernel, const dcli_body *body, dcli_variant variant, size_t rows,
-                   const int64_t count[])
+static void launch(test_program *program, cl_kernel kernel, int dimensions, const size_t global[], const size_t local[])
 {
-    size_t global[3] = {program->device->few_groups ? 3 : rows}, local[3] = {1};
-    int dimension = 1;
-    if (program->form == DCLI_FORM_GPU)
-        dimension = dcli_body_launch_size(body, variant, count, global, local);
-    bool squares = variant == DCLI_VARIANT_UNIT && local[0] == 32; /* these need all groups of dimension 1 */
-    for (int d = squares ? 2 : 1; d < dimension && program->device->few_groups; d++)
-        global[d] = 2 * local[d];
-    must(clEnqueueNDRangeKernel(program->device->queue, kernel, (cl_uint)dimension, NULL, global, local, 0, NULL, NULL),
-         "clEnqueueNDRangeKernel");
+    must(
+        clEnqueueNDRangeKernel(program->device->queue, kernel, (cl_uint)dimensions, NULL, global, local, 0, NULL, NULL),
+        "clEnqueueNDRangeKernel");
     must(clFinish(program->device->queue), "clFinish");
+}
+
+/* A row as a value, and where there are several, the own numbers of all of them. */
+static cl_mem set_rows(test_program *program, cl_kernel kernel, const dcli_body *body, const dcli_launch_size *size,
+                       const int64_t table[], cl_uint *at)
+{
+    int length = dcli_row_length(body), own[length], count = dcli_row_own(body, own);
+    int64_t *numbers = malloc((size_t)(size->rows * count) * sizeof *numbers);
+    for (int64_t r = 0; r < size->rows; r++)
+        for (int n = 0; n < count; n++)
+            numbers[r * count + n] = table[r * length + own[n]];
+    cl_mem buffer = make_buffer(program->device, numbers, (size_t)(size->rows * count) * sizeof *numbers);
+    cl_uint first = 0, rows = (cl_uint)size->rows;
+    free(numbers);
+    must(clSetKernelArg(kernel, (*at)++, (size_t)length * sizeof *table, table), "clSetKernelArg");
+    must(clSetKernelArg(kernel, (*at)++, sizeof(cl_mem), &buffer), "clSetKernelArg");
+    must(clSetKernelArg(kernel, (*at)++, sizeof first, &first), "clSetKernelArg");
+    must(clSetKernelArg(kernel, (*at)++, sizeof rows, &rows), "clSetKernelArg");
+    must(clSetKernelArg(kernel, (*at)++, sizeof size->each, &size->each), "clSetKernelArg");
+    return buffer;
+}
+
+/* Of a few groups, where a kernel must cover its box with any number of them. */
+static void take_few_groups(dcli_launch_size *size)
+{
+    bool squares = size->local[0] == 32 && size->local[1] == 8; /* these need all groups of dimension 1 */
+    for (int d = squares ? 2 : 1; d < (size->each > 0 ? 2 : size->dimensions); d++)
+        size->global[d] = 2 * size->local[d];
+}
+
+/* Equal parts of a box: as few along each axis as there can be, but more than one. */
+static void find_parts(int rank, int64_t shape[])
+{
+    for (int m = 0; m < rank; m++) {
+        int64_t parts = 2;
+        while (parts < shape[m] && shape[m] % parts != 0)
+            parts++;
+        shape[m] = shape[m] > 1 ? shape[m] / parts : 1;
+    }
 }
 
 test_report test_program_run(test_program *program, const dcli_body *body, dcli_variant variant, int count,
@@ -264,6 +298,8 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
     memcpy(shape, box_count, (size_t)body->space_rank * sizeof *shape);
     if (program->form == DCLI_FORM_CPU)
         dcli_body_row_shape(body, box_count, 2, 0, shape);
+    else if (device->in_parts)
+        find_parts(body->space_rank, shape);
     size_t rows = fill_table(body, args, start, stride, box_count, shape, &table);
     for (size_t r = 0; r < rows && variant == DCLI_VARIANT_UNIT; r++)
         cr_assert(dcli_row_is_unit(body, table + r * (size_t)dcli_row_length(body)), "row %zu is not unit", r);
@@ -276,18 +312,22 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
     for (int a = 0; a < body->access_count; a++)
         must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &buffer[body->access[a].param]), "clSetKernelArg");
     at = set_scalars(kernel, body, args, at);
-    size_t row_bytes = (size_t)dcli_row_length(body) * sizeof *table;
+    dcli_launch_size size = {.dimensions = 1, .global = {device->few_groups ? 3 : rows}, .local = {1}};
     cl_mem rows_buffer = NULL, report_buffer = make_buffer(device, report, sizeof report);
     if (program->form == DCLI_FORM_CPU) {
-        rows_buffer = make_buffer(device, table, rows * row_bytes);
+        rows_buffer = make_buffer(device, table, rows * (size_t)dcli_row_length(body) * sizeof *table);
         cl_long row_count = (cl_long)rows;
         must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &rows_buffer), "clSetKernelArg");
         must(clSetKernelArg(kernel, at++, sizeof row_count, &row_count), "clSetKernelArg");
     } else {
-        must(clSetKernelArg(kernel, at++, row_bytes, table), "clSetKernelArg");
+        size = dcli_body_launch_size(body, variant, shape, (int64_t)rows);
+        cr_assert_eq(size.rows, rows);
+        if (device->few_groups)
+            take_few_groups(&size);
+        rows_buffer = set_rows(program, kernel, body, &size, table, &at);
     }
     must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &report_buffer), "clSetKernelArg");
-    launch(program, kernel, body, variant, rows, box_count);
+    launch(program, kernel, size.dimensions, size.global, size.local);
 
     for (int p = 0; p < count; p++)
         if (buffer[p] != NULL) {

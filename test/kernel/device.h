@@ -50,6 +50,9 @@ void test_device_watched(test_device *device, bool watched);
  *  along dimension 2, and where no input is transposed along dimension 1. */
 void test_device_few_groups(test_device *device, bool few);
 
+/** Let GPU launches run a box as several rows of one shape, whose own numbers come from a table. */
+void test_device_in_parts(test_device *device, bool parts);
+
 /** Parameters of arguments, for dcli_body_parse(). */
 void test_params(int count, const test_arg args[], dcli_param params_out[]);
 

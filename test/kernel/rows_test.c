@@ -1,5 +1,6 @@
 /* test/kernel/rows_test.c - table rows, launches, logs and the texts themselves. */
 #include <criterion/criterion.h>
+#include <criterion/parameterized.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,11 @@ Test(kernel_rows, layout)
     cr_expect_eq(dcli_row_at(body, DCLI_ROW_LOW, 1), -1, "an affine access has none");
     cr_expect_eq(dcli_row_field_length(body, DCLI_ROW_LOW, 2), 1);
     cr_expect_eq(dcli_row_at(body, DCLI_ROW_WIDTH, 2), -1);
+    int own[28];
+    cr_expect_eq(dcli_row_own(body, own), 6, "start, three offsets, the low of T");
+    cr_expect_eq(own[1], 1);
+    cr_expect_eq(own[3], 9);
+    cr_expect_eq(own[5], dcli_row_at(body, DCLI_ROW_LOW, 2));
     dcli_body_free(body);
 }
 
@@ -118,11 +124,115 @@ static void expect_launch(const char *text, dcli_variant variant, const int64_t 
                           const size_t global[3], const size_t local[3])
 {
     dcli_body *body = parse("out C 3, in A 3", text);
-    size_t found_global[3], found_local[3];
-    cr_expect_eq(dcli_body_launch_size(body, variant, count, found_global, found_local), dimension);
+    dcli_launch_size size = dcli_body_launch_size(body, variant, count, 1);
+    cr_expect_eq(size.dimensions, dimension);
+    cr_expect_eq(size.rows, 1);
+    cr_expect_eq(size.each, 0, "the row is a value");
     for (int d = 0; d < dimension; d++) {
-        cr_expect_eq(found_global[d], global[d], "%s: global %d is %zu", text, d, found_global[d]);
-        cr_expect_eq(found_local[d], local[d], "%s: local %d is %zu", text, d, found_local[d]);
+        cr_expect_eq(size.global[d], global[d], "%s: global %d is %zu", text, d, size.global[d]);
+        cr_expect_eq(size.local[d], local[d], "%s: local %d is %zu", text, d, size.local[d]);
+    }
+    dcli_body_free(body);
+}
+
+/* Launches of several rows of one shape. */
+struct set_case {
+    char what[40], spec[24], text[32];
+    dcli_variant variant;
+    int64_t count[3], rows;
+    size_t global[3], local[3];
+    int64_t launched;
+    uint32_t each;
+};
+
+ParameterizedTestParameters(kernel_rows, sets)
+{
+    static struct set_case cases[] = {
+        {"segments, turned",
+         "out C 2, in A 2",
+         "C(i,j) = A(j,i);",
+         DCLI_VARIANT_UNIT,
+         {1024, 1024},
+         256,
+         {1024, 256, 256},
+         {32, 8, 1},
+         256,
+         1},
+        {"segments as they are",
+         "out C 2, in A 2",
+         "C(i,j) = A(i,j);",
+         DCLI_VARIANT_UNIT,
+         {1024, 1024},
+         256,
+         {256, 1024, 256},
+         {256, 1, 1},
+         256,
+         1},
+        {"an outer axis",
+         "out C 3, in A 3",
+         "C(i,j,k) = A(i,j,k);",
+         DCLI_VARIANT_ANY,
+         {5, 100, 20},
+         7,
+         {32, 104, 35},
+         {32, 8, 1},
+         7,
+         5},
+        {"small rows share groups",
+         "out C 2, in A 2",
+         "C(i,j) = A(i,j);",
+         DCLI_VARIANT_UNIT,
+         {2, 8},
+         1000,
+         {8, 2, 1008},
+         {8, 2, 16},
+         1000,
+         1},
+        {"elements",
+         "out C 1, in A 1",
+         "C(i) = A(i);",
+         DCLI_VARIANT_UNIT,
+         {1},
+         5000000,
+         {1, 1, 65535 * 64},
+         {1, 1, 64},
+         65535 * 64,
+         1},
+        {"two of them", "out C 1, in A 1", "C(i) = A(i);", DCLI_VARIANT_UNIT, {1}, 2, {1, 1, 2}, {1, 1, 2}, 2, 1},
+        {"as many as a launch can have",
+         "out C 2, in A 2",
+         "C(i,j) = A(j,i);",
+         DCLI_VARIANT_UNIT,
+         {64, 64},
+         100000,
+         {64, 16, 65535},
+         {32, 8, 1},
+         65535,
+         1},
+        {"with an outer axis",
+         "out C 3, in A 3",
+         "C(i,j,k) = A(i,j,k);",
+         DCLI_VARIANT_ANY,
+         {30000, 100, 20},
+         7,
+         {32, 104, 60000},
+         {32, 8, 1},
+         2,
+         30000},
+    };
+    return cr_make_param_array(struct set_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct set_case *c, kernel_rows, sets)
+{
+    dcli_body *body = parse(c->spec, c->text);
+    dcli_launch_size size = dcli_body_launch_size(body, c->variant, c->count, c->rows);
+    cr_expect_eq(size.dimensions, 3);
+    cr_expect_eq(size.rows, c->launched, "%s: %d rows", c->what, (int)size.rows);
+    cr_expect_eq(size.each, c->each, "%s: %d each", c->what, (int)size.each);
+    for (int d = 0; d < 3; d++) {
+        cr_expect_eq(size.global[d], c->global[d], "%s: global %d is %zu", c->what, d, size.global[d]);
+        cr_expect_eq(size.local[d], c->local[d], "%s: local %d is %zu", c->what, d, size.local[d]);
     }
     dcli_body_free(body);
 }

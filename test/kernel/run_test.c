@@ -116,7 +116,12 @@ Test(kernel_device_run, transposed_by_fewer_work_items_than_rows)
     transposed_add(DCLI_FORM_CPU, DCLI_VARIANT_UNIT, 2, 3, 0); /* and by more: one row */
 }
 
-Test(kernel_device_run, transposed_on_a_gpu) { transposed_add(DCLI_FORM_GPU, DCLI_VARIANT_UNIT, 70, 45, 3); }
+Test(kernel_device_run, transposed_on_a_gpu)
+{
+    transposed_add(DCLI_FORM_GPU, DCLI_VARIANT_UNIT, 70, 45, 3);
+    test_device_in_parts(device, true);
+    transposed_add(DCLI_FORM_GPU, DCLI_VARIANT_UNIT, 70, 45, 3);
+}
 
 /* Arrays of 32 MB and launches of 4 MB are stored past the cache: two outputs, lines that begin anywhere. */
 Test(kernel_device_run, large_outputs_are_streamed)
@@ -191,7 +196,12 @@ static void stencil(dcli_form form, dcli_variant first)
 
 Test(kernel_device_run, guarded_stencil_on_a_cpu) { stencil(DCLI_FORM_CPU, DCLI_VARIANT_UNIT); }
 
-Test(kernel_device_run, guarded_stencil_on_a_gpu) { stencil(DCLI_FORM_GPU, DCLI_VARIANT_CHECKED); }
+Test(kernel_device_run, guarded_stencil_on_a_gpu)
+{
+    stencil(DCLI_FORM_GPU, DCLI_VARIANT_CHECKED);
+    test_device_in_parts(device, true);
+    stencil(DCLI_FORM_GPU, DCLI_VARIANT_CHECKED);
+}
 
 /* Reversed, strided, broadcast and permuted reads, a second output at a permutation, an output that is read, grids that
  * begin anywhere, indices that run in steps. */
@@ -251,6 +261,8 @@ Test(kernel_device_run, subscripts_of_all_kinds_on_a_gpu)
 {
     test_device_few_groups(device, true);
     subscripts(DCLI_FORM_GPU, DCLI_VARIANT_ANY);
+    test_device_in_parts(device, true);
+    subscripts(DCLI_FORM_GPU, DCLI_VARIANT_ANY);
 }
 
 /* A gather through an index array, both declared DCL_IN_ALL; a wrong index gives 0 and a report in every kernel. */
@@ -285,7 +297,12 @@ static void gather(dcli_form form, dcli_variant variant)
 
 Test(kernel_device_run, gather_on_a_cpu) { gather(DCLI_FORM_CPU, DCLI_VARIANT_UNIT); }
 
-Test(kernel_device_run, gather_on_a_gpu) { gather(DCLI_FORM_GPU, DCLI_VARIANT_CHECKED); }
+Test(kernel_device_run, gather_on_a_gpu)
+{
+    gather(DCLI_FORM_GPU, DCLI_VARIANT_CHECKED);
+    test_device_in_parts(device, true);
+    gather(DCLI_FORM_GPU, DCLI_VARIANT_CHECKED);
+}
 
 /* Three axes, of which the first and the last are exchanged; bytes and doubles are turned in blocks of other shapes. */
 Test(kernel_device_run, three_axes_and_other_widths)
@@ -303,7 +320,9 @@ Test(kernel_device_run, three_axes_and_other_widths)
         {.name = "D", .access = DCL_ACCESS_OUT, .type = DCL_DOUBLE, .rank = 3, .extent = {N, M, L}, .data = d},
         {.name = "B", .access = DCL_ACCESS_IN, .type = DCL_DOUBLE, .rank = 3, .extent = {L, M, N}, .data = b},
     };
-    for (dcli_form form = DCLI_FORM_CPU; form <= DCLI_FORM_GPU; form++) {
+    for (int turn = 0; turn < 3; turn++) { /* the last one by a GPU's launch of several rows */
+        dcli_form form = turn == 0 ? DCLI_FORM_CPU : DCLI_FORM_GPU;
+        test_device_in_parts(device, turn == 2);
         struct run run = begin("C(i,j,k) = A(k,j,i); D(i,j,k) = -B(k,j,i) + j;", "", form, 4, args);
         memset(c, 0, N * M * L);
         memset(d, 0, N * M * L * sizeof *d);

@@ -8,6 +8,7 @@
 #include "lower/print.h"
 #include "lower/routes.h"
 #include "lower/rows.h"
+#include "lower/sets.h"
 #include "workqueue/ops.h"
 
 enum { NODES = 2 };
@@ -169,6 +170,40 @@ Test(lower, regular_pieces_are_one_transfer)
     cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
     for (int64_t r = 0; r < lowered.routes.count; r++)
         cr_expect_eq(lowered.routes.route[r].transfers.count, 1, "route %d", (int)r);
+    dcli_lowered_free(&lowered);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
+/* Segments of one shape are one launch of a GPU: the body sees its indices, so that rows cannot be joined. */
+Test(lower, segments_are_sets_of_rows)
+{
+    const dcl_grid grid = {.type = DCL_INT64, .rank = 2, .extent = {220, 256}}; /* the last row of segments is cut */
+    const dcli_operation *operation = TEST_FORALL(
+        1, "C(i,j) = A(i,j) + i;", {DCL_ACCESS_OUT, "C", 1, test_layout("rows:cyclic(64x64)", NODES, &grid)},
+        {DCL_ACCESS_IN, "A", 2, test_layout("rows:cyclic(64x64)", NODES, &grid)});
+    const dcli_traits traits = traits_of(GPU);
+    dcli_plan *plan = plan_of(operation, false);
+    dcli_lowered lowered = {0};
+    int64_t row[dcli_row_length(operation->body)];
+    cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
+    cr_assert_eq(lowered.launch_count, 1);
+    const dcli_launch *launch = &lowered.launch[0];
+    cr_expect_eq(launch->row_count, 8);
+    cr_assert_eq(launch->set_count, 2);
+    const dcli_row_set *whole = &launch->set[launch->set[0].count == 6 ? 0 : 1];
+    cr_assert_eq(whole->count, 6);
+    for (int n = 0; n < 6; n++) { /* segments 0, 2, 4, ... of four a row of segments */
+        dcli_set_row(operation->body, launch, whole - launch->set, n, row);
+        cr_expect_eq(row[0], 64 * (n / 2), "start of row %d", n);
+        cr_expect_eq(row[1], 128 * (n % 2), "start of row %d", n);
+        cr_expect_eq(row[dcli_row_at(operation->body, DCLI_ROW_OFFSET, 1)], 64 * 64 * n);
+    }
+    dcli_text text = {0};
+    dcli_lowered_print(operation, &lowered, INT64_MAX, &text);
+    cr_expect_str_eq(text.bytes, "dcl_unit: C bound in own part, A bound in own part; 8 rows in 2 sets\n", "%s",
+                     text.bytes);
+    dcli_text_free(&text);
     dcli_lowered_free(&lowered);
     dcli_plan_free(plan);
     test_ops_free();

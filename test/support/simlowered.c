@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "kernel/gather.h"
 #include "lower/lower.h"
+#include "lower/sets.h"
 #include "support/simkernel.h"
 
 struct run {
@@ -234,7 +235,16 @@ static void run_rows(struct run *run, const dcli_launch *launch)
 {
     int length = dcli_row_length(run->body);
     bind(run, launch);
-    for (int64_t r = 0; r < launch->row_count && !sim_is_wrong(run->data); r++)
+    int64_t rows = 0;
+    for (int64_t s = 0; s < launch->set_count; s++)
+        for (int64_t n = 0; n < launch->set[s].count && !sim_is_wrong(run->data); n++, rows++) {
+            int64_t row[length];
+            dcli_set_row(run->body, launch, s, n, row);
+            run_row(run, row);
+        }
+    if (launch->set_count > 0 && rows != launch->row_count && !sim_is_wrong(run->data))
+        wrong(run, -1, "its sets have other rows than the launch");
+    for (int64_t r = 0; r < launch->row_count && launch->set_count == 0 && !sim_is_wrong(run->data); r++)
         run_row(run, launch->row + r * length);
 }
 
