@@ -16,7 +16,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench remap-memory install format lint gallery model maps pairs golden golden-write cases cases-workers kill storm starts siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links remap-memory install format lint gallery model maps pairs golden golden-write cases cases-workers kill storm starts siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ fuzz: ## fuzz messages and sessions at once, for MINUTES (30), in build-fuzz/ (c
 bench: build ## run the benchmarks, one after the other
 	@set -e; for program in build/bench/*; do \
 	    if [ -f "$$program" ] && [ -x "$$program" ]; then echo "== $$program"; "$$program"; fi; done
+
+links: build ## elements between two workers over slow links, against ZeroMQ alone; needs root
+	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/links.py build/dcl build/bench/links
 
 remap-memory: build ## measure the memory that dcl_remap and A + B^T take beside arrays of MEGABYTES (1024)
 	build/bench/remap_memory $(MEGABYTES)

@@ -1,4 +1,4 @@
-/* base/alloc.c - allocation with a sentence for every failure. */
+/* base/alloc.c - memory allocation that records an error text for every failure. */
 #include "base/alloc.h"
 
 #include <stdlib.h>

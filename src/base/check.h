@@ -1,4 +1,4 @@
-/* base/check.h - arithmetic that notices overflow, and small integer helpers. */
+/* base/check.h - arithmetic that detects overflow, and small integer helpers. */
 #ifndef DCLI_BASE_CHECK_H
 #define DCLI_BASE_CHECK_H
 

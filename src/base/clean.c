@@ -1,4 +1,4 @@
-/* base/clean.c - text from elsewhere made harmless for terminals and logs.
+/* base/clean.c - escape control characters in text from elsewhere, so that it is harmless in terminals and logs.
  * Source: The Unicode Standard 15, table 3-7 (well-formed UTF-8), 23.2 and 23.3 (layout and directional controls);
  * ECMA-48, 5.3 (C1). */
 #include "base/clean.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the character at `at`; 0: none that is well formed. */
+/* Decode the UTF-8 character at `at`. @return its length in bytes; 0: it is not well formed. */
 static size_t character_length(const unsigned char *at, size_t left, uint32_t *code_out)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -24,7 +24,7 @@ static size_t character_length(const unsigned char *at, size_t left, uint32_t *c
     return code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000) ? 0 : length;
 }
 
-/* Controls, and what orders, hides or joins other characters. */
+/* Whether a character must be escaped: control characters, and those that reorder, hide or join other characters. */
 static int is_odd(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x61C || (code >= 0x200B && code <= 0x200F) ||

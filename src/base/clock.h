@@ -1,4 +1,4 @@
-/* base/clock.h - waiting by the monotonic clock alone: the time of day may be set at any moment. */
+/* base/clock.h - time for waits: only the monotonic clock, because the time of day may be changed at any moment. */
 #ifndef DCLI_BASE_CLOCK_H
 #define DCLI_BASE_CLOCK_H
 
@@ -16,18 +16,18 @@ static inline int64_t dcli_monotonic_ns(void)
 
 static inline int64_t dcli_monotonic_ms(void) { return dcli_monotonic_ns() / 1000000; }
 
-/** A time as dcli_monotonic_ns(), for pthread_cond_timedwait() on a condition of dcli_cond_init(). */
+/** Convert a time of dcli_monotonic_ns() for pthread_cond_timedwait() on a condition of dcli_cond_init(). */
 static inline struct timespec dcli_at_ns(int64_t at)
 {
     return (struct timespec){.tv_sec = (time_t)(at / 1000000000), .tv_nsec = (long)(at % 1000000000)};
 }
 
-/** The same, `nanoseconds` from now. */
+/** The time `nanoseconds` from now, for the same use. */
 static inline struct timespec dcli_in_ns(int64_t nanoseconds) { return dcli_at_ns(dcli_monotonic_ns() + nanoseconds); }
 
 static inline struct timespec dcli_in_ms(int64_t milliseconds) { return dcli_in_ns(milliseconds * 1000000); }
 
-/** A condition whose deadlines are of CLOCK_MONOTONIC. */
+/** Make a condition variable whose deadlines use CLOCK_MONOTONIC. */
 static inline void dcli_cond_init(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;

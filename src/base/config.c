@@ -1,4 +1,4 @@
-/* base/config.c - settings from the environment. The only place that reads it. */
+/* base/config.c - settings from the environment. No other file reads DCL's variables. */
 #include "base/config.h"
 
 #include <ctype.h>
@@ -17,11 +17,11 @@ extern char **environ;
 enum kind { TEXT, CHOICE, SIZE, COUNT, SWITCH };
 
 struct row {
-    const char *name; /* the variable without DCL_ */
+    const char *name; /* name of the variable without DCL_ */
     enum kind kind;
     size_t field; /* offset in dcl_config */
     const char *standard;
-    const char *choices; /* CHOICE: separated by '|' */
+    const char *choices; /* CHOICE: the allowed values, separated by '|' */
     size_t least, most;  /* SIZE, COUNT */
     const char *meaning;
 };
@@ -75,12 +75,12 @@ static const struct row rows[] = {
     {"SYNC", SWITCH, FIELD(sync), "0", NULL, 0, 0, "1: every call waits for its end; for finding errors"},
 };
 
-/* Variables that had another name in earlier versions. */
+/* Former names of variables, for the error message. */
 static const struct {
     const char *old, *now;
 } renamed[] = {{"MOVE", "TRANSFER"}};
 
-/* For tests: not a setting of programs, and not listed. */
+/* The variable for fault injection in tests: it is not a setting of programs, and not listed. */
 static const char fault_name[] = "DCL_FAULT";
 
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
@@ -135,7 +135,7 @@ static dcl_status set(dcl_config *config, const struct row *row, const char *val
     void *field = field_of(config, row);
     size_t number;
     switch (row->kind) {
-    case TEXT: /* an exported variable is turned off by an empty one */
+    case TEXT: /* an exported but empty variable counts as not set */
         *(const char **)field = value[0] != '\0' ? value : NULL;
         return DCL_OK;
     case CHOICE:
@@ -169,7 +169,7 @@ void dcli_config_defaults(dcl_config *config_out)
             set(config_out, &rows[r], rows[r].standard);
 }
 
-/* Levenshtein's distance between two short words, for "did you mean". */
+/* Levenshtein distance between two short words, for "did you mean". */
 static int distance(const char *a, size_t a_length, const char *b)
 {
     enum { MOST = 40 };

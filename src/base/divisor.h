@@ -1,6 +1,6 @@
-/* base/divisor.h - division by numbers that stay the same, as a multiplication: a processor takes several times as long to
- * divide. Source: Granlund and Montgomery, Division by invariant integers using multiplication (PLDI 1994), theorem 4.2,
- * for numbers of 63 bits. */
+/* base/divisor.h - fast division by a constant that is known only at run time: a multiplication and a shift instead of
+ * a division, which takes a CPU several times as long. Source: Granlund and Montgomery, Division by invariant integers
+ * using multiplication (PLDI 1994), theorem 4.2, for numbers of 63 bits. */
 #ifndef DCLI_BASE_DIVISOR_H
 #define DCLI_BASE_DIVISOR_H
 
@@ -8,10 +8,10 @@
 
 __extension__ typedef unsigned __int128 dcli_product;
 
-/** A number to divide by, made by dcli_divisor_of(). */
+/** A divisor prepared by dcli_divisor_of(). */
 typedef struct dcli_divisor {
     uint64_t multiplier; /* 2^(63 + shift) / by, rounded up: below 2^64 */
-    int shift;           /* 2^shift is the least power of two that is not below `by` */
+    int shift;           /* 2^shift is the smallest power of two >= the divisor */
 } dcli_divisor;
 
 /** @param by  1 <= by <= 2^62. */

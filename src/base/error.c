@@ -10,11 +10,13 @@
 struct error {
     dcl_status status;
     char text[DCLI_ERROR_BYTES];
-    size_t prefix; /* bytes of "function: " at the start of text */
+    size_t prefix; /* length in bytes of the prefix "function: " in `text` */
 };
 
-static _Thread_local struct error last, cause;  /* cause: the last one of a constructor */
-static _Thread_local const void *cause_cluster; /* handle of the cluster of that constructor; NULL: it had none */
+static _Thread_local struct error last, cause;  /* `last`: this thread's last error; `cause`: the error of its last
+                                                   constructor that returned NULL */
+static _Thread_local const void *cause_cluster; /* handle of the cluster for which that constructor was called; NULL:
+                                                   none */
 static _Thread_local const char *function;
 static _Thread_local bool in_constructor;
 
@@ -45,7 +47,8 @@ void dcli_error_enter_constructor(const char *name)
     in_constructor = true;
 }
 
-/* What other processes say, and names, stand in errors, which end in terminals. */
+/* Store the text in `last`, with control characters escaped: error texts contain names and texts from other processes,
+ * and are printed on terminals. */
 static dcl_status keep(dcl_status status, const char *text, size_t prefix)
 {
     last.status = status;
@@ -56,7 +59,7 @@ static dcl_status keep(dcl_status status, const char *text, size_t prefix)
     return status;
 }
 
-/* Arguments may point into the text that is replaced, so a second buffer is formatted into. */
+/* Format into a second buffer, because the arguments may point into the text that is replaced. */
 static dcl_status record(dcl_status status, const char *format, va_list arguments)
 {
     char text[DCLI_ERROR_BYTES];

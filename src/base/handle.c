@@ -1,4 +1,4 @@
-/* base/handle.c - the table of stubs. */
+/* base/handle.c - the table of stubs behind handles (see handle.h). */
 #include "base/handle.h"
 
 #include <linux/membarrier.h>
@@ -13,38 +13,40 @@
 #include "base/error.h"
 
 enum {
-    PLACE_BITS = 24, /* of a handle; the rest is the generation */
+    PLACE_BITS = 24, /* low bits of a handle: the index in the table; the other bits are the generation */
     PER_CHUNK = 1024,
     CHUNKS = (1 << PLACE_BITS) / PER_CHUNK
 };
 
-/* The state of a stub: its generation, whether it has ended or is not in use, and by how many it is pinned. */
+/* The state word of a stub: its generation, a bit that says that the handle has ended or the stub is free, and the
+ * number of pins. */
 #define ENDED ((uint64_t)1 << (PLACE_BITS - 1))
 #define PINS (ENDED - 1)
 #define GENERATION(word) ((word) >> PLACE_BITS)
 
 struct stub {
     _Atomic uint64_t state;
-    _Atomic(void *) object; /* relaxed: the state orders what it points to */
+    _Atomic(void *) object; /* accessed relaxed: the state word orders the accesses */
     const void *cluster;    /* handle */
-    uint32_t next;          /* of those that are not in use */
+    uint32_t next;          /* free stubs: the next free one */
     atomic_int holds;
     uint8_t kind, end;
 };
 
-/* All that is shared by the threads of this process. */
+/* The table: data shared by all threads of this process. */
 static struct {
-    pthread_mutex_t lock; /* of all but the chunks' contents */
+    pthread_mutex_t lock; /* guards all fields, but not the contents of the chunks */
     pthread_cond_t left;
     struct stub *_Atomic chunk[CHUNKS];
-    uint32_t made;             /* stubs so far; number 0 is none */
-    uint32_t first, last;      /* not in use: the longest unused is used first */
-    _Atomic(atomic_int *) own; /* 1 in the process that made it, wiped in others; NULL: nothing was used yet */
+    uint32_t made;             /* number of stubs so far; index 0 is never used */
+    uint32_t first, last;      /* list of free stubs; the one that has been free longest is used first */
+    _Atomic(atomic_int *) own; /* points to 1 in the process that made the table; the kernel zeroes it in forked
+                                  processes. NULL: DCL was not used yet */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
 /* ---- processes ---------------------------------------------------------------------------------------------------- */
 
-/* In the child: as the kernel has done where it can. */
+/* Invalidate all handles in a forked child, on systems where the kernel does not zero the memory (MADV_WIPEONFORK). */
 static void forget_all(void)
 {
     atomic_store(atomic_load(&table.own), 0);
@@ -54,13 +56,14 @@ static void forget_all(void)
             memset((void *)atomic_load(&table.chunk[c]), 0, PER_CHUNK * sizeof(struct stub));
 }
 
-/* Memory that is zero in processes forked from now on. */
+/* Memory that the kernel zeroes in processes forked from now on. */
 static void *wiped_memory(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    madvise(memory, bytes, MADV_WIPEONFORK); /* also where a process is made by a system call; else see forget_all() */
+    madvise(memory, bytes, MADV_WIPEONFORK); /* works even if a system call forks directly; otherwise forget_all()
+                                                does it */
     return memory;
 }
 
@@ -117,7 +120,7 @@ static void *handle_of(uint32_t place, uint64_t generation)
     return (void *)(uintptr_t)(generation << PLACE_BITS | place);
 }
 
-/* A stub that was never used; the lock is held. 0: there is no memory. */
+/* Index of a stub that was never used. The caller holds the lock. @return 0: there is no memory. */
 static uint32_t new_place(void)
 {
     uint32_t place = table.made + 1;
@@ -185,7 +188,7 @@ void *dcli_handle_enter(const void *handle, dcli_kind kind)
                                                     memory_order_relaxed));
     if (stub->kind == (uint8_t)kind)
         return atomic_load_explicit(&stub->object, memory_order_relaxed);
-    dcli_handle_leave(handle); /* not what it was given for */
+    dcli_handle_leave(handle); /* the stub now belongs to another handle: undo the pin */
     return NULL;
 }
 
@@ -194,7 +197,7 @@ bool dcli_handle_leave(const void *handle)
     uint64_t state = atomic_fetch_sub_explicit(&stub_of(handle)->state, 1, memory_order_acq_rel);
     if ((state & ENDED) == 0)
         return false;
-    pthread_mutex_lock(&table.lock); /* somebody may wait for this */
+    pthread_mutex_lock(&table.lock); /* a thread may be waiting for the last pin to go */
     pthread_cond_broadcast(&table.left);
     pthread_mutex_unlock(&table.lock);
     return (state & PINS) == 1;
@@ -203,7 +206,7 @@ bool dcli_handle_leave(const void *handle)
 bool dcli_handle_finish(const void *handle)
 {
     bool is_first = (atomic_fetch_or_explicit(&stub_of(handle)->state, ENDED, memory_order_acq_rel) & ENDED) == 0;
-    atomic_fetch_add_explicit(&dcli_ends, 1, memory_order_release); /* whoever looks now looks anew */
+    atomic_fetch_add_explicit(&dcli_ends, 1, memory_order_release); /* makes threads with a cached look-up repeat it */
     return is_first;
 }
 
@@ -220,7 +223,7 @@ static void free_place(uint32_t place, dcli_handle_end end)
 {
     struct stub *stub = at(place);
     if (stub == NULL)
-        return; /* never: the handle was made */
+        return; /* cannot happen: the handle was made */
     uint64_t generation = GENERATION(atomic_load(&stub->state)) + 1;
     atomic_store_explicit(&stub->object, NULL, memory_order_relaxed);
     stub->end = (uint8_t)end;
@@ -274,16 +277,18 @@ dcli_kind dcli_handle_kind(const void *handle) { return (dcli_kind)stub_of(handl
 
 /* ---- looks --------------------------------------------------------------------------------------------------------- */
 
-/* A thread that looks marks its own seat with a plain store. Before an object is freed, a barrier is made in every thread
- * (membarrier), and then each seat is seen without a mark. A thread that marked its seat before the barrier is seen; one
- * that does so later sees that the handle has ended. Readers of RCU do the same (Desnoyers et al., "User-level implementations of
- * read-copy update", 2012). Threads that find no seat, and all where the system has no such barrier, pin. */
+/* How to look at an object without pinning it. Each thread has a seat. A thread that looks marks its seat with a plain
+ * store. Before an object is freed, a barrier is executed in every thread (membarrier), and then the freeing thread
+ * waits until each seat has been seen without a mark. A thread that marked its seat before the barrier is seen; a
+ * thread that marks it later sees that the handle has ended. User-space RCU does the same (Desnoyers et al.,
+ * "User-level implementations of read-copy update", 2012). Threads that find no free seat pin the object instead, and
+ * so do all threads if the system has no such barrier. */
 enum { SEATS = 256 };
 
 static struct {
     pthread_once_t made;
-    pthread_key_t key; /* gives a seat back when its thread ends */
-    dcli_seat *seat;   /* [SEATS], wiped in processes forked from this one; NULL: there are none */
+    pthread_key_t key; /* its destructor returns the seat when a thread ends */
+    dcli_seat *seat;   /* [SEATS], zeroed in forked processes; NULL: seats are not available */
 } looks = {.made = PTHREAD_ONCE_INIT};
 _Thread_local dcli_seat *dcli_own_seat;
 _Atomic uint64_t dcli_ends;
@@ -305,7 +310,7 @@ static void make_seats(void)
         munmap(seat, SEATS * sizeof *seat);
 }
 
-/* Where the library is unloaded before its threads end. */
+/* Runs when the library is unloaded while threads still have seats. */
 __attribute__((destructor)) static void forget_seats(void)
 {
     if (looks.seat != NULL)
@@ -343,7 +348,7 @@ void *dcli_handle_look_up(const void *handle, dcli_kind kind)
         return NULL;
     atomic_store_explicit(&seat->looking, true, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    seat->kind = 0; /* of nothing, until all is known */
+    seat->kind = 0; /* no kind: the cached answer is invalid until all fields are filled */
     uint64_t ends = atomic_load_explicit(&dcli_ends, memory_order_acquire);
     if (!has_not_ended(handle) || stub_of(handle)->kind != (uint8_t)kind || !has_not_ended(dcli_handle_cluster(handle)))
         return NULL;
@@ -360,7 +365,7 @@ bool dcli_handle_await_looks(void)
     if (looks.seat == NULL)
         return true;
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
-        return false; /* a filter of system calls came meanwhile */
+        return false; /* a filter of system calls was installed meanwhile and blocks the barrier */
     for (int s = 0; s < SEATS; s++)
         while (atomic_load_explicit(&looks.seat[s].looking, memory_order_acquire))
             sched_yield();

@@ -1,4 +1,4 @@
-/* base/hash.h - hashing of short keys for in-memory tables (not for anything an attacker chooses). */
+/* base/hash.h - hashing of short keys for in-memory tables. Not for keys that an attacker can choose. */
 #ifndef DCLI_BASE_HASH_H
 #define DCLI_BASE_HASH_H
 

@@ -1,9 +1,10 @@
-/* base/inside.h - included first in every source of the library: inside it, functions of the public interface take objects.
+/* base/inside.h - included first in every source of the library. It renames public functions, so that inside the
+ * library they take objects instead of handles.
  *
- * The program's functions, under the names of the public headers, are those of runtime/front_*.c: they look handles up
- * (base/handle.h), then call the function of the same name that takes the object, which the linker knows as dcli_in_....
- * To the compiler, debuggers and __func__ both have the public name. A public function that takes or returns a cluster, a
- * map or an array has a line here, a declaration in runtime/front.h and a function in runtime/front_*.c. */
+ * A program calls the functions of runtime/front_*.c, which have the public names. They resolve handles (base/handle.h)
+ * and call the function that takes the object; its linker name is dcli_in_.... For the compiler, debuggers and __func__
+ * both have the public name. A public function that takes or returns a cluster, a map or an array needs a line here, a
+ * declaration in runtime/front.h and a function in runtime/front_*.c. */
 #ifndef DCLI_FRONT
 #pragma redefine_extname dcl_open dcli_in_open
 #pragma redefine_extname dcl_open_plan dcli_in_open_plan

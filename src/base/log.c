@@ -15,7 +15,7 @@ void dcli_log_write(const dcli_log *log, int level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    dcli_clean(line, sizeof line, text, strlen(text), ""); /* whatever was named in it: one line */
+    dcli_clean(line, sizeof line, text, strlen(text), ""); /* escape names in the text: a log entry is one line */
     if (log->fn != NULL)
         log->fn(log->user, level, line);
     else

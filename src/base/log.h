@@ -1,4 +1,4 @@
-/* base/log.h - log lines: silent unless asked for, never on standard output. */
+/* base/log.h - log lines: silent by default, and never on standard output. */
 #ifndef DCLI_BASE_LOG_H
 #define DCLI_BASE_LOG_H
 
@@ -8,7 +8,7 @@ enum { DCLI_LOG_OFF, DCLI_LOG_WARN, DCLI_LOG_INFO, DCLI_LOG_DEBUG };
 
 /** Where a cluster's log lines go. */
 typedef struct dcli_log {
-    _Atomic int level; /* may be set to off while other threads log */
+    _Atomic int level; /* atomic: may be set to off while other threads log */
     dcl_log_fn *fn;    /* NULL: standard error */
     void *user;
 } dcli_log;

@@ -1,4 +1,4 @@
-/* base/memory.c - limits of memory: /proc/meminfo, control groups. Source: cgroups(7), Linux documentation,
+/* base/memory.c - memory limits of the system and of control groups. Source: cgroups(7), Linux documentation,
  * admin-guide/cgroup-v2 ("Memory Interface Files") and admin-guide/cgroup-v1/memory. */
 #include "base/memory.h"
 
@@ -14,7 +14,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-/* A number in a file of a group. @return false: there is no such file, or it says "max". */
+/* Read a number from a file of a control group. @return false: there is no such file, or it says "max". */
 static bool read_number(const char *folder, const char *name, uint64_t *value_out)
 {
     char path[PATH_MAX + 64];
@@ -27,7 +27,8 @@ static bool read_number(const char *folder, const char *name, uint64_t *value_ou
     return found;
 }
 
-/* What a group has of files, and can be dropped: used lately or not. 0: memory.stat is not there. */
+/* Bytes of page cache that a control group could drop: active and inactive file pages. 0: memory.stat cannot be
+ * read. */
 static uint64_t read_cache(const char *folder, const char *const names[2])
 {
     char path[PATH_MAX + 64], key[64];
@@ -42,7 +43,7 @@ static uint64_t read_cache(const char *folder, const char *const names[2])
     return found;
 }
 
-/* The files of one version. */
+/* The file names of one version of control groups. */
 struct version {
     const char *limit, *used, *cache[2];
 };
@@ -53,7 +54,7 @@ static const struct version versions[2] = {
 
 static void add_group(const char *folder, const struct version *version, dcli_group_memory *memory)
 {
-    const uint64_t no_limit = UINT64_C(1) << 62; /* version 1 says the largest number of pages */
+    const uint64_t no_limit = UINT64_C(1) << 62; /* version 1 writes a huge number if there is no limit */
     uint64_t limit, used = 0;
     if (!read_number(folder, version->limit, &limit) || limit >= no_limit)
         return;
@@ -65,8 +66,8 @@ static void add_group(const char *folder, const struct version *version, dcli_gr
     memory->left = left < memory->left ? left : memory->left;
 }
 
-/* A group and those above it. In a container the path may be that of the host, of which only the last group is mounted, at
- * the top. */
+/* Take the limits of a group and of all groups above it. In a container, `path` may be the host's path, although only
+ * its last group is mounted, as the root of `mount`. */
 static void add_groups(const char *mount, const char *path, const struct version *version, dcli_group_memory *memory)
 {
     char folder[PATH_MAX];
@@ -88,7 +89,7 @@ dcli_group_memory dcli_group_memory_of(const char *group_file, const char *mount
     char line[PATH_MAX], of_memory[PATH_MAX];
     FILE *file = fopen(group_file, "re");
     snprintf(of_memory, sizeof of_memory, "%s/memory", mount);
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) { /* number ":" controllers ":" path */
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) { /* each line is number ":" controllers ":" path */
         line[strcspn(line, "\n")] = '\0';
         char *controllers = strchr(line, ':'), *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
         if (path == NULL)
@@ -137,7 +138,8 @@ uint64_t dcli_memory_left(void)
     return system < groups ? system : groups;
 }
 
-/* Signals are blocked: each one makes fallocate() undo its work, so that a profiler's timer would keep it from ever ending. */
+/* Block signals: a signal makes fallocate() undo its work and start again, so a profiler's timer could keep it from
+ * ever ending. */
 const char *dcli_memory_reserve(int memfd, size_t offset, size_t bytes)
 {
     sigset_t all, before;
@@ -153,7 +155,7 @@ const char *dcli_memory_size(int memfd, size_t bytes)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur) {
-        errno = EFBIG; /* the call would end the process */
+        errno = EFBIG; /* beyond the limit the call would end the process by a signal */
         return "ftruncate";
     }
     return ftruncate(memfd, (off_t)bytes) == 0 ? NULL : "ftruncate";

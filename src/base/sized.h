@@ -1,4 +1,5 @@
-/* base/sized.h - structs of the program that may be shorter than those of the library: see "Structs" in dcl/base.h. */
+/* base/sized.h - checks of structs whose size in the program may be smaller than in the library: see "Sizes of structs"
+ * in dcl/base.h. */
 #ifndef DCLI_BASE_SIZED_H
 #define DCLI_BASE_SIZED_H
 
@@ -9,8 +10,11 @@
 
 #include "base/error.h"
 
-/** Check the size that a struct has in the program. @param what  the parameter or field that says it.
- *  @param type  name of the struct. @param known  its size in the library. @return DCL_OK, or DCL_ERR_INVALID. */
+/** Check the size that a struct has in the program.
+ *  @param what  the parameter or field that contains the size.
+ *  @param type  name of the struct.
+ *  @param known  its size in the library.
+ *  @return DCL_OK, or DCL_ERR_INVALID. */
 static inline dcl_status dcli_size_check(const char *what, const char *type, size_t bytes, size_t known)
 {
     if (bytes >= sizeof(size_t) && bytes <= known)

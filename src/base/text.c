@@ -1,4 +1,4 @@
-/* base/text.c - a string that grows. */
+/* base/text.c - a string that grows as text is appended. */
 #include "base/text.h"
 
 #include <stdarg.h>

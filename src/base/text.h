@@ -1,4 +1,4 @@
-/* base/text.h - a string that grows. */
+/* base/text.h - a string that grows as text is appended. */
 #ifndef DCLI_BASE_TEXT_H
 #define DCLI_BASE_TEXT_H
 
@@ -15,7 +15,8 @@ typedef struct dcli_text {
 
 void dcli_text_put(dcli_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void dcli_text_append(dcli_text *text, const char *bytes, size_t length);
-/** Hand over the string (never NULL unless an append failed); the text is empty again. Free with dcli_free(). */
+/** Take the string out (never NULL unless an append failed); the text is then empty. Free the string with
+ *  dcli_free(). */
 char *dcli_text_take(dcli_text *text);
 void dcli_text_free(dcli_text *text);
 

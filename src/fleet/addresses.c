@@ -51,7 +51,7 @@ static int read_list(const char *workers, dcli_worker_address list[])
     return count;
 }
 
-/* The file and line before what was found. */
+/* Prefix an error of a host file with the file's name and line. */
 static int fail_at(const char *path, int line)
 {
     char sentence[DCLI_ERROR_BYTES];
@@ -101,7 +101,7 @@ static int read_file(const char *path, dcli_worker_address list[])
                   strerror(errno), form);
         return -1;
     }
-    char *line = NULL; /* getline()'s: as long as it may be */
+    char *line = NULL; /* allocated and grown by getline() */
     size_t bytes = 0;
     int count = 0, number = 0;
     while (count >= 0 && getline(&line, &bytes, file) >= 0) {

@@ -1,4 +1,4 @@
-/* fleet/addresses.h - the list of workers that a program is given. */
+/* fleet/addresses.h - the list of worker addresses that a program is given (DCL_WORKERS). */
 #ifndef DCLI_FLEET_ADDRESSES_H
 #define DCLI_FLEET_ADDRESSES_H
 
@@ -9,13 +9,13 @@ enum { DCLI_MOST_CALLS = 64 };
 
 typedef struct dcli_worker_address {
     char text[DCLI_MOST_ADDRESS + 1]; /* tcp://host:port */
-    char key[DCLI_KEY_HEX];           /* public key of the worker; "": see the key folder */
+    char key[DCLI_KEY_HEX];           /* public key of the worker; "": look it up in the key folder */
 } dcli_worker_address;
 
-/** Addresses separated by commas, or the name of a file with one address per line, behind which may stand `key=` and 64
- *  hexadecimal digits; '#' begins a comment.
+/** Parse addresses separated by commas, or the name of a file with one address per line, optionally followed by `key=`
+ *  and 64 hexadecimal digits; '#' begins a comment.
  *  @param list_out  [DCLI_MOST_CALLS].
- *  @return how many, at least 1; or -1: DCL_ERR_INVALID or DCL_ERR_FILE (with the line). */
+ *  @return number of addresses, at least 1; or -1: DCL_ERR_INVALID or DCL_ERR_FILE (with the line). */
 int dcli_addresses_read(const char *workers, dcli_worker_address list_out[]);
 
 #endif

@@ -1,4 +1,4 @@
-/* fleet/ask.c - what workers offer, without opening a session. */
+/* fleet/ask.c - ask workers what they offer, without opening a session (dcl_worker_list()). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* fleet/cgroup.c - control groups of sessions.
- * A group that has groups with limits below it must not hold processes itself: the worker moves into one beside them.
+ * A group that has child groups with limits must not contain processes itself, so the worker moves into a sibling of
+ * the sessions' groups.
  * Source: Documentation/admin-guide/cgroup-v2.rst; systemd.resource-control(5), Delegate=. */
 #include "fleet/cgroup.h"
 
@@ -53,7 +54,7 @@ static bool has_word(const char *folder, const char *name, const char *word)
     return has;
 }
 
-/* Where the hierarchy is mounted. */
+/* Find the mount point of the version 2 hierarchy. */
 static bool find_mount(char *path_out, size_t capacity)
 {
     char device[256], path[1024], kind[64], rest[1024];
@@ -164,8 +165,8 @@ void dcli_cgroups_sweep(const dcli_cgroups *groups)
             continue;
         pid_t maker = (pid_t)atoi(strrchr(entry->d_name, '-') + 1);
         if (maker == getpid() ||
-            (kill(maker, 0) != 0 && errno == ESRCH))              /* another worker may be about to fill its own */
-            unlinkat(dirfd(folder), entry->d_name, AT_REMOVEDIR); /* fails where somebody is in it */
+            (kill(maker, 0) != 0 && errno == ESRCH))              /* another running worker may be about to use it */
+            unlinkat(dirfd(folder), entry->d_name, AT_REMOVEDIR); /* fails if a process is still in the group */
     }
     closedir(folder);
 }

@@ -1,7 +1,7 @@
-/* fleet/confine.c - files, ports and signals of a session's process, by Landlock.
+/* fleet/confine.c - restrict files, ports and signals of a session's process, by Landlock.
  * Landlock restricts the calling thread and what it starts later. Kernels run on threads that a driver starts when its
- * device is opened, and any thread can rewrite any other of its process: so rules hold from the beginning, and cover what
- * opening a device needs.
+ * device is opened, and any thread can modify any other thread of its process. Therefore the rules are set at the start
+ * of the process, and permit what opening a device needs.
  * Source: landlock(7), Documentation/userspace-api/landlock.rst of Linux 6.15 (interface 7). */
 #include "fleet/confine.h"
 
@@ -23,7 +23,8 @@
 #include "fleet/confine_calls.h"
 #include "fleet/environment.h"
 
-/* ---- the interface of the system: its header may be older than the system that runs ------------------------------------- */
+/* ---- the system interface, declared here because the header may be older than the running system
+ * -------------------- */
 
 enum { CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446, ASK_VERSION = 1, PATH_BENEATH = 1, NET_PORT = 2 };
 
@@ -39,7 +40,7 @@ enum {
     REFER = 1 << 13,
     TRUNCATE = 1 << 14,
     IOCTL_DEV = 1 << 15,
-    ALL_OF_1 = (1 << 13) - 1, /* what the first version knows */
+    ALL_OF_1 = (1 << 13) - 1, /* access rights of the first version of Landlock */
     OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV,
 
     BIND_TCP = 1 << 0,
@@ -76,7 +77,7 @@ static const uint64_t libraries = READ_FILE | READ_DIR | EXECUTE, reading = READ
 typedef struct ruleset {
     int fd;
     uint64_t files; /* rights that it handles */
-    bool failed;    /* a rule that is needed could not be added */
+    bool failed;    /* a required rule could not be added */
 } ruleset;
 
 static size_t attr_bytes(int version)
@@ -104,7 +105,7 @@ static ruleset make_ruleset(int version, bool with_ports)
 
 /* ---- files --------------------------------------------------------------------------------------------------------- */
 
-/* What is not there needs no rule. */
+/* Permit access to a path. A path that does not exist needs no rule. */
 static void allow(ruleset *rules, const char *path, uint64_t rights)
 {
     struct stat about;
@@ -156,7 +157,7 @@ static void allow_system(ruleset *rules)
     allow_matching(rules, "/dev/accel*", devices);
 }
 
-/* A library, and where it lies if that is a place for libraries (a home folder is none). */
+/* Permit reading a library, and its folder if that is a folder for libraries (a home folder is not). */
 static void allow_library(ruleset *rules, const char *path)
 {
     char folder[4096];
@@ -195,7 +196,7 @@ static void allow_list(ruleset *rules, const char *list, void (*take)(ruleset *r
 
 static void allow_folder(ruleset *rules, const char *path) { allow(rules, path, libraries); }
 
-/* A file of /etc/OpenCL/vendors: the name of a driver's library. */
+/* Permit the library that a file of /etc/OpenCL/vendors names. */
 static void allow_driver(ruleset *rules, const char *icd)
 {
     char line[4096] = "";
@@ -220,7 +221,7 @@ static void allow_drivers(ruleset *rules, const char *folder)
     globfree(&found);
 }
 
-/* The variables of the loader of libraries and of the one of OpenCL drivers. */
+/* Permit libraries named in variables of the dynamic loader and of the OpenCL loader. */
 static void allow_named_libraries(ruleset *rules)
 {
     const char *vendors = dcli_environment_find("OCL_ICD_VENDORS");
@@ -228,7 +229,8 @@ static void allow_named_libraries(ruleset *rules)
     allow_list(rules, dcli_environment_find("LD_LIBRARY_PATH"), allow_folder);
     allow_list(rules, dcli_environment_find("OCL_ICD_FILENAMES"), allow_library);
     allow_list(rules, dcli_environment_find("OPENCL_LAYERS"), allow_library);
-    allow_list(rules, dcli_environment_find("TEST_OPENCL_DRIVER"), allow_library); /* behind the tests' own driver */
+    allow_list(rules, dcli_environment_find("TEST_OPENCL_DRIVER"), allow_library); /* the driver that the tests' own
+                                                                                      driver wraps */
     allow_drivers(rules, "/etc/OpenCL/vendors");
     if (vendors != NULL) {
         allow(rules, vendors, libraries);
@@ -290,7 +292,7 @@ void dcli_confine_basics_of_parent(void)
 {
     const struct rlimit none = {0, 0};
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    prctl(PR_SET_DUMPABLE, 0); /* sanitizers trace their own process to look for leaks */
+    prctl(PR_SET_DUMPABLE, 0); /* sanitizers trace their own process when they look for leaks */
 #endif
     setrlimit(RLIMIT_CORE, &none);
 }

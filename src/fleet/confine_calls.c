@@ -1,7 +1,7 @@
-/* fleet/confine_calls.c - system calls of a session's process, by seccomp: what Landlock does not cover.
- * Kinds of sockets other than TCP (a service that listens on a Unix socket may start programs for this user), calls that
- * reach into other processes, the user's keys, and interfaces of the system with a history of faults. What is refused fails
- * with EPERM: a driver that tries goes on without.
+/* fleet/confine_calls.c - restrict system calls of a session's process, by seccomp: what Landlock does not cover.
+ * It blocks sockets other than TCP (a service that listens on a Unix socket may start programs for this user), calls
+ * that reach into other processes, the user's keys, and interfaces with a history of vulnerabilities. Blocked calls
+ * fail with EPERM, so a driver that tries one continues without it.
  * Source: seccomp(2); Documentation/userspace-api/seccomp_filter.rst. */
 #include "fleet/confine_calls.h"
 
@@ -30,7 +30,7 @@ static const unsigned arch = AUDIT_ARCH_AARCH64, other_numbers = 0;
 static const unsigned arch = 0, other_numbers = 0;
 #endif
 
-/* Numbers that older headers lack are the same on all machines. */
+/* Call numbers that older headers lack; they are the same on all machines. */
 enum {
     OPEN_TREE = 428,
     MOVE_MOUNT = 429,
@@ -63,7 +63,7 @@ static const int refused[] = {
     SYS_move_pages,
     SYS_setpriority,
     SYS_ioprio_set,
-    /* what processes share by System V's rules: by user, not by folder or descriptor */
+    /* System V objects are shared by user, not by folder or descriptor */
     SYS_shmget,
     SYS_shmat,
     SYS_shmctl,
@@ -80,14 +80,14 @@ static const int refused[] = {
     SYS_add_key,
     SYS_request_key,
     SYS_keyctl,
-    /* interfaces that a session has no use for */
+    /* interfaces that a session does not need */
     SYS_bpf,
     SYS_perf_event_open,
     SYS_userfaultfd,
     SYS_io_uring_setup,
     SYS_io_uring_enter,
     SYS_io_uring_register,
-    /* the system; where a worker runs as root */
+    /* administration of the system, possible if a worker runs as root */
     SYS_mount,
     SYS_umount2,
     SYS_pivot_root,
@@ -121,7 +121,7 @@ static const int refused[] = {
     SYS_setdomainname,
     SYS_vhangup,
     SYS_fanotify_init,
-    /* whose files are, and who may use them: Landlock does not look at it */
+    /* changing modes and owners of files, which Landlock does not control */
     SYS_fchmod,
     SYS_fchmodat,
     FCHMODAT2,
@@ -134,7 +134,7 @@ static const int refused[] = {
     SYS_lremovexattr,
     SYS_fremovexattr,
     SYS_mknodat,
-    SYS_truncate, /* the first Landlocks let it pass */
+    SYS_truncate, /* not covered by the first versions of Landlock */
 #if defined(__x86_64__)
     SYS_chmod,
     SYS_chown,
@@ -162,7 +162,7 @@ static void add(program *filter, int code, unsigned operand, int then, int other
 
 static void load(program *filter, size_t offset) { add(filter, BPF_LD | BPF_W | BPF_ABS, (unsigned)offset, 0, 0); }
 
-/* Arguments that are compared here are int: the kernel looks at the low half, too. */
+/* Load the low half of an argument: all compared arguments are int, and the kernel uses only this half. */
 static void load_argument(program *filter, int number)
 {
     load(filter,
@@ -178,8 +178,9 @@ static void refuse_call(program *filter, int number)
     refuse(filter);
 }
 
-/* Allow the call on the process itself alone. @param zero  whether 0 means itself, too: for kill() it is a group.
- * @param error  what the call returns for others; 0: it does nothing, and says that it did. */
+/* Allow the call only on the calling process itself.
+ * @param zero  whether 0 means the process itself, too: for kill() it means a group.
+ * @param error  what the call returns for other processes; 0: it does nothing and reports success. */
 static void allow_itself(program *filter, int number, bool zero, unsigned error)
 {
     add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, zero ? 5 : 4);
@@ -191,7 +192,7 @@ static void allow_itself(program *filter, int number, bool zero, unsigned error)
     add(filter, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error, 0, 0);
 }
 
-/* Refuse the call if that argument has any of these bits. */
+/* Refuse the call if one of its arguments has any of these bits. */
 static void refuse_bits(program *filter, int number, int argument, unsigned bits)
 {
     enum { STEPS = 4 };
@@ -202,7 +203,8 @@ static void refuse_bits(program *filter, int number, int argument, unsigned bits
     accept_call(filter);
 }
 
-/* Who is signalled when a descriptor has news: not left to Landlock, as older ones do not look at signals. */
+/* Refuse to choose another process as receiver of a descriptor's signals. This is not left to Landlock, because older
+ * versions do not restrict signals. */
 static void refuse_owners(program *filter)
 {
     static const struct {
@@ -221,8 +223,8 @@ static void refuse_owners(program *filter)
     }
 }
 
-/* In a namespace of its own a process has all rights. A filter cannot see what clone3() is asked for: told ENOSYS, the C library
- * uses clone(). */
+/* Refuse new namespaces, in which a process would have all rights. A filter cannot read the arguments of clone3(), so
+ * it returns ENOSYS, and the C library uses clone() instead. */
 static void refuse_namespaces(program *filter)
 {
     const unsigned new_namespaces =
@@ -232,7 +234,8 @@ static void refuse_namespaces(program *filter)
     add(filter, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS, 0, 0);
 }
 
-/* Plain TCP only: Landlock's rules of ports do not cover MPTCP, nor data that is sent with the first packet (TCP Fast Open). */
+/* Allow only plain TCP sockets: Landlock's port rules do not cover MPTCP, nor data sent with the first packet (TCP Fast
+ * Open). */
 static void refuse_sockets(program *filter)
 {
     enum { STEPS = 11, TYPE = 0xf };
@@ -250,7 +253,7 @@ static void refuse_sockets(program *filter)
     refuse(filter);
 }
 
-/* It ends with its parent, and cannot be looked into, whatever a kernel wishes. */
+/* Refuse changes of process settings that keep the process bound to its parent and hidden from tracing. */
 static void refuse_settings(program *filter)
 {
     enum { STEPS = 5 };
@@ -277,8 +280,9 @@ static void make(program *filter)
     allow_itself(filter, SYS_kill, false, EPERM);
     allow_itself(filter, SYS_tgkill, false, EPERM);
     allow_itself(filter, SYS_prlimit64, true, EPERM);
-    /* Each thread of the network library sets its own scheduling when it starts, which may be after this, and ends the process
-     * where that fails. A number of a thread is not that of the process. */
+    /* The threads of the network library set their own scheduling when they start, possibly after this filter is
+     * installed, and abort the process if that fails. A filter cannot recognise the id of an own thread, so the call
+     * does nothing and reports success. */
     allow_itself(filter, SYS_sched_setscheduler, true, 0);
     allow_itself(filter, SYS_sched_setparam, true, EPERM);
     allow_itself(filter, SYS_sched_setattr, true, EPERM);

@@ -1,4 +1,4 @@
-/* fleet/confine_calls.h - system calls that a session's process has no use for. */
+/* fleet/confine_calls.h - block system calls that a session's process does not need. */
 #ifndef DCLI_FLEET_CONFINE_CALLS_H
 #define DCLI_FLEET_CONFINE_CALLS_H
 
@@ -6,9 +6,10 @@
 
 #include <dcl/base.h>
 
-/** Whether this system filters calls, and this machine's numbers of them are known. */
+/** Whether this system can filter calls, and the call numbers of this machine are known. */
 bool dcli_calls_can_be_filtered(void);
-/** Refuse them from now on, in all threads of this process and those it starts. @return DCL_OK, DCL_ERR_UNSUPPORTED. */
+/** Block the calls from now on, in all threads of this process and the processes that it starts. @return DCL_OK,
+ *  DCL_ERR_UNSUPPORTED. */
 dcl_status dcli_calls_filter(void);
 
 #endif

@@ -26,7 +26,7 @@ bool dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
         return false;
     dcli_member *member = &crew->member[node];
     pthread_mutex_lock(&crew->lock);
-    if (member->heard) { /* others read it, without the lock */
+    if (member->heard) { /* other threads read it without the lock, so it is written once */
         pthread_mutex_unlock(&crew->lock);
         return false;
     }
@@ -39,7 +39,7 @@ bool dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
     return true;
 }
 
-/* Its connections may be seen to end before itself is. */
+/* Describe how a process ended. Its connections may be seen to end before the process itself. */
 static void find_end(dcli_crew *crew, dcli_member *member, char *text_out, size_t capacity)
 {
     enum { STEPS = 20 };
@@ -50,7 +50,7 @@ static void find_end(dcli_crew *crew, dcli_member *member, char *text_out, size_
         known = member->process.pid == 0 || dcli_process_has_ended(&member->process) || n == STEPS - 1;
         if (known && member->process.pid != 0)
             dcli_process_why(&member->process, text_out, capacity);
-        else if (known) /* the keeper has waited for its end, or it runs at another host */
+        else if (known) /* the keeper has reaped it, or it runs on another host */
             snprintf(text_out, capacity, "%s",
                      member->refusal[0] != '\0' ? member->refusal
                      : member->gone[0] != '\0'  ? member->gone
@@ -76,7 +76,7 @@ void dcli_crew_refused(dcli_crew *crew, int node, dcl_status status, const char 
         return;
     dcli_member *member = &crew->member[node];
     pthread_mutex_lock(&crew->lock);
-    if (member->refusal[0] == '\0') { /* its first word is the reason */
+    if (member->refusal[0] == '\0') { /* keep only the first reason it reports */
         snprintf(member->refusal, sizeof member->refusal, "%s", sentence[0] != '\0' ? sentence : "it gives no reason");
         member->refusal_status = status != DCL_OK ? status : DCL_ERR_DEVICE;
     }
@@ -84,7 +84,7 @@ void dcli_crew_refused(dcli_crew *crew, int node, dcl_status status, const char 
     pthread_mutex_unlock(&crew->lock);
 }
 
-/* Before there is a host's worker, the crew itself hears what the processes say. */
+/* Receive one message of a process before the host's worker exists: the crew itself listens until then. */
 static dcl_status hear_one(dcli_crew *crew, int milliseconds)
 {
     char sentence[DCLI_ERROR_BYTES];
@@ -283,20 +283,21 @@ void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host)
     pthread_mutex_unlock(&crew->lock);
 }
 
-/* Without waiting for the node: the host's worker serves all others meanwhile. Its last words are shown first. */
+/* Lose a node. Does not wait for the node, because the host's worker must serve the others. Its last printed lines are
+ * shown first. */
 void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity)
 {
-    enum { LAST_WORDS_MS = 1000 }; /* once: a reader that took nothing is not waited for again */
+    enum { LAST_WORDS_MS = 1000 }; /* waited only once: a reader that takes nothing is not waited for again */
     dcli_member *member = &crew->member[node];
     char why[640] = "", noticed[512] = "", device[sizeof member->info.name];
-    bool told = false; /* how it has ended says enough */
+    bool told = false; /* how the process ended is sufficient as the reason */
     pthread_mutex_lock(&crew->lock);
     member->lost = true;
     if (crew->is_local) {
         dcli_crew_read_output(crew, node, DCLI_WITH_THE_LINE);
         dcli_process_why(&member->process, why, sizeof why);
         told = member->process.ended;
-        dcli_crew_dismiss(crew, node); /* it may only be slow: from now on it is not */
+        dcli_crew_dismiss(crew, node); /* the process may only be slow: end it now */
     } else {
         snprintf(why, sizeof why, "%s", member->gone[0] != '\0' ? member->gone : "cannot be reached");
         bool by_itself =
@@ -304,7 +305,7 @@ void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_
         told = member->gone[0] != '\0' && !by_itself && !crew->contact[member->call].lost;
         dcli_crew_dismiss(crew, node);
     }
-    if (!member->heard && member->refusal[0] == '\0') { /* somebody waits for it to join */
+    if (!member->heard && member->refusal[0] == '\0') { /* a thread is waiting for it to join */
         member->refusal_status = DCL_ERR_NODE_LOST;
         snprintf(member->refusal, sizeof member->refusal, "it %s", why);
     }
@@ -315,7 +316,8 @@ void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_
         snprintf(noticed, sizeof noticed, " (%s)", seen);
     snprintf(device, sizeof device, "%s", member->info.name);
     dcli_blame_nobody(device);
-    dcli_blame_nobody(noticed); /* perhaps another node's words: how it ended says which body it was */
+    dcli_blame_nobody(noticed); /* these may be another node's words; only the end of this process says which body is
+                                   to blame */
     snprintf(sentence_out, capacity, "node %d is lost: worker %d (%s, device \"%s\") %s%s", node, node, member->name,
              device, why, noticed);
 }
@@ -363,7 +365,8 @@ static bool have_ended(dcli_crew *crew)
     return true;
 }
 
-/* The lock is held, so the keeper cannot read their pipes: that is done here. A process whose pipe is full cannot end. */
+/* Wait for processes to end. The caller holds the lock, so the keeper cannot read their pipes; this function does,
+ * because a process with a full pipe cannot end. */
 static void await_ends(dcli_crew *crew, int milliseconds)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -395,7 +398,7 @@ void dcli_crew_close(dcli_crew *crew)
     for (int n = 0; n < count; n++)
         dcli_crew_read_output(crew, n, DCLI_TO_THE_END);
     pthread_mutex_unlock(&crew->lock);
-    if (crew->has_keeper) /* last: the kernel ends its children with it */
+    if (crew->has_keeper) /* joined last: when the keeper ends, the kernel ends its children */
         dcli_keeper_stop(crew);
     dcli_crew_hang_up(crew);
     dcli_printer_close(crew->printer);

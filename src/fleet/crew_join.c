@@ -1,4 +1,4 @@
-/* fleet/crew_join.c - workers that come to a session that has begun. */
+/* fleet/crew_join.c - workers that join a running session. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static bool is_decided(const dcli_member *member)
            (member->process.pid != 0 && member->process.ended);
 }
 
-/* Until it has described its device. */
+/* Wait until a joining node has described its device. */
 static dcl_status await_one(dcli_crew *crew, int node, const struct timespec *until)
 {
     dcli_member *member = &crew->member[node];
@@ -51,7 +51,7 @@ static dcl_status add_local(dcli_crew *crew, dcli_worker *host, int first, int c
     return status;
 }
 
-/* Their numbers have been used: messages may be on their way to them. */
+/* End joining nodes after a failure. Their numbers stay used, because messages to them may be on the way. */
 static void give_up(dcli_crew *crew, int first, int count)
 {
     pthread_mutex_lock(&crew->lock);
@@ -92,7 +92,7 @@ dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers
     *first_out = first;
     *count_out = count;
     pthread_mutex_lock(&crew->lock);
-    crew->node_count = first + count; /* from now on the keeper watches them */
+    crew->node_count = first + count; /* from now on the keeper monitors them */
     pthread_mutex_unlock(&crew->lock);
     dcl_status status = local ? add_local(crew, host, first, count) : dcli_crew_add_remote(crew, host, first, count);
     if (status == DCL_OK)

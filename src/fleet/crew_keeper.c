@@ -1,5 +1,5 @@
-/* fleet/crew_keeper.c - the keeper: the thread that starts worker processes, so that they end with it, watches them, and
- * attends to desks. */
+/* fleet/crew_keeper.c - the keeper: the thread that starts worker processes (which end with it), monitors them, and
+ * serves the connections to desks. */
 #include <stdio.h>
 #include <sys/eventfd.h>
 
@@ -20,7 +20,7 @@ void dcli_crew_report(dcli_crew *crew, int node, const char *seen)
     pthread_cond_broadcast(&crew->changed);
 }
 
-/* The process is ended here, or at its host, and its end is waited for by the keeper alone. */
+/* End the process of a node, here or at its host. Only the keeper waits for its end. */
 void dcli_crew_dismiss(dcli_crew *crew, int node)
 {
     dcli_member *member = &crew->member[node];
@@ -28,7 +28,7 @@ void dcli_crew_dismiss(dcli_crew *crew, int node)
     if (crew->is_local)
         dcli_process_kill(&member->process);
     else
-        member->kill_due = true; /* the call is the keeper's */
+        member->kill_due = true; /* only the keeper uses the connection */
     dcli_keeper_wake(crew);
 }
 
@@ -39,7 +39,7 @@ static void check_processes(dcli_crew *crew)
     for (int n = 0; n < crew->node_count; n++) {
         dcli_member *member = &crew->member[n];
         bool has_ended = member->process.pid != 0 && dcli_process_has_ended(&member->process);
-        if (crew->is_local) /* its last words are shown before anybody hears of its end */
+        if (crew->is_local) /* show its last lines before its end is reported */
             dcli_crew_read_output(crew, n, has_ended ? DCLI_TO_THE_END : DCLI_LINES);
         if (member->process.pid == 0 || (member->lost && !member->dismissed))
             continue;
@@ -69,7 +69,7 @@ static void follow_order(dcli_crew *crew)
     pthread_mutex_unlock(&crew->lock);
 }
 
-/* What the keeper sleeps for: orders, processes that end, desks that speak. */
+/* Collect what the keeper sleeps for: orders, ends of processes, messages of desks. */
 static int gather(dcli_crew *crew, struct pollfd polled[])
 {
     int count = 0;
@@ -97,7 +97,7 @@ static int period_ms(const dcli_crew *crew)
     return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : (int)period;
 }
 
-/* The shortest period is that of a desk that is to be told something. */
+/* The longest sleep allowed; shortest if a desk has to be sent SHOWN. */
 static int sleep_ms(dcli_crew *crew)
 {
     int64_t now = dcli_monotonic_ms(), due = now + period_ms(crew);
@@ -108,7 +108,7 @@ static int sleep_ms(dcli_crew *crew)
     return due > now ? (int)(due - now) : 0;
 }
 
-/* @return whether some desk may have more to say, which its descriptors do not tell again. */
+/* Serve all desks. @return whether a desk may have more messages, which poll() would not report again. */
 static bool attend_all(dcli_crew *crew)
 {
     bool more = false;

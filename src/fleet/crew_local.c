@@ -1,4 +1,4 @@
-/* fleet/crew_local.c - worker processes of this host: their links and their starting. */
+/* fleet/crew_local.c - worker processes of this host: making their links and starting them. */
 #include "fleet/crew_inside.h"
 
 #include <errno.h>
@@ -26,7 +26,8 @@ int dcli_crew_parse_local(const char *text)
     return -1;
 }
 
-/* What the processes that are started together hold of their links, until each has its own: [count][capacity + 1]. */
+/* Link ends that the parent holds for processes being started, until each has inherited its own: [count][capacity +
+ * 1]. */
 struct ends {
     int first, count, peers;
     dcli_shared_link *link;
@@ -55,7 +56,8 @@ static dcl_status make_link(dcli_shared_link *one, dcli_shared_link *other)
     return DCL_OK;
 }
 
-/* A newcomer with one that is there: the other's end waits to be passed on with the news. */
+/* Make the link between a joining node and an existing one; the existing node's end is stored until JOINED carries it
+ * there. */
 static dcl_status make_introduction(dcli_crew *crew, struct ends *ends, int node, int other)
 {
     dcli_shared_link theirs, *ours = end_of(ends, node, other);
@@ -99,7 +101,7 @@ void dcli_crew_forget_introduction(dcli_crew *crew, int node)
     crew->member[node].introduction = NULL;
 }
 
-/* Every new process with the host, with every other new one, and with those that are there. */
+/* Make the links of every new process: to the host, to every other new process, and to the existing nodes. */
 static dcl_status make_links(dcli_crew *crew, struct ends *ends)
 {
     size_t total = (size_t)ends->count * (size_t)ends->peers;
@@ -154,7 +156,7 @@ static dcl_status start_one(dcli_crew *crew, struct ends *ends, int node)
     snprintf(member->name, sizeof member->name, "process %d of this host", (int)process.pid);
     pthread_mutex_lock(&crew->lock);
     member->output = printed;
-    member->process = process; /* also when it did not start: freed with the crew */
+    member->process = process; /* also if it did not start: freed with the crew */
     pthread_mutex_unlock(&crew->lock);
     return status;
 }

@@ -1,5 +1,5 @@
-/* fleet/crew_output.c - what the processes of a session print, shown to the program's user: read from pipes of local ones, told
- * by the desks of others. */
+/* fleet/crew_output.c - show the program's user what the processes of a session print: read from pipes of local
+ * processes, received from desks for others. */
 #include "fleet/crew_inside.h"
 
 #include <assert.h>
@@ -12,18 +12,20 @@
 #include "base/clock.h"
 
 enum { BURST_BYTES = 1 << 18, BYTES_PER_S = 1 << 16 }; /* of a node */
-/* Between messages SHOWN, which also bounds PRINTED: a desk sends the next one when SHOWN has named the last one. */
+/* Minimum time between two SHOWN. It also limits PRINTED, because a desk sends the next PRINTED only after SHOWN has
+ * named the last. */
 enum { SHOWN_PERIOD_MS = 2 };
 static_assert(1000 / SHOWN_PERIOD_MS <= DCLI_DESK_SESSION_RATE / 2, "a desk hangs up on clients that say more");
 
 /* ---- lines -------------------------------------------------------------------------------------------------------- */
 
-/* @return bytes that are shown. */
+/* Show one line of a node within its rate limit. @return bytes that are shown. */
 static int64_t show_line(dcli_crew *crew, int node, const char *text, size_t length)
 {
     char clean[4 * DCLI_OUTPUT_LINE + 1], line[DCLI_PRINTER_LINE];
     const dcli_member *member = &crew->member[node];
-    dcli_clean(clean, sizeof clean, text, length, ""); /* whatever a worker has made of it: one line */
+    dcli_clean(clean, sizeof clean, text, length, ""); /* escape control characters: the worker's text is untrusted
+                                                          and must stay one line */
     snprintf(line, sizeof line, "node %d (%s): %s", node,
              crew->is_local ? "this host" : crew->contact[member->call].address, clean);
     dcli_printer_put(crew->printer, line);
@@ -41,7 +43,7 @@ static void tell_dropped(dcli_crew *crew, int node)
     allowance->dropped = 0;
 }
 
-/* A desk may name any number. */
+/* Count dropped bytes; a desk may send any number, so the sum saturates. */
 static void drop(dcli_allowance *allowance, int64_t bytes)
 {
     allowance->dropped += dcli_min(bytes, INT64_MAX - allowance->dropped);
@@ -54,7 +56,8 @@ static void show(dcli_crew *crew, int node, const char *text, size_t length)
     while (length > 0) {
         const char *end = memchr(text, '\n', length);
         size_t bytes = end != NULL ? (size_t)(end - text) : length;
-        /* Once something was dropped much must be allowed again: else lines and losses would alternate. */
+        /* After a drop, resume only when a good part of the limit is available again; otherwise lines and drop notices
+         * would alternate. */
         if (allowance->bytes.tokens > (allowance->dropped > 0 ? BYTES_PER_S / 2 : 0)) {
             tell_dropped(crew, node);
             allowance->bytes.tokens -= show_line(crew, node, text, bytes);
@@ -108,7 +111,8 @@ void dcli_crew_hear_output(dcli_crew *crew, dcli_contact *contact, const dcli_ms
     pthread_cond_broadcast(&crew->changed);
 }
 
-/* One flush at a time: all calls that begin to wait before the answer share the next one. */
+/* Whether to request a flush from a desk. There is one flush at a time: all calls that begin to wait before its answer
+ * share the next one. */
 static bool is_to_ask(const dcli_contact *contact)
 {
     return contact->flush > contact->asked && contact->asked <= contact->flushed;
@@ -152,8 +156,9 @@ static dcli_contact *first_unheard(dcli_crew *crew, int64_t flush)
     return NULL;
 }
 
-/* With the lock. @param gives_up  one that does not answer in time is not waited for again until it does.
- * @return whether all have answered that are waited for. */
+/* Wait until desks have answered a flush; the lock is held.
+ * @param gives_up  after this call, a desk that has not answered in time is no longer waited for until it answers.
+ * @return whether all desks that are waited for have answered. */
 static bool await_desks(dcli_crew *crew, int64_t flush, int64_t until_ns, bool gives_up)
 {
     struct timespec until = dcli_at_ns(until_ns);

@@ -1,4 +1,5 @@
-/* fleet/crew_remote.c - workers at other hosts: calling their desks, and what these say while the session lasts. */
+/* fleet/crew_remote.c - workers on other hosts: calling their desks, and processing what the desks send during the
+ * session. */
 #include "fleet/crew_inside.h"
 
 #include <inttypes.h>
@@ -30,7 +31,8 @@ static dcl_status server_key(const dcl_config *config, const dcli_worker_address
     return status;
 }
 
-/* A worker on loopback names its file after the numbers of its address, whatever name it was given. */
+/* Find the token of a worker on loopback. The token file is named after the numeric address, whatever name the worker
+ * was given. */
 static dcl_status find_token(const char *worker, const dcli_resolved *resolved, char token_out[DCLI_TOKEN])
 {
     char text[DCLI_MOST_ADDRESS + 1];
@@ -40,13 +42,13 @@ static dcl_status find_token(const char *worker, const dcli_resolved *resolved, 
     return dcli_token_find(text, token_out);
 }
 
-/* Beyond loopback no token is shown to anybody: the call itself refuses that. */
+/* Check who owns the listening socket before the token is shown. Beyond loopback the call itself refuses tokens. */
 static dcl_status check_listener(const dcli_resolved *resolved)
 {
     return resolved->loopback ? dcli_token_listener_is_ours(resolved->host, resolved->port) : DCL_OK;
 }
 
-/* Once: what is called, and what others are told to call, is the same address. */
+/* Resolve the name once, so that the program and the other workers use the same address. */
 static dcl_status look_up(const dcli_worker_address *worker, dcli_resolved *resolved_out)
 {
     dcli_address address;
@@ -112,14 +114,14 @@ static void send_beat(dcli_crew *crew, dcli_contact *contact)
     dcli_call_send(contact->call, &(dcli_message){.kind = DCLI_MSG_BEAT, .beat.number = ++contact->beats});
 }
 
-/* The desks that were called first wait for those that are called last, and the keeper attends to none of them yet. */
+/* Send heartbeats to contacts that the keeper does not serve yet: those called first wait for those called last. */
 static void beat_unattended(dcli_crew *crew)
 {
     for (int c = crew->attended; c < crew->contact_count; c++)
         send_beat(crew, &crew->contact[c]);
 }
 
-/* @param crew  whose desks must not take it for silent meanwhile; NULL: none. */
+/* Receive from a desk. @param crew  its other desks get heartbeats meanwhile; NULL: none. */
 static dcl_status hear(dcli_crew *crew, dcli_call *call, const char *address, dcli_message_kind kind,
                        dcli_received *received_out)
 {
@@ -192,7 +194,7 @@ void dcli_crew_forget_contacts(dcli_crew *crew, int from)
     crew->contact_count = from;
 }
 
-/* Contacts from `first` on: their nodes' numbers follow each other. */
+/* Call the desks of all workers. Contacts from `first` on get consecutive node numbers. */
 int dcli_crew_count_remote(dcli_crew *crew, const char *workers)
 {
     dcli_worker_address list[DCLI_MOST_CALLS];
@@ -226,8 +228,8 @@ int dcli_crew_count_remote(dcli_crew *crew, const char *workers)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-/* Where a worker is for all others. One that the program reaches by loopback, say by this machine's own name, is elsewhere
- * for those on other machines: then it is where these find this machine. */
+/* The address of a worker as other workers reach it. If the program reaches it by loopback, it is on this machine, so
+ * other machines use the address by which they reach this machine. */
 static dcli_resolved seen_by_others(const dcli_crew *crew, const dcli_contact *contact)
 {
     dcli_resolved own;
@@ -237,8 +239,8 @@ static dcli_resolved seen_by_others(const dcli_crew *crew, const dcli_contact *c
     return contact->resolved;
 }
 
-/* The processes listen at the host that was called, whatever they call it themselves. Others are told numbers: a thread that
- * serves looks nothing up. */
+/* Record where a process listens: at the host that was called, whatever name the process reports. Other workers get
+ * numeric addresses, because serving threads resolve no names. */
 static dcl_status note_process(dcli_crew *crew, int contact_number, int place, const dcli_msg_peer *peer)
 {
     dcli_contact *contact = &crew->contact[contact_number];
@@ -256,7 +258,7 @@ static dcl_status note_process(dcli_crew *crew, int contact_number, int place, c
     return DCL_OK;
 }
 
-/* Which key or password a node is to know the host by: of a key it is told the public half, a password is for it alone. */
+/* How a node recognises the host: by the public half of its key, or by a password for this node only. */
 static void describe_host(const dcli_crew *crew, int node, char key_out[DCLI_KEY_HEX])
 {
     if (crew->has_keys)
@@ -321,7 +323,7 @@ static dcl_status open_endpoint(dcli_crew *crew)
     return dcli_endpoint_open_wire(&terms, &crew->endpoint);
 }
 
-/* What they have said meanwhile is still to be read. */
+/* Hand over the contacts to the keeper; what they have sent meanwhile has still to be read. */
 static void hand_to_keeper(dcli_crew *crew)
 {
     pthread_mutex_lock(&crew->lock);
@@ -353,7 +355,7 @@ dcl_status dcli_crew_open_remote(dcli_crew *crew, int count)
     return status;
 }
 
-/* The keeper attends to contacts from crew->attended on only when they are whole. */
+/* Add workers of other hosts. The keeper serves contacts from crew->attended on only after they are complete. */
 dcl_status dcli_crew_add_remote(dcli_crew *crew, dcli_worker *host, int first, int count)
 {
     dcl_status status = DCL_OK;
@@ -390,7 +392,7 @@ static void hear_of_end(dcli_crew *crew, const dcli_contact *contact, const dcli
     pthread_cond_broadcast(&crew->changed);
 }
 
-/* The thread that serves the program's side beats through the keeper: one that hangs is silent. */
+/* Send a heartbeat to a desk, unless the host's serving thread hangs: its silence must be visible. */
 static void beat(dcli_crew *crew, dcli_contact *contact)
 {
     if (crew->host == NULL || dcli_host_is_alive(crew->host))
@@ -407,7 +409,8 @@ static void send_kills(dcli_crew *crew, dcli_contact *contact)
         }
 }
 
-/* A desk answers beats and tells of ends: far fewer messages than a client with a session may send. */
+/* Limit the rate of a desk's messages: it answers heartbeats and reports ends, so it sends far fewer than a client
+ * may. */
 static dcl_status note_message(dcli_contact *contact)
 {
     contact->heard_ms = dcli_monotonic_ms();

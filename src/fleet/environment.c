@@ -1,4 +1,5 @@
-/* fleet/environment.c - an allow-list. Tokens and passwords that people keep in variables are not for clients' kernels. */
+/* fleet/environment.c - the allow-list of environment variables. Clients' kernels must not see tokens and passwords
+ * that people put into variables. */
 #include "fleet/environment.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ const char *dcli_environment_find(const char *name)
     return NULL;
 }
 
-/* One that ends with _ stands for all that begin with it. */
+/* Allowed names; one that ends with _ stands for all names that begin with it. */
 static const char *const allowed[] = {
     /* the C library and the loader */
     "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LANG", "LANGUAGE", "LC_", "TZ", "MALLOC_", "GLIBC_TUNABLES",
@@ -28,7 +29,7 @@ static const char *const allowed[] = {
     /* sanitizers, and DCL's own tests */
     "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "TEST_"};
 
-/* These name folders: the session has its own. */
+/* Variables that name folders; the session gets folders of its own. */
 static const char *const replaced[] = {"POCL_CACHE_DIR=%s/pocl", "CUDA_CACHE_PATH=%s/cuda", "TMPDIR=%s/tmp",
                                        "XDG_CACHE_HOME=%s", "HOME=%s"};
 

@@ -4,12 +4,13 @@
 
 #include <dcl/base.h>
 
-/** The value of a variable that is no setting of DCL's (those are in base/config.c). NULL: not set. */
+/** The value of a variable that is not one of DCL's settings (those are in base/config.c). NULL: not set. */
 const char *dcli_environment_find(const char *name);
 
-/** Variables of ours that a session's process gets, and new ones that keep drivers to its own folder.
+/** The environment of a session's process: the allowed variables of this process, and new ones that direct drivers to
+ *  the session's own folder.
  *  @param cache  folder of the session; NULL: none.
- *  @return a list that ends with NULL, given back with dcli_environment_free(); NULL (recorded). */
+ *  @return a list that ends with NULL, freed with dcli_environment_free(); NULL (recorded). */
 char **dcli_environment_of_session(const char *cache);
 void dcli_environment_free(char **list);
 

@@ -13,7 +13,7 @@
 #include "fleet/process.h"
 #include "fleet/watchdog.h"
 
-/* A node, with the guard's lock. */
+/* A monitored node; the guard's lock is held. */
 struct guarded {
     dcli_watchdog *watchdog;
     bool ended, lost;
@@ -35,7 +35,7 @@ struct dcli_guard {
 
 /* ---- looking ------------------------------------------------------------------------------------------------------ */
 
-/* The lock is held. @param passed_ns  since the last look. */
+/* Check one node for silence and passed time limits; the lock is held. @param passed_ns  time since the last check. */
 static void look_at(dcli_guard *guard, int node, int64_t passed_ns)
 {
     struct guarded *guarded = &guard->node[node];
@@ -51,8 +51,8 @@ static void look_at(dcli_guard *guard, int node, int64_t passed_ns)
     dcli_host_report_loss(guard->host, node, "");
 }
 
-/* Time in which the whole program was stopped counts for neither silence nor deadlines: a look counts for two periods at
- * most. */
+/* The guard's thread: checks all nodes periodically. A check counts for at most two periods, so that time in which the
+ * whole program was stopped counts neither as silence nor towards time limits. */
 static void *look_around(void *argument)
 {
     enum { LEAST_MS = 10, MOST_MS = 250 };
@@ -126,7 +126,8 @@ dcli_guard *dcli_guard_open(int node_count, const dcl_config *config)
             dcli_guard_close(guard);
             return NULL;
         }
-        /* Planning is DCL's own work, which comes to its end: only a process is ended for it. */
+        /* Planning is DCL's own code and terminates, so a thread has no limit for it; only a process is ended for
+         * it. */
         dcli_watchdog_limits(watchdog, (int64_t)config->build_ms, (int64_t)config->kernel_ms, 0);
     }
     return guard;

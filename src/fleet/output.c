@@ -1,4 +1,4 @@
-/* fleet/output.c - what a process prints: read as it comes, cleaned, kept within limits. */
+/* fleet/output.c - read what a process prints, escape control characters, and limit the amount. */
 #include "fleet/output.h"
 
 #include <errno.h>
@@ -13,10 +13,11 @@
 enum {
     CHUNK = 8192,
     MOST_READ = 1 << 20,
-    /* A kernel that prints more than is shown must not wait long for its reader; and the pipes of all processes share the
-     * 64 MiB of their user (pipe-user-pages-soft), beyond which any new pipe has one or two pages. */
+    /* Size of a pipe. Large enough that a kernel that prints much rarely waits for the reader; but the pipes of all
+     * processes share the 64 MiB of their user (pipe-user-pages-soft), beyond which any new pipe has one or two
+     * pages. */
     PIPE_BYTES = 1 << 18,
-    MOST_CLEAN = 4 * DCLI_OUTPUT_LINE /* of a line: a byte becomes 4, as \x1f, at most */
+    MOST_CLEAN = 4 * DCLI_OUTPUT_LINE /* longest escaped line: a byte becomes at most 4, as \x1f */
 };
 
 dcl_status dcli_output_open(dcli_output *output, int *end_out)
@@ -29,7 +30,7 @@ dcl_status dcli_output_open(dcli_output *output, int *end_out)
     if (pipe2(ends, O_CLOEXEC) != 0)
         return DCLI_FAIL(DCL_ERR_NETWORK, "pipe: %s; raise the limit of open descriptors with `ulimit -n`",
                          strerror(errno));
-    fcntl(ends[0], F_SETFL, O_NONBLOCK); /* the other end is the process's, and waits */
+    fcntl(ends[0], F_SETFL, O_NONBLOCK); /* only this end: the process's end blocks */
     fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
     output->is_open = true;
     output->pipe = ends[0];
@@ -49,7 +50,8 @@ static bool append(dcli_output *output, const char *line, size_t length)
     return true;
 }
 
-/* Once something was dropped, what follows is, too, until all was taken: so it is known where it is missing. */
+/* Append a finished line. After a drop, all further lines are dropped until the text was taken, so that the place of
+ * the gap is known. */
 static void end_line(dcli_output *output)
 {
     char clean[MOST_CLEAN + 1];

@@ -1,4 +1,4 @@
-/* fleet/output.h - what a process prints, the printf of its kernels included, as lines that others can be shown. */
+/* fleet/output.h - collects what a process prints, including the printf of its kernels, as lines. */
 #ifndef DCLI_FLEET_OUTPUT_H
 #define DCLI_FLEET_OUTPUT_H
 
@@ -9,41 +9,44 @@
 #include <dcl/base.h>
 
 enum {
-    DCLI_OUTPUT_BYTES = 1 << 17, /* most that is kept until it is taken; more is dropped, and counted */
+    DCLI_OUTPUT_BYTES = 1 << 17, /* most bytes stored until they are taken; more is dropped and counted */
     DCLI_OUTPUT_LINE = 1000      /* longer lines are divided */
 };
 
-/** The reading end of a pipe that a process has as standard output and error. {0}: there is none. By one thread at a time. */
+/** The reading end of the pipe that is a process's standard output and error. {0}: none. Used by one thread at a
+ *  time. */
 typedef struct dcli_output {
     bool is_open;
     int pipe;
-    char *text; /* [DCLI_OUTPUT_BYTES] lines, each with its end */
+    char *text; /* [DCLI_OUTPUT_BYTES] complete lines, each with its line feed */
     size_t length;
-    char line[DCLI_OUTPUT_LINE]; /* that has not ended; any bytes */
+    char line[DCLI_OUTPUT_LINE]; /* the unfinished last line; any bytes */
     size_t line_length;
-    int64_t dropped; /* bytes that nobody has been told of */
+    int64_t dropped; /* dropped bytes that were not reported yet */
 } dcli_output;
 
-/** @param end_out  for the process, which waits where nobody reads; close it once the process has it.
- *  @return DCL_OK, DCL_ERR_NETWORK (no descriptors), DCL_ERR_NOMEM; to be freed in any case. */
+/** Make the pipe. @param end_out  the writing end for the process, which blocks when the pipe is full; close it after
+ *  the process has inherited it.
+ *  @return DCL_OK, DCL_ERR_NETWORK (no descriptors), DCL_ERR_NOMEM; dcli_output_free() is needed in any case. */
 dcl_status dcli_output_open(dcli_output *output, int *end_out);
-/** Read what is there; does not wait, and reads no more than 1 MiB. Where there is no room for it, it is dropped. */
+/** Read what the pipe contains, at most 1 MiB; does not wait. What does not fit is dropped. */
 void dcli_output_read(dcli_output *output);
-/** Whether to poll the pipe. After a drop it is read once per period only, so that a flood does not keep the reader busy. */
+/** Whether to poll the pipe. After a drop it is read only once per period, so that a flood does not keep the reader
+ *  busy. */
 bool dcli_output_is_polled(const dcli_output *output);
-/** What was printed last becomes a line, although it does not end as one. */
+/** End the unfinished last line, if there is one. */
 void dcli_output_end_line(dcli_output *output);
-/** Read what is left, end the line, close the pipe. The text stays. Safe on {0}. */
+/** Read the rest, end the last line and close the pipe. The text remains. Safe on {0}. */
 void dcli_output_close(dcli_output *output);
 
-/** Whether there is something to take. */
+/** Whether there is text or a drop count to take. */
 bool dcli_output_has_text(const dcli_output *output);
-/** Take whole lines, as many as there is room for; each ends with a line feed, and has been cleaned (base/clean.h).
+/** Take whole lines, as many as fit. Each ends with a line feed; control characters are escaped (base/clean.h).
  *  @param text_out     [capacity] more than 4 * DCLI_OUTPUT_LINE; ends with '\0'.
  *  @param dropped_out  bytes that were dropped after these lines.
- *  @return its length. */
+ *  @return length of the text. */
 size_t dcli_output_take(dcli_output *output, char *text_out, size_t capacity, int64_t *dropped_out);
-/** Close it without reading, and give its memory back. Safe on {0}. */
+/** Close the pipe without reading it, and free the memory. Safe on {0}. */
 void dcli_output_free(dcli_output *output);
 
 #endif

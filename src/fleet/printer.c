@@ -1,4 +1,4 @@
-/* fleet/printer.c - lines of nodes on their way to the user. */
+/* fleet/printer.c - the thread that shows printed lines to the user. */
 #include "fleet/printer.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "base/clock.h"
 
 enum { MOST_WAITING = 1 << 20 };
-enum { CLOSE_MS = 1000, CLOSE_IN_ALL_MS = 5000 }; /* until the next line is shown; until all are */
+enum { CLOSE_MS = 1000, CLOSE_IN_ALL_MS = 5000 }; /* time limits at closing: for the next line, and for all lines */
 
-/** Lines, each ending with '\0'. */
+/** A buffer of lines, each ending with '\0'. */
 typedef struct lines {
     char text[MOST_WAITING];
     size_t length;
@@ -27,13 +27,13 @@ struct dcli_printer {
     dcl_log_fn *fn;
     void *user;
     pthread_t thread;
-    lines *waiting, *shown; /* the thread has `shown` while it writes */
-    pthread_mutex_t lock;   /* of `waiting` and what follows */
+    lines *waiting, *shown; /* two buffers: producers fill `waiting`; the thread writes `shown` */
+    pthread_mutex_t lock;   /* guards `waiting` and the fields below */
     pthread_cond_t changed;
     int64_t dropped;
     int64_t put, done;                     /* lines */
-    int64_t stuck_at;                      /* `done` when a flush has waited in vain; -1: none has */
-    bool has_thread, ended, stop, is_left; /* is_left: nobody but the thread has it */
+    int64_t stuck_at;                      /* value of `done` when a flush timed out; -1: none has */
+    bool has_thread, ended, stop, is_left; /* is_left: the printer was abandoned to its thread */
 };
 
 static void free_printer(dcli_printer *printer)
@@ -67,7 +67,7 @@ dcli_printer *dcli_printer_open(const dcli_log *log)
 
 /* ---- the thread --------------------------------------------------------------------------------------------------- */
 
-/* In one piece where that is possible: other threads and processes write there, too. */
+/* Write a line with one system call if possible, because other threads and processes write to standard error, too. */
 static void write_line(const char *line)
 {
     char text[DCLI_PRINTER_LINE + 8];
@@ -82,7 +82,7 @@ static void write_line(const char *line)
     }
 }
 
-/* @return false: nobody is interested any more. */
+/* Show one line. @return false: the printer was abandoned. */
 static bool show(dcli_printer *printer, const char *line)
 {
     if (printer->fn != NULL)
@@ -104,7 +104,7 @@ static void show_all(dcli_printer *printer, const lines *shown)
             return;
 }
 
-/* The lock is held, and there is room. */
+/* Append a line; the lock is held and there is room. */
 static void add(dcli_printer *printer, const char *line)
 {
     lines *waiting = printer->waiting;
@@ -152,7 +152,8 @@ static void *print(void *argument)
     return NULL;
 }
 
-/* The lock is held. Signals are the program's own threads'. Without a thread lines wait, and are dropped when there are many. */
+/* Start the thread; the lock is held. It blocks all signals, which are for the program's own threads. Without a thread,
+ * lines wait and are dropped when there are too many. */
 static void start(dcli_printer *printer)
 {
     sigset_t all, before;
@@ -206,7 +207,7 @@ bool dcli_printer_shows_here(dcli_printer *printer)
     return here;
 }
 
-/* The lock is held. @return whether the thread has ended, or there is none. */
+/* Wait for the thread to end; the lock is held. @return whether the thread has ended, or there is none. */
 static bool await_end(dcli_printer *printer)
 {
     struct timespec until = dcli_in_ms(CLOSE_MS);

@@ -1,4 +1,4 @@
-/* fleet/process.c - starting, watching and ending worker processes.
+/* fleet/process.c - starting, monitoring and ending worker processes.
  * Source: posix_spawn(3), pidfd_open(2), waitid(2), memfd_create(2). */
 #include "fleet/process.h"
 
@@ -95,7 +95,8 @@ static int prepare_actions(posix_spawn_file_actions_t *actions, int output, int 
     return code;
 }
 
-/* A process group of its own: what the terminal sends to the program reaches the program first. */
+/* Attributes of a new process. It gets a process group of its own, so that signals of the terminal reach only the
+ * program. */
 static int prepare_attributes(posix_spawnattr_t *attributes)
 {
     sigset_t none, all;
@@ -151,7 +152,7 @@ dcl_status dcli_process_start(const char *program, const char *terms, char *cons
                       "they are switched off for this container); without worker processes nodes are threads")
                 : DCLI_FAIL(DCL_ERR_NOMEM, "pidfd_open: %s; raise the limit of open descriptors with `ulimit -n`",
                             strerror(errno));
-        kill(process->pid, SIGKILL); /* not reaped yet: the number is its own */
+        kill(process->pid, SIGKILL); /* not reaped yet, so the process id is still valid */
         waitpid(process->pid, NULL, 0);
         process->pid = 0;
         return status;
@@ -162,8 +163,8 @@ dcl_status dcli_process_start(const char *program, const char *terms, char *cons
 
 /* ---- watching ----------------------------------------------------------------------------------------------------- */
 
-/* A process that somebody traces is not ours to reap until the tracer lets go. Where the program reaps its children itself,
- * or wants none reaped, all that is known is that it has ended. */
+/* Reap a process that has ended. If another process traces it, that is possible only after the tracer lets go. If the
+ * program reaps its children itself, or ignores SIGCHLD, only the fact that it has ended is known. */
 static void reap(dcli_process *process)
 {
     siginfo_t about = {0};
@@ -186,7 +187,7 @@ static bool has_ended_within(dcli_process *process, int milliseconds)
             reap(process);
         if (process->ended || end.revents == 0 || waited >= milliseconds)
             return process->ended;
-        poll(NULL, 0, STEP_MS); /* it has ended, and cannot be reaped yet */
+        poll(NULL, 0, STEP_MS); /* it has ended, but cannot be reaped yet */
     }
 }
 
@@ -194,7 +195,11 @@ bool dcli_process_has_ended(dcli_process *process) { return has_ended_within(pro
 
 bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silence_ms)
 {
-    enum { TIME_TO_BEGIN_MS = 10000, MOST_PASSED_NS = 500000000 }; /* to load it, with its libraries; by a look */
+    enum {
+        TIME_TO_BEGIN_MS = 10000,
+        MOST_PASSED_NS = 500000000
+    }; /* grace time for loading the program; longest
+                                                                      time that one look counts for */
     int64_t beats = atomic_load(&process->page->beats), passed_ns = now_ns - process->looked_ns;
     bool beat = beats != process->beats || process->looked_ns == 0;
     process->silent_ns = beat ? 0 : process->silent_ns + dcli_min(passed_ns, MOST_PASSED_NS);
@@ -205,7 +210,7 @@ bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silen
     return process->silent_ns > silence_ms * 1000000;
 }
 
-/* What the process says of itself may be anything, and need not end. */
+/* Copy text from the status page with escapes: the process may have written anything, without an end. */
 static void clean(char *text_out, const char *text, size_t capacity)
 {
     dcli_clean(text_out, capacity, text, strnlen(text, capacity - 1), "");
@@ -263,14 +268,15 @@ static void tell_end(const dcli_process *process, char *text_out, size_t capacit
         snprintf(text_out, capacity, "ended");
 }
 
-/* Signals that a program brings upon itself. SIGKILL comes from others, and from the system when memory runs out. */
+/* Whether a signal comes from a program's own fault. SIGKILL comes from others, and from the system when memory runs
+ * out. */
 static bool is_own_fault(int number)
 {
     return number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE || number == SIGABRT ||
            number == SIGTRAP;
 }
 
-/* The body that the end of the process is to be blamed on. @return its number; 0: none is known. */
+/* The body to blame for the end of the process. @return its number; 0: unknown. */
 static int64_t blamed_body(const dcli_process *process)
 {
     int exceeded = atomic_load(&process->page->exceeded);
@@ -286,10 +292,13 @@ static int64_t blamed_body(const dcli_process *process)
                    process->page->farewell[0] == '\0'; /* a sanitizer ends it so */
     if (exceeded != 0 || !process->ended || !(crashed || gave_up) || (building != 0 && computing != 0))
         return 0;
-    return computing != 0 ? computing : crashed ? building : 0; /* a compiler that gives up may lack memory or disk */
+    return computing != 0 ? computing
+           : crashed      ? building
+                          : 0; /* a compiler that exits may only lack memory or disk
+                                                                   space */
 }
 
-/* The blamed body's number follows its text; dcli_blamed_body() reads it there. */
+/* Append the blamed body's text and then its number, where dcli_blamed_body() reads it. */
 static void add_blame(const dcli_process *process, char *text_out, size_t capacity)
 {
     size_t length = strlen(text_out);

@@ -1,4 +1,5 @@
-/* fleet/serve.c - a worker process: reads its terms, opens its device, says what it serves, waits for its SETUP, serves. */
+/* fleet/serve.c - the main program of a worker process: read the terms, open the device, describe it, wait for SETUP,
+ * serve. */
 #include "fleet/serve.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@
 
 /* ---- the process -------------------------------------------------------------------------------------------------- */
 
-/* It ends with the thread that has started it. */
+/* Make this process end with the thread that has started it. */
 static dcl_status bind_to_parent(int64_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -43,7 +44,7 @@ static void raise_descriptor_limit(void)
     }
 }
 
-/* What the program had open without close-on-exec is none of our business. The list is short. */
+/* Close descriptors that the program had open without close-on-exec, except those in the (short) list `keep`. */
 static void close_others(int count, const int keep[])
 {
     int most = 2;
@@ -73,7 +74,7 @@ static dcl_status map_status(dcli_serving *serving)
 
 /* ---- terms -------------------------------------------------------------------------------------------------------- */
 
-/* The value of `name=` in terms. */
+/* The value of `name=` in the terms. */
 static const char *find(const char *terms, const char *name)
 {
     size_t length = strlen(name);
@@ -111,7 +112,7 @@ static dcl_status malformed(const char *terms)
                      terms);
 }
 
-/* PEER:SOCKET:MEMORY:SIDE,... Descriptors are noted in `keep`. */
+/* Parse PEER:SOCKET:MEMORY:SIDE,... and add the descriptors to `keep`. */
 static bool parse_links(dcli_serving *serving, const char *text, int keep[], int *count)
 {
     for (int p = 0; p <= serving->node_count; p++)
@@ -142,7 +143,7 @@ static dcl_status take_shared_terms(dcli_serving *serving, const char *terms)
     serving->node_count = (int)nodes;
     serving->session = (uint64_t)session;
     serving->device_number = (int)device;
-    serving->files = dcli_files_everywhere; /* the program's own user, on the program's own host */
+    serving->files = dcli_files_everywhere; /* this is the program's own user on the program's host */
     keep[count++] = serving->status_memory;
     if (!parse_links(serving, find(terms, "links"), keep, &count))
         return malformed(terms);
@@ -170,7 +171,7 @@ static dcl_status take_wire_terms(dcli_serving *serving, const char *terms)
     if (status != DCL_OK || !serving->order.contain)
         return status;
     const dcli_wire_order *order = &serving->order;
-    char held[32]; /* the folder that the parent holds, whatever its name stands for by now */
+    char held[32]; /* the folder that the parent holds open, whatever its name refers to now */
     snprintf(held, sizeof held, "/proc/self/fd/%d", serving->files.folder);
     dcli_confine_terms confine = {
         .files = has_files ? held : NULL,
@@ -226,7 +227,7 @@ static dcl_status refuse_service(dcli_serving *serving, dcl_status status)
     return status;
 }
 
-/* A driver may take seconds to start: that is no silence. */
+/* Open the device. A driver may take seconds; this state does not count as silence. */
 static dcl_status open_device(dcli_serving *serving)
 {
     dcli_watch_activity(serving->watch, DCLI_OPENING, "its device");
@@ -236,7 +237,7 @@ static dcl_status open_device(dcli_serving *serving)
     return status;
 }
 
-/* Others may have their SETUP already and send: what they say is kept. */
+/* Wait for SETUP. Other nodes may have theirs already and send; their messages are stored. */
 static dcl_status wait_for_setup(dcli_serving *serving, dcli_received *setup_out)
 {
     enum { MOST_EARLY = 100000, MOST_EARLY_BYTES = 256 << 20, LEAST_EARLY_BYTES = 1 << 20 };
@@ -249,7 +250,7 @@ static dcl_status wait_for_setup(dcli_serving *serving, dcli_received *setup_out
         if (status == DCL_ERR_TIMEOUT)
             continue;
         if (status == DCL_ERR_NODE_LOST && received.from < serving->node_count)
-            continue; /* the host will see to it */
+            continue; /* the host will handle it */
         if (status != DCL_OK)
             return status;
         if (received.from == serving->node_count && received.message.kind == DCLI_MSG_SETUP &&
@@ -277,7 +278,8 @@ static const int64_t usual_build_ms = 600000;
 
 static int64_t at_most_int64(uint64_t bytes) { return bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes; }
 
-/* Processes that share this host's memory: of a worker, those of all sessions that are open; else those of the program. */
+/* Number of processes that share this host's memory: those of all open sessions of a worker, or those of the
+ * program. */
 static int count_sharers(const dcli_serving *serving, const dcli_msg_setup *setup)
 {
     int sharers = serving->is_wire ? serving->order.sharers : 0;
@@ -286,11 +288,12 @@ static int count_sharers(const dcli_serving *serving, const dcli_msg_setup *setu
     return (int)dcli_max(sharers, 1);
 }
 
-/* What a session may have here. Where nobody says, it is what its device has; where that is the host's memory, four fifths
- * of this process's share of what the machine has or its control group allows. The last fifth is for data in transit. */
+/* Memory limits of a session. Without a quota, the limit is the device's memory. If the device works in host memory, it
+ * is four fifths of this process's share of the machine's memory or of the control group's limit. The last fifth is for
+ * data in transit. */
 static void choose_limits(dcli_serving *serving, const dcli_msg_setup *setup)
 {
-    enum { LEAST_TRANSIT = 64 << 20 }; /* twice what a node asks for ahead */
+    enum { LEAST_TRANSIT = 64 << 20 }; /* twice what a node requests ahead */
     uint64_t of_device = dcli_device_about(serving->device)->memory_bytes, of_host = dcli_memory_limit();
     bool in_place = dcli_device_in_place(serving->device);
     int64_t quota = setup->quota_bytes;
@@ -325,7 +328,8 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     int64_t most = serving->is_wire ? serving->order.most_kernel_ms : INT64_MAX;
     if (serving->page != NULL) /* of a process */
         atomic_store(&serving->page->limit_is_workers, setup->kernel_ms > most);
-    int64_t most_build = most > usual_build_ms ? most : usual_build_ms; /* short kernels take as long to compile */
+    int64_t most_build = most > usual_build_ms ? most : usual_build_ms; /* a small kernel limit must not shorten the
+                                                                           usual compile time */
     dcli_watchdog_limits(serving->watchdog, setup->build_ms < most_build ? setup->build_ms : most_build,
                          setup->kernel_ms < most ? setup->kernel_ms : most, setup->plan_ms);
     for (int p = 0; p < serving->node_count; p++) {
@@ -422,7 +426,7 @@ static void close_serving(dcli_serving *serving)
     dcli_free(serving);
 }
 
-/* Without a device there is nothing to serve: the program hears why, in one way or the other. */
+/* Connect to the peers of one host. Without a device nothing can be served: the reason is reported to the program. */
 static dcl_status start_shared(dcli_serving *serving)
 {
     dcl_status status = open_shared(serving);
@@ -450,7 +454,7 @@ dcl_status dcli_serve_process(const char *terms)
         return DCL_ERR_NOMEM;
     serving->lifeline = serving->files.folder = -1;
     raise_descriptor_limit();
-    setvbuf(stdout, NULL, _IOLBF, 0); /* a pipe: what kernels print through the C library must not wait for more */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* stdout is a pipe: flush per line, so that what kernels print is not delayed */
     serving->is_wire = strncmp(terms, "wire ", 5) == 0;
     dcl_status status = serving->is_wire                    ? take_wire_terms(serving, terms)
                         : strncmp(terms, "shared ", 7) == 0 ? take_shared_terms(serving, terms)

@@ -1,5 +1,5 @@
-/* fleet/serve_wire.c - a worker process of a session over tcp: its terms, which hold secrets, come through a socket from
- * its parent; it tells where it listens through the same. */
+/* fleet/serve_wire.c - a worker process of a session over tcp. Its terms hold secrets, so they come through a socket
+ * from its parent; through the same socket it reports where it listens. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 static const char domain[] = "session";
 
-/* Of this process, at the level of the worker, whatever level the session asks for: who was refused is for the worker. */
+/* Log of refused connections, at the worker's level and not the session's: it is for the worker's owner. */
 static dcli_log refusals;
 
 /* ---- terms -------------------------------------------------------------------------------------------------------- */
@@ -43,8 +43,8 @@ dcl_status dcli_serving_read_wire_terms(dcli_serving *serving)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-/* All nodes of a session have one pair of keys, which nobody else has: so each lets all others in from the beginning,
- * whoever hears first of whom. The host has another, whose secret none of them knows. */
+/* Make the authentication domain. All nodes of a session share one key pair that nobody else has, so each admits all
+ * others from the beginning, in any order. The host has another pair, whose secret no node knows. */
 static dcl_status make_domain(dcli_serving *serving)
 {
     const dcli_wire_order *order = &serving->order;
@@ -66,7 +66,7 @@ static dcl_status make_domain(dcli_serving *serving)
     return status == DCL_OK ? dcli_gate_allow(serving->gate, domain, host) : status;
 }
 
-/* What a session's members send each other: whoever else connects cannot have more kept for it, either. */
+/* Largest payload that members of a session send each other; strangers cannot make this process store more either. */
 static int64_t most_payload(const dcli_wire_order *order)
 {
     const int64_t most = DCLI_MOST_PAYLOAD - DCLI_MOST_ELEMENT;
@@ -106,8 +106,8 @@ void dcli_serving_answer(dcli_serving *serving, dcl_status status)
     send(serving->control, &answer, sizeof answer, MSG_NOSIGNAL);
 }
 
-/* Messages that arrive lie in memory of libzmq's own: let what has been freed be used again rather than given back to the
- * system, as its pages cost more than filling them. One arena, as each would keep its own. */
+/* Let malloc reuse freed memory of libzmq's messages instead of returning it to the system, because fresh pages cost
+ * more than filling them. Use one arena, since each arena would retain its own memory. */
 static void keep_freed_memory(void)
 {
     mallopt(M_ARENA_MAX, 1);
@@ -134,7 +134,7 @@ dcl_status dcli_serving_open_wire(dcli_serving *serving)
 
 static bool is_between(int port, int first, int last) { return first > 0 && port >= first && port <= last; }
 
-/* Connecting would fail without a reason that says so. */
+/* Check a peer's port against the allowed ranges: connecting would fail without a clear reason. */
 static dcl_status check_port(const dcli_serving *serving, int peer, const char *text)
 {
     const dcli_wire_order *order = &serving->order;

@@ -1,4 +1,4 @@
-/* fleet/serving.h - the insides of a worker process: serve.c and, for tcp, serve_wire.c. */
+/* fleet/serving.h - state of a worker process, shared by serve.c and, for tcp, serve_wire.c. */
 #ifndef DCLI_FLEET_SERVING_H
 #define DCLI_FLEET_SERVING_H
 
@@ -14,12 +14,12 @@ typedef struct dcli_serving {
     int status_memory, lifeline;
     dcli_status_page *page;
     dcli_watchdog *watchdog;
-    dcli_watch *watch; /* of the watchdog; NULL until there is one */
+    dcli_watch *watch; /* the watchdog's; NULL until there is one */
     dcli_shared_link link[DCLI_MOST_NODES + 1];
     dcli_net *net;
     dcli_buffers *buffers;
     dcli_board *board;
-    dcli_endpoint *endpoint; /* until the worker has it */
+    dcli_endpoint *endpoint; /* until the worker takes it over */
     dcli_device *device;     /* the same */
     dcli_worker *worker;
     dcli_log log;
@@ -31,7 +31,7 @@ typedef struct dcli_serving {
     int tree_nodes;
     char word_key[DCLI_MOST_KEY + 1];
     bool in_place[DCLI_MOST_NODES], absent[DCLI_MOST_NODES];
-    dcli_received *early; /* [early_count] messages that came before SETUP */
+    dcli_received *early; /* [early_count] messages that arrived before SETUP */
     int64_t early_count, early_capacity;
     /* tcp */
     dcli_gate *gate;
@@ -43,9 +43,9 @@ typedef struct dcli_serving {
 
 dcl_status dcli_serving_read_wire_terms(dcli_serving *serving);
 dcl_status dcli_serving_open_wire(dcli_serving *serving);
-/** Tell the parent where this process listens, or (this thread's error) why it does not. */
+/** Tell the parent where this process listens, or with this thread's error why it does not. */
 void dcli_serving_answer(dcli_serving *serving, dcl_status status);
-/** Connect to those that are there already, expect the others. */
+/** Connect to the nodes that are there, and expect the others. */
 dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *setup);
 void dcli_serving_close_wire(dcli_serving *serving);
 

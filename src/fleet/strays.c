@@ -1,5 +1,5 @@
-/* fleet/strays.c - a kernel can start processes, and leave its process group and its session. As the supervisor is their
- * subreaper they become its children when the process of the session has ended.
+/* fleet/strays.c - find and kill stray processes. A kernel can start processes, which may leave its process group and
+ * session. The supervisor is their subreaper, so they become its children when the process of the session has ended.
  * Source: prctl(2), PR_SET_CHILD_SUBREAPER; proc(5), /proc/PID/task/TID/children, NoNewPrivs, Seccomp_filters. */
 #include "fleet/strays.h"
 
@@ -13,7 +13,7 @@
 
 void dcli_strays_adopt(void) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-/* How much a process has given up; none of it can be taken back. -1: unknown. */
+/* The number of restrictions that a process has given itself, none of which can be undone. -1: unknown. */
 static int given_up(pid_t pid)
 {
     char path[64], line[256];
@@ -45,7 +45,7 @@ static bool end_children_of_thread(const char *thread, bool (*is_expected)(const
         if (is_expected(owner, pid) || given_up(pid) <= own)
             continue;
         any = true;
-        kill(pid, SIGKILL); /* our child, and not reaped: the number is its own */
+        kill(pid, SIGKILL); /* our child, and not reaped, so the process id is still valid */
         waitpid(pid, NULL, WNOHANG);
     }
     fclose(file);
@@ -65,7 +65,7 @@ static bool end_children(bool (*is_expected)(const void *owner, pid_t pid), cons
     return any;
 }
 
-/* A process that starts another and ends at once may escape a pass: they follow each other without a pause. */
+/* Repeat passes without a pause: a process that starts another and ends at once may escape one pass. */
 bool dcli_strays_end(bool (*is_expected)(const void *owner, pid_t pid), const void *owner)
 {
     enum { PASSES = 1000 };

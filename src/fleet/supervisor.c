@@ -1,4 +1,4 @@
-/* fleet/supervisor.c - the loop of `dcl worker`: calls in, processes watched. */
+/* fleet/supervisor.c - the main loop of `dcl worker`: receives calls and monitors processes. */
 #include "fleet/supervisor_inside.h"
 
 #include <poll.h>
@@ -99,7 +99,7 @@ static void hear(dcli_supervisor *supervisor, uint32_t client, const dcli_messag
     dcli_desk_hang_up(supervisor->desk, client);
 }
 
-/* @return DCL_ERR_TIMEOUT: nothing there. */
+/* Receive one message. @return DCL_ERR_TIMEOUT: there is none. */
 static dcl_status hear_one(dcli_supervisor *supervisor)
 {
     dcli_received received = {0};
@@ -158,7 +158,7 @@ static void check_sessions(dcli_supervisor *supervisor, bool all_heard)
     }
 }
 
-/* What was sent last may still arrive. */
+/* Give the last messages time to be sent. */
 static void say_farewell(dcli_supervisor *supervisor)
 {
     int64_t until = dcli_monotonic_ms() + DCLI_DESK_FAREWELL_MS;
@@ -166,8 +166,8 @@ static void say_farewell(dcli_supervisor *supervisor)
         poll(NULL, 0, 5);
 }
 
-/* The first time sessions get the time to end what they run; the second time nobody waits any longer.
- * @return false: the worker ends. */
+/* Handle a stop request. After the first, sessions may end what they run; after the second, all end at once.
+ * @return false: the worker must end. */
 static bool drain(dcli_supervisor *supervisor, bool told)
 {
     uint64_t times;

@@ -1,4 +1,4 @@
-/* fleet/supervisor.h - offering a host's devices: a desk that clients call at, and the processes of their sessions. */
+/* fleet/supervisor.h - offering a host's devices: a desk that clients call, and the processes of their sessions. */
 #ifndef DCLI_FLEET_SUPERVISOR_H
 #define DCLI_FLEET_SUPERVISOR_H
 
@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 
-/** Offer devices until `stop_fd` becomes readable. @param config  complete and checked for what can be seen in it.
+/** Offer devices until `stop_fd` becomes readable. @param config  complete, its values already checked.
  *  @return DCL_OK then; else as dcl_worker_run(). */
 dcl_status dcli_supervise(const dcl_worker_config *config, const dcli_log *log, int stop_fd);
 

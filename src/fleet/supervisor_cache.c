@@ -1,6 +1,6 @@
-/* fleet/supervisor_cache.c - where sessions keep compiled kernels. Drivers load what they find in their cache as code: so
- * each key has a folder of its own, apart from the user's, and what one client leaves there no other one runs. Who has the
- * token of a worker without keys is one client. */
+/* fleet/supervisor_cache.c - folders for compiled kernels. Drivers load files from their cache as code. So each client
+ * key has a folder of its own, separate from the user's, and no client runs what another has written. All clients of a
+ * worker without keys count as one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -14,7 +14,7 @@
 #include "fleet/environment.h"
 #include "fleet/supervisor_inside.h"
 
-/* The folder and those around it, as far as they are not there. */
+/* Make a folder and its missing parents. */
 static int make_path(const char *path)
 {
     char part[4096];
@@ -27,7 +27,7 @@ static int make_path(const char *path)
     }
 }
 
-/* Nobody else can put anything there. */
+/* Whether only this user can write to a folder. */
 static bool is_own_folder(const char *path)
 {
     struct stat about;
@@ -35,7 +35,7 @@ static bool is_own_folder(const char *path)
            (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* @return false: nothing names a place. */
+/* The default place of the cache. @return false: no variable names a place. */
 static bool usual_place(char *path_out, size_t capacity)
 {
     const char *unit = dcli_environment_find("CACHE_DIRECTORY"), *cache = dcli_environment_find("XDG_CACHE_HOME"),

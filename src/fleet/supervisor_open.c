@@ -1,4 +1,4 @@
-/* fleet/supervisor_open.c - everything a supervisor needs before it listens, and its end. */
+/* fleet/supervisor_open.c - open and close a supervisor: everything needed before it listens. */
 #include "fleet/supervisor_inside.h"
 
 #include <poll.h>
@@ -45,14 +45,15 @@ static dcl_status find_files(dcli_supervisor *supervisor)
     return dcli_files_hold(supervisor->files_name, &supervisor->files);
 }
 
-/* Worker processes listen where the desk does, at ports of their own. */
+/* Choose the address for worker processes: that of the desk, at ports of their own. */
 static dcl_status find_binding(dcli_supervisor *supervisor)
 {
     dcli_address address;
     dcl_status status = dcli_address_parse(supervisor->config->listen, DCLI_TO_LISTEN, &address);
     dcli_resolved resolved;
     if (status == DCL_OK)
-        status = dcli_address_resolve(&address, &resolved); /* here: processes of sessions look up no names */
+        status = dcli_address_resolve(&address, &resolved); /* resolved here, because processes of sessions resolve
+                                                               no names */
     if (status == DCL_OK)
         dcli_resolved_text(&resolved, 0, supervisor->bind);
     return status;
@@ -60,8 +61,8 @@ static dcl_status find_binding(dcli_supervisor *supervisor)
 
 /* ---- containment --------------------------------------------------------------------------------------------------- */
 
-/* Rules are made of ports before it is known which ones members of a session have: so these have a range of their own, also
- * where none is given, above those that Linux gives to whoever asks for any. */
+/* Choose the port ranges. Containment rules for ports are made before it is known which ports the members of a session
+ * have. So processes always have a range of their own, by default above the ports that Linux assigns automatically. */
 static void find_ports(dcli_supervisor *supervisor)
 {
     enum { FIRST = 61000, LAST = 61999 };
@@ -131,7 +132,7 @@ static dcl_status allow_token(dcli_supervisor *supervisor)
     return status == DCL_OK ? dcli_gate_add_password(supervisor->gate, domain, supervisor->token) : status;
 }
 
-/* When it listens: until then the file of another worker at this address is the right one. */
+/* Write the token file, once the desk listens: until then the file may belong to another worker at this address. */
 static dcl_status write_token(dcli_supervisor *supervisor)
 {
     if (supervisor->has_keys)
@@ -147,7 +148,8 @@ static dcl_status write_token(dcli_supervisor *supervisor)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------- */
 
-/* Each connection takes one, also those of strangers until they are refused: libzmq ends the process where none is left. */
+/* Raise the limit of descriptors. Each connection needs one, even a stranger's until it is refused, and libzmq aborts
+ * the process if there is none left. */
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;

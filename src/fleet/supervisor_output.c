@@ -1,6 +1,7 @@
-/* fleet/supervisor_output.c - what the processes of a session print goes to its client: one message at a time, the next one
- * when that was taken. The worker's log has what they print before the session is open, then what looks like log lines of the
- * library in them (who was refused at their ports), and the rest at level debug. */
+/* fleet/supervisor_output.c - send what the processes of a session print to its client, one message at a time, the next
+ * one after the client has taken the last. The worker's log gets lines printed before the session is open; after that,
+ * lines that look like log lines of the library (such as refused connections at their ports); and everything at level
+ * debug. */
 #include "fleet/supervisor_inside.h"
 
 #include <inttypes.h>
@@ -9,15 +10,16 @@
 #include "base/clock.h"
 
 enum {
-    PERIOD_MS = 100,     /* between messages that nobody waits for */
-    MOST_LAST_WORDS = 8, /* messages of processes that have ended, beyond the one that is under way */
+    PERIOD_MS = 100,     /* longest time between messages if no flush is waiting */
+    MOST_LAST_WORDS = 8, /* messages for ended processes, in addition to the one in transit */
     LOG_BURST_BYTES = 1 << 14,
     LOG_BYTES_PER_S = 1 << 10 /* of a process */
 };
 
 /* ---- the worker's log --------------------------------------------------------------------------------------------- */
 
-/* A kernel can print such lines, too: they are marked and limited. */
+/* Whether a line looks like a log line of the library. A kernel can print such lines, too, so they are marked and
+ * limited in rate. */
 static bool looks_logged(const char *line, size_t length)
 {
     return length > 10 && (memcmp(line, "dcl warn: ", 10) == 0 || memcmp(line, "dcl info: ", 10) == 0);
@@ -54,7 +56,7 @@ static void read_output(const dcli_supervisor *supervisor, dcli_supervised *sess
     size_t before = output->length;
     read(output);
     log_lines(supervisor, session, place, output->text + before, output->length - before);
-    if (!session->opened) /* there is nobody else to be shown it */
+    if (!session->opened) /* before the session is open, only the worker's log can show it */
         output->length = 0;
 }
 
@@ -74,7 +76,7 @@ static bool is_flushed(const dcli_supervised *session)
     return true;
 }
 
-/* @return whether there was something to send. */
+/* Send the next part of a process's output. @return whether there was something to send. */
 static bool send_output(dcli_supervisor *supervisor, dcli_supervised *session, int place)
 {
     char *text = supervisor->text;
@@ -91,7 +93,7 @@ static bool send_output(dcli_supervisor *supervisor, dcli_supervised *session, i
                                         .text = text,
                                         .dropped = dropped,
                                         .flushed = answers ? session->flush : 0}};
-    dcli_desk_send(supervisor->desk, session->client, &message); /* a client that is gone is told of otherwise */
+    dcli_desk_send(supervisor->desk, session->client, &message); /* the end of a client is noticed elsewhere */
     if (answers)
         session->flush = 0;
     return true;

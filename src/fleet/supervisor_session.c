@@ -64,7 +64,7 @@ static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_
     return order;
 }
 
-/* The order is in the socket before the process is there. */
+/* Start a process of a session. Its order is written into the socket before the process starts. */
 static dcl_status start_child(dcli_supervisor *supervisor, const dcli_msg_open *open, int place, const char *cache,
                               dcli_child *child)
 {
@@ -101,7 +101,7 @@ static dcl_status start_child(dcli_supervisor *supervisor, const dcli_msg_open *
     return status;
 }
 
-/* A first message that was recorded and is sent again opens nothing. */
+/* Whether a session number was used before: replaying a recorded OPEN must have no effect. */
 static bool is_remembered(const dcli_supervisor *supervisor, uint64_t session)
 {
     int64_t count = supervisor->remembered_count;
@@ -133,7 +133,7 @@ static dcl_status check_open(const dcli_supervisor *supervisor, uint32_t client,
                          supervisor->session_count, supervisor->config->most_sessions);
     int64_t of_key = supervisor->has_keys ? sessions_of_key(supervisor, dcli_desk_key(supervisor->desk, client)) : -1;
     int most = supervisor->config->most_sessions_per_key;
-    if (most == 0) /* so that one key cannot take all, where there is more than one to take */
+    if (most == 0) /* if possible, leave some sessions for other keys */
         most = (3 * supervisor->config->most_sessions + 1) / 4;
     if (of_key >= most)
         return DCLI_FAIL(DCL_ERR_NETWORK,
@@ -159,7 +159,8 @@ static dcl_status check_open(const dcli_supervisor *supervisor, uint32_t client,
     return DCL_OK;
 }
 
-/* A process needs memory beside its arrays: the driver, its compiler, what is on the way. */
+/* Make the control group of a session, with memory beyond its arrays: for the driver, its compiler and data in
+ * transit. */
 static void make_group(const dcli_supervisor *supervisor, const dcli_supervised *session)
 {
     const int64_t beside = INT64_C(2) << 30, each = 256;
@@ -206,7 +207,7 @@ void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const d
 
 /* ---- watching ----------------------------------------------------------------------------------------------------- */
 
-/* A process runs kernels of its client's: what it says is checked before others are told. */
+/* Check what a process reports before others are told: it runs its client's code. */
 static dcl_status check_answer(const dcli_supervisor *supervisor, const dcli_wire_answer *answer)
 {
     dcli_address address;
@@ -252,7 +253,7 @@ static void take_answer(dcli_child *child)
         answer->status = DCL_ERR_DEVICE;
 }
 
-/* @return false: the session has ended. */
+/* Take the answers of a session's processes. @return false: the session has ended. */
 static bool take_answers(dcli_supervisor *supervisor, dcli_supervised *session)
 {
     enum { MOST_MS = 15000 };
@@ -289,7 +290,7 @@ static void tell_gone(dcli_supervisor *supervisor, dcli_supervised *session, int
     int pid = (int)child->process.pid;
     child->gone = true;
     dcli_supervisor_kill(supervisor, &child->process);
-    dcli_supervisor_end_output(supervisor, session, place, true); /* before the client hears of the end */
+    dcli_supervisor_end_output(supervisor, session, place, true); /* shown before the client is told of the end */
     dcli_message message = {.kind = DCLI_MSG_GONE, .gone = {.process = place, .sentence = why}};
     dcli_desk_send(supervisor->desk, session->client, &message);
     DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 ": process %d (%d) %s", session->session, place, pid,
@@ -327,8 +328,11 @@ void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session
 
 static bool rests(dcli_supervised *session, int64_t now_ms)
 {
-    enum { QUIET_MS = 300 }; /* a program that computes calls again sooner */
-    uint64_t rises = 0;      /* processes may say any number */
+    enum {
+        QUIET_MS = 300
+    };                  /* idle time after which a session counts as at rest; a program that computes calls
+                                sooner */
+    uint64_t rises = 0; /* the processes may report any numbers */
     bool all = true;
     for (int p = 0; p < session->count; p++) {
         const dcli_child *child = &session->child[p];
@@ -371,7 +375,7 @@ void dcli_supervisor_kill(dcli_supervisor *supervisor, dcli_process *process)
         supervisor->dying[supervisor->dying_count++] = *process;
         *process = (dcli_process){.pidfd = -1};
     }
-    dcli_process_end(process, 0); /* without memory for a longer list it is waited for */
+    dcli_process_end(process, 0); /* no memory for a longer list: wait for its end instead */
     supervisor->has_strays = true;
 }
 
@@ -393,7 +397,7 @@ void dcli_supervisor_reap(dcli_supervisor *supervisor)
     for (int64_t d = supervisor->dying_count - 1; d >= 0; d--)
         if (dcli_process_has_ended(&supervisor->dying[d])) {
             dcli_process_end(&supervisor->dying[d], 0);
-            supervisor->dying[d] = supervisor->dying[--supervisor->dying_count]; /* the last takes its place */
+            supervisor->dying[d] = supervisor->dying[--supervisor->dying_count]; /* move the last entry into the gap */
         }
     bool had_strays = supervisor->has_strays;
     if (had_strays)

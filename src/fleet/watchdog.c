@@ -1,4 +1,4 @@
-/* fleet/watchdog.c - the watchdog thread of a worker process. */
+/* fleet/watchdog.c - the watchdog thread of a worker process (see watchdog.h). */
 #include "fleet/watchdog.h"
 
 #include <poll.h>
@@ -13,17 +13,21 @@
 #include "base/error.h"
 
 enum { PERIOD_MS = 50, GRACE_MS = 1000, EXIT_DEADLINE = 124, EXIT_ORPHAN = 0 };
-enum { STILL_MS = 3600000 }; /* how fast memory and disks are is not known; an hour without any progress is a hang */
+enum {
+    STILL_MS = 3600000
+}; /* limit for moving data: the speed of memory and disks is unknown, but an hour without
+                                progress is a hang */
 
 struct dcli_watchdog {
     dcli_watch watch;
-    int lifeline, stop_fd; /* stop_fd -1: there is no thread, and the page is our own */
+    int lifeline, stop_fd; /* lifeline: closes when the parent ends; stop_fd: -1 if there is no thread (then the page
+                              is our own) */
     pthread_t thread;
     _Atomic int64_t limit_ns[DCLI_ACTIVITIES];
-    /* Of the thread that looks: */
+    /* Fields used only by the checking thread: */
     int64_t ticks_seen;
     struct {
-        int64_t since_ns, spent_ns; /* when it began; time counted since */
+        int64_t since_ns, spent_ns; /* start of the current activity; time counted for it so far */
     } seen[DCLI_ACTIVITIES];
 };
 
@@ -47,7 +51,8 @@ dcli_life dcli_watchdog_look(dcli_watchdog *watchdog, int64_t passed_ns)
     return lives ? DCLI_ALIVE : DCLI_SILENT;
 }
 
-/* The parent has gone: the serving thread sees that too and ends the process in order, unless it hangs. */
+/* Handle the end of the parent: the serving thread normally notices it and ends the process; if it hangs, the watchdog
+ * does. */
 static void end_orphan(const dcli_watchdog *watchdog)
 {
     struct pollfd stop = {.fd = watchdog->stop_fd, .events = POLLIN};
@@ -73,7 +78,7 @@ static void *watch_over(void *argument)
         before_ns = now_ns;
         dcli_life life = dcli_watchdog_look(watchdog, dcli_min(passed_ns, most_ns));
         if (life == DCLI_OVERDUE)
-            _exit(EXIT_DEADLINE); /* the thread that serves hangs in the driver: nothing can be tidied */
+            _exit(EXIT_DEADLINE); /* the serving thread hangs in the driver, so nothing can be cleaned up */
         if (life == DCLI_ALIVE)
             atomic_fetch_add(&watchdog->watch.page->beats, 1);
     }
@@ -115,7 +120,8 @@ void dcli_watchdog_limits(dcli_watchdog *watchdog, int64_t build_ms, int64_t ker
     atomic_store(&watchdog->limit_ns[DCLI_COMPUTING], kernel_ms * 1000000);
     atomic_store(&watchdog->limit_ns[DCLI_MOVING], STILL_MS * INT64_C(1000000));
     atomic_store(&watchdog->limit_ns[DCLI_PLANNING], plan_ms > 0 ? plan_ms * 1000000 : INT64_MAX);
-    atomic_store(&watchdog->limit_ns[DCLI_OPENING], INT64_MAX); /* who has started it does not wait for ever */
+    atomic_store(&watchdog->limit_ns[DCLI_OPENING], INT64_MAX); /* no limit: the parent has one of its own for
+                                                                   opening */
 }
 
 void dcli_watchdog_close(dcli_watchdog *watchdog)

@@ -1,5 +1,6 @@
-/* net/arena.c - memory that is taken piece by piece and given back at once.
- * When it is too small a larger piece follows and the older ones stay until the reset: pointers remain valid. */
+/* net/arena.c - an arena: memory that is taken piece by piece and freed all at once.
+ * When the memory is too small, a larger piece is added. Older pieces stay until the reset, so pointers remain
+ * valid. */
 #include "net/arena.h"
 
 #include "base/alloc.h"
@@ -44,7 +45,7 @@ static bool enlarge(dcli_arena *arena, size_t bytes)
 
 void *dcli_arena_take(dcli_arena *arena, size_t bytes)
 {
-    bytes = (bytes + 8) & ~(size_t)7; /* aligned, and never none */
+    bytes = (bytes + 8) & ~(size_t)7; /* aligned, and never 0 bytes */
     if (bytes > arena->capacity - arena->used && !enlarge(arena, bytes))
         return NULL;
     void *memory = arena->bytes + arena->used;

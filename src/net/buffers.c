@@ -1,6 +1,6 @@
-/* net/buffers.c - a stock of buffers in classes of powers of two, bounded in bytes.
- * Shared ones lie in regions: large ones in a region each, their header in a private page before it; small ones side by
- * side in slabs, each behind its header, which other processes can read but not write. */
+/* net/buffers.c - a pool of buffers in size classes of powers of two, bounded in bytes.
+ * Shared buffers lie in regions. A large buffer has a region of its own, with its header in a private page before it.
+ * Small buffers lie side by side in slabs, each after its header, which other processes can read but not write. */
 #include "net/buffers.h"
 
 #include <pthread.h>
@@ -16,15 +16,16 @@ enum {
     CLASSES = 40,
     HEADER_BYTES = 64,
     SLAB_BYTES = 2 << 20,
-    SLAB_CLASSES = 7 /* buffers of up to 256 KB share a region: beyond, a page for the header is little */
+    SLAB_CLASSES = 7 /* buffers of up to 256 KB share a region; for larger ones an extra page for the header costs
+                        little */
 };
 static const size_t most_kept_bytes = (size_t)64 << 20;
 
-/* Stands before the bytes of a buffer. */
+/* The header before the bytes of a buffer. */
 struct header {
     dcli_buffers *owner;
     struct header *next;
-    struct region *region; /* NULL: memory of this process alone */
+    struct region *region; /* NULL: private memory of this process */
     int class;
 };
 
@@ -32,18 +33,17 @@ struct region {
     uint64_t number;
     dcli_sealed memory;
     int class;
-    int slots, carved,
-        used; /* slots are carved off one after the other, so that no page is touched before it is used */
+    int slots, carved, used; /* slots are carved off in order, so that no page is touched before it is used */
 };
 
 struct dcli_buffers {
-    pthread_mutex_t lock; /* what follows up to `last_region`, and what kept buffers and regions hold */
+    pthread_mutex_t lock; /* guards the fields up to `last_region`, and the contents of free buffers and regions */
     struct header *kept[CLASSES];
     size_t kept_bytes;
     bool shared;
     struct region **region; /* [region_count] */
     int64_t region_count, region_capacity;
-    struct region *slab[SLAB_CLASSES]; /* that may have slots left to be carved; NULL: none */
+    struct region *slab[SLAB_CLASSES]; /* the slab that may have slots left to carve; NULL: none */
     uint64_t last_region;
     _Atomic uint64_t dropped;
     atomic_size_t bytes;
@@ -125,7 +125,7 @@ static struct header *carve(dcli_buffers *buffers, int class)
     return header;
 }
 
-/* A region none of whose buffers is taken. */
+/* Find a region none of whose buffers is in use. */
 static struct region *find_idle(const dcli_buffers *buffers)
 {
     for (int64_t r = 0; r < buffers->region_count; r++)
@@ -185,7 +185,7 @@ void *dcli_buffers_take(dcli_buffers *buffers, size_t bytes)
         class ++;
     struct header *header = class < CLASSES ? take_header(buffers, class) : NULL;
     if (header == NULL) {
-        if (!buffers->shared || class == CLASSES) /* else it has been said which call failed */
+        if (!buffers->shared || class == CLASSES) /* otherwise the failing call has recorded its error */
             DCLI_FAIL(DCL_ERR_NOMEM,
                       "out of memory: %zu bytes for data on its way; set DCL_POOL_BYTES to less, or use smaller "
                       "arrays",

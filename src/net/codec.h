@@ -1,31 +1,31 @@
-/* net/codec.h - steps of packing and unpacking that the net room uses by themselves. */
+/* net/codec.h - packing and unpacking steps that other files of the net room use separately. */
 #ifndef DCLI_NET_CODEC_H
 #define DCLI_NET_CODEC_H
 
 #include "net/message.h"
 
-/** Bytes being packed; reused from message to message. Start with {0}; free `bytes` with dcli_free(). */
+/** A growing buffer for packing, reused from message to message. Start with {0}; free `bytes` with dcli_free(). */
 typedef struct dcli_pack_buffer {
     char *bytes;
     size_t length, capacity;
-    bool failed; /* out of memory; recorded */
+    bool failed; /* out of memory; the error is recorded */
 } dcli_pack_buffer;
 
-/** dcli_message_pack() into a buffer; what it held before is gone. */
+/** Pack a message into a buffer, replacing the buffer's contents. */
 dcl_status dcli_message_pack_into(const dcli_message *message, dcli_pack_buffer *buffer);
 
-/** Check the structure: one array that ends with the last byte, within the limits of message.h, of nothing but integers,
- *  booleans, strings and arrays. Reads every header once; no allocation, no recursion.
+/** Check the structure of a message: one array that ends with the last byte, within the limits of message.h, consisting
+ *  only of integers, booleans, strings and arrays. Reads every header once; no allocation, no recursion.
  *  @return DCL_OK or DCL_ERR_PROTOCOL. Source: the MessagePack specification, "Formats". */
 dcl_status dcli_message_scan(const void *bytes, size_t length);
 
-/** The version that bytes speak, when they begin like a message. @return 0: they do not. */
+/** The protocol version of a message, if the bytes begin like a message. @return 0: they do not. */
 uint64_t dcli_message_version(const void *bytes, size_t length);
 
 /** First bytes of msgpack items. */
 enum {
-    DCLI_WIRE_ARRAY = 0x90,  /* and 15 more: the count in it */
-    DCLI_WIRE_STRING = 0xa0, /* and 31 more: the length in it */
+    DCLI_WIRE_ARRAY = 0x90,  /* + count, up to 15 */
+    DCLI_WIRE_STRING = 0xa0, /* + length, up to 31 */
     DCLI_WIRE_FALSE = 0xc2,
     DCLI_WIRE_TRUE,
     DCLI_WIRE_UINT8 = 0xcc,
@@ -39,7 +39,7 @@ enum {
     DCLI_WIRE_NEGATIVE = 0xe0 /* and all above: -32..-1 */
 };
 
-/** The big-endian number of 1, 2, 4 or 8 bytes. */
+/** Read a big-endian number of 1, 2, 4 or 8 bytes. */
 static inline uint64_t dcli_wire_number(const unsigned char *at, int bytes)
 {
     uint64_t value = 0;

@@ -1,5 +1,5 @@
-/* net/desk.c - where clients call: a ROUTER that knows its callers by the ids that libzmq gives them, and keeps each of them
- * within limits. */
+/* net/desk.c - the listener that clients call: a ROUTER that identifies clients by the ids that libzmq assigns, and
+ * limits what each may send. */
 #include "net/desk.h"
 
 #include <inttypes.h>
@@ -14,19 +14,19 @@
 #include "net/wire_socket.h"
 
 enum {
-    ID_BYTES = 5,     /* of an id that libzmq has made: 0, then a number */
-    MOST_WAITING = 64 /* messages of a client that wait, in either direction */
+    ID_BYTES = 5,     /* length of an id that libzmq has assigned: 0, then a number */
+    MOST_WAITING = 64 /* queued messages per client, in either direction */
 };
 
 typedef struct client {
     uint32_t number;
     unsigned char id[ID_BYTES];
-    bool known;   /* a message of it was returned */
+    bool known;   /* the caller has received a message of it */
     bool session; /* it was sent OPENED */
-    bool leaving; /* nothing is taken from it any more */
+    bool leaving; /* it is being disconnected; further messages are ignored */
     bool ended;   /* its connection has */
     int64_t heard_ns, second_ns, cut_ns;
-    int in_second; /* messages since second_ns */
+    int in_second; /* messages received since second_ns */
     char who[64 + DCLI_FINGERPRINT], key[DCLI_KEY_HEX];
 } client;
 
@@ -109,16 +109,20 @@ static client *by_id(const dcli_desk *desk, const unsigned char *id)
     return NULL;
 }
 
-static void forget(dcli_desk *desk, client *one) { *one = desk->client[--desk->count]; /* the last takes its place */ }
+static void forget(dcli_desk *desk, client *one)
+{
+    *one = desk->client[--desk->count]; /* fill the gap with the last
+                                                                                          entry */
+}
 
-/** Its connection is ended at once; dcli_desk_receive() tells it where the caller knows the client. */
+/** End a client's connection at once. If the caller knows the client, dcli_desk_receive() reports the end. */
 static void cut(dcli_desk *desk, client *one)
 {
     dcli_door_cut(&desk->door, one->number);
     one->ended = one->leaving = true;
 }
 
-/** Its connection ends after a while, in silence. */
+/** End a client's connection after a short time, ignoring what it sends. */
 static void see_off(client *one)
 {
     one->leaving = true;
@@ -135,7 +139,7 @@ void dcli_desk_hang_up(dcli_desk *desk, uint32_t number)
         one->known = false;
 }
 
-/** Count a refusal, and log it when the last line is a second old. */
+/** Count a refusal. It is logged if the last log line is at least a second old. */
 static void refuse(dcli_desk *desk, const char *who, const char *what)
 {
     int64_t now = dcli_monotonic_ns();
@@ -155,12 +159,14 @@ static void describe(client *one, zmq_msg_t *frame)
     snprintf(one->key, sizeof one->key, "%s", has_key ? key : "");
 }
 
-/** @return NULL: it could not be made known, or its connection has ended already; nothing of it is wanted. */
+/** Add a client for a first message. @return NULL: there is no memory, or its connection has ended; the message is
+ *  dropped. */
 static client *add_client(dcli_desk *desk, dcli_slip *slip)
 {
     zmq_msg_t *frame = &slip->incoming.frames->header;
     int fd = zmq_msg_get(frame, ZMQ_SRCFD);
-    bool own_id = slip->id_bytes != ID_BYTES || slip->id[0] != 0; /* chosen by itself: it may be any other's */
+    bool own_id = slip->id_bytes != ID_BYTES || slip->id[0] != 0; /* an id that the client chose itself could be that
+                                                                     of another client */
     if (own_id || dcli_grow(&desk->client, desk->count, &desk->capacity, sizeof *desk->client) != 0) {
         dcli_door_cut_stranger(&desk->door, fd);
         return NULL;
@@ -230,7 +236,7 @@ __attribute__((format(printf, 4, 5))) static void turn_away(dcli_desk *desk, cli
     bool known = one->known;
     if (send_to(desk, one, &message) == DCL_OK)
         see_off(one);
-    one->known = known; /* the caller hears that it is gone */
+    one->known = known; /* the caller is told that it is gone */
 }
 
 /* ---- receiving ---------------------------------------------------------------------------------------------------- */
@@ -246,7 +252,7 @@ static bool too_many(client *one)
     return ++one->in_second > (one->session ? DCLI_DESK_SESSION_RATE : DCLI_DESK_RATE);
 }
 
-/** @return DCL_OK: a message for the caller; DCL_ERR_TIMEOUT: it was seen to. */
+/** Process one message. @return DCL_OK: it is for the caller; DCL_ERR_TIMEOUT: the desk has handled it. */
 static dcl_status look_at(dcli_desk *desk, client *one, dcli_slip *slip, dcli_received *received_out)
 {
     uint64_t version = dcli_slip_version(slip);
@@ -271,7 +277,7 @@ static dcl_status look_at(dcli_desk *desk, client *one, dcli_slip *slip, dcli_re
     return DCL_ERR_TIMEOUT;
 }
 
-/** Whether a message goes no further. */
+/** Whether to drop a message of a client. */
 static bool is_to_be_dropped(dcli_desk *desk, client *one, const dcli_slip *slip)
 {
     if (one == NULL || one->leaving)
@@ -309,7 +315,7 @@ static dcl_status take(dcli_desk *desk, dcli_received *received_out, uint32_t *c
     }
 }
 
-/** @return whether any connection has ended. */
+/** Process ended connections. @return whether there was any. */
 static bool look_at_ends(dcli_desk *desk)
 {
     int64_t number;
@@ -322,7 +328,7 @@ static bool look_at_ends(dcli_desk *desk)
     return any;
 }
 
-/** When the desk will end the connection of a client that says nothing more. */
+/** Time at which the desk disconnects a client that sends nothing more. */
 static int64_t due_ns(const dcli_desk *desk, const client *one)
 {
     if (one->leaving)
@@ -345,7 +351,8 @@ static void cut_who_is_due(dcli_desk *desk)
         refuse(desk, "some address", "nothing was said for too long");
 }
 
-/** @return DCL_ERR_NODE_LOST, or DCL_ERR_TIMEOUT: nobody the caller knows. */
+/** Report an ended client to the caller. @return DCL_ERR_NODE_LOST, or DCL_ERR_TIMEOUT: the caller knows none of those
+ *  that ended. */
 static dcl_status tell_ended(dcli_desk *desk, uint32_t *client_out)
 {
     for (int64_t i = desk->count - 1; i >= 0; i--) {
@@ -381,7 +388,7 @@ static dcl_status step(dcli_desk *desk, dcli_received *received_out, uint32_t *c
     if (status != DCL_ERR_TIMEOUT)
         return status;
     cut_who_is_due(desk);
-    if (look_at_ends(desk)) { /* what they said last comes first */
+    if (look_at_ends(desk)) { /* first deliver the last messages of clients that have ended */
         status = take(desk, received_out, client_out);
         if (status != DCL_ERR_TIMEOUT)
             return status;

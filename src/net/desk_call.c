@@ -19,9 +19,9 @@ struct dcli_call {
     bool has_keys;
     int64_t silence_ms;
     bool up;        /* the handshake is over */
-    int connection; /* its descriptor, libzmq's */
+    int connection; /* descriptor of the connection; libzmq's */
     dcli_ending ending;
-    char sentence[DCLI_ERROR_BYTES]; /* of the ending; "": not told yet */
+    char sentence[DCLI_ERROR_BYTES]; /* how the connection ended; "": not reported yet */
 };
 
 static dcl_status resolve(dcli_call *call, const dcli_call_terms *terms, bool *ipv6_out)
@@ -119,7 +119,8 @@ dcl_status dcli_call_send(dcli_call *call, const dcli_message *message)
     return status;
 }
 
-/* A desk knocks once. One that does nothing else must not keep the caller here. */
+/* Take a message. A desk's empty greeting is skipped once only, so that a desk that sends nothing else cannot keep the
+ * caller here. */
 static dcl_status take(dcli_call *call, dcli_received *received_out)
 {
     enum { MOST_KNOCKS = 8 };
@@ -138,7 +139,7 @@ static dcl_status take(dcli_call *call, dcli_received *received_out)
                      call->address);
 }
 
-/** @return whether the connection has ended. */
+/** Process events of the connection. @return whether it has ended. */
 static bool look_at_events(dcli_call *call)
 {
     dcli_event event;
@@ -173,7 +174,7 @@ dcl_status dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *r
     int64_t end_ns = milliseconds < 0 ? INT64_MAX : dcli_monotonic_ns() + (int64_t)milliseconds * 1000000;
     for (;;) {
         if (!call->up)
-            look_at_events(call); /* who it is comes before what it says */
+            look_at_events(call); /* authenticate the other side before its message is used */
         dcl_status status = take(call, received_out);
         if (status == DCL_OK && (!call->up || call->sentence[0] != '\0')) {
             look_at_events(call);

@@ -1,4 +1,4 @@
-/* net/desk_slip.c - one frame in, one message out. */
+/* net/desk_slip.c - one ZeroMQ message of a desk or call: taking it from the socket and unpacking it. */
 #include <poll.h>
 #include <string.h>
 

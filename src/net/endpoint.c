@@ -1,4 +1,4 @@
-/* net/endpoint.c - what all transports share: life, sending, frames of ZeroMQ. Waiting and receiving: receive.c. */
+/* net/endpoint.c - what all transports share: opening, sending, ZeroMQ frames. Waiting and receiving: receive.c. */
 #include "net/endpoint.h"
 
 #include <errno.h>
@@ -82,10 +82,10 @@ void dcli_endpoint_close(dcli_endpoint *endpoint)
 
 /* ---- payloads ----------------------------------------------------------------------------------------------------- */
 
-/* A payload on its way. Whoever drops the last hold may be any thread, libzmq's own too. */
+/* A payload in transit. Any thread may drop the last reference, including libzmq's. */
 typedef struct parcel {
     dcli_payload payload;
-    atomic_bool sent; /* set (release) by the sender, read (acquire) before the release function is called */
+    atomic_bool sent; /* set (release) by the sender; read (acquire) before the release function is called */
 } parcel;
 
 void dcli_release_payload(const dcli_payload *payload)
@@ -194,7 +194,7 @@ dcl_status dcli_take_sender(void *router, int peer_count, int *from_out, bool *m
     return DCL_OK;
 }
 
-/* Frames of a message that has begun are all there: libzmq hands over whole messages. */
+/* Take the remaining frames of a message. They are all available: libzmq delivers whole messages. */
 void dcli_take_rest(void *socket, dcli_incoming *incoming)
 {
     dcli_frames *frames = incoming->frames;

@@ -1,4 +1,4 @@
-/* net/fault.c - sentences about fields that are not as the table wants them. */
+/* net/fault.c - error texts for message fields that violate the table. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* net/frames.c - what received messages hold on to, reused: no allocation per message once a loop runs steadily. */
+/* net/frames.c - a pool of the frames that received messages reference, so that a steady loop allocates nothing per
+ * message. */
 #include "base/alloc.h"
 #include "net/endpoint.h"
 
@@ -12,7 +13,7 @@ dcli_frames_pool *dcli_frames_pool_new(void)
     return pool;
 }
 
-/** The last holder's: nobody else can reach the pool any more. */
+/** Free the pool. Called for the last reference, so no other thread can use it. */
 static void destroy(dcli_frames_pool *pool)
 {
     while (pool->unused != NULL) {

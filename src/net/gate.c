@@ -1,4 +1,4 @@
-/* net/gate.c - the books of a gate, and the options of sockets that it guards. */
+/* net/gate.c - the data of a gate, and the options of the sockets that it guards. */
 #include "net/gate.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static dcl_status bind_handler(dcli_gate *gate, dcli_net *net)
     return status;
 }
 
-/** Signals are for the program's own threads. */
+/** Start the gate's thread with all signals blocked: signals are for the program's own threads. */
 static dcl_status start_thread(dcli_gate *gate)
 {
     sigset_t all, before;
@@ -83,7 +83,7 @@ dcl_status dcli_gate_open(dcli_net *net, const dcli_log *log, dcli_gate **gate_o
         return status;
     }
     pthread_mutex_lock(&gate->lock);
-    gate->log = log; /* not before: the proof has people refused */
+    gate->log = log; /* set only now: the self-test causes refusals that must not be logged */
     gate->stray.refused = 0;
     pthread_mutex_unlock(&gate->lock);
     *gate_out = gate;
@@ -106,7 +106,7 @@ void dcli_gate_close(dcli_gate *gate)
     while (write(gate->stop_fd, &one, sizeof one) < 0 && errno == EINTR)
         ;
     pthread_join(gate->thread, NULL);
-    zmq_unbind(gate->handler, "inproc://zeromq.zap.01"); /* closing alone frees the name only some time later */
+    zmq_unbind(gate->handler, "inproc://zeromq.zap.01"); /* closing the socket frees the name only after some time */
     zmq_close(gate->handler);
     close(gate->stop_fd);
     while (gate->domains != NULL) {
@@ -132,7 +132,7 @@ dcli_domain *dcli_gate_find(dcli_gate *gate, const void *name, size_t length)
 
 static dcli_domain *find(dcli_gate *gate, const char *name) { return dcli_gate_find(gate, name, strlen(name)); }
 
-/** @param domain  taken over, also on failure. */
+/** Add a domain. @param domain  taken over, also on failure. */
 static dcl_status enter(dcli_gate *gate, dcli_domain *domain)
 {
     pthread_mutex_lock(&gate->lock);

@@ -12,31 +12,31 @@ enum { DCLI_GATE_KEY = 32 /* bytes of a key on the wire */ };
 typedef struct dcli_domain {
     char name[DCLI_DOMAIN_BYTES];
     bool keys;                               /* else it has a password */
-    char password[DCLI_PASSWORD_BYTES];      /* wiped when the domain ends */
-    char host_password[DCLI_PASSWORD_BYTES]; /* of DCLI_GATE_HOST; "": there is none */
+    char password[DCLI_PASSWORD_BYTES];      /* overwritten when the domain ends */
+    char host_password[DCLI_PASSWORD_BYTES]; /* password of the user DCLI_GATE_HOST; "": there is none */
     unsigned char (*key)[DCLI_GATE_KEY];
     int64_t key_count, key_capacity;
     int64_t refused;
-    int64_t told_ns, untold; /* when a refusal was logged last, and how many were not since */
+    int64_t told_ns, untold; /* time of the last logged refusal, and number of refusals since */
     struct dcli_domain *next;
 } dcli_domain;
 
 struct dcli_gate {
-    pthread_mutex_t lock; /* of all below up to the handler; never held while logging */
+    pthread_mutex_t lock; /* guards the fields up to the handler; not held while logging */
     dcli_domain *domains;
-    dcli_domain stray; /* counts what belongs to no domain */
+    dcli_domain stray; /* counts requests that belong to no domain */
     const dcli_log *log;
     void *handler; /* the thread's */
     pthread_t thread;
-    int stop_fd; /* an eventfd: ends the thread */
+    int stop_fd; /* an eventfd that ends the thread */
     bool has_keys;
 };
 
-/** The thread. @param gate  a dcli_gate. @return NULL. */
+/** Main function of the gate's thread. @param gate  a dcli_gate. @return NULL. */
 void *dcli_gate_serve(void *gate);
-/** With the lock held. @return NULL: there is none. */
+/** Find a domain; the lock is held. @return NULL: there is none. */
 dcli_domain *dcli_gate_find(dcli_gate *gate, const void *name, size_t length);
-/** @param key  [DCLI_GATE_KEY]. @return its place among the allowed, -1: it is not. */
+/** Find a key. @param key  [DCLI_GATE_KEY]. @return its index among the allowed keys; -1: it is not allowed. */
 int64_t dcli_domain_find_key(const dcli_domain *domain, const void *key);
 
 #endif

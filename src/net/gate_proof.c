@@ -1,5 +1,6 @@
-/* net/gate_proof.c - a gate proves itself: visitors come over a real connection, right ones and wrong ones.
- * libzmq lets everyone in where a handler is missing, and says nothing. */
+/* net/gate_proof.c - the self-test of a gate: clients with right and with wrong credentials connect over a real
+ * connection.
+ * It is needed because libzmq admits everybody, without a warning, if a handler is missing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,10 @@
 #include "net/handshake.h"
 #include "net/token.h"
 
-enum { PATIENCE_MS = 3000 /* for what takes about one: so that a busy machine is not mistaken for a broken gate */ };
+enum {
+    PATIENCE_MS = 3000 /* long time limit for something that takes 1 ms, so that a busy machine is not mistaken
+                             for a broken gate */
+};
 
 typedef struct stage {
     dcli_net *net;
@@ -19,7 +23,7 @@ typedef struct stage {
     char domain[DCLI_DOMAIN_BYTES], address[80];
 } stage;
 
-/** Presents a password, or a key, or nothing. */
+/** A test client with a password, a key, or nothing. */
 typedef struct visitor {
     const char *what, *password;
     const dcli_keypair *pair;
@@ -37,7 +41,7 @@ static dcl_status failed(const visitor *visitor, const char *found)
 
 /* ---- the stage ---- */
 
-/** On an abstract Unix socket: needs neither a port nor a file, nor a loopback device that is up. */
+/** Set up the test on an abstract Unix socket, which needs no port, no file and no loopback device. */
 static dcl_status raise_stage(stage *stage, dcli_gate *gate, const dcli_keypair *own)
 {
     stage->server = dcli_net_socket(stage->net, ZMQ_PULL);
@@ -54,7 +58,7 @@ static dcl_status raise_stage(stage *stage, dcli_gate *gate, const dcli_keypair 
 static dcl_status name_stage(stage *stage)
 {
     char random[33];
-    dcl_status status = dcli_random_hex(16, random); /* what others cannot guess they cannot disturb */
+    dcl_status status = dcli_random_hex(16, random); /* a random name, so that other users cannot interfere */
     snprintf(stage->domain, sizeof stage->domain, "proof-%s", random);
     snprintf(stage->address, sizeof stage->address, "ipc://@dcl-proof-%s", random);
     return status;
@@ -68,7 +72,7 @@ static void strike_stage(stage *stage)
 
 /* ---- a visit ---- */
 
-/** Whether the one byte of a visitor who was let in came; of others none may. */
+/** Whether the one byte of an admitted client has arrived; a refused client's byte must not. */
 static bool byte_came(const stage *stage, bool wait)
 {
     zmq_pollitem_t item = {stage->server, 0, ZMQ_POLLIN, 0};
@@ -114,7 +118,8 @@ static dcl_status visit(const stage *stage, const visitor *visitor)
     if (status == DCL_OK && zmq_connect(client, stage->address) != 0)
         status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_connect", "free descriptors");
     if (status == DCL_OK)
-        zmq_send(client, "", 1, ZMQ_DONTWAIT); /* fails where it was refused already; who is let in must be heard */
+        zmq_send(client, "", 1, ZMQ_DONTWAIT); /* fails if the client was refused already; an admitted client's byte
+                                                  must arrive */
     if (status == DCL_OK)
         status = judge(stage, visitor, dcli_handshake_next(watch, PATIENCE_MS));
     dcli_handshake_end(watch);
@@ -179,7 +184,7 @@ static dcl_status visit_for_keys(const stage *stage, dcli_gate *gate, const dcli
 static dcl_status prove_keys(dcli_gate *gate, dcli_net *net)
 {
     stage stage = {.net = net};
-    dcli_keypair pair[3]; /* of the listener, one that is allowed, one that is unknown */
+    dcli_keypair pair[3]; /* key pairs: of the listener, an allowed one, an unknown one */
     dcl_status status = name_stage(&stage);
     for (int i = 0; status == DCL_OK && i < 3; i++)
         status = dcli_keypair_make(&pair[i]);

@@ -1,7 +1,7 @@
-/* net/gate_serve.c - the thread of a gate: it answers what libzmq asks about everyone who connects.
- * A request has the frames version, request id, domain, address, routing id, mechanism, credentials...; the reply
- * version, request id, status code, status text, user id, metadata. libzmq asks over inproc, one request per
- * connection.
+/* net/gate_serve.c - the thread of a gate: answers libzmq's requests about every new connection.
+ * A request has the frames version, request id, domain, address, routing id, mechanism, credentials...; the reply has
+ * version, request id, status code, status text, user id, metadata. libzmq sends one request per connection, over
+ * inproc.
  * Source: RFC 27/ZAP. */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,14 +18,14 @@ enum { VERSION, REQUEST_ID, DOMAIN, ADDRESS, ROUTING_ID, MECHANISM, CREDENTIALS,
 
 typedef struct request {
     zmq_msg_t frame[MOST_FRAMES];
-    int count; /* of frames received; may be more than are kept */
+    int count; /* number of frames received, which may exceed the number stored */
 } request;
 
-/** What is answered, and told. */
+/** The answer to a request, and what to log about it. */
 typedef struct verdict {
     bool let_in;
     char user[DCLI_KEY_HEX];
-    const char *mechanism; /* of the request, as far as it is one we know */
+    const char *mechanism; /* the request's mechanism if it is a known one */
     char why[80];          /* it was refused */
 } verdict;
 
@@ -38,7 +38,7 @@ static bool frame_is(zmq_msg_t *frame, const char *text)
 
 static void refuse(verdict *verdict, const char *why) { snprintf(verdict->why, sizeof verdict->why, "%s", why); }
 
-/** A string of the wire may hold '\0'; then it is no password. */
+/** Compare a frame with the password. A frame may contain '\0'; then it is not equal. */
 static bool password_fits(zmq_msg_t *frame, const char *password)
 {
     char given[DCLI_PASSWORD_BYTES];
@@ -108,7 +108,7 @@ static void judge(const dcli_domain *domain, request *asked, verdict *verdict)
 
 /* ---- telling ---- */
 
-/** Count a refusal. With the lock held. @return how many were not told since the last line, -1: tell nothing now. */
+/** Count a refusal; the lock is held. @return number of refusals since the last log line; -1: log nothing now. */
 static int64_t count_refusal(dcli_domain *domain)
 {
     int64_t now = dcli_monotonic_ns(), untold = domain->untold;
@@ -122,7 +122,7 @@ static int64_t count_refusal(dcli_domain *domain)
     return untold;
 }
 
-/** The address comes from libzmq, but only what is surely harmless goes into a log. */
+/** Copy the address for the log, without characters that could be harmful there. */
 static void copy_address(request *asked, char text_out[64])
 {
     size_t length = 0;
@@ -148,7 +148,7 @@ static void tell(const dcli_log *log, request *asked, const char *domain, const 
 
 /* ---- serving ---- */
 
-/** @return false when there is none after all. */
+/** Receive a request. @return false if there is none after all. */
 static bool receive(void *handler, request *asked)
 {
     *asked = (request){0};
@@ -182,7 +182,7 @@ static void reply(void *handler, request *asked, const verdict *verdict)
     zmq_send(handler, has_id ? zmq_msg_data(&asked->frame[REQUEST_ID]) : "",
              has_id ? zmq_msg_size(&asked->frame[REQUEST_ID]) : 0, ZMQ_SNDMORE);
     zmq_send(handler, verdict->let_in ? "200" : "400", 3, ZMQ_SNDMORE);
-    const char *text = verdict->let_in ? "" : "refused"; /* why is for the log of this side only */
+    const char *text = verdict->let_in ? "" : "refused"; /* the reason is only logged here, not sent to the client */
     zmq_send(handler, text, strlen(text), ZMQ_SNDMORE);
     const char *user = verdict->let_in ? verdict->user : "";
     zmq_send(handler, user, strlen(user), ZMQ_SNDMORE);
@@ -210,7 +210,7 @@ static void answer(dcli_gate *gate, request *asked)
         tell(log, asked, name, &verdict, untold);
 }
 
-/** @return whether the gate is to be closed: within a pause after a failure. */
+/** Pause after a failure. @return whether the gate was closed meanwhile. */
 static bool pause_for(dcli_gate *gate, int code, bool again)
 {
     enum { PAUSE_MS = 100 };

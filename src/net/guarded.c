@@ -1,5 +1,5 @@
 /* net/guarded.c - small files that others must not read, or must not write.
- * A name can come to mean another file between a check and its use; so what is checked is always the open file. */
+ * A name can refer to another file between a check and its use, so the check is always made on the open file. */
 #include "net/guarded.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@
 
 static int follow(dcli_guard guard) { return guard == DCLI_PRIVATE_HERE ? O_NOFOLLOW : 0; }
 
-/** Owner and mode of what was opened. */
+/** Check owner and mode of an open file or folder. */
 static dcl_status check_kept(const struct stat *found, dcli_guard guard, const char *path)
 {
     const char *what = S_ISDIR(found->st_mode) ? "folder" : "file";
@@ -44,7 +44,8 @@ static dcl_status check_kept(const struct stat *found, dcli_guard guard, const c
 dcl_status dcli_guarded_folder(const char *path, dcli_guard guard, int *fd_out)
 {
     struct stat found;
-    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | follow(guard)); /* O_PATH: also of those we may not read */
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | follow(guard)); /* O_PATH also opens folders that this
+                                                                              user may not read */
     if (fd < 0)
         return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be opened: %s; expected a folder%s; make one with `mkdir -m 700`",
                          path, strerror(errno), follow(guard) != 0 ? " that is no symbolic link" : "");
@@ -62,7 +63,7 @@ dcl_status dcli_guarded_folder(const char *path, dcli_guard guard, int *fd_out)
 
 dcl_status dcli_guarded_folder_make(const char *path, dcli_guard guard, int *fd_out)
 {
-    /* A umask only takes bits away, and those of the owner are needed. */
+    /* A umask can only remove permissions, and the owner's are needed, so the mode is set explicitly. */
     bool made = mkdir(path, 0700) == 0;
     if (!made && errno != EEXIST)
         return DCLI_FAIL(DCL_ERR_FILE,
@@ -79,7 +80,7 @@ dcl_status dcli_guarded_folder_make(const char *path, dcli_guard guard, int *fd_
 
 static dcl_status open_file(const char *path, dcli_guard guard, const char *remedy, int *fd_out)
 {
-    /* O_NONBLOCK: opening a pipe does not wait for its other end */
+    /* O_NONBLOCK: opening a pipe must not wait for its other end */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | follow(guard));
     if (fd < 0 && errno == ELOOP)
         return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" is a symbolic link; expected a regular file; remove it", path);
@@ -163,7 +164,7 @@ dcl_status dcli_guarded_make(int folder, const char *name, const char *shown, mo
                          shown, strerror(errno));
     bool written = fchmod(fd, mode) == 0 && write_all(fd, text);
     int code = errno;
-    if (close(fd) != 0 && written) { /* file systems of other hosts tell of a full disk only now */
+    if (close(fd) != 0 && written) { /* some network file systems report a full disk only when the file is closed */
         written = false;
         code = errno;
     }
@@ -178,7 +179,7 @@ dcl_status dcli_random_hex(size_t bytes, char *hex_out)
 {
     unsigned char random[64];
     assert(bytes <= sizeof random);
-    ssize_t got; /* up to 256 bytes come at once, or not at all when a signal comes before the system has any */
+    ssize_t got; /* up to 256 bytes are returned at once, or none if a signal interrupts before the system has any */
     do
         got = getrandom(random, bytes, 0);
     while (got < 0 && errno == EINTR);

@@ -1,4 +1,4 @@
-/* net/handshake.c - how the making of a connection went, from the events that libzmq tells of a socket.
+/* net/handshake.c - find out how establishing a connection went, from libzmq's events of a socket.
  * Source: zmq_socket_monitor(3). */
 #include "net/handshake.h"
 
@@ -70,10 +70,10 @@ static dcli_greeting greeting_of(int event)
     }
 }
 
-/** The next event, which is two frames: its number and value, and an address. */
+/** Take the next event. It has two frames: number and value, and an address. */
 static dcli_greeting take_event(void *events)
 {
-    unsigned char head[6]; /* a 16-bit number and a 32-bit value, as this machine has them */
+    unsigned char head[6]; /* a 16-bit number and a 32-bit value, in this machine's byte order */
     uint16_t event;
     if (zmq_recv(events, head, sizeof head, ZMQ_DONTWAIT) != (int)sizeof head)
         return DCLI_NO_WORD;

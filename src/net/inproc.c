@@ -1,6 +1,7 @@
-/* net/inproc.c - peers that are threads of one process.
- * Every peer receives on one ROUTER socket and sends through a DEALER socket per receiver, connected at the first send:
- * a pair that never talks costs nothing. Source: ZeroMQ manual, zmq_socket(3), zmq_inproc(7), zmq_getsockopt(3). */
+/* net/inproc.c - the transport between threads of one process.
+ * Every peer receives on one ROUTER socket and sends through one DEALER socket per receiver, which connects at the
+ * first send. So pairs that never communicate cost nothing. Source: ZeroMQ manual, zmq_socket(3), zmq_inproc(7),
+ * zmq_getsockopt(3). */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,10 +12,10 @@
 struct inproc {
     dcli_session *session;
     void *router;
-    void **dealer; /* [peer_count]; NULL: nothing was sent there yet */
-    bool *broken;  /* [peer_count]: a message went there in part only */
+    void **dealer; /* [peer_count]; NULL: nothing was sent to that peer yet */
+    bool *broken;  /* [peer_count]: only a part of a message was sent */
     int router_fd;
-    uint64_t taken; /* announced messages that were received */
+    uint64_t taken; /* number of announced messages that were received */
 };
 
 static void name_of(const dcli_session *session, int peer, char name_out[64])
@@ -45,7 +46,7 @@ static dcl_status connect_dealer(dcli_endpoint *endpoint, int to)
     return DCL_OK;
 }
 
-/* Both frames, which are taken over only when sent. */
+/* Send both frames. They are taken over only if sent. */
 static dcl_status send_frames(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload)
 {
     struct inproc *inproc = endpoint->link;
@@ -58,7 +59,7 @@ static dcl_status send_frames(dcli_endpoint *endpoint, int to, zmq_msg_t *header
             return DCL_OK;
     }
     dcl_status status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_msg_send", "the peer is gone: treat it as lost");
-    inproc->broken[to] = !whole; /* what is sent next would be taken for the missing frame */
+    inproc->broken[to] = !whole; /* the next message would be taken for the missing frame */
     atomic_fetch_sub_explicit(announced, 1, memory_order_relaxed);
     return status;
 }
@@ -85,7 +86,7 @@ static dcl_status send_packed(dcli_endpoint *endpoint, int to, const void *bytes
 static dcl_status send_message(dcli_endpoint *endpoint, int to, const void *bytes, size_t length,
                                const dcli_payload *payload, int descriptor)
 {
-    (void)descriptor; /* threads share all of them */
+    (void)descriptor; /* threads share all descriptors */
     if (payload == NULL)
         return send_packed(endpoint, to, bytes, length, NULL);
     zmq_msg_t frame;
@@ -93,7 +94,7 @@ static dcl_status send_message(dcli_endpoint *endpoint, int to, const void *byte
     if (status != DCL_OK)
         return status;
     status = send_packed(endpoint, to, bytes, length, &frame);
-    zmq_msg_close(&frame); /* empty when it was sent, else this releases the payload */
+    zmq_msg_close(&frame); /* empty if it was sent; otherwise this releases the payload */
     return status;
 }
 
@@ -106,7 +107,7 @@ static bool seems_ready(const dcli_endpoint *endpoint)
            inproc->taken;
 }
 
-/* The sender is known by the id its socket has: not by what a message says. */
+/* Take a message. Its sender is known by the id of the sender's socket, not by the message. */
 static dcl_status take(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     struct inproc *inproc = endpoint->link;
@@ -152,7 +153,7 @@ static void close_inproc(dcli_endpoint *endpoint)
     if (inproc->router != NULL) {
         char name[64];
         name_of(inproc->session, endpoint->self, name);
-        zmq_unbind(inproc->router, name); /* closing alone frees the name only some time later */
+        zmq_unbind(inproc->router, name); /* closing the socket frees the name only after some time */
         zmq_close(inproc->router);
     }
     if (inproc->session != NULL)

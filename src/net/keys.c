@@ -1,4 +1,4 @@
-/* net/keys.c - CURVE key pairs, and the folder they are kept in. */
+/* net/keys.c - CURVE key pairs, and the folder that contains them. */
 #include "net/keys.h"
 
 #include <ctype.h>
@@ -30,7 +30,8 @@ static int digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/** @param length  of the digits, which need not end there. @return false when they are no key. */
+/** Parse hexadecimal digits. @param length  number of digits; the text may continue. @return false if they are not a
+ *  key. */
 static bool from_hex(const char *hex, size_t length, char key_out[DCLI_KEY_Z85])
 {
     unsigned char bytes[KEY_BYTES];
@@ -49,7 +50,7 @@ static bool from_hex(const char *hex, size_t length, char key_out[DCLI_KEY_Z85])
 
 void dcli_key_text(const char key[DCLI_KEY_Z85], char hex_out[DCLI_KEY_HEX])
 {
-    unsigned char bytes[KEY_BYTES] = {0}; /* a key that is malformed shows as zeros */
+    unsigned char bytes[KEY_BYTES] = {0}; /* a malformed key is shown as zeros */
     zmq_z85_decode(bytes, key);
     for (size_t i = 0; i < KEY_BYTES; i++) {
         hex_out[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
@@ -101,7 +102,7 @@ static dcl_status path_of(const char *folder, const char *name, char path_out[DC
                      name, length, DCLI_GUARDED_PATH);
 }
 
-/** "dcl KIND HEX" and blanks. @return whether it is one. */
+/** Parse "dcl KIND HEX" and blanks. @return whether the line is one. */
 static bool parse_line(const char *line, size_t length, const char *kind, char key_out[DCLI_KEY_Z85])
 {
     char start[16];
@@ -111,7 +112,7 @@ static bool parse_line(const char *line, size_t length, const char *kind, char k
     return length > before && strncmp(line, start, before) == 0 && from_hex(line + before, length - before, key_out);
 }
 
-/** The one line of a key file that counts. Never quotes it: it may be a secret in the wrong place. */
+/** Find the one significant line of a key file. Error texts never quote it: it may be a secret in the wrong file. */
 static dcl_status parse_file(const char *path, const char *text, const char *kind, char key_out[DCLI_KEY_Z85])
 {
     bool found = false;
@@ -228,7 +229,7 @@ static dcl_status write_key(int folder, const char *folder_path, const char *nam
     return status;
 }
 
-/** Both or none: each refuses to replace a file, and the second takes back the first. */
+/** Write both files or none: neither replaces an existing file, and if the second fails, the first is removed. */
 static dcl_status write_pair(int folder, const char *path, const dcli_keypair *pair)
 {
     dcl_status status = write_key(folder, path, "own.public", 0644, public_kind, pair->public_key);
@@ -297,7 +298,7 @@ static dcl_status add_key(const char *folder, const char *name, dcli_key_list *l
     return status;
 }
 
-/** The path of `allowed`, after checking that nobody else can put keys there. */
+/** Get the path of `allowed`, after checking that no other user can put keys there. */
 static dcl_status open_allowed(const char *folder, char path_out[DCLI_GUARDED_PATH])
 {
     dcl_status status = path_of(folder, "allowed", path_out);

@@ -1,8 +1,8 @@
-/* net/keys.h - CURVE key pairs, and the folder they are kept in.
+/* net/keys.h - CURVE key pairs, and the folder that contains them.
  *
- * A key folder holds `own.secret` (mode 0600), `own.public` (0644) and a folder `allowed` with public keys of others,
- * one per file `NAME.public`. A key file has one line, `dcl public HEX` or `dcl secret HEX`, of 64 hexadecimal digits;
- * beside it comments that begin with '#' and empty lines. In memory keys are in Z85, as libzmq takes them.
+ * A key folder contains `own.secret` (mode 0600), `own.public` (0644) and a folder `allowed` with the public keys of
+ * others, one per file `NAME.public`. A key file has one line `dcl public HEX` or `dcl secret HEX` with 64 hexadecimal
+ * digits, and possibly comments that begin with '#' and empty lines. In memory keys are in Z85, as libzmq takes them.
  * Source: zmq_curve(7), zmq_z85_encode(3), RFC 32/Z85. */
 #ifndef DCLI_NET_KEYS_H
 #define DCLI_NET_KEYS_H
@@ -29,16 +29,16 @@ typedef struct dcli_key_list {
 } dcli_key_list;
 void dcli_key_list_free(dcli_key_list *list);
 
-/** A new pair, in memory only: for one session.
- *  @return DCL_OK or DCL_ERR_UNSUPPORTED (this libzmq has no CURVE). */
+/** Make a key pair in memory only: for one session. @return DCL_OK or DCL_ERR_UNSUPPORTED (this libzmq has no
+ *  CURVE). */
 dcl_status dcli_keypair_make(dcli_keypair *pair_out);
-/** Overwrite the keys; call it before the memory is given back. */
+/** Overwrite the keys; call it before the memory is freed. */
 void dcli_keypair_wipe(dcli_keypair *pair);
 
-/** Make a new pair and its files; the folder (mode 0700) and `allowed` in it where they are missing. What is there is
- *  never overwritten. On failure nothing new is left but perhaps the folders.
- *  @param pair_out  the pair; wipe it. NULL: not wanted.
- *  @return DCL_OK, DCL_ERR_FILE (a key is there already, the folder cannot be made or may be written by others),
+/** Make a key pair and its files, also the folder (mode 0700) and its `allowed` if they are missing. Existing files are
+ *  never overwritten. On failure no new files remain, except perhaps the folders.
+ *  @param pair_out  the pair; overwrite it after use. NULL: not wanted.
+ *  @return DCL_OK, DCL_ERR_FILE (a key exists already, the folder cannot be made or others may write to it),
  *          DCL_ERR_UNSUPPORTED (this libzmq has no CURVE). */
 dcl_status dcli_keys_make(const char *folder, dcli_keypair *pair_out);
 
@@ -57,20 +57,22 @@ dcl_status dcli_key_read(const char *path, char key_out[DCLI_KEY_Z85]);
  *  @return DCL_OK or DCL_ERR_INVALID. */
 dcl_status dcli_key_parse(const char *hex, char key_out[DCLI_KEY_Z85]);
 
-/** The public keys in `allowed`, in the order of the names of their files. No folder `allowed`, no keys.
+/** Read the public keys in `allowed`, in the order of their file names. If there is no folder `allowed`, there are
+ *  none.
  *  @param list_out  must be {0}; empty on failure.
- *  @return DCL_OK, DCL_ERR_FILE (one is malformed or writable by others, or there are more than DCLI_MOST_ALLOWED;
- *          nothing is allowed then), DCL_ERR_NOMEM. */
+ *  @return DCL_OK, DCL_ERR_FILE (one is malformed or writable by others, or there are more than DCLI_MOST_ALLOWED; then
+ *          nothing is allowed), DCL_ERR_NOMEM. */
 dcl_status dcli_keys_allowed(const char *folder, dcli_key_list *list_out);
 
-/** The public key of a host: `allowed/HOST.public`.
+/** Read the public key of a host: `allowed/HOST.public`.
  *  @param host  as in an address, without the port: a name, 10.0.0.3, [::1].
- *  @return DCL_OK, DCL_ERR_INVALID (not a file's name), DCL_ERR_FILE (missing, malformed, writable by others). */
+ *  @return DCL_OK, DCL_ERR_INVALID (not valid as a file name), DCL_ERR_FILE (missing, malformed, writable by
+ *          others). */
 dcl_status dcli_keys_find(const char *folder, const char *host, char key_out[DCLI_KEY_Z85]);
 
-/** A key in hexadecimal digits, lower case. */
+/** Convert a key to hexadecimal digits, lower case. */
 void dcli_key_text(const char key[DCLI_KEY_Z85], char hex_out[DCLI_KEY_HEX]);
-/** The first 16 of a public key's digits: for log lines. */
+/** The first 16 digits of a public key, for log lines. */
 void dcli_key_fingerprint(const char key[DCLI_KEY_Z85], char text_out[DCLI_FINGERPRINT]);
 
 #endif

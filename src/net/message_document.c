@@ -1,4 +1,4 @@
-/* net/message_document.c - the page about the protocol, made from the table. */
+/* net/message_document.c - generates docs/protocol.md from the table. */
 #include <inttypes.h>
 
 #include "base/text.h"
@@ -56,7 +56,7 @@ static void put_type(dcli_text *text, const dcli_field *field, const char *befor
 
 static void put_record(dcli_text *text, const dcli_record *record)
 {
-    const char *counted = ""; /* the array that the next ones may be as long as */
+    const char *counted = ""; /* the array whose length the following arrays share */
     if (record->field_count > 0)
         dcli_text_put(text, "\n| field | on the wire | meaning |\n|---|---|---|\n");
     for (int i = 0; i < record->field_count; i++) {

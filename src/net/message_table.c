@@ -1,4 +1,4 @@
-/* net/message_table.c - the messages, field by field. */
+/* net/message_table.c - the table of messages, field by field. */
 
 #include <limits.h>
 
@@ -103,7 +103,7 @@ static const dcli_record reach_record =
 
 #define OBJECT dcli_msg_operation
 static const dcli_field operation_fields[] = {
-    /* in the order that lets the frequent kinds leave out the most */
+    /* fields in an order that lets the frequent kinds omit most at the end */
     INT64(number, 0, "operations are numbered in the program's order"),
     INT(kind, 1, DCLI_MOST_OPERATION_KIND, "create, release, forall, fill, write, read, load, save, move, drop"),
     INT64(kernel, 0, "forall: the body"),

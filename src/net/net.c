@@ -1,4 +1,4 @@
-/* net/net.c - what the endpoints of a program share: the ZeroMQ context and a board per session. */
+/* net/net.c - what the endpoints of a program share: the ZeroMQ context, and the mailboxes of each session. */
 #include "net/net.h"
 
 #include <assert.h>
@@ -16,14 +16,14 @@
 dcl_status dcli_net_fail(dcl_status status, const char *call, const char *remedy)
 {
     int code = zmq_errno();
-    const char *name = strerrorname_np(code); /* NULL for the codes that are libzmq's own */
+    const char *name = strerrorname_np(code); /* NULL for libzmq's own codes */
     return DCLI_FAIL(status, "%s: %s, %s; %s", call, name != NULL ? name : "its own error", zmq_strerror(code), remedy);
 }
 
 dcl_status dcli_net_check_descriptors(void)
 {
     struct rlimit limit;
-    int lowest_free = eventfd(0, EFD_CLOEXEC); /* descriptors are given out lowest first */
+    int lowest_free = eventfd(0, EFD_CLOEXEC); /* the system assigns the lowest free descriptor */
     if (lowest_free >= 0)
         close(lowest_free);
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
@@ -60,7 +60,7 @@ void *dcli_net_socket(dcli_net *net, int type)
     return NULL;
 }
 
-/** Sockets are used up by the square of the number of peers: allow as many as libzmq can. */
+/** Raise libzmq's limit of sockets: their number grows with the square of the number of peers. */
 static dcl_status allow_sockets(void *context, int io_threads)
 {
     int most = zmq_ctx_get(context, ZMQ_SOCKET_LIMIT);

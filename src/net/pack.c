@@ -1,4 +1,5 @@
-/* net/pack.c - a message to bytes, after the table. Ranges are checked here too: a mistake is found where it was made. */
+/* net/pack.c - pack a message into bytes, according to the table. Ranges are checked here, too, so that a mistake is
+ * found at its origin. */
 #include <string.h>
 
 #include <msgpack/pack.h>
@@ -13,7 +14,7 @@ typedef struct writer {
     dcli_fault fault;
 } writer;
 
-/** What msgpack writes through. */
+/** The write callback of msgpack. */
 static int put(void *data, const char *bytes, size_t length)
 {
     dcli_pack_buffer *buffer = data;
@@ -36,7 +37,7 @@ static const void *at(const void *object, uint16_t offset) { return (const char 
 static int int_at(const void *object, uint16_t offset) { return *(const int *)at(object, offset); }
 static int64_t int64_at(const void *object, uint16_t offset) { return *(const int64_t *)at(object, offset); }
 
-/** A pointer member, whatever it points to. */
+/** Read a pointer member of any type. */
 static const void *pointer_at(const void *object, uint16_t offset)
 {
     const void *pointer;
@@ -152,7 +153,7 @@ static bool write_field(writer *w, const dcli_field *field, const void *object)
     }
 }
 
-/** A faulty field adds its name to the trail, unless an item of it has done so. */
+/** Pack the fields of a struct. A faulty field adds its name to the error path, unless one of its items has done so. */
 static bool write_fields(writer *w, const dcli_record *record, const void *object, int count)
 {
     for (int i = 0; i < count; i++)
@@ -161,7 +162,7 @@ static bool write_fields(writer *w, const dcli_record *record, const void *objec
     return true;
 }
 
-/** Fields that are sent: all but the last ones that may be left out and say nothing. */
+/** Number of fields to send: trailing optional fields with default values are omitted. */
 static int sent_fields(const dcli_record *record, const void *object)
 {
     int count = record->field_count;

@@ -1,4 +1,4 @@
-/* net/proof.c - keyed BLAKE2b. */
+/* net/proof.c - passwords, keys and authentication tags by keyed BLAKE2b. */
 #include "net/proof.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* net/receive.c - receiving, waiting and being woken: the same for all transports.
- * Descriptors of ZeroMQ sockets are edge-triggered: they become readable when libzmq has something to look at, not while
- * messages are there. So before every sleep the transport itself is asked (arm), and after it again. */
+/* net/receive.c - receiving, waiting and waking up: the same for all transports.
+ * Descriptors of ZeroMQ sockets are edge-triggered: they become readable when libzmq has something to process, not
+ * while there are messages. So the transport is asked before every sleep (arm) and after it. */
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static dcl_status check_company(const dcli_incoming *incoming, const dcli_record
     return DCL_OK;
 }
 
-/* Unpack the header and check that what came with it is what its kind may have. */
+/* Unpack the header, and check that payload and descriptor are allowed for the kind. */
 static dcl_status decode(dcli_endpoint *endpoint, const dcli_incoming *incoming, dcli_received *received)
 {
     dcl_status status =
@@ -46,7 +46,7 @@ static dcl_status decode(dcli_endpoint *endpoint, const dcli_incoming *incoming,
     return status == DCL_ERR_PROTOCOL ? refuse(endpoint, incoming->from) : status;
 }
 
-/* The next message. @return DCL_ERR_TIMEOUT: none there. */
+/* Take the next message. @return DCL_ERR_TIMEOUT: there is none. */
 static dcl_status take(dcli_endpoint *endpoint, dcli_received *received_out)
 {
     dcli_incoming incoming = {.descriptor = -1, .frames = dcli_frames_take(endpoint->pool)};
@@ -82,7 +82,8 @@ static dcl_status take(dcli_endpoint *endpoint, dcli_received *received_out)
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
 
-/* Where there are fewer processors than peers, whoever is waited for may need this one. */
+/* Pause between two polls. With fewer processors than peers, yield: the peer that is waited for may need this
+ * processor. */
 static void pause_briefly(const dcli_endpoint *endpoint)
 {
     if (endpoint->spin_ns < DCLI_LONG_SPIN_NS)
@@ -116,15 +117,15 @@ static void poll_until(dcli_endpoint *endpoint, int64_t deadline_ns)
         (void)eventfd_read(endpoint->wake_fd, &ignored);
 }
 
-/* The transport may have something to do before. */
+/* Time to sleep: until the deadline, or until the transport has work to do. */
 static int64_t until_due(const dcli_endpoint *endpoint, int64_t deadline_ns)
 {
     int64_t due = endpoint->transport->due_ns != NULL ? endpoint->transport->due_ns(endpoint) : INT64_MAX;
     return due < deadline_ns ? due : deadline_ns;
 }
 
-/* Sleep until there may be something. Waker and sleeper each set their flag first and look at the other's then, in one
- * order for all threads: so at least one of them sees the other. */
+/* Sleep until something may have arrived. Waker and sleeper each set their own flag first and then read the other's,
+ * sequentially consistent, so at least one of them sees the other. */
 static void sleep_until(dcli_endpoint *endpoint, int64_t deadline_ns)
 {
     atomic_store(&endpoint->sleeping, true);

@@ -1,4 +1,5 @@
-/* net/ring.c - records of bytes in a ring. Positions only grow; a place is its position modulo the size. */
+/* net/ring.c - records of bytes in a ring. Positions only grow; the offset in the ring is the position modulo the
+ * size. */
 #include "net/ring.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ dcli_ring_answer dcli_ring_has_room(dcli_ring *ring, size_t body_bytes)
     return room(ring) >= wanted ? DCLI_RING_DONE : DCLI_RING_WAIT;
 }
 
-/* Copy to the position `at`. @return the position behind. */
+/* Copy bytes to the position `at`. @return the position after them. */
 static uint64_t write_bytes(dcli_ring *ring, uint64_t at, const void *bytes, size_t length)
 {
     size_t place = (size_t)(at % DCLI_RING_BYTES), first = DCLI_RING_BYTES - place;
@@ -103,7 +104,8 @@ void dcli_ring_pass(dcli_ring *ring, const dcli_ring_head *head)
     atomic_store(&ring->words->tail, ring->own);
 }
 
-/* A writer is rung when half of the ring is free, not for every record: by then the largest has room. */
+/* Whether to wake up the writer: when half of the ring is free, not for every record; then even the largest record
+ * fits. */
 bool dcli_ring_must_ring_writer(dcli_ring *ring)
 {
     if (atomic_load(&ring->words->wants_room) == 0)

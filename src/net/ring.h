@@ -1,7 +1,7 @@
-/* net/ring.h - a stream of records from one process to another through shared memory: one writes, one reads.
- * Either side may have gone wild: each keeps its own position to itself, takes the other's for what it is after checking
- * it, and copies a head before looking at it. Source: L. Lamport, "Specifying Concurrent Program Modules" (1983), for the
- * queue of one producer and one consumer. */
+/* net/ring.h - a stream of records from one process to another through shared memory: one writer, one reader.
+ * Either process may be corrupt. So each side has its own position in private memory, checks the other's position
+ * before use, and copies a record's head before checking it. Source: L. Lamport, "Specifying Concurrent Program
+ * Modules" (1983), for the queue of one producer and one consumer. */
 #ifndef DCLI_NET_RING_H
 #define DCLI_NET_RING_H
 
@@ -13,24 +13,25 @@
 
 enum {
     DCLI_RING_BYTES = 1 << 18,
-    DCLI_RING_ALIGN = 16,                           /* records begin and end at multiples of it */
-    DCLI_RING_MOST_BODY = DCLI_RING_BYTES / 4 - 64, /* bytes of a record behind its head */
+    DCLI_RING_ALIGN = 16,                           /* alignment of records */
+    DCLI_RING_MOST_BODY = DCLI_RING_BYTES / 4 - 64, /* most bytes of a record after its head */
     DCLI_RING_LINE = 64
 };
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2, "a lock would not be shared by processes");
 
-/** What both sides of a direction share beside the bytes. */
+/** The shared variables of a direction, beside the bytes. */
 typedef struct dcli_ring_words {
-    alignas(DCLI_RING_LINE) _Atomic uint64_t head; /* bytes ever written: the writer's */
-    alignas(DCLI_RING_LINE) _Atomic uint64_t tail; /* bytes ever read: the reader's */
-    /* Doorbells. Who waits sets its flag and then looks once more; who moves a position looks at the flag after it, in
-     * one order for all: so one of the two sees the other. Clearing a flag is the promise to ring. */
+    alignas(DCLI_RING_LINE) _Atomic uint64_t head; /* bytes ever written; set by the writer */
+    alignas(DCLI_RING_LINE) _Atomic uint64_t tail; /* bytes ever read; set by the reader */
+    /* Wake-up flags. A side that will sleep sets its flag and then looks once more; a side that moves a position reads
+     * the flag afterwards, sequentially consistent. So one of the two sees the other. Whoever clears a flag must wake
+     * up the other side. */
     alignas(DCLI_RING_LINE) _Atomic uint32_t asleep;     /* the reader sleeps */
-    alignas(DCLI_RING_LINE) _Atomic uint32_t wants_room; /* the writer has more than there is room for */
+    alignas(DCLI_RING_LINE) _Atomic uint32_t wants_room; /* the writer has a record that does not fit */
 } dcli_ring_words;
 
-/** In shared memory: a ring per direction. */
+/** The shared memory of a link: a ring per direction. */
 typedef struct dcli_ring_pair {
     dcli_ring_words words[2];
     alignas(4096) unsigned char bytes[2][DCLI_RING_BYTES];
@@ -45,51 +46,52 @@ typedef struct dcli_ring_head {
 
 _Static_assert(sizeof(dcli_ring_head) == DCLI_RING_ALIGN, "a head never wraps");
 
-/** One side's view of a ring. */
+/** One side's private state of a ring. */
 typedef struct dcli_ring {
     dcli_ring_words *words;
     unsigned char *bytes;
     uint64_t own;   /* position of this side */
-    uint64_t other; /* of the other side, as last seen and checked */
+    uint64_t other; /* the other side's position, as last seen and checked */
 } dcli_ring;
 
 typedef enum dcli_ring_answer {
     DCLI_RING_DONE,
-    DCLI_RING_WAIT,  /* no room, or nothing there */
-    DCLI_RING_BROKEN /* the other side's position or a length cannot be */
+    DCLI_RING_WAIT,  /* not enough room, or no record */
+    DCLI_RING_BROKEN /* the other side's position or a length is impossible */
 } dcli_ring_answer;
 
-/** A side of a ring whose memory is fresh. */
+/** Start using one side of a ring whose memory is fresh. */
 dcli_ring dcli_ring_of(dcli_ring_pair *pair, int direction);
 
 /* ---- the writer ---- */
 
-/** Whether a body of that many bytes, at most DCLI_RING_MOST_BODY, has room now. */
+/** Whether a record with a body of that many bytes, at most DCLI_RING_MOST_BODY, fits now. */
 dcli_ring_answer dcli_ring_has_room(dcli_ring *ring, size_t body_bytes);
-/** Write a record that has room. @param head  its length is first_bytes + second_bytes. */
+/** Write a record that fits. @param head  its length is first_bytes + second_bytes. */
 void dcli_ring_put(dcli_ring *ring, const dcli_ring_head *head, const void *first, size_t first_bytes,
                    const void *second, size_t second_bytes);
-/** After dcli_ring_put(): whether the reader is to be rung. */
+/** After dcli_ring_put(): whether the reader must be woken up. */
 bool dcli_ring_must_ring_reader(dcli_ring *ring);
-/** Whether the reader seems to have made room since it was last asked for. */
+/** Whether the reader seems to have made room since the last check. */
 bool dcli_ring_has_moved(const dcli_ring *ring);
 void dcli_ring_want_room(dcli_ring *ring, bool wants);
 
 /* ---- the reader ---- */
 
-/** Whether something seems to be there, without checking it. */
+/** Whether there seems to be a record, without checking it. */
 bool dcli_ring_seems_filled(const dcli_ring *ring);
-/** The head of the next record, checked: its body is there. */
+/** Get the checked head of the next record; its body is complete. */
 dcli_ring_answer dcli_ring_look(dcli_ring *ring, dcli_ring_head *head_out);
-/** Copy from the body of that record. at + bytes <= its length. */
+/** Copy bytes from the body of that record. at + bytes <= its length. */
 void dcli_ring_copy(const dcli_ring *ring, size_t at, void *out, size_t bytes);
-/** Be done with that record. */
+/** Remove that record. */
 void dcli_ring_pass(dcli_ring *ring, const dcli_ring_head *head);
-/** After dcli_ring_pass(), or when something was read elsewhere that the writer may wait for: whether to ring it. */
+/** After dcli_ring_pass(), or after something else was read that the writer may wait for: whether it must be woken
+ *  up. */
 bool dcli_ring_must_ring_writer(dcli_ring *ring);
-/** Say that this reader is about to sleep; look at dcli_ring_seems_filled() after it. */
+/** Announce that this reader is about to sleep; call dcli_ring_seems_filled() afterwards. */
 void dcli_ring_sleep(dcli_ring *ring);
-/** @return whether the writer has seen that, so that its bell has come or is on its way. */
+/** End the announcement. @return whether the writer has seen it, so that its wake-up packet has come or will come. */
 bool dcli_ring_awake(dcli_ring *ring);
 
 #endif

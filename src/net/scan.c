@@ -1,6 +1,6 @@
-/* net/scan.c - the structure of a message, before anything in it is believed.
- * A few bytes can announce gigabytes, and nested announcements pass a check of each alone; so the number of items that
- * all open arrays together still owe is held against the bytes that are left. */
+/* net/scan.c - check the structure of a message before anything in it is used.
+ * A few bytes can announce gigabytes, and nested announcements can pass a check of each one alone. So the number of
+ * items that all open arrays together still need is compared with the remaining bytes. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 
 typedef struct scanner {
     const unsigned char *start, *at, *end;
-    uint64_t owed;                  /* items announced and not yet seen, of all open arrays */
+    uint64_t owed;                  /* items announced and not yet seen, over all open arrays */
     uint64_t left[DCLI_MOST_DEPTH]; /* the same of each */
     int depth;
 } scanner;
@@ -51,7 +51,7 @@ static dcl_status skip(scanner *scan, uint64_t bytes)
     return DCL_OK;
 }
 
-/** Strings and arrays whose count follows in `bytes` bytes. */
+/** Check a string or array whose length follows in `bytes` bytes. */
 static dcl_status scan_counted(scanner *scan, bool is_array, int bytes)
 {
     if ((size_t)bytes > bytes_left(scan))

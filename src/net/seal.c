@@ -1,4 +1,4 @@
-/* net/seal.c - numbers and checksums of messages over tcp. */
+/* net/seal.c - sequence numbers and checksums of messages over tcp. */
 #include "net/seal.h"
 
 #define XXH_INLINE_ALL
@@ -18,7 +18,7 @@ static uint64_t get(const unsigned char *at)
     return number;
 }
 
-/* The processor is asked once: then it is a test of a bit. The result is the same either way. */
+/* Checksum of a payload, with AVX2 if the CPU has it; this is determined once. The result is the same either way. */
 static uint64_t sum_of_payload(const void *payload, size_t bytes)
 {
 #if defined __x86_64__

@@ -1,9 +1,9 @@
-/* net/seal.h - what ends the first frame of every message over tcp, so that none is missing or changed unnoticed.
+/* net/seal.h - the end of the first frame of every message over tcp, which detects missing and changed messages.
  *
- * Behind the message stands its number on this connection, 8 bytes little-endian, the first is 1; and where nothing is
- * encrypted a checksum of both and of the payload, 8 bytes: XXH3 of 64 bits of the frame's other bytes, its seed that of the
- * payload's bytes, 0 without one. A beat is a seal alone, with the number of the last message sent: so what was lost on a
- * connection that lives on is known with the next beat. Source: xxhash.h; RFC 23/ZMTP has neither. */
+ * After the message come its number on this connection, 8 bytes little-endian, starting at 1, and without encryption a
+ * checksum of 8 bytes: the 64-bit XXH3 of all other bytes of the frame, with the XXH3 of the payload as seed (0 without
+ * payload). A heartbeat is a frame that is only a seal, with the number of the last message sent. So the next heartbeat
+ * reveals messages lost on a connection that still works. Source: xxhash.h; RFC 23/ZMTP has neither. */
 #ifndef DCLI_NET_SEAL_H
 #define DCLI_NET_SEAL_H
 
@@ -13,18 +13,18 @@
 
 enum { DCLI_SEAL_NUMBER = 8, DCLI_SEAL_SUM = 8 };
 
-/** Bytes of a seal. @param sum  whether it has a checksum. */
+/** Length of a seal. @param sum  whether it has a checksum. */
 static inline size_t dcli_seal_bytes(bool sum) { return DCLI_SEAL_NUMBER + (sum ? DCLI_SEAL_SUM : 0); }
-/** Write a seal behind `length` bytes of a message, 0 for a beat. @param payload  [payload_bytes] */
+/** Write a seal after `length` bytes of a message, 0 for a heartbeat. @param payload  [payload_bytes] */
 void dcli_seal_put(void *frame, size_t length, uint64_t number, bool sum, const void *payload, size_t payload_bytes);
 
-/** Of a frame that is at least a seal: the number in it. */
+/** The number in a seal; the frame is long enough for one. */
 uint64_t dcli_seal_number(const void *frame, size_t frame_bytes, bool sum);
-/** Whether nothing of a frame that is at least a seal, and of its payload, has changed. */
+/** Whether the checksum is right for the frame, which is long enough for a seal, and its payload. */
 bool dcli_seal_holds(const void *frame, size_t frame_bytes, const void *payload, size_t payload_bytes);
 
 #if defined __x86_64__
-/** seal_wide.c: XXH3 of `count` bytes, on processors with AVX2. */
+/** seal_wide.c: XXH3 of `count` bytes, for CPUs with AVX2. */
 uint64_t dcli_seal_sum_wide(const void *bytes, size_t count);
 #endif
 

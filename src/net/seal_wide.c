@@ -1,5 +1,5 @@
-/* net/seal_wide.c - the checksum of payloads, 32 bytes at a time: on x86-64 only, where this file is compiled for AVX2. Not
- * every such processor has it: seal.c asks before it calls. */
+/* net/seal_wide.c - the checksum of payloads, 32 bytes at a time. On x86-64 this file is compiled for AVX2; seal.c
+ * checks that the CPU has it. */
 #include "net/seal.h"
 
 #if defined __x86_64__

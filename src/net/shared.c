@@ -1,4 +1,4 @@
-/* net/shared.c - the transport between processes of one host: its life, and sleeping. */
+/* net/shared.c - the transport between processes of one host: opening, closing and sleeping. */
 #include "net/shared.h"
 
 #include <poll.h>
@@ -33,7 +33,8 @@ static int descriptors(const dcli_endpoint *endpoint, int descriptors_out[])
     return shared->open_count;
 }
 
-/* Bells are read where poll() saw them, and where a writer has promised one: they must not fill the socket. */
+/* Read wake-up packets where poll() saw them, and where a writer has sent or will send one, so that they do not fill
+ * the socket. */
 static void disarm(dcli_endpoint *endpoint)
 {
     dcli_shared *shared = endpoint->link;
@@ -75,7 +76,7 @@ static const dcli_transport transport = {.send = dcli_shared_send,
                                          .descriptors = descriptors,
                                          .close = close_shared};
 
-/* @return NULL (recorded). */
+/* Make the transport's state. @return NULL (recorded). */
 static dcli_shared *make_shared(int peer_count)
 {
     dcli_shared *shared = dcli_calloc(1, sizeof *shared);

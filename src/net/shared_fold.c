@@ -1,4 +1,4 @@
-/* net/shared_fold.c - an end of a link that is passed on as one descriptor: the memory travels inside of the socket.
+/* net/shared_fold.c - reduce an end of a link to one descriptor: the memory's descriptor travels inside the socket.
  * Source: unix(7), SCM_RIGHTS. */
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "net/net.h"
 
-/* A message of one byte, the side, and one descriptor. */
+/* A message of one byte, the side, with one descriptor. */
 union ancillary {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
@@ -42,7 +42,8 @@ dcl_status dcli_shared_link_adopt(int socket, dcli_shared_link *end_out)
     struct msghdr message = {.msg_iov = &byte,
                              .msg_iovlen = 1,
                              .msg_control = ancillary.bytes,
-                             .msg_controllen = CMSG_LEN(sizeof(int))}; /* the padding has room for another descriptor */
+                             .msg_controllen = CMSG_LEN(sizeof(int))}; /* the length excludes padding, which would
+                                                                          admit another descriptor */
     int memory = -1;
     if (recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == 1) {
         const struct cmsghdr *control = CMSG_FIRSTHDR(&message);

@@ -1,4 +1,4 @@
-/* net/shared_link.c - life of the links between processes of one host. */
+/* net/shared_link.c - making, opening and ending the links between processes of one host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -158,7 +158,7 @@ void dcli_link_ended(dcli_link *link)
 static void set_why(dcli_link *link, dcli_link_state state, const char *format, va_list arguments)
 {
     if (link->state != DCLI_LINK_OPEN && link->state != DCLI_LINK_ENDED)
-        return; /* what came first is the reason */
+        return; /* keep the first reason */
     link->state = state;
     vsnprintf(link->why, sizeof link->why, format, arguments);
 }

@@ -28,8 +28,8 @@ static dcl_status fail(const char *call, size_t length)
 
 static size_t whole_pages(size_t bytes) { return (bytes + FRONT_BYTES - 1) / FRONT_BYTES * FRONT_BYTES; }
 
-/* Addresses for `length` bytes and the page before them. The system itself aligns mappings of memfds for huge pages only
- * where these are always given. @return NULL: errno. */
+/* Reserve addresses for `length` bytes and the page before them. The alignment is chosen here because the system aligns
+ * mappings of memfds for huge pages only where these are always used. @return NULL: errno. */
 static unsigned char *reserve(size_t length)
 {
     size_t align = length >= HUGE_BYTES ? HUGE_BYTES : FRONT_BYTES;
@@ -47,7 +47,7 @@ static unsigned char *reserve(size_t length)
     return bytes;
 }
 
-/* @return the call that failed, with errno; or NULL. */
+/* Map a memfd. @return the call that failed, with errno; or NULL. */
 static const char *map(int descriptor, size_t length, int protection, dcli_sealed *mapped_out)
 {
     unsigned char *bytes = reserve(length);
@@ -62,7 +62,7 @@ static const char *map(int descriptor, size_t length, int protection, dcli_seale
         return "mmap";
     }
     if (length >= HUGE_BYTES)
-        madvise(bytes, length, MADV_HUGEPAGE); /* a wish: without it the memory is only slower */
+        madvise(bytes, length, MADV_HUGEPAGE); /* optional: without huge pages the memory is only slower */
     return NULL;
 }
 
@@ -90,7 +90,8 @@ dcl_status dcli_sealed_make(size_t length, dcli_sealed_for use, dcli_sealed *mad
                      strerror(errno));
 }
 
-/* Without the seal its maker could take pages away while they are read, which kills the reader. */
+/* Check the seals before mapping. Without them, its maker could remove pages while they are read, which kills the
+ * reader. */
 dcl_status dcli_sealed_map(int descriptor, size_t length, dcli_sealed_for use, dcli_sealed *mapped_out)
 {
     struct stat found;

@@ -1,4 +1,4 @@
-/* net/shared_payload.c - payloads that are read where they lie: ours that peers read, theirs that we read. */
+/* net/shared_payload.c - payloads that are read in place: ours that peers read, theirs that we read. */
 #include <string.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ static void give_copy(void *bytes, void *user)
     dcli_buffers_give(bytes);
 }
 
-/* Move a payload that others cannot read into a buffer that they can. Takes it over. */
+/* Copy a payload that peers cannot read into a shared buffer. Takes over the payload. */
 static dcl_status copy_over(dcli_shared *shared, dcli_payload *payload, dcli_buffers_place *place_out)
 {
     void *copy = dcli_buffers_take(shared->buffers, payload->length);
@@ -100,7 +100,7 @@ static uint64_t ticket_of(const dcli_shared *shared, const dcli_flight *flight)
     return (uint64_t)flight->generation << 32 | (uint64_t)(flight - shared->flight);
 }
 
-/* @return NULL (recorded). */
+/* Find a free entry for a payload in use. @return NULL (recorded). */
 static dcli_flight *take_flight(dcli_shared *shared)
 {
     if (shared->free_flight < 0) {
@@ -201,7 +201,7 @@ void dcli_view_add(dcli_link *link, uint64_t number, uint64_t bytes, int descrip
         dcli_free(view);
         if (status == DCL_ERR_PROTOCOL)
             dcli_link_break(link, "peer %d: %s", link->peer, dcli_error_sentence());
-        else if (status == DCL_OK) /* without it its messages could not be understood */
+        else if (status == DCL_OK) /* without this record its messages could not be decoded */
             dcli_link_lose(link, "peer %d cannot be served: %s", link->peer, dcli_error_sentence());
         return;
     }
@@ -214,7 +214,7 @@ void dcli_view_add(dcli_link *link, uint64_t number, uint64_t bytes, int descrip
         return;
     view->memory.length = bytes;
     dcli_outgoing again = {.kind = DCLI_SHARED_AGAIN, .value = number, .descriptor = -1};
-    dcli_link_send(link, &again); /* if it cannot be, what lies there stays missing */
+    dcli_link_send(link, &again); /* if it cannot be sent, payloads in that region stay missing */
 }
 
 static void close_view(dcli_view *view)
@@ -247,7 +247,8 @@ bool dcli_view_forget(dcli_link *link, uint64_t number)
     return true;
 }
 
-/* The receiver is done with a payload: its sender may use the memory again. Waking it costs more than a little memory. */
+/* Release a received payload and return it to its sender. The sender is not woken up for little memory, because that
+ * costs more. */
 static void end_hold(dcli_frames *frames)
 {
     dcli_view *view = frames->owner;

@@ -1,4 +1,4 @@
-/* net/shared_send.c - writing records, and what waits for room. */
+/* net/shared_send.c - writing records, and the queue of records that wait for room. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ static dcl_status break_off(dcli_link *link)
 
 static size_t bytes_of(const dcli_waiting *waiting) { return sizeof *waiting + waiting->outgoing.length; }
 
-/* Of descriptors only our own copies are counted, and closed. */
+/* Whether a record has a copy of a descriptor: only copies are counted, and closed here. */
 static bool has_copy(const dcli_outgoing *outgoing) { return outgoing->descriptor >= 0 && outgoing->loan.find == NULL; }
 
 void dcli_link_pop_waiting(dcli_link *link)
@@ -97,7 +97,7 @@ static dcl_status check_limits(dcli_link *link, const dcli_outgoing *outgoing)
     return DCL_OK;
 }
 
-/* What of it has not been written. @return NULL (recorded). */
+/* Copy the unwritten rest of a record for the queue. @return NULL (recorded). */
 static dcli_waiting *copy_rest(const dcli_outgoing *outgoing)
 {
     size_t rest = outgoing->length - outgoing->sent;
@@ -127,7 +127,7 @@ static dcl_status let_wait(dcli_link *link, const dcli_outgoing *outgoing)
     if (status != DCL_OK)
         return status;
     dcli_waiting *waiting = copy_rest(outgoing);
-    if (waiting == NULL && outgoing->begun) /* half a message is there: nothing can follow it */
+    if (waiting == NULL && outgoing->begun) /* half of the message was written, so nothing can follow it */
         return dcli_link_lose(
             link, "no memory for the rest of a message to peer %d; expected %zu bytes; it is taken for lost",
             link->peer, outgoing->length - outgoing->sent);
@@ -156,7 +156,7 @@ dcl_status dcli_link_send(dcli_link *link, dcli_outgoing *outgoing)
     return let_wait(link, outgoing);
 }
 
-/* @return false: its owner has closed the descriptor, so nobody needs the message any more. */
+/* Look up a lent descriptor. @return false: its owner has closed it, so the message is no longer needed. */
 static bool find_lent(dcli_outgoing *outgoing)
 {
     if (outgoing->loan.find == NULL || outgoing->begun)

@@ -1,6 +1,6 @@
-/* net/shared_socket.c - bells and descriptors between processes: packets of one byte.
- * A descriptor is sent before the record that it belongs to, and only when that has room: so who reads the record finds it,
- * and nothing else is sent between the two. Source: unix(7), cmsg(3). */
+/* net/shared_socket.c - wake-ups and descriptors between processes: packets of one byte.
+ * A descriptor is sent before the record that it belongs to, and only if that record fits; nothing else is sent between
+ * the two. So the reader of the record finds the descriptor. Source: unix(7), cmsg(3). */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,7 +16,7 @@ typedef union control {
     char bytes[CMSG_SPACE(sizeof(int))];
 } control;
 
-/* @return 0, or errno: EAGAIN where there is no room now. */
+/* Send a packet. @return 0, or errno: EAGAIN if there is no room now. */
 static int send_packet(dcli_link *link, char type, int descriptor)
 {
     control control;
@@ -39,13 +39,13 @@ static int send_packet(dcli_link *link, char type, int descriptor)
     return sent >= 0 ? 0 : errno;
 }
 
-/* Too many descriptors on the way, or no memory for another packet: it may be better later. */
+/* Whether an error is temporary: too many descriptors in transit, or no memory for another packet. */
 static bool passes(int code)
 {
     return code == EAGAIN || code == EWOULDBLOCK || code == ENOBUFS || code == ENOMEM || code == ETOOMANYREFS;
 }
 
-/* A bell that has no room is not needed: there is something to read already. */
+/* Wake up the other side. If the socket is full, this is not needed: it has something to read already. */
 void dcli_link_ring(dcli_link *link)
 {
     int code = link->state == DCLI_LINK_OPEN ? send_packet(link, BELL, -1) : 0;
@@ -61,7 +61,7 @@ bool dcli_link_send_descriptor(dcli_link *link, int descriptor)
     return code == 0;
 }
 
-/* @return a descriptor, or -1. More than one never gets here: there is no room for another. */
+/* The descriptor of a packet, or -1. There is never more than one, since the buffer has room for one only. */
 static int descriptor_of(struct msghdr *packet)
 {
     int descriptor = -1;
@@ -72,7 +72,7 @@ static int descriptor_of(struct msghdr *packet)
     return descriptor;
 }
 
-/* recvmsg() that says neither that it was interrupted nor that the other side has left packets unread. */
+/* recvmsg() that hides two errors: interruption, and the reset after the other side has ended with unread packets. */
 static ssize_t receive_bytes(const dcli_link *link, struct msghdr *packet, int flags)
 {
     struct msghdr empty = *packet;
@@ -84,7 +84,7 @@ static ssize_t receive_bytes(const dcli_link *link, struct msghdr *packet, int f
     return length;
 }
 
-/* After receive_bytes(). @return whether there is nothing now; or never again, which is noted. */
+/* After receive_bytes(): whether there is no packet now. If there will never be one again, that is recorded. */
 static bool has_none(dcli_link *link, ssize_t length)
 {
     if (length <= 0 && !(length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)))
@@ -92,8 +92,8 @@ static bool has_none(dcli_link *link, ssize_t length)
     return length <= 0;
 }
 
-/* The next packet. @param descriptor_out  the caller's to close, set with DESCRIPTOR only; DCLI_DESCRIPTOR_MISSING where this
- * process has none free for it: the system has dropped it then. */
+/* Receive the next packet. @param descriptor_out  set with DESCRIPTOR only, to be closed by the caller;
+ * DCLI_DESCRIPTOR_MISSING if this process had none free for it: then the system has dropped it. */
 static dcli_packet receive_packet(dcli_link *link, int *descriptor_out)
 {
     control control;
@@ -138,8 +138,9 @@ int dcli_link_take_descriptor(dcli_link *link)
     return descriptor;
 }
 
-/* One descriptor may come before its record is seen. Behind it, only the other's end can come before that record: so
- * another packet stays where it is, with its descriptor, and the record must be there by now. */
+/* Check the packet after an early descriptor. One descriptor may arrive before its record is seen. Until then nothing
+ * can follow it but the end of the other side. So any other packet stays in the socket, and the record must have
+ * arrived by now. */
 static void look_behind_early(dcli_link *link)
 {
     char type;

@@ -1,4 +1,4 @@
-/* net/shared_take.c - records become messages. Nothing that a peer writes is believed: it is copied, then checked. */
+/* net/shared_take.c - turn records into messages. All data of a peer is copied first, then checked. */
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
@@ -10,17 +10,17 @@
 #include "net/shared.h"
 
 enum {
-    MOST_RECORDS = 256, /* of one peer before others get their turn */
-    LOOK_TAKES = 64,    /* who is too busy to sleep looks at the sockets after so many takes, */
-    LOOK_GLANCES = 256, /* or after it was seen so often that nothing is there, */
-    LOOK_NS = 4000000   /* if so much time has passed */
+    MOST_RECORDS = 256, /* records of one peer before others get their turn */
+    LOOK_TAKES = 64,    /* a peer that never sleeps checks the sockets after this many takes, */
+    LOOK_GLANCES = 256, /* or after it was found this often that nothing has arrived, */
+    LOOK_NS = 4000000   /* if this much time has passed */
 };
 
 /* ---- one message -------------------------------------------------------------------------------------------------- */
 
 static dcl_status make_room(dcli_link *link, size_t bytes)
 {
-    if (bytes < link->capacity) /* so there is a buffer for none, too */
+    if (bytes < link->capacity) /* never 0 bytes */
         return DCL_OK;
     unsigned char *larger = dcli_realloc(link->message, bytes + 1024, 1);
     if (larger == NULL)
@@ -126,7 +126,7 @@ static void take_other(dcli_link *link, const dcli_ring_head *head)
                         link->peer, head->kind, head->value);
 }
 
-/* One record. @return DCL_OK; DCL_ERR_NOMEM: it is still there. */
+/* Process one record. @return DCL_OK; DCL_ERR_NOMEM: it is still in the ring. */
 static dcl_status take_record(dcli_link *link, const dcli_ring_head *head)
 {
     dcl_status status = DCL_OK;
@@ -144,7 +144,7 @@ static dcl_status take_record(dcli_link *link, const dcli_ring_head *head)
     return DCL_OK;
 }
 
-/* Report the end of the link: once with its reason, as broken or ended. */
+/* Report the end of a link once, with its reason: broken or ended. */
 static dcl_status say_end(dcli_link *link, dcli_incoming *incoming)
 {
     incoming->from = link->peer;
@@ -164,7 +164,7 @@ static dcl_status take_from(dcli_link *link, dcli_incoming *incoming)
         return DCL_ERR_TIMEOUT;
     }
     for (int n = 0; n < MOST_RECORDS; n++) {
-        bool ended = link->state == DCLI_LINK_ENDED; /* then what can be seen now is all */
+        bool ended = link->state == DCLI_LINK_ENDED; /* if so, the records visible now are the last */
         if (!ended && link->state != DCLI_LINK_OPEN)
             return say_end(link, incoming);
         dcli_ring_head head;
@@ -225,7 +225,7 @@ void dcli_own_free(dcli_own *own)
 
 /* ---- the transport's functions ------------------------------------------------------------------------------------ */
 
-/* A process that ends while we are busy with others is seen on its socket only. */
+/* Check the sockets: the end of a process is visible only there, which matters while we are busy with other peers. */
 static void look_at_sockets(dcli_endpoint *endpoint)
 {
     dcli_shared *shared = endpoint->link;
@@ -280,6 +280,6 @@ bool dcli_shared_seems_ready(const dcli_endpoint *endpoint)
     for (int n = 0; n < shared->open_count; n++)
         if (link_seems_ready(shared->open[n]))
             return true;
-    /* Who never sleeps, and hears nothing, still is to learn of an end. */
+    /* a peer that polls without receiving anything must learn of an end, too */
     return ++shared->glances % LOOK_GLANCES == 0 && dcli_monotonic_ns() - shared->looked_ns >= LOOK_NS;
 }

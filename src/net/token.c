@@ -20,7 +20,8 @@ dcl_status dcli_token_make(char token_out[DCLI_TOKEN]) { return dcli_random_hex(
 bool dcli_token_equal(const char *given, const char *expected)
 {
     size_t length = strlen(expected);
-    size_t at = 0; /* stays where it is at the end of `expected`, whose '\0' then stands against all that follows */
+    size_t at = 0; /* stops at the end of `expected`; the rest of `given` is compared with its '\0', so the time does
+                      not depend on the contents */
     volatile unsigned char differ = 0;
     for (; *given != '\0'; given++) {
         differ |= (unsigned char)*given ^ (unsigned char)expected[at];
@@ -31,7 +32,7 @@ bool dcli_token_equal(const char *given, const char *expected)
 
 /* ---- where ---- */
 
-/** tcp://localhost:7700 -> tcp-127.0.0.1-7700: what is odd in a file's name becomes one '-'. */
+/** Make a file name of an address: tcp://localhost:7700 -> tcp-127.0.0.1-7700; unusual characters become one '-'. */
 static void name_of(const char *address, char *name_out, size_t bytes)
 {
     static const char local[] = "://localhost:", number[] = "-127.0.0.1-";
@@ -51,7 +52,7 @@ static void name_of(const char *address, char *name_out, size_t bytes)
     name_out[length] = '\0';
 }
 
-/** A folder that the system keeps for each user who is logged in. @return whether it is there and this user's. */
+/** The folder that the system provides for a logged-in user. @return whether it exists and is this user's. */
 static bool login_folder(char *folder_out, size_t bytes)
 {
     struct stat found;
@@ -87,7 +88,7 @@ dcl_status dcli_token_path(const char *address, char *path_out, size_t bytes)
 
 /* ---- writing ---- */
 
-/** What rename() would replace. */
+/** Check the file that rename() would replace. */
 static dcl_status check_old(int folder, const char *name, const char *path)
 {
     struct stat found;
@@ -99,7 +100,7 @@ static dcl_status check_old(int folder, const char *name, const char *path)
                      S_ISREG(found.st_mode) ? "another user's file" : "not a regular file");
 }
 
-/** Beside it and renamed: who reads meanwhile finds the old one or the new one whole. */
+/** Write the token to a temporary file and rename it, so that readers see the whole old or the whole new one. */
 static dcl_status replace(int folder, const char *name, const char *path, const char *token)
 {
     char random[17], beside[64], text[DCLI_TOKEN + 1];
@@ -126,7 +127,7 @@ dcl_status dcli_token_write(const char *path, const char token[DCLI_TOKEN])
     if (strlen(path) >= sizeof for_folder)
         return DCLI_FAIL(DCL_ERR_FILE, "the token's path has %zu characters; expected less than %zu; use a shorter one",
                          strlen(path), sizeof for_folder);
-    strcpy(for_folder, path); /* dirname() and basename() change what they are given */
+    strcpy(for_folder, path); /* dirname() and basename() modify their argument */
     strcpy(for_name, path);
     int folder;
     dcl_status status = dcli_guarded_folder_make(dirname(for_folder), DCLI_PRIVATE_HERE, &folder);
@@ -187,15 +188,15 @@ dcl_status dcli_token_find(const char *address, char token_out[DCLI_TOKEN])
 
 /* ---- who listens ---- */
 
-/* Source: proc(5), /proc/net/tcp and tcp6: addresses as words of the machine in hexadecimal digits, state 0A: listening. */
+/* Source: proc(5), /proc/net/tcp and tcp6: addresses as machine words in hexadecimal digits, state 0A: listening. */
 
-/** The listener that a connection is given to: of those at the port the one whose address says most. */
+/** The listener that gets a connection: among those at the port, the one with the most specific address. */
 typedef struct listener {
-    int rank; /* 0: none; 1: at ::, 2: at 0.0.0.0, 3: at the address itself */
+    int rank; /* how specific its address is: 0: none found; 1: ::, 2: 0.0.0.0, 3: the address itself */
     unsigned user;
 } listener;
 
-static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff}; /* what IPv4 addresses begin with as IPv6 ones */
+static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff}; /* prefix of IPv4 addresses mapped to IPv6 */
 
 static bool parse_number(const char *host, struct in6_addr *address_out)
 {
@@ -234,7 +235,8 @@ static int rank_of(const struct in6_addr *listens, const struct in6_addr *called
     return memcmp(listens, &any, sizeof *listens) == 0;
 }
 
-/** Where several have the same rank, one that is neither this user's nor root's is kept. */
+/** Consider a line of the table. If several listeners have the same rank, prefer one that is neither this user's nor
+ *  root's. */
 static void look_at(const char *line, const struct in6_addr *called, int port, listener *found)
 {
     enum { LISTENING = 0x0a };
@@ -250,7 +252,7 @@ static void look_at(const char *line, const struct in6_addr *called, int port, l
         *found = (listener){rank, user};
 }
 
-/** @return whether the table could be read. */
+/** Read one table. @return whether it could be read. */
 static bool read_table(const char *path, const struct in6_addr *called, int port, listener *found)
 {
     char line[512];
@@ -281,7 +283,7 @@ dcl_status dcli_token_listener_is_ours(const char *host, int port)
     if (!parse_number(host, &called))
         return DCLI_FAIL(DCL_ERR_NETWORK, "host \"%s\" is no number; expected an address of loopback", host);
     bool has_table = read_table("/proc/net/tcp", &called, port, &found);
-    has_table = read_table("/proc/net/tcp6", &called, port, &found) || has_table; /* missing where there is no IPv6 */
+    has_table = read_table("/proc/net/tcp6", &called, port, &found) || has_table; /* does not exist without IPv6 */
     if (!has_table)
         return DCLI_FAIL(
             DCL_ERR_NETWORK,
@@ -308,7 +310,7 @@ dcl_status dcli_token_listener_is_not_foreign(const char *host, int port)
     return found.rank > 0 ? refuse_foreign(host, port, &found) : DCL_OK;
 }
 
-/** The other end of a connection of this host. @return false: not there. */
+/** Find the other end of a connection of this host. @return false: it is not there. */
 static bool find_other_end(const char *path, const struct sockaddr_in6 *own, const struct sockaddr_in6 *other,
                            unsigned *user_out)
 {
@@ -317,7 +319,7 @@ static bool find_other_end(const char *path, const struct sockaddr_in6 *own, con
     FILE *table = fopen(path, "re");
     while (table != NULL && !found && fgets(line, sizeof line, table) != NULL) {
         unsigned port[2], user;
-        unsigned long inode; /* 0: nobody has accepted it yet, or it has ended; then it has no user either */
+        unsigned long inode; /* 0: not accepted yet, or ended; then it has no user either */
         if (sscanf(line, " %*d: %32[0-9A-Fa-f]:%x %32[0-9A-Fa-f]:%x %*x %*x:%*x %*x:%*x %*x %u %*d %lu", digits[0],
                    &port[0], digits[1], &port[1], &user, &inode) != 6 ||
             inode == 0 || port[0] != ntohs(other->sin6_port) || port[1] != ntohs(own->sin6_port))
@@ -355,7 +357,7 @@ dcl_status dcli_token_connection_is_ours(int fd)
     struct sockaddr_in6 own, other;
     unsigned user = 0;
     if (!name_of_socket(fd, false, &own) || !name_of_socket(fd, true, &other))
-        return DCL_OK; /* it has ended: nothing goes over it */
+        return DCL_OK; /* it has ended, so nothing can be sent over it */
     bool found =
         find_other_end("/proc/net/tcp", &own, &other, &user) || find_other_end("/proc/net/tcp6", &own, &other, &user);
     if (!found || user == 0 || user == geteuid())

@@ -1,6 +1,6 @@
-/* net/unpack.c - bytes to a message, after the table.
- * The bytes have been scanned: every item announced is there to its end. So reading need not look at the end of the
- * bytes, as long as it takes exactly as many items as each array announces. */
+/* net/unpack.c - unpack bytes into a message, according to the table.
+ * The bytes have been scanned: every announced item is complete. So reading need not check for the end of the bytes, as
+ * long as it takes exactly as many items as each array announces. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct reader {
 static void *place(void *object, uint16_t offset) { return (char *)object + offset; }
 static void set_int(void *object, uint16_t offset, int value) { *(int *)place(object, offset) = value; }
 
-/** A pointer member, whatever it points to. */
+/** Set a pointer member of any type. */
 static void set_pointer(void *object, uint16_t offset, const void *pointer)
 {
     memcpy(place(object, offset), &pointer, sizeof pointer);
@@ -27,7 +27,7 @@ static void set_pointer(void *object, uint16_t offset, const void *pointer)
 
 /* ---- items ---- */
 
-/** An integer of any form. @return false, having read nothing, when the item is none. */
+/** Read an integer of any encoding. @return false, having read nothing, if the item is not an integer. */
 static bool read_any_integer(reader *r, uint64_t *bits_out, bool *negative_out)
 {
     int head = *r->at;
@@ -98,8 +98,9 @@ static bool read_bool(reader *r, bool *value_out)
     return true;
 }
 
-/** The count of an array or string, whose small form is `small` + count (up to `mask`) and whose wide forms start with
- *  `first`, of 1 << `first_log` bytes, to `last`. @return false, having read nothing, when the item is of another type. */
+/** Read the length of an array or string. Its short encoding is `small` + length (up to `mask`); its long encodings
+ *  have the codes `first` (with 1 << `first_log` bytes) to `last`. @return false, having read nothing, if the item is
+ *  of another type. */
 static bool read_count(reader *r, int small, int mask, int first, int first_log, int last, uint64_t *count_out)
 {
     int head = *r->at;
@@ -116,7 +117,7 @@ static bool read_count(reader *r, int small, int mask, int first, int first_log,
     return true;
 }
 
-/** The head of an array of `least`..`most` items. */
+/** Read the head of an array of `least`..`most` items. */
 static bool read_array(reader *r, int least, int most, int *count_out)
 {
     uint64_t count;
@@ -247,7 +248,7 @@ static bool read_field(reader *r, const dcli_field *field, void *object)
     }
 }
 
-/** A field that was left out: the object is zero already. */
+/** Handle an omitted field: the object is already zero. */
 static bool leave_out(reader *r, const dcli_field *field, void *object)
 {
     if (field->kind == DCLI_FIELD_STRING || field->kind == DCLI_FIELD_SENTENCE)
@@ -257,8 +258,8 @@ static bool leave_out(reader *r, const dcli_field *field, void *object)
     return true;
 }
 
-/** The first `count` fields of a zeroed struct from the bytes, the others left out. A faulty field adds its name to the
- *  trail, unless an item of it has done so. */
+/** Read the first `count` fields of a zeroed struct; the others were omitted. A faulty field adds its name to the error
+ *  path, unless one of its items has done so. */
 static bool read_fields(reader *r, const dcli_record *record, void *object, int count)
 {
     for (int i = 0; i < record->field_count; i++) {
@@ -271,12 +272,12 @@ static bool read_fields(reader *r, const dcli_record *record, void *object, int 
 
 /* ---- messages ---- */
 
-/** Compare the version alone: a message of another one may look different in all else. */
+/** Compare only the version: the rest of another version's message may look different. */
 static dcl_status check_version(const unsigned char *bytes, size_t length)
 {
     if (length >= 2 && (bytes[0] & 0xf0) == DCLI_WIRE_ARRAY && bytes[1] == DCLI_PROTOCOL)
         return DCL_OK;
-    unsigned char start[16] = {0}; /* the longest head of an array and integer take 14 */
+    unsigned char start[16] = {0}; /* the heads of the array and of the integer take at most 14 bytes */
     memcpy(start, bytes, length < sizeof start ? length : sizeof start);
     reader r = {.at = start};
     int count;
@@ -284,7 +285,7 @@ static dcl_status check_version(const unsigned char *bytes, size_t length)
     bool negative;
     if (!read_array(&r, 1, INT_MAX, &count) || !read_any_integer(&r, &version, &negative) ||
         (size_t)(r.at - start) > length || (!negative && version == DCLI_PROTOCOL))
-        return DCL_OK; /* or no version at all, which the next checks refuse */
+        return DCL_OK; /* or not a version at all, which the next checks refuse */
     return DCLI_FAIL(DCL_ERR_PROTOCOL,
                      "a message speaks version %" PRId64
                      " of the protocol, this peer version %d; let all peers run the "
@@ -292,7 +293,7 @@ static dcl_status check_version(const unsigned char *bytes, size_t length)
                      (int64_t)version, DCLI_PROTOCOL);
 }
 
-/** Version, kind and epoch. */
+/** Read version, kind and epoch. */
 static bool read_head(reader *r, dcli_message *message, int *fields_out)
 {
     static const dcli_field version = {"version", .minimum = DCLI_PROTOCOL, .maximum = DCLI_PROTOCOL};

@@ -1,5 +1,5 @@
-/* net/wire.c - peers on other hosts: one ROUTER that is bound, for those with higher numbers, and one that connects, to
- * those with lower numbers. Sending: wire_send.c; receiving, and who is gone: wire_take.c; listeners: wire_door.c.
+/* net/wire.c - the transport over tcp: one bound ROUTER for peers with higher numbers, and one that connects to those
+ * with lower numbers. Sending: wire_send.c; receiving and lost peers: wire_take.c; listeners: wire_door.c.
  * Source: zmq_socket(3), zmq_setsockopt(3): ZMQ_CONNECT_ROUTING_ID, ZMQ_PROBE_ROUTER. */
 #include "net/wire.h"
 
@@ -113,7 +113,8 @@ static dcl_status open_outgoing(dcli_endpoint *endpoint, dcli_wire *wire, const 
     if (status == DCL_OK)
         status = dcli_wire_option(wire->outgoing, ZMQ_ROUTER_MANDATORY, 1);
     if (status == DCL_OK)
-        status = dcli_wire_option(wire->outgoing, ZMQ_PROBE_ROUTER, 1); /* an empty message says who is calling */
+        status = dcli_wire_option(wire->outgoing, ZMQ_PROBE_ROUTER, 1); /* sends an empty message that identifies the
+                                                                           caller */
     size_t length = sizeof wire->outgoing_fd;
     if (status == DCL_OK && (zmq_setsockopt(wire->outgoing, ZMQ_ROUTING_ID, id, DCLI_ROUTING_BYTES) != 0 ||
                              zmq_getsockopt(wire->outgoing, ZMQ_FD, &wire->outgoing_fd, &length) != 0))
@@ -206,7 +207,8 @@ static dcl_status check_address_is_new(const dcli_endpoint *endpoint, const char
     return DCL_OK;
 }
 
-/** A host without keys has a password for each node, which no other node knows. */
+/** Set the credentials for a connection. A host without keys has a password for each node, which no other node
+ *  knows. */
 static dcl_status present(const dcli_wire *wire, int peer, const char *key)
 {
     char password[DCLI_KEY_HEX];
@@ -218,7 +220,7 @@ static dcl_status present(const dcli_wire *wire, int peer, const char *key)
     return status;
 }
 
-/** Options are captured by each zmq_connect(). */
+/** Connect to a peer. Each zmq_connect() captures the current options of the socket. */
 static dcl_status connect_to(dcli_wire *wire, int peer, const dcli_resolved *resolved, const char *text,
                              const char *key)
 {
@@ -260,7 +262,8 @@ dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *add
     char *kept = status == DCL_OK ? dcli_strdup(text) : NULL;
     if (kept == NULL)
         return status != DCL_OK ? status : DCL_ERR_NOMEM;
-    /* The handshake shows the password. Who accepts is looked at once more when it has succeeded. */
+    /* The handshake reveals the password, so the listener's owner is checked before. After the handshake the owner of
+     * the other end is checked, too. */
     bool foreign = wire->own == NULL && resolved.loopback &&
                    dcli_token_listener_is_not_foreign(resolved.host, resolved.port) != DCL_OK;
     if (foreign)
@@ -280,7 +283,7 @@ dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *add
     return DCL_OK;
 }
 
-/** As the gate writes it: in lower case; without keys the user name. */
+/** Write a key as the gate reports it: in lower case; without keys, the user name. */
 static dcl_status note_key(dcli_wire *wire, const char *key, const char *user, char hex_out[DCLI_KEY_HEX])
 {
     char z85[DCLI_KEY_Z85];
@@ -315,7 +318,7 @@ static dcl_status expect(dcli_endpoint *endpoint, int peer, const char *key, con
                          "was lost stays lost",
                          peer, wire->door.router == NULL ? "here" : "again");
     bool own_key = !early || strcmp(one->key, hex) == 0;
-    if (early && !own_key) { /* someone else took its number: its own connection may still come */
+    if (early && !own_key) { /* someone else used its number; its own connection may still come */
         dcli_door_cut(&wire->door, peer);
         dcli_wire_stir_door(wire);
         dcli_parcels_free(&one->early);

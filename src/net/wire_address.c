@@ -1,4 +1,5 @@
-/* net/wire_address.c - addresses of listeners: parsing, looking up, trying. Source: RFC 3986, section 3.2; getaddrinfo(3). */
+/* net/wire_address.c - addresses of listeners: parsing, resolving, probing. Source: RFC 3986, section 3.2;
+ * getaddrinfo(3). */
 #include "net/wire_address.h"
 
 #include <arpa/inet.h>
@@ -75,7 +76,7 @@ static dcl_status parse_host(const char *text, const char *at, dcli_address_use 
     return set_host(text, at, end, address);
 }
 
-/** What stands behind the host. */
+/** Parse the port after the host. */
 static dcl_status parse_port(const char *text, const char *at, dcli_address_use use, dcli_address *address)
 {
     if (*at == '\0' || (*at == ':' && at[1] == '\0'))
@@ -129,9 +130,9 @@ static bool leads_back(const struct sockaddr *address)
     return IN6_IS_ADDR_LOOPBACK(in6) || (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == 127);
 }
 
-/* A look-up by a thread of its own, which may outlive the call that waits for it: who is last frees it. */
+/* A look-up in a thread of its own, which may outlive the call that waits for it; the last of the two frees it. */
 typedef struct look_up_order {
-    pthread_mutex_t lock; /* what follows up to `list` */
+    pthread_mutex_t lock; /* guards the fields up to `list` */
     pthread_cond_t changed;
     bool done, abandoned;
     int code, saved_errno;
@@ -173,7 +174,7 @@ static void *look_up_in_thread(void *argument)
     return NULL;
 }
 
-/* @return NULL (recorded). */
+/* Start a look-up. @return NULL (recorded). */
 static look_up_order *begin_look_up(const char *host, const char *port)
 {
     look_up_order *order = dcli_calloc(1, sizeof *order);
@@ -196,7 +197,7 @@ static look_up_order *begin_look_up(const char *host, const char *port)
     return NULL;
 }
 
-/* @return the code of getaddrinfo(); EAI_AGAIN at the deadline, with errno ETIMEDOUT. */
+/* Wait for a look-up. @return the code of getaddrinfo(); EAI_AGAIN at the deadline, with errno ETIMEDOUT. */
 static int end_look_up(look_up_order *order, int milliseconds, struct addrinfo **list_out)
 {
     struct timespec until = dcli_in_ms(milliseconds);
@@ -275,7 +276,7 @@ dcl_status dcli_address_resolve_within(const dcli_address *address, int millisec
 
 dcl_status dcli_address_resolve(const dcli_address *address, dcli_resolved *resolved_out)
 {
-    enum { LOOK_UP_MS = 10000 }; /* a second name server is asked after 5 s: resolv.conf(5) */
+    enum { LOOK_UP_MS = 10000 }; /* long enough for a second name server, which is asked after 5 s: resolv.conf(5) */
     return dcli_address_resolve_within(address, LOOK_UP_MS, resolved_out);
 }
 
@@ -350,7 +351,8 @@ int dcli_address_probe(const dcli_resolved *resolved, int milliseconds)
     return code;
 }
 
-/* Connecting a datagram socket sends nothing: the system only chooses the way. */
+/* Find this machine's address on the route to another one: connecting a datagram socket sends nothing but selects the
+ * route. */
 bool dcli_address_on_way_to(const dcli_resolved *other, dcli_resolved *own_out)
 {
     struct addrinfo *list = NULL, own;

@@ -1,10 +1,11 @@
-/* net/wire_ahead.c - what a peer has sent and nobody has taken: libzmq keeps it, without a limit in bytes.
+/* net/wire_ahead.c - limit what a peer has sent and nobody has taken: libzmq stores it without a limit in bytes.
  *
- * The system counts the bytes that a connection has brought (tcp(7), TCP_INFO). The bytes that were taken are subtracted, with
- * 128 for each frame: that is more overhead than a frame has, so the result is never too high. It is kept from one look to
- * the next: libzmq shows a message only when its last frame has come, so an empty socket may still hold much of one. */
+ * The system counts the bytes that a connection has received (tcp(7), TCP_INFO). The bytes that were taken are
+ * subtracted, with 128 for each frame. This is more than a frame's overhead, so the result is never too high. The
+ * result is carried over between checks: libzmq shows a message only when its last frame has arrived, so an apparently
+ * empty socket may contain most of one. */
 #include <inttypes.h>
-#include <linux/tcp.h> /* of <netinet/tcp.h> the struct is shorter */
+#include <linux/tcp.h> /* the struct of <netinet/tcp.h> is shorter */
 #include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -14,7 +15,7 @@
 
 enum {
     LOOK_NS = 50000000,
-    FRAME_BYTES = 128 /* more than ZMTP's header (9) and that of a CurveZMQ MESSAGE (33), or a heartbeat */
+    FRAME_BYTES = 128 /* more than the header of ZMTP (9) plus that of a CurveZMQ MESSAGE (33), or a heartbeat */
 };
 
 bool dcli_wire_brought(int fd, uint64_t *received_out, uint64_t *acknowledged_out)
@@ -34,26 +35,26 @@ void dcli_wire_note_taken(dcli_wire_peer *peer, const dcli_incoming *incoming)
     peer->taken_bytes += (int64_t)(incoming->length + incoming->payload_bytes + 2 * FRAME_BYTES);
 }
 
-/* The host is trusted: what it sends has limits of its own. */
+/* Whether a peer has a limit. The host has none: it is trusted, and what it sends is limited elsewhere. */
 static bool has_limit(const dcli_endpoint *endpoint, int peer)
 {
     const dcli_wire *wire = endpoint->link;
     return peer != endpoint->self && peer != endpoint->peer_count - 1 && wire->peer[peer].state == DCLI_WIRE_UP;
 }
 
-/* Heartbeats of a peer, and its answers to those of this side, are never taken as messages. */
+/* Bytes of heartbeats, which are never taken as messages. */
 static int64_t beats_bytes(const dcli_wire *wire, int64_t elapsed_ns)
 {
     return 2 * FRAME_BYTES * (elapsed_ns / dcli_wire_beat_ns(wire) + 1);
 }
 
-/* What the peer is ahead by, at least. */
+/* Lower bound of the bytes that the peer is ahead. */
 static int64_t look_at(const dcli_wire *wire, dcli_wire_peer *peer, int64_t elapsed_ns)
 {
     uint64_t received, acknowledged;
     if (!dcli_wire_brought(peer->address != NULL ? peer->connection : peer->fd, &received, &acknowledged))
         received = 0;
-    if (peer->brought_bytes == 0 || received < peer->brought_bytes) /* the first look, or another connection */
+    if (peer->brought_bytes == 0 || received < peer->brought_bytes) /* the first check, or another connection */
         peer->ahead_bytes = 0;
     else
         peer->ahead_bytes = dcli_max(0, peer->ahead_bytes + (int64_t)(received - peer->brought_bytes) -

@@ -1,23 +1,25 @@
-/* net/wire_door.c - listeners that know whose connection ends.
+/* net/wire_door.c - listeners that know which connection has ended.
  *
- * libzmq tells of connections by descriptor (events) and of messages by routing id and descriptor (ZMQ_SRCFD). A
- * descriptor is used again after its connection has ended; what follows makes that harmless:
- * - An event of an end is sent before the descriptor is closed. So once events have been drained after a message was taken,
- *   each older connection with the same descriptor is known to have ended.
- * - The first message of a connection may be there before the event that it was accepted: one of libzmq's threads accepts,
- *   another reads. While the descriptor is a connection of this listener's, that event comes, and is waited for.
- * - The pipe of a connection is told to end before its descriptor is closed. So while a message to its routing id is
- *   accepted, after all commands were processed, the descriptor still was the connection's before. That gives the
- *   connection's cookie, the number that the system never gives twice.
- * - To cut, the descriptor is duplicated, the duplicate's cookie compared, and the duplicate shut down. libzmq sees the end
- *   and closes its own.
+ * libzmq reports connections by descriptor (events) and messages by routing id and descriptor (ZMQ_SRCFD). A descriptor
+ * is reused after its connection has ended. The following makes that harmless:
+ * - The event of an end is sent before the descriptor is closed. So if the events have been drained after a message was
+ *   taken, every older connection with the same descriptor is known to have ended.
+ * - The first message of a connection may arrive before the event that it was accepted, because different threads of
+ *   libzmq accept and read. As long as the descriptor is a connection of this listener, that event will come, and is
+ *   waited for.
+ * - The pipe of a connection is told to end before its descriptor is closed. So if a message to its routing id is
+ *   accepted, after all commands were processed, the descriptor still belonged to the connection before. This gives the
+ *   connection's cookie, a number that the system never reuses.
+ * - To end a connection, the descriptor is duplicated, the duplicate's cookie compared, and the duplicate shut down.
+ *   libzmq sees the end and closes its own descriptor.
  *
- * libzmq limits the bytes of a frame and the number of whole messages that wait. The frames of a message that never ends it
- * keeps until memory is over, an object of 64 bytes for each empty frame of 2. So the system is asked how many bytes a
- * connection has brought (tcp(7), TCP_INFO): who brings too many without a message coming of them is cut, and those with most
- * of them when all together are too many. The frames of a handshake may be as large as those of messages: who is still in
- * it, which shows by what it was told, may bring little. That bytes have come an edge-triggered epoll tells, which the owner of the listener polls; and the system takes little in advance (ZMQ_RCVBUF),
- * for what it has taken libzmq still reads after the cut. */
+ * libzmq limits the bytes of a frame and the number of whole messages that wait. But it stores the frames of an
+ * unfinished message without limit, with an object of 64 bytes for each empty frame of 2. So this file asks the system
+ * how many bytes a connection has received (tcp(7), TCP_INFO). A connection that receives too many without a complete
+ * message is ended; if all together are too many, those with the most. Handshake frames may be as large as those of
+ * messages. Therefore a connection in the handshake, which is recognised by how little it was sent, may receive only
+ * little. An edge-triggered epoll, which the owner of the listener polls, reports arriving bytes. The receive buffer is
+ * small (ZMQ_RCVBUF), because libzmq reads what the system has received even after the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -49,7 +51,7 @@ static dcl_status bind_failed(const char *text)
                      zmq_strerror(zmq_errno()));
 }
 
-/** The first port of the range that is free. */
+/** Bind the first free port of the range. */
 static dcl_status bind_in_range(dcli_door *door, const dcli_resolved *resolved, int first, int last)
 {
     char text[DCLI_MOST_ADDRESS + 1];
@@ -114,8 +116,9 @@ static dcl_status dress_door(dcli_door *door, const dcli_door_terms *terms)
         status = dcli_wire_option(door->router, ZMQ_SNDHWM, terms->most_waiting);
     if (status == DCL_OK)
         status = dcli_wire_option(door->router, ZMQ_RCVHWM, terms->most_waiting);
-    /* Who sends so much that libzmq stops reading, and then resets the connection, must not meet a heartbeat there: libzmq
-     * finds that impossible and ends the process. The other side's heartbeats, which say how long it may be silent, stay. */
+    /* Disable heartbeats of this side. If a client sends so much that libzmq stops reading, and then resets the
+     * connection, a heartbeat would meet a state that libzmq considers impossible, and it would abort the process. The
+     * other side's heartbeats, which set the allowed silence, remain. */
     if (status == DCL_OK && terms->most_waiting > 0)
         status = dcli_wire_option(door->router, ZMQ_HEARTBEAT_IVL, 0);
     if (status == DCL_OK && terms->most_ahead > 0)
@@ -126,7 +129,8 @@ static dcl_status dress_door(dcli_door *door, const dcli_door_terms *terms)
     return status == DCL_OK ? dcli_gate_guard_socket(terms->gate, door->router, terms->domain, terms->own) : status;
 }
 
-/** The rest of the descriptors is for everything else: libzmq ends the process where it finds none. */
+/** Limit of connections. The other descriptors are for everything else, since libzmq aborts the process if it finds
+ *  none. */
 static int most_connections(const dcli_door_terms *terms)
 {
     struct rlimit limit;
@@ -185,7 +189,7 @@ static uint64_t cookie_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) == 0 ? cookie : 0;
 }
 
-/** Whether a descriptor is a connection of this listener's, of whomever. */
+/** Whether a descriptor is a connection of this listener. */
 static bool is_of_door(const dcli_door *door, int fd)
 {
     struct sockaddr_storage name;
@@ -198,7 +202,7 @@ static bool is_of_door(const dcli_door *door, int fd)
            ntohs(((const struct sockaddr_in6 *)(const void *)&name)->sin6_port) == door->port;
 }
 
-/** @param cookie  0: of whichever connection of this listener's the descriptor is now. */
+/** Shut down a socket. @param cookie  0: whichever connection of this listener has the descriptor now. */
 static void cut_socket(const dcli_door *door, int fd, uint64_t cookie)
 {
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -247,16 +251,17 @@ void dcli_door_cut(dcli_door *door, int64_t holder)
 
 /* ---- floods ------------------------------------------------------------------------------------------------------- */
 
-/** What an unauthenticated connection is told at most: the greeting, with keys also WELCOME (RFC 25/CURVE: 170 bytes with
- *  its header); one more for the system, which counts the beginning of the connection as a byte. With a password WELCOME
- *  comes after the password. Who has acknowledged more was let in: and it may send messages only after that. */
+/** Most bytes that an unauthenticated connection is sent: the greeting, with keys also WELCOME (RFC 25/CURVE: 170 bytes
+ *  with its header), and one for the system, which counts the start of the connection as a byte. With a password,
+ *  WELCOME follows the password. A connection that has acknowledged more was admitted, and may send messages only after
+ *  that. */
 static uint64_t most_told(const dcli_door *door)
 {
     const uint64_t greeting = 64, welcome = 170;
     return greeting + (door->has_keys ? welcome : 0) + 1;
 }
 
-/** Of a kernel that does not count bytes: none, and there is no limit. */
+/** Update the number of received bytes. If the kernel does not count bytes, it is 0, and there is no limit. */
 static void look_at_bytes(const dcli_door *door, dcli_connection *connection)
 {
     uint64_t received, acknowledged;
@@ -266,9 +271,9 @@ static void look_at_bytes(const dcli_door *door, dcli_connection *connection)
     connection->let_in = connection->let_in || acknowledged > most_told(door);
 }
 
-/** A descriptor that has ended meanwhile is not of this listener, or is a later connection: also watched. Of what came
- *  before, nothing tells. Arrivals are told only while there is something to do: when libzmq was faster and has read them
- *  all, that the connection can be written to. */
+/** Watch a descriptor with epoll. A descriptor that has ended meanwhile is not of this listener, or belongs to a later
+ *  connection, which is watched, too. Earlier arrivals are not reported. Arrivals are reported only while there is
+ *  something to process; if libzmq has already read everything, only writability is. */
 static void watch(dcli_door *door, dcli_connection *connection)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = connection->fd};
@@ -279,14 +284,14 @@ static void watch(dcli_door *door, dcli_connection *connection)
     door->unseen = true;
 }
 
-/** Bytes of those that no limit is for need not be told. */
+/** Stop watching a connection that no limit applies to. */
 static void unwatch_if_free(const dcli_door *door, const dcli_connection *connection)
 {
     if (door->arrivals >= 0 && door->most_ahead == 0 && connection->let_in)
         (void)epoll_ctl(door->arrivals, EPOLL_CTL_DEL, connection->fd, NULL);
 }
 
-/** Bytes that a limit is for. */
+/** Bytes of a connection that count against a limit. */
 static uint64_t ahead_of(const dcli_door *door, const dcli_connection *connection)
 {
     if (connection->cut || connection->ended || (connection->let_in && door->most_ahead == 0))
@@ -300,7 +305,7 @@ static bool is_beyond(const dcli_door *door, const dcli_connection *connection)
     return most > 0 && ahead_of(door, connection) > (uint64_t)most;
 }
 
-/** @return NULL: all keep to the limits. */
+/** Find a connection that exceeds a limit. @return NULL: there is none. */
 static dcli_connection *find_flood(dcli_door *door)
 {
     uint64_t all = 0;
@@ -318,7 +323,8 @@ static dcli_connection *find_flood(dcli_door *door)
 
 /* ---- events ------------------------------------------------------------------------------------------------------- */
 
-/** Those who connect and say nothing must not keep others out; who was let in is a newcomer that will speak. */
+/** End the oldest connection over which nothing was received, so that silent ones do not keep others out. One that was
+ *  admitted is spared, because it will send. */
 static void cut_oldest_silent(dcli_door *door)
 {
     int64_t open = 0;
@@ -399,7 +405,7 @@ void dcli_door_note_message(dcli_door *door, int fd)
     connection->taken = connection->brought;
 }
 
-/** @return whether there was any news. */
+/** Process reported arrivals. @return whether there were any. */
 static bool look_at_arrivals(dcli_door *door)
 {
     enum { AT_ONCE = 64 };
@@ -453,7 +459,7 @@ int64_t dcli_door_oldest_silent_ns(const dcli_door *door)
     return INT64_MAX;
 }
 
-/** An empty message: the other side drops it. */
+/** Send an empty message, which the other side drops. */
 static bool knock(void *router, const void *id, size_t id_bytes)
 {
     return zmq_send(router, id, id_bytes, ZMQ_DONTWAIT | ZMQ_SNDMORE) >= 0 &&
@@ -480,7 +486,7 @@ bool dcli_door_claim(dcli_door *door, int fd, const void *id, size_t id_bytes, i
     if (connection == NULL || connection->holder >= 0 || connection->cut)
         return false;
     uint64_t cookie = cookie_of(fd);
-    (void)dcli_socket_has_input(door->router); /* processes all commands: zmq_send() may put that off */
+    (void)dcli_socket_has_input(door->router); /* processes all commands, which zmq_send() may postpone */
     if (cookie == 0 || !knock(door->router, id, id_bytes))
         return false;
     connection->holder = holder;

@@ -1,4 +1,4 @@
-/* net/wire_send.c - sending over tcp, and messages that wait. */
+/* net/wire_send.c - sending over tcp, and messages that wait for a connection. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -90,8 +90,8 @@ void dcli_parcels_join(dcli_parcels *parcels, dcli_parcels *more)
 
 /* ---- sending ------------------------------------------------------------------------------------------------------ */
 
-/* Only the frame with the id can be refused: the peer's connection has ended then. What follows it "succeeds" in any case,
- * so it is not sent. */
+/* Send the frames of a message. Only the frame with the routing id can be refused, if the peer's connection has ended.
+ * The frames after it would appear to succeed, so they are not sent then. */
 static dcl_status transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload)
 {
     dcli_wire *wire = endpoint->link;
@@ -99,7 +99,7 @@ static dcl_status transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, z
     void *socket = outgoing ? wire->outgoing : wire->door.router;
     unsigned char id[DCLI_ROUTING_BYTES];
     dcli_routing_id(to, id);
-    wire->quiet[outgoing ? DCLI_WIRE_OUTGOING : DCLI_WIRE_DOOR] = false; /* sending also takes in news */
+    wire->quiet[outgoing ? DCLI_WIRE_OUTGOING : DCLI_WIRE_DOOR] = false; /* sending also processes events */
     int rc;
     do
         rc = zmq_send(socket, id, sizeof id, ZMQ_DONTWAIT | ZMQ_SNDMORE);
@@ -124,7 +124,8 @@ dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header
     return transmit(endpoint, to, header, payload);
 }
 
-/* Four times within the silence, as ZMTP's heartbeats, which tell that somebody is there, but not what was sent. */
+/* Time between heartbeats: four within the silence, like ZMTP's heartbeats, which show that the peer is there but not
+ * what was sent. */
 int64_t dcli_wire_beat_ns(const dcli_wire *wire)
 {
     const int64_t shortest = 10000000;
@@ -143,13 +144,14 @@ void dcli_wire_beat(dcli_endpoint *endpoint)
     for (int peer = 0; peer < endpoint->peer_count; peer++) {
         zmq_msg_t frame;
         if (wire->peer[peer].state != DCLI_WIRE_UP || zmq_msg_init_size(&frame, dcli_seal_bytes(sums)) != 0)
-            continue; /* without memory this time */
+            continue; /* no memory this time */
         dcli_seal_put(zmq_msg_data(&frame), 0, wire->peer[peer].sent, sums, NULL, 0);
         (void)transmit(endpoint, peer, &frame, NULL);
     }
 }
 
-/* libzmq gives no sign of a message that has not ended: what has come is looked at once a second, too. */
+/* Time of the next action: received bytes are checked once a second, because libzmq does not report an unfinished
+ * message. */
 int64_t dcli_wire_due_ns(const dcli_endpoint *endpoint)
 {
     const int64_t longest = 1000000000;

@@ -1,4 +1,4 @@
-/* net/wire_socket.c - sockets over tcp: options, events, and what they mean.
+/* net/wire_socket.c - sockets over tcp: their options and events.
  * Source: zmq_setsockopt(3), zmq_socket_monitor(3). */
 #include "net/wire_socket.h"
 
@@ -23,8 +23,8 @@ static int clamp(int64_t value, int low, int high) { return value < low ? low : 
 
 dcl_status dcli_wire_dress(void *socket, int64_t silence_ms, int64_t most_bytes)
 {
-    const int most_ttl_ms = 6553599; /* what the protocol can carry */
-    /* Who hears nothing for a quarter of the time asks, and waits three quarters for an answer. */
+    const int most_ttl_ms = 6553599; /* largest value of the protocol */
+    /* Heartbeats: after a quarter of the time without any message, ask; wait three quarters for an answer. */
     const struct {
         int option, value;
     } options[] = {
@@ -34,8 +34,8 @@ dcl_status dcli_wire_dress(void *socket, int64_t silence_ms, int64_t most_bytes)
         {ZMQ_HANDSHAKE_IVL, DCLI_HANDSHAKE_MS},
         {ZMQ_CONNECT_TIMEOUT, DCLI_HANDSHAKE_MS},
         {ZMQ_BACKLOG, 512},
-        /* Never connect anew. Switched off altogether (-1), libzmq drops what was received but not yet taken when a
-         * connection ends; so it shall wait for longer than anybody looks on. */
+        /* Never reconnect. The value -1 would do that, but then libzmq drops messages that were received and not yet
+         * taken when a connection ends. So the interval is longer than any session. */
         {ZMQ_RECONNECT_IVL, INT_MAX / 4},
     };
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
@@ -70,9 +70,9 @@ dcl_status dcli_wire_present(void *socket, const dcli_keypair *own, const char *
 
 /* ---- events ------------------------------------------------------------------------------------------------------- */
 
-/* All that is looked at, and no more. Sending an event changes errno, and where libzmq 4.3.4 cannot decrypt a message, it
- * sends ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL between setting errno and looking at it: EAGAIN then makes it keep the connection
- * and stop reading, and at the next heartbeat after a reset it finds that impossible and ends the process. */
+/* The events that are needed, and no more. Sending an event changes errno. If libzmq 4.3.4 cannot decrypt a message, it
+ * sends ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL between setting and reading errno. With EAGAIN it then keeps the connection
+ * and stops reading, and a heartbeat after a reset makes it abort the process. */
 enum {
     EVENTS = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED |
              ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL
@@ -110,7 +110,8 @@ void dcli_monitor_close(dcli_monitor *monitor, void *socket)
     monitor->events = NULL;
 }
 
-/* An event is two frames: a 16-bit number and a 32-bit value, as this machine has them; and an address. */
+/* Take the next event. It has two frames: a 16-bit number with a 32-bit value, in this machine's byte order; and an
+ * address. */
 bool dcli_monitor_next(dcli_monitor *monitor, dcli_event *event_out)
 {
     unsigned char head[6];
@@ -137,7 +138,7 @@ bool dcli_monitor_next(dcli_monitor *monitor, dcli_event *event_out)
 dcli_ending dcli_ending_of(const dcli_event *event, bool up)
 {
     switch (event->kind) {
-    case ZMQ_EVENT_CLOSED: /* of a connection that was tried */
+    case ZMQ_EVENT_CLOSED: /* end of a connection attempt */
         return DCLI_END_NOBODY;
     case ZMQ_EVENT_DISCONNECTED:
         return up ? DCLI_END_LOST : DCLI_END_MISFIT;
@@ -150,7 +151,7 @@ dcli_ending dcli_ending_of(const dcli_event *event, bool up)
     }
 }
 
-/** The reason why a connection was not made is not in libzmq's events: try once more, without it. */
+/** Record why a connection failed. libzmq's events do not contain the reason, so try once more with a plain socket. */
 static dcl_status fail_nobody(const char *who, const char *address, int patience_ms)
 {
     dcli_address parsed;

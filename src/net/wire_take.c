@@ -1,4 +1,4 @@
-/* net/wire_take.c - taking messages over tcp, and finding out who is gone. */
+/* net/wire_take.c - receiving messages over tcp, and noticing lost peers. */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "net/token.h"
 #include "net/wire.h"
 
-enum { LOOK_EVERY = 64 /* messages taken between two looks at events, when there is always one */ };
+enum { LOOK_EVERY = 64 /* messages taken between two checks of events, while there always is a message */ };
 
 /* ---- where there is news ------------------------------------------------------------------------------------------ */
 
@@ -30,7 +30,7 @@ void dcli_wire_descriptors(const dcli_wire *wire, int descriptors_out[DCLI_WIRE_
     descriptors_out[DCLI_WIRE_DOOR_ARRIVALS] = door ? wire->door.arrivals : -1;
 }
 
-/** One system call for all sources. @return how many have told of news. */
+/** Poll all sources with one system call. @return how many have events. */
 static int poll_sources(const dcli_wire *wire, struct pollfd polled[DCLI_WIRE_SOURCES])
 {
     int fd[DCLI_WIRE_SOURCES];
@@ -40,7 +40,7 @@ static int poll_sources(const dcli_wire *wire, struct pollfd polled[DCLI_WIRE_SO
     return poll(polled, DCLI_WIRE_SOURCES, 0);
 }
 
-/** @return whether any source may have something. */
+/** Check the sources. @return whether any may have something. */
 static bool listen_around(dcli_wire *wire)
 {
     struct pollfd polled[DCLI_WIRE_SOURCES];
@@ -53,7 +53,7 @@ static bool listen_around(dcli_wire *wire)
     return any;
 }
 
-/** Nothing is to be said of which no descriptor will tell. */
+/** Whether nothing is pending that no descriptor would report. */
 static bool is_idle(const dcli_endpoint *endpoint)
 {
     const dcli_wire *wire = endpoint->link;
@@ -108,7 +108,7 @@ static void note_outgoing(dcli_endpoint *endpoint, const dcli_event *event)
         dcli_wire_set(endpoint, peer, ending);
 }
 
-/** Count a refusal of somebody at the door. @return whether it is to be logged: one line a second. */
+/** Count a refused connection. @return whether to log it: once a second. */
 static bool count_refusal(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
@@ -121,7 +121,7 @@ static bool count_refusal(dcli_endpoint *endpoint)
     return true;
 }
 
-/** Those who bring bytes and are not let in. */
+/** End unauthenticated connections that receive too many bytes. */
 static void cut_floods(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
@@ -202,8 +202,9 @@ static dcl_status lost(dcli_endpoint *endpoint, int peer, dcli_incoming *incomin
         peer, wire->silence_ms);
 }
 
-/* With all sockets found empty after the end was seen, nothing of it is left. Where they never are, the sockets take turns
- * between connections: who had no turn for so long has nothing there. */
+/* Whether all messages of an ended peer were taken. They were if all sockets were found empty after its end was seen.
+ * If sockets are never empty, they take turns between connections; so a peer that had no turn for long enough has
+ * nothing left. */
 static int over(const dcli_endpoint *endpoint, bool empty)
 {
     const dcli_wire *wire = endpoint->link;
@@ -214,7 +215,7 @@ static int over(const dcli_endpoint *endpoint, bool empty)
     return -1;
 }
 
-/** @return DCL_ERR_NODE_LOST, or DCL_ERR_TIMEOUT: nobody. Peers that were dropped go without a word. */
+/** Report a lost peer. @return DCL_ERR_NODE_LOST, or DCL_ERR_TIMEOUT: there is none. Dropped peers are not reported. */
 static dcl_status tell_lost(dcli_endpoint *endpoint, bool empty, dcli_incoming *incoming)
 {
     int peer;
@@ -235,7 +236,7 @@ static void drop(dcli_incoming *incoming)
     *incoming = (dcli_incoming){.descriptor = -1, .frames = incoming->frames};
 }
 
-/** Someone who was let in claims to be whom it is not. */
+/** Refuse an authenticated client that uses another peer's number. */
 static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, int fd)
 {
     dcli_wire *wire = endpoint->link;
@@ -256,7 +257,7 @@ static bool key_fits(const dcli_wire_peer *peer, zmq_msg_t *header)
     return user != NULL && strcmp(user, peer->key) == 0;
 }
 
-/** The first message over a connection to the door. @return false: not to be taken. */
+/** Handle the first message over a connection to the door. @return false: it must not be taken. */
 static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd)
 {
     dcli_wire *wire = endpoint->link;
@@ -286,7 +287,7 @@ static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd
     return true;
 }
 
-/** Nothing more is taken of a peer, whatever its connection still brings. */
+/** Accept nothing more of a peer, whatever its connection receives. */
 static void give_up(dcli_endpoint *endpoint, int from)
 {
     dcli_wire *wire = endpoint->link;
@@ -304,7 +305,7 @@ static void give_up(dcli_endpoint *endpoint, int from)
     dcli_wire_stir_door(wire);
 }
 
-/** Kept until it is expected. */
+/** Store a message of a peer until the peer is expected. */
 static void keep_early(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
@@ -334,14 +335,14 @@ bool dcli_wire_break_off(dcli_endpoint *endpoint, int from, const char *format, 
     return false;
 }
 
-/** Another version may end its frames in another way: what it speaks is said first. */
+/** Whether a message has another protocol version: then that is reported first, because its seal may differ. */
 static bool speaks_otherwise(const dcli_incoming *incoming)
 {
     uint64_t version = dcli_message_version(incoming->bytes, incoming->length);
     return version != 0 && version != DCLI_PROTOCOL;
 }
 
-/** Check the seal and take it off. @return false: the message is a beat, or of a connection that is of no use any more. */
+/** Check the seal and remove it. @return false: the message is a heartbeat, or its connection is no longer used. */
 static bool unseal(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
@@ -373,7 +374,7 @@ static bool unseal(dcli_endpoint *endpoint, dcli_incoming *incoming)
     return !beats;
 }
 
-/** @return whether the message is one for the caller; else it has been seen to. */
+/** Decide about a message. @return whether it is for the caller; otherwise it has been handled. */
 static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_door)
 {
     dcli_wire *wire = endpoint->link;
@@ -389,7 +390,7 @@ static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_door
         }
     } else if (from >= 0 && wire->peer[from].state == DCLI_WIRE_MET) {
         dcli_wire_stir_outgoing(wire);
-        look_at_events(endpoint); /* who it is comes before what it says */
+        look_at_events(endpoint); /* authenticate the sender before its message is used */
         if (wire->peer[from].state == DCLI_WIRE_MET)
             dcli_wire_rise(endpoint, from);
     }
@@ -427,7 +428,7 @@ static dcl_status take_ready(dcli_endpoint *endpoint, dcli_incoming *incoming)
         size_t seal = parcel->from != endpoint->self ? dcli_seal_bytes(dcli_wire_has_sums(wire)) : 0;
         *incoming = (dcli_incoming){.from = parcel->from,
                                     .bytes = zmq_msg_data(&frames->header),
-                                    .length = length > seal ? length - seal : length, /* it was looked at before */
+                                    .length = length > seal ? length - seal : length, /* its seal was checked before */
                                     .payload = parcel->extra_frames > 0 ? zmq_msg_data(&frames->payload) : NULL,
                                     .payload_bytes = zmq_msg_size(&frames->payload),
                                     .extra_frames = parcel->extra_frames,
@@ -466,7 +467,7 @@ static dcl_status take_from(dcli_endpoint *endpoint, bool by_door, dcli_incoming
     return DCL_ERR_TIMEOUT;
 }
 
-/** From either socket, in turn. */
+/** Take a message from either socket, in turn. */
 static dcl_status take_any(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
@@ -475,7 +476,7 @@ static dcl_status take_any(dcli_endpoint *endpoint, dcli_incoming *incoming)
     return status == DCL_ERR_TIMEOUT ? take_from(endpoint, !door_first, incoming) : status;
 }
 
-/** What was taken last turned out to be no message: nothing more is taken from who sent it. */
+/** If the last message turned out to be invalid, accept nothing more from its sender. */
 static void see_refusal(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
@@ -500,7 +501,7 @@ static dcl_status take_or_tell(dcli_endpoint *endpoint, dcli_incoming *incoming)
         status = take_any(endpoint, incoming);
     if (status == DCL_ERR_TIMEOUT && listen_around(wire)) {
         look_at_events(endpoint);
-        (void)listen_around(wire); /* what was said before an end that was just seen comes first */
+        (void)listen_around(wire); /* first deliver messages that came before an end that was just seen */
         status = take_any(endpoint, incoming);
     }
     return status == DCL_ERR_TIMEOUT ? tell_lost(endpoint, true, incoming) : status;
@@ -525,5 +526,5 @@ bool dcli_wire_seems_ready(const dcli_endpoint *endpoint)
     return !is_idle(endpoint) || poll_sources(endpoint->link, polled) != 0;
 }
 
-/* The descriptors of quiet sources stay readable until they are looked at. */
+/* Quiet sources stay readable until they are checked, so poll() sees them. */
 bool dcli_wire_arm(dcli_endpoint *endpoint) { return is_idle(endpoint); }

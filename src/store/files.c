@@ -1,4 +1,5 @@
-/* store/files.c - files that may be used, and tokens by which processes find out that they see the same folder. */
+/* store/files.c - opening files beneath an allowed folder, and the token files by which processes find out whether they
+ * see the same folder. */
 #include "store/files.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ const dcli_files dcli_files_everywhere = {.folder = -1, .everywhere = true};
 /* Source: openat2(2). */
 static int open_beneath(int folder, const char *path, uint64_t flags)
 {
-    enum { ATTEMPTS = 1000 }; /* EAGAIN: something was renamed or mounted while ".." was looked up */
+    enum { ATTEMPTS = 1000 }; /* EAGAIN: something was renamed or mounted during the look-up of ".." */
     struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     int fd = -1;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -42,7 +43,7 @@ dcli_files dcli_files_adopt(int folder, const char *name)
 {
     dcli_files files = {.folder = folder, .name = name};
     int self = open_beneath(folder, ".", O_PATH);
-    files.walks = self < 0 && (errno == ENOSYS || errno == EPERM); /* EPERM: a container that does not know the call */
+    files.walks = self < 0 && (errno == ENOSYS || errno == EPERM); /* EPERM: a container that blocks the system call */
     if (self >= 0)
         close(self);
     return files;
@@ -50,7 +51,7 @@ dcli_files dcli_files_adopt(int folder, const char *name)
 
 dcl_status dcli_files_hold(const char *name, dcli_files *files_out)
 {
-    int folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* mounts what is mounted on use, as O_PATH does not */
+    int folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* unlike O_PATH, this triggers automounting */
     if (folder < 0 && errno == EACCES)
         folder = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
@@ -71,8 +72,9 @@ void dcli_files_release(dcli_files *files)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-/* What follows the folder in a path: after the shortest beginning that names it. Only the name of the folder is looked up
- * so; what is opened lies beneath the descriptor anyhow. @return NULL: no beginning of the path names the folder. */
+/* The part of a path after the allowed folder, that is after the shortest prefix that names this folder. Only this
+ * prefix is looked up by name; the rest is opened beneath the descriptor. @return NULL: no prefix of the path names the
+ * folder. */
 static const char *path_inside(const dcli_files *files, const char *path)
 {
     struct stat folder, about;
@@ -90,7 +92,7 @@ static const char *path_inside(const dcli_files *files, const char *path)
     return NULL;
 }
 
-/* The next name of a path, which is no link. @param path  moved behind it. */
+/* Open the next component of a path, refusing links. @param path  advanced past the component. */
 static int open_name(int at, const char **path)
 {
     char name[NAME_MAX + 1];
@@ -109,7 +111,7 @@ static int open_name(int at, const char **path)
     return -1;
 }
 
-/* Name by name: for kernels without openat2(). */
+/* Open a path component by component: for kernels without openat2(). */
 static int walk_beneath(int folder, const char *path)
 {
     int at = folder;
@@ -149,7 +151,7 @@ static int find_beneath(const dcli_files *files, const char *path, int flags)
     return -1;
 }
 
-/* The file without opening it (O_PATH): what it is is looked at first. */
+/* Get a descriptor of the file without opening it (O_PATH), so that its type can be checked first. */
 static int find(const dcli_files *files, const char *path, bool follows)
 {
     int flags = O_PATH | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW), fd = -1;
@@ -168,7 +170,7 @@ static int find(const dcli_files *files, const char *path, bool follows)
     return fd;
 }
 
-/* Whether a file system of the other process, by its number there, is the one with a number here. */
+/* Whether the device number `there` of the other process and the device number `here` mean the same file system. */
 static bool is_device(const dcli_files *files, uint64_t there, uint64_t here)
 {
     int64_t known = dcli_min(files->device_count, DCLI_FILES_DEVICES);
@@ -178,7 +180,7 @@ static bool is_device(const dcli_files *files, uint64_t there, uint64_t here)
             return true;
         listed |= files->device[n].there == there;
     }
-    return !listed && there == here; /* processes of one host number alike */
+    return !listed && there == here; /* processes of one host see equal numbers */
 }
 
 static bool is_file(const dcli_files *files, const struct stat *about, const dcli_file_id *id)
@@ -214,7 +216,8 @@ static int open_found(const dcli_files *files, const char *path, bool for_writin
     if (found < 0)
         return -1;
     if (check_found(files, found, path, id) == DCL_OK) {
-        snprintf(again, sizeof again, "/proc/self/fd/%d", found); /* the same file, whatever its name stands for now */
+        snprintf(again, sizeof again, "/proc/self/fd/%d", found); /* opens the same file again, even if its name was
+                                                                     changed */
         fd = open(again, (for_writing ? O_WRONLY : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
             DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be opened: %s; expected a .npy file that this process may %s", path,
@@ -250,7 +253,8 @@ static bool make_random(char *token_out)
     return true;
 }
 
-/* A new file in the folder; other hosts may have made files there under the same process number. */
+/* Create a new file in the folder. The name may be taken: other hosts may have made files there with the same process
+ * id. */
 static int create(int folder_length, const char *path, char *token_path_out)
 {
     enum { ATTEMPTS = 100 };

@@ -1,6 +1,7 @@
-/* store/new_file.c - a file written beside another and put in its place.
- * Source: rename(2), fsync(2): "Calling fsync() does not necessarily ensure that the entry in the directory containing the
- * file has also reached disk. For that an explicit fsync() on a file descriptor for the directory is also needed." */
+/* store/new_file.c - replace a file: write a new file beside it, then rename it.
+ * Source: rename(2), fsync(2): "Calling fsync() does not necessarily ensure that the entry in the directory
+ * containing the file has also reached disk. For that an explicit fsync() on a file descriptor for the directory is
+ * also needed." */
 #include "store/new_file.h"
 
 #include <errno.h>
@@ -14,14 +15,14 @@
 
 #include "base/error.h"
 
-/* The name in its folder. */
+/* The last component of a path. */
 static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Read access is needed to have the folder written to the disk. */
+/* Open the folder of a path for reading, which fsync() of the folder needs. */
 static int open_folder(const char *path)
 {
     char folder[DCLI_FILES_PATH];
@@ -34,7 +35,8 @@ static int open_folder(const char *path)
     return fd;
 }
 
-/* Others may have made files here under the same process number, on other hosts or long ago. */
+/* Create the temporary file. Its name may be taken by a file of an equal process id, from another host or from
+ * earlier. */
 static dcl_status make_beside(dcli_new_file *file)
 {
     enum { ATTEMPTS = 100 };
@@ -72,7 +74,7 @@ dcl_status dcli_new_file_make(const char *path, dcli_new_file *file_out)
     return status;
 }
 
-/* Whether the name beside still stands for this file. */
+/* Whether the temporary name still refers to this file. */
 static bool is_there(const dcli_new_file *file)
 {
     struct stat about;
@@ -96,7 +98,8 @@ static dcl_status check(const dcli_new_file *file, int64_t bytes)
     return DCL_OK;
 }
 
-/* Some file systems have folders that are never written to a disk, and say so. */
+/* fsync() the folder. Some file systems refuse this for folders because they have nothing to write; that is no
+ * error. */
 static dcl_status sync_folder(const dcli_new_file *file)
 {
     if (fsync(file->folder) == 0 || errno == EINVAL || errno == ENOTSUP)
@@ -127,7 +130,7 @@ dcl_status dcli_new_file_end(dcli_new_file *file, int64_t bytes, dcl_status stat
         status = put_in_place(file, bytes);
     if (status != DCL_OK && is_there(file))
         unlinkat(file->folder, file->beside, 0);
-    close(file->fd); /* what closing could say, fsync() has said */
+    close(file->fd); /* fsync() has already reported any error */
     close(file->folder);
     return status;
 }

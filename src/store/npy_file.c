@@ -26,9 +26,9 @@ dcl_status dcli_npy_pread(int fd, const char *path, void *target, size_t bytes, 
     return DCL_OK;
 }
 
-/* Let the disk begin with what is long enough for that: less is left to be waited for when the file is complete. What the
- * disk refuses is said at once: not every file system says it again in fsync(). Other errors mean that this kind of file
- * knows no such call. Source: sync_file_range(2). */
+/* Start writing a large enough range to the disk now, so that the final fsync() waits less. A disk error is reported
+ * here, because not every file system reports it again in fsync(). Other errors mean that this kind of file does not
+ * support the call. Source: sync_file_range(2). */
 static dcl_status begin_writing_out(int fd, const char *path, size_t bytes, int64_t at)
 {
     enum { LEAST_BYTES = 1 << 20 };

@@ -16,7 +16,7 @@ struct reader {
     const char *path, *start, *at, *end;
 };
 
-/* Messages quote files; a terminal obeys what is not printable. */
+/* Replace unprintable characters: messages quote the file, and a terminal would obey control characters. */
 static char printable(char c) { return c >= ' ' && c <= '~' ? c : '?'; }
 
 static dcl_status fail_at(const struct reader *reader, const char *expected)
@@ -37,7 +37,7 @@ static void skip_spaces(struct reader *reader)
         reader->at++;
 }
 
-/* Take a character, spaces before it aside. */
+/* Skip spaces, then accept the character `c` if it follows. */
 static bool take(struct reader *reader, char c)
 {
     skip_spaces(reader);
@@ -57,7 +57,7 @@ static bool take_word(struct reader *reader, const char *word)
     return true;
 }
 
-/* A string in either quotes; the longest that means anything here is short. */
+/* Read a quoted string. It may be cut: all words that have a meaning here are short. */
 static dcl_status read_string(struct reader *reader, char word_out[WORD_BYTES])
 {
     skip_spaces(reader);
@@ -91,7 +91,7 @@ static dcl_status read_extent(struct reader *reader, int64_t *extent_out)
     }
     if (reader->at == start)
         return fail_at(reader, "an extent, 0 or more");
-    take(reader, 'L'); /* as Python 2 wrote long numbers */
+    take(reader, 'L'); /* Python 2 wrote long numbers with this letter */
     *extent_out = extent;
     return DCL_OK;
 }
@@ -165,7 +165,7 @@ static const struct {
     {"f2", DCL_HALF},  {"f4", DCL_FLOAT},  {"f8", DCL_DOUBLE},
 };
 
-/* "<f4": order, letter, bytes. "=", "|" and no order at all mean this host's. */
+/* Parse a type such as "<f4": byte order, letter, bytes. "=", "|" and no order mean the order of this host. */
 static dcl_status understand_type(const char *path, const char *descr, dcl_npy_info *info)
 {
     const char other = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '>' : '<';
@@ -276,7 +276,7 @@ void dcli_npy_print_header(const dcl_npy_info *info, dcli_text *text)
                       d + 1 < info->grid.rank || info->grid.rank == 1 ? "," : "");
     dcli_text_put(&words, "), }");
     size_t total = (PREFIX_BYTES + words.length + 1 + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-    size_t length = total - PREFIX_BYTES; /* below 65536: version 1.0 does */
+    size_t length = total - PREFIX_BYTES; /* below 65536, so version 1.0 is sufficient */
     const char prefix[PREFIX_BYTES] = {
         '\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)(length & 255), (char)(length >> 8)};
     dcli_text_append(text, prefix, sizeof prefix);

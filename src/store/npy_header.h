@@ -6,12 +6,14 @@
 
 #include "base/text.h"
 
-/** Append magic, version, length and dictionary, padded so that the data begins at a multiple of 64.
- *  info->data_start is not read: it is the text's length. */
+/** Append magic, version, length and dictionary, padded so that the data begins at a multiple of 64 bytes.
+ *  info->data_start is ignored; it equals the length of the text. */
 void dcli_npy_print_header(const dcl_npy_info *info, dcli_text *text);
 
-/** Read the dictionary of a header. @param path  for messages.
- *  @param info_out  all but data_start. @return DCL_OK or DCL_ERR_FILE. */
+/** Parse the dictionary of a header.
+ *  @param path  for messages.
+ *  @param info_out  all fields but data_start.
+ *  @return DCL_OK or DCL_ERR_FILE. */
 dcl_status dcli_npy_parse_header(const char *path, const char *header, size_t length, dcl_npy_info *info_out);
 
 #endif

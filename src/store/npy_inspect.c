@@ -1,4 +1,4 @@
-/* store/npy_inspect.c - what a .npy file holds, and whether it holds all of it. */
+/* store/npy_inspect.c - read the header of a .npy file and check that the file is complete. */
 #include "store/npy_header.h"
 
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 
 enum { PREFIX_MOST = 12, PREFIX_LEAST = 10, MOST_HEADER_BYTES = 1 << 20 };
 
-/* Magic, version and the length of the dictionary. */
+/* The fixed start of a file: magic, version and the length of the dictionary. */
 struct prefix {
-    int64_t start, length; /* of the dictionary, in the file */
+    int64_t start, length; /* position and length of the dictionary in the file */
 };
 
 static dcl_status fail_short(const char *path, int64_t found, int64_t expected)
@@ -68,12 +68,12 @@ static dcl_status read_header(int fd, const char *path, const struct prefix *pre
     return status;
 }
 
-/* The shape must make sense, and the file hold as much. */
+/* Check that the shape is valid and the file is long enough for it. */
 static dcl_status check_length(const char *path, int64_t file_bytes, const dcl_npy_info *info)
 {
     int64_t total = 1;
     bool fits = true;
-    for (int d = 0; d < info->grid.rank; d++) /* an extent of 0 does not make the others right */
+    for (int d = 0; d < info->grid.rank; d++) /* an extent of 0 must not hide an invalid other extent */
         fits = fits && dcli_mul(total, dcli_max(info->grid.extent[d], 1), &total);
     fits = fits && dcli_mul(total, (int64_t)dcl_type_bytes(info->grid.type), &total) &&
            dcli_add(total, info->data_start, &total);

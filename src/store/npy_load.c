@@ -14,7 +14,7 @@ struct load {
     size_t bytes; /* of an element */
 };
 
-/* Read the whole stretch, take the pieces out of it. */
+/* Load a slab by reading all of it and copying the pieces out. */
 static dcl_status load_stretch(const struct load *load, const dcli_npy_slab *slab)
 {
     dcl_status status = dcli_npy_pread(load->fd, load->path, load->buffer, (size_t)slab->bytes, slab->start_bytes);
@@ -26,7 +26,7 @@ static dcl_status load_stretch(const struct load *load, const dcli_npy_slab *sla
     return status;
 }
 
-/* Read the runs of one piece. */
+/* Load one piece by reading each of its runs. */
 static dcl_status load_piece(const struct load *load, const dcli_npy_slab *slab, const dcli_region *part,
                              const dcli_region *file)
 {

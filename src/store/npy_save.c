@@ -1,8 +1,9 @@
-/* store/npy_save.c - the header of a new .npy file, and a node's part written into it.
+/* store/npy_save.c - write the header of a new .npy file, and a node's part into it.
  *
- * Nodes write at the same time and no node touches a byte that is not its own: run by run, by pwrite(), which fails where a
- * store into a mapped file would be a signal. Where runs are short that takes long: then the program writes (see
- * dcli_layout_run()). The file's blocks are reserved first: a full disk is found out before anything is written. */
+ * Nodes write at the same time, and no node touches another node's bytes. So a node writes run by run with pwrite(),
+ * which returns errors, where a store into a mapped file would raise a signal. This is slow for short runs; for these
+ * the program writes the file (see dcli_layout_run()). The disk blocks are reserved first, so a full disk is detected
+ * before anything is written. */
 #include "store/npy_file.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ struct save {
     size_t bytes; /* of an element */
 };
 
-/* Bring a piece into the buffer, packed in the order of the file, in its byte order. */
+/* Copy a piece into the buffer, packed in the order and byte order of the file. */
 static dcl_status fetch_piece(const struct save *save, const dcli_region *part, const dcli_region *packed)
 {
     dcl_status status = dcli_store_pack(save->device, save->memory, part, save->buffer, packed, save->bytes);

@@ -1,4 +1,4 @@
-/* store/npy_stream.c - a .npy file passed through in stretches. */
+/* store/npy_stream.c - read or write a whole .npy file in stretches. */
 #include "store/npy_stream.h"
 
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "base/check.h"
 #include "store/npy_file.h"
 
-/* As many of the fastest axes as fit are taken whole, and of the next one as many indices as then fit: what a stretch
- * holds is contiguous in the file. */
+/* Choose the size of a stretch so that it is contiguous in the file: as many of the fastest axes as fit are whole, and
+ * the next axis is cut. */
 static void cut(dcli_npy_stream *stream, int64_t most)
 {
     const int64_t *extent = stream->info.grid.extent;

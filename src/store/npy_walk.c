@@ -1,8 +1,8 @@
-/* store/npy_walk.c - a part of an array walked through in the order of its file.
+/* store/npy_walk.c - iterate over a part of an array in the order of its file.
  *
- * The regions' bounding box is cut into slabs, stretches of the file of a few MB; each is handled once, with all pieces
- * of the part that lie in it. Pieces are found again for every use rather than kept: element-dealt parts have as many as
- * elements. */
+ * The bounding box of the regions is cut into slabs, ranges of the file of a few MB. Each slab is processed once, with
+ * all pieces of the part that lie in it. The pieces are computed when needed and not stored, because a map that deals
+ * single elements has as many pieces as elements. */
 #include "store/npy_file.h"
 
 #include <inttypes.h>
@@ -60,7 +60,7 @@ static int by_start(const void *a, const void *b)
     return (first->start > second->start) - (first->start < second->start);
 }
 
-/* Sort the regions along the slowest axis, so that those of a slab are found by halving. Empty ones are left out. */
+/* Sort the regions along the slowest axis, so that a binary search finds those of a slab. Empty regions are dropped. */
 static dcl_status sort_regions(dcli_npy_walk *walk, int64_t count)
 {
     struct start *starts = dcli_malloc((size_t)count * sizeof *starts);
@@ -84,7 +84,7 @@ static dcl_status sort_regions(dcli_npy_walk *walk, int64_t count)
     return DCL_OK;
 }
 
-/* The regions that may touch indices first..last of the slowest axis. */
+/* Find the regions that may contain indices first..last of the slowest axis. */
 static void find_regions(const dcli_npy_walk *walk, int64_t first, int64_t last, dcli_npy_slab *slab)
 {
     int64_t low = 0, high = walk->count;
@@ -127,7 +127,7 @@ static int64_t last_offset(const dcli_region *file)
     return offset;
 }
 
-/* Count what is needed of a slab, and draw its ends in to that. */
+/* Count the needed elements of a slab, and shrink the slab to them. */
 static void survey(dcli_npy_slab *slab)
 {
     dcli_region part, file;
@@ -168,7 +168,7 @@ static dcl_status visit_span(const dcli_npy_walk *walk, const struct span *span,
     return status;
 }
 
-/* Elements of the file from the first to the last of a span, over the axes from `level` on. */
+/* Length in the file of a span, from its first to its last element, over the axes from `level` on. */
 static int64_t stretch(const dcli_npy_walk *walk, const struct span *span, int level)
 {
     int64_t elements = 1;
@@ -179,7 +179,7 @@ static int64_t stretch(const dcli_npy_walk *walk, const struct span *span, int l
     return elements;
 }
 
-/* Cut a span, one index wide along the axes before `level`, into stretches that are short enough. */
+/* Cut a span into slabs that are short enough. The span has one index along each axis before `level`. */
 static dcl_status walk_span(const dcli_npy_walk *walk, const struct span *span, int level, dcli_npy_slab_fn *visit,
                             void *user)
 {

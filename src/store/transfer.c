@@ -1,26 +1,27 @@
-/* store/transfer.c - moving elements by regions between a device's memory and the host's.
+/* store/transfer.c - copy elements by regions between a device's memory and the host's.
  *
- * Where host memory is used in place the host copies, once the kernels concerned are done. Elsewhere elements are gathered
- * by a kernel into the scratch memory of a slot, packed in the order the host has them in, and cross in one piece; what
- * already lies so crosses directly. What enters is on its way when the function returns; what leaves is waited for. */
+ * If a device works in host memory, the host copies after the kernels concerned have ended. For other devices, a device
+ * kernel packs the elements into the scratch memory of a slot, in the order of the host's memory, and one transfer
+ * crosses. Regions that already have this order cross directly. Copies to the device may still be running when the
+ * function returns; copies from the device are complete. */
 #include "store/store.h"
 
 #include <stdlib.h>
 
 #include "segment/cut.h"
 
-enum { PIECE_BYTES = 4 << 20 }; /* most that crosses in one slot */
+enum { PIECE_BYTES = 4 << 20 }; /* limit on the bytes that cross in one slot */
 
-/* A move between memory of a device and the host. */
+/* One copy between memory of a device and the host. */
 struct move {
     dcli_device *device;
     dcli_memory *memory;
-    char *host; /* read only when packing is false */
+    char *host; /* the host's memory; only read if `packing` is false */
     size_t bytes;
     bool packing;
 };
 
-/* The axes of a region, the one with the largest step first; those of one index last. */
+/* Order the axes of a region by their steps, the largest first; axes with one index come last. */
 static void order_axes(const dcli_region *region, int order_out[])
 {
     for (int d = 0; d < region->box.rank; d++) {
@@ -36,7 +37,7 @@ static void order_axes(const dcli_region *region, int order_out[])
     }
 }
 
-/* The box packed with its axes in the order that `like` has them in. */
+/* A packed region of the same box, with its axes in the order of `like`. */
 static dcli_region packed_like(const dcli_region *like)
 {
     dcli_region packed = {.box = like->box};
@@ -50,7 +51,7 @@ static dcli_region packed_like(const dcli_region *like)
     return packed;
 }
 
-/* Whether both lie alike, apart from their offsets. */
+/* Whether two regions have the same layout, apart from their offsets. */
 static bool lies_as(const dcli_region *a, const dcli_region *b)
 {
     for (int d = 0; d < a->box.rank; d++)
@@ -59,7 +60,7 @@ static bool lies_as(const dcli_region *a, const dcli_region *b)
     return true;
 }
 
-/* Start a piece on its way out, into a slot. */
+/* Start copying a piece from the device to the host, through a slot. */
 static dcl_status fetch_piece(const struct move *move, const dcli_region *region, const dcli_region *packed,
                               dcli_slot *slot)
 {
@@ -87,7 +88,7 @@ static dcl_status pack_piece(const struct move *move, const dcli_region *region,
     return status;
 }
 
-/* Start a piece on its way in, out of a slot. */
+/* Start copying a piece from the host to the device, through a slot. */
 static dcl_status send_piece(const struct move *move, const dcli_region *region, const dcli_region *packed,
                              dcli_slot *slot)
 {
@@ -114,7 +115,7 @@ static dcl_status unpack_piece(const struct move *move, const dcli_region *regio
     return status;
 }
 
-/* Cut along the slowest axes of the host's side into pieces that fit the scratch memory. */
+/* Cut the region along the slowest axes of the host's side into pieces that fit into the scratch memory. */
 static dcl_status move_pieces(const struct move *move, const dcli_region *region, const dcli_region *host_region)
 {
     int rank = region->box.rank, order[DCL_MAX_RANK];

@@ -1,0 +1,158 @@
+/* links.c - what bench/links.py runs on its hosts: elements from one worker to another, and the same bytes by ZeroMQ alone.
+ *
+ *     links copy MEGABYTES ROUNDS               dcl_copy() from node 0 to node 1 of DCL_WORKERS; prints seconds, a round a line
+ *     links give ADDRESS MEGABYTES              binds a socket; sends so much in chunks whenever it is asked
+ *     links take ADDRESS MEGABYTES ROUNDS       connects to it; prints seconds, a round a line
+ *     links device MEGABYTES ROUNDS             copies so much within the memory of device 0; prints seconds, a round a line
+ *
+ * Chunks are those of DCL (DCL_CHUNK_BYTES). What arrives by ZeroMQ is copied into an array, as DCL's elements are. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <zmq.h>
+
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+
+#include <dcl.h>
+
+static void check(bool ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "links: %s; %s; %s\n", what, zmq_strerror(zmq_errno()), dcl_error());
+        exit(1);
+    }
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static size_t chunk_bytes(void)
+{
+    dcl_config config;
+    check(dcl_config_read(&config) == DCL_OK, "the configuration");
+    return config.chunk_bytes;
+}
+
+static int copy(size_t bytes, int rounds)
+{
+    dcl_cluster *cluster = dcl_open(NULL);
+    check(cluster != NULL && dcl_node_count(cluster) == 2, "two nodes are needed");
+    dcl_map *whole = dcl_map_block(cluster), *first = dcl_map_on(whole, 1, (int[]){0}),
+            *second = dcl_map_on(whole, 1, (int[]){1});
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, (int64_t)(bytes / sizeof(float)));
+    dcl_array *from = dcl_agile(grid, first), *to = dcl_agile(grid, second);
+    check(to != NULL && dcl_forall_n(cluster, "A(i) = i % 1009;", 1, (dcl_arg[]){DCL_OUT_AS("A", from)}) == DCL_OK,
+          "arrays");
+    for (int r = -1; r < rounds; r++) {
+        check(dcl_wait(cluster) == DCL_OK, "dcl_wait");
+        double start = now();
+        check(dcl_copy(from, to) == DCL_OK && dcl_wait(cluster) == DCL_OK, "dcl_copy");
+        if (r >= 0)
+            printf("%.6f\n", now() - start);
+    }
+    float value[2];
+    dcl_box box = dcl_box_nd(1, (int64_t[]){grid.extent[0] - 2}, (int64_t[]){2});
+    check(dcl_read(to, &box, value, NULL) == DCL_OK && value[1] == (float)((grid.extent[0] - 1) % 1009),
+          "what arrived is wrong");
+    return dcl_close(cluster) == DCL_OK ? 0 : 1;
+}
+
+static void nothing(void *data, void *hint) { (void)data, (void)hint; }
+
+static int give(const char *address, size_t bytes)
+{
+    size_t chunk = chunk_bytes();
+    char *data = calloc(1, bytes);
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_PAIR);
+    check(data != NULL && zmq_bind(socket, address) == 0, address);
+    memset(data, 1, bytes);
+    printf("ready\n");
+    fflush(stdout);
+    for (char word[8]; zmq_recv(socket, word, sizeof word, 0) == 2;)
+        for (size_t at = 0; at < bytes; at += chunk) {
+            zmq_msg_t message;
+            zmq_msg_init_data(&message, data + at, at + chunk < bytes ? chunk : bytes - at, nothing, NULL);
+            check(zmq_msg_send(&message, socket, 0) >= 0, "zmq_msg_send");
+        }
+    zmq_close(socket);
+    zmq_ctx_term(context);
+    free(data);
+    return 0;
+}
+
+static int take(const char *address, size_t bytes, int rounds)
+{
+    char *data = malloc(bytes);
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_PAIR);
+    check(data != NULL && zmq_connect(socket, address) == 0, address);
+    memset(data, 0, bytes);
+    for (int r = -1; r < rounds; r++) {
+        double start = now();
+        check(zmq_send(socket, "go", 2, 0) == 2, "zmq_send");
+        for (size_t at = 0; at < bytes;) {
+            zmq_msg_t message;
+            zmq_msg_init(&message);
+            check(zmq_msg_recv(&message, socket, 0) >= 0, "zmq_msg_recv");
+            memcpy(data + at, zmq_msg_data(&message), zmq_msg_size(&message));
+            at += zmq_msg_size(&message);
+            zmq_msg_close(&message);
+        }
+        if (r >= 0)
+            printf("%.6f\n", now() - start);
+    }
+    zmq_send(socket, "end", 3, 0);
+    zmq_close(socket);
+    zmq_ctx_term(context);
+    free(data);
+    return 0;
+}
+
+static int on_device(size_t bytes, int rounds)
+{
+    cl_platform_id platforms[16];
+    cl_uint count = 0;
+    cl_device_id device = NULL;
+    clGetPlatformIDs(16, platforms, &count);
+    for (cl_uint p = 0; p < count && p < 16 && device == NULL; p++)
+        clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 1, &device, NULL);
+    check(device != NULL, "no OpenCL device");
+    cl_int code;
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &code);
+    cl_mem from = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &code),
+           to = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &code);
+    check(code == CL_SUCCESS, "clCreateBuffer");
+    for (int r = -1; r < rounds; r++) {
+        double start = now();
+        check(clEnqueueCopyBuffer(queue, from, to, 0, 0, bytes, 0, NULL, NULL) == CL_SUCCESS &&
+                  clFinish(queue) == CL_SUCCESS,
+              "clEnqueueCopyBuffer");
+        if (r >= 0)
+            printf("%.6f\n", now() - start);
+    }
+    return 0;
+}
+
+int main(int argc, char *argv[])
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (strcmp(what, "copy") == 0 && argc == 4)
+        return copy((size_t)atol(argv[2]) << 20, atoi(argv[3]));
+    if (strcmp(what, "give") == 0 && argc == 4)
+        return give(argv[2], (size_t)atol(argv[3]) << 20);
+    if (strcmp(what, "take") == 0 && argc == 5)
+        return take(argv[2], (size_t)atol(argv[3]) << 20, atoi(argv[4]));
+    if (strcmp(what, "device") == 0 && argc == 4)
+        return on_device((size_t)atol(argv[2]) << 20, atoi(argv[3]));
+    fprintf(stderr, "links: run by bench/links.py, see `make links`\n");
+    return argc > 1 ? 2 : 0; /* alone, as `make bench` runs all programs, it measures nothing */
+}
