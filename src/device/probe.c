@@ -3,21 +3,13 @@
  * No property tells: CL_MEM_USE_HOST_PTR allows a driver to keep a copy. So a kernel changes host memory that the host then
  * reads and changes without mapping it, twice. Devices with memory of their own are not asked: there, host memory would
  * be used through the bus. */
-#include "device/opencl.h"
+#include "device/program.h"
 
 #include <pthread.h>
 
 #include "base/log.h"
 
 enum { PROBE_COUNT = 4096, MOST_KNOWN = 64 };
-
-static const char probe_source[] = "__kernel void dcl_probe(__global int *p, __global ulong *at)\n"
-                                   "{\n"
-                                   "    size_t n = get_global_id(0);\n"
-                                   "    p[n] = 3 * p[n] + 1;\n"
-                                   "    if (n == 0)\n"
-                                   "        at[0] = (ulong)p;\n"
-                                   "}\n";
 
 /* A probe costs a compilation, and the answer does not change while the program runs. */
 static struct {
@@ -89,7 +81,7 @@ static dcl_status probe(dcli_device *device, dcli_sight *sight_out)
     if (status == DCL_OK)
         status = dcli_memory_create(device, sizeof(uint64_t), &address);
     if (status == DCL_OK)
-        status = dcli_program_build(device, probe_source, 1, &name, &program, NULL, NULL);
+        status = dcli_program_build(device, dcli_cl_probe, 1, &name, &program, NULL, NULL);
     if (status == DCL_OK)
         status = try_once(device, program, memory, address, 5, sight_out);
     if (status == DCL_OK && sight_out->in_place)

@@ -30,4 +30,7 @@ struct dcli_program {
     dcli_program *next;
 };
 
+/** OpenCL C: the files src/device/NAME.cl, embedded by the build. */
+extern const char dcli_cl_copy[], dcli_cl_probe[];
+
 #endif

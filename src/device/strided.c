@@ -1,4 +1,4 @@
-/* device/strided.c - strided copies and fills by kernels of our own.
+/* device/strided.c - strided copies and fills by kernels of our own: copy.cl.
  *
  * Axes are sorted so that writes run along memory, and merged where both sides allow it. Work-items cover the innermost
  * axis (x), the one that is innermost in the source (y), and all others counted through (z); they stride on where there
@@ -15,37 +15,6 @@
 #include "segment/transfer.h"
 
 enum { X = DCL_MAX_RANK - 1, Y = DCL_MAX_RANK - 2, MOST_X = 1 << 16, MOST_Y = 1 << 12, MOST_Z = 1 << 12 };
-
-static const char kernel_source[] =
-    "typedef struct { long target, source; long count[8], target_step[8], source_step[8]; } walk;\n"
-    "#define WALK(NAME, T, SOURCE, VALUE)                                                          \\\n"
-    "__kernel void NAME(__global T *target, SOURCE, walk w)                                        \\\n"
-    "{                                                                                             \\\n"
-    "    long outer = 1;                                                                           \\\n"
-    "    for (int d = 0; d < 6; d++) outer *= w.count[d];                                          \\\n"
-    "    for (long z = get_global_id(2); z < outer; z += get_global_size(2)) {                     \\\n"
-    "        long rest = z, t = w.target, s = w.source;                                            \\\n"
-    "        for (int d = 5; rest > 0; d--) {                                                      \\\n"
-    "            long i = rest % w.count[d];                                                       \\\n"
-    "            rest /= w.count[d];                                                               \\\n"
-    "            t += i * w.target_step[d];                                                        \\\n"
-    "            s += i * w.source_step[d];                                                        \\\n"
-    "        }                                                                                     \\\n"
-    "        for (long y = get_global_id(1); y < w.count[6]; y += get_global_size(1))              \\\n"
-    "            for (long x = get_global_id(0); x < w.count[7]; x += get_global_size(0))          \\\n"
-    "                target[t + y * w.target_step[6] + x * w.target_step[7]] =                     \\\n"
-    "                    (T)VALUE;                                                                 \\\n"
-    "    }                                                                                         \\\n"
-    "}\n"
-    "#define AT source[s + y * w.source_step[6] + x * w.source_step[7]]\n"
-    "WALK(dcl_copy_1, uchar, __global const uchar *source, AT)\n"
-    "WALK(dcl_copy_2, ushort, __global const ushort *source, AT)\n"
-    "WALK(dcl_copy_4, uint, __global const uint *source, AT)\n"
-    "WALK(dcl_copy_8, ulong, __global const ulong *source, AT)\n"
-    "WALK(dcl_fill_1, uchar, ulong element, element)\n"
-    "WALK(dcl_fill_2, ushort, ulong element, element)\n"
-    "WALK(dcl_fill_4, uint, ulong element, element)\n"
-    "WALK(dcl_fill_8, ulong, ulong element, element)\n";
 
 static const char *const kernel_names[DCLI_COPY_KERNELS] = {"dcl_copy_1", "dcl_copy_2", "dcl_copy_4", "dcl_copy_8",
                                                             "dcl_fill_1", "dcl_fill_2", "dcl_fill_4", "dcl_fill_8"};
@@ -100,7 +69,7 @@ static size_t round_up(int64_t count, int64_t most, size_t to)
 static dcl_status launch_walk(dcli_device *device, int kernel, dcli_argument arguments[3], const struct walk *walk)
 {
     if (device->copy_program == NULL) {
-        dcl_status status = dcli_program_build_own(device, kernel_source, DCLI_COPY_KERNELS, kernel_names,
+        dcl_status status = dcli_program_build_own(device, dcli_cl_copy, DCLI_COPY_KERNELS, kernel_names,
                                                    &device->copy_program, NULL, NULL);
         if (status != DCL_OK)
             return status;

@@ -22,5 +22,7 @@ int dcli_first_streamed(const dcli_body *body);
  *  dcl_turn_T(source, pitch, target, line, height, width): target[u * line + v] = source[v * pitch + u];
  *  dcl_store_T(target, source, count): count elements, not kept in caches. */
 void dcli_emit_block_functions(dcli_text *out, const dcli_body *body);
+/** A text of kernel/cl.h for one type. */
+void dcli_emit_of_type(dcli_text *out, const char *text, dcl_type type);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernel/cl.h"
 #include "kernel/gather.h"
 #include "kernel/inside.h"
 #include "kernel/names.h"
@@ -216,19 +217,13 @@ void dcli_emit_opening(dcli_text *out, const dcli_body *body)
     dcli_text_put(out, "#line 1 \"generated\"\n");
 }
 
-void dcli_emit_first(dcli_text *out)
-{
-    dcli_text_put(out, "static int dcl_is_first(__global long *dcl_report)\n{\n"
-                       "    return atomic_cmpxchg((volatile __global int *)dcl_report, 0, 1) == 0;\n}\n");
-}
-
 void dcli_emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
     dcli_emit_opening(out, body);
     emit_names(out, body);
     if (!has_checks(body, checked))
         return;
-    dcli_emit_first(out);
+    dcli_text_put(out, "%s", dcli_cl_report);
     for (int a = 0; a < body->access_count; a++)
         if (dcli_emit_is_checked(body, a, checked))
             (body->access[a].written ? emit_putter : emit_getter)(out, body, a);

@@ -17,8 +17,6 @@ void dcli_emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked)
 
 /** The beginning of that: pragmas, the prelude. */
 void dcli_emit_opening(dcli_text *out, const dcli_body *body);
-/** dcl_is_first(report): whether nothing was reported before. */
-void dcli_emit_first(dcli_text *out);
 
 /** "__kernel void NAME(" and the arguments that all forms share, each followed by a comma. */
 void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant variant);

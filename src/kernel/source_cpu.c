@@ -8,6 +8,7 @@
  * The loops are not marked as free of dependences (assume_safety), though they are: LLVM would then execute reads that
  * the body guards. `restrict` says what is needed, as an array that is written is touched by one access only. */
 #include "kernel/block.h"
+#include "kernel/cl.h"
 #include "kernel/gather.h"
 #include "kernel/inside.h"
 
@@ -237,7 +238,7 @@ static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool st
 
 void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
-    dcli_text_put(out, "#ifdef __clang__\n#pragma clang diagnostic ignored \"-Wpass-failed\"\n#endif\n");
+    dcli_text_put(out, "%s", dcli_cl_cpu);
     dcli_emit_block_functions(out, body);
     emit_kernel(out, body, DCLI_VARIANT_UNIT);
     emit_kernel(out, body, DCLI_VARIANT_ANY);

@@ -3,6 +3,7 @@
  *
  * The text stands in the outermost block of the kernel, as OpenCL C wants that of __local variables. */
 #include "base/check.h"
+#include "kernel/cl.h"
 #include "kernel/emit.h"
 #include "kernel/inside.h"
 #include "kernel/tile_kernel.h"
@@ -287,7 +288,7 @@ void dcli_emit_tiles(dcli_text *out, const dcli_body *body, bool watched)
     emit_kernel(out, body, DCLI_VARIANT_ANY);
     if (!watched)
         return;
-    dcli_emit_first(out);
+    dcli_text_put(out, "%s", dcli_cl_report);
     for (int a = 0; a < body->access_count; a++)
         emit_finder(out, body, a);
     emit_kernel(out, body, DCLI_VARIANT_CHECKED);

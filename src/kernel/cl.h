@@ -1,0 +1,10 @@
+/* kernel/cl.h - OpenCL C that does not depend on the body: the files src/kernel/NAME.cl, embedded by the build. */
+#ifndef DCLI_KERNEL_CL_H
+#define DCLI_KERNEL_CL_H
+
+extern const char dcli_cl_report[];
+extern const char dcli_cl_cpu[]; /* before those below, each of which is emitted once per type, as dcl_T */
+extern const char dcli_cl_turn[], dcli_cl_store[];
+extern const char dcli_cl_gather[]; /* behind turn */
+
+#endif

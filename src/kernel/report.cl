@@ -1,0 +1,5 @@
+/* kernel/report.cl - whether nothing was reported before. */
+static int dcl_is_first(__global long *dcl_report)
+{
+    return atomic_cmpxchg((volatile __global int *)dcl_report, 0, 1) == 0;
+}
