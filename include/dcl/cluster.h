@@ -32,8 +32,9 @@ typedef struct dcl_config {
     size_t struct_size;   /**< sizeof(dcl_config) in the program; set by dcl_config_read() */
     const char *devices;  /**< DCL_DEVICES: which OpenCL devices serve as nodes, see dcl_open() */
     const char *map;      /**< DCL_MAP: the map of dcl_map_default(), in the grammar of dcl_map_parse() */
-    const char *transfer; /**< DCL_TRANSFER: "auto", "place" (read peers' memory in place) or "send" (always by
-                               messages) */
+    const char *transfer; /**< DCL_TRANSFER: how a node gets the elements of another: "place" (read in place), "slots"
+                               (messages whose data lies in memory that both map), "send" (messages); "auto": the
+                               best way for each pair of nodes */
     const char *log;      /**< DCL_LOG: "off", "warn", "info", "debug" */
     size_t tile_bytes;    /**< DCL_TILE_BYTES: intended size of a tile */
     size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit in which movement is counted */

@@ -18,6 +18,7 @@ typedef struct dcl_report_pair {
     int64_t bytes_read;    /**< bytes of elements that the owner sends to the user, or that the user reads in place */
     int64_t bytes_written; /**< bytes of elements that the user sends back. An element that is also read counts once
                                 in `bytes` */
+    const char *way;       /**< how the user gets what it reads: "place", "slots" or "send", see dcl_config.transfer */
 } dcl_report_pair;
 
 /** What one node would do. */

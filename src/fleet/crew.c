@@ -32,7 +32,7 @@ bool dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
     }
     dcli_device_note(device, &member->info);
     snprintf(member->kind, sizeof member->kind, "%s", device->kind);
-    member->in_place = device->in_place && crew->is_local;
+    member->in_place = device->in_place;
     member->heard = true;
     pthread_cond_broadcast(&crew->changed);
     pthread_mutex_unlock(&crew->lock);
@@ -217,7 +217,7 @@ dcl_status dcli_crew_open(const dcli_crew_terms *terms, dcli_crew **crew_out)
 
 /* ---- the session --------------------------------------------------------------------------------------------------- */
 
-dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in_place[], int64_t first_operation,
+dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const dcli_node_ways ways[], int64_t first_operation,
                                         dcli_msg_peer peers[])
 {
     const dcl_config *config = crew->terms.config;
@@ -225,7 +225,8 @@ dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in
     for (int p = 0; p < crew->capacity; p++) {
         const dcli_member *member = &crew->member[p];
         peers[p] = (dcli_msg_peer){.present = (member->introduced || p == node) && !member->lost,
-                                   .in_place = in_place[p],
+                                   .can = ways[p].can,
+                                   .group = ways[p].group,
                                    .address = member->address,
                                    .key = member->key};
     }
@@ -255,7 +256,7 @@ dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in
                                     .word_key = crew->member[node].word_key}};
 }
 
-dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[])
+dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const dcli_node_ways ways[])
 {
     dcli_msg_peer peers[DCLI_MOST_NODES];
     dcl_status status = DCL_OK;
@@ -263,7 +264,7 @@ dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[])
     for (int n = 0; n < crew->node_count; n++)
         crew->member[n].introduced = true;
     for (int n = 0; n < crew->node_count && status == DCL_OK; n++) {
-        dcli_message message = dcli_crew_describe_session(crew, n, in_place, 1, peers);
+        dcli_message message = dcli_crew_describe_session(crew, n, ways, 1, peers);
         status = dcli_endpoint_send(crew->endpoint, n, &message, NULL);
     }
     if (status != DCL_OK)
@@ -328,7 +329,14 @@ int dcli_crew_nodes(const dcli_crew *crew) { return crew->node_count; }
 int dcli_crew_capacity(const dcli_crew *crew) { return crew->capacity; }
 const dcl_device_info *dcli_crew_device(const dcli_crew *crew, int node) { return &crew->member[node].info; }
 const char *dcli_crew_kind(const dcli_crew *crew, int node) { return crew->member[node].kind; }
-bool dcli_crew_in_place(const dcli_crew *crew, int node) { return crew->member[node].in_place; }
+
+/* Over tcp each node is a group of its own, in which there is nobody to share with. */
+dcli_node_ways dcli_crew_ways(const dcli_crew *crew, int node)
+{
+    if (!crew->is_local)
+        return (dcli_node_ways){.group = (int16_t)node};
+    return (dcli_node_ways){.can = crew->member[node].in_place ? DCLI_CAN_ALL : DCLI_CAN_SHARE};
+}
 
 static void lose(void *crew, int node, const char *seen, char *sentence_out, size_t capacity)
 {

@@ -28,9 +28,8 @@ int dcli_crew_capacity(const dcli_crew *crew);
 /** Description of a node's device; valid until dcli_crew_close(). */
 const dcl_device_info *dcli_crew_device(const dcli_crew *crew, int node);
 const char *dcli_crew_kind(const dcli_crew *crew, int node);
-/** Whether the node's device works in memory that other processes of its host can map, and all nodes are on one
- *  host. */
-bool dcli_crew_in_place(const dcli_crew *crew, int node);
+/** The abilities of a node and the group with which it shares memory. */
+dcli_node_ways dcli_crew_ways(const dcli_crew *crew, int node);
 /** Whether nodes may be on other hosts, where files differ. */
 bool dcli_crew_is_remote(const dcli_crew *crew);
 
@@ -39,9 +38,9 @@ bool dcli_crew_is_remote(const dcli_crew *crew);
 const struct dcli_secret *dcli_crew_secret(const dcli_crew *crew);
 
 /** Send all nodes their SETUP, then hand over the host's endpoint to the caller.
- *  @param in_place  [capacity] nodes that read peers' memory in place.
+ *  @param ways  [capacity] abilities and groups of all nodes.
  *  @return NULL (recorded). */
-dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const bool in_place[]);
+dcli_endpoint *dcli_crew_setup(dcli_crew *crew, const dcli_node_ways ways[]);
 /** From now on the keeper reports losses to `host`; NULL: stop reporting. */
 void dcli_crew_report_to(dcli_crew *crew, dcli_worker *host);
 
@@ -69,7 +68,7 @@ dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers
 void dcli_crew_stop_waiting(dcli_crew *crew);
 /** Queue two messages for the host's worker to send: SETUP to the new node, and JOINED to all others. The new node
  *  takes part from `first_operation` on. */
-dcl_status dcli_crew_introduce(dcli_crew *crew, dcli_worker *host, int node, const bool in_place[],
+dcl_status dcli_crew_introduce(dcli_crew *crew, dcli_worker *host, int node, const dcli_node_ways ways[],
                                int64_t first_operation);
 /** Called by the host's worker: a process has described its device, or reports that it cannot serve. @return false: it
  *  has already done so before. */

@@ -170,7 +170,7 @@ int64_t dcli_crew_shown_due_ms(const dcli_contact *contact);
 /** Record that a process cannot serve: with its own reason, or how it ended. @return status. */
 dcl_status dcli_crew_fail_to_start(dcli_crew *crew, int node, dcl_status status, const char *why);
 /** Make the SETUP message of a node. @param peers  [capacity] memory that the message points to. */
-dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const bool in_place[], int64_t first_operation,
+dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const dcli_node_ways ways[], int64_t first_operation,
                                         dcli_msg_peer peers[]);
 
 /* ---- crew_keeper.c */

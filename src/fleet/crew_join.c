@@ -102,19 +102,20 @@ dcl_status dcli_crew_add(dcli_crew *crew, dcli_worker *host, const char *workers
     return status;
 }
 
-dcl_status dcli_crew_introduce(dcli_crew *crew, dcli_worker *host, int node, const bool in_place[],
+dcl_status dcli_crew_introduce(dcli_crew *crew, dcli_worker *host, int node, const dcli_node_ways ways[],
                                int64_t first_operation)
 {
     dcli_member *member = &crew->member[node];
     dcli_msg_peer peers[DCLI_MOST_NODES];
-    dcli_message setup = dcli_crew_describe_session(crew, node, in_place, first_operation, peers);
+    dcli_message setup = dcli_crew_describe_session(crew, node, ways, first_operation, peers);
     dcli_message joined = {.kind = DCLI_MSG_JOINED,
                            .joined = {.peer = node,
                                       .epoch = 1,
                                       .first_operation = first_operation,
                                       .address = member->address,
                                       .key = member->key,
-                                      .in_place = in_place[node]}};
+                                      .can = ways[node].can,
+                                      .group = ways[node].group}};
     dcl_status status = dcli_host_message(host, node, &setup, -1);
     for (int p = 0; p < node && status == DCL_OK; p++) {
         if (!peers[p].present)

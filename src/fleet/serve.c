@@ -333,7 +333,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     dcli_watchdog_limits(serving->watchdog, setup->build_ms < most_build ? setup->build_ms : most_build,
                          setup->kernel_ms < most ? setup->kernel_ms : most, setup->plan_ms);
     for (int p = 0; p < serving->node_count; p++) {
-        serving->in_place[p] = setup->peer[p].in_place;
+        serving->ways[p] = (dcli_node_ways){.can = (uint8_t)setup->peer[p].can, .group = (int16_t)setup->peer[p].group};
         serving->absent[p] = !setup->peer[p].present;
     }
     return serving->is_wire ? dcli_serving_meet_all(serving, setup) : DCL_OK;
@@ -347,7 +347,7 @@ static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
                                .session = serving->session,
                                .self = serving->self,
                                .node_count = serving->node_count,
-                               .in_place = serving->in_place,
+                               .ways = serving->ways,
                                .config = &serving->config,
                                .fault = serving->fault,
                                .check_access = serving->check_access,

@@ -30,7 +30,8 @@ typedef struct dcli_serving {
     int64_t quota_bytes, transit_bytes, epoch;
     int tree_nodes;
     char word_key[DCLI_MOST_KEY + 1];
-    bool in_place[DCLI_MOST_NODES], absent[DCLI_MOST_NODES];
+    dcli_node_ways ways[DCLI_MOST_NODES];
+    bool absent[DCLI_MOST_NODES];
     dcli_received *early; /* [early_count] messages that arrived before SETUP */
     int64_t early_count, early_capacity;
     /* tcp */

@@ -229,7 +229,8 @@ typedef struct dcli_msg_device {
 
 /** A peer of a session, in the order of the nodes. */
 typedef struct dcli_msg_peer {
-    bool present, in_place;
+    bool present;
+    int can, group;      /* as dcli_node_ways */
     const char *address; /* "": reached otherwise */
     const char *key;     /* public, hex; "": none */
 } dcli_msg_peer;
@@ -269,7 +270,7 @@ typedef struct dcli_msg_joined {
     int peer;
     int64_t epoch, first_operation;
     const char *address, *key;
-    bool in_place;
+    int can, group; /* as dcli_node_ways */
 } dcli_msg_joined;
 
 typedef struct dcli_msg_sees {

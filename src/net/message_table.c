@@ -4,6 +4,7 @@
 
 #include <dcl/forall.h>
 
+#include "base/ways.h"
 #include "net/table.h"
 
 _Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MARKS carries all of dcl_counters");
@@ -258,10 +259,18 @@ static const dcli_field device_fields[] = {
 static const dcli_record device_record = RECORD("device", OBJECT, device_fields, 6, "an OpenCL device");
 #undef OBJECT
 
+/* How a node exchanges elements with others. */
+#define CAN                                                                                                            \
+    INT(can, 0, DCLI_CAN_ALL,                                                                                          \
+        "sum of: 1, it reads parts of others in place; 2, others can read its parts in place; 4, it shares memory of " \
+        "messages")
+#define GROUP INT(group, 0, DCLI_MOST_NODES, "it can do so with nodes of the same group")
+
 #define OBJECT dcli_msg_peer
 static const dcli_field peer_fields[] = {
     BOOL(present, "false: the node has not joined yet or is lost"),
-    BOOL(in_place, "reads parts of others in place"),
+    CAN,
+    GROUP,
     STRING(address, DCLI_MOST_ADDRESS, "where it listens; empty: nowhere"),
     STRING(key, DCLI_MOST_KEY, "its public key, hexadecimal; empty: none"),
 };
@@ -324,7 +333,8 @@ static const dcli_field joined_fields[] = {
     INT64(first_operation, 1, "first operation in which it takes part"),
     STRING(address, DCLI_MOST_ADDRESS, "where it listens; empty: nowhere"),
     STRING(key, DCLI_MOST_KEY, "its public key, hexadecimal; empty: none"),
-    BOOL(in_place, "reads parts of others in place"),
+    CAN,
+    GROUP,
 };
 #undef OBJECT
 

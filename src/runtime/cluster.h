@@ -142,9 +142,9 @@ struct dcl_cluster {
     char *fault; /* DCL_FAULT; NULL: none */
     dcli_log log;
     bool plan_only;
-    int host;       /* its peer number: numbers below are for nodes, more of them than nodes where some may join */
-    bool *in_place; /* [host] */
-    bool spins;     /* there are processors to spare for waiting threads */
+    int host; /* its peer number: numbers below are for nodes, more of them than nodes where some may join */
+    dcli_node_ways *ways; /* [host] */
+    bool spins;           /* there are processors to spare for waiting threads */
     dcli_net *net;
     dcli_board *board;
     dcli_buffers *buffers;

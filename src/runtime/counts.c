@@ -23,7 +23,7 @@ void dcli_counters_add(dcl_counters *sum, const dcl_counters *more)
 dcli_plan_terms dcli_report_terms(const dcl_cluster *cluster, bool detailed)
 {
     return (dcli_plan_terms){.node_count = cluster->host,
-                             .in_place = cluster->in_place,
+                             .ways = cluster->ways,
                              .batch_bytes = (int64_t)cluster->config.tile_bytes,
                              .chunk_bytes = (int64_t)cluster->config.chunk_bytes,
                              .pool_bytes = (int64_t)cluster->config.pool_bytes,

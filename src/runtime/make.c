@@ -71,7 +71,7 @@ static bool close_workers(dcl_cluster *cluster)
     for (int n = 0; cluster->guard != NULL && n < cluster->host; n++)
         if (dcli_guard_has_lost(cluster->guard, n)) {
             hangs = true;
-            reads_others |= cluster->in_place[n];
+            reads_others |= (cluster->ways[n].can & DCLI_CAN_READ) != 0;
         }
     for (int n = 0; n <= cluster->host; n++)
         if (n == cluster->host || (!reads_others && !(hangs && dcli_guard_has_lost(cluster->guard, n))))
@@ -103,7 +103,7 @@ static void free_shared(dcl_cluster *cluster)
     dcli_buffers_close(cluster->buffers);
     free_config(&cluster->config);
     dcli_free(cluster->fault);
-    dcli_free(cluster->in_place);
+    dcli_free(cluster->ways);
     dcli_free(cluster->worker);
     dcli_free(cluster);
 }
@@ -147,7 +147,7 @@ static dcl_status own_strings(dcl_config *config)
 
 static dcl_status check_parts(const dcl_cluster *cluster)
 {
-    return cluster->in_place != NULL && cluster->worker != NULL && cluster->done != NULL && cluster->counters != NULL &&
+    return cluster->ways != NULL && cluster->worker != NULL && cluster->done != NULL && cluster->counters != NULL &&
                    cluster->lost != NULL
                ? DCL_OK
                : DCL_ERR_NOMEM;
@@ -163,7 +163,7 @@ dcl_cluster *dcli_cluster_make(const dcl_config *config, int node_count, int hos
     cluster->config = *config;
     cluster->log = (dcli_log){.level = dcli_config_log_level(config), .fn = config->log_fn, .user = config->log_user};
     cluster->awaited = cluster->awaited_host = INT64_MAX;
-    cluster->in_place = dcli_calloc(peers, sizeof *cluster->in_place);
+    cluster->ways = dcli_calloc(peers, sizeof *cluster->ways);
     cluster->worker = dcli_calloc(peers, sizeof(dcli_worker *));
     cluster->done = dcli_calloc(2 * peers, sizeof *cluster->done);
     cluster->counters = dcli_calloc(peers, sizeof *cluster->counters);

@@ -225,7 +225,10 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
     cluster->done[node] = cluster->ready[node] = first - 1;
     dcli_cluster_kept_fail(cluster); /* it knows of no copies that others have: all begin anew */
     dcli_host_hold(host, true);
-    dcl_status status = dcli_crew_introduce(cluster->crew, host, node, cluster->in_place, first);
+    cluster->ways[node] = dcli_crew_ways(cluster->crew, node);
+    cluster->ways[node].can &= dcli_ways_allowed(cluster->config.transfer) & ~DCLI_CAN_READ; /* parts made before were
+                                                                                                 not shown to it */
+    dcl_status status = dcli_crew_introduce(cluster->crew, host, node, cluster->ways, first);
     dcli_host_hold(host, false);
     if (status == DCL_OK)
         status = tell_bodies(cluster, node);

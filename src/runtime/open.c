@@ -25,7 +25,7 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
                                    .self = n,
                                    .node_count = cluster->node_count,
                                    .device = n < cluster->node_count ? devices[n] : -1,
-                                   .in_place = cluster->in_place,
+                                   .ways = cluster->ways,
                                    .config = &cluster->config,
                                    .fault = cluster->fault,
                                    .check_access = dcli_config_checks_access(&cluster->config),
@@ -44,17 +44,22 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
 
 dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster)
 {
-    bool all = true;
-    for (int n = 0; n < cluster->node_count; n++)
-        all &= cluster->crew != NULL ? dcli_crew_in_place(cluster->crew, n) : dcli_worker_in_place(cluster->worker[n]);
     const char *transfer = cluster->config.transfer;
-    if (strcmp(transfer, "place") == 0 && !all)
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
-                         "DCL_TRANSFER is \"place\", but not every device works in host memory; use "
-                         "\"auto\" or \"send\"");
-    for (int n = 0; n < cluster->node_count; n++)
-        cluster->in_place[n] = all && strcmp(transfer, "send") != 0;
-    return DCL_OK;
+    for (int n = 0; n < cluster->node_count; n++) {
+        cluster->ways[n] = cluster->crew != NULL ? dcli_crew_ways(cluster->crew, n)
+                                                 : (dcli_node_ways){.can = dcli_worker_can(cluster->worker[n])};
+        cluster->ways[n].can &= dcli_ways_allowed(transfer);
+    }
+    int reader, owner;
+    if (!dcli_ways_find_unmet(transfer, cluster->ways, cluster->node_count, &reader, &owner))
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_UNSUPPORTED,
+        "DCL_TRANSFER is \"%s\", but node %d, %s, cannot get elements of node %d, %s, in this way: %s; use "
+        "\"auto\" or \"send\"",
+        transfer, reader, dcl_node_name(cluster, reader), owner, dcl_node_name(cluster, owner),
+        strcmp(transfer, "place") == 0 ? "expected devices that work in memory of one host"
+                                       : "expected nodes that share memory of one host");
 }
 
 static void stop_workers(dcl_cluster *cluster)
@@ -115,11 +120,18 @@ static dcl_cluster *open_threads(const dcl_config *config)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
+/* For each node the owners from which it gets elements in each way. */
 static void log_nodes(dcl_cluster *cluster)
 {
-    for (int n = 0; n < cluster->node_count; n++)
-        DCLI_LOG(&cluster->log, DCLI_LOG_INFO, "node %d is %s, %s", n, dcl_node_name(cluster, n),
-                 cluster->in_place[n] ? "reads peers in place" : "receives streams");
+    for (int n = 0; n < cluster->node_count; n++) {
+        int count[DCLI_WAY_PLACE + 1] = {0};
+        for (int owner = 0; owner < cluster->node_count; owner++)
+            count[dcli_way_between(&cluster->ways[n], &cluster->ways[owner])] += owner != n;
+        DCLI_LOG(
+            &cluster->log, DCLI_LOG_INFO,
+            "node %d is %s: reads %d others in place, gets elements of %d through shared memory, of %d in messages", n,
+            dcl_node_name(cluster, n), count[DCLI_WAY_PLACE], count[DCLI_WAY_SLOTS], count[DCLI_WAY_SEND]);
+    }
 }
 
 /* "alloc node=N count=N" is the only fault there is. */

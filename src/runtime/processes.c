@@ -7,7 +7,7 @@
 
 static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
 {
-    dcli_endpoint *endpoint = dcli_crew_setup(cluster->crew, cluster->in_place);
+    dcli_endpoint *endpoint = dcli_crew_setup(cluster->crew, cluster->ways);
     bool *absent = dcli_calloc((size_t)cluster->host, sizeof *absent);
     if (endpoint == NULL || absent == NULL) {
         dcli_endpoint_close(endpoint);
@@ -24,7 +24,7 @@ static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
                                .self = cluster->host,
                                .node_count = cluster->host,
                                .device = -1,
-                               .in_place = cluster->in_place,
+                               .ways = cluster->ways,
                                .config = &cluster->config,
                                .log = &cluster->log,
                                .buffers = cluster->buffers,

@@ -38,20 +38,27 @@ const char *dcli_report_keep(dcli_report *report, const char *text)
 
 static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-static dcl_status add_pairs(dcli_report *report, int user, dcli_plan_detail *detail)
+static const char *way_of(const dcli_node_ways *reader, const dcli_node_ways *owner)
+{
+    return dcli_way_name(dcli_way_between(reader, owner));
+}
+
+static dcl_status add_pairs(dcli_report *report, const dcli_node_ways ways[], int user, dcli_plan_detail *detail)
 {
     qsort(detail->peer, (size_t)detail->peer_count, sizeof *detail->peer, by_number);
     for (int n = 0; n < detail->peer_count; n++) {
-        const dcli_plan_pair *pair = &detail->pair[detail->peer[n]];
+        int owner = detail->peer[n];
+        const dcli_plan_pair *pair = &detail->pair[owner];
         if (dcli_grow(&report->pair, report->seen.pair_count, &report->pair_capacity, sizeof *report->pair) != 0)
             return DCL_ERR_NOMEM;
-        report->pair[report->seen.pair_count++] = (dcl_report_pair){.owner = detail->peer[n],
+        report->pair[report->seen.pair_count++] = (dcl_report_pair){.owner = owner,
                                                                     .user = user,
                                                                     .blocks = pair->blocks,
                                                                     .bytes = pair->bytes,
                                                                     .messages = pair->messages,
                                                                     .bytes_read = pair->bytes_read,
-                                                                    .bytes_written = pair->bytes_written};
+                                                                    .bytes_written = pair->bytes_written,
+                                                                    .way = way_of(&ways[user], &ways[owner])};
     }
     return DCL_OK;
 }
@@ -68,7 +75,8 @@ static void add_sums(dcli_report *report, const dcli_plan_detail *detail)
 }
 
 /* Plans of nodes that have nothing to do may be without. */
-static dcl_status add_detail(dcli_report *report, int node, dcl_report_node *row, dcli_plan_detail *detail)
+static dcl_status add_detail(dcli_report *report, const dcli_node_ways ways[], int node, dcl_report_node *row,
+                             dcli_plan_detail *detail)
 {
     if (detail == NULL)
         return DCL_OK;
@@ -77,7 +85,7 @@ static dcl_status add_detail(dcli_report *report, int node, dcl_report_node *row
     row->arrived_bytes = detail->arrived_bytes;
     row->copied_bytes = detail->copied_bytes;
     add_sums(report, detail);
-    return add_pairs(report, node, detail);
+    return add_pairs(report, ways, node, detail);
 }
 
 static dcl_status add_node(dcli_report *report, const dcli_planned *planned, int node)
@@ -92,7 +100,7 @@ static dcl_status add_node(dcli_report *report, const dcli_planned *planned, int
                              .planned = plan->counters};
     dcli_counters_add(&report->seen.planned, &plan->counters);
     report->works += plan->work_count;
-    status = row->name != NULL ? add_detail(report, node, row, plan->detail) : DCL_ERR_NOMEM;
+    status = row->name != NULL ? add_detail(report, planned->cluster->ways, node, row, plan->detail) : DCL_ERR_NOMEM;
     dcli_plan_free(plan);
     return status;
 }

@@ -45,10 +45,10 @@ static const column node_columns[] = {COLUMN(NUMBER, dcl_report_node, node),
                                       COLUMN(WHOLE, dcl_report_node, copied_bytes),
                                       COLUMN(STRING, dcl_report_node, name)};
 static const column pair_columns[] = {
-    COLUMN(NUMBER, dcl_report_pair, owner),       COLUMN(NUMBER, dcl_report_pair, user),
-    COLUMN(WHOLE, dcl_report_pair, blocks),       COLUMN(WHOLE, dcl_report_pair, bytes),
-    COLUMN(WHOLE, dcl_report_pair, messages),     COLUMN(WHOLE, dcl_report_pair, bytes_read),
-    COLUMN(WHOLE, dcl_report_pair, bytes_written)};
+    COLUMN(NUMBER, dcl_report_pair, owner),        COLUMN(NUMBER, dcl_report_pair, user),
+    COLUMN(WHOLE, dcl_report_pair, blocks),        COLUMN(WHOLE, dcl_report_pair, bytes),
+    COLUMN(WHOLE, dcl_report_pair, messages),      COLUMN(WHOLE, dcl_report_pair, bytes_read),
+    COLUMN(WHOLE, dcl_report_pair, bytes_written), COLUMN(STRING, dcl_report_pair, way)};
 static const column array_columns[] = {
     COLUMN(STRING, dcl_report_array, name),  COLUMN(FLAG, dcl_report_array, read),
     COLUMN(FLAG, dcl_report_array, written), COLUMN(WHOLE, dcl_report_array, elements),

@@ -51,13 +51,19 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
     return worker->terms.is_process ? dcli_show_part(worker, held) : DCL_OK;
 }
 
+static bool reads_us(const dcli_worker *worker, int node)
+{
+    const dcli_node_ways *ways = worker->terms.ways;
+    return dcli_way_between(&ways[node], &ways[worker->terms.self]) == DCLI_WAY_PLACE;
+}
+
 /* Whether a node is lost whose thread hangs, and may have been about to read parts of this one in place. */
 static bool may_be_read_by_lost(const dcli_worker *worker)
 {
     int node = 0;
     if (worker->terms.fleet == NULL)
         return false;
-    while (node < worker->terms.node_count && !(worker->gone[node] && worker->terms.in_place[node]))
+    while (node < worker->terms.node_count && !(worker->gone[node] && reads_us(worker, node)))
         node++;
     return node < worker->terms.node_count;
 }

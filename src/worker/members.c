@@ -151,6 +151,9 @@ dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
     if (!is_node(worker, joined->peer))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host says that peer %d has joined; expected a node", joined->peer);
     worker->epoch = dcli_max(worker->epoch, joined->epoch);
+    if (!worker->is_host) /* there the program has set it */
+        worker->terms.ways[joined->peer] =
+            (dcli_node_ways){.can = (uint8_t)joined->can, .group = (int16_t)joined->group};
     dcl_status reached = expect(worker, received);
     dcl_status status = reached == DCL_ERR_NODE_LOST ? DCL_OK : reached;
     if (status == DCL_OK)

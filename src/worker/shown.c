@@ -99,7 +99,8 @@ dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held)
                                      .memfd = place.memfd,
                                      .offset = (int64_t)place.offset}};
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (node != worker->terms.self && !worker->gone[node] && worker->terms.in_place[node]) {
+        if (node != worker->terms.self && !worker->gone[node] &&
+            dcli_way_between(&worker->terms.ways[node], &worker->terms.ways[worker->terms.self]) == DCLI_WAY_PLACE) {
             status = show(worker, shown, node, &message);
             if (status == DCL_ERR_NETWORK)
                 status = DCL_OK; /* this one is gone, the others are not */

@@ -301,7 +301,7 @@ static dcl_status open_node(dcli_worker *worker)
     enum { MOST_MADE = 48 << 20 };
     const dcl_config *config = worker->terms.config;
     worker->plan_terms = (dcli_plan_terms){.node_count = worker->terms.node_count,
-                                           .in_place = worker->terms.in_place,
+                                           .ways = worker->terms.ways,
                                            .batch_bytes = (int64_t)config->tile_bytes,
                                            .chunk_bytes = (int64_t)config->chunk_bytes,
                                            .pool_bytes = (int64_t)config->pool_bytes,
@@ -500,6 +500,10 @@ const dcl_device_info *dcli_worker_device(const dcli_worker *worker)
     return dcli_device_about(worker->as_node->device);
 }
 
-bool dcli_worker_in_place(const dcli_worker *worker) { return dcli_device_in_place(worker->as_node->device); }
+uint8_t dcli_worker_can(const dcli_worker *worker)
+{
+    bool in_place = worker->as_node != NULL && dcli_device_in_place(worker->as_node->device);
+    return in_place ? DCLI_CAN_ALL : DCLI_CAN_SHARE;
+}
 
 const char *dcli_worker_kind(const dcli_worker *worker) { return dcli_device_kind(worker->as_node->device); }

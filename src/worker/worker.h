@@ -9,6 +9,7 @@
 #include <dcl/forall.h>
 
 #include "base/log.h"
+#include "base/ways.h"
 #include "device/device.h"
 #include "net/buffers.h"
 #include "net/net.h"
@@ -69,7 +70,8 @@ typedef struct dcli_worker_terms {
     uint64_t session;
     int self, node_count; /* self == node_count: the host */
     int device;           /* number of the device; nodes only */
-    const bool *in_place; /* [node_count] whether the node reads others' parts in place; outlives the worker */
+    dcli_node_ways
+        *ways; /* [node_count] outlives the worker; changed by it when somebody joins, but not by the host's */
     const dcl_config *config;
     const char *fault; /* for tests: what fails, as DCL_FAULT says it; NULL: nothing */
     bool check_access; /* kernels check everything they read and write */
@@ -97,7 +99,7 @@ typedef struct dcli_worker_terms {
     const char *word_key;                  /* nodes only; NULL is "" */
 } dcli_worker_terms;
 
-/** Open the endpoint (and the device). Strings and pointers of `terms` outlive the worker; what `in_place` points to may
+/** Open the endpoint (and the device). Strings and pointers of `terms` outlive the worker; what `ways` points to may
  *  still change until dcli_worker_start(). @return DCL_OK, or the error of device or network. */
 dcl_status dcli_worker_open(const dcli_worker_terms *terms, dcli_worker **worker_out);
 /** Start the thread. All workers of the session are open. */
@@ -114,7 +116,8 @@ void dcli_worker_join(dcli_worker *worker);
 void dcli_worker_close(dcli_worker *worker);
 /** Facts of a node's device: valid until dcli_worker_close(). */
 const dcl_device_info *dcli_worker_device(const dcli_worker *worker);
-bool dcli_worker_in_place(const dcli_worker *worker);
+/** What the node can do. */
+uint8_t dcli_worker_can(const dcli_worker *worker);
 const char *dcli_worker_kind(const dcli_worker *worker);
 
 /* The host's worker. These may be called from any thread; they only queue. */

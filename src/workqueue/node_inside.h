@@ -130,9 +130,13 @@ static inline bool dcli_is_node(const dcli_node *node, int peer) { return peer <
 
 static inline bool dcli_is_there(const dcli_node *node, int peer) { return node->peer[peer].presence == DCLI_THERE; }
 
+/** Whether a peer reads this one's parts in place. */
 static inline bool dcli_reads_in_place(const dcli_node *node, int peer)
 {
-    return dcli_is_node(node, peer) && node->terms.plan.in_place[peer];
+    int self = node->terms.self;
+    const dcli_node_ways *ways = node->terms.plan.ways;
+    return dcli_is_node(node, peer) && dcli_is_node(node, self) &&
+           dcli_way_between(&ways[peer], &ways[self]) == DCLI_WAY_PLACE;
 }
 
 /* ---- node_open.c: a new operation */

@@ -151,7 +151,7 @@ static dcl_status note_touches(dcli_node *node, struct dcli_open_op *op)
         if (operand->overwrites && dcli_storage_overwrite(storage, op->number) != DCL_OK)
             return DCL_ERR_NOMEM;
         for (int q = 0; op->exchange != NULL && q < node->peers; q++)
-            if (op->exchange[q].plan != NULL && dcli_reads_in_place(node, q) && dcli_is_node(node, node->terms.self) &&
+            if (op->exchange[q].plan != NULL && dcli_reads_in_place(node, q) &&
                 op->exchange[q].plan->peer_read[node->terms.self])
                 storage->last_read_by[q] = op->number;
     }

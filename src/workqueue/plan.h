@@ -6,6 +6,7 @@
 #ifndef DCLI_WORKQUEUE_PLAN_H
 #define DCLI_WORKQUEUE_PLAN_H
 
+#include "base/ways.h"
 #include "segment/transfer.h"
 #include "workqueue/kept.h"
 
@@ -13,15 +14,15 @@
  *  host. */
 typedef struct dcli_plan_terms {
     int node_count;
-    const bool *in_place;  /* [node_count] whether node q reads other nodes' parts in place */
-    int64_t batch_bytes;   /* size aimed at for the first output's part of a batch; tiles much larger are cut */
-    int64_t chunk_bytes;   /* most bytes of a chunk, unless the pool is small or one element is larger */
-    int64_t pool_bytes;    /* most bytes of chunks a node holds */
-    int64_t kept_bytes;    /* most bytes of kept copies a node holds, without what lies between their rows */
-    const dcli_kept *kept; /* what nodes have kept before this operation; NULL: nothing */
-    bool detailed;         /* FORALL, MOVE: plan->detail is made, too: for reports */
-    bool no_points;        /* for tests: plan_points.c is not used */
-    bool streams;          /* only what others exchange with the planned node: see dcli_plan_make() */
+    const dcli_node_ways *ways; /* [node_count] */
+    int64_t batch_bytes;        /* size aimed at for the first output's part of a batch; tiles much larger are cut */
+    int64_t chunk_bytes;        /* most bytes of a chunk, unless the pool is small or one element is larger */
+    int64_t pool_bytes;         /* most bytes of chunks a node holds */
+    int64_t kept_bytes;         /* most bytes of kept copies a node holds, without what lies between their rows */
+    const dcli_kept *kept;      /* what nodes have kept before this operation; NULL: nothing */
+    bool detailed;              /* FORALL, MOVE: plan->detail is made, too: for reports */
+    bool no_points;             /* for tests: plan_points.c is not used */
+    bool streams;               /* only what others exchange with the planned node: see dcli_plan_make() */
 } dcli_plan_terms;
 
 /** What kernels check the indices of an access against, per axis of the array. */

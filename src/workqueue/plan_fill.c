@@ -14,7 +14,7 @@ static dcl_status add_piece(dcli_builder *builder, int kind, int where, const dc
     return DCL_OK;
 }
 
-/* Pieces of a wanted box that lie in parts: the own one, and (reading in place) those of peers. */
+/* Pieces of a wanted box that lie in parts: the own one, and those of peers that are read in place. */
 static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *box, bool peers)
 {
     const dcli_layout *layout = builder->operation->operand[k].layout;
@@ -25,7 +25,7 @@ static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *b
     int end = layout->node_end;
     for (int p = dcli_next_owner(builder, 0, end); p < end && status == DCL_OK;
          p = dcli_next_owner(builder, p + 1, end)) {
-        if (p != builder->self && !peers)
+        if (p != builder->self && !(peers && dcli_reads_part(builder, p)))
             continue;
         builder->regions.count = 0;
         status = dcli_layout_regions(layout, p, box, &builder->regions);
@@ -150,8 +150,8 @@ static dcl_status searched_pieces(dcli_builder *builder, int k, const dcl_box *b
 static dcl_status pieces_of_box(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
 {
     int k = builder->plan->stage[want->stage].operand;
-    dcl_status status = pieces_of_parts(builder, k, &want->box, dcli_in_place(builder));
-    if (status != DCL_OK || dcli_in_place(builder))
+    dcl_status status = pieces_of_parts(builder, k, &want->box, dcli_reads_parts(builder));
+    if (status != DCL_OK)
         return status;
     return builder->seen[k].unique ? chained_pieces(builder, chains, 0, want) : searched_pieces(builder, k, &want->box);
 }

@@ -229,12 +229,12 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     int k = dcli_param_of(builder, a);
     if (status == DCL_OK && !view->own && !view->written && builder->seen[k].keeps)
         status = look_whether_kept(builder, a, view);
-    if (status != DCL_OK || view->own || view->written || !dcli_in_place(builder) || view->keeps || view->leaves ||
+    if (status != DCL_OK || view->own || view->written || !dcli_reads_parts(builder) || view->keeps || view->leaves ||
         dcli_meets_copy(builder, k, &view->foot))
         return status;
     int owner = only_owner(builder, a, &view->foot);
     dcli_region ignored;
-    if (owner >= 0 && owner != builder->self) {
+    if (owner >= 0 && owner != builder->self && dcli_reads_part(builder, owner)) {
         status = look_at(builder, a, owner, view, &covers, &ignored);
         view->peer = covers ? owner : -1;
     }
@@ -298,8 +298,8 @@ static dcl_status plan_split(dcli_builder *builder, const dcl_box *box, bool ins
 
 static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box);
 
-/* The regions in which this node and the peers whose parts it reads in place have a footprint: all of them without gaps,
- * large and few; else none. They are put into builder->fresh. */
+/* The regions in which nodes have a footprint, if they are without gaps, large and few, and if at least one of several
+ * owners is read in place; else none. They are put into builder->fresh. */
 static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foot)
 {
     enum { MOST = 64, LEAST = 1 << 12 };
@@ -307,11 +307,14 @@ static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foo
     dcl_status status = DCL_OK;
     builder->regions.count = builder->fresh.count = 0;
     dcli_layout_owners(layout, foot, builder->owners);
+    bool sent = false, read = false;
     for (int p = 0; p < layout->node_end && status == DCL_OK && builder->regions.count <= MOST; p++)
-        if (builder->owners[p])
+        if (builder->owners[p]) {
+            *(dcli_reads_part(builder, p) ? &read : &sent) |= p != builder->self;
             status = dcli_layout_regions(layout, p, foot, &builder->regions);
+        }
     int64_t count = builder->regions.count;
-    if (count < 2 || count > MOST || dcli_box_elements(foot) / count < LEAST)
+    if (count < 2 || (sent && !read) || count > MOST || dcli_box_elements(foot) / count < LEAST)
         return status;
     for (int64_t r = 0; r < count && status == DCL_OK; r++) {
         const dcl_box *box = &builder->regions.region[r].box;
@@ -325,13 +328,13 @@ static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foo
     return status;
 }
 
-/* A box whose reads of an array are spread over a few large regions, of this node and of others whose parts it reads in
- * place, is cut where one ends: then each part reads one of them, and nothing is staged. */
+/* A box whose reads of an array are spread over a few large regions is cut where one ends: then each part reads one of
+ * them, and nothing is staged but what is sent. */
 static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box, const dcl_box *foot, bool *done_out)
 {
     const dcli_subscripts *subscripts = &builder->subscripts[a];
     *done_out = false;
-    if (!dcli_in_place(builder) || subscripts->reach != DCLI_REACH_AFFINE || !dcli_subscripts_exact(subscripts))
+    if (!dcli_reads_parts(builder) || subscripts->reach != DCLI_REACH_AFFINE || !dcli_subscripts_exact(subscripts))
         return DCL_OK;
     dcl_status status = find_segments(builder, a, foot);
     if (status != DCL_OK || builder->fresh.count == 0)

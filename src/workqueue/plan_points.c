@@ -75,7 +75,7 @@ static dcl_status need_element(dcli_builder *builder, int a, const int64_t index
         if (status != DCL_OK)
             return status;
     }
-    if (dcli_in_place(builder)) {
+    if (dcli_reads_part(builder, point->peer)) {
         builder->plan->peer_read[point->peer] = true;
         return DCL_OK;
     }
@@ -112,7 +112,7 @@ static dcl_status plan_point(dcli_builder *builder, const int64_t loop[], int64_
         }
         if (bindings == NULL)
             continue;
-        bool own = point.peer == builder->self, staged = !own && !dcli_in_place(builder);
+        bool own = point.peer == builder->self, staged = !own && !dcli_reads_part(builder, point.peer);
         bindings[a] = (dcli_binding){.kind = own      ? DCLI_SPACE_OWN
                                              : staged ? DCLI_SPACE_STAGE
                                                       : DCLI_SPACE_PEER,

@@ -48,7 +48,7 @@ dcl_status dcli_count_element(dcli_builder *builder, int k, int peer, const dcl_
 /* How a box of other nodes' elements is moved. */
 struct move {
     int64_t stage;
-    bool written, counted, stream;
+    bool written, counted;
 };
 
 /* Go through what peers own of a box: count it, and where it has to be sent, note the need. */
@@ -62,7 +62,8 @@ static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, con
          p = dcli_next_owner(builder, p + 1, end)) {
         if (p == builder->self)
             continue;
-        if (!move->stream)
+        bool sent = move->written || !dcli_reads_part(builder, p);
+        if (!sent)
             builder->plan->peer_read[p] = true;
         builder->regions.count = 0;
         status = dcli_layout_regions(layout, p, box, &builder->regions);
@@ -78,7 +79,7 @@ static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, con
                                                            .blocks = builder->plan->counters.blocks_moved - blocks,
                                                            .written = move->written,
                                                            .counted = move->counted});
-            if (status == DCL_OK && move->stream)
+            if (status == DCL_OK && sent)
                 status = dcli_builder_need(
                     builder,
                     &(dcli_need){
@@ -92,7 +93,7 @@ static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, con
 static dcl_status need_box(dcli_builder *builder, int k, const dcl_box *foot, int64_t stage)
 {
     dcli_seen *seen = &builder->seen[k];
-    struct move move = {.stage = seen->unique ? stage : -1, .counted = true, .stream = !dcli_in_place(builder)};
+    struct move move = {.stage = seen->unique ? stage : -1, .counted = true};
     if (seen->unique)
         return move_box(builder, k, foot, &move);
     builder->fresh.count = 0;
@@ -189,9 +190,8 @@ static dcl_status want_view(dcli_builder *builder, int a, const struct dcli_view
 {
     dcl_status status = need_parts(builder, a, view);
     if (status == DCL_OK && view->written)
-        status =
-            move_box(builder, dcli_param_of(builder, a), &view->foot,
-                     &(struct move){.stage = view->stage, .written = true, .counted = !view->content, .stream = true});
+        status = move_box(builder, dcli_param_of(builder, a), &view->foot,
+                          &(struct move){.stage = view->stage, .written = true, .counted = !view->content});
     return status;
 }
 
@@ -376,7 +376,7 @@ dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, con
     builder->fresh.count = 0;
     if (status == DCL_OK)
         status = dcli_box_set_add(&builder->seen[k].set, part, &builder->fresh);
-    struct move move = {.stage = stage, .counted = true, .stream = !dcli_in_place(builder)};
+    struct move move = {.stage = stage, .counted = true};
     for (int64_t b = 0; b < builder->fresh.count && status == DCL_OK; b++)
         status = move_box(builder, k, &builder->fresh.box[b], &move);
     return status;

@@ -37,7 +37,18 @@ static inline const dcli_layout *dcli_layout_of(const dcli_builder *builder, int
     return dcli_operand_of(builder, a)->layout;
 }
 
-static inline bool dcli_in_place(const dcli_builder *builder) { return builder->terms->in_place[builder->self]; }
+/** Whether this node reads a peer's part in place. */
+static inline bool dcli_reads_part(const dcli_builder *builder, int peer)
+{
+    const dcli_node_ways *ways = builder->terms->ways;
+    return dcli_way_between(&ways[builder->self], &ways[peer]) == DCLI_WAY_PLACE;
+}
+
+/** Whether it can read any peer's in place: false, without looking at peers, where everything is sent. */
+static inline bool dcli_reads_parts(const dcli_builder *builder)
+{
+    return (builder->terms->ways[builder->self].can & DCLI_CAN_READ) != 0;
+}
 
 static inline bool dcli_is_first_output(const dcli_builder *builder, int a)
 {

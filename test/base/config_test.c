@@ -96,9 +96,9 @@ ParameterizedTestParameters(config, refusals)
         {"DCL_WINDOW",     "0",          {"DCL_WINDOW is 0",            "expected 1..1000000", "operations"}},
         {"DCL_WINDOW",     "1K",         {"is \"1K\"",                  "a whole number such as 1024", "operations"}},
         /* a word that is none of the choices */
-        {"DCL_TRANSFER",   "teleport",   {"DCL_TRANSFER is \"teleport\"", "auto|place|send", "stream"}},
-        {"DCL_TRANSFER",   "",           {"DCL_TRANSFER is \"\"",         "auto|place|send", "stream"}},
-        {"DCL_TRANSFER",   "auto|place", {"is \"auto|place\"",          "one of auto|place|send", "stream"}},
+        {"DCL_TRANSFER",   "teleport",   {"DCL_TRANSFER is \"teleport\"", "auto|place|slots|send", "in messages"}},
+        {"DCL_TRANSFER",   "",           {"DCL_TRANSFER is \"\"",         "auto|place|slots|send", "in messages"}},
+        {"DCL_TRANSFER",   "auto|place", {"is \"auto|place\"",          "one of auto|place|slots|send", "in messages"}},
         {"DCL_LOG",        "Warn",       {"DCL_LOG is \"Warn\"",        "off|warn|info|debug", "log"}},
         {"DCL_SYNC",       "yes",        {"DCL_SYNC is \"yes\"",        "expected 0 or 1", "waits"}},
         /* a variable that is none: the nearest is named */

@@ -147,7 +147,7 @@ void fuzz_open_crew(fuzz_world *world, int nodes, bool is_local)
 
 void fuzz_open_cluster(fuzz_world *world, int nodes)
 {
-    static bool in_place[FUZZ_MOST_NODES];
+    static dcli_node_ways ways[FUZZ_MOST_NODES];
     static atomic_bool lost[FUZZ_MOST_NODES];
     static int64_t done[FUZZ_MOST_NODES + 1], ready[FUZZ_MOST_NODES + 1];
     static dcl_counters counters[FUZZ_MOST_NODES + 1];
@@ -158,7 +158,7 @@ void fuzz_open_cluster(fuzz_world *world, int nodes)
     memset(ready, 0, sizeof ready);
     *cluster = (dcl_cluster){.config = world->config,
                              .host = world->session.nodes,
-                             .in_place = in_place,
+                             .ways = ways,
                              .crew = &world->crew,
                              .node_count = nodes,
                              .lost = lost,

@@ -23,7 +23,7 @@ dcl_status fuzz_say_setup(fuzz_others *others, bool twisted, dcli_incoming *inco
     int bits = fuzz_byte(&session->input);
     for (int p = 0; p < session->nodes; p++)
         peers[p] = (dcli_msg_peer){.present = session->present[p],
-                                   .in_place = !others->serving->is_wire && (bits >> p & 1) != 0,
+                                   .can = !others->serving->is_wire && (bits >> p & 1) != 0 ? DCLI_CAN_ALL : 0,
                                    .address = "tcp://127.0.0.1:7"};
     dcli_message message = {.kind = DCLI_MSG_SETUP,
                             .setup = {.self = session->self,
@@ -234,7 +234,7 @@ dcl_status fuzz_say_joined(fuzz_others *others, bool twisted, dcli_incoming *inc
                                        .epoch = ++others->epoch,
                                        .first_operation = others->program.operations + 1,
                                        .address = "tcp://127.0.0.1:7",
-                                       .in_place = fuzz_flag(&session->input)}};
+                                       .can = fuzz_flag(&session->input) ? DCLI_CAN_ALL : 0}};
     if (twisted)
         fuzz_twist(&session->input, &message);
     session->present[node] = true;

@@ -253,7 +253,7 @@ static dcl_status next_event(fuzz_session *session, dcli_incoming *incoming)
 void fuzz_host(fuzz_input input, int options)
 {
     static fuzz_world world;
-    static bool in_place[FUZZ_MOST_NODES];
+    static dcli_node_ways ways[FUZZ_MOST_NODES];
     bool absent[FUZZ_MOST_NODES];
     world = (fuzz_world){.session = {.input = input, .number = 77, .next = next_event},
                          .program = {.folder = fuzz_folder()}};
@@ -280,7 +280,7 @@ void fuzz_host(fuzz_input input, int options)
                                .session = session->number,
                                .self = session->self,
                                .node_count = session->nodes,
-                               .in_place = in_place,
+                               .ways = ways,
                                .config = &world.config,
                                .log = &fuzz_silent,
                                .buffers = buffers,

@@ -9,6 +9,7 @@
 #include "lower/routes.h"
 #include "lower/rows.h"
 #include "lower/sets.h"
+#include "support/ways.h"
 #include "workqueue/ops.h"
 
 enum { NODES = 2 };
@@ -51,9 +52,8 @@ static const dcli_layout *read_array(const char *text)
 
 static dcli_plan *plan_of(const dcli_operation *operation, bool in_place)
 {
-    static const bool flags[2][NODES] = {{false, false}, {true, true}};
     dcli_plan_terms terms = {.node_count = NODES,
-                             .in_place = flags[in_place],
+                             .ways = test_ways(in_place),
                              .batch_bytes = 1 << 20,
                              .chunk_bytes = 1 << 22,
                              .pool_bytes = INT64_C(1) << 40,

@@ -288,8 +288,8 @@ static int random_peers(test_random *random)
 {
     int count = few(random, DCLI_MOST_NODES);
     for (int i = 0; i < count; i++)
-        pool.peer[i] = (dcli_msg_peer){flag(random), flag(random), string(random, DCLI_MOST_ADDRESS),
-                                       string(random, DCLI_MOST_KEY)};
+        pool.peer[i] = (dcli_msg_peer){flag(random), test_random_below(random, 8), test_random_below(random, 256),
+                                       string(random, DCLI_MOST_ADDRESS), string(random, DCLI_MOST_KEY)};
     return count;
 }
 
@@ -324,7 +324,8 @@ static dcli_msg_joined random_joined(test_random *random)
                              .first_operation = up_to(random, DCLI_MOST_OPERATION),
                              .address = string(random, DCLI_MOST_ADDRESS),
                              .key = string(random, DCLI_MOST_KEY),
-                             .in_place = flag(random)};
+                             .can = test_random_below(random, 8),
+                             .group = test_random_below(random, 256)};
 }
 
 static dcli_msg_counts random_counts(test_random *random)
@@ -599,7 +600,7 @@ static bool same_device(const dcli_msg_device *a, const dcli_msg_device *b)
 static bool same_peers(const dcli_msg_peer a[], const dcli_msg_peer b[], int count)
 {
     for (int i = 0; i < count; i++)
-        if (!SAME(a[i].present == b[i].present && a[i].in_place == b[i].in_place) ||
+        if (!SAME(a[i].present == b[i].present && a[i].can == b[i].can && a[i].group == b[i].group) ||
             !SAME(same_string(a[i].address, b[i].address) && same_string(a[i].key, b[i].key)))
             return false;
     return true;
@@ -615,7 +616,8 @@ static bool same_setup(const dcli_msg_setup *a, const dcli_msg_setup *b)
 
 static bool same_joined(const dcli_msg_joined *a, const dcli_msg_joined *b)
 {
-    return EQUAL(peer) && EQUAL(epoch) && EQUAL(first_operation) && STRINGS(address) && STRINGS(key) && EQUAL(in_place);
+    return EQUAL(peer) && EQUAL(epoch) && EQUAL(first_operation) && STRINGS(address) && STRINGS(key) && EQUAL(can) &&
+           EQUAL(group);
 }
 
 static bool same_welcome(const dcli_msg_welcome *a, const dcli_msg_welcome *b)

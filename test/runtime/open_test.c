@@ -31,7 +31,7 @@ static const struct variable_case variable_cases[] = {
      "99999999999999999999",
      {"DCL_POOL_BYTES is \"99999999999999999999\"", "expected a whole number"}},
     {"DCL_WINDOW", "0", {"DCL_WINDOW is 0", "expected 1..1000000"}},
-    {"DCL_TRANSFER", "fly", {"DCL_TRANSFER is \"fly\"", "expected one of auto|place|send"}},
+    {"DCL_TRANSFER", "fly", {"DCL_TRANSFER is \"fly\"", "expected one of auto|place|slots|send"}},
     {"DCL_LOG", "loud", {"DCL_LOG is \"loud\"", "expected one of off|warn|info|debug"}},
     {"DCL_SYNC", "yes", {"DCL_SYNC is \"yes\"", "expected 0 or 1"}},
     {"DCL_MAP", "blocks", {"DCL_MAP: ", "found \"blocks\"", "expected block, cyclic, splits, weighted or *"}},

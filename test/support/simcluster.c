@@ -40,17 +40,26 @@ static void pick_pool(struct sim *sim)
     sim_set_pool(&sim->data, most);
 }
 
+static bool is_read(const struct sim *sim, int reader, int owner)
+{
+    return dcli_way_between(&sim->ways[reader], &sim->ways[owner]) == DCLI_WAY_PLACE;
+}
+
+/* All nodes read each other's parts in place; or those of two groups, where some can only be read; or none. */
 static void pick_terms(struct sim *sim, dcli_plan_terms *terms)
 {
     int64_t mode = sim_pick(sim, 0, 2);
-    sim->in_place = need(sim->peers, sizeof *sim->in_place);
-    for (int p = 0; p < sim->host; p++) {
-        sim->in_place[p] = mode == 0 || (mode == 1 && sim_pick(sim, 0, 1) == 0);
-        sim->figures.in_place |= sim->in_place[p];
-        sim->figures.sent |= !sim->in_place[p];
-    }
+    sim->ways = need(sim->peers, sizeof *sim->ways);
+    for (int p = 0; p < sim->host && mode < 2; p++)
+        sim->ways[p] = mode == 0
+                           ? (dcli_node_ways){.can = DCLI_CAN_ALL}
+                           : (dcli_node_ways){.can = (uint8_t)(sim_pick(sim, 0, 3) < 3 ? DCLI_CAN_ALL : DCLI_CAN_SHOW),
+                                              .group = (int16_t)sim_pick(sim, 0, 1)};
+    for (int p = 0; p < sim->host; p++)
+        for (int q = 0; q < sim->host; q++)
+            *(is_read(sim, p, q) ? &sim->figures.in_place : &sim->figures.sent) |= p != q;
     *terms = (dcli_plan_terms){.node_count = sim->host,
-                               .in_place = sim->in_place,
+                               .ways = sim->ways,
                                .pool_bytes = INT64_MAX,
                                .chunk_bytes = INT64_C(64) << sim_pick(sim, 0, 3),
                                .batch_bytes = INT64_C(1) << sim_pick(sim, 0, 11),
@@ -159,7 +168,7 @@ static void close_sim(struct sim *sim)
     free(sim->descriptors);
     free(sim->sent);
     free(sim->ready);
-    free(sim->in_place);
+    free(sim->ways);
     sim_clock_free(&sim->clock);
     sim_verdict_close(&sim->verdict);
     sim_data_close(&sim->data);
@@ -229,12 +238,11 @@ static char *report(struct sim *sim)
     dcli_text_put(&text, "seed %" PRIu64 ", %d nodes: %s", sim->settings->seed, sim->host, sim->data.problem.bytes);
     dcli_text_put(&text,
                   "pool %" PRId64 ", chunks of %" PRId64 ", batches of %" PRId64 " bytes, window %" PRId64
-                  ", made %" PRId64 ", late effects %d\nin place:",
+                  ", made %" PRId64 ", late effects %d\nabilities and groups:",
                   sim->terms.plan.pool_bytes, sim->data.terms.chunk_bytes, sim->data.terms.batch_bytes,
                   sim->terms.window_chunks, sim->terms.made_bytes, sim->late_effects);
     for (int p = 0; p < sim->host; p++)
-        if (sim->in_place[p])
-            dcli_text_put(&text, " %d", p);
+        dcli_text_put(&text, " %d/%d", sim->ways[p].can, sim->ways[p].group);
     for (int p = 0; p < sim->peers; p++)
         if (sim->node[p].dead || sim->node[p].node == NULL)
             dcli_text_put(&text, "; %d is %s", p, sim->node[p].dead ? "dead" : "not there");

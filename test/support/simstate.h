@@ -65,7 +65,7 @@ struct sim {
     sim_data data;
     sim_clock clock;
     int peers, host;
-    bool *in_place;
+    dcli_node_ways *ways;
     dcli_node_terms terms;
     struct sim_node *node;                /* [peers] */
     struct sim_channel *channel;          /* [peers * peers] */

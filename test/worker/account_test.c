@@ -20,7 +20,7 @@ static int64_t used(const dcli_worker *worker, dcli_use use)
 /* A worker of one node, which has opened its device. */
 static dcli_worker *open_node(dcli_buffers *buffers, int64_t quota, int64_t transit)
 {
-    static const bool in_place[1];
+    static dcli_node_ways ways[1];
     static dcl_config config = {
         .struct_size = sizeof(dcl_config), .pool_bytes = MB, .tile_bytes = MB, .chunk_bytes = MB};
     static const dcli_log log;
@@ -35,7 +35,7 @@ static dcli_worker *open_node(dcli_buffers *buffers, int64_t quota, int64_t tran
     dcli_worker_terms terms = {.net = net,
                                .session = 7,
                                .node_count = 1,
-                               .in_place = in_place,
+                               .ways = ways,
                                .config = &config,
                                .log = &log,
                                .buffers = buffers,

@@ -36,7 +36,7 @@ typedef struct scene {
     test_random random;
     dcli_plan_terms terms;
     dcli_commons *commons; /* as of threads of one process */
-    bool in_place[NODES + 1];
+    dcli_node_ways ways[NODES + 1];
     word word[WORDS];
     int word_count;
     known known[WORDS];
@@ -213,7 +213,7 @@ static void run_round(uint64_t seed)
 {
     static scene scene; /* too large for a thread's stack */
     scene = (struct scene){.random = seed};
-    scene.terms = (dcli_plan_terms){.node_count = NODES, .in_place = scene.in_place};
+    scene.terms = (dcli_plan_terms){.node_count = NODES, .ways = scene.ways};
     scene.terms.batch_bytes = scene.terms.chunk_bytes = scene.terms.pool_bytes = 1 << 20;
     scene.commons = dcli_commons_open(NODES);
     cr_assert_not_null(scene.commons);
@@ -260,7 +260,7 @@ Test(catalog, refuses_what_was_forgotten)
 {
     static scene scene;
     scene.random = 1;
-    scene.terms = (dcli_plan_terms){.node_count = NODES, .in_place = scene.in_place};
+    scene.terms = (dcli_plan_terms){.node_count = NODES, .ways = scene.ways};
     scene.terms.batch_bytes = scene.terms.chunk_bytes = scene.terms.pool_bytes = 1 << 20;
     scene.commons = dcli_commons_open(NODES);
     cr_assert_not_null(scene.commons);

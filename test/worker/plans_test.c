@@ -11,9 +11,9 @@
 
 enum { NODES = 2, ELEMENTS = 16 };
 
-static const bool nowhere[NODES];
+static const dcli_node_ways nowhere[NODES];
 static const dcli_plan_terms terms = {
-    .node_count = NODES, .in_place = nowhere, .batch_bytes = 1 << 20, .chunk_bytes = 1 << 20, .pool_bytes = 1 << 20};
+    .node_count = NODES, .ways = nowhere, .batch_bytes = 1 << 20, .chunk_bytes = 1 << 20, .pool_bytes = 1 << 20};
 
 static uint64_t hash_words(int count, const int64_t words[])
 {

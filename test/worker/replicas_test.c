@@ -17,9 +17,9 @@ static dcli_operation *read_all(int64_t number, dcli_layout *layout, int64_t gen
 
 static dcli_plan *plan(dcli_replicas *replicas, const dcli_operation *operation)
 {
-    static const bool in_place[NODES];
+    static const dcli_node_ways ways[NODES];
     dcli_plan_terms terms = {.node_count = NODES,
-                             .in_place = in_place,
+                             .ways = ways,
                              .batch_bytes = 1 << 20,
                              .chunk_bytes = 1 << 20,
                              .pool_bytes = 1 << 20,

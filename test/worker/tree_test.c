@@ -44,7 +44,7 @@ static const dcli_plan *no_plan(void *user, const dcli_operation *operation, int
 static dcli_worker *make_host(void)
 {
     static const dcli_host_hooks hooks = {.marks = on_marks, .report = on_report, .failed = on_failed};
-    static bool in_place[NODES];
+    static dcli_node_ways ways[NODES];
     told[0] = '\0';
     dcli_worker *host = dcli_calloc(1, sizeof *host);
     cr_assert_not_null(host);
@@ -55,12 +55,12 @@ static dcli_worker *make_host(void)
                                       .is_process = true,
                                       .fanout = FANOUT,
                                       .tree_nodes = NODES,
-                                      .in_place = in_place};
+                                      .ways = ways};
     cr_assert_eq(dcli_host_open(host), DCL_OK);
     host->gone = dcli_calloc(NODES + 1, sizeof(bool));
     host->absent = dcli_calloc(NODES + 1, sizeof(bool));
     cr_assert(host->gone != NULL && host->absent != NULL);
-    dcli_node_terms terms = {.plan = {.node_count = NODES, .in_place = in_place},
+    dcli_node_terms terms = {.plan = {.node_count = NODES, .ways = ways},
                              .self = NODES,
                              .window_chunks = 1,
                              .made_bytes = 1,

@@ -22,12 +22,14 @@ struct bench *bench_open(int self, bool in_place)
 {
     static struct bench bench;
     dcl_grid line = dcl_grid_1d(DCL_INT64, 8);
-    bench = (struct bench){.in_place = {in_place, in_place}};
+    bench = (struct bench){0};
+    for (int n = 0; n < NODES && in_place; n++)
+        bench.ways[n].can = DCLI_CAN_ALL;
     bench.halves = test_layout("block", NODES, &line);
     bench.only[0] = test_layout("block;nodes=0", NODES, &line);
     bench.only[1] = test_layout("block;nodes=1", NODES, &line);
     bench.terms = (dcli_node_terms){.plan = {.node_count = NODES,
-                                             .in_place = bench.in_place,
+                                             .ways = bench.ways,
                                              .batch_bytes = 1 << 20,
                                              .chunk_bytes = 1 << 20,
                                              .pool_bytes = 1 << 20,

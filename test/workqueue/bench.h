@@ -10,7 +10,7 @@
 enum { NODES = 2, HOST = 2, MOST_OPS = 24 };
 
 struct bench {
-    bool in_place[NODES];
+    dcli_node_ways ways[NODES];
     dcli_node_terms terms;
     dcli_node *node;
     dcli_plan *plan[MOST_OPS + 1][NODES + 1];

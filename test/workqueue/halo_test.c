@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "support/ways.h"
 #include "workqueue/kept.h"
 #include "workqueue/ops.h"
 
@@ -121,12 +122,11 @@ static void step(struct world *world, int64_t number, char what)
 
 ParameterizedTest(struct run_row *row, halo_plan, moved)
 {
-    static bool flags[2][MOST_NODES] = {{false}, {true, true, true, true, true}};
     dcl_grid grid = read_grid(row->grid);
     for (int in_place = 0; in_place < 2; in_place++) {
         struct world world = {.row = row,
                               .terms = {.node_count = row->nodes,
-                                        .in_place = flags[in_place],
+                                        .ways = test_ways(in_place != 0),
                                         .batch_bytes = 1 << 20,
                                         .chunk_bytes = 1 << 22,
                                         .pool_bytes = INT64_C(1) << 40},

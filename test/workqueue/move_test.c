@@ -8,15 +8,15 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "support/ways.h"
 #include "workqueue/ops.h"
 
 enum { NODES = 4 };
 
 static dcli_plan_terms terms_of(bool in_place)
 {
-    static bool flags[2][NODES] = {{false}, {true, true, true, true}};
     return (dcli_plan_terms){.node_count = NODES,
-                             .in_place = flags[in_place],
+                             .ways = test_ways(in_place != 0),
                              .batch_bytes = 1 << 20,
                              .chunk_bytes = 1 << 20,
                              .pool_bytes = 1 << 24,
@@ -203,8 +203,8 @@ static void run(struct history *history, const dcli_operation *operation, const 
         plan[n] = make(operation, n, &history->terms);
     for (int n = 0; n < NODES; n++) {
         cr_expect_eq(plan[n]->counters.bytes_moved, bytes[n],
-                     "%s, in place %d: node %d moves %" PRId64 "; expected %" PRId64, what, history->terms.in_place[0],
-                     n, plan[n]->counters.bytes_moved, bytes[n]);
+                     "%s, in place %d: node %d moves %" PRId64 "; expected %" PRId64, what,
+                     history->terms.ways[0].can != 0, n, plan[n]->counters.bytes_moved, bytes[n]);
         cr_assert_eq(dcli_kept_add(&history->kept, n, operation, plan[n]), DCL_OK);
         dcli_plan_free(plan[n]);
     }

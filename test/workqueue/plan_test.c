@@ -7,15 +7,15 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "support/ways.h"
 #include "workqueue/ops.h"
 
 enum { MOST_NODES = 8 };
 
 static dcli_plan_terms terms_of(int nodes, bool in_place)
 {
-    static bool flags[2][MOST_NODES] = {{false}, {true, true, true, true, true, true, true, true}};
     return (dcli_plan_terms){.node_count = nodes,
-                             .in_place = flags[in_place],
+                             .ways = test_ways(in_place != 0),
                              .batch_bytes = 1 << 20,
                              .chunk_bytes = 1 << 22,
                              .pool_bytes = INT64_C(1) << 40,

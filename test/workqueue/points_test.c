@@ -6,13 +6,13 @@
 #include <time.h>
 
 #include "support/simplan.h"
+#include "support/ways.h"
 #include "workqueue/ops.h"
 
 static dcli_plan_terms terms_of(int nodes, bool in_place)
 {
-    static bool flags[2][4] = {{false}, {true, true, true, true}};
     return (dcli_plan_terms){.node_count = nodes,
-                             .in_place = flags[in_place],
+                             .ways = test_ways(in_place != 0),
                              .batch_bytes = 1 << 20,
                              .chunk_bytes = 1 << 22,
                              .pool_bytes = INT64_C(1) << 40,

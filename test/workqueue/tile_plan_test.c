@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "support/ways.h"
 #include "workqueue/ops.h"
 
 /* C and A of 8 x 6 on two nodes; what node 0 runs. */
@@ -47,7 +48,6 @@ ParameterizedTestParameters(tile_plan, works)
 /* Ends the test unless node 0 runs these boxes. */
 static void expect_works(const struct tile_case *c, int64_t rows, int64_t columns)
 {
-    static const bool flags[2][2] = {{false, false}, {true, true}};
     dcl_grid grid = dcl_grid_2d(DCL_FLOAT, rows, columns);
     const dcli_operation *operation =
         TEST_TILES(1, "C(0, 0) = A(0, 0);", c->width, {DCL_ACCESS_OUT, "C", 1, test_layout(c->c, 2, &grid)},
@@ -55,7 +55,7 @@ static void expect_works(const struct tile_case *c, int64_t rows, int64_t column
     for (int in_place = 0; in_place < 2; in_place++)
         for (int64_t batch_bytes = 4; batch_bytes <= 1 << 20; batch_bytes <<= 18) { /* a tile is never cut for it */
             dcli_plan_terms terms = {.node_count = 2,
-                                     .in_place = flags[in_place],
+                                     .ways = test_ways(in_place != 0),
                                      .batch_bytes = batch_bytes,
                                      .chunk_bytes = 1 << 22,
                                      .pool_bytes = 1 << 30};
@@ -104,7 +104,6 @@ Test(tile_plan, pieces_are_whole_around_a_halo)
 /* As many works as pieces, and a plan in a moment: each work looks for what it needs among what others needed. */
 Test(tile_plan, many_pieces_with_a_halo, .timeout = 60)
 {
-    static const bool flags[4] = {false};
     dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 1000, 1000);
     const char *const maps[] = {"rows:cyclic(8x8)", "rows:hash(8x8)"};
     for (int m = 0; m < 2; m++) {
@@ -112,8 +111,11 @@ Test(tile_plan, many_pieces_with_a_halo, .timeout = 60)
         const dcli_operation *operation =
             TEST_TILES(1, "C(0, 0) = A(0, 0);", ((int64_t[]){1, 1}), {DCL_ACCESS_OUT, "C", 1, layout},
                        {DCL_ACCESS_IN_HALO, "A", 2, layout});
-        dcli_plan_terms terms = {
-            .node_count = 4, .in_place = flags, .batch_bytes = 1 << 24, .chunk_bytes = 1 << 22, .pool_bytes = 1 << 30};
+        dcli_plan_terms terms = {.node_count = 4,
+                                 .ways = test_ways(false),
+                                 .batch_bytes = 1 << 24,
+                                 .chunk_bytes = 1 << 22,
+                                 .pool_bytes = 1 << 30};
         dcli_plan *plan;
         cr_assert_eq(dcli_plan_make(operation, 0, &terms, &plan), DCL_OK, "%s", dcl_error());
         cr_expect_eq(plan->work_count, 125 * 125 / 4 + 1, "%s: %d works", maps[m], (int)plan->work_count);

@@ -19,6 +19,7 @@
  *   slow 20                            a call that waits for the device takes 20 ms longer: clFinish, clWaitForEvents,
  *                                      and blocking clEnqueueReadBuffer, clEnqueueWriteBuffer and clEnqueueMapBuffer
  *   apart                              devices have memory of their own: a buffer in host memory is a copy of it
+ *   apart 2                            the same of one device, by its number from 0 among those of its platform
  *   gpu                                devices call themselves GPUs: kernels are generated in the form for these
  *   hang clBuildProgram 1              the call does not return
  *   hang kernel 1                      the n-th launched kernel never ends, nor does what is behind it in its queue, nor

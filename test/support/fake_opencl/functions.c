@@ -209,16 +209,34 @@ static cl_int CL_API_CALL fake_clFinish(cl_command_queue queue)
 
 /* ---- memory and programs -------------------------------------------------------------------------------------- */
 
-/* "apart": the driver takes a copy of host memory that it was to use. */
-static cl_mem_flags place(cl_mem_flags flags)
+/* The number of a context's only device among those of its platform; -1: it is not found. */
+static int number_of_device(cl_context context)
 {
-    bool apart = (flags & CL_MEM_USE_HOST_PTR) != 0 && fake_plan_apart();
+    enum { MOST = 64 };
+    cl_device_id own = NULL, all[MOST];
+    cl_platform_id platform = NULL;
+    cl_uint count = 0;
+    if (fake_real.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof own, &own, NULL) != CL_SUCCESS ||
+        fake_real.clGetDeviceInfo(own, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS ||
+        fake_real.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST, all, &count) != CL_SUCCESS)
+        return -1;
+    for (cl_uint n = 0; n < count && n < MOST; n++)
+        if (all[n] == own)
+            return (int)n;
+    return -1;
+}
+
+/* "apart": the driver takes a copy of host memory that it was to use. */
+static cl_mem_flags place(cl_context context, cl_mem_flags flags)
+{
+    bool apart =
+        (flags & CL_MEM_USE_HOST_PTR) != 0 && fake_plan_some_apart() && fake_plan_apart(number_of_device(context));
     return apart ? (flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR) | CL_MEM_COPY_HOST_PTR : flags;
 }
 
 CREATE(cl_mem, FAKE_MEM, clCreateBuffer,
        (cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *code_out),
-       (context, place(flags), bytes, host, code_out))
+       (context, place(context, flags), bytes, host, code_out))
 RELEASE(cl_mem, FAKE_MEM, clReleaseMemObject)
 RETAIN(cl_mem, FAKE_MEM, clRetainMemObject)
 

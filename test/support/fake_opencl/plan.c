@@ -34,6 +34,7 @@ static struct {
     struct rule rules[MOST_RULES];
     int rule_count;
     bool no_devices, no_platforms, apart, gpu;
+    long apart_device; /* -1: all */
     int slow_ms, waits;
     char one[64]; /* word of programs that are all one; "": none */
     char claims[CLAIM_BYTES];
@@ -103,8 +104,12 @@ static void add_rule(const char *text)
         plan.no_platforms = true;
     } else if (words == 1 && strcmp(first, "apart") == 0) {
         plan.apart = true;
+        plan.apart_device = -1;
     } else if (words == 1 && strcmp(first, "gpu") == 0) {
         plan.gpu = true;
+    } else if (words == 2 && strcmp(first, "apart") == 0 && (plan.apart_device = strtol(second, &end, 10)) >= 0 &&
+               *end == '\0') {
+        plan.apart = true;
     } else if (words == 2 && strcmp(first, "slow") == 0 && (plan.slow_ms = (int)strtol(second, &end, 10)) > 0 &&
                *end == '\0') {
         /* taken */
@@ -199,7 +204,15 @@ static bool read_flag(const bool *flag)
 
 bool fake_plan_no_devices(void) { return read_flag(&plan.no_devices); }
 
-bool fake_plan_apart(void) { return read_flag(&plan.apart); }
+bool fake_plan_some_apart(void) { return read_flag(&plan.apart); }
+
+bool fake_plan_apart(int number)
+{
+    pthread_mutex_lock(&plan.lock);
+    bool apart = plan.apart && (plan.apart_device < 0 || plan.apart_device == number);
+    pthread_mutex_unlock(&plan.lock);
+    return apart;
+}
 
 bool fake_plan_gpu(void) { return read_flag(&plan.gpu); }
 

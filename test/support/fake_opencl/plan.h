@@ -36,8 +36,11 @@ void fake_plan_hang(void);
 void fake_plan_wait(void);
 /** This thread enqueues commands. */
 void fake_plan_enqueues(void);
-bool fake_plan_apart(void);
 bool fake_plan_gpu(void);
+/** Whether device `number` of its platform, from 0, has memory of its own. */
+bool fake_plan_apart(int number);
+/** Whether any has. */
+bool fake_plan_some_apart(void);
 bool fake_plan_no_devices(void);
 bool fake_plan_no_platforms(void);
 /** Whether the program of this text is to be the first one like it. */
