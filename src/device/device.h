@@ -26,7 +26,8 @@ dcl_status dcli_device_open(int number, const dcli_log *log, dcli_device **devic
 typedef enum dcli_open_flags {
     DCLI_OPEN_SEPARATE = 1, /* memory of its own, copied to and from, also where host memory could be used in place */
     DCLI_OPEN_AS_GPU = 2,   /* kernels in the form for GPUs */
-    DCLI_OPEN_SHARED = 4    /* memory that other processes can map: see dcli_memory_place_of() */
+    DCLI_OPEN_SHARED = 4,   /* memory that other processes can map: see dcli_memory_place_of() */
+    DCLI_OPEN_PEERS = 8     /* where it can be, memory that other GPUs can import: see dcli_device_reads_peers() */
 } dcli_open_flags;
 dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_device **device_out);
 /** Memory and programs are released before. Waits for launches. NULL is accepted. */
@@ -39,6 +40,9 @@ bool dcli_device_is_gpu(const dcli_device *device);
 bool dcli_device_in_place(const dcli_device *device);
 /** Whether, besides, kernels find it at the addresses that it has for the host. */
 bool dcli_device_same_addresses(const dcli_device *device);
+/** Whether the device can import memory of the other GPUs of this host, and they its own: then a place of it, see
+ *  dcli_memory_place_of(), is for dcli_memory_import(). */
+bool dcli_device_reads_peers(const dcli_device *device);
 /** Equal for devices that compile alike (name, driver, platform versions). */
 const char *dcli_device_kind(const dcli_device *device);
 
@@ -63,17 +67,27 @@ void dcli_memory_release(dcli_memory *memory);
 /** Its address in host memory, or NULL on devices that are not in place. Not synchronized: see dcli_memory_settle(). */
 void *dcli_memory_host(const dcli_memory *memory);
 size_t dcli_memory_bytes(const dcli_memory *memory);
-/** Where other processes find a memory: bytes of a memfd, which they map (PROT_READ, MAP_SHARED) to see what is written
- *  here. Its size never changes, and where the system can (Linux 5.1) nobody else can map it for writing. Several memories
+/** Where others find a memory: bytes of a memfd, which other processes map (PROT_READ, MAP_SHARED) to see what is written
+ *  here; or bytes of peer memory, which other devices import. Its size never changes, and where the system can (Linux 5.1) nobody else can map it for writing. Several memories
  *  may lie in one memfd, and once they are released it may serve others; its pages live as long as somebody maps them. */
 typedef struct dcli_memory_place {
     int64_t memfd;  /* its number on this device, 1 or more; never used twice */
     int descriptor; /* of it: borrowed, close-on-exec */
     size_t offset;  /* bytes */
+    /* Peer memory of several pieces, which have numbers from `memfd` on; else 0 and NULL. */
+    int piece_count;
+    size_t piece_bytes;
+    const int *descriptors; /* [piece_count], borrowed */
 } dcli_memory_place;
-/** @return false where it has none: memory of 0 bytes, private, scratch or wrapped memory, devices that do not work in
- *          place, devices not opened with DCLI_OPEN_SHARED. */
+/** @return false where it has none: memory of 0 bytes, private, scratch, wrapped or imported memory, devices that work in
+ *          place and are not opened with DCLI_OPEN_SHARED, others where dcli_device_reads_peers() is false. */
 bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out);
+/** Memory of another GPU, which kernels of this device read over the link between the two. It lasts at least as long as the
+ *  object; nothing orders what the two devices do. @param place  of the other device; the descriptor is borrowed. */
+dcl_status dcli_memory_import(dcli_device *device, const dcli_memory_place *place, size_t bytes,
+                              dcli_memory **memory_out);
+/** Whether a memory was imported from this place. The descriptor is not compared: numbers are never used twice. */
+bool dcli_memory_is_import(const dcli_memory *memory, const dcli_memory_place *place);
 /** Call `fn` before a memfd is unmapped here and its descriptor closed: once nothing lies in it, perhaps much later.
  *  fn NULL: no more. */
 void dcli_device_on_unmap(dcli_device *device, dcli_unmapped_fn *fn, void *user);

@@ -95,6 +95,7 @@ static void describe_extras(dcli_found *found)
     found->info.has_half = has_extension(found->id, "cl_khr_fp16");
     if (has_extension(found->id, "cl_khr_device_uuid"))
         found->has_uuid = clGetDeviceInfo(found->id, DEVICE_UUID, sizeof found->uuid, found->uuid, NULL) == CL_SUCCESS;
+    found->has_import = has_extension(found->id, "cl_khr_external_memory_opaque_fd");
     if (has_extension(found->id, "cl_khr_pci_bus_info")) {
         found->has_bus =
             clGetDeviceInfo(found->id, DEVICE_PCI_BUS_INFO, sizeof found->bus, found->bus, NULL) == CL_SUCCESS;

@@ -68,35 +68,119 @@ static dcl_status map_host(dcli_memory *memory, int flags)
     return status;
 }
 
-/* Memory of the device, cleared (if asked for) in order with launches. Drivers may take it only when it is first used. */
-static dcl_status take_device_memory(dcli_memory *memory, bool zero)
+dcl_status dcli_buffer_cut(dcli_device *device, cl_mem whole, size_t offset, size_t bytes, cl_mem *buffer_out)
+{
+    cl_buffer_region region = {offset, bytes};
+    cl_int code = CL_SUCCESS;
+    cl_mem buffer = whole;
+    if (offset > 0)
+        buffer = clCreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    else
+        code = clRetainMemObject(whole);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(device, offset > 0 ? "clCreateSubBuffer" : "clRetainMemObject", code);
+    *buffer_out = buffer;
+    return DCL_OK;
+}
+
+static size_t cleared_bytes(const dcli_memory *memory)
+{
+    return (memory->bytes + CLEAR_BYTES - 1) / CLEAR_BYTES * CLEAR_BYTES;
+}
+
+/* Drivers may take the memory only when it is first used. */
+static dcl_status make_buffer(dcli_memory *memory)
+{
+    cl_int code;
+    memory->buffer = clCreateBuffer(memory->device->context, CL_MEM_READ_WRITE, cleared_bytes(memory), NULL, &code);
+    return memory->buffer == NULL ? dcli_cl_fail(memory->device, "clCreateBuffer", code) : DCL_OK;
+}
+
+/* What used the memory before may still run: commands on the new memory follow all that has been enqueued so far. */
+static dcl_status take_peer_memory(dcli_memory *memory)
 {
     dcli_device *device = memory->device;
-    size_t bytes = (memory->bytes + CLEAR_BYTES - 1) / CLEAR_BYTES * CLEAR_BYTES;
-    cl_int code;
-    memory->buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
-    if (memory->buffer == NULL)
-        return dcli_cl_fail(device, "clCreateBuffer", code);
+    dcl_status status = dcli_mapping_take(device, memory->bytes, DCLI_MAPPING_SHARED, &memory->mapping);
+    if (status != DCL_OK)
+        return status;
+    const dcli_mapping *mapping = &memory->mapping;
+    memory->pieces = mapping->pieces->count > 1 ? mapping->pieces : NULL;
+    status =
+        dcli_buffer_cut(device, mapping->pieces->buffer[0], mapping->offset, cleared_bytes(memory), &memory->buffer);
+    if (status != DCL_OK)
+        dcli_mapping_give(device, &memory->mapping);
+    for (int n = 0; n < DCLI_QUEUES && status == DCL_OK; n++)
+        dcli_memory_touch(memory, (dcli_direction)n, device->queue[n].last, true);
+    return status;
+}
+
+static dcl_status clear_buffer(dcli_memory *memory, cl_mem buffer, size_t at, size_t bytes)
+{
     static const unsigned char nulls[CLEAR_BYTES];
-    if (!zero)
-        return DCL_OK;
+    dcli_device *device = memory->device;
     cl_event event = NULL;
-    code = clEnqueueFillBuffer(device->queue[DCLI_COMPUTE].handle, memory->buffer, nulls, sizeof nulls, 0, bytes, 0,
-                               NULL, &event);
-    if (code != CL_SUCCESS) {
-        clReleaseMemObject(memory->buffer);
+    dcli_after after = {0};
+    dcli_after_add(&after, memory, true);
+    dcl_status status = dcli_after_find(device, DCLI_COMPUTE, &after);
+    if (status != DCL_OK)
+        return status;
+    cl_int code = clEnqueueFillBuffer(device->queue[DCLI_COMPUTE].handle, buffer, nulls, sizeof nulls, at, bytes,
+                                      after.count, dcli_after_list(&after), &event);
+    if (code != CL_SUCCESS)
         return dcli_cl_fail(device, "clEnqueueFillBuffer", code);
-    }
     dcli_memory_touch(memory, DCLI_COMPUTE, dcli_ticket_add(device, DCLI_COMPUTE, "clEnqueueFillBuffer", event), true);
     return DCL_OK;
 }
 
-/* What it takes of the device, or of the host's memory: nothing where it is wrapped. */
+/* Set to zero in order with launches. */
+static dcl_status clear(dcli_memory *memory)
+{
+    size_t all = cleared_bytes(memory);
+    dcl_status status = DCL_OK;
+    for (size_t done = 0, bytes; done < all && status == DCL_OK; done += bytes) {
+        size_t at = done;
+        bytes = all - done;
+        cl_mem buffer = dcli_memory_buffer_at(memory, &at, &bytes);
+        status = clear_buffer(memory, buffer, at, bytes);
+    }
+    return status;
+}
+
+/* An array that peers cannot read is better than none: operations that read it elsewhere fail, and say so. */
+static dcl_status take_memory_for_peers(dcli_memory *memory)
+{
+    dcl_status status = take_peer_memory(memory);
+    if (status == DCL_OK)
+        return DCL_OK;
+    DCLI_LOG(memory->device->log, DCLI_LOG_WARN, "device %d: other GPUs cannot read an array of %zu bytes: %s",
+             memory->device->info.number, memory->bytes, dcli_error_sentence());
+    memory->mapping = (dcli_mapping){.bytes = 0};
+    memory->pieces = NULL;
+    return make_buffer(memory);
+}
+
+/* Memory of the device. */
+static dcl_status take_device_memory(dcli_memory *memory, int flags)
+{
+    bool peers = memory->device->peers.on && (flags & DCLI_MAPPING_SHARED) != 0;
+    dcl_status status = peers ? take_memory_for_peers(memory) : make_buffer(memory);
+    if (status != DCL_OK || (flags & DCLI_MAPPING_ZEROED) == 0)
+        return status;
+    status = clear(memory);
+    if (status != DCL_OK) {
+        clReleaseMemObject(memory->buffer);
+        if (memory->mapping.bytes > 0)
+            dcli_mapping_give(memory->device, &memory->mapping);
+    }
+    return status;
+}
+
+/* What it takes of the device, or of the host's memory: nothing where it is wrapped or imported. */
 static size_t own_bytes(const dcli_memory *memory)
 {
-    if (memory->mapping.host != NULL)
+    if (memory->mapping.bytes > 0)
         return memory->mapping.bytes;
-    return memory->host == NULL ? memory->bytes : 0;
+    return memory->host == NULL && !memory->imported ? memory->bytes : 0;
 }
 
 static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memory **memory_out)
@@ -110,8 +194,7 @@ static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memo
     if (bytes == 0)
         status = stand_for_nothing(memory);
     else
-        status = device->sight.in_place ? map_host(memory, flags)
-                                        : take_device_memory(memory, (flags & DCLI_MAPPING_ZEROED) != 0);
+        status = device->sight.in_place ? map_host(memory, flags) : take_device_memory(memory, flags);
     if (status != DCL_OK) {
         dcli_free(memory);
         return status;
@@ -177,7 +260,9 @@ void dcli_memory_release(dcli_memory *memory)
         dcli_tickets_finish(memory->device, memory->used); /* a failed launch no longer uses it either */
     clReleaseMemObject(memory->buffer);
     memory->device->taken_bytes -= own_bytes(memory);
-    if (memory->mapping.host != NULL)
+    if (memory->imported)
+        dcli_pieces_free(memory->pieces);
+    if (memory->mapping.bytes > 0)
         dcli_mapping_give(memory->device, &memory->mapping);
     dcli_free(memory);
 }
@@ -189,9 +274,15 @@ size_t dcli_memory_bytes(const dcli_memory *memory) { return memory->bytes; }
 bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out)
 {
     const dcli_mapping *mapping = &memory->mapping;
-    if (mapping->host == NULL || mapping->descriptor < 0)
+    if (mapping->bytes == 0 || mapping->descriptor < 0)
         return false;
-    *place_out = (dcli_memory_place){mapping->number, mapping->descriptor, mapping->offset};
+    *place_out =
+        (dcli_memory_place){.memfd = mapping->number, .descriptor = mapping->descriptor, .offset = mapping->offset};
+    if (memory->pieces != NULL) {
+        place_out->piece_count = memory->pieces->count;
+        place_out->piece_bytes = memory->pieces->bytes;
+        place_out->descriptors = memory->pieces->descriptor;
+    }
     return true;
 }
 

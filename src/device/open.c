@@ -128,6 +128,8 @@ dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_
         status = open_context(device, found.platform);
     if (status == DCL_OK && (flags & DCLI_OPEN_SEPARATE) == 0)
         status = dcli_probe_sight(device, &device->sight);
+    if (status == DCL_OK && (flags & DCLI_OPEN_PEERS) != 0)
+        dcli_peers_open(device, &found);
     if (status == DCL_OK)
         status = make_nothing(device);
     if (status == DCL_OK)

@@ -39,6 +39,7 @@ typedef struct dcli_found {
     cl_device_type type;
     char driver[128], platform_version[128];
     bool has_bus, has_uuid; /* what identifies the hardware, where the driver tells */
+    bool has_import;        /* cl_khr_external_memory_opaque_fd */
     uint32_t bus[4];        /* domain, bus, device, function */
     unsigned char uuid[16];
     int same_name_before; /* devices of this platform with the same name before this one */
@@ -55,15 +56,34 @@ void dcli_mark_defaults(dcli_found found[], int count);
 
 typedef struct dcli_slab dcli_slab;
 
-/** Host memory mapped for a device. */
+/** Peer memory: one piece, or several of equal length whose addresses on the device follow each other. Kernels are given the
+ *  first one and reach all; commands that are given a buffer reach only that. */
+typedef struct dcli_pieces {
+    int count;
+    size_t bytes;    /* of each */
+    cl_mem *buffer;  /* [count] */
+    int *descriptor; /* [count] of memory that was made here; NULL: of imported memory */
+} dcli_pieces;
+
+/** Host memory mapped for a device, or peer memory: memory of the device that other devices read. */
 typedef struct dcli_mapping {
-    void *host;
-    size_t bytes;
-    int descriptor;  /* the memfd it maps; -1: private memory */
-    int64_t number;  /* of that memfd, as its device counts: never used twice; 0: private memory */
-    size_t offset;   /* in that memfd */
-    dcli_slab *slab; /* it is a slot of; NULL: it has pages of its own */
+    void *host;          /* NULL: peer memory */
+    dcli_pieces *pieces; /* NULL: host memory */
+    size_t bytes;        /* 0: none */
+    int descriptor;      /* the memfd it maps, or of the first piece; -1: private memory */
+    int64_t number;      /* of that descriptor, as its device counts: never used twice; 0: private memory */
+    size_t offset;       /* in what the descriptor names */
+    dcli_slab *slab;     /* it is a slot of; NULL: it has pages of its own */
 } dcli_mapping;
+
+/** What makes and imports peer memory. See peer.c. */
+typedef struct dcli_peers {
+    bool on;
+    int gpu; /* number of the device, as libcuda counts */
+    /* clCreateBufferWithProperties, of OpenCL 3.0, and clEnqueueAcquireExternalMemObjectsKHR */
+    cl_mem (*import)(cl_context, const uint64_t *, cl_mem_flags, size_t, void *, cl_int *);
+    cl_int (*acquire)(cl_command_queue, cl_uint, const cl_mem *, cl_uint, const cl_event *, cl_event *);
+} dcli_peers;
 
 /** The event of a command. */
 typedef struct dcli_mark {
@@ -101,6 +121,7 @@ struct dcli_device {
     char kind[400];
     bool is_gpu, shared; /* shared: opened so */
     dcli_sight sight;
+    dcli_peers peers;
     bool beside; /* a CPU device beside others of its platform */
     const dcli_log *log;
     size_t most_bytes; /* of one buffer */
@@ -145,7 +166,9 @@ struct dcli_memory {
     size_t bytes;
     size_t base;                                      /* bytes of the buffer before it; 0 except of slots */
     void *host;                                       /* NULL: not in place */
-    dcli_mapping mapping;                             /* ours; host NULL: somebody else's */
+    bool imported;                                    /* peer memory of another device */
+    dcli_pieces *pieces;                              /* that it consists of, where there are several; else NULL */
+    dcli_mapping mapping;                             /* ours; of 0 bytes: none, or somebody else's */
     uint64_t used[DCLI_QUEUES], written[DCLI_QUEUES]; /* tickets of the last commands of each queue */
 };
 
@@ -181,7 +204,36 @@ bool dcli_slab_drop_empty(dcli_device *device);
 void dcli_slabs_trim(dcli_device *device);
 void dcli_slabs_close(dcli_device *device);
 
-/** Host memory, kept pages where they fit. */
+/* ---- peer memory (peer.c) ------------------------------------------------------------------------------------ */
+
+/** A buffer that is a part of another one. */
+dcl_status dcli_buffer_cut(dcli_device *device, cl_mem whole, size_t offset, size_t bytes, cl_mem *buffer_out);
+/** Find out whether storage of this device can be peer memory, and whether it can import that of the other GPUs. Where it
+ *  cannot, the log says why and device->peers stays off. */
+void dcli_peers_open(dcli_device *device, const dcli_found *found);
+/** Peer memory that holds anything. @param bytes  of dcli_pages_round(), a multiple of a huge page.
+ *  @return DCL_OK; DCL_ERR_NOMEM, DCL_ERR_UNSUPPORTED, DCL_ERR_DEVICE. */
+dcl_status dcli_peers_map(dcli_device *device, size_t bytes, dcli_mapping *mapping_out);
+void dcli_peers_unmap(const dcli_mapping *mapping);
+void dcli_pieces_free(dcli_pieces *pieces);
+/** For tests: memory of more bytes consists of several pieces. A multiple of DCLI_HUGE_BYTES. */
+extern size_t dcli_most_piece_bytes;
+
+/** The buffer in which a stretch of a memory begins. @param at  in: offset in the memory; out: in the buffer.
+ *  @param bytes  in: of the stretch; out: of it that lie in this buffer. */
+static inline cl_mem dcli_memory_buffer_at(const dcli_memory *memory, size_t *at, size_t *bytes)
+{
+    const dcli_pieces *pieces = memory->pieces;
+    if (pieces == NULL)
+        return memory->buffer;
+    size_t piece = *at / pieces->bytes;
+    *at -= piece * pieces->bytes;
+    if (*bytes > pieces->bytes - *at)
+        *bytes = pieces->bytes - *at;
+    return pieces->buffer[piece];
+}
+
+/** Host memory, kept pages where they fit; peer memory on devices with memory of their own. */
 typedef enum dcli_mapping_flags {
     DCLI_MAPPING_ZEROED = 1, /* else they hold anything */
     DCLI_MAPPING_SHARED = 2  /* in a memfd of their own */

@@ -156,8 +156,14 @@ static dcl_status map_shared(dcli_device *device, size_t bytes, bool sparse, dcl
 
 void dcli_pages_unmap(dcli_device *device, const dcli_mapping *mapping)
 {
-    if (mapping->descriptor >= 0 && device->unmapped != NULL)
-        device->unmapped(device->unmapped_user, mapping->number); /* may still pass the descriptor on */
+    for (int n = 0; mapping->descriptor >= 0 && device->unmapped != NULL &&
+                    n < (mapping->pieces != NULL ? mapping->pieces->count : 1);
+         n++)
+        device->unmapped(device->unmapped_user, mapping->number + n); /* may still pass the descriptor on */
+    if (mapping->pieces != NULL) {
+        dcli_peers_unmap(mapping);
+        return;
+    }
     munmap(mapping->host, mapping->bytes);
     if (mapping->descriptor >= 0)
         close(mapping->descriptor);
@@ -174,6 +180,8 @@ dcl_status dcli_pages_map(dcli_device *device, size_t bytes, bool shared, dcli_m
 {
     if (bytes > SIZE_MAX / 2)
         return fail_to_map(device, bytes, "that is more than a process can address");
+    if (device->peers.on)
+        return dcli_peers_map(device, bytes, mapping_out);
     dcl_status status = check_available(device, bytes);
     if (status == DCL_OK)
         status = shared ? map_shared(device, bytes, false, mapping_out) : map_private(device, bytes, mapping_out);
@@ -184,6 +192,8 @@ dcl_status dcli_pages_map(dcli_device *device, size_t bytes, bool shared, dcli_m
 
 dcl_status dcli_pages_map_sparse(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out)
 {
+    if (device->peers.on)
+        return dcli_peers_map(device, bytes, mapping_out);
     if (shared)
         return map_shared(device, bytes, true, mapping_out);
     dcl_status status = map_private(device, bytes, mapping_out);
@@ -194,6 +204,8 @@ dcl_status dcli_pages_map_sparse(dcli_device *device, size_t bytes, bool shared,
 
 dcl_status dcli_pages_back(dcli_device *device, const dcli_mapping *mapping, size_t offset, size_t bytes)
 {
+    if (mapping->pieces != NULL)
+        return DCL_OK; /* it has all of its memory */
     dcl_status status = check_available(device, bytes);
     if (status != DCL_OK || mapping->descriptor < 0)
         return status;

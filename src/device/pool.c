@@ -56,6 +56,8 @@ dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_
  * serves the next. When arrays are released, less is in use, and less is kept. */
 static size_t most_kept(const dcli_device *device)
 {
+    if (device->peers.on) /* stages and replicas need the device's memory, too, and cannot take what is kept */
+        return device->most_pool_bytes;
     size_t used = device->taken_bytes + device->taken_bytes / 8;
     return used > device->most_pool_bytes ? used : device->most_pool_bytes;
 }
@@ -87,7 +89,7 @@ static bool may_keep(const dcli_device *device, size_t bytes)
 {
     if (is_too_much(device, bytes))
         return false;
-    return bytes < DCLI_LARGE_BYTES || dcli_pool_bytes(device) + bytes <= dcli_memory_left();
+    return bytes < DCLI_LARGE_BYTES || device->peers.on || dcli_pool_bytes(device) + bytes <= dcli_memory_left();
 }
 
 static void keep(dcli_device *device, const dcli_mapping *mapping)

@@ -31,6 +31,6 @@ struct dcli_program {
 };
 
 /** OpenCL C: the files src/device/NAME.cl, embedded by the build. */
-extern const char dcli_cl_copy[], dcli_cl_probe[];
+extern const char dcli_cl_address[], dcli_cl_copy[], dcli_cl_probe[];
 
 #endif

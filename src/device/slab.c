@@ -105,7 +105,8 @@ dcl_status dcli_slab_take(dcli_device *device, size_t bytes, bool shared, dcli_m
     device->slab_bytes += slab->backed_bytes - backed;
     device->slab_bytes -= bytes;
     *mapping_out = slab->pages;
-    mapping_out->host = (char *)slab->pages.host + offset;
+    if (slab->pages.host != NULL)
+        mapping_out->host = (char *)slab->pages.host + offset;
     mapping_out->bytes = bytes;
     mapping_out->offset = offset;
     mapping_out->slab = slab;

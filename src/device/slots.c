@@ -308,15 +308,14 @@ void dcli_slots_await(dcli_device *device)
 
 /* ---- crossing ---------------------------------------------------------------------------------------------------- */
 
-/* Start bytes of a slot on their way into `memory`, or out of it. */
-static dcl_status cross(dcli_slot *slot, dcli_direction direction, dcli_memory *memory, size_t offset_bytes,
-                        size_t bytes)
+/* Start bytes of a slot on their way into one buffer of `memory`, or out of it. */
+static dcl_status cross_buffer(dcli_slot *slot, char *host, dcli_direction direction, dcli_memory *memory,
+                               cl_mem buffer, size_t at, size_t bytes)
 {
     dcli_device *device = slot->memory.device;
     bool enters = direction == DCLI_IN;
     const char *call = enters ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer";
     cl_command_queue queue = device->queue[direction].handle;
-    size_t at = memory->base + offset_bytes;
     cl_event event = NULL;
     dcli_after after = {0};
     dcli_after_add(&after, memory, enters);
@@ -324,15 +323,28 @@ static dcl_status cross(dcli_slot *slot, dcli_direction direction, dcli_memory *
     if (status != DCL_OK)
         return status;
     const cl_event *list = dcli_after_list(&after);
-    cl_int code =
-        enters ? clEnqueueWriteBuffer(queue, memory->buffer, CL_FALSE, at, bytes, slot->host, after.count, list, &event)
-               : clEnqueueReadBuffer(queue, memory->buffer, CL_FALSE, at, bytes, slot->host, after.count, list, &event);
+    cl_int code = enters ? clEnqueueWriteBuffer(queue, buffer, CL_FALSE, at, bytes, host, after.count, list, &event)
+                         : clEnqueueReadBuffer(queue, buffer, CL_FALSE, at, bytes, host, after.count, list, &event);
     if (code != CL_SUCCESS)
         return dcli_cl_fail(device, call, code);
     uint64_t ticket = dcli_ticket_add(device, direction, call, event);
     dcli_memory_touch(memory, direction, ticket, enters);
     dcli_memory_touch(&slot->memory, direction, ticket, false);
     return DCL_OK;
+}
+
+/* The same of all its buffers. */
+static dcl_status cross(dcli_slot *slot, dcli_direction direction, dcli_memory *memory, size_t offset_bytes,
+                        size_t bytes)
+{
+    dcl_status status = DCL_OK;
+    for (size_t done = 0, stretch; done < bytes && status == DCL_OK; done += stretch) {
+        size_t at = memory->base + offset_bytes + done;
+        stretch = bytes - done;
+        cl_mem buffer = dcli_memory_buffer_at(memory, &at, &stretch);
+        status = cross_buffer(slot, (char *)slot->host + done, direction, memory, buffer, at, stretch);
+    }
+    return status;
 }
 
 dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes)

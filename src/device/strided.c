@@ -104,9 +104,12 @@ static dcl_status check_element(size_t element_bytes)
 /* Whether the walk is one run of neighbouring elements on the target's side. */
 static bool is_run(int rank, const dcli_loop loops[]) { return rank == 0 || (rank == 1 && loops[0].to == 1); }
 
-static dcl_status copy_run(dcli_device *device, dcli_memory *target, int64_t target_offset, dcli_memory *source,
-                           int64_t source_offset, int64_t count, size_t bytes)
+/* Between one buffer of each. *bytes_in_out: how much, then how much of it lies in these. */
+static dcl_status copy_buffer(dcli_device *device, dcli_memory *target, size_t target_at, dcli_memory *source,
+                              size_t source_at, size_t *bytes_in_out)
 {
+    cl_mem to = dcli_memory_buffer_at(target, &target_at, bytes_in_out);
+    cl_mem from = dcli_memory_buffer_at(source, &source_at, bytes_in_out);
     cl_event event = NULL;
     dcli_after after = {0};
     dcli_after_add(&after, source, false);
@@ -114,15 +117,27 @@ static dcl_status copy_run(dcli_device *device, dcli_memory *target, int64_t tar
     dcl_status status = dcli_after_find(device, DCLI_COMPUTE, &after);
     if (status != DCL_OK)
         return status;
-    cl_int code = clEnqueueCopyBuffer(device->queue[DCLI_COMPUTE].handle, source->buffer, target->buffer,
-                                      (size_t)source_offset * bytes, (size_t)target_offset * bytes,
-                                      (size_t)count * bytes, after.count, dcli_after_list(&after), &event);
+    cl_int code = clEnqueueCopyBuffer(device->queue[DCLI_COMPUTE].handle, from, to, source_at, target_at, *bytes_in_out,
+                                      after.count, dcli_after_list(&after), &event);
     if (code != CL_SUCCESS)
         return dcli_cl_fail(device, "clEnqueueCopyBuffer", code);
     uint64_t ticket = dcli_ticket_add(device, DCLI_COMPUTE, "clEnqueueCopyBuffer", event);
     dcli_memory_touch(source, DCLI_COMPUTE, ticket, false);
     dcli_memory_touch(target, DCLI_COMPUTE, ticket, true);
     return DCL_OK;
+}
+
+static dcl_status copy_run(dcli_device *device, dcli_memory *target, int64_t target_offset, dcli_memory *source,
+                           int64_t source_offset, int64_t count, size_t bytes)
+{
+    size_t all = (size_t)count * bytes, target_at = (size_t)target_offset * bytes,
+           source_at = (size_t)source_offset * bytes;
+    dcl_status status = DCL_OK;
+    for (size_t done = 0, stretch; done < all && status == DCL_OK; done += stretch) {
+        stretch = all - done;
+        status = copy_buffer(device, target, target_at + done, source, source_at + done, &stretch);
+    }
+    return status;
 }
 
 dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t target_offset,
@@ -145,22 +160,35 @@ dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t ta
     return launch_walk(device, kernel_of(element_bytes), arguments, &walk);
 }
 
-static dcl_status fill_run(dcli_device *device, dcli_memory *target, int64_t offset, const void *element, int64_t count,
-                           size_t bytes)
+/* Within one buffer. *bytes_in_out: how much, then how much of it lies in this. */
+static dcl_status fill_buffer(dcli_device *device, dcli_memory *target, size_t at, const void *element, size_t bytes,
+                              size_t *bytes_in_out)
 {
+    cl_mem buffer = dcli_memory_buffer_at(target, &at, bytes_in_out);
     cl_event event = NULL;
     dcli_after after = {0};
     dcli_after_add(&after, target, true);
     dcl_status status = dcli_after_find(device, DCLI_COMPUTE, &after);
     if (status != DCL_OK)
         return status;
-    cl_int code =
-        clEnqueueFillBuffer(device->queue[DCLI_COMPUTE].handle, target->buffer, element, bytes, (size_t)offset * bytes,
-                            (size_t)count * bytes, after.count, dcli_after_list(&after), &event);
+    cl_int code = clEnqueueFillBuffer(device->queue[DCLI_COMPUTE].handle, buffer, element, bytes, at, *bytes_in_out,
+                                      after.count, dcli_after_list(&after), &event);
     if (code != CL_SUCCESS)
         return dcli_cl_fail(device, "clEnqueueFillBuffer", code);
     dcli_memory_touch(target, DCLI_COMPUTE, dcli_ticket_add(device, DCLI_COMPUTE, "clEnqueueFillBuffer", event), true);
     return DCL_OK;
+}
+
+static dcl_status fill_run(dcli_device *device, dcli_memory *target, int64_t offset, const void *element, int64_t count,
+                           size_t bytes)
+{
+    size_t all = (size_t)count * bytes;
+    dcl_status status = DCL_OK;
+    for (size_t done = 0, stretch; done < all && status == DCL_OK; done += stretch) {
+        stretch = all - done;
+        status = fill_buffer(device, target, (size_t)offset * bytes + done, element, bytes, &stretch);
+    }
+    return status;
 }
 
 /* An element in the low bytes of a number: the kernel casts it down again. */

@@ -195,6 +195,8 @@ static const struct {
     {"clGetPlatformIDs", "the loader answers it without asking a driver; see no_platforms"},
     {"clWaitForEvents", "whether a scene waits so long depends on the machine; see the tests of waiting"},
     {"clFlush", "of waiting, the same; the others are played"},
+    {"clCreateSubBuffer", "of peer memory; see peer_test.c"},
+    {"clGetExtensionFunctionAddressForPlatform", "the same"},
     {"clFinish", "called only when other calls failed; see a_device_that_cannot_be_waited_for"},
 };
 

@@ -2,8 +2,13 @@
 #include "support/fake_opencl/functions.h"
 
 #include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/fake_opencl/events.h"
 #include "support/fake_opencl/plan.h"
@@ -159,6 +164,33 @@ static bool is_identity(cl_device_info what)
     return what == 0x106A || what == 0x410F || what == 0x4008 || what == 0x4009 || what == 0x400A;
 }
 
+/* The number of a device among those of its platform; -1: it is not found. */
+static int number_of_device(cl_device_id device)
+{
+    enum { MOST = 64 };
+    cl_device_id all[MOST];
+    cl_platform_id platform = NULL;
+    cl_uint count = 0;
+    if (fake_real.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS ||
+        fake_real.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST, all, &count) != CL_SUCCESS)
+        return -1;
+    for (cl_uint n = 0; n < count && n < MOST; n++)
+        if (all[n] == device)
+            return (int)n;
+    return -1;
+}
+
+/* "peers": UUIDs as support/fake_cuda has them, by number. */
+static cl_int make_uuid(cl_device_id device, size_t bytes, unsigned char uuid_out[])
+{
+    enum { UUID_BYTES = 16 };
+    if (bytes < UUID_BYTES)
+        return CL_INVALID_VALUE;
+    memset(uuid_out, 'G', UUID_BYTES);
+    uuid_out[UUID_BYTES - 1] = (unsigned char)number_of_device(device);
+    return CL_SUCCESS;
+}
+
 static cl_int CL_API_CALL fake_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t bytes, void *value,
                                                size_t *bytes_out)
 {
@@ -167,6 +199,12 @@ static cl_int CL_API_CALL fake_clGetDeviceInfo(cl_device_id device, cl_device_in
     if (code != CL_SUCCESS)
         return code;
     fake_plan_claims(claims, sizeof claims);
+    if (fake_plan_peers()) {
+        if (what == 0x106A)
+            return make_uuid(device, bytes, value);
+        snprintf(claims + strlen(claims), sizeof claims - strlen(claims),
+                 " cl_khr_device_uuid cl_khr_external_memory_opaque_fd");
+    }
     if (claims[0] != '\0' && what == CL_DEVICE_EXTENSIONS)
         return list_extensions(device, claims, bytes, value, bytes_out);
     if (claims[0] != '\0' && is_identity(what))
@@ -209,28 +247,19 @@ static cl_int CL_API_CALL fake_clFinish(cl_command_queue queue)
 
 /* ---- memory and programs -------------------------------------------------------------------------------------- */
 
-/* The number of a context's only device among those of its platform; -1: it is not found. */
-static int number_of_device(cl_context context)
+/* The same of a context's only device. */
+static int number_of_contexts_device(cl_context context)
 {
-    enum { MOST = 64 };
-    cl_device_id own = NULL, all[MOST];
-    cl_platform_id platform = NULL;
-    cl_uint count = 0;
-    if (fake_real.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof own, &own, NULL) != CL_SUCCESS ||
-        fake_real.clGetDeviceInfo(own, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS ||
-        fake_real.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST, all, &count) != CL_SUCCESS)
-        return -1;
-    for (cl_uint n = 0; n < count && n < MOST; n++)
-        if (all[n] == own)
-            return (int)n;
-    return -1;
+    cl_device_id own = NULL;
+    cl_int code = fake_real.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof own, &own, NULL);
+    return code == CL_SUCCESS ? number_of_device(own) : -1;
 }
 
 /* "apart": the driver takes a copy of host memory that it was to use. */
 static cl_mem_flags place(cl_context context, cl_mem_flags flags)
 {
-    bool apart =
-        (flags & CL_MEM_USE_HOST_PTR) != 0 && fake_plan_some_apart() && fake_plan_apart(number_of_device(context));
+    bool apart = (flags & CL_MEM_USE_HOST_PTR) != 0 && fake_plan_some_apart() &&
+                 fake_plan_apart(number_of_contexts_device(context));
     return apart ? (flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR) | CL_MEM_COPY_HOST_PTR : flags;
 }
 
@@ -238,7 +267,89 @@ CREATE(cl_mem, FAKE_MEM, clCreateBuffer,
        (cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *code_out),
        (context, place(context, flags), bytes, host, code_out))
 RELEASE(cl_mem, FAKE_MEM, clReleaseMemObject)
+CREATE(cl_mem, FAKE_MEM, clCreateSubBuffer,
+       (cl_mem memory, cl_mem_flags flags, cl_buffer_create_type type, const void *part, cl_int *code_out),
+       (memory, flags, type, part, code_out))
 RETAIN(cl_mem, FAKE_MEM, clRetainMemObject)
+
+/* ---- memory of other devices ------------------------------------------------------------------------------------- */
+
+struct imported {
+    void *host;
+    size_t bytes;
+};
+
+static void CL_CALLBACK unmap(cl_mem memory, void *user)
+{
+    struct imported imported = *(struct imported *)user;
+    (void)memory;
+    munmap(imported.host, imported.bytes);
+    free(user);
+}
+
+/* A buffer in memory that a descriptor stands for. */
+static cl_mem import(cl_context context, int descriptor, size_t bytes, cl_int *code_out)
+{
+    struct stat about;
+    struct imported *imported = malloc(sizeof *imported);
+    cl_mem memory = NULL;
+    *code_out = CL_INVALID_VALUE;
+    if (imported == NULL || fstat(descriptor, &about) != 0 || (size_t)about.st_size < bytes || bytes == 0) {
+        free(imported);
+        return NULL;
+    }
+    *imported = (struct imported){mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), bytes};
+    if (imported->host != MAP_FAILED)
+        memory =
+            fake_real.clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, imported->host, code_out);
+    if (memory != NULL && fake_real.clSetMemObjectDestructorCallback(memory, unmap, imported) == CL_SUCCESS)
+        return memory;
+    if (memory != NULL)
+        fake_real.clReleaseMemObject(memory);
+    if (imported->host != MAP_FAILED)
+        munmap(imported->host, bytes);
+    free(imported);
+    return NULL;
+}
+
+static cl_mem CL_API_CALL fake_clCreateBufferWithProperties(cl_context context, const cl_mem_properties *properties,
+                                                            cl_mem_flags flags, size_t bytes, void *host,
+                                                            cl_int *code_out)
+{
+    cl_int code = meet(FAKE_clCreateBufferWithProperties);
+    cl_mem memory = NULL;
+    bool imports = properties != NULL && properties[0] == 0x2060 && fake_plan_peers();
+    if (code == CL_SUCCESS)
+        memory = imports ? import(context, (int)properties[1], bytes, &code)
+                         : fake_real.clCreateBufferWithProperties(context, properties, flags, bytes, host, &code);
+    if (memory != NULL)
+        fake_hold(FAKE_MEM, 1);
+    if (code_out != NULL)
+        *code_out = code;
+    return memory;
+}
+
+static cl_int CL_API_CALL fake_clEnqueueAcquireExternalMemObjectsKHR(cl_command_queue queue, cl_uint memory_count,
+                                                                     const cl_mem *memories, cl_uint count,
+                                                                     const cl_event *list, cl_event *event)
+{
+    cl_int code = meet(FAKE_clEnqueueAcquireExternalMemObjectsKHR);
+    if (code == CL_SUCCESS && (memory_count == 0 || memories == NULL))
+        code = CL_INVALID_VALUE;
+    if (code == CL_SUCCESS && event != NULL)
+        code = fake_real.clEnqueueMarkerWithWaitList(queue, count, list, event);
+    if (code == CL_SUCCESS)
+        fake_event_made(event);
+    return code;
+}
+
+/* The loader calls what is found here itself. */
+static void *CL_API_CALL fake_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
+{
+    if (fake_plan_peers() && strcmp(name, "clEnqueueAcquireExternalMemObjectsKHR") == 0)
+        return (void *)(uintptr_t)fake_clEnqueueAcquireExternalMemObjectsKHR;
+    return fake_real.clGetExtensionFunctionAddressForPlatform(platform, name);
+}
 
 /* "one WORD": the first program of its kind in each context, kept until the process ends. */
 enum { MOST_CONTEXTS = 64 };
@@ -469,5 +580,7 @@ void fake_put_functions(cl_icd_dispatch *table)
 {
 #define X(name) table->name = fake_##name
     FAKE_FUNCTIONS(X);
+    FAKE_PEER_FUNCTIONS(X);
 #undef X
+    table->clGetExtensionFunctionAddressForPlatform = fake_clGetExtensionFunctionAddressForPlatform;
 }

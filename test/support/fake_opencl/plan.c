@@ -24,7 +24,8 @@ struct rule {
 };
 
 #define X(name) #name
-static const char *const names[FAKE_NAMES] = {FAKE_FUNCTIONS(X), "kernel"};
+static const char *const names[FAKE_NAMES] = {FAKE_FUNCTIONS(X), "kernel", FAKE_PEER_FUNCTIONS(X),
+                                              "clEnqueueAcquireExternalMemObjectsKHR"};
 #undef X
 
 static struct {
@@ -33,7 +34,7 @@ static struct {
     unsigned serial; /* of the plan */
     struct rule rules[MOST_RULES];
     int rule_count;
-    bool no_devices, no_platforms, apart, gpu;
+    bool no_devices, no_platforms, apart, gpu, peers;
     long apart_device; /* -1: all */
     int slow_ms, waits;
     char one[64]; /* word of programs that are all one; "": none */
@@ -110,6 +111,8 @@ static void add_rule(const char *text)
     } else if (words == 2 && strcmp(first, "apart") == 0 && (plan.apart_device = strtol(second, &end, 10)) >= 0 &&
                *end == '\0') {
         plan.apart = true;
+    } else if (words == 1 && strcmp(first, "peers") == 0) {
+        plan.peers = true;
     } else if (words == 2 && strcmp(first, "slow") == 0 && (plan.slow_ms = (int)strtol(second, &end, 10)) > 0 &&
                *end == '\0') {
         /* taken */
@@ -132,7 +135,7 @@ void fake_plan_set(const char *text)
     pthread_mutex_lock(&plan.lock);
     plan.serial++;
     plan.rule_count = 0;
-    plan.no_devices = plan.no_platforms = plan.apart = plan.gpu = false;
+    plan.no_devices = plan.no_platforms = plan.apart = plan.gpu = plan.peers = false;
     plan.slow_ms = plan.waits = 0;
     plan.one[0] = '\0';
     plan.claims[0] = '\0';
@@ -215,6 +218,8 @@ bool fake_plan_apart(int number)
 }
 
 bool fake_plan_gpu(void) { return read_flag(&plan.gpu); }
+
+bool fake_plan_peers(void) { return read_flag(&plan.peers); }
 
 bool fake_plan_no_platforms(void) { return read_flag(&plan.no_platforms); }
 

@@ -16,10 +16,15 @@
         X(clEnqueueWriteBuffer), X(clEnqueueMapBuffer), X(clEnqueueUnmapMemObject), X(clGetEventInfo),           \
         X(clGetEventProfilingInfo), X(clSetEventCallback), X(clWaitForEvents), X(clReleaseEvent)
 
+/** The same of functions that are only called under "peers". */
+#define FAKE_PEER_FUNCTIONS(X) X(clCreateBufferWithProperties), X(clCreateSubBuffer)
+
 #define X(name) FAKE_##name
 typedef enum fake_name {
     FAKE_FUNCTIONS(X),
     FAKE_kernel, /* no function: what "hang kernel" counts */
+    FAKE_PEER_FUNCTIONS(X),
+    FAKE_clEnqueueAcquireExternalMemObjectsKHR, /* in no table: found by its name */
     FAKE_NAMES
 } fake_name;
 #undef X
@@ -41,6 +46,7 @@ bool fake_plan_gpu(void);
 bool fake_plan_apart(int number);
 /** Whether any has. */
 bool fake_plan_some_apart(void);
+bool fake_plan_peers(void);
 bool fake_plan_no_devices(void);
 bool fake_plan_no_platforms(void);
 /** Whether the program of this text is to be the first one like it. */
