@@ -1,4 +1,4 @@
-/* cli/amount.c - bytes with a unit that suits them. */
+/* cli/amount.c - format numbers of bytes with a suitable unit. */
 #include "cli/amount.h"
 
 #include <inttypes.h>

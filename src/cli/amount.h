@@ -1,4 +1,4 @@
-/* cli/amount.h - bytes for people. */
+/* cli/amount.h - format numbers of bytes for people. */
 #ifndef CLI_AMOUNT_H
 #define CLI_AMOUNT_H
 

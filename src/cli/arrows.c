@@ -1,4 +1,4 @@
-/* cli/arrows.c - moves as arrows between nodes that stand in a circle. */
+/* cli/arrows.c - draw moves as arrows between nodes on a circle. */
 #include <math.h>
 
 #include "cli/amount.h"
@@ -19,7 +19,7 @@ struct circle {
     int nodes;
 };
 
-/* From the top clockwise; two stand side by side. */
+/* Position of a node: clockwise from the top; two nodes are side by side. */
 static struct point node_at(const struct circle *circle, int place)
 {
     double turn = 2 * acos(-1) * place / circle->nodes - acos(-1) * (circle->nodes == 2 ? 1 : 0.5);
@@ -40,7 +40,8 @@ static void write_head(cli_svg *svg, struct point base, struct point tip, double
             base.y + y, base.x - x, base.y - y, fill);
 }
 
-/* A bow to the left of the way, so that the one back does not lie on it. Its weight is its share of the largest. */
+/* Draw an arrow, bent to the left so that the one in the opposite direction does not cover it. Its width is its share
+ * of the largest move. */
 static void draw_arrow(cli_svg *svg, const cli_moves *moves, const struct circle *circle, const cli_move *move)
 {
     struct point a = node_at(circle, move->from), b = node_at(circle, move->to);
@@ -55,7 +56,7 @@ static void draw_arrow(cli_svg *svg, const cli_moves *moves, const struct circle
     write_head(svg, end, tip, weight / 2 + 4.5, fill);
 }
 
-/* Nearer to where it comes from: in the middle, those that cross would meet. */
+/* Put the label nearer to the arrow's start: in the middle, labels of crossing arrows would overlap. */
 static void label_arrow(cli_svg *svg, const struct circle *circle, const cli_move *move)
 {
     struct point a = node_at(circle, move->from), b = node_at(circle, move->to);

@@ -1,4 +1,4 @@
-/* cli/body_text.c - words of a body, comments left out. */
+/* cli/body_text.c - find words of a body, without comments. */
 #include "cli/body_text.h"
 
 #include <ctype.h>
@@ -6,7 +6,7 @@
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
 
-/* The end of a comment, or `text` itself where none begins. */
+/* The end of a comment, or `text` itself if none begins there. */
 static const char *skip_comment(const char *text)
 {
     if (text[0] != '/' || (text[1] != '/' && text[1] != '*'))

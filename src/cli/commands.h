@@ -1,4 +1,4 @@
-/* cli/commands.h - the commands. Each gets the arguments behind its name and returns the exit status. */
+/* cli/commands.h - the commands. Each gets the arguments after its name and returns the exit status. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 

@@ -1,4 +1,4 @@
-/* cli/devices.c - dcl devices: what could serve as nodes here. */
+/* cli/devices.c - `dcl devices`: list what can serve as nodes here. */
 #include <stdio.h>
 #include <stdlib.h>
 

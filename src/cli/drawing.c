@@ -1,7 +1,7 @@
-/* cli/drawing.c - cells as rectangles of their node's colour, lines above them.
- * A plane is a group with its upper left corner at (0, 0). For programs it says how many pixels wide and high a cell is (data-cell),
- * how many elements down and across (data-steps), and the index of its first element (data-first). Rectangles are as
- * large as their node and segment allow, so that a picture stays small. */
+/* cli/drawing.c - draw cells as rectangles in their node's colour, with lines above them.
+ * A plane is a group with its upper left corner at (0, 0). Attributes for programs: pixels per cell (data-cell),
+ * elements per cell down and across (data-steps), index of its first element (data-first). Rectangles are as large as
+ * node and segment allow, so that the file stays small. */
 #include "cli/drawing.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static const cli_cell *cell_at(const struct cells *cells, int64_t row, int64_t c
     return &cells->plane->cell[row * cells->plane->columns + column];
 }
 
-/* Whether a cell may be in one rectangle with another: of its node, and with no line between them but that of blocks. */
+/* Whether a cell may share a rectangle with another: same node, and at most a block line between them. */
 static bool belongs(const struct cells *cells, const cli_cell *first, int64_t row, int64_t column)
 {
     const cli_cell *cell = cell_at(cells, row, column);
@@ -62,12 +62,12 @@ static void write_number(cli_svg *svg, double x, double y, double width, double 
         cli_svg_textf(svg, x + width / 2, y + height / 2 + font.size * 0.36, &font, "%d", node);
 }
 
-/* Of cells, ends excluded. */
+/* A range of cells; ends are excluded. */
 struct rectangle {
     int64_t top, left, bottom, right;
 };
 
-/* The largest one that grows from a cell to the right, then down. */
+/* The largest rectangle that grows from a cell to the right, then down. */
 static struct rectangle rectangle_from(struct cells *cells, int64_t row, int64_t column)
 {
     const cli_plane *plane = cells->plane;
@@ -110,7 +110,7 @@ static void visit_rectangles(cli_svg *svg, struct cells *cells, rectangle_fn *vi
     free(cells->covered);
 }
 
-/* A number in every cell of a small picture, else one in every rectangle. */
+/* Write node numbers: in every cell of a small picture, else one per rectangle. */
 static void write_numbers(cli_svg *svg, const struct cells *cells, const struct rectangle *at)
 {
     const cli_sheet *sheet = cells->sheet;
@@ -135,7 +135,7 @@ static cli_edge edge_before(const struct cells *cells, int64_t row, int64_t colu
                             above ? cell_at(cells, row - 1, column) : cell_at(cells, row, column - 1));
 }
 
-/* Stretches of one weight along a row or column of lines become one stroke. */
+/* Merge adjacent lines of equal weight along a row or column into one stroke. */
 static void write_strokes(cli_svg *svg, const struct cells *cells, cli_edge edge, bool across)
 {
     const cli_plane *plane = cells->plane;
@@ -156,7 +156,7 @@ static void write_strokes(cli_svg *svg, const struct cells *cells, cli_edge edge
         }
 }
 
-/* Faint, where cells are elements. */
+/* Draw faint lines between cells that are single elements. */
 static void write_element_lines(cli_svg *svg, const struct cells *cells)
 {
     const cli_plane *plane = cells->plane;
@@ -207,7 +207,7 @@ static void write_plane(cli_svg *svg, const cli_sheet *sheet, const cli_plane *p
     fputs("</g>\n", svg->body);
 }
 
-/* Numbers of cells along an axis: every one, or every 2nd, 4th, 8th, ... as they find room. */
+/* Label the columns: every one, or every 2nd, 4th, 8th, ... as far as there is room. */
 static void label_columns(cli_svg *svg, const cli_sheet *sheet, const cli_plane *plane, double left, double top,
                           int width)
 {
@@ -231,14 +231,14 @@ static void label_rows(cli_svg *svg, const cli_sheet *sheet, const cli_plane *pl
     int64_t every = 1;
     while (LABEL + 3 > every * height)
         every *= 2;
-    double first = height < 11 ? 9.5 : height * 0.5 + 4; /* below the corner's letters */
+    double first = height < 11 ? 9.5 : height * 0.5 + 4; /* below the letters in the corner */
     for (int64_t r = 0; r < plane->rows; r += every)
         cli_svg_textf(svg, left - 6, top + (double)r * height + first, &font, "%" PRId64, r * sheet->rows.step);
     if (sheet->rows.cropped)
         cli_svg_text(svg, left, top + (double)plane->rows * height + 12, &label_font, "...");
 }
 
-/* "k = 0..3" or "i = 0, j = 0..1": the indices before the last two. */
+/* Label a plane with its indices before the last two axes: "k = 0..3" or "i = 0, j = 0..1". */
 static void label_plane(cli_svg *svg, const cli_sheet *sheet, const cli_plane *plane, double left, double top)
 {
     char text[DCL_MAX_RANK * 48];
@@ -257,7 +257,7 @@ static void label_plane(cli_svg *svg, const cli_sheet *sheet, const cli_plane *p
     cli_svg_text(svg, left, top, &font, text);
 }
 
-/* Squares, but of a few rows or columns only, which are drawn higher or wider. */
+/* Size of a cell: square, but for few rows or columns higher or wider. */
 static struct size size_of_cells(const cli_sheet *sheet, double size)
 {
     int64_t rows = sheet->rows.cells, columns = sheet->columns.cells;
@@ -275,7 +275,7 @@ static double row_label_width(const cli_sheet *sheet)
     return sheet->grid->rank > 1 ? cli_svg_width(&label_font, (size_t)digits(last)) + 10 : 0;
 }
 
-/* The letters of the axes, in the corner of a plane. */
+/* Write the letters of the axes in the corner of a plane. */
 static void label_corner(cli_svg *svg, const cli_sheet *sheet, double left, double top)
 {
     int rank = sheet->grid->rank;

@@ -1,4 +1,4 @@
-/* cli/eval.c - dcl eval: a body over arrays in files. Nothing is written before everything was computed. */
+/* cli/eval.c - `dcl eval`: run a body over arrays in files. No file is written before everything is computed. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +78,8 @@ static int load(struct evaluation *evaluation)
     return CLI_OK;
 }
 
-/* A name that the compiler does not know is a value that was forgotten, if it is no function. */
+/* Report a failed body. A name that the compiler does not know is probably a forgotten value, unless it is a
+ * function. */
 static int body_failed(const cli_request *request)
 {
     static const char unknown[] = "undeclared identifier '";
@@ -114,7 +115,7 @@ static double median(int count, double values[])
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-/* Counters of every node, then of all together. */
+/* Get the counters of every node, then of all together. */
 static int count(struct evaluation *evaluation, dcl_counters counters_out[])
 {
     int nodes = evaluation->figures.nodes;
@@ -124,7 +125,7 @@ static int count(struct evaluation *evaluation, dcl_counters counters_out[])
     return CLI_OK;
 }
 
-/* What happened between two counts; memory is not of a run but of the moment. */
+/* Counters of a run, as the difference of two; memory is the value at the end, not a difference. */
 static dcl_counters difference(const dcl_counters *after, const dcl_counters *before)
 {
     return (dcl_counters){
@@ -142,7 +143,7 @@ static dcl_counters difference(const dcl_counters *after, const dcl_counters *be
     };
 }
 
-/* The first run alone is counted, all are timed. */
+/* Run the body several times: all runs are timed, but only the first is counted. */
 static int run_counted(struct evaluation *evaluation, dcl_counters before[], dcl_counters after[], double seconds[])
 {
     int status = count(evaluation, before);
@@ -182,7 +183,7 @@ static bool saves_fortran(const cli_request *request)
     bool any = false;
     for (int n = 0; n < request->operand_count; n++) {
         const cli_operand *operand = &request->operand[n];
-        if (operand->load && operand->grid.rank > 1) { /* of rank 1 both orders are the same */
+        if (operand->load && operand->grid.rank > 1) { /* for rank 1 both orders are the same */
             if (!operand->fortran)
                 return false;
             any = true;
@@ -191,7 +192,7 @@ static bool saves_fortran(const cli_request *request)
     return any;
 }
 
-/* Where a result waits until all results are there. */
+/* Temporary path of a result until all results are complete. */
 static char *waiting_path(const char *path)
 {
     size_t bytes = strlen(path) + 32;
@@ -224,7 +225,7 @@ static int rename_all(const cli_request *request, char *waiting[])
     return CLI_OK;
 }
 
-/* All results or none: of two outputs the first is not replaced when the second cannot be written. */
+/* Save all results or none: if one cannot be written, no file is replaced. */
 static int save(struct evaluation *evaluation)
 {
     double begin = now();

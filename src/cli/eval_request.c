@@ -1,4 +1,4 @@
-/* cli/eval_request.c - the command line of eval. */
+/* cli/eval_request.c - parse the command line of eval. */
 #include "cli/eval_request.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@ static const cli_option options[] = {
     [KEYS] = {"keys", "DIR"},         {NULL, NULL},
 };
 
-/* What is known only when all arguments were seen. */
+/* State that can be interpreted only after all arguments. */
 struct pending {
-    const char *map; /* for all arrays without one of their own */
+    const char *map; /* map for all arrays without one of their own */
     int map_count;
     const char *map_text[CLI_MAX_ARGUMENTS];
     char map_name[CLI_MAX_ARGUMENTS][CLI_NAME_BYTES];
@@ -148,7 +148,7 @@ static int take(cli_request *request, struct pending *pending, int option, char 
     case CLI_HELP:
         return CLI_HELP;
     }
-    return CLI_USAGE; /* cli_next() has said why */
+    return CLI_USAGE; /* cli_next() has printed the reason */
 }
 
 static int give_maps(cli_request *request, const struct pending *pending)

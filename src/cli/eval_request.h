@@ -1,10 +1,10 @@
-/* cli/eval_request.h - what a command line of eval asks for, and what its body and files add to it. */
+/* cli/eval_request.h - what a command line of eval asks for, completed from its body and files. */
 #ifndef CLI_EVAL_REQUEST_H
 #define CLI_EVAL_REQUEST_H
 
 #include "cli/operand.h"
 
-enum { CLI_MAX_ARGUMENTS = 64 }; /* arguments of a body, arrays and values together */
+enum { CLI_MAX_ARGUMENTS = 64 }; /* most arguments of a body, arrays and values together */
 
 typedef enum cli_file_order { CLI_ORDER_AS_INPUTS, CLI_ORDER_C, CLI_ORDER_FORTRAN } cli_file_order;
 
@@ -14,20 +14,19 @@ typedef struct cli_request {
     int operand_count;
     cli_operand operand[CLI_MAX_ARGUMENTS];
     int value_count;
-    dcl_arg value[CLI_MAX_ARGUMENTS]; /* names are in value_name */
+    dcl_arg value[CLI_MAX_ARGUMENTS]; /* their names are in value_name */
     char value_name[CLI_MAX_ARGUMENTS][CLI_NAME_BYTES];
     bool explain, stats, json;
     int repeat;
     cli_file_order order;
 } cli_request;
 
-/** Read the command line behind "eval". The request points into `list`.
+/** Parse the command line after "eval". The request points into `list`.
  *  @return CLI_OK; CLI_USAGE after a sentence; CLI_HELP after --help. */
 int cli_request_parse(int count, char **list, cli_request *request_out);
 
-/** Find out what the body does with each array, look at the files that are read, infer the grids that are not given,
- *  and see that the files to be written can be. No device is touched.
- *  @return CLI_OK, or CLI_FAILURE after a sentence. */
+/** Complete a request: determine how the body uses each array, inspect the input files, infer missing grids, and check
+ *  that the output files can be written. Uses no device. @return CLI_OK, or CLI_FAILURE after a sentence. */
 int cli_request_resolve(cli_request *request);
 
 #endif

@@ -1,4 +1,4 @@
-/* cli/eval_shapes.c - what the body and the files tell about the arrays: direction, shape, type. */
+/* cli/eval_shapes.c - derive direction, shape and type of the arrays from body and files. */
 #include "cli/eval_request.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "cli/report.h"
 #include "cli/shape.h"
 
-/* An array that the body does not name; perhaps it does, but for the case of letters. */
+/* Report an array that the body does not name; suggest a name that differs only in case. */
 static int not_there(const char *body, const cli_operand *operand)
 {
     char name[CLI_NAME_BYTES];
@@ -81,7 +81,7 @@ static int inspect(cli_operand *operand)
     return CLI_OK;
 }
 
-/* The first input's type, else the first given one, else float. */
+/* The default element type: that of the first input, else the first given one, else float. */
 static dcl_type default_type(const cli_request *request)
 {
     dcl_type given = 0;
@@ -94,7 +94,7 @@ static dcl_type default_type(const cli_request *request)
     return given != 0 ? given : DCL_FLOAT;
 }
 
-/* The library's sentence says whether a shape is missing, and whose; how it is given is known here. */
+/* Report a failed inference: the library's sentence names the array without a shape; here we add how to give one. */
 static int not_inferred(const cli_request *request)
 {
     cli_library_failed();
@@ -126,7 +126,7 @@ static int infer(cli_request *request, const char *const names[])
     return CLI_OK;
 }
 
-/* Found out before the work is done, rather than after it. */
+/* Check that an output can be written before the work is done. */
 static int check_writable(const cli_operand *operand)
 {
     char folder[PATH_MAX] = ".";

@@ -1,4 +1,4 @@
-/* cli/explained.c - reports on stdout. */
+/* cli/explained.c - print reports to stdout. */
 #include "cli/explained.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
-/* cli/explained.h - showing a report of the library; shared by eval and map. */
+/* cli/explained.h - print a report of the library; shared by eval and map. */
 #ifndef CLI_EXPLAINED_H
 #define CLI_EXPLAINED_H
 
 #include <dcl.h>
 
-/** Read what stands behind --explain=. @param text  NULL: nothing does, and *json_out stays.
- *  @return CLI_OK, or CLI_USAGE after a sentence. */
+/** Parse the value of --explain=. @param text  NULL: there is none, and *json_out is unchanged. @return CLI_OK, or
+ *  CLI_USAGE after a sentence. */
 int cli_explain_parse(const char *command, const char *text, bool *json_out);
 
 /** Print a report to stdout. */

@@ -1,4 +1,4 @@
-/* cli/figures.c - one list of counters, written in two ways. */
+/* cli/figures.c - one table of counters, printed in two formats. */
 #include "cli/figures.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 static const struct counter {
     const char *key;
-    size_t place; /* of an int64_t in dcl_counters */
+    size_t place; /* offset of an int64_t in dcl_counters */
     bool planned; /* known before the body runs */
 } counters[] = {
     {"tasks", offsetof(dcl_counters, tasks), true},

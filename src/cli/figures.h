@@ -1,4 +1,4 @@
-/* cli/figures.h - what eval counted, for scripts (key=value lines) and for programs (JSON). */
+/* cli/figures.h - print what eval counted, for scripts (key=value lines) and for programs (JSON). */
 #ifndef CLI_FIGURES_H
 #define CLI_FIGURES_H
 
@@ -8,9 +8,9 @@
 
 /** The figures of one evaluation. */
 typedef struct cli_figures {
-    bool planned;        /* not run: `total` has the planned counters, and there is nothing else */
-    double seconds;      /* of one run of the body; the median of several */
-    double load_seconds; /* reading files, making arrays */
+    bool planned;        /* not run: only `total` is set, with the planned counters */
+    double seconds;      /* time of one run of the body; the median of several */
+    double load_seconds; /* time of reading files and making arrays */
     double save_seconds;
     int repeat; /* runs */
     int nodes;

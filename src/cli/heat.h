@@ -1,4 +1,4 @@
-/* cli/heat.h - a square of shades: how much goes from which node to which. Many nodes share rows and columns. */
+/* cli/heat.h - a heat map: how much moves from which node to which. Many nodes share rows and columns. */
 #ifndef CLI_HEAT_H
 #define CLI_HEAT_H
 
@@ -8,12 +8,12 @@ enum { CLI_MOST_HEAT = 48 }; /* rows, and columns */
 
 typedef struct cli_heat {
     int size;                                    /* rows, and columns */
-    int nodes;                                   /* of a row, or column; of the last maybe fewer */
+    int nodes;                                   /* nodes per row or column; the last may have fewer */
     int64_t bytes[CLI_MOST_HEAT][CLI_MOST_HEAT]; /* [from][to] */
     int64_t largest;
 } cli_heat;
 
-/** @param most  rows, at most CLI_MOST_HEAT. */
+/** Make a heat map. @param most  rows, at most CLI_MOST_HEAT. */
 void cli_heat_make(const cli_moves *moves, int most, cli_heat *heat_out);
 
 #endif

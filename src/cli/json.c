@@ -1,4 +1,4 @@
-/* cli/json.c - strings of JSON. */
+/* cli/json.c - write JSON strings. */
 #include "cli/json.h"
 
 #include "cli/utf8.h"

@@ -1,4 +1,4 @@
-/* cli/keys.c - dcl keys: a key pair, and how two hosts come to know each other by theirs. */
+/* cli/keys.c - `dcl keys`: make a key pair, and print how two hosts exchange public keys. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* cli/main.c - the dcl command: finds the command and checks that its output got out. */
+/* cli/main.c - the dcl command: runs the named command and checks that all output was written. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* cli/map.c - dcl map: who owns what, without a device. */
+/* cli/map.c - `dcl map`: show who owns what, without a device. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "cli/report.h"
 #include "cli/shape.h"
 
-/* Steps to the row-major next index. @return the axis that grew; -1 after the last index. */
+/* Advance to the row-major next index. @return the axis that was incremented; -1 after the last index. */
 static int next_index(const dcl_grid *grid, int64_t index[])
 {
     for (int d = grid->rank - 1; d >= 0; d--) {
@@ -60,7 +60,7 @@ static int draw(const cli_map_request *request, const dcl_map *map, const cli_su
     return status;
 }
 
-/* A size that was mistyped would print until somebody ends it. */
+/* Print owners, with a limit: a mistyped size would otherwise print without end. */
 static int show_owners(const cli_map_request *request, const dcl_map *map)
 {
     enum { MOST_PRINTED = 10000000 };
@@ -100,7 +100,7 @@ static int show_map(const cli_map_request *request, dcl_cluster *cluster)
     dcl_map *map = request->map != NULL ? dcl_map_parse(cluster, request->map) : dcl_map_default(cluster);
     if (map == NULL)
         return cli_library_failed();
-    int64_t storage; /* says whether map and grid fit */
+    int64_t storage; /* also checks whether map and grid fit */
     int status = CLI_OK;
     if (dcl_map_storage(map, &request->grid, dcl_map_node(map, 0), &storage) != DCL_OK)
         status = cli_library_failed();

@@ -1,4 +1,4 @@
-/* cli/map_request.c - the command line of map. */
+/* cli/map_request.c - parse the command line of map. */
 #include "cli/map_request.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static const cli_option options[] = {
 
 /* ---- arrays by their names ---- */
 
-/* The row of an array, which is made when there is none. */
+/* Find the entry of an array, or make it. */
 static int find_array(cli_map_request *request, const char *name, cli_map_array **array_out)
 {
     for (int a = 0; a < request->array_count; a++)
@@ -122,7 +122,7 @@ static int set_nodes(cli_map_request *request, const char *text)
     return status;
 }
 
-/* @param text  what stands behind --owners=; NULL: nothing */
+/* Set --owners. @param text  its value; NULL: none */
 static int set_owners(cli_map_request *request, const char *text)
 {
     if (text != NULL && strcmp(text, "all") != 0)
@@ -158,7 +158,7 @@ static int take(cli_map_request *request, int option, char *value)
     case CLI_HELP:
         return CLI_HELP;
     }
-    return CLI_USAGE; /* cli_next() has said why */
+    return CLI_USAGE; /* cli_next() has printed the reason */
 }
 
 static int check(const cli_map_request *request)

@@ -1,4 +1,4 @@
-/* cli/map_svg.c - title, planes, legend and notes of a picture of a map. */
+/* cli/map_svg.c - compose the picture of a map: title, planes, legend and notes. */
 #include "cli/map_svg.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ static const cli_font title_font = {15, ink, true, true, CLI_LEFT};
 static const cli_font text_font = {12, ink, false, false, CLI_LEFT};
 static const cli_font note_font = {12, "#555555", false, false, CLI_LEFT};
 
-/* How many cells there is room for; more planes are smaller. */
+/* Limits on the number of cells; if there are more planes, they are smaller. */
 static cli_limits limits_for(int rank)
 {
     if (rank == 1)
@@ -61,7 +61,7 @@ static bool has_holes(const cli_sheet *sheet)
     return false;
 }
 
-/* @param columns  in which nodes are listed. @return the bottom. */
+/* Draw the legend of nodes. @param columns  number of columns for the list. @return y of its lower edge. */
 static double draw_legend(cli_svg *svg, const cli_survey *survey, const cli_sheet *sheet, double left, double top,
                           int columns)
 {

@@ -1,4 +1,4 @@
-/* cli/map_title.c - the text of a map. */
+/* cli/map_title.c - the title of a map's picture. */
 #include "cli/map_title.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
-/* cli/map_title.h - a map as it is called above a picture. */
+/* cli/map_title.h - the title of a map's picture. */
 #ifndef CLI_MAP_TITLE_H
 #define CLI_MAP_TITLE_H
 
 #include <dcl.h>
 
-/** The text of a map that was asked for; the default one, unless DCL_MAP says another, has a limit beside it.
- *  @param given  NULL: `map` is the default. @return the caller's to free. */
+/** The title: the text of the requested map. The default map, unless DCL_MAP sets it, is followed by its limit. @param
+ *  given  NULL: `map` is the default. @return freed by the caller. */
 char *cli_map_title(const dcl_map *map, const char *given);
 
 #endif

@@ -1,4 +1,4 @@
-/* cli/moves.c - from a body and what a command line says of its arrays to what moves between nodes. */
+/* cli/moves.c - determine what moves between nodes, from a body and the arrays of a command line. */
 #include "cli/moves.h"
 
 #include <ctype.h>
@@ -20,8 +20,8 @@ static const cli_map_array *named(const cli_map_request *request, const char *na
     return NULL;
 }
 
-/* Whether a name is an array. Of what is asked alone, only whether it is written is sure: another name's subscripts may be
- * wrong in themselves, and are looked at when all arrays are known. */
+/* Whether a name is an array. From the body alone only written arrays are certain: the subscripts of another name may
+ * be invalid, and are checked when all arrays are known. */
 static bool is_array(const cli_map_request *request, const char *name)
 {
     dcl_use use = {0};
@@ -64,7 +64,7 @@ static int find_arrays(const cli_map_request *request, cli_moves *moves)
 
 static int is_output(const cli_moved_array *array) { return array->access != DCL_ACCESS_IN; }
 
-/* How each is used; outputs come first, the order stays otherwise. */
+/* Determine how each array is used; outputs are sorted to the front, otherwise the order is unchanged. */
 static int sort_out(cli_moves *moves)
 {
     const char *names[CLI_MAP_MOST];
@@ -75,7 +75,7 @@ static int sort_out(cli_moves *moves)
         if (dcl_body_use(moves->body, moves->array_count, names, names[a], &use) != DCL_OK)
             return cli_library_failed();
         moves->array[a].access = !use.written ? DCL_ACCESS_IN : use.read ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT;
-        moves->array[a].grid.rank = use.rank; /* until its shape is known */
+        moves->array[a].grid.rank = use.rank; /* used until its shape is known */
     }
     cli_moved_array sorted[CLI_MAP_MOST];
     int count = 0;
@@ -91,7 +91,7 @@ static int sort_out(cli_moves *moves)
 
 /* ---- shapes ---- */
 
-/* Of the arrays without a shape, the one that the library's sentence names, if it can have the first output's. */
+/* Among arrays without a shape, the one that the library's error names, if it can have the first output's shape. */
 static int unknown_like_first(const cli_moves *moves, const dcl_grid grids[])
 {
     for (int a = 0; a < moves->array_count; a++) {
@@ -147,7 +147,7 @@ static int compare(const void *a, const void *b)
     return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
 }
 
-/* Nodes that neither compute nor give anything are left out. */
+/* List the nodes that compute or send something. */
 static void list_nodes(cli_moves *moves, const dcl_report *report)
 {
     int *place = cli_alloc((size_t)moves->nodes, sizeof *place);
@@ -168,14 +168,14 @@ static void list_nodes(cli_moves *moves, const dcl_report *report)
     free(place);
 }
 
-/* What is read goes from the owner to the user, what is written the other way. */
+/* Add a move: from owner to user for reads, the other way for writes. */
 static void add_move(cli_moves *moves, int from, int to, int64_t bytes)
 {
     if (bytes > 0)
         moves->move[moves->move_count++] = (cli_move){from, to, bytes};
 }
 
-/* Moves of one pair and direction become one. */
+/* Merge moves of the same pair and direction. */
 static void merge_moves(cli_moves *moves)
 {
     int count = 0;

@@ -6,7 +6,7 @@
 
 #include "cli/map_request.h"
 
-/** An array of the body as it is laid out. */
+/** An array of the body with its map and grid. */
 typedef struct cli_moved_array {
     char name[CLI_NAME_BYTES];
     dcl_grid grid;
@@ -16,7 +16,7 @@ typedef struct cli_moved_array {
     dcl_array *array;
 } cli_moved_array;
 
-/** What moves between two nodes; they are places in the list of those that take part. */
+/** What moves between two nodes, given as indices in the list of participating nodes. */
 typedef struct cli_move {
     int from, to;
     int64_t bytes;
@@ -27,27 +27,28 @@ typedef struct cli_moves {
     int nodes;       /* of the cluster */
     int array_count; /* outputs first */
     cli_moved_array array[CLI_MAP_MOST];
-    int taking_part; /* nodes that compute or give something */
-    int *node;       /* [taking_part] their numbers, rising */
+    int taking_part; /* number of nodes that compute or send something */
+    int *node;       /* [taking_part] their numbers, ascending */
     int move_count;
-    cli_move *move;        /* [move_count] by from, then to */
-    int64_t bytes, blocks; /* as planned, in all: what an array gives and takes counts once there */
+    cli_move *move;        /* [move_count] sorted by from, then to */
+    int64_t bytes, blocks; /* planned totals; an element that is both read and written counts once */
     int64_t largest;       /* bytes of a move */
     dcl_report *report;    /* what was asked */
 } cli_moves;
 
-/** Find the arrays of the body that a request gives and ask the library what moves. Names with a capital before a
- *  parenthesis are arrays, and those that are assigned to or named in the request; other names there are functions.
- *  Shapes that are not given are inferred, or that of the first output.
- *  @param cluster  that only plans.
- *  @return CLI_OK, or CLI_USAGE or CLI_FAILURE after a sentence. End it with cli_moves_free() before the cluster. */
+/** Find the arrays of a request's body, and ask the library what moves. Arrays are: names with a capital letter before
+ *  a parenthesis, names that are assigned to, and names in the request; other names before a parenthesis are functions.
+ *  Missing shapes are inferred, or taken from the first output.
+ *  @param cluster  one that only plans.
+ *  @return CLI_OK, or CLI_USAGE or CLI_FAILURE after a sentence. Free the result with cli_moves_free() before the
+ *          cluster. */
 int cli_moves_make(const cli_map_request *request, dcl_cluster *cluster, cli_moves *moves_out);
 void cli_moves_free(cli_moves *moves);
 
-/** Draw the moves to stdout: a line for each, or, when these are many, a square of shades. */
+/** Draw the moves to stdout: a line per move, or a heat map if there are many. */
 void cli_moves_draw(const cli_moves *moves);
-/** Draw the arrays and the moves: arrows between nodes, or, when these are many, a square of shades.
- *  @param path  a file; "-": stdout. @return CLI_OK, or CLI_FAILURE after a sentence. */
+/** Draw the arrays and the moves: arrows between nodes, or a heat map if there are many. @param path  a file; "-":
+ *  stdout. @return CLI_OK, or CLI_FAILURE after a sentence. */
 int cli_moves_svg(const cli_moves *moves, const char *path);
 
 #endif

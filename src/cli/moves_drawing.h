@@ -5,12 +5,12 @@
 #include "cli/moves.h"
 #include "cli/svg.h"
 
-/** Nodes in a circle and an arrow for each move, as heavy as its share of the largest, with its bytes.
+/** Draw nodes on a circle and an arrow for each move, with its bytes; the width is its share of the largest move.
  *  @param left, top  upper left corner. */
 void cli_draw_arrows(cli_svg *svg, const cli_moves *moves, double left, double top);
 
-/** A row for each node that gives, a column for each that takes, a shade for the bytes, and what the shades mean. Many
- *  nodes share rows and columns. */
+/** Draw a heat map: a row for each sending node, a column for each receiving node, a shade for the bytes, and a scale.
+ *  Many nodes share rows and columns. */
 void cli_draw_heat(cli_svg *svg, const cli_moves *moves, double left, double top);
 
 #endif

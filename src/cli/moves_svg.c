@@ -1,4 +1,4 @@
-/* cli/moves_svg.c - the picture of what a body moves: title, arrays, and the moves beside them. */
+/* cli/moves_svg.c - compose the picture of what a body moves: title, arrays, and the moves beside them. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ static const cli_font note_font = {12, "#555555", false, false, CLI_LEFT};
 
 /* ---- arrays ---- */
 
-/* Whether two arrays look alike: they are drawn once. */
+/* Whether two arrays look alike; then they are drawn once. */
 static bool alike(const cli_moved_array *a, const cli_moved_array *b)
 {
     bool same = a->grid.rank == b->grid.rank && a->grid.type == b->grid.type && dcl_map_equal(a->map, b->map);
@@ -43,7 +43,7 @@ static bool is_drawn_before(const cli_moves *moves, int a)
     return false;
 }
 
-/* "C, A: block": all arrays that look like this one. */
+/* Write the title of an array: "C, A: block" lists all arrays that look alike. */
 static void draw_array_title(cli_svg *svg, const cli_moves *moves, int first, double left, double top)
 {
     const cli_moved_array *array = &moves->array[first];
@@ -62,7 +62,7 @@ static void draw_array_title(cli_svg *svg, const cli_moves *moves, int first, do
                   dcl_type_name(array->grid.type));
 }
 
-/* A small picture of an array: its first plane is enough to see the pattern. */
+/* Draw an array small: its first plane is enough to show the pattern. */
 static int draw_array(cli_svg *svg, const cli_moves *moves, int a, double left, double top, cli_area *area_out)
 {
     const cli_moved_array *array = &moves->array[a];

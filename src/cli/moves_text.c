@@ -1,4 +1,4 @@
-/* cli/moves_text.c - the moves of a body in a terminal. */
+/* cli/moves_text.c - print the moves of a body in a terminal. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -32,7 +32,7 @@ static void print_node(const cli_canvas *canvas, int node)
         printf("%7d", node);
 }
 
-/* A line for each move, with a bar as long as its share of the largest. */
+/* Print a line per move, with a bar whose length is its share of the largest. */
 static void print_lines(const cli_moves *moves, const cli_canvas *canvas)
 {
     char bytes[CLI_AMOUNT_BYTES];
@@ -50,7 +50,7 @@ static void print_lines(const cli_moves *moves, const cli_canvas *canvas)
     }
 }
 
-/* 0: nothing; 1..9 by ninths of the largest. */
+/* Shade of a cell: 0: nothing; 1..9: ninths of the largest. */
 static int shade(const cli_heat *heat, int from, int to)
 {
     int64_t bytes = heat->bytes[from][to];

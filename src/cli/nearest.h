@@ -1,8 +1,8 @@
-/* cli/nearest.h - "did you mean". */
+/* cli/nearest.h - find the nearest word, for "did you mean". */
 #ifndef CLI_NEAREST_H
 #define CLI_NEAREST_H
 
-/** Number of the word among `words` [count] that takes the fewest changes of a letter to become `word`; 0 for none. */
+/** Index of the word among `words` [count] with the smallest edit distance to `word`; 0 if there are none. */
 int cli_nearest(const char *word, int count, const char *const words[]);
 
 #endif

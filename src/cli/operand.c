@@ -1,4 +1,4 @@
-/* cli/operand.c - reading pairs. */
+/* cli/operand.c - parse the pairs of eval's command line. */
 #include "cli/operand.h"
 
 #include <ctype.h>
@@ -24,7 +24,7 @@ char *cli_split_name(char *text, char name_out[CLI_NAME_BYTES])
     return text + length + 1;
 }
 
-/* The field behind the last colon, or NULL. */
+/* The field after the last colon, or NULL. */
 static char *last_field(char *path)
 {
     char *colon = strrchr(path, ':');

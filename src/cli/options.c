@@ -1,4 +1,4 @@
-/* cli/options.c - walking over arguments. Strings of argv are handed out as they are. */
+/* cli/options.c - iterate over arguments. Strings of argv are returned unchanged. */
 #include "cli/options.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ static int find(const cli_option options[], const char *name, size_t length)
     return CLI_BAD;
 }
 
-/* The value behind "=", else the next argument; another option is no value. */
+/* Take an option's value: the text after "=", else the next argument, unless that is another option. */
 static int take_value(cli_arguments *arguments, const cli_option *option, char *equals, char **value_out)
 {
     if (option->value == NULL && equals != NULL) {

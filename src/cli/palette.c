@@ -1,6 +1,7 @@
-/* cli/palette.c - eight light hues with black on them, then the same hues dark with white on them: two nodes of one hue
- * differ in lightness. Source of the light ones, in their order, and of the grey: P. Tol, Colour Schemes, SRON technical
- * note SRON/EPS/TN/09-002, issue 3.2 (2021), scheme "light", made for cells with text on them. */
+/* cli/palette.c - the node colours: eight light hues with black text, then the same hues dark with white text, so
+ * that two nodes of one hue differ in lightness. Source of the light ones, in their order, and of the grey: P. Tol,
+ * Colour Schemes, SRON technical note SRON/EPS/TN/09-002, issue 3.2 (2021), scheme "light", made for cells with text
+ * on them. */
 #include "cli/palette.h"
 
 /* clang-format off */

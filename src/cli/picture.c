@@ -1,4 +1,4 @@
-/* cli/picture.c - the cells of a map as characters. */
+/* cli/picture.c - draw the cells of a map as characters. */
 #include "cli/picture.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ static int digits(int64_t number)
     return count;
 }
 
-/* Room for the largest number of a node and a space before it. */
+/* Width of a cell: the largest node number and a space. */
 static int cell_width(const cli_survey *survey) { return digits(survey->largest) + 1; }
 
 /* ---- cells ---- */
@@ -66,7 +66,7 @@ static int print_cell(const struct picture *picture, const int64_t index[])
     return CLI_OK;
 }
 
-/* Numbers of columns above their cells: every one, or every 2nd, 4th, 8th, ... as they find room. */
+/* Print column numbers: every one, or every 2nd, 4th, 8th, ... as far as there is room. */
 static void print_column_labels(const struct picture *picture, const cli_scale *columns, const char *corner)
 {
     int widest = digits((columns->cells - 1) * columns->step) + 1;
@@ -106,12 +106,12 @@ static int64_t cells_across(const struct picture *picture)
     return room > 4 ? room : 4;
 }
 
-/* A line of cells; a longer one goes on in the next rows, a much longer one is scaled. */
+/* Draw a grid of rank 1: a long line continues in the next rows, a very long one is scaled. */
 static int draw_line(const struct picture *picture, const cli_survey *survey)
 {
     int64_t across = cells_across(picture), extent = picture->grid->extent[0];
     if (across > 10)
-        across -= across % 10; /* rows that begin with round numbers */
+        across -= across % 10; /* let rows begin with round numbers */
     cli_scale columns = {.extent = extent, .step = 1, .cells = across};
     int64_t rows = (extent - 1) / across + 1;
     if (rows > MOST_WRAPPED) {
@@ -130,7 +130,7 @@ static int draw_line(const struct picture *picture, const cli_survey *survey)
     return CLI_OK;
 }
 
-/* The last two axes, with the others as they are in `index`. */
+/* Draw a plane of the last two axes; `index` gives the other indices. */
 static int draw_plane(const struct picture *picture, const cli_scale *rows, const cli_scale *columns, int64_t index[])
 {
     int row_axis = picture->grid->rank - 2;
@@ -160,7 +160,7 @@ static void print_plane_label(const struct picture *picture, const cli_survey *s
     puts("*, *)");
 }
 
-/* The next plane that may look different. @return false after the last. */
+/* Step to the next plane that may look different. @return false after the last. */
 static bool next_plane(const struct picture *picture, const cli_survey *survey, int64_t index[])
 {
     for (int d = picture->grid->rank - 3; d >= 0; d--) {

@@ -1,4 +1,4 @@
-/* cli/progress.c - a thread of its own shows the line, since the calls that take long do not return meanwhile. */
+/* cli/progress.c - shows the progress line from a thread of its own, because long calls do not return meanwhile. */
 #include "cli/progress.h"
 
 #include <pthread.h>

@@ -2,10 +2,10 @@
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
-/** Start to watch: when stderr is a terminal and this lasts longer than a second, a line is shown and rewritten.
- *  Otherwise nothing is ever printed. */
+/** Start: if stderr is a terminal and the work takes longer than a second, a line is shown and updated. Otherwise
+ *  nothing is printed. */
 void cli_progress_begin(void);
-/** Name what is being done now. */
+/** Set the text of the line. */
 __attribute__((format(printf, 1, 2))) void cli_progress_say(const char *format, ...);
 /** Stop and remove the line. May be called at any time, also twice. */
 void cli_progress_end(void);

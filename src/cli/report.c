@@ -1,4 +1,4 @@
-/* cli/report.c - error lines: always on stderr, always beginning with the command's name. */
+/* cli/report.c - print error lines: always on stderr, always beginning with the command's name. */
 #include "cli/report.h"
 
 #include <ctype.h>
@@ -23,7 +23,8 @@ int cli_fail(const char *format, ...)
     return CLI_FAILURE;
 }
 
-/* "dcl_forall: line 1, ..." -> "line 1, ...": who types a command has called no function. */
+/* Remove the function's name: "dcl_forall: line 1, ..." -> "line 1, ...", because the user of a command has not called
+ * a function. */
 static const char *without_function(const char *text)
 {
     if (strncmp(text, "dcl_", 4) != 0)

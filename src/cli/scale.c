@@ -1,7 +1,7 @@
-/* cli/scale.c - choosing what a cell stands for. */
+/* cli/scale.c - choose how many elements a drawn cell stands for. */
 #include "cli/scale.h"
 
-/* Several elements per cell: as few as fit, rather a divisor of the border, so that borders lie between cells. */
+/* Elements per cell: as few as fit, preferably a divisor of the border, so that borders lie between cells. */
 static int64_t step_for(int64_t least, int64_t border)
 {
     for (int64_t step = least; step <= border && step < 4 * least; step++)

@@ -5,16 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** One axis as it is drawn: cell c stands for the elements from c * step on. */
+/** The scale of one axis: cell c stands for the elements from c * step on. */
 typedef struct cli_scale {
     int64_t extent, step, cells;
-    bool cropped; /* more cells would follow */
+    bool cropped; /* the axis has more cells than are drawn */
 } cli_scale;
 
-/** Cells for an axis: at most `most`, of a single element each where these suffice.
- *  @param border   every border that matters lies at a multiple of it: cells begin there where that is possible.
- *  @param longest  the longest run of one owner. One that is shorter than a cell would hide a pattern: the axis is then
- *                  cropped rather than scaled. */
+/** Choose the cells of an axis: at most `most`, with one element each if these suffice.
+ *  @param border   all relevant borders are multiples of it; cells begin there if possible.
+ *  @param longest  the longest run of one owner. If it is shorter than a cell, scaling would hide the pattern, so the
+ *                  axis is cropped instead. */
 cli_scale cli_scale_make(int64_t extent, int64_t most, int64_t border, int64_t longest);
 
 #endif

@@ -1,4 +1,4 @@
-/* cli/settings.c - the environment first, then the command line. */
+/* cli/settings.c - read settings: first from the environment, then from the command line. */
 #include "cli/settings.h"
 
 #include "cli/report.h"

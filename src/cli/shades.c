@@ -1,15 +1,15 @@
-/* cli/shades.c - moves as a square of shades with its scale. */
+/* cli/shades.c - draw a heat map of moves with its scale. */
 #include "cli/amount.h"
 #include "cli/heat.h"
 #include "cli/moves_drawing.h"
 
-enum { SIZE = 430, LARGEST = 56 }; /* pixels of the square, of a cell */
+enum { SIZE = 430, LARGEST = 56 }; /* pixels of the square; most pixels of a cell */
 
 static const char ink[] = "#222222";
 static const cli_font text_font = {12, ink, false, false, CLI_LEFT};
 static const cli_font note_font = {12, "#555555", false, false, CLI_LEFT};
 
-/* White to dark blue by way of the middle: light to dark for every eye. */
+/* The colour of a share, from white to dark blue: light to dark for every viewer. */
 static void shade(double share, char text_out[8])
 {
     static const int stops[3][3] = {{0xf7, 0xfb, 0xff}, {0x6b, 0xae, 0xd6}, {0x08, 0x30, 0x6b}};

@@ -1,4 +1,4 @@
-/* cli/shape.c - reading and writing shapes. */
+/* cli/shape.c - parse and print shapes. */
 #include "cli/shape.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* cli/sheet.c - choosing planes and cells, and asking the map about each. */
+/* cli/sheet.c - choose the planes and cells of a picture, and ask the map about each cell. */
 #include "cli/sheet.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum { MOST_TILE_BOXES = 200000 };
 
 static int column_axis(const dcl_grid *grid) { return grid->rank - 1; }
 
-/* Stretches of a line; a long line is scaled and is one stretch. */
+/* Plan a grid of rank 1: stretches of the line; a very long line is scaled to one stretch. */
 static void plan_line(cli_sheet *sheet, const cli_survey *survey, const cli_limits *limits)
 {
     int64_t extent = sheet->grid->extent[0];
@@ -38,7 +38,7 @@ static void plan_planes(cli_sheet *sheet, const cli_survey *survey, const cli_li
     }
 }
 
-/* First index of plane number p, the planes counted row-major. */
+/* Set the first index of plane number p; planes are counted row-major. */
 static void place_plane(const cli_sheet *sheet, int64_t p, cli_plane *plane)
 {
     const dcl_grid *grid = sheet->grid;
@@ -85,14 +85,14 @@ struct painting {
     int64_t boxes;
 };
 
-/* Whether element number x of an axis is of a box. */
+/* Whether index x of an axis lies in a box. */
 static bool holds(const dcl_box *box, int d, int64_t x)
 {
     int64_t from = x - box->start[d];
     return from >= 0 && from % box->stride[d] == 0 && from / box->stride[d] < box->count[d];
 }
 
-/* The first cell of an axis whose element is not before the box, and the first behind those that are not beyond it. */
+/* The range of cells of an axis that a box covers: the first cell inside, and the first one beyond. */
 static void cells_of(const dcl_box *box, int d, int64_t first, int64_t step, int64_t cells, int64_t *from_out,
                      int64_t *end_out)
 {
@@ -169,7 +169,8 @@ static int paint_tiles(cli_sheet *sheet, const dcl_map *map, const cli_survey *s
 
 /* ---- lines ---- */
 
-/* Neighbours along one axis that are in different tiles, in different blocks, in different blocks of one segment, ... */
+/* Counts of neighbouring cells along one axis that are in different tiles, in different blocks, in different blocks of
+ * one segment, ... */
 struct tally {
     int64_t pairs, tiles, segments, blocks, inner_blocks;
 };
@@ -198,8 +199,8 @@ static void count_pairs(const cli_sheet *sheet, struct tally *down, struct tally
     }
 }
 
-/* Whether lines between so many pairs of an axis tell something: where cells stand for several elements, lines between
- * nearly all cells say only that there are more than can be drawn. */
+/* Whether drawing this many lines along an axis is useful: if cells stand for several elements, lines between nearly
+ * all cells only show that there are more than can be drawn. */
 static bool is_telling(const cli_scale *scale, int64_t edges, const struct tally *tally)
 {
     return scale->step == 1 || 2 * edges < tally->pairs;

@@ -1,4 +1,4 @@
-/* cli/survey.c - borders and shares of a map. */
+/* cli/survey.c - find the borders and shares of a map. */
 #include "cli/survey.h"
 
 #include <limits.h>
@@ -7,14 +7,14 @@
 #include "cli/report.h"
 
 enum {
-    MOST_BOXES = 2000000, /* a map of single elements can have as many boxes as elements */
+    MOST_BOXES = 2000000, /* limit, because a map of single elements can have as many boxes as elements */
     MOST_STEPS = 1 << 20, /* along a line */
 };
 
 struct visit {
     cli_survey *survey;
     const dcl_grid *grid;
-    int place; /* in the survey, of the node that is visited */
+    int place; /* index in the survey of the node being visited */
     int64_t boxes;
 };
 
@@ -73,11 +73,12 @@ static int visit_nodes(const dcl_map *map, const dcl_grid *grid, cli_survey *sur
     return CLI_OK;
 }
 
-/* Walks along axis d from `index`. Boxes with strides do not show how long runs are, owners do. */
+/* Walk along axis d from `index` to find borders between owners: the boxes of a map with strides do not show how long
+ * runs are. */
 static int walk_line(const dcl_map *map, const dcl_grid *grid, int d, int64_t index[], cli_survey *survey)
 {
     int64_t offset, begin = 0, steps = grid->extent[d] < MOST_STEPS ? grid->extent[d] : MOST_STEPS;
-    int owner = INT_MIN; /* none yet; -1 is of elements that are stored nowhere */
+    int owner = INT_MIN; /* none yet; -1 means elements that are not stored */
     for (index[d] = 0; index[d] < steps; index[d]++) {
         int node;
         if (dcl_map_locate(map, grid, index, &node, &offset) != DCL_OK)
@@ -107,8 +108,8 @@ static int walk_lines(const dcl_map *map, const dcl_grid *grid, cli_survey *surv
     return CLI_OK;
 }
 
-/* Without any border the whole axis is the grain; an unfinished visit proves none. Of an axis too long to walk along,
- * borders between boxes must do. */
+/* Set the grain of axes without borders to the whole axis, if the visit was complete. For axes too long to walk along,
+ * use the borders between boxes. */
 static void complete_grains(const dcl_grid *grid, cli_survey *survey)
 {
     for (int d = 0; d < grid->rank; d++) {

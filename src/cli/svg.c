@@ -1,4 +1,4 @@
-/* cli/svg.c - elements of SVG, and the file. */
+/* cli/svg.c - write SVG elements, and the file. */
 #include "cli/svg.h"
 
 #include <errno.h>
@@ -34,8 +34,8 @@ double cli_svg_width(const cli_font *font, size_t characters)
     return (double)characters * font->size * (font->mono ? 0.602 : font->bold ? 0.68 : 0.6);
 }
 
-/* Source: W3C, Extensible Markup Language (XML) 1.0, fifth edition, section 2.2: no control characters, nor U+FFFE and
- * U+FFFF. */
+/* Write text escaped for XML, without the characters that XML excludes. Source: W3C, Extensible Markup Language (XML)
+ * 1.0, fifth edition, section 2.2: no control characters, nor U+FFFE and U+FFFF. */
 static void write_escaped(FILE *file, const char *text)
 {
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
@@ -92,7 +92,7 @@ void cli_svg_drop(cli_svg *svg)
     *svg = (cli_svg){0};
 }
 
-/* White below all: the page around it may be dark. */
+/* Write the whole picture, on a white background, because the page around it may be dark. */
 static void write_picture(const cli_svg *svg, const char *title, FILE *file)
 {
     int width = (int)svg->width + MARGIN, height = (int)svg->height + MARGIN;
@@ -119,7 +119,7 @@ static int write_file(const cli_svg *svg, const char *title, const char *path)
     int error = errno;
     struct stat info;
     if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
-        unlink(path); /* half a picture helps nobody */
+        unlink(path); /* an incomplete picture is removed */
     return cli_fail("%s cannot be written: %s; expected room for the picture", path, strerror(error));
 }
 

@@ -1,4 +1,4 @@
-/* cli/utf8.c - characters beyond ASCII. */
+/* cli/utf8.c - recognise UTF-8 characters beyond ASCII. */
 #include "cli/utf8.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* cli/worker.c - dcl worker: offer this host's devices; also what the processes of a session are started as. */
+/* cli/worker.c - `dcl worker`: offer this host's devices; also the entry of worker processes. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ enum { MOST_SESSIONS = 1024, MOST_IO_THREADS = 64, LAST_PORT = 65535, MOST_KERNE
 
 /* ---- the command line ---- */
 
-/* What the variables mean here, too. Not who may come: that is said where the worker is started. */
+/* Take defaults from the environment variables that also apply here, except credentials: those are given explicitly. */
 static int read_environment(dcl_worker_config *config_out)
 {
     dcl_config environment;
@@ -64,12 +64,12 @@ static int read_environment(dcl_worker_config *config_out)
     dcl_worker_defaults(config_out);
     config_out->devices = environment.devices;
     config_out->io_threads = environment.io_threads;
-    /* Who starts a worker in a script waits for the line that it listens. */
+    /* log at least the line `listening on`, which scripts wait for */
     config_out->log = strcmp(environment.log, "off") != 0 ? environment.log : "info";
     return CLI_OK;
 }
 
-/* Whole numbers from 1 to LAST_PORT with a dash between them. */
+/* Parse a port range: two numbers from 1 to LAST_PORT with a dash between them. */
 static int set_ports(const char *name, const char *text, int *first_out, int *last_out)
 {
     char *end = NULL;
@@ -200,7 +200,7 @@ static int take(dcl_worker_config *config, int option, const char *value)
     case CLI_HELP:
         return CLI_HELP;
     }
-    return CLI_USAGE; /* cli_next() has said why */
+    return CLI_USAGE; /* cli_next() has printed the reason */
 }
 
 static int parse(int count, char **list, dcl_worker_config *config)
@@ -229,7 +229,7 @@ static void stop(int number)
     dcl_worker_stop();
 }
 
-/* What was started to be deaf to a signal (nohup, a shell's &) stays so. */
+/* Stop at a signal, unless it was ignored from the start (nohup, a shell's &). */
 static void stop_at(int number)
 {
     struct sigaction now, then = {.sa_handler = stop, .sa_flags = SA_RESTART};
@@ -247,10 +247,11 @@ static void prepare_signals(void)
 
 int cli_worker(int count, char **list)
 {
-    signal(SIGPIPE, SIG_IGN); /* that nobody reads the log any more is no reason to end */
+    signal(SIGPIPE, SIG_IGN); /* a reader of the log that goes away must not end the worker */
     if (count == 2 && strcmp(list[0], "--process") == 0) {
         dcl_status served = dcl_worker_process(list[1]);
-        if (served == DCL_ERR_INVALID) /* who has started it by hand is told; programs hear of all else */
+        if (served == DCL_ERR_INVALID) /* only then was the process started by hand; programs learn all other errors
+                                          by messages */
             return cli_library_failed();
         return served == DCL_OK ? CLI_OK : CLI_FAILURE;
     }

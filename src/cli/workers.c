@@ -1,4 +1,4 @@
-/* cli/workers.c - dcl workers: which workers answer, and what they offer. */
+/* cli/workers.c - `dcl workers`: which workers answer, and what they offer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +23,14 @@ static const cli_option options[] = {
 };
 
 struct request {
-    const char *workers, *keys; /* NULL: the environment's */
-    long wait_seconds;          /* until all answer; 0: they are asked once */
+    const char *workers, *keys; /* NULL: those of the environment */
+    long wait_seconds;          /* repeat until all answer, at most this long; 0: ask once */
     bool json;
 };
 
 /* An answer lists at most MOST_DEVICES devices. */
 enum { MOST_DEVICES = sizeof((dcl_worker_info *)0)->device / sizeof(dcl_device_info), FIRST_GUESS = 64 };
-enum { MOST_WAIT_SECONDS = 86400, PAUSE_NS = 100000000 /* between two rounds of questions */ };
+enum { MOST_WAIT_SECONDS = 86400, PAUSE_NS = 100000000 /* limit of --wait; pause between two rounds */ };
 
 /* ---- asking ---- */
 
@@ -55,7 +55,7 @@ static int take(struct request *request, int option, const char *value)
     case CLI_HELP:
         return CLI_HELP;
     }
-    return CLI_USAGE; /* cli_next() has said why */
+    return CLI_USAGE; /* cli_next() has printed the reason */
 }
 
 static int parse(int count, char **list, struct request *request_out)
@@ -72,7 +72,7 @@ static int parse(int count, char **list, struct request *request_out)
     }
 }
 
-/* Room for all addresses is made only when it is known how many there are. */
+/* Ask all workers. The list is enlarged once the number of addresses is known. */
 static int ask(const dcl_config *config, dcl_worker_info **workers_out, int *count_out)
 {
     dcl_worker_info *workers = NULL;
@@ -106,7 +106,7 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Ask, and again until all answer or the time is over. */
+/* Ask repeatedly until all answer or the time is over. */
 static int ask_until_all_answer(const dcl_config *config, long seconds, dcl_worker_info **workers_out, int *count_out)
 {
     double end = now() + (double)seconds;
