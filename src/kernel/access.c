@@ -1,4 +1,4 @@
-/* kernel/access.c - one occurrence of an array: its subscripts, its access, whether its role allows the use. */
+/* kernel/access.c - parse one access of an array: its subscripts, how it is used, and whether its role allows that. */
 #include "kernel/parser.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ dcli_reach dcli_reach_of(dcl_access access)
 static dcl_status check_rank(const dcli_parser *parser, int name, dcli_param *param, int found)
 {
     if (parser->survey && param->rank == 0 && found <= DCL_MAX_RANK)
-        param->rank = found; /* its first occurrence tells */
+        param->rank = found; /* rank unknown: the first occurrence determines it */
     if (found == param->rank && found > 0)
         return DCL_OK;
     if (param->rank == 0)
@@ -58,7 +58,7 @@ static bool same_tokens(const dcli_tokens *tokens, int a, int b, int count)
     return true;
 }
 
-/* The access of a survey whose occurrence has the same text; -1. */
+/* In a survey: find the access with the same text. @return -1: none. */
 static int find_by_text(const dcli_parser *parser, int param, int name, int close)
 {
     const struct dcli_body_inside *inside = parser->inside;
@@ -114,8 +114,8 @@ static dcl_status add_access(dcli_parser *parser, int param, int name, const dcl
     return DCL_OK;
 }
 
-/* Affine subscripts are read; those of a declared reach are expressions that may hold accesses of their own, which
- * dcli_parse_access() reads once the place stands in the list. */
+/* Parse the subscripts of an affine access. Subscripts of a declared reach are expressions that may contain accesses
+ * themselves; dcli_parse_access() parses them after the place is in the list. */
 static dcl_status read_subscripts(dcli_parser *parser, int name, int param, int *access_out)
 {
     dcli_param *declared = &parser->body->params[param];
@@ -148,14 +148,14 @@ static dcl_status add_place(dcli_parser *parser, int access, int name)
     return DCL_OK;
 }
 
-/* S(0) += A(i): many elements are to be one. */
+/* Whether this is an attempted reduction such as S(0) += A(i), where many elements would be written to one. */
 static bool is_sum(const dcli_parser *parser, int name)
 {
     int close = parser->tokens->token[name + 1].partner;
     return dcli_usage_of(parser->tokens, name, close) == DCLI_UPDATES;
 }
 
-/* Every output is written at a permutation of the indices. */
+/* Check that an output is written at a permutation of the indices. */
 static dcl_status check_permutation(const dcli_parser *parser, int a, int name)
 {
     const dcli_body *body = parser->body;
@@ -203,7 +203,7 @@ static dcl_status write_access(dcli_parser *parser, int a, int name, dcli_spot s
 static void read_access(dcli_parser *parser, int a, int name)
 {
     if ((parser->written >> a & 1) != 0)
-        return; /* its own value of this iteration */
+        return; /* a value written earlier in the same iteration */
     parser->body->access[a].read = true;
     if (parser->early_read[a] < 0)
         parser->early_read[a] = name;

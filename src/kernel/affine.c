@@ -1,6 +1,6 @@
-/* kernel/affine.c - subscripts as sums of factor * scalars * index.
- * A recursive-descent reader of + - * and parentheses over polynomials that are linear in the indices; token.c has
- * limited how deep brackets nest. */
+/* kernel/affine.c - parse subscripts into sums of factor * scalars * index.
+ * A recursive-descent parser for + - * and parentheses over polynomials that are linear in the indices; token.c has
+ * limited the nesting depth. */
 #include "kernel/affine.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct reader {
 
 static dcl_status read_sum(struct reader *r, dcli_affine *out);
 
-/* The token that alone makes up the first (d = 0) or last subscript of the array at `name`; -1. */
+/* The token that is the whole first (or `last`) subscript of the array at `name`; -1: there is none. */
 static int lone_subscript(const dcli_tokens *tokens, int name, bool last)
 {
     int first[DCL_MAX_RANK], end[DCL_MAX_RANK];
@@ -34,8 +34,8 @@ static bool same_token(const dcli_tokens *tokens, int a, int b)
     return x->length == y->length && memcmp(tokens->text + x->start, tokens->text + y->start, (size_t)x->length) == 0;
 }
 
-/* What of an array to declare, of which a subscript holds token t: rows or columns where its first or last subscript is
- * the first output's. */
+/* Suggest a declaration for the array whose subscript contains token t: rows or columns if its first or last subscript
+ * is that of the first output. */
 static const char *declaration_for(const dcli_affine_reader *about, int t)
 {
     const dcli_tokens *tokens = about->tokens;
@@ -55,7 +55,7 @@ static const char *declaration_for(const dcli_affine_reader *about, int t)
     return NULL;
 }
 
-/* What a user whose subscript is refused should do depends on what the array is declared to be. */
+/* Refuse a subscript. The advice depends on how the array is declared. */
 static dcl_status refuse(const struct reader *r, int t, const char *what)
 {
     const dcli_affine_reader *about = r->about;
@@ -88,7 +88,7 @@ static int compare_terms(const dcli_term *a, const dcli_term *b)
     return memcmp(a->scalar, b->scalar, (size_t)a->scalars);
 }
 
-/* Why a sum or product could not be kept; NULL: it could. */
+/* Add a term to a sum. @return why it cannot be represented; NULL: it was added. */
 static const char *add_term(dcli_affine *sum, const dcli_term *term)
 {
     int t = 0;
@@ -315,7 +315,7 @@ __extension__ typedef __int128 wide;
 
 static const wide WIDEST = (wide)1 << 120;
 
-/* The value of a term's coefficient; sums of a few terms below 2^120 cannot overflow 128 bits. */
+/* Value of a term's coefficient; sums of a few terms below 2^120 cannot overflow 128 bits. */
 static bool term_value(const dcli_term *term, const dcli_body *body, const dcli_scalar values[], wide *out)
 {
     *out = term->factor;

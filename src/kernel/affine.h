@@ -1,4 +1,4 @@
-/* kernel/affine.h - subscripts as sums: factor * scalars * index, before the scalars are known. */
+/* kernel/affine.h - subscripts as symbolic sums of factor * scalars * index, before the scalars have values. */
 #ifndef DCLI_KERNEL_AFFINE_H
 #define DCLI_KERNEL_AFFINE_H
 
@@ -7,47 +7,48 @@
 #include "kernel/token.h"
 
 enum {
-    DCLI_TERM_SCALARS = 6, /* scalars multiplied in one term */
+    DCLI_TERM_SCALARS = 6, /* most scalars multiplied in one term */
     DCLI_AFFINE_TERMS = 24
 };
 
-/** factor * product of scalars * index. */
+/** One term: factor * product of scalars * index. */
 typedef struct dcli_term {
     int64_t factor; /* not 0 */
     int index;      /* -1: none */
     int scalars;
-    unsigned char scalar[DCLI_TERM_SCALARS]; /* parameter numbers, ascending */
+    unsigned char scalar[DCLI_TERM_SCALARS]; /* numbers of the scalar parameters, ascending */
 } dcli_term;
 
-/** A sum of terms in normal form: ordered by index and scalars, no two alike; two subscripts are equal for all values
- *  of indices and scalars exactly when their normal forms are. */
+/** A sum of terms in normal form: sorted by index and scalars, no two alike. Two subscripts are equal for all values of
+ *  indices and scalars exactly if their normal forms are equal. */
 typedef struct dcli_affine {
     int count;
     dcli_term term[DCLI_AFFINE_TERMS];
 } dcli_affine;
 
-/** What a subscript is read for: to tell names apart and to name things in errors. */
+/** Context of parsing a subscript: resolves names, and names things in errors. */
 typedef struct dcli_affine_reader {
     const dcli_tokens *tokens;
     const dcli_body *body; /* params and space_rank */
     int param, axis;       /* whose subscript */
 } dcli_affine_reader;
 
-/** Read the tokens [first, end). @return DCL_OK or DCL_ERR_BODY that says what is not affine. */
+/** Parse the tokens [first, end). @return DCL_OK, or DCL_ERR_BODY that says what is not affine. */
 dcl_status dcli_affine_read(const dcli_affine_reader *reader, int first, int end, dcli_affine *out);
 
 bool dcli_affine_equal(const dcli_affine *a, const dcli_affine *b);
-/** The index that alone makes up the subscript, -1 when it is anything else than a plain index. */
+/** The index if the subscript is a plain index; -1: it is anything else. */
 int dcli_affine_plain_index(const dcli_affine *a);
 bool dcli_affine_uses(const dcli_affine *a, int index);
-/** Whether the index occurs with factor 1 and in no other way. */
+/** Whether the index occurs in exactly one term, with factor 1. */
 bool dcli_affine_has_unit(const dcli_affine *a, int index);
 
-/** Constant and coefficient per index when the scalars have values. @return false when one overflows int64_t. */
+/** Compute constant and coefficient per index from the values of the scalars. @return false if one overflows
+ *  int64_t. */
 bool dcli_affine_evaluate(const dcli_affine *a, const dcli_body *body, const dcli_scalar values[],
                           int64_t *constant_out, int64_t coef_of_index_out[]);
 
-/** The sum in OpenCL C, in type long. */
+/** Write the sum as an OpenCL C expression of type long. */
 void dcli_affine_print(const dcli_affine *a, const dcli_body *body, dcli_text *out);
 
 #endif

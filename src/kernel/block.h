@@ -1,26 +1,28 @@
-/* kernel/block.h - what a CPU kernel does beside its loops: inputs turned block by block, outputs stored past the cache. */
+/* kernel/block.h - helper functions of CPU kernels: transposing inputs block by block, storing outputs without
+ * caching. */
 #ifndef DCLI_KERNEL_BLOCK_H
 #define DCLI_KERNEL_BLOCK_H
 
 #include "kernel/nest.h"
 
-enum { DCLI_LANES = 8 }; /* side of the squares that are turned in registers */
+enum { DCLI_LANES = 8 }; /* side of the squares that are transposed in registers */
 
-/** Elements along the transposed axis and along the innermost axis of the blocks of a body's transposed inputs. */
+/** Size of the blocks in which transposed inputs are read: elements along the transposed axis, and along the innermost
+ *  axis. */
 int dcli_block_height(const dcli_body *body);
 int dcli_block_width(const dcli_body *body);
 
-/** Whether the elements of access a may be gathered in a line and then stored at once: written at every index, never
- *  read, neighbours along the innermost axis. */
+/** Whether the elements of access a may be collected in a line and stored at once: they are written at every index,
+ *  never read, and contiguous along the innermost axis. */
 bool dcli_is_streamed(const dcli_body *body, int a);
-/** The first such access, -1. */
+/** The first access for which dcli_is_streamed(); -1: none. */
 int dcli_first_streamed(const dcli_body *body);
 
-/** What the kernels of this body call:
- *  DCL_AHEAD(place): ask for a cache line that is read soon, where the compiler can; the place may be anywhere;
- *  dcl_square_T(source, pitch, target, line): a square of DCLI_LANES turned, as dcl_turn_T() does;
+/** Generate the functions that this body's kernels call:
+ *  DCL_AHEAD(place): prefetch a cache line, if the compiler can; any address is allowed;
+ *  dcl_square_T(source, pitch, target, line): transpose a square of DCLI_LANES, as dcl_turn_T() does;
  *  dcl_turn_T(source, pitch, target, line, height, width): target[u * line + v] = source[v * pitch + u];
- *  dcl_store_T(target, source, count): count elements, not kept in caches. */
+ *  dcl_store_T(target, source, count): store count elements without caching them. */
 void dcli_emit_block_functions(dcli_text *out, const dcli_body *body);
 /** A text of kernel/cl.h for one type. */
 void dcli_emit_of_type(dcli_text *out, const char *text, dcl_type type);

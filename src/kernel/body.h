@@ -1,4 +1,4 @@
-/* kernel/body.h - a loop body: parsed, its subscripts, its OpenCL C. Pure: text in, text out. */
+/* kernel/body.h - a parsed loop body: its subscripts, its generated OpenCL C. Pure functions on text. */
 #ifndef DCLI_KERNEL_BODY_H
 #define DCLI_KERNEL_BODY_H
 
@@ -8,10 +8,11 @@
 
 enum {
     DCLI_MAX_PARAMS = 64,
-    DCLI_MAX_ACCESSES = 64, /* distinct (array, subscripts) pairs of one body */
+    DCLI_MAX_ACCESSES = 64, /* most distinct (array, subscripts) pairs of one body */
     DCLI_MAX_BODY_BYTES = 1 << 16,
-    DCLI_REPORT_SPARE = 2 + DCL_MAX_RANK, /* where a write that is outside goes, in the report */
-    DCLI_REPORT_ZERO,                     /* what a tile kernel reads that is outside */
+    DCLI_REPORT_SPARE = 2 + DCL_MAX_RANK, /* place in the report that absorbs a write outside */
+    DCLI_REPORT_ZERO,                     /* place in the report that a tile kernel reads instead of an element
+                                             outside */
     DCLI_REPORT_LONGS                     /* of the report */
 };
 
@@ -21,10 +22,11 @@ typedef struct dcli_param {
     dcl_access access; /* not PRELUDE */
     dcl_type type;
     int rank;   /* arrays: 1..DCL_MAX_RANK; VALUE: 0 */
-    int turned; /* neighbours along which axis are neighbours in memory: 0 the last, 1 the one before it, ...; -1: none */
+    int turned; /* axis along which neighbours are contiguous in memory: 0 the last, 1 the one before it, ...; -1:
+                   none */
 } dcli_param;
 
-/** The value of a scalar parameter at a call, in the member its type selects as in dcl_arg. */
+/** Value of a scalar parameter in a call; its type selects the member, as in dcl_arg. */
 typedef union dcli_scalar {
     int64_t i;
     uint64_t u;
@@ -34,40 +36,42 @@ typedef union dcli_scalar {
 /** One distinct access: an array at one list of subscripts. */
 typedef struct dcli_body_access {
     int param;
-    bool read; /* reads what was there before this iteration */
+    bool read; /* reads the value from before this iteration */
     bool written;
-    bool conditional; /* written, but not surely at every index: only behind some if, loop, switch, ?:, && or || */
+    bool conditional; /* written, but perhaps not at every index: only inside if, loop, switch, ?:, && or || */
     dcli_reach reach;
-    int unit_axis;    /* loop axis whose index is, with coefficient +1, the subscript of the axis whose neighbours are
-                         neighbours in memory (the last, unless param.turned); -1: none or not known */
+    int unit_axis;    /* loop axis whose index, with coefficient +1, is the subscript of the contiguous axis (the
+                         last, unless param.turned); -1: none or unknown */
     int line, column; /* of its first occurrence in the user's text, from 1 */
 } dcli_body_access;
 
-/** Work-items of a tile kernel, by dimension of a launch: 0 runs the last axis of the first output, 1 the one before it, 2 all
- *  others together. */
+/** Work-items of a tile kernel, by launch dimension: dimension 0 is the last axis of the first output, 1 the axis
+ *  before it, 2 all others together. */
 enum { DCLI_ITEM_DIMENSIONS = 3 };
 typedef struct dcli_items {
-    int64_t group[DCLI_ITEM_DIMENSIONS]; /* of a work-group; all 0: the library chooses, and the text must not care */
-    int64_t count[DCLI_ITEM_DIMENSIONS]; /* of a tile; 0: one for each of its elements along that dimension */
+    int64_t group[DCLI_ITEM_DIMENSIONS]; /* work-group sizes; all 0: the library chooses, and the kernel must not
+                                            depend on them */
+    int64_t count[DCLI_ITEM_DIMENSIONS]; /* work-items per tile; 0: one per element along that dimension */
 } dcli_items;
 
-/** A parsed body. Fields may be read by all; made by dcli_body_parse(). Immutable afterwards.
+/** A parsed body, made by dcli_body_parse() and immutable afterwards. All rooms may read the fields.
  *
- *  Loop axis m is axis m of the first output's grid: the index that stands there in the first output's subscripts. The
- *  loop nest runs loop axis 0 outermost. */
+ *  Loop axis m is axis m of the first output's grid; its index is the one at that position of the first output's
+ *  subscripts. Loop axis 0 is the outermost loop. */
 typedef struct dcli_body {
     char *text, *prelude; /* prelude may be "" */
     int param_count;
     dcli_param params[DCLI_MAX_PARAMS];
     int first_output;                /* param number */
-    int space_rank;                  /* loop axes = rank of the first output */
-    int index_of_axis[DCL_MAX_RANK]; /* which index name (0 = i, 1 = j, ...) loop axis m runs */
-    bool blind; /* indices stand in affine subscripts alone: what is computed does not depend on where */
+    int space_rank;                  /* number of loop axes: rank of the first output */
+    int index_of_axis[DCL_MAX_RANK]; /* which index name (0 = i, 1 = j, ...) loop axis m has */
+    bool blind; /* "blind": indices are used only in affine subscripts, so the computation does not depend on the
+                   position */
     int access_count;
     dcli_body_access access[DCLI_MAX_ACCESSES];
-    bool tile_kernel; /* no body: the text is what work-items run, tile by tile; see kernel/tile_kernel.h */
+    bool tile_kernel; /* not a body but a tile kernel: the text is what work-items run; see kernel/tile_kernel.h */
     dcli_items items; /* then: how many */
-    struct dcli_body_inside *inside; /* tokens, subscript expressions: kernel room only */
+    struct dcli_body_inside *inside; /* tokens and subscript expressions, for the kernel room only */
 } dcli_body;
 
 /** Parse and check a body against its parameters.
@@ -82,35 +86,36 @@ void dcli_body_free(dcli_body *body);
 /** Memory that it takes. */
 size_t dcli_body_bytes(const dcli_body *body);
 
-/** What an access of an array that is declared so reaches. */
+/** The kind of reach of an array that is declared with this access. */
 dcli_reach dcli_reach_of(dcl_access access);
 
-/** The subscripts of access `a` at a call: scalars take their values. What the call declares is left out.
+/** Compute the subscripts of access `a` for the scalars of a call. Declared reaches are not included.
  *  @param values  [param_count], indexed by parameter.
  *  @return DCL_OK, or DCL_ERR_BODY (a coefficient overflows, a scalar in a subscript is not an integer). */
 dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar values[], dcli_subscripts *out);
 
-/** Whether some subscript depends on scalar parameter k: only such scalars matter to where data moves. */
+/** Whether a subscript depends on scalar parameter k: only such scalars influence what moves. */
 bool dcli_body_subscripts_use(const dcli_body *body, int k);
 
-/** Kinds of device a text is generated for. */
+/** Kinds of devices that code is generated for. */
 typedef enum dcli_form {
-    DCLI_FORM_CPU, /* a work-item runs whole boxes: its share of the table's rows; work-group size 1, no barriers */
+    DCLI_FORM_CPU, /* a work-item runs whole boxes, its share of the table's rows; work-group size 1, no barriers */
     DCLI_FORM_GPU  /* a work-item is one index (or a few); a launch runs boxes of one shape */
 } dcli_form;
 
-/** Kernels in every generated program. */
+/** The kernels of a generated program. */
 typedef enum dcli_variant {
-    DCLI_VARIANT_UNIT,    /* "dcl_unit": innermost steps are as dcli_row_is_unit() wants them; the fast one */
+    DCLI_VARIANT_UNIT,    /* "dcl_unit": the fast one; requires the innermost steps that dcli_row_is_unit() checks */
     DCLI_VARIANT_ANY,     /* "dcl_any": any steps */
-    DCLI_VARIANT_CHECKED, /* "dcl_checked": any steps; reads are checked against bounds and reported */
+    DCLI_VARIANT_CHECKED, /* "dcl_checked": any steps; reads are checked against bounds, and violations reported */
     DCLI_VARIANT_COUNT,
-    DCLI_VARIANT_GATHERED = DCLI_VARIANT_COUNT, /* "dcl_gathered": as dcl_unit; gathers inputs first: kernel/gather.h */
-    DCLI_VARIANT_STRAIGHT,                      /* "dcl_straight": as that, and all innermost steps are 1 */
+    DCLI_VARIANT_GATHERED = DCLI_VARIANT_COUNT, /* "dcl_gathered": as dcl_unit, but gathers inputs first:
+                                                   kernel/gather.h */
+    DCLI_VARIANT_STRAIGHT,                      /* "dcl_straight": as dcl_gathered, with all innermost steps 1 */
     DCLI_VARIANT_MOST
 } dcli_variant;
 
-/** How many of them the program of a body has. */
+/** Number of kernels in the program of a body. */
 int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
 
 /** Generate the program: complete OpenCL C with these kernels.
@@ -139,11 +144,11 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
 char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched);
 const char *dcli_variant_kernel(dcli_variant variant);
 
-/** The fields of a row, which is all that a kernel is given for a box: lists of longs. The table in kernel/rows.c says which
- *  accesses have a field and how long it is; those who fill rows and those who generate text find fields by dcli_row_at().
- *  The field behind OFFSET is STEP. */
+/** The fields of a row. A row is a list of longs and is all that a kernel is given about a box. The table in
+ *  kernel/rows.c determines which accesses have a field and its length; code that fills rows and code that generates
+ *  text find fields with dcli_row_at(). The field STEP directly follows OFFSET. */
 typedef enum dcli_row_field {
-    /* of the box, per loop axis */
+    /* start of the box, per loop axis */
     DCLI_ROW_START,
     DCLI_ROW_STRIDE,
     DCLI_ROW_COUNT,
@@ -156,15 +161,17 @@ typedef enum dcli_row_field {
     DCLI_ROW_HIGH,   /* tile kernels: the greatest local index that is there, + 1; not above LOW: nothing is there */
     DCLI_ROW_FIRST,  /* tile kernels: index in the grid of local index 0 */
     DCLI_ROW_BY,     /* tile kernels: from a local index to the next in the grid */
-    /* of an access of a loop body, behind all of the above: what dcl_checked checks against, the array's grid or a part */
+    /* The bounds that dcl_checked checks an access of a loop body against: those of the array's grid, or of a part of
+     * it. After all other fields. */
     DCLI_ROW_GRID_LOW,
     DCLI_ROW_GRID_END, /* exclusive */
     DCLI_ROW_FIELDS
 } dcli_row_field;
 
-/** Where a field begins in a row. @param a  the access; of a field of the box: any. @return -1: it has no such field. */
+/** Position of a field in a row. @param a  the access; any for a field of the box. @return -1: there is no such
+ *  field. */
 int dcli_row_at(const dcli_body *body, dcli_row_field field, int a);
-/** How many longs a field has; 0: the access has none. */
+/** Length of a field in longs; 0: the access does not have it. */
 int dcli_row_field_length(const dcli_body *body, dcli_row_field field, int a);
 int dcli_row_length(const dcli_body *body);
 /** Whether a field is a row's own: on GPUs, rows of a launch that differ in nothing else are run together. */
@@ -173,36 +180,38 @@ bool dcli_row_is_own(dcli_row_field field);
  *  [dcli_row_length()]. @return how many there are. */
 int dcli_row_own(const dcli_body *body, int at_out[]);
 
-/** The part lo .. lo + count - 1 (per axis) of a row's box as a row. */
+/** Make the row of a part of a row's box: indices lo .. lo + count - 1 per axis. */
 void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[], const int64_t count[],
                    int64_t part_out[]);
 
-/** Make fewer rows of many, of a blind body and of one launch, that is not checked: they have the same elements then, and in
- *  place of indices any others. Rows are sorted.
+/** Join rows of a blind body, for one unchecked launch, into fewer rows with the same elements. The joined rows have
+ *  arbitrary indices, which a blind body does not use. The rows get sorted.
  *  @param straight  for dcl_straight, else for dcl_unit.
- *  @param rows      [*count_in_out] of at least one element. @return DCL_OK or DCL_ERR_NOMEM: rows as before, or settled. */
+ *  @param rows      [*count_in_out] of at least one element.
+ *  @return DCL_OK or DCL_ERR_NOMEM: then the rows are valid, joined or not. */
 dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], int64_t *count_in_out);
 
-/** Whether a row may be run by dcl_straight. */
+/** Whether dcl_straight may run a row. */
 bool dcli_row_is_straight(const dcli_body *body, const int64_t row[]);
 
-/** Whether a row may be run by dcl_unit: its innermost steps (and for transposed accesses the step along unit_axis) are
- *  what the text was generated for, and a transposed box is not longer than a launch can cover (2 million indices across).
- *  Looks at one row.
+/** Whether dcl_unit may run a row: its innermost steps (for transposed accesses the step along unit_axis) are those
+ *  that the code was generated for, and a transposed box is not longer than a launch can cover (2 million indices
+ *  across).
  *
- *  dcl_unit may read an element that the body guards (`i > 0 ? B(j,i) : 0`): a row whose footprint was cut at a grid's
- *  edge is run by dcl_checked, which reads only what the body asks for. */
+ *  dcl_unit may read elements that a condition of the body excludes (`i > 0 ? B(j,i) : 0`). Therefore a row whose
+ *  footprint was clipped at the edge of a grid must be run by dcl_checked, which reads only what the body asks for. */
 bool dcli_row_is_unit(const dcli_body *body, const int64_t row[]);
 
-/** CPU: how many table rows so many elements are worth: by their number, and where these are few, by their measured cost.
- *  @param units  compute units of the device. @param element_ns  time of one element on one unit; 0: not known.
- *  @return 1 where a second row would cost more than it brings. */
+/** CPU: into how many table rows to cut a number of elements: by their number and, for few elements, by their measured
+ *  cost.
+ *  @param units  compute units of the device. @param element_ns  time of one element on one unit; 0: unknown.
+ *  @return 1 if another row would cost more than it gains. */
 int64_t dcli_body_rows(const dcli_body *body, int64_t elements, int units, double element_ns);
-/** CPU: how to cut a box of the loop axes into table rows: elements per axis of one row, chosen for caches and so that
- *  there are several rows per compute unit when the box is large. A small box is one row, unless its elements are costly.
+/** CPU: how to cut a box of the loop axes into table rows: elements per axis of one row, chosen for caches, and so that
+ *  there are several rows per compute unit if the box is large. A small box is one row, unless its elements are costly.
  *  @param count  [space_rank] of the box. @param units, element_ns  as above.
- *  @return whether rows should take turns with rows from elsewhere in the box: elements are so costly that their places
- *          in caches do not matter, but their costs may rise or fall along the box. */
+ *  @return whether rows should be interleaved with rows from elsewhere in the box: elements are so costly that locality
+ *          does not matter, but their cost may rise or fall along the box. */
 bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, double element_ns,
                          int64_t shape_out[]);
 /** GPU: a launch. */
@@ -217,8 +226,9 @@ typedef struct dcli_launch_size {
 dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[],
                                        int64_t rows);
 
-/** Turn a compiler's log into a sentence about the user's text: line, column (mapped back through the rewriting), message,
- *  the line and a caret. @param watched  as it was for the text. @return text freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
+/** Translate a compiler's log into a sentence about the user's text: line and column (mapped back), message, the
+ *  line and a caret. @param watched  as for generating the text. @return text freed with dcli_free(); NULL:
+ *  DCL_ERR_NOMEM. */
 char *dcli_body_log(const dcli_body *body, bool watched, const char *build_log);
 
 #endif

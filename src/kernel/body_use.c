@@ -1,4 +1,5 @@
-/* kernel/body_use.c - what a body tells before its arrays are known: who is written, of which rank, over which grids. */
+/* kernel/body_use.c - what a body reveals before its arrays are known: which are written, their ranks, and their
+ * grids. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +60,7 @@ dcl_status dcl_body_use(const char *body, int count, const char *const names[], 
     return status;
 }
 
-/* What is known of the range of an index, and from which array. */
+/* The known range of an index, and the array it comes from. */
 struct range {
     bool known, by_output;
     int64_t origin, extent;
@@ -69,11 +70,11 @@ struct range {
 struct inference {
     const dcli_body *body;
     dcl_grid *grids;
-    int space_rank; /* index names beyond are ordinary names */
+    int space_rank; /* index names from this one on are ordinary names */
     struct range range[DCL_MAX_RANK];
 };
 
-/* The index that stands alone as subscript `axis` of a place, -1. */
+/* The index that alone is subscript `axis` of a place; -1: there is none. */
 static int lone_index(const struct inference *f, const dcli_place *place, int axis)
 {
     const dcli_tokens *tokens = &f->body->inside->tokens;
@@ -100,7 +101,8 @@ static dcl_status check_equal(const struct inference *f, int index, const struct
                      params[b->param].name, b->origin, b->extent);
 }
 
-/* Note what a known array says about an index; a known output has the last word, for it gives the index space. */
+/* Record the range of an index that a known array implies. A known output takes precedence, because it defines the
+ * index space. */
 static dcl_status note_range(struct inference *f, int index, const struct range *found)
 {
     struct range *range = &f->range[index];
@@ -139,7 +141,7 @@ static dcl_status note_place(struct inference *f, const dcli_place *place, bool 
     return status;
 }
 
-/* The place that shapes an unknown grid: where it is written, else the first. NULL: none. */
+/* The place that determines an unknown grid: where the array is written, else its first one. NULL: none. */
 static const dcli_place *shaping_place(const dcli_body *body, int param)
 {
     const dcli_place *first = NULL;
@@ -164,7 +166,7 @@ static dcl_status check_known(const struct inference *f, int param)
                      declared->name, f->grids[param].rank, declared->rank);
 }
 
-/* Marks the indices whose ranges unknown grids need. */
+/* Mark the indices whose ranges are needed for unknown grids. */
 static dcl_status find_needed(const struct inference *f, bool needed[])
 {
     dcl_status status = DCL_OK;

@@ -1,5 +1,5 @@
-/* kernel/emit.c - the parts that the programs for all kinds of device have in common.
- * In generated text everything of the library's own begins with dcl_: a body and its parameters cannot use such names. */
+/* kernel/emit.c - code generation common to all kinds of devices.
+ * All names of the library in generated code begin with dcl_, which bodies and parameters must not use. */
 #include "kernel/emit.h"
 
 #include <ctype.h>
@@ -27,7 +27,7 @@ const char *dcli_kernel_type(dcl_type type)
 
 static bool is_word_byte(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-/* Whether `double`, `double4`, ... stands in a text. */
+/* Whether a text contains `double`, `double4`, and so on. */
 static bool names_type(const char *text, const char *name)
 {
     for (const char *at = text; (at = strstr(at, name)) != NULL; at++) {
@@ -38,7 +38,7 @@ static bool names_type(const char *text, const char *name)
     return false;
 }
 
-/* Whether a type is used: by a parameter, or by name in the body or its prelude. */
+/* Whether a type is used by a parameter, or by name in the body or its prelude. */
 static bool uses_type(const dcli_body *body, dcl_type type)
 {
     const char *name = dcli_kernel_type(type);
@@ -58,7 +58,7 @@ static bool has_checks(const dcli_body *body, dcli_variant variant)
 
 bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant)
 {
-    /* Outputs are read and written where the operation computes: always inside. */
+    /* outputs are accessed where the operation computes, so they are always inside */
     if (body->access[a].reach == DCLI_REACH_AFFINE)
         return variant == DCLI_VARIANT_WATCHED || (variant == DCLI_VARIANT_CHECKED && !body->access[a].written);
     return true;
@@ -66,7 +66,7 @@ bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant)
 
 static int rank_of(const dcli_body *body, int a) { return body->params[body->access[a].param].rank; }
 
-/* The loop axis whose index counts on array axis d of a declared reach, or -1. */
+/* The loop axis whose index determines axis d of a declared reach; -1: none. */
 static int same_axis(const dcli_body *body, int a, int d)
 {
     switch (body->access[a].reach) {
@@ -86,15 +86,15 @@ static bool has_widths(dcli_reach reach) { return reach == DCLI_REACH_HALO || re
 
 static bool has_strides(dcli_reach reach) { return reach == DCLI_REACH_BOX || reach == DCLI_REACH_FUNCTION; }
 
-/* Appends "PREFIX0 SUFFIX, PREFIX1 SUFFIX, ..." for every axis. */
+/* Append "PREFIX0 SUFFIX, PREFIX1 SUFFIX, ..." for every axis. */
 static void emit_each(dcli_text *out, int rank, const char *prefix)
 {
     for (int d = 0; d < rank; d++)
         dcli_text_put(out, "%s%s%d", d > 0 ? ", " : "", prefix, d);
 }
 
-/* What a function that checks is given between the pointer and the report: dcl_l low, dcl_c count, dcl_s step, dcl_w width
- * or stride, dcl_x the same index. */
+/* Emit the parameters of a checking function between the pointer and the report: dcl_l low, dcl_c count, dcl_s step,
+ * dcl_w width or stride, dcl_x the loop's index. */
 static void emit_checker_arguments(dcli_text *out, const dcli_body *body, int a)
 {
     dcli_reach reach = body->access[a].reach;
@@ -117,7 +117,7 @@ static void emit_checker_arguments(dcli_text *out, const dcli_body *body, int a)
     emit_each(out, rank, "const long dcl_e");
 }
 
-/* dcl_q: the place in a run of indices that may have gaps. Few have. */
+/* Emit dcl_q: the position in a range of indices that may have gaps (few have). */
 static void emit_places(dcli_text *out, int rank)
 {
     for (int d = 0; d < rank; d++)
@@ -127,8 +127,8 @@ static void emit_places(dcli_text *out, int rank)
                       d, d, d, d, d, d, d, d);
 }
 
-/* Whether element e is there and within what was declared. The difference e - low is taken modulo 2^64: one comparison
- * tests both ends, for any e. */
+/* Emit the condition that element e is present and declared. The difference e - low is computed modulo 2^64, so one
+ * comparison checks both ends for any e. */
 static void emit_condition(dcli_text *out, const dcli_body *body, int a)
 {
     dcli_reach reach = body->access[a].reach;
@@ -162,7 +162,7 @@ static void emit_report(dcli_text *out, const dcli_body *body, int a)
     dcli_text_put(out, "    }\n");
 }
 
-/* dcl_get<a>: an element that may be read, else 0 and a report. */
+/* Emit dcl_get<a>: returns the element if it may be read, else 0 with a report. */
 static void emit_getter(dcli_text *out, const dcli_body *body, int a)
 {
     dcli_reach reach = body->access[a].reach;
@@ -183,7 +183,8 @@ static void emit_getter(dcli_text *out, const dcli_body *body, int a)
     dcli_text_put(out, "    return 0;\n}\n");
 }
 
-/* dcl_put<a>: where an element of an output lies when it may be written, else a place behind the report. */
+/* Emit dcl_put<a>: returns the address of an output's element if it may be written, else a spare address after the
+ * report. */
 static void emit_putter(dcli_text *out, const dcli_body *body, int a)
 {
     const char *type = dcli_kernel_type(body->params[body->access[a].param].type);
@@ -196,7 +197,7 @@ static void emit_putter(dcli_text *out, const dcli_body *body, int a)
     dcli_text_put(out, "    return (__global %s *)(dcl_report + %d);\n}\n", type, DCLI_REPORT_SPARE);
 }
 
-/* A name of the user's is no macro, of the prelude or of OpenCL C (M_PI), from here on. */
+/* Undefine macros, of the prelude or of OpenCL C (such as M_PI), that have a name of the user's. */
 static void emit_names(dcli_text *out, const dcli_body *body)
 {
     for (int p = 0; p < body->param_count; p++)
@@ -249,7 +250,7 @@ void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcl
         dcli_text_put(out, dcli_row_is_own(field) ? "dcl_o%d" : "dcl_r.dcl_v[%d]", at);
 }
 
-/* What dcl_get<a> and dcl_put<a> are given between the pointer and the report. */
+/* Emit the arguments of dcl_get<a> and dcl_put<a> between the pointer and the report. */
 static void emit_limits(dcli_text *out, const dcli_body *body, dcli_form form, int a, const char *element)
 {
     static const dcli_row_field given[] = {DCLI_ROW_LOW, DCLI_ROW_EXTENT, DCLI_ROW_STEP, DCLI_ROW_WIDTH};

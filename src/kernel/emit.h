@@ -1,27 +1,27 @@
-/* kernel/emit.h - the parts that the programs for all kinds of device have in common. */
+/* kernel/emit.h - code generation common to all kinds of devices. */
 #ifndef DCLI_KERNEL_EMIT_H
 #define DCLI_KERNEL_EMIT_H
 
 #include "base/text.h"
 #include "kernel/body.h"
 
-/** dcl_checked in a program that is watched: writes are checked, too. */
+/** The kernel dcl_checked of a watched program, where writes are checked, too. */
 #define DCLI_VARIANT_WATCHED DCLI_VARIANT_MOST
 
-/** "char" ... "double": an element type in OpenCL C. */
+/** An element type in OpenCL C: "char" ... "double". */
 const char *dcli_kernel_type(dcl_type type);
 
-/** Pragmas, the prelude, the functions that check elements.
- *  @param checked  DCLI_VARIANT_CHECKED or DCLI_VARIANT_WATCHED: what the third kernel is. */
+/** Emit pragmas, the prelude, and the functions that check elements.
+ *  @param checked  DCLI_VARIANT_CHECKED or DCLI_VARIANT_WATCHED: which of them the program has. */
 void dcli_emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked);
 
-/** The beginning of that: pragmas, the prelude. */
+/** Emit only the pragmas and the prelude. */
 void dcli_emit_opening(dcli_text *out, const dcli_body *body);
 
-/** "__kernel void NAME(" and the arguments that all forms share, each followed by a comma. */
+/** Emit "__kernel void NAME(" and the parameters common to all forms, each followed by a comma. */
 void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant variant);
 
-/** Whether reads of an access (or writes, for an output) go through a function that checks them. */
+/** Whether accesses (writes, for an output) go through a checking function. */
 bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant);
 
 /** Define what the body's `dcl_a<a>` stands for.
@@ -37,11 +37,11 @@ void dcli_emit_text(dcli_text *out, const dcli_body *body);
 /** The same, then the end of all elements' definitions. */
 void dcli_emit_statements(dcli_text *out, const dcli_body *body);
 
-/** The kernels: dcl_unit, dcl_any and dcl_checked, which is `checked`. */
+/** Emit the CPU kernels: dcl_unit, dcl_any and dcl_checked, which is `checked`. */
 void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked);
 void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked);
 
-/** The whole program of a tile kernel: dcl_unit and dcl_any, and dcl_checked where it is watched. */
+/** Emit the whole program of a tile kernel: dcl_unit and dcl_any, and dcl_checked if it is watched. */
 void dcli_emit_tiles(dcli_text *out, const dcli_body *body, bool watched);
 
 #endif

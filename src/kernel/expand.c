@@ -1,5 +1,6 @@
-/* kernel/expand.c - what a preprocessor makes of a prelude and a body.
- * Every sequence of choices among branches is one run from the start: runs share nothing, and most texts need one. */
+/* kernel/expand.c - expand a prelude and a body as a preprocessor does.
+ * Every combination of branches is expanded in a separate run from the start: runs share nothing, and most texts need
+ * only one. */
 #include "kernel/expand.h"
 
 #include <string.h>
@@ -11,26 +12,26 @@
 enum {
     BUCKETS = 256,
     MOST_CHOICES = 256,
-    DEEPEST = 100, /* conditions, and calls in arguments of calls */
+    DEEPEST = 100, /* nesting of conditions, and of calls in arguments of calls */
     MOST_PARAMS = 128,
-    MOST_WORDS = 400000, /* looked at in a run: bounds its memory */
-    MOST_STEPS = 2000000 /* in all runs together: some tenths of a second */
+    MOST_WORDS = 400000, /* most words processed in a run: bounds its memory */
+    MOST_STEPS = 2000000 /* most words processed in all runs together: some tenths of a second */
 };
 
 struct macro {
-    const dcli_word *name, *param, *list; /* param: as written, with commas */
+    const dcli_word *name, *param, *list; /* param: parameters as written, with commas */
     int param_words, params, count, next;
     bool function, variadic, defined, active; /* active: being replaced */
 };
 
-/* A choice among the branches of a condition. */
+/* A choice of one branch of a condition. */
 struct choice {
     int taken, options;
 };
 
 struct condition {
-    bool outer, now, done; /* whether the text around it, this branch, counts; whether one was taken */
-    int left;              /* branches to pass until the one that was chosen; -1: the others do not count */
+    bool outer, now, done; /* whether the text around is active; whether this branch is; whether a branch was taken */
+    int left;              /* branches to skip until the chosen one; -1: no further branch is active */
 };
 
 struct run {
@@ -44,15 +45,15 @@ struct run {
     int conditions;
     int64_t at; /* next word of the prelude, then of the body */
     bool in_body;
-    int64_t body; /* where the body begins in `out` */
+    int64_t body; /* position in `out` where the body begins */
     dcli_words out;
-    void **block; /* to be freed behind the run */
+    void **block; /* memory to free after the run */
     int64_t blocks, block_capacity;
-    int64_t steps, first_step; /* words looked at; before this run */
+    int64_t steps, first_step; /* words processed so far; before this run */
     int depth;
 };
 
-/* Where words come from while macros are replaced. */
+/* A source of words during macro replacement. */
 struct source {
     const dcli_word *word;
     int64_t count, at;
@@ -82,7 +83,7 @@ static bool same_word(const dcli_word *a, const dcli_word *b)
     return a->length == b->length && memcmp(a->at, b->at, (size_t)a->length) == 0;
 }
 
-/* Its number, defined or not any more; -1. */
+/* Number of a macro with this name, defined or undefined again; -1: none. */
 static int find_macro(const struct run *run, const dcli_word *name)
 {
     int m = run->bucket[bucket_of(name)] - 1;
@@ -97,14 +98,15 @@ static bool is_defined(const struct run *run, const dcli_word *name)
     return m >= 0 && run->macro[m].defined;
 }
 
-/* The parameters of a definition, between parentheses. */
+/* Parse the parameters of a definition, between parentheses. */
 static int read_params(struct macro *macro, const dcli_word *word, int count)
 {
     int w = 1;
     while (w < count && !dcli_word_is(&word[w], ")")) {
         macro->params += word[w].kind == DCLI_WORD_NAME;
         if (dcli_word_is(&word[w], ".")) {
-            macro->params += !macro->variadic && word[w - 1].kind != DCLI_WORD_NAME; /* `...`; `rest...` has a name */
+            macro->params += !macro->variadic && word[w - 1].kind != DCLI_WORD_NAME; /* `...`; but `rest...` has a
+                                                                                        name */
             macro->variadic = true;
         }
         w++;
@@ -150,7 +152,7 @@ static void undefine(struct run *run, const dcli_word *name)
         run->macro[m].defined = false;
 }
 
-/* The number of the parameter that a word of a definition names; -1. */
+/* Number of the parameter that a word of a definition names; -1: none. */
 static int param_of(const struct macro *macro, const dcli_word *word)
 {
     int number = 0;
@@ -180,7 +182,7 @@ static bool is_directive(const dcli_words *words, int64_t at)
     return words->word[at].first && dcli_word_is(&words->word[at], "#");
 }
 
-/* How many branches the condition at word `at` has; whether one of them is the #else. */
+/* Number of branches of the condition at word `at`; and whether it has an #else. */
 static int count_branches(const dcli_words *words, int64_t at, bool *has_else)
 {
     int depth = 0, branches = 1;
@@ -202,7 +204,7 @@ static int count_branches(const dcli_words *words, int64_t at, bool *has_else)
     return branches;
 }
 
-/* What is known of the first branch: 1 it is compiled, 0 it is not, -1 it depends on the device. */
+/* What is known about the first branch: 1 it is compiled, 0 it is not, -1 it depends on the device. */
 static int known_condition(const struct run *run, const dcli_word *name, int count)
 {
     if (count < 2)
@@ -244,7 +246,7 @@ static dcl_status begin_condition(struct run *run, const dcli_words *words, int6
         return DCL_OK;
     bool has_else;
     int branches = count_branches(words, at, &has_else) + 1, known = known_condition(run, name, count);
-    branches -= has_else; /* without it, none may be compiled */
+    branches -= has_else; /* without #else, possibly none is compiled */
     int skipped = known == 0 ? 1 : 0, taken = 0;
     dcl_status status = known == 1 ? DCL_OK : choose(run, name, branches - skipped, &taken);
     condition->left = known == 1 ? 0 : taken + skipped;
@@ -302,7 +304,7 @@ static void enter_body(struct run *run)
             run->macro[m].defined = false;
 }
 
-/* The next word of the text that counts. *found_out: false at the end of the prelude, then of the body. */
+/* Take the next active word of the text. *found_out: false at the end of the prelude, then at the end of the body. */
 static dcl_status take_from_text(struct run *run, dcli_word *word_out, bool *found_out)
 {
     const dcli_words *words = run->in_body ? run->expansion->body : run->expansion->prelude;
@@ -362,7 +364,7 @@ static dcl_status push(struct input *in, const dcli_words *words, int macro)
     return DCL_OK;
 }
 
-/* Memory that lives until the run ends. */
+/* Keep memory until the run ends. */
 static dcl_status keep(struct run *run, void *memory)
 {
     if (memory == NULL)
@@ -378,10 +380,10 @@ static dcl_status keep(struct run *run, void *memory)
 /* ---- calls of macros ------------------------------------------------------------------------------------------------ */
 
 struct argument {
-    dcli_words raw, full; /* as written, and with macros replaced */
+    dcli_words raw, full; /* as written; and with macros replaced */
 };
 
-/* Arguments behind the opening parenthesis. Those that a call has too many are of no use to anyone. */
+/* Parse the arguments after the opening parenthesis of a call. Surplus arguments are dropped. */
 static dcl_status read_arguments(struct input *in, const struct macro *macro, const dcli_word *name,
                                  struct argument arguments[])
 {
@@ -433,11 +435,11 @@ static dcl_status join_words(struct run *run, dcli_word *left, const dcli_word *
     left->at = joined;
     left->length = (int)length;
     left->painted = false;
-    run->steps += (int64_t)(length / 64); /* a word that doubles costs more and more */
+    run->steps += (int64_t)(length / 64); /* count long words more, because a word that keeps doubling becomes costly */
     return keep(run, joined);
 }
 
-/* Puts the words of one operand behind what is there, joined to it if `paste`. */
+/* Append the words of one operand, joined to the previous word if `paste`. */
 static dcl_status put_operand(struct run *run, dcli_words *out, const dcli_words *operand, bool paste)
 {
     dcl_status status = DCL_OK;
@@ -452,11 +454,11 @@ static dcl_status put_operand(struct run *run, dcli_words *out, const dcli_words
     return status;
 }
 
-/* What a macro stands for with these arguments: parameters replaced, # and ## done. */
+/* Replace a macro with arguments: substitute parameters, apply # and ##. */
 static dcl_status substitute(struct run *run, const struct macro *macro, struct argument arguments[], dcli_words *out)
 {
     dcl_status status = DCL_OK;
-    bool paste = false, empty = true; /* empty: the operand at the left of ## has no words */
+    bool paste = false, empty = true; /* empty: the left operand of ## has no words */
     for (int k = 0; k < macro->count && status == DCL_OK; k++) {
         dcli_word single = macro->list[k];
         bool pasted_next = k + 1 < macro->count && dcli_word_is(&macro->list[k + 1], "##");
@@ -472,7 +474,8 @@ static dcl_status substitute(struct run *run, const struct macro *macro, struct 
         dcli_words one = {.word = &single, .count = 1};
         const dcli_words *operand = p < 0 ? &one : paste || pasted_next ? &arguments[p].raw : &arguments[p].full;
         bool comma = paste && p >= 0 && p == macro->params - 1 && macro->variadic && out->count > 0 &&
-                     dcli_word_is(&out->word[out->count - 1], ","); /* an extension: nothing is joined */
+                     dcli_word_is(&out->word[out->count - 1], ","); /* compiler extension `, ## __VA_ARGS__`: nothing
+                                                                       is joined */
         if (comma && operand->count == 0)
             out->count--;
         int64_t before = out->count;
@@ -487,7 +490,8 @@ static dcl_status substitute(struct run *run, const struct macro *macro, struct 
 static dcl_status call(struct input *in, int m, const dcli_word *name)
 {
     struct run *run = in->run;
-    const struct macro copy = run->macro[m], *macro = &copy; /* directives between arguments may define others */
+    const struct macro copy = run->macro[m], *macro = &copy; /* a copy, because directives between arguments may
+                                                                define macros and move the array */
     int params = macro->params;
     struct argument *arguments = dcli_calloc((size_t)(params > 0 ? params : 1), sizeof *arguments);
     if (arguments == NULL)
@@ -510,7 +514,7 @@ static dcl_status call(struct input *in, int m, const dcli_word *name)
     return status == DCL_OK ? push(in, &result, m) : status;
 }
 
-/* A name of a macro: called, or left as it is. */
+/* Replace the name of a macro if it is called; otherwise leave it. */
 static dcl_status replace(struct input *in, int m, dcli_word *word, bool *replaced_out)
 {
     *replaced_out = false;
@@ -579,7 +583,7 @@ static dcl_status expand_once(struct run *run)
     return status == DCL_OK ? run->expansion->check(run->expansion->user, &run->out, run->body) : status;
 }
 
-/* The next sequence of choices, the last of them changing fastest. @return false after the last one. */
+/* Advance to the next combination of choices, the last choice changing fastest. @return false after the last one. */
 static bool choose_next(struct run *run)
 {
     while (run->choice_count > 0) {

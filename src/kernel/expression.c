@@ -1,5 +1,5 @@
-/* kernel/expression.c - expressions and declarations: which names they use, and how.
- * No tree is built: what matters is visible in the tokens beside a name, and the compiler checks the rest. */
+/* kernel/expression.c - parse expressions and declarations: which names they use, and how.
+ * No tree is built: the tokens next to a name determine its use, and the compiler checks the rest. */
 #include "kernel/parser.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@ static bool is_type(const dcli_tokens *tokens, int t)
            dcli_name_is_type(tokens->text + tokens->token[t].start, (size_t)tokens->token[t].length);
 }
 
-/* (float), (__global float *), (my_type *): parentheses around a type. */
+/* Whether parentheses enclose a type: (float), (__global float *), (my_type *). */
 static bool is_cast(const dcli_tokens *tokens, int close)
 {
     int open = tokens->token[close].partner;
@@ -26,7 +26,7 @@ static bool is_cast(const dcli_tokens *tokens, int close)
     return type;
 }
 
-/* Whether token t ends an operand, so that an operator behind it has two sides. */
+/* Whether token t ends an operand, so that an operator after it is binary. */
 static bool ends_operand(const dcli_tokens *tokens, int t)
 {
     switch (dcli_token_kind_of(tokens, t)) {
@@ -47,9 +47,9 @@ bool dcli_takes_address(const dcli_tokens *tokens, int t)
     return dcli_token_is(tokens, t, "&") && !ends_operand(tokens, t - 1);
 }
 
-/* Widens [first, last] by the parentheses that stand around it alone: (C(i)) = ... assigns as well; f(C(i)) is a call,
- * not parentheses around an element. Behind `)` stands a statement, if (x) (C(i)) = ..., or what is cast. @return how many
- * pairs. */
+/* Extend [first, last] by parentheses that enclose nothing else: (C(i)) = ... is an assignment, too. f(C(i)) is a call,
+ * not parentheses around an element; after `)` comes a statement, as in if (x) (C(i)) = ..., or the operand of a cast.
+ * @return number of pairs. */
 static int unwrap(const dcli_tokens *tokens, int *first, int *last)
 {
     int pairs = 0;
@@ -95,8 +95,8 @@ static bool is_function(const dcli_parser *parser, int t)
     return false;
 }
 
-/* `real (*i)`, `real * i`, `real (i) = 5` where `real` at token t may be a type of the prelude: what could only compute
- * something useless otherwise. */
+/* Whether `real (*i)`, `real * i` or `real (i) = 5` is a declaration, where `real` at token t may be a type of the
+ * prelude: as an expression it would compute something useless. */
 static bool is_declarator(const dcli_parser *parser, int type, int t, dcli_spot spot)
 {
     const dcli_tokens *tokens = parser->tokens;
@@ -114,7 +114,7 @@ static bool is_declarator(const dcli_parser *parser, int type, int t, dcli_spot 
             (dcli_token_in(tokens, behind, ", ;") && !is_function(parser, type)));
 }
 
-/* `long i`, `long (i)`, `float *i`, `struct { ... } i`, and `, i` in a declaration. */
+/* Whether token t is declared: `long i`, `long (i)`, `float *i`, `struct { ... } i`, and `, i` in a declaration. */
 static bool is_declared(const dcli_parser *parser, int t, dcli_spot spot)
 {
     const dcli_tokens *tokens = parser->tokens;
@@ -125,7 +125,7 @@ static bool is_declared(const dcli_parser *parser, int t, dcli_spot spot)
         return pairs == spot.brackets && (parser->declaring || dcli_token_in(tokens, t + 1, ", ; ="));
     if (before == t - 1 && dcli_token_is(tokens, before, ")"))
         return dcli_token_in(tokens, tokens->token[before].partner - 1, "__attribute__ __attribute");
-    if (dcli_token_is(tokens, before, "}")) /* of a struct, not of the value of a compound literal */
+    if (dcli_token_is(tokens, before, "}")) /* the } of a struct, not of a compound literal */
         return t > parser->start && !dcli_token_in(tokens, tokens->token[before].partner - 1, ") =");
     if (dcli_token_kind_of(tokens, before) != DCLI_TOKEN_NAME)
         return false;
@@ -134,7 +134,7 @@ static bool is_declared(const dcli_parser *parser, int t, dcli_spot spot)
     return is_type(tokens, before) || is_declarator(parser, before, t, spot);
 }
 
-/* An index or a scalar keeps its value: subscripts were understood with it. */
+/* Refuse to change an index or a scalar: the subscripts were parsed for their given values. */
 static dcl_status check_constant(const dcli_parser *parser, int t, dcli_spot spot, const char *what)
 {
     const dcli_tokens *tokens = parser->tokens;
@@ -186,7 +186,7 @@ dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, dcli_s
 {
     const dcli_tokens *tokens = parser->tokens;
     bool inherited = spot.maybe;
-    int open = 0; /* how many ? wait for their : */
+    int open = 0; /* number of ? without their : so far */
     dcl_status status = DCL_OK;
     for (int t = first; t < end && status == DCL_OK;) {
         if (tokens->token[t].kind == DCLI_TOKEN_NAME) {
@@ -202,7 +202,7 @@ dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, dcli_s
             if (dcli_token_in(tokens, t, "? && ||"))
                 spot.maybe = true;
             else if (dcli_token_in(tokens, t, ", ;") && open == 0)
-                spot.maybe = inherited; /* a comma between ? and : separates what is evaluated together */
+                spot.maybe = inherited; /* a comma between ? and : does not end the conditional part */
             open += dcli_token_is(tokens, t, "?");
             open -= dcli_token_is(tokens, t, ":") && open > 0;
             t++;

@@ -1,5 +1,5 @@
-/* kernel/filter.c - what a client's text must not ask a compiler for.
- * Words are looked at as they are written, also where a condition leaves them out, and again with macros replaced. */
+/* kernel/filter.c - refuse dangerous constructs in a client's text.
+ * Words are checked as written, also in inactive branches, and again after macro replacement. */
 #include "kernel/filter.h"
 
 #include <ctype.h>
@@ -14,7 +14,7 @@ static const char plain[] = "it is no part of OpenCL C, and DCL passes it to no 
 
 /* ---- names -------------------------------------------------------------------------------------------------------- */
 
-/* Names with two leading underscores are the compilers': these are harmless. */
+/* Names with two leading underscores are reserved for compilers; these are known to be harmless. */
 static const char known_names[] =
     " __global __local __constant __private __generic __kernel __const __restrict __volatile __inline __inline__ "
     "__signed __read_only __write_only __read_write __attribute__ __func__ __builtin_prefetch __builtin_expect "
@@ -23,7 +23,7 @@ static const char known_names[] =
     "__opencl_c_int64 __opencl_c_atomic_order_acq_rel __opencl_c_generic_address_space __opencl_c_program_scope_global_"
     "variables __opencl_c_work_group_collective_functions ";
 
-/* Predefined macros are called like __OPENCL_VERSION__. */
+/* Whether a name is in upper case, as predefined macros are: __OPENCL_VERSION__. */
 static bool is_upper_case(const dcli_word *word)
 {
     for (int c = 0; c < word->length; c++)
@@ -58,7 +58,7 @@ static dcl_status refuse_pragma(const dcli_word *word)
                           "enable`, `OPENCL FP_CONTRACT ON` or `unroll`");
 }
 
-/* The words behind #pragma. */
+/* Check the words after #pragma. */
 static dcl_status check_pragma(const dcli_word *at, const dcli_word word[], int64_t count)
 {
     for (int64_t w = 0; w < count; w++)
@@ -74,7 +74,7 @@ static dcl_status check_pragma(const dcli_word *at, const dcli_word word[], int6
     return refuse_pragma(at);
 }
 
-/* _Pragma("..."): a literal that can stand behind #pragma. */
+/* Check _Pragma("..."): a literal whose text must be allowed after #pragma. */
 static dcl_status check_operator(const dcli_words *words, int64_t w)
 {
     const dcli_word *at = &words->word[w], *text = at + 2;
@@ -98,7 +98,7 @@ static dcl_status check_operator(const dcli_words *words, int64_t w)
 
 /* ---- directives --------------------------------------------------------------------------------------------------- */
 
-/* Names that generated code uses after the prelude: a macro would change it. */
+/* Refuse to define names that generated code uses after the prelude, because a macro would change that code. */
 static dcl_status check_macro(const dcli_word *name, bool there)
 {
     static const char used[] =
@@ -139,7 +139,7 @@ static dcl_status check_directive(const dcli_words *words, int64_t at, int64_t e
 
 /* ---- words as written --------------------------------------------------------------------------------------------- */
 
-/* # and ## are for directives and definitions. */
+/* Refuse # and ## outside of directives and definitions. */
 static dcl_status check_sign(const dcli_words *words, int64_t w, bool in_definition)
 {
     const dcli_word *word = &words->word[w];
@@ -155,7 +155,7 @@ static dcl_status check_sign(const dcli_words *words, int64_t w, bool in_definit
 static dcl_status check_words(const dcli_words *words, bool directives)
 {
     dcl_status status = DCL_OK;
-    int64_t end = 0; /* of the directive that w is in */
+    int64_t end = 0; /* end of the directive that contains w */
     bool defines = false;
     for (int64_t w = 0; w < words->count && status == DCL_OK; w++) {
         const dcli_word *word = &words->word[w];
@@ -176,7 +176,7 @@ static dcl_status check_words(const dcli_words *words, bool directives)
 
 /* ---- words with macros replaced ----------------------------------------------------------------------------------- */
 
-/* Attributes: known ones, whose arguments name nothing. */
+/* Check attributes: only known ones, whose arguments name nothing. */
 static dcl_status check_attribute(const dcli_words *words, int64_t w)
 {
     static const char known[] =
@@ -207,7 +207,7 @@ static dcl_status check_expanded(void *user, const dcli_words *words, int64_t bo
     dcl_status status = DCL_OK;
     for (int64_t w = 0; w < words->count && status == DCL_OK; w++) {
         const dcli_word *word = &words->word[w];
-        if (dcli_word_is(word, "_Pragma")) /* also where ## formed it */
+        if (dcli_word_is(word, "_Pragma")) /* also if ## has formed the word */
             status = check_operator(words, w);
         else if (dcli_word_is(word, "__attribute__"))
             status = check_attribute(words, w);
@@ -217,7 +217,7 @@ static dcl_status check_expanded(void *user, const dcli_words *words, int64_t bo
     return status == DCL_OK ? dcli_prototypes_check(words, body) : status;
 }
 
-/* Names that generated code takes from the prelude before the body: those of arguments and indices. */
+/* Whether generated code undefines macros of this name before the body: names of arguments and indices. */
 static bool is_own(const void *user, const dcli_word *name)
 {
     const dcli_body *body = user;

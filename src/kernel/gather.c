@@ -23,7 +23,7 @@ enum { AHEAD = 8 }; /* pieces */
 
 static dcl_type type_of(const dcli_body *body, int a) { return body->params[body->access[a].param].type; }
 
-/* Whether some input of a type may be gathered. */
+/* Whether an input of a type may be gathered. */
 static bool gathers_type(const dcli_body *body, dcl_type type)
 {
     for (int a = 0; a < body->access_count; a++)
@@ -53,8 +53,8 @@ void dcli_emit_places(dcli_text *out, const dcli_body *body)
                           a, DCLI_GATHER_MASK, a, dcli_kernel_type(type_of(body, a)));
 }
 
-/* The arena as the argument of the piece's access, which alone may be read there; the piece, if that is of a type: once for each
- * type, not for each access, as compilers put the functions in place. */
+/* Emit the gathering of one type's pieces. The arena is passed as the argument of the piece's access, the only pointer
+ * that may be read there. There is one call per type, not per access, because compilers inline the functions. */
 static void emit_type(dcli_text *out, const dcli_body *body, dcl_type type)
 {
     const char *name = dcli_kernel_type(type);

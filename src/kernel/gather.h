@@ -1,17 +1,17 @@
-/* kernel/gather.h - inputs that lie in many places are gathered by the work-item that computes with them: what it reads is
- * then still in the nearest caches. CPU form, of bodies that do not see their indices.
+/* kernel/gather.h - inputs that are scattered over many places are gathered by the work-item that computes with them,
+ * so that they are still in the nearest caches. CPU form, for blind bodies.
  *
- * The arena of a launch begins with addresses, longs: where parts of arrays lie in memory that the host and kernels both
- * see. Behind them, every work-item has scratch memory of its own. The table of dcl_gathered and dcl_straight, in longs:
+ * The arena of a launch begins with addresses, as longs, of parts of arrays in memory that host and kernels share.
+ * After them, every work-item has scratch memory. The table of dcl_gathered and dcl_straight, in longs:
  *   head     [DCLI_GATHER_HEAD];
- *   groups   [dcl_groups * DCLI_GROUP_LONGS]: where in the table its rows begin, how many they are, where the places of
- *            the pieces that it gathers begin, how many they are;
- *   rows     (kernel/body.h): of gathered accesses, offsets are elements from the item's scratch memory, whose arguments are the
- *            arena;
- *   places   [DCLI_PLACE_LONGS] of pieces: offset in the scratch memory, offset where it is gathered from, the number of that
- *            address, where in the table its shape is;
- *   shapes   [DCLI_SHAPE_LONGS]: the access; how it is gathered; per axis counts, steps in the scratch memory, steps where it
- *            is gathered from. Many pieces have one shape: what is read of the table takes time, too. */
+ *   groups   [dcl_groups * DCLI_GROUP_LONGS]: position of its rows in the table and their number, position of the
+ *   places of the pieces that it gathers and their number;
+ *   rows     (kernel/body.h): offsets of gathered accesses count from the work-item's scratch memory, whose argument is
+ *   the arena;
+ *   places   [DCLI_PLACE_LONGS] per piece: offset in the scratch memory, offset in the source, number of the source's
+ *   address, position of its shape in the table;
+ *   shapes   [DCLI_SHAPE_LONGS]: the access; how it is gathered; per axis counts, steps in the scratch memory, steps in
+ *            the source. Many pieces share one shape, because reading the table takes time, too. */
 #ifndef DCLI_KERNEL_GATHER_H
 #define DCLI_KERNEL_GATHER_H
 
@@ -19,12 +19,12 @@
 
 enum {
     DCLI_GATHER_MASK,     /* bit a: access a is gathered */
-    DCLI_GATHER_SCRATCH,  /* where scratch memory begins in the arena, bytes */
-    DCLI_GATHER_BYTES,    /* of scratch memory per work-item */
-    DCLI_GATHER_ELEMENTS, /* of the first output that the launch computes */
+    DCLI_GATHER_SCRATCH,  /* offset of the scratch memory in the arena, bytes */
+    DCLI_GATHER_BYTES,    /* bytes of scratch memory per work-item */
+    DCLI_GATHER_ELEMENTS, /* elements of the first output that the launch computes */
     DCLI_GATHER_HEAD,
     DCLI_GROUP_LONGS = 4,
-    DCLI_GATHER_AXES = 4, /* at most as many axes have the loops of a body that gathers */
+    DCLI_GATHER_AXES = 4, /* most loop axes of a body that gathers */
     DCLI_PLACE_LONGS = 4,
     DCLI_SHAPE_COUNTS = 2,
     DCLI_SHAPE_TO = DCLI_SHAPE_COUNTS + DCLI_GATHER_AXES,
@@ -32,22 +32,23 @@ enum {
     DCLI_SHAPE_LONGS = DCLI_SHAPE_FROM + DCLI_GATHER_AXES
 };
 
-/** How pieces of a shape are gathered. */
+/** How the pieces of a shape are gathered. */
 enum {
     DCLI_SHAPE_LINES,
-    DCLI_SHAPE_TURNED, /* the last axis is contiguous in the scratch memory, the one before it at the other place */
-    DCLI_SHAPE_SQUARE  /* the same, and it is one square that is turned in registers */
+    DCLI_SHAPE_TURNED, /* transposed: the last axis is contiguous in the scratch memory, the one before it in the
+                          source */
+    DCLI_SHAPE_SQUARE  /* transposed, and one square that is done in registers */
 };
 
-/** Whether inputs of a body can be gathered; and which. */
+/** Whether inputs of a body can be gathered, and which. */
 bool dcli_gathers(const dcli_body *body);
 bool dcli_may_gather(const dcli_body *body, int a);
 
-/** The functions that dcli_emit_gathering() calls; behind those of dcli_emit_block_functions(). */
+/** Emit the functions that dcli_emit_gathering() calls; after dcli_emit_block_functions(). */
 void dcli_emit_gather_functions(dcli_text *out, const dcli_body *body);
-/** dcl_h<a>: the first element of the item's scratch memory, 0 for accesses that are not gathered. */
+/** Emit dcl_h<a>: the first element of the work-item's scratch memory; 0 for accesses that are not gathered. */
 void dcli_emit_places(dcli_text *out, const dcli_body *body);
-/** Gather what the group dcl_g needs. */
+/** Emit the gathering of what the group dcl_g needs. */
 void dcli_emit_gathering(dcli_text *out, const dcli_body *body);
 
 #endif

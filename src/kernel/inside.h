@@ -1,4 +1,4 @@
-/* kernel/inside.h - what a parsed body keeps for the kernel room alone. */
+/* kernel/inside.h - data of a parsed body that only the kernel room uses. */
 #ifndef DCLI_KERNEL_INSIDE_H
 #define DCLI_KERNEL_INSIDE_H
 
@@ -6,27 +6,27 @@
 #include "kernel/body.h"
 #include "kernel/token.h"
 
-/** One occurrence of an access in the text. Those of a body are in the order of the text; the places inside the
- *  subscripts of a place follow it. */
+/** A place: one occurrence of an access in the text. The places of a body are in text order; places inside a place's
+ *  subscripts follow it. */
 typedef struct dcli_place {
     int access;
-    int name, close; /* tokens: the array's name, the closing parenthesis */
+    int name, close; /* tokens of the array's name and of the closing parenthesis */
 } dcli_place;
 
 struct dcli_body_inside {
     dcli_tokens tokens;
     dcli_place *place;
     int64_t place_count, place_capacity;
-    dcli_affine *subscript; /* of the affine accesses, axis after axis */
+    dcli_affine *subscript; /* subscripts of the affine accesses, axis after axis */
     int64_t subscript_count, subscript_capacity;
-    int first_subscript[DCLI_MAX_ACCESSES]; /* of an access: its number in subscript[]; -1: declared reach */
-    int axis_of_index[DCL_MAX_RANK];        /* loop axis that an index name runs, -1 for names not in use */
+    int first_subscript[DCLI_MAX_ACCESSES]; /* position of an access's subscripts in subscript[]; -1: declared reach */
+    int axis_of_index[DCL_MAX_RANK];        /* loop axis of an index name; -1: the name is not an index here */
     bool has_loop;
-    int16_t row_at[DCLI_MAX_ACCESSES][DCLI_ROW_FIELDS]; /* where the fields of a row begin; -1: there is none */
+    int16_t row_at[DCLI_MAX_ACCESSES][DCLI_ROW_FIELDS]; /* positions of the fields in a row; -1: there is none */
     int row_length;
 };
 
-/** Find the places of all fields of a body's rows, once its accesses are known. */
+/** Compute the layout of a body's rows, once its accesses are known. */
 void dcli_rows_lay_out(dcli_body *body);
 
 /** Subscript d of an affine access. */

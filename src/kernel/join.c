@@ -1,5 +1,5 @@
-/* kernel/join.c - rows as patterns. A body that uses its indices in subscripts alone does not see which element it computes,
- * so its rows are taken for what they are to memory, counts and steps. */
+/* kernel/join.c - join rows. A blind body does not depend on which element it computes, so its rows are regarded only
+ * as counts and steps in memory, and joined if they form a regular pattern. */
 #include "segment/join.h"
 #include "kernel/inside.h"
 
@@ -14,7 +14,7 @@ static int written_access(const dcli_body *body)
 dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], int64_t *count_in_out)
 {
     int at[DCLI_MAX_ACCESSES], near[DCLI_MAX_ACCESSES], rank = body->space_rank, length = dcli_row_length(body);
-    bool still[DCLI_MAX_ACCESSES * DCL_MAX_RANK]; /* kernels step only where subscripts do */
+    bool still[DCLI_MAX_ACCESSES * DCL_MAX_RANK]; /* accesses and axes whose step is always 0 */
     for (int a = 0; a < body->access_count; a++) {
         at[a] = dcli_row_at(body, DCLI_ROW_OFFSET, a);
         near[a] = body->access[a].unit_axis;

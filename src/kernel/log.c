@@ -1,6 +1,6 @@
-/* kernel/log.c - a compiler's log turned into a sentence about the user's text.
- * Generated programs name their parts by #line: "body", "prelude", "generated". NVIDIA's compiler does not care and counts
- * the lines of the whole program (`<kernel>:41:20: ...`): they are looked up in the text that it was given. */
+/* kernel/log.c - translate a compiler's log into a sentence about the user's text.
+ * Generated programs name their parts by #line: "body", "prelude", "generated". NVIDIA's compiler ignores this and
+ * counts the lines of the whole program (`<kernel>:41:20: ...`); these lines are looked up in the program text. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static bool read_count(const char **at, int *out)
     return true;
 }
 
-/* Passes <...>, in which more of these may stand. */
+/* Skip <...>, which may be nested. */
 static const char *pass_angles(const char *at)
 {
     for (int depth = 0; *at != '\0' && *at != '\n'; at++) {
@@ -46,8 +46,8 @@ static const char *pass_angles(const char *at)
     return at;
 }
 
-/* ":12:20: " at `at`, and the message behind it. The column may be missing; where a macro stands, PoCL adds in front of
- * the last colon where it is defined: ` <Spelling=file:291:23>`. */
+/* Parse ":12:20: " at `at`, and the message after it. The column may be missing. For a macro, PoCL inserts the position
+ * of its definition before the last colon: ` <Spelling=file:291:23>`. */
 static bool read_position(const char *at, struct message *out)
 {
     out->column = 1;
@@ -64,8 +64,8 @@ static bool read_position(const char *at, struct message *out)
     return true;
 }
 
-/* Passes the words that begin a message that counts: an error; a call of an unknown function, which some compilers leave
- * to a linker that knows no lines. */
+/* Skip the words that begin a relevant message: an error, or the call of an unknown function, which some compilers
+ * leave to a linker that knows no lines. */
 static bool pass_kind(const char **at, bool error)
 {
     const char *word = *at + (strncmp(*at, "fatal ", 6) == 0 ? 6 : 0), *kind = error ? "error:" : "warning:";
@@ -79,7 +79,8 @@ static bool pass_kind(const char **at, bool error)
     return true;
 }
 
-/* clang and NVIDIA write `file:line:column: error: message`, PoCL `error: file:line:column: message`. */
+/* Parse one line of a log. clang and NVIDIA write `file:line:column: error: message`, PoCL writes
+ * `error: file:line:column: message`. */
 static bool read_line(const char *line, bool error, struct message *out)
 {
     const char *end = line + strcspn(line, "\n");
@@ -98,7 +99,7 @@ static bool read_line(const char *line, bool error, struct message *out)
     return false;
 }
 
-/* The first error of a log, else the first call of an unknown function. */
+/* Find the first error of a log, or else the first call of an unknown function. */
 static bool find_message(const char *log, bool error, struct message *out)
 {
     for (const char *line = log; *line != '\0';) {
@@ -116,7 +117,8 @@ static bool is_called(const char *name, int length, const char *part)
     return length >= wanted && memcmp(name + length - wanted, part, (size_t)wanted) == 0;
 }
 
-/* Follow the #line directives of a program to its line number *line_in_out: the part it lies in, and its number there. */
+/* Follow the #line directives of a program to its line *line_in_out. @return the part that contains it; the line
+ * becomes its number there. */
 static enum part look_up(const char *source, int *line_in_out)
 {
     enum part part = PART_GENERATED;
@@ -145,7 +147,7 @@ static bool has_line(const char *text, int line)
     return text != NULL;
 }
 
-/* Which part a message is about; its line becomes a line of that part. */
+/* Find the part that a message is about; its line becomes a line of that part. */
 static enum part find_part(const dcli_body *body, bool watched, struct message *message)
 {
     for (int p = 0; p < PART_COUNT; p++)
@@ -173,7 +175,7 @@ static bool is_of_unknown_name(const struct message *message)
     return false;
 }
 
-/* The array of the call that a message has in quotes; NULL: none. */
+/* The array of the call that a message quotes; NULL: none. */
 static const char *named_array(const dcli_body *body, const struct message *message)
 {
     for (int k = 0; k < body->param_count; k++) {
@@ -185,7 +187,7 @@ static const char *named_array(const dcli_body *body, const struct message *mess
     return NULL;
 }
 
-/* The parameter whose name differs from one that a message has in quotes in the case of letters; NULL: none. */
+/* A parameter whose name differs only in case from one that a message quotes; NULL: none. */
 static const char *named_otherwise(const dcli_body *body, const struct message *message)
 {
     const char *quote = memchr(message->text, '\'', (size_t)message->length);
@@ -198,7 +200,7 @@ static const char *named_otherwise(const dcli_body *body, const struct message *
     return NULL;
 }
 
-/* Where a compiler stumbles over what other languages write for a power. */
+/* Add advice if a compiler stumbles over another language's operator for a power. */
 static void put_power(dcli_text *out, const char *text, const struct message *message, int column)
 {
     for (int line = 1; line < message->line && text != NULL; line++) {
@@ -214,7 +216,7 @@ static void put_power(dcli_text *out, const char *text, const struct message *me
         dcli_text_put(out, "; OpenCL C has no **: for a power write x * x, or pow(x, y)");
 }
 
-/* A name nobody declared is an array that a prelude names, or most often an argument that was forgotten. */
+/* Add advice for an undeclared name: an array that a prelude names, or most often a forgotten argument. */
 static void put_remedy(dcli_text *out, const dcli_body *body, const struct message *message, bool in_prelude)
 {
     const char *array = is_of_unknown_name(message) ? named_array(body, message) : NULL;

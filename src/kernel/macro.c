@@ -1,5 +1,5 @@
-/* kernel/macro.c - what the macros of a prelude can hide from the reader of a body.
- * Definitions are found by their words alone, whatever #if stands around them; a name with several is judged by all.
+/* kernel/macro.c - find macros of a prelude that hide control flow from the parser of a body.
+ * Definitions are found textually, regardless of #if; a name with several definitions is judged by all of them.
  * Source: ISO/IEC 9899:1999, 5.1.1.2 (joined lines, comments), 6.10.3 (macro replacement). */
 #include "kernel/macro.h"
 
@@ -14,20 +14,20 @@
 struct macro {
     const char *name;
     int length;
-    dcli_tokens tokens; /* what it stands for; none where it cannot be read */
+    dcli_tokens tokens; /* its replacement; empty if it cannot be parsed */
     bool unread, seen;
 };
 
 struct macros {
-    char *text; /* the prelude with lines joined and without comments; definitions end with '\0' */
+    char *text; /* the prelude with joined lines and without comments; definitions end with '\0' */
     struct macro *macro;
     int64_t count, capacity;
 };
 
-/* What the macros behind a name of the body amount to. */
+/* Result of following the macros behind a name of the body. */
 struct finding {
     bool hides;       /* more than an expression */
-    const char *word; /* what a body must not use; NULL: nothing */
+    const char *word; /* a word that a body must not use; NULL: none */
     int length;
     const char *why;
 };
@@ -40,7 +40,7 @@ static int word_length(const char *at)
     return length;
 }
 
-/* Length of "\\\n", with what blanks compilers accept between; 0. */
+/* Length of a line joint "\\\n", with the blanks that compilers accept inside; 0: none. */
 static size_t joint_length(const char *at)
 {
     size_t blanks = *at == '\\' ? strspn(at + 1, " \t\r\v\f") : 0;
@@ -59,7 +59,7 @@ static void join_lines(char *text)
     *to = '\0';
 }
 
-/* Replaces comments by blanks, those over several lines as well; strings and characters stay. */
+/* Replace comments by blanks, also those over several lines; string and character literals stay. */
 static void blank_comments(char *text)
 {
     for (char *at = text; *at != '\0';) {
@@ -84,19 +84,19 @@ static void blank_comments(char *text)
     }
 }
 
-/* The definition behind `#define`; its line ends with '\0'. */
+/* Add the definition after `#define`; its line ends with '\0'. */
 static dcl_status add_macro(struct macros *macros, const char *at)
 {
     at += strspn(at, " \t\r\v\f");
     struct macro macro = {.name = at, .length = word_length(at)};
     at += macro.length;
-    if (*at == '(') /* parameters: no blank before the parenthesis */
+    if (*at == '(') /* a macro with parameters: no blank before the parenthesis */
         at += strcspn(at, ")");
     at += *at == ')';
     if (dcli_grow(&macros->macro, macros->count, &macros->capacity, sizeof *macros->macro) != 0)
         return DCL_ERR_NOMEM;
     dcl_status status = dcli_tokens_make(at, &macro.tokens);
-    macro.unread = status == DCL_ERR_BODY; /* brackets that do not match, # and the like: no error here */
+    macro.unread = status == DCL_ERR_BODY; /* unmatched brackets, # and the like are no error here */
     if (macro.unread)
         dcli_error_clear();
     if (status != DCL_ERR_NOMEM)
@@ -104,7 +104,7 @@ static dcl_status add_macro(struct macros *macros, const char *at)
     return macro.unread ? DCL_OK : status;
 }
 
-/* One line of the text: # (or another spelling of it) at its beginning is a directive. */
+/* Process one line; # (or another spelling of it) at its start marks a directive. */
 static dcl_status read_line(struct macros *macros, const char *at)
 {
     at += strspn(at, " \t\r\v\f");
@@ -141,8 +141,8 @@ static void free_macros(struct macros *macros)
     dcli_free(macros->text);
 }
 
-/* Whether a token can do more than compute a value: begin or end a statement, leave something out. What stands between
- * parentheses around the whole definition leaves out its own parts only. */
+/* Whether a token can do more than compute a value: begin or end a statement, or skip something. Inside parentheses
+ * around the whole definition it can skip only parts of itself. */
 static bool is_hiding(const dcli_tokens *tokens, int t)
 {
     bool wrapped = dcli_token_is(tokens, 0, "(") && tokens->token[0].partner == tokens->count - 1;
@@ -150,7 +150,7 @@ static bool is_hiding(const dcli_tokens *tokens, int t)
            (!wrapped && dcli_token_in(tokens, t, "? : && ||"));
 }
 
-/* Why a word of a definition must not stand in a body; NULL: it may. */
+/* Why a word of a definition must not be in a body; NULL: it may. */
 static const char *why_refused(const dcli_tokens *tokens, int t)
 {
     if (dcli_token_in(tokens, t, "break continue")) {
@@ -162,7 +162,7 @@ static const char *why_refused(const dcli_tokens *tokens, int t)
     return dcli_name_refused(tokens->text + tokens->token[t].start, (size_t)tokens->token[t].length);
 }
 
-/* Adds to what was found the definitions of a name, and those of the names in them. */
+/* Add the findings of a name's definitions, and of the names in them. */
 static void look_up(const struct macros *macros, const char *name, int length, struct finding *found)
 {
     for (struct macro *m = macros->macro; m < macros->macro + macros->count; m++) {
@@ -184,7 +184,7 @@ static void look_up(const struct macros *macros, const char *name, int length, s
     }
 }
 
-/* Names that the generated program takes from the prelude: arrays are replaced, scalars and indices declared anew. */
+/* Whether generated code defines this name itself: arrays are macros, scalars and indices are declared. */
 static bool is_own_name(const dcli_body *body, int t)
 {
     const dcli_tokens *tokens = &body->inside->tokens;

@@ -1,4 +1,4 @@
-/* kernel/names.c - the names a body and its parameters may use. */
+/* kernel/names.c - names that a body and its parameters may use. */
 #include "kernel/names.h"
 
 #include <ctype.h>
@@ -20,7 +20,7 @@ static const char other_keywords[] =
     "NAN "
     "HUGE_VAL HUGE_VALF MAXFLOAT defined ";
 
-/* What the compiler or generated code gives a meaning. */
+/* Prefixes reserved for the compiler or generated code. */
 static const char *const reserved_prefixes[] = {"__", "CLK_", "atomic_", "vload", "vstore"};
 
 struct refused {
@@ -30,7 +30,7 @@ struct refused {
 static const char apart[] = "each index of a body stands for itself; write two bodies";
 static const char no_item[] = "which work-item computes an index is not fixed; use i, j, ...";
 
-/* Families of functions, those of OpenCL 2 and 3 and of subgroups included. */
+/* Families of refused functions, including those of OpenCL 2 and 3 and of subgroups. */
 static const struct refused refused_prefixes[] = {
     {"work_group_", apart},
     {"sub_group_", apart},

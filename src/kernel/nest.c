@@ -1,4 +1,4 @@
-/* kernel/nest.c - index arithmetic in generated loops. */
+/* kernel/nest.c - generate the index arithmetic of loops. */
 #include "kernel/nest.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "kernel/inside.h"
 #include "kernel/names.h"
 
-enum { MOST_TRANSPOSED = 4 }; /* inputs loaded in blocks: their blocks share a first-level cache or local memory */
+enum { MOST_TRANSPOSED = 4 }; /* most inputs loaded in blocks: their blocks share a first-level cache or local memory */
 
 dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant)
 {

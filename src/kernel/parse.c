@@ -1,4 +1,4 @@
-/* kernel/parse.c - a body from text to accesses, and the rules that hold for the body as a whole. */
+/* kernel/parse.c - parse a body, and check the rules for the body as a whole. */
 #include "kernel/parser.h"
 
 #include <string.h>
@@ -22,7 +22,8 @@ static int written_access(const dcli_body *body, int param)
     return -1;
 }
 
-/* An operation may read and write an array only at the same subscript: others may belong to another iteration. */
+/* Check that an operation reads and writes an array only at the same subscript: another one may belong to another
+ * iteration. */
 static dcl_status check_alias(const dcli_body *body, int written)
 {
     int param = body->access[written].param;
@@ -67,7 +68,7 @@ static dcl_status check_output(const dcli_parser *parser, int param)
     return status;
 }
 
-/* The first output's subscripts tell which index runs which axis. */
+/* Assign indices to loop axes from the first output's subscripts. */
 static void name_axes(dcli_body *body)
 {
     int a = written_access(body, body->first_output);
@@ -79,8 +80,8 @@ static void name_axes(dcli_body *body)
     }
 }
 
-/* The innermost loop axis along which neighbours read neighbours: of all subscripts only the one of the axis in which
- * these lie depends on it, by +1. */
+/* The innermost loop axis along which an access is contiguous: only the subscript of the contiguous array axis depends
+ * on it, with coefficient +1. */
 static int find_unit_axis(const dcli_body *body, int a)
 {
     const dcli_param *param = &body->params[body->access[a].param];
@@ -98,8 +99,8 @@ static int find_unit_axis(const dcli_body *body, int a)
     return -1;
 }
 
-/* Whether an index stands anywhere but in the subscripts of affine accesses. What a prelude's macros stand for is not
- * looked at: with any of them, one may. */
+/* Whether an index is used outside the subscripts of affine accesses. Macros of a prelude are not expanded; if there
+ * are any, the answer is yes. */
 static bool uses_indices(const dcli_body *body)
 {
     const struct dcli_body_inside *inside = body->inside;
@@ -123,7 +124,7 @@ static bool uses_indices(const dcli_body *body)
     return false;
 }
 
-/* Declared reaches find elements by indices. */
+/* Whether a body is blind. It is not if it has declared reaches, which find elements by indices. */
 static bool is_blind(const dcli_body *body)
 {
     for (int a = 0; a < body->access_count; a++)
@@ -170,7 +171,7 @@ dcl_status dcli_parse(dcli_body *body, bool survey)
     return status == DCL_OK && !survey ? check_body(&parser) : status;
 }
 
-/* For compilers it ends a line, and so a comment, for kernel/macro.c it does not. */
+/* Refuse lone carriage returns: for compilers they end a line and thus a comment, for kernel/macro.c they do not. */
 static dcl_status check_returns(const char *prelude)
 {
     int line = 1;

@@ -1,4 +1,4 @@
-/* kernel/parser.h - the state shared by the files that read a body. */
+/* kernel/parser.h - the state shared by the files that parse a body. */
 #ifndef DCLI_KERNEL_PARSER_H
 #define DCLI_KERNEL_PARSER_H
 
@@ -7,56 +7,58 @@
 /** How an occurrence uses its element. */
 typedef enum dcli_usage { DCLI_READS, DCLI_WRITES, DCLI_UPDATES } dcli_usage;
 
-/** Where a part of a statement stands. */
+/** Context of a part of a statement. */
 typedef struct dcli_spot {
-    bool maybe;   /* perhaps not evaluated: behind ?, && or || */
-    int brackets; /* around it; those of a condition count */
+    bool maybe;   /* perhaps not evaluated: after ?, && or || */
+    int brackets; /* enclosing brackets, including those of a condition */
 } dcli_spot;
 
 typedef struct dcli_parser {
     dcli_body *body;
     struct dcli_body_inside *inside;
     const dcli_tokens *tokens;
-    bool survey; /* roles and scalars are unknown: subscripts may be anything, accesses are told apart by their text */
+    bool survey; /* roles and scalars are unknown: any subscripts are accepted, and accesses are distinguished by
+                    their text */
 
-    int at;              /* token where the next statement begins */
-    int start;           /* token where the statement or condition being read begins */
-    int hidden;          /* token that may stand for control flow (kernel/macro.h), -1: then no write is sure */
-    int depth;           /* statements inside one another */
-    int loops, switches; /* of the body around the statement */
-    int switch_block;    /* the token { of the innermost switch, -1 */
+    int at;              /* token at which the next statement begins */
+    int start;           /* token at which the current statement or condition begins */
+    int hidden;          /* token that may contain control flow (kernel/macro.h), -1: none; after it no write is
+                            certain */
+    int depth;           /* nesting depth of statements */
+    int loops, switches; /* enclosing loops and switches */
+    int switch_block;    /* the token { of the innermost switch; -1: none */
     bool declaring;      /* the statement is a declaration */
 
-    /* Bits by access number. Definite assignment as in the Java Language Specification, chapter 16: an access is
-     * written when it is on every way that leads here. */
+    /* Sets of accesses as bits. Definite assignment as in the Java Language Specification, chapter 16: an access is
+     * written here if it is on every path to this point. */
     uint64_t written;                  /* here */
-    uint64_t pending;                  /* by the statement being read, effective at its end */
-    uint64_t switch_written;           /* where the innermost switch began: what its labels start from */
-    int early_read[DCLI_MAX_ACCESSES]; /* token of the first read before it was written, -1 */
+    uint64_t pending;                  /* written by the current statement, effective at its end */
+    uint64_t switch_written;           /* written where the innermost switch began: the state at its labels */
+    int early_read[DCLI_MAX_ACCESSES]; /* token of the first read before the first write; -1: none */
 } dcli_parser;
 
 /** Read all statements. */
 dcl_status dcli_parse_statements(dcli_parser *parser);
 
-/** Read the tokens [first, end) of an expression or declaration: its names, its accesses.
- *  @param spot  where `first` stands. */
+/** Parse the tokens [first, end) of an expression or declaration: its names, its accesses. @param spot  context of
+ *  `first`. */
 dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, dcli_spot spot);
 
-/** Read an occurrence of array `param` at token `name`. @param next_out  the token behind it. */
+/** Parse an occurrence of array `param` at token `name`. @param next_out  the token after it. */
 dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, dcli_spot spot, int *next_out);
 
-/** What stands around the tokens [first, last] makes of them. */
+/** How the tokens around [first, last] use this operand. */
 dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last);
-/** Whether what stands at [first, last] is evaluated whenever its statement is, as far as it can be told without the
- *  macros of a prelude: it begins the statement, or follows its = and commas. */
+/** Whether [first, last] is evaluated whenever its statement is, as far as this is known without expanding macros: it
+ *  begins the statement, or follows its = and commas. */
 bool dcli_is_sure(const dcli_parser *parser, int first, int last, dcli_spot spot);
-/** Whether token t is an & that takes an address of what follows. */
+/** Whether token t is an & that takes the address of what follows. */
 bool dcli_takes_address(const dcli_tokens *tokens, int t);
 
-/** Tokens and statements of body->text with the roles that body->params have; fills accesses. */
+/** Parse body->text with the roles of body->params; fills the accesses. */
 dcl_status dcli_parse(dcli_body *body, bool survey);
 
-/** A body with text and parameters, nothing parsed. @return NULL: DCL_ERR_NOMEM or DCL_ERR_BODY (too long). */
+/** Make an unparsed body of text and parameters. @return NULL: DCL_ERR_NOMEM or DCL_ERR_BODY (too long). */
 dcli_body *dcli_body_new(const char *text, const char *prelude, int count, const dcli_param params[]);
 
 #endif

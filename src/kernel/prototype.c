@@ -1,6 +1,6 @@
-/* kernel/prototype.c - functions that a text declares and does not define.
- * A statement is a declaration by how it begins; outside of functions all are. In one, a parenthesis behind a name, outside
- * of initializers, makes that name a function.
+/* kernel/prototype.c - find functions that a text declares and does not define.
+ * A statement is recognised as a declaration by how it begins; outside of functions all are declarations. In a
+ * declaration, a parenthesis after a name, outside of initializers, makes that name a function.
  * Source: ISO/IEC 9899:1999, 6.7.5 (declarators). */
 #include "kernel/prototype.h"
 
@@ -12,17 +12,17 @@
 
 enum { DEEPEST = 300, MOST_DECLARED = 1000 };
 
-/* A statement, and what it is interrupted by: braces inside of it are levels of their own. */
+/* The state of a statement; braces inside it open a new level. */
 struct level {
     int64_t first;    /* its first word */
     bool starts;      /* the next word is its first */
     bool declares;    /* it is a declaration */
-    bool initializes; /* what comes is an initializer, or part of a condition */
-    bool file_scope;  /* it is outside of functions */
-    bool fixed;       /* all at this level are initializers */
+    bool initializes; /* the next words are an initializer or part of a condition */
+    bool file_scope;  /* outside of functions */
+    bool fixed;       /* everything at this level is an initializer */
     bool in_for;      /* inside the parentheses of a for */
-    bool resumes;     /* when it ends, the statement around it goes on */
-    int brackets;     /* open ones of it, but for those around what is declared */
+    bool resumes;     /* the surrounding statement continues after it */
+    int brackets;     /* open brackets of it, except those around the declared name */
     int around;       /* these */
     int64_t named;    /* the function that it declares; -1: none */
 };
@@ -47,7 +47,7 @@ static bool is_type(const dcli_word *word)
                              dcli_word_in(word, " kernel __kernel _Noreturn __generic generic "));
 }
 
-/* Words whose parentheses are no part of what is declared. */
+/* Words whose parentheses do not belong to the declared name. */
 static bool is_beside(const dcli_word *word)
 {
     return dcli_word_in(word, " __attribute__ _Pragma _Static_assert _Alignas ");
@@ -70,7 +70,7 @@ static int64_t pass_brackets(const struct reader *r, int64_t w)
     return w;
 }
 
-/* A type, or two names, stars between them. */
+/* Whether a declaration begins: a type, or two names, possibly with stars between them. */
 static bool begins_declaration(const struct reader *r, int64_t w)
 {
     const dcli_word *first = word_of(r, w);
@@ -91,7 +91,7 @@ static void start(struct reader *r)
     r->now->named = -1;
 }
 
-/* Passes one thing that may stand before a statement: a label, part of another statement, an attribute. */
+/* Skip one thing that may precede a statement: a label, part of another statement, an attribute. */
 static int64_t pass_head(const struct reader *r, int64_t w)
 {
     if (is_beside(word_of(r, w)))
@@ -112,7 +112,7 @@ static void begin(struct reader *r, int64_t w)
     now->initializes = now->fixed;
 }
 
-/* A function was declared, and its body does not follow. */
+/* Refuse a function that was declared without a body. */
 static dcl_status end_declarator(struct reader *r)
 {
     int64_t named = r->now->named;
@@ -125,7 +125,7 @@ static dcl_status end_declarator(struct reader *r)
     return dcli_words_add(&r->declared, word_of(r, named));
 }
 
-/* The name in front of the parenthesis at w, itself between parentheses perhaps: f(, (f)(; -1. */
+/* The name before the parenthesis at w, possibly in parentheses itself: f(, (f)(; -1: none. */
 static int64_t name_before(const struct reader *r, int64_t w)
 {
     int64_t name = w - 1, first;
@@ -139,7 +139,7 @@ static int64_t name_before(const struct reader *r, int64_t w)
     return name >= r->now->first && is_name(word) && !is_type(word) && !is_statement(word) ? name : -1;
 }
 
-/* A parenthesis at w of a declaration. @return the word behind what was read. */
+/* Process a parenthesis at w of a declaration. @return the word after what was read. */
 static int64_t open_in_declarator(struct reader *r, int64_t w)
 {
     struct level *now = r->now;

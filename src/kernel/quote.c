@@ -1,4 +1,4 @@
-/* kernel/quote.c - a place in a user's text shown to the user. */
+/* kernel/quote.c - quote a position of a user's text in an error. */
 #include "kernel/quote.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-enum { SHOWN = 120 }; /* bytes of a line that are shown at most: a message has to fit DCLI_ERROR_BYTES */
+enum { SHOWN = 120 }; /* most bytes shown of a line, because a message must fit into DCLI_ERROR_BYTES */
 
 static const char *line_start(const char *text, int line)
 {

@@ -1,4 +1,4 @@
-/* kernel/quote.h - a place in a user's text shown to the user: the line and a caret. */
+/* kernel/quote.h - quote a position of a user's text in an error: the line and a caret. */
 #ifndef DCLI_KERNEL_QUOTE_H
 #define DCLI_KERNEL_QUOTE_H
 

@@ -1,4 +1,4 @@
-/* kernel/rewrite.c - a body with its accesses replaced by the names of macros. */
+/* kernel/rewrite.c - replace the accesses of a body by macro names. */
 #include "kernel/rewrite.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@ struct writer {
     const char *text;
     dcli_text *out;
     dcli_shift_list *shifts;
-    int line, column;           /* where the next byte is written */
-    int user_line, user_column; /* where the next byte is read */
+    int line, column;           /* position of the next byte to write */
+    int user_line, user_column; /* position of the next byte to read */
     int at;                     /* that byte */
 };
 
@@ -47,7 +47,7 @@ static void copy_until(struct writer *w, int end)
     }
 }
 
-/* Replaces the bytes up to `end`. Lines inside them are kept, so that all lines keep their numbers. */
+/* Replace the bytes up to `end` by a name. Line breaks among them are kept, so that line numbers do not change. */
 static void replace_until(struct writer *w, int end, const char *name)
 {
     note(w, (int)strlen(name));

@@ -1,21 +1,22 @@
-/* kernel/source_cpu.c - the program for a CPU: a work-item runs the boxes of table rows as loops.
+/* kernel/source_cpu.c - generate the program for a CPU: a work-item runs the boxes of table rows as loops.
  *
- * dcl_any and dcl_checked are plain loop nests. dcl_unit knows the steps of the innermost axis. Where inputs are
- * transposed it goes through the two axes in blocks, and turns each block of input first; where the result is larger
- * than caches it gathers lines of output and stores them past the cache. dcl_gathered and dcl_straight do the same for groups of
- * rows, whose inputs they gather first.
+ * dcl_any and dcl_checked are plain loop nests. dcl_unit knows the steps of the innermost axis. If inputs are
+ * transposed, it iterates over the two axes in blocks, and transposes each input block first. If the result is larger
+ * than the caches, it collects lines of output and stores them without caching. dcl_gathered and dcl_straight do the
+ * same for groups of rows, whose inputs they gather first.
  *
- * The loops are not marked as free of dependences (assume_safety), though they are: LLVM would then execute reads that
- * the body guards. `restrict` says what is needed, as an array that is written is touched by one access only. */
+ * The loops are not marked as free of dependences (assume_safety), although they are: LLVM would then execute reads
+ * that a condition of the body excludes. `restrict` is sufficient, since an array that is written is touched by one
+ * access only. */
 #include "kernel/block.h"
 #include "kernel/cl.h"
 #include "kernel/gather.h"
 #include "kernel/inside.h"
 
 enum {
-    LINE_ELEMENTS = 1024,          /* of output gathered at once where no input is transposed */
-    STREAM_ARRAY_BYTES = 32 << 20, /* an array from this size on does not stay in caches */
-    STREAM_LAUNCH_BYTES = 4 << 20  /* nor is what a launch writes read again from them, from this size on */
+    LINE_ELEMENTS = 1024,          /* elements of output collected at a time if no input is transposed */
+    STREAM_ARRAY_BYTES = 32 << 20, /* arrays of at least this size do not stay in caches */
+    STREAM_LAUNCH_BYTES = 4 << 20  /* and the output of launches of at least this size is not read again from caches */
 };
 
 static const char *type_of(const dcli_body *body, int a)
@@ -40,7 +41,7 @@ static void emit_elements(dcli_nest *nest)
     }
 }
 
-/* The whole innermost axis at once. */
+/* Emit the whole innermost axis as one loop. */
 static void emit_plain_line(dcli_nest *nest)
 {
     int v = nest->innermost;
@@ -62,8 +63,8 @@ static void emit_plain_kernel(dcli_nest *nest)
         dcli_text_put(nest->out, "    }\n");
 }
 
-/* Buffers, and whether this launch streams: dcl_stream. On CPU devices all address spaces are one, so that a buffer can
- * stand in for the output. */
+/* Emit buffers, and dcl_stream: whether this launch stores without caching. On CPU devices all address spaces are one,
+ * so a buffer can take the place of the output. */
 static void emit_buffers(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;
@@ -94,8 +95,8 @@ static void emit_buffers(dcli_nest *nest, int across, int width)
     dcli_text_put(nest->out, " >= %d;\n", STREAM_LAUNCH_BYTES);
 }
 
-/* A loop over lines of the innermost axis: dcl_m elements from dcl_v on. The first line is cut so that the next ones
- * begin where a cache line of the first streamed output begins. */
+/* Open a loop over lines of the innermost axis: dcl_m elements from dcl_v on. The first line is shortened so that the
+ * next ones begin at a cache line of the first streamed output. */
 static void open_lines(dcli_nest *nest, int across, int width)
 {
     int v = nest->innermost, streamed = dcli_first_streamed(nest->body);
@@ -112,7 +113,7 @@ static void open_lines(dcli_nest *nest, int across, int width)
                       streamed, streamed, nest->level[streamed], type_of(nest->body, streamed));
 }
 
-/* One line: the body runs over it, then what was gathered is stored. */
+/* Emit one line: run the body over it, then store the collected output. */
 static void emit_line(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;
@@ -146,7 +147,8 @@ static void emit_line(dcli_nest *nest, int across, int width)
                           type_of(body, a), a, a, nest->level[a], a);
 }
 
-/* Blocks of dcl_h indices of the axis `across` and a line of the innermost: turn the inputs, then go line by line. */
+/* Emit blocks of dcl_h indices of the axis `across` and a line of the innermost axis: transpose the inputs, then
+ * process line by line. */
 static void emit_blocks(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;
@@ -211,7 +213,8 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     dcli_text_put(out, "    }\n}\n");
 }
 
-/* The share of the launch's groups: what a group gathers, then its rows. */
+/* Emit the kernel that processes its share of the launch's groups: first it gathers a group's inputs, then it runs the
+ * group's rows. */
 static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool straight)
 {
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, DCLI_VARIANT_UNIT);

@@ -21,15 +21,15 @@
 
 enum {
     SQUARE = DCLI_SQUARE,
-    SQUARE_ROWS = 8,                 /* rows of it that a work-group handles at once */
+    SQUARE_ROWS = 8,                 /* rows of a square that a work-group processes at a time */
     GROUP = 256,                     /* work-items of a group */
     EACH = 4,                        /* indices of a long row per work-item */
-    MOST_GROUPS = DCLI_MOST_SQUARES, /* along dimensions 1 and 2 */
+    MOST_GROUPS = DCLI_MOST_SQUARES, /* most groups along dimensions 1 and 2 */
     MOST_GROUPS_0 = 1 << 22,
     MOST_DEEP = 64 /* work-items of a group along dimension 2 */
 };
 
-/* What lies before the part of axis u that dimension 1 stands for goes into offsets, first index and count. */
+/* Emit offsets, first index and count of the part of axis u that a work-item's dimension 1 covers. */
 static void open_part(dcli_nest *nest, int u)
 {
     dcli_text_put(nest->out,
@@ -40,8 +40,8 @@ static void open_part(dcli_nest *nest, int u)
     dcli_text_put(nest->out, "    {\n    const long dcl_i%d = dcl_first, dcl_n%d = dcl_left;\n", u, u);
 }
 
-/* The loop over dimension 2: the axes that are neither the innermost nor u, and the parts of u where `in_parts`. Two blocks
- * are open afterwards. */
+/* Open the loop over dimension 2: all axes but the innermost and u, and the parts of u if `in_parts`. Two blocks are
+ * open afterwards. */
 static void open_outer(dcli_nest *nest, int u, bool in_parts)
 {
     if (in_parts)
@@ -52,7 +52,7 @@ static void open_outer(dcli_nest *nest, int u, bool in_parts)
     else
         dcli_text_put(nest->out, "    const long dcl_span = 0, dcl_parts = 1;\n");
     dcli_text_put(nest->out, "    const long dcl_outer = dcl_parts");
-    int last = -1; /* the axis that varies slowest takes what is left without a division */
+    int last = -1; /* the slowest axis takes the remainder, without a division */
     for (int m = nest->innermost - 1; m >= 0; m--)
         if (m != u) {
             dcli_text_put(nest->out, " * dcl_n%d", m);
@@ -130,7 +130,7 @@ static void emit_plain(dcli_nest *nest)
     dcli_text_put(nest->out, "    }\n%s    }\n%s", fast ? "    }\n" : "", v > 0 ? "    }\n    }\n    }\n" : "");
 }
 
-/* The rows of a square that this work-item has, by a constant number of steps. */
+/* Open a loop with a constant number of steps over the rows of a square that this work-item handles. */
 static void open_square(dcli_nest *nest)
 {
     dcli_text_put(nest->out,
@@ -168,8 +168,8 @@ static void use_squares(dcli_nest *nest, int u)
     dcli_text_put(nest->out, "    }\n    }\n    barrier(CLK_LOCAL_MEM_FENCE);\n");
 }
 
-/* All work-items of a group have the same square, so all of them reach the barriers. Dimension 1 covers the axis across:
- * dcli_row_is_unit() sees to that. */
+/* Emit the transposition by squares. All work-items of a group have the same square, so all of them reach the barriers.
+ * dcli_row_is_unit() ensures that dimension 1 covers the axis across. */
 static void emit_squares(dcli_nest *nest, int u)
 {
     const dcli_body *body = nest->body;
@@ -242,8 +242,8 @@ void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 
 static int64_t groups_for(int64_t count, int64_t per_group) { return count > 0 ? (count - 1) / per_group + 1 : 1; }
 
-/* Dimension 2: the parts of the second axis, times all axes but the two that have their own. The kernel's loop takes what
- * is beyond MOST_GROUPS. */
+/* Size of dimension 2: the parts of the second axis times all axes except the two that have their own dimension. The
+ * kernel's loop handles what exceeds MOST_GROUPS. */
 static int64_t outer_groups(const dcli_body *body, const int64_t count[], int second, int64_t parts)
 {
     int64_t outer = dcli_min(parts, MOST_GROUPS);
@@ -260,7 +260,7 @@ static dcli_launch_size size_of_row(const dcli_body *body, int square, const int
     int64_t wide = SQUARE, high = SQUARE_ROWS, across = SQUARE, down = SQUARE; /* indices of a group */
     if (square < 0) {
         for (wide = GROUP; v > 0 && wide > 1 && wide / 2 >= count[v];)
-            wide /= 2; /* as wide as the rows are, in whole warps where that is possible */
+            wide /= 2; /* as wide as the rows, in whole warps if possible */
         high = v > 0 ? GROUP / wide : 1;
         across = wide * EACH;
         down = high;

@@ -1,7 +1,7 @@
-/* kernel/source_tiles.c - the program of a tile kernel: the user's text as the inside of a kernel, behind macros for the
- * elements and numbers of each array. The same for all kinds of device; one launch per box of a tile.
+/* kernel/source_tiles.c - generate the program of a tile kernel: the user's text inside a kernel, after macros for the
+ * elements and numbers of each array. The same for all kinds of devices; one launch per box of a tile.
  *
- * The text stands in the outermost block of the kernel, as OpenCL C wants that of __local variables. */
+ * The text is in the outermost block of the kernel, because OpenCL C requires that for __local variables. */
 #include "base/check.h"
 #include "kernel/cl.h"
 #include "kernel/emit.h"
@@ -9,11 +9,11 @@
 #include "kernel/tile_kernel.h"
 
 enum {
-    CPU_GROUP = 64,    /* work-items that a processor's compiler makes a loop of */
-    GPU_GROUP = 256,   /* the group on a GPU where nobody asks for another */
-    LARGE_GROUP = 512, /* where such groups would be too many */
+    CPU_GROUP = 64,    /* work-items that a CPU's compiler turns into a loop */
+    GPU_GROUP = 256,   /* default work-group size on a GPU */
+    LARGE_GROUP = 512, /* work-group size if the default gives too many groups */
     MOST_GROUPS = DCLI_MOST_GROUPS,
-    MOST_DEEP = 64 /* work-items of a group along dimension 2 */
+    MOST_DEEP = 64 /* most work-items of a group along dimension 2 */
 };
 
 bool dcli_tile_row_is_unit(const dcli_body *body, const int64_t row[])
@@ -22,7 +22,8 @@ bool dcli_tile_row_is_unit(const dcli_body *body, const int64_t row[])
         int last = body->params[body->access[a].param].rank - 1;
         const int64_t *high = row + dcli_row_at(body, DCLI_ROW_HIGH, a);
         const int64_t *low = row + dcli_row_at(body, DCLI_ROW_LOW, a);
-        bool stepped = high[last] - low[last] > 1 || low[last] != 0; /* from local index 0 to one that is there */
+        bool stepped = high[last] - low[last] > 1 || low[last] != 0; /* whether the step from one local index to the
+                                                                        next is ever used */
         if (stepped && row[dcli_row_at(body, DCLI_ROW_STEP, a) + last] != 1)
             return false;
     }
@@ -31,7 +32,7 @@ bool dcli_tile_row_is_unit(const dcli_body *body, const int64_t row[])
 
 /* ---- launches ----------------------------------------------------------------------------------------------------- */
 
-/* The axes in dimension 2 are all but the last two. */
+/* Number of work-items along a dimension; dimension 2 has all axes but the last two. */
 static int64_t items_along(const dcli_body *body, const int64_t count[], int dimension)
 {
     int rank = body->space_rank;
@@ -45,8 +46,8 @@ static int64_t items_along(const dcli_body *body, const int64_t count[], int dim
     return items;
 }
 
-/* As wide as rows are, and as high and deep as a launch needs to have few enough groups: of bytes, 65536 images of 16 x 16 are
- * a tile as maps make it. */
+/* Choose the work-group sizes: as wide as the rows, and as high and deep as needed for few enough groups. For example,
+ * 65536 images of 16 x 16 bytes are a tile of default size. */
 static void choose_group(const dcli_body *body, dcli_form form, const int64_t items[], int64_t group[])
 {
     group[0] = group[1] = group[2] = 1;
@@ -94,7 +95,7 @@ void dcli_tile_launch_size(const dcli_body *body, dcli_form form, const int64_t 
 
 static const dcli_param *param_of(const dcli_body *body, int a) { return &body->params[body->access[a].param]; }
 
-/* The type of an array's pointers. */
+/* Write the pointer type of an array. */
 static void put_pointer(dcli_text *out, const dcli_body *body, int a)
 {
     dcli_text_put(out, "__global %s%s *", body->access[a].written ? "" : "const ",
@@ -107,7 +108,7 @@ static void put_subscripts(dcli_text *out, int rank, const char *before)
         dcli_text_put(out, "%s%sdcl_e%d", d > 0 ? ", " : "", before, d);
 }
 
-/* Whether what the tile is given has element e. Of a cross, a tile's halo along one axis at a time. */
+/* Emit the condition that element e is present in the tile. For a cross, the halo extends along one axis at a time. */
 static void emit_condition(dcli_text *out, const dcli_body *body, int a)
 {
     int rank = param_of(body, a)->rank;
@@ -123,7 +124,7 @@ static void emit_condition(dcli_text *out, const dcli_body *body, int a)
     dcli_text_put(out, " <= 1");
 }
 
-/* dcl_at<a>: where an element is, or what stands for one that is not there, and a report. */
+/* Emit dcl_at<a>: the address of an element, or for one that is not present a substitute and a report. */
 static void emit_finder(dcli_text *out, const dcli_body *body, int a)
 {
     int rank = param_of(body, a)->rank;
@@ -139,7 +140,7 @@ static void emit_finder(dcli_text *out, const dcli_body *body, int a)
     for (int d = 0; d < rank; d++)
         dcli_text_put(out, " + dcl_e%d * dcl_r->dcl_v[%d]", d, dcli_row_at(body, DCLI_ROW_STEP, a) + d);
     dcli_text_put(out, ";\n    if (dcl_is_first(dcl_report)) {\n        dcl_report[1] = %d;\n", a);
-    for (int d = 0; d < rank; d++) /* as they may be anything: without overflow */
+    for (int d = 0; d < rank; d++) /* the numbers may be anything, so overflow must be avoided */
         dcli_text_put(
             out,
             "        dcl_report[%d] = (long)((ulong)dcl_r->dcl_v[%d] + (ulong)dcl_e%d * (ulong)dcl_r->dcl_v[%d]);\n",
@@ -149,7 +150,7 @@ static void emit_finder(dcli_text *out, const dcli_body *body, int a)
     dcli_text_put(out, ")(dcl_report + %d);\n}\n", body->access[a].written ? DCLI_REPORT_SPARE : DCLI_REPORT_ZERO);
 }
 
-/* A name that no macro of the prelude has from here on, and a macro of the same name. */
+/* Undefine macros of the prelude with a name, and define the name as a macro. */
 static void define(dcli_text *out, const dcli_body *body, int a, const char *suffix)
 {
     dcli_text_put(out, "#undef %s%s\n#define %s%s", param_of(body, a)->name, suffix, param_of(body, a)->name, suffix);
@@ -220,8 +221,8 @@ static void emit_pointers(dcli_text *out, const dcli_body *body, dcli_variant va
     }
 }
 
-/* dcl_i<m>: the work-item's place along axis m, and dcl_item(m). What is in dimension 2 is taken apart, the last of its axes
- * fastest; the first of all takes what is beyond the tile. */
+/* Emit dcl_i<m>, the work-item's position along axis m, and dcl_item(m). Dimension 2 is split into its axes, the last
+ * one fastest; the first axis gets positions beyond the tile. */
 static void emit_places(dcli_text *out, const dcli_body *body)
 {
     int rank = body->space_rank, count = dcli_row_at(body, DCLI_ROW_COUNT, 0);
@@ -242,7 +243,7 @@ static void emit_places(dcli_text *out, const dcli_body *body)
     dcli_text_put(out, "dcl_i%d)\n", rank - 1);
 }
 
-/* Where the library chooses groups, work-items beyond what was asked for do nothing. */
+/* If the library chooses the groups, skip surplus work-items. */
 static void emit_guard(dcli_text *out, const dcli_body *body)
 {
     int rank = body->space_rank, count = dcli_row_at(body, DCLI_ROW_COUNT, 0);

@@ -1,17 +1,17 @@
-/* kernel/statement.c - statements: where they end, which ways lead through them. */
+/* kernel/statement.c - parse statements: where they end, and which paths lead through them. */
 #include "kernel/parser.h"
 
 #include <string.h>
 
 #include "kernel/names.h"
 
-enum { DEEPEST = 200 }; /* statements inside one another */
+enum { DEEPEST = 200 }; /* deepest nesting of statements */
 
 static const dcli_spot in_brackets = {.brackets = 1};
 
 static dcl_status read_statement(dcli_parser *parser);
 
-/* Ends the statement being read: what it wrote is written from here on. */
+/* End the current statement: its writes are effective from here on. */
 static void settle(dcli_parser *parser)
 {
     parser->written |= parser->pending;
@@ -30,7 +30,7 @@ static bool is_type(const dcli_parser *parser, int t)
     return is_name(parser, t) && dcli_name_is_type(parser->tokens->text + token->start, (size_t)token->length);
 }
 
-/* The semicolon that ends the simple statement beginning at `at`; *end_out. */
+/* Find the semicolon that ends the simple statement beginning at `at`. */
 static dcl_status find_end(const dcli_parser *parser, int *end_out)
 {
     const dcli_tokens *tokens = parser->tokens;
@@ -65,7 +65,7 @@ static dcl_status read_simple(dcli_parser *parser)
     return status;
 }
 
-/* The parentheses behind if, while, switch, for. */
+/* Require the parentheses after if, while, switch, for. */
 static dcl_status expect_parentheses(dcli_parser *parser, int keyword, int *close_out)
 {
     const dcli_tokens *tokens = parser->tokens;
@@ -107,7 +107,7 @@ static dcl_status read_if(dcli_parser *parser)
     return status;
 }
 
-/* A loop's body may not run at all: what it writes is not written behind it. */
+/* Parse a loop's body. It may not run at all, so its writes do not count after it. */
 static dcl_status read_loop_body(dcli_parser *parser)
 {
     uint64_t before = parser->written;
@@ -170,7 +170,7 @@ static dcl_status read_for(dcli_parser *parser)
     if (status == DCL_OK)
         status = dcli_parse_expression(parser, semicolon[0] + 1, close, in_brackets);
     settle(parser);
-    parser->written = before; /* condition and step may run after the body, and perhaps never */
+    parser->written = before; /* condition and step run after the body, and perhaps never */
     parser->at = close + 1;
     if (status == DCL_OK)
         status = read_loop_body(parser);
@@ -195,7 +195,7 @@ static dcl_status read_switch(dcli_parser *parser)
     return status;
 }
 
-/* A label is a place to come to past all that stands before it: only at the switch's own level are those ways known. */
+/* Parse a label. A jump to it may skip everything before it; these paths are known only at the switch's own level. */
 static dcl_status read_label(dcli_parser *parser, int block)
 {
     const dcli_tokens *tokens = parser->tokens;
@@ -240,8 +240,8 @@ static dcl_status read_jump(dcli_parser *parser)
     return DCL_OK;
 }
 
-/* __attribute__((opencl_unroll_hint(2))) in front of a loop is the compiler's business; in front of others it is part of
- * them. */
+/* Skip __attribute__((opencl_unroll_hint(2))) before a loop, which only the compiler uses; before other statements it
+ * belongs to them. */
 static void skip_attributes(dcli_parser *parser)
 {
     const dcli_tokens *tokens = parser->tokens;

@@ -1,4 +1,4 @@
-/* kernel/subscript.c - the subscripts of a body at one call: its scalars have values. */
+/* kernel/subscript.c - compute the subscripts of a body for one call, whose scalars have values. */
 #include "base/error.h"
 #include "kernel/inside.h"
 

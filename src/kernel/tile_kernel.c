@@ -1,4 +1,4 @@
-/* kernel/tile_kernel.c - a tile kernel is read for its names alone: what it does is its own business and the compiler's. */
+/* kernel/tile_kernel.c - parse a tile kernel: only its names are examined, the rest is left to the compiler. */
 #include "kernel/tile_kernel.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "kernel/names.h"
 #include "kernel/parser.h"
 
-enum { MOST_ITEMS = 1 << 20 }; /* along a dimension: three of them multiply in 64 bits */
+enum { MOST_ITEMS = 1 << 20 }; /* most work-items along a dimension: the product of three fits into 64 bits */
 
 static const char no_group[] =
     "the work-items of a group do it together, and without sizes the library chooses groups and "
@@ -41,7 +41,7 @@ static dcl_status check_items(const dcli_items *items)
 
 static const char *const suffixes[] = {"_data", "_stride", "_count", "_low", "_high", "_first", "_step", "_at"};
 
-/* Whether the rest of a name, behind an array's, is one of the suffixes. */
+/* Whether the rest of a name, after an array's name, is one of the suffixes. */
 static bool is_suffix(const char *rest, size_t length)
 {
     for (size_t s = 0; s < sizeof suffixes / sizeof suffixes[0]; s++)
@@ -63,7 +63,7 @@ static int array_named(const dcli_body *body, const char *name, size_t length, c
     return -1;
 }
 
-/* An array brings names of its own, which no other argument may have. */
+/* Check that no argument has a name derived from an array's name. */
 static dcl_status check_derived(const dcli_body *body)
 {
     for (int p = 0; p < body->param_count; p++) {
@@ -85,7 +85,7 @@ static dcl_status check_derived(const dcli_body *body)
 
 /* ---- the text ----------------------------------------------------------------------------------------------------- */
 
-/* Words that the items of a group say together: functions of OpenCL 1.2 to 3.0, and memory that they share. */
+/* Whether a word requires DCL_GROUP: collective functions of OpenCL 1.2 to 3.0, and memory shared by a group. */
 static bool needs_group(const char *word, size_t length)
 {
     static const char *const starts[] = {"work_group_", "async_work_group_", "sub_group_", "intel_sub_group_"};
@@ -117,7 +117,7 @@ static dcl_status check_word(const dcli_body *body, int t)
     return DCL_OK;
 }
 
-/* C(...) or C_data[...], whose last token is `last`, is assigned to. */
+/* Check that C(...) or C_data[...], whose last token is `last`, is not assigned to unless C is an output. */
 static dcl_status check_written(const dcli_tokens *tokens, int t, int last, const dcli_param *param)
 {
     bool output = param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
@@ -144,7 +144,7 @@ static dcl_status check_element(const dcli_tokens *tokens, int t, const dcli_par
     return check_written(tokens, t, tokens->token[t + 1].partner, param);
 }
 
-/* An axis that is given as a number must be one of the array's: behind its numbers stand others. */
+/* Check that an axis given as a number is one of the array's: beyond it are other numbers of the row. */
 static dcl_status check_axis(const dcli_tokens *tokens, int t, const char *name, int rank)
 {
     if (!dcli_token_is(tokens, t + 1, "(") || dcli_token_kind_of(tokens, t + 2) != DCLI_TOKEN_NUMBER ||
@@ -159,7 +159,7 @@ static dcl_status check_axis(const dcli_tokens *tokens, int t, const char *name,
                            tokens->text + number->start, name, rank - 1);
 }
 
-/* A name of array p: C(...), C_data, or one that asks for a number, as C_count(0). */
+/* Check a name of array p: C(...), C_data, or one that takes an axis, as C_count(0). */
 static dcl_status check_name(const dcli_body *body, int t, int p, const char *suffix)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
@@ -199,7 +199,8 @@ static dcl_status check_text(dcli_body *body)
     return status;
 }
 
-/* Work-items beyond the tile end at once where the library chooses groups: a barrier behind that is waited at in vain. */
+/* Refuse barriers if the library chooses the groups: surplus work-items end at once, so a barrier would wait for
+ * ever. */
 static dcl_status check_prelude(const dcli_body *body)
 {
     const char *at = dcli_items_grouped(&body->items) ? "" : body->prelude;
@@ -276,7 +277,7 @@ static dcl_status read_text(dcli_body *body)
     if (status == DCL_OK)
         status = check_prelude(body);
     for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].line == 0) /* perhaps in a macro of the prelude */
+        if (body->access[a].line == 0) /* perhaps used in a macro of the prelude */
             body->access[a].line = body->access[a].column = 1;
     return status;
 }

@@ -1,6 +1,6 @@
-/* kernel/token.c - OpenCL C cut into tokens.
- * Only what a body may hold: preprocessor lines, digraphs and trigraphs are refused, so that brackets found here are
- * the brackets a compiler finds and no text can leave the block it is put in.
+/* kernel/token.c - cut OpenCL C into tokens.
+ * Only what a body may contain: preprocessor lines, digraphs and trigraphs are refused. So the brackets found here are
+ * those that a compiler finds, and no text can leave the block that it is inserted into.
  * Source: ISO/IEC 9899:1999, 6.4 (lexical elements). */
 #include "kernel/token.h"
 
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "kernel/quote.h"
 
-enum { DEEPEST = 200 }; /* brackets inside one another: the parser recurses */
+enum { DEEPEST = 200 }; /* deepest nesting of brackets, because the parser recurses */
 
 struct scanner {
     const char *at, *line_start;
@@ -81,7 +81,7 @@ static int number_length(const char *at)
     return length;
 }
 
-/* Length of a string or character with its quotes; 0 when it is not closed on its line. */
+/* Length of a string or character literal with its quotes; 0 if it is not closed on its line. */
 static int quoted_length(const char *at)
 {
     for (int length = 1; at[length] != '\0' && at[length] != '\n'; length++) {
@@ -170,7 +170,7 @@ static dcl_status cut(struct scanner *s)
 
 static char closing_of(char open) { return open == '(' ? ')' : open == '[' ? ']' : '}'; }
 
-/* A statement's end inside ( or [ means that the bracket was forgotten, but for the head of a for loop. */
+/* Report a bracket that was not closed: a statement ends inside ( or [, except in the head of a for loop. */
 static dcl_status check_open(const dcli_tokens *tokens, int open, int t)
 {
     char sign = tokens->text[tokens->token[open].start];
@@ -214,8 +214,8 @@ static dcl_status match_brackets(dcli_tokens *tokens)
                            closing_of(opened));
 }
 
-/* What moves the ends of lines before anything else is understood, inside of words and comments too: a backslash there
- * joins lines; a carriage return alone parts them for clang, so that a comment ends earlier than it seems. */
+/* Refuse characters that change where lines end, even inside words and comments: a backslash at the end of a line joins
+ * lines; a lone carriage return ends a line for clang, so that a comment ends earlier than it seems. */
 static dcl_status refuse_odd_lines(struct scanner *s)
 {
     for (const char *at = s->at; *at != '\0'; at++) {

@@ -1,5 +1,5 @@
-/* kernel/words.c - text as a preprocessor sees it.
- * Where compilers disagree on how a text is cut, the text is refused: what is checked must be what is compiled. */
+/* kernel/words.c - cut a text into words as a preprocessor does.
+ * Text that compilers cut differently is refused, because what is checked must be what is compiled. */
 #include "kernel/words.h"
 
 #include <ctype.h>
@@ -14,7 +14,7 @@
 struct cutter {
     const dcli_origin *origin;
     char *text; /* lines joined */
-    int *place; /* of each of its bytes in the origin */
+    int *place; /* position of each of its bytes in the original */
     int at, counted, line, line_start;
     dcli_words *words;
 };
@@ -50,7 +50,7 @@ dcl_status dcli_word_fail(const dcli_word *word, const char *format, ...)
     return status;
 }
 
-/* A word that begins at byte `at`; calls come in ascending order. */
+/* Make a word that begins at byte `at`; calls are in ascending order. */
 static dcli_word word_at(struct cutter *c, int at)
 {
     int place = c->place[at];
@@ -68,7 +68,7 @@ static dcl_status fail_at(struct cutter *c, int at, const char *sentence)
     return dcli_word_fail(&word, "%s", sentence);
 }
 
-/* Drops each backslash at the end of a line together with that end. */
+/* Remove each backslash at the end of a line, together with the line break. */
 static dcl_status join_lines(struct cutter *c)
 {
     const char *from = c->origin->text;
@@ -122,7 +122,7 @@ static dcl_status skip_comment(struct cutter *c)
     return DCL_OK;
 }
 
-/* Blanks and comments, which are blanks too. */
+/* Skip blanks, and comments, which count as blanks. */
 static dcl_status skip_blanks(struct cutter *c, bool *first, bool *spaced)
 {
     dcl_status status = DCL_OK;
