@@ -1,4 +1,4 @@
-/* lower/gather.c - which works gather their inputs, and how they are cut into groups, each small enough for the nearest
+/* lower/gather.c - decide which works gather their inputs, and cut these works into groups that fit the nearest
  * caches. */
 #include "lower/gather.h"
 
@@ -14,10 +14,10 @@
 #include "segment/cut.h"
 
 enum {
-    ALONG_ELEMENTS = 256, /* of a part that is packed as its input lies, along the innermost axis */
-    BLOCK_ALONG = 256,    /* of a part that is turned by kernels, along the innermost axis */
-    FEW = 16,             /* small works gather so much less at once: it stays in the first cache */
-    SMALL_WORK = 8192     /* elements: of fewer, too many rows would read inputs where they are */
+    ALONG_ELEMENTS = 256, /* elements along the innermost axis of a part that is packed in the input's order */
+    BLOCK_ALONG = 256,    /* elements along the innermost axis of a part that kernels transpose */
+    FEW = 16,             /* divides the gathered amount of small works, so that it stays in the first-level cache */
+    SMALL_WORK = 8192     /* elements; with fewer, too many rows would read inputs in place */
 };
 
 static const dcli_body *body_of(const dcli_gather *gather) { return gather->operation->body; }
@@ -29,7 +29,7 @@ static const dcli_binding *binding_of(const dcli_gather *gather, const dcli_work
 
 /* ---- which works -------------------------------------------------------------------------------------------------- */
 
-/* Whether all of a stage comes from parts that this node can read. */
+/* Whether all pieces of a stage come from parts that this node can read. */
 static bool comes_from_parts(const dcli_gather *gather, int number)
 {
     if (number < 0)
@@ -58,7 +58,7 @@ static bool lie_alike(const dcli_work *work, const dcli_binding *x, const dcli_b
     return true;
 }
 
-/* The inputs of a work that are gathered; 0: it is not taken. */
+/* The set of a work's inputs to gather; 0: the work does not gather. */
 static uint64_t mask_of(const dcli_gather *gather, const dcli_work *work)
 {
     const dcli_body *body = body_of(gather);
@@ -93,7 +93,7 @@ static bool bind_alike(const dcli_gather *gather, const dcli_gathered *x, const 
 
 /* ---- cutting ------------------------------------------------------------------------------------------------------ */
 
-/* Works that follow each other and are of one shape: they often lie in between each other, place for place of every run. */
+/* A run: consecutive works of one shape. They are often interleaved with each other. */
 struct run {
     int64_t first, count;
     const int64_t *shape;
@@ -110,7 +110,7 @@ static struct run find_run(const dcli_gather *gather, int64_t first)
     return run;
 }
 
-/* Elements of the loop for which so much is gathered as a group may. */
+/* Most elements of the loop whose inputs fit into a group. */
 static int64_t most_elements(const dcli_gather *gather, uint64_t mask)
 {
     int64_t bytes = 0;
@@ -119,7 +119,7 @@ static int64_t most_elements(const dcli_gather *gather, uint64_t mask)
     return dcli_max(gather->traits->near_bytes / bytes, 1);
 }
 
-/* The axis of a cell along which the output steps furthest; -1: it has one element. */
+/* The axis of a cell along which the output has the largest step; -1: the cell has one element. */
 static int furthest_axis(const dcli_gather *gather, const struct run *run, const int64_t cell[])
 {
     const dcli_body *body = body_of(gather);
@@ -132,8 +132,8 @@ static int furthest_axis(const dcli_gather *gather, const struct run *run, const
     return furthest;
 }
 
-/* The works of a run that lie between two steps of the first one's output along its furthest axis: along that axis they take
- * turns. @return how many. */
+/* Find a band: the works of a run that lie between two steps of the first work's output along axis `far`, so that they
+ * alternate along that axis. @return how many. */
 static int64_t find_band(const dcli_gather *gather, const struct run *run, int far)
 {
     const dcli_body *body = body_of(gather);
@@ -145,15 +145,15 @@ static int64_t find_band(const dcli_gather *gather, const struct run *run, int f
     return count;
 }
 
-/* Cut works of a band into cells that together are blocks of the output, not long strips of it.
- * @return of how many works a block consists; *cell_out: the shape of each one's part. */
+/* Cut the works of a band into cells that together form blocks of the output instead of long strips. @return number of
+ * works per block; *cell_out: the shape of each work's cell. */
 static int64_t find_cell(const dcli_gather *gather, const struct run *run, int far, int64_t most, int64_t cell_out[])
 {
     const dcli_body *body = body_of(gather);
     int rank = body->space_rank;
     int64_t along = dcli_transposed_axis(body) >= 0 ? ALONG_ELEMENTS : most, works = find_band(gather, run, far);
     memcpy(cell_out, run->shape, (size_t)rank * sizeof cell_out[0]);
-    for (int m = 0; m < rank && far >= 0; m++) { /* all but the furthest: as many elements as a block is wide */
+    for (int m = 0; m < rank && far >= 0; m++) { /* all axes but the furthest: as many elements as a block is wide */
         int64_t inner = dcli_volume(rank, cell_out) / cell_out[far];
         if (m != far && inner > along)
             cell_out[m] = dcli_max(1, along / (inner / cell_out[m]));
@@ -165,7 +165,7 @@ static int64_t find_cell(const dcli_gather *gather, const struct run *run, int f
     return works;
 }
 
-/* The part of one work as blocks of the two axes of a transposition, to be turned by kernels. */
+/* Cut one work into blocks of the two axes of a transposition, which kernels transpose. */
 static void find_block(const dcli_body *body, const int64_t shape[], int64_t most, int64_t cell_out[])
 {
     int innermost = body->space_rank - 1, across = dcli_transposed_axis(body);
@@ -181,8 +181,8 @@ static void find_block(const dcli_body *body, const int64_t shape[], int64_t mos
     }
 }
 
-/* Cut works of one shape into cells, a group for each.
- * @param slow_out  whether the first group would be slow: nothing was made then. NULL: it does not matter. */
+/* Cut works of one shape into cells, with one group per cell.
+ * @param slow_out  set if the first group would be slow; then nothing was made. NULL: make it anyway. */
 static dcl_status make_cells(dcli_gather *gather, const struct run *works, const int64_t cell[], bool *slow_out)
 {
     dcli_cut cut = dcli_cut_begin(body_of(gather)->space_rank, works->shape, cell);
@@ -215,7 +215,7 @@ static dcl_status make_blocks(dcli_gather *gather, const struct run *run, int64_
     return status;
 }
 
-/* The first works of a run of which groups can be made together; those are parts of them. @return how many. */
+/* Make groups of parts of the first works of a run. @return how many works. */
 static dcl_status cut_some(dcli_gather *gather, const struct run *run, int64_t most, int64_t *count_out)
 {
     int orders = gather->work[run->first].orders;
@@ -243,7 +243,8 @@ static dcl_status cut_run(dcli_gather *gather, const struct run *run, int64_t mo
     return status;
 }
 
-/* Whole works, as many as a group may have and as lie close to each other. @return how many; 0: not even the first few. */
+/* Make a group of whole works that are close to each other, as many as a group may have. @return how many; 0: not even
+ * the first few fit. */
 static dcl_status add_small(dcli_gather *gather, int64_t first, int64_t most, int64_t *count_out)
 {
     const dcli_gathered *work = &gather->work[first];
@@ -264,7 +265,7 @@ static dcl_status add_small(dcli_gather *gather, int64_t first, int64_t most, in
     return status;
 }
 
-/* Make groups of works from number `first` on. @param count_out  how many. */
+/* Make groups of the works from number `first` on. @param count_out  number of works used. */
 static dcl_status make_groups(dcli_gather *gather, int64_t first, int64_t *count_out)
 {
     int64_t most = most_elements(gather, gather->work[first].mask);
@@ -336,7 +337,7 @@ dcl_status dcli_gather_add(dcli_gather *gather, int64_t w)
 
 bool dcli_gather_took(const dcli_gather *gather, int64_t w) { return gather->possible && gather->took[w]; }
 
-/* A work and where its output begins. */
+/* A work with the start of its output. */
 struct placed {
     int64_t offset, number;
 };
@@ -347,7 +348,7 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Put works into the order of their output, which plans need not have. */
+/* Sort the works by their output, since plans need not be sorted. */
 static dcl_status sort_works(dcli_gather *gather)
 {
     size_t length = (size_t)dcli_row_length(body_of(gather)), count = (size_t)gather->work_count;

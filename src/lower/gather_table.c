@@ -1,4 +1,4 @@
-/* lower/gather_table.c - tables of launches that gather, and where their scratch memory lies. */
+/* lower/gather_table.c - build the tables of launches that gather, and place their scratch memory. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -33,7 +33,7 @@ void dcli_gather_place(const dcli_traits *traits, dcli_lowered *lowered)
 
 /* ---- tables ------------------------------------------------------------------------------------------------------- */
 
-/* The shapes of a launch's pieces, each once (nearly: of those with one hash, only the last is compared). */
+/* The distinct shapes of a launch's pieces (nearly: among shapes of one hash, only the last is compared). */
 struct shapes {
     int64_t *shape, count; /* [count][DCLI_SHAPE_LONGS] */
     int64_t *of;           /* [pieces] */
@@ -58,8 +58,8 @@ static void fill_shape(int access, const dcli_transfer *piece, int64_t shape[])
     memcpy(shape + DCLI_SHAPE_FROM, piece->from.step, bytes);
 }
 
-/* The number of the shape behind the last one: its own, or that of an earlier one that is the same.
- * @param last  [LAST_SHAPES] by hash: number of the last one + 1; 0: none. */
+/* Number of the newly appended shape: that of an equal earlier shape, or its own. @param last  [LAST_SHAPES] by hash:
+ * number of the last one + 1; 0: none. */
 static int64_t number_shape(struct shapes *shapes, int64_t last[])
 {
     const int64_t *shape = shapes->shape + shapes->count * DCLI_SHAPE_LONGS;
@@ -88,7 +88,7 @@ static dcl_status find_shapes(const dcli_launch *launch, struct shapes *shapes)
     return DCL_OK;
 }
 
-/* Where the parts of a table begin. */
+/* The start positions of a table's sections. */
 struct table {
     int64_t rows, places, shapes, end;
 };
@@ -104,7 +104,7 @@ static struct table find_table(const dcli_body *body, const dcli_launch *launch,
 
 static void fill_head(const dcli_body *body, const dcli_lowered *lowered, const dcli_launch *launch, int64_t head[])
 {
-    uint64_t mask = 0; /* unsigned: the last of DCLI_MAX_ACCESSES has the sign's bit */
+    uint64_t mask = 0; /* unsigned: the last of DCLI_MAX_ACCESSES uses the sign bit */
     for (int a = 0; a < body->access_count; a++)
         mask |= (uint64_t)(launch->via[a] == DCLI_VIA_GATHER) << a;
     head[DCLI_GATHER_MASK] = (int64_t)mask;

@@ -1,8 +1,8 @@
-/* lower/group.c - a group: what one work-item gathers, how that is packed, and the rows that are run with it.
+/* lower/group.c - build a group: what one work-item gathers, how it is packed, and the rows that it runs.
  *
- * What is gathered is packed in one of two orders. As it lies in its array: that costs the least to gather, and kernels turn
- * it. Or as the group's output lies: then its rows are as long as if nothing had to be gathered, and transposed inputs are
- * turned when they are gathered. */
+ * Inputs are packed in one of two orders. In the order of their array: this is the cheapest to gather, and kernels
+ * transpose it. In the order of the group's output: then rows are as long as if nothing were gathered, and transposed
+ * inputs are transposed while they are gathered. */
 #include "lower/group.h"
 
 #include <stdlib.h>
@@ -44,14 +44,14 @@ int dcli_axis_of(const dcli_subscripts *subscripts, int d)
 
 /* ---- packing ------------------------------------------------------------------------------------------------------ */
 
-/* The row of a part, as if everything were in place. */
+/* Make the row of a part as if all inputs were in place. */
 static void find_row(const dcli_gather *gather, const dcli_gather_part *part, int64_t row_out[])
 {
     const dcli_body *body = dcli_part_body(gather);
     dcli_row_part(body, gather->row + part->number * dcli_row_length(body), part->lo, part->count, row_out);
 }
 
-/* Where the output of the group begins in its storage, and how many elements further it ends. */
+/* Start and end of the group's output in its storage. */
 struct span {
     int64_t first, elements;
 };
@@ -77,7 +77,7 @@ bool dcli_group_is_dense(const dcli_gather *gather)
     return find_span(gather).elements <= gather->elements + gather->elements / 4 + 64;
 }
 
-/* As the loop runs, or as the array's axes follow each other. @return elements. */
+/* Pack an input of one part, in the order of the loop or of the array's axes. @return number of elements. */
 static int64_t pack_alone(const dcli_gather *gather, const dcli_gather_part *part, int a, bool by_loop,
                           int64_t step_out[])
 {
@@ -97,13 +97,13 @@ static int64_t pack_alone(const dcli_gather *gather, const dcli_gather_part *par
 /* The layout of a group's scratch memory. */
 struct layout {
     int order;
-    bool imaged[DCLI_MAX_ACCESSES];   /* of an access: all parts lie in one image of the output */
-    int64_t image[DCLI_MAX_ACCESSES]; /* where that begins, elements */
+    bool imaged[DCLI_MAX_ACCESSES];   /* per access: all parts share one image of the output's layout */
+    int64_t image[DCLI_MAX_ACCESSES]; /* start of that image, elements */
     struct span span;
     int64_t end; /* bytes so far */
 };
 
-/* @param images  whether there may be such images. */
+/* Begin a layout. @param images  whether images of the output's layout are allowed. */
 static struct layout open_layout(const dcli_gather *gather, bool images)
 {
     const dcli_body *body = dcli_part_body(gather);
@@ -123,8 +123,8 @@ static struct layout open_layout(const dcli_gather *gather, bool images)
     return layout;
 }
 
-/* The steps of parts of one shape that take turns along an axis: its indices are outermost, then come the parts, then the
- * other axes as they follow each other in the output. @return the step from part to part. */
+/* Steps for parts of one shape that alternate along an axis: that axis is outermost, then come the parts, then the
+ * other axes in the output's order. @return the step between parts. */
 static int64_t interleave(const dcli_gather *gather, const dcli_gather_part *part, const int64_t output_step[],
                           int64_t step_out[])
 {
@@ -144,7 +144,7 @@ static int64_t interleave(const dcli_gather *gather, const dcli_gather_part *par
     return elements;
 }
 
-/* Give access a of a part its place. @param row  the part's, as if everything were in place. */
+/* Place the input of access a of a part. @param row  the part's row as if all inputs were in place. */
 static dcli_packed pack(const dcli_gather *gather, struct layout *layout, const dcli_gather_part *part, int a,
                         const int64_t row[])
 {
@@ -168,7 +168,7 @@ static dcli_packed pack(const dcli_gather *gather, struct layout *layout, const 
 
 /* ---- rows --------------------------------------------------------------------------------------------------------- */
 
-/* The row of a part whose inputs are gathered. @param packed_out  [access_count]; NULL: not wanted. */
+/* Make the row of a part whose inputs are gathered. @param packed_out  [access_count]; NULL: not wanted. */
 static void fill_row(const dcli_gather *gather, struct layout *layout, const dcli_gather_part *part, int64_t row[],
                      dcli_packed packed_out[])
 {
@@ -222,7 +222,7 @@ static bool all_fit(const dcli_gather *gather, const struct rows *rows)
     return r == rows->count;
 }
 
-/* One row per part. @return whether all are as their kernel needs them; without images they are. */
+/* Make one row per part. @return whether all rows suit their kernel; without images they always do. */
 static bool fill_rows(const dcli_gather *gather, bool images, struct rows *rows)
 {
     int accesses = dcli_part_body(gather)->access_count, length = dcli_row_length(dcli_part_body(gather));
@@ -234,7 +234,7 @@ static bool fill_rows(const dcli_gather *gather, bool images, struct rows *rows)
     return all_fit(gather, rows);
 }
 
-/* As few rows as the group can have; where joined ones would not fit, all its parts. */
+/* Make the fewest rows possible: join them, or if joined rows would not suit the kernel, one row per part. */
 static dcl_status make_rows(const dcli_gather *gather, struct rows *rows)
 {
     const dcli_body *body = dcli_part_body(gather);
@@ -244,7 +244,8 @@ static dcl_status make_rows(const dcli_gather *gather, struct rows *rows)
     if (rows->row == NULL || rows->packed == NULL)
         return DCL_ERR_NOMEM;
     bool images = gather->order == DCLI_OUTPUT_ORDER && (gather->far >= 0 || dcli_group_is_dense(gather));
-    if (!fill_rows(gather, images, rows) && images) { /* the output of a view may step as inputs must not */
+    if (!fill_rows(gather, images, rows) && images) { /* the output of a view may have steps that inputs must not
+                                                         have */
         images = false;
         fill_rows(gather, images, rows);
     }
@@ -257,7 +258,7 @@ static dcl_status make_rows(const dcli_gather *gather, struct rows *rows)
 
 /* ---- launches ----------------------------------------------------------------------------------------------------- */
 
-/* The launch that a group's rows belong to. */
+/* Find or make the launch for a group's rows. */
 static dcli_launch *find_launch(const dcli_gather *gather)
 {
     const dcli_body *body = dcli_part_body(gather);

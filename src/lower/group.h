@@ -1,15 +1,15 @@
-/* lower/group.h - groups of parts of works: what one work-item gathers and runs. */
+/* lower/group.h - groups: the parts of works that one work-item gathers and runs. */
 #ifndef DCLI_LOWER_GROUP_H
 #define DCLI_LOWER_GROUP_H
 
 #include "kernel/gather.h"
 #include "lower/gather.h"
 
-enum { DCLI_SOURCE_ORDER = 1, DCLI_OUTPUT_ORDER = 2 }; /* as arrays lie, or as the output does */
+enum { DCLI_SOURCE_ORDER = 1, DCLI_OUTPUT_ORDER = 2 }; /* the order of the input's array, or of the output */
 
 int64_t dcli_volume(int rank, const int64_t count[]);
 
-/* ---- what parts have of their works */
+/* ---- properties that parts have from their works */
 
 static inline const dcli_body *dcli_part_body(const dcli_gather *gather) { return gather->operation->body; }
 
@@ -35,32 +35,34 @@ static inline int64_t dcli_part_bytes(const dcli_gather *gather, int a)
     return (int64_t)dcli_element_bytes(gather->operation, dcli_part_body(gather)->access[a].param);
 }
 
-/** Whether subscripts depend on loop axis m; the loop axis that runs axis d of an array, or -1. For exact ones. */
+/** Whether subscripts depend on loop axis m; and the loop axis that runs axis d of an array, or -1. Only for exact
+ *  subscripts. */
 bool dcli_axis_counts(const dcli_subscripts *subscripts, int m);
 int dcli_axis_of(const dcli_subscripts *subscripts, int d);
 
 /* ---- groups (group.c) */
 
-/** The orders in which the inputs of a part can be packed. Its parts have these, too. */
+/** The orders in which the inputs of a part can be packed; they are the same for parts of it. */
 int dcli_group_orders(const dcli_gather *gather, const dcli_gather_part *part);
 
 dcl_status dcli_group_add(dcli_gather *gather, const dcli_gather_part *part);
 /** Whether the output of the group has few gaps. */
 bool dcli_group_is_dense(const dcli_gather *gather);
-/** Make the group part of a launch, in gather->order, and begin the next. All parts have works that bind alike.
- *  @param slow_out  whether most is gathered element by element: the group is then dropped. NULL: it is made anyhow. */
+/** Add the group to a launch, in gather->order, and begin the next group. All its parts must bind alike.
+ *  @param slow_out  set if most elements would be copied one by one; then the group is dropped. NULL: make it
+ *                   anyway. */
 dcl_status dcli_group_end(dcli_gather *gather, bool *slow_out);
 
 /* ---- pieces of a group (pieces.c) */
 
-/** Where what is gathered of a part lies in the scratch memory, elements. */
+/** Layout of a part's gathered input in the scratch memory, elements. */
 typedef struct dcli_packed {
     int64_t at, step[DCL_MAX_RANK];
 } dcli_packed;
 
-/** Find the pieces of the group, and join them: gather->bin. @param packed  [parts][access_count]. */
+/** Find the pieces of the group and join them into gather->bin. @param packed  [parts][access_count]. */
 dcl_status dcli_pieces_make(dcli_gather *gather, const dcli_packed packed[]);
-/** Whether kernels gather most of them in vectors. */
+/** Whether kernels copy most of the pieces with vectors. */
 bool dcli_pieces_are_quick(const dcli_gather *gather);
 
 #endif

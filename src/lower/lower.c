@@ -1,4 +1,5 @@
-/* lower/lower.c - a batch of a loop body as launches and transfers: places of its stages, rows for its kernels. */
+/* lower/lower.c - lower a batch of a loop body to launches and transfers: place its stages, and make rows for its
+ * kernels. */
 #include "lower/lower.h"
 
 #include "base/alloc.h"
@@ -17,7 +18,7 @@ static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, cons
            (int64_t)dcli_element_bytes(operation, plan->stage[stage].operand);
 }
 
-/* Stages that works which do not gather for themselves read or write. @param wanted_out  [batch->stage_count] */
+/* Find the stages that works without gathering read or write. @param wanted_out  [batch->stage_count] */
 static void find_wanted(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch, int accesses,
                         bool wanted_out[])
 {
@@ -29,13 +30,13 @@ static void find_wanted(const dcli_gather *gather, const dcli_plan *plan, const 
     }
 }
 
-/* Stages of few elements lie close together: of single elements there may be millions. */
+/* Small stages are packed closely, because there may be millions of stages with one element. */
 enum { STAGE_ALIGN = 64, SMALL_STAGE = 64, ELEMENT_ALIGN = 8 };
 
 static int64_t round_up(int64_t bytes, int64_t align) { return dcli_ceil_div(bytes, align) * align; }
 
-/* Give stages their places in the arena, behind the addresses; those that nobody wants, or that have memory of their own,
- * get none. */
+/* Place stages in the arena, after the addresses. Stages that are not wanted, or have memory of their own, get no
+ * place. */
 static dcl_status place_stages(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch,
                                const dcli_operation *operation, dcli_lowered *lowered)
 {

@@ -1,5 +1,6 @@
-/* lower/near.c - the pieces of a stage, found by where they lie. Plans have them as they are stored, which by hashes is
- * any order, and there may be millions: pieces are put into the order of a curve that keeps neighbours together. */
+/* lower/near.c - a spatial index of a stage's pieces. Plans store pieces in the order of storage, which for hashed maps
+ * is arbitrary, and there may be millions. So the pieces are sorted along a space-filling curve that keeps neighbours
+ * together. */
 #include "lower/near.h"
 
 #include <stdlib.h>
@@ -7,13 +8,13 @@
 #include "base/alloc.h"
 #include "base/check.h"
 
-/* A piece and its place on the curve. */
+/* A piece with its position on the curve. */
 struct spot {
     uint64_t along;
     int64_t piece;
 };
 
-/* The place of a box on a Z-shaped curve through the stage: the leading bits of all axes in turn.
+/* Position of a box on a Z-order curve through the stage: the leading bits of all axes, interleaved.
  * Source: G. M. Morton, A Computer Oriented Geodetic Data Base and a New Technique in File Sequencing (IBM, 1966). */
 static uint64_t place_on_curve(const dcl_box *whole, const dcl_box *box)
 {

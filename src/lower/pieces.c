@@ -1,4 +1,4 @@
-/* lower/pieces.c - what a group gathers, as pieces: where each comes from and where it goes. */
+/* lower/pieces.c - compute the pieces that a group gathers: source and destination of each. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "kernel/gather.h"
 #include "lower/group.h"
 
-/* The number of the address of a part. @return -1: DCL_ERR_NOMEM. */
+/* Number of the address of a part, added if necessary. @return -1: DCL_ERR_NOMEM. */
 static int64_t address_of(dcli_lowered *lowered, int operand, int node)
 {
     for (int64_t n = 0; n < lowered->source_count; n++)
@@ -19,7 +19,7 @@ static int64_t address_of(dcli_lowered *lowered, int operand, int node)
     return lowered->source_count++;
 }
 
-/* An axis of a piece. @param at  of the loop index where it begins. @param by  from one to the next; may be negative. */
+/* Set an axis of a piece. @param at  subscript at the start. @param by  its increment; may be negative. */
 static void set_axis(dcli_transfer *piece, int m, int64_t count, int64_t at, int64_t by, int64_t step,
                      int64_t from_step)
 {
@@ -42,8 +42,7 @@ static dcli_transfer one_element(int64_t to, int64_t from)
     return piece;
 }
 
-/* Add a piece to those of the same access and part.
- * @param kind, where  OWN or PEER: the part that it comes from. */
+/* Add a piece to those of the same access and part. @param kind, where  OWN or PEER: the source part. */
 static dcl_status add_piece(dcli_gather *gather, int a, int kind, int where, const dcli_transfer *piece)
 {
     int node = kind == DCLI_SPACE_PEER ? where : gather->traits->self;
@@ -69,7 +68,7 @@ static dcl_status add_piece(dcli_gather *gather, int a, int kind, int where, con
     return dcli_transfers_add(&bin->pieces, piece);
 }
 
-/* What is read in place otherwise: one piece. */
+/* Add what would otherwise be read in place: one piece. */
 static dcl_status add_bound(dcli_gather *gather, const dcli_gather_part *part, int a, const dcli_packed *packed)
 {
     const dcli_binding *binding = dcli_part_binding(gather, part, a);
@@ -82,7 +81,8 @@ static dcl_status add_bound(dcli_gather *gather, const dcli_gather_part *part, i
     return add_piece(gather, a, (int)binding->kind, binding->where, &piece);
 }
 
-/* The elements of its array that an access reads for a part. @param first_out  [rank] for the part's first index. */
+/* The elements of its array that an access reads for a part. @param first_out  [rank] subscripts for the part's first
+ * index. */
 static dcl_box footprint(const dcli_gather *gather, const dcli_gather_part *part, int a, int64_t first_out[],
                          int64_t by_out[])
 {
@@ -103,8 +103,8 @@ static dcl_box footprint(const dcli_gather *gather, const dcli_gather_part *part
     return foot;
 }
 
-/* What a piece of a stage has of a part, whose first index reads `first` and next ones go on by `by`.
- * @param cut  in its storage. */
+/* Add the elements that a piece of a stage provides for a part; `first` is read by its first index, `by` is the
+ * increment. @param cut  these elements in the piece's storage. */
 static dcl_status add_cut(dcli_gather *gather, const dcli_gather_part *part, int a, const dcli_piece *from,
                           const dcli_region *cut, const int64_t first[], const int64_t by[], const dcli_packed *packed)
 {
@@ -119,7 +119,7 @@ static dcl_status add_cut(dcli_gather *gather, const dcli_gather_part *part, int
     return add_piece(gather, a, from->kind, from->where, &piece);
 }
 
-/* What would be staged otherwise: what each piece of the stage has of it. */
+/* Add what would otherwise be staged: the contribution of each piece of the stage. */
 static dcl_status add_staged(dcli_gather *gather, const dcli_gather_part *part, int a, const dcli_packed *packed)
 {
     int number = dcli_part_binding(gather, part, a)->where;
@@ -152,7 +152,7 @@ static void swap_axes(dcli_transfer *piece, int m, int n)
     }
 }
 
-/* The axis of a piece, below `end`, with the least step on a side. */
+/* The axis of a piece, below `end`, with the smallest step on a side. */
 static int least_axis(const dcli_transfer *piece, int end, const dcli_side *side)
 {
     int least = end - 1;
@@ -162,8 +162,8 @@ static int least_axis(const dcli_transfer *piece, int end, const dcli_side *side
     return least;
 }
 
-/* The axes in the order in which kernels run them: the last is the closest in the scratch memory, the one before it where
- * they are gathered from. */
+/* Sort a piece's axes as kernels need them: the last axis has the smallest step in the scratch memory, the one before
+ * it in the source. */
 static void order_axes(dcli_transfer *piece)
 {
     int last = DCLI_GATHER_AXES - 1;
@@ -172,7 +172,7 @@ static void order_axes(dcli_transfer *piece)
     swap_axes(piece, least_axis(piece, last - 1, &piece->to), last - 2);
 }
 
-/* Join the pieces of a bin, and order the axes of each. */
+/* Join the pieces of a bin, and sort the axes of each. */
 static dcl_status finish(dcli_transfers *pieces)
 {
     dcl_status status = dcli_transfers_join(pieces, DCLI_JOIN_BY_BOTH | DCLI_JOIN_REGULAR_PAIRS);
@@ -201,7 +201,7 @@ dcl_status dcli_pieces_make(dcli_gather *gather, const dcli_packed packed[])
     return status;
 }
 
-/* Whether kernels gather a piece in vectors. */
+/* Whether kernels copy a piece with vectors. */
 static bool is_quick(const dcli_transfer *piece)
 {
     enum { LEAST = 4 };

@@ -1,4 +1,4 @@
-/* lower/print.c - plans and lowered batches as text. */
+/* lower/print.c - print plans and lowered batches. */
 #include "lower/print.h"
 
 #include <inttypes.h>
@@ -25,13 +25,13 @@ const char *dcli_via_name(dcli_via via)
     return names[via];
 }
 
-/* The name of an operand, where the operation has a body. */
+/* Name of an operand, if the operation has a body. */
 static const char *name_of(const dcli_operation *operation, int operand)
 {
     return operation->body != NULL ? operation->body->params[operand].name : "the array";
 }
 
-/* @param number  is left out where it says nothing. */
+/* Print a space. @param number  omitted if it has no meaning. */
 static void put_space(dcli_text *text, dcli_space_kind kind, int64_t number)
 {
     dcli_text_put(text, "%s", dcli_space_name(kind));
@@ -46,7 +46,7 @@ static void put_box(dcli_text *text, const dcl_box *box)
     dcli_text_put(text, "%s", box_text);
 }
 
-/* The end of a list of `count` lines, of which `most` were put. */
+/* End a list of `count` lines of which `most` were printed: say how many are missing. */
 static void put_rest(dcli_text *text, int64_t count, int64_t most, const char *what)
 {
     if (count > most)

@@ -1,5 +1,5 @@
-/* lower/routes.c - what a batch copies into its stages and out of them. The stages of small boxes lie one behind the other, and
- * so, often, do the elements that go there: joined, they are copied in a few long loops. */
+/* lower/routes.c - find the transfers that fill a batch's stages and empty them. Stages of small boxes are adjacent in
+ * memory, and often their sources are, too; joined, they are copied in a few long loops. */
 #include "lower/routes.h"
 
 #include "base/alloc.h"
@@ -14,8 +14,8 @@ dcli_via dcli_via_between(const dcli_traits *traits, dcli_space to, dcli_space f
 
 /* ---- routes ------------------------------------------------------------------------------------------------------- */
 
-/* Axes beside those of an array: for pieces that lie evenly apart and, where launches cost more than loops that are uneven, for
- * the blocks that these lie in. */
+/* Axes in addition to those of an array: one for pieces at equal distances, and, if launches cost more than uneven
+ * loops, one for blocks of them. */
 enum { SPARE_AXES = 2, SPARE_AXES_SEPARATE = 4 };
 
 static int rank_for(const dcli_traits *traits, const dcli_operation *operation, int operand)
@@ -62,8 +62,8 @@ dcl_status dcli_route_add(dcli_route *route, const dcli_region *to, const dcli_r
 
 static bool is_packed(dcli_space space) { return space.kind == DCLI_SPACE_STAGE || space.kind == DCLI_SPACE_REPLICA; }
 
-/* Whether no element of `from` occurs twice, rather than of `to`: none of a stage or replica that is filled does, nor of one
- * that is emptied; else none of the chunk does. */
+/* Whether the `from` side, rather than the `to` side, contains no element twice. The side of a stage or replica that is
+ * filled or emptied contains none twice; otherwise the chunk's side does. */
 static bool leads_from(const dcli_route *route)
 {
     return !is_packed(route->to) && (is_packed(route->from) || route->from.kind == DCLI_SPACE_CHUNK);
@@ -105,11 +105,11 @@ dcli_region dcli_stage_region(const dcli_operation *operation, const dcli_stage 
     return part;
 }
 
-/* Where a piece lies in its space. */
+/* The region of a piece in its space. */
 static dcli_region region_of(const dcli_operation *operation, const dcli_stage *stage, const dcli_piece *piece)
 {
     dcli_region region = piece->region;
-    if (piece->kind == DCLI_SPACE_CHUNK) /* all in a chunk is aligned to 8 */
+    if (piece->kind == DCLI_SPACE_CHUNK) /* everything in a chunk is aligned to 8 bytes */
         region.offset += piece->byte_offset / (int64_t)dcli_element_bytes(operation, stage->operand);
     return region;
 }
@@ -139,13 +139,13 @@ dcl_status dcli_routes_of_batch(const dcli_operation *operation, const dcli_plan
         if (stage->kept != DCLI_STAGE_PASSING)
             space = (dcli_space){DCLI_SPACE_REPLICA, (int)s};
         if (at < 0)
-            continue; /* gathered where it is used */
+            continue; /* gathered by the work-item that uses it */
         for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
             status = add_piece(operation, traits, stage, space, at, &plan->piece[p], false, routes);
         for (int64_t p = stage->first_out; p < stage->first_out + stage->out_count && status == DCL_OK; p++)
             status = add_piece(operation, traits, stage, space, at, &plan->piece[p], true, routes);
     }
-    /* A move fills its replicas once: where the host copies, joining costs more than it saves. */
+    /* a move fills its replicas once; if the host copies, joining costs more than it saves */
     bool once = operation->kind == DCLI_OP_MOVE && traits->in_place;
     return status == DCL_OK && !once ? dcli_routes_join(routes, traits) : status;
 }

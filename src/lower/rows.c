@@ -1,4 +1,4 @@
-/* lower/rows.c - works as rows: filled, joined where a body allows it, cut into such as devices are given. */
+/* lower/rows.c - turn works into rows: fill them, join them if the body allows it, and cut them for the device. */
 #include "lower/rows.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "resmap/elements.h"
 #include "segment/cut.h"
 
-/* Put a field of an access into a row, if the access has it. */
+/* Write a field of an access into a row, if the access has that field. */
 static void put(const dcli_body *body, dcli_row_field field, int a, const int64_t numbers[], int64_t row[])
 {
     int length = dcli_row_field_length(body, field, a);
@@ -91,7 +91,7 @@ dcli_launch *dcli_launch_like(dcli_lowered *lowered, const dcli_launch *like, in
     return launch;
 }
 
-/* The launch that rows with these bindings belong to. */
+/* Find or make the launch for rows with these bindings. */
 static dcli_launch *launch_for(dcli_lowered *lowered, dcli_variant variant, const dcli_binding bindings[], int accesses)
 {
     dcli_launch like = {.variant = variant};
@@ -116,7 +116,7 @@ static dcl_status put_row(dcli_launch *launch, int length, const int64_t row[])
     return DCL_OK;
 }
 
-/* A tile kernel has one row per work. */
+/* Add the row of a work of a tile kernel: one row per work. */
 static dcl_status add_tile(const dcli_traits *traits, const dcli_body *body, const dcli_work *work,
                            const dcli_binding bindings[], const int64_t base[], dcli_lowered *lowered)
 {
@@ -130,14 +130,15 @@ static dcl_status add_tile(const dcli_traits *traits, const dcli_body *body, con
     return launch != NULL ? put_row(launch, length, filled) : DCL_ERR_NOMEM;
 }
 
-/* Whether works are single elements that lie in no pattern: there is nothing to join, and of these there may be millions. */
+/* Whether works are single elements without a pattern: there is nothing to join, and there may be millions. */
 static bool are_scattered(const dcli_operation *operation)
 {
     return dcli_layout_is_shuffled(operation->operand[operation->body->first_output].layout);
 }
 
-/* Put rows number 0, turns, 2 * turns, ... first, then those from number 1 on, and so forth. Drivers hand out many rows in a
- * piece at first: with this each piece has rows from everywhere, so that costs which rise or fall along a box are shared. */
+/* Reorder rows: first numbers 0, turns, 2 * turns, ..., then 1, turns + 1, and so on. Drivers first hand out many
+ * consecutive rows at a time. With this order each of these has rows from everywhere, so that a cost that rises or
+ * falls along a box is balanced. */
 static dcl_status take_turns(int64_t row[], int64_t count, int64_t turns, int length)
 {
     size_t bytes = (size_t)length * sizeof row[0];
@@ -152,7 +153,7 @@ static dcl_status take_turns(int64_t row[], int64_t count, int64_t turns, int le
     return DCL_OK;
 }
 
-/* Cut a row into such as devices are given. */
+/* Cut a row into rows of a suitable size for the device. */
 static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli_launch *launch, const int64_t whole[])
 {
     int rank = body->space_rank, length = dcli_row_length(body);

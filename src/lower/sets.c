@@ -1,6 +1,6 @@
-/* lower/sets.c - rows that differ in their own numbers alone (dcli_row_own()) as sets, each run by one launch: on GPUs, where a
- * launch costs as much as moving megabytes. The segments of a dealt map make few sets: those at the edges are of other
- * shapes. */
+/* lower/sets.c - divide rows into sets of rows that differ only in their own numbers (dcli_row_own()); each set is one
+ * launch. Used on GPUs, where a launch costs as much as moving megabytes. The segments of a dealt map form few sets:
+ * only those at the edges have other shapes. */
 #include "lower/sets.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-/* A row as it is sorted: by the hash of what is not its own, then by its number. */
+/* A row for sorting: by the hash of the shared numbers, then by its number. */
 struct entry {
     uint64_t hash;
     int64_t number;
@@ -27,13 +27,13 @@ static int by_hash(const void *a, const void *b)
 struct division {
     const dcli_body *body;
     dcli_launch *launch;
-    const int *own; /* [own_count] where a row's own numbers stand */
+    const int *own; /* [own_count] positions of a row's own numbers */
     int own_count, length;
     struct entry *entry; /* [row_count] */
-    int64_t *shared;     /* [row_count][length] rows without their own numbers, in one spelling */
+    int64_t *shared;     /* [row_count][length] rows without their own numbers, normalized */
 };
 
-/* Steps and strides along axes of one index are never used, and may differ. */
+/* Normalize a row: steps and strides along axes of one index are never used, and may differ. */
 static void settle(const dcli_body *body, int64_t row[])
 {
     for (int m = 0; m < body->space_rank; m++) {
@@ -98,7 +98,7 @@ static dcl_status divide(struct division *division)
     return status;
 }
 
-/* Keep the first row of each set. */
+/* Remove all rows but the first of each set. */
 static dcl_status keep_first(struct division *division)
 {
     dcli_launch *launch = division->launch;

@@ -1,14 +1,14 @@
-/* lower/sets.h - rows of a launch that a GPU runs together. */
+/* lower/sets.h - sets of rows that a GPU runs in one launch. */
 #ifndef DCLI_LOWER_SETS_H
 #define DCLI_LOWER_SETS_H
 
 #include "lower/lower.h"
 
-/** Divide the rows of a launch into sets: fills `set` and `own`; of `row` the first of each set is left.
- *  @return DCL_OK or DCL_ERR_NOMEM. Cost: O(n log n). */
+/** Divide the rows of a launch into sets: fills `set` and `own`; `row` is reduced to the first row of each set. @return
+ *  DCL_OK or DCL_ERR_NOMEM. Cost: O(n log n). */
 dcl_status dcli_rows_divide(const dcli_body *body, dcli_launch *launch);
 
-/** Row number n of set number s, as kernels put it together. @param row_out  [dcli_row_length()] */
+/** Reconstruct row n of set s, as kernels do. @param row_out  [dcli_row_length()] */
 void dcli_set_row(const dcli_body *body, const dcli_launch *launch, int64_t s, int64_t n, int64_t row_out[]);
 
 #endif

@@ -1,4 +1,4 @@
-/* lower/tiles.c - what a tile kernel is given for a box of a tile. */
+/* lower/tiles.c - fill the row that a tile kernel gets for a box of a tile. */
 #include "lower/rows.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@ static bool is_halo(const dcli_body *body, int a)
     return body->access[a].reach == DCLI_REACH_HALO || body->access[a].reach == DCLI_REACH_CROSS;
 }
 
-/* Whether local indices along axis d of an array are the tile's: else they count what is declared, from its first on. */
+/* Whether local indices along axis d of an array are the tile's; otherwise they count from the first declared
+ * element. */
 static bool is_same_axis(const dcli_body *body, int a, int d, int rank)
 {
     switch (body->access[a].reach) {
@@ -28,7 +29,7 @@ static bool is_same_axis(const dcli_body *body, int a, int d, int rank)
     }
 }
 
-/* From a local index to the next in the grid. */
+/* Step of the grid index per local index. */
 static int64_t stride_along(const dcli_body *body, int a, int d, int rank, const dcli_work *work,
                             const dcli_binding *binding)
 {
@@ -40,12 +41,13 @@ static int64_t stride_along(const dcli_body *body, int a, int d, int rank, const
     return is_same_axis(body, a, d, rank) ? work->box.stride[reach == DCLI_REACH_COLUMNS ? work->box.rank - 1 : d] : 1;
 }
 
-/* One axis of an array, as numbers of a row. */
+/* One axis of an array, with the numbers of its row. */
 struct axis {
     int64_t step, low, high, first, by;
 };
 
-/* Halos are planned as all indices between their ends: those that the tile leaves out are passed over. */
+/* The numbers of an axis with a halo. Halos are planned as all indices between their ends; those that the tile does not
+ * use are skipped. */
 static struct axis halo_axis(int64_t first, int64_t by, const dcli_binding *binding, int d)
 {
     int64_t before = binding->limits->low[d] - first;
@@ -85,7 +87,7 @@ static void fill_array(const dcli_body *body, int a, const dcli_work *work, cons
     *offset = binding->offset + base;
     for (int d = 0; d < body->params[body->access[a].param].rank; d++) {
         struct axis axis = find_axis(body, a, d, work, binding);
-        if (!affine && binding->limits->count[d] > 0) /* the binding's is where the first element that is there lies */
+        if (!affine && binding->limits->count[d] > 0) /* the offset of a binding is that of the first element present */
             *offset -= (binding->limits->low[d] - axis.first) / (is_halo(body, a) ? 1 : axis.by) * binding->step[d];
         row[dcli_row_at(body, DCLI_ROW_STEP, a) + d] = axis.step;
         row[dcli_row_at(body, DCLI_ROW_LOW, a) + d] = axis.low;
