@@ -1,4 +1,4 @@
-/* runtime/array.c - making, asking about, filling, exchanging and releasing arrays. */
+/* runtime/array.c - making, querying, filling, exchanging and releasing arrays. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -6,7 +6,7 @@
 #include "resmap/map_text.h"
 #include "runtime/cluster.h"
 
-/* half and double exist only where every device has them. */
+/* Check an element type: half and double are allowed only if every device has them. */
 static dcl_status check_type(const dcl_cluster *cluster, dcl_type type)
 {
     for (int n = 0; n < cluster->node_count && !cluster->plan_only; n++) {
@@ -22,7 +22,7 @@ static dcl_status check_type(const dcl_cluster *cluster, dcl_type type)
     return DCL_OK;
 }
 
-/* What a map that is too long is a list of. */
+/* What the list in a too long map consists of, for the error. */
 static const char *list_of(const dcli_map_rule *rule)
 {
     if (rule->kind == DCLI_MAP_BOXES)
@@ -30,7 +30,7 @@ static const char *list_of(const dcli_map_rule *rule)
     return rule->kind == DCLI_MAP_DEALT ? "pieces, or pieces whose neighbours have one owner" : "runs";
 }
 
-/* A list of nodes stands in the map's text; a map over the first nodes says how many they were. */
+/* Describe a storage. The map's text contains its list of nodes; a map over the first nodes contains their number. */
 dcl_status dcli_describe_storage(const dcl_array *array, char **map_out, dcli_msg_operation *descriptor_out)
 {
     const dcli_map_rule *rule = &array->layout.rule;
@@ -73,7 +73,7 @@ static dcl_status create_storage(dcl_array *array, bool unset)
     return status;
 }
 
-/* A map made before a node was lost still names it. */
+/* Refuse a map that was made before a node was lost and still uses it. */
 static dcl_status check_nodes(const dcl_cluster *cluster, const dcli_layout *layout)
 {
     for (int n = 0; n < cluster->node_count && !cluster->plan_only; n++)
@@ -105,7 +105,7 @@ dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *
         status = dcli_layout_bind(&map->rule, grid, &layout);
     if (status != DCL_OK)
         return status;
-    /* Storages are made in the order of their numbers, and none is in the list that is not made. */
+    /* Storages are created in the order of their numbers; one that is not created is not listed. */
     if (!cluster->plan_only)
         status = dcli_cluster_await_room(cluster);
     if (status == DCL_OK)
@@ -133,12 +133,12 @@ dcl_array *dcl_agile(dcl_grid grid, dcl_map *map)
 {
     dcli_error_enter_constructor(__func__);
     if (map == NULL)
-        return NULL; /* the error that made it NULL is still the current one */
+        return NULL; /* the constructor's error is still the current one */
     dcl_cluster *cluster = map->cluster;
     dcl_array *array = NULL;
     pthread_mutex_lock(&cluster->lock);
     dcl_status status = dcli_cluster_end_call(cluster, dcli_array_make(cluster, &grid, map, false, &array));
-    (void)status; /* with DCL_SYNC the array exists, failed */
+    (void)status; /* with DCL_SYNC the array exists even if it failed */
     pthread_mutex_unlock(&cluster->lock);
     return array;
 }

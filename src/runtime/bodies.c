@@ -1,5 +1,5 @@
-/* runtime/bodies.c - the bodies a program uses: parsed once, compiled once per kind of device, forgotten when they were not
- * used for long and take too much memory. */
+/* runtime/bodies.c - cache of the program's bodies: parsed once, compiled once per kind of device, evicted least
+ * recently used when they take too much memory. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,8 +10,9 @@
 #include "runtime/cluster.h"
 
 enum {
-    MOST_BYTES = 24 << 20, /* of all bodies with all their copies in this process */
-    LEAST_BYTES = 1 << 20  /* of one copy of all, however many nodes are threads: more bodies than programs are kept */
+    MOST_BYTES = 24 << 20, /* limit for all copies of all bodies in this process */
+    LEAST_BYTES = 1 << 20  /* limit for one copy of all bodies, whatever the number of thread nodes: more bodies than
+                              compiled programs are cached */
 };
 
 void dcli_bodies_limit(dcl_cluster *cluster, int copies)
@@ -21,7 +22,7 @@ void dcli_bodies_limit(dcl_cluster *cluster, int copies)
 
 static bool has_array(const dcl_arg *arg) { return arg->access != DCL_ACCESS_VALUE && dcli_arg_is_param(arg); }
 
-/* As the body has it: whether copies are kept, and for whom it moves, is the call's business. */
+/* The access as part of a body: whether replicas are retained, and for whom elements move, belongs to the call. */
 static dcl_access access_of(const dcl_arg *arg)
 {
     return arg->access == DCL_ACCESS_IN_KEPT || arg->access == DCL_ACCESS_MOVE ? DCL_ACCESS_IN : arg->access;
@@ -29,7 +30,7 @@ static dcl_access access_of(const dcl_arg *arg)
 
 static int rank_of(const dcl_arg *arg) { return has_array(arg) ? dcli_array_grid(arg->array)->rank : 0; }
 
-/* Kernels are made for the axis along which elements are neighbours in memory: in views another one than the last. */
+/* The axis along which elements are contiguous, which kernels are compiled for: in a view it may not be the last. */
 static int turned_of(const dcl_arg *arg)
 {
     if (!has_array(arg) || arg->array->base == NULL)
@@ -46,7 +47,8 @@ static dcl_type type_of(const dcl_arg *arg)
                                              : (dcl_type)0;
 }
 
-/* Sizes that are not given are 1; without DCL_GROUP the library chooses, without DCL_ITEMS the tile. */
+/* The sizes of DCL_GROUP and DCL_ITEMS. Omitted sizes are 1; without DCL_GROUP the library chooses, without DCL_ITEMS
+ * the tile. */
 static dcli_items items_of(int count, const dcl_arg args[])
 {
     dcli_items items = {.group = {0}};
@@ -67,7 +69,7 @@ static uint64_t hash_call(const char *text, bool tiles, int count, const dcl_arg
     uint64_t hash = dcli_hash_word(dcli_hash_bytes(DCLI_HASH_START, text, strlen(text)), tiles);
     hash = dcli_hash_bytes(hash, &items, sizeof items);
     for (int k = 0; k < count; k++) {
-        const char *name = args[k].name != NULL ? args[k].name : ""; /* DCL_GROUP and DCL_ITEMS need none */
+        const char *name = args[k].name != NULL ? args[k].name : ""; /* DCL_GROUP and DCL_ITEMS need no name */
         hash = dcli_hash_bytes(hash, name, strlen(name));
         hash = dcli_hash_word(hash, (uint64_t)(turned_of(&args[k]) + 1) << 24 | (uint64_t)access_of(&args[k]) << 16 |
                                         (uint64_t)type_of(&args[k]) << 8 | (uint64_t)rank_of(&args[k]));
@@ -75,7 +77,7 @@ static uint64_t hash_call(const char *text, bool tiles, int count, const dcl_arg
     return hash;
 }
 
-/* Preludes follow each other in the parsed body's `prelude`, a line feed after each. */
+/* Whether preludes equal those of a parsed body, which stores them in one string, each followed by a line feed. */
 static bool same_preludes(const char *kept, int count, const dcl_arg args[])
 {
     for (int k = 0; k < count; k++) {
@@ -155,13 +157,13 @@ static void free_known(dcli_known_body *known)
     dcli_free(known);
 }
 
-/* Whether no call holds the body and every operation that runs it is complete. */
+/* Whether no call holds the body, and every operation that runs it is complete. */
 static bool is_idle(const dcl_cluster *cluster, const dcli_known_body *known)
 {
     return known->holds == 0 && known->answers_due == 0 && known->last_operation <= cluster->complete && !known->blamed;
 }
 
-/* The one that was used longest ago; NULL: all are in use. */
+/* The least recently used idle body; NULL: all are in use. */
 static dcli_known_body **oldest_body(dcl_cluster *cluster)
 {
     dcli_known_body **oldest = NULL;
@@ -172,7 +174,8 @@ static dcli_known_body **oldest_body(dcl_cluster *cluster)
     return oldest;
 }
 
-/* The next message KERNEL tells the workers. Until then they keep the body, and so hold no more than before. */
+/* Remember an evicted body's number for the next KERNEL message. Until then the workers keep the body, which takes no
+ * more memory than before. */
 static dcl_status forget_number(dcli_bodies *bodies, int64_t number)
 {
     if (dcli_grow(&bodies->forgotten, bodies->forgotten_count, &bodies->forgotten_capacity, sizeof number) != 0)
@@ -195,7 +198,7 @@ static dcl_status forget_body(dcl_cluster *cluster, dcli_known_body **at)
     return DCL_OK;
 }
 
-/* A lack of memory here only delays forgetting; the call succeeds. */
+/* Evict bodies beyond the limit. A lack of memory here only delays evicting; the call succeeds. */
 static void forget_many(dcl_cluster *cluster)
 {
     const dcli_bodies *bodies = &cluster->bodies;
@@ -220,7 +223,7 @@ static int64_t operation_in_the_way(const dcl_cluster *cluster)
     return first;
 }
 
-/* Before there is one more: operations that run others may have to end. The lock is given up while waiting. */
+/* Make room for one more body: wait until operations that run others have ended. The lock is released while waiting. */
 static dcl_status await_room(dcl_cluster *cluster)
 {
     const dcli_bodies *bodies = &cluster->bodies;
@@ -325,14 +328,14 @@ dcl_status dcli_body_tell(dcl_cluster *cluster, const dcli_known_body *known, in
     return dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
 }
 
-/* Takes numbers from the end of the list; their order is irrelevant. */
+/* Move numbers of evicted bodies from the end of the list into a message; their order does not matter. */
 static void tell_forgotten(const dcli_bodies *bodies, dcli_msg_kernel *kernel)
 {
     kernel->forgotten_count = (int)dcli_min(bodies->forgotten_count, DCLI_MOST_FORGOTTEN);
     kernel->forgotten = bodies->forgotten + bodies->forgotten_count - kernel->forgotten_count;
 }
 
-/* Every peer parses the body, the host's worker too; one node of each kind compiles it now. */
+/* Announce a body: every peer parses it, also the host's worker; one node of each kind compiles it now. */
 static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcli_msg_parameter parameters[DCLI_MAX_PARAMS];
@@ -355,15 +358,15 @@ static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
     return status;
 }
 
-/* Another thread may announce it while this one waits. */
+/* Announce a body after making room; meanwhile another thread may have announced it. */
 static dcl_status announce_in_room(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcl_status status = await_room(cluster);
     return status == DCL_OK && known->number == 0 ? announce(cluster, known) : status;
 }
 
-/* A text that is wrong stays wrong; anything else may go well the next time: the next call announces the body anew, under
- * another number, and is refused in its turn before anything runs. */
+/* Handle a failed compilation. A wrong text stays wrong. Any other error may not occur again: the next call announces
+ * the body under a new number, and waits for its result before anything runs. */
 static dcl_status fail_build(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcl_status status = DCLI_FAIL(known->status, "%s", known->text != NULL ? known->text : "the body does not compile");
@@ -380,7 +383,7 @@ dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcl_status status = DCL_OK;
     while (status == DCL_OK && (known->number == 0 || known->answers_due > 0) && cluster->broken == DCL_OK)
-        if (known->number == 0) /* or not any more: another thread that waited here has seen it fail */
+        if (known->number == 0) /* another thread that waited here has seen it fail */
             status = announce_in_room(cluster, known);
         else
             dcli_cluster_sleep(cluster, cluster->operations + 1);

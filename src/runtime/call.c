@@ -1,4 +1,4 @@
-/* runtime/call.c - descriptions of calls: run, explained, reported. */
+/* runtime/call.c - run, explain or report a description of a call. */
 #include <dcl/local.h>
 #include <dcl/remap.h>
 
@@ -20,7 +20,7 @@ dcl_status dcl_call_run(const dcl_call *call)
     case DCL_CALL_IS_MOVE:
         return dcl_move(call->array, call->box, call->node);
     }
-    return DCL_ERR_INTERNAL; /* the front has refused other kinds */
+    return DCL_ERR_INTERNAL; /* cannot happen: the front has refused other kinds */
 }
 
 static dcl_status explain(const dcl_call *call, int node, dcl_counters *counters_out)

@@ -1,4 +1,4 @@
-/* runtime/counts.c - counters: planned ones before an operation runs, all of them afterwards. */
+/* runtime/counts.c - counters: planned ones before an operation runs, all counters afterwards. */
 #include "base/sized.h"
 #include "runtime/report.h"
 
@@ -89,7 +89,7 @@ dcl_status dcl_stats_sized(dcl_cluster *cluster, int node, dcl_counters *counter
     pthread_mutex_lock(&cluster->lock);
     if (!cluster->plan_only)
         status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
-    /* What was told with the marks may be older than what was packed for the last reader. */
+    /* Counters received with watermarks may be older than the last packing, so the nodes are asked. */
     if (status == DCL_OK && !cluster->plan_only && cluster->broken == DCL_OK) {
         pthread_mutex_unlock(&cluster->lock);
         status = dcli_host_count(cluster->worker[cluster->host]);

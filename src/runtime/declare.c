@@ -1,5 +1,5 @@
-/* runtime/declare.c - what the arguments of a call declare of what they read: widths, boxes, and functions of the
- * program's, which are asked for every tile here, as functions do not travel. */
+/* runtime/declare.c - evaluate what the arguments of a call declare to read: widths, boxes, and functions of the
+ * program. The functions are called here for every tile, because functions cannot be sent to nodes. */
 #include "runtime/declare.h"
 
 #include <inttypes.h>
@@ -66,14 +66,15 @@ static dcl_status add_rows(dcli_declarations *declarations, const dcl_arg *arg)
 
 /* ---- functions ---------------------------------------------------------------------------------------------------- */
 
-/* Asking a function for all tiles of the first output. */
+/* State of calling a function for all tiles of the first output. */
 struct asking {
     dcli_declarations *declarations;
     const dcl_arg *arg;
-    dcl_grid grid; /* of the array that is read */
+    dcl_grid grid; /* grid of the array that is read */
     dcli_layout
-        layout; /* own: of the first output, as it was when the call came; portions are right for any other, too */
-    dcli_transform view; /* what the call sees of it */
+        layout; /* own copy of the first output's layout at the start of the call; the portions are valid for any
+                   other layout, too */
+    dcli_transform view; /* how the call views the first output */
     dcl_box box;         /* indices of the call */
     bool approximate;
 };
@@ -145,7 +146,7 @@ static dcl_status add_portions(dcli_declarations *declarations, dcl_cluster *clu
                          "the function of %s is NULL; expected one that gives the boxes a tile reads; see dcl_reads_fn",
                          arg->name);
     struct asking asking = {.declarations = declarations, .arg = arg};
-    pthread_mutex_lock(&cluster->lock); /* a program's function runs without it */
+    pthread_mutex_lock(&cluster->lock); /* the lock is not held while the program's function runs */
     dcl_status status = dcli_array_own_layout(output, &asking.layout);
     if (status == DCL_OK) {
         asking.grid = *dcli_array_grid(arg->array);

@@ -1,19 +1,19 @@
-/* runtime/declare.h - what the arguments of a call declare of what they read, as numbers. */
+/* runtime/declare.h - what the arguments of a call declare to read, as numbers. */
 #ifndef DCLI_RUNTIME_DECLARE_H
 #define DCLI_RUNTIME_DECLARE_H
 
 #include "runtime/cluster.h"
 
-/** By parameter of the body: arguments that are no preludes, in their order. Start with {0}. */
+/** Declarations by parameter of the body: arguments that are not preludes, in their order. Start with {0}. */
 typedef struct dcli_declarations {
     dcli_declared of[DCLI_MAX_PARAMS];
     int64_t *number; /* that they point to */
     int64_t count, capacity;
 } dcli_declarations;
 
-/** Find what checked arguments declare; calls the program's functions. The cluster's lock is not held.
+/** Evaluate the declarations of checked arguments; calls the program's functions. The cluster's lock is not held.
  *  @param box  of the call; NULL: the whole grid.
- *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_RANGE, DCL_ERR_NOMEM. Free what there is in any case. */
+ *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_RANGE, DCL_ERR_NOMEM. Free the declarations in any case. */
 dcl_status dcli_declare(dcl_cluster *cluster, const dcl_box *box, int count, const dcl_arg args[],
                         dcli_declarations *declarations);
 void dcli_declarations_free(dcli_declarations *declarations);

@@ -1,4 +1,4 @@
-/* runtime/file.c - .npy files, read and written by the nodes or, where these do not see them, by the host. */
+/* runtime/file.c - load and save .npy files, by the nodes or, if these do not see them, by the host. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "store/new_file.h"
 #include "store/npy.h"
 
-enum { BESIDE_BYTES = 32 }; /* longest addition to a path for the file that is written beside */
+enum { BESIDE_BYTES = 32 }; /* longest suffix of the temporary file's path */
 
 static void print_shape(const dcl_grid *grid, char *text, size_t capacity)
 {
@@ -45,7 +45,7 @@ static dcl_status check_file(const dcl_array *array, const char *path, const dcl
                      path, found, expected);
 }
 
-/* The nodes' processes may work in other folders than this one. */
+/* Make a path absolute, because the nodes' processes may have other working folders. */
 static dcl_status make_absolute(const char *path, char absolute_out[DCLI_MOST_PATH])
 {
     char folder[DCLI_MOST_PATH] = "";
@@ -77,7 +77,7 @@ static dcl_status check_path(const char *path)
     return DCL_OK;
 }
 
-/* Nodes open the file itself, not by a link: what that stands for may change, and elsewhere may be something else. */
+/* Resolve a link: nodes open the file itself, because the link may change, or differ on other hosts. */
 static void follow_link(char path[DCLI_MOST_PATH])
 {
     char real[PATH_MAX];
@@ -87,7 +87,8 @@ static void follow_link(char path[DCLI_MOST_PATH])
         strcpy(path, real);
 }
 
-/* @param absolute  where nodes find the file. @param named  whether they can be told which one it is. */
+/* Let the nodes load a file. @param absolute  path of the file for the nodes. @param named  whether the file can be
+ * identified to them. */
 static dcl_status load_directly(dcl_array *array, int fd, const char *absolute, bool named, const dcl_npy_info *info)
 {
     dcli_file_id id = {.inode = 0};
@@ -117,7 +118,7 @@ static dcl_status load_file(dcl_array *array, int fd, const char *path)
     if (status != DCL_OK)
         return status;
     follow_link(absolute);
-    if (array->base == NULL) /* nodes use files for their whole parts */
+    if (array->base == NULL) /* nodes use files for whole parts only */
         status = dcli_cluster_sees_files(array->cluster, absolute, &direct, &named);
     if (status != DCL_OK)
         return status;
@@ -148,9 +149,9 @@ dcl_status dcl_load_npy(dcl_array *array, const char *path)
     return status;
 }
 
-/* Nodes write what they have run by run; where runs are short it is faster to collect them here. On one host that pays up to
- * long runs: the file's pages are filled in order, once, and are on their way to the disk meanwhile. Elements of other hosts
- * would have to come here. */
+/* Whether the runs of an array are long enough for the nodes to save them. Nodes write run by run; if runs are short,
+ * collecting them here is faster. On one host this holds up to long runs, because the file's pages are filled in order
+ * and once, and are written to the disk meanwhile. Elements of other hosts would have to be sent here. */
 static bool has_long_runs(const dcl_array *array, bool fortran_order)
 {
     enum { LEAST_BYTES_HERE = 64 << 10, LEAST_BYTES_ELSEWHERE = 512 };
@@ -163,14 +164,14 @@ static dcl_status choose_way(dcl_array *array, const char *absolute, bool fortra
 {
     bool named;
     *direct_out = false;
-    if (array->base != NULL || array->layout.partial) /* nobody has what is stored nowhere */
+    if (array->base != NULL || array->layout.partial) /* no node has the elements that are not stored */
         return DCL_OK;
     dcl_status status = dcli_cluster_sees_files(array->cluster, absolute, direct_out, &named);
     *direct_out &= array->cluster->files.way == DCLI_FILES_DIRECT || has_long_runs(array, fortran_order);
     return status;
 }
 
-/* Other threads go on while the disk is waited for. */
+/* Finish a new file without the lock, so that other threads continue while the disk is written. */
 static dcl_status end_new_file(dcl_cluster *cluster, dcli_new_file *file, int64_t bytes, dcl_status status)
 {
     pthread_mutex_unlock(&cluster->lock);
@@ -179,8 +180,8 @@ static dcl_status end_new_file(dcl_cluster *cluster, dcli_new_file *file, int64_
     return status;
 }
 
-/* The header goes to the disk before nodes of other hosts write. Otherwise this host could write its page of it later, over
- * their elements. */
+/* Write the header to the disk before nodes of other hosts write. Otherwise this host could write its copy of that page
+ * later, over their elements. */
 static dcl_status settle_header(const dcl_cluster *cluster, const dcli_new_file *file)
 {
     if (cluster->files.sees == NULL || fdatasync(file->fd) == 0)
@@ -225,7 +226,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
         status = make_absolute(path, absolute);
     if (status == DCL_OK)
         status = choose_way(array, absolute, fortran_order, &direct);
-    /* An array that is still being written may fail yet: then nothing is touched. */
+    /* an array that is still being written may fail: then no file is changed */
     if (status == DCL_OK)
         status = dcli_cluster_wait(array->cluster, dcli_array_books(array)->last_use, false, -1);
     if (status == DCL_OK)
@@ -236,7 +237,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
         return status;
     status = save_beside(array, &file, fortran_order, direct, &bytes);
     if (status == DCL_OK)
-        status = dcli_array_whole(array, "save"); /* the survivors have saved their parts, a lost node has not */
+        status = dcli_array_whole(array, "save"); /* the remaining nodes have saved their parts, a lost node has not */
     status = end_new_file(array->cluster, &file, bytes, status);
     return status == DCL_OK ? dcli_books_strayed(dcli_array_books(array), "the file was written") : status;
 }

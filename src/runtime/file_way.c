@@ -1,7 +1,8 @@
-/* runtime/file_way.c - who reads and writes files: the nodes, where all of them see the program's, else the host.
+/* runtime/file_way.c - decide who reads and writes files: the nodes if all of them see the program's file, else the
+ * host.
  *
- * They see a file where they see the file beside it that the host has just made, with the same random token in it: names
- * alone say nothing about file systems of other hosts. */
+ * The host makes a file with a random token beside the file, and the nodes look for it. Names alone say nothing about
+ * the file systems of other hosts. */
 #include <string.h>
 #include <unistd.h>
 
@@ -9,11 +10,11 @@
 #include "runtime/cluster.h"
 #include "store/files.h"
 
-/** What the nodes have answered about a folder. */
+/** The nodes' answer about a folder. */
 typedef struct dcli_known_folder {
     struct dcli_known_folder *next;
     bool seen;
-    char path[]; /* with the '/' at its end */
+    char path[]; /* with a final '/' */
 } dcli_known_folder;
 
 void dcli_cluster_choose_files(dcl_cluster *cluster, const char *files)
@@ -47,7 +48,7 @@ static void remember(dcl_cluster *cluster, const char *path, size_t length, bool
     enum { MOST_FOLDERS = 32 };
     dcli_known_folder *folder = dcli_malloc(sizeof *folder + length + 1);
     if (folder == NULL)
-        return; /* they will be asked again */
+        return; /* no memory to cache the answer: they will be asked again */
     *folder = (dcli_known_folder){.next = cluster->files.folders, .seen = seen};
     memcpy(folder->path, path, length);
     folder->path[length] = '\0';
@@ -57,7 +58,8 @@ static void remember(dcl_cluster *cluster, const char *path, size_t length, bool
     forget_from(&folder->next);
 }
 
-/* A folder in which the host cannot make a file is taken as not seen: then only the host needs to read from it. */
+/* Ask the nodes about a folder. If the host cannot make a file there, the answer is no: then only the host needs to
+ * read from it. */
 static dcl_status ask(dcl_cluster *cluster, const char *path, bool *asked_out, bool *seen_out)
 {
     char token_path[DCLI_FILES_PATH], token[DCLI_TOKEN_LENGTH + 1];
@@ -70,7 +72,7 @@ static dcl_status ask(dcl_cluster *cluster, const char *path, bool *asked_out, b
     return status;
 }
 
-/* Always ask: nodes learn the file system's device number from the question. */
+/* Always ask, because nodes learn the file system's device number from the question. */
 dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool *direct_out, bool *named_out)
 {
     size_t length = (size_t)(strrchr(path, '/') - path) + 1;

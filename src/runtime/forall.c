@@ -1,16 +1,16 @@
-/* runtime/forall.c - loop bodies: checking a call, starting it, explaining it. */
+/* runtime/forall.c - loop bodies and tile kernels: check a call, start it, explain it. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "runtime/declare.h"
 #include "runtime/report.h"
 
-/* A call as it is prepared: one entry per parameter of the body. */
+/* A call being prepared: one entry per parameter of the body. */
 struct call {
     dcl_cluster *cluster;
     dcli_known_body *known;
     bool tiles; /* the text is a tile kernel */
-    bool own;   /* the library's: its names for arrays are not the program's */
+    bool own;   /* a body of the library: the names of its arrays are not the program's */
     dcli_declarations declarations;
     int count;
     dcl_array *array[DCLI_MAX_PARAMS];
@@ -46,7 +46,7 @@ static dcl_status check_sizes(bool tiles, const dcl_arg *arg)
     if (arg->width_count < 1 || arg->width_count > DCLI_ITEM_DIMENSIONS)
         return DCLI_FAIL(DCL_ERR_INVALID, "%s has %d sizes; expected 1 to %d, of dimensions 0, 1 and 2", what,
                          arg->width_count, DCLI_ITEM_DIMENSIONS);
-    if (arg->access == DCL_ACCESS_GROUP && arg->width[0] == 0) /* three times 0 stands for none */
+    if (arg->access == DCL_ACCESS_GROUP && arg->width[0] == 0) /* 0 in all dimensions means no group */
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "DCL_GROUP has size 0 along dimension 0; expected at least 1 work-item; leave "
                          "DCL_GROUP out where the library is to choose");
@@ -88,7 +88,7 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
                      arg->name, (int)arg->access);
 }
 
-/* DCL_MOVE(C, B): C is an output of this call. */
+/* Check DCL_MOVE(C, B): C must be an output of this call. */
 static dcl_status check_move(int k, int count, const dcl_arg args[])
 {
     const char *of = args[k].of, *found = "no argument of this call";
@@ -154,7 +154,7 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     operand->view = array != base ? &array->view : NULL;
     operand->reshaped = array->reshaped;
     operand->declared = call->declarations.of[p];
-    bool usable = !call->own && !array->reshaped; /* copies are of the array's own shape */
+    bool usable = !call->own && !array->reshaped; /* replicas exist only in the array's own shape */
     operand->keeps = usable && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
     if (operand->keeps || (usable && (base->books->was_kept || base->layout.rule.halo_rank > 0)))
         operand->kept = call->cluster->kept.generation + 1;
@@ -181,7 +181,7 @@ static dcl_status fill_operation(struct call *call, const dcl_box *box, int coun
     return DCL_OK;
 }
 
-/* Holds the call's body, also where it fails. */
+/* Prepare a call. It holds its body, even on failure. */
 static dcl_status prepare_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
 {
     dcl_status status = dcli_body_of_call(call->cluster, body, call->tiles, count, args, &call->known);
@@ -250,7 +250,8 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
     return status;
 }
 
-/* What else was checked does not depend on maps. */
+/* Whether the operation writes an array of which some elements are not stored; the other checks do not depend on
+ * maps. */
 static bool writes_partial(const dcli_operation *operation)
 {
     for (int k = 0; k < operation->operand_count; k++)
@@ -275,14 +276,14 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
         status = dcli_cluster_await_room(call->cluster);
     if (status != DCL_OK)
         return status;
-    /* While that waited, other threads may have exchanged storages: from here on the lock is kept. */
+    /* While the call waited, other threads may have exchanged storages: from here on the lock is held. */
     status = fill_operation(call, box, count, args);
     if (status != DCL_OK)
         return status;
     dcli_operation_resolve(&call->operation);
     status = check_inputs(call);
     if (status == DCL_OK && writes_partial(&call->operation))
-        status = dcli_operation_check(&call->operation); /* they may have other maps now, too */
+        status = dcli_operation_check(&call->operation); /* check again: their maps may have changed, too */
     return status == DCL_OK ? issue_call(call, box) : status;
 }
 

@@ -1,4 +1,4 @@
-/* runtime/front.c - looking handles up: the frame of every call. */
+/* runtime/front.c - resolve handles: the frame of every public call. */
 #include "runtime/front.h"
 
 #include "runtime/cluster.h"
@@ -55,7 +55,7 @@ void *dcli_call_cluster(dcli_call *call, const char *name, const dcl_cluster *cl
     return object;
 }
 
-/* Objects live as long as their clusters are open: first these are kept. */
+/* Pin the object of a handle. Objects exist while their clusters are open, so the cluster is pinned first. */
 static void *find(dcli_call *call, dcli_kind kind, const char *name, const void *handle)
 {
     if (handle == NULL || call->status != DCL_OK)
@@ -79,7 +79,7 @@ void *dcli_call_array(dcli_call *call, const char *name, const dcl_array *array)
 const dcl_arg *dcli_call_args(dcli_call *call, int count, const dcl_arg args[], dcl_arg copy[])
 {
     if (args == NULL || count < 1 || count > DCLI_MAX_PARAMS)
-        return args; /* which is refused without a look at them */
+        return args; /* the count is refused before the arguments are read */
     for (int k = 0; k < count; k++) {
         copy[k] = args[k];
         if (args[k].access != DCL_ACCESS_VALUE && args[k].access != DCL_ACCESS_PRELUDE &&
@@ -97,7 +97,7 @@ void dcli_front_drop_map(const void *map)
         dcli_handle_finish(map);
 }
 
-/* Its cluster is pinned, or closed: then the object has gone with it. */
+/* End an array's handle. Its cluster is pinned; or it was closed, and then the object was freed with it. */
 static void end_array(const void *handle)
 {
     dcl_array *array = dcli_handle_object(handle);
@@ -124,8 +124,8 @@ void dcli_front_leave(const void *handle)
     }
 }
 
-/* An operation was given a NULL that a constructor returned, and no other handle: its error is kept by the cluster that the
- * constructor was called with. */
+/* Record the error of a constructor at its cluster: an operation was given the NULL that the constructor returned, and
+ * no other handle. */
 static void keep_cause(void)
 {
     const void *handle = dcli_error_cause_in();

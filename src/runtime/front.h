@@ -1,4 +1,4 @@
-/* runtime/front.h - what the program calls: handles are looked up, and objects are kept while a call uses them. */
+/* runtime/front.h - the public functions: they resolve handles, and pin objects while a call uses them. */
 #ifndef DCLI_RUNTIME_FRONT_H
 #define DCLI_RUNTIME_FRONT_H
 
@@ -10,36 +10,37 @@
 
 enum { DCLI_MOST_PINNED = 2 * DCLI_MAX_PARAMS + 4 };
 
-/** A call of the program's that has not returned. */
+/** A public call that has not returned yet. */
 typedef struct dcli_call {
-    struct dcli_call *outer; /* of the same thread: a function that it was given makes this one */
-    dcl_status status;       /* other than DCL_OK: a handle was refused, and nothing is done */
-    bool operates;           /* an operation: the cluster keeps its error */
-    const void *cluster;     /* handle of the first one pinned; NULL: none yet */
+    struct dcli_call *outer; /* the call of the same thread whose callback makes this one */
+    dcl_status status;       /* other than DCL_OK: a handle was refused, and the call does nothing */
+    bool operates;           /* an operation: its error is also the cluster's */
+    const void *cluster;     /* handle of the first pinned cluster; NULL: none yet */
     int count;
-    const void *pinned[DCLI_MOST_PINNED]; /* handles, clusters before what belongs to them */
+    const void *pinned[DCLI_MOST_PINNED]; /* pinned handles, clusters before their objects */
 } dcli_call;
 
 void dcli_call_begin(dcli_call *call, const char *function);
-/** The same for an operation: refused handles, and NULLs that a constructor returned, are errors of the cluster, too. */
+/** Begin a call that is an operation: refused handles, and NULLs that a constructor returned, are errors of the
+ *  cluster, too. */
 void dcli_call_begin_operation(dcli_call *call, const char *function);
-/** The object of a parameter, kept until the call ends. @return NULL: the handle is NULL, or was refused. */
+/** The object of a parameter, pinned until the call ends. @return NULL: the handle is NULL, or was refused. */
 void *dcli_call_cluster(dcli_call *call, const char *name, const dcl_cluster *cluster);
 void *dcli_call_map(dcli_call *call, const char *name, const dcl_map *map);
 void *dcli_call_array(dcli_call *call, const char *name, const dcl_array *array);
-/** The arguments of a body with objects in place of handles. @param copy  [DCLI_MAX_PARAMS].
- *  @return copy; `args` where these are wrong in number. */
+/** Copy the arguments of a body, with objects in place of handles. @param copy  [DCLI_MAX_PARAMS]. @return copy; `args`
+ *  if their number is invalid. */
 const dcl_arg *dcli_call_args(dcli_call *call, int count, const dcl_arg args[], dcl_arg copy[]);
 /** @return status. */
 dcl_status dcli_call_end(dcli_call *call, dcl_status status);
-/** End a call that has made something. @param object  NULL: it has not. @return its handle, or NULL. */
+/** End a constructor's call. @param object  NULL: it failed. @return the object's handle, or NULL. */
 void *dcli_call_made(dcli_call *call, dcli_kind kind, void *object);
 /** Whether an outer call of this thread has the cluster pinned. */
 bool dcli_call_is_inside(const dcli_call *call, const void *cluster);
 
-/** Unpin, and free the object where it has ended meanwhile. */
+/** Unpin a handle, and free its object if the handle has ended meanwhile. */
 void dcli_front_leave(const void *handle);
-/** End a hold on a map. It is pinned, and remains so. */
+/** Drop a reference to a map, which remains pinned. */
 void dcli_front_drop_map(const void *map);
 
 /* The functions inside. */

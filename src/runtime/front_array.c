@@ -1,4 +1,4 @@
-/* runtime/front_array.c - what the program calls: arrays, views, and what moves them. */
+/* runtime/front_array.c - public functions for arrays, views, copies and moves. */
 #include "runtime/front.h"
 
 #include "runtime/cluster.h"
@@ -8,11 +8,12 @@ void dcl_array_release(dcl_array *array)
     dcli_call call;
     dcli_call_begin(&call, __func__);
     if (dcli_call_array(&call, "array", array) != NULL && !dcli_handle_finish(array))
-        call.status = dcli_handle_refuse(array, DCLI_ARRAYS, "array"); /* another thread was faster */
+        call.status = dcli_handle_refuse(array, DCLI_ARRAYS, "array"); /* another thread has released it first */
     dcli_call_end(&call, call.status);
 }
 
-/* Maps that arrays lend have handles of their own, whatever the program does with the one it made the array with. */
+/* Make a handle for the map that dcl_map_of() returns; it is independent of the handle with which the array was
+ * made. */
 static void *lend_map(dcl_array *array, const void *cluster)
 {
     if (array->lent_map != NULL && dcli_handle_object(array->lent_map) == array->map)

@@ -1,4 +1,4 @@
-/* runtime/front_call.c - what the program calls: descriptions of calls, and counters. */
+/* runtime/front_call.c - public functions for descriptions of calls, and counters. */
 #include <string.h>
 
 #include "base/check.h"
@@ -11,7 +11,7 @@ struct inside {
     dcl_arg args[DCLI_MAX_PARAMS];
 };
 
-/* By kind: the function that the program knows. */
+/* By kind: the name of the public function, for errors. */
 static const char *const run_name[] = {"dcl_call_run", "dcl_forall", "dcl_forall_tiles",
                                        "dcl_copy",     "dcl_remap",  "dcl_move"};
 
@@ -24,11 +24,11 @@ static const char *name_of(const dcl_call *call)
 static dcl_status check_args(const dcl_call *call)
 {
     if (call->args == NULL || call->arg_count < 1 || call->arg_count > DCLI_MAX_PARAMS)
-        return DCL_OK; /* refused later, without a look at them */
+        return DCL_OK; /* refused later, without reading them */
     return dcli_size_check("call->arg_bytes", "dcl_arg", call->arg_bytes, sizeof(dcl_arg));
 }
 
-/* Copy what the program's struct has; fields that it lacks are zero. */
+/* Copy the program's struct; fields that it does not have are zero. */
 static dcl_status complete(const dcl_call *call, dcl_call *complete_out)
 {
     if (call == NULL)
@@ -55,7 +55,7 @@ static void copy_args(const dcl_call *call, dcl_arg copy[])
     }
 }
 
-/* Look up what a call of this kind uses. */
+/* Resolve the handles that a call of this kind uses. */
 static void look_up(dcli_call *frame, dcl_call *call, dcl_arg copy[])
 {
     switch (call->kind) {

@@ -1,4 +1,4 @@
-/* runtime/front_cluster.c - what the program calls: clusters. */
+/* runtime/front_cluster.c - public functions for clusters. */
 #include "runtime/front.h"
 
 #include "runtime/cluster.h"
@@ -27,7 +27,7 @@ dcl_cluster *dcl_open_plan(int nodes)
     return dcli_handle_process() == DCL_OK ? opened(dcli_in_open_plan(nodes)) : NULL;
 }
 
-/* Their objects went with the cluster. */
+/* End the handles of a closed cluster's arrays, whose objects were freed with it. */
 static void end_arrays(const void *cluster)
 {
     uint32_t at = 0;
@@ -40,7 +40,7 @@ static void end_arrays(const void *cluster)
     }
 }
 
-/* Calls of other threads end with an error; then the cluster is this one's alone. */
+/* Close a cluster: calls of other threads end with an error; then this thread uses it alone. */
 static dcl_status close_cluster(dcl_cluster *handle, dcl_cluster *cluster)
 {
     dcli_cluster_interrupt(cluster);

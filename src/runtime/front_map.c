@@ -1,4 +1,4 @@
-/* runtime/front_map.c - what the program calls: maps. */
+/* runtime/front_map.c - public functions for maps. */
 #include "resmap/layout.h"
 #include "runtime/front.h"
 
@@ -274,7 +274,7 @@ dcl_map *dcl_map_retain(dcl_map *map)
     return map;
 }
 
-/* Also of a cluster that has been closed. */
+/* Also works for maps of a closed cluster. */
 void dcl_map_release(dcl_map *map)
 {
     dcli_error_enter(__func__);

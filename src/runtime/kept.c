@@ -1,5 +1,5 @@
-/* runtime/kept.c - kept copies as the program's side knows them: nodes keep books of their own, in every operation; here
- * operations are noted, and planned for all nodes only once somebody asks what another one would move. */
+/* runtime/kept.c - the program's record of replicas. Nodes maintain their own record with every operation. Here
+ * operations are only noted; they are planned for all nodes when somebody asks what an operation would move. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 
 enum { MOST_NOTED = 64 };
 
-/* Have all nodes drop their copies of an array, where there may be some. Those of one that is lost go with it. */
+/* Let all nodes drop their replicas of an array, if there may be any. Replicas of a lost array disappear with it. */
 static dcl_status drop(dcl_array *array)
 {
     if (!array->books->was_kept || array->books->lost)
@@ -35,8 +35,8 @@ dcl_status dcl_keep(dcl_array *array, bool keep)
 
 void dcli_cluster_kept_fail(dcl_cluster *cluster) { cluster->kept.generation++; }
 
-/* An operation whose plan is refused runs nowhere, and makes no copies. Nor are any noted where there was no memory to plan
- * it: either way nobody relies on copies made so far. */
+/* Apply one noted operation. If its plan is refused, it runs nowhere and makes no replicas; if there is no memory to
+ * plan it, none are recorded. In both cases all earlier replicas are treated as invalid. */
 static dcl_status settle_one(dcl_cluster *cluster, const dcli_operation *operation)
 {
     dcl_status status = DCL_OK;
@@ -67,7 +67,7 @@ dcl_status dcli_cluster_kept_settle(dcl_cluster *cluster)
     }
     notes->count = 0;
     if (status != DCL_OK)
-        dcli_cluster_kept_fail(cluster); /* what was noted is not in the books */
+        dcli_cluster_kept_fail(cluster); /* the noted operations are not applied */
     return status;
 }
 
@@ -98,7 +98,7 @@ static bool same_operation(const dcli_operation *a, const dcli_operation *b)
     return true;
 }
 
-/* A copy that outlives the call: what it declares lies behind it. */
+/* Copy an operation so that it outlives the call, with its declarations stored after it. */
 static dcli_operation *copy_operation(const dcli_operation *operation)
 {
     size_t numbers = 0;
@@ -135,7 +135,7 @@ static dcl_status note(dcl_cluster *cluster, const dcli_operation *operation, bo
     return DCL_OK;
 }
 
-/* Whether an operation was noted since which nothing was dropped: called again, it makes no copies. */
+/* Whether the same operation was noted before and nothing was dropped since: then it makes no replicas. */
 static bool is_repeated(const dcli_kept_notes *notes, const dcli_operation *operation)
 {
     for (int o = notes->count - 1; o >= 0 && !notes->noted[o].drops; o--)

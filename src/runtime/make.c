@@ -1,4 +1,4 @@
-/* runtime/make.c - the cluster's own memory: made, resized, freed. */
+/* runtime/make.c - the memory of a cluster: allocate, resize, free. */
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
 
 static void free_array(dcl_cluster *cluster, dcl_array *array)
 {
-    dcli_cluster_kept_settle(cluster); /* what was noted may name its layout or view */
+    dcli_cluster_kept_settle(cluster); /* noted operations may refer to its layout or view */
     dcl_array **list = array->base != NULL ? &cluster->views : &cluster->arrays;
     *(array->before != NULL ? &array->before->after : list) = array->after;
     if (array->after != NULL)
@@ -39,7 +39,7 @@ void dcli_array_free(dcl_array *array) { free_array(array->cluster, array); }
 
 enum { OWN_STRINGS = 5 };
 
-/* Strings of the configuration that are needed after dcl_open(). */
+/* List the strings of the configuration that are needed after dcl_open(). */
 static void list_strings(dcl_config *config, const char **list[OWN_STRINGS])
 {
     list[0] = &config->map;
@@ -57,9 +57,9 @@ static void free_config(dcl_config *config)
         dcli_free((char *)(uintptr_t)*list[s]);
 }
 
-/* Close the workers that no thread uses any more. A thread that hangs in its driver may come back at any time: it then ends,
- * but what it holds of its own node and of what nodes share stays until the program ends, and so do the parts of others that
- * its device may be reading in place.
+/* Close the workers that no thread uses any more. A thread that hangs in its driver may return at any time and then
+ * ends. What it uses of its own node and of shared data stays allocated until the program ends, and so do parts of
+ * other nodes that its device may be reading in place.
  * @return whether there is such a thread. */
 static bool close_workers(dcl_cluster *cluster)
 {
@@ -79,8 +79,8 @@ static bool close_workers(dcl_cluster *cluster)
     return hangs;
 }
 
-/* What a thread that hangs may still use is kept on a list, so that leak checkers do not report it. Its log ends here: the
- * program may free what its log_fn uses. */
+/* Keep a cluster with a hanging thread on a list, so that leak checkers do not report it. Its log is switched off,
+ * because the program may free what its log_fn uses. */
 static void abandon(dcl_cluster *cluster)
 {
     cluster->log.level = DCLI_LOG_OFF;
@@ -92,14 +92,14 @@ static void abandon(dcl_cluster *cluster)
     pthread_mutex_unlock(&lock);
 }
 
-/* What only the nodes and the host's worker use. */
+/* Free what only the nodes and the host's worker use. */
 static void free_shared(dcl_cluster *cluster)
 {
     dcli_guard_close(cluster->guard);
     dcli_board_close(cluster->board);
     dcli_commons_close(cluster->commons);
     if (cluster->net != NULL)
-        dcli_net_close(cluster->net); /* the last payloads are released here */
+        dcli_net_close(cluster->net); /* releases the last payloads */
     dcli_buffers_close(cluster->buffers);
     free_config(&cluster->config);
     dcli_free(cluster->fault);
@@ -133,7 +133,7 @@ void dcli_cluster_free(dcl_cluster *cluster)
         free_shared(cluster);
 }
 
-/* Strings of the configuration that are needed later are the cluster's own. */
+/* Copy the strings of the configuration that are needed later. */
 static dcl_status own_strings(dcl_config *config)
 {
     const char **list[OWN_STRINGS];

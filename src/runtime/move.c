@@ -1,4 +1,4 @@
-/* runtime/move.c - the local global view: the tiles of an array, and elements moved to a node ahead of use. */
+/* runtime/move.c - the local global view: visiting an array's tiles, and prefetching elements to a node. */
 #include <dcl/explain.h>
 #include <dcl/local.h>
 
@@ -40,7 +40,7 @@ static dcl_status check_move(const dcl_array *array, const dcl_box *box, int nod
     return box != NULL ? dcli_box_check(box, dcli_array_grid(array)) : DCL_OK;
 }
 
-/* What can only be said with the lock held. */
+/* Check what requires the lock. */
 static dcl_status check_state(const dcl_array *array, int node)
 {
     if (array->reshaped)
@@ -63,7 +63,7 @@ static void fill_move(const dcl_array *array, const dcl_box *box, int node, dcli
     dcli_operation_resolve(operation);
 }
 
-/* It can be planned then, by the copies there are after all that was called before. */
+/* Prepare a move so that it can be planned with the replicas that exist after all earlier calls. */
 static dcl_status prepare_move(dcl_array *array, const dcl_box *box, int node, dcli_operation *operation)
 {
     dcl_cluster *cluster = array->cluster;
@@ -98,7 +98,7 @@ static dcl_status issue_move(dcl_array *array, dcli_operation *operation)
     return dcli_cluster_issue(array->cluster, &descriptor, operation, &books, false, NULL, NULL);
 }
 
-/* The lock is held, and not given up between the plan and the start: what fits then, fits. */
+/* Move. The lock is held throughout, so what fits when planned also fits when started. */
 static dcl_status move(dcl_array *array, const dcl_box *box, int node)
 {
     dcli_operation operation;

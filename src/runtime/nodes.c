@@ -1,4 +1,4 @@
-/* runtime/nodes.c - the nodes of a cluster as the program sees them: questions, losses, newcomers. */
+/* runtime/nodes.c - the nodes of a cluster: queries, losses, joining. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static bool has_part(const dcl_array *array, int node)
     return dcli_layout_place(&array->layout, node) >= 0 && dcli_layout_storage(&array->layout, node) > 0;
 }
 
-/* "; arrays A, B and 3 without a name had a part on it and have failed" */
+/* Append "; arrays A, B and 3 without a name had a part on it and have failed". */
 static void name_arrays(const dcl_cluster *cluster, int node, dcli_text *text)
 {
     int named = 0, nameless = 0;
@@ -95,7 +95,7 @@ static void fail_arrays(dcl_cluster *cluster, int node, const char *text)
     }
 }
 
-/* Its answer will not come: the body is compiled when it is run. */
+/* Do not wait for a lost node's compilation; the body is compiled when it is run. */
 static void forget_answers(dcl_cluster *cluster, const char *text)
 {
     for (int b = 0; b < DCLI_BODY_BUCKETS; b++)
@@ -109,7 +109,7 @@ static void forget_answers(dcl_cluster *cluster, const char *text)
         }
 }
 
-/* A body that has ended a node would end the next one, too. */
+/* Refuse a body that has crashed a node, because it would crash the next one, too. */
 static void blame_body(dcl_cluster *cluster, int64_t number, const char *text)
 {
     for (int b = 0; b < DCLI_BODY_BUCKETS && number > 0; b++)
@@ -133,8 +133,8 @@ static bool all_lost(const dcl_cluster *cluster)
     return n == cluster->node_count;
 }
 
-/* A newcomer on its way may become the only node: whether it has is known when its call ends. The sentence is that of the
- * last loss. */
+/* Break the cluster if no node is left. A joining node may become the only one; that is known when its call ends. The
+ * error is that of the last loss. */
 static void break_without_nodes(dcl_cluster *cluster)
 {
     if (!cluster->joining && cluster->broken == DCL_OK && all_lost(cluster))
@@ -151,14 +151,14 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence)
     char *whole = dcli_text_take(&text);
     const char *told = whole != NULL ? whole : sentence;
     bool builds = dcli_body_builder(cluster, node);
-    bool joined = node < cluster->node_count && !cluster->lost[node]; /* else a call has failed with it */
+    bool joined = node < cluster->node_count && !cluster->lost[node]; /* otherwise a call has failed because of it */
     cluster->lost[node] = true;
     cluster->done[node] = cluster->ready[node] = INT64_MAX;
     fail_arrays(cluster, node, sentence);
     if (builds)
         forget_answers(cluster, told);
     blame_body(cluster, dcli_blamed_body(sentence), told);
-    if (joined) /* else the call that lets it join tells */
+    if (joined) /* otherwise the joining call reports it */
         dcli_cluster_keep(cluster, DCL_ERR_NODE_LOST, told);
     if (all_lost(cluster) && cluster->broken == DCL_OK)
         snprintf(cluster->broken_text, sizeof cluster->broken_text, "no node is left: %s", told);
@@ -171,7 +171,7 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence)
 
 /* ---- newcomers ---------------------------------------------------------------------------------------------------- */
 
-/* All bodies, so that it can run what comes. It compiles them when it needs them. */
+/* Send all bodies to a joining node, so that it can run later operations. It compiles them at first use. */
 static dcl_status tell_bodies(dcl_cluster *cluster, int node)
 {
     dcl_status status = DCL_OK;
@@ -196,7 +196,7 @@ static dcl_status tell_failure(dcl_cluster *cluster, const dcl_array *array, int
     return dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
 }
 
-/* All arrays there are, and which of them have failed. */
+/* Send all arrays to a joining node, and which of them have failed. */
 static dcl_status tell_arrays(dcl_cluster *cluster, int node)
 {
     dcl_status status = DCL_OK;
@@ -217,13 +217,13 @@ static dcl_status tell_arrays(dcl_cluster *cluster, int node)
     return status;
 }
 
-/* The lock is held: no operation comes in between. */
+/* Let one node join. The lock is held, so no operation comes in between. */
 static dcl_status let_join(dcl_cluster *cluster, int node)
 {
     dcli_worker *host = cluster->worker[cluster->host];
     int64_t first = cluster->operations + 1;
     cluster->done[node] = cluster->ready[node] = first - 1;
-    dcli_cluster_kept_fail(cluster); /* it knows of no copies that others have: all begin anew */
+    dcli_cluster_kept_fail(cluster); /* it does not know the replicas of others, so all are invalidated */
     dcli_host_hold(host, true);
     cluster->ways[node] = dcli_crew_ways(cluster->crew, node);
     cluster->ways[node].can &= dcli_ways_allowed(cluster->config.transfer) & ~DCLI_CAN_READ; /* parts made before were
@@ -241,7 +241,7 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
     return status;
 }
 
-/* All of them or none: no loss is noticed while the lock is held. */
+/* Let all new nodes join or none: no loss is processed while the lock is held. */
 static dcl_status let_all_join(dcl_cluster *cluster, int first, int count)
 {
     for (int n = first; n < first + count; n++)
@@ -254,8 +254,8 @@ static dcl_status let_all_join(dcl_cluster *cluster, int first, int count)
     return status;
 }
 
-/* A call that has failed leaves no newcomer: those that run are ended, and whoever has heard of them is told. Their numbers
- * are not given again. */
+/* Remove the new nodes after a failure: their processes are ended, and nodes that know of them are told. Their numbers
+ * are not used again. */
 static void forget_newcomers(dcl_cluster *cluster, int first, int count)
 {
     for (int n = first; n < first + count; n++) {
@@ -282,14 +282,14 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
                          "with DCL_WORKERS");
     int first = 0, count = 0;
     pthread_mutex_lock(&cluster->lock);
-    dcli_cluster_begin_turn(cluster); /* other threads could go on for ever */
+    dcli_cluster_begin_turn(cluster); /* otherwise calls of other threads could delay it for ever */
     dcl_status status = cluster->broken == DCL_OK ? DCL_OK : dcli_error_adopt(cluster->broken, cluster->broken_text);
     cluster->joining = status == DCL_OK;
     pthread_mutex_unlock(&cluster->lock);
     if (status == DCL_OK)
         status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first, &count);
     pthread_mutex_lock(&cluster->lock);
-    /* A newcomer takes all that was before it as over. */
+    /* A joining node treats all earlier operations as complete. */
     while (status == DCL_OK && cluster->complete < cluster->operations)
         status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
     if (status == DCL_OK && cluster->broken != DCL_OK)

@@ -70,7 +70,7 @@ static void stop_workers(dcl_cluster *cluster)
         dcli_worker_join(cluster->worker[n]);
 }
 
-/* The host starts first: it can end all that start after it. */
+/* Start the host's worker first, because it can end the nodes that start after it. */
 static dcl_status start_workers(dcl_cluster *cluster)
 {
     dcl_status status = DCL_OK;
@@ -134,7 +134,7 @@ static void log_nodes(dcl_cluster *cluster)
     }
 }
 
-/* "alloc node=N count=N" is the only fault there is. */
+/* Check DCL_FAULT: "alloc node=N count=N" is the only fault. */
 static dcl_status check_fault(const char *fault)
 {
     int node;
@@ -149,7 +149,7 @@ static dcl_status check_fault(const char *fault)
                      fault);
 }
 
-/* Threads started now leave the program's signals to the program's threads. */
+/* Block signals for threads started now: signals are for the program's own threads. */
 static void block_signals(sigset_t *before_out)
 {
     sigset_t all;
@@ -160,7 +160,7 @@ static void block_signals(sigset_t *before_out)
     pthread_sigmask(SIG_SETMASK, &all, before_out);
 }
 
-/* The settings of the environment; errors begin with the name of the call. */
+/* Read the settings of the environment; errors begin with the name of the call. */
 static dcl_status read_config(dcl_config *config, const char *function)
 {
     dcl_status status = dcl_config_read(config);
@@ -168,7 +168,8 @@ static dcl_status read_config(dcl_config *config, const char *function)
     return status == DCL_OK ? DCL_OK : DCLI_FAIL(status, "%s", dcli_error_sentence());
 }
 
-/* The map of the configuration must parse now, not when it is first used. Closes the cluster when it does not. */
+/* Check the map of the configuration when the cluster is opened, not at its first use. Closes the cluster if it is
+ * invalid. */
 static dcl_cluster *with_checked_map(dcl_cluster *cluster, const char *function)
 {
     dcl_map *map = cluster->config.map != NULL ? dcl_map_parse(cluster, cluster->config.map) : NULL;
@@ -251,7 +252,7 @@ void dcli_cluster_resume(dcl_cluster *cluster)
 {
     pthread_mutex_lock(&cluster->lock);
     if (cluster->interrupted && has_node(cluster))
-        cluster->broken = DCL_OK; /* what was started before comes to its end */
+        cluster->broken = DCL_OK; /* operations that were started before complete */
     cluster->interrupted = false;
     pthread_mutex_unlock(&cluster->lock);
 }

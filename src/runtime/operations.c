@@ -1,4 +1,4 @@
-/* runtime/operations.c - numbering operations, and the books of storages. */
+/* runtime/operations.c - number and issue operations, and record the state of storages. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -16,14 +16,15 @@ void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, co
 {
     bool failed = dcli_books_failed(books);
     if (operation < books->overwritten_at || (failed && books->text != NULL && books->text[0] != '\0'))
-        return; /* overwritten since, or known already with its first cause */
+        return; /* overwritten since, or its first cause is known already */
     books->failed_at = dcli_max(operation, books->failed_at);
     books->status = status;
     dcli_free(books->text);
     books->text = text != NULL ? dcli_strdup(text) : NULL;
 }
 
-/* Nodes tell of what they find in any order. When this is asked all causes are there that come before the failure. */
+/* Find the cause of a storage's failure. Nodes report failures in any order; when this is called, all causes before the
+ * failure are known. */
 static const dcli_outcome *cause_of(const dcl_cluster *cluster, const dcli_books *books)
 {
     const dcli_outcome *cause = cluster->causes, *found = NULL;
@@ -61,7 +62,7 @@ dcl_status dcli_array_usable(const dcl_array *array, const char *use)
 void dcli_books_stray(dcli_books *books, int64_t operation, const char *text)
 {
     if (operation < books->overwritten_at || dcli_books_has_strayed(books))
-        return; /* overwritten since, or known already with its first report */
+        return; /* overwritten since, or its first report is known already */
     books->strayed_at = operation;
     dcli_free(books->stray);
     books->stray = text != NULL ? dcli_strdup(text) : NULL;
@@ -191,7 +192,7 @@ static dcl_status issue_on(dcl_array *array, const dcli_layout *layout, dcli_msg
     return dcli_cluster_issue(array->cluster, descriptor, &operation, &books, waited, memory, strides);
 }
 
-/* What is asked of a view is asked of the elements behind it. */
+/* Issue an operation on a view as one on its base. */
 static dcl_status issue_on_base(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                 void *memory, const int64_t strides[])
 {
@@ -215,7 +216,8 @@ static dcl_status issue_on_base(dcl_array *array, dcli_msg_operation *descriptor
 dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                   void *memory, const int64_t strides[])
 {
-    dcl_status status = dcli_cluster_await_room(array->cluster); /* storages may be exchanged meanwhile, not later */
+    dcl_status status = dcli_cluster_await_room(array->cluster); /* storages may be exchanged while waiting, not
+                                                                    later */
     if (status != DCL_OK)
         return status;
     return array->base != NULL ? issue_on_base(array, descriptor, box, waited, memory, strides)

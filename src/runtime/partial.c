@@ -1,4 +1,5 @@
-/* runtime/partial.c - arrays of which some elements are stored nowhere: what the program reads of these, and may not write. */
+/* runtime/partial.c - arrays of which some elements are not stored: reading gives the fill value, writing is
+ * refused. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* runtime/processes.c - opening a cluster whose nodes are served by processes. */
+/* runtime/processes.c - open a cluster whose nodes are worker processes. */
 #include <string.h>
 #include <sys/random.h>
 
@@ -18,7 +18,7 @@ static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
         absent[n] = true;
     cluster->has_tree = cluster->node_count > (int)cluster->config.fanout;
     for (int n = (int)cluster->config.fanout; n < cluster->node_count; n++)
-        cluster->done[n] = cluster->ready[n] = INT64_MAX; /* their parents in the tree speak for them */
+        cluster->done[n] = cluster->ready[n] = INT64_MAX; /* their parents in the tree report for them */
     dcli_worker_terms terms = {.net = cluster->net,
                                .session = session,
                                .self = cluster->host,
@@ -63,7 +63,7 @@ static dcl_status random_session(uint64_t *session_out)
     return DCLI_FAIL(DCL_ERR_INTERNAL, "getrandom: the system has no random numbers");
 }
 
-/* Workers are had first: how many nodes there are is known then. */
+/* Start the worker processes first: only then is the number of nodes known. */
 dcl_cluster *dcli_open_processes(const dcl_config *config)
 {
     uint64_t session;

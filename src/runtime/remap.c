@@ -1,5 +1,5 @@
-/* runtime/remap.c - another map for an array's contents, and copies between arrays: loop bodies of the library's own, so
- * that planning, counting, moving and failing are those of any body. */
+/* runtime/remap.c - change an array's map, and copy between arrays, with loop bodies of the library's own, so that
+ * planning, counting, transfers and failures are those of any body. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /* ---- the body ----------------------------------------------------------------------------------------------------- */
 
-/* A call of "to(i,j) = from(i,j);". Where origins differ it is "from(i + i0, j + j0)". */
+/* A call of "to(i,j) = from(i,j);", with "from(i + i0, j + j0)" if the origins differ. */
 struct copy {
     char body[256];
     char shift_name[DCL_MAX_RANK][3];
@@ -25,7 +25,7 @@ static void put_subscripts(struct copy *copy, const char *array, int rank, bool 
     for (int d = 0; d < rank; d++) {
         char index = "ijklmnop"[d];
         at += (size_t)snprintf(copy->body + at, sizeof copy->body - at, "%s%c", d == 0 ? array : ", ", index);
-        if (shifted) /* named as make_copy() names it */
+        if (shifted) /* the name that make_copy() uses */
             at += (size_t)snprintf(copy->body + at, sizeof copy->body - at, " + %c0", index);
     }
 }
@@ -82,7 +82,7 @@ dcl_status dcli_copy_check(const dcl_array *from, const dcl_array *to)
     return check_shapes(from, to);
 }
 
-/* What stands in the body is nothing that the caller wrote. */
+/* Replace an error about the internal body by one that the caller understands. */
 static dcl_status say_overlap(const dcl_array *from, const dcl_array *to, dcl_status status)
 {
     if (status != DCL_ERR_BODY || dcli_array_base(from) != dcli_array_base(to) ||
@@ -164,7 +164,7 @@ dcl_status dcli_remap_choose(const dcl_array *array, dcl_map *map, unsigned flag
     return *map_out != NULL ? DCL_OK : dcli_error_status();
 }
 
-/* An array as the new map would lay it out, which has no storage. @param books_out  memory for its books. */
+/* Describe an array with the new map, without storage. @param books_out  memory for its state. */
 static dcl_status imagine(const dcl_array *array, dcl_map *map, dcli_books *books_out, dcl_array *array_out)
 {
     *books_out = (dcli_books){.id = 0}; /* storages count from 1 */
@@ -184,8 +184,8 @@ dcl_status dcli_remap_planned(dcl_array *array, dcl_map *map, dcli_planned_fn *l
     return status;
 }
 
-/* Nodes refuse what exceeds their pool while they copy, when it is too late: where that can be, it is planned before. Parts
- * of batches in chunks may be padded to eight bytes for one. */
+/* Check that a remap's stages fit into the nodes' pools, where they might not: nodes would refuse them only during the
+ * copy. Parts of batches in chunks may be padded to eight bytes per piece. */
 static dcl_status check_pool(dcl_array *array, dcl_map *map)
 {
     const dcl_config *config = &array->cluster->config;
@@ -195,7 +195,7 @@ static dcl_status check_pool(dcl_array *array, dcl_map *map)
     return dcli_remap_planned(array, map, dcli_count_planned, &counted);
 }
 
-/* The array that is remapped is right, whether or not this can be told. @return status, with its sentence. */
+/* Release the new array; the remapped array is valid, even if this fails. @return status, with its sentence. */
 static dcl_status end_fresh(dcl_array *fresh, dcl_status status)
 {
     char text[DCLI_ERROR_BYTES];
@@ -207,9 +207,9 @@ static dcl_status end_fresh(dcl_array *fresh, dcl_status status)
     return status == DCL_OK ? DCL_OK : dcli_error_adopt(status, text);
 }
 
-/* Make the storage and wait until every node has its part or one has said that it cannot. The lock is given up meanwhile.
- * The copy that follows writes every element, so the storage is not zeroed.
- * An array of its own until the end: so it is known to nodes that join, and fails with those that are lost. */
+/* Make the new storage, and wait until every node has its part or one has reported that it cannot. The lock is released
+ * meanwhile. The storage is not zeroed, because the copy writes every element. It is an array of its own until the end,
+ * so that joining nodes learn of it, and it fails if a node is lost. */
 static dcl_status reserve(const dcl_array *array, dcl_map *map, dcl_array **fresh_out)
 {
     dcl_cluster *cluster = array->cluster;
@@ -244,15 +244,15 @@ static void exchange(dcl_array *a, dcl_array *b)
     b->books = old.books;
 }
 
-/* The copy holds what the array does, a wrong result included. All reports on it have come: the new storage has been waited
- * for, which was made after all that had been called. */
+/* Copy the mark of a stray access to the new storage, whose contents are equal. All such reports have arrived, because
+ * the new storage was made and waited for after all earlier calls. */
 static void pass_stray(dcli_books *from, dcli_books *to)
 {
     if (dcli_books_has_strayed(from))
         dcli_books_stray(to, to->last_use, from->stray);
 }
 
-/* The lock is held. From the start of the copy to the exchange nobody else has it: later calls see the new map only. */
+/* Remap. The lock is held from the start of the copy to the exchange, so later calls see only the new map. */
 static dcl_status remap_to(dcl_array *array, dcl_map *map)
 {
     dcl_array *fresh = NULL;
@@ -263,7 +263,7 @@ static dcl_status remap_to(dcl_array *array, dcl_map *map)
         return status;
     status = start_copy(array, fresh);
     if (status == DCL_OK)
-        status = dcli_cluster_kept_settle(array->cluster); /* what was noted names the layouts where they are now */
+        status = dcli_cluster_kept_settle(array->cluster); /* noted operations refer to the current layouts */
     if (status == DCL_OK) {
         pass_stray(array->books, fresh->books);
         exchange(array, fresh);

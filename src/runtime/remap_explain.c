@@ -1,4 +1,4 @@
-/* runtime/remap_explain.c - what copies and remaps would do: counters, and reports. */
+/* runtime/remap_explain.c - explain and report copies and remaps. */
 #include <dcl/explain.h>
 #include <dcl/remap.h>
 

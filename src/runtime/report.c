@@ -1,4 +1,4 @@
-/* runtime/report.c - reports of what a call would do: the plans of all nodes, put together. */
+/* runtime/report.c - report what a call would do, from the plans of all nodes. */
 #include "runtime/report.h"
 
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void add_sums(dcli_report *report, const dcli_plan_detail *detail)
     }
 }
 
-/* Plans of nodes that have nothing to do may be without. */
+/* Add the details of a node's plan; plans of nodes with nothing to do may have none. */
 static dcl_status add_detail(dcli_report *report, const dcli_node_ways ways[], int node, dcl_report_node *row,
                              dcli_plan_detail *detail)
 {
@@ -168,7 +168,7 @@ static dcl_status add_footprints(dcli_report *report, const dcli_operation *oper
 
 /* ---- the report --------------------------------------------------------------------------------------------------- */
 
-/* Largest / mean of a field of the rows, over the nodes that the first output's map lays it over. */
+/* Largest / mean of a field of the rows, over the nodes of the first output's map. */
 static double imbalance(const dcli_report *report, const dcli_layout *space, size_t field)
 {
     int64_t largest = 0, sum = 0;
@@ -232,7 +232,7 @@ dcl_status dcli_report_on(void *user, const dcli_planned *planned)
     return asked->advise ? dcli_report_advise(report, planned) : DCL_OK;
 }
 
-/* An operation that no node has anything to do for. */
+/* Make the report of an operation that does nothing on any node. */
 dcl_status dcli_report_on_nothing(dcli_report_asked *asked, dcl_array *array)
 {
     dcli_operation operation = {.kind = DCLI_OP_DROP, .operand_count = 2};

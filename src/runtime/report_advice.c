@@ -1,6 +1,6 @@
-/* runtime/report_advice.c - where maps and grains suit a body badly. Every rule has a remedy that was tried: a sentence
- * without one would only annoy. Where an array stores some elements nowhere, another map could store others, and where one
- * is seen in another shape, a map of that shape is none of the array's: none is proposed. */
+/* runtime/report_advice.c - advise on maps and grains that suit a body badly. A sentence is given only if its remedy
+ * was tried and is better. No map is proposed for an array of which some elements are not stored, because another map
+ * could store others, nor for a reshaped view, because a map of its shape is not one of the array's. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "runtime/report.h"
 
-/* Below these nobody would notice. */
+/* Amounts below these are negligible. */
 enum {
     NOTICED_BYTES = 4096 /* of an array, or wasted */
 };
@@ -51,7 +51,8 @@ static dcl_status advise_movement(dcli_report *report, const dcli_planned *plann
 
 /* ---- balance ------------------------------------------------------------------------------------------------------ */
 
-/* The same nodes, each axis in even blocks; or, for what is only a part of the grid, its first axis in short runs. */
+/* A map over the same nodes with even blocks on each axis; or, if only a part of the grid is computed, with short runs
+ * along the first axis. */
 static dcli_map_rule even_map(const dcli_layout *layout, bool whole)
 {
     enum { RUNS = 8 }; /* of a node */
@@ -64,7 +65,7 @@ static dcli_map_rule even_map(const dcli_layout *layout, bool whole)
     return rule;
 }
 
-/* What a node computes of an operation when the first output is laid out so. */
+/* Elements that a node computes of an operation if the first output has this layout. */
 static dcl_status elements_at(const dcli_operation *operation, const dcli_layout *layout, int node,
                               dcli_region_list *regions, int64_t *elements_out)
 {
@@ -153,7 +154,7 @@ static bool are_alike(const dcli_report *report, const dcli_planned *planned, in
     return one->grid.type == other->grid.type && dcli_layout_same(one, other);
 }
 
-/* The first array that is laid out as this one. */
+/* The first array with the same layout as this one. */
 static int first_alike(const dcli_report *report, const dcli_planned *planned, int row)
 {
     int first = 0;
@@ -162,7 +163,7 @@ static int first_alike(const dcli_report *report, const dcli_planned *planned, i
     return first;
 }
 
-/* "C, A": all that are laid out as this one. */
+/* List all arrays with the same layout: "C, A". */
 static void print_alike(const dcli_report *report, const dcli_planned *planned, int row, char names[NAMES_BYTES])
 {
     size_t used = 0;
@@ -180,7 +181,7 @@ static int64_t stored_in(const dcli_layout *layout)
     return stored;
 }
 
-/* A piece near the one there is that the grid's edge cuts less: about as many pieces, made even. */
+/* A piece size near the given one that the grid's edge cuts less: about as many pieces, of even size. */
 static void better_piece(const dcli_layout *layout, int64_t piece_out[])
 {
     for (int d = 0; d < layout->grid.rank; d++) {
@@ -251,7 +252,7 @@ static dcl_status advise_runs_of(dcli_report *report, const dcli_planned *planne
                            names, pieces, run, DCLI_RUN_BYTES / element_bytes(layout));
 }
 
-/* What is said of a dealt map is said once, for all arrays that are laid out alike. */
+/* Advise on dealt maps, once for all arrays with equal layouts. */
 static dcl_status advise_dealt(dcli_report *report, const dcli_planned *planned)
 {
     dcl_status status = DCL_OK;

@@ -1,14 +1,14 @@
-/* runtime/report_grain.c - advice on grains that a map gives and that are far too small. */
+/* runtime/report_grain.c - advise on grains of a map that are far too small. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "runtime/report.h"
 
-/* Fewer nobody would notice. */
+/* Numbers below these are negligible. */
 enum {
     NOTICED_BLOCKS = 256,
     NOTICED_TASKS = 256,
-    TASK_BYTES = 4096 /* that a task should at least compute */
+    TASK_BYTES = 4096 /* smallest reasonable amount for a task */
 };
 
 void dcli_report_print_sizes(int rank, const int64_t sizes[], char *text, size_t capacity)
@@ -40,7 +40,8 @@ static dcl_status advise_tiles(dcli_report *report, const dcli_planned *planned)
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------- */
 
-/* What is counted when the array's map gives no blocks. @param blocks_out  -1: not tried, as planning takes long. */
+/* Blocks that would be counted if the array's map gave no block size. @param blocks_out  -1: not tried, as planning
+ * takes long. */
 static dcl_status try_chosen_blocks(const dcli_report *report, const dcli_planned *planned, int k, int64_t *blocks_out)
 {
     const dcli_layout *layout = planned->operation->operand[k].layout;

@@ -1,5 +1,5 @@
-/* runtime/report_map.c - advice on the map of an array that is read. Maps that follow from the first output's are tried by
- * planning the operation with them: what is said to move instead would. */
+/* runtime/report_map.c - advise on the map of an array that is read. Maps derived from the first output's are tried by
+ * planning the operation with them, so the promised number of bytes is exact. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,9 +8,9 @@
 #include "resmap/map_text.h"
 #include "runtime/report.h"
 
-/* Planning again is for bodies where that takes no time to speak of. */
+/* Limits for planning again, so that it takes negligible time. */
 enum { MOST_WORKS = 100000, MOST_NODES = 256 };
-#define LEAST_OF_OUTPUT 0.1 /* of the first output's bytes */
+#define LEAST_OF_OUTPUT 0.1 /* fraction of the first output's bytes */
 
 static int64_t bytes_in(const dcl_grid *grid) { return dcl_grid_count(grid) * (int64_t)dcl_type_bytes(grid->type); }
 
@@ -19,8 +19,7 @@ static dcli_layout const *space_of(const dcli_planned *planned)
     return planned->operation->operand[planned->operation->body->first_output].layout;
 }
 
-/* Which axis of the index space stands on each axis of the array, behind its view, by its first access; -1: none, or
- * several. */
+/* For each axis of the array behind its view, the axis of the index space in its first access; -1: none, or several. */
 static dcl_status axes_of(const dcli_operation *operation, int k, int rank, int axis_out[])
 {
     const dcli_body *body = operation->body;
@@ -74,7 +73,7 @@ void dcli_report_print_map(const dcli_map_rule *rule, char text[DCLI_REPORT_MAP_
         memcpy(text + DCLI_REPORT_MAP_TEXT - sizeof dots, dots, sizeof dots);
 }
 
-/* Leave out an arrangement that is the one chosen without: maps print shorter. */
+/* Omit an arrangement that is the default, so that the map prints shorter. */
 static void drop_arrangement(dcli_map_rule *rule)
 {
     int chosen[DCL_MAX_RANK];
@@ -83,9 +82,9 @@ static void drop_arrangement(dcli_map_rule *rule)
         memset(rule->nodes, 0, sizeof rule->nodes);
 }
 
-/* List the nodes so that what lies at coordinates of the array is where the index space has the same ones: where axes are
- * exchanged, the arrangement of the nodes is, too. Where an index stands on two axes, a node comes twice: that is no map.
- * @return whether a list can say so. */
+/* Permute the nodes so that array coordinates are on the node with the same coordinates of the index space: if axes are
+ * exchanged, so is the arrangement of the nodes. If an index is on two axes, a node would occur twice, which is not a
+ * map. @return whether a list exists. */
 static bool follow_nodes(const dcli_layout *space, int rank, const int axis[], int cluster_nodes, dcli_map_rule *rule)
 {
     int step[DCL_MAX_RANK], places = rule->node_count;
@@ -103,7 +102,7 @@ static bool follow_nodes(const dcli_layout *space, int rank, const int axis[], i
     return true;
 }
 
-/* A per-axis map that divides an axis of the array as the index there is divided. @return whether there is one. */
+/* A per-axis map that divides each axis of the array as the index there is divided. @return whether there is one. */
 static bool follow_axes(const dcli_layout *space, int rank, const int axis[], int cluster_nodes,
                         dcli_map_rule *rule_out)
 {
@@ -122,7 +121,7 @@ static bool follow_axes(const dcli_layout *space, int rank, const int axis[], in
     return true;
 }
 
-/* A dealt map whose pieces lie as those of the output when axes are exchanged: numbered in the other order. */
+/* A dealt map with the pieces of the output after exchanging axes: numbered in the other order. */
 static bool follow_pieces(const dcli_layout *space, int rank, const int axis[], dcli_map_rule *rule_out)
 {
     dcli_map_rule rule = dcli_report_rule(space, DCLI_MAP_DEALT, rank);
@@ -139,7 +138,7 @@ static bool follow_pieces(const dcli_layout *space, int rank, const int axis[], 
     return true;
 }
 
-/* The output's own map, for an array that is read where it is written. */
+/* The output's own map, for an array that is read at the output's indices. */
 static bool follow_all(const dcli_layout *space, int rank, const int axis[], dcli_map_rule *rule_out)
 {
     for (int d = 0; d < rank; d++)
@@ -203,7 +202,7 @@ dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *p
     return status;
 }
 
-/* Whether a try is worth it: much of the array moves, and much beside what is computed. */
+/* Whether trying is worthwhile: much of the array moves, compared with what is computed. */
 static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, int row)
 {
     int k = report->param[row];
@@ -211,7 +210,7 @@ static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, 
     double moved = (double)report->array[row].bytes_moved;
     for (int other = 0; other < planned->operation->operand_count; other++)
         if (other != k && planned->operation->operand[other].storage == operand->storage)
-            return false; /* has another part in this operation, too */
+            return false; /* it has another role in this operation, too */
     bool plain = planned->operation->operand[planned->operation->body->first_output].view == NULL &&
                  !operand->layout->partial && !space_of(planned)->partial && !operand->reshaped;
     return plain && dcli_report_is_small(report, report->works) && moved > 0 &&
@@ -219,7 +218,7 @@ static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, 
            moved >= LEAST_OF_OUTPUT * (double)bytes_in(&space_of(planned)->grid);
 }
 
-/* A map that makes loops slow is no remedy. */
+/* Whether a layout has long runs: a map that slows down loops is no remedy. */
 static bool has_runs(const dcli_layout *layout)
 {
     return layout->kind != DCLI_MAP_DEALT || layout->empty || dcli_report_run_bytes(layout) >= DCLI_RUN_BYTES;
@@ -243,7 +242,7 @@ static dcl_status say(dcli_report *report, const dcli_planned *planned, int row,
                            now, output, there, better, array->name, bytes, report->seen.planned.bytes_moved);
 }
 
-/* The map that divides the array as the indices of its first access are divided. @return whether there is one. */
+/* Find the map that divides the array as the indices of its first access are divided. @return whether there is one. */
 static bool find_map(const dcli_planned *planned, int k, dcli_map_rule *rule_out, dcli_layout *layout_out)
 {
     int axis[DCL_MAX_RANK];

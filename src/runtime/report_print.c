@@ -1,4 +1,4 @@
-/* runtime/report_print.c - a report as text for people and as JSON: tables of the same fields, written in two ways.
+/* runtime/report_print.c - print a report as text and as JSON: tables of the same fields in two formats.
  * Source of the JSON: RFC 8259. */
 #include <inttypes.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 /* A field of a row. */
 typedef struct column {
     const char *name;
-    enum { WHOLE, NUMBER, FLAG, STRING } kind; /* int64_t, int, bool, const char * */
+    enum { WHOLE, NUMBER, FLAG, STRING } kind; /* type of the field: int64_t, int, bool, const char * */
     size_t place;
 } column;
 
@@ -76,7 +76,8 @@ static const char *string_of(const void *row, const column *column)
 
 /* ---- JSON --------------------------------------------------------------------------------------------------------- */
 
-/* Bytes beyond ASCII, which names of devices may have, are written as the characters of Latin-1: valid whatever they are. */
+/* Write a JSON string. Bytes beyond ASCII, which device names may have, are written as Latin-1 characters, so the
+ * result is always valid. */
 static void put_string(dcli_text *text, const char *string)
 {
     dcli_text_put(text, "\"");
@@ -152,7 +153,7 @@ static int width_of(const void *row, const column *column)
     return snprintf(NULL, 0, "%" PRId64, number_of(row, column));
 }
 
-/* @param label  in the place of the first field; NULL: the field. */
+/* Print a row. @param label  replaces the first field; NULL: print the field. */
 static void put_row(dcli_text *text, const column columns[], int count, const int width[], const void *row,
                     const char *label)
 {
@@ -160,7 +161,7 @@ static void put_row(dcli_text *text, const column columns[], int count, const in
         dcli_text_put(text, "%*s", width[0], label);
     for (int c = label != NULL; c < count; c++) {
         const char *gap = c > 0 ? "  " : "";
-        bool last = c == count - 1; /* needs no room behind it */
+        bool last = c == count - 1; /* the last column needs no padding */
         if (columns[c].kind == STRING)
             dcli_text_put(text, "%s%-*s", gap, last ? 0 : width[c], string_of(row, &columns[c]));
         else if (columns[c].kind == FLAG)
@@ -171,7 +172,7 @@ static void put_row(dcli_text *text, const column columns[], int count, const in
     dcli_text_put(text, "\n");
 }
 
-/* Rows and what they are added up to, or NULL: in the first `sum_count` columns. */
+/* Rows, and their sum for the first `sum_count` columns, or NULL. */
 struct table {
     const column *columns;
     int count;
@@ -196,7 +197,7 @@ static int width_in(const struct table *table, int c, int64_t shown)
     return table->sum != NULL && c < table->sum_count ? (int)dcli_max(width, width_of(table->sum, column)) : width;
 }
 
-/* The first rows, under their names. */
+/* Print the first rows of a table below its column names. */
 static void put_table(dcli_text *text, const struct table *table)
 {
     int width[MOST_COLUMNS];
@@ -240,7 +241,7 @@ static int by_bytes(const void *a, const void *b)
                               : (x->owner > y->owner) - (x->owner < y->owner);
 }
 
-/* Of many pairs those with the most bytes. */
+/* Print the pairs; if there are many, those with the most bytes. */
 static void put_pairs(dcli_text *text, const dcl_report *report)
 {
     size_t bytes = (size_t)report->pair_count * sizeof *report->pair;

@@ -1,5 +1,6 @@
-/* runtime/report_together.c - advice on the map that the first output shares with other arrays: another one for all of them
- * at once. What neighbours make move, dealt elements above all, no map of one array alone mends. Tried by planning. */
+/* runtime/report_together.c - advise on the map that the first output shares with other arrays: another one for all of
+ * them together. Movement between neighbours, above all with single elements dealt in turn, cannot be reduced by
+ * changing one array's map. Tried by planning. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -7,13 +8,13 @@
 #include "base/check.h"
 #include "runtime/report.h"
 
-/* By operand: the arrays that change their maps together. */
+/* The arrays, by operand, that change their maps together. */
 struct group {
     bool has[DCLI_MAX_PARAMS];
-    bool all; /* no array of the operation is left out */
+    bool all; /* all arrays of the operation are in the group */
 };
 
-/* A map to try, and how it went. */
+/* A candidate map and its result. */
 struct candidate {
     dcli_map_rule rule;
     int64_t bytes; /* -1: not tried, or no remedy */
@@ -40,7 +41,7 @@ static bool has_map_of_first(const dcli_planned *planned, int k)
     return dcli_map_rule_equal(&rule, &first);
 }
 
-/* @return whether they can take another map: an array of theirs has no other part in the operation. */
+/* Find the group. @return whether it can get another map: none of its arrays has another role in the operation. */
 static bool find_group(const dcli_planned *planned, struct group *group_out)
 {
     const dcli_operation *operation = planned->operation;
@@ -72,7 +73,7 @@ static void print_names(const dcli_report *report, const struct group *group, ch
 
 /* ---- trying ------------------------------------------------------------------------------------------------------- */
 
-/* Even blocks along these axes, the others whole. */
+/* A map with even blocks along these axes; the others are whole. */
 static dcli_map_rule blocks_along(const dcli_layout *space, unsigned axes)
 {
     dcli_map_rule rule = dcli_report_rule(space, DCLI_MAP_AXES, space->grid.rank);
@@ -83,7 +84,7 @@ static dcli_map_rule blocks_along(const dcli_layout *space, unsigned axes)
     return rule;
 }
 
-/* Lay the group out anew. @param layouts  [operand_count] zeros. @return whether the map fits all of it. */
+/* Change the layouts of the group. @param layouts  [operand_count] zeros. @return whether the map fits all arrays. */
 static bool bind_group(const struct group *group, const dcli_map_rule *rule, dcli_operation *operation,
                        dcli_layout layouts[])
 {
@@ -96,7 +97,8 @@ static bool bind_group(const struct group *group, const dcli_map_rule *rule, dcl
     return true;
 }
 
-/* What moves little since few nodes compute is no remedy. Copies that there are would end with another map. */
+/* Plan with a candidate. If little moves only because few nodes compute, it is no remedy. Existing replicas would be
+ * dropped with another map. */
 static dcl_status try_bound(const dcli_report *report, const dcli_planned *planned, const dcli_operation *operation,
                             int64_t *bytes_out)
 {
@@ -129,7 +131,7 @@ static dcl_status try_candidate(const dcli_report *report, const dcli_planned *p
     return status;
 }
 
-/* Each axis alone, then all of them. */
+/* Try each axis alone, then all of them. */
 static dcl_status find_best(const dcli_report *report, const dcli_planned *planned, const struct group *group,
                             struct candidate *best_out)
 {
@@ -147,7 +149,8 @@ static dcl_status find_best(const dcli_report *report, const dcli_planned *plann
 
 /* ---- saying ------------------------------------------------------------------------------------------------------- */
 
-/* Blocks are few, however finely things are dealt now; but arrays that keep their maps may be cut as finely as they are. */
+/* Whether trying is worthwhile. A map of blocks has few works, even if elements are dealt finely now; but arrays
+ * outside of the group may still be cut finely. */
 static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, const struct group *group)
 {
     const dcli_layout *space = space_of(planned);

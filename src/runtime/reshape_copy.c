@@ -1,5 +1,6 @@
-/* runtime/reshape_copy.c - an array's elements in another shape where no view can show them: moved.
- * Both shapes pass through arrays that deal whole rows, packed: these can always be seen flat, and flat they are copied. */
+/* runtime/reshape_copy.c - copy an array's elements to another shape when no view can show them.
+ * Both shapes are copied through arrays that deal whole rows: these can always be flattened, and are then copied
+ * flat. */
 #include <dcl/remap.h>
 #include <dcl/view.h>
 
@@ -11,7 +12,7 @@
 #include "runtime/cluster.h"
 #include "segment/box.h"
 
-/* One piece of whole rows for each node. */
+/* Make an array with one piece of whole rows per node. */
 static dcl_array *make_rows(dcl_cluster *cluster, dcl_grid grid)
 {
     int64_t piece[DCL_MAX_RANK], nodes = dcli_max(dcl_node_count(cluster), 1);
@@ -23,7 +24,7 @@ static dcl_array *make_rows(dcl_cluster *cluster, dcl_grid grid)
     return array;
 }
 
-/* @param to  its map deals whole rows. */
+/* Copy through rows. @param to  its map deals whole rows. */
 static dcl_status copy_rows(dcl_array *from, dcl_array *to)
 {
     dcl_array *rows = make_rows(dcl_cluster_of(from), dcl_grid_of(from));
@@ -65,7 +66,8 @@ static dcl_status check(const dcl_grid *grid, int rank, const int64_t extent[], 
     return status;
 }
 
-/* The functions called meanwhile have set their own names, and are no constructors. @return NULL, which passes the error on. */
+/* Fail: the functions called meanwhile have set their own names and are not constructors. @return NULL, which passes
+ * the error on. */
 static dcl_array *give_up(dcl_array *copy)
 {
     char text[DCLI_ERROR_BYTES];
@@ -80,7 +82,7 @@ static dcl_array *give_up(dcl_array *copy)
 dcl_array *dcl_reshape_copy(dcl_array *array, int rank, const int64_t extent[], dcl_map *map)
 {
     if (array == NULL)
-        return NULL; /* the error that made it NULL is still the current one */
+        return NULL; /* the constructor's error is still the current one */
     dcli_error_enter_constructor(__func__);
     dcl_grid shape, grid = dcl_grid_of(array);
     if (check(&grid, rank, extent, &shape) != DCL_OK)

@@ -1,4 +1,4 @@
-/* runtime/serve.c - offering devices to programs elsewhere, and asking what is offered. */
+/* runtime/serve.c - public functions to offer devices, and to ask workers what they offer. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static atomic_int stop_fd = -1;
 void dcl_worker_stop(void)
 {
     if (dcli_handle_is_forked())
-        return; /* it would be the parent's that stops */
+        return; /* a forked child must not stop the parent's worker */
     int before = errno;
     atomic_store(&stop_wanted, true);
     int fd = atomic_load(&stop_fd);
@@ -48,7 +48,7 @@ void dcl_worker_defaults_sized(dcl_worker_config *config_out, size_t config_byte
                                         .contain = "auto",
                                         .most_kernel_ms = 86400000,
                                         .grace_ms = 5000};
-    memset(config_out, 0, config_bytes); /* a size that is not known is refused by dcl_worker_run() */
+    memset(config_out, 0, config_bytes); /* an unknown size is refused later, by dcl_worker_run() */
     memcpy(config_out, &defaults, config_bytes < sizeof defaults ? config_bytes : sizeof defaults);
 }
 
@@ -151,7 +151,8 @@ dcl_status dcl_worker_process(const char *terms)
 
 /* ---- asking ------------------------------------------------------------------------------------------------------- */
 
-/* A row of the program's length, whose devices have the program's length, too: what is before, of, and after the devices. */
+/* Copy a row to the program's struct size, where the devices have the program's size, too: the fields before, the
+ * devices, and the fields after. */
 static void copy_row(const dcl_worker_info *info, char *row, size_t info_bytes, size_t device_bytes)
 {
     enum { DEVICES = sizeof info->device / sizeof info->device[0] };
@@ -176,7 +177,7 @@ static dcl_status list(const dcl_config *config, int capacity, char *rows, size_
     return status;
 }
 
-/* What the rows have beside their devices. */
+/* Check the sizes: what a row contains beside its devices. */
 static dcl_status check_rows(size_t info_bytes, size_t device_bytes)
 {
     enum { DEVICES = sizeof((dcl_worker_info *)NULL)->device / sizeof(dcl_device_info) };

@@ -1,8 +1,8 @@
-/* runtime/stream_file.c - .npy files passed on by the host, for nodes that do not see them.
+/* runtime/stream_file.c - load and save .npy files by sending elements, for nodes that do not see the files.
  *
- * The file goes through two buffers, stretch by stretch in its own order: while one is read from or written to the file,
- * the elements of the other are on their way to or from the nodes. To the other threads of a program the whole file is one
- * call: until it has ended, theirs wait. */
+ * The file passes through two buffers, stretch by stretch in its own order: while one is read from or written to the
+ * file, the elements of the other are sent to or from the nodes. For other threads of the program the whole file is one
+ * exclusive call: their calls wait until it has ended. */
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -60,8 +60,8 @@ static dcl_status issue(struct stream *stream, dcli_op_kind kind, struct stage *
     return DCL_OK;
 }
 
-/* Wait for the operation that uses a buffer, if there is one; for writes, until every node has its elements: so that what
- * went wrong there ends the loading, and no more is under way than the two buffers. */
+/* Wait for the operation that uses a buffer, if there is one. For writes, wait until every node has its elements, so
+ * that an error ends the loading, and at most two buffers are in transit. */
 static dcl_status land(struct stream *stream, struct stage *stage, bool host_only)
 {
     int64_t operation = stage->operation;
@@ -69,7 +69,7 @@ static dcl_status land(struct stream *stream, struct stage *stage, bool host_onl
     return operation == 0 ? DCL_OK : dcli_cluster_end_of(stream->cluster, operation, host_only);
 }
 
-/* Buffers must not be in use when they are freed. The first error stays. */
+/* Wait for all buffers before they are freed. The first error is kept. */
 static dcl_status land_all(struct stream *stream, int first, bool host_only, dcl_status status)
 {
     char text[DCLI_ERROR_BYTES] = "";
@@ -83,7 +83,7 @@ static dcl_status land_all(struct stream *stream, int first, bool host_only, dcl
     return text[0] != '\0' ? dcli_error_adopt(status, text) : status;
 }
 
-/* The nodes' messages and other threads go on while this one uses the file. */
+/* Use the file without the lock, so that the nodes' messages and other threads are served. */
 static dcl_status use_file(struct stream *stream, struct stage *stage, bool writing)
 {
     pthread_mutex_unlock(&stream->cluster->lock);
@@ -145,8 +145,8 @@ static dcl_status make_buffers(struct stream *stream)
     return DCL_OK;
 }
 
-/* A load replaces the whole array, but its stretches are writes of parts, which clear no failure and no report of an access
- * outside of a grid: one FILL of the whole array clears both. */
+/* Clear failures before loading. A load replaces the whole array, but its stretches write only parts, which clear
+ * neither a failure nor the mark of a stray access; a FILL of the whole array clears both. */
 static dcl_status heal(struct stream *stream)
 {
     dcl_array *array = stream->array;
@@ -171,7 +171,7 @@ static dcl_status stream_file(dcl_array *array, int fd, const char *path, const 
     if (status == DCL_OK)
         status = writing ? save_stretches(&stream) : load_stretches(&stream);
     if (status != DCL_OK && stream.writes)
-        dcli_array_spoil(array, status); /* the nodes hold a part of the file only, and know of no failure */
+        dcli_array_spoil(array, status); /* the nodes have only a part of the file, and know of no failure */
     for (int n = 0; n < 2; n++)
         dcli_free(stream.stage[n].elements);
     return status;

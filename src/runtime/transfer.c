@@ -1,11 +1,11 @@
-/* runtime/transfer.c - elements between the program's memory and arrays. */
+/* runtime/transfer.c - dcl_read() and dcl_write(): transfers between the program's memory and arrays. */
 #include <string.h>
 
 #include "base/check.h"
 #include "runtime/cluster.h"
 #include "segment/box.h"
 
-/* A box as it goes into descriptors, and the strides of the program's memory. */
+/* Check a transfer, and compute the box for the descriptor and the strides of the program's memory. */
 static dcl_status check_transfer(const dcl_array *array, const dcl_box *box, const void *memory,
                                  const int64_t strides[], const char *name, dcl_box *box_out, int64_t strides_out[])
 {
@@ -34,7 +34,7 @@ static dcl_status issue_transfer(dcl_array *array, dcli_op_kind kind, const dcl_
     return status == DCL_OK ? dcli_cluster_end_of(array->cluster, descriptor.number, true) : status;
 }
 
-/* Between the check and the start nobody else has the array: it could get another map. */
+/* Write a box. The lock is held between the check and the start, so that the array cannot be remapped. */
 static dcl_status write_box(dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[])
 {
     dcl_status status = dcli_cluster_await_room(array->cluster);
@@ -43,14 +43,15 @@ static dcl_status write_box(dcl_array *array, const dcl_box *box, const void *so
     return status == DCL_OK ? issue_transfer(array, DCLI_OP_WRITE, box, (void *)source, strides) : status;
 }
 
-/* What was read counts only when no node has failed what was read: the news may be on its way yet. */
+/* Read a box. The elements are valid only if no node has failed to write them; such news may still be on its way, so it
+ * is waited for. */
 static dcl_status read_box(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[])
 {
     dcl_status status = dcli_cluster_await_room(array->cluster);
     if (status != DCL_OK)
         return status;
     int64_t written = dcli_array_books(array)->last_use;
-    dcli_partial_rest(array, box, target, strides); /* by the map that the array is read by */
+    dcli_partial_rest(array, box, target, strides); /* uses the map with which the array is read */
     status = issue_transfer(array, DCLI_OP_READ, box, target, strides);
     if (status == DCL_OK)
         dcli_view_repeat(array, box, target, strides);

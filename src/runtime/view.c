@@ -1,4 +1,4 @@
-/* runtime/view.c - views: made, placed in the program's memory, given up. */
+/* runtime/view.c - views: making them, translating transfers, releasing them. */
 #include <dcl/view.h>
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /* The arguments of one kind of view. */
 struct wish {
-    dcl_status (*apply)(dcl_array *array, const struct wish *wish); /* to a view of what was there before */
+    dcl_status (*apply)(dcl_array *array, const struct wish *wish); /* applied to a view of the previous state */
     const int *axes;
     const int64_t *start, *count, *stride;
     const dcl_box *box;
@@ -19,7 +19,7 @@ struct wish {
     int64_t number;
 };
 
-/* Find the layout of the base's elements in a shape, in place of what the view has. */
+/* Replace the view's layout by that of the base in another shape. */
 static dcl_status take_shape(dcl_array *view, const dcl_grid *shape)
 {
     dcli_layout layout;
@@ -57,7 +57,7 @@ static dcl_status make_view(dcl_array *of, const struct wish *wish, dcl_array **
 static dcl_array *view_of(dcl_array *array, const struct wish *wish)
 {
     if (array == NULL)
-        return NULL; /* the error that made it NULL is still the current one */
+        return NULL; /* the constructor's error is still the current one */
     dcl_cluster *cluster = array->cluster;
     dcl_array *view = NULL;
     pthread_mutex_lock(&cluster->lock);
@@ -110,7 +110,7 @@ static dcl_status take(dcl_array *array, const struct wish *wish)
     return dcli_transform_take(&array->view, wish->axis, wish->number);
 }
 
-/* Elements keep their row-major order only where all are seen, in their order; other origins do not matter. */
+/* Whether a view shows all elements in row-major order, ignoring origins; otherwise it cannot be reshaped. */
 static bool is_in_order(const dcl_array *array, const dcl_grid *grid)
 {
     const dcli_transform *view = &array->view;
@@ -269,7 +269,7 @@ void *dcli_view_place(const dcl_array *array, const dcl_box *box, void *memory, 
     return (char *)memory + offset * (int64_t)dcl_type_bytes(array->view.grid.type);
 }
 
-/* Axis after axis: the first index is copied to the others, with what the axes before have become. */
+/* Axis by axis, copy the first index to the others, including what the axes before have filled in. */
 void dcli_view_repeat(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[])
 {
     size_t bytes = dcl_type_bytes(dcli_array_grid(array)->type);

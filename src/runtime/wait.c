@@ -1,4 +1,4 @@
-/* runtime/wait.c - what the nodes tell the program, waiting for it, and the cluster's first error. */
+/* runtime/wait.c - process what the nodes report, wait for operations, and record the cluster's first error. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ void dcli_cluster_note_marks(dcl_cluster *cluster)
         complete = dcli_min(complete, cluster->ready[p]);
     cluster->complete = complete;
     if (complete >= cluster->awaited || cluster->done[cluster->host] >= cluster->awaited_host) {
-        cluster->awaited = cluster->awaited_host = INT64_MAX; /* who still waits says so again */
+        cluster->awaited = cluster->awaited_host = INT64_MAX; /* threads that still wait set it again */
         pthread_cond_broadcast(&cluster->changed);
     }
 }
@@ -112,7 +112,8 @@ void dcli_outcomes_free(dcli_outcome **first)
     }
 }
 
-/* @return whether the failure is that of a WRITE whose call dcl_close() has ended, and whose memory was taken back. */
+/* Record the outcome of an operation. @return whether it is the failure of a WRITE whose call dcl_close() has ended,
+ * with its memory taken back. */
 static bool keep_outcome(dcl_cluster *cluster, const dcli_msg_failed *failed)
 {
     dcli_outcome *outcome = cluster->outcomes;
@@ -128,7 +129,7 @@ static bool keep_outcome(dcl_cluster *cluster, const dcli_msg_failed *failed)
     return false;
 }
 
-/* Keeps it for what is computed from the operation's outputs. */
+/* Record a cause, for operations that depend on this operation's outputs. */
 static void keep_cause(dcl_cluster *cluster, int64_t operation, dcl_status status, const char *text)
 {
     enum { MOST_CAUSES = 64 };
@@ -166,7 +167,7 @@ static void on_failed(void *user, const dcli_msg_failed *failed)
     pthread_mutex_unlock(&cluster->lock);
 }
 
-/* Which kernel it was: tile kernels begin alike, so the arrays that they write tell them apart. */
+/* Describe the kernel of a report; tile kernels begin alike, so they are identified by the arrays that they write. */
 static int name_kernel(const dcli_msg_report *report, char *text, size_t capacity)
 {
     if (report->outputs[0] == '\0')
@@ -189,7 +190,7 @@ static int name_place(const dcli_msg_report *report, int node, char *text, size_
     return at + snprintf(text + at, capacity - (size_t)at, "of what is declared of it: %.300s; ", report->declared);
 }
 
-/* What to do about a read outside of a grid. */
+/* Append advice on a read outside of a grid. */
 static void advise_guard(const dcli_msg_report *report, char *text, size_t capacity)
 {
     const char *array = report->array;
@@ -206,14 +207,14 @@ static void advise_guard(const dcli_msg_report *report, char *text, size_t capac
                  array);
 }
 
-/* Where a kernel went, what it was told, and what to do: every part is cut so that all have room. */
+/* Describe a report: what a kernel accessed, what was declared, and what to do. Every part is cut so that all fit. */
 static void describe_report(const dcli_msg_report *report, int node, char *text, size_t capacity)
 {
     int at = name_kernel(report, text, capacity);
     at += name_place(report, node, text + at, capacity - (size_t)at);
     text += at;
     capacity -= (size_t)at;
-    if (report->written) /* by a tile kernel: bodies write where they are */
+    if (report->written) /* by a tile kernel: bodies write only at their own index */
         snprintf(text, capacity,
                  "nothing was stored; write to elements of the tile alone, local indices %s_low(d) to %s_high(d) - 1 "
                  "along axis d",
@@ -245,7 +246,7 @@ static void on_built(void *user, const dcli_msg_built *built)
     for (int b = 0; b < DCLI_BODY_BUCKETS; b++)
         for (dcli_known_body *known = cluster->bodies.known[b]; known != NULL; known = known->next) {
             if (known->number != built->kernel || known->answers_due == 0)
-                continue; /* nobody was asked; or it has come after a loss, which is answer enough */
+                continue; /* no question is open; or the answer came after the node was lost */
             known->answers_due--;
             if (built->status != DCL_OK && known->status == DCL_OK) {
                 known->status = (dcl_status)built->status;
@@ -291,13 +292,15 @@ void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation)
     if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) != ETIMEDOUT)
         return;
     long long complete = (long long)cluster->complete, all = (long long)cluster->operations;
-    pthread_mutex_unlock(&cluster->lock); /* lines go to the program's own function, which may ask us */
+    pthread_mutex_unlock(&cluster->lock); /* released because the lines may go to the program's log_fn, which may
+                                             call DCL */
     DCLI_LOG(&cluster->log, DCLI_LOG_WARN, "waited %d seconds for operation %lld; up to %lld of %lld all are complete",
              SECONDS, (long long)operation, complete, all);
     pthread_mutex_lock(&cluster->lock);
 }
 
-/* Waking up costs more than most small operations: look again for a while, longer where there are processors to spare. */
+/* Poll for a short time before sleeping, because waking up costs more than most small operations; longer if there are
+ * enough processors. */
 static void spin_briefly(dcl_cluster *cluster, const int64_t *mark, int64_t operation)
 {
     int64_t end_ns = dcli_monotonic_ns() + (cluster->spins ? 300000 : 50000);
@@ -308,8 +311,8 @@ static void spin_briefly(dcl_cluster *cluster, const int64_t *mark, int64_t oper
     } while (*mark < operation && cluster->broken == DCL_OK && dcli_monotonic_ns() < end_ns);
 }
 
-/* What kernels have printed is shown before their results are used, unless the call's limit is reached before. Where none calls
- * printf this costs nothing. The lock is given up meanwhile. */
+/* Show what kernels have printed before their results are used, unless the call's time limit is reached. This costs
+ * nothing if no kernel calls printf. The lock is released meanwhile. */
 static void show_printed(dcl_cluster *cluster, bool all, int64_t until_ns)
 {
     int64_t complete = cluster->complete;
@@ -331,7 +334,7 @@ static double limit_of(const dcl_cluster *cluster, double seconds)
     return seconds < 0 && cluster->config.wait_ms > 0 ? 1e-3 * (double)cluster->config.wait_ms : seconds;
 }
 
-/* @param until_ns  as dcli_monotonic_ns(). */
+/* Wait for an operation. @param until_ns  deadline as dcli_monotonic_ns(). */
 static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds, int64_t until_ns)
 {
     bool by_setting = seconds < 0;
@@ -356,7 +359,7 @@ static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_on
     return DCL_OK;
 }
 
-/* The deadline of a call that may wait so long, as dcli_monotonic_ns(); INT64_MAX: none. */
+/* The deadline of a call with that limit, as dcli_monotonic_ns(); INT64_MAX: none. */
 static int64_t end_of_wait(const dcl_cluster *cluster, double seconds)
 {
     const double most = 1e9;
@@ -388,14 +391,14 @@ dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation)
         status = outcome->status;
         if (status != DCL_OK)
             DCLI_FAIL(status, "%s", outcome->text != NULL ? outcome->text : "the operation failed");
-        if (cluster->interrupted) { /* the operation may still fail for it: that is no error of the cluster */
+        if (cluster->interrupted) { /* the operation may fail because of closing: that is not an error of the cluster */
             dcli_lent_take_back(outcome->lent);
             outcome->lent = NULL;
             outcome->withdrawn = true;
             break;
         }
         *at = outcome->next;
-        dcli_lent_take_back(outcome->lent); /* waits while a chunk is copied, not longer */
+        dcli_lent_take_back(outcome->lent); /* waits only while a chunk is being copied */
         dcli_free(outcome->text);
         dcli_free(outcome);
         break;

@@ -10,7 +10,7 @@
 
 enum { SCALE = 10000, MOST_NAMES = 16, ELEMENTS = 1 << 20, ROUNDS = 3 };
 
-/* Shares of a body on the nodes that were alive. */
+/* Measured shares of a body on the nodes that were alive. */
 struct dcli_measured {
     char *body;
     int count;
@@ -55,7 +55,7 @@ static dcl_status add_name(struct names *names, const char *at, size_t length)
     return DCL_OK;
 }
 
-/* Words that begin with a capital letter and stand before "(". */
+/* Find words that begin with a capital letter before "(". */
 static dcl_status find_names(const char *body, struct names *names)
 {
     dcl_status status = DCL_OK;
@@ -106,7 +106,7 @@ static dcl_status make_arguments(const char *body, const struct names *names, dc
     return status;
 }
 
-/* Errors of other calls, earlier or of other threads, are not this body's. */
+/* Wait for the arrays of the body. Errors of other calls, earlier or of other threads, do not count. */
 static dcl_status wait_for_arrays(int count, const dcl_arg args[])
 {
     dcl_status status = DCL_OK;
@@ -115,7 +115,7 @@ static dcl_status wait_for_arrays(int count, const dcl_arg args[])
     return status;
 }
 
-/* The shortest of a few rounds; the first, which compiles and allocates, does not count. */
+/* Time a few rounds; the shortest counts, except the first one, which compiles and allocates. */
 static dcl_status time_rounds(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[],
                               double *seconds_out)
 {
@@ -150,7 +150,8 @@ static dcl_status time_node(dcl_cluster *cluster, const char *body, const struct
 
 /* ---- remembering -------------------------------------------------------------------------------------------------- */
 
-/* Nodes may join and be lost at any time. @param nodes  [cluster->host], as many as there can ever be. */
+/* List the nodes that are alive; nodes may join and be lost at any time. @param nodes  [cluster->host], the most there
+ * can be. */
 static int list_alive(const dcl_cluster *cluster, int nodes[])
 {
     int count = 0;
@@ -177,7 +178,7 @@ static const struct dcli_measured *remembered(dcl_cluster *cluster, const char *
                                  memcmp(measured->node, nodes, (size_t)count * sizeof nodes[0]) == 0))
         measured = measured->next;
     pthread_mutex_unlock(&cluster->lock);
-    return measured; /* stays until the cluster ends */
+    return measured; /* it remains until the cluster ends */
 }
 
 static dcl_status measure(dcl_cluster *cluster, const char *body, struct dcli_measured *measured)
@@ -239,7 +240,8 @@ static dcl_status check_shares(int count, const double shares[])
     return DCL_OK;
 }
 
-/* The first axis by shares, others whole: in steps of a ten-thousandth of the largest. */
+/* Make a map that divides the first axis by shares, in steps of a ten-thousandth of the largest; other axes are
+ * whole. */
 static dcl_map *make_map(dcl_cluster *cluster, int count, const double shares[])
 {
     if (check_shares(count, shares) != DCL_OK)
@@ -297,7 +299,7 @@ static dcl_status check_measure(const dcl_cluster *cluster, int capacity, const 
     return DCL_OK;
 }
 
-/* Measure again when a node joined or was lost meanwhile. @param nodes  [cluster->host] */
+/* Measure, and again if a node joined or was lost meanwhile. @param nodes  [cluster->host] */
 static dcl_status measure_alive(dcl_cluster *cluster, const char *body, int nodes[],
                                 const struct dcli_measured **measured_out)
 {
