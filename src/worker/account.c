@@ -1,4 +1,4 @@
-/* worker/account.c - the sum of a session's memory on a node, and its limit. */
+/* worker/account.c - sum the memory of a session on a node, and check it against its limits. */
 #include "worker/account.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@ static const char *const names[DCLI_USES] = {[DCLI_USE_ARRAYS] = "arrays",
                                              [DCLI_USE_PLANS] = "plans",
                                              [DCLI_USE_WAITING] = "messages that wait"};
 
-/* What lasts longer than a message. Plans lie in the host's memory, which is the device's where that is used in place. */
+/* Bytes of lasting uses. Plans are in host memory, which counts if the device works in it. */
 static int64_t lasting_bytes(const dcli_worker *worker)
 {
     const dcli_as_node *own = worker->as_node;
@@ -25,8 +25,8 @@ static int64_t lasting_bytes(const dcli_worker *worker)
     return (int64_t)(dcli_device_taken_bytes(own->device) + dcli_device_spare_bytes(own->device)) + plans;
 }
 
-/* An honest peer sends the chunks that this node granted, and of those that it writes one window, however large a batch
- * is. */
+/* Limit of received data. A correct peer sends only the chunks that this node granted, plus one window of chunks that
+ * it writes, however large a batch is. */
 static int64_t most_received(const dcli_worker *worker)
 {
     int64_t windows = DCLI_WINDOW_CHUNKS * (int64_t)worker->terms.config->chunk_bytes * worker->terms.node_count;
@@ -49,7 +49,7 @@ void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES])
 
 static void give_back(dcli_worker *worker)
 {
-    dcli_exec_await_arenas(worker->as_node); /* what is refused does not depend on how fast the device is */
+    dcli_exec_await_arenas(worker->as_node); /* wait, so that the refusal does not depend on the speed of the device */
     dcli_device_drop_spare(worker->as_node->device);
     dcli_plans_trim(&worker->catalog.plans, 0);
     dcli_holdings_trim(&worker->catalog.holdings);

@@ -1,4 +1,4 @@
-/* worker/act.c - carrying out the actions of the state machine, and sending. */
+/* worker/act.c - carry out the actions of the state machine; send messages. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,8 @@
 
 /* ---- sending ------------------------------------------------------------------------------------------------------ */
 
-/* A connection that breaks is noticed when its end is received: until then, and after it, what is sent there is lost. */
+/* Send a message. A broken connection is noticed when its end is received; messages sent before and after that are lost
+ * silently. */
 dcl_status dcli_peer_send(dcli_worker *worker, int to, dcli_message *message, dcli_payload *payload)
 {
     message->epoch = worker->terms.session;
@@ -39,7 +40,7 @@ static void free_payload(void *bytes, void *user)
     dcli_buffers_give(bytes);
 }
 
-/* `bytes` NULL: an empty chunk that carries `status`. */
+/* Send a chunk. `bytes` NULL: an empty chunk that carries `status`. */
 static dcl_status send_chunk(dcli_worker *worker, int to, const dcli_operation *operation, const dcli_chunk *chunk,
                              void *bytes, dcl_status status)
 {
@@ -60,7 +61,7 @@ void dcli_keep_problem(dcli_entry *entry)
 
 static dcl_status publish_failure(dcli_worker *worker, const dcli_action *action)
 {
-    if (dcli_watch_is_given_up(worker->terms.watch)) /* the host has told everyone that this node is lost */
+    if (dcli_watch_is_given_up(worker->terms.watch)) /* the host has already told everyone that this node is lost */
         return DCL_OK;
     const dcli_entry *entry = (const dcli_entry *)action->operation;
     int64_t storages[DCLI_MAX_PARAMS];
@@ -96,7 +97,7 @@ static dcl_status publish_failure(dcli_worker *worker, const dcli_action *action
     return status;
 }
 
-/* This worker cannot go on: say so once; from now on it only waits for the end. */
+/* Report once that this worker cannot continue; from now on it only waits for the end. */
 void dcli_break_down(dcli_worker *worker, dcl_status status)
 {
     if (worker->broken != DCL_OK)
@@ -109,7 +110,7 @@ void dcli_break_down(dcli_worker *worker, dcl_status status)
     }
     snprintf(sentence, sizeof sentence, "node %d: %s", worker->terms.self, dcli_error_sentence());
     dcli_message message = {
-        .kind = DCLI_MSG_FAILED, /* operation 0: the node itself */
+        .kind = DCLI_MSG_FAILED, /* operation 0 means the node itself */
         .failed = {.node = worker->terms.self, .status = status, .cause = true, .sentence = sentence}};
     dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
@@ -143,7 +144,7 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
             dcli_node_fail(worker->node, entry->operation.number, status);
         }
     }
-    if (slot != NULL || worker->as_node->moving_count > 0) { /* chunks are sent in order */
+    if (slot != NULL || worker->as_node->moving_count > 0) { /* chunks must be sent in order */
         dcli_moving moving = {
             .entry = entry, .peer = action->peer, .chunk = action->chunk, .slot = slot, .status = status};
         dcl_status added = dcli_pending_add(worker->as_node, &moving);
@@ -161,7 +162,7 @@ dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, in
                             dcl_status status)
 {
     const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, peer);
-    /* The kernels that made what was packed have ended: now it is known whether these failed. */
+    /* The kernels that made the packed data have ended, so their result is known now. */
     if (status == DCL_OK && (status = dcli_exec_collect(worker)) == DCL_OK &&
         dcli_node_reads_failed(worker->node, entry->operation.number))
         status = DCL_ERR_INVALID;
@@ -201,7 +202,7 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
         if (status != DCL_OK)
             dcli_keep_problem(entry);
     }
-    dcli_chunks_drop(&worker->received, kept); /* its elements have been taken */
+    dcli_chunks_drop(&worker->received, kept); /* its elements have been copied */
     dcli_moving moving = {.entry = entry, .written = true, .peer = action->peer, .chunk = action->chunk};
     if (status == DCL_OK && action->status == DCL_OK && !dcli_device_in_place(worker->as_node->device)) {
         moving.ticket = dcli_device_launched(worker->as_node->device);
@@ -220,14 +221,13 @@ static void drop(dcli_worker *worker, const dcli_action *action)
                      dcli_chunks_find(&worker->received, chunk->peer, action->operation->number, false, chunk->number));
 }
 
-/* The host waits for few of the watermarks it is told: it hears of them when there is nothing else to do, or now and
- * then. */
+/* Send watermarks. The host needs few of them, so it gets them when this node is idle, or from time to time. */
 static dcl_status send_marks(dcli_worker *worker, const dcli_action *action)
 {
     dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = {.done = action->done, .ready = action->ready}};
     if (action->peer != worker->terms.node_count)
         return dcli_peer_send(worker, action->peer, &message, NULL);
-    assert(!worker->is_host); /* it sends itself no marks */
+    assert(!worker->is_host); /* the host sends itself no watermarks */
     worker->as_node->host_marks = message.marks;
     worker->as_node->host_due = true;
     return DCL_OK;
@@ -254,7 +254,7 @@ static void retire(dcli_worker *worker, dcli_entry *entry)
         return;
     int64_t storage = ended->id;
     dcli_holdings_drop(&worker->catalog.holdings, ended);
-    if (worker->terms.is_process && !worker->is_host) /* the host holds no parts */
+    if (worker->terms.is_process && !worker->is_host) /* the host has no parts */
         dcli_board_drop_storage(worker->terms.board, storage);
 }
 

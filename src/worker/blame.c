@@ -1,4 +1,4 @@
-/* worker/blame.c - which body a sentence on a loss blames. */
+/* worker/blame.c - find the body that an error text about a loss blames. */
 #include "worker/blame.h"
 
 #include <stdio.h>

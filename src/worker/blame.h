@@ -1,13 +1,15 @@
-/* worker/blame.h - which body a sentence on a loss blames: those who run nodes write it, all peers read it. */
+/* worker/blame.h - the body that an error text about a loss blames. Code that runs nodes writes the text, all peers
+ * read it. */
 #ifndef DCLI_WORKER_BLAME_H
 #define DCLI_WORKER_BLAME_H
 
 #include <stdint.h>
 
-/** The number of the body that the sentence on a loss blames for it: one whose kernels alone ran, or that was compiled, when
- *  the process crashed or exceeded its time; 0: none. The last one in the sentence counts, as texts of bodies are in it. */
+/** The number of the body that an error text blames for a loss: one whose kernels alone ran, or that was compiled, when
+ *  the process crashed or exceeded a time limit; 0: none. The last number in the text counts, because the text quotes
+ *  bodies. */
 int64_t dcli_blamed_body(const char *sentence);
-/** Remove from a text of others, which is to be part of such a sentence, what dcli_blamed_body() would read in it. */
+/** Remove from a quoted text what dcli_blamed_body() would find in it. */
 void dcli_blame_nobody(char *text);
 
 #endif

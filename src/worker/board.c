@@ -1,4 +1,4 @@
-/* worker/board.c - addresses of parts in this process, by storage and node. */
+/* worker/board.c - a table of the addresses of parts in this process, by storage and node. */
 #include "worker/board.h"
 
 #include <inttypes.h>
@@ -14,18 +14,18 @@ struct entry {
     int node;
     void *address;
     size_t bytes;
-    struct memory *memory; /* of another process, that it lies in; NULL: of this one */
+    struct memory *memory; /* the other process's memory that contains it; NULL: memory of this process */
     struct entry *next;
 };
 
-/* Memory of another process. */
+/* Mapped memory of another process. */
 struct memory {
     int node;
     int64_t memfd;
     void *address; /* NULL: it could not be mapped */
     size_t bytes;
-    int64_t parts; /* on the board that lie in it */
-    bool ended;    /* freed with the last of these */
+    int64_t parts; /* number of parts in it */
+    bool ended;    /* to be unmapped together with its last part */
     struct memory *next;
 };
 
@@ -133,7 +133,7 @@ dcl_status dcli_board_put(dcli_board *board, int64_t storage, int node, void *ad
     return put(board, &(struct entry){.storage = storage, .node = node, .address = address, .bytes = bytes});
 }
 
-/* Memories are added and ended by one thread: the one that calls this. */
+/* Add a part. Only the calling thread adds and ends memories. */
 dcl_status dcli_board_put_part(dcli_board *board, int node, const dcli_msg_part *part)
 {
     pthread_mutex_lock(&board->lock);
@@ -208,7 +208,7 @@ void *dcli_board_get(dcli_board *board, int64_t storage, int node, size_t bytes)
     return address;
 }
 
-/* @param node  negative: all. */
+/* Remove entries of a storage. @param node  negative: all nodes. */
 static void drop(dcli_board *board, int64_t storage, int node)
 {
     pthread_mutex_lock(&board->lock);

@@ -1,5 +1,5 @@
-/* worker/catalog.c - from a descriptor to an open operation, and its end: joins what a peer knows of storages, bodies, plans and
- * copies. */
+/* worker/catalog.c - turn a descriptor into an open operation, and end it: combines what a peer knows about storages,
+ * bodies, plans and replicas. */
 #include "worker/catalog.h"
 
 #include <inttypes.h>
@@ -107,7 +107,7 @@ static dcl_status find_view(dcli_catalog *catalog, const dcli_msg_view *message,
             return status;
         operand->layout = entry->shapes[v]->layout;
         operand->reshaped = true;
-        operand->kept = 0; /* copies are of the storage's own shape */
+        operand->kept = 0; /* replicas exist only in the storage's own shape */
         operand->keeps = false;
     }
     read_view(message, operand->layout->grid.type, &entry->views[v]);
@@ -115,7 +115,7 @@ static dcl_status find_view(dcli_catalog *catalog, const dcli_msg_view *message,
     return dcli_transform_check(operand->view, &operand->layout->grid);
 }
 
-/* What moves elements to and from the program knows other shapes only. */
+/* Whether an operand may have a view: operations that transfer to and from the program have only reshaped views. */
 static bool may_have_view(const dcli_msg_operation *descriptor, const dcli_msg_view *view)
 {
     return descriptor->kind == DCLI_OP_FORALL ||
@@ -123,7 +123,7 @@ static bool may_have_view(const dcli_msg_operation *descriptor, const dcli_msg_v
                                      descriptor->kind == DCLI_OP_WRITE));
 }
 
-/* What operands are not seen as they are. */
+/* Decode the views of the operands. */
 static dcl_status find_views(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry)
 {
     size_t count = (size_t)descriptor->view_count;
@@ -155,7 +155,7 @@ static dcl_status find_views(dcli_catalog *catalog, const dcli_msg_operation *de
                              descriptor->number);
 }
 
-/* What is declared of operands beyond their kind of reach. */
+/* Decode the declarations of the operands. */
 static dcl_status find_reaches(const dcli_msg_operation *descriptor, dcli_entry *entry)
 {
     size_t numbers = 0;
@@ -163,7 +163,8 @@ static dcl_status find_reaches(const dcli_msg_operation *descriptor, dcli_entry 
         numbers += (size_t)descriptor->reach[r].count;
     if (descriptor->reach_count == 0)
         return DCL_OK;
-    if ((entry->numbers = dcli_malloc((numbers + 1) * sizeof(int64_t))) == NULL) /* not NULL where there are none */
+    if ((entry->numbers = dcli_malloc((numbers + 1) * sizeof(int64_t))) == NULL) /* + 1: not NULL even if there are
+                                                                                    none */
         return DCL_ERR_NOMEM;
     int64_t *number = entry->numbers;
     for (int r = 0, next = 0; r < descriptor->reach_count; r++) {
@@ -174,7 +175,7 @@ static dcl_status find_reaches(const dcli_msg_operation *descriptor, dcli_entry 
             return DCLI_FAIL(DCL_ERR_PROTOCOL,
                              "operation %" PRId64 " declares what it reads of operand %d, which cannot have that",
                              descriptor->number, k);
-        if (reach->count > 0) /* else its address is NULL */
+        if (reach->count > 0) /* otherwise its address stays NULL */
             memcpy(number, reach->number, (size_t)reach->count * sizeof(int64_t));
         entry->operation.operand[k].declared =
             (dcli_declared){.approximate = reach->approximate, .count = reach->count, .number = number};
@@ -212,7 +213,7 @@ static dcl_status set_box(const dcli_msg_operation *descriptor, dcli_entry *entr
     return dcli_box_check(&operation->box, grid);
 }
 
-/* Whether two operands are the same storage: then it matters which subscripts they have. */
+/* Whether two operands are the same storage; then their subscripts must be checked. */
 static bool names_twice(const dcli_operation *operation)
 {
     for (int k = 1; k < operation->operand_count; k++)
@@ -254,7 +255,7 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
     if (status != DCL_OK)
         return status;
     if (descriptor->kind == DCLI_OP_RELEASE)
-        entry->held[0]->released = true; /* what is open may still use it */
+        entry->held[0]->released = true; /* open operations may still use it */
     dcli_operation_resolve(&entry->operation);
     bool checked =
         entry->operation.kind != DCLI_OP_FORALL || catalog->self == catalog->node_count ||

@@ -1,5 +1,5 @@
-/* worker/catalog.h - what a peer knows from descriptors. Each part is a type of its own; here they are joined. Used by the
- * thread of its peer. */
+/* worker/catalog.h - what a peer knows from descriptors. Each part is a type of its own; this one combines them. Used
+ * by the thread of its peer. */
 #ifndef DCLI_WORKER_CATALOG_H
 #define DCLI_WORKER_CATALOG_H
 
@@ -16,29 +16,29 @@ typedef struct dcli_catalog {
     dcli_kernels kernels;   /* bodies and programs */
     dcli_entries entries;   /* open operations */
     dcli_plans plans;
-    dcli_replicas replicas; /* copies that outlive their operation */
+    dcli_replicas replicas; /* replicas, which outlive their operation */
 } dcli_catalog;
 
-/** @param commons  outlives it. */
+/** Initialize. @param commons  outlives it. */
 void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms, dcli_commons *commons,
                        int64_t most_plan_bytes);
-/** Device memory and programs must have been released before by dcli_catalog_release_device(). */
+/** Free. dcli_catalog_release_device() must have released device memory and programs before. */
 void dcli_catalog_free(dcli_catalog *catalog);
 void dcli_catalog_release_device(dcli_catalog *catalog);
 
 /** Make an operation from its descriptor. @return DCL_OK; DCL_ERR_PROTOCOL for what a correct host does not send;
  *  DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out);
-/** Take note of a storage made before this node joined: a CREATE that is no operation here. */
+/** Record a storage that was made before this node joined: a CREATE that is not an operation here. */
 dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *descriptor);
-/** Once an operation is planned for all that it concerns: enter the copies that nodes keep from now on.
- *  @return DCL_OK or DCL_ERR_NOMEM. */
+/** Record the replicas that nodes retain from this operation on, after it is planned for all nodes concerned. @return
+ *  DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry);
-/** Forget a retired operation. */
+/** Remove an operation that is complete everywhere. */
 void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry);
 
-/** The plan of an operation for a node, from the cache or made now; held until the operation is retired.
- *  @return NULL: DCL_ERR_NOMEM. */
+/** Get the plan of an operation for a node, from the cache or made now; held until the operation is removed. @return
+ *  NULL: DCL_ERR_NOMEM. */
 dcli_kept_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node);
 
 #endif

@@ -1,4 +1,4 @@
-/* worker/commons.c - opening and closing of what peers have in common. */
+/* worker/commons.c - open and close the data that the peers of one process share. */
 #include "worker/commons.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,5 @@
-/* worker/commons.h - what the peers of one process have in common: layouts, parsed bodies and plans. Each guards itself. */
+/* worker/commons.h - data that the peers of one process share: layouts, parsed bodies and plans. Each has a lock of its
+ * own. */
 #ifndef DCLI_WORKER_COMMONS_H
 #define DCLI_WORKER_COMMONS_H
 

@@ -1,4 +1,4 @@
-/* worker/cost.c - what an element of a loop body costs on this node's device, from times of its batches. */
+/* worker/cost.c - measure the cost of a loop body's element on this node's device, from the times of its batches. */
 #include "worker/cost.h"
 
 bool dcli_cost_due(dcli_cost *cost)

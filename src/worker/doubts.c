@@ -1,5 +1,5 @@
-/* worker/doubts.c - which nodes are given up: those whose connection to the host has ended, and, of nodes that cannot reach
- * each other, the fewest. */
+/* worker/doubts.c - decide which nodes are given up: those whose connection to the host has ended, and, among nodes
+ * that cannot reach each other, the fewest possible. */
 #include "worker/doubts.h"
 
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include "worker/members.h"
 
 enum {
-    NEWS_MS = 300, /* in which the keeper sees the end of a process, or hears of it from a desk */
+    NEWS_MS = 300, /* time for the keeper to see the end of a process, or to hear of it from a desk */
     GATHER_MS =
-        500 /* connections that cannot be made fail at about the same time; those that break later do so within a
-                       quarter of DCL_SILENCE_MS */
+        500 /* connections that cannot be made fail at about the same time; connections that break later do so within
+               a quarter of DCL_SILENCE_MS */
 };
 
 dcl_status dcli_doubts_open(dcli_worker *host)
@@ -85,7 +85,7 @@ static int count_odds(dcli_worker *host, int node)
     return count;
 }
 
-/* A dispute that is settled says nothing about the next one. The node's own sentence stays: the caller may still read it. */
+/* Forget the complaints about a node. The node's own sentence stays, because the caller may still read it. */
 void dcli_doubts_forget(dcli_worker *host, int node)
 {
     host->as_host->doubts.node[node].due_ns = 0;
@@ -102,8 +102,8 @@ void dcli_doubts_forget(dcli_worker *host, int node)
 
 /* ---- decisions ---------------------------------------------------------------------------------------------------- */
 
-/* The worse of two nodes is the one whose loss settles more
- * complaints; if equal, the one that has been at odds with more nodes so far; if equal, the one that is accused. */
+/* Whether a node is worse than another: the worse one's loss settles more complaints; if equal, it has had complaints
+ * with more nodes so far; if equal, it is the accused one. */
 static bool is_worse(dcli_worker *host, int node, int count, int than, int than_count)
 {
     const dcli_doubt *one = &host->as_host->doubts.node[node], *other = &host->as_host->doubts.node[than];
@@ -111,10 +111,10 @@ static bool is_worse(dcli_worker *host, int node, int count, int than, int than_
         return count > than_count;
     if (one->parties != other->parties)
         return one->parties > other->parties;
-    return one->is_accused || !other->is_accused; /* among equals the one that came last */
+    return one->is_accused || !other->is_accused; /* among equals the later one */
 }
 
-/* @return -1: no two nodes that are there are at odds. */
+/* Find the worst node. @return -1: no two connected nodes complain about each other. */
 static int find_worst(dcli_worker *host)
 {
     int worst = -1, most = 0;

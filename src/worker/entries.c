@@ -1,4 +1,4 @@
-/* worker/entries.c - open operations: a list in the order of their numbers, and ended ones for reuse. */
+/* worker/entries.c - the list of open operations, in the order of their numbers, and ended entries for reuse. */
 #include "worker/entries.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ dcli_entry *dcli_entries_take(dcli_entries *entries)
     return entry;
 }
 
-/* Back to the state of a new one; what is large stays allocated. */
+/* Reset an entry for reuse; large allocations are retained. */
 static void clear_entry(const dcli_entries *entries, dcli_entry *entry)
 {
     dcli_kept_plan **plan = entry->plan;

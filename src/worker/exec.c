@@ -1,4 +1,4 @@
-/* worker/exec.c - carrying out what the state machine of a node says: everything but loop bodies. */
+/* worker/exec.c - carry out the actions of a node's state machine, except loop bodies. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 /* ---- storage ------------------------------------------------------------------------------------------------------ */
 
-/* Many bytes take long to be zeroed, or to be copied: the watchdog is told. */
+/* Allocate memory for a purpose. Zeroing or copying many bytes takes long, so the watchdog is informed. */
 dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, dcli_create_fn *make,
                             dcli_memory **memory_out)
 {
@@ -57,7 +57,7 @@ static bool reads_us(const dcli_worker *worker, int node)
     return dcli_way_between(&ways[node], &ways[worker->terms.self]) == DCLI_WAY_PLACE;
 }
 
-/* Whether a node is lost whose thread hangs, and may have been about to read parts of this one in place. */
+/* Whether a lost node with a hanging thread may still read parts of this node in place. */
 static bool may_be_read_by_lost(const dcli_worker *worker)
 {
     int node = 0;
@@ -68,8 +68,8 @@ static bool may_be_read_by_lost(const dcli_worker *worker)
     return node < worker->terms.node_count;
 }
 
-/* Kept on a list, so that leak checkers do not report it. Where there is no memory for the list, the part is kept all the
- * same. */
+/* Keep memory that a hanging thread may read on a list, so that leak checkers do not report it. If there is no memory
+ * for the list, it is kept nevertheless. */
 static void keep_back(dcli_as_node *own, dcli_memory *memory)
 {
     if (dcli_grow(&own->kept_back, own->kept_back_count, &own->kept_back_capacity, sizeof(dcli_memory *)) == 0)
@@ -91,10 +91,10 @@ static void release(dcli_worker *worker, dcli_held *held)
 
 /* ---- operations on a node's whole part ---------------------------------------------------------------------------- */
 
-/* Data that moves is no hang, however much it is. */
+/* Report progress of moving data to the watchdog: it is not a hang, however much data there is. */
 static void note_moved(void *watch) { dcli_watch_progress(watch, DCLI_MOVING); }
 
-/* All of a part, what lies between its rows as well. */
+/* Fill all of a part, including the padding between its rows. */
 static dcl_status fill_part(dcli_device *device, dcli_entry *entry)
 {
     dcli_held *held = entry->held[0];
@@ -122,7 +122,8 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
     return status;
 }
 
-/* Remote processes sync here: the program's fsync reaches only its own host's page cache. */
+/* Save a part. Remote processes call fsync() here, because the program's fsync() reaches only its own host's page
+ * cache. */
 static dcl_status save_part(const dcli_worker *worker, int fd, const char *path, const dcl_npy_info *info,
                             const dcli_region_list *regions, const dcli_held *held)
 {
@@ -166,7 +167,8 @@ static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
                                      held->memory, &(dcli_npy_progress){note_moved, worker->terms.watch})
                      : save_part(worker, fd, path, &info, &regions, held);
     dcli_region_list_free(&regions);
-    if (close(fd) != 0 && errno != EINTR && status == DCL_OK) /* quotas and network file systems may say so only now */
+    if (close(fd) != 0 && errno != EINTR && status == DCL_OK) /* quotas and network file systems may report errors
+                                                                 only now */
         status = DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written: %s", path, strerror(errno));
     return status;
 }
@@ -216,7 +218,7 @@ int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel)
     return kernel;
 }
 
-/* What the device computes now, anew after each batch that has ended. */
+/* Tell the watchdog which bodies the device computes now; called again after each batch. */
 void dcli_exec_watch(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
@@ -226,7 +228,7 @@ void dcli_exec_watch(dcli_worker *worker)
                       entry != NULL ? dcli_exec_only_kernel(own, entry->kernel->number) : 0);
 }
 
-/* A timed batch has ended. */
+/* Record the time of a batch. */
 static void note_cost(dcli_worker *worker, const dcli_running *running)
 {
     dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, running->kernel);

@@ -18,7 +18,7 @@ static dcl_status allocate_parts(dcli_worker *worker, const dcli_entry *entry, c
 
 /* ---- item by item ------------------------------------------------------------------------------------------------- */
 
-/* @param bytes  of the chunk: read where it was written elsewhere, else filled. */
+/* Copy the items of a chunk one by one. @param bytes  of the chunk: read if it was written elsewhere, else filled. */
 static dcl_status copy_items(dcli_device *device, const dcli_entry *entry, const dcli_plan *plan,
                              const dcli_chunk *chunk, void *bytes)
 {
@@ -37,8 +37,8 @@ static dcl_status copy_items(dcli_device *device, const dcli_entry *entry, const
 
 /* ---- joined ------------------------------------------------------------------------------------------------------- */
 
-/* The copies of a chunk; *routes_out NULL: it is cheaper to go item by item this time. A program that reads an array once is not
- * to pay for joining what is copied once. */
+/* Get the joined copies of a chunk; *routes_out NULL: copying item by item is cheaper this time, because a program that
+ * reads an array once should not pay for joining. */
 static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int peer, int64_t number,
                                const dcli_routes **routes_out)
 {

@@ -1,4 +1,4 @@
-/* worker/exec_forall.c - running a batch of a loop body: stages filled, kernels launched, outputs passed on. */
+/* worker/exec_forall.c - run a batch of a loop body: fill stages, launch kernels, pass on outputs. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 /* ---- programs ----------------------------------------------------------------------------------------------------- */
 
-/* What is wrong for good; anything else is tried again. */
+/* Remember a permanent compile error; any other error is retried. */
 static void keep_build_problem(dcli_kernel *kernel, dcl_status status)
 {
     kernel->build_status = status;
@@ -36,7 +36,7 @@ static dcl_status fail_build(dcli_kernel *kernel, bool watched, dcl_status statu
     return status;
 }
 
-/* Whether the device takes the work-groups of a tile kernel. */
+/* Check whether the device supports the work-groups of a tile kernel. */
 static dcl_status check_group(dcli_device *device, dcli_kernel *kernel)
 {
     if (!dcli_items_grouped(&kernel->body->items))
@@ -59,7 +59,8 @@ static bool is_running(const dcli_as_node *own, const dcli_kernel *kernel)
     return false;
 }
 
-/* Programs take far more memory than all else of a body. The device drops those that nobody holds. */
+/* Release the least recently used program: programs take far more memory than the rest of a body. The device frees
+ * programs without references. */
 static bool give_back_oldest(dcli_worker *worker, const dcli_kernel *newest)
 {
     dcli_kernel *oldest = dcli_kernels_oldest_program(&worker->catalog.kernels, newest);
@@ -78,7 +79,8 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     kernel->used = worker->catalog.entries.last_operation;
     if (kernel->program != NULL)
         return DCL_OK;
-    dcl_status status = check_group(own->device, kernel); /* before a compiler says it in other words */
+    dcl_status status = check_group(own->device, kernel); /* checked first, since a compiler's message would be less
+                                                             clear */
     if (status != DCL_OK)
         return status;
     dcli_form form = dcli_device_is_gpu(own->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
@@ -189,7 +191,7 @@ static void set_scalar(dcl_type type, dcli_scalar value, union scalar *scalar, d
     *argument = (dcli_argument){.value = scalar, .bytes = dcl_type_bytes(type)};
 }
 
-/* Arguments in the order kernel/body.h gives, without the row or table. */
+/* Set the kernel arguments in the order of kernel/body.h, without the row or table. */
 static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
                                 dcli_memory *arena, union scalar scalars[], dcli_argument arguments[], int *count_out)
 {
@@ -200,7 +202,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
         dcli_held *held = entry->held[body->access[a].param];
         dcli_memory *memory = launch->space[a].kind == DCLI_SPACE_STAGE ? arena : held->memory;
         if (memory == NULL)
-            memory = worker->as_node->nothing; /* no element of it is touched */
+            memory = worker->as_node->nothing; /* the kernel accesses none of its elements */
         dcl_status status = DCL_OK;
         if (launch->space[a].kind == DCLI_SPACE_PEER)
             status = dcli_exec_peer_memory(worker, held, launch->space[a].number, &memory);
@@ -219,7 +221,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
     return DCL_OK;
 }
 
-/* One after the other, by a kernel that is given a row: a tile kernel. */
+/* Launch a tile kernel once per row. */
 static dcl_status launch_tiles(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
                                dcli_argument arguments[], int count)
 {
@@ -236,7 +238,7 @@ static dcl_status launch_tiles(dcli_worker *worker, const dcli_entry *entry, con
     return status;
 }
 
-/* A set of rows: one launch, unless it has more rows than a launch can have. */
+/* Launch a set of rows: one launch, unless it has more rows than a launch can have. */
 static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch, int64_t s,
                              dcli_memory *table, dcli_argument arguments[], int count)
 {
@@ -248,7 +250,7 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
     for (int64_t done = 0; done < set->count && status == DCL_OK;) {
         dcli_launch_size size =
             dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0), set->count - done);
-        bool alone = set->count == 1; /* its numbers stay the same then, and are not set again */
+        bool alone = set->count == 1; /* then its numbers stay the same, and are not set again */
         uint32_t first = alone ? 0 : (uint32_t)(set->first + done), rows = (uint32_t)size.rows;
         arguments[count] = (dcli_argument){.value = row, .bytes = (size_t)dcli_row_length(body) * sizeof(int64_t)};
         arguments[count + 1] = (dcli_argument){.memory = table != NULL ? table : worker->as_node->nothing};
@@ -264,7 +266,7 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
     return status;
 }
 
-/* All rows at once, from a table that work-items share. */
+/* Launch all rows at once, from a table that work-items share. */
 static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
                                dcli_memory *table, dcli_argument arguments[], int count)
 {
@@ -276,7 +278,7 @@ static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, con
     return dcli_exec_launch(worker, entry->kernel, launch->variant, count + 3, arguments, 1, &global, &local);
 }
 
-/* @param arguments  [count + 1] and room for more: the last one is the report. */
+/* Launch the rows of a launch. @param arguments  [count + 1] with room for more: the last one is the report. */
 static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
                               dcli_memory *table, dcli_argument arguments[], int count)
 {
@@ -317,7 +319,7 @@ static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_
     return status;
 }
 
-/* Whether kernels of this batch may report an access outside. */
+/* Whether kernels of this batch may report a stray access. */
 static bool may_report(const dcli_body *body, const dcli_lowered *lowered)
 {
     for (int64_t l = 0; l < lowered->launch_count; l++)
@@ -337,7 +339,7 @@ static void give_back_cut(dcli_worker *worker, dcli_kept_plan *kept, const dcli_
     prepared->cuts = cuts;
 }
 
-/* Whether a batch runs by what was prepared for it: other operations may have the same plan. */
+/* Whether a running batch uses what was prepared for this batch; other operations may have the same plan. */
 static bool is_in_use(const dcli_worker *worker, const dcli_kept_plan *kept, int64_t batch)
 {
     const dcli_as_node *own = worker->as_node;
@@ -347,7 +349,7 @@ static bool is_in_use(const dcli_worker *worker, const dcli_kept_plan *kept, int
     return false;
 }
 
-/* *prepared_out NULL: it is to be prepared anew, once nothing runs by it any more. */
+/* Get what was prepared for a batch. *prepared_out NULL: it has to be prepared again, when no running batch uses it. */
 static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_prepared **prepared_out)
 {
     dcli_kept_plan *kept = entry->plan[worker->terms.self];
@@ -394,7 +396,7 @@ static dcl_status take_arena(dcli_worker *worker, const dcli_lowered *lowered, d
     return status == DCL_OK ? dcli_memory_scratch(worker->as_node->device, bytes, arena_out) : status;
 }
 
-/* Start to bring the report to the host, where it is not already. */
+/* Start copying the report to the host, if it is not there already. */
 static dcl_status fetch_report(dcli_as_node *own, dcli_running *running)
 {
     const size_t bytes = DCLI_REPORT_LONGS * sizeof(int64_t);
@@ -404,8 +406,8 @@ static dcl_status fetch_report(dcli_as_node *own, dcli_running *running)
     return status == DCL_OK ? dcli_slot_fetch(running->report_slot, running->report, 0, bytes) : status;
 }
 
-/* What leaves the stages: a device with memory of its own copies it behind the kernels, else the host does so when they have
- * ended. */
+/* Pass on what the batch wrote to stages: a device with memory of its own copies it after the kernels; otherwise the
+ * host does so when they have ended. */
 static dcl_status pass(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
                        const dcli_lowered *lowered, dcli_running *running)
 {
@@ -473,7 +475,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(own, running.kernel));
     running.status = start(worker, entry, prepared, batch, &running);
-    if (running.status != DCL_OK) { /* kernels of this batch may run: it ends when they have */
+    if (running.status != DCL_OK) { /* kernels of this batch may be running: it ends when they have ended */
         dcli_keep_problem(entry);
         running.ticket = dcli_device_launched(own->device);
         running.passes = NULL;
@@ -481,7 +483,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     own->passing += running.passes != NULL && running.passes_to_parts;
     own->running[own->running_count++] = running;
     own->measuring |= running.elements > 0;
-    if (first) /* not before: a driver that hangs while it starts one is silent */
+    if (first) /* only now: a driver that hangs while it starts a kernel must count as silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     *start_out = DCLI_START_RUNS;
     return DCL_OK;
@@ -512,7 +514,7 @@ bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running)
     return all;
 }
 
-/* Made chunks leave their slots, without their elements where the batch has failed: others may need the slots before peers
+/* Copy made chunks out of their slots (without data if the batch has failed): others may need the slots before peers
  * take the chunks. */
 static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dcl_status status)
 {

@@ -1,7 +1,7 @@
-/* worker/exec_gather.c - launches that gather their inputs: addresses written, kernels started. */
+/* worker/exec_gather.c - run launches that gather their inputs: write the addresses, start the kernels. */
 #include "worker/exec_gather.h"
 
-/* The memory of a part that is gathered from. */
+/* Get the memory of a source part. */
 static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_source_part *source,
                               dcli_memory **memory_out)
 {

@@ -1,13 +1,13 @@
-/* worker/exec_gather.h - running launches that gather their inputs: lower/gather.h. */
+/* worker/exec_gather.h - run launches that gather their inputs (lower/gather.h). */
 #ifndef DCLI_WORKER_EXEC_GATHER_H
 #define DCLI_WORKER_EXEC_GATHER_H
 
 #include "worker/peer.h"
 
-/** Write the addresses of this operation into the arena. */
+/** Write the source addresses of this operation into the arena. */
 dcl_status dcli_gather_start(dcli_worker *worker, const dcli_entry *entry, const dcli_lowered *lowered,
                              dcli_memory *arena);
-/** Start launch number l, which gathers. @param count  arguments given so far: room for 3 more. */
+/** Start launch number l, which gathers. @param count  arguments set so far, with room for 3 more. */
 dcl_status dcli_gather_launch(dcli_worker *worker, const dcli_entry *entry, const dcli_prepared *prepared, int64_t l,
                               dcli_argument arguments[], int count);
 

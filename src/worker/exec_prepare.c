@@ -1,4 +1,4 @@
-/* worker/exec_prepare.c - a batch of a loop body is lowered, and its tables are brought to the device. */
+/* worker/exec_prepare.c - prepare a batch of a loop body: lower it, and copy its tables to the device. */
 #include "worker/exec_prepare.h"
 
 #include "base/alloc.h"
@@ -21,7 +21,7 @@ dcli_traits dcli_exec_traits(const dcli_worker *worker)
                          .shares = (int64_t)dcli_device_shares(device)};
 }
 
-/* Bring a table to the device's own memory. */
+/* Copy a table to the device's own memory. */
 static dcl_status upload(dcli_worker *worker, const int64_t table[], size_t bytes, dcli_memory **memory_out)
 {
     dcl_status status = dcli_account_check(worker, DCLI_USE_STAGES, bytes, "a table of a loop body");
@@ -30,7 +30,7 @@ static dcl_status upload(dcli_worker *worker, const int64_t table[], size_t byte
     return status == DCL_OK ? dcli_memory_put(*memory_out, 0, table, bytes) : status;
 }
 
-/* Kernels read the rows where they are, or where the device has them: then they are not needed here any more. */
+/* Make rows available to kernels: in place, or copied to the device; then the host's copy is freed. */
 static dcl_status upload_rows(dcli_worker *worker, const dcli_body *body, dcli_launch *launch, dcli_memory **table_out)
 {
     size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
@@ -42,7 +42,7 @@ static dcl_status upload_rows(dcli_worker *worker, const dcli_body *body, dcli_l
     return status;
 }
 
-/* Sets of several rows need the own numbers of these; sets of one have theirs in the row. */
+/* Copy the own numbers of sets with several rows; a set of one row has them in its row. */
 static dcl_status upload_sets(dcli_worker *worker, const dcli_body *body, dcli_launch *launch, dcli_memory **table_out)
 {
     int own[dcli_row_length(body)];
@@ -90,8 +90,8 @@ static dcl_status upload_tables(dcli_worker *worker, const dcli_traits *traits, 
     return status;
 }
 
-/* Note what is needed to find the cost of an element from the time of the batch. Kernels that gather their inputs, and those
- * that run a tile, are not cut by it. */
+/* Record what is needed to compute the cost of an element from the time of the batch. Kernels that gather, and tile
+ * kernels, are not cut by cost. */
 static void note_size(const dcli_traits *traits, const dcli_body *body, const dcli_plan *plan, const dcli_batch *batch,
                       dcli_prepared *prepared)
 {
@@ -132,7 +132,7 @@ dcl_status dcli_exec_prepare(dcli_worker *worker, const dcli_entry *entry, const
     if (status == DCL_OK)
         status = upload_tables(worker, &traits, entry->operation.body, prepared);
     if (status != DCL_OK)
-        dcli_prepared_clear(prepared); /* the next try begins anew */
+        dcli_prepared_clear(prepared); /* the next attempt starts from the beginning */
     else
         prepared->ready = true;
     return status;

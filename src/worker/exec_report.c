@@ -1,4 +1,4 @@
-/* worker/exec_report.c - the end of a batch: what its kernels found outside of what they may access. */
+/* worker/exec_report.c - after a batch: report the stray access that its kernels found. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void put_widths(dcli_text *text, const dcli_declared *declared, bool of_t
     dcli_text_put(text, of_tile ? " of its tile" : " of the same index");
 }
 
-/* What the call says of an access, for people. */
+/* Describe the declaration of an access. */
 static void put_declared(dcli_text *text, const dcli_operation *operation, int a)
 {
     const dcli_param *param = &operation->body->params[operation->body->access[a].param];
@@ -51,7 +51,7 @@ static void put_declared(dcli_text *text, const dcli_operation *operation, int a
     dcli_text_put(text, " (%s)", dcli_access_name(param->access));
 }
 
-/* What there is of an array that goes on beyond some edge, for an index that is not there. */
+/* Describe the valid indices of a periodic array, for an index outside. */
 static void put_periodic(dcli_text *text, const dcl_box *around)
 {
     char box_text[200];
@@ -65,7 +65,8 @@ static void put_first_line(dcli_text *text, const char *body)
     dcli_text_append(text, body, strcspn(body, "\r\n"));
 }
 
-/* What a tile kernel writes: C, D and more. Tile kernels begin alike, by asking for their work-item. */
+/* List the outputs of a tile kernel: "C, D and more". Tile kernels are identified by them, since their texts begin
+ * alike. */
 static void put_outputs(dcli_text *text, const dcli_body *body)
 {
     enum { MOST_NAMED = 3 };

@@ -1,4 +1,4 @@
-/* worker/exec_routes.c - carrying out transfers between memory of this node and other spaces. */
+/* worker/exec_routes.c - carry out transfers between this node's memory and other spaces. */
 #include "worker/exec_routes.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 /* ---- between the device's memory and other memory ----------------------------------------------------------------- */
 
-/* Within the device's memory. @param from_shift  elements to be added to offsets in `from`. */
+/* Copy within the device's memory. @param from_shift  elements to add to offsets in `from`. */
 static dcl_status copy_on_device(dcli_device *device, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                                  dcli_memory *from, int64_t from_shift)
 {
@@ -24,7 +24,7 @@ static dcl_status copy_on_device(dcli_device *device, const dcli_entry *entry, c
     return status;
 }
 
-/* From the host's memory: the host copies, or each transfer crosses alone. */
+/* Copy from the host's memory: the host copies, or each transfer crosses separately. */
 static dcl_status unpack(dcli_device *device, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                          const char *from)
 {
@@ -39,7 +39,7 @@ static dcl_status unpack(dcli_device *device, const dcli_entry *entry, const dcl
     return status;
 }
 
-/* To the host's memory, likewise. */
+/* Copy to the host's memory, in the same ways. */
 static dcl_status pack(dcli_device *device, const dcli_entry *entry, const dcli_route *route, char *to,
                        dcli_memory *from)
 {
@@ -82,7 +82,7 @@ static dcli_memory *source_of(const dcli_entry *entry, const dcli_route *route, 
     return from != NULL ? from : entry->held[route->operand]->memory;
 }
 
-/* Whether elements lie one behind the other, in the order of their indices. */
+/* Whether the elements are contiguous, in the order of their indices. */
 static bool is_run(const dcli_transfer *transfer, const dcli_side *side)
 {
     int64_t step = 1;
@@ -94,7 +94,7 @@ static bool is_run(const dcli_transfer *transfer, const dcli_side *side)
     return true;
 }
 
-/* The route that makes a whole chunk of one run of elements; NULL: there is more to it. */
+/* The route whose single contiguous run is a whole chunk; NULL: the chunk is more complex. */
 static const dcli_route *find_only_run(const dcli_routes *routes, int chunk)
 {
     const dcli_route *only = NULL;
@@ -116,7 +116,7 @@ dcl_status dcli_routes_fetch(dcli_worker *worker, const dcli_entry *entry, const
 {
     dcl_status status = DCL_OK;
     const dcli_route *only = find_only_run(routes, chunk);
-    if (only != NULL) { /* needs no scratch memory */
+    if (only != NULL) { /* crosses directly, without scratch memory */
         dcli_transfer transfer = dcli_transfers_get(&only->transfers, 0);
         size_t bytes = dcli_operand_bytes(entry, only->operand);
         return dcli_slot_fetch(slot, source_of(entry, only, from), (size_t)transfer.from.offset * bytes,
@@ -145,7 +145,7 @@ dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const 
 
 /* ---- of a batch --------------------------------------------------------------------------------------------------- */
 
-/* Where the elements of a peer's part, or of a chunk that has come, begin in the host's memory. */
+/* Address in host memory of a peer's part, or of a received chunk. */
 static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                               const dcli_route *route, const char **source_out)
 {
@@ -165,7 +165,7 @@ static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, cons
                      entry->operation.number, in_place ? "the part of node" : "chunk", number);
 }
 
-/* The device memory of a space. */
+/* Get the device memory of a space. */
 static dcl_status find_memory(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int operand,
                               dcli_space space, dcli_memory *arena, dcli_memory **memory_out)
 {
@@ -175,7 +175,7 @@ static dcl_status find_memory(dcli_worker *worker, const dcli_entry *entry, cons
     return DCL_OK;
 }
 
-/* One that is no chunk on its way out. */
+/* Carry out a route, except one to an outgoing chunk. */
 static dcl_status run_route(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                             const dcli_route *route, dcli_memory *arena)
 {
@@ -211,7 +211,7 @@ dcl_status dcli_routes_run(dcli_worker *worker, const dcli_entry *entry, const d
     return status;
 }
 
-/* What a batch has made for others: from its stages on its way to a slot, or copied by the host. */
+/* Pass on what a batch wrote for other nodes: from its stages into a slot, or copied by the host. */
 static dcl_status pass_made(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int64_t number,
                             const dcli_routes *routes, dcli_memory *arena)
 {

@@ -1,25 +1,26 @@
-/* worker/exec_routes.h - carrying out transfers between memory of this node and other spaces: lower/routes.h. */
+/* worker/exec_routes.h - carry out transfers between this node's memory and other spaces (lower/routes.h). */
 #ifndef DCLI_WORKER_EXEC_ROUTES_H
 #define DCLI_WORKER_EXEC_ROUTES_H
 
 #include "lower/routes.h"
 #include "worker/peer.h"
 
-/** From a chunk, or a peer's part, to the device's memory. @param host  where that space begins in the host's memory. */
+/** Copy from a chunk, or a peer's part, to the device's memory. @param host  start of that space in the host's
+ *  memory. */
 dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                             const char *host);
-/** Those that go to one chunk, into the host's memory; of devices that use it in place.
- *  @param from  the memory of all; NULL: of each the own part of its operand. */
+/** Copy all routes to one chunk into host memory; for devices that work in host memory. @param from  the source of all;
+ *  NULL: the own part of each operand. */
 dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,
                             dcli_memory *from, char *host);
-/** Start to bring them to a slot, where the chunk has `count` bytes; of other devices. */
+/** Start copying all routes to one chunk of `count` bytes into a slot; for other devices. */
 dcl_status dcli_routes_fetch(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,
                              dcli_memory *from, dcli_slot *slot, size_t count);
 
-/** Those that fill stages and replicas. @param arena  that of the batch. */
+/** Carry out the routes that fill stages and replicas. @param arena  that of the batch. */
 dcl_status dcli_routes_run(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                            const dcli_routes *routes, dcli_memory *arena);
-/** Those that empty stages, once the chunks of the batch have their memory. */
+/** Carry out the routes that empty stages, after the chunks of the batch have memory. */
 dcl_status dcli_routes_pass(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                             const dcli_batch *batch, const dcli_lowered *lowered, dcli_memory *arena);
 

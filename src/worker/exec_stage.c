@@ -1,4 +1,4 @@
-/* worker/exec_stage.c - stages and replicas of a batch are filled. */
+/* worker/exec_stage.c - fill the stages and replicas of a batch. */
 #include "base/error.h"
 #include "worker/exec_prepare.h"
 #include "worker/exec_routes.h"
@@ -31,7 +31,7 @@ static dcl_status fill_with_rest(dcli_device *device, const dcli_entry *entry, c
                            dcli_operand_bytes(entry, stage->operand));
 }
 
-/* Make room for the replicas, and put the rest where stages and replicas have elements that are stored nowhere. */
+/* Allocate the replicas, and write the fill value where stages and replicas have elements that are not stored. */
 static dcl_status begin_stages(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                                const dcli_batch *batch, const int64_t stage_at[], dcli_memory *arena)
 {

@@ -1,4 +1,4 @@
-/* worker/exec_tiles.c - how a tile kernel is launched. */
+/* worker/exec_tiles.c - launch a tile kernel. */
 #include "worker/exec_tiles.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/error.h"
 
-/* Drivers of processors number the groups of a launch with 32 bits: PoCL ends the process where there are more. */
+/* Check the number of work-groups: drivers of CPUs count them with 32 bits, and PoCL aborts if there are more. */
 static dcl_status check_groups(bool is_gpu, const size_t global[], const size_t local[])
 {
     int64_t groups = 1;

@@ -1,4 +1,4 @@
-/* worker/hear.c - what a peer does about each message. */
+/* worker/hear.c - handle received messages. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *de
                                const int64_t strides[])
 {
     dcli_entry *entry;
-    if (descriptor->number == 0) /* what there was before this node joined */
+    if (descriptor->number == 0) /* a storage from before this node joined */
         return dcli_catalog_know(&worker->catalog, descriptor);
     dcl_status status = dcli_catalog_add(&worker->catalog, descriptor, &entry);
     if (status != DCL_OK)
@@ -60,7 +60,7 @@ static dcl_status take_kernel(dcli_worker *worker, const dcli_msg_kernel *messag
     dcli_kernel *kernel;
     dcli_kernels_forget(&worker->catalog.kernels, message);
     if (dcli_kernels_find(&worker->catalog.kernels, message->kernel) != NULL)
-        return DCL_OK; /* said again: to a newcomer, or along another way of the tree */
+        return DCL_OK; /* received again: by a joining node, or over another path of the tree */
     dcl_status status = dcli_kernels_add(&worker->catalog.kernels, message, &kernel);
     if (worker->is_host || !is_builder(worker, message))
         return status;
@@ -101,7 +101,7 @@ static bool knows_members(const dcli_worker *worker, const dcli_message *message
     return message->kind != DCLI_MSG_OPERATIONS || message->operations.epoch <= worker->epoch;
 }
 
-/* In order: behind what waits, everything waits. */
+/* Handle a message of the host to all nodes in order: if an earlier one waits, it waits, too. */
 static dcl_status hear_word(dcli_worker *worker, dcli_received *received)
 {
     dcli_as_node *own = worker->as_node;
@@ -130,13 +130,13 @@ dcl_status dcli_hear_waiting(dcli_worker *worker)
         dcli_received_free(&own->waiting[n]);
     }
     if (n == 0)
-        return status; /* there may be no list at all */
+        return status; /* the list may be NULL */
     own->waiting_count -= n;
     memmove(own->waiting, own->waiting + n, (size_t)own->waiting_count * sizeof *own->waiting);
     return status;
 }
 
-/* Keeps the message: its payload is needed later. */
+/* Store a received chunk; takes over the message, whose payload is needed later. */
 static dcl_status take_chunk(dcli_worker *worker, dcli_received *received)
 {
     const dcli_msg_chunk *chunk = &received->message.chunk;
@@ -154,7 +154,7 @@ static dcl_status take_chunk(dcli_worker *worker, dcli_received *received)
     }
     kept->problem = dcli_strdup(dcli_error_sentence());
     dcli_received_free(received);
-    return DCL_OK; /* the operation that needs this chunk fails with the sentence kept here */
+    return DCL_OK; /* the operation that needs this chunk fails with the stored error */
 }
 
 static dcl_status take_marks(dcli_worker *worker, int from, const dcli_msg_marks *marks)
@@ -186,7 +186,8 @@ static bool is_word(const dcli_message *message)
     return message->kind == DCLI_MSG_KERNEL || message->kind == DCLI_MSG_OPERATIONS;
 }
 
-/* What only the host may say, or only nodes to the host; also where it comes from a node that passes on without proof. */
+/* Report a message that the sender may not send: only the host may, or only nodes to the host; also if it was forwarded
+ * without proof. */
 static dcl_status unexpected(const dcli_received *received)
 {
     return DCLI_FAIL(
@@ -197,7 +198,8 @@ static dcl_status unexpected(const dcli_received *received)
         is_word(&received->message) ? ", or not without the host's proof" : "");
 }
 
-/* Whether the sender may say this to this worker. @param believed  a message KERNEL or OPERATIONS is the host's. */
+/* Whether the sender may send this message to this worker. @param believed  a KERNEL or OPERATIONS is proved to be the
+ * host's. */
 static bool is_expected(const dcli_worker *worker, const dcli_received *received, bool believed)
 {
     bool from_host = received->from == worker->terms.node_count; /* never at the host */
@@ -235,7 +237,7 @@ static bool is_expected(const dcli_worker *worker, const dcli_received *received
     }
 }
 
-/* What is said to nodes and host alike: about operations and what is moved for them. */
+/* Handle messages that nodes and host both receive: about operations and their data. */
 static dcl_status hear_peer(dcli_worker *worker, dcli_received *received)
 {
     const dcli_message *message = &received->message;
@@ -320,12 +322,13 @@ static dcl_status hear_as_host(dcli_worker *worker, dcli_received *received)
     }
 }
 
-/* Who breaks the protocol is taken for lost; what is wrong with what the host says is this worker's own failure. */
+/* Handle a message. A peer that violates the protocol is treated as lost; an invalid message of the host is this
+ * worker's own failure. */
 dcl_status dcli_hear(dcli_worker *worker, dcli_received *received)
 {
     int from = received->from;
     if (worker->gone[from] && !worker->absent[from])
-        return DCL_OK; /* sent before it was lost; what a newcomer says before it is introduced here is kept */
+        return DCL_OK; /* sent before it was lost; messages of a joining node that is not known here yet are stored */
     bool believed = is_word(&received->message) && dcli_tree_believes(worker, from, &received->message);
     dcl_status status = !is_expected(worker, received, believed) ? unexpected(received)
                         : worker->is_host                        ? hear_as_host(worker, received)

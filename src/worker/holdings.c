@@ -23,7 +23,7 @@ static void end_layout(dcli_holdings *holdings, dcli_shared_layout *shared)
     dcli_free(shared);
 }
 
-/* The unused layout that was used longest ago. */
+/* The least recently used unused layout. */
 static dcli_shared_layout *oldest_unused(const dcli_holdings *holdings)
 {
     dcli_shared_layout *oldest = NULL;
@@ -33,7 +33,8 @@ static dcli_shared_layout *oldest_unused(const dcli_holdings *holdings)
     return oldest;
 }
 
-/* Some unused layouts are kept, and with them their plans: an array that is remapped back and forth takes them up again. */
+/* End a use of a layout. Some unused layouts are retained with their plans, for arrays that are remapped back and
+ * forth. */
 static void end_layout_use(dcli_holdings *holdings, dcli_shared_layout *shared)
 {
     if (--shared->uses > 0)
@@ -60,7 +61,7 @@ static dcl_status share_layout(dcli_holdings *holdings, const dcli_layout *fresh
         return DCL_ERR_NOMEM;
     while (shared != NULL && shared->layout != layout)
         shared = shared->next;
-    if (shared != NULL) { /* which has a use already */
+    if (shared != NULL) { /* it has a use already */
         dcli_layouts_end_use(holdings->common, layout);
     } else if ((shared = dcli_calloc(1, sizeof *shared)) != NULL) {
         shared->layout = layout;
@@ -144,7 +145,7 @@ size_t dcli_held_bytes(const dcli_held *held, int node)
     return (size_t)dcli_layout_storage(layout, node) * dcl_type_bytes(layout->grid.type);
 }
 
-/* What kernels here used to see peers' parts. */
+/* Release the memory objects by which kernels here read peers' parts. */
 static void forget_peers(dcli_held *held, int node_count)
 {
     for (int n = 0; held->peer != NULL && n < node_count; n++)

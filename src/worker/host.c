@@ -1,4 +1,4 @@
-/* worker/host.c - the program's side: its queue of descriptors, and moving elements between its memory and chunks. */
+/* worker/host.c - the program's side: its queue of descriptors, and transfers between its memory and chunks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,20 +12,20 @@
 #include "worker/peer.h"
 #include "worker/tree.h"
 
-/* Something queued by the program: a descriptor for all, or a message for one node or all. */
+/* An item queued by the program: a descriptor for all nodes, or a message for one node or all. */
 typedef struct dcli_posted {
     struct dcli_posted *next;
     bool is_operation;
-    bool is_meeting; /* with `node`: a JOINED in `packed` has the address, unless there is a link */
+    bool is_meeting; /* connect to `node`: by a link, or by the address in the JOINED of `packed` */
     dcli_shared_link link;
-    int descriptor; /* that goes along with the message; -1: none */
+    int descriptor; /* descriptor to send with the message; -1: none */
     dcli_msg_operation operation;
     dcli_lent *lent; /* READ, WRITE: the program's memory; else NULL */
     int64_t strides[DCL_MAX_RANK];
     int node;
     void *packed; /* the message */
     size_t packed_bytes;
-    dcli_msg_operand operand[]; /* [operation.operand_count], and behind them its views, reaches and their numbers */
+    dcli_msg_operand operand[]; /* [operation.operand_count], followed by its views, declarations and their numbers */
 } dcli_posted;
 
 dcl_status dcli_host_open(dcli_worker *worker)
@@ -125,7 +125,7 @@ static dcl_status copy_text(const char **text)
     return *text != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-enum { REACH_ITEMS = 4 }; /* of a reach in a message, beside its numbers */
+enum { REACH_ITEMS = 4 }; /* items of a declaration in a message, besides its numbers */
 
 static size_t reach_numbers(const dcli_msg_operation *operation)
 {
@@ -254,14 +254,14 @@ bool dcli_host_may_sleep(dcli_worker *worker)
     return may;
 }
 
-/* A message has a limit, which many maps that are lists would exceed. */
+/* Whether a descriptor has a long map; several of them would exceed the limit of a message. */
 static bool has_long_map(const dcli_posted *posted)
 {
     const char *map = posted->operation.map;
     return map != NULL && strlen(map) > DCLI_MOST_SHORT_MAP;
 }
 
-/* As many descriptors as follow each other in the queue, in one message to every node. */
+/* Send consecutive descriptors of the queue in one message to every node. */
 static dcl_status send_operations(dcli_worker *worker, dcli_posted *first, dcli_posted **rest_out)
 {
     dcli_msg_operation operations[DCLI_MOST_OPERATIONS];
@@ -293,7 +293,7 @@ static dcl_status send_operations(dcli_worker *worker, dcli_posted *first, dcli_
     return status;
 }
 
-/* What the host hears itself: bodies, which it parses too, and who takes part. */
+/* Handle a message to the host itself: bodies, which it parses too, and new members. */
 static dcl_status hear_own(dcli_worker *worker, const dcli_message *message)
 {
     dcli_kernel *kernel;
@@ -302,7 +302,7 @@ static dcl_status hear_own(dcli_worker *worker, const dcli_message *message)
         return dcli_kernels_add(&worker->catalog.kernels, &message->kernel, &kernel);
     }
     if (worker->gone[message->joined.peer])
-        return DCL_OK; /* lost meanwhile: nobody else has heard of it */
+        return DCL_OK; /* lost meanwhile: no node knows of it */
     worker->epoch++;
     return dcli_node_joined(worker->node, message->joined.peer, message->joined.first_operation);
 }
@@ -316,7 +316,8 @@ static dcl_status send_to_one(dcli_worker *worker, int node, dcli_message *messa
     if (message->kind == DCLI_MSG_SETUP)
         message->setup.epoch = worker->epoch + 1; /* it knows of itself */
     if (message->kind == DCLI_MSG_JOINED)
-        message->joined.epoch = worker->epoch + 1; /* it grows when the host itself hears of it, last */
+        message->joined.epoch = worker->epoch + 1; /* the host's own epoch is raised when it processes this message,
+                                                      last */
     if (descriptor < 0)
         return dcli_peer_send(worker, node, message, NULL);
     message->epoch = worker->terms.session;
@@ -340,7 +341,7 @@ static dcl_status send_to_all(dcli_worker *worker, dcli_message *message)
     return status;
 }
 
-/* From now on it can be spoken with. The state machine hears of it later, by JOINED. */
+/* Connect to a joining process, so that messages can be exchanged. The state machine learns of it later, by JOINED. */
 static dcl_status meet(dcli_worker *worker, dcli_posted *posted, const dcli_message *message)
 {
     if (!worker->absent[posted->node])
@@ -370,7 +371,7 @@ static dcl_status send_message(dcli_worker *worker, dcli_posted *posted)
     return status;
 }
 
-/* @return the number of a node whose loss has been reported; -1: none. */
+/* Take a reported loss. @return number of the lost node; -1: none. */
 static int take_loss(dcli_outbox *outbox, char seen_out[sizeof(dcli_loss)])
 {
     int node = -1;
@@ -387,7 +388,7 @@ static int take_loss(dcli_outbox *outbox, char seen_out[sizeof(dcli_loss)])
     return node;
 }
 
-/* Losses are handled before queued messages, so that a join's messages are not split. */
+/* Process reported losses before queued messages, so that the messages of a join are not separated. */
 static dcl_status take_losses(dcli_worker *worker)
 {
     char seen[sizeof(dcli_loss)];
@@ -432,7 +433,7 @@ static dcl_status unpack_read(dcli_worker *worker, dcli_entry *entry, const dcli
                          chunk->bytes);
     void *memory = dcli_lent_use(entry->lent);
     if (memory == NULL)
-        return DCL_OK; /* the call has ended: nobody wants the elements any more */
+        return DCL_OK; /* the call has returned: nobody needs the elements */
     for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++) {
         dcli_item item = dcli_plan_item(plan, i);
         dcli_region target, packed = dcli_region_packed(&item.region.box, 0);

@@ -1,4 +1,5 @@
-/* worker/kernels.c - bodies by number: parsed when they come, ended when no operation can run them any more. */
+/* worker/kernels.c - bodies by number: parsed when they are received, removed when no operation can run them any
+ * more. */
 #include "worker/kernels.h"
 
 #include <inttypes.h>
@@ -45,7 +46,7 @@ static dcl_status parse_kernel(const dcli_msg_kernel *message, const dcli_param 
     return dcli_tile_kernel_parse(message->text, message->prelude, message->parameter_count, params, &items, body_out);
 }
 
-/* A peer of this process may have parsed it already. */
+/* Get the parsed body of a message; another peer of this process may have parsed it already. */
 static dcl_status get_body(dcli_kernels *kernels, const dcli_msg_kernel *message, const dcli_body **body_out)
 {
     dcli_param params[DCLI_MAX_PARAMS];

@@ -1,4 +1,4 @@
-/* worker/layouts.c - layouts that peers share. */
+/* worker/layouts.c - layouts that the peers of one process share. */
 #include "worker/layouts.h"
 
 #include "base/alloc.h"
@@ -53,7 +53,7 @@ const dcli_layout *dcli_layouts_share(dcli_layouts *layouts, const dcli_layout *
     return &common->layout;
 }
 
-/* Taken off the list when its last use ends; NULL: it has more of them. */
+/* Remove a layout from the list if its last use ends; NULL: it has more uses. */
 static dcli_common_layout *take_off(dcli_layouts *layouts, const dcli_layout *layout)
 {
     dcli_common_layout **at = &layouts->first;

@@ -1,4 +1,4 @@
-/* worker/lent.c - memory of the program that may be taken back at any time. */
+/* worker/lent.c - memory that the program lends and may take back at any time. */
 #include "worker/lent.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 struct dcli_lent {
     atomic_int holds;
-    pthread_mutex_t lock; /* `memory`, while elements are copied from or to it, too */
+    pthread_mutex_t lock; /* guards `memory`; also held while elements are copied from or to it */
     void *memory;         /* NULL: taken back */
 };
 

@@ -1,6 +1,6 @@
-/* worker/lent.h - memory that the program lends to a READ or WRITE, and takes back when its call returns, whether or not
- * the operation is complete by then. Locked inside: whoever copies holds the lock meanwhile, and taking back waits for it.
- * Has a hold for the call, and one for everyone who keeps it. */
+/* worker/lent.h - memory that the program lends to a READ or WRITE, and takes back when its call returns, whether or
+ * not the operation is complete. A thread that copies holds the lock, and taking back waits for it. Reference-counted:
+ * one reference for the call, and one for each holder. */
 #ifndef DCLI_WORKER_LENT_H
 #define DCLI_WORKER_LENT_H
 
@@ -8,16 +8,16 @@
 
 typedef struct dcli_lent dcli_lent;
 
-/** @return the memory with the call's hold; NULL (recorded). */
+/** Lend memory. @return a handle with the call's reference; NULL (recorded). */
 dcli_lent *dcli_lend(void *memory);
-/** The call ends: nobody touches the memory from now on. Ends the call's hold. NULL is accepted. */
+/** Take the memory back: from now on nobody accesses it. Drops the call's reference. NULL is accepted. */
 void dcli_lent_take_back(dcli_lent *lent);
 
-/** One more hold. NULL is passed through. */
+/** Add a reference. NULL is passed through. */
 dcli_lent *dcli_lent_keep(dcli_lent *lent);
-/** End a hold. NULL is accepted. */
+/** Drop a reference. NULL is accepted. */
 void dcli_lent_release(dcli_lent *lent);
-/** Begin to copy. @return the memory, until dcli_lent_end_use(); NULL: it was taken back, and nothing has begun. */
+/** Begin copying. @return the memory, until dcli_lent_end_use(); NULL: it was taken back. */
 void *dcli_lent_use(dcli_lent *lent);
 void dcli_lent_end_use(dcli_lent *lent);
 

@@ -1,4 +1,4 @@
-/* worker/log_plan.c - plans and lowered batches as lines of the log. */
+/* worker/log_plan.c - write plans and lowered batches to the log. */
 #include "worker/log_plan.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include "lower/print.h"
 #include "worker/peer.h"
 
-/* Of each list: enough to see how an operation is carried out, whatever its size. */
+/* Lines per list: enough to see how an operation is carried out, whatever its size. */
 enum { MOST_LINES = 24 };
 
 static bool is_wanted(const dcli_worker *worker)
@@ -15,7 +15,7 @@ static bool is_wanted(const dcli_worker *worker)
     return worker->terms.log != NULL && worker->terms.log->level >= DCLI_LOG_DEBUG;
 }
 
-/* Whether a plan has anything to show: many operations need none on most nodes. */
+/* Whether a plan has nothing to show: many operations need none on most nodes. */
 static bool is_empty(const dcli_plan *plan)
 {
     int64_t parts = plan->chunk_count;
@@ -24,7 +24,7 @@ static bool is_empty(const dcli_plan *plan)
     return parts == 0;
 }
 
-/* Each line with the node's number: lines of several nodes may be mixed. Frees the text. */
+/* Log each line with the node's number, since lines of several nodes may be mixed. Frees the text. */
 static void put_lines(const dcli_worker *worker, dcli_text *text)
 {
     char *rest = text->bytes;

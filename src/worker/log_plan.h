@@ -1,4 +1,4 @@
-/* worker/log_plan.h - at the level debug, the log shows how operations are carried out. */
+/* worker/log_plan.h - at level debug, the log shows how operations are carried out. */
 #ifndef DCLI_WORKER_LOG_PLAN_H
 #define DCLI_WORKER_LOG_PLAN_H
 
@@ -7,7 +7,7 @@
 
 /** Log this worker's own plan of an operation. */
 void dcli_log_plan(const dcli_worker *worker, const dcli_operation *operation, const dcli_plan *plan);
-/** Log a batch as it is lowered for this worker's device. @param batch  its number in the plan */
+/** Log a batch as it is lowered for this worker's device. @param batch  its number in the plan. */
 void dcli_log_lowered(const dcli_worker *worker, const dcli_operation *operation, int64_t batch,
                       const dcli_lowered *lowered);
 

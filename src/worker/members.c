@@ -1,4 +1,4 @@
-/* worker/members.c - peers that come and go. */
+/* worker/members.c - peers that join and are lost. */
 #include "worker/members.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 static bool is_node(const dcli_worker *worker, int peer) { return peer >= 0 && peer < worker->terms.node_count; }
 
-/* From now on the peer is nobody. Chunks of it that no operation has asked for yet will never be. */
+/* Remove a peer. Its chunks for operations that are not known yet are dropped. */
 static dcl_status forget(dcli_worker *worker, int peer)
 {
     worker->gone[peer] = true;
@@ -36,9 +36,9 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
 {
     if (!is_node(worker, peer) || (worker->gone[peer] && !worker->absent[peer]))
         return DCL_OK;
-    worker->absent[peer] = false; /* lost before it was there: it never will be */
+    worker->absent[peer] = false; /* lost before it has joined: it never will */
     if (worker->as_host->doubts.node[peer].due_ns != 0)
-        seen = worker->as_host->doubts.node[peer].seen; /* by this side itself, before anybody told */
+        seen = worker->as_host->doubts.node[peer].seen; /* noticed by this side before anybody reported it */
     dcli_doubts_forget(worker, peer);
     char sentence[DCLI_MOST_SENTENCE];
     worker->terms.fleet->lose(worker->terms.fleet->user, peer, seen, sentence, sizeof sentence);
@@ -52,7 +52,7 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
         status = dcli_peer_send(worker, node, &message, NULL);
     DCLI_LOG(worker->terms.log, DCLI_LOG_WARN, "epoch %" PRId64 ": %s", worker->epoch, sentence);
     worker->terms.hooks->lost(worker->terms.hooks->user, peer, sentence);
-    dcli_question_answer(worker, peer, DCLI_ANY_QUESTION, true); /* it is not asked any more */
+    dcli_question_answer(worker, peer, DCLI_ANY_QUESTION, true); /* no answer of it is waited for */
     return status;
 }
 
@@ -65,13 +65,13 @@ dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer)
     if (worker->is_host)
         return DCL_OK;
     if (!is_node(worker, peer)) {
-        worker->stopping = true; /* the program has gone: nobody wants anything any more */
+        worker->stopping = true; /* the program has gone: there is nothing left to do */
         dcli_watch_farewell(worker->terms.watch, sentence);
         return DCL_OK;
     }
     if (worker->gone[peer])
         return DCL_OK;
-    /* The host decides which of the two is given up: the peer, or this node, if it alone cannot reach others. */
+    /* The host decides which of the two is given up: the peer, or this node if it alone cannot reach others. */
     dcli_message message = {.kind = DCLI_MSG_LOST, .lost = {.peer = peer, .sentence = sentence}};
     return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
@@ -84,7 +84,7 @@ dcl_status dcli_peer_offends(dcli_worker *worker, int peer)
     snprintf(sentence, sizeof sentence, "%s", dcli_error_sentence());
     if (worker->is_host)
         return dcli_host_lose(worker, peer, sentence);
-    dcli_endpoint_drop(worker->endpoint, peer); /* nothing more of it is listened to */
+    dcli_endpoint_drop(worker->endpoint, peer); /* nothing more is received from it */
     return dcli_peer_is_gone(worker, peer);
 }
 
@@ -95,7 +95,7 @@ dcl_status dcli_host_complaint(dcli_worker *worker, int from, const dcli_msg_los
     return DCL_OK;
 }
 
-/* A body that has ended another node is not begun here any more. */
+/* Do not begin a body here that has crashed another node. */
 static void blame_body(dcli_worker *worker, const char *sentence)
 {
     dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, dcli_blamed_body(sentence));
@@ -110,9 +110,9 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
 {
     if (!is_node(worker, lost->peer))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host says that peer %d is lost; expected a node", lost->peer);
-    worker->epoch = dcli_max(worker->epoch, lost->epoch); /* a newcomer hears of what was before its SETUP after it */
+    worker->epoch = dcli_max(worker->epoch, lost->epoch); /* a joining node receives older messages after its SETUP */
     if (lost->peer == worker->terms.self) {
-        worker->stopping = true; /* the others have gone on without us */
+        worker->stopping = true; /* the others continue without this node */
         return DCL_OK;
     }
     DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": %s", worker->terms.self, lost->epoch,
@@ -128,7 +128,7 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
 
 /* ---- joining ------------------------------------------------------------------------------------------------------ */
 
-/* The descriptor is the socket of a link to the newcomer; it carries the link's memory. */
+/* Expect a joining peer. The descriptor is the socket of a link to it, which carries the link's memory. */
 static dcl_status expect(dcli_worker *worker, dcli_received *received)
 {
     const dcli_msg_joined *joined = &received->message.joined;
@@ -137,7 +137,7 @@ static dcl_status expect(dcli_worker *worker, dcli_received *received)
                          "node %d has no free descriptor for its link to node %d; raise the limit of open files "
                          "(`ulimit -n`), or use fewer arrays",
                          worker->terms.self, joined->peer);
-    if (!received->has_descriptor) /* of this host: it came together with this node, and the link is there */
+    if (!received->has_descriptor) /* on this host, and started together with this node: the link exists already */
         return joined->address[0] == '\0' ? DCL_OK : dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key);
     dcli_shared_link link;
     received->has_descriptor = false;
@@ -178,12 +178,12 @@ dcl_status dcli_take_sees(dcli_worker *worker, const dcli_msg_sees *sees)
 
 enum { ANSWER_SECONDS = 10 };
 
-/* A question to all nodes: by a thread of the program, which waits; answers come to the host's worker. */
+/* Ask all nodes a question, for a thread of the program, which waits; the host's worker receives the answers. */
 static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *number, bool *all_yes_out)
 {
     struct dcli_question *question = &host->as_host->question;
     pthread_mutex_lock(&question->lock);
-    while (question->asking && !question->stopped) /* by another thread, whose question has a deadline */
+    while (question->asking && !question->stopped) /* another thread's question, which has a deadline */
         pthread_cond_wait(&question->changed, &question->lock);
     if (question->stopped) {
         *all_yes_out = false;
@@ -198,7 +198,7 @@ static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *num
     dcl_status status = dcli_host_message(host, DCL_ALL_NODES, message, -1);
     while (status == DCL_OK && question->answers < host->terms.node_count && question->all)
         if (pthread_cond_timedwait(&question->changed, &question->lock, &until) == ETIMEDOUT)
-            status = DCL_ERR_TIMEOUT; /* without a sentence: the caller knows what it means */
+            status = DCL_ERR_TIMEOUT; /* without a sentence: the caller knows the meaning */
     *all_yes_out = status == DCL_OK && question->all;
     question->asking = false;
     pthread_cond_broadcast(&question->changed);
@@ -259,7 +259,7 @@ void dcli_question_answer(dcli_worker *worker, int from, int64_t number, bool ye
     struct dcli_question *question = &worker->as_host->question;
     pthread_mutex_lock(&question->lock);
     bool is_meant =
-        number == question->number || number == DCLI_ANY_QUESTION; /* else a late answer to an earlier one */
+        number == question->number || number == DCLI_ANY_QUESTION; /* otherwise a late answer to an earlier question */
     if (question->asking && is_meant && !question->answered[from]) {
         question->answered[from] = true;
         question->answers++;

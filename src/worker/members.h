@@ -1,31 +1,31 @@
-/* worker/members.h - peers that come and go. */
+/* worker/members.h - peers that join and are lost. */
 #ifndef DCLI_WORKER_MEMBERS_H
 #define DCLI_WORKER_MEMBERS_H
 
 #include "worker/peer.h"
 
-/** This thread's error says how a node has broken the protocol: it is taken for lost.
- *  @return the error's status where that is not for this worker to do: of threads, of the host. */
+/** Treat a node that violated the protocol (this thread's error says how) as lost. @return the error's status if this
+ *  worker may not do so: for threads, and for the host. */
 dcl_status dcli_peer_offends(dcli_worker *worker, int peer);
-/** The connection to a peer has ended (this thread's error says how). */
+/** Handle the end of the connection to a peer (this thread's error says how). */
 dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer);
 
-/** Host: a node is lost: see that it does not run any more, tell all and the runtime. Once per node.
- *  @param seen  how it was noticed. */
+/** Host: lose a node: make sure that it no longer runs, and tell all nodes and the runtime. Once per node. @param seen
+ *  how the loss was noticed. */
 dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen);
-/** Host: a node cannot reach another one. */
+/** Host: a node reports that it cannot reach another one. */
 dcl_status dcli_host_complaint(dcli_worker *worker, int from, const dcli_msg_lost *lost);
 /** Host: a node answers a question about a file. */
 void dcli_host_seen(dcli_worker *worker, int from, const dcli_msg_seen *seen);
 
-/** Host: a node tells its counters. */
+/** Host: a node sends its counters. */
 void dcli_host_counts(dcli_worker *worker, int from, const dcli_msg_counts *counts);
-/** The question `number` is answered; DCLI_ANY_QUESTION: any, as this node is lost or not there. Answers to earlier questions
- *  are dropped. */
+/** Record a node's answer to question `number`; DCLI_ANY_QUESTION: to any, because the node is lost or absent. Answers
+ *  to earlier questions are dropped. */
 enum { DCLI_ANY_QUESTION = 0 };
 void dcli_question_answer(dcli_worker *worker, int from, int64_t number, bool yes);
 
-/* Nodes: messages of the host. */
+/* Nodes: handle messages of the host. */
 dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost);
 dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received);
 dcl_status dcli_take_count(dcli_worker *worker, const dcli_msg_count *count);

@@ -1,4 +1,4 @@
-/* worker/parsed.c - parsed bodies that peers share. */
+/* worker/parsed.c - parsed bodies that the peers of one process share. */
 #include "worker/parsed.h"
 
 #include "base/alloc.h"
@@ -19,7 +19,7 @@ void dcli_parsed_init(dcli_parsed *parsed)
 
 void dcli_parsed_free(dcli_parsed *parsed) { pthread_mutex_destroy(&parsed->lock); }
 
-/* The lock is held. @return where it stands, or where NULL stands. */
+/* Find a body; the lock is held. @return its position in the list, or the end of the list. */
 static dcli_parsed_body **find(dcli_parsed *parsed, int64_t number)
 {
     dcli_parsed_body **at = &parsed->bucket[number % BUCKETS];

@@ -1,4 +1,5 @@
-/* worker/parsed.h - the parsed bodies that the peers of one process run, by number: one copy of each. Used by all threads. */
+/* worker/parsed.h - parsed bodies that the peers of one process share, by number: one copy of each. Used by all
+ * threads. */
 #ifndef DCLI_WORKER_PARSED_H
 #define DCLI_WORKER_PARSED_H
 
@@ -9,17 +10,17 @@
 typedef struct dcli_parsed_body dcli_parsed_body;
 
 typedef struct dcli_parsed {
-    pthread_mutex_t lock; /* the lists and the numbers of uses; a leaf */
+    pthread_mutex_t lock; /* guards the lists and the numbers of uses; no other lock is taken under it */
     dcli_parsed_body *bucket[256];
 } dcli_parsed;
 
 void dcli_parsed_init(dcli_parsed *parsed);
 /** All uses have ended. */
 void dcli_parsed_free(dcli_parsed *parsed);
-/** The body with this number, with a use more; NULL: nobody has parsed it yet. */
+/** Get the body with this number and add a use; NULL: it was not parsed yet. */
 const dcli_body *dcli_parsed_find(dcli_parsed *parsed, int64_t number);
-/** Enter a body that was parsed. Takes it over: another thread may have been faster, then that one's is returned. With a use
- *  more. @return NULL: DCL_ERR_NOMEM. */
+/** Share a parsed body and add a use. Takes it over; if another thread has shared the same body first, that one is
+ *  returned. @return NULL: DCL_ERR_NOMEM. */
 const dcli_body *dcli_parsed_share(dcli_parsed *parsed, int64_t number, dcli_body *body);
 void dcli_parsed_end_use(dcli_parsed *parsed, int64_t number);
 

@@ -1,9 +1,9 @@
-/* worker/pending.c - actions that have been started and not ended, and the one that cannot be started yet.
+/* worker/pending.c - actions that were started and have not ended, and the one that cannot start yet.
  *
- * The thread that serves a node never waits for its device. A device with memory of its own is given the commands of a
- * pack or commit at once, in order with its kernels; when they are complete, the chunk is sent, or the commit counts. Where
- * the host copies, in memory used in place, it must not do so before the kernels concerned have ended: until then the action
- * is held, and the state machine gives no other that touches memory. */
+ * The thread that serves a node never waits for its device. A device with memory of its own gets the commands of a pack
+ * or commit at once, in order with its kernels; when they are complete, the chunk is sent, or the commit counts. If the
+ * device works in host memory, the host copies, and must not do so before the kernels concerned have ended. Until then
+ * the action is held, and the state machine issues no other action that touches memory. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -55,7 +55,7 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
     return dcli_peer_packed(worker, moving->entry, moving->peer, moving->chunk, packed, status);
 }
 
-/* Packs end in their order, and so do commits. */
+/* Finish started packs and commits; packs end in order, and so do commits. */
 dcl_status dcli_pending_collect(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
@@ -117,8 +117,8 @@ static bool chunk_must_wait(const dcli_action *action)
     return !settled;
 }
 
-/* Batches that wait for the device hold memory for stages; beyond a limit no further batch is started. The limit allows the
- * scratch memory of three batches: one runs, one is queued, one is being started. */
+/* Whether the limit on memory of waiting batches is reached: then no further batch is started. The limit allows the
+ * scratch memory of three batches: one running, one queued, one being started. */
 static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lowered)
 {
     const dcli_as_node *own = worker->as_node;
@@ -132,7 +132,7 @@ static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lower
     return taken > 0 && taken + bytes > most;
 }
 
-/* Whether the host may copy from, or to, the replica behind a stage. */
+/* Whether the host may now copy from, or to, the replica behind a stage. */
 static bool replica_is_settled(const dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage,
                                bool for_writing)
 {
@@ -141,7 +141,7 @@ static bool replica_is_settled(const dcli_worker *worker, const dcli_entry *entr
     return copy == NULL || copy->memory == NULL || dcli_memory_is_settled(copy->memory, for_writing);
 }
 
-/* Whether the host may copy what it does before the kernels of a batch. */
+/* Whether the host may now make the copies before the kernels of a batch. */
 static bool route_is_settled(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                              const dcli_route *route)
 {
@@ -169,7 +169,7 @@ bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_entry *entry, 
     return !settled;
 }
 
-/* Whether replicas of a move, and what it reads here, are settled. */
+/* Whether the replicas of a move, and what it reads here, may be accessed now. */
 static bool move_is_settled(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                             const dcli_batch *batch)
 {
@@ -184,7 +184,7 @@ static bool move_is_settled(const dcli_worker *worker, const dcli_entry *entry, 
     return settled;
 }
 
-/* Whether the host may touch what an operation other than a loop body touches. */
+/* Whether the host may now access the memory of an operation other than a loop body. */
 static bool is_run_settled(const dcli_worker *worker, const dcli_action *action)
 {
     const dcli_entry *entry = (const dcli_entry *)action->operation;

@@ -1,4 +1,4 @@
-/* worker/plan_cache.c - plans that peers share. */
+/* worker/plan_cache.c - plans that the peers of one process share. */
 #include "worker/plan_cache.h"
 
 #include <string.h>
@@ -87,7 +87,7 @@ bool dcli_plan_fits(const dcli_shared_plan *shared, const dcli_plan_wanted *want
 
 /* ---- a plan with what it is found by ------------------------------------------------------------------------------ */
 
-/* One piece of memory: the plan's record, its operands, their views, and the numbers of these and of the state. */
+/* Make the record of a plan in one allocation: its operands, their views, and the numbers of these and of the state. */
 static dcli_shared_plan *make_record(const dcli_plan_wanted *wanted)
 {
     const dcli_operation *operation = wanted->operation;
@@ -168,7 +168,7 @@ static dcli_shared_plan *find(const dcli_plan_cache *cache, const dcli_plan_want
     return shared;
 }
 
-/* The lock is held. What has failed is found no more, and freed by the last that waited for it. */
+/* Remove a failed plan from the cache; the lock is held. It is freed by the last thread that waited for it. */
 static void take_off(dcli_plan_cache *cache, const dcli_shared_plan *shared)
 {
     dcli_shared_plan **at = &cache->bucket[shared->hash % DCLI_PLAN_BUCKETS];
@@ -177,7 +177,8 @@ static void take_off(dcli_plan_cache *cache, const dcli_shared_plan *shared)
     *at = shared->next;
 }
 
-/* The lock is held, but while it waits. @return whether it is ready; else the hold has ended. */
+/* Wait until a plan is ready; the lock is released meanwhile. @return whether it is ready; otherwise the reference has
+ * been dropped. */
 static bool await(dcli_plan_cache *cache, dcli_shared_plan *shared)
 {
     shared->holders++;
@@ -190,7 +191,7 @@ static bool await(dcli_plan_cache *cache, dcli_shared_plan *shared)
     return false;
 }
 
-/* Its record is in the cache, with a hold of the caller's. The lock is not held. */
+/* Make the plan of a record in the cache, which the caller references. The lock is not held. */
 static dcli_shared_plan *make_plan(dcli_plan_cache *cache, dcli_shared_plan *shared, const dcli_plan_wanted *wanted,
                                    const dcli_plan_terms *terms)
 {
@@ -220,7 +221,7 @@ dcli_shared_plan *dcli_plan_cache_hold(dcli_plan_cache *cache, const dcli_plan_w
     pthread_mutex_lock(&cache->lock);
     while ((shared = find(cache, wanted)) != NULL) {
         if (!await(cache, shared))
-            continue; /* whoever made it had no memory: this thread tries it itself */
+            continue; /* the other thread had no memory: try it here */
         pthread_mutex_unlock(&cache->lock);
         return shared;
     }

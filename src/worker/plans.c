@@ -1,5 +1,5 @@
-/* worker/plans.c - plans are kept: a program repeats its operations, and a plan does not depend on which storages of a
- * layout are used. Their bytes are limited; a plan in use stays. */
+/* worker/plans.c - a peer's cache of plans: a program repeats its operations, and a plan does not depend on which
+ * storages of a layout are used. The bytes of the cache are limited; plans in use are always kept. */
 #include "worker/plans.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 void dcli_prepared_clear(dcli_prepared *prepared)
 {
     for (int64_t l = 0; prepared->table != NULL && l < prepared->lowered.launch_count; l++)
-        dcli_memory_release(prepared->table[l]); /* before the rows, which it may wrap */
+        dcli_memory_release(prepared->table[l]); /* released before the rows, which it may wrap */
     dcli_free(prepared->table);
     dcli_lowered_free(&prepared->lowered);
     *prepared = (dcli_prepared){0};
@@ -125,7 +125,7 @@ static void forget_all_of(dcli_plans *plans, const void *named)
     dcli_naming **at = naming_bucket(plans, named);
     while (*at != NULL)
         if ((*at)->named == named) {
-            forget(plans, (*at)->kept); /* with all that it names, also behind and before this one */
+            forget(plans, (*at)->kept); /* with all its references, before and after this one */
             at = naming_bucket(plans, named);
         } else {
             at = &(*at)->next;
@@ -155,7 +155,7 @@ void dcli_plans_free(dcli_plans *plans)
 
 /* ---- finding and making ------------------------------------------------------------------------------------------- */
 
-/* What a node's plan is found by; good until the next one is looked for. */
+/* Describe the key of a node's plan; valid until the next call. */
 static dcl_status describe(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node,
                            dcli_plan_wanted *wanted_out)
 {

@@ -1,4 +1,4 @@
-/* worker/replicas.c - copies that outlive their operation: whose there are, and memory for those of this node. */
+/* worker/replicas.c - replicas: which ones all nodes have, and the memory of this node's. */
 #include "worker/replicas.h"
 
 #include "base/alloc.h"
@@ -18,7 +18,7 @@ static size_t bucket_of(int64_t storage, const dcl_box *box)
     return (size_t)(hash % DCLI_COPY_BUCKETS);
 }
 
-/* The first of a list that an operation may use. */
+/* The first replica of a list that an operation may use. */
 static dcli_copy_memory *find(dcli_copy_memory *memory, int64_t number, int64_t storage, const dcl_box *box)
 {
     while (memory != NULL && !(memory->storage == storage && memory->from <= number && number < memory->until &&
@@ -27,7 +27,8 @@ static dcli_copy_memory *find(dcli_copy_memory *memory, int64_t number, int64_t 
     return memory;
 }
 
-/* A program may be thousands of operations ahead: what is dropped must not be in the way of what is looked for. */
+/* Move a dropped replica to a separate list, so that lookups stay short even if a program is thousands of operations
+ * ahead. */
 static void begin_to_end(dcli_replicas *replicas, dcli_copy_memory *memory)
 {
     memory->next = NULL;
@@ -61,7 +62,7 @@ static dcl_status make_copies(dcli_replicas *replicas, const dcli_operation *ope
         int64_t storage = operation->operand[stage->operand].storage;
         dcli_copy_memory **first = &replicas->copies[bucket_of(storage, &stage->box)];
         if (stage->kept != DCLI_STAGE_KEEP || find(*first, operation->number, storage, &stage->box) != NULL)
-            continue; /* an array may have two names in a body, and several batches fill a copy */
+            continue; /* an array may have two names in a body, and several batches fill a replica */
         dcli_copy_memory *memory = dcli_calloc(1, sizeof *memory);
         if (memory == NULL)
             return DCL_ERR_NOMEM;
@@ -86,7 +87,7 @@ dcl_status dcli_replicas_add(dcli_replicas *replicas, int node, const dcli_opera
 
 void dcli_replicas_write(dcli_replicas *replicas, const dcli_operation *operation)
 {
-    /* It may have read some elements of a copy, and written others by another view of the array. */
+    /* it may have read some elements of a replica and written others through another view of the array */
     struct dropping dropping = {.replicas = replicas, .until = operation->number + 1};
     dcli_kept_write(&replicas->books, operation, drop_copy, &dropping);
 }

@@ -1,4 +1,4 @@
-/* worker/shown.c - which peers know which memory of this node, and what they show. */
+/* worker/shown.c - which peers know which memory of this node, and what memory they announce. */
 #include "worker/shown.h"
 
 #include <errno.h>
@@ -13,14 +13,14 @@
 
 /* ---- showing ------------------------------------------------------------------------------------------------------ */
 
-/* A memfd that a part shown to others lies in, or lay in. */
+/* A memfd that contains, or contained, a part that was announced to others. */
 struct dcli_shown {
     int64_t memfd;
-    int descriptor; /* the device's, valid as long as this is listed */
+    int descriptor; /* the device's; valid while this is listed */
     bool *to;       /* [node_count] nodes that know it */
 };
 
-/* Where a memfd is in the list, or belongs. Numbers rise, so a new one comes last. */
+/* Position of a memfd in the sorted list. Numbers increase, so a new one is last. */
 static int64_t place_of(const dcli_as_node *own, int64_t memfd)
 {
     int64_t low = 0, high = own->shown_count;
@@ -41,7 +41,7 @@ static struct dcli_shown *find_shown(const dcli_worker *worker, int64_t memfd)
     return at < own->shown_count && own->shown[at].memfd == memfd ? &own->shown[at] : NULL;
 }
 
-/* @return NULL: DCL_ERR_NOMEM. */
+/* Add a memfd to the list. @return NULL: DCL_ERR_NOMEM. */
 static struct dcli_shown *add_shown(dcli_worker *worker, const dcli_memory_place *place)
 {
     dcli_as_node *own = worker->as_node;
@@ -65,7 +65,8 @@ static void remove_shown(dcli_as_node *own, struct dcli_shown *shown)
     memmove(shown, shown + 1, (size_t)(own->shown + own->shown_count - shown) * sizeof *shown);
 }
 
-/* Once the memory is given back, all parts in it are released: peers that have not read them will not do so any more. */
+/* Find the descriptor of a memfd that is being sent. If the memory was freed, all parts in it are released, and peers
+ * will not read them any more. */
 static int find_descriptor(void *user, int64_t memfd)
 {
     const struct dcli_shown *shown = find_shown(user, memfd);
@@ -76,7 +77,8 @@ static dcl_status show(dcli_worker *worker, struct dcli_shown *shown, int node, 
 {
     if (shown->to[node])
         return dcli_endpoint_send(worker->endpoint, node, message, NULL);
-    /* A node that compiles takes nothing for seconds: its messages wait, and do not hold copies of the descriptor. */
+    /* Lend the descriptor instead of copying it: a node that compiles receives nothing for seconds, and many messages
+     * may wait. */
     dcli_loan loan = {find_descriptor, worker, shown->memfd};
     dcl_status status = dcli_endpoint_send_lent(worker->endpoint, node, message, &loan);
     shown->to[node] = status == DCL_OK;
@@ -103,12 +105,13 @@ dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held)
             dcli_way_between(&worker->terms.ways[node], &worker->terms.ways[worker->terms.self]) == DCLI_WAY_PLACE) {
             status = show(worker, shown, node, &message);
             if (status == DCL_ERR_NETWORK)
-                status = DCL_OK; /* this one is gone, the others are not */
+                status = DCL_OK; /* this peer is gone, the others are not */
         }
     return status;
 }
 
-/* The device has unmapped it. Where this cannot be said for lack of memory, a peer keeps the pages until the session ends. */
+/* Tell peers that the device has unmapped a memfd. If there is no memory for the message, a peer keeps the pages until
+ * the session ends. */
 static void tell_unmapped(void *user, int64_t memfd)
 {
     dcli_worker *worker = user;
@@ -137,7 +140,7 @@ void dcli_show_end(dcli_worker *worker)
 
 /* ---- what others show --------------------------------------------------------------------------------------------- */
 
-/* Its parts cannot be read here, all others can: operations that read them fail, and say so. */
+/* Add memory that cannot be mapped: operations that read its parts fail with this reason; other parts can be read. */
 static dcl_status add_unseen(dcli_worker *worker, const dcli_received *received, const char *why)
 {
     DCLI_LOG(worker->terms.log, DCLI_LOG_WARN,
@@ -147,7 +150,7 @@ static dcl_status add_unseen(dcli_worker *worker, const dcli_received *received,
     return dcli_board_add_memory(worker->terms.board, received->from, received->message.part.memfd, NULL, 0);
 }
 
-/* The sender may be anything: what is mapped must keep its length (it is sealed). */
+/* Map a peer's memory. The sender is untrusted, so the memory must be sealed against shrinking. */
 static dcl_status map_memory(dcli_worker *worker, const dcli_received *received)
 {
     const dcli_msg_part *part = &received->message.part;
@@ -191,7 +194,7 @@ dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received)
     void *address;
     size_t bytes;
     if (!dcli_board_find_memory(worker->terms.board, received->from, part->memfd, &address, &bytes))
-        return DCL_OK; /* given back before its descriptor was sent: the part is released, too */
+        return DCL_OK; /* freed before its descriptor was sent: the part is released, too */
     if (address == NULL)
         return DCL_OK; /* said when it was shown */
     if ((size_t)part->offset > bytes || (size_t)part->bytes > bytes - (size_t)part->offset ||

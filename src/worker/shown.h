@@ -1,22 +1,22 @@
-/* worker/shown.h - what the nodes of one host show each other: memory of parts, read in place.
+/* worker/shown.h - the nodes of one host announce the memory of their parts to each other, for reading in place.
  *
- * Many parts may lie in one memfd. Its descriptor goes along with the first part that a peer is told of; the peer maps all of
- * it, once, and keeps the mapping until it is told that the memory was given back. */
+ * Many parts may lie in one memfd. Its descriptor is sent with the first part that a peer learns of; the peer maps all
+ * of it, once, and keeps the mapping until it is told that the memory was freed. */
 #ifndef DCLI_WORKER_SHOWN_H
 #define DCLI_WORKER_SHOWN_H
 
 #include "worker/peer.h"
 
-/** Tell peers from now on when memory that they know is given back. A process, with its device. */
+/** From now on tell peers when memory that they know is freed. For processes, with a device. */
 void dcli_show_begin(dcli_worker *worker);
-/** The opposite, before the device is closed. */
+/** Stop telling them, before the device is closed. */
 void dcli_show_end(dcli_worker *worker);
-/** Show the others our part. */
+/** Announce our part of a storage to the others. */
 dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held);
 
-/** A peer of this host shows its part of a storage. */
+/** Handle the announcement of a peer's part. */
 dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received);
-/** A peer has given memory back. */
+/** Handle the message that a peer has freed memory. */
 dcl_status dcli_take_forget(dcli_worker *worker, int from, const dcli_msg_forget *forget);
 
 #endif

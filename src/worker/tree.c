@@ -1,4 +1,4 @@
-/* worker/tree.c - descriptors down a tree, watermarks up. */
+/* worker/tree.c - forward descriptors down a tree, and combine watermarks upwards. */
 #include "worker/tree.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 
 bool dcli_tree_is(const dcli_worker *worker) { return worker->terms.tree_nodes > worker->terms.fanout; }
 
-/* As it was before anybody was lost. */
+/* The parent of a node before any loss. */
 static int first_parent(const dcli_worker *worker, int node)
 {
     int fanout = worker->terms.fanout;
@@ -35,7 +35,7 @@ bool dcli_tree_is_child(const dcli_worker *worker, int node)
 
 /* ---- down --------------------------------------------------------------------------------------------------------- */
 
-/* A message that may not have reached everyone. */
+/* A message that may not have reached all nodes yet. */
 typedef struct dcli_said {
     struct dcli_said *next;
     int64_t last_operation; /* 0: a body */
@@ -48,7 +48,7 @@ static dcli_msg_proof *proof_of(dcli_message *message)
     return message->kind == DCLI_MSG_KERNEL ? &message->kernel.proof : &message->operations.proof;
 }
 
-/* The child that a node hears this worker through; -1: it does not. */
+/* The child through which a node hears this worker; -1: none. */
 static int child_above(const dcli_worker *worker, int node)
 {
     while (node != worker->terms.node_count && !dcli_tree_is_child(worker, node))
@@ -64,7 +64,7 @@ static dcl_status make_keys(dcli_worker *worker)
     return worker->as_host->word_keys != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-/* Host: tags of all nodes that hear it through others. `packed` is the message without them. */
+/* Host: make the tags for all nodes that get the message through others. `packed` is the message without them. */
 static dcl_status prove(dcli_worker *worker, const void *packed, size_t bytes, dcli_msg_proof *proof,
                         int64_t numbers[2 * DCLI_MOST_NODES])
 {
@@ -109,7 +109,7 @@ bool dcli_tree_believes(const dcli_worker *worker, int from, dcli_message *messa
     return false;
 }
 
-/* To one child, with the tags of it (from the host it needs none) and of those below it. */
+/* Send a message to one child, with the tags of the child (not needed from the host) and of those below it. */
 static dcl_status send_word(dcli_worker *worker, int child, dcli_message *message, const dcli_msg_proof *whole)
 {
     int64_t numbers[2 * DCLI_MOST_NODES];
@@ -151,7 +151,7 @@ static void drop_first(dcli_worker *worker)
     dcli_free(said);
 }
 
-/* Bodies before a complete operation have arrived, too. */
+/* Drop messages that have arrived everywhere: bodies before a complete operation have arrived, too. */
 void dcli_tree_forget(dcli_worker *worker, int64_t complete)
 {
     const dcli_said *until = NULL;
@@ -204,7 +204,7 @@ dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message)
     bool first = worker->is_host && dcli_tree_is(worker);
     int64_t numbers[2 * DCLI_MOST_NODES];
     dcli_msg_proof whole = *proof_of(message);
-    message->epoch = worker->terms.session; /* the tags are of it, too */
+    message->epoch = worker->terms.session; /* the tags cover it, too */
     dcl_status status = first ? keep(worker, message) : DCL_OK;
     if (status == DCL_OK && first)
         status = prove(worker, worker->as_host->last_said->packed, worker->as_host->last_said->bytes, &whole, numbers);
@@ -249,7 +249,7 @@ static dcl_status have_books(dcli_worker *worker)
     return have ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-/* Host: the child that a node is below, or is itself. */
+/* Host: the child that a node is, or is below. */
 static int top_of(const dcli_worker *worker, int node)
 {
     while (dcli_tree_parent(worker, node) != worker->terms.node_count)
@@ -257,7 +257,7 @@ static int top_of(const dcli_worker *worker, int node)
     return node;
 }
 
-/* Host: all below a child have come at least as far. */
+/* Host: record that all nodes below a child have come at least this far. */
 static dcl_status note_subtree(dcli_worker *worker, int child, const dcli_msg_risen *risen)
 {
     dcl_status status = DCL_OK;
@@ -270,7 +270,7 @@ static dcl_status note_subtree(dcli_worker *worker, int child, const dcli_msg_ri
     return status;
 }
 
-/* Whether all notices that a message counts have come. Those of a lost node may never come. */
+/* Whether all notices that a message counts have arrived. Those of a lost node may never arrive. */
 static bool have_come(const dcli_worker *worker, const dcli_msg_risen *risen)
 {
     for (int n = 0; n < risen->notice_count; n += 2)
@@ -279,7 +279,7 @@ static bool have_come(const dcli_worker *worker, const dcli_msg_risen *risen)
     return true;
 }
 
-/* Host: a child and all below it have come so far. */
+/* Host: apply the watermarks of a child and all nodes below it. */
 static dcl_status take_marks(dcli_worker *worker, int child, const dcli_msg_risen *risen)
 {
     static const int64_t nothing[DCLI_MSG_COUNTERS];
@@ -296,7 +296,7 @@ static dcl_status take_marks(dcli_worker *worker, int child, const dcli_msg_rise
     return DCL_OK;
 }
 
-/* Host: take what a child has said, as far as all notices have come that it counts. */
+/* Host: apply held messages of a child whose notices have all arrived. */
 static dcl_status take_held(dcli_worker *worker, int child)
 {
     dcli_rising *rising = &worker->as_host->rising[child];
@@ -345,7 +345,7 @@ dcl_status dcli_tree_take_notice(dcli_worker *worker, int from)
     if (status != DCL_OK)
         return status;
     worker->as_host->rising[from].notices++;
-    return take_all_held(worker); /* after a loss, others than its top may have counted it */
+    return take_all_held(worker); /* after a loss, messages of other children may have counted it */
 }
 
 static dcl_status check_risen(const dcli_worker *worker, int from, const dcli_msg_risen *risen)
@@ -398,7 +398,7 @@ dcl_status dcli_tree_rise(dcli_worker *worker)
         }
         if (own->notices_of[node] == 0)
             continue;
-        assert(least.notice_count < 2 * DCLI_MOST_NODES); /* nodes below are of the tree, which has no more */
+        assert(least.notice_count < 2 * DCLI_MOST_NODES); /* all nodes below are in the tree, which has no more */
         pairs[least.notice_count++] = node;
         pairs[least.notice_count++] = own->notices_of[node];
         notices += own->notices_of[node];
@@ -420,7 +420,7 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
     if (!dcli_tree_is(worker))
         return DCL_OK;
     if (!worker->is_host) {
-        worker->as_node->told_risen = (dcli_risen){.done = -1}; /* whoever is the parent now has not been told */
+        worker->as_node->told_risen = (dcli_risen){.done = -1}; /* the new parent has received no report yet */
         return dcli_tree_rise(worker);
     }
     status = have_books(worker);

@@ -1,45 +1,45 @@
-/* worker/tree.h - how descriptors reach many nodes, and how the host hears of completion: along a tree.
+/* worker/tree.h - the tree along which descriptors reach many nodes, and the host learns of completion.
  *
- * The first nodes of a session, where there are more than `fanout` of them, are a tree: node p passes on what the host
- * says to nodes f*(p+1) .. f*(p+1)+f-1, and the host itself says it to the first f. Whose parent is lost, and who joined
- * later, has the host as parent. Watermarks come up the same way: each node tells its parent the least of its own and of
- * what it has been told. With no more than `fanout` nodes all have the host as parent, which hears each by itself.
+ * If a session begins with more than `fanout` nodes, these form a tree: the host sends to the first f nodes, and node p
+ * forwards the host's messages to nodes f*(p+1) .. f*(p+1)+f-1. A node that joined late, or whose parent was lost, is
+ * attached to the host. Watermarks travel upwards: each node sends its parent the minimum of its own and of what its
+ * children have reported. With no more than `fanout` nodes, all are attached to the host.
  *
- * What goes down: KERNEL and OPERATIONS, in order. The host keeps what may not have reached everyone, and says it again to
- * the children of a node that is lost; who has heard it already ignores it.
+ * KERNEL and OPERATIONS travel down, in order. The host stores messages that may not have reached everyone, and sends
+ * them again to the children of a lost node; a node ignores repetitions.
  *
- * Over tcp a node does not believe its parent: the host shares a key with each node, and what is passed on carries a tag for
- * each node that it is still to reach, of a digest of the message. A parent can keep a message back, or say it twice, but
- * not make or change one (docs/decisions/0035). */
+ * Over tcp a node does not trust its parent. The host shares a key with each node, and a forwarded message carries an
+ * authentication tag, of a digest of the message, for each node that it has yet to reach. A parent can withhold or
+ * repeat a message, but not forge or change one (docs/decisions/0035). */
 #ifndef DCLI_WORKER_TREE_H
 #define DCLI_WORKER_TREE_H
 
 #include "worker/peer.h"
 
-/** Whether there is one: then the host hears the watermarks of its children only, which stand for all below them. */
+/** Whether there is a tree: then the host receives watermarks only from its children, for all nodes below them. */
 bool dcli_tree_is(const dcli_worker *worker);
-/** The peer that a node hears the host through: a node, or the host. */
+/** The parent of a node: a node, or the host. */
 int dcli_tree_parent(const dcli_worker *worker, int node);
-/** Whether `node` hears the host through this peer. */
+/** Whether `node` is a child of this peer. */
 bool dcli_tree_is_child(const dcli_worker *worker, int node);
 
-/** Whether a message KERNEL or OPERATIONS is the host's. */
+/** Whether a KERNEL or OPERATIONS message is proved to be the host's. */
 bool dcli_tree_believes(const dcli_worker *worker, int from, dcli_message *message);
 
-/** Send to all children. The host keeps it until it is sure to have arrived. */
+/** Send a message to all children. The host stores it until it has surely arrived. */
 dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message);
-/** Host: operations up to this one are complete everywhere. */
+/** Host: operations up to this one are complete everywhere; drop stored messages. */
 void dcli_tree_forget(dcli_worker *worker, int64_t complete);
 void dcli_tree_free(dcli_worker *worker);
 
-/** Host: a message FAILED or REPORT of a node has come. These come directly, watermarks up the tree; a watermark that counts
- *  one of these is held until it is here. */
+/** Host: a FAILED or REPORT of a node has arrived. These are sent directly, watermarks along the tree; watermarks that
+ *  count one of these are held until it has arrived. */
 dcl_status dcli_tree_take_notice(dcli_worker *worker, int from);
-/** A child says what all below it have reached. */
+/** Handle a child's report of what all nodes below it have reached. */
 dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen);
-/** Nodes: tell the parent, if there is news. */
+/** Nodes: report to the parent, if there is news. */
 dcl_status dcli_tree_rise(dcli_worker *worker);
-/** A node is lost: the host says again to its children what they may have missed; these tell the host. */
+/** Handle a loss: the host sends stored messages again to the lost node's children; these report to the host. */
 dcl_status dcli_tree_mend(dcli_worker *worker, int lost);
 
 #endif

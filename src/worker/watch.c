@@ -1,4 +1,4 @@
-/* worker/watch.c - what a serving thread says of itself. */
+/* worker/watch.c - a serving thread records its progress. */
 #include "worker/watch.h"
 
 #include <string.h>

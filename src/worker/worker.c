@@ -1,4 +1,4 @@
-/* worker/worker.c - the loop of a peer: messages in, the state machine's actions out. */
+/* worker/worker.c - the loop of a peer: receives messages, and carries out the state machine's actions. */
 #include "worker/worker.h"
 
 #include <inttypes.h>
@@ -27,16 +27,17 @@ static void note_turn(dcli_as_host *host)
     atomic_fetch_add_explicit(&host->turns, 1, memory_order_relaxed);
 }
 
-/* Messages that are there; waits for the first one. *any_out: there was one. */
+/* Receive the available messages; waits for the first one. *any_out: there was one. */
 static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 {
     enum { MOST_AT_ONCE = 256, AHEAD_BYTES = 64 << 20, USUAL_WINDOW = 1024 };
-    /* What a peer sends beside what it was asked for: chunks that it writes, by the window, and small messages. */
+    /* Bytes that a peer may send unrequested: the window of chunks that it writes, and small messages. */
     const int64_t unasked = DCLI_WINDOW_CHUNKS * (int64_t)worker->terms.config->chunk_bytes + AHEAD_BYTES;
     dcli_endpoint_limit_ahead(worker->endpoint, dcli_node_granted_bytes(worker->node) + unasked);
     if (!worker->is_host &&
         dcli_tree_is(
-            worker)) /* each operation of a window may bring a body; nodes are not told DCL_WINDOW: its default */
+            worker)) /* each operation of a window may bring a body; nodes do not know DCL_WINDOW, so its default is
+                        used */
         dcli_endpoint_allow_more(worker->endpoint, dcli_tree_parent(worker, worker->terms.self),
                                  2 * (int64_t)USUAL_WINDOW * DCLI_MOST_MESSAGE);
     for (int n = 0; n < MOST_AT_ONCE; n++) {
@@ -73,26 +74,27 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 
 static void wake(void *user) { dcli_endpoint_wake(user); }
 
-/* Of the batch that was launched first, or of all that was launched. */
+/* Ticket of the batch that was launched first; without batches, of all launches. */
 static uint64_t oldest_ticket(const dcli_as_node *own)
 {
     return own->running_first < own->running_count ? own->running[own->running_first].ticket
                                                    : dcli_device_launched(own->device);
 }
 
-/* Drivers of GPUs may take 20 ms to call back, and half a millisecond to answer that a launch has ended; waiting for it
- * returns at once. That is done where no other node can want anything meanwhile; else the device is asked, first often. */
+/* Wait for a GPU. Its driver may take 20 ms to call back, and half a millisecond to answer a poll, but a blocking wait
+ * returns at once. So block if no other node can need anything meanwhile; otherwise poll, first often. */
 static int wait_for_gpu(dcli_worker *worker)
 {
     enum { ASK_OFTEN = 20000 };
     dcli_as_node *own = worker->as_node;
     if (dcli_node_exchanges(worker->node))
         return own->asked++ < ASK_OFTEN ? 0 : 1;
-    dcli_device_finish(own->device, oldest_ticket(own)); /* failures: dcli_exec_collect() */
+    dcli_device_finish(own->device, oldest_ticket(own)); /* failures are taken by dcli_exec_collect() */
     return 0;
 }
 
-/* For a short time it is cheaper to ask the device than to be woken: where an action, or a peer, waits for it. */
+/* Whether to poll the device for a short time, which is cheaper than being woken: if an action, or a peer, waits for
+ * it. */
 static bool spins(dcli_as_node *own)
 {
     enum { SPIN_NS = 50000 };
@@ -105,7 +107,7 @@ static bool spins(dcli_as_node *own)
     return now < own->spin_end_ns;
 }
 
-/* How long the loop may sleep, in milliseconds: 0 when there is more to do. */
+/* How long the loop may sleep, in milliseconds: 0 if there is more to do. */
 static int idle_time(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
@@ -119,12 +121,13 @@ static int idle_time(dcli_worker *worker)
         return wait_for_gpu(worker);
     if (spins(own))
         return 0;
-    /* Waking for each batch costs more than small kernels: only where another node can go on after the oldest one. */
+    /* Waking for each batch costs more than small kernels: do it only if another node can continue after the oldest
+     * batch. */
     uint64_t ticket = dcli_node_is_awaited(worker->node) ? oldest_ticket(own) : dcli_device_launched(own->device);
     return dcli_device_notify(own->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
 
-/* Try the action again that could not be started. */
+/* Try again to start the held action. */
 static dcl_status retry_held(dcli_worker *worker)
 {
     dcli_action action = worker->as_node->held;
@@ -135,8 +138,8 @@ static dcl_status retry_held(dcli_worker *worker)
     return dcli_perform(worker, &action);
 }
 
-/* Carry out what is due, but no long row of copies at a stretch: peers wait for grants and credits, and the watchdog for
- * a sign. *more_out: something is left. */
+/* Carry out due actions, but not too many copies in a row: peers wait for grants and credits, and the watchdog for
+ * progress. *more_out: some are left. */
 static dcl_status act(dcli_worker *worker, bool *more_out)
 {
     const int64_t most_bytes = 1 << 20;
@@ -172,7 +175,7 @@ static void tell_own_marks(dcli_worker *worker)
 static dcl_status step(dcli_worker *worker, bool *end_out)
 {
     enum { TELL_HOST_STEPS = 4 };
-    if (dcli_watch_is_given_up(worker->terms.watch)) { /* its driver has come back, too late */
+    if (dcli_watch_is_given_up(worker->terms.watch)) { /* its driver has returned too late */
         *end_out = true;
         return DCL_OK;
     }
@@ -210,7 +213,7 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
     return receive(worker, idle, &any);
 }
 
-/* Planning is no silence, within its deadline. */
+/* Tell the watchdog about planning, which does not count as silence within its time limit. */
 static void note_planning(void *user, const char *what)
 {
     dcli_worker *worker = user;
@@ -247,7 +250,7 @@ static void serve(dcli_worker *worker)
     dcli_message stop = {.kind = DCLI_MSG_STOP};
     for (int node = 0; worker->is_host && node < worker->terms.node_count; node++)
         dcli_peer_send(worker, node, &stop, NULL);
-    /* Kernels may read peers' parts: nobody closes before all threads have ended. */
+    /* kernels may read peers' parts, so nobody closes before all threads have ended */
     if (!worker->is_host && !dcli_watch_is_given_up(worker->terms.watch))
         dcli_device_finish(worker->as_node->device, dcli_device_launched(worker->as_node->device));
 }
@@ -284,8 +287,8 @@ static void set_fault(dcli_worker *worker)
         worker->as_node->fault_at = count;
 }
 
-/* Of a node's memory; embedded nodes and the host share the process's. A plan that is made again costs more than a few
- * plans that are kept. */
+/* Limit of cached plans, as a fraction of a node's memory; embedded nodes and the host share the process's. Making a
+ * plan again costs more than caching some plans. */
 static int64_t most_plan_bytes(const dcli_worker *worker)
 {
     enum { LEAST_BYTES = 64 << 20, SHARE = 8 };
@@ -297,7 +300,8 @@ static int64_t most_plan_bytes(const dcli_worker *worker)
 
 static dcl_status open_node(dcli_worker *worker)
 {
-    /* Made and on its way together are what a stock of buffers keeps: what is beyond comes in fresh pages each time. */
+    /* Most bytes of made chunks, so that together with those in transit they fit the buffer pool: beyond it each takes
+     * fresh pages. */
     enum { MOST_MADE = 48 << 20 };
     const dcl_config *config = worker->terms.config;
     worker->plan_terms = (dcli_plan_terms){.node_count = worker->terms.node_count,
@@ -326,7 +330,7 @@ static dcl_status open_node(dcli_worker *worker)
     return worker->node != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-/* What was begun on the device, and what waits. */
+/* Drop what was started on the device, and what waits. */
 static void drop_begun(dcli_as_node *own)
 {
     for (int64_t r = own->running_first; r < own->running_count; r++) {
@@ -341,7 +345,7 @@ static void drop_begun(dcli_as_node *own)
     dcli_free(own->waiting);
 }
 
-/* Nothing else of the worker uses the device any more. */
+/* Close the node's part; nothing else uses the device any more. */
 static void close_as_node(dcli_as_node *own)
 {
     dcli_free(own->kept_back);
@@ -406,7 +410,8 @@ static dcl_status open_worker(dcli_worker *worker)
     return status;
 }
 
-/* Takes over device and endpoint of the terms. @return NULL: DCL_ERR_NOMEM; the caller still has both. */
+/* Make a worker; takes over device and endpoint of the terms. @return NULL: DCL_ERR_NOMEM; then the caller still has
+ * both. */
 static dcli_worker *new_worker(const dcli_worker_terms *terms)
 {
     bool is_host = terms->self == terms->node_count;

@@ -1,7 +1,7 @@
-/* worker/worker.h - serving a peer: a thread that sees every operation, plans its share and carries it out.
+/* worker/worker.h - serving a peer: a thread that processes every operation, plans its share and carries it out.
  *
- * A node's worker has a device and holds parts of arrays. The host's has neither: it is the program's side of the same
- * protocol, moving elements between the program's memory and the nodes, and telling the runtime what it hears. */
+ * A node's worker has a device and stores parts of arrays. The host's has neither: it runs the program's side of the
+ * same protocol, transfers elements between the program's memory and the nodes, and informs the runtime. */
 #ifndef DCLI_WORKER_WORKER_H
 #define DCLI_WORKER_WORKER_H
 
@@ -18,48 +18,48 @@
 
 typedef struct dcli_worker dcli_worker;
 
-/** Where the parts of the nodes of one program lie, so that nodes can read each other's in place. Used by all threads. */
+/** The addresses of the parts of one program's nodes, for reading in place. Used by all threads. */
 typedef struct dcli_board dcli_board;
 dcli_board *dcli_board_open(void);
 void dcli_board_close(dcli_board *board);
 
-/** What the workers of one process have in common: layouts, bodies, plans. Used by all threads. */
+/** Data that the workers of one process share: layouts, bodies, plans. Used by all threads. */
 typedef struct dcli_commons dcli_commons;
-/** @param peers  workers of this process, the host's among them. @return NULL: DCL_ERR_NOMEM. */
+/** Open. @param peers  workers of this process, including the host's. @return NULL: DCL_ERR_NOMEM. */
 dcli_commons *dcli_commons_open(int peers);
-/** All workers have been closed. NULL is accepted. */
+/** Close, after all workers. NULL is accepted. */
 void dcli_commons_close(dcli_commons *commons);
 
-/** What the host's worker tells the runtime, from its own thread. */
+/** Callbacks of the host's worker to the runtime, from its own thread. */
 typedef struct dcli_host_hooks {
     void *user;
-    /** Peer's watermarks (peer node_count: the host itself) and, from nodes, their counters [DCLI_MSG_COUNTERS]. */
+    /** A peer's watermarks (peer node_count: the host itself) and, from nodes, their counters [DCLI_MSG_COUNTERS]. */
     void (*marks)(void *user, int peer, int64_t done, int64_t ready, const int64_t counters[]);
     void (*failed)(void *user, const dcli_msg_failed *failed);
     void (*report)(void *user, int node, const dcli_msg_report *report);
     void (*built)(void *user, const dcli_msg_built *built);
-    /** A peer broke the protocol, or this worker cannot go on: nothing more will complete. */
+    /** A peer violated the protocol, or this worker cannot continue: nothing more will complete. */
     void (*broken)(void *user, dcl_status status, const char *sentence);
-    /** A node's counters [DCLI_MSG_COUNTERS], which were asked for. */
+    /** A node's counters [DCLI_MSG_COUNTERS], as requested. */
     void (*counted)(void *user, int node, const int64_t counters[]);
-    /** A node is gone for good. The sentence names it and says how. */
+    /** A node is lost. The sentence names it and says how. */
     void (*lost)(void *user, int node, const char *sentence);
 } dcli_host_hooks;
 
-/** What workers tell those who run the nodes of their session, as threads or as processes, and look after them. */
+/** Callbacks of workers to the code that runs and monitors the nodes of their session, as threads or as processes. */
 typedef struct dcli_fleet_hooks {
     void *user;
     bool is_remote; /* nodes may be on other hosts */
-    /** Host's worker: node `node` is lost: see that its process does not run any more; say all of it in a sentence.
-     *  @param seen  how it was noticed. */
+    /** Host's worker: node `node` is lost: make sure that its process no longer runs, and describe the loss in a
+     *  sentence. @param seen  how it was noticed. */
     void (*lose)(void *user, int node, const char *seen, char *sentence_out, size_t capacity);
-    /* Nodes that are processes; by the host's worker. */
+    /* For nodes that are processes; called by the host's worker. */
     /** A process has described its device. @return NULL, or what is wrong with that. */
     const char *(*described)(void *user, int node, const dcli_msg_device *device);
     /** A process cannot serve. */
     void (*refused)(void *user, int node, dcl_status status, const char *sentence);
-    /* Nodes that are threads. */
-    /** By the thread of a node, as the last thing that it does. */
+    /* For nodes that are threads. */
+    /** Called by the thread of a node as its last action. */
     void (*thread_ends)(void *user, int node);
     /** Wait until the thread of a node has ended. @return false: the node is lost, and its thread may run for ever. */
     bool (*await_thread)(void *user, int node);
@@ -73,28 +73,29 @@ typedef struct dcli_worker_terms {
     dcli_node_ways
         *ways; /* [node_count] outlives the worker; changed by it when somebody joins, but not by the host's */
     const dcl_config *config;
-    const char *fault; /* for tests: what fails, as DCL_FAULT says it; NULL: nothing */
-    bool check_access; /* kernels check everything they read and write */
+    const char *fault; /* for tests: the fault to inject, as in DCL_FAULT; NULL: none */
+    bool check_access; /* kernels check all reads and writes */
     const dcli_log *log;
     dcli_board *board;
-    dcli_commons *commons; /* NULL: the worker has its own */
+    dcli_commons *commons; /* NULL: the worker makes its own */
     dcli_buffers *buffers;
     const dcli_host_hooks *hooks; /* host only */
     /* Sessions of processes */
     bool is_process;          /* peers are other processes: they may be lost, and join */
     dcli_endpoint *endpoint;  /* taken over by dcli_worker_open(), also on failure; NULL: it opens one */
     dcli_device *opened;      /* the same; nodes only */
-    const bool *absent;       /* [node_count] numbers that nobody has yet; NULL: all are there. Borrowed for the call */
-    int fanout, tree_nodes;   /* see tree.h; 0, 0: all nodes are children of the host */
-    int64_t epoch;            /* of the members there are when it is opened */
-    int64_t first_operation;  /* the node takes part from this one on; 0: from the first */
-    int64_t quota_bytes;      /* most bytes of what lasts, and */
-    int64_t transit_bytes;    /* of messages that wait, and the same of received data: account.h; 0: no limit */
-    dcli_files *files;        /* that may be used; processes only, threads use them as the program does. Borrowed */
+    const bool *absent;       /* [node_count] numbers of nodes that have not joined; NULL: all are there. Borrowed
+                                 for the call */
+    int fanout, tree_nodes;   /* see tree.h; 0, 0: all nodes are attached to the host */
+    int64_t epoch;            /* epoch of the members when it is opened */
+    int64_t first_operation;  /* first operation in which the node takes part; 0: from the first */
+    int64_t quota_bytes;      /* limit on lasting memory, and */
+    int64_t transit_bytes;    /* on waiting messages, and the same on received data: account.h; 0: no limit */
+    dcli_files *files;        /* files that may be used; processes only, threads have the program's access. Borrowed */
     struct dcli_watch *watch; /* NULL: nobody watches */
-    const dcli_fleet_hooks *fleet; /* of the host, and of nodes that are threads; nodes that are processes: NULL */
-    /* Where nodes pass on what the host says: its secret, and of a node the key that comes of it; NULL, "": all are
-     * believed. */
+    const dcli_fleet_hooks *fleet; /* for the host, and for nodes that are threads; nodes that are processes: NULL */
+    /* For authentication of forwarded messages: the host's secret; for a node the key derived from it. NULL, "": all
+     * are accepted. */
     const struct dcli_secret *word_secret; /* host only */
     const char *word_key;                  /* nodes only; NULL is "" */
 } dcli_worker_terms;
@@ -104,56 +105,58 @@ typedef struct dcli_worker_terms {
 dcl_status dcli_worker_open(const dcli_worker_terms *terms, dcli_worker **worker_out);
 /** Start the thread. All workers of the session are open. */
 dcl_status dcli_worker_start(dcli_worker *worker);
-/** The same in this thread, in two steps: prepare, then serve until the end. @return what broke it, if anything did. */
+/** Serve in the calling thread, in two steps: prepare, then serve until the end. @return what broke it, if anything
+ *  did. */
 dcl_status dcli_worker_prepare(dcli_worker *worker);
 dcl_status dcli_worker_serve(dcli_worker *worker);
-/** Hand over a message that came before the worker was open. Takes it. */
+/** Pass on a message that arrived before the worker was open. Takes it over. */
 dcl_status dcli_worker_hear(dcli_worker *worker, dcli_received *received);
-/** Wait until the thread has ended (nodes: after DCLI_MSG_STOP; the host: after dcli_host_stop()), if it was started, or
- *  its node is lost: then it may go on for ever, and nothing that it uses may be freed. */
+/** Wait until the thread has ended, if it was started (nodes: after DCLI_MSG_STOP; the host: after dcli_host_stop()),
+ *  or until its node is lost: then the thread may run for ever, and nothing that it uses may be freed. */
 void dcli_worker_join(dcli_worker *worker);
-/** Free it. All workers of the session have been joined. NULL is accepted, here and above. */
+/** Free a worker, after all workers of the session were joined. NULL is accepted, here and above. */
 void dcli_worker_close(dcli_worker *worker);
-/** Facts of a node's device: valid until dcli_worker_close(). */
+/** Description of a node's device: valid until dcli_worker_close(). */
 const dcl_device_info *dcli_worker_device(const dcli_worker *worker);
 /** What the node can do. */
 uint8_t dcli_worker_can(const dcli_worker *worker);
 const char *dcli_worker_kind(const dcli_worker *worker);
 
-/* The host's worker. These may be called from any thread; they only queue. */
+/* Functions of the host's worker. They may be called from any thread; they only queue. */
 
-/** Queue a descriptor for all nodes (strings and operands are copied); messages gather up to DCLI_MOST_OPERATIONS of
- *  them while the nodes are busy.
- *  @param lent     NULL but for READ, WRITE: address of the element at the box's first index. Kept as long as it takes.
- *  @param strides  [box.rank] elements from one element of the box to the next along each axis. */
+/** Queue a descriptor for all nodes (strings and operands are copied). While the nodes are busy, up to
+ *  DCLI_MOST_OPERATIONS descriptors are combined into a message.
+ *  @param lent     READ, WRITE: address of the element at the box's first index, referenced as long as needed; else
+ *                  NULL.
+ *  @param strides  [box.rank] elements between neighbours of the box along each axis. */
 dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, dcli_lent *lent,
                                const int64_t strides[]);
 /** Queue a body for all peers, after everything queued before. */
 dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel);
-/** Queue the news that a node is lost, `seen` somehow. Cannot fail. */
+/** Report the loss of a node, and how it was noticed. Cannot fail. */
 void dcli_host_report_loss(dcli_worker *host, int node, const char *seen);
-/** Queue a message for one node, or for all that are there (DCL_ALL_NODES), in its order with descriptors. A KERNEL or
- *  JOINED for the host's own number is for its worker itself.
- *  @param descriptor  -1, or one that goes along (local nodes); taken over, also on failure. */
+/** Queue a message for one node, or for all (DCL_ALL_NODES), in order with descriptors. A KERNEL or JOINED for the
+ *  host's own number is for its worker itself.
+ *  @param descriptor  -1, or one to send along (local nodes); taken over, also on failure. */
 dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message, int descriptor);
-/** What is queued from now on is taken at once when the hold ends: nothing else comes in between. By one thread. */
+/** Begin or end a hold: items queued during it are taken together when it ends. By one thread. */
 void dcli_host_hold(dcli_worker *host, bool hold);
-/** Queue: get in touch with a process that is to become a node: by a link, which is taken over, or (NULL) an address. */
+/** Queue: connect to a process that will become a node: by a link, which is taken over, or (NULL) an address. */
 dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *link, const char *address,
                           const char *key);
-/** Whether the host's worker has taken a turn since this was last asked, or rests. By one thread. */
+/** Whether the host's worker has made progress since the last call, or is idle. By one thread. */
 bool dcli_host_is_alive(dcli_worker *host);
-/** Ask all nodes whether they see the file at `path`, the one with this id and `token` in it. Waits for the answers; any
- *  thread but the host's. @return also DCL_ERR_TIMEOUT, without a sentence: a node has not answered within 10 s. */
+/** Ask all nodes whether they see the file at `path` with this id and `token`. Waits for the answers; any thread but
+ *  the host's. @return also DCL_ERR_TIMEOUT, without a sentence: a node has not answered within 10 s. */
 dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], const dcli_file_id *id,
                           bool *all_see_out);
-/** Have all nodes tell their counters to the hook. Waits as dcli_host_sees(). */
+/** Have all nodes send their counters to the hook. Waits as dcli_host_sees(). */
 dcl_status dcli_host_count(dcli_worker *host);
-/** End all waits in dcli_host_sees() and dcli_host_count(), also of calls that come later: the answer is "not all". */
+/** End all waits in dcli_host_sees() and dcli_host_count(), also of later calls: the answer is "not all". */
 void dcli_host_stop_asking(dcli_worker *host);
-/** Tell all nodes to stop, then end the host's worker too. Everything is complete before. */
+/** Tell all nodes to stop, then end the host's worker, too. Everything is complete before. */
 void dcli_host_stop(dcli_worker *host);
-/** Before it: operations that are not complete are not waited for; the nodes are processes, which are ended. */
+/** Before dcli_host_stop(): do not wait for incomplete operations; the nodes are processes, which are killed. */
 void dcli_host_abandon(dcli_worker *host);
 
 #endif
