@@ -1,7 +1,7 @@
-/* device/cache.c - the folder in which PoCL keeps compiled kernels.
+/* device/cache.c - check the folder in which PoCL stores compiled kernels.
  *
- * PoCL compiles through files in that folder: where it cannot be written PoCL offers no device, and where it is full LLVM
- * ends the process. So it is looked at before PoCL is asked to compile. */
+ * PoCL compiles through files in that folder. If it is not writable, PoCL offers no device; if it is full, LLVM aborts
+ * the process. So it is checked before PoCL compiles. */
 #include "device/opencl.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 enum { FOLDER_BYTES = 1024, LEAST_BYTES = 1 << 20 };
 
-/* PoCL makes the folders that are missing: the one in which it begins has to be writable. */
+/* Cut a path to its existing part: PoCL makes missing folders, so the last existing one must be writable. */
 static void cut_to_existing(char *folder)
 {
     char *slash;

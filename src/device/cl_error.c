@@ -1,4 +1,4 @@
-/* device/cl_error.c - OpenCL's codes by name. Source: CL/cl.h and CL/cl_ext.h of the Khronos group. */
+/* device/cl_error.c - names of OpenCL's error codes. Source: CL/cl.h and CL/cl_ext.h of the Khronos group. */
 #include "device/opencl.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
-/* device/device.h - one OpenCL device: finding, opening, memory, programs, launches. The only room that knows OpenCL.
- * Threads: a device and what belongs to it are used by one thread at a time (the worker that serves it). */
+/* device/device.h - one OpenCL device: finding, opening, memory, programs, launches. The only room that uses OpenCL.
+ * Threads: a device and its objects are used by one thread at a time (the worker that serves it). */
 #ifndef DCLI_DEVICE_DEVICE_H
 #define DCLI_DEVICE_DEVICE_H
 
@@ -13,66 +13,69 @@ typedef struct dcli_program dcli_program;
 typedef struct dcli_slot dcli_slot;
 typedef void dcli_unmapped_fn(void *user, int64_t memfd);
 
-/** List devices in the order of their numbers (platform order, then device order; a device seen through two platforms
- *  counts once, two devices of one platform never). Parameters as dcl_device_list(). */
+/** List devices in the order of their numbers: platform order, then device order. A device that two platforms offer
+ *  counts once; two devices of one platform always count as two. Parameters as dcl_device_list(). */
 dcl_status dcli_device_enumerate(int capacity, dcl_device_info info_out[], int *count_out);
-/** Numbers of the devices a selection names (grammar: dcl_open()); NULL: the default. At least one, or DCL_ERR_DEVICE
- *  (none on this host, with the remedy) or DCL_ERR_INVALID (the selection names none, or is malformed). */
+/** Find the numbers of the devices that a selection names (grammar: dcl_open()); NULL: the default. @return at least
+ *  one, or DCL_ERR_DEVICE (none on this host, with the remedy) or DCL_ERR_INVALID (the selection names none, or is
+ *  malformed). */
 dcl_status dcli_device_select(const char *selection, int capacity, int numbers_out[], int *count_out);
 
-/** Open device `number`: a context and in-order queues of its own. */
+/** Open device `number`, with a context and in-order queues of its own. */
 dcl_status dcli_device_open(int number, const dcli_log *log, dcli_device **device_out);
-/** The same with choices; the first two are for tests. */
+/** Options for opening a device; the first two are for tests. */
 typedef enum dcli_open_flags {
-    DCLI_OPEN_SEPARATE = 1, /* memory of its own, copied to and from, also where host memory could be used in place */
-    DCLI_OPEN_AS_GPU = 2,   /* kernels in the form for GPUs */
-    DCLI_OPEN_SHARED = 4,   /* memory that other processes can map: see dcli_memory_place_of() */
+    DCLI_OPEN_SEPARATE = 1, /* use memory of the device and copies, even if it could work in host memory */
+    DCLI_OPEN_AS_GPU = 2,   /* use kernels in the form for GPUs */
+    DCLI_OPEN_SHARED = 4,   /* allocate memory that other processes can map: see dcli_memory_place_of() */
     DCLI_OPEN_PEERS = 8     /* where it can be, memory that other GPUs can import: see dcli_device_reads_peers() */
 } dcli_open_flags;
 dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_device **device_out);
-/** Memory and programs are released before. Waits for launches. NULL is accepted. */
+/** Close a device; its memory and programs must be released. Waits for launches. NULL is accepted. */
 void dcli_device_close(dcli_device *device);
 const dcl_device_info *dcli_device_about(const dcli_device *device);
-/** Whether kernels are generated in the form for GPUs (a work-item per index) rather than for CPUs. */
+/** Whether kernels have the form for GPUs (a work-item per index) instead of that for CPUs. */
 bool dcli_device_is_gpu(const dcli_device *device);
-/** Whether host memory is used in place: probed when opened (CL_MEM_USE_HOST_PTR, kernel writes seen by the host). All
- *  memory then has a host address. */
+/** Whether the device works in host memory, which is probed when it is opened (CL_MEM_USE_HOST_PTR, the host sees
+ *  writes of kernels). Then all its memory has a host address. */
 bool dcli_device_in_place(const dcli_device *device);
-/** Whether, besides, kernels find it at the addresses that it has for the host. */
+/** Whether, in addition, kernels see it at the host's addresses. */
 bool dcli_device_same_addresses(const dcli_device *device);
 /** Whether the device can import memory of the other GPUs of this host, and they its own: then a place of it, see
  *  dcli_memory_place_of(), is for dcli_memory_import(). */
 bool dcli_device_reads_peers(const dcli_device *device);
-/** Equal for devices that compile alike (name, driver, platform versions). */
+/** Equal for devices that share compiled programs (name, driver, platform versions). */
 const char *dcli_device_kind(const dcli_device *device);
 
 enum { DCLI_MEMORY_ALIGN = 4096 };
-/** Zeroed memory, aligned to a page (DCLI_MEMORY_ALIGN), in huge pages where that helps. bytes may be 0. */
+/** Allocate zeroed memory, aligned to a page (DCLI_MEMORY_ALIGN), in huge pages where useful. bytes may be 0. */
 dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out);
-/** The same, holding anything: for memory that is overwritten before anyone reads it. */
+/** Allocate memory with undefined contents, which is overwritten before it is read. */
 dcl_status dcli_memory_create_unset(dcli_device *device, size_t bytes, dcli_memory **memory_out);
-/** Zeroed memory of which no other process is to see anything: it takes no descriptor. */
+/** Allocate zeroed memory that no other process can map; it needs no descriptor. */
 dcl_status dcli_memory_create_private(dcli_device *device, size_t bytes, dcli_memory **memory_out);
-/** The same, holding anything. */
+/** Allocate memory with undefined contents that no other process can map. */
 dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **memory_out);
-/** Bytes allocated on this device, in whole mappings, without wrapped memory; and bytes of free mappings kept for reuse. */
+/** Bytes allocated on this device, in whole mappings, without wrapped memory; and bytes of free mappings retained for
+ *  reuse. */
 size_t dcli_device_taken_bytes(const dcli_device *device);
 size_t dcli_device_spare_bytes(const dcli_device *device);
-/** Free the memory that is kept only to be used again. */
+/** Free the memory that is retained only for reuse. */
 void dcli_device_drop_spare(dcli_device *device);
-/** Host memory of somebody else, used in place (in-place devices only); it must outlive the object. */
+/** Use host memory of the caller in place (only if the device works in host memory); it must outlive the object. */
 dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out);
-/** Waits for launches that use it where it lies in host memory. NULL is accepted. */
+/** Release memory. If it is in host memory, waits for launches that use it. NULL is accepted. */
 void dcli_memory_release(dcli_memory *memory);
-/** Its address in host memory, or NULL on devices that are not in place. Not synchronized: see dcli_memory_settle(). */
+/** The host address of memory; NULL if the device does not work in host memory. Not synchronized: see
+ *  dcli_memory_settle(). */
 void *dcli_memory_host(const dcli_memory *memory);
 size_t dcli_memory_bytes(const dcli_memory *memory);
 /** Where others find a memory: bytes of a memfd, which other processes map (PROT_READ, MAP_SHARED) to see what is written
  *  here; or bytes of peer memory, which other devices import. Its size never changes, and where the system can (Linux 5.1) nobody else can map it for writing. Several memories
  *  may lie in one memfd, and once they are released it may serve others; its pages live as long as somebody maps them. */
 typedef struct dcli_memory_place {
-    int64_t memfd;  /* its number on this device, 1 or more; never used twice */
-    int descriptor; /* of it: borrowed, close-on-exec */
+    int64_t memfd;  /* unique number of the memfd on this device, 1 or more */
+    int descriptor; /* descriptor of the memfd: borrowed, close-on-exec */
     size_t offset;  /* bytes */
     /* Peer memory of several pieces, which have numbers from `memfd` on; else 0 and NULL. */
     int piece_count;
@@ -88,87 +91,93 @@ dcl_status dcli_memory_import(dcli_device *device, const dcli_memory_place *plac
                               dcli_memory **memory_out);
 /** Whether a memory was imported from this place. The descriptor is not compared: numbers are never used twice. */
 bool dcli_memory_is_import(const dcli_memory *memory, const dcli_memory_place *place);
-/** Call `fn` before a memfd is unmapped here and its descriptor closed: once nothing lies in it, perhaps much later.
- *  fn NULL: no more. */
+/** Call `fn` before a memfd is unmapped here and its descriptor closed, which happens some time after the last memory
+ *  in it was released. fn NULL: stop. */
 void dcli_device_on_unmap(dcli_device *device, dcli_unmapped_fn *fn, void *user);
-/** Wait until launched kernels that write it (for_writing: that use it at all) are done, so that the host may touch it. */
+/** Wait until launched kernels that write the memory (for_writing: that use it at all) are complete, so that the host
+ *  may access it. */
 dcl_status dcli_memory_settle(dcli_memory *memory, bool for_writing);
-/** Whether that would return at once. Asks the driver, does not wait. */
+/** Whether dcli_memory_settle() would return at once. Asks the driver; does not wait. */
 bool dcli_memory_is_settled(dcli_memory *memory, bool for_writing);
 
-/** Copies between host and memory, any device; in order with launches. Where host memory is used in place they wait for
- *  launches that use the memory, and are complete when they return. Elsewhere put() has taken the host's bytes when it
- *  returns, and does not wait; get() waits. */
+/** Copy between host and memory, on any device, in order with launches. If the device works in host memory, the calls
+ *  wait for launches that use the memory, and are complete when they return. Otherwise put() has taken the host's bytes
+ *  when it returns, and does not wait; get() waits. */
 dcl_status dcli_memory_put(dcli_memory *memory, size_t offset_bytes, const void *host, size_t bytes);
 dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host, size_t bytes);
 
-/* Slots, of devices that do not use host memory in place: host memory that the device copies to and from fast, and as much
- * scratch memory of the device beside it. What crosses does so in queues of its own, beside kernels that do not use it. */
+/* Slots, for devices with memory of their own: pinned host memory that the device copies fast, and scratch memory of
+ * the device of equal size. Bytes cross in queues of their own, concurrently with kernels that do not use them. */
 
-/** Take a slot of so many bytes, 1 or more. Never waits: when the ring of slots is full it is made of ordinary memory. */
+/** Take a slot of at least 1 byte. Never waits: if the ring of slots is full, the slot gets ordinary memory. */
 dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_out);
-/** Give it back, also while commands use it: it is free when these are complete. A slot that is lent may be given back by any
- *  thread, also after the device was closed. NULL is accepted. */
+/** Return a slot, even while commands use it: it becomes free when they are complete. A lent slot may be returned by
+ *  any thread, also after the device was closed. NULL is accepted. */
 void dcli_slot_give(dcli_slot *slot);
 void *dcli_slot_host(const dcli_slot *slot);
-/** The scratch memory. Not released by the caller. */
+/** The scratch memory of a slot. Not released by the caller. */
 dcli_memory *dcli_slot_memory(dcli_slot *slot);
-/** Start to copy the first `bytes` of the slot's host memory to a memory of the device (which may be the slot's), or the
- *  other way round. In order with launches, copies and fills that use that memory. */
+/** Start copying the first `bytes` of the slot's host memory to memory of the device (which may be the slot's), or in
+ *  the other direction. In order with launches, copies and fills that use that memory. */
 dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes);
 dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_bytes, size_t bytes);
-/** Whether all that uses the slot is complete; *status_out tells how it ended then. Asks the driver, does not wait. */
+/** Whether all commands that use the slot are complete; *status_out then tells their result. Asks the driver; does not
+ *  wait. */
 bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out);
 /** Wait for it. */
 dcl_status dcli_slot_finish(dcli_slot *slot);
-/** Whether so much of the ring is in use that nothing more should be started that needs slots. False when no command
- *  runs and no slot is held, those that are lent excepted. */
+/** Whether so much of the ring is in use that nothing should be started that needs slots. False if no command runs and
+ *  no slot is held, except lent ones. */
 bool dcli_slots_are_short(dcli_device *device);
-/** Wait until they are not. Slots that are held are not waited for. */
+/** Wait until dcli_slots_are_short() is false. Does not wait for slots that are held. */
 void dcli_slots_await(dcli_device *device);
 
-/* Slots are lent to other threads of the process: at most half of the ring, so that the serving thread never needs one of
- * them to go on. */
+/* Slots are lent to other threads of the process: at most half of the ring, so that the serving thread never depends on
+ * them. */
 
-/** Take a slot for a thread other than the serving one, which fills its host memory and passes the slot on. From any thread.
- *  @return NULL: too much is lent, or no memory is left; nothing is recorded. */
+/** Take a slot for another thread, which fills its host memory and passes the slot on. From any thread. @return NULL:
+ *  too much is lent, or there is no memory; nothing is recorded. */
 dcli_slot *dcli_slot_borrow(dcli_device *device, size_t bytes);
-/** Lend a slot that was taken; all that uses it is complete. @return false: too much is lent already. */
+/** Lend a slot that the serving thread has taken; all commands that use it are complete. @return false: too much is
+ *  lent already. */
 bool dcli_slot_lend(dcli_slot *slot);
-/** The slot of this device whose host memory begins here; NULL: there is none. */
+/** The slot of this device whose host memory begins at this address; NULL: there is none. */
 dcli_slot *dcli_slot_at(dcli_device *device, const void *host);
 
-/** A strided copy between two memories of one device, on the device (for devices that are not in place; works on all):
- *  element t (per axis below count) from source[source_offset + sum t*source_step] to target[...]; in elements.
- *  In order with launches; started when it returns. @param element_bytes 1, 2, 4 or 8. */
+/** Start a strided copy between two memories of one device, carried out by the device (also works if it uses host
+ *  memory): element t (per axis below count) from source[source_offset + sum t*source_step] to target[...]; in
+ *  elements. In order with launches.
+ *  @param element_bytes 1, 2, 4 or 8. */
 dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t target_offset,
                             const int64_t target_step[], dcli_memory *source, int64_t source_offset,
                             const int64_t source_step[], int rank, const int64_t count[], size_t element_bytes);
-/** The same with one element as source. */
+/** Start filling strided elements with one element. */
 dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t target_offset,
                             const int64_t target_step[], const void *element, int rank, const int64_t count[],
                             size_t element_bytes);
 
-/** Compile. @param kernels  [kernel_count] names. Programs are cached per device by source: building the same source
- *  again gives another hold on the same program.
+/** Compile a program.
+ *  @param kernels  [kernel_count] names. Programs are cached per device by source: building the same source again
+ *                  returns another reference to the same program.
  *  @param fresh_out  whether it was compiled now (not found in this device's cache); may be NULL.
  *  @param log_out  on DCL_ERR_BODY the compiler's log, freed with dcli_free(); else NULL.
  *  @return DCL_OK, DCL_ERR_BODY (the source does not compile), DCL_ERR_DEVICE, DCL_ERR_NOMEM. */
 dcl_status dcli_program_build(dcli_device *device, const char *source, int kernel_count, const char *const kernels[],
                               dcli_program **program_out, bool *fresh_out, char **log_out);
-/** The same for a program whose launches differ in size. PoCL 5.0 makes the code of a kernel anew for a larger launch than
- *  before, but counts its uses by text and work-group size alone: two CPU devices of a process that launch one text in
- *  different sizes at the same time make it abort (pocl_release_dlhandle_cache: ref_count > 0). CPU devices that have
- *  others beside them get texts of their own here, which each compiles for itself. */
+/** dcli_program_build() for a program whose launches differ in size. PoCL 5.0 generates the code of a kernel again for
+ *  a larger launch, but counts its uses by text and work-group size only. If two CPU devices of a process launch one
+ *  text in different sizes at the same time, it aborts (pocl_release_dlhandle_cache: ref_count > 0). So CPU devices
+ *  that share a platform with others get a text of their own here. */
 dcl_status dcli_program_build_own(dcli_device *device, const char *source, int kernel_count,
                                   const char *const kernels[], dcli_program **program_out, bool *fresh_out,
                                   char **log_out);
 void dcli_program_release(dcli_program *program);
-/** Whether a device has more programs, held ones too, than memory is meant for: give some back. */
+/** Whether a device has more programs, including referenced ones, than the memory limit allows: release some. */
 bool dcli_programs_are_many(const dcli_device *device);
 
-/** Whether the device takes work-groups of these sizes, and, given a program, whether all its kernels do, which may need more
- *  registers than that leaves. @return DCL_OK, DCL_ERR_UNSUPPORTED with the sizes and the limit, DCL_ERR_DEVICE. */
+/** Whether the device supports work-groups of these sizes, and, given a program, whether all its kernels do, whose
+ *  use of registers may reduce the limit. @return DCL_OK, DCL_ERR_UNSUPPORTED with the sizes and the limit,
+ *  DCL_ERR_DEVICE. */
 dcl_status dcli_device_check_group(const dcli_device *device, const dcli_program *program, const int64_t group[3]);
 
 /** One argument of a launch. */
@@ -179,42 +188,42 @@ typedef struct dcli_argument {
     size_t bytes;
 } dcli_argument;
 
-/** How many work-items of a CPU share work of any number of parts, where each has memory of its own: always as many. */
+/** Number of work-items of a CPU that share work if each has scratch memory: always the same. */
 size_t dcli_device_shares(const dcli_device *device);
-/** How many work-items are to share `rows` independent rows of work on a CPU: as many, but where launches of one text
- *  must not differ in size (see dcli_program_build_own()) dcli_device_shares(). 0 rows: 0. */
+/** Number of work-items for `rows` independent rows on a CPU: one per row, but dcli_device_shares() where launches of
+ *  one text must not differ in size (see dcli_program_build_own()). 0 rows: 0. */
 size_t dcli_device_items(const dcli_device *device, size_t rows);
 
-/** Start kernel number `kernel` of a program: in order with everything before. Arguments that equal those of the kernel's
- *  last launch are not set again. Does not flush: see dcli_device_flush(). A launch of no work-items starts nothing.
+/** Start a kernel of a program, in order with everything before. Arguments equal to those of the kernel's last launch
+ *  are not set again. Does not flush: see dcli_device_flush(). A launch of no work-items starts nothing.
  *  @param local  [dimensions], or NULL: the driver chooses.
- *  @param ticket_out  number of this launch, growing by one from 1 (copies and fills count too). May be NULL. */
+ *  @param ticket_out  number of this launch, increasing by one from 1 (copies and fills count too). May be NULL. */
 dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,
                               const dcli_argument arguments[], int dimensions, const size_t global[],
                               const size_t local[], uint64_t *ticket_out);
-/** Say that the last launch reads memory that is none of its arguments. */
+/** Declare that the last launch reads memory that is not one of its arguments. */
 void dcli_device_reads(dcli_memory *memory);
-/** Hand what was launched to the device. Does not wait. */
+/** Submit the launches to the device. Does not wait. */
 dcl_status dcli_device_flush(dcli_device *device);
-/** Number of the last command (launches, copies, fills, what crosses), and the last number up to which all launches, copies
- *  and fills are known to be complete (asks the driver, does not wait). */
+/** Ticket of the last command (launches, copies, fills, transfers); and the ticket up to which all launches, copies and
+ *  fills are known to be complete (asks the driver; does not wait). */
 uint64_t dcli_device_launched(const dcli_device *device);
 uint64_t dcli_device_retired(dcli_device *device);
-/** Whether all commands up to `ticket` that change the device's memory are complete; *status_out tells how they ended then.
- *  Asks the driver, does not wait. */
+/** Whether all commands up to `ticket` that change the device's memory are complete; *status_out then tells their
+ *  result. Asks the driver; does not wait. */
 bool dcli_device_is_complete(dcli_device *device, uint64_t ticket, dcl_status *status_out);
-/** How the commands up to `ticket` ended, which are complete. */
+/** Result of the commands up to `ticket`, which are complete. */
 dcl_status dcli_device_outcome(dcli_device *device, uint64_t ticket);
-/** Wait until all commands up to `ticket` are complete. @return DCL_OK, or DCL_ERR_DEVICE when one failed. */
+/** Wait until all commands up to `ticket` are complete. @return DCL_OK, or DCL_ERR_DEVICE if one failed. */
 dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket);
-/** Whether launches from now on are timed; those before are forgotten. For CPU devices: on others nothing is timed. */
+/** Start or stop timing launches; earlier times are dropped. Only CPU devices are timed. */
 void dcli_device_measure(dcli_device *device, bool on);
-/** How long the timed launches ran that are known to be complete. 0: none, or the driver does not tell. */
+/** Total time of the timed launches that are known to be complete. 0: none, or the driver does not tell. */
 int64_t dcli_device_measured_ns(const dcli_device *device);
-/** Call `fn(user)`, from any thread, when launch `ticket` is complete (also when it failed), or some time after it when its
- *  event was dropped; and, on devices with memory of their own, once more for each way on which something crosses, when
- *  the oldest of it is complete. Before this returns, when the launch already is, or nothing is to be done. `fn` must only
- *  signal. When this fails, `fn` may not be called. */
+/** Call `fn(user)`, from any thread, when launch `ticket` is complete or has failed, or a little later if its event was
+ *  dropped. On devices with memory of their own, also call it once per transfer direction, when the oldest transfer is
+ *  complete. If the launch is already complete, or there is nothing to do, call it before returning. `fn` may only
+ *  signal. If this function fails, `fn` may not be called. */
 dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user);
 
 #endif

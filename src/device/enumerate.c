@@ -1,8 +1,8 @@
 /* device/enumerate.c - the OpenCL devices of this host and their numbers.
  *
- * A GPU may be seen through two platforms (its vendor's and another's): it counts once, by its bus address or UUID where
- * the drivers tell, else by its name and its place among devices of that name. The CPU devices of a second platform are
- * the first one's again. Two devices of one platform are always two. */
+ * A GPU may be offered by two platforms (its vendor's and another). It counts once: it is recognised by its bus address
+ * or UUID if the drivers tell them, else by its name and its index among devices of that name. The CPU devices of a
+ * second platform are the same as those of the first. Two devices of one platform are always two. */
 #include "device/opencl.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@
 
 enum { MOST_PLATFORMS = 64 };
 
-/* Of extensions; asked for only as numbers, so that older headers do. */
+/* Codes of extensions, defined as numbers so that older headers suffice. */
 enum {
     PLATFORM_NOT_FOUND = -1001,    /* cl_khr_icd */
     DEVICE_UUID = 0x106A,          /* cl_khr_device_uuid */
@@ -26,7 +26,7 @@ enum {
     DEVICE_PCI_DOMAIN_ID_NV = 0x400A
 };
 
-/* A text of a platform or device without spaces before, after or twice within. */
+/* Remove spaces before, after, and doubled inside a name of a platform or device. */
 static void tidy(char *text)
 {
     size_t length = 0;
@@ -80,13 +80,13 @@ static bool has_extension(cl_device_id id, const char *name)
     return found;
 }
 
-/* Whether the driver knows a number of 4 bytes. */
+/* Query a number of 4 bytes. @return whether the driver knows it. */
 static bool extra_number(cl_device_id id, cl_device_info what, uint32_t *number_out)
 {
     return clGetDeviceInfo(id, what, sizeof *number_out, number_out, NULL) == CL_SUCCESS;
 }
 
-/* What only some drivers tell: what they do not is left out. */
+/* Fill the properties that only some drivers provide. */
 static void describe_extras(dcli_found *found)
 {
     cl_device_fp_config doubles = 0;
@@ -104,7 +104,7 @@ static void describe_extras(dcli_found *found)
         found->has_bus = extra_number(found->id, DEVICE_PCI_SLOT_ID_NV, &slot) &&
                          extra_number(found->id, DEVICE_PCI_DOMAIN_ID_NV, &found->bus[0]) &&
                          extra_number(found->id, DEVICE_PCI_BUS_ID_NV, &found->bus[1]);
-        found->bus[2] = slot >> 3; /* as PCI packs device and function */
+        found->bus[2] = slot >> 3; /* PCI packs device and function */
         found->bus[3] = slot & 7;
     }
 }
@@ -132,7 +132,7 @@ static cl_int count_same_name(const cl_device_id ids[], cl_uint count, const cha
     return CL_SUCCESS;
 }
 
-/* What every driver tells of a device; without it the device would be chosen, or passed over, for no reason. */
+/* Fill the properties that every driver provides; without them the device could not be chosen correctly. */
 static cl_int describe_device(dcli_found *found)
 {
     dcl_device_info *info = &found->info;
@@ -155,7 +155,7 @@ static cl_int describe_device(dcli_found *found)
     return code;
 }
 
-/* Describe number `n` of the devices of a platform. */
+/* Describe device number `n` of a platform. */
 static dcl_status describe(const cl_device_id ids[], cl_uint n, dcli_found *found)
 {
     cl_int code = platform_text(found->platform, CL_PLATFORM_NAME, found->info.platform);
@@ -185,7 +185,7 @@ bool dcli_found_same(const dcli_found *a, const dcli_found *b)
     return strcmp(a->info.name, b->info.name) == 0 && a->same_name_before == b->same_name_before;
 }
 
-/* Append the devices of one platform that no platform before it has. */
+/* Append the devices of a platform that no earlier platform has. */
 static dcl_status add_platform(cl_platform_id platform, dcli_found found[], int *count_in_out)
 {
     cl_device_id ids[DCLI_MOST_DEVICES];
@@ -218,7 +218,7 @@ void dcli_mark_defaults(dcli_found found[], int count)
         found[n].info.is_default = (found[n].type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR)) != 0;
         any = any || found[n].info.is_default;
     }
-    cl_platform_id platform = NULL; /* of the first CPU device */
+    cl_platform_id platform = NULL; /* platform of the first CPU device */
     for (int n = 0; n < count && !any; n++) {
         bool cpu = (found[n].type & CL_DEVICE_TYPE_CPU) != 0;
         if (cpu && platform == NULL)
@@ -229,7 +229,7 @@ void dcli_mark_defaults(dcli_found found[], int count)
 
 dcl_status dcli_find_devices(dcli_found found_out[], int *count_out)
 {
-    /* Loaders and drivers set themselves up in the first call, not all of them safely in two threads at once. */
+    /* Loaders and drivers initialize in the first call, not all of them safely if two threads call at once. */
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     cl_platform_id platforms[MOST_PLATFORMS];
     cl_uint platform_count = 0;

@@ -1,5 +1,5 @@
-/* device/launch.c - starting kernels. Costs little more than the driver's own launch: arguments are compared with those
- * of the last launch and set only when they differ. */
+/* device/launch.c - starting kernels, at little more than the driver's own cost: arguments are compared with those of
+ * the last launch and set only if they differ. */
 #include "device/program.h"
 
 #include <inttypes.h>
@@ -64,7 +64,7 @@ static dcl_status set_arguments(const dcli_device *device, dcli_kernel *kernel, 
     return DCL_OK;
 }
 
-/* What crosses and is used by a launch. */
+/* Find the transfers that a launch must wait for. */
 static dcl_status find_crossings(dcli_device *device, int count, const dcli_argument arguments[], dcli_after *after)
 {
     if (dcli_queue_is_idle(&device->queue[DCLI_IN]) && dcli_queue_is_idle(&device->queue[DCLI_OUT]))
@@ -77,7 +77,7 @@ static dcl_status find_crossings(dcli_device *device, int count, const dcli_argu
 
 size_t dcli_device_shares(const dcli_device *device)
 {
-    enum { SHARES_PER_UNIT = 4 }; /* so that units that are slower get fewer */
+    enum { SHARES_PER_UNIT = 4 }; /* several per unit, so that slower units get fewer */
     return (size_t)SHARES_PER_UNIT * (size_t)device->info.compute_units;
 }
 

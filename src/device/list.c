@@ -7,7 +7,7 @@
 #include "base/handle.h"
 #include "base/sized.h"
 
-/* Into rows of the program's length. */
+/* Fill rows that have the size of the program's struct. */
 static dcl_status list(int capacity, dcl_device_info info_out[], size_t info_bytes, int *count_out)
 {
     dcl_device_info *info = dcli_calloc((size_t)dcli_max(capacity, 1), sizeof *info);

@@ -1,4 +1,4 @@
-/* device/memory.c - buffers: of the device, or host memory that it uses in place. */
+/* device/memory.c - memory of a device, or host memory that it works in. */
 #include "device/opencl.h"
 
 #include <string.h>
@@ -6,9 +6,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Buffers are cleared by patterns of this size, so they are a multiple of it long. */
+/* Buffers are zeroed with patterns of this size, so their length is a multiple of it. */
 enum { CLEAR_BYTES = 16 };
-enum { PIECE_BYTES = 4 << 20 }; /* most that crosses in one slot */
+enum { PIECE_BYTES = 4 << 20 }; /* most bytes that cross in one slot */
 
 static dcl_status check_size(const dcli_device *device, size_t bytes)
 {
@@ -32,7 +32,7 @@ static dcli_memory *new_memory(dcli_device *device, size_t bytes)
     return memory;
 }
 
-/* OpenCL knows no buffer of 0 bytes: all of them share one that no kernel touches. */
+/* Use a shared dummy buffer for memory of 0 bytes, because OpenCL has no such buffers. */
 static dcl_status stand_for_nothing(dcli_memory *memory)
 {
     cl_int code = clRetainMemObject(memory->device->nothing);
@@ -54,7 +54,7 @@ static dcl_status use_host(dcli_memory *memory, void *host)
     return DCL_OK;
 }
 
-/* Scratch memory is its device's own business: it stays private, and in huge pages, which memfds rarely get. */
+/* Map host memory. Scratch memory stays private, in huge pages, which memfds rarely get. */
 static dcl_status map_host(dcli_memory *memory, int flags)
 {
     if (!memory->device->shared)
@@ -256,8 +256,8 @@ void dcli_memory_release(dcli_memory *memory)
 {
     if (memory == NULL)
         return;
-    if (memory->host != NULL)                              /* else the driver keeps it as long as a command uses it */
-        dcli_tickets_finish(memory->device, memory->used); /* a failed launch no longer uses it either */
+    if (memory->host != NULL)                              /* otherwise the driver keeps it while a command uses it */
+        dcli_tickets_finish(memory->device, memory->used); /* failed launches no longer use it either */
     clReleaseMemObject(memory->buffer);
     memory->device->taken_bytes -= own_bytes(memory);
     if (memory->imported)

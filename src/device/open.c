@@ -10,7 +10,7 @@
 
 enum { NOTHING_BYTES = 64, MOST_PROGRAM_BYTES = 48 << 20 };
 
-static const int64_t most_kept_bytes = INT64_C(1) << 30; /* freed memory kept per device, whatever is in use */
+static const int64_t most_kept_bytes = INT64_C(1) << 30; /* limit per device of freed memory that is retained */
 
 static void CL_CALLBACK report(const char *text, const void *detail, size_t bytes, void *user)
 {
@@ -20,7 +20,7 @@ static void CL_CALLBACK report(const char *text, const void *detail, size_t byte
     DCLI_LOG(log, DCLI_LOG_WARN, "OpenCL: %s", text);
 }
 
-/* Whether the devices are CPU devices of one platform. */
+/* Whether two devices are CPU devices of one platform. */
 static bool are_beside(const dcli_found *a, const dcli_found *b)
 {
     return a->platform == b->platform && (a->type & b->type & CL_DEVICE_TYPE_CPU) != 0;
@@ -83,7 +83,7 @@ static dcl_status open_context(dcli_device *device, cl_platform_id platform)
     return open_queue(device, DCLI_COMPUTE);
 }
 
-/* What crosses needs queues and slots of its own. */
+/* Make the queues and slots for transfers. */
 static dcl_status open_crossing(dcli_device *device)
 {
     if (device->sight.in_place)
@@ -94,7 +94,7 @@ static dcl_status open_crossing(dcli_device *device)
     return status == DCL_OK ? dcli_ring_open(device) : status;
 }
 
-/* The memory that stands for memory of 0 bytes. */
+/* Make the dummy buffer for memory of 0 bytes. */
 static dcl_status make_nothing(dcli_device *device)
 {
     cl_mem_flags flags = CL_MEM_READ_WRITE;
@@ -167,7 +167,7 @@ void dcli_device_close(dcli_device *device)
             clReleaseCommandQueue(device->queue[n].handle);
     if (device->context != NULL)
         clReleaseContext(device->context);
-    if (quiet) /* else a late notification still counts itself in it */
+    if (quiet) /* otherwise a late notification may still access it */
         dcli_free(device);
 }
 

@@ -1,5 +1,5 @@
-/* device/opencl.h - what the files of this room share: the device, its memory and programs, and OpenCL's errors.
- * Only functions of OpenCL 1.2 are used, so that every driver of today serves. */
+/* device/opencl.h - shared by the files of this room: the device, its memory and programs, and OpenCL's errors.
+ * Only functions of OpenCL 1.2 are used, so that all current drivers work. */
 #ifndef DCLI_DEVICE_OPENCL_H
 #define DCLI_DEVICE_OPENCL_H
 
@@ -12,44 +12,44 @@
 
 enum {
     DCLI_MOST_DEVICES = 256,
-    DCLI_MOST_MARKS = 256,       /* events kept of a queue's commands not yet known to be complete */
-    DCLI_POOL_REGIONS = 64,      /* freed host mappings kept for reuse */
+    DCLI_MOST_MARKS = 256,       /* most events stored for a queue's incomplete commands */
+    DCLI_POOL_REGIONS = 64,      /* most freed host mappings retained for reuse */
     DCLI_HUGE_BYTES = 2 << 20,   /* of a huge page */
-    DCLI_LARGE_BYTES = 64 << 20, /* of a mapping for which it is looked how much memory is left */
+    DCLI_LARGE_BYTES = 64 << 20, /* mappings of at least this size are checked against free memory */
     DCLI_COPY_KERNELS = 8        /* copy and fill, for 1, 2, 4 and 8 bytes */
 };
 
 /* ---- errors (cl_error.c) ------------------------------------------------------------------------------------- */
 
-/** "CL_OUT_OF_RESOURCES"; "an unknown code" for a number that is none. Static storage. */
+/** The name of an error code, "CL_OUT_OF_RESOURCES"; "an unknown code" if it is unknown. Static storage. */
 const char *dcli_cl_name(cl_int code);
-/** Record that `call` gave `code` on a device (NULL: none yet). Codes that mean exhausted memory become DCL_ERR_NOMEM, all
- *  others DCL_ERR_DEVICE. */
+/** Record that `call` returned `code` on a device (NULL: none yet). Codes for exhausted memory become DCL_ERR_NOMEM,
+ *  all others DCL_ERR_DEVICE. */
 dcl_status dcli_cl_fail(const dcli_device *device, const char *call, cl_int code);
-/** Whether PoCL can write its kernel cache, without which it cannot compile. @return DCL_OK or DCL_ERR_DEVICE. */
+/** Whether PoCL's kernel cache is writable; PoCL cannot compile without it. @return DCL_OK or DCL_ERR_DEVICE. */
 dcl_status dcli_cache_check(void);
 
 /* ---- finding (enumerate.c) ----------------------------------------------------------------------------------- */
 
-/** A device as found, before it is opened. */
+/** A device found on this host, before it is opened. */
 typedef struct dcli_found {
     dcl_device_info info;
     cl_platform_id platform;
     cl_device_id id;
     cl_device_type type;
     char driver[128], platform_version[128];
-    bool has_bus, has_uuid; /* what identifies the hardware, where the driver tells */
+    bool has_bus, has_uuid; /* identification of the hardware, if the driver provides it */
     bool has_import;        /* cl_khr_external_memory_opaque_fd */
     uint32_t bus[4];        /* domain, bus, device, function */
     unsigned char uuid[16];
-    int same_name_before; /* devices of this platform with the same name before this one */
+    int same_name_before; /* number of devices of this platform with the same name before this one */
 } dcli_found;
 
-/** All devices by number, duplicates through several platforms left out. @param found_out  [DCLI_MOST_DEVICES] */
+/** Find all devices, numbered, without duplicates from several platforms. @param found_out  [DCLI_MOST_DEVICES] */
 dcl_status dcli_find_devices(dcli_found found_out[], int *count_out);
-/** Whether two devices of different platforms are the same piece of hardware. */
+/** Whether two devices of different platforms are the same hardware. */
 bool dcli_found_same(const dcli_found *a, const dcli_found *b);
-/** Mark the devices used when nothing is selected. */
+/** Mark the devices that are used by default. */
 void dcli_mark_defaults(dcli_found found[], int count);
 
 /* ---- the device ---------------------------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ typedef struct dcli_mapping {
     int descriptor;      /* the memfd it maps, or of the first piece; -1: private memory */
     int64_t number;      /* of that descriptor, as its device counts: never used twice; 0: private memory */
     size_t offset;       /* in what the descriptor names */
-    dcli_slab *slab;     /* it is a slot of; NULL: it has pages of its own */
+    dcli_slab *slab;     /* the slab that it is a slot of; NULL: it has pages of its own */
 } dcli_mapping;
 
 /** What makes and imports peer memory. See peer.c. */
@@ -93,19 +93,19 @@ typedef struct dcli_mark {
     bool timed;       /* its time is asked for */
 } dcli_mark;
 
-/** A device's command queues, each in order. Kernels, copies within the device and fills are computing; host memory crosses
- *  into the device and out of it in queues of its own, so that it can do so meanwhile. Devices that use host memory in place
- *  only have the first. */
+/** A device's command queues, each in order. COMPUTE: kernels, copies within the device and fills. IN and OUT:
+ *  transfers from and to host memory, concurrent with computation. Devices that work in host memory have only the
+ *  first. */
 typedef enum dcli_direction { DCLI_COMPUTE, DCLI_IN, DCLI_OUT, DCLI_QUEUES } dcli_direction;
 
 typedef struct dcli_queue {
     cl_command_queue handle;
-    uint64_t last, retired;           /* tickets: of the last command, of the last one known to be complete */
-    dcli_mark marks[DCLI_MOST_MARKS]; /* a ring, tickets growing */
+    uint64_t last, retired;           /* tickets: of the last command; of the last one known to be complete */
+    dcli_mark marks[DCLI_MOST_MARKS]; /* a ring, in the order of tickets */
     int first_mark, mark_count;
     int unmarked;          /* commands since the last one with an event */
-    int64_t unmarkable_ns; /* since when no event could be made; 0: it could */
-    bool unflushed;        /* something was enqueued since the last flush */
+    int64_t unmarkable_ns; /* time since which no event could be made; 0: events can be made */
+    bool unflushed;        /* commands were enqueued since the last flush */
     const char *last_call; /* of the last command */
 } dcli_queue;
 
@@ -113,7 +113,7 @@ typedef struct dcli_ring dcli_ring;
 
 /** How kernels of a device see host memory. */
 typedef struct dcli_sight {
-    bool in_place, same_addresses; /* the second: in place, and at the addresses that it has for the host */
+    bool in_place, same_addresses; /* whether in place; whether at the host's addresses, too */
 } dcli_sight;
 
 struct dcli_device {
@@ -122,39 +122,40 @@ struct dcli_device {
     bool is_gpu, shared; /* shared: opened so */
     dcli_sight sight;
     dcli_peers peers;
-    bool beside; /* a CPU device beside others of its platform */
+    bool beside; /* a CPU device that shares its platform with others */
     const dcli_log *log;
     size_t most_bytes; /* of one buffer */
     cl_device_id id;
     cl_context context;
 
     dcli_queue queue[DCLI_QUEUES];
-    uint64_t launched;   /* ticket of the last command of all queues */
+    uint64_t launched;   /* ticket of the last command of any queue */
     bool measures;       /* launches are timed */
-    int64_t measured_ns; /* of timed launches that are complete */
-    cl_int failure;      /* of the first command that failed; 0: none */
+    int64_t measured_ns; /* total time of timed launches that are complete */
+    cl_int failure;      /* error code of the first failed command; 0: none */
     uint64_t failed_ticket;
     const char *failed_call; /* static storage */
-    bool lost;          /* not even waiting succeeded: kernels may still run, so their memory is never given back */
-    atomic_int notices; /* notifications asked for and not yet given */
+    bool lost;               /* not even waiting succeeded: kernels may still run, so its memory is never freed */
+    atomic_int notices;      /* notifications requested and not yet made */
 
-    uint64_t serial; /* of the last memory made */
+    uint64_t serial; /* serial number of the last memory */
     size_t taken_bytes;
-    cl_mem nothing; /* stands for memory of 0 bytes, which OpenCL does not know */
+    cl_mem nothing; /* dummy buffer for memory of 0 bytes */
     dcli_mapping nothing_at;
     dcli_mapping pool[DCLI_POOL_REGIONS];
     int pool_count;
     size_t pool_bytes, most_pool_bytes;
     dcli_slab *slabs;  /* the oldest first */
-    size_t slab_bytes; /* of slabs, as far as they have pages and are not in use */
+    size_t slab_bytes; /* bytes of slabs that have pages and are not in use */
     int64_t memfds_made;
     dcli_unmapped_fn *unmapped; /* NULL: nobody is told */
     void *unmapped_user;
-    size_t unseen_bytes; /* of small mappings that may be made before it is looked again how much memory is left */
-    dcli_ring *ring;     /* of slots, see slots.c; NULL on devices that use host memory in place */
+    size_t unseen_bytes; /* bytes of small mappings allowed until free memory is checked again */
+    dcli_ring *ring;     /* the ring of slots, see slots.c; NULL on devices that work in host memory */
 
     dcli_program *programs;
-    size_t program_bytes, most_program_bytes; /* estimated; more are kept only while in use */
+    size_t program_bytes, most_program_bytes; /* estimated size of all programs, and its limit; more are kept only
+                                                 while in use */
     uint64_t program_clock;
     dcli_program *copy_program;
 };
@@ -162,45 +163,45 @@ struct dcli_device {
 struct dcli_memory {
     dcli_device *device;
     cl_mem buffer;
-    uint64_t serial; /* never used twice, as addresses are */
+    uint64_t serial; /* unique, unlike addresses, which are reused */
     size_t bytes;
-    size_t base;                                      /* bytes of the buffer before it; 0 except of slots */
+    size_t base;                                      /* offset in the buffer; 0 except for slots */
     void *host;                                       /* NULL: not in place */
     bool imported;                                    /* peer memory of another device */
     dcli_pieces *pieces;                              /* that it consists of, where there are several; else NULL */
     dcli_mapping mapping;                             /* ours; of 0 bytes: none, or somebody else's */
-    uint64_t used[DCLI_QUEUES], written[DCLI_QUEUES]; /* tickets of the last commands of each queue */
+    uint64_t used[DCLI_QUEUES], written[DCLI_QUEUES]; /* tickets of the last commands of each queue that use it, and
+                                                         that write it */
 };
 
 /* ---- probing (probe.c) --------------------------------------------------------------------------------------- */
 
-/** Whether kernels and the host see each other's writes to host memory. Remembered per device of this process. */
+/** Probe whether kernels and the host see each other's writes to host memory. Cached per device of this process. */
 dcl_status dcli_probe_sight(dcli_device *device, dcli_sight *sight_out);
-/** For tests: let the next probes be made again. */
+/** For tests: clear that cache. */
 void dcli_probe_forget(void);
 
 /* ---- host memory (pages.c, slab.c, pool.c) ------------------------------------------------------------------- */
 
-/** What so many bytes take: whole pages, from 2 MB on whole huge pages. */
+/** The size of a mapping for that many bytes: whole pages; from 2 MB on, whole huge pages. */
 size_t dcli_pages_round(size_t bytes);
-/** Zeroed pages from the system, in huge pages where that helps. @param bytes  of dcli_pages_round(). @param shared  in a
- *  memfd of their own. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Map zeroed pages, in huge pages where useful. @param bytes  from dcli_pages_round(). @param shared  in a memfd of
+ *  their own. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_pages_map(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out);
-/** The same for memory that gets its pages later: private pages when they are first written, those of a memfd by
- *  dcli_pages_back(). Never in huge pages. */
+/** Map memory whose pages are allocated later: private pages at their first write, those of a memfd by
+ *  dcli_pages_back(). Never huge pages. */
 dcl_status dcli_pages_map_sparse(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out);
-/** Give bytes of it their pages, where there is as much memory. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Allocate the pages of a range, if there is enough memory. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_pages_back(dcli_device *device, const dcli_mapping *mapping, size_t offset, size_t bytes);
 void dcli_pages_unmap(dcli_device *device, const dcli_mapping *mapping);
 
-/** A slot for so many bytes; slabs of 32 MB are made as they are needed. @param bytes  of dcli_pages_round(), below a huge
- *  page. @param dirty_out  bytes from its start on that may hold anything; the others are zero. @return DCL_OK or
- *  DCL_ERR_NOMEM. */
+/** Take a slot of a slab; slabs of 32 MB are made as needed. @param bytes  from dcli_pages_round(), less than a huge
+ *  page. @param dirty_out  number of bytes at its start that may not be zero. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_slab_take(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out, size_t *dirty_out);
 void dcli_slab_give(dcli_device *device, const dcli_mapping *mapping);
-/** Unmap a slab of which nothing is in use. @return false: there is none. */
+/** Unmap a slab without slots in use. @return false: there is none. */
 bool dcli_slab_drop_empty(dcli_device *device);
-/** Give back to the system what can be of slabs that are in use. */
+/** Return unused pages of slabs to the system. */
 void dcli_slabs_trim(dcli_device *device);
 void dcli_slabs_close(dcli_device *device);
 
@@ -235,27 +236,28 @@ static inline cl_mem dcli_memory_buffer_at(const dcli_memory *memory, size_t *at
 
 /** Host memory, kept pages where they fit; peer memory on devices with memory of their own. */
 typedef enum dcli_mapping_flags {
-    DCLI_MAPPING_ZEROED = 1, /* else they hold anything */
+    DCLI_MAPPING_ZEROED = 1, /* otherwise the contents are undefined */
     DCLI_MAPPING_SHARED = 2  /* in a memfd of their own */
 } dcli_mapping_flags;
 dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_mapping *mapping_out);
-/** Nothing uses them any more, unless the device is lost: then they stay as they are until the process ends. */
+/** Return a mapping that is no longer used. If the device is lost, it stays mapped until the process ends. */
 void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping);
-/** Give back to the system what is kept. */
+/** Return all retained memory to the system. */
 void dcli_pool_empty(dcli_device *device);
-/** Bytes that are kept: freed mappings, and what slabs have beside their slots in use. */
+/** Bytes retained: freed mappings, and what slabs contain beside slots in use. */
 size_t dcli_pool_bytes(const dcli_device *device);
 
 /* ---- tickets (ticket.c) -------------------------------------------------------------------------------------- */
 
-/** Note a command that was just enqueued by `call` (static storage) with its event (NULL: it has none). @return its ticket. */
+/** Record a command that was just enqueued by `call` (static storage), with its event (NULL: none). @return its
+ *  ticket. */
 uint64_t dcli_ticket_add(dcli_device *device, dcli_direction direction, const char *call, cl_event event);
-/** Whether a launch of so many work-items should have an event: on GPUs it costs a third of a small launch. */
+/** Whether a launch of that many work-items should have an event: on GPUs an event costs a third of a small launch. */
 bool dcli_ticket_wants_event(const dcli_device *device, size_t items);
-/** Wait for all commands and the callbacks asked for, and drop all events. @return false when a callback stays away. */
+/** Wait for all commands and requested callbacks, and drop all events. @return false if a callback does not come. */
 bool dcli_ticket_end(dcli_device *device);
 
-/** Note that a command uses a memory. */
+/** Record that a command uses a memory. */
 static inline void dcli_memory_touch(dcli_memory *memory, dcli_direction direction, uint64_t ticket, bool written)
 {
     memory->used[direction] = ticket;
@@ -266,14 +268,14 @@ static inline void dcli_memory_touch(dcli_memory *memory, dcli_direction directi
 /** Whether all commands of a queue are known to be complete. */
 static inline bool dcli_queue_is_idle(const dcli_queue *queue) { return queue->retired == queue->last; }
 
-/** The commands of each queue that another command has to follow. Start with {0}. */
+/** The commands of each queue that a new command must follow. Start with {0}. */
 typedef struct dcli_after {
     uint64_t ticket[DCLI_QUEUES];
-    cl_event event[DCLI_QUEUES]; /* [count] the wait list, once found */
+    cl_event event[DCLI_QUEUES]; /* [count] the wait list, once computed */
     cl_uint count;
 } dcli_after;
 
-/** A command that is to be enqueued uses a memory: readers follow writers, writers all users. */
+/** Add a memory that the new command uses: readers follow writers, writers follow all users. */
 static inline void dcli_after_add(dcli_after *after, const dcli_memory *memory, bool written)
 {
     const uint64_t *ticket = written ? memory->used : memory->written;
@@ -282,7 +284,8 @@ static inline void dcli_after_add(dcli_after *after, const dcli_memory *memory, 
             after->ticket[n] = ticket[n];
 }
 
-/** The wait list of a command of this queue, which follows its own queue in any case. Valid until the next command. */
+/** Compute the wait list of a command of this queue, which follows its own queue in any case. Valid until the next
+ *  command. */
 dcl_status dcli_after_find(dcli_device *device, dcli_direction direction, dcli_after *after);
 static inline const cl_event *dcli_after_list(const dcli_after *after)
 {
@@ -291,7 +294,7 @@ static inline const cl_event *dcli_after_list(const dcli_after *after)
 
 /** Wait for the commands of each queue up to these tickets. */
 dcl_status dcli_tickets_finish(dcli_device *device, const uint64_t ticket[DCLI_QUEUES]);
-/** Whether they are complete; asks the driver, does not wait. @param status_out  how they ended. */
+/** Whether these commands are complete; asks the driver, does not wait. @param status_out  their result. */
 bool dcli_tickets_are_complete(dcli_device *device, const uint64_t ticket[DCLI_QUEUES], dcl_status *status_out);
 
 /* ---- slots (slots.c) ----------------------------------------------------------------------------------------- */
@@ -299,17 +302,17 @@ bool dcli_tickets_are_complete(dcli_device *device, const uint64_t ticket[DCLI_Q
 struct dcli_slot {
     dcli_ring *ring;
     dcli_slot *next; /* of those given back */
-    bool lent;       /* any thread may give it back */
+    bool lent;       /* any thread may return it */
     char *host;
     dcli_memory memory; /* scratch memory of the device; its tickets are those of all commands that use the slot */
-    dcli_memory *own;   /* NULL: the slot lies in the ring, else it has memory of its own */
+    dcli_memory *own;   /* NULL: the slot is in the ring; else its own memory */
 };
 
 dcl_status dcli_ring_open(dcli_device *device);
-/** All commands are complete. Slots that are lent keep their host memory until they are given back. */
+/** Free the ring; all commands are complete. Lent slots retain their host memory until they are returned. */
 void dcli_ring_free(dcli_device *device);
 
-/** Free every program of the device's cache. */
+/** Free all programs in the device's cache. */
 void dcli_programs_free(dcli_device *device);
 
 #endif

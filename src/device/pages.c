@@ -1,5 +1,5 @@
-/* device/pages.c - host memory from the system: mapped in huge pages where that helps. What other processes are to read lies
- * in a memfd: it has no name in any file system, so nothing is left of it when its last user ends. */
+/* device/pages.c - host memory from the system, mapped in huge pages where useful. Memory for other processes is in a
+ * memfd: it has no name in a file system, so it disappears with its last user. */
 #include "device/opencl.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "base/memory.h"
 
 enum { PAGE_BYTES = DCLI_MEMORY_ALIGN };
-enum { SPARE_BYTES = 16 << 20 }; /* that small mappings leave for what else the process needs */
+enum { SPARE_BYTES = 16 << 20 }; /* free memory that small mappings leave for the rest of the process */
 
 static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
@@ -28,8 +28,8 @@ static dcl_status fail_to_map(const dcli_device *device, size_t bytes, const cha
         bytes, device->info.number, device->info.name, why);
 }
 
-/* Mapped memory is only promised: a program that later touches more than there is would be killed. So what clearly
- * exceeds the memory that is free is refused here. Small mappings are looked at together, the more often the less is left. */
+/* Refuse a mapping that clearly exceeds free memory. The system grants mappings without backing them, and would kill a
+ * program that later touches too much. Small mappings are checked together, the more often the less is free. */
 static dcl_status check_available(dcli_device *device, size_t bytes)
 {
     if (bytes < DCLI_LARGE_BYTES && bytes <= device->unseen_bytes) {
@@ -55,7 +55,7 @@ static dcl_status check_available(dcli_device *device, size_t bytes)
 
 static dcl_status map_private(const dcli_device *device, size_t bytes, dcli_mapping *mapping_out)
 {
-    size_t slack = bytes >= DCLI_HUGE_BYTES ? DCLI_HUGE_BYTES : 0; /* to begin at a multiple of a huge page */
+    size_t slack = bytes >= DCLI_HUGE_BYTES ? DCLI_HUGE_BYTES : 0; /* extra bytes to align to a huge page */
     char *at = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return fail_to_map(device, bytes, strerror(errno));
@@ -81,8 +81,9 @@ static dcl_status fail_to_share(const dcli_device *device, size_t bytes, const c
                                  : "as much memory to be free; use smaller arrays or close other programs");
 }
 
-/* Arrays leave some descriptors free for what others show, newcomers, files and compilers: an array that has none fails
- * alone, while without the others a node could not go on. Descriptors are given out lowest first. */
+/* Make a memfd, unless few descriptors are left: those are reserved for descriptors of peers, joining nodes, files and
+ * compilers. An array without a descriptor fails alone; without the others a node could not continue. Descriptors are
+ * assigned lowest first. */
 static int make_frugally(void)
 {
     enum { SPARE = 32, SHARE = 8 };
@@ -98,7 +99,7 @@ static int make_frugally(void)
     return -1;
 }
 
-/* A memfd, its descriptor taken from the kept mappings if there is none left. */
+/* Make a memfd; if there is no descriptor left, take one from the retained mappings. */
 static int make_memfd(dcli_device *device)
 {
     int descriptor = make_frugally();
@@ -109,8 +110,8 @@ static int make_memfd(dcli_device *device)
     return descriptor;
 }
 
-/* The size is sealed: a reader in another process would be killed by pages that went away. So is, where the system knows
- * how to, every mapping for writing after this one. */
+/* Seal a memfd: its size, because a reader in another process would be killed if pages were removed, and, if the system
+ * supports it, against later writable mappings. */
 static bool seal(int descriptor)
 {
     fcntl(descriptor, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
@@ -118,7 +119,7 @@ static bool seal(int descriptor)
 }
 
 /* Size, map and seal a memfd. @return the call that failed, with errno; or NULL. Where memfds may have huge pages, the
- * system itself lets them begin at a multiple of one. */
+ * system aligns them. */
 static const char *map_memfd(int descriptor, size_t bytes, bool sparse, void **host_out)
 {
     const char *call = sparse ? dcli_memory_size(descriptor, bytes) : dcli_memory_back(descriptor, bytes);
@@ -159,7 +160,8 @@ void dcli_pages_unmap(dcli_device *device, const dcli_mapping *mapping)
     for (int n = 0; mapping->descriptor >= 0 && device->unmapped != NULL &&
                     n < (mapping->pieces != NULL ? mapping->pieces->count : 1);
          n++)
-        device->unmapped(device->unmapped_user, mapping->number + n); /* may still pass the descriptor on */
+        device->unmapped(device->unmapped_user, mapping->number + n); /* the callback may still pass the descriptor
+                                                                         on */
     if (mapping->pieces != NULL) {
         dcli_peers_unmap(mapping);
         return;
@@ -172,7 +174,7 @@ void dcli_pages_unmap(dcli_device *device, const dcli_mapping *mapping)
 size_t dcli_pages_round(size_t bytes)
 {
     if (bytes > SIZE_MAX / 2)
-        return SIZE_MAX; /* dcli_pages_map() refuses it */
+        return SIZE_MAX; /* too large: dcli_pages_map() refuses it */
     return round_up(bytes, bytes >= DCLI_HUGE_BYTES ? DCLI_HUGE_BYTES : PAGE_BYTES);
 }
 
@@ -186,7 +188,7 @@ dcl_status dcli_pages_map(dcli_device *device, size_t bytes, bool shared, dcli_m
     if (status == DCL_OK)
         status = shared ? map_shared(device, bytes, false, mapping_out) : map_private(device, bytes, mapping_out);
     if (status == DCL_OK && bytes >= DCLI_HUGE_BYTES)
-        madvise(mapping_out->host, bytes, MADV_HUGEPAGE); /* a wish: without it the memory is only slower */
+        madvise(mapping_out->host, bytes, MADV_HUGEPAGE); /* optional: without huge pages the memory is only slower */
     return status;
 }
 
@@ -198,7 +200,7 @@ dcl_status dcli_pages_map_sparse(dcli_device *device, size_t bytes, bool shared,
         return map_shared(device, bytes, true, mapping_out);
     dcl_status status = map_private(device, bytes, mapping_out);
     if (status == DCL_OK)
-        madvise(mapping_out->host, bytes, MADV_NOHUGEPAGE); /* the first small array would take a huge page */
+        madvise(mapping_out->host, bytes, MADV_NOHUGEPAGE); /* otherwise the first small array would take a huge page */
     return status;
 }
 

@@ -1,13 +1,13 @@
-/* device/pool.c - host memory that a device uses in place, kept for reuse.
- * The first write to fresh pages runs at a tenth of the memory's speed, so what is freed is kept, up to a limit, and
- * zeroed when it is taken again, unless the taker overwrites it anyway. */
+/* device/pool.c - retain freed host memory for reuse.
+ * The first write to fresh pages runs at a tenth of the memory's speed. So freed memory is retained, up to a limit, and
+ * zeroed when it is taken again, unless the caller overwrites it anyway. */
 #include "device/opencl.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
-/* The smallest kept mapping that holds `bytes` without wasting more than an eighth; -1: none. */
+/* The smallest retained mapping that holds `bytes` and wastes at most an eighth; -1: none. */
 static int find_kept(const dcli_device *device, size_t bytes, bool shared)
 {
     int best = -1;
@@ -29,8 +29,8 @@ static dcli_mapping remove_kept(dcli_device *device, int n)
     return mapping;
 }
 
-/* Small memories lie in slabs, unless no slab can be made: `ulimit -f` limits memfds, too.
- * @param dirty_out  bytes from the start on that are not known to be zero. */
+/* Take memory: small memories from slabs, unless no slab can be made (`ulimit -f` limits memfds, too). @param dirty_out
+ * number of bytes at the start that may not be zero. */
 static dcl_status take(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out, size_t *dirty_out)
 {
     if (bytes < DCLI_HUGE_BYTES && dcli_slab_take(device, bytes, shared, mapping_out, dirty_out) == DCL_OK)
@@ -52,8 +52,8 @@ dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_
     return status;
 }
 
-/* As much may be kept as is in use, and an eighth more because sizes are rounded: so the storage that one remap gives back
- * serves the next. When arrays are released, less is in use, and less is kept. */
+/* Limit of retained bytes: as much as is in use, and an eighth more because sizes are rounded. So the storage freed by
+ * one remap serves the next; when arrays are released, less is in use and less is retained. */
 static size_t most_kept(const dcli_device *device)
 {
     if (device->peers.on) /* stages and replicas need the device's memory, too, and cannot take what is kept */
@@ -73,7 +73,7 @@ static void unmap_oldest(dcli_device *device)
     dcli_pages_unmap(device, &oldest);
 }
 
-/* Give memory back to the system until so many bytes more may be kept. */
+/* Return memory to the system until that many bytes more may be retained. */
 static void make_room(dcli_device *device, size_t bytes)
 {
     while (is_too_much(device, bytes) && dcli_slab_drop_empty(device))
@@ -84,7 +84,8 @@ static void make_room(dcli_device *device, size_t bytes)
         unmap_oldest(device);
 }
 
-/* Other programs need memory, too: a large mapping is kept only while more than is kept is free. */
+/* Whether a large mapping may be retained: only while more memory is free than is retained, because other programs need
+ * memory, too. */
 static bool may_keep(const dcli_device *device, size_t bytes)
 {
     if (is_too_much(device, bytes))

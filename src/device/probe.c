@@ -1,8 +1,8 @@
-/* device/probe.c - whether a device uses host memory in place, and whether at the host's addresses.
+/* device/probe.c - probe whether a device works in host memory, and whether at the host's addresses.
  *
- * No property tells: CL_MEM_USE_HOST_PTR allows a driver to keep a copy. So a kernel changes host memory that the host then
- * reads and changes without mapping it, twice. Devices with memory of their own are not asked: there, host memory would
- * be used through the bus. */
+ * No property tells this: with CL_MEM_USE_HOST_PTR a driver may keep a copy. So a kernel changes host memory, which the
+ * host then reads and changes without mapping it, twice. Devices with memory of their own are not probed: they would
+ * access host memory over the bus. */
 #include "device/program.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 enum { PROBE_COUNT = 4096, MOST_KNOWN = 64 };
 
-/* A probe costs a compilation, and the answer does not change while the program runs. */
+/* Results of probes. A probe costs a compilation, and its result does not change while the program runs. */
 static struct {
     pthread_mutex_t lock; /* what follows */
     int count;
@@ -51,7 +51,7 @@ void dcli_probe_forget(void)
     pthread_mutex_unlock(&known.lock);
 }
 
-/* The host writes, the kernel changes, the host reads. */
+/* One round: the host writes, the kernel changes, the host reads. */
 static dcl_status try_once(dcli_device *device, dcli_program *program, dcli_memory *memory, dcli_memory *address,
                            int first, dcli_sight *sight_out)
 {
@@ -103,10 +103,10 @@ dcl_status dcli_probe_sight(dcli_device *device, dcli_sight *sight_out)
         *sight_out = sight;
         return DCL_OK;
     }
-    device->sight.in_place = true; /* for the memory of the probe */
+    device->sight.in_place = true; /* needed to make the memory of the probe */
     dcl_status status = probe(device, &sight);
     device->sight.in_place = false;
-    if (status != DCL_OK) /* says nothing about its memory, but it would fail the program's kernels, too */
+    if (status != DCL_OK) /* this says nothing about its memory, but the program's kernels would fail, too */
         return status;
     *sight_out = sight;
     remember(device->id, sight);

@@ -1,4 +1,4 @@
-/* device/program.c - compiled programs, kept per device by their source. */
+/* device/program.c - compiled programs, cached per device by source. */
 #include "device/program.h"
 
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "device/quiet.h"
 
-/* The compiler's log; NULL when it has none or there is no memory for it. */
+/* The compiler's log; NULL if there is none, or no memory for it. */
 static char *build_log(const dcli_device *device, cl_program program)
 {
     size_t bytes = 0;
@@ -61,7 +61,7 @@ static dcl_status compile_once(dcli_device *device, const char *source, cl_progr
     return status;
 }
 
-/* Whether the compiler takes a right program: one that no cache has. */
+/* Whether the compiler accepts a correct program that no cache has. */
 static dcl_status try_compiler(dcli_device *device)
 {
     static atomic_uint tries;
@@ -81,8 +81,8 @@ static dcl_status try_compiler(dcli_device *device)
     return status;
 }
 
-/* Drivers report a compiler that failed and a wrong program by the same code. The program is taken to be wrong if it is
- * refused twice and a program known to be right is accepted in between. */
+/* Compile. Drivers return the same code if the compiler failed and if the program is wrong. The program is considered
+ * wrong if it is refused twice and a correct program is accepted in between. */
 static dcl_status compile(dcli_device *device, const char *source, cl_program *program_out, char **log_out)
 {
     dcl_status status = DCL_OK;
@@ -184,7 +184,8 @@ static dcli_program *find_program(dcli_device *device, uint64_t hash, const char
     return NULL;
 }
 
-/* No driver tells. PoCL's programs took 0.7 to 1.6 MB each: the compiler's modules, and a library per kernel. */
+/* Estimate a program's size in memory, which no driver tells. PoCL's programs took 0.7 to 1.6 MB each: the compiler's
+ * modules, and a library per kernel. */
 static size_t estimate_bytes(const char *source)
 {
     enum { LEAST = 1 << 20, PER_LETTER = 32 };
@@ -193,7 +194,7 @@ static size_t estimate_bytes(const char *source)
 
 bool dcli_programs_are_many(const dcli_device *device) { return device->program_bytes > device->most_program_bytes; }
 
-/* Drop the program that nobody holds and that was used longest ago. */
+/* Drop the least recently used program without references. */
 static bool drop_oldest(dcli_device *device)
 {
     dcli_program **oldest = NULL;

@@ -4,11 +4,11 @@
 
 #include "device/opencl.h"
 
-/** What an argument was last set to. */
+/** The last value that an argument was set to. */
 typedef struct dcli_last {
-    uint64_t serial; /* of the memory; 0: a value, or never set */
+    uint64_t serial; /* serial number of the memory; 0: a value, or never set */
     void *value;
-    size_t bytes; /* of the value; 0: never set */
+    size_t bytes; /* length of the value; 0: never set */
 } dcli_last;
 
 typedef struct dcli_kernel {
@@ -23,7 +23,7 @@ struct dcli_program {
     cl_program program;
     char *source;
     uint64_t hash, used; /* used: the device's program_clock at the last build */
-    size_t bytes;        /* estimate of what it takes in memory */
+    size_t bytes;        /* estimated size in memory */
     int holds;
     int kernel_count;
     dcli_kernel *kernels;

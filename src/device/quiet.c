@@ -1,6 +1,6 @@
-/* device/quiet.c - keeping a driver's compiler from standard error, which it writes by the descriptor's number.
- * The descriptor is replaced by a pipe. A thread forwards other lines, so that no writer is blocked, and ends when the last
- * writing end is closed; a process started in between may hold that end for long. */
+/* device/quiet.c - filter what a driver's compiler writes to standard error, by descriptor number.
+ * The descriptor is replaced by a pipe. A thread forwards all other lines, so that no writer blocks, and ends when the
+ * last writing end is closed; a process started meanwhile may hold that end for long. */
 #include "device/quiet.h"
 
 #include <ctype.h>
@@ -20,17 +20,17 @@ enum { LINE_BYTES = 256, PATIENCE_MS = 500 };
 struct dcli_quiet {
     int saved;    /* what standard error is */
     int pipe;     /* reading end */
-    int restored; /* the same, for who ends it */
+    int restored; /* the original standard error, for the thread that restores it */
     pthread_t thread;
     pthread_mutex_t lock; /* what follows */
     pthread_cond_t changed;
-    bool ended;     /* the thread has passed on everything */
+    bool ended;     /* the thread has forwarded everything */
     bool abandoned; /* nobody waits for the thread: it frees the struct */
 };
 
-static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* standard error is turned away by one thread at a time */
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* only one thread at a time replaces standard error */
 
-/* "1 warning and 4 errors generated." */
+/* Whether a line is a count such as "1 warning and 4 errors generated." */
 static bool is_count(const char *line, size_t length)
 {
     static const char end[] = " generated.\n";
@@ -101,7 +101,7 @@ static bool start_thread(struct dcli_quiet *quiet)
 {
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* they are the program's own */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
     bool started = pthread_create(&quiet->thread, NULL, pass_lines, quiet) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
@@ -121,7 +121,7 @@ struct dcli_quiet *dcli_quiet_begin(void)
 {
     struct dcli_quiet *quiet = dcli_calloc(1, sizeof *quiet);
     int ends[2] = {-1, -1};
-    if (quiet == NULL || pthread_mutex_trylock(&one) != 0) { /* a compiler may hang, and others go on */
+    if (quiet == NULL || pthread_mutex_trylock(&one) != 0) { /* trylock: a compiler that hangs must not block others */
         dcli_free(quiet);
         return NULL;
     }

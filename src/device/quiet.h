@@ -1,11 +1,11 @@
-/* device/quiet.h - keeping a driver's compiler from standard error. */
+/* device/quiet.h - filter what a driver's compiler writes to standard error. */
 #ifndef DCLI_DEVICE_QUIET_H
 #define DCLI_DEVICE_QUIET_H
 
-/** Begin to drop the lines in which PoCL's compiler counts its errors on standard error ("4 errors generated."); its log has
- *  the errors themselves. All other lines, also those of other threads, are passed on.
- *  @return to be given to end; NULL, with nothing left out, while another thread is in between, and where there is no
- *          descriptor or thread to be had. */
+/** Begin to drop the lines in which PoCL's compiler counts its errors on standard error ("4 errors generated."); its
+ *  log has the errors themselves. All other lines, also those of other threads, are forwarded.
+ *  @return to be passed to the end function; NULL, and nothing is dropped, if another thread is filtering or there is
+ *          no descriptor or thread. */
 struct dcli_quiet *dcli_quiet_begin(void);
 void dcli_quiet_end(struct dcli_quiet *quiet);
 

@@ -1,4 +1,4 @@
-/* device/select.c - which devices a selection names: "all", "cpu", "gpu" or "0,2". */
+/* device/select.c - parse a selection of devices: "all", "cpu", "gpu" or "0,2". */
 #include "device/device.h"
 #include "device/opencl.h"
 
@@ -74,7 +74,7 @@ static dcl_status choose_number(struct choice *choice, const char *word, const c
     return DCL_OK;
 }
 
-/* A word between commas, without the spaces around it; cut when it is too long to be a number. */
+/* The next word between commas, without spaces around it; cut if it is too long for a number. */
 static const char *next_word(const char *at, char word_out[WORD_BYTES])
 {
     size_t whole = strcspn(at, ","), length = whole;
@@ -105,7 +105,7 @@ static dcl_status choose(struct choice *choice, const char *selection)
     return status;
 }
 
-/* PoCL has no devices when it cannot write its cache. */
+/* Report that there are no devices; PoCL has none if it cannot write its cache. */
 static dcl_status fail_without_devices(void)
 {
     char hints[512], cache[512] = "";

@@ -1,6 +1,7 @@
-/* device/slab.c - small memories share mappings: slots in slabs, so that thousands of arrays need few descriptors and few
- * mappings. Slots are whole pages and lie as near to the start of a slab as they fit; pages beyond the highest slot used so
- * far are not allocated. Memory shared with other processes and private memory use separate slabs. */
+/* device/slab.c - small memories share mappings: they are slots in slabs, so that thousands of arrays need few
+ * descriptors and few mappings. Slots are whole pages, placed as near to the start of a slab as they fit; pages beyond
+ * the highest slot used so far are not allocated. Memory shared with other processes and private memory use separate
+ * slabs. */
 #include "device/opencl.h"
 
 #include <sys/mman.h>
@@ -12,13 +13,13 @@ enum { PAGE_BYTES = DCLI_MEMORY_ALIGN, SLAB_BYTES = 32 << 20, SLAB_PAGES = SLAB_
 struct dcli_slab {
     dcli_mapping pages;
     size_t used_bytes;                        /* of slots in use */
-    size_t backed_bytes;                      /* from the start on: what slots have ever been made of */
+    size_t backed_bytes;                      /* bytes from the start that have ever been part of a slot */
     uint64_t in_use[SLAB_PAGES / WORD_PAGES]; /* a bit per page */
-    size_t longest;                           /* no more pages than this are free one behind the other */
+    size_t longest;                           /* upper bound of the longest run of free pages */
     dcli_slab *next;
 };
 
-/* The first of `count` free pages one behind the other; SLAB_PAGES: there are not so many. */
+/* The first run of `count` free pages; SLAB_PAGES: there is none. */
 static size_t find_free(const dcli_slab *slab, size_t count)
 {
     size_t run = 0;
@@ -70,7 +71,7 @@ static dcl_status add_slab(dcli_device *device, bool shared, dcli_slab **slab_ou
     return DCL_OK;
 }
 
-/* The oldest slab with so many free pages, so that the newest become empty. */
+/* The oldest slab with that many consecutive free pages, so that the newest slabs become empty. */
 static dcl_status find_slab(dcli_device *device, size_t count, bool shared, dcli_slab **slab_out, size_t *first_out)
 {
     for (dcli_slab *slab = device->slabs; slab != NULL; slab = slab->next) {
@@ -148,13 +149,13 @@ void dcli_slabs_trim(dcli_device *device)
         if (slab->pages.descriptor >= 0 || end == slab->backed_bytes)
             continue;
         if (madvise((char *)slab->pages.host + end, slab->backed_bytes - end, MADV_DONTNEED) != 0)
-            continue; /* locked memory keeps its pages, and what is in them */
+            continue; /* locked memory keeps its pages and their contents */
         device->slab_bytes -= slab->backed_bytes - end;
         slab->backed_bytes = end;
     }
 }
 
-/* Of a device that is lost, slots are in use for ever. */
+/* Unmap all slabs. If the device is lost, its slots are in use for ever. */
 void dcli_slabs_close(dcli_device *device)
 {
     while (dcli_slab_drop_empty(device))

@@ -1,14 +1,14 @@
 /* device/slots.c - slots: how bytes cross between the host and a device with memory of its own.
  *
- * A slot is a range of pinned host memory, which the device copies fast, and a range of equal length of the device's scratch
- * memory. All slots lie in two buffers that are made with the device, at equal offsets. To leave the device, elements are
- * gathered in the scratch memory by the compute queue and cross in the queue of that direction; to enter it, they go the other
- * way round. So the host packs one slot while another crosses and kernels run. A slot that was given back is free
- * once its commands are complete; nobody waits for that: when the ring is full, a slot is made of ordinary memory, and
+ * A slot is a range of pinned host memory, which the device copies fast, and a range of equal length of the device's
+ * scratch memory. All slots lie at equal offsets in two buffers that are made with the device. To leave the device,
+ * elements are packed into the scratch memory by the compute queue and cross in the OUT queue; to enter it, the
+ * reverse. So the host packs one slot while another crosses and kernels run. A returned slot becomes free when its
+ * commands are complete; nobody waits for that. If the ring is full, a slot gets ordinary memory, and
  * dcli_slots_are_short() then asks callers to start no new work.
  *
- * Slots are lent to other threads of the process, up to half of the ring: these fill them, or read them where they lie, and
- * give them back at any time, even after the device was closed. */
+ * Slots are lent to other threads of the process, at most half of the ring. These threads fill or read them in place,
+ * and return them at any time, even after the device was closed. */
 #include "device/opencl.h"
 
 #include <pthread.h>
@@ -22,18 +22,18 @@ enum { SPARE_UNITS = (8 << 20) / UNIT_BYTES, MOST_LENT_UNITS = UNITS / 2 };
 
 struct dcli_ring {
     cl_mem pinned, scratch;
-    char *host;             /* where `pinned` is mapped */
-    cl_command_queue queue; /* that unmaps it; retained */
-    dcli_slot *retiring;    /* the serving thread's: given back, their commands not known to be complete */
+    char *host;             /* host address of `pinned` */
+    cl_command_queue queue; /* a retained queue that unmaps it */
+    dcli_slot *retiring;    /* used by the serving thread: returned slots whose commands may not be complete */
     pthread_mutex_t lock;   /* what follows */
-    bool closed;            /* the device is: what is left was lent */
-    dcli_slot *given;       /* given back by any thread since the serving thread looked */
+    bool closed;            /* the device was closed: the remaining slots are lent ones */
+    dcli_slot *given;       /* slots returned by any thread since the serving thread last looked */
     uint64_t serial;        /* of the last slot */
     size_t taken_units, lent_units;
-    dcli_slot *slot[UNITS]; /* that each unit belongs to; NULL: it is free */
+    dcli_slot *slot[UNITS]; /* the slot that each unit belongs to; NULL: it is free */
 };
 
-/* Serial numbers of slots are none of memories: slots are made by any thread. */
+/* Slots have a range of serial numbers of their own, because any thread makes them. */
 static const uint64_t slot_serials = UINT64_C(1) << 63;
 
 /* ---- the ring ---------------------------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static void free_slot(dcli_device *device, dcli_slot *slot)
 {
     if (slot->own != NULL) {
         dcli_memory_release(slot->own);
-        if (!device->lost) /* else the driver may still write to it */
+        if (!device->lost) /* otherwise the driver may still write to it */
             dcli_free(slot->host);
     } else {
         pthread_mutex_lock(&slot->ring->lock);
@@ -103,8 +103,8 @@ static void free_slot(dcli_device *device, dcli_slot *slot)
     dcli_free(slot);
 }
 
-/* Slots that were given back, as far as their commands are complete. No call of the driver is made with the lock held: a
- * driver that hangs must not stop the threads that give slots back. */
+/* Free returned slots whose commands are complete. The lock is not held during driver calls: a driver that hangs must
+ * not block threads that return slots. */
 static void collect(dcli_device *device, bool all)
 {
     dcli_ring *ring = device->ring;
@@ -146,7 +146,7 @@ void dcli_ring_free(dcli_device *device)
 
 /* ---- taking and giving back -------------------------------------------------------------------------------------- */
 
-/* The first of so many free units in a row; -1: there are not as many. */
+/* The first run of that many free units; -1: there is none. */
 static int64_t find_units(const dcli_ring *ring, size_t wanted)
 {
     size_t free_units = 0;
@@ -158,7 +158,7 @@ static int64_t find_units(const dcli_ring *ring, size_t wanted)
     return -1;
 }
 
-/* Give a slot a place in the ring. @param lent  to a thread other than the serving one. @return false: there is none. */
+/* Place a slot in the ring. @param lent  for a thread other than the serving one. @return false: there is no room. */
 static bool enter_ring(dcli_slot *slot, bool lent)
 {
     dcli_ring *ring = slot->ring;
@@ -218,7 +218,8 @@ dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_ou
     return status;
 }
 
-/* From any thread: the serving thread finds it when it looks next. The last one of a closed device frees the ring. */
+/* Return a lent slot, from any thread: the serving thread finds it at its next look. The last slot of a closed device
+ * frees the ring. */
 static void return_lent(dcli_slot *slot)
 {
     dcli_ring *ring = slot->ring;

@@ -19,7 +19,7 @@ enum { X = DCL_MAX_RANK - 1, Y = DCL_MAX_RANK - 2, MOST_X = 1 << 16, MOST_Y = 1 
 static const char *const kernel_names[DCLI_COPY_KERNELS] = {"dcl_copy_1", "dcl_copy_2", "dcl_copy_4", "dcl_copy_8",
                                                             "dcl_fill_1", "dcl_fill_2", "dcl_fill_4", "dcl_fill_8"};
 
-/* As the kernels take it. */
+/* The loops of a copy, in the kernels' format. */
 struct walk {
     int64_t target, source;
     int64_t count[DCL_MAX_RANK], target_step[DCL_MAX_RANK], source_step[DCL_MAX_RANK];
@@ -33,7 +33,7 @@ static bool is_empty(int rank, const int64_t count[])
     return d < rank;
 }
 
-/* Put the axis along which the source runs best just outside the innermost one. */
+/* Choose the second axis: the one with the smallest step in the source. */
 static void choose_second(int rank, dcli_loop loops[])
 {
     int best = rank - 2;
@@ -85,7 +85,7 @@ static dcl_status launch_walk(dcli_device *device, int kernel, dcli_argument arg
     return dcli_device_launch(device, device->copy_program, kernel, 3, arguments, 3, global, local, NULL);
 }
 
-/* Number of the kernel for this size of element among those of one sort. */
+/* Number of the kernel for this element size. */
 static int kernel_of(size_t element_bytes)
 {
     for (int n = 0; n < 4; n++)
@@ -101,7 +101,7 @@ static dcl_status check_element(size_t element_bytes)
     return DCLI_FAIL(DCL_ERR_INTERNAL, "elements of %zu bytes were to be copied; expected 1, 2, 4 or 8", element_bytes);
 }
 
-/* Whether the walk is one run of neighbouring elements on the target's side. */
+/* Whether the loops are one contiguous run on the target's side. */
 static bool is_run(int rank, const dcli_loop loops[]) { return rank == 0 || (rank == 1 && loops[0].to == 1); }
 
 /* Between one buffer of each. *bytes_in_out: how much, then how much of it lies in these. */
@@ -191,7 +191,7 @@ static dcl_status fill_run(dcli_device *device, dcli_memory *target, int64_t off
     return status;
 }
 
-/* An element in the low bytes of a number: the kernel casts it down again. */
+/* An element in the low bytes of a number: the kernel truncates it again. */
 static uint64_t widen(const void *element, size_t bytes)
 {
     uint8_t one;

@@ -1,14 +1,14 @@
 /* device/ticket.c - which commands are complete, and waiting for them.
  *
- * Every command has a number, its ticket; all queues count together. A queue is in order, so its commands complete in the
- * order of their tickets: the event of one stands for all before it, and not every small launch needs an event. A command
- * that uses what another queue works on waits for that queue's event. A waiting host asks the driver for a short time
- * before it sleeps, because waking a sleeping thread costs more than a small kernel.
+ * Every command has a number, its ticket; all queues share one count. A queue is in order, so its commands complete in
+ * the order of their tickets. Therefore the event of one command stands for all before it, and small launches need not
+ * all have events. A command that uses what another queue works on waits for that queue's event. A waiting host polls
+ * the driver for a short time before it sleeps, because waking a sleeping thread costs more than a small kernel.
  *
- * A command that failed is never forgotten: all commands with later tickets, of any queue, count as failed.
+ * A failed command is never forgotten: all commands with later tickets, of any queue, count as failed.
  *
- * Memory is given back to the system once the commands that use it are complete. So where a driver fails to tell, the
- * whole queue is waited for, and where that fails, too, the device counts as lost and keeps its memory. */
+ * Memory is returned to the system when the commands that use it are complete. If a driver fails to tell, the whole
+ * queue is waited for; if that fails, too, the device counts as lost and its memory is not freed. */
 #include "device/opencl.h"
 
 #include <sched.h>
@@ -21,13 +21,13 @@ enum {
     SPIN_NS = 50000,
     CLOSE_NS = 1000000000,
     UNMARKABLE_NS = 1000000000,
-    LARGE_ITEMS = 1 << 16, /* a launch of so many runs longer than its event costs */
-    MOST_UNMARKED = 15     /* launches in a row without an event */
+    LARGE_ITEMS = 1 << 16, /* a launch of this size runs longer than its event costs */
+    MOST_UNMARKED = 15     /* most consecutive launches without an event */
 };
 
 static dcli_mark *mark_at(dcli_queue *queue, int n) { return &queue->marks[(queue->first_mark + n) % DCLI_MOST_MARKS]; }
 
-/* Queues are asked in any order: the failure with the lowest ticket counts. */
+/* Record a failure. Queues are polled in any order, so the failure with the lowest ticket is kept. */
 static void note_failure(dcli_device *device, uint64_t ticket, const char *call, cl_int code)
 {
     if (device->failure == 0)
@@ -46,7 +46,7 @@ static void drain(dcli_device *device, const dcli_queue *queue)
         device->lost = true;
 }
 
-/* Status of a command: CL_COMPLETE, above it (not yet), or below (failed). */
+/* Status of a command: CL_COMPLETE, greater (not yet complete), or less (failed). */
 static cl_int ask(dcli_device *device, const dcli_queue *queue, const dcli_mark *mark)
 {
     cl_int state = CL_QUEUED;
@@ -83,10 +83,10 @@ static void retire(dcli_device *device, dcli_queue *queue, int count, cl_int sta
     }
 }
 
-/* Find the newest complete mark by halving: completion is in order. */
+/* Find the newest complete mark by binary search, because completion is in order. */
 static void poll_marks(dcli_device *device, dcli_queue *queue)
 {
-    int complete = 0, open = queue->mark_count; /* marks below `complete` are complete, from `open` on not */
+    int complete = 0, open = queue->mark_count; /* marks below `complete` are complete, from `open` on they are not */
     cl_int state = CL_COMPLETE;
     for (int n = 0; complete < open; n = complete + (open - complete) / 2) {
         cl_int found = ask(device, queue, mark_at(queue, n));
@@ -100,8 +100,8 @@ static void poll_marks(dcli_device *device, dcli_queue *queue)
     retire(device, queue, complete, state);
 }
 
-/* Make room for a mark: by dropping complete ones, else every other one. A wait for a command whose mark was dropped lasts
- * until the next one. */
+/* Make room for a mark: drop complete ones, else every other one. A wait for a command without its mark lasts until the
+ * next mark. */
 static void make_room(dcli_device *device, dcli_queue *queue)
 {
     if (queue->mark_count < DCLI_MOST_MARKS)
@@ -148,7 +148,7 @@ static uint64_t last_marked(dcli_queue *queue)
     return queue->mark_count > 0 ? mark_at(queue, queue->mark_count - 1)->ticket : queue->retired;
 }
 
-/* See to it that the last command of a queue has an event. */
+/* Ensure that the last command of a queue has an event. */
 static dcl_status mark_last(dcli_device *device, dcli_queue *queue)
 {
     if (last_marked(queue) == queue->last)
@@ -169,7 +169,7 @@ static cl_int flush(dcli_queue *queue)
     return code;
 }
 
-/* The number of the mark that tells of a command: its own, or the next one. The last command has one. */
+/* Index of the mark of a command, or of the next one that has a mark. The last command has one. */
 static int mark_of(dcli_queue *queue, uint64_t ticket)
 {
     int n = 0;
@@ -183,7 +183,7 @@ static dcl_status wait_for_mark(dcli_device *device, dcli_queue *queue, int n)
     const dcli_mark *mark = mark_at(queue, n);
     cl_int state = ask(device, queue, mark);
     if (state > CL_COMPLETE)
-        flush(queue); /* a wish: clWaitForEvents() does so, too */
+        flush(queue); /* optional: clWaitForEvents() flushes, too */
     for (int64_t end = dcli_monotonic_ns() + SPIN_NS; state > CL_COMPLETE && dcli_monotonic_ns() < end;
          state = ask(device, queue, mark))
         sched_yield();
@@ -226,7 +226,7 @@ static bool is_retired(const dcli_queue *queue, uint64_t ticket)
     return ticket <= queue->retired || dcli_queue_is_idle(queue);
 }
 
-/* No event could be made for the last commands, for a second: without one they would never count as complete. They have
+/* For a second no event could be made for the last commands, so they would never count as complete: treat them as
  * failed. */
 static void give_up(dcli_device *device, dcli_queue *queue)
 {
@@ -261,7 +261,8 @@ uint64_t dcli_device_retired(dcli_device *device)
     return dcli_queue_is_idle(queue) ? device->launched : queue->retired;
 }
 
-/* What a command followed in other queues is complete, too, and has an event: its failure is found now. */
+/* Commands of other queues that a command followed are complete, too, and have events, so their failure is found
+ * here. */
 dcl_status dcli_device_outcome(dcli_device *device, uint64_t ticket)
 {
     for (int n = 0; n < DCLI_QUEUES && !device->sight.in_place; n++)
@@ -328,7 +329,7 @@ bool dcli_device_is_complete(dcli_device *device, uint64_t ticket, dcl_status *s
 
 /* ---- following other queues ------------------------------------------------------------------------------------ */
 
-/* The event that stands for a queue's commands up to a ticket. Another queue's wait needs it flushed. */
+/* The event that stands for a queue's commands up to a ticket; that queue must be flushed. */
 static dcl_status follow(dcli_device *device, dcli_queue *queue, uint64_t ticket, cl_event *event_out)
 {
     dcl_status status = last_marked(queue) < ticket ? mark_last(device, queue) : DCL_OK;
@@ -358,7 +359,8 @@ dcl_status dcli_after_find(dcli_device *device, dcli_direction direction, dcli_a
 struct notice {
     void (*fn)(void *user);
     void *user;
-    atomic_int *open; /* also hands the fields over from the thread that asked: set before, read after */
+    atomic_int *open; /* also synchronizes the fields between the requesting thread and the callback: written before,
+                         read after */
 };
 
 static void CL_CALLBACK give_notice(cl_event event, cl_int state, void *user)
@@ -367,7 +369,7 @@ static void CL_CALLBACK give_notice(cl_event event, cl_int state, void *user)
     (void)state;
     struct notice *notice = user;
     atomic_int *open = notice->open;
-    atomic_fetch_add(open, 0); /* acquires what the asking thread wrote */
+    atomic_fetch_add(open, 0); /* acquire what the requesting thread wrote */
     notice->fn(notice->user);
     dcli_free(notice);
     atomic_fetch_sub(open, 1);
@@ -388,7 +390,7 @@ static dcl_status ask_for_notice(dcli_device *device, dcli_queue *queue, int mar
     return dcli_cl_fail(device, "clSetEventCallback", code);
 }
 
-/* What crosses is waited for piece by piece, so there the oldest counts. */
+/* For transfers, the oldest one counts, because they are waited for one by one. */
 dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user)
 {
     dcli_queue *compute = &device->queue[DCLI_COMPUTE];
@@ -404,7 +406,7 @@ dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(v
         return DCL_OK;
     }
     if (status == DCL_OK)
-        status = dcli_device_flush(device); /* before: when it fails, nobody is to be called */
+        status = dcli_device_flush(device); /* flush first: if it fails, nobody must be called */
     if (ticket > compute->last)
         ticket = compute->last;
     for (int n = 0; n < DCLI_QUEUES && status == DCL_OK; n++) {
