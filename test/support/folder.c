@@ -1,4 +1,4 @@
-/* test/support/folder.c - a folder of a test's own. */
+/* test/support/folder.c - a temporary folder for a test. */
 #include "support/folder.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* test/support/folder.h - a folder of a test's own. */
+/* test/support/folder.h - a temporary folder for a test. */
 #ifndef TEST_SUPPORT_FOLDER_H
 #define TEST_SUPPORT_FOLDER_H
 
@@ -8,7 +8,7 @@ enum { TEST_PATH = 512 };
 void test_make_folder(void);
 /** The name of a file in it. @param path_out  [TEST_PATH] */
 void test_path(char *path_out, const char *name);
-/** How many files there are beside the one called `name`. */
+/** Number of files besides the one called `name`. */
 int test_files_left(const char *name);
 /** Remove the folder and the files in it. */
 void test_remove_folder(void);

@@ -1,4 +1,4 @@
-/* support/host.c - a host's worker whose queue nobody empties. */
+/* support/host.c - a host's worker whose queue is never processed. */
 #include "support/host.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* support/host.h - a host's worker whose queue nobody empties. */
+/* support/host.h - a host's worker whose queue is never processed. */
 #ifndef TEST_SUPPORT_HOST_H
 #define TEST_SUPPORT_HOST_H
 

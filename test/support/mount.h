@@ -1,4 +1,4 @@
-/* test/support/mount.h - file systems in memory of a test's own: nobody else sees them, and they end with its process. */
+/* test/support/mount.h - in-memory file systems for a test: only its process sees them, and they end with it. */
 #ifndef TEST_SUPPORT_MOUNT_H
 #define TEST_SUPPORT_MOUNT_H
 
@@ -21,7 +21,7 @@ static inline void test_write_line(const char *path, const char *text)
     }
 }
 
-/* Of the user's own where only root may mount. */
+/* Enter a mount namespace; also a user namespace if only root may mount. */
 static inline int test_unshare(void)
 {
     char map[64];
@@ -39,7 +39,7 @@ static inline int test_unshare(void)
     return 0;
 }
 
-/** Mount one at a folder; the test is skipped where that is not allowed. @param options  "size=1m" */
+/** Mount such a file system at a folder; skips the test if that is not allowed. @param options  "size=1m" */
 static inline void test_mount(const char *folder, const char *options)
 {
     static bool unshared;

@@ -8,7 +8,7 @@
 
 #include "runtime/cluster.h"
 
-/* PoCL reads this once in a process. A value that is there already is the user's. */
+/* Ask PoCL for a number of devices, which it reads once per process. A value that the user has set is kept. */
 static void ask_for_devices(int nodes)
 {
     char devices[TEST_MOST_NODES * 8] = "";
@@ -22,7 +22,7 @@ static bool is_wanted(const dcl_device_info *info, bool defaults)
     return defaults ? info->is_default : strcmp(info->kind, "cpu") == 0;
 }
 
-/* Numbers of the first `nodes` devices, separated by commas. @return how many there are. */
+/* List the numbers of the first `nodes` devices, separated by commas. @return how many there are. */
 static int list_devices(const dcl_device_info info[], int count, bool defaults, int nodes, char *list)
 {
     int found = 0;

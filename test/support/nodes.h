@@ -1,7 +1,7 @@
 /* test/support/nodes.h - clusters of real nodes for tests of the public interface.
  *
- * The nodes are the devices that dcl_open() takes by default when these are enough, else CPU devices; PoCL is asked for as
- * many as the process first wants. Where there are not enough, the test is skipped and the reason printed. */
+ * The nodes are the default devices of dcl_open() if there are enough, else CPU devices; PoCL is asked for as many as
+ * the process first needs. If there are not enough, the test is skipped with the reason. */
 #ifndef TEST_SUPPORT_NODES_H
 #define TEST_SUPPORT_NODES_H
 
@@ -12,31 +12,31 @@
 /** Seconds a test may take before it counts as hanging; generous, for sanitized runs on busy machines. */
 #define TEST_SECONDS 180
 
-/** Nodes the first call in a process asks for. */
+/** Number of nodes that the first call in a process requests. */
 enum { TEST_MOST_NODES = 5 };
 
-/** The environment's settings with `nodes` nodes, 1..TEST_MOST_NODES. Valid until the next call. */
+/** The settings of the environment with `nodes` nodes, 1..TEST_MOST_NODES. Valid until the next call. */
 dcl_config test_config(int nodes);
-/** Open a cluster; fails the test when that fails. */
+/** Open a cluster; the test fails if that fails. */
 dcl_cluster *test_open(const dcl_config *config);
 /** test_open(test_config(nodes)). */
 dcl_cluster *open_nodes(int nodes);
-/** Set DCL_FAULT, the failure that clusters opened from now on provoke. NULL: none. */
+/** Set DCL_FAULT, the fault that clusters opened from now on inject. NULL: none. */
 void test_fault(const char *fault);
-/** An array under a map in the grammar of dcl_map_parse(). A map that is wrong ends the test. */
+/** Make an array with a map in the grammar of dcl_map_parse(). An invalid map ends the test. */
 dcl_array *test_array(dcl_cluster *cluster, const char *map, dcl_grid grid);
 
-/** The object behind a cluster, a map or an array of this process, for tests that look or reach inside. */
+/** The object of a handle of this process, for tests that inspect internals. */
 #define TEST_INSIDE(handle) ((__typeof__(handle))dcli_handle_object(handle))
 
-/** Fails the test unless the call succeeded, with the library's sentence. */
+/** Fail the test unless the call succeeded; prints the library's error. */
 #define TEST_OK(call)                                                                                      \
     do {                                                                                                   \
         dcl_status test_status = (call);                                                                   \
         cr_assert_eq(test_status, DCL_OK, "%s: %s: %s", #call, dcl_status_name(test_status), dcl_error()); \
     } while (0)
 
-/** Fails the test unless the call gave this status and dcl_error() has these words. */
+/** Fail the test unless the call returned this status and dcl_error() contains these words. */
 #define TEST_REFUSED(call, expected, words)                                                                        \
     do {                                                                                                           \
         dcl_status test_status = (call);                                                                           \
@@ -47,14 +47,14 @@ dcl_array *test_array(dcl_cluster *cluster, const char *map, dcl_grid grid);
 /** Counters of a node, DCL_ALL_NODES or DCL_HOST. */
 dcl_counters test_counters(dcl_cluster *cluster, int node);
 
-/** A body that several tests share, as compiling one takes long: C(i) = A(s*i + t) + u, all int32. Started. */
+/** A body that several tests share, because compiling one takes long: C(i) = A(s*i + t) + u, all int32. Started. */
 #define TEST_SHIFT "C(i) = A(s*i + t) + u;"
 dcl_status test_shift(dcl_array *C, dcl_array *A, int s, int t, int u);
 
-/** An array with the elements start, start + step, ... in row-major order. Types: int32, float. */
+/** Set elements to start, start + step, ... in row-major order. Types: int32, float. */
 void test_count_up(dcl_array *array, int64_t start, int64_t step);
 
-/** The program's books then say that the array's contents have failed: DCL_ERR_DEVICE. */
+/** Make the program regard an array as failed: DCL_ERR_DEVICE. */
 void test_fail(dcl_array *array);
 
 #endif

@@ -1,8 +1,8 @@
-/* test/support/simbody.c - random loop bodies: as text, parsed by the library.
+/* test/support/simbody.c - random loop bodies: generated as text, parsed by the library.
  *
- * Expressions are sums; what counts is what is read: plain, permuted, shifted beyond the edge, strided, reversed,
- * constant subscripts, two indices in one subscript, one index on two axes, declared reaches; through views or not; and
- * how it is written: one or two outputs at permuted indices, views of arrays as well, conditional, or read as well. */
+ * Expressions are sums; only the accesses vary. Reads: plain, permuted, shifted beyond the edge, strided, reversed,
+ * constant subscripts, two indices in one subscript, one index on two axes, declared reaches; with or without views.
+ * Writes: one or two outputs at permuted indices, also to views of arrays, conditional, or read as well. */
 #include "support/simbody.h"
 
 #include <inttypes.h>
@@ -27,8 +27,8 @@ struct maker {
     int params;
     dcli_param param[DCLI_MAX_PARAMS];
     int rank;                   /* of the first output */
-    int index_of[DCL_MAX_RANK]; /* which index stands on its axes */
-    bool halved;                /* it is every second element of its array: inputs may be the others */
+    int index_of[DCL_MAX_RANK]; /* index of each axis */
+    bool halved;                /* the output is every second element of its array: inputs may be the others */
 };
 
 static int64_t pick(struct maker *maker, int64_t lo, int64_t hi) { return test_between(maker->random, lo, hi); }
@@ -44,7 +44,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct maker *maker, const
         abort();
 }
 
-/* The array's layout, or one of another shape. */
+/* Pick the array's own layout, or a reshaped one. */
 static const dcli_layout *pick_shape(struct maker *maker, const sim_array *array)
 {
     dcl_grid shape = sim_random_shape(maker->random, &array->layout.grid);
@@ -55,7 +55,8 @@ static const dcli_layout *pick_shape(struct maker *maker, const sim_array *array
     return layout;
 }
 
-/* @param layout  the array's, in whatever shape. @param view  NULL: all of that. @return the grid that the body sees. */
+/* Add an array as operand. @param layout  the array's, possibly reshaped. @param view  NULL: all of it. @return the
+ * grid that the body sees. */
 static const dcl_grid *add_array(struct maker *maker, const char *name, dcl_access access, const sim_array *array,
                                  const dcli_layout *layout, const dcli_transform *view)
 {
@@ -157,7 +158,7 @@ static void declare_box(struct maker *maker, const dcl_box *box)
     maker->step->number_count += 3 * box->rank;
 }
 
-/* Some box of a grid, with strides now and then; perhaps empty. */
+/* Make a random box of a grid, sometimes with strides, perhaps empty. */
 static dcl_box random_box(struct maker *maker, const dcl_grid *grid)
 {
     dcl_box box = dcl_box_of(grid);
@@ -171,7 +172,8 @@ static dcl_box random_box(struct maker *maker, const dcl_grid *grid)
     return box;
 }
 
-/* The index space in slabs along one axis, each of which reads some box; the last index is left out now and then. */
+/* Make portions: the index space cut into slabs along one axis, each of which reads some box; sometimes the last index
+ * is omitted. */
 static void declare_portions(struct maker *maker, const dcl_grid *space, const dcl_grid *grid)
 {
     int axis = (int)pick(maker, 0, space->rank - 1);
@@ -187,7 +189,7 @@ static void declare_portions(struct maker *maker, const dcl_grid *space, const d
     }
 }
 
-/* What a call says of the array it has just named. */
+/* Make the declaration for the array just named. */
 static void declare(struct maker *maker, dcl_access access, const dcl_grid *grid)
 {
     sim_step *step = maker->step;
@@ -207,7 +209,7 @@ static void declare(struct maker *maker, dcl_access access, const dcl_grid *grid
     declared->count = step->number_count - before;
 }
 
-/* A declared reach that an array of a rank can have. */
+/* Pick a declared reach that an array of this rank can have. */
 static dcl_access pick_reach(struct maker *maker, int rank)
 {
     static const dcl_access reaches[] = {DCL_ACCESS_IN_ALL,  DCL_ACCESS_IN_ROWS,     DCL_ACCESS_IN_COLUMNS,
@@ -216,7 +218,7 @@ static dcl_access pick_reach(struct maker *maker, int rank)
     return reaches[pick(maker, 0, rank == maker->rank ? 6 : 4)];
 }
 
-/* One input, read once or twice. */
+/* Write one input, read once or twice. */
 static void put_input(struct maker *maker, const char *name)
 {
     const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];
@@ -254,7 +256,7 @@ static void put_written(struct maker *maker, const char *name, const int index[]
     put(maker, ")");
 }
 
-/* How an output is assigned to: plainly, in a condition, adding to what is there. */
+/* Write an assignment to an output: plain, in a condition, or adding to the old value. */
 static const char *put_assignment(struct maker *maker, const char *name, const int index[], dcl_access access)
 {
     if (pick(maker, 0, 3) == 0)
@@ -263,7 +265,7 @@ static const char *put_assignment(struct maker *maker, const char *name, const i
     return access == DCL_ACCESS_INOUT ? " +=" : " =";
 }
 
-/* Another array, or a view of one, that covers the index space under some order of its axes. */
+/* Find another array, or a view of one, whose axes in some order have the extents of the index space. */
 static bool find_output(struct maker *maker, const sim_array **array_out, dcli_transform *view_out, int index_out[])
 {
     enum { TRIES = 8 };
@@ -306,7 +308,7 @@ static dcl_access pick_access(struct maker *maker)
     return pick(maker, 0, 3) == 0 ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT;
 }
 
-/* The first output, and the order of the loop's axes. */
+/* Write the first output, which determines the order of the loop's axes. */
 static const dcl_grid *put_first(struct maker *maker)
 {
     const sim_array *array = maker->arrays[pick(maker, 0, maker->count - 1)];

@@ -4,7 +4,7 @@
 
 #include "support/simprogram.h"
 
-/** Fill in a FORALL: text, body, operands, box. @return false when what came out is refused (an array read and written at
+/** Make a FORALL: text, body, operands, box. @return false if the result is invalid (an array read and written at
  *  different subscripts): try again. */
 bool sim_body_make(test_random *random, int count, sim_array *const arrays[], sim_step *step);
 

@@ -1,4 +1,4 @@
-/* test/support/simcheck.c - the judge of a simulated run. */
+/* test/support/simcheck.c - check the results of a simulated run. */
 #include "support/simcheck.h"
 
 #include <inttypes.h>
@@ -95,7 +95,7 @@ static void check_contents(sim_data *data, const sim_array *array)
     } while (sim_next_place(place, &box));
 }
 
-/* Follow failures through the program: what can have failed, and what surely has. */
+/* Follow failures through the program: which operations can have failed, and which must have. */
 struct failures {
     bool may[SIM_MAX_ARRAYS + 1], must[SIM_MAX_ARRAYS + 1]; /* by storage */
 };
@@ -126,7 +126,7 @@ static bool is_lost(const sim_verdict *verdict, const dcli_layout *layout, const
     return false;
 }
 
-/* @param excuse_out  something went wrong, but who was to tell of it is dead. */
+/* Find why an operation failed. @param excuse_out  something went wrong, but the peer that had to report it is dead. */
 static bool find_cause(const sim_verdict *verdict, int s, const bool dead[], bool *excuse_out)
 {
     int peers = verdict->peers;
@@ -165,7 +165,7 @@ void sim_verdict_end(sim_verdict *verdict, sim_data *data, const bool dead[])
 
 /* ---- counters ------------------------------------------------------------------------------------------------------ */
 
-/* Whether a plan may move these when `bytes` and `blocks` are found, exactly or at least. */
+/* Whether planned counters are valid for counted ones: equal, or at least as large. */
 static bool fits(int64_t planned_bytes, int64_t planned_blocks, int64_t bytes, int64_t blocks, bool exact)
 {
     return exact ? planned_bytes == bytes && planned_blocks == blocks
@@ -188,7 +188,8 @@ static void check_pair(sim_data *data, const dcli_operation *operation, const dc
                   operation->number, owner, user, pair->bytes, pair->bytes_read, pair->bytes_written);
 }
 
-/* Between indices that lie farther apart than their halos reach, plans take everything, and say so. */
+/* Whether the operation has a halo: for indices farther apart than their halos, plans take everything, marked as
+ * approximate. */
 static bool has_halo(const dcli_operation *operation)
 {
     for (int a = 0; a < operation->body->access_count; a++) {
@@ -199,7 +200,7 @@ static bool has_halo(const dcli_operation *operation)
     return false;
 }
 
-/* The pairs of a user are what is counted, one by one and together. */
+/* Check the counters of a user, for each pair and in total. */
 static void check_user(sim_data *data, const dcli_operation *operation, int user, const int64_t bytes[],
                        const int64_t blocks[], bool exact)
 {
@@ -238,7 +239,7 @@ static void check_operation(sim_data *data, const dcli_operation *operation, int
     }
 }
 
-/* What a node lacks of the box of a move, which may be too much for its budget. */
+/* Check the counters of a move: the elements that the node does not have, unless they exceed its budget. */
 static void check_move(sim_data *data, const dcli_operation *operation, int64_t *bytes_moved)
 {
     enum { MOST = 64 };

@@ -5,12 +5,12 @@
 #include "support/simdata.h"
 #include "workqueue/storages.h"
 
-/** What the program knows, and what went wrong in truth. */
+/** What the program has been told, and what really went wrong. */
 typedef struct sim_verdict {
     sim_program *program;
-    dcli_storages known; /* failures the host was told */
-    bool *failed;        /* [steps] the host was told */
-    bool *cause; /* [steps * peers * peers] something of it went wrong by itself there, which the other one tells */
+    dcli_storages known; /* failures reported to the host */
+    bool *failed;        /* [steps] reported to the host as failed */
+    bool *cause; /* [steps * peers * peers] something in it failed at the first peer, which the second one reports */
     int peers;
     bool *refused; /* [steps] READ: the program got an error */
 } sim_verdict;
@@ -18,20 +18,20 @@ typedef struct sim_verdict {
 void sim_verdict_open(sim_verdict *verdict, sim_program *program, int peers);
 void sim_verdict_close(sim_verdict *verdict);
 
-/** The program has made this call. */
+/** Record that the program has made this call. */
 void sim_verdict_issued(sim_verdict *verdict, const dcli_operation *operation);
-/** The host learns that an operation failed. */
+/** Record that the host was told of an operation's failure. */
 void sim_verdict_failed(sim_verdict *verdict, const dcli_operation *operation);
-/** Something goes wrong on purpose, at peer p.
- *  @param by  the peer who tells of it: p, or who is sent what is wrong. Where it is lost, so is what it was to compute. */
+/** Record an injected failure at peer p. @param by  the peer that reports it: p, or the receiver of bad data. If that
+ *  peer is lost, so is what it was to compute. */
 void sim_verdict_cause(sim_verdict *verdict, const dcli_operation *operation, int p, int by);
-/** A READ has ended: the elements are right, or there is an error. */
+/** Check a READ that has ended: its elements are right, or it has an error. */
 void sim_verdict_read(sim_verdict *verdict, sim_data *data, const sim_step *step);
-/** All has ended: arrays are right or known as failed; only what can have failed is.
- *  @param dead  [peers] what went wrong there may have been told or not; arrays with a part there are lost. */
+/** Check the end: arrays are right or known as failed, and only those failed that can have. @param dead  [peers]
+ *  failures there may have been reported or not; arrays with a part there are lost. */
 void sim_verdict_end(sim_verdict *verdict, sim_data *data, const bool dead[]);
 
-/** Compare the planned counters of all bodies with what is found element by element. */
+/** Compare the planned counters of all bodies with those counted element by element. */
 void sim_check_counters(sim_data *data, int64_t *bytes_moved_out);
 
 #endif

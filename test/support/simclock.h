@@ -1,4 +1,4 @@
-/* test/support/simclock.h - events in the order of a virtual time. */
+/* test/support/simclock.h - a queue of events, ordered by virtual time. */
 #ifndef TEST_SUPPORT_SIMCLOCK_H
 #define TEST_SUPPORT_SIMCLOCK_H
 
@@ -13,10 +13,10 @@ typedef enum sim_event_kind {
     SIM_STEP,       /* node `to` looks for something to do */
     SIM_EFFECT,     /* the batch that runs on `to` changes memory */
     SIM_DONE,       /* batch `number` has ended on `to` */
-    SIM_MOVED,      /* a chunk is packed (for) or committed (of `chunk`, a peer) on `to` */
-    SIM_RESUME,     /* node `to` is held no more */
+    SIM_MOVED,      /* a chunk was packed (for) or committed (of `chunk`, a peer) on `to` */
+    SIM_RESUME,     /* node `to` is no longer held */
     SIM_DIE,        /* node `to` is no more */
-    SIM_LOST,       /* `to` learns that `from` is no more */
+    SIM_LOST,       /* `to` learns that `from` is lost */
     SIM_JOIN,       /* `to` learns that node `chunk` takes part from operation `number` on */
     /* messages */
     SIM_CHUNK,
@@ -27,7 +27,7 @@ typedef enum sim_event_kind {
 } sim_event_kind;
 
 typedef struct sim_event {
-    int64_t time, order; /* order: among equal times */
+    int64_t time, order; /* order: breaks ties of equal times */
     sim_event_kind kind;
     int from, to;
     int64_t operation, number, chunk;
@@ -43,9 +43,9 @@ typedef struct sim_clock {
     int64_t count, capacity;
 } sim_clock;
 
-/** Put an event in, `delay` from now on or at event->time, whichever is later. */
+/** Add an event, `delay` from now or at event->time, whichever is later. */
 void sim_post(sim_clock *clock, sim_event event, int64_t delay);
-/** Take the next one and set the clock. @return false when there is none. */
+/** Take the next event and set the clock. @return false if there is none. */
 bool sim_take(sim_clock *clock, sim_event *event_out);
 void sim_clock_free(sim_clock *clock);
 

@@ -1,4 +1,4 @@
-/* test/support/simcluster.c - a simulated cluster is set up at random, runs, and is looked at in the end. */
+/* test/support/simcluster.c - set up a simulated cluster at random, run it, and check its end state. */
 #include "support/simcluster.h"
 
 #include <inttypes.h>
@@ -23,7 +23,8 @@ static void *need(int64_t count, size_t bytes)
     return memory;
 }
 
-/* Pools from just enough for the largest batch to plenty; seldom too small for some operations, which then fail. */
+/* Pick a pool size, from just enough for the largest batch to plenty; rarely too small for some operations, which then
+ * fail. */
 static void pick_pool(struct sim *sim)
 {
     int64_t most = 8;
@@ -67,7 +68,7 @@ static void pick_terms(struct sim *sim, dcli_plan_terms *terms)
                                .detailed = true};
 }
 
-/* The action that a fault of a kind can hit, at random. @return false when this operation and peer have none. */
+/* Pick an action of a kind for a fault to hit. @return false if this operation and peer have none. */
 static bool aim(struct sim *sim, dcli_action_kind kind, const dcli_operation *operation, struct sim_fault *fault)
 {
     int peer = (int)sim_pick(sim, 0, sim->host);
@@ -175,7 +176,7 @@ static void close_sim(struct sim *sim)
     sim_program_free(sim->program);
 }
 
-/* A chunk that lies somewhere where it should not: at a peer that lives. Who is dead holds what he held. */
+/* Whether a chunk is left at a living peer at the end; a dead peer keeps what it had. */
 static bool is_left(const struct sim *sim, int64_t n, int64_t c)
 {
     const dcli_chunk *chunk = &sim->data.plan[n].plan->chunk[c];
@@ -186,7 +187,7 @@ static bool is_left(const struct sim *sim, int64_t n, int64_t c)
            (payload->arrived && !sim->node[receiver].dead);
 }
 
-/* All that the program asked for has been told to the program. */
+/* Check that the program was told the outcome of all its calls. */
 static void check_told(struct sim *sim)
 {
     bool dead[SIM_MAX_NODES + 1];
@@ -195,7 +196,7 @@ static void check_told(struct sim *sim)
     sim_verdict_end(&sim->verdict, &sim->data, dead);
 }
 
-/* Where nobody is lost, the chunks that were sent for a body are those its plans count. */
+/* Check that, without losses, the chunks sent for a body are those that its plans count. */
 static void check_sent(struct sim *sim)
 {
     for (int s = 0; s < sim->program->step_count && sim->figures.lost == 0; s++) {

@@ -1,5 +1,5 @@
-/* test/support/simcount.c - what moves, found without plans: every index asks every access for its element, and the
- * element for its owner. A set of nodes is a word of 64 bits. */
+/* test/support/simcount.c - count what moves without plans: for every index, every access yields its element, and the
+ * element its owner. Sets of nodes are 64-bit words. */
 #include "support/simcount.h"
 
 #include <stdlib.h>
@@ -8,15 +8,15 @@
 #include "base/check.h"
 #include "support/simprogram.h"
 
-/* What is known of one operand. */
+/* What is known about one operand. */
 struct touched {
-    uint64_t *element; /* nodes that touch it and do not own it */
+    uint64_t *element; /* nodes that touch the element and do not own it */
     uint64_t *block;
-    uint64_t *held; /* nodes that have a copy of it; NULL: none, or they are not used */
+    uint64_t *held; /* nodes that have a replica of it; NULL: none, or they are not used */
     int64_t elements;
 };
 
-/* The first index of the segment that an index of one axis lies in, from the definition of the rules. */
+/* The first index of the segment that contains an index of one axis, by the definition of the rules. */
 static int64_t segment_start(const dcli_layout *layout, int d, int64_t index)
 {
     const dcli_map_rule *rule = &layout->rule;
@@ -24,7 +24,7 @@ static int64_t segment_start(const dcli_layout *layout, int d, int64_t index)
     if (layout->kind == DCLI_MAP_DEALT)
         size = rule->piece[d];
     else if (rule->axes[d].kind == DCL_AXIS_WHOLE || nodes == 1)
-        size = extent;                                /* one node's runs lie one after the other */
+        size = extent;                                /* a node's runs are adjacent */
     else if (rule->axes[d].kind == DCL_AXIS_SPLITS) { /* as other shapes have */
         int64_t start = 0;
         for (int64_t k = 0; k < rule->axes[d].count && rule->axes[d].points[k] <= index; k++)
@@ -32,7 +32,7 @@ static int64_t segment_start(const dcli_layout *layout, int d, int64_t index)
         return start;
     } else if (rule->axes[d].kind == DCL_AXIS_CYCLIC)
         size = dcli_max(size, 1);
-    else if (size == 0) { /* as even as can be, the first ones one more */
+    else if (size == 0) { /* equal lengths; the first ones get one more */
         int64_t segment = 0, start = 0;
         for (int64_t length = extent / nodes + (extent % nodes > 0); start + length <= index;
              length = extent / nodes + (segment < extent % nodes)) {
@@ -44,7 +44,8 @@ static int64_t segment_start(const dcli_layout *layout, int d, int64_t index)
     return index / size * size;
 }
 
-/* A block is told by its first element: blocks are cut from segments, of a strided map from those of what it stores. */
+/* The number of an element's block: that of its first element. Blocks are cut from segments; for a strided map, from
+ * segments of what it stores. */
 static int64_t block_of(const dcli_layout *whole, const int64_t element[])
 {
     const dcli_layout *layout = whole->inner != NULL ? whole->inner : whole;
@@ -58,7 +59,7 @@ static int64_t block_of(const dcli_layout *whole, const int64_t element[])
     return number;
 }
 
-/* @param index  of what the operation sees */
+/* Record an element as touched. @param index  in the grid that the operation sees. */
 static void touch(const dcli_operand *operand, const int64_t index[], int by, struct touched *touched)
 {
     const dcli_layout *layout = operand->layout;
@@ -87,7 +88,7 @@ static void touch_index(const dcli_operation *operation, const dcli_subscripts s
     }
 }
 
-/* A declared reach: what one index may read. */
+/* Record what one index may read by a declared reach. */
 static void touch_reach(const dcli_operation *operation, const dcli_subscripts *subscripts, int a,
                         const int64_t index[], int by, struct touched *touched)
 {
@@ -105,7 +106,7 @@ static void touch_reach(const dcli_operation *operation, const dcli_subscripts *
     } while (sim_next_place(place, &box));
 }
 
-/* What counts of an index for what it may read: a number from 0; all of it for most reaches. */
+/* The part of an index that matters for what it may read, as a number from 0; for most reaches all of it. */
 static int64_t row_of(const dcli_operation *operation, dcli_reach reach, const int64_t index[])
 {
     const dcl_box *box = &operation->box;
@@ -140,7 +141,7 @@ static void *need(int64_t count, size_t bytes)
     return memory;
 }
 
-/* Sets by number of an element: of the element, or of the block that begins with it. */
+/* Sum over elements, or over blocks (represented by their first element). @param sets  by number of an element. */
 static void add_up(const dcli_layout *layout, int node_count, const uint64_t sets[], int64_t each, int64_t sums[])
 {
     dcl_box whole = dcl_box_of(&layout->grid);
@@ -194,7 +195,7 @@ static bool is_exact(const dcli_operation *operation)
     return true;
 }
 
-/* A move: all of its box. */
+/* Record all elements of a move's box. */
 static void go_through_box(const dcli_operation *operation, struct touched *touched)
 {
     int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK];

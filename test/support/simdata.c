@@ -1,4 +1,4 @@
-/* test/support/simdata.c - parts, chunks and plans of a simulated cluster, and everything but loop bodies. */
+/* test/support/simdata.c - parts, chunks and plans of a simulated cluster, and all actions except loop bodies. */
 #include "support/simdata.h"
 
 #include <inttypes.h>
@@ -35,7 +35,7 @@ int64_t *sim_garbage(int64_t elements)
 
 /* ---- plans -------------------------------------------------------------------------------------------------------- */
 
-/* The most bytes of chunks that are there at once, batch by batch. */
+/* The most bytes of chunks that exist at the same time, batch by batch. */
 static int64_t most_bytes(const dcli_plan *plan)
 {
     int64_t most = 0, live = 0;
@@ -55,7 +55,7 @@ static int64_t most_bytes(const dcli_plan *plan)
     return most;
 }
 
-/* What every plan promises, whatever it is for. */
+/* Check what every plan must satisfy. */
 static void check_plan(sim_data *data, const dcli_operation *operation, int self, const dcli_plan *plan)
 {
     int64_t length[2][65] = {{0}}, batch = 0;
@@ -117,7 +117,7 @@ sim_kept *sim_copy_of(sim_data *data, int p, const dcli_operation *operation, co
     return copy;
 }
 
-/* What the plan of node p for an operation makes. */
+/* Record the replicas that node p's plan for an operation makes. */
 static void note_copies(sim_data *data, int p, const dcli_operation *operation)
 {
     const dcli_plan *plan = sim_plan_of(data, operation, p)->plan;
@@ -149,7 +149,7 @@ static void drop_copy(void *user, int node, const dcli_copy *copy)
     dropped->until = dropping->until;
 }
 
-/* One after the other: what an operation moves depends on the copies that those before it have left. */
+/* Make the plans in order, because what an operation moves depends on earlier replicas. */
 static void make_plans(sim_data *data)
 {
     data->terms.kept = &data->kept;
@@ -283,7 +283,7 @@ sim_memory sim_written_part(sim_data *data, const dcli_operation *operation, int
     if (part->released)
         sim_wrong(data, "operation %" PRId64 " writes to the part of node %d of storage %" PRId64 " after its release",
                   operation->number, p, operation->operand[k].storage);
-    if (part->data == NULL) { /* creating it failed: try again now */
+    if (part->data == NULL) { /* its allocation failed before: try again now */
         part->elements = dcli_layout_storage(operation->operand[k].layout, p);
         part->data = sim_garbage(part->elements);
         for (int64_t n = 0; n < part->elements; n++)
@@ -389,7 +389,7 @@ static void run_release(sim_data *data, int p, const dcli_operation *operation)
     part->released = true;
 }
 
-/* The value that FILL and LOAD give an element, and SAVE expects. */
+/* The value that FILL and LOAD give to an element, and SAVE expects. */
 static int64_t whole_value(const sim_step *step, int64_t number, bool failed)
 {
     if (failed)
@@ -404,7 +404,7 @@ static int64_t whole_value(const sim_step *step, int64_t number, bool failed)
     }
 }
 
-/* FILL, LOAD, SAVE: every element of the own part. */
+/* FILL, LOAD, SAVE: process every element of the own part. */
 static void run_whole(sim_data *data, int p, const dcli_operation *operation, bool failed)
 {
     const sim_step *step = sim_step_of(data->program, operation->number);
@@ -434,7 +434,7 @@ static void run_whole(sim_data *data, int p, const dcli_operation *operation, bo
     dcli_region_list_free(&regions);
 }
 
-/* READ, WRITE on the host: between a chunk and the program's memory. */
+/* READ, WRITE on the host: copy between a chunk and the program's memory. */
 static void run_transfer(sim_data *data, int p, const dcli_operation *operation, int64_t b, bool failed)
 {
     const sim_step *step = sim_step_of(data->program, operation->number);

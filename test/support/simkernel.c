@@ -1,5 +1,5 @@
-/* test/support/simkernel.c - a batch of a loop body: stages are filled, works run through their bindings, what was
- * written to stages is copied out. */
+/* test/support/simkernel.c - run a batch of a loop body as planned: fill stages, run works through their bindings, copy
+ * out what was written to stages. */
 #include "support/simkernel.h"
 
 #include <inttypes.h>
@@ -77,7 +77,7 @@ static void copy_pieces(struct run *run, int64_t s, bool in)
                       run->operation->number, run->p, run->batch - run->plan->plan->batch, s, in ? "in" : "out");
 }
 
-/* A stage that is kept is a copy's memory. */
+/* The memory of a stage; of a retained stage that of its replica. */
 static int64_t *stage_memory(struct run *run, const dcli_stage *stage)
 {
     if (stage->elements != dcli_box_elements(&stage->box))
@@ -140,7 +140,7 @@ static sim_memory binding_memory(struct run *run, int a, const dcli_binding *bin
     }
 }
 
-/* Where access `a` finds an element; NULL when the plan is wrong. */
+/* The address of an element for access `a`; NULL if the plan is wrong. */
 static int64_t *find_place(struct run *run, int a, const int64_t element[])
 {
     const dcli_binding *binding = &run->plan->plan->binding[run->work->first_binding + a];
@@ -193,7 +193,7 @@ static void store(void *user, int a, const int64_t element[], int64_t value)
         *place = value;
 }
 
-/* Instead of running: whatever would be written in the own part is lost. */
+/* Instead of running: poison everything that would be written in the own part. */
 static void lose(struct run *run)
 {
     const dcli_body *body = run->operation->body;
@@ -224,7 +224,7 @@ static void run_work(struct run *run, const dcli_work *work)
 
 void sim_kernel(sim_data *data, int p, const dcli_operation *operation, int64_t b, bool failed)
 {
-    enum { NOT_LOWERED = 4 }; /* one operation of so many runs as it is planned */
+    enum { NOT_LOWERED = 4 }; /* one of this many operations runs as planned instead of as lowered */
     if (!failed && operation->kind == DCLI_OP_FORALL && !operation->body->tile_kernel &&
         operation->number % NOT_LOWERED != 0) {
         sim_lowered(data, p, operation, b);

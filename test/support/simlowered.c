@@ -1,5 +1,5 @@
-/* test/support/simlowered.c - a batch carried out as it was lowered for some device: routes are copied, rows are run, with plain
- * memory in place of a device's. What launches gather is decoded from the table that kernels would be given. */
+/* test/support/simlowered.c - run a batch as lowered for some device: copy its routes and run its rows, with plain
+ * memory instead of a device's. What launches gather is decoded from the table that kernels would get. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void wrong(struct run *run, int a, const char *what)
               run->launch != NULL ? (int)run->launch->variant : -1, a, what);
 }
 
-/* The device that a node has for an operation: any of several kinds. */
+/* The device of a node for an operation: one of several kinds. */
 static dcli_traits find_traits(const sim_data *data, int p, const dcli_operation *operation)
 {
     uint64_t hash = dcli_hash_word(dcli_hash_word(DCLI_HASH_START, (uint64_t)operation->number), (uint64_t)p + 9) >> 20;
@@ -79,7 +79,7 @@ static sim_memory memory_of(struct run *run, int operand, dcli_space space, bool
     return (sim_memory){0};
 }
 
-/* Those into stages and replicas, or those out of stages. */
+/* Carry out the routes into stages and replicas, or those out of stages. */
 static void run_routes(struct run *run, bool out)
 {
     for (int64_t r = 0; r < run->lowered.routes.count && !sim_is_wrong(run->data); r++) {
@@ -121,14 +121,14 @@ static void fill_with_rest(struct run *run)
 
 /* ---- rows --------------------------------------------------------------------------------------------------------- */
 
-/* A field of the row that runs; NULL: the access has none. */
+/* A field of the current row; NULL: the access does not have it. */
 static const int64_t *field_of(const struct run *run, dcli_row_field field, int a)
 {
     int at = dcli_row_at(run->body, field, a);
     return at >= 0 ? run->row + at : NULL;
 }
 
-/* Where access `a` finds an element, by the numbers of the row alone; NULL when they are wrong. */
+/* The address of an element for access `a`, computed only from the row's numbers; NULL if these are wrong. */
 static int64_t *find_place(struct run *run, int a, const int64_t element[])
 {
     const dcli_subscripts *subscripts = &run->subscripts[a];
@@ -154,7 +154,7 @@ static int64_t *find_place(struct run *run, int a, const int64_t element[])
     return NULL;
 }
 
-/* Whether the bounds that a checked row has let an element through. */
+/* Whether the bounds of a checked row admit an element. */
 static bool is_let_through(const struct run *run, int a, const int64_t element[])
 {
     const int64_t *low = field_of(run, DCLI_ROW_GRID_LOW, a), *end = field_of(run, DCLI_ROW_GRID_END, a);
@@ -248,7 +248,7 @@ static void run_rows(struct run *run, const dcli_launch *launch)
         run_row(run, launch->row + r * length);
 }
 
-/* What a group gathers: places and shapes of a table (kernel/gather.h). */
+/* Gather the pieces of a group, by the places and shapes of a table (kernel/gather.h). */
 static void gather_piece(struct run *run, const int64_t table[], const int64_t place[], sim_memory *scratch)
 {
     const int64_t *shape = table + place[3];

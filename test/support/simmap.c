@@ -1,4 +1,4 @@
-/* test/support/simmap.c - random maps: written in the grammar, read back by the library. */
+/* test/support/simmap.c - random maps: generated as text, parsed by the library. */
 #include "support/simmap.h"
 
 #include <inttypes.h>
@@ -29,7 +29,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, con
 
 static int64_t pick(struct writer *writer, int64_t lo, int64_t hi) { return test_between(writer->random, lo, hi); }
 
-/* Random sizes of at most about an extent; small ones more often. */
+/* Write random sizes up to about an extent; small ones more often. */
 static void put_sizes(struct writer *writer, const dcl_grid *grid)
 {
     for (int d = 0; d < grid->rank; d++) {
@@ -40,7 +40,7 @@ static void put_sizes(struct writer *writer, const dcl_grid *grid)
     }
 }
 
-/* Split the nodes over the divided axes at random: each prime factor goes to one of them. */
+/* Write a random arrangement: each prime factor of the number of nodes goes to one divided axis. */
 static void put_arrangement(struct writer *writer, int rank, const bool divided[], int node_count)
 {
     int nodes[DCL_MAX_RANK];
@@ -97,7 +97,7 @@ static void put_dealt(struct writer *writer, const dcl_grid *grid)
     put(writer, ")");
 }
 
-/* Owners of all pieces, a few long runs of them: some have none. */
+/* Write a table of owners with a few long runs; some pieces have no owner. */
 static void put_table(struct writer *writer, const dcl_grid *grid, int node_count)
 {
     int64_t pieces = 1;
@@ -117,7 +117,7 @@ static void put_table(struct writer *writer, const dcl_grid *grid, int node_coun
     }
 }
 
-/* Only some elements: every so many-th. */
+/* Write a step, so that only some elements are stored. */
 static void put_every(struct writer *writer, const dcl_grid *grid)
 {
     put(writer, ";every=");
@@ -125,7 +125,7 @@ static void put_every(struct writer *writer, const dcl_grid *grid)
         put(writer, "%s%" PRId64, d > 0 ? "x" : "", pick(writer, 1, 3));
 }
 
-/* Widths of a halo, on some axes 0; some of those that have one are periodic. */
+/* Write the widths of a halo, on some axes 0; some axes with a halo are periodic. */
 static void put_halo(struct writer *writer, const dcl_grid *grid)
 {
     unsigned periodic = 0;
@@ -142,7 +142,7 @@ static void put_halo(struct writer *writer, const dcl_grid *grid)
         }
 }
 
-/* @param all  whether the map is for all nodes of the cluster */
+/* Write a map. @param all  it is for all nodes of the cluster. */
 static void put_map(struct writer *writer, const dcl_grid *grid, int node_count, bool all)
 {
     int64_t kind = pick(writer, 0, 9);
@@ -173,7 +173,7 @@ static void put_map(struct writer *writer, const dcl_grid *grid, int node_count,
     }
 }
 
-/* The nodes of a cluster that a map is for: all, or some at random. @return how many; the text that names them, if need be. */
+/* Pick the nodes of a map: all, or some at random. @return how many; and the text that lists them, if needed. */
 static int pick_nodes(test_random *random, int node_count, char *text, size_t capacity)
 {
     struct writer writer = {.random = random, .text = text, .capacity = capacity};

@@ -1,4 +1,4 @@
-/* test/support/simmember.c - nodes of a simulated cluster are lost, and join. */
+/* test/support/simmember.c - nodes of a simulated cluster are lost and join. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ int sim_pick_spares(struct sim *sim)
     return (int)sim_pick(sim, 1, dcli_min(SIM_MAX_SPARES, sim->host / 2));
 }
 
-/* At any time: soon after a call, long after it, after the last one. */
+/* Pick losses at any time: soon after a call, long after it, after the last one. */
 void sim_pick_losses(struct sim *sim)
 {
     if (sim->host < 2 || (sim_pick(sim, 0, 2) != 0 && !sim->settings->lose))
@@ -52,7 +52,7 @@ void sim_open_first(struct sim *sim)
             open_node(sim, p, 1);
 }
 
-/* What is failed is told to the newcomer before anything else. */
+/* Tell a joining node which arrays have failed, before anything else. */
 static void tell_failures(struct sim *sim, int p)
 {
     for (int n = 0; n < sim->program->array_count; n++) {
@@ -62,7 +62,7 @@ static void tell_failures(struct sim *sim, int p)
     }
 }
 
-/* The host decides at once; the others learn of it before the next descriptor. */
+/* Let a node join: the host decides at once; the others learn of it before the next descriptor. */
 static void join(struct sim *sim, int p, int64_t first_operation)
 {
     dcli_node *host = sim->node[sim->host].node;
@@ -123,7 +123,7 @@ bool sim_before_call(struct sim *sim, int64_t number)
 
 /* ---- who is lost --------------------------------------------------------------------------------------------------- */
 
-/* The others hear the first part of what it has said, which may be all, and learn of its end then or at another time. */
+/* Lose peer p. The others receive the first part of its messages, perhaps all, and learn of the loss then or later. */
 void sim_die(struct sim *sim, int p)
 {
     if (sim->node[p].dead || sim->node[p].node == NULL)
@@ -142,7 +142,7 @@ void sim_die(struct sim *sim, int p)
     }
 }
 
-/* What p holds of a dead peer for operations that it has not seen. */
+/* Drop chunks of a dead peer for operations that p has not seen. */
 static void discard_early(struct sim *sim, int p, int dead)
 {
     for (int64_t n = sim->node[p].seen; n < sim->program->step_count; n++) {
@@ -156,7 +156,7 @@ static void discard_early(struct sim *sim, int p, int dead)
     }
 }
 
-/* What p has granted to a dead peer and will not get. */
+/* Take back grants of p to a dead peer. */
 static void take_back_grants(struct sim *sim, int p, int dead)
 {
     for (int64_t n = 0; n < sim->node[p].seen; n++) {
@@ -222,7 +222,8 @@ bool sim_needs_lost(const struct sim *sim, const dcli_operation *operation)
     return needs;
 }
 
-/* An operation that fails because of a lost node names an array with a part there, and was not over here at the time. */
+/* Check a failure because of a lost node: the operation names an array with a part there, and had not ended here at the
+ * time. */
 void sim_check_loss(struct sim *sim, int p, const dcli_operation *operation)
 {
     bool reason = false, ends = operation->kind == DCLI_OP_RELEASE || operation->kind == DCLI_OP_DROP;

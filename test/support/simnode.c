@@ -1,4 +1,4 @@
-/* test/support/simnode.c - the nodes of a simulated cluster: messages, actions in their order, events. */
+/* test/support/simnode.c - the nodes of a simulated cluster: messages, ordered actions, events. */
 #include "support/simstate.h"
 
 #include <inttypes.h>
@@ -29,7 +29,7 @@ sim_payload *sim_payload_of(struct sim *sim, const sim_event *event)
     return &sim_plan_of(&sim->data, sim_operation_of(sim, event->operation), of)->payload[event->chunk];
 }
 
-/* Messages between two peers stay in order; most are quick, some are very late, and some pairs are slow. */
+/* Send a message. Messages between two peers stay in order; most are fast, some very late, and some pairs are slow. */
 void sim_send(struct sim *sim, sim_event event)
 {
     struct sim_channel *channel = &sim->channel[event.from * sim->peers + event.to];
@@ -126,7 +126,7 @@ static void send_made(struct sim *sim, int p, const dcli_action *action)
     send_chunk(sim, p, p, action, action->peer, action->status);
 }
 
-/* A batch that makes chunks waits while many are not sent. */
+/* Count made chunks: a batch that makes some waits while many are not sent. */
 static void count_made(struct sim *sim, int p, const dcli_action *action)
 {
     const dcli_plan *plan = sim_plan_of(&sim->data, action->operation, p)->plan;
@@ -140,7 +140,7 @@ static void count_made(struct sim *sim, int p, const dcli_action *action)
 
 /* ---- tasks: what is done in order -------------------------------------------------------------------------------- */
 
-/* Whether this action fails now. */
+/* Whether this action must fail now. */
 static bool strike(struct sim *sim, int p, const dcli_action *action)
 {
     for (int f = 0; f < SIM_MAX_FAULTS; f++) {
@@ -175,7 +175,7 @@ static void post_done(struct sim *sim, int p, const struct sim_task *task)
                  sim_pick(sim, 0, sim->slack));
 }
 
-/* The node hears later that a chunk was packed or committed. */
+/* Tell the node later that a chunk was packed or committed. */
 static void post_moved(struct sim *sim, int p, const struct sim_task *task)
 {
     const dcli_action *action = &task->action;
@@ -190,7 +190,7 @@ static void post_moved(struct sim *sim, int p, const struct sim_task *task)
              sim_pick(sim, 0, sim->slack));
 }
 
-/* @return false when a batch has only been started: what follows has to wait. */
+/* Carry out a task. @return false if a batch was only started: what follows has to wait. */
 static bool do_task(struct sim *sim, int p, struct sim_task *task)
 {
     const dcli_action *action = &task->action;
@@ -285,7 +285,7 @@ static void queue(struct sim *sim, int p, const dcli_action *action)
     }
 }
 
-/* Who is not there is not spoken to, and of others nothing is given up. */
+/* Check an action's peer: none goes to an absent one, and nothing is dropped for others. */
 static void check_peer(struct sim *sim, int p, const dcli_action *action)
 {
     static const bool speaks[] = {[DCLI_DO_PACK] = true,   [DCLI_DO_SEND] = true,  [DCLI_DO_GRANT] = true,
@@ -296,7 +296,8 @@ static void check_peer(struct sim *sim, int p, const dcli_action *action)
         sim_wrong(&sim->data, "node %d gives up what it made for %d, which is there", p, action->peer);
 }
 
-/* A node forgets a body when the last operation that runs it has retired, the host when it takes that for complete. */
+/* Check the eviction of a body: a node evicts it when the last operation that runs it has retired, the host when that
+ * is complete. */
 static void check_body(struct sim *sim, int p, const dcli_action *action)
 {
     if (action->operation == NULL)
@@ -348,7 +349,7 @@ static void act(struct sim *sim, int p, const dcli_action *action)
     }
 }
 
-/* What the program can see after the host's node has said all it had to say. */
+/* Check what the program sees after the host's node has acted. */
 static void look_at_ends(struct sim *sim)
 {
     int64_t done, ready;

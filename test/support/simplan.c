@@ -1,10 +1,10 @@
-/* test/support/simplan.c - plans of one operation that are made in different ways say the same. */
+/* test/support/simplan.c - compare plans of one operation that are made in different ways. */
 #include "support/simplan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps count where there is more than one element. */
+/* Compare regions; steps matter only with more than one element. */
 static bool same_regions(const dcli_region *a, const dcli_region *b)
 {
     bool same = a->offset == b->offset && dcli_box_equal(&a->box, &b->box);
@@ -95,7 +95,7 @@ static bool same_pieces(const dcli_plan *a, const dcli_plan *b)
     return true;
 }
 
-/* The next copy that a plan makes, from number *at on. */
+/* The next replica that a plan makes, from number *at on. */
 static const dcli_stage *next_kept(const dcli_plan *plan, int64_t *at)
 {
     while (*at < plan->stage_count)

@@ -1,4 +1,4 @@
-/* test/support/simprogram.c - random programs and their oracle: operations run one after the other on plain arrays. */
+/* test/support/simprogram.c - random programs with their oracle: operations run one after the other on plain arrays. */
 #include "support/simprogram.h"
 
 #include <inttypes.h>
@@ -58,7 +58,7 @@ int64_t sim_number_seen(const dcli_operand *operand, const int64_t index[])
     return sim_number_of(&operand->layout->grid, element);
 }
 
-/* The axis of an array that axis v of what is seen runs along, all of it and one by one. @return -1: there is none. */
+/* The axis of an array that axis v of the view covers completely, in steps of 1 or -1. @return -1: there is none. */
 static int whole_axis(const dcli_operand *operand, int v, bool *backwards_out)
 {
     for (int d = 0; d < operand->layout->grid.rank; d++) {
@@ -197,7 +197,7 @@ static uint64_t hash_index(uint64_t salt, int rank, const int64_t index[])
     return hash ^ hash >> 29;
 }
 
-/* A place within a halo, or on one arm of a cross. */
+/* Pick an element within a halo, or on one arm of a cross. */
 static void near_element(const dcli_subscripts *subscripts, const int64_t index[], uint64_t hash, int64_t element_out[])
 {
     int arm = subscripts->reach == DCLI_REACH_CROSS ? (int)((hash >> 40) % (uint64_t)subscripts->rank) : -1;
@@ -208,7 +208,7 @@ static void near_element(const dcli_subscripts *subscripts, const int64_t index[
     }
 }
 
-/* @return false when the box is empty. */
+/* Pick an element of a box. @return false if the box is empty. */
 static bool box_element(const dcl_box *box, uint64_t hash, int64_t element_out[])
 {
     for (int d = 0; d < box->rank && !dcli_box_is_empty(box); d++) {
@@ -218,7 +218,7 @@ static bool box_element(const dcl_box *box, uint64_t hash, int64_t element_out[]
     return !dcli_box_is_empty(box);
 }
 
-/* The box that an index reads. @return false when there is none. */
+/* The box that an index reads by its portion. @return false if there is none. */
 static bool box_of_index(const dcli_subscripts *subscripts, const int64_t index[], dcl_box *box_out)
 {
     if (subscripts->reach == DCLI_REACH_BOX)
@@ -232,7 +232,7 @@ static bool box_of_index(const dcli_subscripts *subscripts, const int64_t index[
     return false;
 }
 
-/* An element that an access of a declared reach may read: a different one for every index, access and `salt`. */
+/* Pick an element that an access of a declared reach may read: different for every index, access and `salt`. */
 static bool reach_element(const dcli_subscripts *subscripts, const dcl_grid *grid, const int64_t index[], uint64_t salt,
                           int64_t element_out[])
 {
@@ -291,13 +291,13 @@ static void gather(const dcli_operation *operation, const dcli_subscripts subscr
     }
 }
 
-/* What the value at an index begins with: a blind body does not know the index. */
+/* The start value at an index; a blind body does not know the index. */
 static uint64_t hash_of(const dcli_operation *operation, const int64_t index[])
 {
     return hash_index((uint64_t)operation->number, operation->body->blind ? 0 : operation->body->space_rank, index);
 }
 
-/* Whether the condition of an access is met at an index. @param hash  of what was read there. */
+/* Whether the condition of an access holds at an index. @param hash  of the values read there. */
 static bool is_met(const dcli_body *body, int a, const int64_t index[], uint64_t hash)
 {
     return ((body->blind ? hash >> a : hash_index((uint64_t)a + 1000, body->space_rank, index)) & 1) != 0;
@@ -317,7 +317,7 @@ void sim_evaluate(const dcli_operation *operation, const dcli_subscripts subscri
         if (body->access[a].conditional && !is_met(body, a, index, hash))
             continue;
         if (!sim_element(&subscripts[a], dcli_operand_grid(&operation->operand[body->access[a].param]), index, element))
-            abort(); /* outputs cover the index space: checked */
+            abort(); /* cannot happen: outputs cover the index space */
         access->store(access->user, a, element, poisoned ? SIM_POISON : (int64_t)dcli_hash_word(hash, (uint64_t)a));
     }
 }
@@ -362,7 +362,8 @@ static void oracle_store(void *user, int a, const int64_t element[], int64_t val
     *oracle_place(user, a, element) = value;
 }
 
-/* A body runs where its first output is stored. `index` is the operation's; loop axes are the output's. */
+/* Whether a body runs at an index: where its first output is stored. `index` is the operation's; loop axes are the
+ * output's. */
 static bool is_computed(const dcli_operation *operation, const int64_t index[])
 {
     const dcli_operand *first = &operation->operand[operation->body->first_output];
@@ -411,7 +412,8 @@ static void transfer(sim_array *array, const dcl_box *box, int64_t memory[], boo
     } while (sim_next_place(place, box));
 }
 
-/* FILL, LOAD, and when it is made. @param step  NULL: zeros, and the rest elsewhere */
+/* Set all elements: FILL, LOAD, and creation. @param step  NULL: zeros, and the fill value for elements that are not
+ * stored */
 static void set_all(sim_array *array, const sim_step *step)
 {
     dcl_box box = dcl_box_of(&array->layout.grid);
@@ -474,12 +476,12 @@ static void run_step(sim_program *program, sim_step *step)
 
 /* ---- making a program --------------------------------------------------------------------------------------------- */
 
-/* A program being made: handles are what the user holds, and swaps exchange what they stand for. */
+/* A program being generated: handles are what the user holds, and swaps exchange their storages. */
 struct maker {
     sim_program *program;
     test_random *random;
     int present;                  /* nodes that have joined */
-    int64_t extent[4], origin[4]; /* axes of arrays are taken from these, so that many fit each other */
+    int64_t extent[4], origin[4]; /* pool of axes for arrays, so that many fit each other */
     int64_t generation;           /* of copies */
     int handle[SIM_MAX_ARRAYS], handles;
 };
@@ -585,7 +587,7 @@ dcl_box sim_random_box(test_random *random, const dcl_grid *grid)
     return box;
 }
 
-/* As a program that reads does before: nobody sends what is stored nowhere. */
+/* Write the fill value as a reading program does, because no node sends elements that are not stored. */
 static void put_rest(const sim_array *array, const dcl_box *box, int64_t memory[])
 {
     int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK], n = 0;
@@ -638,7 +640,7 @@ static void end_step(sim_step *step)
         dcli_layout_release(&step->shape[n]);
 }
 
-/* Copies are of arrays as they are made, not of other shapes. Sometimes what is received becomes one. */
+/* Use replicas, which exist only in an array's own shape. Sometimes what is received becomes one. */
 static void use_copies(struct maker *maker, dcli_operation *operation)
 {
     for (int k = 0; k < operation->operand_count; k++) {
@@ -709,7 +711,7 @@ static void any_step(struct maker *maker)
         create(maker);
 }
 
-/* Now and then a spare node joins before the next operation. */
+/* Sometimes let a spare node join before the next operation. */
 static void maybe_join(struct maker *maker, int steps_left)
 {
     sim_program *program = maker->program;
@@ -767,7 +769,7 @@ static void print_array(const sim_array *array, dcli_text *text)
     dcli_text_put(text, "storage %" PRId64 ": %s, map %s\n", array->storage, box, array->map);
 }
 
-/* Of an array that is seen in another shape. */
+/* Print the shape of a reshaped array. */
 static void print_shape(const sim_program *program, const dcli_operand *operand, char *text, size_t capacity)
 {
     size_t length = strlen(text);

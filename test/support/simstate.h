@@ -1,5 +1,5 @@
-/* test/support/simstate.h - a simulated cluster, shared by simcluster.c, which sets it up and judges it, and simnode.c, which
- * makes it go. */
+/* test/support/simstate.h - the state of a simulated cluster, shared by simcluster.c, which sets it up and checks it,
+ * and simnode.c, which runs it. */
 #ifndef TEST_SUPPORT_SIMSTATE_H
 #define TEST_SUPPORT_SIMSTATE_H
 
@@ -9,7 +9,7 @@
 #include "support/simdata.h"
 #include "workqueue/node.h"
 
-/* A thing that goes wrong once: the `after`-th action of a kind that `peer` is told to do for an operation. */
+/* An injected fault, which happens once: at the `after`-th action of a kind that `peer` gets for an operation. */
 struct sim_fault {
     dcli_action_kind kind; /* RUN, PACK, COMMIT; RETIRE: none (any more) */
     int64_t operation;
@@ -17,17 +17,17 @@ struct sim_fault {
     int64_t after;
 };
 
-/* An action that changes or sends memory, waiting for the ones before. */
+/* An action that changes or sends memory, waiting for earlier ones. */
 struct sim_task {
     dcli_action action;
-    bool failed; /* instead of its effect: nothing can be relied on */
+    bool failed; /* without its effect: its outputs are invalid */
     bool reported;
 };
 
 struct sim_node {
     dcli_node *node; /* NULL: not there yet */
     bool dead;
-    bool *missed;          /* [peers] it has learned that this one is dead */
+    bool *missed;          /* [peers] this peer knows that the other one is dead */
     int64_t seen;          /* operations */
     int64_t *ready_before; /* [peers] its own watermark when it learned that */
     bool step_posted;
@@ -38,18 +38,18 @@ struct sim_node {
     int64_t pool;        /* bytes granted and not dropped */
     int64_t made;        /* bytes made for others and not sent */
     int64_t *granted;    /* [steps * peers] chunks */
-    bool *retired;       /* [steps] nothing is done for it any more: its body may be forgotten */
+    bool *retired;       /* [steps] the operation has retired: its body may be evicted */
 };
 
-/* From one peer to another. */
+/* The channel from one peer to another. */
 struct sim_channel {
-    int64_t last; /* when the last message arrives */
+    int64_t last; /* arrival time of the last message */
     int64_t slowness;
     int64_t outstanding; /* U chunks without credit */
-    int64_t cut;         /* the sender is dead: what would arrive later does not */
+    int64_t cut;         /* the sender is dead: messages that would arrive after this time are lost */
 };
 
-/* A node that is going to be lost, some time after a call of the program. */
+/* A node that will be lost, some time after a call of the program. */
 struct sim_loss {
     int node;
     int64_t operation, delay;
@@ -70,14 +70,14 @@ struct sim {
     struct sim_node *node;                /* [peers] */
     struct sim_channel *channel;          /* [peers * peers] */
     int64_t *sent;                        /* [steps] chunks */
-    int64_t *descriptors;                 /* [peers] when the last descriptor arrives */
+    int64_t *descriptors;                 /* [peers] arrival time of the last descriptor */
     int64_t latency, pause, think, slack; /* most time of a message, of a node, of the program, of a batch */
     bool late_effects;                    /* batches change memory some time after their start */
     int slow;                             /* this node gets descriptors very late */
     int issued;
     int64_t waits_for; /* the program waits for this operation */
-    bool holds;        /* ... for the end of all, so that nodes can join */
-    int64_t *ready;    /* [peers] what the host has been told */
+    bool holds;        /* ... for all operations, so that nodes can join */
+    int64_t *ready;    /* [peers] watermarks reported to the host */
     int64_t checked;   /* operations whose end the program has seen */
     struct sim_fault fault[SIM_MAX_FAULTS];
     struct sim_loss loss[SIM_MAX_LOSSES];
@@ -96,36 +96,36 @@ static inline const dcli_operation *sim_operation_of(const struct sim *sim, int6
 
 /** What an event does. */
 void sim_happen(struct sim *sim, const sim_event *event);
-/** Send a message over the channel of event.from and event.to. */
+/** Send a message over the channel from event.from to event.to. */
 void sim_send(struct sim *sim, sim_event event);
-/** The chunk that a message brings. */
+/** The chunk of a message. */
 sim_payload *sim_payload_of(struct sim *sim, const sim_event *event);
-/** A status of the state machine that is not DCL_OK is wrong. */
+/** Record an error if the state machine's status is not DCL_OK. */
 void sim_expect(struct sim *sim, int p, dcl_status status);
 
 /* ---- simmember.c */
 
-/** How many nodes are going to join, which are going to be lost, and when. */
+/** Pick how many nodes join, and which are lost when. */
 int sim_pick_spares(struct sim *sim);
 void sim_pick_losses(struct sim *sim);
-/** Begin with the nodes that are there from the start. */
+/** Start the nodes that are there from the beginning. */
 void sim_open_first(struct sim *sim);
-/** The program is about to make call `number`: who joins before it, who is lost some time after it.
- *  @return false: somebody is to join, and not all is over yet. */
+/** Before the program makes call `number`: let nodes join, and schedule losses. @return false: a node will join, and
+ *  operations have not ended yet. */
 bool sim_before_call(struct sim *sim, int64_t number);
-/** The last call that is over on all nodes with all before it, as the host knows it: it may forget their bodies. */
+/** The last call that is complete on all nodes with all before it, as the host knows: their bodies may be evicted. */
 int64_t sim_complete(const struct sim *sim);
-/** Whether all calls so far are. */
+/** Whether all calls so far are complete. */
 bool sim_is_quiet(const struct sim *sim);
-/** Whether an event still takes place; else what it carries is freed. */
+/** Whether an event still takes place; otherwise what it carries is freed. */
 bool sim_takes_place(struct sim *sim, const sim_event *event);
 /* Events. */
 void sim_die(struct sim *sim, int p);
 void sim_miss(struct sim *sim, const sim_event *event);
 void sim_hear_join(struct sim *sim, const sim_event *event);
-/** p tells that an operation failed because of lost nodes: whether there is a reason. */
+/** Check that there is a reason when p reports a failure because of lost nodes. */
 void sim_check_loss(struct sim *sim, int p, const dcli_operation *operation);
-/** Whether an operation needs a node of which the host knows that it is lost. */
+/** Whether an operation needs a node that the host knows to be lost. */
 bool sim_needs_lost(const struct sim *sim, const dcli_operation *operation);
 
 #endif

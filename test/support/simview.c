@@ -1,4 +1,4 @@
-/* test/support/simview.c - random views, made by the library from the kinds of views that a program can ask for. */
+/* test/support/simview.c - random views, made by the library from the kinds of views that programs can make. */
 #include "support/simview.h"
 
 #include <inttypes.h>

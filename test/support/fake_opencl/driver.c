@@ -1,4 +1,5 @@
-/* support/fake_opencl/driver.c - how the library gets before the real driver, and what the loader asks it for. */
+/* support/fake_opencl/driver.c - how the fake library is placed in front of the real driver, and the loader's
+ * queries. */
 #include "support/fake_opencl/events.h"
 #include "support/fake_opencl/functions.h"
 #include "support/fake_opencl/plan.h"
@@ -22,7 +23,7 @@ EXPORT cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform, cl_platform
                                             size_t *bytes_out);
 EXPORT void *CL_API_CALL clGetExtensionFunctionAddress(const char *name);
 
-/* How objects of drivers begin: cl_khr_icd. */
+/* The common beginning of a driver's objects: cl_khr_icd. */
 struct object {
     cl_icd_dispatch *table;
 };
@@ -32,7 +33,7 @@ static struct {
     clIcdGetPlatformIDsKHR_fn platforms; /* NULL: there is none */
 } driver = {.once = PTHREAD_ONCE_INIT};
 
-/* The library's name: of TEST_OPENCL_DRIVER, or the first line of PoCL's file. */
+/* Get the name of the real driver's library: TEST_OPENCL_DRIVER, or the first line of PoCL's file. */
 static bool name_driver(char name_out[256])
 {
     const char *given = getenv("TEST_OPENCL_DRIVER");
@@ -49,7 +50,7 @@ static bool name_driver(char name_out[256])
     return named;
 }
 
-/* Put our functions into the driver's own table. */
+/* Write the fake functions into the driver's own table. */
 static bool patch(cl_icd_dispatch *table)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)table / page * page;
@@ -72,7 +73,7 @@ static clIcdGetPlatformIDsKHR_fn find_entrance(void *library)
     return entrance;
 }
 
-/* Without a driver there are no platforms, as without this library. */
+/* Load the real driver. Without it there are no platforms, as without this library. */
 static void load(void)
 {
     char name[256];
@@ -95,7 +96,7 @@ cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint capacity, cl_platform_id platf
     return driver.platforms(capacity, platforms, count_out);
 }
 
-/* The loader's own question, which is not counted. */
+/* A query of the loader itself, which is not counted. */
 cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t bytes, void *value,
                                      size_t *bytes_out)
 {

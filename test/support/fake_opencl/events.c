@@ -1,5 +1,5 @@
-/* support/fake_opencl/events.c - see events.h. Events that are to fail are retained, so that no other event can have
- * their address, until another plan is set. */
+/* support/fake_opencl/events.c - see events.h. Events that must fail are retained until another plan is set, so that no
+ * other event can get their address. */
 #include "support/fake_opencl/events.h"
 
 #include <pthread.h>
@@ -57,7 +57,7 @@ cl_int fake_event_fate(cl_event event)
     return code;
 }
 
-/* A marker ends when everything before it has, as the command would. */
+/* Uses a marker, which ends when everything before it has, as the command would. */
 cl_int fake_event_fail_later(cl_command_queue queue, cl_int code, cl_event *event)
 {
     if (event == NULL) {
@@ -103,7 +103,7 @@ cl_int fake_event_never(cl_command_queue queue, cl_event *never_out)
     return CL_SUCCESS;
 }
 
-/* An event and when it ends. */
+/* An event, and when it ends. */
 struct later {
     cl_event event;
     int milliseconds;
@@ -121,7 +121,7 @@ static void *end_later(void *user)
     return NULL;
 }
 
-/* A thread each: there are few, and they end in any order. */
+/* Uses a thread per event: there are few, and they end in any order. */
 cl_int fake_event_after(cl_command_queue queue, int milliseconds, cl_event *event_out)
 {
     cl_context context;

@@ -39,27 +39,27 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/** The functions of the library, found with dlsym() under the names behind them. */
+/** The functions of the library, found with dlsym() under the names given here. */
 typedef struct fake_opencl {
     /** fake_opencl_plan: set a plan (NULL or "": none), end what hangs, count from 0. */
     void (*plan)(const char *plan);
-    /** fake_opencl_calls: calls of a function since then; -1: one that the library does not stand before. */
+    /** fake_opencl_calls: number of calls of a function since then; -1: a function that is not replaced. */
     int (*calls)(const char *function);
-    /** fake_opencl_function: the names of all functions that it stands before, by number; NULL behind the last. */
+    /** fake_opencl_function: the names of all replaced functions, by number; NULL after the last. */
     const char *(*function)(int number);
-    /** fake_opencl_waits: calls since then that waited for the device (see "slow"), made by threads that have enqueued
-     *  commands: a thread that only waits is there to wait. */
+    /** fake_opencl_waits: number of calls since then that waited for the device (see "slow"), made by threads that have
+     *  enqueued commands: a thread that only waits does not count. */
     int (*waits)(void);
-    /** fake_opencl_left: objects made or retained and not released, such as "1 cl_mem 2 cl_event"; "" when there are
+    /** fake_opencl_left: objects made or retained and not released, such as "1 cl_mem 2 cl_event"; "" if there are
      *  none. @return text_out. */
     char *(*left)(char *text_out, size_t bytes);
 } fake_opencl;
 
-#ifdef TEST_FAKE_OPENCL /* the path of the library, defined where it can be built */
-/** Let this process use the library. Before its first call of OpenCL. */
+#ifdef TEST_FAKE_OPENCL /* path of the library, defined if it can be built */
+/** Let this process use the library; call it before the first call of OpenCL. */
 static inline void fake_opencl_select(void) { setenv("OCL_ICD_VENDORS", TEST_FAKE_OPENCL, 1); }
 
-/** The library of this process, which uses it. @return whether it is there. */
+/** Find the library in this process, which uses it. @return whether it is there. */
 static inline int fake_opencl_find(fake_opencl *fake_out)
 {
     void *library = dlopen(TEST_FAKE_OPENCL, RTLD_NOW);

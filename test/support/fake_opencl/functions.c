@@ -1,4 +1,4 @@
-/* support/fake_opencl/functions.c - the functions that stand before those of the real driver. */
+/* support/fake_opencl/functions.c - the functions that replace those of the real driver. */
 #include "support/fake_opencl/functions.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ cl_icd_dispatch fake_real;
 
 /* ---- what every function does --------------------------------------------------------------------------------- */
 
-/* Count a call and hang in it, if it is to. @return the code it is to fail with, or CL_SUCCESS. */
+/* Count a call, and hang in it if the plan says so. @return the code to fail with, or CL_SUCCESS. */
 static cl_int meet(fake_name name)
 {
     int code = CL_SUCCESS;
@@ -27,7 +27,7 @@ static cl_int meet(fake_name name)
     return action == FAKE_FAIL ? code : CL_SUCCESS;
 }
 
-/* A function that returns a code. */
+/* Defines a function that returns a code. */
 #define STATUS(name, parameters, arguments)                          \
     static cl_int CL_API_CALL fake_##name parameters                 \
     {                                                                \
@@ -35,7 +35,7 @@ static cl_int meet(fake_name name)
         return code == CL_SUCCESS ? fake_real.name arguments : code; \
     }
 
-/* A function that returns a new object; its last parameter is `cl_int *code_out`. */
+/* Defines a function that returns a new object; its last parameter is `cl_int *code_out`. */
 #define CREATE(type, kind, name, parameters, arguments) \
     static type CL_API_CALL fake_##name parameters      \
     {                                                   \
@@ -50,7 +50,7 @@ static cl_int meet(fake_name name)
         return object;                                  \
     }
 
-/* A function that releases: it does so in any case, else there would be no telling what the caller forgot. */
+/* Defines a function that releases. It always releases, otherwise leaks of the caller could not be counted. */
 #define RELEASE(type, kind, name)                                           \
     static cl_int CL_API_CALL fake_##name(type object)                      \
     {                                                                       \
@@ -71,7 +71,7 @@ static cl_int meet(fake_name name)
         return code;                                   \
     }
 
-/* A wait list and one event more. NULL: no memory. */
+/* Copy a wait list with one more event. NULL: no memory. */
 static cl_event *longer_list(cl_uint count, const cl_event *list, cl_event more)
 {
     cl_event *longer = calloc(count + 1, sizeof *longer);
@@ -82,7 +82,7 @@ static cl_event *longer_list(cl_uint count, const cl_event *list, cl_event more)
     return longer;
 }
 
-/* A wait list of a command that starts later, and the event for which it does. */
+/* The wait list of a delayed command, and the event that delays it. */
 struct delay {
     cl_event *list, event;
     cl_uint count;
@@ -106,8 +106,9 @@ static void end_delay(struct delay *delay)
     free(delay->list);
 }
 
-/* A command that runs later and can fail then; its last parameters are `cl_uint count, const cl_event *list, cl_event
- * *event`. @param call  runs the real one, with the wait list that the macros COUNT and LIST stand for. */
+/* Defines a function that enqueues a command, which may fail when it runs; its last parameters are
+ * `cl_uint count, const cl_event *list, cl_event *event`. @param call  calls the real function, with the wait list in
+ * the macros COUNT and LIST. */
 #define COMMAND(name, parameters, call)                             \
     static cl_int CL_API_CALL fake_##name parameters                \
     {                                                               \
@@ -139,7 +140,7 @@ static void end_delay(struct delay *delay)
 STATUS(clGetPlatformInfo,
        (cl_platform_id platform, cl_platform_info what, size_t bytes, void *value, size_t *bytes_out),
        (platform, what, bytes, value, bytes_out))
-/* The driver's list of extensions and what is claimed beside it. */
+/* The driver's list of extensions, plus the claimed ones. */
 static cl_int list_extensions(cl_device_id device, const char *claims, size_t bytes, char *list, size_t *bytes_out)
 {
     size_t own = 0, claimed = strlen(claims);
@@ -158,7 +159,7 @@ static cl_int list_extensions(cl_device_id device, const char *claims, size_t by
     return code;
 }
 
-/* What extensions that identify the hardware ask for: UUID, bus, and NVIDIA's bus, slot and domain. */
+/* Whether a query is one of the extensions that identify hardware: UUID, bus, and NVIDIA's bus, slot and domain. */
 static bool is_identity(cl_device_info what)
 {
     return what == 0x106A || what == 0x410F || what == 0x4008 || what == 0x4009 || what == 0x400A;
@@ -255,7 +256,7 @@ static int number_of_contexts_device(cl_context context)
     return code == CL_SUCCESS ? number_of_device(own) : -1;
 }
 
-/* "apart": the driver takes a copy of host memory that it was to use. */
+/* "apart": make the driver copy host memory instead of using it. */
 static cl_mem_flags place(cl_context context, cl_mem_flags flags)
 {
     bool apart = (flags & CL_MEM_USE_HOST_PTR) != 0 && fake_plan_some_apart() &&
@@ -351,7 +352,7 @@ static void *CL_API_CALL fake_clGetExtensionFunctionAddressForPlatform(cl_platfo
     return fake_real.clGetExtensionFunctionAddressForPlatform(platform, name);
 }
 
-/* "one WORD": the first program of its kind in each context, kept until the process ends. */
+/* "one WORD": the first matching program in each context, retained until the process ends. */
 enum { MOST_CONTEXTS = 64 };
 static struct {
     pthread_mutex_t lock;
@@ -360,7 +361,7 @@ static struct {
     int count;
 } ones = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* @return another hold on the one program of a context. NULL: this text is to be no such one, or the first. */
+/* Get a reference to the one program of a context. @return NULL: the text does not match, or it is the first. */
 static cl_program take_one(cl_context context, const char *text)
 {
     cl_program program = NULL;
@@ -408,7 +409,7 @@ static cl_int CL_API_CALL fake_clBuildProgram(cl_program program, cl_uint count,
         return code;
     if (count == 1)
         fake_real.clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_STATUS, sizeof status, &status, NULL);
-    if (status == CL_BUILD_SUCCESS) /* "one WORD": it has kernels, and cannot be built again */
+    if (status == CL_BUILD_SUCCESS) /* "one WORD": it has kernels already, and cannot be built again */
         return CL_SUCCESS;
     return fake_real.clBuildProgram(program, count, devices, options, notify, user);
 }
@@ -432,7 +433,7 @@ RELEASE(cl_kernel, FAKE_KERNEL, clReleaseKernel)
 
 /* ---- commands ------------------------------------------------------------------------------------------------- */
 
-/* Launch a kernel behind an event that never ends. */
+/* Launch a kernel that waits for an event that never ends. */
 static cl_int launch_endless(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
                              const size_t *global, const size_t *local, cl_uint count, const cl_event *list,
                              cl_event *event)
@@ -473,7 +474,7 @@ COMMAND(clEnqueueCopyBuffer,
 COMMAND(clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint count, const cl_event *list, cl_event *event),
         fake_real.clEnqueueMarkerWithWaitList(queue, COUNT, LIST, event))
 
-/* Before a command that its caller waits for. */
+/* Add the "slow" delay before a blocking command. */
 static cl_bool wait_if(cl_bool blocking)
 {
     if (blocking)
@@ -542,7 +543,7 @@ static cl_int CL_API_CALL fake_clWaitForEvents(cl_uint count, const cl_event *li
     return code;
 }
 
-/* A callback that is told another state than the driver's. */
+/* A callback that gets a changed event status. */
 struct told {
     void(CL_CALLBACK *notify)(cl_event, cl_int, void *);
     void *user;

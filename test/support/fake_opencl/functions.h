@@ -1,4 +1,4 @@
-/* support/fake_opencl/functions.h - the functions that stand before those of the real driver. */
+/* support/fake_opencl/functions.h - the functions that replace those of the real driver. */
 #ifndef TEST_FAKE_OPENCL_FUNCTIONS_H
 #define TEST_FAKE_OPENCL_FUNCTIONS_H
 
@@ -7,10 +7,10 @@
 #include <CL/cl.h>
 #include <CL/cl_icd.h>
 
-/** The functions of the real driver, to be set before. */
+/** The functions of the real driver, set before the table is changed. */
 extern cl_icd_dispatch fake_real;
 
-/** Put ours into the driver's own table, which can be written. */
+/** Write the fake functions into the driver's own table, which must be writable. */
 void fake_put_functions(cl_icd_dispatch *table);
 
 #endif

@@ -1,4 +1,4 @@
-/* support/fake_opencl/plan.c - parsing the plan, counting calls. */
+/* support/fake_opencl/plan.c - parse the plan, count calls. */
 #include "support/fake_opencl/plan.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ struct rule {
     fake_action action;
     fake_name name;
     int first;
-    bool and_after; /* the calls after the first, too */
+    bool and_after; /* also the calls after it */
     int code;
 };
 
@@ -37,7 +37,7 @@ static struct {
     bool no_devices, no_platforms, apart, gpu, peers;
     long apart_device; /* -1: all */
     int slow_ms, waits;
-    char one[64]; /* word of programs that are all one; "": none */
+    char one[64]; /* word of programs that are all the same one; "": none */
     char claims[CLAIM_BYTES];
     int calls[FAKE_NAMES];
 } plan = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};

@@ -1,11 +1,11 @@
-/* support/fake_opencl/plan.h - what was told to fail or hang, and which call it meets. Thread-safe. */
+/* support/fake_opencl/plan.h - which calls must fail or hang. Thread-safe. */
 #ifndef TEST_FAKE_OPENCL_PLAN_H
 #define TEST_FAKE_OPENCL_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/** The functions that the library stands before, as a list: X of each name. */
+/** List of the replaced functions: X of each name. */
 #define FAKE_FUNCTIONS(X)                                                                                        \
     X(clGetPlatformInfo), X(clGetDeviceIDs), X(clGetDeviceInfo), X(clCreateContext), X(clReleaseContext),        \
         X(clCreateCommandQueue), X(clReleaseCommandQueue), X(clRetainCommandQueue), X(clFlush), X(clFinish),     \
@@ -22,7 +22,7 @@
 #define X(name) FAKE_##name
 typedef enum fake_name {
     FAKE_FUNCTIONS(X),
-    FAKE_kernel, /* no function: what "hang kernel" counts */
+    FAKE_kernel, /* not a function: counts for "hang kernel" */
     FAKE_PEER_FUNCTIONS(X),
     FAKE_clEnqueueAcquireExternalMemObjectsKHR, /* in no table: found by its name */
     FAKE_NAMES
@@ -31,15 +31,15 @@ typedef enum fake_name {
 
 typedef enum fake_action { FAKE_PASS, FAKE_FAIL, FAKE_EVENT, FAKE_HANG, FAKE_LATE } fake_action;
 
-/** Replace the plan; the process ends when it has a mistake. */
+/** Replace the plan; an invalid plan ends the process. */
 void fake_plan_set(const char *text);
-/** Count a call. @return what is to become of it. @param code_out  for FAKE_FAIL and FAKE_EVENT; FAKE_LATE: ms. */
+/** Count a call. @return what must happen with it. @param code_out  for FAKE_FAIL and FAKE_EVENT; FAKE_LATE: ms. */
 fake_action fake_plan_meet(fake_name name, int *code_out);
 /** Wait until another plan is set. */
 void fake_plan_hang(void);
-/** A call of this thread waits for the device: count it, and take the time that it is to take. */
+/** Count a call of this thread that waits for the device, and delay it. */
 void fake_plan_wait(void);
-/** This thread enqueues commands. */
+/** Note that this thread enqueues commands. */
 void fake_plan_enqueues(void);
 bool fake_plan_gpu(void);
 /** Whether device `number` of its platform, from 0, has memory of its own. */
@@ -49,9 +49,9 @@ bool fake_plan_some_apart(void);
 bool fake_plan_peers(void);
 bool fake_plan_no_devices(void);
 bool fake_plan_no_platforms(void);
-/** Whether the program of this text is to be the first one like it. */
+/** Whether the program of this text must be the first matching one. */
 bool fake_plan_is_one(const char *text);
-/** Copy the names of the extensions that devices claim, each with a space before it. */
+/** Copy the names of the claimed extensions, each with a space before it. */
 void fake_plan_claims(char *text_out, size_t bytes);
 
 #endif
