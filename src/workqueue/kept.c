@@ -1,4 +1,4 @@
-/* workqueue/kept.c - the books of kept copies. A copy lasts until its box is written, or until its budget's owner, the
+/* workqueue/kept.c - the directory of replicas. A copy lasts until its box is written, or until its budget's owner, the
  * host, begins a new generation because an operation that should have made it failed. */
 #include "workqueue/kept.h"
 
@@ -14,9 +14,20 @@ bool dcli_keeps(const dcli_operation *operation)
     return false;
 }
 
-bool dcli_kept_counts(const dcli_operand *operand, int node)
+dcli_policy dcli_policy_of(const dcli_operand *operand, int node, bool near)
 {
-    return operand->layout->rule.copies == 0 || !dcli_layout_holds(operand->layout, node);
+    if (near)
+        return DCLI_POLICY_HALO;
+    if (!operand->keeps)
+        return DCLI_POLICY_NONE;
+    bool by_map = operand->layout->rule.copies > 0 && dcli_layout_holds(operand->layout, node);
+    return by_map ? DCLI_POLICY_MAP : DCLI_POLICY_KEEP;
+}
+
+bool dcli_policy_may(const dcli_operand *operand, int node)
+{
+    return dcli_makes_copies(operand) &&
+           (operand->layout->rule.copies == 0 || dcli_layout_holds(operand->layout, node));
 }
 
 static bool uses_copies(const dcli_operation *operation)
@@ -111,8 +122,8 @@ dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operat
             (dcli_copy){.storage = operand->storage,
                         .box = stage->box,
                         .bytes = dcli_box_elements(&stage->box) * (int64_t)dcl_type_bytes(operand->layout->grid.type),
-                        .counted = stage->counted};
-        copies->bytes += copy->counted ? copy->bytes : 0;
+                        .policy = stage->policy};
+        copies->bytes += dcli_policy_counts(copy->policy) ? copy->bytes : 0;
     }
     return DCL_OK;
 }
@@ -144,7 +155,7 @@ static void strike(dcli_kept *kept, const dcli_operand *operand, const dcl_box *
                 copies->copy[left++] = *copy;
                 continue;
             }
-            copies->bytes -= copy->counted ? copy->bytes : 0;
+            copies->bytes -= dcli_policy_counts(copy->policy) ? copy->bytes : 0;
             if (dropped != NULL)
                 dropped(user, n, copy);
         }

@@ -1,5 +1,7 @@
-/* workqueue/kept.h - which copies of other nodes' elements nodes keep for later operations: books that every process keeps
- * alike, from the operations and their plans alone. Pure. */
+/* workqueue/kept.h - the directory of replicas: which copies of other nodes' elements nodes keep for later operations. Every
+ * process keeps the same directory, from the operations and their plans alone. Halos of maps, replicated maps, arrays that are
+ * kept and dcl_move() are policies: they say when a replica is made. From then on all replicas are treated alike: found by
+ * their box, and struck out when an element of it is written. Pure. */
 #ifndef DCLI_WORKQUEUE_KEPT_H
 #define DCLI_WORKQUEUE_KEPT_H
 
@@ -7,18 +9,33 @@
 
 typedef struct dcli_plan dcli_plan;
 
+/** By which rule a node makes a replica of what it receives. */
+typedef enum dcli_policy {
+    DCLI_POLICY_NONE, /* it makes none: elements end with their operation */
+    DCLI_POLICY_HALO, /* the box is in the halo that the map gives this node */
+    DCLI_POLICY_MAP,  /* a replicated map gives this node all of the array */
+    DCLI_POLICY_KEEP  /* the program asked for it: dcl_keep(), DCL_IN_KEPT, dcl_move(). While the budget lasts */
+} dcli_policy;
+
+/** Whether replicas of a policy take of the node's budget (DCL_KEPT_BYTES). The others are a part of the map. */
+static inline bool dcli_policy_counts(dcli_policy policy) { return policy == DCLI_POLICY_KEEP; }
+/** The policy for a box of an operand at a node. @param near  the box is in the node's halo */
+dcli_policy dcli_policy_of(const dcli_operand *operand, int node, bool near);
+/** Whether there may be a policy for some box of it. */
+bool dcli_policy_may(const dcli_operand *operand, int node);
+
 /** A copy of a box of a storage, as a node has it packed in its memory. */
 typedef struct dcli_copy {
     int64_t storage;
     dcl_box box; /* may go beyond an axis that is periodic */
     int64_t bytes;
-    bool counted; /* against the budget */
+    dcli_policy policy;
 } dcli_copy;
 
 typedef struct dcli_node_copies {
     dcli_copy *copy; /* [count] disjoint for one storage or not, oldest first */
     int64_t count, capacity;
-    int64_t bytes; /* of those that count */
+    int64_t bytes; /* of those that count against the budget */
 } dcli_node_copies;
 
 /** The books. Start with {.node_count = n} and nodes NULL: made at the first use. */
@@ -30,8 +47,6 @@ typedef struct dcli_kept {
 
 /** Whether copies may be made in an operation. */
 bool dcli_keeps(const dcli_operation *operation);
-/** Whether a copy of an operand at a node takes of the node's budget: not where its map asks for copies. */
-bool dcli_kept_counts(const dcli_operand *operand, int node);
 /** What a node has before an operation: equal numbers, equal plans. Start with {0}. */
 typedef struct dcli_kept_state {
     int64_t *number; /* [count] */

@@ -73,8 +73,8 @@ typedef struct dcli_stage {
     int64_t first_in, in_count;   /* pieces copied in before the launch */
     int64_t first_out, out_count; /* outputs: pieces copied out after it (OWN; CHUNK: into U chunks) */
     dcli_stage_kept kept;
-    bool counted;    /* KEEP: against the budget */
-    bool unfinished; /* KEEP: a later batch copies more into it */
+    dcli_policy policy; /* KEEP: by which the replica is kept */
+    bool unfinished;    /* KEEP: a later batch copies more into it */
 } dcli_stage;
 
 /** A box of elements in a chunk: packed, last axis fastest, at byte_offset (aligned to 8). */

@@ -89,11 +89,9 @@ static dcl_status bind(dcli_builder *builder, int a, const dcl_box *box, const s
         *limits = make_limits(&builder->own[a], &view->seen);
         binding->limits = limits;
     }
-    binding->kind = view->own ? DCLI_SPACE_OWN : view->peer >= 0 ? DCLI_SPACE_PEER : DCLI_SPACE_STAGE;
-    binding->where = view->own ? builder->self : view->peer;
-    if (view->kept)
-        binding->kind = DCLI_SPACE_REPLICA;
-    if (binding->kind == DCLI_SPACE_STAGE || binding->kind == DCLI_SPACE_REPLICA) {
+    binding->kind = view->kind;
+    binding->where = view->node;
+    if (view->kind == DCLI_SPACE_STAGE || view->kind == DCLI_SPACE_REPLICA) {
         binding->where = (int)view->stage;
         if (view->empty)
             return DCL_OK; /* nothing is read: steps 0, no count */
@@ -191,8 +189,9 @@ static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
 static dcl_status look_whether_kept(dcli_builder *builder, int a, struct dcli_view *view)
 {
     const dcli_operand *operand = dcli_operand_of(builder, a);
-    dcl_status status = dcli_layout_near(operand->layout, builder->self, &view->foot, &builder->regions, &view->near);
-    view->keeps = view->near || operand->keeps;
+    bool near;
+    dcl_status status = dcli_layout_near(operand->layout, builder->self, &view->foot, &builder->regions, &near);
+    view->policy = dcli_policy_of(operand, builder->self, near);
     return status;
 }
 
@@ -214,8 +213,12 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     const dcli_body_access *access = &builder->operation->body->access[a];
     const dcli_layout *layout = dcli_layout_of(builder, a);
     bool covers;
-    *view = (struct dcli_view){
-        .content = dcli_needs_content(access), .written = access->written, .peer = -1, .stage = -1, .space = box};
+    *view = (struct dcli_view){.content = dcli_needs_content(access),
+                               .written = access->written,
+                               .kind = DCLI_SPACE_STAGE,
+                               .node = -1,
+                               .stage = -1,
+                               .space = box};
     largest_out->box.rank = 0;
     view->empty = !find_footprint(builder, a, box, view);
     if (view->empty)
@@ -224,19 +227,25 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     dcl_status status = DCL_OK;
     if (dcli_layout_place(layout, builder->self) >= 0) {
         status = look_at(builder, a, builder->self, view, &covers, largest_out);
-        view->own = covers;
+        if (covers)
+            view->kind = DCLI_SPACE_OWN;
+        view->node = builder->self;
     }
     int k = dcli_param_of(builder, a);
-    if (status == DCL_OK && !view->own && !view->written && builder->seen[k].keeps)
+    if (status != DCL_OK || view->kind == DCLI_SPACE_OWN || view->written)
+        return status;
+    if (builder->seen[k].keeps)
         status = look_whether_kept(builder, a, view);
-    if (status != DCL_OK || view->own || view->written || !dcli_reads_parts(builder) || view->keeps || view->leaves ||
+    if (status != DCL_OK || !dcli_reads_parts(builder) || dcli_is_kept(view) || view->leaves ||
         dcli_meets_copy(builder, k, &view->foot))
         return status;
     int owner = only_owner(builder, a, &view->foot);
     dcli_region ignored;
     if (owner >= 0 && owner != builder->self && dcli_reads_part(builder, owner)) {
         status = look_at(builder, a, owner, view, &covers, &ignored);
-        view->peer = covers ? owner : -1;
+        if (covers)
+            view->kind = DCLI_SPACE_PEER;
+        view->node = owner;
     }
     return status;
 }
@@ -416,8 +425,8 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
         dcli_region largest;
         struct range mine;
         status = look(builder, a, box, &views[a], &largest);
-        if (status == DCL_OK && dcli_is_staged(&views[a]) && !views[a].written && !views[a].keeps && !views[a].leaves &&
-            !dcli_meets_copy(builder, dcli_param_of(builder, a), &views[a].foot)) {
+        if (status == DCL_OK && dcli_is_staged(&views[a]) && !views[a].written && !dcli_is_kept(&views[a]) &&
+            !views[a].leaves && !dcli_meets_copy(builder, dcli_param_of(builder, a), &views[a].foot)) {
             bool done;
             status = plan_segments(builder, a, box, &views[a].foot, &done);
             if (status != DCL_OK || done)

@@ -58,7 +58,7 @@ static void check_budget(dcli_builder *builder, const dcli_box_list *copies)
     int64_t bytes = 0, taken = dcli_kept_bytes(builder->terms->kept, builder->self);
     for (int64_t b = 0; b < copies->count; b++)
         bytes += dcli_box_elements(&copies->box[b]) * dcli_builder_bytes(builder, 0);
-    bool counted = dcli_kept_counts(&builder->operation->operand[0], builder->self);
+    bool counted = dcli_policy_counts(dcli_policy_of(&builder->operation->operand[0], builder->self, false));
     if (counted && bytes > builder->terms->kept_bytes - taken)
         snprintf(plan->problem, sizeof plan->problem,
                  "copies of the box take %" PRId64 " bytes; expected at most %" PRId64 ": copies may take %" PRId64

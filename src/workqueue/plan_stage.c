@@ -154,12 +154,12 @@ static int parts_of(dcli_builder *builder, int a, const struct dcli_view *view, 
     bool approximate = false;
     dcl_grid grid = dcli_access_grid(builder->operation, a);
     int count = dcli_declared_parts(&builder->own[a], view->space, &grid, parts_out, &approximate);
-    if (view->kept) { /* a copy is kept as a whole: others may read all of it */
+    if (view->kind == DCLI_SPACE_REPLICA) { /* a copy is kept as a whole: others may read all of it */
         approximate |= count > 1 || dcli_box_elements(&parts_out[0]) < dcli_box_elements(&view->foot);
         parts_out[0] = view->foot;
     }
     builder->plan->counters.approximate |= approximate;
-    if (view->kept)
+    if (view->kind == DCLI_SPACE_REPLICA)
         return 1;
     for (int p = 0; p < count && operand->view != NULL; p++) {
         dcl_box seen = parts_out[p];
@@ -197,7 +197,7 @@ static dcl_status want_view(dcli_builder *builder, int a, const struct dcli_view
 
 static bool may_share(const dcli_builder *builder, int k, int b, const struct dcli_view views[])
 {
-    return dcli_param_of(builder, b) == k && dcli_is_staged(&views[b]) && !views[b].keeps;
+    return dcli_param_of(builder, b) == k && dcli_is_staged(&views[b]) && !dcli_is_kept(&views[b]);
 }
 
 /* The accesses of one array share a stage where the box around their footprints is no larger than these together. */
@@ -212,8 +212,8 @@ static dcl_status stage_together(dcli_builder *builder, int a, struct dcli_view 
             apart += dcli_box_elements(&views[b].foot);
             together++;
         }
-    *done_out =
-        together > 1 && dcli_box_elements(&bound) <= apart && !views[a].keeps && !dcli_meets_copy(builder, k, &bound);
+    *done_out = together > 1 && dcli_box_elements(&bound) <= apart && !dcli_is_kept(&views[a]) &&
+                !dcli_meets_copy(builder, k, &bound);
     if (!*done_out)
         return DCL_OK;
     int64_t stage;
@@ -260,8 +260,7 @@ dcl_status dcli_find_sources(dcli_builder *builder)
     dcl_status status = DCL_OK;
     for (int k = 0; k < builder->operation->operand_count; k++) {
         const dcli_operand *operand = &builder->operation->operand[k];
-        builder->seen[k].keeps = dcli_makes_copies(operand) && (operand->layout->rule.copies == 0 ||
-                                                                dcli_layout_holds(operand->layout, builder->self));
+        builder->seen[k].keeps = dcli_policy_may(operand, builder->self);
         if (status == DCL_OK)
             status = find_copies(builder, k);
     }
@@ -334,24 +333,23 @@ static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *vie
     int k = dcli_param_of(builder, a);
     int64_t c = copy_of(builder, k, &view->foot);
     if (c >= 0) {
-        view->kept = true;
+        view->kind = DCLI_SPACE_REPLICA;
         return dcli_name_copy(builder, k, &builder->source[c].box, &view->stage);
     }
-    if (!view->keeps || builder->source_count >= MOST_COPIES || is_own(builder, k, &view->foot))
+    if (!dcli_is_kept(view) || builder->source_count >= MOST_COPIES || is_own(builder, k, &view->foot))
         return DCL_OK;
     int64_t bytes = dcli_box_elements(&view->foot) * dcli_builder_bytes(builder, k);
     int64_t left =
         builder->terms->kept_bytes - builder->kept_bytes - dcli_kept_bytes(builder->terms->kept, builder->self);
-    bool counted = dcli_kept_counts(&builder->operation->operand[k], builder->self) && !view->near;
-    if (counted && bytes > left)
+    if (dcli_policy_counts(view->policy) && bytes > left)
         return DCL_OK;
     dcl_status status = add_stage(builder, k, &view->foot, &view->stage);
     if (status != DCL_OK)
         return status;
     builder->plan->stage[view->stage].kept = DCLI_STAGE_KEEP;
-    builder->plan->stage[view->stage].counted = counted;
-    builder->kept_bytes += counted ? bytes : 0;
-    view->kept = true;
+    builder->plan->stage[view->stage].policy = view->policy;
+    builder->kept_bytes += dcli_policy_counts(view->policy) ? bytes : 0;
+    view->kind = DCLI_SPACE_REPLICA;
     status = want_view(builder, a, view);
     return status == DCL_OK ? add_source(builder, k, &view->foot) : status;
 }
@@ -370,7 +368,7 @@ dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, con
     if (status != DCL_OK)
         return status;
     builder->plan->stage[stage].kept = DCLI_STAGE_KEEP;
-    builder->plan->stage[stage].counted = dcli_kept_counts(&builder->operation->operand[k], builder->self);
+    builder->plan->stage[stage].policy = dcli_policy_of(&builder->operation->operand[k], builder->self, false);
     status = dcli_builder_want(
         builder, &(dcli_want){.stage = stage, .content = true, .sources = builder->source_count, .box = *part});
     builder->fresh.count = 0;
@@ -408,8 +406,8 @@ dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[])
     int accesses = builder->operation->body->access_count;
     dcl_status status = DCL_OK;
     for (int a = 0; a < accesses && status == DCL_OK; a++) {
-        if (views[a].peer >= 0) {
-            builder->plan->peer_read[views[a].peer] = true; /* also where it is kept, and so not moved */
+        if (views[a].kind == DCLI_SPACE_PEER) {
+            builder->plan->peer_read[views[a].node] = true; /* also where it is kept, and so not moved */
             status = need_parts(builder, a, &views[a]);
         }
         if (!dcli_is_staged(&views[a]) || views[a].stage >= 0)

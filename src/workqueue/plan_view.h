@@ -8,14 +8,15 @@
 struct dcli_view {
     bool content; /* what is there before must be there: read, or not surely overwritten */
     bool written;
-    bool empty;           /* touches nothing inside the grid */
-    bool own;             /* lies wholly in `region` of the own part */
-    int peer;             /* lies wholly in `region` of this peer's part, read in place; -1: no */
-    int64_t stage;        /* else: here; -1: nothing to hold */
-    bool keeps;           /* what it reads is kept from now on, while the budget lasts */
-    bool kept;            /* the stage is a kept copy, whose box is stage's */
+    bool empty; /* touches nothing inside the grid */
+    /* Where kernels find it, decided once: look() says whether it lies wholly in `region` of the own part or of one
+     * peer's part that is read in place; else stage_alone() says whether a replica has it, or is made. What is in a
+     * stage is then bound, or gathered in the kernel: that depends on the device (lower/gather.c). */
+    dcli_space_kind kind;
+    int node;             /* OWN, PEER: whose part */
+    int64_t stage;        /* STAGE, REPLICA: number in the plan; -1: none yet, or there is nothing to hold */
+    dcli_policy policy;   /* by which it is kept from now on */
     bool leaves;          /* reads beyond an axis that is periodic */
-    bool near;            /* in the halo of this node */
     dcl_box foot;         /* elements of the array */
     dcl_box seen;         /* the indices by which the body knows them: the same where there is no view of the array */
     const dcl_box *space; /* the indices of the loop that it is for */
@@ -60,7 +61,13 @@ static inline bool dcli_needs_content(const dcli_body_access *access)
     return access->read || (access->written && access->conditional);
 }
 
-static inline bool dcli_is_staged(const struct dcli_view *view) { return !view->empty && !view->own && view->peer < 0; }
+static inline bool dcli_is_staged(const struct dcli_view *view)
+{
+    return !view->empty && (view->kind == DCLI_SPACE_STAGE || view->kind == DCLI_SPACE_REPLICA);
+}
+
+/** Whether what it reads is kept from now on. */
+static inline bool dcli_is_kept(const struct dcli_view *view) { return view->policy != DCLI_POLICY_NONE; }
 
 /** Plan a region of tiles, or a box that needs no further cutting. */
 dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box);

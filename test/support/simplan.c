@@ -76,7 +76,7 @@ static bool same_stages(const dcli_plan *a, const dcli_plan *b)
     for (int64_t s = 0; s < a->stage_count; s++) {
         const dcli_stage *x = &a->stage[s], *y = &b->stage[s];
         if (x->operand != y->operand || x->elements != y->elements || x->rest != y->rest || x->kept != y->kept ||
-            x->counted != y->counted || x->unfinished != y->unfinished || x->in_count != y->in_count ||
+            x->policy != y->policy || x->unfinished != y->unfinished || x->in_count != y->in_count ||
             x->out_count != y->out_count || (x->in_count > 0 && x->first_in != y->first_in) ||
             !dcli_box_equal(&x->box, &y->box))
             return false;
@@ -112,7 +112,7 @@ static bool same_copies(const dcli_plan *a, const dcli_plan *b)
         y = next_kept(b, &j);
         if (x == NULL || y == NULL)
             return x == y;
-        if (x->operand != y->operand || x->counted != y->counted || !dcli_box_equal(&x->box, &y->box))
+        if (x->operand != y->operand || x->policy != y->policy || !dcli_box_equal(&x->box, &y->box))
             return false;
     }
 }
