@@ -1,0 +1,200 @@
+/* base/helpers.c - a queue of tasks and the threads that run their parts. */
+#include "base/helpers.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/clock.h"
+
+enum { MOST_HELPERS = 8, SPIN_NS = 50000 };
+
+struct dcli_helpers {
+    int count; /* of threads that are wanted */
+    pthread_t thread[MOST_HELPERS];
+    atomic_int waiting;      /* parts that nobody has begun; changed with the lock held, read without it */
+    pthread_mutex_t lock;    /* what follows, and the links and `begun` of tasks */
+    pthread_cond_t changed;  /* there is a task, or the end */
+    pthread_cond_t settled;  /* nobody is busy */
+    dcli_task *first, *last; /* tasks with parts that nobody has begun */
+    int started;             /* threads */
+    int busy;                /* threads that call parts or over() */
+    bool tried;              /* to start threads */
+    bool ends;
+};
+
+static atomic_int chosen = -1;
+
+void dcli_helpers_choose(int count) { atomic_store(&chosen, count); }
+
+int dcli_helpers_usual(void)
+{
+    int count = atomic_load(&chosen);
+    if (count >= 0)
+        return count < MOST_HELPERS ? count : MOST_HELPERS;
+    cpu_set_t processors;
+    count = sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
+    return count <= 2 ? 0 : (int)dcli_min(count / 2, MOST_HELPERS);
+}
+
+/* ---- parts -------------------------------------------------------------------------------------------------------- */
+
+/* The next part of a task; with the lock held. @return its number. */
+static int begin_part(dcli_helpers *helpers, dcli_task *task)
+{
+    int part = task->begun++;
+    atomic_fetch_sub_explicit(&helpers->waiting, 1, memory_order_relaxed);
+    if (task->begun < task->parts)
+        return part;
+    dcli_task **at = &helpers->first, *before = NULL;
+    for (; *at != task; at = &before->next)
+        before = *at;
+    *at = task->next;
+    if (helpers->last == task)
+        helpers->last = before;
+    return part;
+}
+
+/* The owner may free the task as soon as its last part is counted. */
+static void run_part(dcli_task *task, int part)
+{
+    void (*over)(void *told) = task->over;
+    void *told = task->told;
+    task->run(task->user, part);
+    if (atomic_fetch_sub_explicit(&task->left, 1, memory_order_acq_rel) == 1 && over != NULL)
+        over(told);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------------ */
+
+/* Tasks often follow each other so closely that sleeping between them takes longer than they do. */
+static void look_out(const dcli_helpers *helpers)
+{
+    for (int64_t end = dcli_monotonic_ns() + SPIN_NS;
+         atomic_load_explicit(&helpers->waiting, memory_order_relaxed) == 0 && dcli_monotonic_ns() < end;)
+        sched_yield();
+}
+
+static void *help(void *argument)
+{
+    dcli_helpers *helpers = argument;
+    pthread_mutex_lock(&helpers->lock);
+    for (bool looked = true; !helpers->ends || helpers->first != NULL;) {
+        dcli_task *task = helpers->first;
+        if (task == NULL) {
+            if (looked) {
+                pthread_cond_wait(&helpers->changed, &helpers->lock);
+                continue;
+            }
+            pthread_mutex_unlock(&helpers->lock);
+            look_out(helpers);
+            looked = true;
+            pthread_mutex_lock(&helpers->lock);
+            continue;
+        }
+        int part = begin_part(helpers, task);
+        helpers->busy++;
+        pthread_mutex_unlock(&helpers->lock);
+        run_part(task, part);
+        looked = false;
+        pthread_mutex_lock(&helpers->lock);
+        if (--helpers->busy == 0)
+            pthread_cond_broadcast(&helpers->settled);
+    }
+    pthread_mutex_unlock(&helpers->lock);
+    return NULL;
+}
+
+/* With the lock held. The program's signals are for the program's threads, but a fault is that of the thread itself. */
+static void start_threads(dcli_helpers *helpers)
+{
+    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t s = 0; s < sizeof own_faults / sizeof own_faults[0]; s++)
+        sigdelset(&blocked, own_faults[s]);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    helpers->tried = true;
+    while (helpers->started < helpers->count &&
+           pthread_create(&helpers->thread[helpers->started], NULL, help, helpers) == 0)
+        helpers->started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+dcli_helpers *dcli_helpers_open(int count)
+{
+    dcli_helpers *helpers = dcli_calloc(1, sizeof *helpers);
+    if (helpers == NULL)
+        return NULL;
+    helpers->count = (int)dcli_min(count, MOST_HELPERS);
+    pthread_mutex_init(&helpers->lock, NULL);
+    pthread_cond_init(&helpers->changed, NULL);
+    pthread_cond_init(&helpers->settled, NULL);
+    return helpers;
+}
+
+void dcli_helpers_close(dcli_helpers *helpers)
+{
+    if (helpers == NULL)
+        return;
+    pthread_mutex_lock(&helpers->lock);
+    helpers->ends = true;
+    pthread_cond_broadcast(&helpers->changed);
+    pthread_mutex_unlock(&helpers->lock);
+    for (int t = 0; t < helpers->started; t++)
+        pthread_join(helpers->thread[t], NULL);
+    pthread_mutex_destroy(&helpers->lock);
+    pthread_cond_destroy(&helpers->changed);
+    pthread_cond_destroy(&helpers->settled);
+    dcli_free(helpers);
+}
+
+int dcli_helpers_count(const dcli_helpers *helpers) { return helpers->count; }
+
+/* ---- tasks -------------------------------------------------------------------------------------------------------- */
+
+void dcli_helpers_start(dcli_helpers *helpers, dcli_task *task)
+{
+    task->next = NULL;
+    task->begun = 0;
+    atomic_init(&task->left, task->parts);
+    pthread_mutex_lock(&helpers->lock);
+    if (!helpers->tried)
+        start_threads(helpers);
+    bool alone = helpers->started == 0;
+    if (!alone) {
+        *(helpers->last != NULL ? &helpers->last->next : &helpers->first) = task;
+        helpers->last = task;
+        atomic_fetch_add_explicit(&helpers->waiting, task->parts, memory_order_relaxed);
+        pthread_cond_broadcast(&helpers->changed);
+    }
+    pthread_mutex_unlock(&helpers->lock);
+    for (int part = 0, parts = task->parts; alone && part < parts; part++)
+        run_part(task, part);
+}
+
+bool dcli_task_is_over(const dcli_task *task) { return atomic_load_explicit(&task->left, memory_order_acquire) == 0; }
+
+void dcli_helpers_await(dcli_helpers *helpers, dcli_task *task)
+{
+    while (!dcli_task_is_over(task)) {
+        pthread_mutex_lock(&helpers->lock);
+        int part = task->begun < task->parts ? begin_part(helpers, task) : -1;
+        pthread_mutex_unlock(&helpers->lock);
+        if (part >= 0)
+            run_part(task, part);
+        else
+            sched_yield();
+    }
+}
+
+void dcli_helpers_settle(dcli_helpers *helpers)
+{
+    pthread_mutex_lock(&helpers->lock);
+    while (helpers->first != NULL || helpers->busy > 0)
+        pthread_cond_wait(&helpers->settled, &helpers->lock);
+    pthread_mutex_unlock(&helpers->lock);
+}
