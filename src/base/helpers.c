@@ -131,8 +131,8 @@ dcli_helpers *dcli_helpers_open(int count)
         return NULL;
     helpers->count = (int)dcli_min(count, MOST_HELPERS);
     pthread_mutex_init(&helpers->lock, NULL);
-    pthread_cond_init(&helpers->changed, NULL);
-    pthread_cond_init(&helpers->settled, NULL);
+    dcli_cond_init(&helpers->changed);
+    dcli_cond_init(&helpers->settled);
     return helpers;
 }
 

@@ -34,21 +34,30 @@ void dcli_peer_counters(const dcli_worker *worker, int64_t counters_out[])
     memcpy(counters_out, &counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
 }
 
-static void free_payload(void *bytes, void *user)
+static void free_buffer(void *bytes, void *user)
 {
     (void)user;
     dcli_buffers_give(bytes);
 }
 
-/* Send a chunk. `bytes` NULL: an empty chunk that carries `status`. */
+static void free_slot(void *bytes, void *user)
+{
+    (void)bytes;
+    dcli_slot_give(user);
+}
+
+/* Send a chunk with the buffer or the lent slot that contains it. Both NULL: an empty chunk that carries `status`. */
 static dcl_status send_chunk(dcli_worker *worker, int to, const dcli_operation *operation, const dcli_chunk *chunk,
-                             void *bytes, dcl_status status)
+                             void *bytes, dcli_slot *slot, dcl_status status)
 {
     dcli_message message = {
         .kind = DCLI_MSG_CHUNK,
         .chunk = {.operation = operation->number, .stream = chunk->written, .chunk = chunk->number, .status = status}};
-    dcli_payload payload = {.bytes = bytes, .length = (size_t)chunk->bytes, .release = free_payload};
-    return dcli_peer_send(worker, to, &message, bytes != NULL ? &payload : NULL);
+    dcli_payload payload = {.bytes = bytes, .length = (size_t)chunk->bytes, .release = free_buffer};
+    if (slot != NULL)
+        payload = (dcli_payload){
+            .bytes = dcli_slot_host(slot), .length = (size_t)chunk->bytes, .release = free_slot, .user = slot};
+    return dcli_peer_send(worker, to, &message, payload.bytes != NULL ? &payload : NULL);
 }
 
 /* ---- failures ----------------------------------------------------------------------------------------------------- */
@@ -125,7 +134,7 @@ static dcl_status run_batch(dcli_worker *worker, dcli_entry *entry, const dcli_a
         dcli_keep_problem(entry);
     else if (start == DCLI_START_NOT_YET)
         dcli_pending_hold(worker, action);
-    else if (start == DCLI_START_RUNS)
+    else if (start == DCLI_START_RUNS && !worker->is_host)
         dcli_pending_set_hold(worker);
     if (status == DCL_OK && start != DCLI_START_ENDED)
         return DCL_OK;
@@ -155,11 +164,11 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
         dcli_slot_give(slot);
         status = added;
     }
-    return dcli_peer_packed(worker, entry, action->peer, action->chunk, bytes, status);
+    return dcli_peer_packed(worker, entry, action->peer, action->chunk, bytes, NULL, status);
 }
 
 dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, int64_t chunk, void *bytes,
-                            dcl_status status)
+                            dcli_slot *slot, dcl_status status)
 {
     const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, peer);
     /* The kernels that made the packed data have ended, so their result is known now. */
@@ -168,9 +177,10 @@ dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, in
         status = DCL_ERR_INVALID;
     if (status != DCL_OK) {
         dcli_buffers_give(bytes);
-        bytes = NULL;
+        dcli_slot_give(slot);
+        bytes = slot = NULL;
     }
-    dcl_status sent = send_chunk(worker, peer, &entry->operation, &plan->chunk[chunk], bytes, status);
+    dcl_status sent = send_chunk(worker, peer, &entry->operation, &plan->chunk[chunk], bytes, slot, status);
     return sent == DCL_OK ? dcli_node_chunk_done(worker->node, entry->operation.number, peer, false, status) : sent;
 }
 
@@ -179,15 +189,17 @@ static dcl_status send_made(dcli_worker *worker, dcli_entry *entry, const dcli_a
     const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, worker->terms.self);
     dcli_kept_chunk *made = dcli_chunks_find(&worker->made, action->peer, entry->operation.number, true, action->chunk);
     void *bytes = NULL;
+    dcli_slot *slot = NULL;
     dcl_status status = action->status;
     if (status == DCL_OK && made != NULL) {
         bytes = made->bytes;
-        made->bytes = NULL;
+        slot = made->slot;
+        made->bytes = made->slot = NULL;
     }
-    if (status == DCL_OK && bytes == NULL)
+    if (status == DCL_OK && bytes == NULL && slot == NULL)
         status = DCL_ERR_INTERNAL;
     dcli_chunks_drop(&worker->made, made);
-    return send_chunk(worker, action->peer, &entry->operation, &plan->chunk[action->chunk], bytes, status);
+    return send_chunk(worker, action->peer, &entry->operation, &plan->chunk[action->chunk], bytes, slot, status);
 }
 
 static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)

@@ -11,10 +11,10 @@ typedef struct dcli_kept_chunk {
     bool written;
     int64_t operation, number;
     dcli_received received; /* received: the message, whose payload is the data */
-    void *bytes;            /* made: the data, from dcli_buffers_take() */
-    dcli_slot *slot;        /* made: slot from which the data is being copied to `bytes`; NULL: it has been copied */
-    char *problem;          /* received: why the data was not kept; NULL: it was */
-    int64_t counted;        /* bytes that it holds */
+    void *bytes;            /* made: the data, from dcli_buffers_take(); NULL: it is in `slot` */
+    dcli_slot *slot; /* made: slot from which the data is being copied to `bytes`; or, lent, with the data; or NULL */
+    char *problem;   /* received: why the data was not kept; NULL: it was */
+    int64_t counted; /* bytes that it holds */
     struct dcli_kept_chunk *next;
 } dcli_kept_chunk;
 

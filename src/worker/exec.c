@@ -190,7 +190,7 @@ dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, 
 {
     *start_out = DCLI_START_ENDED;
     if (worker->is_host)
-        return dcli_host_run(worker, entry, batch);
+        return dcli_host_run(worker, entry, batch, start_out);
     if (entry->operation.kind == DCLI_OP_RELEASE) {
         release(worker, entry->held[0]);
         return DCL_OK;

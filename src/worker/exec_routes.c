@@ -54,9 +54,38 @@ static dcl_status pack(dcli_device *device, const dcli_entry *entry, const dcli_
     return status;
 }
 
+/* Whether elements lie one behind the other, in the order of their indices. */
+static bool is_run(const dcli_transfer *transfer, const dcli_side *side)
+{
+    int64_t step = 1;
+    for (int d = transfer->rank - 1; d >= 0; d--) {
+        if (transfer->count[d] > 1 && side->step[d] != step)
+            return false;
+        step *= transfer->count[d];
+    }
+    return true;
+}
+
+/* From a slot that the sender has filled: in one piece, or by way of the scratch memory. */
+static dcl_status take_slot(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
+                            dcli_slot *slot)
+{
+    size_t bytes = dcli_operand_bytes(entry, route->operand);
+    dcli_transfer first = dcli_transfers_get(&route->transfers, 0);
+    if (route->transfers.count == 1 && first.from.offset == 0 && is_run(&first, &first.from) &&
+        is_run(&first, &first.to))
+        return dcli_slot_send(slot, to, (size_t)first.to.offset * bytes, (size_t)route->elements * bytes);
+    dcl_status status = dcli_slot_send(slot, dcli_slot_memory(slot), 0, (size_t)route->end * bytes);
+    return status == DCL_OK ? copy_on_device(worker->as_node->device, entry, route, to, dcli_slot_memory(slot), 0)
+                            : status;
+}
+
 dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                             const char *host)
 {
+    dcli_slot *filled = dcli_slot_at(worker->as_node->device, host);
+    if (filled != NULL)
+        return take_slot(worker, entry, route, to, filled);
     if (dcli_device_in_place(worker->as_node->device) || route->via != DCLI_VIA_WIRE || route->transfers.count <= 1)
         return unpack(worker->as_node->device, entry, route, to, host);
     size_t bytes = dcli_operand_bytes(entry, route->operand), crossing = (size_t)(route->end - route->low) * bytes;
@@ -80,18 +109,6 @@ static bool goes_to(const dcli_route *route, int chunk)
 static dcli_memory *source_of(const dcli_entry *entry, const dcli_route *route, dcli_memory *from)
 {
     return from != NULL ? from : entry->held[route->operand]->memory;
-}
-
-/* Whether the elements are contiguous, in the order of their indices. */
-static bool is_run(const dcli_transfer *transfer, const dcli_side *side)
-{
-    int64_t step = 1;
-    for (int d = transfer->rank - 1; d >= 0; d--) {
-        if (transfer->count[d] > 1 && side->step[d] != step)
-            return false;
-        step *= transfer->count[d];
-    }
-    return true;
 }
 
 /* The route whose single contiguous run is a whole chunk; NULL: the chunk is more complex. */

@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "worker/commons.h"
+#include "worker/copying.h"
 #include "worker/doubts.h"
 #include "worker/members.h"
 #include "worker/peer.h"
@@ -420,10 +422,10 @@ dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out)
 
 /* ---- transfers ---------------------------------------------------------------------------------------------------- */
 
-static dcl_status unpack_read(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch)
+static dcl_status unpack_read(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, int64_t batch,
+                              dcli_start *start_out)
 {
-    size_t bytes = dcli_operand_bytes(entry, 0);
-    const dcli_chunk *chunk = &plan->chunk[batch->first_chunk];
+    const dcli_chunk *chunk = &plan->chunk[plan->batch[batch].first_chunk];
     const dcli_kept_chunk *kept =
         dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
     if (kept != NULL && kept->received.payload_missing)
@@ -431,47 +433,43 @@ static dcl_status unpack_read(dcli_worker *worker, dcli_entry *entry, const dcli
     if (kept == NULL || kept->received.payload_bytes != (size_t)chunk->bytes)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d sent a chunk of another length than %" PRId64 " bytes", chunk->peer,
                          chunk->bytes);
-    void *memory = dcli_lent_use(entry->lent);
-    if (memory == NULL)
-        return DCL_OK; /* the call has returned: nobody needs the elements */
-    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++) {
-        dcli_item item = dcli_plan_item(plan, i);
-        dcli_region target, packed = dcli_region_packed(&item.region.box, 0);
-        dcli_region_cut(&entry->region, &item.region.box, &target);
-        dcli_region_copy(memory, &target, (const char *)kept->received.payload + item.byte_offset, &packed, bytes);
-    }
-    dcli_lent_end_use(entry->lent);
-    worker->counters.bytes_copied += chunk->bytes;
-    return DCL_OK;
+    dcl_status status =
+        dcli_copying_start(worker, entry, batch, chunk, (void *)(uintptr_t)kept->received.payload, start_out);
+    return status == DCL_ERR_INVALID ? DCL_OK : status; /* the call has returned: nobody needs the elements */
 }
 
-static dcl_status pack_write(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch)
+/* Memory for a chunk that is written: a slot of the node's device where there is one, else a buffer. */
+static void *take_room(dcli_worker *worker, dcli_kept_chunk *made, const dcli_chunk *chunk)
 {
-    size_t bytes = dcli_operand_bytes(entry, 0);
-    const dcli_chunk *chunk = &plan->chunk[batch->first_made];
-    dcli_kept_chunk *made =
-        dcli_chunks_add(&worker->made, chunk->peer, entry->operation.number, true, batch->first_made);
-    if (made == NULL || (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes)) == NULL)
+    const dcli_commons *commons = worker->commons;
+    dcli_device *device = chunk->peer < commons->peers ? commons->device[chunk->peer] : NULL;
+    if (device != NULL && !dcli_device_in_place(device))
+        made->slot = dcli_slot_borrow(device, (size_t)chunk->bytes);
+    if (made->slot != NULL)
+        return dcli_slot_host(made->slot);
+    return made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes);
+}
+
+static dcl_status pack_write(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, int64_t batch,
+                             dcli_start *start_out)
+{
+    int64_t number = plan->batch[batch].first_made;
+    const dcli_chunk *chunk = &plan->chunk[number];
+    dcli_kept_chunk *made = dcli_chunks_add(&worker->made, chunk->peer, entry->operation.number, true, number);
+    void *packed = made != NULL ? take_room(worker, made, chunk) : NULL;
+    if (packed == NULL)
         return DCL_ERR_NOMEM;
-    const void *memory = dcli_lent_use(entry->lent);
-    if (memory == NULL)
+    dcl_status status = dcli_copying_start(worker, entry, batch, chunk, packed, start_out);
+    if (status == DCL_ERR_INVALID)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "the call that writes had ended with an error before its elements were taken; "
                          "write them again");
-    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++) {
-        dcli_item item = dcli_plan_item(plan, i);
-        dcli_region source, packed = dcli_region_packed(&item.region.box, 0);
-        dcli_region_cut(&entry->region, &item.region.box, &source);
-        dcli_region_copy((char *)made->bytes + item.byte_offset, &packed, memory, &source, bytes);
-    }
-    dcli_lent_end_use(entry->lent);
-    worker->counters.bytes_copied += chunk->bytes;
-    return DCL_OK;
+    return status;
 }
 
-dcl_status dcli_host_run(dcli_worker *worker, dcli_entry *entry, int64_t batch)
+dcl_status dcli_host_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out)
 {
     const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
-    return entry->operation.kind == DCLI_OP_READ ? unpack_read(worker, entry, plan, &plan->batch[batch])
-                                                 : pack_write(worker, entry, plan, &plan->batch[batch]);
+    return entry->operation.kind == DCLI_OP_READ ? unpack_read(worker, entry, plan, batch, start_out)
+                                                 : pack_write(worker, entry, plan, batch, start_out);
 }

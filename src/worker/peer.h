@@ -88,6 +88,9 @@ typedef struct dcli_doubt {
     int parties;     /* nodes with which there were complaints since the session began */
 } dcli_doubt;
 
+/** Host: a copy that helpers make; see copying.c. */
+typedef struct dcli_copying dcli_copying;
+
 /** Host: complaints that are not decided yet; see doubts.h. */
 typedef struct dcli_doubts {
     dcli_doubt *node;    /* [node_count] */
@@ -134,6 +137,7 @@ typedef struct dcli_as_host {
     _Atomic int64_t planning_ms;        /* start of the current planning, by CLOCK_MONOTONIC; 0: it does not plan */
     int64_t turns_seen;                 /* by who asks */
     atomic_bool abandoned;              /* dcli_host_abandon() was called, by any thread */
+    dcli_copying *copying;              /* list of running copies, in the order of their start */
 } dcli_as_host;
 
 /** The part of a worker that only a node's has. Used by its thread only. */
@@ -191,10 +195,10 @@ struct dcli_worker {
 /* Carry out an action of the state machine (node.c of the workqueue room). act.c, exec.c, host.c. */
 
 dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action);
-/** A chunk for a peer was packed into `bytes` (taken over), or packing failed: send it, and inform the state
- *  machine. */
+/** Send a chunk for a peer that was packed into a buffer or a lent slot, which it takes over, or whose packing failed, and
+ *  tell the state machine. */
 dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, int64_t chunk, void *bytes,
-                            dcl_status status);
+                            dcli_slot *slot, dcl_status status);
 /** Store this thread's error as the operation's error text. */
 void dcli_keep_problem(dcli_entry *entry);
 /** Report once that this worker cannot continue; from now on it only waits for the end. */
@@ -284,8 +288,8 @@ dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what,
 /** Allocate the memory of a storage's part, if it has none. */
 dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held);
 
-/** RUN at the host: READ, WRITE. */
-dcl_status dcli_host_run(dcli_worker *worker, dcli_entry *entry, int64_t batch);
+/** RUN at the host: READ, WRITE. @param start_out  DCLI_START_ENDED as it comes. */
+dcl_status dcli_host_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
 /** Take what the program has queued. *stop_out: nothing more will come. */
 dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out);
 /** Announce that the host's worker is about to sleep: the next queued item wakes it. @return false if there is an item

@@ -43,7 +43,8 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
     const dcli_plan *plan = dcli_node_plan(worker->node, moving->entry->operation.number, moving->peer);
     size_t bytes = (size_t)plan->chunk[moving->chunk].bytes;
     void *packed = NULL;
-    if (status == DCL_OK && (packed = dcli_buffers_take(worker->terms.buffers, bytes)) == NULL)
+    bool lent = status == DCL_OK && moving->slot != NULL && !worker->terms.is_process && dcli_slot_lend(moving->slot);
+    if (status == DCL_OK && !lent && (packed = dcli_buffers_take(worker->terms.buffers, bytes)) == NULL)
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK && moving->status == DCL_OK) {
         dcli_keep_problem(moving->entry);
@@ -51,8 +52,10 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
     }
     if (packed != NULL)
         memcpy(packed, dcli_slot_host(moving->slot), bytes);
-    dcli_slot_give(moving->slot);
-    return dcli_peer_packed(worker, moving->entry, moving->peer, moving->chunk, packed, status);
+    if (!lent)
+        dcli_slot_give(moving->slot);
+    return dcli_peer_packed(worker, moving->entry, moving->peer, moving->chunk, packed, lent ? moving->slot : NULL,
+                            status);
 }
 
 /* Finish started packs and commits; packs end in order, and so do commits. */

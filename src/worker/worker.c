@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "worker/commons.h"
+#include "worker/copying.h"
 #include "worker/doubts.h"
 #include "worker/log_plan.h"
 #include "worker/members.h"
@@ -185,6 +187,8 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
         status = DCLI_FAIL(DCL_ERR_TIMEOUT, "the cluster is closed before all operations are complete");
     else if (worker->is_host) {
         status = dcli_host_take(worker, &stop);
+        if (status == DCL_OK && worker->broken == DCL_OK)
+            status = dcli_copying_collect(worker);
         if (status == DCL_OK)
             status = dcli_doubts_decide(worker);
     } else if (worker->broken == DCL_OK) {
@@ -298,11 +302,21 @@ static int64_t most_plan_bytes(const dcli_worker *worker)
     return dcli_max(LEAST_BYTES, (int64_t)(own / SHARE));
 }
 
+/* Whether the host packs chunks into slots of nodes of this process. It can borrow half of a node's slots, 32 MB: enough for
+ * the made chunks and for the window of chunks that the node has not committed. Other chunks take a buffer and are copied twice. */
+static bool fills_slots(const dcli_worker *worker)
+{
+    bool fills = false;
+    for (int n = 0; worker->is_host && n < worker->commons->peers && !fills; n++)
+        fills = worker->commons->device[n] != NULL && !dcli_device_in_place(worker->commons->device[n]);
+    return fills;
+}
+
 static dcl_status open_node(dcli_worker *worker)
 {
-    /* Most bytes of made chunks, so that together with those in transit they fit the buffer pool: beyond it each takes
-     * fresh pages. */
-    enum { MOST_MADE = 48 << 20 };
+    /* Most bytes of made chunks, so that together with those in transit they fit the buffer pool, or the slots that can be
+     * borrowed: beyond it each takes fresh pages. */
+    enum { MOST_MADE = 48 << 20, MOST_MADE_IN_SLOTS = 16 << 20 };
     const dcl_config *config = worker->terms.config;
     worker->plan_terms = (dcli_plan_terms){.node_count = worker->terms.node_count,
                                            .ways = worker->terms.ways,
@@ -318,14 +332,15 @@ static dcl_status open_node(dcli_worker *worker)
     worker->catalog.plans.planning = note_planning;
     worker->catalog.plans.planned = log_plan;
     worker->catalog.plans.planning_user = worker;
-    dcli_node_terms terms = {.plan = worker->plan_terms,
-                             .self = worker->terms.self,
-                             .window_chunks = DCLI_WINDOW_CHUNKS,
-                             .made_bytes = dcli_min((int64_t)config->pool_bytes, MOST_MADE),
-                             .plan_of = plan_of,
-                             .user = worker,
-                             .first_operation = worker->terms.first_operation,
-                             .absent = worker->gone};
+    dcli_node_terms terms = {
+        .plan = worker->plan_terms,
+        .self = worker->terms.self,
+        .window_chunks = DCLI_WINDOW_CHUNKS,
+        .made_bytes = dcli_min((int64_t)config->pool_bytes, fills_slots(worker) ? MOST_MADE_IN_SLOTS : MOST_MADE),
+        .plan_of = plan_of,
+        .user = worker,
+        .first_operation = worker->terms.first_operation,
+        .absent = worker->gone};
     worker->node = dcli_node_open(&terms);
     return worker->node != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
@@ -357,6 +372,8 @@ static void close_as_node(dcli_as_node *own)
 static void close_worker(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
+    if (worker->as_host != NULL)
+        dcli_copying_end(worker);
     if (own != NULL && own->device != NULL)
         dcli_show_end(worker);
     if (own != NULL)
@@ -390,6 +407,8 @@ static dcl_status open_as_node(dcli_worker *worker)
         status = dcli_memory_create_private(own->device, 256, &own->nothing);
     if (status == DCL_OK && terms->is_process)
         dcli_show_begin(worker);
+    if (status == DCL_OK && terms->commons != NULL)
+        terms->commons->device[terms->self] = own->device;
     return status;
 }
 

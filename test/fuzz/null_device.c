@@ -291,6 +291,27 @@ void dcli_slot_give(dcli_slot *slot)
     dcli_free(slot);
 }
 
+/* Nothing is lent: chunks are copied to buffers. */
+dcli_slot *dcli_slot_borrow(dcli_device *device, size_t bytes)
+{
+    (void)device;
+    (void)bytes;
+    return NULL;
+}
+
+bool dcli_slot_lend(dcli_slot *slot)
+{
+    (void)slot;
+    return false;
+}
+
+dcli_slot *dcli_slot_at(dcli_device *device, const void *host)
+{
+    (void)device;
+    (void)host;
+    return NULL;
+}
+
 void *dcli_slot_host(const dcli_slot *slot) { return slot->host; }
 dcli_memory *dcli_slot_memory(dcli_slot *slot) { return slot->memory; }
 
