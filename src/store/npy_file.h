@@ -53,9 +53,13 @@ bool dcli_npy_next_piece(const dcli_npy_slab *slab, int64_t *at, dcli_region *pa
 
 /** Callback for each slab; a value other than DCL_OK ends the iteration. */
 typedef dcl_status dcli_npy_slab_fn(void *user, const dcli_npy_slab *slab);
-/** Call `visit` for each slab. @return DCL_OK, DCL_ERR_NOMEM, or what `visit` returned. */
-dcl_status dcli_npy_walk_slabs(const dcl_npy_info *info, const int64_t origin[], const dcli_region_list *regions,
-                               const dcli_npy_progress *progress, dcli_npy_slab_fn *visit, void *user);
+/** Prepare an iteration, which is ended in any case. Info, regions and progress (NULL: none) are borrowed until then.
+ *  @return DCL_OK, DCL_ERR_NOMEM, DCL_ERR_FILE. */
+dcl_status dcli_npy_walk_begin(const dcl_npy_info *info, const int64_t origin[], const dcli_region_list *regions,
+                               const dcli_npy_progress *progress, dcli_npy_walk *walk);
+/** Call `visit` for each slab. @return DCL_OK, or what `visit` returned. */
+dcl_status dcli_npy_walk_slabs(const dcli_npy_walk *walk, dcli_npy_slab_fn *visit, void *user);
+void dcli_npy_walk_end(dcli_npy_walk *walk);
 
 /** Iteration over the contiguous runs of a piece. Start with dcli_npy_runs_of(); `offset` is the start of the current
  *  run. */

@@ -2,6 +2,7 @@
 #include "store/npy_file.h"
 
 #include "base/alloc.h"
+#include "store/npy_flight.h"
 #include "store/store.h"
 
 struct load {
@@ -59,16 +60,45 @@ static dcl_status load_slab(void *user, const dcli_npy_slab *slab)
     return status;
 }
 
-dcl_status dcli_npy_load(int fd, const char *path, const dcl_npy_info *info, const int64_t origin[],
-                         const dcli_region_list *regions, dcli_device *device, dcli_memory *memory,
-                         const dcli_npy_progress *progress)
+/* Where host memory is used in place. */
+static dcl_status load_in_place(const dcli_npy_walk *walk, int fd, const char *path, dcli_device *device,
+                                dcli_memory *memory)
 {
-    struct load load = {.fd = fd, .path = path, .info = info, .device = device, .memory = memory};
-    load.bytes = dcl_type_bytes(info->grid.type);
+    struct load load = {
+        .fd = fd, .path = path, .info = walk->info, .device = device, .memory = memory, .bytes = walk->bytes};
     load.buffer = dcli_malloc(DCLI_NPY_SLAB_BYTES);
     dcl_status status = load.buffer == NULL ? DCL_ERR_NOMEM : DCL_OK;
     if (status == DCL_OK)
-        status = dcli_npy_walk_slabs(info, origin, regions, progress, load_slab, &load);
+        status = dcli_npy_walk_slabs(walk, load_slab, &load);
     dcli_free(load.buffer);
+    return status;
+}
+
+static dcl_status fly_slab(void *user, const dcli_npy_slab *slab) { return dcli_npy_take_off(user, slab); }
+
+/* Where the device has memory of its own. */
+static dcl_status load_apart(const dcli_npy_walk *walk, int fd, const char *path, dcli_device *device,
+                             dcli_memory *memory, dcli_helpers *helpers)
+{
+    dcli_npy_flights flights = {.fd = fd,
+                                .path = path,
+                                .device = device,
+                                .memory = memory,
+                                .helpers = helpers,
+                                .swapped = walk->info->swapped,
+                                .bytes = walk->bytes};
+    return dcli_npy_land(&flights, dcli_npy_walk_slabs(walk, fly_slab, &flights));
+}
+
+dcl_status dcli_npy_load(int fd, const char *path, const dcl_npy_info *info, const int64_t origin[],
+                         const dcli_region_list *regions, dcli_device *device, dcli_memory *memory,
+                         dcli_helpers *helpers, const dcli_npy_progress *progress)
+{
+    dcli_npy_walk walk;
+    dcl_status status = dcli_npy_walk_begin(info, origin, regions, progress, &walk);
+    if (status == DCL_OK)
+        status = dcli_device_in_place(device) ? load_in_place(&walk, fd, path, device, memory)
+                                              : load_apart(&walk, fd, path, device, memory, helpers);
+    dcli_npy_walk_end(&walk);
     return status;
 }

@@ -72,9 +72,13 @@ dcl_status dcli_npy_save(int fd, const char *path, const dcl_npy_info *info, con
     struct save save = {.fd = fd, .path = path, .info = info, .device = device, .memory = memory};
     save.bytes = dcl_type_bytes(info->grid.type);
     save.buffer = dcli_malloc(DCLI_NPY_SLAB_BYTES);
+    dcli_npy_walk walk = {0};
     dcl_status status = save.buffer == NULL ? DCL_ERR_NOMEM : DCL_OK;
     if (status == DCL_OK)
-        status = dcli_npy_walk_slabs(info, origin, regions, progress, save_slab, &save);
+        status = dcli_npy_walk_begin(info, origin, regions, progress, &walk);
+    if (status == DCL_OK)
+        status = dcli_npy_walk_slabs(&walk, save_slab, &save);
+    dcli_npy_walk_end(&walk);
     dcli_free(save.buffer);
     return status;
 }

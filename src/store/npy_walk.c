@@ -199,26 +199,33 @@ static dcl_status walk_span(const dcli_npy_walk *walk, const struct span *span, 
     return status;
 }
 
-dcl_status dcli_npy_walk_slabs(const dcl_npy_info *info, const int64_t origin[], const dcli_region_list *regions,
-                               const dcli_npy_progress *progress, dcli_npy_slab_fn *visit, void *user)
+dcl_status dcli_npy_walk_begin(const dcl_npy_info *info, const int64_t origin[], const dcli_region_list *regions,
+                               const dcli_npy_progress *progress, dcli_npy_walk *walk)
 {
-    dcli_npy_walk walk = {
+    *walk = (dcli_npy_walk){
         .info = info, .region = regions->region, .bytes = dcl_type_bytes(info->grid.type), .progress = progress};
     int64_t end;
-    if (!dcli_add(info->data_start, dcl_grid_count(&info->grid) * (int64_t)walk.bytes, &end))
+    if (!dcli_add(info->data_start, dcl_grid_count(&info->grid) * (int64_t)walk->bytes, &end))
         return DCLI_FAIL(DCL_ERR_FILE,
                          "the elements begin at byte %" PRId64 "; expected them to end before 2 to the 63rd",
                          info->data_start);
-    memcpy(walk.origin, origin, (size_t)info->grid.rank * sizeof origin[0]);
-    dcli_npy_axes(info, walk.axis, walk.pitch);
-    dcl_status status = sort_regions(&walk, regions->count);
-    if (status == DCL_OK && walk.count > 0) {
-        struct span span = bound(&walk);
-        status = walk_span(&walk, &span, 0, visit, user);
-    }
-    dcli_free(walk.order);
-    dcli_free(walk.reach);
-    return status;
+    memcpy(walk->origin, origin, (size_t)info->grid.rank * sizeof origin[0]);
+    dcli_npy_axes(info, walk->axis, walk->pitch);
+    return sort_regions(walk, regions->count);
+}
+
+dcl_status dcli_npy_walk_slabs(const dcli_npy_walk *walk, dcli_npy_slab_fn *visit, void *user)
+{
+    if (walk->count == 0)
+        return DCL_OK;
+    struct span span = bound(walk);
+    return walk_span(walk, &span, 0, visit, user);
+}
+
+void dcli_npy_walk_end(dcli_npy_walk *walk)
+{
+    dcli_free(walk->order);
+    dcli_free(walk->reach);
 }
 
 dcli_npy_runs dcli_npy_runs_of(const dcli_npy_walk *walk, const dcli_region *file)

@@ -9,6 +9,7 @@
 #include "store/files.h"
 #include "store/npy.h"
 #include "worker/account.h"
+#include "worker/commons.h"
 #include "worker/peer.h"
 #include "worker/shown.h"
 
@@ -162,10 +163,11 @@ static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
         return DCL_ERR_FILE;
     dcl_status status = dcli_layout_regions(layout, worker->terms.self, NULL, &regions);
     if (status == DCL_OK)
-        status = entry->operation.kind == DCLI_OP_LOAD
-                     ? dcli_npy_load(fd, path, &info, layout->grid.origin, &regions, worker->as_node->device,
-                                     held->memory, &(dcli_npy_progress){note_moved, worker->terms.watch})
-                     : save_part(worker, fd, path, &info, &regions, held);
+        status =
+            entry->operation.kind == DCLI_OP_LOAD
+                ? dcli_npy_load(fd, path, &info, layout->grid.origin, &regions, worker->as_node->device, held->memory,
+                                worker->commons->helpers, &(dcli_npy_progress){note_moved, worker->terms.watch})
+                : save_part(worker, fd, path, &info, &regions, held);
     dcli_region_list_free(&regions);
     if (close(fd) != 0 && errno != EINTR && status == DCL_OK) /* quotas and network file systems may report errors
                                                                  only now */

@@ -111,6 +111,58 @@ ParameterizedTest(struct transfer_case *c, slots_on_device, are_read_as_written)
     close_scene(&s);
 }
 
+/* ---- files -------------------------------------------------------------------------------------------------------- */
+
+struct file_case {
+    char map[40];
+    dcl_type type;
+    bool fortran_order;
+};
+
+ParameterizedTestParameters(slots_on_device, are_loaded_as_saved)
+{
+    static struct file_case cases[] = {
+        {"block", DCL_FLOAT, false},
+        {"*,block", DCL_FLOAT, false},
+        {"*,block", DCL_INT8, true},
+        {"block", DCL_INT16, true},
+        {"rows:cyclic(100x100)", DCL_INT32, false},
+        {"cyclic(1),*", DCL_DOUBLE, false},
+        {"block,block", DCL_INT64, false},
+    };
+    return cr_make_param_array(struct file_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+/* Files longer than all stretches that are read at a time. */
+ParameterizedTest(struct file_case *c, slots_on_device, are_loaded_as_saved)
+{
+    enum { HIGH = 2100, WIDE = 1500 };
+    scene s;
+    char path[] = "/tmp/dcl-slots-XXXXXX";
+    int fd = mkstemp(path);
+    cr_assert(fd >= 0);
+    close(fd);
+    open_scene(&s, 1 << 20);
+    size_t total = (size_t)HIGH * WIDE * dcl_type_bytes(c->type);
+    char *written = malloc(total), *loaded = calloc(total, 1);
+    cr_assert(written != NULL && loaded != NULL);
+    for (size_t n = 0; n < total; n++)
+        written[n] = (char)(n * 7 + (n >> 9));
+    dcl_array *A = test_array(s.cluster, c->map, dcl_grid_2d(c->type, HIGH, WIDE));
+    dcl_array *B = test_array(s.cluster, c->map, dcl_grid_2d(c->type, HIGH, WIDE));
+    TEST_OK(dcl_write(A, NULL, written, NULL));
+    TEST_OK(dcl_save_npy_order(A, path, c->fortran_order));
+    TEST_OK(dcl_load_npy(B, path));
+    TEST_OK(dcl_read(B, NULL, loaded, NULL));
+    cr_expect(memcmp(written, loaded, total) == 0, "%s", c->map);
+    unlink(path);
+    free(written);
+    free(loaded);
+    dcl_release(A);
+    dcl_release(B);
+    close_scene(&s);
+}
+
 /* ---- ends --------------------------------------------------------------------------------------------------------- */
 
 enum { N = 1500000, BYTES_OF_CHUNK = 512 << 10 };

@@ -33,7 +33,11 @@ static inline dcl_status test_npy_load(const char *path, const dcl_npy_info *inf
                                        const dcli_region_list *regions, dcli_device *device, dcli_memory *memory)
 {
     int fd = dcli_files_open(&dcli_files_everywhere, path, false, NULL);
-    dcl_status status = fd < 0 ? DCL_ERR_FILE : dcli_npy_load(fd, path, info, origin, regions, device, memory, NULL);
+    dcli_helpers *helpers = dcli_helpers_open(2);
+    dcl_status status = fd < 0 ? DCL_ERR_FILE : DCL_ERR_NOMEM;
+    if (fd >= 0 && helpers != NULL)
+        status = dcli_npy_load(fd, path, info, origin, regions, device, memory, helpers, NULL);
+    dcli_helpers_close(helpers);
     close(fd);
     return status;
 }

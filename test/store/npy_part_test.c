@@ -179,10 +179,12 @@ Test(device_npy, large_files_are_walked_in_slabs, .init = test_files, .fini = te
         {"half rows of 8 KB", DCL_FLOAT, 2, {600, 4096}, {600, 2048}, 2, false, false, false},
         {"narrow columns", DCL_FLOAT, 2, {1500, 1600}, {1500, 40}, 8, false, false, false},
     };
-    dcli_device *device = test_open(0);
-    for (size_t n = 0; n < sizeof large / sizeof large[0]; n++)
-        load_and_save(&large[n], device, "as it is");
-    dcli_device_close(device);
+    for (int mode = 0; mode < TEST_MODE_COUNT; mode++) {
+        dcli_device *device = test_open(TEST_MODES[mode]);
+        for (size_t n = 0; n < sizeof large / sizeof large[0]; n++)
+            load_and_save(&large[n], device, test_mode_name(TEST_MODES[mode]));
+        dcli_device_close(device);
+    }
 }
 
 Test(device_npy, nodes_keep_to_their_own_bytes, .init = test_files, .fini = test_files_end)
@@ -215,13 +217,13 @@ Test(device_npy, nodes_keep_to_their_own_bytes, .init = test_files, .fini = test
     dcli_device_close(device);
 }
 
-Test(device_npy, refusals, .init = test_files, .fini = test_files_end)
+static void refuse(int flags)
 {
     const int64_t origin[1] = {0};
     dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 1000);
     dcl_npy_info info;
     cr_assert_eq(test_npy_create(test_path("a.npy"), &grid, false, &info), DCL_OK);
-    dcli_device *device = test_open(0);
+    dcli_device *device = test_open(flags);
     dcl_box all = dcl_box_of(&grid);
     dcli_region region = dcli_region_packed(&all, 0);
     dcli_region_list list = {.region = &region, .count = 1};
@@ -243,4 +245,10 @@ Test(device_npy, refusals, .init = test_files, .fini = test_files_end)
     cr_expect_eq(test_npy_save(test_path("b.npy"), &info, origin, &list, device, memory), DCL_ERR_FILE);
     dcli_memory_release(memory);
     dcli_device_close(device);
+}
+
+Test(device_npy, refusals, .init = test_files, .fini = test_files_end)
+{
+    for (int mode = 0; mode < TEST_MODE_COUNT; mode++)
+        refuse(TEST_MODES[mode]);
 }

@@ -1,0 +1,29 @@
+/* store/npy_flight.h - stretches of a file on their way to a device with memory of its own: helpers read them into slots. */
+#ifndef DCLI_STORE_NPY_FLIGHT_H
+#define DCLI_STORE_NPY_FLIGHT_H
+
+#include "base/helpers.h"
+#include "store/npy_file.h"
+
+enum { DCLI_NPY_FLIGHTS = 5 };
+
+/** A file that is loaded so. */
+typedef struct dcli_npy_flights {
+    int fd;
+    const char *path;
+    dcli_device *device;
+    dcli_memory *memory; /* the part's */
+    dcli_helpers *helpers;
+    bool swapped;
+    size_t bytes;                                     /* of an element */
+    struct dcli_npy_flight *flight[DCLI_NPY_FLIGHTS]; /* [first .. first + count) of this ring */
+    int first, count;
+} dcli_npy_flights;
+
+/** Start to read what the part needs of a stretch. Waits for the oldest flight when all are under way. */
+dcl_status dcli_npy_take_off(dcli_npy_flights *flights, const dcli_npy_slab *slab);
+/** Wait for all reading; what was read crosses into the device's memory, in order with launches, unless `status` is a failure.
+ *  @return `status`, or the first failure found here. */
+dcl_status dcli_npy_land(dcli_npy_flights *flights, dcl_status status);
+
+#endif
