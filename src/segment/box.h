@@ -1,4 +1,4 @@
-/* segment/box.h - arithmetic of strided boxes. Pure. */
+/* segment/box.h - arithmetic of strided boxes. Pure functions. */
 #ifndef DCLI_SEGMENT_BOX_H
 #define DCLI_SEGMENT_BOX_H
 
@@ -16,71 +16,72 @@ typedef struct dcli_box_list {
 dcl_status dcli_box_list_add(dcli_box_list *list, const dcl_box *box);
 void dcli_box_list_free(dcli_box_list *list);
 
-/** Make fewer boxes of disjoint ones of one rank: neighbours along an axis, without gaps there and alike along all others,
- *  become one. They are put in row-major order. Cost: O(n log n) for each axis. */
+/** Join disjoint boxes of one rank: boxes that are adjacent along one axis and equal along all others become one. The
+ *  result is in row-major order. Cost: O(n log n) for each axis. */
 void dcli_box_list_join(dcli_box_list *list);
 
-/** A grid: type known, rank 1..DCL_MAX_RANK, extents >= 0, origin + extent and bytes within int64_t.
- *  @return DCL_OK, or DCL_ERR_INVALID with the axis, value and remedy. */
+/** Check a grid: type known, rank 1..DCL_MAX_RANK, extents >= 0, origin + extent and bytes within int64_t. @return
+ *  DCL_OK, or DCL_ERR_INVALID with the axis, value and remedy. */
 dcl_status dcli_grid_check(const dcl_grid *grid);
-/** A box of the grid's rank, counts >= 0, strides >= 1, every index inside the grid (an empty box is inside).
- *  @return DCL_OK, DCL_ERR_INVALID (rank, count, stride) or DCL_ERR_RANGE (outside), saying which axis and bounds. */
+/** Check a box: it has the grid's rank, counts >= 0, strides >= 1, and all indices inside the grid (an empty box is
+ *  inside). @return DCL_OK, DCL_ERR_INVALID (rank, count, stride) or DCL_ERR_RANGE (outside), with axis and bounds. */
 dcl_status dcli_box_check(const dcl_box *box, const dcl_grid *grid);
 
 bool dcli_box_is_empty(const dcl_box *box);
-/** Elements of a box; 0 when some count is 0. The box lies in a checked grid, so it cannot overflow. */
+/** Number of elements of a box; 0 if some count is 0. The box lies in a checked grid, so it cannot overflow. */
 int64_t dcli_box_elements(const dcl_box *box);
 bool dcli_box_equal(const dcl_box *a, const dcl_box *b);
 bool dcli_box_contains(const dcl_box *box, const int64_t index[]);
 
-/** Arithmetic progressions (start, count, stride): the common elements of two, again a progression.
- *  Strides >= 1, counts >= 0, any int64_t starts; intermediate results in 128 bits. Elements beyond int64_t are none.
- *  Common elements lie less than 2^63 apart (they do in a grid), else the stride would not fit.
- *  The result's stride is 1 when it has at most one element. @return false when there is none (*out has count 0).
+/** Intersect two arithmetic progressions (start, count, stride); the result is again one.
+ *  Strides >= 1, counts >= 0, any int64_t starts; intermediate results in 128 bits. Elements beyond int64_t are
+ *  excluded. Common elements must lie less than 2^63 apart (in a grid they do), otherwise the stride would not fit. The
+ *  result's stride is 1 if it has at most one element. @return false if it is empty (*out has count 0).
  *  Source: Chinese remainder theorem by the extended Euclidean algorithm, Knuth TAOCP 2, 4.3.2 and 4.5.2. */
 bool dcli_run_intersect(int64_t start_a, int64_t count_a, int64_t stride_a, int64_t start_b, int64_t count_b,
                         int64_t stride_b, int64_t *start_out, int64_t *count_out, int64_t *stride_out);
 
-/** Common indices of two boxes of equal rank: again a box. @return false when there is none (*out is then empty). */
+/** Intersect two boxes of equal rank; the result is a box. @return false if it is empty. */
 bool dcli_box_intersect(const dcl_box *a, const dcl_box *b, dcl_box *out);
 
-/** Append a \ b as disjoint boxes (none when b covers a; a itself when they do not meet).
- *  @return DCL_OK or DCL_ERR_NOMEM. */
+/** Append a \ b as disjoint boxes (none if b covers a; a itself if they are disjoint). @return DCL_OK or
+ *  DCL_ERR_NOMEM. */
 dcl_status dcli_box_subtract(const dcl_box *a, const dcl_box *b, dcli_box_list *out);
 
 /** The smallest strided box that contains both (equal rank; an empty one adds nothing). */
 void dcli_box_bound(const dcl_box *a, const dcl_box *b, dcl_box *out);
 
-/** Part of a box in its own counting: element lo[d] .. lo[d] + count[d] - 1 of every axis. */
+/** A part of a box, in its own counting: elements lo[d] .. lo[d] + count[d] - 1 of every axis. */
 void dcli_box_part(const dcl_box *box, const int64_t lo[], const int64_t count[], dcl_box *out);
 
-/** A set of indices kept as disjoint boxes, or boxes that are found again by their indices. Start with {0}. */
+/** A set of indices stored as disjoint boxes; or a list of boxes that can be searched by index. Start with {0}. */
 #define DCLI_SET_LEVELS 6
 typedef struct dcli_box_set {
-    dcli_box_list boxes; /* neighbours may be merged: not the boxes that were added, but by dcli_box_set_put() */
-    /* set.c's own: bounds of the boxes, of groups of boxes, of groups of groups ... */
+    dcli_box_list boxes; /* in a set neighbours may have been merged, so these are not the boxes that were added;
+                            dcli_box_set_put() does not merge */
+    /* Used by set.c only: bounds of the boxes, of groups of boxes, of groups of groups ... */
     int levels;
     struct {
         int64_t *bounds, capacity;
     } level[DCLI_SET_LEVELS];
     dcli_box_list pending, added; /* scratch */
-    int64_t *from, from_capacity; /* scratch, beside `pending` */
+    int64_t *from, from_capacity; /* temporary, as `pending` is */
 } dcli_box_set;
 
-/** Add a box of the rank of the others; what was not in the set before is appended to `fresh` (may be NULL) as disjoint
- *  boxes. @return DCL_OK, or DCL_ERR_NOMEM: then nothing has changed.
- *  Cost: O(log boxes) plus the boxes it meets, where boxes that follow each other lie near each other. */
+/** Add a box of the same rank; what was not in the set before is appended to `fresh` (may be NULL) as disjoint boxes.
+ *  @return DCL_OK, or DCL_ERR_NOMEM: then nothing has changed.
+ *  Cost: O(log boxes) plus the boxes that it intersects, if consecutive boxes are close to each other. */
 dcl_status dcli_box_set_add(dcli_box_set *set, const dcl_box *box, dcli_box_list *fresh);
-/** Append a box as it is, whatever the set has: for sets that have such boxes alone. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Append a box unchanged, even if it intersects others; only for lists. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_box_set_put(dcli_box_set *set, const dcl_box *box);
-/** Number of the first box from number `from` on with indices in common with `box`; when there is none, that of boxes.
- *  Cost: as of adding. */
+/** Number of the first box from number `from` on that intersects `box`; the number of boxes if there is none. Cost: as
+ *  dcli_box_set_add(). */
 int64_t dcli_box_set_next(const dcli_box_set *set, const dcl_box *box, int64_t from);
 int64_t dcli_box_set_elements(const dcli_box_set *set);
 void dcli_box_set_free(dcli_box_set *set);
 
-/** "[0:4, 2:10:2]": per axis first:end:stride, end exclusive, the stride left out when 1; for messages and tests.
- *  @return as snprintf(). */
+/** Print a box as "[0:4, 2:10:2]": per axis first:end:stride, end exclusive, a stride of 1 omitted; for messages and
+ *  tests. @return as snprintf(). */
 int dcli_box_print(const dcl_box *box, char *text_out, size_t capacity);
 
 #endif

@@ -1,10 +1,11 @@
-/* segment/cut.h - the one way in which anything is cut: into blocks of indices, in row-major order. Pure. */
+/* segment/cut.h - cutting a box into blocks of indices, in row-major order; all cutting uses this. Pure functions. */
 #ifndef DCLI_SEGMENT_CUT_H
 #define DCLI_SEGMENT_CUT_H
 
 #include "segment/region.h"
 
-/** The blocks of count[rank] indices, each of shape[rank] or, at the far ends, less. Start with dcli_cut_begin(). */
+/** Iteration over the blocks of count[rank] indices, each of shape[rank] or less at the far edges. Start with
+ *  dcli_cut_begin(). */
 typedef struct dcli_cut {
     int rank;
     bool begun;
@@ -12,17 +13,17 @@ typedef struct dcli_cut {
     int64_t lo[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* of the current block */
 } dcli_cut;
 
-/** @param whole  [rank] at least 1. @param shape  [rank] at least 1. */
+/** Begin an iteration. @param whole  [rank] at least 1. @param shape  [rank] at least 1. */
 dcli_cut dcli_cut_begin(int rank, const int64_t whole[], const int64_t shape[]);
-/** Go to the next block, the first one at first. @return false: there are no more. */
+/** Step to the next block, at first to the first. @return false: there are no more. */
 bool dcli_cut_next(dcli_cut *cut);
 
-/** The shape of blocks of at most `most` elements (of one, where most < 1): whole along the fastest axes, as thick as can be
- *  along the next one, one index along all slower ones.
- *  @param order  [rank] the axes, the slowest first; NULL: as they are numbered. */
+/** Choose the shape of blocks of at most `most` elements (at least one): whole along the fastest axes, as thick as
+ *  possible along the next one, one index along all slower ones. @param order  [rank] the axes, the slowest first;
+ *  NULL: in their order. */
 void dcli_cut_shape(int rank, const int64_t whole[], const int order[], int64_t most, int64_t shape_out[]);
 
-/** Indices lo .. lo + count - 1 (per axis) of a region, in its own counting. */
+/** A part of a region: indices lo .. lo + count - 1 per axis, in its own counting. */
 dcli_region dcli_region_part(const dcli_region *region, const int64_t lo[], const int64_t count[]);
 
 #endif

@@ -1,11 +1,12 @@
-/* segment/region.h - a box of indices and where its elements lie in some storage: an affine piece of memory. Pure. */
+/* segment/region.h - a region: a box of indices with the locations of its elements in some storage, by an offset and
+ * steps. Pure functions. */
 #ifndef DCLI_SEGMENT_REGION_H
 #define DCLI_SEGMENT_REGION_H
 
 #include "segment/box.h"
 
-/** Element number t (per axis, 0 <= t[d] < box.count[d]) has index box.start + t * box.stride in the grid and lies at
- *  offset + sum of t[d] * step[d] elements in the storage. Steps may be 0 or negative. */
+/** Element t (per axis, 0 <= t[d] < box.count[d]) has index box.start + t * box.stride in the grid, and lies at offset
+ *  + sum of t[d] * step[d] elements in the storage. Steps may be 0 or negative. */
 typedef struct dcli_region {
     dcl_box box;
     int64_t offset;
@@ -20,10 +21,10 @@ typedef struct dcli_region_list {
 dcl_status dcli_region_list_add(dcli_region_list *list, const dcli_region *region);
 void dcli_region_list_free(dcli_region_list *list);
 
-/** The box packed in storage, last axis fastest, first element at `offset`. */
+/** The region of a box that is packed in storage, last axis fastest, with its first element at `offset`. */
 dcli_region dcli_region_packed(const dcl_box *box, int64_t offset);
 
-enum { DCLI_LINE = 64 }; /* bytes of a cache line: a multiple of every element's */
+enum { DCLI_LINE = 64 }; /* bytes of a cache line: a multiple of every element's size */
 
 /** The pitch of rows of `row` elements, in storage and in stages. If rows lie a multiple of 4096 bytes apart, or nearly, all elements
  *  of a column map to few cache sets. Such rows are padded by 64 bytes, or by 128 where 64 bytes more would reach the multiple.
@@ -31,18 +32,19 @@ enum { DCLI_LINE = 64 }; /* bytes of a cache line: a multiple of every element's
 static inline int64_t dcli_padded_row(int64_t row, int64_t bytes, int64_t line)
 {
     enum { PAGE = 4096 };
-    int64_t row_bytes = row * bytes, beyond = row_bytes & (PAGE - 1); /* no overflow: check_storage() of bind.c */
+    int64_t row_bytes = row * bytes, beyond = row_bytes & (PAGE - 1); /* cannot overflow: see check_storage() of
+                                                                         bind.c */
     if (row_bytes < PAGE || (beyond >= DCLI_LINE && beyond <= PAGE - DCLI_LINE))
         return row;
     return row + (beyond < DCLI_LINE ? line : 2 * line);
 }
 
-/** The box in storage, last axis fastest, its rows padded so: how stages and copies lie. */
+/** The region of a box in storage with padded rows, last axis fastest: the layout of stages and replicas. */
 dcli_region dcli_region_padded(const dcl_box *box, int64_t offset, int64_t bytes);
-/** Elements of that storage. */
+/** Number of elements of that storage, including padding. */
 int64_t dcli_padded_elements(const dcl_box *box, int64_t bytes);
 
-/** Cut to the indices that are also in `box`. @return false when there is none. */
+/** Reduce a region to the indices that are also in `box`. @return false if there are none. */
 bool dcli_region_cut(const dcli_region *region, const dcl_box *box, dcli_region *out);
 
 /** Whether all of `box` lies in the region (an empty box does). */

@@ -1,11 +1,11 @@
-/* segment/wide.h - 128-bit integers for products of indices and strides. Pure. */
+/* segment/wide.h - 128-bit integers for products of indices and strides. Pure functions. */
 #ifndef DCLI_SEGMENT_WIDE_H
 #define DCLI_SEGMENT_WIDE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Holds start + (count - 1) * stride for any int64_t values without overflow: below 2^126 + 2^63. */
+/** A type for start + (count - 1) * stride of any int64_t values without overflow: below 2^126 + 2^63. */
 __extension__ typedef __int128 dcli_wide;
 
 static inline dcli_wide dcli_wide_min(dcli_wide a, dcli_wide b) { return a < b ? a : b; }
@@ -33,7 +33,7 @@ static inline int64_t dcli_wide_clip(dcli_wide a)
     return a > INT64_MAX ? INT64_MAX : a < INT64_MIN ? INT64_MIN : (int64_t)a;
 }
 
-/** Last element of a progression of at least one. */
+/** The last element of a progression with at least one element. */
 static inline dcli_wide dcli_run_last(int64_t start, int64_t count, int64_t stride)
 {
     return start + (dcli_wide)(count - 1) * stride;
