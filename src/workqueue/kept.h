@@ -24,54 +24,55 @@ dcli_policy dcli_policy_of(const dcli_operand *operand, int node, bool near);
 /** Whether there may be a policy for some box of it. */
 bool dcli_policy_may(const dcli_operand *operand, int node);
 
-/** A copy of a box of a storage, as a node has it packed in its memory. */
+/** A replica: a box of a storage that a node has in memory of its own. */
 typedef struct dcli_copy {
     int64_t storage;
-    dcl_box box; /* may go beyond an axis that is periodic */
+    dcl_box box; /* may extend beyond a periodic axis */
     int64_t bytes;
     dcli_policy policy;
 } dcli_copy;
 
 typedef struct dcli_node_copies {
-    dcli_copy *copy; /* [count] disjoint for one storage or not, oldest first */
+    dcli_copy *copy; /* [count] oldest first; those of one storage may overlap */
     int64_t count, capacity;
     int64_t bytes; /* of those that count against the budget */
 } dcli_node_copies;
 
-/** The books. Start with {.node_count = n} and nodes NULL: made at the first use. */
+/** The record. Start with {.node_count = n} and nodes NULL: allocated at first use. */
 typedef struct dcli_kept {
     int node_count;
-    int64_t generation;     /* of all copies: dcli_operand.kept of the operations that made them */
+    int64_t generation;     /* generation of all replicas: dcli_operand.kept of the operations that made them */
     dcli_node_copies *node; /* [node_count] */
 } dcli_kept;
 
-/** Whether copies may be made in an operation. */
+/** Whether an operation may make replicas. */
 bool dcli_keeps(const dcli_operation *operation);
-/** What a node has before an operation: equal numbers, equal plans. Start with {0}. */
+/** A description of a node's replicas before an operation, as numbers: equal numbers mean equal plans. Start with
+ *  {0}. */
 typedef struct dcli_kept_state {
     int64_t *number; /* [count] */
     int64_t count, capacity;
 } dcli_kept_state;
 
-/** Describe what a node has of the copies that an operation may use: nothing where it uses none.
- *  @return DCL_OK, or DCL_ERR_NOMEM: the state is of no use then. */
+/** Describe a node's replicas that an operation may use; empty if it uses none. @return DCL_OK, or DCL_ERR_NOMEM: the
+ *  state is then invalid. */
 dcl_status dcli_kept_describe(const dcli_kept *kept, int node, const dcli_operation *operation,
                               dcli_kept_state *state_out);
-/** A node's copies of an operand's storage, one after the other. @param after  the one before, NULL: none
- *  yet. @return NULL: no more. */
+/** Iterate over a node's replicas of an operand's storage. @param after  the previous one, NULL at first. @return NULL:
+ *  no more. */
 const dcli_copy *dcli_kept_next(const dcli_kept *kept, int node, const dcli_operand *operand, const dcli_copy *after);
-/** Bytes that a node's copies take of its budget. */
+/** Bytes of a node's replicas that count against its budget. */
 int64_t dcli_kept_bytes(const dcli_kept *kept, int node);
 
-/** Called with a copy that is no more. */
+/** Callback for a dropped replica. */
 typedef void dcli_dropped_fn(void *user, int node, const dcli_copy *copy);
-/** Before an operation is planned for any node: when it begins a new generation, strike out everything.
- *  @param dropped  NULL: nobody wants to know. */
+/** Before an operation is planned for any node: if it begins a new generation, drop all replicas. @param dropped  NULL:
+ *  no callback. */
 void dcli_kept_begin(dcli_kept *kept, const dcli_operation *operation, dcli_dropped_fn *dropped, void *user);
-/** Enter what a node copies in an operation, by its plan. Call for all nodes before dcli_kept_write().
+/** Add the replicas that a node makes in an operation, by its plan. Call for all nodes before dcli_kept_write().
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operation, const dcli_plan *plan);
-/** Strike out copies of what an operation writes, or drops. @param dropped  as above. */
+/** Drop replicas of what an operation writes, or drops. @param dropped  as above. */
 void dcli_kept_write(dcli_kept *kept, const dcli_operation *operation, dcli_dropped_fn *dropped, void *user);
 void dcli_kept_free(dcli_kept *kept);
 

@@ -4,11 +4,11 @@
 
 #include "workqueue/builder.h"
 
-/** Whether each element of the first output is a work of its own whose reads are single elements. After the accesses have been
- *  looked at. */
+/** Whether each element of the first output is a work whose reads are single elements. Called after the accesses are
+ *  analysed. */
 bool dcli_points_can_plan(const dcli_builder *builder);
 
-/** dcli_plan_batch() of such a body: the same plan in a fraction of the time. */
+/** dcli_plan_batch() for such a body: the same plan in a fraction of the time. */
 dcl_status dcli_plan_points(dcli_builder *builder, int64_t first, int64_t count, int64_t most);
 
 #endif
