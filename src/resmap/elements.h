@@ -1,4 +1,5 @@
-/* resmap/elements.h - tiles of maps that shuffle single elements, as numbers: of these there may be millions. */
+/* resmap/elements.h - tiles of maps that deal single elements in no order, as lists of numbers: there may be
+ * millions. */
 #ifndef DCLI_RESMAP_ELEMENTS_H
 #define DCLI_RESMAP_ELEMENTS_H
 
@@ -9,21 +10,21 @@ typedef struct dcli_element {
     int64_t number, offset;
 } dcli_element;
 
-/** Start with {0}; free with dcli_element_list_free(). */
+/** A list of elements. Start with {0}; free with dcli_element_list_free(). */
 typedef struct dcli_element_list {
     dcli_element *element;
     int64_t count;
     dcli_divisor by_extent[DCL_MAX_RANK]; /* of the grid, for dcli_element_index() */
 } dcli_element_list;
 
-/** Whether the map deals single elements in no order. */
+/** Whether the map deals single elements without an order. */
 bool dcli_layout_is_shuffled(const dcli_layout *layout);
 
-/** The elements of tiles first .. first + count - 1 of a node of such a layout, by rising number.
- *  Cost: O(n), some 50 ns for each. @return DCL_OK or DCL_ERR_NOMEM. */
+/** List the elements of tiles first .. first + count - 1 of a node of such a layout, in ascending order. Cost: O(n),
+ *  some 50 ns for each. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_elements(const dcli_layout *layout, int node, int64_t first, int64_t count,
                                 dcli_element_list *out);
-/** All elements of a node of such a layout, in the order in which they are stored. */
+/** List all elements of a node of such a layout, in the order in which they are stored. */
 dcl_status dcli_layout_stored_elements(const dcli_layout *layout, int node, dcli_element_list *out);
 void dcli_element_list_free(dcli_element_list *list);
 

@@ -1,17 +1,17 @@
-/* resmap/map_text.h - the grammar of maps. Pure. */
+/* resmap/map_text.h - the grammar of maps. Pure functions. */
 #ifndef DCLI_RESMAP_MAP_TEXT_H
 #define DCLI_RESMAP_MAP_TEXT_H
 
 #include "resmap/layout.h"
 
-/** Read a rule for a cluster of `node_count` nodes; grammar at dcl_map_parse(). A text that names no nodes is for all of
- *  them. tile_bytes, block_bytes, small_bytes of the result are 0.
- *  @return DCL_OK, or DCL_ERR_INVALID naming column, what was found and what was expected. */
+/** Parse a rule for a cluster of `node_count` nodes; grammar at dcl_map_parse(). A text without nodes is for all of
+ *  them. tile_bytes, block_bytes, small_bytes of the result are 0. @return DCL_OK, or DCL_ERR_INVALID with the column,
+ *  what was found and what was expected. */
 dcl_status dcli_map_rule_parse(const char *text, int node_count, dcli_map_rule *rule_out);
-/** The same; a text that names no nodes is for those of `others`, a rule of which nothing else is looked at. */
+/** Parse a rule; a text without nodes is for those of `others`, a rule of which nothing else is used. */
 dcl_status dcli_map_rule_parse_over(const char *text, int node_count, const dcli_map_rule *others,
                                     dcli_map_rule *rule_out);
-/** Write it; as snprintf(). dcli_map_rule_parse() reads it back to an equal rule. */
+/** Print a rule, as snprintf() does. dcli_map_rule_parse() parses the text to an equal rule. */
 size_t dcli_map_rule_print(const dcli_map_rule *rule, char *text_out, size_t capacity);
 
 #endif

@@ -1,61 +1,61 @@
-/* resmap/parts.h - what the files of this room share: the two families behind layout.h. Indices here count from the
- * grid's origin, and nodes are places: layout.c and tiles.c translate. Pure. */
+/* resmap/parts.h - shared by the files of this room: the families behind layout.h. Indices here count from the grid's
+ * origin, and nodes are places: layout.c and tiles.c translate. Pure functions. */
 #ifndef DCLI_RESMAP_PARTS_H
 #define DCLI_RESMAP_PARTS_H
 
 #include "resmap/layout.h"
 #include "segment/wide.h"
 
-/* Grains where neither the map nor the configuration says anything. */
+/* Grains if neither the map nor the configuration sets any. */
 #define DCLI_TILE_BYTES (INT64_C(16) << 20)
 #define DCLI_BLOCK_BYTES (INT64_C(4) << 20)
 
 enum {
     DCLI_MOST_NODES = 1000000,
-    DCLI_MOST_POINTS = 1 << 20 /* of an axis: a map is held by every process */
+    DCLI_MOST_POINTS = 1 << 20 /* most points of an axis: every process holds a map */
 };
 enum { DCLI_MOST_BOXES = 1 << 17 };
-/* Of a table of owners as it is given. */
+/* Most pieces of a given table of owners. */
 #define DCLI_MOST_PIECES (INT64_C(1) << 28)
 
-/* Sums of an extent and a run, and twice an extent, must fit: no grid of real data comes near. */
+/* Largest extent: sums of an extent and a run, and twice an extent, must fit. Real grids are far smaller. */
 #define DCLI_MOST_EXTENT (INT64_C(1) << 61)
 
 /* ---- map.c: what every constructor begins with */
 
-/** A rule with everything that every map of a cluster has: the nodes that are alive now, the grains aimed at. */
+/** Begin a rule with what all maps of a cluster have: the nodes that are alive now, the intended grains. */
 dcl_status dcli_map_rule_for(const dcl_cluster *cluster, dcli_map_rule *rule_out);
 dcl_status dcli_map_check_rank(int rank);
 
 /* ---- nodes.c: the list of nodes */
 
 dcl_status dcli_nodes_check(const dcli_map_rule *rule);
-/** Whether place k is the same node in both, for all k. */
+/** Whether place k is the same node in both rules, for all k. */
 bool dcli_nodes_equal(const dcli_map_rule *a, const dcli_map_rule *b);
 /** The largest node number + 1. */
 int dcli_nodes_end(const dcli_map_rule *rule);
-/** Turn flags by place into flags by node, where they stand. @param flags  [dcli_nodes_end()] */
+/** Convert flags by place to flags by node, in place. @param flags  [dcli_nodes_end()] */
 void dcli_nodes_spread(const dcli_map_rule *rule, bool flags[]);
 
-/** Elements that fit into `bytes` (0: `standard`), at least 1. */
+/** Number of elements that fit into `bytes` (0: `standard`), at least 1. */
 int64_t dcli_grain_elements(const dcli_layout *layout, int64_t bytes, int64_t standard);
-/** A grain of at most `most` elements: the extents, cut along the slowest axes first, as evenly as can be. */
+/** Choose a grain of at most `most` elements: the extents, cut along the slowest axes first, as evenly as possible. */
 void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t grain_out[]);
 
-/** Elements aimed at for one tile. */
+/** Intended number of elements of a tile. */
 int64_t dcli_tile_elements(const dcli_layout *layout);
-/** Dealt: slots of a tile; 0: slots are cut into tiles. */
+/** Dealt: slots per tile; 0: slots are cut into tiles. */
 int64_t dcli_tile_slots(const dcli_layout *layout);
 
-/** Sort things 0 .. count - 1 by place, keeping their order; those at place -1 are left out.
- *  @param from  [places + 1] in: at [p + 1] how many p has, 0 at
- *  [0]; out: where a place's begin in `of`. @param of  [count] receives their numbers. */
+/** Sort things 0 .. count - 1 by place, keeping their order; those at place -1 are omitted.
+ *  @param from  [places + 1] in: at [p + 1] the number of things of place p, 0 at [0]; out: the start of a place's
+ *               things in `of`. @param of  [count] receives their numbers. */
 void dcli_sort_by_place(int64_t count, int places, const int64_t place[], int64_t from[], int64_t of[]);
 
 /* ---- ranges.c: numbers and boxes */
 
-/** A mixed-radix numbering: number = sum of p[d] * weight[d], 0 <= p[d] < count[d]; order[] lists axes by falling weight,
- *  the last has weight 1. */
+/** A mixed-radix numbering: number = sum of p[d] * weight[d], 0 <= p[d] < count[d]; order[] lists the axes by
+ *  descending weight, the last has weight 1. */
 typedef struct dcli_numbering {
     int rank;
     const int *order; /* NULL: 0, 1, ... */
@@ -66,7 +66,7 @@ typedef struct dcli_numbering {
 typedef bool dcli_range_fn(void *user, const int64_t lo[], const int64_t hi[]);
 
 /** Visit the numbers first .. last - 1 as at most 2 * rank - 1 boxes of positions, in the order of their numbers.
- *  @return false when stopped. */
+ *  @return false if stopped. */
 bool dcli_range_boxes(const dcli_numbering *numbering, int64_t first, int64_t last, dcli_range_fn *visit, void *user);
 
 /** The smallest x >= 0 with (start + a * x) mod m <= width; 0 <= start, a < m, width >= 0. @return -1: there is none.
@@ -75,13 +75,13 @@ int64_t dcli_first_below(int64_t start, int64_t a, int64_t m, int64_t width);
 
 /* ---- lanes.c: products of axes */
 
-/** One axis of a part: runs number first, first + step, ... (count of them); run number p begins at base + p * run, and
- *  element i of the u-th of them lies at u * between + i * within. Cut by the grid's edge. */
+/** A lane: one axis of a part. It has the runs first, first + step, ... (count of them); run p begins at base + p *
+ *  run, and element i of the u-th of them is at u * between + i * within. Clipped at the grid's edge. */
 typedef struct dcli_lane {
     int64_t base, run, first, count, step, between, within;
 } dcli_lane;
 
-/** Where regions go: appended to `out`, or, when that is NULL, only noticed. */
+/** Destination of regions: appended to `out`, or, if that is NULL, only noted. */
 typedef struct dcli_walk {
     const dcli_layout *layout;
     dcl_box query; /* not empty, inside the grid, from the origin */
@@ -90,25 +90,25 @@ typedef struct dcli_walk {
     dcl_status status;
 } dcli_walk;
 
-/** Emit the product of lanes, cut to the query. @param order  axes, slowest stored first; NULL: 0, 1, ...
- *  @return false to stop. */
+/** Emit the product of lanes, clipped to the query. @param order  axes, slowest stored first; NULL: 0, 1, ... @return
+ *  false to stop. */
 bool dcli_lanes_emit(dcli_walk *walk, const dcli_lane lane[], int64_t offset, const int order[]);
 
-/** Emit one element, if the query has it. @param index  from the grid's origin. @return false to stop. */
+/** Emit one element, if it is in the query. @param index  from the grid's origin. @return false to stop. */
 bool dcli_element_emit(dcli_walk *walk, const int64_t index[], int64_t offset);
 
 /* ---- irregular.c: axes divided by a list */
 
-/** Divide an axis by its points. @param bound_out  the table that the division points into, a hold of the caller's.
- *  @return DCL_OK or DCL_ERR_NOMEM. */
+/** Divide an axis by its points. @param bound_out  the table of the division, with a reference for the caller. @return
+ *  DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_irregular_divide(int64_t extent, const dcl_axis *axis, int nodes, dcli_division *division_out,
                                  dcli_table **bound_out);
-/** The run that an index lies in. */
+/** The number of the run that contains an index. */
 static inline int64_t dcli_run_of(const dcli_division *division, int64_t index)
 {
     return dcli_last_below(division->begin, division->runs, index);
 }
-/** The index at place `local` of a coordinate's elements. */
+/** The index at position `local` of a coordinate's elements. */
 int64_t dcli_irregular_index(const dcli_division *division, int64_t coordinate, int64_t local);
 bool dcli_irregular_same(const dcli_division *a, const dcli_division *b);
 
@@ -116,13 +116,13 @@ bool dcli_irregular_same(const dcli_division *a, const dcli_division *b);
 
 /** Elements of an axis at a coordinate; 0 for coordinates that own nothing. */
 int64_t dcli_division_extent(const dcli_division *division, int64_t coordinate);
-/** Coordinate of an index, and its place among the coordinate's elements. */
+/** Coordinate of an index, and its position among the coordinate's elements. */
 int64_t dcli_divide_index(const dcli_division *division, int64_t index, int64_t *local_out);
-/** Elements from one row of storage to the next. */
+/** Distance of rows in storage, in elements, with padding. */
 int64_t dcli_row_pitch(const dcli_layout *layout, int64_t row);
-/** A node's coordinates and its local array. @return false when it owns nothing. */
+/** A node's coordinates and the extents of its local array. @return false if it owns nothing. */
 bool dcli_axes_local(const dcli_layout *layout, int node, int64_t coordinate_out[], int64_t extent_out[]);
-/** The index at place `local` of a coordinate's elements. */
+/** The index at position `local` of a coordinate's elements. */
 int64_t dcli_division_index(const dcli_division *division, int64_t coordinate, int64_t local);
 void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 int64_t dcli_axes_storage(const dcli_layout *layout, int node);
@@ -136,49 +136,50 @@ void dcli_every_settle(dcli_map_rule *rule);
 /** dcli_layout_bind() of a rule with `every`, whose rank is the grid's. */
 dcl_status dcli_every_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli_layout *layout_out);
 void dcli_every_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
-/** What is stored of a box, as the inner layout knows it. @param box  NULL: the whole grid. @return false: nothing is. */
+/** The part of a box that is stored, in indices of the inner layout. @param box  NULL: the whole grid. @return false:
+ *  nothing is. */
 bool dcli_every_inward(const dcli_layout *layout, const dcl_box *box, dcl_box *inner_out);
-/** Regions of the inner layout, from number `first` on, become the grid's. */
+/** Convert regions of the inner layout, from number `first` on, to indices of the grid. */
 void dcli_every_outward(const dcli_layout *layout, dcli_region_list *list, int64_t first);
 
 /* ---- halo.c: widths within which nodes keep what they read, and axes that go on at their other end */
 
-/** One spelling for what a rule has, whose rank is known as far as it will be. */
+/** Normalize the halo of a rule, as far as its rank is known. */
 void dcli_halo_settle(dcli_map_rule *rule);
 dcl_status dcli_halo_check(const dcli_map_rule *rule);
 bool dcli_halo_equal(const dcli_map_rule *a, const dcli_map_rule *b);
-/** Fill in a width per axis of the grid. @param rule  has the grid's rank. @return DCL_OK, or DCL_ERR_INVALID: another rank,
- *  widths beyond an axis that is periodic. */
+/** Complete the widths for every axis of the grid. @param rule  has the grid's rank. @return DCL_OK, or
+ *  DCL_ERR_INVALID: another rank, widths larger than a periodic axis. */
 dcl_status dcli_halo_bind(dcli_map_rule *rule, const dcl_grid *grid);
 
 /* ---- rest.c: what elements that are stored nowhere read as */
 
-/** Convert to one element. @param element_out  receives dcl_type_bytes(type).
- *  @return DCL_OK, or DCL_ERR_INVALID: the type has no such value. */
+/** Convert a fill value to one element. @param element_out  receives dcl_type_bytes(type). @return DCL_OK, or
+ *  DCL_ERR_INVALID: the type has no such value. */
 dcl_status dcli_rest_element(double rest, dcl_type type, void *element_out);
-/** Shortest text that dcli_rest_parse() reads back, whatever the program's locale. */
+/** Print the shortest text that dcli_rest_parse() parses to the same value, in any locale. */
 void dcli_rest_print(double rest, char text_out[32]);
-/** @param end_out  behind the number; `text` where there is none. */
+/** Parse a fill value. @param end_out  the text after the number; `text` if there is none. */
 double dcli_rest_parse(const char *text, const char **end_out);
 bool dcli_rest_equal(double a, double b);
 
 /* ---- scatter.c: the order of hashed pieces */
 
-/** @param total  pieces, at least 1. */
+/** Prepare a permutation. @param total  number of pieces, at least 1. */
 void dcli_scatter_bind(int64_t seed, int64_t total, dcli_scatter *scatter_out);
-/** Where a piece comes, and which piece comes there. */
+/** Position of a piece after shuffling; and the piece at a position. */
 int64_t dcli_scatter_position(const dcli_scatter *scatter, int64_t number);
 int64_t dcli_scatter_number(const dcli_scatter *scatter, int64_t position);
 
 /* ---- owned.c: pieces given out by a list */
 
-/** @return DCL_OK; DCL_ERR_INVALID: the list is for another number of pieces, or names a node that the map has not;
- *          DCL_ERR_NOMEM. */
+/** Bind the list of owners to a grid. @return DCL_OK; DCL_ERR_INVALID: the list is for another number of pieces, or
+ *  names a node that the map does not have; DCL_ERR_NOMEM. */
 dcl_status dcli_owned_bind(dcli_layout *layout);
-/** @return -1: the piece is stored nowhere. */
+/** Owner and slot of a piece by the list. @return -1: the piece is not stored. */
 int dcli_owned_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out);
 int64_t dcli_owned_piece(const dcli_layout *layout, int node, int64_t slot);
-/** The first of a place's runs, as an index of `of`, that has a slot at or behind this one. */
+/** The first of a place's runs, as an index of `of`, with slots at or after this one. */
 int64_t dcli_owned_run_at(const dcli_layout *layout, int node, int64_t slot);
 
 /* ---- dealt.c: the dealt family */
@@ -188,42 +189,43 @@ dcli_numbering dcli_piece_numbering(const dcli_layout *layout);
 int64_t dcli_dealt_slots(const dcli_layout *layout, int node);
 /** Piece number of a node's slot. */
 int64_t dcli_slot_piece(const dcli_layout *layout, int node, int64_t slot);
-/** Owner of a piece number and its slot there; -1: it is stored nowhere. */
+/** Owner of a piece number and its slot there; -1: it is not stored. */
 int dcli_piece_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out);
 void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 int64_t dcli_dealt_owned(const dcli_layout *layout, int node);
-/** Emit what lies in slots first .. last - 1 of a node. */
+/** Emit the elements in slots first .. last - 1 of a node. */
 void dcli_dealt_walk(dcli_walk *walk, int node, int64_t first, int64_t last);
 void dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
 
 /* ---- boxes.c, boxes_bind.c: the family of listed boxes */
 
 dcl_status dcli_boxes_check(const dcli_map_rule *rule);
-/** First half of binding, before the grains are known: @return DCL_OK; DCL_ERR_INVALID: a box outside the grid, an
+/** First half of binding, before the grains are known. @return DCL_OK; DCL_ERR_INVALID: a box outside the grid, an
  *  overlap or a gap, named; DCL_ERR_NOMEM. */
 dcl_status dcli_boxes_bind(dcli_layout *layout);
-/** Second half: number blocks and tiles. */
+/** Second half of binding: number blocks and tiles. */
 void dcli_boxes_number(dcli_layout *layout);
-/** The box behind a number. */
+/** The box of a number in the list. */
 dcl_box dcli_boxes_box(const dcli_layout *layout, int64_t number);
 /** Called with the number of a box. @return false to stop. */
 typedef bool dcli_listed_fn(void *user, int64_t number);
-/** Visit the boxes whose bounds meet those of a box, from the origin. @return false when stopped. */
+/** Visit the boxes whose bounds intersect a box, with indices from the origin. @return false if stopped. */
 bool dcli_boxes_meet(const dcli_layout *layout, const dcl_box *query, dcli_listed_fn *visit, void *user);
 void dcli_boxes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 void dcli_boxes_walk(dcli_walk *walk, int node);
 void dcli_boxes_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
-/** Emit what lies in tiles first .. last - 1. */
+/** Emit the elements in tiles first .. last - 1. */
 void dcli_boxes_tiles(dcli_walk *walk, int node, int64_t first, int64_t last);
-/** The tiles of a box's own counting: shape of one. @return how many. */
+/** The shape of a box's tiles. @return number of tiles. */
 int64_t dcli_boxes_tile_shape(const dcli_layout *layout, const dcl_box *box, int64_t shape_out[]);
 
-/** A box moved to count from the grid's origin; NULL: the whole grid. */
+/** A box with indices from the grid's origin; NULL: the whole grid. */
 dcl_box dcli_from_origin(const dcli_layout *layout, const dcl_box *box);
-/** Put the regions from number `first` on in the order stored. */
+/** Sort the regions from number `first` on by their offset. */
 void dcli_sort_regions(dcli_region_list *list, int64_t first);
 
-/** Where a piece lies among the pieces, by axis, from its number. @param by_weight  [rank] divisors of layout->weight. */
+/** Position of a piece among the pieces, per axis, from its number. @param by_weight  [rank] divisors of
+ *  layout->weight. */
 static inline void dcli_piece_position(const dcli_layout *layout, const dcli_divisor by_weight[], int64_t number,
                                        int64_t position_out[])
 {

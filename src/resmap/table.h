@@ -1,5 +1,5 @@
-/* resmap/table.h - numbers that a map is given as a list, or that follow from it when it meets a grid: shared by all
- * copies of a rule or layout, never changed once made. */
+/* resmap/table.h - reference-counted tables of numbers: given as a list, or computed when a map is bound to a grid.
+ * Shared by all copies of a rule or layout, and immutable once made. */
 #ifndef DCLI_RESMAP_TABLE_H
 #define DCLI_RESMAP_TABLE_H
 
@@ -11,16 +11,17 @@ typedef struct dcli_table {
     int64_t value[];
 } dcli_table;
 
-/** @return a table of zeros, yours; NULL: DCL_ERR_NOMEM. */
+/** Make a zeroed table with one reference; NULL: DCL_ERR_NOMEM. */
 dcli_table *dcli_table_new(int64_t count);
-/** Another hold. @return table. NULL is passed through. */
+/** Add a reference. @return table. NULL is passed through. */
 dcli_table *dcli_table_retain(dcli_table *table);
-/** End a hold. NULL is accepted. */
+/** Drop a reference. NULL is accepted. */
 void dcli_table_release(dcli_table *table);
-/** Whether both hold the same numbers, or are both NULL. */
+/** Whether both contain the same numbers, or are both NULL. */
 _Bool dcli_table_equal(const dcli_table *a, const dcli_table *b);
 
-/** The last k with value[k] <= x; value[0] <= x, values never fall. Source: binary search, Knuth TAOCP 3, 6.2.1. */
+/** The last k with value[k] <= x; value[0] <= x, values are non-decreasing. Source: binary search, Knuth TAOCP 3,
+ *  6.2.1. */
 static inline int64_t dcli_last_below(const int64_t value[], int64_t count, int64_t x)
 {
     const int64_t *base = value;
