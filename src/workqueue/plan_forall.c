@@ -307,11 +307,13 @@ static dcl_status plan_split(dcli_builder *builder, const dcl_box *box, bool ins
 
 static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box);
 
-/* The regions in which nodes have a footprint, if they are without gaps, large and few, and if at least one of several
- * owners is read in place; else none. They are put into builder->fresh. */
-static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foot)
+enum { LARGE_SEGMENT = 1 << 12 }; /* elements: of fewer, more boxes cost more than stages */
+
+/* The regions in which nodes have a footprint, if they are without gaps, few, and of at least so many elements on average, and
+ * if at least one of several owners is read in place; else none. They are put into builder->fresh. */
+static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foot, int64_t least)
 {
-    enum { MOST = 64, LEAST = 1 << 12 };
+    enum { MOST = 64 };
     const dcli_layout *layout = dcli_layout_of(builder, a);
     dcl_status status = DCL_OK;
     builder->regions.count = builder->fresh.count = 0;
@@ -322,8 +324,10 @@ static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foo
             *(dcli_reads_part(builder, p) ? &read : &sent) |= p != builder->self;
             status = dcli_layout_regions(layout, p, foot, &builder->regions);
         }
-    int64_t count = builder->regions.count;
-    if (count < 2 || (sent && !read) || count > MOST || dcli_box_elements(foot) / count < LEAST)
+    int64_t count = builder->regions.count, elements = 0;
+    for (int64_t r = 0; r < count; r++)
+        elements += dcli_box_elements(&builder->regions.region[r].box);
+    if (count < 2 || (sent && !read) || count > MOST || elements < dcli_box_elements(foot) || elements / count < least)
         return status;
     for (int64_t r = 0; r < count && status == DCL_OK; r++) {
         const dcl_box *box = &builder->regions.region[r].box;
@@ -337,15 +341,16 @@ static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foo
     return status;
 }
 
-/* A box whose reads of an array are spread over a few large regions is cut where one ends: then each part reads one of
- * them, and nothing is staged but what is sent. */
-static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box, const dcl_box *foot, bool *done_out)
+/* A box whose reads of an array are spread over a few regions is cut where one ends: then each part reads one of them, and
+ * nothing is staged but what is sent. */
+static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box, const dcl_box *foot, int64_t least,
+                                work_fn *each, bool *done_out)
 {
     const dcli_subscripts *subscripts = &builder->subscripts[a];
     *done_out = false;
-    if (!dcli_reads_parts(builder) || subscripts->reach != DCLI_REACH_AFFINE || !dcli_subscripts_exact(subscripts))
+    if (subscripts->reach != DCLI_REACH_AFFINE || !dcli_subscripts_exact(subscripts))
         return DCL_OK;
-    dcl_status status = find_segments(builder, a, foot);
+    dcl_status status = find_segments(builder, a, foot, least);
     if (status != DCL_OK || builder->fresh.count == 0)
         return status;
     dcli_box_list segments = builder->fresh; /* the parts need the list as scratch again */
@@ -357,11 +362,68 @@ static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box
         if (!dcli_footprint_inside(subscripts, box, &segments.box[s], range.lo, range.count))
             continue;
         dcli_box_part(box, range.lo, range.count, &part);
-        status = plan_unchecked(builder, &part);
+        status = each(builder, &part, false);
     }
     dcli_box_list_free(&segments);
     return status;
 }
+
+/* Whether reads of a box may come from several segments that lie side by side. */
+static bool may_be_segments(const dcli_builder *builder, int a, const struct dcli_view *view)
+{
+    return dcli_is_staged(view) && !view->written && !dcli_is_kept(view) && !view->leaves &&
+           !dcli_meets_copy(builder, dcli_param_of(builder, a), &view->foot);
+}
+
+static dcl_status plan_part(dcli_builder *builder, const dcl_box *box, bool inside)
+{
+    (void)inside;
+    return plan_unchecked(builder, box);
+}
+
+/* Whether an access may read outside its grid: then a cut by segments would leave out indices. */
+static bool is_cut(const dcli_builder *builder, int a, const dcl_box *box)
+{
+    dcl_box foot;
+    bool cut;
+    dcli_footprint(&builder->own[a], box, &builder->grid[a], &foot, &cut);
+    return cut;
+}
+
+static dcl_status plan_border(dcli_builder *builder, const dcl_box *box, bool checked);
+
+static dcl_status plan_unchecked_border(dcli_builder *builder, const dcl_box *box, bool inside)
+{
+    return inside ? plan_as_is(builder, box, false) : plan_border(builder, box, false);
+}
+
+static dcl_status plan_checked_border(dcli_builder *builder, const dcl_box *box, bool inside)
+{
+    (void)inside;
+    return plan_border(builder, box, true);
+}
+
+/* What is left of a large box around the part that reads its own segment alone: cut until each part reads one segment per
+ * access. That costs less than copying into stages. */
+static dcl_status plan_border(dcli_builder *builder, const dcl_box *box, bool checked)
+{
+    struct dcli_view views[DCLI_MAX_ACCESSES];
+    dcl_status status = DCL_OK;
+    for (int a = 0; a < builder->operation->body->access_count && status == DCL_OK; a++) {
+        dcli_region largest;
+        bool done = false;
+        status = look(builder, a, box, &views[a], &largest);
+        if (status == DCL_OK && may_be_segments(builder, a, &views[a]) && !(checked && is_cut(builder, a, box)))
+            status = plan_segments(builder, a, box, &views[a].foot, 1,
+                                   checked ? plan_checked_border : plan_unchecked_border, &done);
+        if (done)
+            return status;
+    }
+    return status == DCL_OK ? emit_work(builder, box, checked, views) : status;
+}
+
+/* Whether the borders of a box are cut by segments. */
+static bool cuts_borders(const dcl_box *box) { return dcli_box_elements(box) >= LARGE_SEGMENT; }
 
 /* The range of a box whose halos and crosses lie in a box of what is seen. */
 static bool declared_inside(const dcli_builder *builder, int a, const dcl_box *box, const dcl_box *part,
@@ -425,10 +487,9 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
         dcli_region largest;
         struct range mine;
         status = look(builder, a, box, &views[a], &largest);
-        if (status == DCL_OK && dcli_is_staged(&views[a]) && !views[a].written && !dcli_is_kept(&views[a]) &&
-            !views[a].leaves && !dcli_meets_copy(builder, dcli_param_of(builder, a), &views[a].foot)) {
+        if (status == DCL_OK && dcli_reads_parts(builder) && may_be_segments(builder, a, &views[a])) {
             bool done;
-            status = plan_segments(builder, a, box, &views[a].foot, &done);
+            status = plan_segments(builder, a, box, &views[a].foot, LARGE_SEGMENT, plan_part, &done);
             if (status != DCL_OK || done)
                 return status;
         }
@@ -448,12 +509,17 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
     dcli_box_part(box, range.lo, range.count, &inner);
     if (!splits || 2 * dcli_box_elements(&inner) < dcli_box_elements(box))
         return emit_work(builder, box, false, views);
-    return split_box(builder, box, &range, plan_split);
+    return split_box(builder, box, &range, cuts_borders(box) ? plan_unchecked_border : plan_split);
 }
 
 static dcl_status plan_edge(dcli_builder *builder, const dcl_box *box, bool inside)
 {
     return inside ? plan_in_grid(builder, box) : plan_as_is(builder, box, true);
+}
+
+static dcl_status plan_cut_edge(dcli_builder *builder, const dcl_box *box, bool inside)
+{
+    return inside ? plan_in_grid(builder, box) : plan_border(builder, box, true);
 }
 
 /* Cut off what may read outside a grid. */
@@ -479,7 +545,9 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
             memset(&mine, 0, sizeof mine);
         intersect_ranges(box->rank, range.lo, range.count, mine.lo, mine.count);
     }
-    return cut_any ? split_box(builder, box, &range, plan_edge) : plan_in_grid(builder, box);
+    if (!cut_any)
+        return plan_in_grid(builder, box);
+    return split_box(builder, box, &range, cuts_borders(box) ? plan_cut_edge : plan_edge);
 }
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */

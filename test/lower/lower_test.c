@@ -209,6 +209,35 @@ Test(lower, segments_are_sets_of_rows)
     test_ops_free();
 }
 
+/* The borders of large segments read their neighbours on the same node in place: only what comes from the other node is staged. */
+Test(lower, borders_of_large_segments_are_not_staged)
+{
+    const dcl_grid grid = {.type = DCL_INT64, .rank = 2, .extent = {512, 256}};
+    const dcli_layout *layout = test_layout("rows:block(128x128)", NODES, &grid);
+    const dcli_operation *operation = TEST_FORALL(1, "C(i,j) = A(i-1,j) + A(i+1,j) + A(i,j-1) + A(i,j+1);",
+                                                  {DCL_ACCESS_OUT, "C", 1, layout}, {DCL_ACCESS_IN, "A", 2, layout});
+    const dcli_traits traits = traits_of(GPU);
+    dcli_plan *plan = plan_of(operation, false);
+    dcli_lowered lowered = {0};
+    int64_t elements = 0, sets = 0;
+    for (int64_t s = 0; s < plan->stage_count; s++) {
+        bool comes = false;
+        for (int64_t p = plan->stage[s].first_in; p < plan->stage[s].first_in + plan->stage[s].in_count; p++)
+            comes |= plan->piece[p].kind == DCLI_SPACE_CHUNK;
+        cr_expect(comes, "stage %d has elements of this node alone", (int)s);
+    }
+    for (int64_t w = 0; w < plan->work_count; w++)
+        elements += dcli_box_elements(&plan->work[w].box);
+    cr_expect_eq(elements, 256 * 256, "every element is computed once");
+    cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
+    for (int64_t l = 0; l < lowered.launch_count; l++)
+        sets += lowered.launch[l].set_count;
+    cr_expect_leq(sets, 16, "%d launches", (int)sets);
+    dcli_lowered_free(&lowered);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
 /* ---- tile kernels ------------------------------------------------------------------------------------------------- */
 
 /* C and A of 8 x 6; what is declared of A. */
