@@ -124,6 +124,16 @@ static bool uses_indices(const dcli_body *body)
     return false;
 }
 
+static bool has_condition(const dcli_tokens *tokens)
+{
+    static const char *const words[] = {"if", "switch", "?", "&&", "||"};
+    for (int t = 0; t < tokens->count; t++)
+        for (size_t w = 0; w < sizeof words / sizeof words[0]; w++)
+            if (dcli_token_is(tokens, t, words[w]))
+                return true;
+    return false;
+}
+
 /* Whether a body is blind. It is not if it has declared reaches, which find elements by indices. */
 static bool is_blind(const dcli_body *body)
 {
@@ -147,6 +157,7 @@ static dcl_status check_body(dcli_parser *parser)
         if (body->access[a].reach == DCLI_REACH_AFFINE)
             body->access[a].unit_axis = find_unit_axis(body, a);
     body->blind = is_blind(body);
+    body->inside->has_condition = has_condition(&body->inside->tokens);
     return DCL_OK;
 }
 

@@ -239,8 +239,12 @@ ParameterizedTest(struct set_case *c, kernel_rows, sets)
 
 Test(kernel_rows, launches)
 {
-    expect_launch("C(i,j,k) = A(i,j,k);", DCLI_VARIANT_UNIT, (int64_t[]){5, 100, 1000}, 3, (size_t[]){256, 100, 5},
+    expect_launch("C(i,j,k) = A(i,j,k);", DCLI_VARIANT_UNIT, (int64_t[]){5, 100, 1000}, 3, (size_t[]){1024, 100, 5},
+                  (size_t[]){256, 1, 1}); /* few indices: one each */
+    expect_launch("C(i,j,k) = A(i,j,k);", DCLI_VARIANT_UNIT, (int64_t[]){50, 100, 1000}, 3, (size_t[]){256, 100, 50},
                   (size_t[]){256, 1, 1});
+    expect_launch("for (int n = 0; n < 9; n++) C(i,j,k) = A(i,j,k);", DCLI_VARIANT_UNIT, (int64_t[]){50, 100, 1000}, 3,
+                  (size_t[]){1024, 100, 50}, (size_t[]){256, 1, 1}); /* costly: one each */
     expect_launch("C(i,j,k) = A(i,j,k);", DCLI_VARIANT_ANY, (int64_t[]){5, 100, 20}, 3, (size_t[]){32, 104, 5},
                   (size_t[]){32, 8, 1});
     expect_launch("C(i,j,k) = A(k,j,i);", DCLI_VARIANT_UNIT, (int64_t[]){100, 5, 1000}, 3, (size_t[]){1024, 32, 5},
