@@ -22,7 +22,7 @@ struct dcli_body_inside {
     int first_subscript[DCLI_MAX_ACCESSES]; /* position of an access's subscripts in subscript[]; -1: declared reach */
     int axis_of_index[DCL_MAX_RANK];        /* loop axis of an index name; -1: the name is not an index here */
     bool has_loop;
-    bool has_condition; /* contains if, switch, ?:, && or || */
+    bool has_condition;                                 /* contains if, switch, ?:, && or || */
     int16_t row_at[DCLI_MAX_ACCESSES][DCLI_ROW_FIELDS]; /* positions of the fields in a row; -1: there is none */
     int row_length;
 };

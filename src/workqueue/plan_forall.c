@@ -610,7 +610,18 @@ static int64_t staged_bytes(const dcli_builder *builder)
     return bytes;
 }
 
-/* Forget what was planned for the only node there is (nothing was moved): one batch would stage too much at once. */
+/* Whether this node owns all elements of all operands, so that nothing is moved. */
+static bool is_alone(const dcli_builder *builder)
+{
+    for (int k = 0; k < builder->operation->operand_count; k++) {
+        const dcli_layout *layout = builder->operation->operand[k].layout;
+        if (layout != NULL && dcli_layout_owned(layout, builder->self) < dcl_grid_count(&layout->grid))
+            return builder->terms->node_count == 1;
+    }
+    return true;
+}
+
+/* Forget what was planned (nothing is moved): one batch would stage too much at once. */
 static void start_over(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;
@@ -633,7 +644,7 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
         return DCL_OK;
     int64_t tile_bytes = owned / tiles * (int64_t)dcl_type_bytes(layout->grid.type);
     int64_t few = dcli_min(tiles, dcli_max(1, builder->terms->batch_bytes / dcli_max(1, tile_bytes)));
-    bool alone = builder->terms->node_count == 1, at_once = alone || dcli_operation_is_local(operation);
+    bool alone = is_alone(builder), at_once = alone || dcli_operation_is_local(operation);
     int64_t most = most_elements(builder);
     status = plan_batches(builder, tiles, at_once ? tiles : few, at_once ? INT64_MAX : most);
     if (status == DCL_OK && alone && staged_bytes(builder) > builder->terms->batch_bytes) {

@@ -304,6 +304,24 @@ Test(plan, pool_and_chunks)
     test_ops_free();
 }
 
+/* What a node has alone is one batch, also where there are other nodes; that has 4 batches where one array lies elsewhere, too. */
+Test(plan, batches_of_a_node_that_owns_everything)
+{
+    dcl_grid line = dcl_grid_1d(DCL_INT64, 80);
+    const dcli_layout *whole = test_layout("block;tile=20", 1, &line), *halves = test_layout("block;tile=20", 2, &line);
+    dcli_plan_terms terms = terms_of(2, false);
+    terms.batch_bytes = 160;
+    for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+        dcli_operation *operation = TEST_FORALL(1, "C(i) = A(79-i);", {DCL_ACCESS_OUT, "C", 1, whole},
+                                                {DCL_ACCESS_IN, "A", 2, elsewhere ? halves : whole});
+        dcli_plan *plan = make(operation, 0, &terms);
+        cr_expect_eq(plan->batch_count, elsewhere ? 4 : 1, "%" PRId64 " batches", plan->batch_count);
+        cr_expect_eq(plan->chunk_count > 0, elsewhere, "%" PRId64 " chunks", plan->chunk_count);
+        dcli_plan_free(plan);
+    }
+    test_ops_free();
+}
+
 /* The host reads and writes: a chunk per batch, from or to the owners. */
 Test(plan, transfers)
 {
