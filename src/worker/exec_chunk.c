@@ -16,9 +16,9 @@ static dcl_status allocate_parts(dcli_worker *worker, const dcli_entry *entry, c
     return status;
 }
 
-/* ---- item by item ------------------------------------------------------------------------------------------------- */
+/* ---- shuffled elements ------------------------------------------------------------------------------------------ */
 
-/* Copy the items of a chunk one by one. @param bytes  of the chunk: read if it was written elsewhere, else filled. */
+/* Copy the elements of a shuffled chunk. @param bytes  of the chunk: read if it was written elsewhere, else filled. */
 static dcl_status copy_items(dcli_device *device, const dcli_entry *entry, const dcli_plan *plan,
                              const dcli_chunk *chunk, void *bytes)
 {
@@ -37,14 +37,22 @@ static dcl_status copy_items(dcli_device *device, const dcli_entry *entry, const
 
 /* ---- joined ------------------------------------------------------------------------------------------------------- */
 
-/* Get the joined copies of a chunk; *routes_out NULL: copying item by item is cheaper this time, because a program that
- * reads an array once should not pay for joining. */
+/* Single elements in no order: there is hardly anything to join, and a list of them is longer than the plan. If the host copies
+ * them, it goes through the plan itself. */
+static bool is_shuffled(const dcli_worker *worker, const dcli_plan *plan)
+{
+    return plan->spot != NULL && dcli_device_in_place(worker->as_node->device);
+}
+
+/* Get the joined copies of a chunk; *routes_out NULL: it is shuffled. */
 static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int peer, int64_t number,
                                const dcli_routes **routes_out)
 {
     dcli_kept_plan *kept = entry->plan[peer];
     const dcli_chunk *chunk = &kept->plan->chunk[number];
     *routes_out = NULL;
+    if (is_shuffled(worker, kept->plan))
+        return DCL_OK;
     if (kept->packing == NULL) {
         kept->packing = dcli_calloc((size_t)kept->plan->chunk_count, sizeof *kept->packing);
         if (kept->packing == NULL)
@@ -52,10 +60,6 @@ static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int
         dcli_plans_add(&worker->catalog.plans, kept, kept->plan->chunk_count * (int64_t)sizeof *kept->packing);
     }
     dcli_packing *packing = &kept->packing[number];
-    if (!packing->used && dcli_device_in_place(worker->as_node->device)) {
-        packing->used = true;
-        return DCL_OK;
-    }
     dcl_status status = DCL_OK;
     if (!packing->ready) {
         dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, "the packing of what is sent");

@@ -7,9 +7,9 @@
 #include "lower/lower.h"
 #include "worker/plan_cache.h"
 
-/** Joined copies of a chunk's elements on this node, from the second time on that it is packed or written here. */
+/** Joined copies of a chunk's elements on this node. */
 typedef struct dcli_packing {
-    bool used, ready;
+    bool ready;
     dcli_routes routes;
 } dcli_packing;
 
