@@ -37,6 +37,12 @@ static inline dcli_way dcli_way_between(const dcli_node_ways *reader, const dcli
     return (reader->can & owner->can & DCLI_CAN_SHARE) != 0 ? DCLI_WAY_SLOTS : DCLI_WAY_SEND;
 }
 
+/** Whether what one of two nodes sends to the other lies in memory that both map. */
+static inline bool dcli_ways_share(const dcli_node_ways *a, const dcli_node_ways *b)
+{
+    return a->group == b->group && (a->can & b->can & DCLI_CAN_SHARE) != 0;
+}
+
 /** What the setting DCL_TRANSFER leaves of a node's abilities. @param setting  as dcl_config.transfer. */
 uint8_t dcli_ways_allowed(const char *setting);
 /** The word for a way, as DCL_TRANSFER has it. */

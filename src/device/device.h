@@ -120,6 +120,9 @@ dcli_memory *dcli_slot_memory(dcli_slot *slot);
 /** Start copying the first `bytes` of the slot's host memory to memory of the device (which may be the slot's), or in
  *  the other direction. In order with launches, copies and fills that use that memory. */
 dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes);
+/** The same from other memory, such as a slot of another device: it must not change until the slot is complete. */
+dcl_status dcli_slot_send_from(dcli_slot *slot, const void *host, dcli_memory *target, size_t offset_bytes,
+                               size_t bytes);
 dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_bytes, size_t bytes);
 /** Whether all commands that use the slot are complete; *status_out then tells their result. Asks the driver; does not
  *  wait. */

@@ -309,7 +309,7 @@ void dcli_slots_await(dcli_device *device)
 
 /* ---- crossing ---------------------------------------------------------------------------------------------------- */
 
-/* Start bytes of a slot on their way into one buffer of `memory`, or out of it. */
+/* Start bytes at `host` on their way into one buffer of `memory`, or out of it. */
 static dcl_status cross_buffer(dcli_slot *slot, char *host, dcli_direction direction, dcli_memory *memory,
                                cl_mem buffer, size_t at, size_t bytes)
 {
@@ -335,7 +335,7 @@ static dcl_status cross_buffer(dcli_slot *slot, char *host, dcli_direction direc
 }
 
 /* The same of all its buffers. */
-static dcl_status cross(dcli_slot *slot, dcli_direction direction, dcli_memory *memory, size_t offset_bytes,
+static dcl_status cross(dcli_slot *slot, dcli_direction direction, char *host, dcli_memory *memory, size_t offset_bytes,
                         size_t bytes)
 {
     dcl_status status = DCL_OK;
@@ -343,19 +343,25 @@ static dcl_status cross(dcli_slot *slot, dcli_direction direction, dcli_memory *
         size_t at = memory->base + offset_bytes + done;
         stretch = bytes - done;
         cl_mem buffer = dcli_memory_buffer_at(memory, &at, &stretch);
-        status = cross_buffer(slot, (char *)slot->host + done, direction, memory, buffer, at, stretch);
+        status = cross_buffer(slot, host + done, direction, memory, buffer, at, stretch);
     }
     return status;
 }
 
 dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes)
 {
-    return cross(slot, DCLI_IN, target, offset_bytes, bytes);
+    return cross(slot, DCLI_IN, slot->host, target, offset_bytes, bytes);
+}
+
+dcl_status dcli_slot_send_from(dcli_slot *slot, const void *host, dcli_memory *target, size_t offset_bytes,
+                               size_t bytes)
+{
+    return cross(slot, DCLI_IN, (char *)(uintptr_t)host, target, offset_bytes, bytes);
 }
 
 dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_bytes, size_t bytes)
 {
-    return cross(slot, DCLI_OUT, source, offset_bytes, bytes);
+    return cross(slot, DCLI_OUT, slot->host, source, offset_bytes, bytes);
 }
 
 bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out)

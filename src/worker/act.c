@@ -214,7 +214,7 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
         if (status != DCL_OK)
             dcli_keep_problem(entry);
     }
-    dcli_chunks_drop(&worker->received, kept); /* its elements have been copied */
+    dcli_pending_drop(worker, kept); /* its elements have been copied, or are being copied */
     dcli_moving moving = {.entry = entry, .written = true, .peer = action->peer, .chunk = action->chunk};
     if (status == DCL_OK && action->status == DCL_OK && !dcli_device_in_place(worker->as_node->device)) {
         moving.ticket = dcli_device_launched(worker->as_node->device);
@@ -229,8 +229,9 @@ static void drop(dcli_worker *worker, const dcli_action *action)
 {
     const dcli_plan *plan = dcli_node_plan(worker->node, action->operation->number, worker->terms.self);
     const dcli_chunk *chunk = &plan->chunk[action->chunk];
-    dcli_chunks_drop(&worker->received,
-                     dcli_chunks_find(&worker->received, chunk->peer, action->operation->number, false, chunk->number));
+    dcli_kept_chunk *kept =
+        dcli_chunks_find(&worker->received, chunk->peer, action->operation->number, false, chunk->number);
+    dcli_pending_drop(worker, kept);
 }
 
 /* Send watermarks. The host needs few of them, so it gets them when this node is idle, or from time to time. */

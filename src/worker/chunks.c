@@ -57,15 +57,40 @@ static void free_chunk(dcli_chunks *chunks, dcli_kept_chunk *chunk)
     dcli_free(chunk);
 }
 
-void dcli_chunks_drop(dcli_chunks *chunks, dcli_kept_chunk *chunk)
+static void unlink_chunk(dcli_chunks *chunks, dcli_kept_chunk *chunk)
 {
-    if (chunk == NULL)
-        return;
     dcli_kept_chunk **at = &chunks->bucket[bucket_of(chunk->peer, chunk->operation, chunk->written, chunk->number)];
     while (*at != chunk)
         at = &(*at)->next;
     *at = chunk->next;
+}
+
+void dcli_chunks_drop(dcli_chunks *chunks, dcli_kept_chunk *chunk)
+{
+    if (chunk == NULL)
+        return;
+    unlink_chunk(chunks, chunk);
     free_chunk(chunks, chunk);
+}
+
+void dcli_chunks_leave(dcli_chunks *chunks, dcli_kept_chunk *chunk)
+{
+    unlink_chunk(chunks, chunk);
+    chunk->next = chunks->leaving;
+    chunks->leaving = chunk;
+}
+
+void dcli_chunks_sweep(dcli_chunks *chunks, bool (*is_over)(void *user, const dcli_kept_chunk *chunk), void *user)
+{
+    for (dcli_kept_chunk **at = &chunks->leaving; *at != NULL;) {
+        dcli_kept_chunk *chunk = *at;
+        if (!is_over(user, chunk)) {
+            at = &chunk->next;
+            continue;
+        }
+        *at = chunk->next;
+        free_chunk(chunks, chunk);
+    }
 }
 
 void dcli_chunks_drop_after(dcli_chunks *chunks, int peer, int64_t operation)
@@ -82,8 +107,16 @@ void dcli_chunks_drop_after(dcli_chunks *chunks, int peer, int64_t operation)
         }
 }
 
+static bool always(void *user, const dcli_kept_chunk *chunk)
+{
+    (void)user;
+    (void)chunk;
+    return true;
+}
+
 void dcli_chunks_free(dcli_chunks *chunks)
 {
+    dcli_chunks_sweep(chunks, always, NULL);
     for (int b = 0; b < BUCKETS; b++)
         while (chunks->bucket[b] != NULL) {
             dcli_kept_chunk *chunk = chunks->bucket[b];

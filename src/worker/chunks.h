@@ -12,16 +12,18 @@ typedef struct dcli_kept_chunk {
     int64_t operation, number;
     dcli_received received; /* received: the message, whose payload is the data */
     void *bytes;            /* made: the data, from dcli_buffers_take(); NULL: it is in `slot` */
-    dcli_slot *slot; /* made: slot from which the data is being copied to `bytes`; or, lent, with the data; or NULL */
-    char *problem;   /* received: why the data was not kept; NULL: it was */
-    int64_t counted; /* bytes that it holds */
+    dcli_slot *slot;   /* made: slot from which the data is being copied to `bytes`; or, lent, with the data; or NULL */
+    char *problem;     /* received: why the data was not kept; NULL: it was */
+    int64_t counted;   /* bytes that it holds */
+    uint64_t crossing; /* received: ticket of the device's last command that reads the payload; 0: none */
     struct dcli_kept_chunk *next;
 } dcli_kept_chunk;
 
 /** A table of chunks. Start with {0}. */
 typedef struct dcli_chunks {
     dcli_kept_chunk *bucket[256];
-    int64_t bytes; /* bytes held by received chunks; the buffer pool counts those to be sent */
+    dcli_kept_chunk *leaving; /* dropped while the device still reads their payloads */
+    int64_t bytes;            /* bytes held by received chunks; the buffer pool counts those to be sent */
 } dcli_chunks;
 
 /** Add an entry. @return the entry, or NULL: DCL_ERR_NOMEM. */
@@ -31,6 +33,10 @@ void dcli_chunks_hold(dcli_chunks *chunks, dcli_kept_chunk *chunk, dcli_received
 dcli_kept_chunk *dcli_chunks_find(const dcli_chunks *chunks, int peer, int64_t operation, bool written, int64_t number);
 /** Free a chunk with its data. NULL is accepted. */
 void dcli_chunks_drop(dcli_chunks *chunks, dcli_kept_chunk *chunk);
+/** Drop a chunk whose payload the device still reads: dcli_chunks_sweep() will free it. */
+void dcli_chunks_leave(dcli_chunks *chunks, dcli_kept_chunk *chunk);
+/** Free those of these chunks for which `is_over` returns true. */
+void dcli_chunks_sweep(dcli_chunks *chunks, bool (*is_over)(void *user, const dcli_kept_chunk *chunk), void *user);
 /** Free the chunks of a peer for operations after `operation`. */
 void dcli_chunks_drop_after(dcli_chunks *chunks, int peer, int64_t operation);
 void dcli_chunks_free(dcli_chunks *chunks);

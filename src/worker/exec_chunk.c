@@ -124,9 +124,9 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
 }
 
 dcl_status dcli_exec_payload(const dcli_worker *worker, const dcli_entry *entry, const dcli_chunk *chunk,
-                             const char **payload_out)
+                             dcli_kept_chunk **kept_out, const char **payload_out)
 {
-    const dcli_kept_chunk *kept =
+    dcli_kept_chunk *kept = *kept_out =
         dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
     if (kept != NULL && kept->problem != NULL)
         return DCLI_FAIL(DCL_ERR_NOMEM, "%s", kept->problem);
@@ -134,8 +134,7 @@ dcl_status dcli_exec_payload(const dcli_worker *worker, const dcli_entry *entry,
     return DCL_OK;
 }
 
-dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number,
-                            const dcli_kept_chunk *received)
+dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number, dcli_kept_chunk *received)
 {
     const dcli_plan *plan = entry->plan[peer]->plan;
     const dcli_chunk *chunk = &plan->chunk[number];
@@ -157,7 +156,7 @@ dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, in
     else if (status == DCL_OK)
         for (int64_t r = 0; r < routes->count && status == DCL_OK; r++)
             status = dcli_routes_take(worker, entry, &routes->route[r], entry->held[routes->route[r].operand]->memory,
-                                      received->received.payload);
+                                      received->received.payload, received);
     worker->counters.bytes_copied += chunk->bytes;
     return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "worker/commons.h"
 
 /* ---- between the device's memory and other memory ----------------------------------------------------------------- */
 
@@ -80,12 +81,50 @@ static dcl_status take_slot(dcli_worker *worker, const dcli_entry *entry, const 
                             : status;
 }
 
+/* Whether the device can copy a payload at full speed: it lies in the slot that the sender's device has put it in. */
+static bool is_pinned(const dcli_worker *worker, const dcli_kept_chunk *chunk)
+{
+    const dcli_commons *commons = worker->commons;
+    int self = worker->terms.self, peer = chunk->peer;
+    if (peer >= worker->terms.node_count || peer >= commons->peers || commons->device[peer] == NULL)
+        return false;
+    return dcli_ways_share(&worker->terms.ways[self], &worker->terms.ways[peer]) &&
+           dcli_slot_at(commons->device[peer], chunk->received.payload) != NULL;
+}
+
+/* The device copies out of the payload, which stays until it has. */
+static dcl_status take_pinned(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
+                              const char *host, dcli_kept_chunk *chunk)
+{
+    dcli_device *device = worker->as_node->device;
+    size_t bytes = dcli_operand_bytes(entry, route->operand), crossing = (size_t)(route->end - route->low) * bytes;
+    dcli_slot *slot = NULL;
+    dcl_status status = dcli_slot_take(device, crossing, &slot);
+    if (status != DCL_OK)
+        return status;
+    dcli_transfer first = dcli_transfers_get(&route->transfers, 0);
+    const char *at = host + route->low * (int64_t)bytes;
+    if (route->transfers.count == 1 && is_run(&first, &first.from) && is_run(&first, &first.to)) {
+        status = dcli_slot_send_from(slot, at, to, (size_t)first.to.offset * bytes, crossing);
+        chunk->crossing = dcli_device_launched(device);
+    } else {
+        status = dcli_slot_send_from(slot, at, dcli_slot_memory(slot), 0, crossing);
+        chunk->crossing = dcli_device_launched(device);
+        if (status == DCL_OK)
+            status = copy_on_device(device, entry, route, to, dcli_slot_memory(slot), -route->low);
+    }
+    dcli_slot_give(slot);
+    return status;
+}
+
 dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
-                            const char *host)
+                            const char *host, dcli_kept_chunk *chunk)
 {
     dcli_slot *filled = dcli_slot_at(worker->as_node->device, host);
     if (filled != NULL)
         return take_slot(worker, entry, route, to, filled);
+    if (chunk != NULL && !dcli_device_in_place(worker->as_node->device) && is_pinned(worker, chunk))
+        return take_pinned(worker, entry, route, to, host, chunk);
     if (dcli_device_in_place(worker->as_node->device) || route->via != DCLI_VIA_WIRE || route->transfers.count <= 1)
         return unpack(worker->as_node->device, entry, route, to, host);
     size_t bytes = dcli_operand_bytes(entry, route->operand), crossing = (size_t)(route->end - route->low) * bytes;
@@ -164,7 +203,7 @@ dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const 
 
 /* Address in host memory of a peer's part, or of a received chunk. */
 static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                              const dcli_route *route, const char **source_out)
+                              const dcli_route *route, dcli_kept_chunk **chunk_out, const char **source_out)
 {
     const dcli_held *held = entry->held[route->operand];
     bool in_place = route->from.kind == DCLI_SPACE_PEER;
@@ -172,7 +211,7 @@ static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, cons
     if (in_place) {
         *source_out = dcli_board_get(worker->terms.board, held->id, number, dcli_held_bytes(held, number));
     } else {
-        dcl_status status = dcli_exec_payload(worker, entry, &plan->chunk[number], source_out);
+        dcl_status status = dcli_exec_payload(worker, entry, &plan->chunk[number], chunk_out, source_out);
         if (status != DCL_OK)
             return status;
     }
@@ -198,12 +237,13 @@ static dcl_status run_route(dcli_worker *worker, const dcli_entry *entry, const 
 {
     dcli_memory *to, *from;
     const char *source;
+    dcli_kept_chunk *chunk = NULL;
     dcl_status status = find_memory(worker, entry, plan, route->operand, route->to, arena, &to);
     if (status != DCL_OK)
         return status;
     if (route->from.kind == DCLI_SPACE_PEER || route->from.kind == DCLI_SPACE_CHUNK) {
-        status = find_source(worker, entry, plan, route, &source);
-        return status == DCL_OK ? dcli_routes_take(worker, entry, route, to, source) : status;
+        status = find_source(worker, entry, plan, route, &chunk, &source);
+        return status == DCL_OK ? dcli_routes_take(worker, entry, route, to, source, chunk) : status;
     }
     status = find_memory(worker, entry, plan, route->operand, route->from, arena, &from);
     return status == DCL_OK ? copy_on_device(worker->as_node->device, entry, route, to, from, 0) : status;

@@ -5,10 +5,11 @@
 #include "lower/routes.h"
 #include "worker/peer.h"
 
-/** Copy from a chunk, or a peer's part, to the device's memory. @param host  start of that space in the host's
- *  memory. */
+/** Copy from a chunk, or a peer's part, to the device's memory.
+ *  @param host   start of that space in the host's memory.
+ *  @param chunk  the chunk; its payload may still be read after the return, see `crossing`. NULL: a peer's part. */
 dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
-                            const char *host);
+                            const char *host, dcli_kept_chunk *chunk);
 /** Copy all routes to one chunk into host memory; for devices that work in host memory. @param from  the source of all;
  *  NULL: the own part of each operand. */
 dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,

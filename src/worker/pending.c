@@ -38,12 +38,20 @@ static dcl_status end_commit(dcli_worker *worker, const dcli_moving *moving, dcl
     return dcli_node_chunk_done(worker->node, moving->entry->operation.number, moving->peer, true, status);
 }
 
+bool dcli_peer_sees_slots(const dcli_worker *worker, int peer)
+{
+    const dcli_node_ways *ways = worker->terms.ways;
+    return !worker->terms.is_process &&
+           (peer == worker->terms.node_count || dcli_ways_share(&ways[worker->terms.self], &ways[peer]));
+}
+
 static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_status status)
 {
     const dcli_plan *plan = dcli_node_plan(worker->node, moving->entry->operation.number, moving->peer);
     size_t bytes = (size_t)plan->chunk[moving->chunk].bytes;
     void *packed = NULL;
-    bool lent = status == DCL_OK && moving->slot != NULL && !worker->terms.is_process && dcli_slot_lend(moving->slot);
+    bool lent = status == DCL_OK && moving->slot != NULL && dcli_peer_sees_slots(worker, moving->peer) &&
+                dcli_slot_lend(moving->slot);
     if (status == DCL_OK && !lent && (packed = dcli_buffers_take(worker->terms.buffers, bytes)) == NULL)
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK && moving->status == DCL_OK) {
@@ -58,11 +66,26 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
                             status);
 }
 
+static bool has_crossed(void *worker, const dcli_kept_chunk *chunk)
+{
+    dcl_status unused;
+    return dcli_device_is_complete(((dcli_worker *)worker)->as_node->device, chunk->crossing, &unused);
+}
+
+void dcli_pending_drop(dcli_worker *worker, dcli_kept_chunk *chunk)
+{
+    if (chunk != NULL && chunk->crossing != 0 && !has_crossed(worker, chunk))
+        dcli_chunks_leave(&worker->received, chunk);
+    else
+        dcli_chunks_drop(&worker->received, chunk);
+}
+
 /* Finish started packs and commits; packs end in order, and so do commits. */
 dcl_status dcli_pending_collect(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
     bool waits[2] = {false};
+    dcli_chunks_sweep(&worker->received, has_crossed, worker);
     dcl_status status = DCL_OK;
     for (int64_t n = 0; n < own->moving_count && !(waits[0] && waits[1]) && status == DCL_OK;) {
         dcli_moving moving = own->moving[n];

@@ -333,6 +333,13 @@ dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_by
     return cross(slot);
 }
 
+dcl_status dcli_slot_send_from(dcli_slot *slot, const void *host, dcli_memory *target, size_t offset_bytes,
+                               size_t bytes)
+{
+    (void)slot;
+    return dcli_memory_put(target, offset_bytes, host, bytes);
+}
+
 dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_bytes, size_t bytes)
 {
     demand(bytes <= slot->memory->bytes && offset_bytes + bytes <= source->bytes);

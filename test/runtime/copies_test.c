@@ -129,7 +129,7 @@ static void expect_crossing(dcli_worker *worker, dcli_entry *entry, const char *
         for (int64_t c = 0; c < crossing->in.count; c++)
             if (crossing->in.route[c].operand == k)
                 cr_assert_eq(dcli_routes_take(worker, entry, &crossing->in.route[c], held[k].memory,
-                                              (const char *)crossing->chunk),
+                                              (const char *)crossing->chunk, NULL),
                              DCL_OK, "%s", dcl_error());
         cr_assert_eq(dcli_memory_get(held[k].memory, 0, found, bytes), DCL_OK, "%s", dcl_error());
         cr_assert_eq(memcmp(found, crossing->kept[k], bytes), 0, "%s: operand %d", name, k);

@@ -33,7 +33,7 @@ static void open_scene(scene *s, bool apart)
     s->fake.plan(apart ? "apart" : NULL);
     config = test_config(NODES);
     config.chunk_bytes = CHUNK_BYTES;
-    config.transfer = "send";
+    config.transfer = apart ? "slots" : "send";
     s->cluster = test_open(&config);
     s->A = test_array(s->cluster, "block", dcl_grid_1d(DCL_INT32, N));
     s->C = test_array(s->cluster, "block", dcl_grid_1d(DCL_INT32, N));

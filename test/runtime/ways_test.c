@@ -1,6 +1,7 @@
 /* test/runtime/ways_test.c - nodes that exchange elements in different ways: nodes 0 and 1 work in host memory, node 2 has memory
  * of its own. Threads of the program, and worker processes. The driver is that of support/fake_opencl. */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,45 @@ Test(ways_on_device, that_are_impossible_are_refused)
     cr_expect_null(dcl_open(&config));
     cr_expect_not_null(strstr(dcl_error(), "DCL_TRANSFER is \"place\", but node 0, "), "%s", dcl_error());
     cr_expect_not_null(strstr(dcl_error(), "cannot get elements of node 2"), "%s", dcl_error());
+}
+
+/* Between two devices with memory of their own, elements cross from the slot that the owner's device has put them in: those that
+ * are read, and those that are written for another node. */
+Test(ways_on_device, devices_copy_from_each_others_slots)
+{
+    for (int sent = 1; sent >= 0; sent--) {
+        fake_opencl fake;
+        dcl_config config = config_of(sent ? "send" : "auto", NULL);
+        cr_assert(fake_opencl_find(&fake));
+        fake.plan("apart");
+        dcl_cluster *cluster = test_open(&config);
+        dcl_grid grid = dcl_grid_2d(DCL_INT32, N, N);
+        dcl_array *A = test_array(cluster, "block,*", grid), *B = test_array(cluster, "block,*", grid),
+                  *C = test_array(cluster, "block,*", grid), *D = test_array(cluster, "*,block", grid);
+        test_count_up(A, 1, 1);
+        test_count_up(B, 5, 3);
+        TEST_OK(dcl_wait(cluster));
+        long before = fake.passed();
+        dcl_counters start = test_counters(cluster, DCL_ALL_NODES), end;
+        TEST_OK(dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i); D(j,i) = A(i,j);", DCL_OUT(C), DCL_OUT(D), DCL_IN(A),
+                           DCL_IN(B)));
+        TEST_OK(dcl_wait(cluster));
+        end = test_counters(cluster, DCL_ALL_NODES);
+        cr_expect_eq(fake.passed() - before, sent ? 0 : end.bytes_moved - start.bytes_moved,
+                     "sent %d: %ld bytes passed; %" PRId64 " moved", sent, fake.passed() - before,
+                     end.bytes_moved - start.bytes_moved);
+        int32_t c[N][N], d[N][N];
+        TEST_OK(dcl_read(C, NULL, c, NULL));
+        TEST_OK(dcl_read(D, NULL, d, NULL));
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++)
+                cr_assert(c[i][j] == 1 + N * i + j + 5 + 3 * (N * j + i) && d[j][i] == 1 + N * i + j, "(%d,%d)", i, j);
+        dcl_release(A);
+        dcl_release(B);
+        dcl_release(C);
+        dcl_release(D);
+        TEST_OK(dcl_close(cluster));
+    }
 }
 
 #ifdef TEST_DCL

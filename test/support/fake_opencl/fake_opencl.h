@@ -47,6 +47,9 @@ typedef struct fake_opencl {
     int (*calls)(const char *function);
     /** fake_opencl_function: the names of all replaced functions, by number; NULL after the last. */
     const char *(*function)(int number);
+    /** fake_opencl_passed: bytes that a context has written to its device from the very addresses to which another context had
+     *  read them from its own device. */
+    long (*passed)(void);
     /** fake_opencl_waits: number of calls since then that waited for the device (see "slow"), made by threads that have
      *  enqueued commands: a thread that only waits does not count. */
     int (*waits)(void);
@@ -69,9 +72,10 @@ static inline int fake_opencl_find(fake_opencl *fake_out)
     *(void **)&fake_out->calls = dlsym(library, "fake_opencl_calls");
     *(void **)&fake_out->function = dlsym(library, "fake_opencl_function");
     *(void **)&fake_out->waits = dlsym(library, "fake_opencl_waits");
+    *(void **)&fake_out->passed = dlsym(library, "fake_opencl_passed");
     *(void **)&fake_out->left = dlsym(library, "fake_opencl_left");
     return fake_out->plan != NULL && fake_out->calls != NULL && fake_out->function != NULL && fake_out->left != NULL &&
-           fake_out->waits != NULL;
+           fake_out->waits != NULL && fake_out->passed != NULL;
 }
 #endif
 

@@ -482,14 +482,67 @@ static cl_bool wait_if(cl_bool blocking)
     return blocking;
 }
 
+/* ---- from device to device ---------------------------------------------------------------------------------------- */
+
+enum { MOST_READS = 64 };
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        cl_context context;
+        const void *host;
+    } read[MOST_READS]; /* the last ones */
+    int next;
+    long passed;
+} crossings = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static cl_context context_of(cl_command_queue queue)
+{
+    cl_context context = NULL;
+    fake_real.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    return context;
+}
+
+static void *note_read(cl_command_queue queue, void *host)
+{
+    pthread_mutex_lock(&crossings.lock);
+    crossings.read[crossings.next].context = context_of(queue);
+    crossings.read[crossings.next].host = host;
+    crossings.next = (crossings.next + 1) % MOST_READS;
+    pthread_mutex_unlock(&crossings.lock);
+    return host;
+}
+
+static const void *note_write(cl_command_queue queue, const void *host, size_t bytes)
+{
+    cl_context context = context_of(queue);
+    bool passed = false;
+    pthread_mutex_lock(&crossings.lock);
+    for (int n = 0; n < MOST_READS; n++)
+        passed |= crossings.read[n].host == host && crossings.read[n].context != context;
+    crossings.passed += passed ? (long)bytes : 0;
+    pthread_mutex_unlock(&crossings.lock);
+    return host;
+}
+
+__attribute__((visibility("default"))) long fake_opencl_passed(void);
+long fake_opencl_passed(void)
+{
+    pthread_mutex_lock(&crossings.lock);
+    long passed = crossings.passed;
+    pthread_mutex_unlock(&crossings.lock);
+    return passed;
+}
+
 COMMAND(clEnqueueReadBuffer,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, void *host,
          cl_uint count, const cl_event *list, cl_event *event),
-        fake_real.clEnqueueReadBuffer(queue, memory, wait_if(blocking), offset, bytes, host, COUNT, LIST, event))
+        fake_real.clEnqueueReadBuffer(queue, memory, wait_if(blocking), offset, bytes, note_read(queue, host), COUNT,
+                                      LIST, event))
 COMMAND(clEnqueueWriteBuffer,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, const void *host,
          cl_uint count, const cl_event *list, cl_event *event),
-        fake_real.clEnqueueWriteBuffer(queue, memory, wait_if(blocking), offset, bytes, host, COUNT, LIST, event))
+        fake_real.clEnqueueWriteBuffer(queue, memory, wait_if(blocking), offset, bytes, note_write(queue, host, bytes),
+                                       COUNT, LIST, event))
 COMMAND(clEnqueueUnmapMemObject,
         (cl_command_queue queue, cl_mem memory, void *host, cl_uint count, const cl_event *list, cl_event *event),
         fake_real.clEnqueueUnmapMemObject(queue, memory, host, COUNT, LIST, event))
