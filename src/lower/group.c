@@ -5,6 +5,7 @@
  * inputs are transposed while they are gathered. */
 #include "lower/group.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -292,6 +293,8 @@ static dcl_status append_pieces(const dcli_gather *gather, dcli_launch *launch)
         const dcli_bin *bin = &gather->bin[b];
         for (int64_t p = 0; p < bin->pieces.count && status == DCL_OK; p++) {
             dcli_transfer piece = dcli_transfers_get(&bin->pieces, p);
+            assert(bin->access < dcli_part_body(gather)->access_count);
+            assert(bin->address < gather->lowered->source_count);
             if (dcli_grow(&launch->origin, launch->piece.count, &launch->origin_capacity, sizeof *launch->origin) != 0)
                 return DCL_ERR_NOMEM;
             launch->origin[launch->piece.count] = (dcli_origin){bin->access, bin->address};

@@ -5,6 +5,7 @@
  * along one that none of them uses, until there are none. */
 #include "segment/join.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,6 +264,8 @@ dcl_status dcli_patterns_join(const dcli_patterns *patterns, int64_t records[], 
     }
     for (int64_t r = 0; r < count; r++) {
         int64_t *record = records + r * patterns->length;
+        for (int m = 0; m < patterns->rank; m++)
+            assert(counts_of(patterns, record)[m] >= 1);
         settle(patterns, record);
         fold(patterns, record);
         at[r] = (struct entry){.shape = number_shape(patterns, record), .record = record};

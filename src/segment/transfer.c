@@ -10,6 +10,7 @@
 
 dcli_transfer dcli_transfer_between(const dcli_region *to, const dcli_region *from)
 {
+    assert(memcmp(to->box.count, from->box.count, (size_t)to->box.rank * sizeof(int64_t)) == 0);
     dcli_transfer transfer; /* what lies beyond the rank is not cleared: there may be millions */
     transfer.rank = to->box.rank;
     transfer.to.offset = to->offset;
@@ -58,6 +59,7 @@ static void put_side(int64_t record[], const dcli_side *side, int rank, int used
 void dcli_transfers_set(dcli_transfers *list, int64_t n, const dcli_transfer *transfer)
 {
     int rank = list->rank;
+    assert(transfer->rank <= rank);
     int64_t *record = list->record + n * length_of(rank);
     for (int d = 0; d < rank; d++)
         record[d] = d < transfer->rank ? transfer->count[d] : 1;
@@ -67,7 +69,6 @@ void dcli_transfers_set(dcli_transfers *list, int64_t n, const dcli_transfer *tr
 
 dcl_status dcli_transfers_add(dcli_transfers *list, const dcli_transfer *transfer)
 {
-    assert(transfer->rank <= list->rank);
     if (dcli_grow(&list->record, list->count, &list->capacity, (size_t)length_of(list->rank) * sizeof(int64_t)) != 0)
         return DCL_ERR_NOMEM;
     dcli_transfers_set(list, list->count++, transfer);
@@ -180,6 +181,7 @@ int dcli_transfer_loops(int rank, const int64_t count[], const int64_t to_step[]
     int depth = 0, last = 0;
     for (int d = 0; d < rank; d++) {
         dcli_loop loop = {count[d], to_step[d], from_step != NULL ? from_step[d] : 0};
+        assert(loop.count >= 1);
         if (loop.count == 1)
             continue;
         if (loop.to < 0 || (loop.to == 0 && loop.from < 0)) { /* walk upwards, from the other end */

@@ -1,6 +1,7 @@
 /* worker/entries.c - the list of open operations, in the order of their numbers, and ended entries for reuse. */
 #include "worker/entries.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -78,6 +79,7 @@ static void free_entry(dcli_entry *entry)
 
 void dcli_entries_free(dcli_entries *entries)
 {
+    assert(entries->first == NULL);
     while (entries->spare != NULL) {
         dcli_entry *entry = entries->spare;
         entries->spare = entry->next;

@@ -2,6 +2,9 @@
 #ifndef DCLI_WORKER_ENTRIES_H
 #define DCLI_WORKER_ENTRIES_H
 
+#include <assert.h>
+#include <stddef.h>
+
 #include "net/message.h"
 #include "worker/holdings.h"
 #include "worker/kernels.h"
@@ -24,6 +27,8 @@ typedef struct dcli_entry {
     char *problem;         /* error text of a failure on this node */
     struct dcli_entry *next;
 } dcli_entry;
+
+static_assert(offsetof(dcli_entry, operation) == 0, "the address of an operation is that of its entry");
 
 typedef struct dcli_entries {
     int peers;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+
 #include "base/check.h"
 #include "base/error.h"
 #include "worker/account.h"
@@ -12,6 +13,7 @@
 #include "worker/exec_tiles.h"
 #include "worker/peer.h"
 #include "worker/plans.h"
+#include <assert.h>
 
 /* ---- programs ----------------------------------------------------------------------------------------------------- */
 
@@ -552,6 +554,7 @@ dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running)
         dcli_keep_problem(running->entry);
     dcli_exec_pass_report(worker, running);
     worker->as_node->passing -= running->passes != NULL && running->passes_to_parts;
+    assert(worker->as_node->passing >= 0);
     dcli_pending_set_hold(worker);
     dcli_slot_give(running->report_slot);
     dcli_memory_release(running->report);

@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+
 #include "base/check.h"
 #include "base/error.h"
 #include "worker/exec_prepare.h"
 #include "worker/peer.h"
 #include "worker/plans.h"
+#include <assert.h>
 
 /* ---- what has been started ---------------------------------------------------------------------------------------- */
 
@@ -19,6 +21,7 @@ dcl_status dcli_pending_add(dcli_as_node *own, const dcli_moving *moving)
 {
     if (dcli_grow(&own->moving, own->moving_count, &own->moving_capacity, sizeof *moving) != 0)
         return DCL_ERR_NOMEM;
+    assert(moving->written ? moving->slot == NULL : moving->ticket == 0);
     own->moving[own->moving_count++] = *moving;
     return DCL_OK;
 }

@@ -2,6 +2,8 @@
  * storages of a layout are used. The bytes of the cache are limited; plans in use are always kept. */
 #include "worker/plans.h"
 
+#include <assert.h>
+
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "lower/routes.h"
@@ -125,6 +127,7 @@ static void forget_all_of(dcli_plans *plans, const void *named)
     dcli_naming **at = naming_bucket(plans, named);
     while (*at != NULL)
         if ((*at)->named == named) {
+            assert((*at)->kept->uses == 0);
             forget(plans, (*at)->kept); /* with all its references, before and after this one */
             at = naming_bucket(plans, named);
         } else {
@@ -233,4 +236,8 @@ dcli_kept_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operati
     return kept;
 }
 
-void dcli_plans_let_go(dcli_kept_plan *kept) { kept->uses--; }
+void dcli_plans_let_go(dcli_kept_plan *kept)
+{
+    assert(kept->uses > 0);
+    kept->uses--;
+}

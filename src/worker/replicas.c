@@ -1,6 +1,8 @@
 /* worker/replicas.c - replicas: which ones all nodes have, and the memory of this node's. */
 #include "worker/replicas.h"
 
+#include <assert.h>
+
 #include "base/alloc.h"
 #include "base/hash.h"
 
@@ -32,6 +34,7 @@ static dcli_copy_memory *find(dcli_copy_memory *memory, int64_t number, int64_t 
 static void begin_to_end(dcli_replicas *replicas, dcli_copy_memory *memory)
 {
     memory->next = NULL;
+    assert(replicas->ending == NULL || replicas->last_ending->until <= memory->until);
     if (replicas->ending == NULL)
         replicas->ending = memory;
     else
@@ -133,4 +136,8 @@ void dcli_replicas_end(dcli_replicas *replicas, int64_t first_open)
             replicas->copies[b] = free_copy(replicas->copies[b]);
 }
 
-void dcli_replicas_free(dcli_replicas *replicas) { dcli_kept_free(&replicas->books); }
+void dcli_replicas_free(dcli_replicas *replicas)
+{
+    assert(replicas->ending == NULL); /* dcli_replicas_end() has given all memory back */
+    dcli_kept_free(&replicas->books);
+}

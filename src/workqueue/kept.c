@@ -2,6 +2,8 @@
  * host, begins a new generation because an operation that should have made it failed. */
 #include "workqueue/kept.h"
 
+#include <assert.h>
+
 #include "base/alloc.h"
 #include "segment/image.h"
 #include "workqueue/plan.h"
@@ -156,6 +158,7 @@ static void strike(dcli_kept *kept, const dcli_operand *operand, const dcl_box *
                 continue;
             }
             copies->bytes -= dcli_policy_counts(copy->policy) ? copy->bytes : 0;
+            assert(copies->bytes >= 0);
             if (dropped != NULL)
                 dropped(user, n, copy);
         }

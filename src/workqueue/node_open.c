@@ -1,6 +1,7 @@
 /* workqueue/node_open.c - opens an operation: finds the exchanges with peers, and the operations to wait for. */
 #include "workqueue/node_inside.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -187,6 +188,7 @@ static dcl_status append_op(dcli_node *node, struct dcli_open_op *op)
             return DCL_ERR_NOMEM;
     if (make_room(node) != DCL_OK)
         return DCL_ERR_NOMEM;
+    assert(op->number == node->seen + 1); /* numbers have no gaps */
     node->op[++node->seen - node->base] = op;
     if (op->exchange != NULL) {
         node->exchanging++;
