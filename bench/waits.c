@@ -1,8 +1,9 @@
 /* waits.c - one operation and its wait, against OpenCL's launch and finish by hand, taking turns in one run.
  *
- * The body is a chain of dependent multiplications on few elements, which no compiler may shorten: the difference to the launch
- * by hand is what DCL adds. Timed: dcl_forall() and dcl_wait(); clEnqueueNDRangeKernel() and
- * clFinish(). Each once directly after the one before, and once after a pause. No transfers, no compilation. The results are
+ * The body is a chain of dependent multiplications per element, which no compiler may shorten, on as many elements as keep the
+ * device busy: the difference to the launch by hand is what DCL adds. Timed: dcl_forall() and dcl_wait(); clEnqueueNDRangeKernel() and
+ * clFinish(). Each once directly after the one before, and once after a pause. Both are
+ * measured ten times in a row: a device that changes from one context to another takes time for that. No transfers, no compilation. The results are
  * compared first. One node, the first device that dcl_open() would take; DCL_WORKERS=local:1 measures a worker process. */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 #include <dcl.h>
 
-enum { ROUNDS = 101, N = 4096, PAUSE_NS = 2000000 };
+enum { GROUPS = 10, ROUNDS = 10 * GROUPS, PAUSE_NS = 2000000 };
 
 extern const char bench_commit[]; /* what was built; written by the build */
 
@@ -46,6 +47,8 @@ static double quantile(double values[ROUNDS], double share)
     qsort(values, ROUNDS, sizeof values[0], by_value);
     return values[(int)(share * (ROUNDS - 1))];
 }
+
+static int elements; /* of the arrays */
 
 /* ---- by hand ------------------------------------------------------------------------------------------------------ */
 
@@ -98,15 +101,16 @@ static void open_hand(hand *hand, const char *name, float start[])
     hand->kernel = clCreateKernel(program, "chain", &error);
     check(error == CL_SUCCESS, "clCreateKernel");
     clReleaseProgram(program);
-    hand->a = clCreateBuffer(hand->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, N * sizeof(float), start, &error);
+    hand->a = clCreateBuffer(hand->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, (size_t)elements * sizeof(float),
+                             start, &error);
     check(error == CL_SUCCESS, "clCreateBuffer");
-    hand->c = clCreateBuffer(hand->context, CL_MEM_READ_WRITE, N * sizeof(float), NULL, &error);
+    hand->c = clCreateBuffer(hand->context, CL_MEM_READ_WRITE, (size_t)elements * sizeof(float), NULL, &error);
     check(error == CL_SUCCESS, "clCreateBuffer");
 }
 
 static double run_hand(const hand *hand, cl_int length)
 {
-    size_t global = N, local = 64;
+    size_t global = (size_t)elements, local = 64;
     clSetKernelArg(hand->kernel, 0, sizeof hand->c, &hand->c);
     clSetKernelArg(hand->kernel, 1, sizeof hand->a, &hand->a);
     clSetKernelArg(hand->kernel, 2, sizeof length, &length);
@@ -148,6 +152,16 @@ static dcl_cluster *open_one(void)
     return cluster;
 }
 
+static bool is_gpu(const char *name)
+{
+    dcl_device_info info[64];
+    int count = 0, d = 0;
+    check(dcl_device_list(64, info, &count) == DCL_OK, "dcl_device_list");
+    while (d < count && d < 64 && strcmp(info[d].name, name) != 0)
+        d++;
+    return d < count && d < 64 && strcmp(info[d].kind, "gpu") == 0;
+}
+
 static double run_dcl(dcl_cluster *cluster, dcl_array *A, dcl_array *C, int n)
 {
     double start = now_us();
@@ -160,26 +174,33 @@ static double run_dcl(dcl_cluster *cluster, dcl_array *A, dcl_array *C, int n)
 
 static void compare(const hand *hand, dcl_array *C)
 {
-    static float own[N], found[N];
-    check(clEnqueueReadBuffer(hand->queue, hand->c, CL_TRUE, 0, sizeof own, own, 0, NULL, NULL) == CL_SUCCESS, "read");
+    size_t bytes = (size_t)elements * sizeof(float);
+    float *own = malloc(bytes), *found = malloc(bytes);
+    check(own != NULL && found != NULL, "memory");
+    check(clEnqueueReadBuffer(hand->queue, hand->c, CL_TRUE, 0, bytes, own, 0, NULL, NULL) == CL_SUCCESS, "read");
     check(dcl_read(C, NULL, found, NULL) == DCL_OK, "dcl_read");
-    for (int i = 0; i < N; i++)
-        check(own[i] == found[i], "the results differ");
+    check(memcmp(own, found, bytes) == 0, "the results differ");
+    free(own);
+    free(found);
 }
 
 /* The length of the chain that takes so long by hand. */
 static int length_of(const hand *hand, double us)
 {
-    enum { PROBE = 200000 };
-    double none = 1e9, probe = 1e9;
-    for (int r = 0; r < 7; r++) {
-        none = fmin(none, run_hand(hand, 0));
-        probe = fmin(probe, run_hand(hand, PROBE));
+    int length = 1000;
+    double none, spent = 0;
+    for (; spent < 2000; length *= 2) {
+        none = spent = 1e9;
+        for (int r = 0; r < 7; r++) {
+            none = fmin(none, run_hand(hand, 0));
+            spent = fmin(spent, run_hand(hand, length));
+        }
+        spent -= none;
     }
-    return us <= 0 ? 0 : (int)(us * PROBE / (probe - none));
+    return us <= 0 ? 0 : (int)(us * (length / 2) / spent);
 }
 
-static void rest(bool pauses)
+static void pause_if(bool pauses)
 {
     if (pauses)
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
@@ -189,16 +210,22 @@ static void measure(double aim_us, bool pauses, dcl_cluster *cluster, dcl_array 
 {
     double dcl[ROUNDS], own[ROUNDS];
     int length = length_of(hand, aim_us);
-    for (int r = 0; r < 3; r++) {
-        run_dcl(cluster, A, C, length);
-        run_hand(hand, length);
-    }
+    run_dcl(cluster, A, C, length);
+    run_hand(hand, length);
     compare(hand, C);
-    for (int r = 0; r < ROUNDS; r++) {
-        rest(pauses);
-        dcl[r] = run_dcl(cluster, A, C, length);
-        rest(pauses);
-        own[r] = run_hand(hand, length);
+    for (int g = 0; g < GROUPS; g++) {
+        for (int r = -2; r < ROUNDS / GROUPS; r++) {
+            pause_if(pauses && r >= 0);
+            double spent = run_dcl(cluster, A, C, length);
+            if (r >= 0)
+                dcl[g * ROUNDS / GROUPS + r] = spent;
+        }
+        for (int r = -2; r < ROUNDS / GROUPS; r++) {
+            pause_if(pauses && r >= 0);
+            double spent = run_hand(hand, length);
+            if (r >= 0)
+                own[g * ROUNDS / GROUPS + r] = spent;
+        }
     }
     double mine = quantile(dcl, 0.5), theirs = quantile(own, 0.5);
     printf("one operation of %4.0f us, %s: dcl p50 %.1f us, launch and finish by hand %.1f us, difference %.1f us "
@@ -209,17 +236,20 @@ static void measure(double aim_us, bool pauses, dcl_cluster *cluster, dcl_array 
 
 int main(void)
 {
-    static float start[N];
-    for (int i = 0; i < N; i++)
-        start[i] = (float)i / N;
     dcl_cluster *cluster = open_one();
+    elements = is_gpu(dcl_node_name(cluster, 0)) ? 1 << 22 : 1 << 12;
+    float *start = malloc((size_t)elements * sizeof(float));
+    check(start != NULL, "memory");
+    for (int i = 0; i < elements; i++)
+        start[i] = (float)i / (float)elements;
     hand hand;
     open_hand(&hand, dcl_node_name(cluster, 0), start);
     const char *workers = getenv("DCL_WORKERS");
     printf("waits, commit %s, \"%s\", %s, %d elements\n", bench_commit, dcl_node_name(cluster, 0),
-           workers != NULL ? workers : "embedded", N);
+           workers != NULL ? workers : "embedded", elements);
     dcl_map *map = dcl_map_block(cluster);
-    dcl_array *A = dcl_agile(dcl_grid_1d(DCL_FLOAT, N), map), *C = dcl_agile(dcl_grid_1d(DCL_FLOAT, N), map);
+    dcl_array *A = dcl_agile(dcl_grid_1d(DCL_FLOAT, elements), map),
+              *C = dcl_agile(dcl_grid_1d(DCL_FLOAT, elements), map);
     check(dcl_write(A, NULL, start, NULL) == DCL_OK, "dcl_write");
     static const double aims_us[] = {0, 50, 500, 5000};
     for (int t = 0; t < 8; t++)
@@ -227,6 +257,7 @@ int main(void)
     dcl_release(A);
     dcl_release(C);
     dcl_release(map);
+    free(start);
     close_hand(&hand);
     check(dcl_close(cluster) == DCL_OK, "dcl_close");
     return 0;
