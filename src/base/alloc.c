@@ -16,7 +16,7 @@ static void *checked(void *memory, size_t bytes)
     return memory;
 }
 
-static int provoked(void) { return fail_after > 0 && --fail_after == 0; }
+static int provoked(void) { return fail_after > 0 && !dcli_error_is_set_aside() && --fail_after == 0; }
 
 void *dcli_calloc(size_t count, size_t bytes)
 {

@@ -19,6 +19,12 @@ static _Thread_local const void *cause_cluster; /* handle of the cluster for whi
                                                    none */
 static _Thread_local const char *function;
 static _Thread_local bool in_constructor;
+static _Thread_local struct aside {
+    bool is_aside, is_replaced; /* replaced: `last` is not this thread's own any more */
+    struct error last;
+    const char *function;
+    bool in_constructor;
+} aside;
 
 const char *dcl_status_name(dcl_status status)
 {
@@ -47,10 +53,30 @@ void dcli_error_enter_constructor(const char *name)
     in_constructor = true;
 }
 
+bool dcli_error_is_set_aside(void) { return aside.is_aside; }
+
+void dcli_error_set_aside(bool begin)
+{
+    if (begin) {
+        aside.function = function;
+        aside.in_constructor = in_constructor;
+    } else if (aside.is_replaced) {
+        last = aside.last;
+    }
+    aside.is_aside = begin;
+    aside.is_replaced = false;
+    function = begin ? NULL : aside.function;
+    in_constructor = !begin && aside.in_constructor;
+}
+
 /* Store the text in `last`, with control characters escaped: error texts contain names and texts from other processes,
  * and are printed on terminals. */
 static dcl_status keep(dcl_status status, const char *text, size_t prefix)
 {
+    if (aside.is_aside && !aside.is_replaced) {
+        aside.last = last;
+        aside.is_replaced = true;
+    }
     last.status = status;
     last.prefix = prefix;
     dcli_clean(last.text, sizeof last.text, text, strlen(text), "\n\t");

@@ -37,6 +37,11 @@ dcl_status dcli_error_record_null(const char *format, ...) __attribute__((format
 /** Record an error that already is a whole sentence with its prefix (it came from another thread or node). */
 dcl_status dcli_error_adopt(dcl_status status, const char *text);
 
+/** Between the two calls this thread does the work of another one: errors that it records then are not its own, and are
+ *  forgotten at the end. */
+void dcli_error_set_aside(bool begin);
+bool dcli_error_is_set_aside(void);
+
 /** This thread's last status and its text without the prefix. */
 dcl_status dcli_error_status(void);
 const char *dcli_error_sentence(void);

@@ -28,7 +28,8 @@ static dcl_status make_books(dcli_endpoint *endpoint)
 {
     int own = endpoint->transport->most_descriptors;
     endpoint->polled_capacity = 1 + (own > 0 ? own : endpoint->peer_count + 4);
-    endpoint->polled = dcli_calloc((size_t)endpoint->polled_capacity, sizeof endpoint->polled[0]);
+    endpoint->polled_set[0] = dcli_calloc((size_t)endpoint->polled_capacity, sizeof endpoint->polled[0]);
+    endpoint->polled = endpoint->polled_set[0];
     endpoint->descriptors = dcli_calloc((size_t)endpoint->polled_capacity, sizeof endpoint->descriptors[0]);
     endpoint->lost = dcli_calloc((size_t)endpoint->peer_count, sizeof endpoint->lost[0]);
     endpoint->pool = dcli_frames_pool_new();
@@ -47,7 +48,8 @@ void dcli_endpoint_free(dcli_endpoint *endpoint)
     if (endpoint->pool != NULL)
         dcli_frames_pool_close(endpoint->pool);
     dcli_free(endpoint->packed.bytes);
-    dcli_free(endpoint->polled);
+    dcli_free(endpoint->polled_set[0]);
+    dcli_free(endpoint->polled_set[1]);
     dcli_free(endpoint->descriptors);
     dcli_free(endpoint->lost);
     dcli_free(endpoint);
@@ -65,11 +67,27 @@ dcli_endpoint *dcli_endpoint_new(dcli_net *net, const dcli_transport *transport,
     endpoint->self = self;
     endpoint->peer_count = peer_count;
     endpoint->wake_fd = -1;
-    endpoint->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)peer_count + 2 ? DCLI_LONG_SPIN_NS : DCLI_SPIN_NS;
+    endpoint->usual_spin_ns =
+        sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)peer_count + 2 ? DCLI_LONG_SPIN_NS : DCLI_SPIN_NS;
+    endpoint->spin_ns = endpoint->usual_spin_ns;
     if (make_books(endpoint) == DCL_OK)
         return endpoint;
     dcli_endpoint_free(endpoint);
     return NULL;
+}
+
+dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns)
+{
+    endpoint->polled_set[1] = dcli_calloc((size_t)endpoint->polled_capacity, sizeof endpoint->polled[0]);
+    if (endpoint->polled_set[1] == NULL)
+        return DCL_ERR_NOMEM;
+    endpoint->turns = *turns;
+    return DCL_OK;
+}
+
+void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds)
+{
+    endpoint->spin_ns = nanoseconds > 0 ? nanoseconds : endpoint->usual_spin_ns;
 }
 
 void dcli_endpoint_close(dcli_endpoint *endpoint)

@@ -113,14 +113,18 @@ struct dcli_endpoint {
     void *link; /* the transport's own */
     dcli_net *net;
     int self, peer_count;
-    int64_t spin_ns;
-    struct pollfd *polled; /* [polled_capacity] */
-    int *descriptors;      /* [polled_capacity] */
+    int64_t spin_ns, usual_spin_ns;
+    struct pollfd *polled;        /* [polled_capacity] what the last poll() has found: one of the sets */
+    struct pollfd *polled_set[2]; /* two threads may be in poll(); the second is NULL unless the endpoint is shared */
+    bool in_poll[2];              /* by which set a thread is in poll() */
+    int *descriptors;             /* [polled_capacity] */
     int polled_capacity;
     bool *lost; /* [peer_count] lost peers: nothing is sent to them or taken from them */
     int wake_fd;
     atomic_bool woken;    /* a wake-up that no waiting receive has returned for yet */
-    atomic_bool sleeping; /* the owner is in poll(), or about to enter it */
+    atomic_bool sleeping; /* the thread whose turn it is is in poll(), or about to be */
+    uint64_t sleeps;      /* number of the last time that one slept */
+    dcli_turns turns;     /* see dcli_endpoint_share(); give NULL: one thread alone uses it */
     dcli_frames_pool *pool;
     dcli_pack_buffer packed;
     int64_t messages, payload_bytes, refused;

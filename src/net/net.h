@@ -118,6 +118,21 @@ typedef struct dcli_received {
  *          received_out->from is gone (reported once, after its last message; the sentence says how it was noticed;
  *          nothing can be sent to it any more); DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_receive(dcli_endpoint *endpoint, int milliseconds, dcli_received *received_out);
+/** How threads take turns: the one whose turn it is alone uses the endpoint. */
+typedef struct dcli_turns {
+    void *user;
+    void (*give)(void *user); /* the calling thread's turn ends: it is going to sleep */
+    void (*take)(void *user); /* it wakes: returns when it is its turn again */
+} dcli_turns;
+/** Let several threads use an endpoint in turns. A thread that sleeps in dcli_endpoint_receive() gives its turn up meanwhile.
+ *  Another one that receives then takes its place: what comes no longer wakes the first one, whose receive returns
+ *  DCL_ERR_TIMEOUT when something else does. At most two threads are in dcli_endpoint_receive() at a time.
+ *  @return DCL_ERR_NOMEM. */
+dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns);
+/** Look so long for a message before sleeping. @param nanoseconds  0: as usual, which depends on the number of processors. */
+void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);
+/** Wake a thread whose place was taken. By the thread whose turn it is. */
+void dcli_endpoint_rouse(dcli_endpoint *endpoint);
 /** Bytes of memory that a received message occupies. */
 size_t dcli_received_bytes(const dcli_received *received);
 /** Free a received message. Freeing it twice is allowed, and so is {0}. */

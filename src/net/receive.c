@@ -101,20 +101,27 @@ static void spin(const dcli_endpoint *endpoint, int64_t until_ns)
         pause_briefly(endpoint);
 }
 
+/* Sleep in poll(), in which another thread may be, too, whose place was taken. */
 static void poll_until(dcli_endpoint *endpoint, int64_t deadline_ns)
 {
+    const dcli_turns *turns = &endpoint->turns;
+    int set = endpoint->in_poll[0] ? 1 : 0;
+    struct pollfd *polled = endpoint->polled = endpoint->polled_set[set];
     int count = endpoint->transport->descriptors(endpoint, endpoint->descriptors);
     for (int d = 0; d < count; d++)
-        endpoint->polled[1 + d] = (struct pollfd){.fd = endpoint->descriptors[d], .events = POLLIN};
-    endpoint->polled[0] = (struct pollfd){.fd = endpoint->wake_fd, .events = POLLIN};
+        polled[1 + d] = (struct pollfd){.fd = endpoint->descriptors[d], .events = POLLIN};
+    polled[0] = (struct pollfd){.fd = endpoint->wake_fd, .events = POLLIN};
     struct timespec wait = {0};
     int64_t left = deadline_ns == INT64_MAX ? 0 : deadline_ns - dcli_monotonic_ns();
     if (left > 0)
         wait = (struct timespec){.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
-    eventfd_t ignored;
-    if (ppoll(endpoint->polled, (nfds_t)count + 1, deadline_ns == INT64_MAX ? NULL : &wait, NULL) > 0 &&
-        endpoint->polled[0].revents != 0)
-        (void)eventfd_read(endpoint->wake_fd, &ignored);
+    endpoint->in_poll[set] = true;
+    if (turns->give != NULL)
+        turns->give(turns->user);
+    ppoll(polled, (nfds_t)count + 1, deadline_ns == INT64_MAX ? NULL : &wait, NULL);
+    if (turns->take != NULL)
+        turns->take(turns->user);
+    endpoint->in_poll[set] = false;
 }
 
 /* Time to sleep: until the deadline, or until the transport has work to do. */
@@ -124,17 +131,41 @@ static int64_t until_due(const dcli_endpoint *endpoint, int64_t deadline_ns)
     return due < deadline_ns ? due : deadline_ns;
 }
 
-/* Sleep until something may have arrived. Waker and sleeper each set their own flag first and then read the other's,
- * sequentially consistent, so at least one of them sees the other. */
-static void sleep_until(dcli_endpoint *endpoint, int64_t deadline_ns)
+static void end_sleep(dcli_endpoint *endpoint)
 {
-    atomic_store(&endpoint->sleeping, true);
-    if (!atomic_load(&endpoint->woken)) {
-        if (endpoint->transport->arm(endpoint))
-            poll_until(endpoint, until_due(endpoint, deadline_ns));
-        endpoint->transport->disarm(endpoint);
-    }
+    eventfd_t ignored;
+    endpoint->transport->disarm(endpoint);
+    if (endpoint->polled[0].revents != 0)
+        (void)eventfd_read(endpoint->wake_fd, &ignored);
     atomic_store(&endpoint->sleeping, false);
+}
+
+/* The thread that sleeps has given its turn up: this one takes its place. */
+static void take_place(dcli_endpoint *endpoint)
+{
+    endpoint->polled = endpoint->polled_set[endpoint->in_poll[0] ? 1 : 0];
+    memset(endpoint->polled, 0, (size_t)endpoint->polled_capacity * sizeof endpoint->polled[0]);
+    end_sleep(endpoint);
+}
+
+/* Sleep until something may have arrived. Waker and sleeper each set their own flag first and then read the other's,
+ * sequentially consistent, so at least one of them sees the other. @return false: another thread has taken this one's
+ * place. */
+static bool sleep_until(dcli_endpoint *endpoint, int64_t deadline_ns)
+{
+    uint64_t own = ++endpoint->sleeps;
+    endpoint->polled[0].revents = 0;
+    atomic_store(&endpoint->sleeping, true);
+    if (atomic_load(&endpoint->woken)) {
+        atomic_store(&endpoint->sleeping, false);
+        return true;
+    }
+    if (endpoint->transport->arm(endpoint))
+        poll_until(endpoint, until_due(endpoint, deadline_ns));
+    if (endpoint->sleeps != own || !atomic_load(&endpoint->sleeping))
+        return false;
+    end_sleep(endpoint);
+    return true;
 }
 
 static dcl_status wait_and_take(dcli_endpoint *endpoint, int64_t deadline_ns, dcli_received *received_out)
@@ -149,12 +180,15 @@ static dcl_status wait_and_take(dcli_endpoint *endpoint, int64_t deadline_ns, dc
             return DCL_ERR_TIMEOUT;
         if (deadline_ns != INT64_MAX && dcli_monotonic_ns() >= deadline_ns)
             return DCL_ERR_TIMEOUT;
-        sleep_until(endpoint, deadline_ns);
+        if (!sleep_until(endpoint, deadline_ns))
+            return DCL_ERR_TIMEOUT;
     }
 }
 
 dcl_status dcli_endpoint_receive(dcli_endpoint *endpoint, int milliseconds, dcli_received *received_out)
 {
+    if (atomic_load_explicit(&endpoint->sleeping, memory_order_relaxed))
+        take_place(endpoint);
     if (endpoint->transport->seems_ready(endpoint)) {
         dcl_status status = take(endpoint, received_out);
         if (status != DCL_ERR_TIMEOUT)
@@ -170,6 +204,12 @@ void dcli_endpoint_wake(dcli_endpoint *endpoint)
 {
     atomic_store(&endpoint->woken, true);
     if (atomic_load(&endpoint->sleeping))
+        (void)eventfd_write(endpoint->wake_fd, 1);
+}
+
+void dcli_endpoint_rouse(dcli_endpoint *endpoint)
+{
+    if (endpoint->in_poll[0] || endpoint->in_poll[1])
         (void)eventfd_write(endpoint->wake_fd, 1);
 }
 

@@ -147,6 +147,7 @@ struct dcl_cluster {
     int host; /* peer number of the host; smaller numbers are for nodes, also for nodes that may join later */
     dcli_node_ways *ways; /* [host] */
     bool spins;           /* there are enough processors for waiting threads to poll */
+    bool has_gpus;        /* node 0 is one */
     dcli_net *net;
     dcli_board *board;
     dcli_buffers *buffers;

@@ -200,6 +200,7 @@ dcl_cluster *dcl_open(const dcl_config *config)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (cluster == NULL)
         return NULL;
+    cluster->has_gpus = strcmp(dcli_node_device(cluster, 0)->kind, "gpu") == 0;
     log_nodes(cluster);
     return with_checked_map(cluster, __func__);
 }
@@ -236,8 +237,10 @@ void dcli_cluster_interrupt(dcl_cluster *cluster)
     }
     pthread_cond_broadcast(&cluster->changed);
     pthread_mutex_unlock(&cluster->lock);
-    if (!cluster->plan_only)
+    if (!cluster->plan_only) {
         dcli_host_stop_asking(cluster->worker[cluster->host]);
+        dcli_host_look_again(cluster->worker[cluster->host]);
+    }
     if (cluster->crew != NULL)
         dcli_crew_stop_waiting(cluster->crew);
 }

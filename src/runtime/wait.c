@@ -285,18 +285,26 @@ void dcli_cluster_hooks(dcl_cluster *cluster)
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
 
+enum {
+    PATIENCE_S = 10,
+    GPU_SPIN_NS = 50000000 /* kernels on GPUs need no processor, so one to spare is free to wait like clFinish() does */
+};
+
+/* The lock is released meanwhile, because the lines may go to the program's log_fn, which may call DCL. */
+static void log_long_wait(dcl_cluster *cluster, int64_t operation)
+{
+    long long complete = (long long)cluster->complete, all = (long long)cluster->operations;
+    pthread_mutex_unlock(&cluster->lock);
+    DCLI_LOG(&cluster->log, DCLI_LOG_WARN, "waited %d seconds for operation %lld; up to %lld of %lld all are complete",
+             PATIENCE_S, (long long)operation, complete, all);
+    pthread_mutex_lock(&cluster->lock);
+}
+
 void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation)
 {
-    enum { SECONDS = 10 };
-    struct timespec until = dcli_in_ms(1000 * SECONDS);
-    if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) != ETIMEDOUT)
-        return;
-    long long complete = (long long)cluster->complete, all = (long long)cluster->operations;
-    pthread_mutex_unlock(&cluster->lock); /* released because the lines may go to the program's log_fn, which may
-                                             call DCL */
-    DCLI_LOG(&cluster->log, DCLI_LOG_WARN, "waited %d seconds for operation %lld; up to %lld of %lld all are complete",
-             SECONDS, (long long)operation, complete, all);
-    pthread_mutex_lock(&cluster->lock);
+    struct timespec until = dcli_in_ms(1000 * PATIENCE_S);
+    if (pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until) == ETIMEDOUT)
+        log_long_wait(cluster, operation);
 }
 
 /* Poll for a short time before sleeping, because waking up costs more than most small operations; longer if there are
@@ -309,6 +317,37 @@ static void spin_briefly(dcl_cluster *cluster, const int64_t *mark, int64_t oper
         sched_yield();
         pthread_mutex_lock(&cluster->lock);
     } while (*mark < operation && cluster->broken == DCL_OK && dcli_monotonic_ns() < end_ns);
+}
+
+struct awaited {
+    dcl_cluster *cluster;
+    const int64_t *mark;
+    int64_t operation;
+};
+
+static bool is_awaited(void *user)
+{
+    const struct awaited *awaited = user;
+    pthread_mutex_lock(&awaited->cluster->lock);
+    bool is = *awaited->mark < awaited->operation && awaited->cluster->broken == DCL_OK;
+    pthread_mutex_unlock(&awaited->cluster->lock);
+    return is;
+}
+
+/* A thread that waits serves the host's worker itself, rather than being woken by the thread that does.
+ * @return false: another thread serves it. */
+static bool serve(dcl_cluster *cluster, const int64_t *mark, int64_t operation, int64_t until_ns)
+{
+    struct awaited awaited = {.cluster = cluster, .mark = mark, .operation = operation};
+    int64_t patient_ns = dcli_monotonic_ns() + INT64_C(1000000000) * PATIENCE_S;
+    int64_t spin_ns = cluster->spins && cluster->has_gpus ? GPU_SPIN_NS : 0;
+    pthread_mutex_unlock(&cluster->lock);
+    bool served = dcli_host_serve_while(cluster->worker[cluster->host], dcli_min(until_ns, patient_ns), spin_ns,
+                                        is_awaited, &awaited);
+    pthread_mutex_lock(&cluster->lock);
+    if (served && *mark < operation && cluster->broken == DCL_OK && dcli_monotonic_ns() >= patient_ns)
+        log_long_wait(cluster, operation);
+    return served;
 }
 
 /* Show what kernels have printed before their results are used, unless the call's time limit is reached. This costs
@@ -342,6 +381,9 @@ static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_on
     struct timespec until = dcli_at_ns(until_ns);
     const int64_t *mark = host_only ? &cluster->done[cluster->host] : &cluster->complete;
     int64_t *awaited = host_only ? &cluster->awaited_host : &cluster->awaited;
+    while (*mark < operation && cluster->broken == DCL_OK && serve(cluster, mark, operation, until_ns) &&
+           dcli_monotonic_ns() < until_ns)
+        ;
     if (*mark < operation)
         spin_briefly(cluster, mark, operation);
     while (*mark < operation) {

@@ -258,8 +258,10 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
         own->running_first++;
         status = dcli_node_batch_done(worker->node, running->operation, running->batch, ended);
     }
-    if (own->running_first > first)
+    if (own->running_first > first) {
+        own->asked_since_ns = 0;
         dcli_exec_watch(worker);
+    }
     if (own->running_first == own->running_count)
         own->running_first = own->running_count = 0;
     return status;

@@ -35,6 +35,7 @@ dcl_status dcli_host_open(dcli_worker *worker)
     dcli_as_host *host = worker->as_host = dcli_calloc(1, sizeof *host);
     if (host == NULL)
         return DCL_ERR_NOMEM;
+    dcli_turn_init(&host->turn);
     pthread_mutex_init(&host->outbox.lock, NULL);
     pthread_mutex_init(&host->question.lock, NULL);
     dcli_cond_init(&host->question.changed);
@@ -76,6 +77,7 @@ void dcli_host_close(dcli_worker *worker)
         host->outbox.first = posted->next;
         free_posted(posted);
     }
+    dcli_turn_destroy(&host->turn);
     pthread_mutex_destroy(&host->outbox.lock);
     pthread_mutex_destroy(&host->question.lock);
     pthread_cond_destroy(&host->question.changed);
@@ -92,9 +94,10 @@ static void unlock_and_wake(dcli_worker *host)
 {
     dcli_outbox *outbox = &host->as_host->outbox;
     bool wake = outbox->asleep && !outbox->held;
-    outbox->asleep &= !wake;
+    bool nobody_serves = wake && dcli_turn_summon(host);
+    outbox->asleep &= !wake || nobody_serves;
     pthread_mutex_unlock(&outbox->lock);
-    if (wake)
+    if (wake && !nobody_serves)
         dcli_endpoint_wake(host->endpoint);
 }
 
@@ -188,6 +191,8 @@ dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel)
 }
 
 void dcli_host_stop(dcli_worker *host) { post(host, NULL); }
+
+void dcli_host_look_again(dcli_worker *host) { dcli_endpoint_wake(host->endpoint); }
 
 void dcli_host_abandon(dcli_worker *host) { atomic_store(&host->as_host->abandoned, true); }
 

@@ -11,6 +11,7 @@
 #include "worker/board.h"
 #include "worker/catalog.h"
 #include "worker/chunks.h"
+#include "worker/turn.h"
 #include "worker/watch.h"
 #include "worker/worker.h"
 #include "workqueue/node.h"
@@ -122,8 +123,9 @@ struct dcli_question {
     bool *answered; /* [node_count] */
 };
 
-/** The part of a worker that only the host's has. Used by its thread, unless noted otherwise. */
+/** The part of a worker that only the host's has. Used by the thread that serves it, unless noted otherwise. */
 typedef struct dcli_as_host {
+    dcli_turn turn;                /* also used by all threads of the program */
     dcli_outbox outbox;            /* also used by all threads of the program */
     struct dcli_question question; /* the same */
     dcli_doubts doubts;
@@ -150,9 +152,10 @@ typedef struct dcli_as_node {
     bool measuring;      /* one of these is timed */
     dcli_moving *moving; /* [moving_count] in the order of their start */
     int64_t moving_count, moving_capacity;
-    dcli_action held;         /* the action that cannot be started yet; no operation: none */
-    int64_t spin_end_ns;      /* until then the device is polled; 0: it is not waited for */
-    int64_t asked;            /* number of consecutive polls whether kernels have ended */
+    dcli_action held;    /* the action that cannot be started yet; no operation: none */
+    int64_t spin_end_ns; /* until then the device is polled; 0: it is not waited for */
+    int64_t
+        asked_since_ns; /* time since when the device, a GPU, is polled and nothing has ended; 0: it is not polled */
     struct dcli_shown *shown; /* [shown_count] memory that others know, sorted by number; shown.c */
     int64_t shown_count, shown_capacity;
     dcli_memory **kept_back; /* [kept_back_count] parts of released arrays that a lost thread may still read */

@@ -99,6 +99,7 @@ dcl_status dcli_pending_collect(dcli_worker *worker)
             continue;
         }
         own->moving_count--;
+        own->asked_since_ns = 0;
         memmove(own->moving + n, own->moving + n + 1, (size_t)(own->moving_count - n) * sizeof *own->moving);
         status = moving.written ? end_commit(worker, &moving, ended) : end_pack(worker, &moving, ended);
     }

@@ -2,6 +2,7 @@
 #include "worker/worker.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,6 +53,8 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
         if (status == DCL_ERR_TIMEOUT)
             return DCL_OK;
         *any_out = true;
+        if (worker->as_node != NULL)
+            worker->as_node->asked_since_ns = 0;
         if (status == DCL_OK && received.message.epoch != worker->terms.session)
             status =
                 DCLI_FAIL(DCL_ERR_PROTOCOL, "a message of session %" PRIu64 " came from peer %d; expected %" PRIu64,
@@ -83,16 +86,16 @@ static uint64_t oldest_ticket(const dcli_as_node *own)
                                                    : dcli_device_launched(own->device);
 }
 
-/* Wait for a GPU. Its driver may take 20 ms to call back, and half a millisecond to answer a poll, but a blocking wait
- * returns at once. So block if no other node can need anything meanwhile; otherwise poll, first often. */
-static int wait_for_gpu(dcli_worker *worker)
+/* Drivers of GPUs may take 20 ms to call back, so the device is asked; for so long without a pause that a pause prolongs
+ * only what takes much longer than it. */
+static int wait_for_gpu(dcli_as_node *own)
 {
-    enum { ASK_OFTEN = 20000 };
-    dcli_as_node *own = worker->as_node;
-    if (dcli_node_exchanges(worker->node))
-        return own->asked++ < ASK_OFTEN ? 0 : 1;
-    dcli_device_finish(own->device, oldest_ticket(own)); /* failures are taken by dcli_exec_collect() */
-    return 0;
+    enum { ASK_NS = 50000000, PAUSE_MS = 1 };
+    int64_t now = dcli_monotonic_ns();
+    if (own->asked_since_ns == 0)
+        own->asked_since_ns = now;
+    sched_yield();
+    return now - own->asked_since_ns < ASK_NS ? 0 : PAUSE_MS;
 }
 
 /* Whether to poll the device for a short time, which is cheaper than being woken: if an action, or a peer, waits for
@@ -116,11 +119,11 @@ static int idle_time(dcli_worker *worker)
     if (own == NULL)
         return dcli_host_may_sleep(worker) ? dcli_doubts_wait_ms(worker) : 0;
     if (own->running_first == own->running_count && own->moving_count == 0 && own->held.operation == NULL) {
-        own->asked = 0;
+        own->asked_since_ns = 0;
         return -1;
     }
     if (dcli_device_is_gpu(own->device))
-        return wait_for_gpu(worker);
+        return wait_for_gpu(own);
     if (spins(own))
         return 0;
     /* Waking for each batch costs more than small kernels: do it only if another node can continue after the oldest
@@ -174,9 +177,11 @@ static void tell_own_marks(dcli_worker *worker)
     worker->terms.hooks->marks(worker->terms.hooks->user, worker->terms.self, done, ready, counters);
 }
 
-static dcl_status step(dcli_worker *worker, bool *end_out)
+/* @param idle_out  how long the worker may sleep then, in milliseconds; -1: until something comes. */
+static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
 {
     enum { TELL_HOST_STEPS = 4 };
+    *idle_out = 0;
     if (dcli_watch_is_given_up(worker->terms.watch)) { /* its driver has returned too late */
         *end_out = true;
         return DCL_OK;
@@ -209,12 +214,18 @@ static dcl_status step(dcli_worker *worker, bool *end_out)
         status = dcli_tell_host(worker);
     if (status != DCL_OK || any || more)
         return status;
-    int idle = idle_time(worker);
-    dcli_watch_sleep(worker->terms.watch, idle != 0);
+    *idle_out = idle_time(worker);
     dcli_watch_rest(worker->terms.watch, dcli_node_idle(worker->node));
+    return DCL_OK;
+}
+
+static dcl_status sleep_for(dcli_worker *worker, int milliseconds)
+{
+    bool any = false;
+    dcli_watch_sleep(worker->terms.watch, true);
     if (worker->is_host)
-        atomic_store_explicit(&worker->as_host->resting, idle != 0, memory_order_relaxed);
-    return receive(worker, idle, &any);
+        atomic_store_explicit(&worker->as_host->resting, true, memory_order_relaxed);
+    return receive(worker, milliseconds, &any);
 }
 
 /* Tell the watchdog about planning, which does not count as silence within its time limit. */
@@ -243,14 +254,56 @@ bool dcli_host_is_alive(dcli_worker *host)
     return alive;
 }
 
+/* One turn of the loop. */
+static void serve_once(dcli_worker *worker, bool *end_out)
+{
+    int idle;
+    dcl_status status = step(worker, end_out, &idle);
+    if (status == DCL_OK && idle != 0)
+        status = sleep_for(worker, idle);
+    if (status != DCL_OK)
+        dcli_break_down(worker, status);
+}
+
+bool dcli_host_serve_while(dcli_worker *host, int64_t until_ns, int64_t spin_ns, bool (*goes_on)(void *user),
+                           void *user)
+{
+    bool end = false;
+    if (!dcli_turn_take(host))
+        return false;
+    dcli_error_set_aside(true);
+    dcli_endpoint_spin(host->endpoint, spin_ns);
+    while (!end && goes_on(user)) {
+        int idle;
+        dcl_status status = step(host, &end, &idle);
+        int64_t left_ms = (until_ns - dcli_monotonic_ns() + 999999) / 1000000;
+        if (left_ms <= 0)
+            end = true;
+        else if (status == DCL_OK && !end && idle != 0 && goes_on(user))
+            status = sleep_for(host, idle > 0 && idle < left_ms ? idle : (int)dcli_min(left_ms, INT_MAX));
+        if (status != DCL_OK)
+            dcli_break_down(host, status);
+    }
+    dcli_endpoint_spin(host->endpoint, 0);
+    dcli_error_set_aside(false);
+    dcli_turn_leave(host);
+    return true;
+}
+
 static void serve(dcli_worker *worker)
 {
     bool end = false;
+    if (worker->is_host)
+        dcli_turn_serves(worker, true);
     while (!end) {
-        dcl_status status = step(worker, &end);
-        if (status != DCL_OK)
-            dcli_break_down(worker, status);
+        if (worker->is_host)
+            dcli_turn_await(worker);
+        serve_once(worker, &end);
+        if (worker->is_host)
+            dcli_turn_give(worker);
     }
+    if (worker->is_host)
+        dcli_turn_serves(worker, false);
     dcli_message stop = {.kind = DCLI_MSG_STOP};
     for (int node = 0; worker->is_host && node < worker->terms.node_count; node++)
         dcli_peer_send(worker, node, &stop, NULL);
@@ -426,6 +479,9 @@ static dcl_status open_worker(dcli_worker *worker)
         status = worker->is_host ? dcli_host_open(worker) : open_as_node(worker);
     if (status == DCL_OK && worker->endpoint == NULL)
         status = dcli_endpoint_open(terms->net, terms->session, terms->self, terms->node_count + 1, &worker->endpoint);
+    if (status == DCL_OK && worker->is_host)
+        status = dcli_endpoint_share(worker->endpoint,
+                                     &(dcli_turns){.user = worker, .give = dcli_turn_sleeps, .take = dcli_turn_wakes});
     return status;
 }
 

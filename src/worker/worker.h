@@ -30,7 +30,7 @@ dcli_commons *dcli_commons_open(int peers);
 /** Close, after all workers. NULL is accepted. */
 void dcli_commons_close(dcli_commons *commons);
 
-/** Callbacks of the host's worker to the runtime, from its own thread. */
+/** Callbacks of the host's worker to the runtime, from the thread that serves it. */
 typedef struct dcli_host_hooks {
     void *user;
     /** A peer's watermarks (peer node_count: the host itself) and, from nodes, their counters [DCLI_MSG_COUNTERS]. */
@@ -146,6 +146,15 @@ dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *l
                           const char *key);
 /** Whether the host's worker has made progress since the last call, or is idle. By one thread. */
 bool dcli_host_is_alive(dcli_worker *host);
+/** Serve the host's worker in place of its thread, which rests meanwhile, as long as `goes_on(user)` is true and until `until_ns`
+ *  (as dcli_monotonic_ns()). From any thread; hooks are called from it then. It enters no driver: nodes have threads of
+ *  their own, so that one whose driver hangs keeps no other waiting.
+ *  @param spin_ns  for so long it looks for messages before it sleeps; 0: as usual.
+ *  @return false: at once, as another thread of the program serves already, or the worker has not begun or has ended. */
+bool dcli_host_serve_while(dcli_worker *host, int64_t until_ns, int64_t spin_ns, bool (*goes_on)(void *user),
+                           void *user);
+/** A thread that serves so asks at once whether it goes on. */
+void dcli_host_look_again(dcli_worker *host);
 /** Ask all nodes whether they see the file at `path` with this id and `token`. Waits for the answers; any thread but
  *  the host's. @return also DCL_ERR_TIMEOUT, without a sentence: a node has not answered within 10 s. */
 dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], const dcli_file_id *id,

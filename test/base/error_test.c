@@ -139,3 +139,18 @@ Test(error, version_of_header_and_library_agree)
     cr_expect_str_eq(DCL_VERSION, version);
     cr_expect_str_eq(dcl_version(), DCL_VERSION);
 }
+
+Test(error, what_is_set_aside_is_forgotten)
+{
+    dcli_error_enter("dcl_one");
+    DCLI_FAIL(DCL_ERR_INVALID, "own");
+    dcli_error_set_aside(true);
+    cr_expect_str_eq(dcl_error(), "dcl_one: own");
+    DCLI_FAIL(DCL_ERR_NETWORK, "of another thread's work");
+    cr_expect_str_eq(dcl_error(), "of another thread's work");
+    dcli_error_set_aside(false);
+    cr_expect_str_eq(dcl_error(), "dcl_one: own");
+    cr_expect_eq(dcli_error_status(), DCL_ERR_INVALID);
+    DCLI_FAIL(DCL_ERR_RANGE, "later");
+    cr_expect_str_eq(dcl_error(), "dcl_one: later");
+}

@@ -491,6 +491,57 @@ Test(endpoint, a_wake_waits_for_the_next_wait)
     close_group(&g);
 }
 
+struct sharer {
+    dcli_endpoint *endpoint;
+    dcl_status status; /* of its receive */
+};
+
+static void give_turn(void *mutex) { pthread_mutex_unlock(mutex); }
+
+static void take_turn(void *mutex) { pthread_mutex_lock(mutex); }
+
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static void *receive_in_turn(void *argument)
+{
+    struct sharer *sharer = argument;
+    dcli_received received = {0};
+    pthread_mutex_lock(&turn);
+    sharer->status = dcli_endpoint_receive(sharer->endpoint, -1, &received);
+    dcli_received_free(&received);
+    pthread_mutex_unlock(&turn);
+    return NULL;
+}
+
+/* One thread sleeps, another one takes its place: messages and wakes are for the second one. */
+Test(endpoint, a_thread_takes_the_place_of_one_that_sleeps)
+{
+    group g = open_group();
+    struct sharer sharer = {.endpoint = g.peer[0], .status = DCL_OK};
+    dcli_received received;
+    pthread_t sleeper, waker;
+    dcli_turns turns = {.user = &turn, .give = give_turn, .take = take_turn};
+    cr_assert_eq(dcli_endpoint_share(g.peer[0], &turns), DCL_OK);
+    cr_assert_eq(pthread_create(&sleeper, NULL, receive_in_turn, &sharer), 0);
+    pause_ms(50);
+    for (int n = 0; n < 20; n++) {
+        pthread_mutex_lock(&turn);
+        cr_assert_eq(pthread_create(&waker, NULL, n % 2 == 0 ? send_later : wake_later, g.peer[n % 2 == 0]), 0);
+        dcl_status status = dcli_endpoint_receive(g.peer[0], LONG, &received);
+        cr_assert_eq(status, n % 2 == 0 ? DCL_OK : DCL_ERR_TIMEOUT, "round %d", n);
+        pthread_join(waker, NULL);
+        if (n % 2 == 0)
+            dcli_received_free(&received);
+        pthread_mutex_unlock(&turn);
+    }
+    pthread_mutex_lock(&turn);
+    dcli_endpoint_rouse(g.peer[0]);
+    pthread_mutex_unlock(&turn);
+    pthread_join(sleeper, NULL);
+    cr_expect_eq(sharer.status, DCL_ERR_TIMEOUT);
+    close_group(&g);
+}
+
 /** Wakes as fast as it can while the other side waits: no wake gets lost between looking and sleeping. */
 static void *wake_rounds(void *argument)
 {

@@ -1,0 +1,147 @@
+/* worker/turn.c - who serves the host's worker. */
+#include "worker/turn.h"
+
+#include "base/clock.h"
+#include "worker/peer.h"
+
+enum {
+    LINGER_NS = 300000, /* the own thread rests so long after another one has served */
+    AT_ONCE_NS = 50000  /* a wait that comes so soon after a call serves it itself */
+};
+
+void dcli_turn_init(dcli_turn *turn)
+{
+    pthread_mutex_init(&turn->serving, NULL);
+    pthread_mutex_init(&turn->lock, NULL);
+    dcli_cond_init(&turn->changed);
+}
+
+void dcli_turn_destroy(dcli_turn *turn)
+{
+    pthread_mutex_destroy(&turn->serving);
+    pthread_mutex_destroy(&turn->lock);
+    pthread_cond_destroy(&turn->changed);
+}
+
+/* ---- the own thread ------------------------------------------------------------------------------------------------ */
+
+/* While another thread serves, and some time longer. One that has served for long wakes this one when it leaves, so only at
+ * first a look at the clock is needed. The lock is held. */
+static void rest(dcli_turn *turn)
+{
+    while (turn->taken || (turn->lingers && !turn->summoned)) {
+        int64_t end_ns = (turn->taken ? turn->taken_ns : turn->left_ns) + LINGER_NS;
+        struct timespec end = dcli_at_ns(end_ns);
+        bool over = dcli_monotonic_ns() >= end_ns;
+        if (over && !turn->taken)
+            break;
+        turn->resting = true;
+        if (over)
+            pthread_cond_wait(&turn->changed, &turn->lock);
+        else
+            pthread_cond_timedwait(&turn->changed, &turn->lock, &end);
+        turn->resting = false;
+    }
+    turn->lingers = turn->summoned = false;
+}
+
+void dcli_turn_await(dcli_worker *host)
+{
+    dcli_turn *turn = &host->as_host->turn;
+    for (bool taken = true; taken;) {
+        pthread_mutex_lock(&turn->lock);
+        rest(turn);
+        pthread_mutex_unlock(&turn->lock);
+        pthread_mutex_lock(&turn->serving);
+        pthread_mutex_lock(&turn->lock);
+        taken = turn->taken;
+        pthread_mutex_unlock(&turn->lock);
+        if (taken)
+            pthread_mutex_unlock(&turn->serving);
+    }
+}
+
+void dcli_turn_give(dcli_worker *host) { pthread_mutex_unlock(&host->as_host->turn.serving); }
+
+void dcli_turn_serves(dcli_worker *host, bool serves)
+{
+    dcli_turn *turn = &host->as_host->turn;
+    pthread_mutex_lock(&turn->lock);
+    turn->serves = serves;
+    pthread_mutex_unlock(&turn->lock);
+}
+
+/* ---- threads of the program ---------------------------------------------------------------------------------------- */
+
+bool dcli_turn_take(dcli_worker *host)
+{
+    dcli_turn *turn = &host->as_host->turn;
+    pthread_mutex_lock(&turn->lock);
+    bool takes = !turn->taken && turn->serves;
+    if (takes) {
+        turn->taken = true;
+        turn->taker = pthread_self();
+        turn->taken_ns = dcli_monotonic_ns();
+        if (turn->posted_ns != 0)
+            turn->is_usual = turn->taken_ns - turn->posted_ns < AT_ONCE_NS;
+        turn->posted_ns = 0;
+        turn->lingers = turn->summoned = false;
+    }
+    pthread_mutex_unlock(&turn->lock);
+    if (takes)
+        pthread_mutex_lock(&turn->serving);
+    return takes;
+}
+
+void dcli_turn_leave(dcli_worker *host)
+{
+    dcli_turn *turn = &host->as_host->turn;
+    bool idle = dcli_host_may_sleep(host) && dcli_node_idle(host->node);
+    atomic_store_explicit(&host->as_host->resting, true, memory_order_relaxed);
+    pthread_mutex_lock(&turn->lock);
+    turn->taken = false;
+    turn->left_ns = dcli_monotonic_ns();
+    turn->lingers = idle && turn->left_ns - turn->taken_ns < LINGER_NS;
+    bool rests = turn->resting;
+    if (!turn->lingers || turn->summoned)
+        pthread_cond_signal(&turn->changed);
+    pthread_mutex_unlock(&turn->lock);
+    if (!rests)
+        dcli_endpoint_rouse(host->endpoint); /* it sleeps where nothing wakes it any more */
+    pthread_mutex_unlock(&turn->serving);
+}
+
+bool dcli_turn_summon(dcli_worker *host)
+{
+    dcli_turn *turn = &host->as_host->turn;
+    pthread_mutex_lock(&turn->lock);
+    bool lingers = turn->lingers, first = turn->posted_ns == 0;
+    if (first)
+        turn->posted_ns = dcli_monotonic_ns();
+    if (turn->taken || (lingers && !(first && turn->is_usual))) {
+        turn->summoned = true;
+        if (!turn->taken)
+            pthread_cond_signal(&turn->changed);
+    }
+    pthread_mutex_unlock(&turn->lock);
+    return lingers;
+}
+
+void dcli_turn_sleeps(void *user)
+{
+    dcli_worker *host = user;
+    pthread_mutex_unlock(&host->as_host->turn.serving);
+}
+
+void dcli_turn_wakes(void *user)
+{
+    dcli_worker *host = user;
+    dcli_turn *turn = &host->as_host->turn;
+    pthread_mutex_lock(&turn->lock);
+    bool own = turn->taken && pthread_equal(turn->taker, pthread_self());
+    pthread_mutex_unlock(&turn->lock);
+    if (own)
+        pthread_mutex_lock(&turn->serving);
+    else
+        dcli_turn_await(host);
+}
