@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -189,6 +190,35 @@ void dcli_helpers_await(dcli_helpers *helpers, dcli_task *task)
         else
             sched_yield();
     }
+}
+
+/* A copy in parts. */
+struct copy {
+    char *to;
+    const char *from;
+    size_t bytes;
+};
+
+enum { LEAST_BYTES = 512 << 10, PART_BYTES = 256 << 10 };
+
+static void copy_part(void *user, int part)
+{
+    const struct copy *copy = user;
+    size_t first = (size_t)part * PART_BYTES;
+    size_t count = copy->bytes - first < PART_BYTES ? copy->bytes - first : PART_BYTES;
+    memcpy(copy->to + first, copy->from + first, count);
+}
+
+void dcli_helpers_copy(dcli_helpers *helpers, void *to, const void *from, size_t bytes)
+{
+    if (helpers->count == 0 || bytes < LEAST_BYTES) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    struct copy copy = {to, from, bytes};
+    dcli_task task = {.run = copy_part, .user = &copy, .parts = (int)((bytes + PART_BYTES - 1) / PART_BYTES)};
+    dcli_helpers_start(helpers, &task);
+    dcli_helpers_await(helpers, &task);
 }
 
 void dcli_helpers_settle(dcli_helpers *helpers)

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef struct dcli_helpers dcli_helpers;
 
@@ -43,6 +44,8 @@ void dcli_helpers_start(dcli_helpers *helpers, dcli_task *task);
 bool dcli_task_is_over(const dcli_task *task);
 /** Wait until a task is over, running parts of it meanwhile. */
 void dcli_helpers_await(dcli_helpers *helpers, dcli_task *task);
+/** memcpy(), if it is long by several threads, this one among them. */
+void dcli_helpers_copy(dcli_helpers *helpers, void *to, const void *from, size_t bytes);
 /** Wait until no helper calls anything any more. Nobody starts a task meanwhile. */
 void dcli_helpers_settle(dcli_helpers *helpers);
 

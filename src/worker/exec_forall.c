@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "worker/account.h"
+#include "worker/commons.h"
 #include "worker/exec_gather.h"
 #include "worker/exec_prepare.h"
 #include "worker/exec_routes.h"
@@ -534,7 +535,8 @@ static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dc
             continue; /* it is sent as it lies */
         }
         if (status == DCL_OK)
-            memcpy(made->bytes, dcli_slot_host(made->slot), (size_t)plan->chunk[c].bytes);
+            dcli_helpers_copy(worker->commons->helpers, made->bytes, dcli_slot_host(made->slot),
+                              (size_t)plan->chunk[c].bytes);
         dcli_slot_give(made->slot);
         made->slot = NULL;
     }

@@ -132,7 +132,7 @@ dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const 
     dcl_status status = dcli_slot_take(worker->as_node->device, crossing, &slot);
     if (status != DCL_OK)
         return status;
-    memcpy(dcli_slot_host(slot), host + route->low * (int64_t)bytes, crossing);
+    dcli_helpers_copy(worker->commons->helpers, dcli_slot_host(slot), host + route->low * (int64_t)bytes, crossing);
     status = dcli_slot_send(slot, dcli_slot_memory(slot), 0, crossing);
     if (status == DCL_OK)
         status = copy_on_device(worker->as_node->device, entry, route, to, dcli_slot_memory(slot), -route->low);

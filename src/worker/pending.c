@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "worker/commons.h"
 #include "worker/exec_prepare.h"
 #include "worker/peer.h"
 #include "worker/plans.h"
@@ -62,7 +63,7 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
         dcli_node_fail(worker->node, moving->entry->operation.number, status);
     }
     if (packed != NULL)
-        memcpy(packed, dcli_slot_host(moving->slot), bytes);
+        dcli_helpers_copy(worker->commons->helpers, packed, dcli_slot_host(moving->slot), bytes);
     if (!lent)
         dcli_slot_give(moving->slot);
     return dcli_peer_packed(worker, moving->entry, moving->peer, moving->chunk, packed, lent ? moving->slot : NULL,

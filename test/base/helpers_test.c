@@ -5,6 +5,8 @@
 #include <criterion/parameterized.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { TASKS = 200, PARTS = 7, SECONDS = 60 };
 
@@ -101,6 +103,27 @@ Test(helpers, several_threads_share_a_pool)
     cr_expect_eq(atomic_load(&overs), OWNERS * TASKS);
     dcli_helpers_close(helpers);
     dcli_helpers_close(NULL);
+}
+
+Test(helpers, copies_are_whole)
+{
+    const size_t sizes[] = {0, 1, 1000, (512 << 10) - 1, 512 << 10, (3 << 20) + 77};
+    char *from = malloc(4 << 20), *to = malloc(4 << 20);
+    cr_assert(from != NULL && to != NULL);
+    for (size_t n = 0; n < 4 << 20; n++)
+        from[n] = (char)(n * 7 + (n >> 10));
+    for (int threads = 0; threads <= 3; threads += 3) {
+        dcli_helpers *helpers = dcli_helpers_open(threads);
+        cr_assert_not_null(helpers);
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+            memset(to, 0, 4 << 20);
+            dcli_helpers_copy(helpers, to, from, sizes[s]);
+            cr_expect(memcmp(to, from, sizes[s]) == 0 && to[sizes[s]] == 0, "%zu bytes, %d threads", sizes[s], threads);
+        }
+        dcli_helpers_close(helpers);
+    }
+    free(from);
+    free(to);
 }
 
 Test(helpers, a_test_chooses_their_number)
