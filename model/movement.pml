@@ -7,6 +7,7 @@
  *
  *   -DN= nodes   -DPOOL= chunks a node can hold   -DW= outputs per pair not yet committed
  *   -DMEDIUM= 0 send, 1 in place, 2 in place from lower to higher numbers only
+ *   -DCOPIES    a batch may copy what it reads in place when it starts, and read it no more
  *   -DEAGER     a peer's word (watermarks, grants, credits) is known at once; data still travels (see docs/model.md)
  *   -DCLOSE_EARLY   the program may close after any operation
  *   -DFAIL_OP= -DFAIL_NODE=   tasks of that operation on that node may fail, at their start or in the middle
@@ -257,6 +258,29 @@ hidden byte x, y, z, s, c, m, truth; /* scratch, used within one step */
 #define ALL_OUTPUTS_IN(r) (GONE(r) || committed[PAIR(r, me)] >= U_UPTO(r, me, ready[me] + 1))
 #endif
 
+/* Whether me's batches of operation n have ended. *done* says less: they read no other part any more. */
+#ifdef BREAK_READY_WITH_DONE
+#define HAS_ENDED(n) (n <= done[me])
+#else
+#define HAS_ENDED(n) (n < op[me])
+#endif
+
+/* Whether a batch that starts now and copies is the last one of its operation to read other parts. */
+#ifdef BREAK_DONE_FIRST
+#define READS_LAST (batch[me] == 0)
+#else
+#define READS_LAST (batch[me] == batches[op[me]] - 1)
+#endif
+
+/* Whether the running batch reads other parts until it ends. */
+#ifdef BREAK_DONE_EARLY
+#define READS_ON true
+#define MAY_READ_ON !READS_LAST
+#else
+#define READS_ON (done[me] < op[me])
+#define MAY_READ_ON true
+#endif
+
 /* ---- What follows from a fact: deterministic, part of the step that establishes it. ---- */
 
 /* `peer` hears that operation n failed. */
@@ -369,7 +393,7 @@ inline settle()
     :: else -> break
     od;
     do
-    :: ready[me] < done[me] && EVERY(ALL_OUTPUTS_IN) ->
+    :: HAS_ENDED(ready[me] + 1) && EVERY(ALL_OUTPUTS_IN) ->
         ready[me]++;
 #ifndef BREAK_ONLY_TASKS_TELL
         if
@@ -399,7 +423,7 @@ inline check_reads(at_end)
                    CELL(near[op[me]], z, c) == VERSION(near[op[me]], z, op[me]))
         }
         for (c : (shared[op[me]] -> 0 : x) .. (shared[op[me]] -> CELLS : y) - 1) {
-            assert(!READS(op[me], z, me) || !PLACED(z, me) ||
+            assert(!READS(op[me], z, me) || !PLACED(z, me) || (at_end && !READS_ON) ||
                    CELL(far[op[me]], z, c) == VERSION(far[op[me]], z, op[me]))
         }
     }
@@ -602,6 +626,20 @@ inline notice()
 #define BATCH_WAITS (phase[me] == IDLE && op[me] <= seen[me])
 #define MAY_FAIL(n) (FAIL_OP == (n) && FAIL_NODE == me)
 
+/* The read rule and the write rule hold. */
+#define BATCH_STARTS (BATCH_WAITS && !KNOWN_FAILED(op[me]) && EVERY(MAY_START))
+
+inline start_batch()
+{
+#ifdef MUST_SKIP /* every node reads what may have failed from where it failed */
+    assert(!(BIT(op[me]) & MUST_SKIP) || !injected);
+#endif
+    assert(EVERY(HAS_COME));
+    check_reads(false);
+    write_own((z == UNDEFINED || z < op[me]), BUSY);
+    phase[me] = RUNNING
+}
+
 /* What is left of a failed or skipped batch: its outputs go out empty. */
 inline skip_batch()
 {
@@ -649,19 +687,15 @@ proctype Peer(byte me)
     EACH(COMMIT)
     EACH(EMIT)
     EACH(GRANT)
-    :: d_step { /* start: the read rule and the write rule hold */
-        BATCH_WAITS && !KNOWN_FAILED(op[me]) && EVERY(MAY_START) ->
-#ifdef MUST_SKIP /* every node reads what may have failed from where it failed */
-        assert(!(BIT(op[me]) & MUST_SKIP) || !injected);
-#endif
-        assert(EVERY(HAS_COME));
-        check_reads(false);
-        write_own((z == UNDEFINED || z < op[me]), BUSY);
-#ifdef BREAK_DONE_EARLY
-        done[me] = (batch[me] == batches[op[me]] - 1 -> op[me] : done[me]);
-#endif
-        phase[me] = RUNNING
+    :: d_step { BATCH_STARTS && MAY_READ_ON -> start_batch(); skip }
+#if defined(COPIES) || defined(BREAK_DONE_EARLY)
+    :: d_step {
+        BATCH_STARTS && READS_LAST ->
+        start_batch();
+        done[me] = op[me];
+        settle()
     }
+#endif
     :: d_step { /* end of computing; a task may have failed on the way */
         phase[me] == RUNNING ->
         check_reads(true);

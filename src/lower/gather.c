@@ -29,7 +29,7 @@ static const dcli_binding *binding_of(const dcli_gather *gather, const dcli_work
 
 /* ---- which works -------------------------------------------------------------------------------------------------- */
 
-/* Whether all pieces of a stage come from parts that this node can read. */
+/* Whether all pieces of a stage come from parts that this node can read while kernels run. */
 static bool comes_from_parts(const dcli_gather *gather, int number)
 {
     if (number < 0)
@@ -38,7 +38,7 @@ static bool comes_from_parts(const dcli_gather *gather, int number)
     for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count; p++)
         if (gather->plan->piece[p].kind != DCLI_SPACE_OWN && gather->plan->piece[p].kind != DCLI_SPACE_PEER)
             return false;
-    return stage->out_count == 0 && stage->kept == DCLI_STAGE_PASSING && !stage->rest;
+    return stage->out_count == 0 && stage->kept == DCLI_STAGE_PASSING && !stage->rest && !stage->early;
 }
 
 static bool is_staged_twice(const dcli_gather *gather, const dcli_work *work, int a)

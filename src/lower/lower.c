@@ -77,6 +77,23 @@ static dcl_status add_work(const dcli_traits *traits, const dcli_operation *oper
     return dcli_rows_add(operation, traits, work, bindings, base, lowered, waiting);
 }
 
+/* Whether peers' parts are still read after the batch has been started. If the device uses host memory in place, the
+ * host has finished its copies by then. */
+static bool reads_peers(const dcli_body *body, const dcli_traits *traits, const dcli_lowered *lowered)
+{
+    for (int64_t n = 0; n < lowered->source_count; n++)
+        if (lowered->source[n].node != traits->self)
+            return true;
+    for (int64_t r = 0; r < lowered->routes.count && !traits->in_place; r++)
+        if (lowered->routes.route[r].from.kind == DCLI_SPACE_PEER)
+            return true;
+    for (int64_t l = 0; l < lowered->launch_count; l++)
+        for (int a = 0; a < body->access_count; a++)
+            if (lowered->launch[l].space[a].kind == DCLI_SPACE_PEER)
+                return true;
+    return false;
+}
+
 dcl_status dcli_lower(const dcli_operation *operation, const dcli_plan *plan, const dcli_batch *batch,
                       const dcli_traits *traits, dcli_lowered *lowered)
 {
@@ -102,6 +119,8 @@ dcl_status dcli_lower(const dcli_operation *operation, const dcli_plan *plan, co
     bool sets = dcli_row_form_of(traits, operation->body) == DCLI_ROWS_SETS;
     for (int64_t l = 0; l < lowered->launch_count && sets && status == DCL_OK; l++)
         status = dcli_rows_divide(operation->body, &lowered->launch[l]);
+    if (status == DCL_OK)
+        lowered->reads_peers = reads_peers(operation->body, traits, lowered);
     dcli_lowered_free(&waiting);
     return status;
 }

@@ -105,6 +105,7 @@ typedef struct dcli_lowered {
     int64_t arena_bytes;
     dcli_source_part *source; /* the parts whose addresses the arena begins with */
     int64_t source_count, source_capacity;
+    bool reads_peers; /* kernels, or copies that may end later than they are started, read parts of peers */
     int64_t scratch_at, scratch_bytes; /* offset of the scratch memory, at the end of the arena, and its size per
                                           work-item */
 } dcli_lowered;

@@ -91,6 +91,7 @@ static void put_stage(const dcli_operation *operation, const dcli_plan *plan, in
     dcli_text_put(text, "  %s %" PRId64 " of %s ", kept[stage->kept], s, name_of(operation, stage->operand));
     put_box(text, &stage->box);
     dcli_text_put(text, stage->rest ? ", filled first" : "");
+    dcli_text_put(text, stage->early ? ", early" : "");
     put_pieces(plan, stage->first_in, stage->in_count, ", from", text);
     put_pieces(plan, stage->first_out, stage->out_count, ", to", text);
     dcli_text_put(text, "\n");

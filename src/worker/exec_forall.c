@@ -489,6 +489,8 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     if (first) /* only now: a driver that hangs while it starts a kernel must count as silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     *start_out = DCLI_START_RUNS;
+    if (running.status == DCL_OK && !prepared->lowered.reads_peers && worker->terms.node_count > 1)
+        return dcli_node_batch_read(worker->node, running.operation, batch);
     return DCL_OK;
 }
 

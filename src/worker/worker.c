@@ -365,6 +365,12 @@ static bool fills_slots(const dcli_worker *worker)
     return fills;
 }
 
+/* Whether copies into stages are complete when a batch has been started. */
+static bool copies_early(const dcli_worker *worker)
+{
+    return !worker->is_host && dcli_device_in_place(worker->as_node->device);
+}
+
 static dcl_status open_node(dcli_worker *worker)
 {
     /* Most bytes of made chunks, so that together with those in transit they fit the buffer pool, or the slots that can be
@@ -376,7 +382,8 @@ static dcl_status open_node(dcli_worker *worker)
                                            .batch_bytes = (int64_t)config->tile_bytes,
                                            .chunk_bytes = (int64_t)config->chunk_bytes,
                                            .pool_bytes = (int64_t)config->pool_bytes,
-                                           .kept_bytes = (int64_t)config->kept_bytes};
+                                           .kept_bytes = (int64_t)config->kept_bytes,
+                                           .early_bytes = copies_early(worker) ? DCLI_EARLY_BYTES : 0};
     worker->commons = worker->terms.commons != NULL ? worker->terms.commons : dcli_commons_open(1);
     if (worker->commons == NULL)
         return DCL_ERR_NOMEM;

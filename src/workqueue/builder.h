@@ -78,8 +78,10 @@ typedef struct dcli_builder {
     dcli_box_list fresh;
     dcli_source *source; /* replicas: existing ones, and those that this plan makes */
     int64_t source_count, source_capacity;
-    int64_t kept_bytes; /* bytes of the replicas that this plan makes */
-    bool *owners;       /* [node_count] scratch */
+    int64_t kept_bytes;            /* bytes of the replicas that this plan makes */
+    bool *owners;                  /* [node_count] scratch */
+    struct dcli_early_read *early; /* reads in place of the current batch, while there are few (plan_early.c) */
+    int64_t early_count, early_capacity, early_bytes;
 } dcli_builder;
 
 /* Append a zeroed entry. @return the entry, or NULL (DCL_ERR_NOMEM recorded). Earlier pointers into the list become

@@ -328,8 +328,8 @@ static bool next_marks(dcli_node *node, dcli_action *action)
 {
     for (int q = 0; q < node->peers; q++) {
         struct dcli_peer *peer = &node->peer[q];
-        if ((peer->told_done == node->done && peer->told_ready == node->ready) || peer->told_ready >= peer->interest ||
-            q == node->terms.self)
+        bool news = peer->told_ready < node->ready || peer->told_done < peer->owed_done;
+        if (!news || peer->told_ready >= peer->interest || q == node->terms.self)
             continue;
         peer->told_done = node->done;
         peer->told_ready = node->ready;

@@ -6,6 +6,9 @@
  * them; it then reports their ends by dcli_node_batch_done() for RUN, and by dcli_node_chunk_done() for PACK and
  * COMMIT.
  *
+ * Two watermarks: all batches of operations up to *done* have finished reading other nodes' parts in place; all batches
+ * of operations up to *ready* have ended, and everything that peers write to this node's parts in them is committed.
+ *
  * Rules (docs/design.md, docs/model.md): batches start in the order of (operation, batch). A batch starts when its
  * inputs have arrived or, in place, are ready, and when nobody still has to read what it overwrites. Data is packed,
  * and arriving output committed, when all own batches of earlier operations have started. Everything waits only for
@@ -83,6 +86,9 @@ dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks);
 dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready);
 /** Another peer reports that the contents of storages are undefined since `operation`. */
 dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const int64_t storages[], dcl_status status);
+/** A batch started by DCLI_DO_RUN has finished reading other nodes' parts in place, but still runs. The owners of these
+ *  parts may overwrite them from now on. This event is optional: the end of a batch implies it. */
+dcl_status dcli_node_batch_read(dcli_node *node, int64_t operation, int64_t batch);
 /** A batch started by DCLI_DO_RUN has ended, and all its effects are in memory. Report a failure as soon as it is
  *  known, if possible before taking the next action: data sent in between does not carry it. */
 dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batch, dcl_status status);

@@ -226,13 +226,31 @@ static void mark_made(dcli_node *node, const struct dcli_open_op *op, int64_t b,
         }
 }
 
+void dcli_note_read(struct dcli_open_op *op, int64_t b)
+{
+    op->read += !op->batch_read[b];
+    op->batch_read[b] = true;
+}
+
 void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status)
 {
     op->batch_ended[b] = true;
+    dcli_note_read(op, b);
     while (op->ended < op->own->batch_count && op->batch_ended[op->ended])
         op->ended++;
     mark_made(node, op, b, status);
     dcli_advance_marks(node);
+}
+
+dcl_status dcli_node_batch_read(dcli_node *node, int64_t operation, int64_t batch)
+{
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    if (op == NULL || batch < 0 || batch >= op->started || op->batch_ended[batch])
+        return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " has read but does not run",
+                         batch, operation);
+    dcli_note_read(op, batch);
+    dcli_advance_marks(node);
+    return DCL_OK;
 }
 
 dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batch, dcl_status status)

@@ -50,12 +50,14 @@ struct dcli_open_op {
     struct dcli_exchange *exchange; /* [peers], NULL: a local operation */
     struct dcli_need *need;         /* what is not met yet */
     int64_t need_count, need_capacity;
-    int64_t started, ended;                /* numbers of batches; the ended ones are the first */
-    bool *batch_ended, *arrived, *dropped; /* [batches], [own chunks] */
-    int64_t drop_from;                     /* all own chunks before this one are dropped */
-    int64_t transfers; /* chunks of both directions that are not yet packed, sent, committed or dropped */
-    dcl_status skip;   /* not DCL_OK: skip the remaining computations */
-    bool lost;         /* it needs an absent node: it fails whatever arrives */
+    int64_t started, ended; /* numbers of batches; the ended ones are the first */
+    int64_t read;           /* number of batches that have finished reading peers' parts; includes the ended ones */
+    bool *batch_ended, *batch_read; /* [batches] */
+    bool *arrived, *dropped;        /* [own chunks] */
+    int64_t drop_from;              /* all own chunks before this one are dropped */
+    int64_t transfers;              /* chunks of both directions that are not yet packed, sent, committed or dropped */
+    dcl_status skip;                /* not DCL_OK: skip the remaining computations */
+    bool lost;                      /* it needs an absent node: it fails whatever arrives */
     bool told_failed;
     struct dcli_open_op *next_moving; /* next of the list in struct dcli_node */
 };
@@ -94,7 +96,8 @@ struct dcli_peer {
     int64_t done, ready;             /* its watermarks; INT64_MAX if it is absent */
     int64_t early_done, early_ready; /* its watermarks from before we knew that it has joined */
     int64_t told_done, told_ready;   /* what we told it */
-    int64_t interest; /* it waits for our watermarks up to this operation; 0: it does not, or is absent */
+    int64_t owed_done; /* the last operation up to `done` that read its part in place: it may wait for our `done` */
+    int64_t interest;  /* it waits for our watermarks up to this operation; 0: it does not, or is absent */
     int64_t credit_due;
     int64_t early_grants; /* early grants for operations not seen here: at most DCLI_GRANTS_AHEAD */
     int64_t uncommitted;  /* received U chunks that are not committed: at most the window */
@@ -179,6 +182,8 @@ dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op);
 dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status status, bool cause);
 /** Process the messages that arrived before their operation. */
 dcl_status dcli_replay_early(dcli_node *node, int64_t number);
+/** Record that a batch has finished reading peers' parts. Has no effect if that was known. */
+void dcli_note_read(struct dcli_open_op *op, int64_t b);
 /** Record that a batch has ended, or was skipped. */
 void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status);
 

@@ -89,15 +89,27 @@ static bool has_outputs(const struct dcli_open_op *op)
     return false;
 }
 
+/* An operation is done here. The peers whose parts it read in place may wait for this before it is ready. */
+static void owe_done(dcli_node *node, const struct dcli_open_op *op)
+{
+    for (int q = 0; op->exchange != NULL && q < node->peers; q++)
+        if (op->own->peer_read[q])
+            node->peer[q].owed_done = op->number;
+}
+
 void dcli_advance_marks(dcli_node *node)
 {
     for (; node->done < node->seen; node->done++) {
         const struct dcli_open_op *op = dcli_op_find(node, node->done + 1);
-        if (op != NULL && op->ended < op->own->batch_count)
+        if (op != NULL && op->read < op->own->batch_count)
             break;
+        if (op != NULL)
+            owe_done(node, op);
     }
     for (; node->ready < node->done; node->ready++) {
         struct dcli_open_op *op = dcli_op_find(node, node->ready + 1);
+        if (op != NULL && op->ended < op->own->batch_count)
+            return;
         for (int q = 0; op != NULL && op->exchange != NULL && q < node->peers; q++)
             if (op->exchange[q].receive.ended < op->exchange[q].receive.total)
                 return;

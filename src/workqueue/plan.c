@@ -47,6 +47,7 @@ static void free_builder(dcli_builder *builder)
     dcli_free(builder->point);
     dcli_free(builder->want);
     dcli_free(builder->source);
+    dcli_free(builder->early);
     dcli_free(builder->item_stage);
     dcli_free(builder->stream_length);
     dcli_free(builder->owners);

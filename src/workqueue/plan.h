@@ -11,6 +11,9 @@
 #include "segment/transfer.h"
 #include "workqueue/kept.h"
 
+/** For dcli_plan_terms.early_bytes: copying this much takes less time than a message between two nodes. */
+#define DCLI_EARLY_BYTES (INT64_C(64) << 10)
+
 /** Parameters of planning besides the operation; the same on all nodes of a session. Peer number node_count is the
  *  host. */
 typedef struct dcli_plan_terms {
@@ -20,6 +23,7 @@ typedef struct dcli_plan_terms {
     int64_t chunk_bytes;        /* largest chunk, unless the pool is small or one element is larger */
     int64_t pool_bytes;         /* most bytes of received chunks at a node */
     int64_t kept_bytes;         /* most bytes of replicas at a node, without padding */
+    int64_t early_bytes;        /* most bytes of peers' parts that a batch copies when it starts: dcli_stage.early */
     const dcli_kept *kept;      /* the record of replicas before this operation; NULL: there are none */
     bool detailed;              /* FORALL, MOVE: make plan->detail, too: for reports */
     bool no_points;             /* for tests: do not use plan_points.c */
@@ -77,6 +81,9 @@ typedef struct dcli_stage {
     dcli_stage_kept kept;
     dcli_policy policy; /* KEEP: by which the replica is kept */
     bool unfinished;    /* KEEP: a later batch copies more into it */
+    /* PASSING: contains few elements, some of them from parts that are read in place. It is filled before kernels run, so
+     * that the owners of these parts need not wait for the end of the batch. */
+    bool early;
 } dcli_stage;
 
 /** An item: a box of elements in a chunk, packed, last axis fastest, at byte_offset (aligned to 8). */

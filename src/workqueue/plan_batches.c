@@ -41,7 +41,11 @@ static dcl_status end_batch(struct batching *batching)
     batching->planned = 0;
     dcl_status status = dcli_builder_chunks(batching->builder);
     if (status == DCL_OK)
+        status = dcli_early_stage(batching->builder);
+    if (status == DCL_OK)
         status = dcli_fill_stages(batching->builder);
+    if (status == DCL_OK)
+        dcli_early_mark(batching->builder);
     dcli_batch *batch = &plan->batch[plan->batch_count - 1];
     batch->first_tile = batching->first;
     batch->tile_count = batching->count;

@@ -78,10 +78,30 @@ dcli_limits dcli_limits_of(const dcli_operation *operation, int a, const dcl_box
     return make_limits(&own, &seen);
 }
 
+void dcli_bind_view(dcli_builder *builder, int a, const dcl_box *box, const struct dcli_view *view,
+                    dcli_binding *binding)
+{
+    dcli_region region = view->region;
+    *binding = (dcli_binding){.kind = view->kind, .where = view->node, .limits = binding->limits};
+    if (view->kind == DCLI_SPACE_STAGE || view->kind == DCLI_SPACE_REPLICA) {
+        binding->where = (int)view->stage;
+        if (view->empty)
+            return; /* nothing is read: steps 0, no count */
+        region = dcli_region_padded(&builder->plan->stage[view->stage].box, 0,
+                                    dcli_builder_bytes(builder, dcli_param_of(builder, a)));
+    }
+    if (builder->subscripts[a].reach == DCLI_REACH_AFFINE) {
+        bind_affine(&builder->subscripts[a], box, &view->foot, &region, binding);
+        return;
+    }
+    const dcli_operand *operand = dcli_operand_of(builder, a);
+    dcli_transform as_it_is = dcli_transform_of(&operand->layout->grid);
+    bind_reach(operand->view != NULL ? operand->view : &as_it_is, &view->seen, &region, binding);
+}
+
 static dcl_status bind(dcli_builder *builder, int a, const dcl_box *box, const struct dcli_view *view,
                        dcli_binding *binding)
 {
-    dcli_region region = view->region;
     if (builder->subscripts[a].reach != DCLI_REACH_AFFINE || builder->operation->body->tile_kernel) {
         dcli_limits *limits = dcli_builder_limits(builder);
         if (limits == NULL)
@@ -89,23 +109,9 @@ static dcl_status bind(dcli_builder *builder, int a, const dcl_box *box, const s
         *limits = make_limits(&builder->own[a], &view->seen);
         binding->limits = limits;
     }
-    binding->kind = view->kind;
-    binding->where = view->node;
-    if (view->kind == DCLI_SPACE_STAGE || view->kind == DCLI_SPACE_REPLICA) {
-        binding->where = (int)view->stage;
-        if (view->empty)
-            return DCL_OK; /* nothing is read: steps 0, no count */
-        region = dcli_region_padded(&builder->plan->stage[view->stage].box, 0,
-                                    dcli_builder_bytes(builder, dcli_param_of(builder, a)));
-    }
-    if (builder->subscripts[a].reach == DCLI_REACH_AFFINE) {
-        bind_affine(&builder->subscripts[a], box, &view->foot, &region, binding);
-        return DCL_OK;
-    }
-    const dcli_operand *operand = dcli_operand_of(builder, a);
-    dcli_transform as_it_is = dcli_transform_of(&operand->layout->grid);
-    bind_reach(operand->view != NULL ? operand->view : &as_it_is, &view->seen, &region, binding);
-    return DCL_OK;
+    dcli_bind_view(builder, a, box, view, binding);
+    return view->kind == DCLI_SPACE_PEER ? dcli_early_note(builder, a, binding - builder->plan->binding, box, view)
+                                         : DCL_OK;
 }
 
 static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool checked, struct dcli_view views[])

@@ -114,7 +114,7 @@ static dcl_status need_content(dcli_builder *builder, int k, const dcl_box *foot
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
-static dcl_status add_stage(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out)
+dcl_status dcli_add_stage(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out)
 {
     dcli_stage *stage = dcli_builder_stage(builder);
     if (stage == NULL)
@@ -217,7 +217,7 @@ static dcl_status stage_together(dcli_builder *builder, int a, struct dcli_view 
     if (!*done_out)
         return DCL_OK;
     int64_t stage;
-    dcl_status status = add_stage(builder, k, &bound, &stage);
+    dcl_status status = dcli_add_stage(builder, k, &bound, &stage);
     for (int b = a; b < accesses && status == DCL_OK; b++)
         if (may_share(builder, k, b, views)) {
             views[b].stage = stage;
@@ -277,7 +277,7 @@ dcl_status dcli_name_copy(dcli_builder *builder, int k, const dcl_box *box, int6
             return DCL_OK;
         }
     }
-    dcl_status status = add_stage(builder, k, box, stage_out);
+    dcl_status status = dcli_add_stage(builder, k, box, stage_out);
     if (status == DCL_OK)
         builder->plan->stage[*stage_out].kept = DCLI_STAGE_KEPT;
     return status;
@@ -343,7 +343,7 @@ static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *vie
         builder->terms->kept_bytes - builder->kept_bytes - dcli_kept_bytes(builder->terms->kept, builder->self);
     if (dcli_policy_counts(view->policy) && bytes > left)
         return DCL_OK;
-    dcl_status status = add_stage(builder, k, &view->foot, &view->stage);
+    dcl_status status = dcli_add_stage(builder, k, &view->foot, &view->stage);
     if (status != DCL_OK)
         return status;
     builder->plan->stage[view->stage].kept = DCLI_STAGE_KEEP;
@@ -364,7 +364,7 @@ bool dcli_lacks(dcli_builder *builder, int k, const dcl_box *box)
 dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, const dcl_box *part)
 {
     int64_t stage;
-    dcl_status status = add_stage(builder, k, copy, &stage);
+    dcl_status status = dcli_add_stage(builder, k, copy, &stage);
     if (status != DCL_OK)
         return status;
     builder->plan->stage[stage].kept = DCLI_STAGE_KEEP;
@@ -397,7 +397,7 @@ static dcl_status stage_alone(dcli_builder *builder, int a, struct dcli_view *vi
         view->stage = find_stage(builder, dcli_param_of(builder, a), &view->foot);
     if (view->stage >= 0)
         return DCL_OK;
-    dcl_status status = add_stage(builder, dcli_param_of(builder, a), &view->foot, &view->stage);
+    dcl_status status = dcli_add_stage(builder, dcli_param_of(builder, a), &view->foot, &view->stage);
     return status == DCL_OK ? want_view(builder, a, view) : status;
 }
 

@@ -69,6 +69,27 @@ static inline bool dcli_is_staged(const struct dcli_view *view)
 /** Whether what it reads is kept from now on. */
 static inline bool dcli_is_kept(const struct dcli_view *view) { return view->policy != DCLI_POLICY_NONE; }
 
+/* An access that is bound to a peer's part. */
+struct dcli_early_read {
+    int access;
+    int64_t binding; /* number in plan->binding */
+    dcl_box space;   /* the work's */
+    struct dcli_view view;
+};
+
+/** Record a binding to a peer's part. */
+dcl_status dcli_early_note(dcli_builder *builder, int a, int64_t binding, const dcl_box *space,
+                           const struct dcli_view *view);
+/** At the end of a batch, before dcli_fill_stages(): if the recorded footprints are small, rebind them to stages. */
+dcl_status dcli_early_stage(dcli_builder *builder);
+/** After dcli_fill_stages(): set `early` of the batch's stages. */
+void dcli_early_mark(dcli_builder *builder);
+/** Bind an access of a work to the place in its view. Does not change the limits. */
+void dcli_bind_view(dcli_builder *builder, int a, const dcl_box *box, const struct dcli_view *view,
+                    dcli_binding *binding);
+/** Add a stage of the batch for a box of operand k. */
+dcl_status dcli_add_stage(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out);
+
 /** Plan a region of tiles, or a box that needs no further cutting. */
 dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box);
 dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box);

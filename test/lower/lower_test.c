@@ -50,18 +50,21 @@ static const dcli_layout *read_array(const char *text)
     return test_layout(text, NODES, &grid);
 }
 
-static dcli_plan *plan_of(const dcli_operation *operation, bool in_place)
+static dcli_plan *plan_early(const dcli_operation *operation, bool in_place, int64_t early_bytes)
 {
     dcli_plan_terms terms = {.node_count = NODES,
                              .ways = test_ways(in_place),
                              .batch_bytes = 1 << 20,
                              .chunk_bytes = 1 << 22,
                              .pool_bytes = INT64_C(1) << 40,
-                             .kept_bytes = 1 << 20};
+                             .kept_bytes = 1 << 20,
+                             .early_bytes = early_bytes};
     dcli_plan *plan = NULL;
     cr_assert_eq(dcli_plan_make(operation, 0, &terms, &plan), DCL_OK, "%s", dcl_error());
     return plan;
 }
+
+static dcli_plan *plan_of(const dcli_operation *operation, bool in_place) { return plan_early(operation, in_place, 0); }
 
 ParameterizedTestParameters(lower, examples)
 {
@@ -153,6 +156,49 @@ Test(lower, long_lists_are_cut)
     snprintf(rest, sizeof rest, "and %d more works\n", (int)plan->batch[0].work_count - 3);
     cr_expect_not_null(strstr(text.bytes, rest), "\"%s\" is not in\n%s", rest, text.bytes);
     dcli_text_free(&text);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
+/* A body over C and A as above, all in place on node 0; whether peers' parts are read after the batch has been started. */
+struct reads_case {
+    char what[48], body[64], c[48], a[48];
+    int device;
+    int64_t early_bytes;
+    bool reads;
+};
+
+ParameterizedTestParameters(lower, reads_peers)
+{
+    static struct reads_case cases[] = {
+        {"the own part", "C(i) = A(i);", "8|block", "8|block", PROCESSOR, 0, false},
+        {"a peer's part is bound", "C(i) = A(7 - i);", "8|block", "8|block", PROCESSOR, 0, true},
+        {"too much", "C(i) = A(7 - i);", "8|block", "8|block", PROCESSOR, 31, true},
+        {"copied early", "C(i) = A(7 - i);", "8|block", "8|block", PROCESSOR, 32, false},
+        {"copied, but not by the host", "C(i) = A(7 - i);", "8|block", "8|block", GPU, 32, true},
+        {"gathered from a peer", "C(i,j) = A(j,i);", "4x4|block,*", "4x4|rows:cyclic(1x1)", PROCESSOR, 0, true},
+        {"gathered, were it not early", "C(i,j) = A(j,i);", "4x4|block,*", "4x4|rows:cyclic(1x1)", PROCESSOR, 256,
+         false},
+        {"part of a stage, large", "C(i) = A(2*i);", "16|block", "32|cyclic(3)", PROCESSOR, 0, true},
+        {"part of a stage, early", "C(i) = A(2*i);", "16|block", "32|cyclic(3)", PROCESSOR, 256, false},
+    };
+    return cr_make_param_array(struct reads_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct reads_case *c, lower, reads_peers)
+{
+    const dcli_operation *operation =
+        TEST_FORALL(1, c->body, {DCL_ACCESS_OUT, "C", 1, read_array(c->c)}, {DCL_ACCESS_IN, "A", 2, read_array(c->a)});
+    const dcli_traits traits = traits_of(c->device);
+    dcli_plan *plan = plan_early(operation, true, c->early_bytes);
+    dcli_lowered lowered = {0};
+    dcli_text text = {0};
+    cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
+    dcli_plan_print(operation, plan, 100, &text);
+    dcli_lowered_print(operation, &lowered, 100, &text);
+    cr_expect_eq(lowered.reads_peers, c->reads, "%s:\n%s", c->what, text.bytes);
+    dcli_text_free(&text);
+    dcli_lowered_free(&lowered);
     dcli_plan_free(plan);
     test_ops_free();
 }

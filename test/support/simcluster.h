@@ -21,6 +21,7 @@ typedef struct sim_settings {
 typedef struct sim_figures {
     int nodes, operations, foralls;
     int64_t batches, chunks, messages, bytes_moved, failures;
+    int64_t early; /* batches that copied of peers' parts when they started, and read them no more */
     int64_t lost, joined, losses_told; /* nodes lost and joined; operations that failed because of losses */
     bool in_place, sent;               /* some nodes read in place; some are sent everything */
     bool via[DCLI_VIA_COUNT];          /* the ways in which elements got to kernels or from them */

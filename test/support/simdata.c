@@ -255,6 +255,9 @@ void sim_data_close(sim_data *data)
     free_plans(data);
     for (int n = 0; n < data->program->array_count * data->terms.node_count; n++)
         free(data->part[n].data);
+    for (int64_t e = 0; e < data->early_count; e++)
+        free(data->early[e].data);
+    dcli_free(data->early);
     dcli_free(data->copy);
     free(data->plan);
     free(data->part);
@@ -472,6 +475,7 @@ void sim_run(sim_data *data, int p, const dcli_operation *operation, int64_t b, 
     case DCLI_OP_FORALL:
     case DCLI_OP_MOVE:
         sim_kernel(data, p, operation, b, failed);
+        sim_drop_early(data, p, operation, b);
         break;
     case DCLI_OP_READ:
     case DCLI_OP_WRITE:

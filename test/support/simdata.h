@@ -37,6 +37,13 @@ typedef struct sim_kept {
     bool filled;   /* according to the actions that the node has got so far */
 } sim_kept;
 
+/** A peer's part as it was when a batch started that copies from it then. */
+typedef struct sim_early {
+    int p, operand, owner;
+    int64_t operation, batch;
+    int64_t *data, elements;
+} sim_early;
+
 typedef struct sim_data {
     sim_program *program;
     dcli_plan_terms terms;
@@ -46,6 +53,8 @@ typedef struct sim_data {
     dcli_kept kept; /* while plans are made */
     sim_kept *copy; /* [copy_count] */
     int64_t copy_count, copy_capacity;
+    sim_early *early;
+    int64_t early_count, early_capacity;
     bool alike;               /* all devices are CPUs that see memory at the host's addresses */
     bool via[DCLI_VIA_COUNT]; /* the ways in which elements got to kernels or from them */
     dcli_text problem;        /* the first error found */
@@ -72,6 +81,10 @@ sim_kept *sim_copy_of(sim_data *data, int p, const dcli_operation *operation, co
 bool sim_lacks_copy(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
 /** Before a batch runs: replicas that it completes can be used by later batches. */
 void sim_fill_copies(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
+
+/** A batch of p starts, and is run later: have it copy now what it reads of peers' parts.
+ *  @return whether it reads no such part when it runs. */
+bool sim_reads_early(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
 
 /* Carry out an action of peer p. `failed`: the inputs are invalid, so everything written becomes SIM_POISON. */
 void sim_run(sim_data *data, int p, const dcli_operation *operation, int64_t batch, bool failed);

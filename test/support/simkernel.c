@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 struct run {
     sim_data *data;
     int p;
@@ -46,9 +48,11 @@ static sim_memory piece_memory(struct run *run, const dcli_stage *stage, const d
     if (piece->kind == DCLI_SPACE_REPLICA)
         return (sim_memory){.data = run->stage[piece->where - run->batch->first_stage],
                             .elements = run->plan->plan->stage[piece->where].elements};
-    int owner = piece->kind == DCLI_SPACE_PEER ? piece->where : run->p;
-    return in ? sim_read_part(run->data, run->operation, stage->operand, owner)
-              : sim_written_part(run->data, run->operation, stage->operand, owner);
+    if (piece->kind == DCLI_SPACE_PEER)
+        return sim_copied_part(run->data, run->operation, run->batch - run->plan->plan->batch, stage->operand, run->p,
+                               piece->where);
+    return in ? sim_read_part(run->data, run->operation, stage->operand, run->p)
+              : sim_written_part(run->data, run->operation, stage->operand, run->p);
 }
 
 static void copy_pieces(struct run *run, int64_t s, bool in)
@@ -222,11 +226,89 @@ static void run_work(struct run *run, const dcli_work *work)
     } while (!sim_is_wrong(run->data) && sim_next_place(run->place, &work->box));
 }
 
-void sim_kernel(sim_data *data, int p, const dcli_operation *operation, int64_t b, bool failed)
+bool sim_is_lowered(const dcli_operation *operation)
 {
     enum { NOT_LOWERED = 4 }; /* one of this many operations runs as planned instead of as lowered */
-    if (!failed && operation->kind == DCLI_OP_FORALL && !operation->body->tile_kernel &&
-        operation->number % NOT_LOWERED != 0) {
+    return operation->kind == DCLI_OP_FORALL && !operation->body->tile_kernel && operation->number % NOT_LOWERED != 0;
+}
+
+/* ---- what is copied when a batch starts --------------------------------------------------------------------------- */
+
+static sim_early *find_early(sim_data *data, const sim_early *like)
+{
+    for (int64_t e = 0; e < data->early_count; e++) {
+        sim_early *early = &data->early[e];
+        if (early->p == like->p && early->operation == like->operation && early->batch == like->batch &&
+            early->operand == like->operand && early->owner == like->owner)
+            return early;
+    }
+    return NULL;
+}
+
+sim_memory sim_copied_part(sim_data *data, const dcli_operation *operation, int64_t batch, int k, int p, int owner)
+{
+    const sim_early *early = find_early(
+        data, &(sim_early){.p = p, .operand = k, .owner = owner, .operation = operation->number, .batch = batch});
+    return early != NULL ? (sim_memory){early->data, early->elements} : sim_read_part(data, operation, k, owner);
+}
+
+static void copy_early(sim_data *data, int p, const dcli_operation *operation, int64_t batch, int k, int owner)
+{
+    sim_early early = {.p = p, .operand = k, .owner = owner, .operation = operation->number, .batch = batch};
+    if (find_early(data, &early) != NULL)
+        return;
+    sim_memory part = sim_read_part(data, operation, k, owner);
+    early.elements = part.elements;
+    early.data = sim_garbage(part.elements);
+    if (dcli_grow(&data->early, data->early_count, &data->early_capacity, sizeof early) != 0)
+        abort();
+    memcpy(early.data, part.data, (size_t)part.elements * sizeof *part.data);
+    data->early[data->early_count++] = early;
+}
+
+static bool is_bound_to_peers(const dcli_operation *operation, const dcli_plan *plan, const dcli_batch *batch)
+{
+    for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count; w++)
+        for (int a = 0; a < operation->body->access_count; a++)
+            if (plan->binding[plan->work[w].first_binding + a].kind == DCLI_SPACE_PEER)
+                return true;
+    return false;
+}
+
+bool sim_reads_early(sim_data *data, int p, const dcli_operation *operation, int64_t b)
+{
+    const dcli_plan *plan = sim_plan_of(data, operation, p)->plan;
+    const dcli_batch *batch = &plan->batch[b];
+    if (operation->kind != DCLI_OP_FORALL)
+        return false;
+    if (sim_is_lowered(operation) ? sim_lowered_reads_peers(data, p, operation, b)
+                                  : is_bound_to_peers(operation, plan, batch))
+        return false;
+    for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count; s++)
+        for (int64_t n = plan->stage[s].first_in; n < plan->stage[s].first_in + plan->stage[s].in_count; n++)
+            if (plan->piece[n].kind == DCLI_SPACE_PEER)
+                copy_early(data, p, operation, b, plan->stage[s].operand, plan->piece[n].where);
+    return true;
+}
+
+void sim_drop_early(sim_data *data, int p, const dcli_operation *operation, int64_t batch)
+{
+    for (int64_t e = 0; e < data->early_count;) {
+        sim_early *early = &data->early[e];
+        if (early->p != p || early->operation != operation->number || early->batch != batch) {
+            e++;
+            continue;
+        }
+        free(early->data);
+        *early = data->early[--data->early_count];
+    }
+}
+
+/* ---- a batch ------------------------------------------------------------------------------------------------------ */
+
+void sim_kernel(sim_data *data, int p, const dcli_operation *operation, int64_t b, bool failed)
+{
+    if (!failed && sim_is_lowered(operation)) {
         sim_lowered(data, p, operation, b);
         return;
     }

@@ -15,6 +15,10 @@ int64_t *sim_garbage(int64_t elements);
 sim_memory sim_read_part(sim_data *data, const dcli_operation *operation, int k, int p);
 /** A node's part of operand k for writing: made if making it failed before. */
 sim_memory sim_written_part(sim_data *data, const dcli_operation *operation, int k, int p);
+/** The part of another node that a batch copies from: as it was when the batch started, if it copied then. */
+sim_memory sim_copied_part(sim_data *data, const dcli_operation *operation, int64_t batch, int k, int p, int owner);
+/** A batch has run: forget what it copied when it started. */
+void sim_drop_early(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
 /** The memory of a chunk from a byte offset on. */
 sim_memory sim_chunk_memory(sim_data *data, sim_plan *plan, int64_t c, int64_t byte_offset);
 /** Copy element by element, with checks. */
@@ -29,5 +33,9 @@ void sim_kernel(sim_data *data, int p, const dcli_operation *operation, int64_t 
 
 /** Run a batch of a FORALL that has not failed, as it is lowered for the node's device of this operation. */
 void sim_lowered(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
+/** Whether a batch runs so, if it does not fail; else as it is planned. */
+bool sim_is_lowered(const dcli_operation *operation);
+/** Whether it reads peers' parts after it has been started, says the lowered batch. */
+bool sim_lowered_reads_peers(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
 
 #endif

@@ -91,6 +91,9 @@ static void run_routes(struct run *run, bool out)
             sim_wrong(run->data, "a route counts other elements than it has");
         sim_memory to = memory_of(run, route->operand, route->to, true);
         sim_memory from = memory_of(run, route->operand, route->from, false);
+        if (route->from.kind == DCLI_SPACE_PEER)
+            from = sim_copied_part(run->data, run->operation, run->batch - run->plan->plan->batch, route->operand,
+                                   run->p, route->from.number);
         for (int64_t n = 0; n < route->transfers.count; n++) {
             dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
             dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
@@ -320,4 +323,16 @@ void sim_lowered(sim_data *data, int p, const dcli_operation *operation, int64_t
     run_routes(&run, true);
     dcli_lowered_free(&run.lowered);
     free(run.arena.data);
+}
+
+bool sim_lowered_reads_peers(sim_data *data, int p, const dcli_operation *operation, int64_t b)
+{
+    const dcli_plan *plan = sim_plan_of(data, operation, p)->plan;
+    const dcli_traits traits = find_traits(data, p, operation);
+    dcli_lowered lowered = {0};
+    if (dcli_lower(operation, plan, &plan->batch[b], &traits, &lowered) != DCL_OK)
+        abort();
+    bool reads = lowered.reads_peers;
+    dcli_lowered_free(&lowered);
+    return reads;
 }

@@ -222,9 +222,6 @@ static bool do_task(struct sim *sim, int p, struct sim_task *task)
     case DCLI_DO_CREDIT:
         sim_send(sim, (sim_event){.kind = SIM_CREDIT, .from = p, .to = action->peer, .number = action->index});
         break;
-    case DCLI_DO_MARKS:
-        send_marks(sim, p, action);
-        break;
     default:
         break;
     }
@@ -273,6 +270,12 @@ static void queue(struct sim *sim, int p, const dcli_action *action)
     }
     if (runs && !failed)
         sim_fill_copies(&sim->data, p, action->operation, action->index);
+    int64_t copied = sim->data.early_count;
+    if (runs && !failed && p != sim->host && sim_pick(sim, 0, 3) > 0 &&
+        sim_reads_early(&sim->data, p, action->operation, action->index)) {
+        sim->figures.early += sim->data.early_count > copied;
+        sim_expect(sim, p, dcli_node_batch_read(node->node, action->operation->number, action->index));
+    }
     add_task(node, &(struct sim_task){.action = *action, .failed = failed, .reported = failed});
     if (failed && runs)
         sim_expect(sim, p, dcli_node_batch_done(node->node, action->operation->number, action->index, DCL_ERR_DEVICE));
@@ -327,6 +330,9 @@ static void act(struct sim *sim, int p, const dcli_action *action)
         break;
     case DCLI_DO_SEND:
         send_made(sim, p, action);
+        break;
+    case DCLI_DO_MARKS: /* also while batches run */
+        send_marks(sim, p, action);
         break;
     case DCLI_DO_DROP:
         sim->node[p].pool -= sim_plan_of(&sim->data, operation, p)->plan->chunk[action->chunk].bytes;

@@ -239,6 +239,13 @@ Test(plan, works)
     expect_works("stencil, right half, in place", stencil, 1, &place,
                  "[41:79]: own own own\n[40:41]: own peer 0 own\n[79:80] checked: own own stage\n");
     expect_works("all elsewhere, in place", far, 0, &place, "[0:40]: own peer 1\n");
+    place.early_bytes = 40 * 8;
+    expect_works("little elsewhere, in place", far, 0, &place, "[0:40]: own stage\n");
+    expect_works("less elsewhere, in place", stencil, 1, &place,
+                 "[41:79]: own own own\n[40:41]: own stage own\n[79:80] checked: own own stage\n");
+    place.early_bytes--;
+    expect_works("more elsewhere, in place", far, 0, &place, "[0:40]: own peer 1\n");
+    place.early_bytes = 0;
     /* A halo is cut likewise, without checks at the edge: kernels check it in any case. */
     const int64_t two = 2;
     dcli_operation *halo =
@@ -249,6 +256,36 @@ Test(plan, works)
     expect_works("all elsewhere, sent", far, 0, &send, "[0:40]: own stage\n");
     expect_works("all outside", far, 1, &send, "[40:80] checked: own stage\n");
     expect_works("nothing for the host", same, 2, &send, "");
+    test_ops_free();
+}
+
+static void expect_early(const char *what, const dcli_operation *operation, int64_t early_bytes, int64_t stages,
+                         int64_t early)
+{
+    dcli_plan_terms terms = terms_of(2, true);
+    terms.early_bytes = early_bytes;
+    dcli_plan *plan = make(operation, 0, &terms);
+    int64_t found = 0;
+    for (int64_t s = 0; s < plan->stage_count; s++)
+        found += plan->stage[s].early;
+    cr_expect(plan->stage_count == stages && found == early, "%s: %" PRId64 " stages, %" PRId64 " early", what,
+              plan->stage_count, found);
+    dcli_plan_free(plan);
+}
+
+/* What a batch reads in place is copied early altogether, or not at all; a box that is read twice has one stage. */
+Test(plan, little_is_copied_early)
+{
+    dcl_grid line = dcl_grid_1d(DCL_INT64, 80);
+    const dcli_layout *halves = test_layout("block", 2, &line), *turns = test_layout("cyclic(4)", 2, &line);
+    dcli_operation *twice =
+        TEST_FORALL(1, "C(i) = A(i+40) * A(79-i);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
+    expect_early("too much", twice, 2 * 40 * 8 - 1, 0, 0);
+    expect_early("each access counts", twice, 2 * 40 * 8, 1, 1);
+    dcli_operation *mixed =
+        TEST_FORALL(1, "C(i) = B(i);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "B", 2, turns});
+    expect_early("a stage from both parts, too large", mixed, 40 * 8 - 1, 1, 0);
+    expect_early("a stage from both parts", mixed, 40 * 8, 1, 1);
     test_ops_free();
 }
 

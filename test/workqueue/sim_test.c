@@ -35,6 +35,7 @@ static void add_figures(sim_figures *sum, const sim_figures *one)
     sum->operations += one->operations;
     sum->foralls += one->foralls;
     sum->batches += one->batches;
+    sum->early += one->early;
     sum->chunks += one->chunks;
     sum->messages += one->messages;
     sum->bytes_moved += one->bytes_moved;
@@ -83,15 +84,15 @@ ParameterizedTest(int *runner, simulation, random_programs)
     int64_t run = run_seeds(first, count, RUNNERS, (int)setting("TEST_NODES", 0), false, &sum);
     fprintf(stderr,
             "simulation %d of %d: %" PRId64 " seeds from %" PRIu64 ", %d operations (%d bodies), %" PRId64
-            " batches, %" PRId64 " chunks, %" PRId64 " messages, %" PRId64 " provoked failures, %" PRId64
-            " nodes lost (%" PRId64 " times told), %" PRId64 " joined\n",
-            *runner + 1, RUNNERS, run, first, sum.operations, sum.foralls, sum.batches, sum.chunks, sum.messages,
-            sum.failures, sum.lost, sum.losses_told, sum.joined);
+            " batches (%" PRId64 " copied early), %" PRId64 " chunks, %" PRId64 " messages, %" PRId64
+            " provoked failures, %" PRId64 " nodes lost (%" PRId64 " times told), %" PRId64 " joined\n",
+            *runner + 1, RUNNERS, run, first, sum.operations, sum.foralls, sum.batches, sum.early, sum.chunks,
+            sum.messages, sum.failures, sum.lost, sum.losses_told, sum.joined);
     cr_assert(run >= (count < LEAST_SEEDS ? count : LEAST_SEEDS), "only %" PRId64 " of %" PRId64 " seeds in the time",
               run, count);
     if (run >= 50) /* it does exercise all of it */
         cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.in_place && sum.sent &&
-                  sum.lost > 0 && sum.losses_told > 0 && sum.joined > 0);
+                  sum.lost > 0 && sum.losses_told > 0 && sum.joined > 0 && sum.early > 0);
 }
 
 Test(simulation, few_nodes)
