@@ -157,8 +157,8 @@ typedef struct dcli_plan {
 /** Plan `operation` for node `self` (node_count: the host).
  *  With terms->streams the plan has the same batches, chunks, items, peer_read, live_bytes, status and replicas as
  *  without; works, bindings, pieces, other stages and counters are omitted. That is all that a node uses of its peers'
- *  plans, and it costs a fraction of the time and memory. (A cluster of one node has no such plans: its batches may
- *  differ.)
+ *  plans, and it costs a fraction of the time and memory. (If the node exchanges no chunks, its batches
+ *  may differ.)
  *  @return DCL_OK (also if plan->status is an error: it is the same on every node), or DCL_ERR_NOMEM for the plan's own
  *          memory. */
 dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms,
