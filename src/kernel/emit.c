@@ -218,7 +218,9 @@ void dcli_emit_opening(dcli_text *out, const dcli_body *body)
     dcli_text_put(out, "#line 1 \"generated\"\n");
 }
 
-void dcli_emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked)
+/* Pragmas, the prelude, and the functions that check elements.
+ * @param checked  DCLI_VARIANT_CHECKED or DCLI_VARIANT_WATCHED: which of them the program has. */
+static void emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
     dcli_emit_opening(out, body);
     emit_names(out, body);
@@ -340,7 +342,7 @@ char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched)
         return dcli_text_take(&out);
     }
     dcli_variant checked = watched ? DCLI_VARIANT_WATCHED : DCLI_VARIANT_CHECKED;
-    dcli_emit_head(&out, body, checked);
+    emit_head(&out, body, checked);
     if (form == DCLI_FORM_CPU)
         dcli_emit_cpu(&out, body, checked);
     else

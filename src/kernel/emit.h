@@ -11,10 +11,6 @@
 /** An element type in OpenCL C: "char" ... "double". */
 const char *dcli_kernel_type(dcl_type type);
 
-/** Emit pragmas, the prelude, and the functions that check elements.
- *  @param checked  DCLI_VARIANT_CHECKED or DCLI_VARIANT_WATCHED: which of them the program has. */
-void dcli_emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked);
-
 /** Emit only the pragmas and the prelude. */
 void dcli_emit_opening(dcli_text *out, const dcli_body *body);
 

@@ -16,7 +16,8 @@ dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form,
 
 static bool is_affine(const dcli_nest *nest, int a) { return nest->body->access[a].reach == DCLI_REACH_AFFINE; }
 
-bool dcli_nest_is_unit(const dcli_nest *nest, int a, int m)
+/* Whether the step of access a along axis m is always 1 in this kernel. */
+static bool is_unit(const dcli_nest *nest, int a, int m)
 {
     int axis = nest->body->access[a].unit_axis;
     if (nest->straight && axis >= 0 && is_affine(nest, a))
@@ -59,7 +60,7 @@ void dcli_nest_row(dcli_nest *nest)
             dcli_text_put(nest->out, " + dcl_h%d", a);
         dcli_text_put(nest->out, ";\n");
         for (int m = 0; m < body->space_rank; m++)
-            if (dcli_inside_depends(body, a, m) && !dcli_nest_is_unit(nest, a, m)) {
+            if (dcli_inside_depends(body, a, m) && !is_unit(nest, a, m)) {
                 snprintf(name, sizeof name, "dcl_s%d_%d", a, m);
                 put_number(nest, name, DCLI_ROW_STEP, a, m);
                 dcli_text_put(nest->out, ";\n");
@@ -77,7 +78,7 @@ void dcli_nest_offset(const dcli_nest *nest, int a, int m, char *out, size_t cap
 {
     if (!dcli_inside_depends(nest->body, a, m))
         snprintf(out, capacity, "dcl_x%d_%d", a, nest->level[a]);
-    else if (dcli_nest_is_unit(nest, a, m))
+    else if (is_unit(nest, a, m))
         snprintf(out, capacity, "dcl_x%d_%d + dcl_t%d", a, nest->level[a], m);
     else
         snprintf(out, capacity, "dcl_x%d_%d + dcl_t%d * dcl_s%d_%d", a, nest->level[a], m, a, m);

@@ -34,8 +34,6 @@ void dcli_nest_row(dcli_nest *nest);
 void dcli_nest_index(dcli_nest *nest, int m);
 /** Emit the advance of the offsets that depend on axis m to counter dcl_t<m>. */
 void dcli_nest_advance(dcli_nest *nest, int m);
-/** Whether the step of access a along axis m is always 1 in this kernel. */
-bool dcli_nest_is_unit(const dcli_nest *nest, int a, int m);
 /** The offset of affine access a as text, at counter dcl_t<m> of axis m, the only axis not advanced yet. @param out
  *  [capacity] text. */
 void dcli_nest_offset(const dcli_nest *nest, int a, int m, char *out, size_t capacity);

@@ -221,7 +221,7 @@ int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel)
 }
 
 /* Tell the watchdog which bodies the device computes now; called again after each batch. */
-void dcli_exec_watch(dcli_worker *worker)
+static void watch_kernels(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
     const dcli_entry *entry = own->running_first < own->running_count ? own->running[own->running_first].entry : NULL;
@@ -260,7 +260,7 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
     }
     if (own->running_first > first) {
         own->asked_since_ns = 0;
-        dcli_exec_watch(worker);
+        watch_kernels(worker);
     }
     if (own->running_first == own->running_count)
         own->running_first = own->running_count = 0;

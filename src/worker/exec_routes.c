@@ -9,9 +9,16 @@
 
 /* ---- between the device's memory and other memory ----------------------------------------------------------------- */
 
-/* Copy within the device's memory. @param from_shift  elements to add to offsets in `from`. */
-static dcl_status copy_on_device(dcli_device *device, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
-                                 dcli_memory *from, int64_t from_shift)
+/* One side of a route's transfers: memory of the device or, where that is NULL, of the host. */
+struct place {
+    dcli_memory *memory;
+    char *host;
+};
+
+/* Carry out the transfers of a route one by one. Between device and host, the host copies, or each of them crosses.
+ * @param from_shift  elements to add to offsets in `from`. */
+static dcl_status carry(dcli_device *device, const dcli_entry *entry, const dcli_route *route, struct place to,
+                        struct place from, int64_t from_shift)
 {
     size_t bytes = dcli_operand_bytes(entry, route->operand);
     dcl_status status = DCL_OK;
@@ -20,39 +27,20 @@ static dcl_status copy_on_device(dcli_device *device, const dcli_entry *entry, c
         transfer.from.offset += from_shift;
         dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
                     source = dcli_transfer_region(&transfer, &transfer.from);
-        status = dcli_store_copy(device, to, &target, from, &source, bytes);
+        if (from.memory == NULL)
+            status = dcli_store_unpack(device, to.memory, &target, from.host, &source, bytes);
+        else if (to.memory == NULL)
+            status = dcli_store_pack(device, from.memory, &source, to.host, &target, bytes);
+        else
+            status = dcli_store_copy(device, to.memory, &target, from.memory, &source, bytes);
     }
     return status;
 }
 
-/* Copy from the host's memory: the host copies, or each transfer crosses separately. */
-static dcl_status unpack(dcli_device *device, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
-                         const char *from)
+static dcl_status copy_on_device(dcli_device *device, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
+                                 dcli_memory *from, int64_t from_shift)
 {
-    size_t bytes = dcli_operand_bytes(entry, route->operand);
-    dcl_status status = DCL_OK;
-    for (int64_t n = 0; n < route->transfers.count && status == DCL_OK; n++) {
-        dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
-        dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
-                    source = dcli_transfer_region(&transfer, &transfer.from);
-        status = dcli_store_unpack(device, to, &target, from, &source, bytes);
-    }
-    return status;
-}
-
-/* Copy to the host's memory, in the same ways. */
-static dcl_status pack(dcli_device *device, const dcli_entry *entry, const dcli_route *route, char *to,
-                       dcli_memory *from)
-{
-    size_t bytes = dcli_operand_bytes(entry, route->operand);
-    dcl_status status = DCL_OK;
-    for (int64_t n = 0; n < route->transfers.count && status == DCL_OK; n++) {
-        dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
-        dcli_region target = dcli_transfer_region(&transfer, &transfer.to),
-                    source = dcli_transfer_region(&transfer, &transfer.from);
-        status = dcli_store_pack(device, from, &source, to, &target, bytes);
-    }
-    return status;
+    return carry(device, entry, route, (struct place){.memory = to}, (struct place){.memory = from}, from_shift);
 }
 
 /* Whether elements lie one behind the other, in the order of their indices. */
@@ -126,7 +114,8 @@ dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const 
     if (chunk != NULL && !dcli_device_in_place(worker->as_node->device) && is_pinned(worker, chunk))
         return take_pinned(worker, entry, route, to, host, chunk);
     if (dcli_device_in_place(worker->as_node->device) || route->via != DCLI_VIA_WIRE || route->transfers.count <= 1)
-        return unpack(worker->as_node->device, entry, route, to, host);
+        return carry(worker->as_node->device, entry, route, (struct place){.memory = to},
+                     (struct place){.host = (char *)(uintptr_t)host}, 0);
     size_t bytes = dcli_operand_bytes(entry, route->operand), crossing = (size_t)(route->end - route->low) * bytes;
     dcli_slot *slot = NULL;
     dcl_status status = dcli_slot_take(worker->as_node->device, crossing, &slot);
@@ -194,7 +183,8 @@ dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const 
     for (int64_t r = 0; r < routes->count && status == DCL_OK; r++) {
         const dcli_route *route = &routes->route[r];
         if (goes_to(route, chunk))
-            status = pack(worker->as_node->device, entry, route, host, source_of(entry, route, from));
+            status = carry(worker->as_node->device, entry, route, (struct place){.host = host},
+                           (struct place){.memory = source_of(entry, route, from)}, 0);
     }
     return status;
 }

@@ -256,8 +256,6 @@ bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running);
 dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running);
 /** Send the report of a batch to the host, if there is one. exec_report.c. */
 void dcli_exec_pass_report(dcli_worker *worker, const dcli_running *running);
-/** Tell the watchdog which bodies the device computes now. */
-void dcli_exec_watch(dcli_worker *worker);
 /** `kernel`, if all running kernels are of the body with this number; 0: others run, too. */
 int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel);
 /** Compile the kernel for this worker's device, if not done yet. @return DCL_OK, or the earlier result. */

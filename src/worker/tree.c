@@ -152,7 +152,7 @@ static void drop_first(dcli_worker *worker)
 }
 
 /* Drop messages that have arrived everywhere: bodies before a complete operation have arrived, too. */
-void dcli_tree_forget(dcli_worker *worker, int64_t complete)
+static void forget_said(dcli_worker *worker, int64_t complete)
 {
     const dcli_said *until = NULL;
     for (const dcli_said *said = worker->as_host->said; said != NULL && said->last_operation <= complete;
@@ -292,7 +292,7 @@ static dcl_status take_marks(dcli_worker *worker, int child, const dcli_msg_rise
     for (int node = 0; node < worker->terms.node_count; node++)
         if (dcli_tree_is_child(worker, node))
             complete = dcli_min(complete, worker->risen[node].ready);
-    dcli_tree_forget(worker, complete);
+    forget_said(worker, complete);
     return DCL_OK;
 }
 

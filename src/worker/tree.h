@@ -28,8 +28,6 @@ bool dcli_tree_believes(const dcli_worker *worker, int from, dcli_message *messa
 
 /** Send a message to all children. The host stores it until it has surely arrived. */
 dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message);
-/** Host: operations up to this one are complete everywhere; drop stored messages. */
-void dcli_tree_forget(dcli_worker *worker, int64_t complete);
 void dcli_tree_free(dcli_worker *worker);
 
 /** Host: a FAILED or REPORT of a node has arrived. These are sent directly, watermarks along the tree; watermarks that
