@@ -34,7 +34,7 @@ static void open_scene(scene *s, const char *kind)
     s->fake.plan(kind);
     config = test_config(NODES);
     config.chunk_bytes = CHUNK_BYTES;
-    config.transfer = apart ? "slots" : "send";
+    config.transfer = kind != NULL ? "slots" : "send";
     s->cluster = test_open(&config);
     s->A = test_array(s->cluster, "block", dcl_grid_1d(DCL_INT32, N));
     s->C = test_array(s->cluster, "block", dcl_grid_1d(DCL_INT32, N));
