@@ -47,8 +47,8 @@ typedef struct fake_opencl {
     int (*calls)(const char *function);
     /** fake_opencl_function: the names of all replaced functions, by number; NULL after the last. */
     const char *(*function)(int number);
-    /** fake_opencl_passed: bytes that a context has written to its device from the very addresses to which another context had
-     *  read them from its own device. */
+    /** fake_opencl_passed: bytes that a context has written to its device, since the last call of this, from the very
+     *  addresses to which another context had read them from its own device since then. */
     long (*passed)(void);
     /** fake_opencl_waits: number of calls since then that waited for the device (see "slow"), made by threads that have
      *  enqueued commands: a thread that only waits does not count. */

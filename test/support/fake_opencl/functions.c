@@ -529,6 +529,9 @@ long fake_opencl_passed(void)
 {
     pthread_mutex_lock(&crossings.lock);
     long passed = crossings.passed;
+    crossings.passed = 0;
+    memset(crossings.read, 0,
+           sizeof crossings.read); /* contexts that are gone may have had addresses that come again */
     pthread_mutex_unlock(&crossings.lock);
     return passed;
 }
