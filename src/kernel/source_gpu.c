@@ -15,6 +15,8 @@
  * On an H200 (16384 x 16384 float, GB/s): C = A + B^T 3940 so, 2950 where squares can lie beyond dimension 1 (the offsets
  * then take registers, and with them work-groups), 2330 with loops over squares. C = A + B 4380 with 4 indices per
  * work-item in a loop of constant length, 3620 in another loop, 3450 with one index; a five-point stencil 3250, 2600, 2300. */
+#include <stdio.h>
+
 #include "base/check.h"
 #include "kernel/inside.h"
 #include "kernel/nest.h"
@@ -23,6 +25,7 @@ enum {
     SQUARE = DCLI_SQUARE,
     SQUARE_ROWS = 8,                 /* rows of a square that a work-group processes at a time */
     GROUP = 256,                     /* work-items of a group */
+    WARP = 32,                       /* of them are executed together */
     EACH = 4,                        /* indices of a long row per work-item */
     MOST_GROUPS = DCLI_MOST_SQUARES, /* most groups along dimensions 1 and 2 */
     MOST_GROUPS_0 = 1 << 27,         /* most groups along dimension 0: 2^35 work-items, more than memory has elements */
@@ -98,8 +101,24 @@ static void emit_elements(dcli_nest *nest, bool squares)
  * not begun before it is known, so that further indices only take registers. */
 static bool is_single(const dcli_body *body) { return body->inside->has_loop || body->inside->has_condition; }
 
-/* Several indices of a work-item. Full rows have a loop of constant length: compilers then have the reads of all indices
- * under way at once. */
+/* A loop of constant length over a work-item's indices, `step` apart: compilers then have the reads of all of them under way at
+ * once. The condition costs nothing. A second loop for the end of a row, in its place, would hold up the whole group. */
+static void emit_loop(dcli_nest *nest, const char *step, bool is_last)
+{
+    int v = nest->innermost;
+    dcli_text_put(nest->out, nest->variant == DCLI_VARIANT_UNIT ? "#pragma unroll\n" : "");
+    dcli_text_put(nest->out,
+                  "    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
+                  "    const long dcl_t%d = dcl_q + dcl_k * %s;\n"
+                  "    if (dcl_t%d < dcl_end) {\n",
+                  EACH, v, step, v);
+    dcli_nest_index(nest, v);
+    (is_last ? dcli_emit_statements : dcli_emit_text)(nest->out, nest->body);
+    dcli_text_put(nest->out, "    }\n    }\n");
+}
+
+/* Several indices of a work-item, or one if the launch has enough work-items. In wide groups they are a constant distance apart,
+ * which takes fewer registers. */
 static void emit_indices(dcli_nest *nest)
 {
     int v = nest->innermost;
@@ -107,26 +126,18 @@ static void emit_indices(dcli_nest *nest)
     dcli_text_put(
         nest->out,
         "    const long dcl_w = get_local_size(0), dcl_g = dcl_n%d <= get_global_size(0) ? dcl_w : dcl_w * %d;\n"
-        "    const long dcl_o = get_group_id(0) * dcl_g, dcl_q = dcl_o + get_local_id(0);\n",
-        v, EACH);
+        "    const long dcl_o = get_group_id(0) * dcl_g, dcl_q = dcl_o + get_local_id(0);\n"
+        "    const long dcl_end = min(dcl_n%d, dcl_o + dcl_g);\n",
+        v, EACH, v);
     if (unrolled) {
-        dcli_text_put(nest->out,
-                      "    if (dcl_g == %d && dcl_q + %d < dcl_n%d) {\n"
-                      "#pragma unroll\n"
-                      "    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
-                      "    const long dcl_t%d = dcl_q + dcl_k * %d;\n",
-                      EACH * GROUP, (EACH - 1) * GROUP, v, EACH, v, GROUP);
-        dcli_nest_index(nest, v);
-        dcli_emit_text(nest->out, nest->body);
-        dcli_text_put(nest->out, "    }\n    } else {\n");
+        char group[8];
+        snprintf(group, sizeof group, "%d", GROUP);
+        dcli_text_put(nest->out, "    if (dcl_w == %s) {\n", group);
+        emit_loop(nest, group, false);
+        dcli_text_put(nest->out, "    } else {\n");
     }
-    dcli_text_put(nest->out,
-                  "    const long dcl_end = min(dcl_n%d, dcl_o + dcl_g);\n"
-                  "    for (long dcl_t%d = dcl_q; dcl_t%d < dcl_end; dcl_t%d += dcl_w) {\n",
-                  v, v, v, v);
-    dcli_nest_index(nest, v);
-    dcli_emit_statements(nest->out, nest->body);
-    dcli_text_put(nest->out, "    }\n%s", unrolled ? "    }\n" : "");
+    emit_loop(nest, "dcl_w", true);
+    dcli_text_put(nest->out, unrolled ? "    }\n" : "");
 }
 
 /* A group has its width of the innermost axis, one index each; or EACH times that, and a work-item every width-th of them. */
@@ -290,10 +301,11 @@ static dcli_launch_size size_of_row(const dcli_body *body, int square, const int
     int v = body->space_rank - 1, u = square >= 0 ? square : v - 1;
     int64_t wide = SQUARE, high = SQUARE_ROWS, across = SQUARE, down = SQUARE; /* indices of a group */
     if (square < 0) {
-        for (wide = GROUP; v > 0 && wide > 1 && wide / 2 >= count[v];)
+        int64_t each = indices_each(body, count, rows);
+        for (wide = GROUP; v > 0 && wide > 1 && wide / 2 * (wide > WARP ? each : 1) >= count[v];)
             wide /= 2; /* as wide as the rows, in whole warps if possible */
         high = v > 0 ? GROUP / wide : 1;
-        across = wide * indices_each(body, count, rows);
+        across = wide * each;
         down = high;
     }
     int64_t groups = v > 0 ? groups_for(count[u], down) : 1, groups_1 = dcli_min(groups, MOST_GROUPS);

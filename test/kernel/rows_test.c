@@ -137,7 +137,7 @@ static void expect_launch(const char *text, dcli_variant variant, const int64_t 
 
 /* Launches of several rows of one shape. */
 struct set_case {
-    char what[40], spec[24], text[32];
+    char what[48], spec[24], text[32];
     dcli_variant variant;
     int64_t count[3], rows;
     size_t global[3], local[3];
@@ -167,6 +167,16 @@ ParameterizedTestParameters(kernel_rows, sets)
          {256, 1024, 256},
          {256, 1, 1},
          256,
+         1},
+        {"rows that are short: several indices each",
+         "out C 2, in A 2",
+         "C(i,j) = A(i,j);",
+         DCLI_VARIANT_UNIT,
+         {254, 254},
+         1024,
+         {64, 256, 1024},
+         {64, 4, 1},
+         1024,
          1},
         {"an outer axis",
          "out C 3, in A 3",
