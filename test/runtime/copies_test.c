@@ -143,10 +143,11 @@ static void cross(const char *mode, int flags)
     dcli_layout layout[OPERANDS] = {{.grid = dcl_grid_2d(types[0], ROWS, COLUMNS)},
                                     {.grid = dcl_grid_2d(types[1], ROWS, COLUMNS)}};
     dcli_as_node as_node = {0};
-    dcli_worker worker = {.as_node = &as_node};
+    dcli_worker worker = {.as_node = &as_node, .commons = dcli_commons_open(1)};
     dcli_entry entry = {.operation.operand_count = OPERANDS};
     if (dcli_device_open_as(0, &silent, flags, &as_node.device) != DCL_OK)
         cr_skip_test("no device: %s", dcl_error());
+    cr_assert_not_null(worker.commons);
     for (int k = 0; k < OPERANDS; k++)
         entry.operation.operand[k].layout = &layout[k];
     for (size_t n = 0; n < sizeof deals / sizeof deals[0]; n++) {
@@ -163,6 +164,7 @@ static void cross(const char *mode, int flags)
         free(crossing);
     }
     dcli_device_close(as_node.device);
+    dcli_commons_close(worker.commons);
 }
 
 Test(copies_on_device, as_the_device_works) { cross("as it works", 0); }
