@@ -50,8 +50,8 @@ static dcl_status make_domain(dcli_serving *serving)
     const dcli_wire_order *order = &serving->order;
     char host[DCLI_KEY_Z85];
     if (order->key[0] == '\0') {
-        dcl_status added = dcli_gate_add_password(serving->gate, domain, order->password);
-        return added == DCL_OK ? dcli_gate_add_host(serving->gate, domain, order->host) : added;
+        dcl_status added = dcli_authenticator_add_password(serving->authenticator, domain, order->password);
+        return added == DCL_OK ? dcli_authenticator_add_host(serving->authenticator, domain, order->host) : added;
     }
     serving->has_keys = true;
     dcl_status status = dcli_key_parse(order->key, serving->own.public_key);
@@ -60,10 +60,10 @@ static dcl_status make_domain(dcli_serving *serving)
     if (status == DCL_OK)
         status = dcli_key_parse(order->password, serving->own.secret_key);
     if (status == DCL_OK)
-        status = dcli_gate_add_keys(serving->gate, domain);
+        status = dcli_authenticator_add_keys(serving->authenticator, domain);
     if (status == DCL_OK)
-        status = dcli_gate_allow(serving->gate, domain, serving->own.public_key);
-    return status == DCL_OK ? dcli_gate_allow(serving->gate, domain, host) : status;
+        status = dcli_authenticator_allow(serving->authenticator, domain, serving->own.public_key);
+    return status == DCL_OK ? dcli_authenticator_allow(serving->authenticator, domain, host) : status;
 }
 
 /* Largest payload that members of a session send each other; strangers cannot make this process store more either. */
@@ -82,7 +82,7 @@ static dcl_status open_endpoint(dcli_serving *serving)
                              .bind = order->bind,
                              .first_port = order->first_port,
                              .last_port = order->last_port,
-                             .gate = serving->gate,
+                             .authenticator = serving->authenticator,
                              .domain = domain,
                              .own = serving->has_keys ? &serving->own : NULL,
                              .password = serving->has_keys ? NULL : order->password,
@@ -122,7 +122,7 @@ dcl_status dcli_serving_open_wire(dcli_serving *serving)
     if (status == DCL_OK && (serving->buffers = dcli_buffers_open()) == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)
-        status = dcli_gate_open(serving->net, &refusals, &serving->gate);
+        status = dcli_authenticator_open(serving->net, &refusals, &serving->authenticator);
     if (status == DCL_OK)
         status = make_domain(serving);
     if (status == DCL_OK)
@@ -171,7 +171,7 @@ dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *se
 
 void dcli_serving_close_wire(dcli_serving *serving)
 {
-    dcli_gate_close(serving->gate);
+    dcli_authenticator_close(serving->authenticator);
     dcli_keypair_wipe(&serving->own);
     explicit_bzero(&serving->order, sizeof serving->order);
 }

@@ -4,7 +4,7 @@
 
 #include "fleet/control.h"
 #include "fleet/watchdog.h"
-#include "net/gate.h"
+#include "net/authenticator.h"
 #include "worker/worker.h"
 
 typedef struct dcli_serving {
@@ -35,7 +35,7 @@ typedef struct dcli_serving {
     dcli_received *early; /* [early_count] messages that arrived before SETUP */
     int64_t early_count, early_capacity;
     /* tcp */
-    dcli_gate *gate;
+    dcli_authenticator *authenticator;
     int control; /* the parent's other end */
     dcli_wire_order order;
     bool has_keys;

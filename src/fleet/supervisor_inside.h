@@ -68,7 +68,7 @@ typedef struct dcli_supervisor {
     int devices[DCLI_MOST_DEVICES_OFFERED], device_count;
     dcl_device_info info[DCLI_MOST_DEVICES_OFFERED];
     dcli_net *net;
-    dcli_gate *gate;
+    dcli_authenticator *authenticator;
     dcli_keypair own;
     bool has_keys;
     dcli_desk *desk;

@@ -116,9 +116,9 @@ static dcl_status allow_keys(dcli_supervisor *supervisor)
     if (status == DCL_OK)
         status = dcli_keys_allowed(folder, &list);
     if (status == DCL_OK)
-        status = dcli_gate_add_keys(supervisor->gate, domain);
+        status = dcli_authenticator_add_keys(supervisor->authenticator, domain);
     for (int64_t k = 0; k < list.count && status == DCL_OK; k++)
-        status = dcli_gate_allow(supervisor->gate, domain, list.key[k]);
+        status = dcli_authenticator_allow(supervisor->authenticator, domain, list.key[k]);
     if (status == DCL_OK && list.count == 0)
         DCLI_LOG(supervisor->log, DCLI_LOG_WARN, "%s/allowed holds no key: nobody may come", folder);
     dcli_key_list_free(&list);
@@ -129,7 +129,8 @@ static dcl_status allow_keys(dcli_supervisor *supervisor)
 static dcl_status allow_token(dcli_supervisor *supervisor)
 {
     dcl_status status = dcli_token_make(supervisor->token);
-    return status == DCL_OK ? dcli_gate_add_password(supervisor->gate, domain, supervisor->token) : status;
+    return status == DCL_OK ? dcli_authenticator_add_password(supervisor->authenticator, domain, supervisor->token)
+                            : status;
 }
 
 /* Write the token file, once the desk listens: until then the file may belong to another worker at this address. */
@@ -164,7 +165,7 @@ static dcl_status open_desk(dcli_supervisor *supervisor)
     enum { SILENCE_MS = 30000 };
     dcli_desk_terms terms = {.net = supervisor->net,
                              .address = supervisor->config->listen,
-                             .gate = supervisor->gate,
+                             .authenticator = supervisor->authenticator,
                              .domain = domain,
                              .own = supervisor->has_keys ? &supervisor->own : NULL,
                              .silence_ms = SILENCE_MS,
@@ -190,7 +191,7 @@ dcl_status dcli_supervisor_open(dcli_supervisor *supervisor)
     if (status == DCL_OK)
         status = dcli_net_open_io((int)supervisor->config->io_threads, &supervisor->net);
     if (status == DCL_OK)
-        status = dcli_gate_open(supervisor->net, supervisor->log, &supervisor->gate);
+        status = dcli_authenticator_open(supervisor->net, supervisor->log, &supervisor->authenticator);
     if (status == DCL_OK)
         status = supervisor->config->keys != NULL ? allow_keys(supervisor) : allow_token(supervisor);
     if (status == DCL_OK)
@@ -224,7 +225,7 @@ void dcli_supervisor_close(dcli_supervisor *supervisor)
     if (supervisor->token_path[0] != '\0')
         dcli_token_remove(supervisor->token_path, supervisor->token);
     dcli_desk_close(supervisor->desk);
-    dcli_gate_close(supervisor->gate);
+    dcli_authenticator_close(supervisor->authenticator);
     dcli_net_close(supervisor->net);
     dcli_files_release(&supervisor->files);
     dcli_keypair_wipe(&supervisor->own);

@@ -58,7 +58,7 @@ dcl_status dcli_desk_open(const dcli_desk_terms *terms, dcli_desk **desk_out)
     int strangers = terms->most_strangers > 0 ? terms->most_strangers : DCLI_DESK_STRANGERS;
     dcli_door_terms door = {.net = terms->net,
                             .address = terms->address,
-                            .gate = terms->gate,
+                            .authenticator = terms->authenticator,
                             .domain = terms->domain,
                             .own = terms->own,
                             .silence_ms = terms->silence_ms,

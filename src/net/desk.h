@@ -2,7 +2,7 @@
 #ifndef DCLI_NET_DESK_H
 #define DCLI_NET_DESK_H
 
-#include "net/gate.h"
+#include "net/authenticator.h"
 #include "net/net.h"
 
 enum {
@@ -25,12 +25,12 @@ enum {
 /** Used by one thread. */
 typedef struct dcli_desk dcli_desk;
 
-/** Borrowed for the call, except net, gate and log, which must outlive the desk. */
+/** Borrowed for the call, except net, authenticator and log, which must outlive the desk. */
 typedef struct dcli_desk_terms {
     dcli_net *net;
     const char *address; /* tcp://HOST:PORT; port "*": any; beyond loopback only with keys */
-    dcli_gate *gate;
-    const char *domain;      /* of the gate */
+    dcli_authenticator *authenticator;
+    const char *domain;      /* of the authenticator */
     const dcli_keypair *own; /* NULL: the domain has a password */
     int64_t silence_ms;      /* a client that sends nothing for this time is gone */
     int most_clients;        /* further clients are refused */

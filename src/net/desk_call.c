@@ -56,7 +56,7 @@ static dcl_status connect_call(dcli_call *call, const dcli_call_terms *terms, bo
     if (status == DCL_OK)
         status = dcli_wire_option(call->dealer, ZMQ_IPV6, ipv6);
     if (status == DCL_OK)
-        status = dcli_wire_present(call->dealer, terms->own, DCLI_GATE_USER, terms->password,
+        status = dcli_wire_present(call->dealer, terms->own, DCLI_AUTHENTICATOR_USER, terms->password,
                                    terms->server_key != NULL ? terms->server_key : "");
     if (status == DCL_OK)
         status = dcli_monitor_open(terms->net, call->dealer, &call->monitor);

@@ -124,12 +124,13 @@ typedef struct dcli_turns {
     void (*give)(void *user); /* the calling thread's turn ends: it is going to sleep */
     void (*take)(void *user); /* it wakes: returns when it is its turn again */
 } dcli_turns;
-/** Let several threads use an endpoint in turns. A thread that sleeps in dcli_endpoint_receive() gives its turn up meanwhile.
- *  Another one that receives then takes its place: what comes no longer wakes the first one, whose receive returns
- *  DCL_ERR_TIMEOUT when something else does. At most two threads are in dcli_endpoint_receive() at a time.
+/** Let several threads use an endpoint in turns. A thread that sleeps in dcli_endpoint_receive() gives its turn up
+ *  meanwhile. Another one that receives then takes its place: what comes no longer wakes the first one, whose receive
+ *  returns DCL_ERR_TIMEOUT when something else does. At most two threads are in dcli_endpoint_receive() at a time.
  *  @return DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns);
-/** Look so long for a message before sleeping. @param nanoseconds  0: as usual, which depends on the number of processors. */
+/** Look so long for a message before sleeping. @param nanoseconds  0: as usual, which depends on the number of
+ *  processors. */
 void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);
 /** Wake a thread whose place was taken. By the thread whose turn it is. */
 void dcli_endpoint_rouse(dcli_endpoint *endpoint);
@@ -160,19 +161,19 @@ int64_t dcli_endpoint_refused(const dcli_endpoint *endpoint);
 
 /* ---- peers on other hosts: tcp ------------------------------------------------------------------------------------ */
 
-struct dcli_gate;
+struct dcli_authenticator;
 struct dcli_keypair;
 
-/** What a peer needs for a session over tcp. Borrowed for the call, except net, gate and log, which must outlive the
- *  endpoint. */
+/** What a peer needs for a session over tcp. Borrowed for the call, except net, authenticator and log, which must
+ *  outlive the endpoint. */
 typedef struct dcli_wire_terms {
     dcli_net *net; /* with I/O threads */
     int self, peer_count;
-    const char *bind;               /* tcp://HOST:PORT, "*" for a port of the range below; NULL: do not listen */
-    int first_port, last_port;      /* 0, 0: any free one */
-    struct dcli_gate *gate;         /* NULL if nothing is bound */
-    const char *domain;             /* domain of the gate, made by the caller with the password or the keys of the
-                                       session */
+    const char *bind;          /* tcp://HOST:PORT, "*" for a port of the range below; NULL: do not listen */
+    int first_port, last_port; /* 0, 0: any free one */
+    struct dcli_authenticator *authenticator; /* NULL if nothing is bound */
+    const char *domain;             /* domain of the authenticator, made by the caller with the password or the keys
+                                       of the session */
     const struct dcli_keypair *own; /* this peer's key pair in the session; NULL: no keys */
     const char *password;           /* without keys: password of the session, sent when this peer connects */
     const struct dcli_secret
@@ -205,8 +206,8 @@ dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *add
 dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *key);
 
 /** dcli_endpoint_expect() for the session's host: it must have this key or, without keys, the password of
- *  dcli_gate_add_host(). Members of the session cannot impersonate it with their own key or password. @param key  its
- *  public key; "": this session has none. */
+ *  dcli_authenticator_add_host(). Members of the session cannot impersonate it with their own key or password. @param
+ *  key  its public key; "": this session has none. */
 dcl_status dcli_endpoint_expect_host(dcli_endpoint *endpoint, int peer, const char *key);
 
 /* ---- end of tcp ---------------------------------------------------------------------------------------------------- */

@@ -60,11 +60,12 @@ static dcl_status check_terms(const dcli_wire_terms *terms)
                          "loopback a password",
                          terms->own != NULL ? "both a key pair and a password are"
                                             : "neither a key pair nor a password is");
-    if (terms->bind != NULL && (terms->gate == NULL || terms->domain == NULL))
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "an endpoint is to listen at %s without a gate; expected a gate and a domain of "
-                         "it; open the gate first",
-                         terms->bind);
+    if (terms->bind != NULL && (terms->authenticator == NULL || terms->domain == NULL))
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "an endpoint is to listen at %s without an authenticator; expected an authenticator and a domain of "
+            "it; open the authenticator first",
+            terms->bind);
     if (terms->silence_ms < 1 || terms->most_message_bytes < 0)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "silence_ms or most_message_bytes of an endpoint is not positive; expected the "
@@ -129,7 +130,7 @@ static dcl_status open_door(dcli_endpoint *endpoint, dcli_wire *wire, const dcli
                             .address = terms->bind,
                             .first_port = terms->first_port,
                             .last_port = terms->last_port,
-                            .gate = terms->gate,
+                            .authenticator = terms->authenticator,
                             .domain = terms->domain,
                             .own = wire->own,
                             .silence_ms = terms->silence_ms,
@@ -213,9 +214,9 @@ static dcl_status present(const dcli_wire *wire, int peer, const char *key)
 {
     char password[DCLI_KEY_HEX];
     if (!wire->is_host)
-        return dcli_wire_present(wire->outgoing, wire->own, DCLI_GATE_USER, wire->password, key);
+        return dcli_wire_present(wire->outgoing, wire->own, DCLI_AUTHENTICATOR_USER, wire->password, key);
     dcli_secret_derive(&wire->host_secret, DCLI_HOST_PASSWORD, peer, password);
-    dcl_status status = dcli_wire_present(wire->outgoing, NULL, DCLI_GATE_HOST, password, key);
+    dcl_status status = dcli_wire_present(wire->outgoing, NULL, DCLI_AUTHENTICATOR_HOST, password, key);
     explicit_bzero(password, sizeof password);
     return status;
 }
@@ -283,7 +284,7 @@ dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *add
     return DCL_OK;
 }
 
-/** Write a key as the gate reports it: in lower case; without keys, the user name. */
+/** Write a key as the authenticator reports it: in lower case; without keys, the user name. */
 static dcl_status note_key(dcli_wire *wire, const char *key, const char *user, char hex_out[DCLI_KEY_HEX])
 {
     char z85[DCLI_KEY_Z85];
@@ -343,12 +344,12 @@ static dcl_status expect(dcli_endpoint *endpoint, int peer, const char *key, con
 
 dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *key)
 {
-    return expect(endpoint, peer, key, DCLI_GATE_USER);
+    return expect(endpoint, peer, key, DCLI_AUTHENTICATOR_USER);
 }
 
 dcl_status dcli_endpoint_expect_host(dcli_endpoint *endpoint, int peer, const char *key)
 {
-    dcl_status status = expect(endpoint, peer, key, DCLI_GATE_HOST);
+    dcl_status status = expect(endpoint, peer, key, DCLI_AUTHENTICATOR_HOST);
     if (status == DCL_OK)
         ((dcli_wire *)endpoint->link)->host = peer;
     return status;

@@ -126,7 +126,9 @@ static dcl_status dress_door(dcli_door *door, const dcli_door_terms *terms)
     if (status == DCL_OK && terms->own_id != NULL &&
         zmq_setsockopt(door->router, ZMQ_ROUTING_ID, terms->own_id, DCLI_ROUTING_BYTES) != 0)
         status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_setsockopt", "use libzmq 4.3 or newer");
-    return status == DCL_OK ? dcli_gate_guard_socket(terms->gate, door->router, terms->domain, terms->own) : status;
+    return status == DCL_OK
+               ? dcli_authenticator_guard_socket(terms->authenticator, door->router, terms->domain, terms->own)
+               : status;
 }
 
 /** Limit of connections. The other descriptors are for everything else, since libzmq aborts the process if it finds

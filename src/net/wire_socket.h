@@ -2,8 +2,8 @@
 #ifndef DCLI_NET_WIRE_SOCKET_H
 #define DCLI_NET_WIRE_SOCKET_H
 
+#include "net/authenticator.h"
 #include "net/endpoint.h"
-#include "net/gate.h"
 #include "net/wire_address.h"
 
 /* ---- options ---- */
@@ -75,7 +75,7 @@ typedef struct dcli_door_terms {
     dcli_net *net;
     const char *address; /* where to listen; port "*": in the range, or any */
     int first_port, last_port;
-    dcli_gate *gate;
+    dcli_authenticator *authenticator;
     const char *domain;
     const dcli_keypair *own; /* NULL: the domain has a password */
     int64_t silence_ms, most_bytes;

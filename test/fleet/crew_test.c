@@ -185,7 +185,7 @@ Test(crew, only_the_end_of_a_node_blames_a_body)
 /** A desk, and the crew whose only contact has called it. */
 typedef struct called {
     dcli_net *net;
-    dcli_gate *gate;
+    dcli_authenticator *authenticator;
     dcli_desk *desk;
     uint32_t client;
     dcl_config config;
@@ -198,11 +198,11 @@ static void open_called(called *c)
     dcli_received received = {0};
     *c = (called){.config = {.silence_ms = 30000}};
     cr_assert_eq(dcli_net_open_io(1, &c->net), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_open(c->net, NULL, &c->gate), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_add_password(c->gate, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_open(c->net, NULL, &c->authenticator), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(c->authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
     dcli_desk_terms terms = {.net = c->net,
                              .address = "tcp://127.0.0.1:*",
-                             .gate = c->gate,
+                             .authenticator = c->authenticator,
                              .domain = "desk",
                              .silence_ms = 30000,
                              .most_clients = 1};
@@ -230,7 +230,7 @@ static void close_called(called *c)
 {
     dcli_call_close(c->crew.contact[0].call);
     dcli_desk_close(c->desk);
-    dcli_gate_close(c->gate);
+    dcli_authenticator_close(c->authenticator);
     test_free_host(c->host);
     free_crew(&c->crew);
     dcli_net_close(c->net);

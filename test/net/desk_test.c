@@ -17,7 +17,7 @@ enum { LONG = 20000 /* milliseconds: a test that waits so long has failed */, MO
 
 typedef struct office {
     dcli_net *net;
-    dcli_gate *gate;
+    dcli_authenticator *authenticator;
     dcli_keypair own; /* of the desk */
     dcli_desk *desk;
 } office;
@@ -26,16 +26,16 @@ static office open_office(bool keys, int64_t idle_ms)
 {
     office o = {0};
     cr_assert_eq(dcli_net_open_io(1, &o.net), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_open(o.net, NULL, &o.gate), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_open(o.net, NULL, &o.authenticator), DCL_OK, "%s", dcl_error());
     if (keys) {
         cr_assert_eq(dcli_keypair_make(&o.own), DCL_OK, "%s", dcl_error());
-        cr_assert_eq(dcli_gate_add_keys(o.gate, "desk"), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_authenticator_add_keys(o.authenticator, "desk"), DCL_OK, "%s", dcl_error());
     } else {
-        cr_assert_eq(dcli_gate_add_password(o.gate, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_authenticator_add_password(o.authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
     }
     dcli_desk_terms terms = {.net = o.net,
                              .address = "tcp://127.0.0.1:*",
-                             .gate = o.gate,
+                             .authenticator = o.authenticator,
                              .domain = "desk",
                              .own = keys ? &o.own : NULL,
                              .silence_ms = 30000,
@@ -49,7 +49,7 @@ static office open_office(bool keys, int64_t idle_ms)
 static void close_office(office *o)
 {
     dcli_desk_close(o->desk);
-    dcli_gate_close(o->gate);
+    dcli_authenticator_close(o->authenticator);
     dcli_net_close(o->net);
 }
 
@@ -169,7 +169,7 @@ Test(desk, a_client_with_keys_is_answered)
     dcli_keypair client;
     char key[DCLI_KEY_HEX], mine[DCLI_KEY_HEX];
     cr_assert_eq(dcli_keypair_make(&client), DCL_OK);
-    cr_assert_eq(dcli_gate_allow(o.gate, "desk", client.public_key), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(o.authenticator, "desk", client.public_key), DCL_OK, "%s", dcl_error());
     dcli_key_text(o.own.public_key, key);
     dcli_key_text(client.public_key, mine);
     dcli_call_terms terms = {
@@ -514,7 +514,7 @@ Test(desk, wrong_keys_are_refused)
     expect_call_ends(&o, call, "wrong key");
     dcli_call_close(call);
 
-    cr_assert_eq(dcli_gate_allow(o.gate, "desk", client.public_key), DCL_OK);
+    cr_assert_eq(dcli_authenticator_allow(o.authenticator, "desk", client.public_key), DCL_OK);
     dcli_call_terms impostor = unknown;
     impostor.server_key = wrong;
     call = call_with(&impostor);
@@ -596,7 +596,8 @@ Test(desk, calls_and_desks_that_cannot_be_opened_say_why)
         cr_expect(strstr(dcl_error(), calls[i].words) != NULL, "\"%s\" lacks \"%s\"", dcl_error(), calls[i].words);
     }
     dcli_desk *desk;
-    dcli_desk_terms terms = {.net = o.net, .gate = o.gate, .domain = "desk", .silence_ms = 1000, .most_clients = 1};
+    dcli_desk_terms terms = {
+        .net = o.net, .authenticator = o.authenticator, .domain = "desk", .silence_ms = 1000, .most_clients = 1};
     terms.address = "tcp://0.0.0.0:*";
     cr_expect_eq(dcli_desk_open(&terms, &desk), DCL_ERR_INVALID);
     cr_expect(strstr(dcl_error(), "make them with `dcl keys`") != NULL, "%s", dcl_error());
@@ -606,7 +607,7 @@ Test(desk, calls_and_desks_that_cannot_be_opened_say_why)
     terms.address = "tcp://192.0.2.1:*";
     terms.own = &pair;
     terms.domain = "keys";
-    cr_assert_eq(dcli_gate_add_keys(o.gate, "keys"), DCL_OK);
+    cr_assert_eq(dcli_authenticator_add_keys(o.authenticator, "keys"), DCL_OK);
     cr_expect_eq(dcli_desk_open(&terms, &desk), DCL_ERR_NETWORK);
     cr_expect(strstr(dcl_error(), "an address of this machine") != NULL, "%s", dcl_error());
     close_office(&o);

@@ -24,7 +24,7 @@ enum { MOST = 4, LONG = 20000 /* milliseconds: a test that waits so long has fai
 /** A net with nodes 0..count-2 and the host, count-1. */
 typedef struct party {
     dcli_net *net;
-    dcli_gate *gate;
+    dcli_authenticator *authenticator;
     int count;
     bool keys;
     dcli_keypair pair[MOST];
@@ -41,7 +41,7 @@ static dcli_wire_terms terms_of(const party *p, int peer)
                              .self = peer,
                              .peer_count = p->count,
                              .bind = peer < p->count - 1 || p->count == 1 ? "tcp://127.0.0.1:*" : NULL,
-                             .gate = p->gate,
+                             .authenticator = p->authenticator,
                              .domain = p->domain[peer],
                              .own = p->keys ? &p->pair[peer] : NULL,
                              .password = p->keys ? NULL : "sesame",
@@ -53,12 +53,14 @@ static void make_domain(party *p, int peer)
 {
     snprintf(p->domain[peer], sizeof p->domain[peer], "peer%d", peer);
     if (!p->keys) {
-        cr_assert_eq(dcli_gate_add_password(p->gate, p->domain[peer], "sesame"), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_authenticator_add_password(p->authenticator, p->domain[peer], "sesame"), DCL_OK, "%s",
+                     dcl_error());
         return;
     }
-    cr_assert_eq(dcli_gate_add_keys(p->gate, p->domain[peer]), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(p->authenticator, p->domain[peer]), DCL_OK, "%s", dcl_error());
     for (int other = 0; other < p->count; other++)
-        cr_assert_eq(dcli_gate_allow(p->gate, p->domain[peer], p->pair[other].public_key), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_authenticator_allow(p->authenticator, p->domain[peer], p->pair[other].public_key), DCL_OK,
+                     "%s", dcl_error());
 }
 
 /** Endpoints that do not know of each other yet. */
@@ -66,7 +68,7 @@ static party open_party(int count, bool keys)
 {
     party p = {.count = count, .keys = keys};
     cr_assert_eq(dcli_net_open_io(2, &p.net), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_open(p.net, NULL, &p.gate), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_open(p.net, NULL, &p.authenticator), DCL_OK, "%s", dcl_error());
     for (int i = 0; keys && i < count; i++) {
         cr_assert_eq(dcli_keypair_make(&p.pair[i]), DCL_OK, "%s", dcl_error());
         dcli_key_text(p.pair[i].public_key, p.key[i]);
@@ -135,7 +137,7 @@ static void close_party(party *p)
 {
     for (int i = 0; i < p->count; i++)
         close_peer(p, i);
-    dcli_gate_close(p->gate);
+    dcli_authenticator_close(p->authenticator);
     dcli_net_close(p->net);
 }
 
@@ -745,7 +747,7 @@ Test(wire, silence_is_a_loss_on_both_sides)
     enum { SHORT = 400 };
     party p = {.count = 2};
     cr_assert_eq(dcli_net_open_io(1, &p.net), DCL_OK);
-    cr_assert_eq(dcli_gate_open(p.net, NULL, &p.gate), DCL_OK);
+    cr_assert_eq(dcli_authenticator_open(p.net, NULL, &p.authenticator), DCL_OK);
     for (int i = 0; i < 2; i++) {
         make_domain(&p, i);
         dcli_wire_terms terms = terms_of(&p, i);
@@ -789,7 +791,7 @@ Test(wire, wrong_keys_are_refused)
     party p = open_party(3, true);
     expect(&p, 0, 1);
     expect(&p, 0, 2);
-    dcli_gate_forbid(p.gate, "peer0", p.pair[1].public_key);
+    dcli_authenticator_forbid(p.authenticator, "peer0", p.pair[1].public_key);
     meet(&p, 1, 0);
     send_credit(&p, 1, 0, 1);
     expect_lost(&p, 1, 0, "wrong key"); /* not allowed */
@@ -1175,8 +1177,8 @@ Test(wire, terms_that_cannot_be_met_are_refused)
     EXPECT_REFUSED(DCL_ERR_INVALID, "neither a key pair nor a password");
     terms = good, terms.own = &pair;
     EXPECT_REFUSED(DCL_ERR_INVALID, "both a key pair and a password");
-    terms = good, terms.gate = NULL;
-    EXPECT_REFUSED(DCL_ERR_INVALID, "without a gate");
+    terms = good, terms.authenticator = NULL;
+    EXPECT_REFUSED(DCL_ERR_INVALID, "without an authenticator");
     terms = good, terms.silence_ms = 0;
     EXPECT_REFUSED(DCL_ERR_INVALID, "silence_ms");
     terms = good, terms.self = 3;

@@ -1,8 +1,10 @@
 /* security/member.c - a member of a session that has turned hostile, against the process of another node of it:
  *
  *   member tcp://HOST:PORT token:FILE|keys:FOLDER host    it says that it is the host
- *   member ... says                                       it says what only the host may say, one member per kind of message
- *   member ... passes                                     it is the parent in the tree, and makes and changes what it passes on
+ *   member ... says                                       it says what only the host may say, one member per kind of
+ *                                                         message
+ *   member ... passes                                     it is the parent in the tree, and makes and changes what it
+ *                                                         passes on
  *
  * This program is the true host too: it opens the session, node 1 of which the worker's process becomes, and hears what
  * that node tells of the others. A line for each attempt; ends with status 1 after the first that was not refused. */
@@ -22,7 +24,7 @@ enum { VICTIM = 1, FIRST = 2, NODES = 16, HOST = NODES, SILENCE_MS = 10000, PATI
 
 static uint64_t session;
 static dcli_net *net;
-static dcli_gate *gate;
+static dcli_authenticator *authenticator;
 static dcli_call *call;
 static bool has_keys;
 static dcli_keypair host_pair, nodes_pair;
@@ -132,7 +134,7 @@ static dcli_endpoint *open_member(int self, const dcli_keypair *pair, const dcli
                              .self = self,
                              .peer_count = NODES + 1,
                              .bind = listens ? "tcp://127.0.0.1:*" : NULL,
-                             .gate = gate,
+                             .authenticator = authenticator,
                              .domain = "session",
                              .own = has_keys ? pair : NULL,
                              .password = has_keys ? NULL : password,
@@ -337,10 +339,10 @@ static void pass_on(const char *how)
     int64_t numbers[2];
     dcli_msg_proof proof;
     if (has_keys) {
-        check(dcli_gate_add_keys(gate, "session"), "a domain");
-        check(dcli_gate_allow(gate, "session", nodes_pair.public_key), "a key");
+        check(dcli_authenticator_add_keys(authenticator, "session"), "a domain");
+        check(dcli_authenticator_allow(authenticator, "session", nodes_pair.public_key), "a key");
     } else {
-        check(dcli_gate_add_password(gate, "session", password), "a domain");
+        check(dcli_authenticator_add_password(authenticator, "session", password), "a domain");
     }
     dcli_endpoint *parent = open_member(0, &nodes_pair, NULL, true);
     check(dcli_endpoint_expect(parent, VICTIM, has_keys ? nodes_key : ""), "the child");
@@ -380,7 +382,7 @@ int main(int count, char *argument[])
     }
     session = (uint64_t)now_ms(); /* a worker opens none twice */
     check(dcli_net_open_io(1, &net), "net");
-    check(dcli_gate_open(net, NULL, &gate), "gate");
+    check(dcli_authenticator_open(net, NULL, &authenticator), "authenticator");
     dial(argument[1], argument[2]);
     open_session();
     if (strcmp(argument[3], "host") == 0)
@@ -391,7 +393,7 @@ int main(int count, char *argument[])
         pass_on(argument[3]);
     dcli_endpoint_close(host);
     dcli_call_close(call);
-    dcli_gate_close(gate);
+    dcli_authenticator_close(authenticator);
     dcli_net_close(net);
     return EXIT_SUCCESS;
 }

@@ -1,20 +1,19 @@
-/* net/gate_proof.c - the self-test of a gate: clients with right and with wrong credentials connect over a real
- * connection.
- * It is needed because libzmq admits everybody, without a warning, if a handler is missing. */
+/* net/authenticator_proof.c - the self-test of an authenticator: clients with right and with wrong credentials connect
+ * over a real connection. It is needed because libzmq admits everybody, without a warning, if a handler is missing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "net/authenticator.h"
 #include "net/endpoint.h"
-#include "net/gate.h"
 #include "net/guarded.h"
 #include "net/handshake.h"
 #include "net/token.h"
 
 enum {
     PATIENCE_MS = 3000 /* long time limit for something that takes 1 ms, so that a busy machine is not mistaken
-                             for a broken gate */
+                             for a broken authenticator */
 };
 
 typedef struct stage {
@@ -42,12 +41,12 @@ static dcl_status failed(const visitor *visitor, const char *found)
 /* ---- the stage ---- */
 
 /** Set up the test on an abstract Unix socket, which needs no port, no file and no loopback device. */
-static dcl_status raise_stage(stage *stage, dcli_gate *gate, const dcli_keypair *own)
+static dcl_status raise_stage(stage *stage, dcli_authenticator *authenticator, const dcli_keypair *own)
 {
     stage->server = dcli_net_socket(stage->net, ZMQ_PULL);
     if (stage->server == NULL)
         return dcli_error_status();
-    dcl_status status = dcli_gate_guard_socket(gate, stage->server, stage->domain, own);
+    dcl_status status = dcli_authenticator_guard_socket(authenticator, stage->server, stage->domain, own);
     if (status == DCL_OK && zmq_bind(stage->server, stage->address) != 0)
         status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_bind", "the net needs an I/O thread, and Linux");
     if (status != DCL_OK)
@@ -143,7 +142,7 @@ static dcl_status visit_for_passwords(const stage *stage, const char *password)
     return status;
 }
 
-static dcl_status prove_passwords(dcli_gate *gate, dcli_net *net)
+static dcl_status prove_passwords(dcli_authenticator *authenticator, dcli_net *net)
 {
     stage stage = {.net = net};
     char password[DCLI_TOKEN];
@@ -151,37 +150,37 @@ static dcl_status prove_passwords(dcli_gate *gate, dcli_net *net)
     if (status == DCL_OK)
         status = dcli_token_make(password);
     if (status == DCL_OK)
-        status = dcli_gate_add_password(gate, stage.domain, password);
+        status = dcli_authenticator_add_password(authenticator, stage.domain, password);
     if (status != DCL_OK)
         return status;
-    status = raise_stage(&stage, gate, NULL);
+    status = raise_stage(&stage, authenticator, NULL);
     if (status == DCL_OK) {
         status = visit_for_passwords(&stage, password);
         strike_stage(&stage);
     }
-    dcli_gate_remove(gate, stage.domain);
+    dcli_authenticator_remove(authenticator, stage.domain);
     return status;
 }
 
-static dcl_status visit_for_keys(const stage *stage, dcli_gate *gate, const dcli_keypair pair[3])
+static dcl_status visit_for_keys(const stage *stage, dcli_authenticator *authenticator, const dcli_keypair pair[3])
 {
     const char *server_key = pair[0].public_key;
     const visitor known = {.what = "an allowed key", .pair = &pair[1], .server_key = server_key, .welcome = true},
                   unknown = {.what = "an unknown key", .pair = &pair[2], .server_key = server_key},
                   former = {.what = "a key that was forbidden", .pair = &pair[1], .server_key = server_key},
                   bare = {.what = "a peer without a key"};
-    dcl_status status = dcli_gate_allow(gate, stage->domain, pair[1].public_key);
+    dcl_status status = dcli_authenticator_allow(authenticator, stage->domain, pair[1].public_key);
     if (status == DCL_OK)
         status = visit(stage, &known);
     if (status == DCL_OK)
         status = visit(stage, &unknown);
-    dcli_gate_forbid(gate, stage->domain, pair[1].public_key);
+    dcli_authenticator_forbid(authenticator, stage->domain, pair[1].public_key);
     if (status == DCL_OK)
         status = visit(stage, &former);
     return status == DCL_OK ? visit(stage, &bare) : status;
 }
 
-static dcl_status prove_keys(dcli_gate *gate, dcli_net *net)
+static dcl_status prove_keys(dcli_authenticator *authenticator, dcli_net *net)
 {
     stage stage = {.net = net};
     dcli_keypair pair[3]; /* key pairs: of the listener, an allowed one, an unknown one */
@@ -189,22 +188,22 @@ static dcl_status prove_keys(dcli_gate *gate, dcli_net *net)
     for (int i = 0; status == DCL_OK && i < 3; i++)
         status = dcli_keypair_make(&pair[i]);
     if (status == DCL_OK)
-        status = dcli_gate_add_keys(gate, stage.domain);
+        status = dcli_authenticator_add_keys(authenticator, stage.domain);
     if (status != DCL_OK)
         return status;
-    status = raise_stage(&stage, gate, &pair[0]);
+    status = raise_stage(&stage, authenticator, &pair[0]);
     if (status == DCL_OK) {
-        status = visit_for_keys(&stage, gate, pair);
+        status = visit_for_keys(&stage, authenticator, pair);
         strike_stage(&stage);
     }
-    dcli_gate_remove(gate, stage.domain);
+    dcli_authenticator_remove(authenticator, stage.domain);
     for (int i = 0; i < 3; i++)
         dcli_keypair_wipe(&pair[i]);
     return status;
 }
 
-dcl_status dcli_gate_prove(dcli_gate *gate, dcli_net *net)
+dcl_status dcli_authenticator_prove(dcli_authenticator *authenticator, dcli_net *net)
 {
-    dcl_status status = dcli_gate_has_keys(gate) ? prove_keys(gate, net) : DCL_OK;
-    return status == DCL_OK ? prove_passwords(gate, net) : status;
+    dcl_status status = dcli_authenticator_has_keys(authenticator) ? prove_keys(authenticator, net) : DCL_OK;
+    return status == DCL_OK ? prove_passwords(authenticator, net) : status;
 }

@@ -1,27 +1,27 @@
-/* net/gate_inside.h - inside of a gate: its books, which its thread reads. */
-#ifndef DCLI_NET_GATE_INSIDE_H
-#define DCLI_NET_GATE_INSIDE_H
+/* net/authenticator_inside.h - inside of an authenticator: its books, which its thread reads. */
+#ifndef DCLI_NET_AUTHENTICATOR_INSIDE_H
+#define DCLI_NET_AUTHENTICATOR_INSIDE_H
 
 #include <pthread.h>
 #include <stddef.h>
 
-#include "net/gate.h"
+#include "net/authenticator.h"
 
-enum { DCLI_GATE_KEY = 32 /* bytes of a key on the wire */ };
+enum { DCLI_AUTHENTICATOR_KEY = 32 /* bytes of a key on the wire */ };
 
 typedef struct dcli_domain {
     char name[DCLI_DOMAIN_BYTES];
     bool keys;                               /* else it has a password */
     char password[DCLI_PASSWORD_BYTES];      /* overwritten when the domain ends */
-    char host_password[DCLI_PASSWORD_BYTES]; /* password of the user DCLI_GATE_HOST; "": there is none */
-    unsigned char (*key)[DCLI_GATE_KEY];
+    char host_password[DCLI_PASSWORD_BYTES]; /* password of the user DCLI_AUTHENTICATOR_HOST; "": there is none */
+    unsigned char (*key)[DCLI_AUTHENTICATOR_KEY];
     int64_t key_count, key_capacity;
     int64_t refused;
     int64_t told_ns, untold; /* time of the last logged refusal, and number of refusals since */
     struct dcli_domain *next;
 } dcli_domain;
 
-struct dcli_gate {
+struct dcli_authenticator {
     pthread_mutex_t lock; /* guards the fields up to the handler; not held while logging */
     dcli_domain *domains;
     dcli_domain stray; /* counts requests that belong to no domain */
@@ -32,11 +32,12 @@ struct dcli_gate {
     bool has_keys;
 };
 
-/** Main function of the gate's thread. @param gate  a dcli_gate. @return NULL. */
-void *dcli_gate_serve(void *gate);
+/** Main function of the authenticator's thread. @param authenticator  a dcli_authenticator. @return NULL. */
+void *dcli_authenticator_serve(void *authenticator);
 /** Find a domain; the lock is held. @return NULL: there is none. */
-dcli_domain *dcli_gate_find(dcli_gate *gate, const void *name, size_t length);
-/** Find a key. @param key  [DCLI_GATE_KEY]. @return its index among the allowed keys; -1: it is not allowed. */
+dcli_domain *dcli_authenticator_find(dcli_authenticator *authenticator, const void *name, size_t length);
+/** Find a key. @param key  [DCLI_AUTHENTICATOR_KEY]. @return its index among the allowed keys; -1: it is not
+ *  allowed. */
 int64_t dcli_domain_find_key(const dcli_domain *domain, const void *key);
 
 #endif

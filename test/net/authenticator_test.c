@@ -1,4 +1,4 @@
-/* net/gate_test.c - who is let in over real connections, and whether the gate's proof can fail. */
+/* net/authenticator_test.c - who is let in over real connections, and whether the authenticator's proof can fail. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <errno.h>
@@ -14,8 +14,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "net/authenticator.h"
 #include "net/endpoint.h"
-#include "net/gate.h"
 #include "net/handshake.h"
 #include "net/refused.h"
 #include "net/token.h"
@@ -23,7 +23,7 @@
 enum { LONG = 20000 /* milliseconds: a test that waits so long has failed */, ADDRESS = 64 };
 
 static dcli_net *net;
-static dcli_gate *gate;
+static dcli_authenticator *authenticator;
 
 static dcli_net *open_net(void)
 {
@@ -33,19 +33,19 @@ static dcli_net *open_net(void)
     return made;
 }
 
-static void open_gate(void)
+static void open_authenticator(void)
 {
     net = open_net();
-    cr_assert_eq(dcli_gate_open(net, NULL, &gate), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_open(net, NULL, &authenticator), DCL_OK, "%s", dcl_error());
 }
 
-static void close_gate(void)
+static void close_authenticator(void)
 {
-    dcli_gate_close(gate);
+    dcli_authenticator_close(authenticator);
     dcli_net_close(net);
 }
 
-TestSuite(gate, .init = open_gate, .fini = close_gate);
+TestSuite(authenticator, .init = open_authenticator, .fini = close_authenticator);
 
 /* ---- listeners and clients ---- */
 
@@ -55,7 +55,7 @@ static void *listen_at(const char *domain, const dcli_keypair *own, char address
     void *socket = dcli_net_socket(net, ZMQ_ROUTER);
     size_t length = ADDRESS;
     cr_assert_not_null(socket, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_guard_socket(gate, socket, domain, own), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_guard_socket(authenticator, socket, domain, own), DCL_OK, "%s", dcl_error());
     cr_assert_eq(zmq_bind(socket, "tcp://127.0.0.1:*"), 0, "%s", zmq_strerror(zmq_errno()));
     cr_assert_eq(zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, address_out, &length), 0);
     return socket;
@@ -115,29 +115,29 @@ static bool is_misfit(dcli_greeting greeting) { return greeting == DCLI_MISFIT |
 
 /* ---- passwords ---- */
 
-Test(gate, lets_the_right_password_in_and_nothing_else)
+Test(authenticator, lets_the_right_password_in_and_nothing_else)
 {
     char address[ADDRESS];
     dcli_keypair pair = new_pair(), server = new_pair();
-    cr_assert_eq(dcli_gate_add_password(gate, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
     void *listener = listen_at("desk", NULL, address);
     cr_expect_eq(greet(listener, address, (card){.password = "sesame"}), DCLI_LET_IN);
-    cr_expect_eq(dcli_gate_refused(gate, "desk"), 0);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 0);
     cr_expect_eq(greet(listener, address, (card){.password = "sesam"}), DCLI_TURNED_AWAY);
     cr_expect_eq(greet(listener, address, (card){.password = "sesamee"}), DCLI_TURNED_AWAY);
     cr_expect_eq(greet(listener, address, (card){.password = "Sesame"}), DCLI_TURNED_AWAY);
-    cr_expect_eq(dcli_gate_refused(gate, "desk"), 3);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 3);
     cr_expect(is_misfit(greet(listener, address, (card){0})), "a peer without a password");
     cr_expect(is_misfit(greet(listener, address, (card){.pair = &pair, .server_key = server.public_key})), "a key");
-    cr_expect_eq(dcli_gate_refused(gate, "desk"), 3, "the last two are not even asked about");
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 3, "the last two are not even asked about");
     cr_expect_eq(greet(listener, address, (card){.password = "sesame"}), DCLI_LET_IN, "and is still open");
     zmq_close(listener);
 }
 
-Test(gate, expects_its_own_user_name)
+Test(authenticator, expects_its_own_user_name)
 {
     char address[ADDRESS];
-    cr_assert_eq(dcli_gate_add_password(gate, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
     void *listener = listen_at("desk", NULL, address), *client = new_client(&(card){.password = "sesame"});
     dcli_handshake *watch;
     cr_assert_eq(zmq_setsockopt(client, ZMQ_PLAIN_USERNAME, "root", 4), 0);
@@ -149,14 +149,14 @@ Test(gate, expects_its_own_user_name)
     zmq_close(listener);
 }
 
-Test(gate, takes_the_longest_password)
+Test(authenticator, takes_the_longest_password)
 {
     char address[ADDRESS], longest[DCLI_PASSWORD_BYTES], wrong[DCLI_PASSWORD_BYTES];
     memset(longest, 'a', sizeof longest);
     longest[sizeof longest - 1] = '\0';
     memcpy(wrong, longest, sizeof wrong);
     wrong[sizeof wrong - 2] = 'b';
-    cr_assert_eq(dcli_gate_add_password(gate, "desk", longest), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", longest), DCL_OK, "%s", dcl_error());
     void *listener = listen_at("desk", NULL, address);
     cr_expect_eq(greet(listener, address, (card){.password = longest}), DCLI_LET_IN);
     cr_expect_eq(greet(listener, address, (card){.password = wrong}), DCLI_TURNED_AWAY);
@@ -165,19 +165,19 @@ Test(gate, takes_the_longest_password)
 
 /* ---- keys ---- */
 
-Test(gate, lets_allowed_keys_in_and_nothing_else)
+Test(authenticator, lets_allowed_keys_in_and_nothing_else)
 {
     char address[ADDRESS];
     dcli_keypair server = new_pair(), known = new_pair(), unknown = new_pair();
-    cr_assert_eq(dcli_gate_add_keys(gate, "desk"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
     void *listener = listen_at("desk", &server, address);
     card right = {.pair = &known, .server_key = server.public_key};
     cr_expect_eq(greet(listener, address, right), DCLI_TURNED_AWAY, "before it was allowed");
-    cr_assert_eq(dcli_gate_allow(gate, "desk", known.public_key), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_allow(gate, "desk", known.public_key), DCL_OK, "twice is once");
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", known.public_key), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", known.public_key), DCL_OK, "twice is once");
     cr_expect_eq(greet(listener, address, right), DCLI_LET_IN);
     cr_expect_eq(greet(listener, address, (card){.pair = &unknown, .server_key = server.public_key}), DCLI_TURNED_AWAY);
-    cr_expect_eq(dcli_gate_refused(gate, "desk"), 2);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 2);
     cr_expect(is_misfit(greet(listener, address, (card){0})), "a peer without a key");
     cr_expect(is_misfit(greet(listener, address, (card){.password = "sesame"})), "a password");
     cr_expect_eq(greet(listener, address, (card){.pair = &known, .server_key = unknown.public_key}), DCLI_CUT_SHORT,
@@ -185,22 +185,22 @@ Test(gate, lets_allowed_keys_in_and_nothing_else)
     dcli_keypair stolen = unknown; /* a public key is no secret */
     memcpy(stolen.public_key, known.public_key, sizeof stolen.public_key);
     cr_expect_neq(greet(listener, address, (card){.pair = &stolen, .server_key = server.public_key}), DCLI_LET_IN);
-    dcli_gate_forbid(gate, "desk", known.public_key);
+    dcli_authenticator_forbid(authenticator, "desk", known.public_key);
     cr_expect_eq(greet(listener, address, right), DCLI_TURNED_AWAY, "after it was forbidden");
     zmq_close(listener);
 }
 
-Test(gate, forbids_one_of_several)
+Test(authenticator, forbids_one_of_several)
 {
     char address[ADDRESS];
     dcli_keypair server = new_pair(), pair[3] = {new_pair(), new_pair(), new_pair()};
-    cr_assert_eq(dcli_gate_add_keys(gate, "desk"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
     for (int i = 0; i < 3; i++)
-        cr_assert_eq(dcli_gate_allow(gate, "desk", pair[i].public_key), DCL_OK, "%s", dcl_error());
-    dcli_gate_forbid(gate, "desk", pair[0].public_key);
-    dcli_gate_forbid(gate, "desk", pair[0].public_key);
-    dcli_gate_forbid(gate, "desk", server.public_key); /* never was allowed */
-    dcli_gate_forbid(gate, "none", pair[1].public_key);
+        cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", pair[i].public_key), DCL_OK, "%s", dcl_error());
+    dcli_authenticator_forbid(authenticator, "desk", pair[0].public_key);
+    dcli_authenticator_forbid(authenticator, "desk", pair[0].public_key);
+    dcli_authenticator_forbid(authenticator, "desk", server.public_key); /* never was allowed */
+    dcli_authenticator_forbid(authenticator, "none", pair[1].public_key);
     void *listener = listen_at("desk", &server, address);
     for (int i = 0; i < 3; i++)
         cr_expect_eq(greet(listener, address, (card){.pair = &pair[i], .server_key = server.public_key}),
@@ -208,19 +208,19 @@ Test(gate, forbids_one_of_several)
     zmq_close(listener);
 }
 
-Test(gate, leaves_connections_of_a_forbidden_key_alone)
+Test(authenticator, leaves_connections_of_a_forbidden_key_alone)
 {
     char address[ADDRESS], bytes[16];
     dcli_keypair server = new_pair(), known = new_pair();
-    cr_assert_eq(dcli_gate_add_keys(gate, "desk"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_allow(gate, "desk", known.public_key), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", known.public_key), DCL_OK, "%s", dcl_error());
     void *listener = listen_at("desk", &server, address);
     void *client = new_client(&(card){.pair = &known, .server_key = server.public_key});
     cr_assert_eq(zmq_connect(client, address), 0);
     cr_assert_eq(zmq_send(client, "one", 3, 0), 3);
     cr_assert_gt(zmq_recv(listener, bytes, sizeof bytes, 0), 0);
     cr_assert_eq(zmq_recv(listener, bytes, sizeof bytes, 0), 3);
-    dcli_gate_forbid(gate, "desk", known.public_key);
+    dcli_authenticator_forbid(authenticator, "desk", known.public_key);
     cr_assert_eq(zmq_send(client, "four", 4, 0), 4);
     cr_expect_gt(zmq_recv(listener, bytes, sizeof bytes, 0), 0);
     cr_expect_eq(zmq_recv(listener, bytes, sizeof bytes, 0), 4);
@@ -230,16 +230,16 @@ Test(gate, leaves_connections_of_a_forbidden_key_alone)
 
 /* ---- domains ---- */
 
-Test(gate, keeps_domains_apart)
+Test(authenticator, keeps_domains_apart)
 {
     char first[ADDRESS], second[ADDRESS], keyed[ADDRESS], other[ADDRESS];
     dcli_keypair server = new_pair(), one = new_pair(), two = new_pair();
-    cr_assert_eq(dcli_gate_add_password(gate, "first", "open"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_add_password(gate, "second", "sesame"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_add_keys(gate, "keyed"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_add_keys(gate, "other"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_allow(gate, "keyed", one.public_key), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_allow(gate, "other", two.public_key), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "first", "open"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "second", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "keyed"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "other"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "keyed", one.public_key), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "other", two.public_key), DCL_OK, "%s", dcl_error());
     void *listener[] = {listen_at("first", NULL, first), listen_at("second", NULL, second),
                         listen_at("keyed", &server, keyed), listen_at("other", &server, other)};
     cr_expect_eq(greet(listener[0], first, (card){.password = "open"}), DCLI_LET_IN);
@@ -248,59 +248,69 @@ Test(gate, keeps_domains_apart)
     cr_expect_eq(greet(listener[2], keyed, (card){.pair = &one, .server_key = server.public_key}), DCLI_LET_IN);
     cr_expect_eq(greet(listener[3], other, (card){.pair = &one, .server_key = server.public_key}), DCLI_TURNED_AWAY);
     cr_expect_eq(greet(listener[3], other, (card){.pair = &two, .server_key = server.public_key}), DCLI_LET_IN);
-    cr_expect_eq(dcli_gate_refused(gate, "first"), 0);
-    cr_expect_eq(dcli_gate_refused(gate, "second"), 1);
-    cr_expect_eq(dcli_gate_refused(gate, "other"), 1);
-    dcli_gate_remove(gate, "first");
-    dcli_gate_remove(gate, "first");
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "first"), 0);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "second"), 1);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "other"), 1);
+    dcli_authenticator_remove(authenticator, "first");
+    dcli_authenticator_remove(authenticator, "first");
     cr_expect_eq(greet(listener[0], first, (card){.password = "open"}), DCLI_TURNED_AWAY, "the domain has ended");
-    cr_expect_eq(dcli_gate_refused(gate, NULL), 1);
-    cr_expect_eq(dcli_gate_refused(gate, "first"), 0);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, NULL), 1);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "first"), 0);
     for (int i = 0; i < 4; i++)
         zmq_close(listener[i]);
 }
 
-Test(gate, refuses_what_does_not_make_sense)
+Test(authenticator, refuses_what_does_not_make_sense)
 {
     char name[DCLI_DOMAIN_BYTES + 1], word[DCLI_PASSWORD_BYTES + 1], key[DCLI_KEY_Z85] = "short";
     dcli_keypair pair = new_pair();
     memset(name, 'n', sizeof name);
     memset(word, 'w', sizeof word);
     name[sizeof name - 1] = word[sizeof word - 1] = '\0';
-    cr_assert_eq(dcli_gate_add_password(gate, "desk", "sesame"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_add_keys(gate, "keyed"), DCL_OK, "%s", dcl_error());
-    EXPECT_REFUSED(dcli_gate_add_password(gate, "desk", "x"), DCL_ERR_INVALID, "a domain \"desk\" already");
-    EXPECT_REFUSED(dcli_gate_add_keys(gate, "desk"), DCL_ERR_INVALID, "a domain \"desk\" already");
-    EXPECT_REFUSED(dcli_gate_add_password(gate, name, "x"), DCL_ERR_INVALID, "has 64 characters; expected 1..63");
-    EXPECT_REFUSED(dcli_gate_add_keys(gate, ""), DCL_ERR_INVALID, "has 0 characters");
-    EXPECT_REFUSED(dcli_gate_add_password(gate, "x", word), DCL_ERR_INVALID, "password has 256 characters");
-    EXPECT_REFUSED(dcli_gate_add_password(gate, "x", ""), DCL_ERR_INVALID, "password has 0 characters");
-    EXPECT_REFUSED(dcli_gate_allow(gate, "desk", pair.public_key), DCL_ERR_INVALID, "\"desk\" has a password");
-    EXPECT_REFUSED(dcli_gate_allow(gate, "none", pair.public_key), DCL_ERR_INVALID, "\"none\" is unknown");
-    EXPECT_REFUSED(dcli_gate_allow(gate, "keyed", key), DCL_ERR_INVALID, "key to allow is malformed");
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "keyed"), DCL_OK, "%s", dcl_error());
+    EXPECT_REFUSED(dcli_authenticator_add_password(authenticator, "desk", "x"), DCL_ERR_INVALID,
+                   "a domain \"desk\" already");
+    EXPECT_REFUSED(dcli_authenticator_add_keys(authenticator, "desk"), DCL_ERR_INVALID, "a domain \"desk\" already");
+    EXPECT_REFUSED(dcli_authenticator_add_password(authenticator, name, "x"), DCL_ERR_INVALID,
+                   "has 64 characters; expected 1..63");
+    EXPECT_REFUSED(dcli_authenticator_add_keys(authenticator, ""), DCL_ERR_INVALID, "has 0 characters");
+    EXPECT_REFUSED(dcli_authenticator_add_password(authenticator, "x", word), DCL_ERR_INVALID,
+                   "password has 256 characters");
+    EXPECT_REFUSED(dcli_authenticator_add_password(authenticator, "x", ""), DCL_ERR_INVALID,
+                   "password has 0 characters");
+    EXPECT_REFUSED(dcli_authenticator_allow(authenticator, "desk", pair.public_key), DCL_ERR_INVALID,
+                   "\"desk\" has a password");
+    EXPECT_REFUSED(dcli_authenticator_allow(authenticator, "none", pair.public_key), DCL_ERR_INVALID,
+                   "\"none\" is unknown");
+    EXPECT_REFUSED(dcli_authenticator_allow(authenticator, "keyed", key), DCL_ERR_INVALID, "key to allow is malformed");
     void *socket = dcli_net_socket(net, ZMQ_ROUTER);
-    EXPECT_REFUSED(dcli_gate_guard_socket(gate, socket, "none", NULL), DCL_ERR_INVALID, "\"none\" is unknown");
-    EXPECT_REFUSED(dcli_gate_guard_socket(gate, socket, "desk", &pair), DCL_ERR_INVALID, "is of the other kind");
-    EXPECT_REFUSED(dcli_gate_guard_socket(gate, socket, "keyed", NULL), DCL_ERR_INVALID, "is of the other kind");
+    EXPECT_REFUSED(dcli_authenticator_guard_socket(authenticator, socket, "none", NULL), DCL_ERR_INVALID,
+                   "\"none\" is unknown");
+    EXPECT_REFUSED(dcli_authenticator_guard_socket(authenticator, socket, "desk", &pair), DCL_ERR_INVALID,
+                   "is of the other kind");
+    EXPECT_REFUSED(dcli_authenticator_guard_socket(authenticator, socket, "keyed", NULL), DCL_ERR_INVALID,
+                   "is of the other kind");
     EXPECT_REFUSED(dcli_present_password(socket, ""), DCL_ERR_INVALID, "password has 0 characters");
     EXPECT_REFUSED(dcli_present_password(socket, word), DCL_ERR_INVALID, "password has 256 characters");
     EXPECT_REFUSED(dcli_present_key(socket, &pair, key), DCL_ERR_INVALID, "listener's public key is malformed");
     memset(pair.secret_key, '~', sizeof pair.secret_key - 1); /* no digit of Z85 */
-    EXPECT_REFUSED(dcli_gate_guard_socket(gate, socket, "keyed", &pair), DCL_ERR_INVALID, "secret key is malformed");
+    EXPECT_REFUSED(dcli_authenticator_guard_socket(authenticator, socket, "keyed", &pair), DCL_ERR_INVALID,
+                   "secret key is malformed");
     zmq_close(socket);
 }
 
-Test(gate, allows_so_many_keys_at_most)
+Test(authenticator, allows_so_many_keys_at_most)
 {
-    cr_assert_eq(dcli_gate_add_keys(gate, "desk"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
     for (int i = 0; i <= DCLI_MOST_ALLOWED; i++) {
         char key[DCLI_KEY_Z85];
         unsigned char bytes[32] = {(unsigned char)i, (unsigned char)(i >> 8)};
         zmq_z85_encode(key, bytes, sizeof bytes);
         if (i < DCLI_MOST_ALLOWED)
-            cr_assert_eq(dcli_gate_allow(gate, "desk", key), DCL_OK, "%s", dcl_error());
+            cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", key), DCL_OK, "%s", dcl_error());
         else
-            EXPECT_REFUSED(dcli_gate_allow(gate, "desk", key), DCL_ERR_INVALID, "has 4096 keys");
+            EXPECT_REFUSED(dcli_authenticator_allow(authenticator, "desk", key), DCL_ERR_INVALID, "has 4096 keys");
     }
 }
 
@@ -331,7 +341,7 @@ static bool says_hello(void *listener, const char *address, const char *bytes, s
     return heard;
 }
 
-Test(gate, refuses_peers_of_older_protocols)
+Test(authenticator, refuses_peers_of_older_protocols)
 {
     static const char first[] = "\x01\x00\x06\x00hello"; /* ZMTP 1.0: an empty identity, a message */
     /* ZMTP 2.0: signature, revision, DEALER, an empty identity, a message */
@@ -339,8 +349,8 @@ Test(gate, refuses_peers_of_older_protocols)
     char address[3][ADDRESS];
     size_t length = ADDRESS;
     dcli_keypair server = new_pair();
-    cr_assert_eq(dcli_gate_add_password(gate, "desk", "sesame"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_add_keys(gate, "keyed"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "keyed"), DCL_OK, "%s", dcl_error());
     void *open = dcli_net_socket(net, ZMQ_ROUTER);
     cr_assert_eq(zmq_bind(open, "tcp://127.0.0.1:*"), 0);
     cr_assert_eq(zmq_getsockopt(open, ZMQ_LAST_ENDPOINT, address[0], &length), 0);
@@ -359,7 +369,7 @@ struct request_case {
     char code[8], user[8];
 };
 
-ParameterizedTestParameters(gate, requests)
+ParameterizedTestParameters(authenticator, requests)
 {
     static struct request_case cases[] = {
         {"right", {"1.0", "7", "desk", "10.0.0.4", "id", "PLAIN", "dcl", "sesame"}, "200", "dcl"},
@@ -413,10 +423,10 @@ static void expect_reply(void *asker, const struct request_case *c)
     cr_expect_str_eq(frame[4], c->user, "%s: %s", c->what, frame[4]);
 }
 
-ParameterizedTest(struct request_case *c, gate, requests)
+ParameterizedTest(struct request_case *c, authenticator, requests)
 {
-    cr_assert_eq(dcli_gate_add_password(gate, "desk", "sesame"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_add_keys(gate, "keyed"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "keyed"), DCL_OK, "%s", dcl_error());
     void *asker = dcli_net_socket(net, ZMQ_REQ);
     int patience = LONG;
     cr_assert_eq(zmq_setsockopt(asker, ZMQ_RCVTIMEO, &patience, sizeof patience), 0);
@@ -425,16 +435,17 @@ ParameterizedTest(struct request_case *c, gate, requests)
         send_request(asker, c);
         expect_reply(asker, c);
     }
-    int64_t refused =
-        dcli_gate_refused(gate, "desk") + dcli_gate_refused(gate, "keyed") + dcli_gate_refused(gate, NULL);
+    int64_t refused = dcli_authenticator_refused(authenticator, "desk") +
+                      dcli_authenticator_refused(authenticator, "keyed") +
+                      dcli_authenticator_refused(authenticator, NULL);
     cr_expect_eq(refused, c->code[0] == '4' ? 2 : 0, "%s: counted %d", c->what, (int)refused);
     zmq_close(asker);
 }
 
 /** A password with a '\0' in it, which a string cannot say. */
-Test(gate, does_not_take_the_start_of_a_password_for_it)
+Test(authenticator, does_not_take_the_start_of_a_password_for_it)
 {
-    cr_assert_eq(dcli_gate_add_password(gate, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
     static const char *const frame[] = {"1.0", "7", "desk", "", "id", "PLAIN", "dcl"};
     void *asker = dcli_net_socket(net, ZMQ_REQ);
     cr_assert_eq(zmq_connect(asker, "inproc://zeromq.zap.01"), 0);
@@ -461,12 +472,12 @@ static void expect_property(void *listener, const char *property, const char *va
     zmq_msg_close(&frame);
 }
 
-Test(gate, tells_the_listener_who_sends)
+Test(authenticator, tells_the_listener_who_sends)
 {
     char address[ADDRESS], hex[DCLI_KEY_HEX];
     dcli_keypair server = new_pair(), known = new_pair();
-    cr_assert_eq(dcli_gate_add_keys(gate, "desk"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_allow(gate, "desk", known.public_key), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", known.public_key), DCL_OK, "%s", dcl_error());
     void *listener = listen_at("desk", &server, address);
     void *client = new_client(&(card){.pair = &known, .server_key = server.public_key});
     cr_assert_eq(zmq_connect(client, address), 0);
@@ -497,42 +508,42 @@ static void keep_line(void *user, int level, const char *line)
     pthread_mutex_unlock(&kept->lock);
 }
 
-Test(gate_log, refusals_are_told_once_a_second)
+Test(authenticator_log, refusals_are_told_once_a_second)
 {
     static lines kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
     dcli_log log = {DCLI_LOG_WARN, keep_line, &kept};
     char address[ADDRESS];
     net = open_net();
-    cr_assert_eq(dcli_gate_open(net, &log, &gate), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_open(net, &log, &authenticator), DCL_OK, "%s", dcl_error());
     cr_expect_eq(kept.count, 0, "the proof is not told: %s", kept.last);
-    cr_assert_eq(dcli_gate_add_password(gate, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
     void *listener = listen_at("desk", NULL, address);
     struct timespec start, end;
     clock_gettime(CLOCK_MONOTONIC, &start);
     for (int i = 0; i < 20; i++)
         cr_expect_eq(greet(listener, address, (card){.password = "wrong"}), DCLI_TURNED_AWAY);
     clock_gettime(CLOCK_MONOTONIC, &end);
-    cr_expect_eq(dcli_gate_refused(gate, "desk"), 20);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 20);
     zmq_close(listener);
-    close_gate(); /* its thread has told all it will */
+    close_authenticator(); /* its thread has told all it will */
     cr_expect(kept.count >= 1 && kept.count <= 1 + (int)(end.tv_sec - start.tv_sec + 1), "%d lines", kept.count);
     cr_expect(strstr(kept.last, "refused 127.0.0.1 at \"desk\", PLAIN: wrong password") != NULL, "%s", kept.last);
     cr_expect(strstr(kept.last, "\"wrong\"") == NULL && strstr(kept.last, "sesame") == NULL, "%s", kept.last);
 }
 
-Test(gate_log, an_unknown_key_is_told_by_its_fingerprint)
+Test(authenticator_log, an_unknown_key_is_told_by_its_fingerprint)
 {
     static lines kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
     dcli_log log = {DCLI_LOG_WARN, keep_line, &kept};
     char address[ADDRESS], fingerprint[DCLI_FINGERPRINT];
     dcli_keypair server = new_pair(), unknown = new_pair();
     net = open_net();
-    cr_assert_eq(dcli_gate_open(net, &log, &gate), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_add_keys(gate, "desk"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_open(net, &log, &authenticator), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
     void *listener = listen_at("desk", &server, address);
     cr_expect_eq(greet(listener, address, (card){.pair = &unknown, .server_key = server.public_key}), DCLI_TURNED_AWAY);
     zmq_close(listener);
-    close_gate();
+    close_authenticator();
     dcli_key_fingerprint(unknown.public_key, fingerprint);
     cr_expect_eq(kept.count, 1);
     cr_expect(strstr(kept.last, fingerprint) != NULL, "%s not in: %s", fingerprint, kept.last);
@@ -587,7 +598,7 @@ struct proof_case {
     char words[64];
 };
 
-ParameterizedTestParameters(gate, proof_can_fail)
+ParameterizedTestParameters(authenticator, proof_can_fail)
 {
     static struct proof_case cases[] = {
         {"a handler that lets all in", LETS_ALL_IN, "an unknown key was let in; expected it to be refused"},
@@ -598,7 +609,7 @@ ParameterizedTestParameters(gate, proof_can_fail)
     return cr_make_param_array(struct proof_case, cases, sizeof cases / sizeof cases[0]);
 }
 
-ParameterizedTest(struct proof_case *c, gate, proof_can_fail)
+ParameterizedTest(struct proof_case *c, authenticator, proof_can_fail)
 {
     dcli_net *other = open_net();
     impostor it = {.kind = c->kind};
@@ -608,67 +619,69 @@ ParameterizedTest(struct proof_case *c, gate, proof_can_fail)
         cr_assert_eq(zmq_bind(it.handler, "inproc://zeromq.zap.01"), 0);
         cr_assert_eq(pthread_create(&thread, NULL, serve_all, &it), 0);
     }
-    EXPECT_REFUSED(dcli_gate_prove(gate, other), DCL_ERR_NETWORK, c->words);
+    EXPECT_REFUSED(dcli_authenticator_prove(authenticator, other), DCL_ERR_NETWORK, c->words);
     atomic_store(&it.stop, true);
     if (c->kind != NO_HANDLER) {
         pthread_join(thread, NULL);
         zmq_close(it.handler);
     }
-    cr_expect_eq(dcli_gate_prove(gate, net), DCL_OK, "%s: left something behind: %s", c->what, dcl_error());
+    cr_expect_eq(dcli_authenticator_prove(authenticator, net), DCL_OK, "%s: left something behind: %s", c->what,
+                 dcl_error());
     dcli_net_close(other);
 }
 
-Test(gate_proof, takes_little_time)
+Test(authenticator_proof, takes_little_time)
 {
     struct timespec start, end;
     double best = 1e9;
     for (int i = 0; i < 5; i++) { /* the best: others use this machine, too */
         net = open_net();
         clock_gettime(CLOCK_MONOTONIC, &start);
-        cr_assert_eq(dcli_gate_open(net, NULL, &gate), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_authenticator_open(net, NULL, &authenticator), DCL_OK, "%s", dcl_error());
         clock_gettime(CLOCK_MONOTONIC, &end);
-        close_gate();
+        close_authenticator();
         double took = (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6;
         best = took < best ? took : best;
     }
-    cr_log_info("a gate opens in %.1f ms\n", best);
+    cr_log_info("an authenticator opens in %.1f ms\n", best);
     cr_expect_lt(best, 200, "%.1f ms", best);
 }
 
-Test(gate_proof, a_second_gate_of_a_net_is_refused)
+Test(authenticator_proof, a_second_authenticator_of_a_net_is_refused)
 {
-    dcli_gate *second;
-    open_gate();
-    EXPECT_REFUSED(dcli_gate_open(net, NULL, &second), DCL_ERR_NETWORK, "open one gate per net");
-    cr_expect_eq(dcli_gate_prove(gate, net), DCL_OK, "%s", dcl_error());
-    dcli_gate_close(gate);
-    cr_assert_eq(dcli_gate_open(net, NULL, &gate), DCL_OK, "again, when the first is closed: %s", dcl_error());
-    close_gate();
-    dcli_gate_close(NULL);
+    dcli_authenticator *second;
+    open_authenticator();
+    EXPECT_REFUSED(dcli_authenticator_open(net, NULL, &second), DCL_ERR_NETWORK, "open one authenticator per net");
+    cr_expect_eq(dcli_authenticator_prove(authenticator, net), DCL_OK, "%s", dcl_error());
+    dcli_authenticator_close(authenticator);
+    cr_assert_eq(dcli_authenticator_open(net, NULL, &authenticator), DCL_OK, "again, when the first is closed: %s",
+                 dcl_error());
+    close_authenticator();
+    dcli_authenticator_close(NULL);
 }
 
-Test(gate_proof, a_net_without_io_threads_is_refused)
+Test(authenticator_proof, a_net_without_io_threads_is_refused)
 {
     cr_assert_eq(dcli_net_open(&net), DCL_OK, "%s", dcl_error());
     cr_assert_eq(zmq_ctx_set(net->context, ZMQ_IO_THREADS, 0), 0);
-    EXPECT_REFUSED(dcli_gate_open(net, NULL, &gate), DCL_ERR_NETWORK, "needs an I/O thread");
+    EXPECT_REFUSED(dcli_authenticator_open(net, NULL, &authenticator), DCL_ERR_NETWORK, "needs an I/O thread");
     dcli_net_close(net);
 }
 
-Test(gate_proof, running_out_of_memory_leaves_nothing_behind)
+Test(authenticator_proof, running_out_of_memory_leaves_nothing_behind)
 {
     net = open_net();
     int n = 1;
     for (; n < 40; n++) {
         dcli_alloc_fail_after(n);
-        dcl_status status = dcli_gate_open(net, NULL, &gate);
+        dcl_status status = dcli_authenticator_open(net, NULL, &authenticator);
         dcli_alloc_fail_after(0);
         if (status == DCL_OK)
             break;
         cr_expect_eq(status, DCL_ERR_NOMEM, "allocation %d: %s", n, dcl_error());
     }
     cr_expect(n > 5 && n < 40, "%d allocations", n);
-    close_gate();
+    close_authenticator();
 }
 
 /* ---- threads ---- */
@@ -688,24 +701,25 @@ static void *change(void *argument)
     zmq_z85_encode(key, bytes, sizeof bytes);
     snprintf(name, sizeof name, "changing-%d", it->number);
     while (!atomic_load(it->stop)) {
-        if (dcli_gate_add_keys(gate, name) != DCL_OK || dcli_gate_allow(gate, name, key) != DCL_OK ||
-            dcli_gate_allow(gate, "desk", key) != DCL_OK)
+        if (dcli_authenticator_add_keys(authenticator, name) != DCL_OK ||
+            dcli_authenticator_allow(authenticator, name, key) != DCL_OK ||
+            dcli_authenticator_allow(authenticator, "desk", key) != DCL_OK)
             return "failed";
-        dcli_gate_forbid(gate, "desk", key);
-        dcli_gate_refused(gate, name);
-        dcli_gate_remove(gate, name);
+        dcli_authenticator_forbid(authenticator, "desk", key);
+        dcli_authenticator_refused(authenticator, name);
+        dcli_authenticator_remove(authenticator, name);
     }
     return NULL;
 }
 
-Test(gate, serves_while_its_books_change)
+Test(authenticator, serves_while_its_books_change)
 {
     char address[ADDRESS];
     dcli_keypair server = new_pair(), known = new_pair(), unknown = new_pair();
     atomic_bool stop = false;
     changer it[2] = {{.number = 0, .stop = &stop}, {.number = 1, .stop = &stop}};
-    cr_assert_eq(dcli_gate_add_keys(gate, "desk"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_gate_allow(gate, "desk", known.public_key), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", known.public_key), DCL_OK, "%s", dcl_error());
     void *listener = listen_at("desk", &server, address);
     for (int i = 0; i < 2; i++)
         cr_assert_eq(pthread_create(&it[i].thread, NULL, change, &it[i]), 0);
@@ -720,7 +734,7 @@ Test(gate, serves_while_its_books_change)
         pthread_join(it[i].thread, &failed);
         cr_expect_null(failed);
     }
-    cr_expect_eq(dcli_gate_refused(gate, "desk"), 20);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 20);
     zmq_close(listener);
 }
 
@@ -738,7 +752,7 @@ static void unused_address(char address_out[ADDRESS])
     snprintf(address_out, ADDRESS, "tcp://127.0.0.1:%d", ntohs(name.sin_port));
 }
 
-Test(gate, tells_a_client_that_nobody_listens)
+Test(authenticator, tells_a_client_that_nobody_listens)
 {
     char address[ADDRESS];
     unused_address(address);

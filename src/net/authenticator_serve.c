@@ -1,4 +1,4 @@
-/* net/gate_serve.c - the thread of a gate: answers libzmq's requests about every new connection.
+/* net/authenticator_serve.c - the thread of an authenticator: answers libzmq's requests about every new connection.
  * A request has the frames version, request id, domain, address, routing id, mechanism, credentials...; the reply has
  * version, request id, status code, status text, user id, metadata. libzmq sends one request per connection, over
  * inproc.
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "net/authenticator_inside.h"
 #include "net/endpoint.h"
-#include "net/gate_inside.h"
 #include "net/token.h"
 
 enum { VERSION, REQUEST_ID, DOMAIN, ADDRESS, ROUTING_ID, MECHANISM, CREDENTIALS, MOST_FRAMES = CREDENTIALS + 2 };
@@ -58,25 +58,25 @@ static void judge_password(const dcli_domain *domain, request *asked, verdict *v
         refuse(verdict, domain->keys ? "a password where keys are expected" : "malformed");
         return;
     }
-    bool host = domain->host_password[0] != '\0' && frame_is(&asked->frame[CREDENTIALS], DCLI_GATE_HOST);
+    bool host = domain->host_password[0] != '\0' && frame_is(&asked->frame[CREDENTIALS], DCLI_AUTHENTICATOR_HOST);
     const char *password = host ? domain->host_password : domain->password;
-    if ((!host && !frame_is(&asked->frame[CREDENTIALS], DCLI_GATE_USER)) ||
+    if ((!host && !frame_is(&asked->frame[CREDENTIALS], DCLI_AUTHENTICATOR_USER)) ||
         !password_fits(&asked->frame[CREDENTIALS + 1], password))
         refuse(verdict, host ? "wrong password of the host" : "wrong password");
     else
         verdict->let_in = true;
-    snprintf(verdict->user, sizeof verdict->user, "%s", host ? DCLI_GATE_HOST : DCLI_GATE_USER);
+    snprintf(verdict->user, sizeof verdict->user, "%s", host ? DCLI_AUTHENTICATOR_HOST : DCLI_AUTHENTICATOR_USER);
 }
 
 static void judge_key(const dcli_domain *domain, request *asked, verdict *verdict)
 {
     zmq_msg_t *credentials = &asked->frame[CREDENTIALS];
-    if (asked->count != CREDENTIALS + 1 || zmq_msg_size(credentials) != DCLI_GATE_KEY || !domain->keys) {
+    if (asked->count != CREDENTIALS + 1 || zmq_msg_size(credentials) != DCLI_AUTHENTICATOR_KEY || !domain->keys) {
         refuse(verdict, domain->keys ? "malformed" : "a key where a password is expected");
         return;
     }
     char key[DCLI_KEY_Z85];
-    zmq_z85_encode(key, zmq_msg_data(credentials), DCLI_GATE_KEY);
+    zmq_z85_encode(key, zmq_msg_data(credentials), DCLI_AUTHENTICATOR_KEY);
     dcli_key_text(key, verdict->user);
     verdict->let_in = dcli_domain_find_key(domain, zmq_msg_data(credentials)) >= 0;
     if (!verdict->let_in)
@@ -189,56 +189,57 @@ static void reply(void *handler, request *asked, const verdict *verdict)
     zmq_send(handler, "", 0, 0);
 }
 
-static void answer(dcli_gate *gate, request *asked)
+static void answer(dcli_authenticator *authenticator, request *asked)
 {
     verdict verdict;
     char name[DCLI_DOMAIN_BYTES] = "";
     int64_t untold = -1;
-    pthread_mutex_lock(&gate->lock);
+    pthread_mutex_lock(&authenticator->lock);
     dcli_domain *domain = NULL;
     if (asked->count > DOMAIN)
-        domain = dcli_gate_find(gate, zmq_msg_data(&asked->frame[DOMAIN]), zmq_msg_size(&asked->frame[DOMAIN]));
+        domain = dcli_authenticator_find(authenticator, zmq_msg_data(&asked->frame[DOMAIN]),
+                                         zmq_msg_size(&asked->frame[DOMAIN]));
     judge(domain, asked, &verdict);
     if (!verdict.let_in)
-        untold = count_refusal(domain != NULL ? domain : &gate->stray);
+        untold = count_refusal(domain != NULL ? domain : &authenticator->stray);
     if (domain != NULL)
         strcpy(name, domain->name);
-    const dcli_log *log = gate->log;
-    pthread_mutex_unlock(&gate->lock);
-    reply(gate->handler, asked, &verdict);
+    const dcli_log *log = authenticator->log;
+    pthread_mutex_unlock(&authenticator->lock);
+    reply(authenticator->handler, asked, &verdict);
     if (untold >= 0)
         tell(log, asked, name, &verdict, untold);
 }
 
-/** Pause after a failure. @return whether the gate was closed meanwhile. */
-static bool pause_for(dcli_gate *gate, int code, bool again)
+/** Pause after a failure. @return whether the authenticator was closed meanwhile. */
+static bool pause_for(dcli_authenticator *authenticator, int code, bool again)
 {
     enum { PAUSE_MS = 100 };
-    struct pollfd stop = {.fd = gate->stop_fd, .events = POLLIN};
-    pthread_mutex_lock(&gate->lock);
-    const dcli_log *log = gate->log;
-    pthread_mutex_unlock(&gate->lock);
+    struct pollfd stop = {.fd = authenticator->stop_fd, .events = POLLIN};
+    pthread_mutex_lock(&authenticator->lock);
+    const dcli_log *log = authenticator->log;
+    pthread_mutex_unlock(&authenticator->lock);
     if (!again)
         DCLI_LOG(log, DCLI_LOG_WARN, "who connects cannot be checked at present: zmq_poll: %s; trying on",
                  zmq_strerror(code));
     return code == ETERM || poll(&stop, 1, PAUSE_MS) > 0;
 }
 
-void *dcli_gate_serve(void *argument)
+void *dcli_authenticator_serve(void *argument)
 {
-    dcli_gate *gate = argument;
-    zmq_pollitem_t item[] = {{gate->handler, 0, ZMQ_POLLIN, 0}, {NULL, gate->stop_fd, ZMQ_POLLIN, 0}};
+    dcli_authenticator *authenticator = argument;
+    zmq_pollitem_t item[] = {{authenticator->handler, 0, ZMQ_POLLIN, 0}, {NULL, authenticator->stop_fd, ZMQ_POLLIN, 0}};
     for (bool failed = false;;) {
         int ready = zmq_poll(item, 2, -1); /* the descriptor ends it */
         int code = ready < 0 ? zmq_errno() : 0;
         if (code == EINTR)
             continue;
-        if (ready < 0 ? pause_for(gate, code, failed) : (item[1].revents & ZMQ_POLLIN) != 0)
+        if (ready < 0 ? pause_for(authenticator, code, failed) : (item[1].revents & ZMQ_POLLIN) != 0)
             return NULL;
         failed = ready < 0;
         request asked;
-        if (!failed && receive(gate->handler, &asked))
-            answer(gate, &asked);
+        if (!failed && receive(authenticator->handler, &asked))
+            answer(authenticator, &asked);
         if (!failed)
             release(&asked);
     }
