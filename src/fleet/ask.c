@@ -44,14 +44,14 @@ static void note_welcome(const dcli_msg_welcome *welcome, dcl_worker_info *info)
     info->files = welcome->files;
 }
 
-static dcl_status measure(dcli_call *call, dcl_worker_info *info)
+static dcl_status measure(dcli_control *call, dcl_worker_info *info)
 {
     enum { TIMES = 5 };
     dcl_status status = DCL_OK;
     for (int n = 0; n < TIMES && status == DCL_OK; n++) {
         dcli_received beat = {0};
         double start = monotonic_us();
-        status = dcli_call_send(call, &(dcli_message){.kind = DCLI_MSG_BEAT, .beat.number = n + 1});
+        status = dcli_control_send(call, &(dcli_message){.kind = DCLI_MSG_BEAT, .beat.number = n + 1});
         if (status == DCL_OK)
             status = dcli_contact_hear(call, info->address, DCLI_MSG_BEAT, &beat);
         if (status != DCL_OK)
@@ -67,7 +67,7 @@ static dcl_status measure(dcli_call *call, dcl_worker_info *info)
 static dcl_status ask(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker, dcl_worker_info *info)
 {
     dcli_resolved resolved;
-    dcli_call *call = NULL;
+    dcli_control *call = NULL;
     dcli_received welcome = {0};
     dcl_status status = dcli_contact_call(net, config, worker, &resolved, &call);
     if (status == DCL_OK)
@@ -79,7 +79,7 @@ static dcl_status ask(dcli_net *net, const dcl_config *config, const dcli_worker
         dcli_received_free(&welcome);
         status = measure(call, info);
     }
-    dcli_call_close(call);
+    dcli_control_close(call);
     return status;
 }
 

@@ -50,13 +50,13 @@ const dcli_fleet_hooks *dcli_crew_hooks(dcli_crew *crew);
 void dcli_crew_lose(dcli_crew *crew, int node, const char *seen, char *sentence_out, size_t capacity);
 
 enum {
-    DCLI_CREW_SHOW_MS = 1000 /* a desk that has not answered within this time is not waited for again until it
+    DCLI_CREW_SHOW_MS = 1000 /* a listener that has not answered within this time is not waited for again until it
                                    answers */
 };
 
 /** Have everything that nodes have printed so far shown, and wait for that, at most this long. Any thread may call it;
  *  the thread that shows lines, inside `log_fn`, does not wait.
- *  @return true: it was shown, or a desk does not answer; false: a later call should try again. */
+ *  @return true: it was shown, or a listener does not answer; false: a later call should try again. */
 bool dcli_crew_show_printed(dcli_crew *crew, int milliseconds);
 
 /** Start or call more workers. They get the numbers from dcli_crew_nodes() on. The host's worker receives their device

@@ -13,7 +13,7 @@
 #include "fleet/output.h"
 #include "fleet/printer.h"
 #include "fleet/process.h"
-#include "net/desk.h"
+#include "net/listener.h"
 #include "net/proof.h"
 #include "net/token.h"
 #include "net/wire_address.h"
@@ -44,16 +44,16 @@ typedef struct dcli_member {
     dcli_allowance printing;
     int *introduction; /* local node that joins late: [capacity] sockets of the links to it, to be sent to the other
                           nodes; NULL: none */
-    int call, place;   /* tcp: number of its desk, and of the process there */
-    bool kill_due;     /* tcp: the desk has to be told to end it */
+    int call, place;   /* tcp: number of its listener, and of the process there */
+    bool kill_due;     /* tcp: the listener has to be told to end it */
     char address[DCLI_MOST_ADDRESS + 1], key[DCLI_MOST_KEY + 1];
     char word_key[DCLI_KEY_HEX]; /* tcp: key by which it recognises forwarded messages of the host */
-    char gone[400];              /* tcp: how its desk says that it ended; "": nothing yet */
+    char gone[400];              /* tcp: how its listener says that it ended; "": nothing yet */
 } dcli_member;
 
-/** The connection to a desk, whose processes are nodes. */
+/** The connection to a listener, whose processes are nodes. */
 typedef struct dcli_contact {
-    dcli_call *call;
+    dcli_control *call;
     char address[DCLI_MOST_ADDRESS + 1]; /* as it was given */
     dcli_resolved resolved;
     bool lost;
@@ -124,22 +124,23 @@ int dcli_crew_parse_local(const char *text);
 
 /* ---- crew_remote.c */
 
-/** Call the desks that `workers` names. @return number of nodes they offer, or -1 (recorded). */
+/** Call the listeners that `workers` names. @return number of nodes they offer, or -1 (recorded). */
 int dcli_crew_count_remote(dcli_crew *crew, const char *workers);
 /** Disconnect the contacts from number `from` on, which the keeper does not serve yet. */
 void dcli_crew_forget_contacts(dcli_crew *crew, int from);
-/** Tell the desks to start processes, and connect to these. */
+/** Tell the listeners to start processes, and connect to these. */
 dcl_status dcli_crew_open_remote(dcli_crew *crew, int count);
-/** Connect to a desk and exchange HELLO and WELCOME; also used for asking what a worker offers. The name is resolved
- *  once. */
+/** Connect to a listener and exchange HELLO and WELCOME; also used for asking what a worker offers. The name is
+ *  resolved once. */
 dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
-                             dcli_resolved *resolved_out, dcli_call **call_out);
-dcl_status dcli_contact_greet(dcli_call *call);
+                             dcli_resolved *resolved_out, dcli_control **call_out);
+dcl_status dcli_contact_greet(dcli_control *call);
 /** Wait for a message of a given kind. Others are ignored, except REFUSED, which becomes the error. */
-dcl_status dcli_contact_hear(dcli_call *call, const char *address, dcli_message_kind kind, dcli_received *received_out);
+dcl_status dcli_contact_hear(dcli_control *call, const char *address, dcli_message_kind kind,
+                             dcli_received *received_out);
 /** Copy a device description from another process, with control characters escaped. (ask.c) */
 void dcli_device_note(const dcli_msg_device *device, dcl_device_info *info_out);
-/** Called by the keeper: send a heartbeat, and process what the desk has sent. @return whether more may be waiting,
+/** Called by the keeper: send a heartbeat, and process what the listener has sent. @return whether more may be waiting,
  *  since one call handles a limited number of messages. */
 bool dcli_crew_attend(dcli_crew *crew, int contact);
 void dcli_crew_hang_up(dcli_crew *crew);
@@ -157,7 +158,7 @@ typedef enum dcli_reading {
 
 /** Read what a local process has printed, and show it. */
 void dcli_crew_read_output(dcli_crew *crew, int node, dcli_reading reading);
-/** PRINTED of a desk. */
+/** PRINTED of a listener. */
 void dcli_crew_hear_output(dcli_crew *crew, dcli_contact *contact, const dcli_msg_printed *printed);
 /** Called by the keeper: send SHOWN if there is something to acknowledge or request, and the last SHOWN is old
  *  enough. */

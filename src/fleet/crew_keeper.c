@@ -1,5 +1,5 @@
 /* fleet/crew_keeper.c - the keeper: the thread that starts worker processes (which end with it), monitors them, and
- * serves the connections to desks. */
+ * serves the connections to listeners. */
 #include <stdio.h>
 #include <sys/eventfd.h>
 
@@ -69,7 +69,7 @@ static void follow_order(dcli_crew *crew)
     pthread_mutex_unlock(&crew->lock);
 }
 
-/* Collect what the keeper sleeps for: orders, ends of processes, messages of desks. */
+/* Collect what the keeper sleeps for: orders, ends of processes, messages of listeners. */
 static int gather(dcli_crew *crew, struct pollfd polled[])
 {
     int count = 0;
@@ -97,7 +97,7 @@ static int period_ms(const dcli_crew *crew)
     return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : (int)period;
 }
 
-/* The longest sleep allowed; shortest if a desk has to be sent SHOWN. */
+/* The longest sleep allowed; shortest if a listener has to be sent SHOWN. */
 static int sleep_ms(dcli_crew *crew)
 {
     int64_t now = dcli_monotonic_ms(), due = now + period_ms(crew);
@@ -108,7 +108,7 @@ static int sleep_ms(dcli_crew *crew)
     return due > now ? (int)(due - now) : 0;
 }
 
-/* Serve all desks. @return whether a desk may have more messages, which poll() would not report again. */
+/* Serve all listeners. @return whether a listener may have more messages, which poll() would not report again. */
 static bool attend_all(dcli_crew *crew)
 {
     bool more = false;

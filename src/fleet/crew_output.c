@@ -1,5 +1,5 @@
 /* fleet/crew_output.c - show the program's user what the processes of a session print: read from pipes of local
- * processes, received from desks for others. */
+ * processes, received from listeners for others. */
 #include "fleet/crew_inside.h"
 
 #include <assert.h>
@@ -12,10 +12,10 @@
 #include "base/clock.h"
 
 enum { BURST_BYTES = 1 << 18, BYTES_PER_S = 1 << 16 }; /* of a node */
-/* Minimum time between two SHOWN. It also limits PRINTED, because a desk sends the next PRINTED only after SHOWN has
- * named the last. */
+/* Minimum time between two SHOWN. It also limits PRINTED, because a listener sends the next PRINTED only after SHOWN
+ * has named the last. */
 enum { SHOWN_PERIOD_MS = 2 };
-static_assert(1000 / SHOWN_PERIOD_MS <= DCLI_DESK_SESSION_RATE / 2, "a desk hangs up on clients that say more");
+static_assert(1000 / SHOWN_PERIOD_MS <= DCLI_LISTENER_SESSION_RATE / 2, "a listener hangs up on clients that say more");
 
 /* ---- lines -------------------------------------------------------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ static void tell_dropped(dcli_crew *crew, int node)
     allowance->dropped = 0;
 }
 
-/* Count dropped bytes; a desk may send any number, so the sum saturates. */
+/* Count dropped bytes; a listener may send any number, so the sum saturates. */
 static void drop(dcli_allowance *allowance, int64_t bytes)
 {
     allowance->dropped += dcli_min(bytes, INT64_MAX - allowance->dropped);
@@ -94,7 +94,7 @@ void dcli_crew_read_output(dcli_crew *crew, int node, dcli_reading reading)
     }
 }
 
-/* ---- processes of desks ------------------------------------------------------------------------------------------- */
+/* ---- processes of listeners ------------------------------------------------------------------------------------------- */
 
 void dcli_crew_hear_output(dcli_crew *crew, dcli_contact *contact, const dcli_msg_printed *printed)
 {
@@ -111,8 +111,8 @@ void dcli_crew_hear_output(dcli_crew *crew, dcli_contact *contact, const dcli_ms
     pthread_cond_broadcast(&crew->changed);
 }
 
-/* Whether to request a flush from a desk. There is one flush at a time: all calls that begin to wait before its answer
- * share the next one. */
+/* Whether to request a flush from a listener. There is one flush at a time: all calls that begin to wait before its
+ * answer share the next one. */
 static bool is_to_ask(const dcli_contact *contact)
 {
     return contact->flush > contact->asked && contact->asked <= contact->flushed;
@@ -134,11 +134,11 @@ void dcli_crew_send_shown(dcli_contact *contact)
         message.shown.flush = contact->asked = contact->flush;
     contact->acknowledged = contact->printed;
     contact->shown_ms = now;
-    dcli_call_send(contact->call, &message);
+    dcli_control_send(contact->call, &message);
 }
 
 /* With the lock. */
-static void ask_desks(dcli_crew *crew)
+static void ask_listeners(dcli_crew *crew)
 {
     crew->flushes++;
     for (int c = 0; c < crew->attended; c++)
@@ -156,10 +156,10 @@ static dcli_contact *first_unheard(dcli_crew *crew, int64_t flush)
     return NULL;
 }
 
-/* Wait until desks have answered a flush; the lock is held.
- * @param gives_up  after this call, a desk that has not answered in time is no longer waited for until it answers.
- * @return whether all desks that are waited for have answered. */
-static bool await_desks(dcli_crew *crew, int64_t flush, int64_t until_ns, bool gives_up)
+/* Wait until listeners have answered a flush; the lock is held.
+ * @param gives_up  after this call, a listener that has not answered in time is no longer waited for until it answers.
+ * @return whether all listeners that are waited for have answered. */
+static bool await_listeners(dcli_crew *crew, int64_t flush, int64_t until_ns, bool gives_up)
 {
     struct timespec until = dcli_at_ns(until_ns);
     dcli_contact *contact;
@@ -184,8 +184,8 @@ bool dcli_crew_show_printed(dcli_crew *crew, int milliseconds)
         return false;
     pthread_mutex_lock(&crew->lock);
     if (!crew->is_local) {
-        ask_desks(crew);
-        heard = await_desks(crew, crew->flushes, until_ns, milliseconds >= DCLI_CREW_SHOW_MS);
+        ask_listeners(crew);
+        heard = await_listeners(crew, crew->flushes, until_ns, milliseconds >= DCLI_CREW_SHOW_MS);
     }
     for (int n = 0; n < crew->node_count; n++) {
         if (crew->is_local)

@@ -1,5 +1,5 @@
-/* fleet/crew_remote.c - workers on other hosts: calling their desks, and processing what the desks send during the
- * session. */
+/* fleet/crew_remote.c - workers on other hosts: calling their listeners, and processing what the listeners send during
+ * the session. */
 #include "fleet/crew_inside.h"
 
 #include <inttypes.h>
@@ -57,7 +57,7 @@ static dcl_status look_up(const dcli_worker_address *worker, dcli_resolved *reso
 }
 
 dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
-                             dcli_resolved *resolved_out, dcli_call **call_out)
+                             dcli_resolved *resolved_out, dcli_control **call_out)
 {
     char address[DCLI_MOST_ADDRESS + 1];
     char key[DCLI_KEY_HEX] = "", token[DCLI_TOKEN] = "";
@@ -77,30 +77,30 @@ dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli
         status = find_token(worker->text, resolved_out, token);
     if (status == DCL_OK && !has_keys)
         status = check_listener(resolved_out);
-    dcli_call_terms terms = {.net = net,
-                             .address = address,
-                             .own = has_keys ? &own : NULL,
-                             .server_key = key,
-                             .password = has_keys ? NULL : token,
-                             .silence_ms = (int64_t)config->silence_ms};
+    dcli_control_terms terms = {.net = net,
+                                .address = address,
+                                .own = has_keys ? &own : NULL,
+                                .server_key = key,
+                                .password = has_keys ? NULL : token,
+                                .silence_ms = (int64_t)config->silence_ms};
     if (status == DCL_OK)
-        status = dcli_call_open(&terms, call_out);
+        status = dcli_control_open(&terms, call_out);
     if (has_keys)
         dcli_keypair_wipe(&own);
     explicit_bzero(token, sizeof token);
     return status;
 }
 
-dcl_status dcli_contact_greet(dcli_call *call)
+dcl_status dcli_contact_greet(dcli_control *call)
 {
     char program[128];
     snprintf(program, sizeof program, "DCL %s, process %d", DCL_VERSION, (int)getpid());
-    return dcli_call_send(call, &(dcli_message){.kind = DCLI_MSG_HELLO, .hello = {.program = program}});
+    return dcli_control_send(call, &(dcli_message){.kind = DCLI_MSG_HELLO, .hello = {.program = program}});
 }
 
 static int64_t beat_ms(const dcli_crew *crew)
 {
-    enum { SHORTEST = 1000 / (DCLI_DESK_RATE - 10), LONGEST = DCLI_DESK_IDLE_MS / 4 };
+    enum { SHORTEST = 1000 / (DCLI_LISTENER_RATE - 10), LONGEST = DCLI_LISTENER_IDLE_MS / 4 };
     int64_t period = (int64_t)crew->terms.config->silence_ms / 8;
     return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : period;
 }
@@ -111,7 +111,7 @@ static void send_beat(dcli_crew *crew, dcli_contact *contact)
     if (now < contact->beat_due_ms)
         return;
     contact->beat_due_ms = now + beat_ms(crew);
-    dcli_call_send(contact->call, &(dcli_message){.kind = DCLI_MSG_BEAT, .beat.number = ++contact->beats});
+    dcli_control_send(contact->call, &(dcli_message){.kind = DCLI_MSG_BEAT, .beat.number = ++contact->beats});
 }
 
 /* Send heartbeats to contacts that the keeper does not serve yet: those called first wait for those called last. */
@@ -121,8 +121,8 @@ static void beat_unattended(dcli_crew *crew)
         send_beat(crew, &crew->contact[c]);
 }
 
-/* Receive from a desk. @param crew  its other desks get heartbeats meanwhile; NULL: none. */
-static dcl_status hear(dcli_crew *crew, dcli_call *call, const char *address, dcli_message_kind kind,
+/* Receive from a listener. @param crew  its other listeners get heartbeats meanwhile; NULL: none. */
+static dcl_status hear(dcli_crew *crew, dcli_control *call, const char *address, dcli_message_kind kind,
                        dcli_received *received_out)
 {
     enum { STEP_MS = 10 };
@@ -132,7 +132,7 @@ static dcl_status hear(dcli_crew *crew, dcli_call *call, const char *address, dc
             beat_unattended(crew);
         int64_t left = until - dcli_monotonic_ms();
         int wait_ms = crew != NULL && left > STEP_MS ? STEP_MS : (int)left;
-        dcl_status status = left <= 0 ? DCL_ERR_TIMEOUT : dcli_call_receive(call, wait_ms, received_out);
+        dcl_status status = left <= 0 ? DCL_ERR_TIMEOUT : dcli_control_receive(call, wait_ms, received_out);
         if (status == DCL_ERR_TIMEOUT && left > 0)
             continue;
         if (status == DCL_ERR_TIMEOUT)
@@ -156,12 +156,13 @@ static dcl_status hear(dcli_crew *crew, dcli_call *call, const char *address, dc
     }
 }
 
-dcl_status dcli_contact_hear(dcli_call *call, const char *address, dcli_message_kind kind, dcli_received *received_out)
+dcl_status dcli_contact_hear(dcli_control *call, const char *address, dcli_message_kind kind,
+                             dcli_received *received_out)
 {
     return hear(NULL, call, address, kind, received_out);
 }
 
-/* ---- counting: what all desks offer -------------------------------------------------------------------------------- */
+/* ---- counting: what all listeners offer -------------------------------------------------------------------------------- */
 
 static dcl_status call_one(dcli_crew *crew, const dcli_worker_address *worker, int *devices_out)
 {
@@ -190,11 +191,11 @@ static dcl_status call_one(dcli_crew *crew, const dcli_worker_address *worker, i
 void dcli_crew_forget_contacts(dcli_crew *crew, int from)
 {
     for (int c = from; c < crew->contact_count; c++)
-        dcli_call_close(crew->contact[c].call);
+        dcli_control_close(crew->contact[c].call);
     crew->contact_count = from;
 }
 
-/* Call the desks of all workers. Contacts from `first` on get consecutive node numbers. */
+/* Call the listeners of all workers. Contacts from `first` on get consecutive node numbers. */
 int dcli_crew_count_remote(dcli_crew *crew, const char *workers)
 {
     dcli_worker_address list[DCLI_MOST_CALLS];
@@ -291,7 +292,7 @@ static dcl_status order_processes(dcli_crew *crew, int contact_number)
                                      .chunk_bytes = (int64_t)crew->terms.config->chunk_bytes,
                                      .host_count = contact->count,
                                      .host = host}};
-    dcl_status status = dcli_call_send(contact->call, &message);
+    dcl_status status = dcli_control_send(contact->call, &message);
     explicit_bzero(secret, sizeof secret);
     explicit_bzero(hosts, sizeof hosts);
     if (status == DCL_OK)
@@ -392,7 +393,7 @@ static void hear_of_end(dcli_crew *crew, const dcli_contact *contact, const dcli
     pthread_cond_broadcast(&crew->changed);
 }
 
-/* Send a heartbeat to a desk, unless the host's serving thread hangs: its silence must be visible. */
+/* Send a heartbeat to a listener, unless the host's serving thread hangs: its silence must be visible. */
 static void beat(dcli_crew *crew, dcli_contact *contact)
 {
     if (crew->host == NULL || dcli_host_is_alive(crew->host))
@@ -404,12 +405,13 @@ static void send_kills(dcli_crew *crew, dcli_contact *contact)
     for (int n = contact->first; n < contact->first + contact->count; n++)
         if (crew->member[n].kill_due) {
             crew->member[n].kill_due = false;
-            dcli_call_send(contact->call, &(dcli_message){.kind = DCLI_MSG_GONE,
-                                                          .gone = {.process = crew->member[n].place, .sentence = ""}});
+            dcli_control_send(
+                contact->call,
+                &(dcli_message){.kind = DCLI_MSG_GONE, .gone = {.process = crew->member[n].place, .sentence = ""}});
         }
 }
 
-/* Limit the rate of a desk's messages: it answers heartbeats and reports ends, so it sends far fewer than a client
+/* Limit the rate of a listener's messages: it answers heartbeats and reports ends, so it sends far fewer than a client
  * may. */
 static dcl_status note_message(dcli_contact *contact)
 {
@@ -418,13 +420,13 @@ static dcl_status note_message(dcli_contact *contact)
         contact->second_ms = contact->heard_ms;
         contact->in_second = 0;
     }
-    if (++contact->in_second <= DCLI_DESK_SESSION_RATE)
+    if (++contact->in_second <= DCLI_LISTENER_SESSION_RATE)
         return DCL_OK;
     return DCLI_FAIL(
         DCL_ERR_NODE_LOST,
         "the worker at %s sends more than %d messages a second; expected at most as many; run the same release "
         "there, or leave it out of DCL_WORKERS",
-        contact->address, DCLI_DESK_SESSION_RATE);
+        contact->address, DCLI_LISTENER_SESSION_RATE);
 }
 
 bool dcli_crew_attend(dcli_crew *crew, int contact_number)
@@ -435,7 +437,7 @@ bool dcli_crew_attend(dcli_crew *crew, int contact_number)
     dcl_status status = contact->lost ? DCL_ERR_TIMEOUT : DCL_OK;
     for (int n = 0; n < MOST_IN_TURN && (status == DCL_OK || status == DCL_ERR_PROTOCOL); n++) {
         dcli_received received = {0};
-        status = dcli_call_receive(contact->call, 0, &received);
+        status = dcli_control_receive(contact->call, 0, &received);
         bool is_message = status == DCL_OK || status == DCL_ERR_PROTOCOL;
         if (status == DCL_OK && received.message.kind == DCLI_MSG_GONE)
             hear_of_end(crew, contact, &received.message.gone);
@@ -463,7 +465,7 @@ bool dcli_crew_attend(dcli_crew *crew, int contact_number)
 int dcli_crew_polled(dcli_crew *crew, int contact, struct pollfd polled_out[])
 {
     int descriptors[2];
-    int count = dcli_call_descriptors(crew->contact[contact].call, descriptors);
+    int count = dcli_control_descriptors(crew->contact[contact].call, descriptors);
     for (int d = 0; d < count; d++)
         polled_out[d] = (struct pollfd){.fd = descriptors[d], .events = POLLIN};
     return count;

@@ -51,7 +51,7 @@ static void welcome(dcli_supervisor *supervisor, uint32_t client)
                                         .processes = supervisor->session_count * supervisor->device_count,
                                         .load_percent = load_percent(),
                                         .files = files}};
-    dcli_desk_send(supervisor->desk, client, &message);
+    dcli_listener_send(supervisor->listener, client, &message);
 }
 
 static void end_process(dcli_supervisor *supervisor, dcli_supervised *session, int place)
@@ -69,8 +69,8 @@ static void hear(dcli_supervisor *supervisor, uint32_t client, const dcli_messag
         session->heard_ms = dcli_monotonic_ms();
     switch (message->kind) {
     case DCLI_MSG_HELLO:
-        DCLI_LOG(supervisor->log, DCLI_LOG_DEBUG, "%s says hello: %s", dcli_desk_caller(supervisor->desk, client),
-                 message->hello.program);
+        DCLI_LOG(supervisor->log, DCLI_LOG_DEBUG, "%s says hello: %s",
+                 dcli_listener_caller(supervisor->listener, client), message->hello.program);
         welcome(supervisor, client);
         return;
     case DCLI_MSG_OPEN:
@@ -80,7 +80,7 @@ static void hear(dcli_supervisor *supervisor, uint32_t client, const dcli_messag
         }
         break;
     case DCLI_MSG_BEAT:
-        dcli_desk_send(supervisor->desk, client, message);
+        dcli_listener_send(supervisor->listener, client, message);
         return;
     case DCLI_MSG_GONE:
         end_process(supervisor, session, message->gone.process);
@@ -96,7 +96,7 @@ static void hear(dcli_supervisor *supervisor, uint32_t client, const dcli_messag
                            "a message came that was not expected here; let both sides run the same version of DCL");
     if (session != NULL)
         dcli_supervisor_end(supervisor, session, "its client broke the protocol");
-    dcli_desk_hang_up(supervisor->desk, client);
+    dcli_listener_hang_up(supervisor->listener, client);
 }
 
 /* Receive one message. @return DCL_ERR_TIMEOUT: there is none. */
@@ -104,7 +104,7 @@ static dcl_status hear_one(dcli_supervisor *supervisor)
 {
     dcli_received received = {0};
     uint32_t client = 0;
-    dcl_status status = dcli_desk_receive(supervisor->desk, 0, &received, &client);
+    dcl_status status = dcli_listener_receive(supervisor->listener, 0, &received, &client);
     if (status == DCL_OK)
         hear(supervisor, client, &received.message);
     if (received.frames != NULL)
@@ -122,7 +122,7 @@ static dcl_status hear_one(dcli_supervisor *supervisor)
 
 static int gather(dcli_supervisor *supervisor, struct pollfd **polled_in_out, int64_t *capacity)
 {
-    int count = 1 + DCLI_DESK_DESCRIPTORS, descriptors[DCLI_DESK_DESCRIPTORS], wait_ms = PERIOD_MS;
+    int count = 1 + DCLI_LISTENER_DESCRIPTORS, descriptors[DCLI_LISTENER_DESCRIPTORS], wait_ms = PERIOD_MS;
     for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
         count += 3 * session->count;
     while (*capacity < count)
@@ -131,7 +131,7 @@ static int gather(dcli_supervisor *supervisor, struct pollfd **polled_in_out, in
     struct pollfd *polled = *polled_in_out;
     count = 0;
     polled[count++] = (struct pollfd){.fd = supervisor->stop_fd, .events = POLLIN};
-    int own = dcli_desk_descriptors(supervisor->desk, descriptors, &wait_ms);
+    int own = dcli_listener_descriptors(supervisor->listener, descriptors, &wait_ms);
     for (int d = 0; d < own; d++)
         polled[count++] = (struct pollfd){.fd = descriptors[d], .events = POLLIN};
     for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
@@ -161,7 +161,7 @@ static void check_sessions(dcli_supervisor *supervisor, bool all_heard)
 /* Give the last messages time to be sent. */
 static void say_farewell(dcli_supervisor *supervisor)
 {
-    int64_t until = dcli_monotonic_ms() + DCLI_DESK_FAREWELL_MS;
+    int64_t until = dcli_monotonic_ms() + DCLI_LISTENER_FAREWELL_MS;
     while (dcli_monotonic_ms() < until && hear_one(supervisor) != DCL_ERR_NETWORK)
         poll(NULL, 0, 5);
 }

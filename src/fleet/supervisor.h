@@ -1,4 +1,4 @@
-/* fleet/supervisor.h - offering a host's devices: a desk that clients call, and the processes of their sessions. */
+/* fleet/supervisor.h - offering a host's devices: a listener that clients call, and the processes of their sessions. */
 #ifndef DCLI_FLEET_SUPERVISOR_H
 #define DCLI_FLEET_SUPERVISOR_H
 

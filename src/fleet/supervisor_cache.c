@@ -90,7 +90,7 @@ dcl_status dcli_supervisor_find_cache(dcli_supervisor *supervisor)
 dcl_status dcli_supervisor_cache_of(const dcli_supervisor *supervisor, uint32_t client, char *path_out, size_t capacity)
 {
     static const char *const parts[] = {"", "/pocl", "/cuda", "/tmp"};
-    const char *key = supervisor->has_keys ? dcli_desk_key(supervisor->desk, client) : "token";
+    const char *key = supervisor->has_keys ? dcli_listener_key(supervisor->listener, client) : "token";
     path_out[0] = '\0';
     if (supervisor->cache[0] == '\0' || key[0] == '\0')
         return DCL_OK;

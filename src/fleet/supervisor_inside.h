@@ -8,7 +8,7 @@
 #include "fleet/output.h"
 #include "fleet/process.h"
 #include "fleet/supervisor.h"
-#include "net/desk.h"
+#include "net/listener.h"
 #include "net/token.h"
 #include "store/files.h"
 
@@ -71,7 +71,7 @@ typedef struct dcli_supervisor {
     dcli_authenticator *authenticator;
     dcli_keypair own;
     bool has_keys;
-    dcli_desk *desk;
+    dcli_listener *listener;
     dcli_supervised *sessions;
     int session_count;
     dcli_process *dying; /* [dying_count] killed but not reaped yet; nobody waits for them while clients are served */

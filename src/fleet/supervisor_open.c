@@ -14,7 +14,7 @@
 #include "fleet/strays.h"
 #include "net/wire_address.h"
 
-static const char domain[] = "desk";
+static const char domain[] = "listener";
 
 static dcl_status find_devices(dcli_supervisor *supervisor)
 {
@@ -45,7 +45,7 @@ static dcl_status find_files(dcli_supervisor *supervisor)
     return dcli_files_hold(supervisor->files_name, &supervisor->files);
 }
 
-/* Choose the address for worker processes: that of the desk, at ports of their own. */
+/* Choose the address for worker processes: that of the listener, at ports of their own. */
 static dcl_status find_binding(dcli_supervisor *supervisor)
 {
     dcli_address address;
@@ -133,7 +133,7 @@ static dcl_status allow_token(dcli_supervisor *supervisor)
                             : status;
 }
 
-/* Write the token file, once the desk listens: until then the file may belong to another worker at this address. */
+/* Write the token file, once the listener listens: until then the file may belong to another worker at this address. */
 static dcl_status write_token(dcli_supervisor *supervisor)
 {
     if (supervisor->has_keys)
@@ -142,8 +142,8 @@ static dcl_status write_token(dcli_supervisor *supervisor)
     if (supervisor->config->token != NULL)
         snprintf(supervisor->token_path, sizeof supervisor->token_path, "%s", supervisor->config->token);
     else
-        status =
-            dcli_token_path(dcli_desk_address(supervisor->desk), supervisor->token_path, sizeof supervisor->token_path);
+        status = dcli_token_path(dcli_listener_address(supervisor->listener), supervisor->token_path,
+                                 sizeof supervisor->token_path);
     return status == DCL_OK ? dcli_token_write(supervisor->token_path, supervisor->token) : status;
 }
 
@@ -160,18 +160,18 @@ static void raise_descriptor_limit(void)
     }
 }
 
-static dcl_status open_desk(dcli_supervisor *supervisor)
+static dcl_status open_listener(dcli_supervisor *supervisor)
 {
     enum { SILENCE_MS = 30000 };
-    dcli_desk_terms terms = {.net = supervisor->net,
-                             .address = supervisor->config->listen,
-                             .authenticator = supervisor->authenticator,
-                             .domain = domain,
-                             .own = supervisor->has_keys ? &supervisor->own : NULL,
-                             .silence_ms = SILENCE_MS,
-                             .most_clients = supervisor->config->most_sessions + 32,
-                             .log = supervisor->log};
-    return dcli_desk_open(&terms, &supervisor->desk);
+    dcli_listener_terms terms = {.net = supervisor->net,
+                                 .address = supervisor->config->listen,
+                                 .authenticator = supervisor->authenticator,
+                                 .domain = domain,
+                                 .own = supervisor->has_keys ? &supervisor->own : NULL,
+                                 .silence_ms = SILENCE_MS,
+                                 .most_clients = supervisor->config->most_sessions + 32,
+                                 .log = supervisor->log};
+    return dcli_listener_open(&terms, &supervisor->listener);
 }
 
 dcl_status dcli_supervisor_open(dcli_supervisor *supervisor)
@@ -195,11 +195,11 @@ dcl_status dcli_supervisor_open(dcli_supervisor *supervisor)
     if (status == DCL_OK)
         status = supervisor->config->keys != NULL ? allow_keys(supervisor) : allow_token(supervisor);
     if (status == DCL_OK)
-        status = open_desk(supervisor);
+        status = open_listener(supervisor);
     if (status == DCL_OK)
         status = write_token(supervisor);
     if (status == DCL_OK)
-        DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "listening on %s", dcli_desk_address(supervisor->desk));
+        DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "listening on %s", dcli_listener_address(supervisor->listener));
     return status;
 }
 
@@ -224,7 +224,7 @@ void dcli_supervisor_close(dcli_supervisor *supervisor)
     dcli_supervisor_drop_cache(supervisor);
     if (supervisor->token_path[0] != '\0')
         dcli_token_remove(supervisor->token_path, supervisor->token);
-    dcli_desk_close(supervisor->desk);
+    dcli_listener_close(supervisor->listener);
     dcli_authenticator_close(supervisor->authenticator);
     dcli_net_close(supervisor->net);
     dcli_files_release(&supervisor->files);

@@ -93,7 +93,7 @@ static bool send_output(dcli_supervisor *supervisor, dcli_supervised *session, i
                                         .text = text,
                                         .dropped = dropped,
                                         .flushed = answers ? session->flush : 0}};
-    dcli_desk_send(supervisor->desk, session->client, &message); /* the end of a client is noticed elsewhere */
+    dcli_listener_send(supervisor->listener, session->client, &message); /* the end of a client is noticed elsewhere */
     if (answers)
         session->flush = 0;
     return true;

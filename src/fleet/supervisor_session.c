@@ -27,9 +27,10 @@ dcli_supervised *dcli_supervisor_find(dcli_supervisor *supervisor, uint32_t clie
 void dcli_supervisor_refuse(dcli_supervisor *supervisor, uint32_t client, dcl_status status, const char *sentence)
 {
     dcli_message message = {.kind = DCLI_MSG_REFUSED, .refused = {.status = status, .sentence = sentence}};
-    DCLI_LOG(supervisor->log, DCLI_LOG_WARN, "refused %s: %s", dcli_desk_caller(supervisor->desk, client), sentence);
-    if (dcli_desk_send(supervisor->desk, client, &message) != DCL_OK)
-        dcli_desk_hang_up(supervisor->desk, client); /* it waits for an answer */
+    DCLI_LOG(supervisor->log, DCLI_LOG_WARN, "refused %s: %s", dcli_listener_caller(supervisor->listener, client),
+             sentence);
+    if (dcli_listener_send(supervisor->listener, client, &message) != DCL_OK)
+        dcli_listener_hang_up(supervisor->listener, client); /* it waits for an answer */
 }
 
 /* ---- starting ----------------------------------------------------------------------------------------------------- */
@@ -115,7 +116,7 @@ static int64_t sessions_of_key(const dcli_supervisor *supervisor, const char *ke
 {
     int64_t count = 0;
     for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
-        count += strcmp(dcli_desk_key(supervisor->desk, session->client), key) == 0;
+        count += strcmp(dcli_listener_key(supervisor->listener, session->client), key) == 0;
     return count;
 }
 
@@ -131,7 +132,8 @@ static dcl_status check_open(const dcli_supervisor *supervisor, uint32_t client,
                          "%d sessions are open here; expected at most %d; wait until one has ended, or "
                          "start the worker with more --sessions",
                          supervisor->session_count, supervisor->config->most_sessions);
-    int64_t of_key = supervisor->has_keys ? sessions_of_key(supervisor, dcli_desk_key(supervisor->desk, client)) : -1;
+    int64_t of_key =
+        supervisor->has_keys ? sessions_of_key(supervisor, dcli_listener_key(supervisor->listener, client)) : -1;
     int most = supervisor->config->most_sessions_per_key;
     if (most == 0) /* if possible, leave some sessions for other keys */
         most = (3 * supervisor->config->most_sessions + 1) / 4;
@@ -231,12 +233,13 @@ static dcl_status tell_opened(dcli_supervisor *supervisor, dcli_supervised *sess
     for (int p = 0; p < session->count && status == DCL_OK; p++)
         status = check_answer(supervisor, &session->child[p].answer);
     if (status == DCL_OK)
-        status = dcli_desk_send(supervisor->desk, session->client, &message);
+        status = dcli_listener_send(supervisor->listener, session->client, &message);
     if (status != DCL_OK)
         return status;
     session->opened = true;
     DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 " of %s is open: %d process%s", session->session,
-             dcli_desk_caller(supervisor->desk, session->client), session->count, session->count == 1 ? "" : "es");
+             dcli_listener_caller(supervisor->listener, session->client), session->count,
+             session->count == 1 ? "" : "es");
     return DCL_OK;
 }
 
@@ -292,7 +295,7 @@ static void tell_gone(dcli_supervisor *supervisor, dcli_supervised *session, int
     dcli_supervisor_kill(supervisor, &child->process);
     dcli_supervisor_end_output(supervisor, session, place, true); /* shown before the client is told of the end */
     dcli_message message = {.kind = DCLI_MSG_GONE, .gone = {.process = place, .sentence = why}};
-    dcli_desk_send(supervisor->desk, session->client, &message);
+    dcli_listener_send(supervisor->listener, session->client, &message);
     DCLI_LOG(supervisor->log, DCLI_LOG_INFO, "session %016" PRIx64 ": process %d (%d) %s", session->session, place, pid,
              why);
     if (child->control >= 0)
@@ -304,7 +307,7 @@ void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session
 {
     char why[512];
     if (all_heard && now_ms - session->heard_ms > session->silence_ms) {
-        dcli_desk_hang_up(supervisor->desk, session->client);
+        dcli_listener_hang_up(supervisor->listener, session->client);
         dcli_supervisor_end(supervisor, session, "its client has been silent for too long");
         return;
     }

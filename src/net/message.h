@@ -61,16 +61,16 @@ typedef enum dcli_message_kind {
     DCLI_MSG_SEEN,       /* worker -> host: answer to SEES */
     DCLI_MSG_COUNT,      /* host -> worker: send your counters */
     DCLI_MSG_COUNTS,     /* worker -> host: answer to COUNT */
-    DCLI_MSG_HELLO,      /* client -> desk, its first message */
-    DCLI_MSG_WELCOME,    /* desk -> client: the devices offered */
-    DCLI_MSG_REFUSED,    /* desk -> client: refusal with its reason */
-    DCLI_MSG_OPEN,       /* client -> desk: start the processes of a session */
-    DCLI_MSG_OPENED,     /* desk -> client: where the processes listen */
-    DCLI_MSG_BEAT,       /* client <-> desk: heartbeat */
-    DCLI_MSG_GONE,       /* desk -> client: a process has ended; client -> desk: end it */
+    DCLI_MSG_HELLO,      /* client -> listener, its first message */
+    DCLI_MSG_WELCOME,    /* listener -> client: the devices offered */
+    DCLI_MSG_REFUSED,    /* listener -> client: refusal with its reason */
+    DCLI_MSG_OPEN,       /* client -> listener: start the processes of a session */
+    DCLI_MSG_OPENED,     /* listener -> client: where the processes listen */
+    DCLI_MSG_BEAT,       /* client <-> listener: heartbeat */
+    DCLI_MSG_GONE,       /* listener -> client: a process has ended; client -> listener: end it */
     DCLI_MSG_RISEN,      /* node -> its parent in the tree: watermarks of all nodes below */
-    DCLI_MSG_PRINTED,    /* desk -> client: what a process has printed */
-    DCLI_MSG_SHOWN,      /* client -> desk: PRINTED was taken, the next one may be sent */
+    DCLI_MSG_PRINTED,    /* listener -> client: what a process has printed */
+    DCLI_MSG_SHOWN,      /* client -> listener: PRINTED was taken, the next one may be sent */
     DCLI_MSG_FORGET,     /* node -> nodes of its host: shared memory was freed */
     DCLI_MSG_KIND_COUNT
 } dcli_message_kind;

@@ -497,18 +497,20 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         RECORD("RISEN", dcli_msg_risen, risen_fields, 2, "node -> its parent in the tree: watermarks of all below"),
     [DCLI_MSG_COUNT] = RECORD("COUNT", dcli_msg_count, count_fields, 1, "host -> worker: send your counters"),
     [DCLI_MSG_COUNTS] = RECORD("COUNTS", dcli_msg_counts, counts_fields, 2, "worker -> host: the answer"),
-    [DCLI_MSG_HELLO] = RECORD("HELLO", dcli_msg_hello, hello_fields, 2, "client -> desk, its first message"),
-    [DCLI_MSG_WELCOME] = RECORD("WELCOME", dcli_msg_welcome, welcome_fields, 3, "desk -> client: what can be had here"),
-    [DCLI_MSG_REFUSED] = RECORD("REFUSED", dcli_msg_refused, refused_fields, 2, "desk -> client: no, and why"),
-    [DCLI_MSG_OPEN] = RECORD("OPEN", dcli_msg_open, open_fields, 7, "client -> desk: start the processes of a session"),
-    [DCLI_MSG_OPENED] = RECORD("OPENED", dcli_msg_opened, opened_fields, 1, "desk -> client: where they listen"),
-    [DCLI_MSG_BEAT] = RECORD("BEAT", dcli_msg_beat, beat_fields, 1, "client <-> desk: still there"),
-    [DCLI_MSG_GONE] =
-        RECORD("GONE", dcli_msg_gone, gone_fields, 2, "desk -> client: a process has ended; client -> desk: end it"),
+    [DCLI_MSG_HELLO] = RECORD("HELLO", dcli_msg_hello, hello_fields, 2, "client -> listener, its first message"),
+    [DCLI_MSG_WELCOME] =
+        RECORD("WELCOME", dcli_msg_welcome, welcome_fields, 3, "listener -> client: what can be had here"),
+    [DCLI_MSG_REFUSED] = RECORD("REFUSED", dcli_msg_refused, refused_fields, 2, "listener -> client: no, and why"),
+    [DCLI_MSG_OPEN] =
+        RECORD("OPEN", dcli_msg_open, open_fields, 7, "client -> listener: start the processes of a session"),
+    [DCLI_MSG_OPENED] = RECORD("OPENED", dcli_msg_opened, opened_fields, 1, "listener -> client: where they listen"),
+    [DCLI_MSG_BEAT] = RECORD("BEAT", dcli_msg_beat, beat_fields, 1, "client <-> listener: still there"),
+    [DCLI_MSG_GONE] = RECORD("GONE", dcli_msg_gone, gone_fields, 2,
+                             "listener -> client: a process has ended; client -> listener: end it"),
     [DCLI_MSG_PRINTED] =
-        RECORD("PRINTED", dcli_msg_printed, printed_fields, 3, "desk -> client: what a process has printed"),
+        RECORD("PRINTED", dcli_msg_printed, printed_fields, 3, "listener -> client: what a process has printed"),
     [DCLI_MSG_SHOWN] =
-        RECORD("SHOWN", dcli_msg_shown, shown_fields, 1, "client -> desk: it was taken: the next may come"),
+        RECORD("SHOWN", dcli_msg_shown, shown_fields, 1, "client -> listener: it was taken: the next may come"),
     [DCLI_MSG_FORGET] = RECORD("FORGET", dcli_msg_forget, forget_fields, 1,
                                "node -> nodes of its host: memory that parts lay in is given back"),
 };

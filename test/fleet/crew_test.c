@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "fleet/crew_inside.h"
-#include "net/desk.h"
+#include "net/listener.h"
 #include "support/host.h"
 #include "worker/blame.h"
 #include "worker/peer.h"
@@ -180,13 +180,13 @@ Test(crew, only_the_end_of_a_node_blames_a_body)
     free_crew(&crew);
 }
 
-/* ---- a desk that says too much --------------------------------------------------------------------------------------- */
+/* ---- a listener that says too much --------------------------------------------------------------------------------------- */
 
-/** A desk, and the crew whose only contact has called it. */
+/** A listener, and the crew whose only contact has called it. */
 typedef struct called {
     dcli_net *net;
     dcli_authenticator *authenticator;
-    dcli_desk *desk;
+    dcli_listener *listener;
     uint32_t client;
     dcl_config config;
     dcli_crew crew;
@@ -199,51 +199,52 @@ static void open_called(called *c)
     *c = (called){.config = {.silence_ms = 30000}};
     cr_assert_eq(dcli_net_open_io(1, &c->net), DCL_OK, "%s", dcl_error());
     cr_assert_eq(dcli_authenticator_open(c->net, NULL, &c->authenticator), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_authenticator_add_password(c->authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
-    dcli_desk_terms terms = {.net = c->net,
-                             .address = "tcp://127.0.0.1:*",
-                             .authenticator = c->authenticator,
-                             .domain = "desk",
-                             .silence_ms = 30000,
-                             .most_clients = 1};
-    cr_assert_eq(dcli_desk_open(&terms, &c->desk), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(c->authenticator, "listener", "sesame"), DCL_OK, "%s", dcl_error());
+    dcli_listener_terms terms = {.net = c->net,
+                                 .address = "tcp://127.0.0.1:*",
+                                 .authenticator = c->authenticator,
+                                 .domain = "listener",
+                                 .silence_ms = 30000,
+                                 .most_clients = 1};
+    cr_assert_eq(dcli_listener_open(&terms, &c->listener), DCL_OK, "%s", dcl_error());
     make_crew(&c->crew, &c->config);
     c->crew.is_local = false;
     c->crew.host = c->host = test_make_host(NODES);
     c->crew.contact_count = c->crew.attended = 1;
     dcli_contact *contact = &c->crew.contact[0];
-    snprintf(contact->address, sizeof contact->address, "%s", dcli_desk_address(c->desk));
+    snprintf(contact->address, sizeof contact->address, "%s", dcli_listener_address(c->listener));
     contact->count = 1;
     contact->heard_ms = INT64_MAX / 2; /* it is not silent */
-    dcli_call_terms call = {.net = c->net,
-                            .address = dcli_desk_address(c->desk),
-                            .server_key = "",
-                            .password = "sesame",
-                            .silence_ms = 30000};
-    cr_assert_eq(dcli_call_open(&call, &contact->call), DCL_OK, "%s", dcl_error());
+    dcli_control_terms call = {.net = c->net,
+                               .address = dcli_listener_address(c->listener),
+                               .server_key = "",
+                               .password = "sesame",
+                               .silence_ms = 30000};
+    cr_assert_eq(dcli_control_open(&call, &contact->call), DCL_OK, "%s", dcl_error());
     cr_assert_eq(dcli_contact_greet(contact->call), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_desk_receive(c->desk, SECONDS / 2 * 1000, &received, &c->client), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_listener_receive(c->listener, SECONDS / 2 * 1000, &received, &c->client), DCL_OK, "%s",
+                 dcl_error());
     dcli_received_free(&received);
 }
 
 static void close_called(called *c)
 {
-    dcli_call_close(c->crew.contact[0].call);
-    dcli_desk_close(c->desk);
+    dcli_control_close(c->crew.contact[0].call);
+    dcli_listener_close(c->listener);
     dcli_authenticator_close(c->authenticator);
     test_free_host(c->host);
     free_crew(&c->crew);
     dcli_net_close(c->net);
 }
 
-/** @return false: libzmq's thread has not kept up, and the desk has hung up. */
+/** @return false: libzmq's thread has not kept up, and the listener has hung up. */
 static bool say(called *c, int count)
 {
     enum { AT_ONCE = 16 };
     const struct timespec pause = {.tv_nsec = 3000000};
     for (int n = 0; n < count; n++) {
         dcli_message beat = {.kind = DCLI_MSG_BEAT, .beat.number = n};
-        if (dcli_desk_send(c->desk, c->client, &beat) != DCL_OK)
+        if (dcli_listener_send(c->listener, c->client, &beat) != DCL_OK)
             return false;
         if (n % AT_ONCE == AT_ONCE - 1)
             nanosleep(&pause, NULL);
@@ -273,7 +274,7 @@ static bool hear_in_turns(void)
     return said;
 }
 
-Test(crew, a_desk_is_heard_in_turns)
+Test(crew, a_listener_is_heard_in_turns)
 {
     int tries = 0;
     while (!hear_in_turns())
@@ -287,7 +288,7 @@ static bool lose_what_floods(void)
     dcli_contact *contact = &c.crew.contact[0];
     contact->second_ms = INT64_MAX / 2;
     bool said = true;
-    for (int n = 0; n < 10 * DCLI_DESK_SESSION_RATE && said && !contact->lost; n += 50) {
+    for (int n = 0; n < 10 * DCLI_LISTENER_SESSION_RATE && said && !contact->lost; n += 50) {
         said = say(&c, 50);
         dcli_crew_attend(&c.crew, 0);
     }
@@ -299,15 +300,15 @@ static bool lose_what_floods(void)
 }
 
 /* It would keep the crew's lock from the program, and the keeper from all others. */
-Test(crew, a_desk_that_floods_is_lost)
+Test(crew, a_listener_that_floods_is_lost)
 {
     int tries = 0;
     while (!lose_what_floods())
         cr_assert(++tries < TRIES);
 }
 
-/* However many calls wait for what was printed: the desk hangs up on a client that says too much. */
-Test(crew, desks_are_asked_rarely)
+/* However many calls wait for what was printed: the listener hangs up on a client that says too much. */
+Test(crew, listeners_are_asked_rarely)
 {
     enum { LASTS_MS = 300 };
     called c;
@@ -318,14 +319,14 @@ Test(crew, desks_are_asked_rarely)
         dcli_received received = {0};
         contact->flush++;
         dcli_crew_attend(&c.crew, 0);
-        if (dcli_desk_receive(c.desk, 0, &received, &c.client) != DCL_OK)
+        if (dcli_listener_receive(c.listener, 0, &received, &c.client) != DCL_OK)
             continue;
         if (received.message.kind == DCLI_MSG_SHOWN) {
             told++;
             asked += received.message.shown.flush > 0;
             dcli_message answer = {.kind = DCLI_MSG_PRINTED,
                                    .printed = {.number = told, .text = "", .flushed = received.message.shown.flush}};
-            cr_assert_eq(dcli_desk_send(c.desk, c.client, &answer), DCL_OK, "%s", dcl_error());
+            cr_assert_eq(dcli_listener_send(c.listener, c.client, &answer), DCL_OK, "%s", dcl_error());
         }
         dcli_received_free(&received);
     }

@@ -321,8 +321,8 @@ static void say(crewed *c, const dcli_msg_printed *printed)
     pthread_mutex_unlock(&c->crew.lock);
 }
 
-/* Whatever a desk sends. */
-Test(output, what_desks_say_is_cleaned_and_limited)
+/* Whatever a listener sends. */
+Test(output, what_listeners_say_is_cleaned_and_limited)
 {
     crewed c;
     static char much[DCLI_MOST_TEXT + 1];
@@ -344,7 +344,7 @@ Test(output, what_desks_say_is_cleaned_and_limited)
     close_crewed(&c);
 }
 
-/* Nor do the desks and the printer get the time of the limit each. */
+/* Nor do the listeners and the printer get the time of the limit each. */
 Test(output, no_wait_is_longer_than_its_limit)
 {
     enum { LIMIT_MS = 3000 };

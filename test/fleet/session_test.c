@@ -1,5 +1,5 @@
 /* Whole sessions of worker processes, as their threads meet: the program's calls, the host's worker, the keeper, and
- * for tcp the desk and its authenticator. The driver is the one of support/fake_opencl; no body is compiled. */
+ * for tcp the listener and its authenticator. The driver is the one of support/fake_opencl; no body is compiled. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <netinet/in.h>
@@ -212,7 +212,7 @@ static dcl_cluster *call(const dcl_config *config)
     }
 }
 
-/* A worker in a thread of this process: its desk, authenticator and supervisor beside the program's own threads. */
+/* A worker in a thread of this process: its listener, authenticator and supervisor beside the program's own threads. */
 Test(session_on_device, a_worker_and_its_program_share_a_process)
 {
     char token[TEST_PATH], address[64] = "";

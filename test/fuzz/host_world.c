@@ -10,17 +10,17 @@ const dcli_log fuzz_silent;
 enum { MEMORY = 1 << 16 };
 static char memory[MEMORY]; /* what the program reads into and writes from */
 
-/* ---- the desk ----------------------------------------------------------------------------------------------------- */
+/* ---- the listener ----------------------------------------------------------------------------------------------------- */
 
-dcl_status fuzz_hear_desk(void *user, dcli_received *received_out)
+dcl_status fuzz_hear_listener(void *user, dcli_received *received_out)
 {
     fuzz_world *world = user;
     fuzz_input *input = &world->session.input;
     dcli_message message = {.kind = DCLI_MSG_GONE,
                             .gone = {.process = fuzz_below(input, FUZZ_MOST_NODES), .sentence = "was killed"}};
-    if (!world->desk_speaks)
+    if (!world->listener_speaks)
         return DCL_ERR_TIMEOUT;
-    world->desk_speaks = fuzz_flag(input);
+    world->listener_speaks = fuzz_flag(input);
     switch (fuzz_below(input, 5)) {
     case 4:
         message = (dcli_message){.kind = DCLI_MSG_PRINTED,
@@ -136,11 +136,11 @@ void fuzz_open_crew(fuzz_world *world, int nodes, bool is_local)
                                .contact_count = 1,
                                .attended = 1};
     for (int n = 0; n < crew->capacity; n++) {
-        strcpy(members[n].gone, "ended"); /* nobody waits for what the desk says of it */
+        strcpy(members[n].gone, "ended"); /* nobody waits for what the listener says of it */
         members[n].heard = true;
         members[n].place = n;
     }
-    crew->contact[0] = (dcli_contact){.address = "desk", .count = nodes, .heard_ms = INT64_MAX / 2};
+    crew->contact[0] = (dcli_contact){.address = "listener", .count = nodes, .heard_ms = INT64_MAX / 2};
     pthread_mutex_init(&crew->lock, NULL);
     pthread_cond_init(&crew->changed, NULL);
 }

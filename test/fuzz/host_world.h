@@ -16,7 +16,7 @@ typedef struct fuzz_world {
     dcl_config config;
     fuzz_program program;
     int64_t done[FUZZ_MOST_NODES], ready[FUZZ_MOST_NODES];
-    bool desk_speaks, stopped;
+    bool listener_speaks, stopped;
     dcli_frames_pool *pool;
 } fuzz_world;
 
@@ -35,7 +35,7 @@ void fuzz_call_ask(fuzz_world *world, bool counts);
 /** Numbers are given once. */
 void fuzz_call_join(fuzz_world *world);
 
-/** What the desk says. @param user  the world. */
-fuzz_answer fuzz_hear_desk;
+/** What the listener says. @param user  the world. */
+fuzz_answer fuzz_hear_listener;
 
 #endif

@@ -1,5 +1,5 @@
-/* fuzz/session.h - one peer of a session, driven by an input: the messages that it takes are the input's, what it sends is
- * checked and swallowed. */
+/* fuzz/session.h - one peer of a session, driven by an input: the messages that it takes are the input's, what it sends
+ * is checked and swallowed. */
 #ifndef TEST_FUZZ_SESSION_H
 #define TEST_FUZZ_SESSION_H
 
@@ -37,10 +37,10 @@ dcl_status fuzz_disconnect(fuzz_session *session, int peer, dcli_incoming *incom
 /** The ways to drive a peer. @param options  byte after the one that has chosen the way. */
 void fuzz_node(fuzz_input input, int options);
 void fuzz_host(fuzz_input input, int options);
-void fuzz_desk(fuzz_input input, int options);
+void fuzz_listener(fuzz_input input, int options);
 void fuzz_call(fuzz_input input, int options);
 
-/** What desks that are called say next: as dcli_call_receive(). */
+/** What listeners that are called say next: as dcli_control_receive(). */
 typedef dcl_status fuzz_answer(void *user, dcli_received *received_out);
 void fuzz_answer_calls(fuzz_answer *with, void *user);
 /** A message as it comes out of a socket. @return DCL_ERR_TIMEOUT where it cannot be packed: it does not come. */

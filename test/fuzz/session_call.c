@@ -1,4 +1,4 @@
-/* fuzz/session_call.c - a program that calls desks: what these answer comes from the input. */
+/* fuzz/session_call.c - a program that calls listeners: what these answer comes from the input. */
 #include "fuzz/session.h"
 
 #include <stdio.h>
@@ -21,27 +21,27 @@ void fuzz_answer_calls(fuzz_answer *with, void *user)
 
 /* ---- calls that are none ------------------------------------------------------------------------------------------ */
 
-dcl_status __wrap_dcli_call_open(const dcli_call_terms *terms, dcli_call **call_out);
-dcl_status __wrap_dcli_call_open(const dcli_call_terms *terms, dcli_call **call_out)
+dcl_status __wrap_dcli_control_open(const dcli_control_terms *terms, dcli_control **call_out);
+dcl_status __wrap_dcli_control_open(const dcli_control_terms *terms, dcli_control **call_out)
 {
     fuzz_demand(terms->password != NULL && strlen(terms->password) == DCLI_TOKEN - 1, "a call without its token");
     *call_out = dcli_calloc(1, 1);
     return *call_out != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-void __wrap_dcli_call_close(dcli_call *call);
-void __wrap_dcli_call_close(dcli_call *call) { dcli_free(call); }
+void __wrap_dcli_control_close(dcli_control *call);
+void __wrap_dcli_control_close(dcli_control *call) { dcli_free(call); }
 
-dcl_status __wrap_dcli_call_send(dcli_call *call, const dcli_message *message);
-dcl_status __wrap_dcli_call_send(dcli_call *call, const dcli_message *message)
+dcl_status __wrap_dcli_control_send(dcli_control *call, const dcli_message *message);
+dcl_status __wrap_dcli_control_send(dcli_control *call, const dcli_message *message)
 {
     (void)call;
     fuzz_demand_sound(message);
     return DCL_OK;
 }
 
-dcl_status __wrap_dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out);
-dcl_status __wrap_dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out)
+dcl_status __wrap_dcli_control_receive(dcli_control *call, int milliseconds, dcli_received *received_out);
+dcl_status __wrap_dcli_control_receive(dcli_control *call, int milliseconds, dcli_received *received_out)
 {
     (void)call;
     (void)milliseconds;
@@ -82,7 +82,7 @@ static dcl_status next_answer(void *user, dcli_received *received_out)
     fuzz_input *input = &caller->session.input;
     dcli_message message = {0};
     if (input->at >= input->end)
-        return DCLI_FAIL(DCL_ERR_NODE_LOST, "the desk has gone");
+        return DCLI_FAIL(DCL_ERR_NODE_LOST, "the listener has gone");
     int byte = fuzz_byte(input);
     switch (byte % 8) {
     case 0:
@@ -157,7 +157,7 @@ static void open_crew(const dcl_config *config, int spare)
     dcli_free(crew.member);
 }
 
-/* @param options  bit 0: only asks; 1: two desks; 2..3: numbers kept free. */
+/* @param options  bit 0: only asks; 1: two listeners; 2..3: numbers kept free. */
 void fuzz_call(fuzz_input input, int options)
 {
     dcl_worker_info info[2];

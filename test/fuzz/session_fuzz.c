@@ -1,7 +1,8 @@
-/* fuzz/session_fuzz.c - the state machines of a session, fed with messages in any order: of a node, of the host's worker,
- * of a supervisor with its clients, and of a program that calls one. The first byte of an input chooses; what follows is events: messages that are mostly right,
- * some with one field changed or cut to pieces, connections that end, kernels that end or fail, memory that is at an end, time that passes.
- * However it goes: no access aside, no assertion, no leak, no descriptor left, and an end. */
+/* fuzz/session_fuzz.c - the state machines of a session, fed with messages in any order: of a node, of the host's
+ * worker, of a supervisor with its clients, and of a program that calls one. The first byte of an input chooses; what
+ * follows is events: messages that are mostly right, some with one field changed or cut to pieces, connections that
+ * end, kernels that end or fail, memory that is at an end, time that passes. However it goes: no access aside, no
+ * assertion, no leak, no descriptor left, and an end. */
 #include "fuzz/session.h"
 
 #include <stdio.h>
@@ -228,7 +229,7 @@ dcl_status fuzz_disconnect(fuzz_session *session, int peer, dcli_incoming *incom
     return DCLI_FAIL(DCL_ERR_NODE_LOST, "peer %d has gone", peer);
 }
 
-/* ---- calls and desks ---------------------------------------------------------------------------------------------- */
+/* ---- calls and listeners ---------------------------------------------------------------------------------------------- */
 
 dcl_status fuzz_receive(dcli_frames_pool *pool, const dcli_message *message, dcli_received *received_out)
 {
@@ -276,7 +277,7 @@ static void run(const uint8_t *data, size_t size)
     else if (way == 2)
         fuzz_host(input, options);
     else if (way == 3)
-        fuzz_desk(input, options);
+        fuzz_listener(input, options);
     else
         fuzz_call(input, options);
     dcli_alloc_fail_after(0);

@@ -1,5 +1,5 @@
-/* fuzz/session_host.c - the host's worker with the program's hooks, and the crew as it hears desks: what nodes and desks say
- * comes from the input, and so does what the program does. */
+/* fuzz/session_host.c - the host's worker with the program's hooks, and the crew as it hears listeners: what nodes and
+ * listeners say comes from the input, and so does what the program does. */
 #include "fuzz/session.h"
 
 #include "base/alloc.h"
@@ -133,7 +133,7 @@ static dcl_status special_event(fuzz_world *world, enum event event, bool twiste
         dcli_alloc_fail_after(fuzz_byte(&session->input));
         return DCL_ERR_TIMEOUT;
     case DESK:
-        world->desk_speaks = true;
+        world->listener_speaks = true;
         dcli_crew_attend(&world->crew, 0);
         return DCL_ERR_TIMEOUT;
     default:
@@ -248,7 +248,8 @@ static dcl_status next_event(fuzz_session *session, dcli_incoming *incoming)
 
 /* ---- an input ----------------------------------------------------------------------------------------------------- */
 
-/* @param options  bits 0..1: numbers for nodes - 1; 2..3: how many of them are not there yet; 4..5: chunks and memory; 6: local; 7: a
+/* @param options  bits 0..1: numbers for nodes - 1; 2..3: how many of them are not there yet; 4..5: chunks and memory;
+ *                 6: local; 7: a
  *  tree. */
 void fuzz_host(fuzz_input input, int options)
 {
@@ -258,7 +259,7 @@ void fuzz_host(fuzz_input input, int options)
     world = (fuzz_world){.session = {.input = input, .number = 77, .next = next_event},
                          .program = {.folder = fuzz_folder()}};
     world.pool = dcli_frames_pool_new();
-    fuzz_answer_calls(fuzz_hear_desk, &world);
+    fuzz_answer_calls(fuzz_hear_listener, &world);
     fuzz_session *session = &world.session;
     session->self = session->nodes = 1 + (options & 3);
     world.program.nodes = session->nodes;

@@ -119,17 +119,17 @@ Test(authenticator, lets_the_right_password_in_and_nothing_else)
 {
     char address[ADDRESS];
     dcli_keypair pair = new_pair(), server = new_pair();
-    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
-    void *listener = listen_at("desk", NULL, address);
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "listener", "sesame"), DCL_OK, "%s", dcl_error());
+    void *listener = listen_at("listener", NULL, address);
     cr_expect_eq(greet(listener, address, (card){.password = "sesame"}), DCLI_LET_IN);
-    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 0);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "listener"), 0);
     cr_expect_eq(greet(listener, address, (card){.password = "sesam"}), DCLI_TURNED_AWAY);
     cr_expect_eq(greet(listener, address, (card){.password = "sesamee"}), DCLI_TURNED_AWAY);
     cr_expect_eq(greet(listener, address, (card){.password = "Sesame"}), DCLI_TURNED_AWAY);
-    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 3);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "listener"), 3);
     cr_expect(is_misfit(greet(listener, address, (card){0})), "a peer without a password");
     cr_expect(is_misfit(greet(listener, address, (card){.pair = &pair, .server_key = server.public_key})), "a key");
-    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 3, "the last two are not even asked about");
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "listener"), 3, "the last two are not even asked about");
     cr_expect_eq(greet(listener, address, (card){.password = "sesame"}), DCLI_LET_IN, "and is still open");
     zmq_close(listener);
 }
@@ -137,8 +137,8 @@ Test(authenticator, lets_the_right_password_in_and_nothing_else)
 Test(authenticator, expects_its_own_user_name)
 {
     char address[ADDRESS];
-    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
-    void *listener = listen_at("desk", NULL, address), *client = new_client(&(card){.password = "sesame"});
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "listener", "sesame"), DCL_OK, "%s", dcl_error());
+    void *listener = listen_at("listener", NULL, address), *client = new_client(&(card){.password = "sesame"});
     dcli_handshake *watch;
     cr_assert_eq(zmq_setsockopt(client, ZMQ_PLAIN_USERNAME, "root", 4), 0);
     cr_assert_eq(dcli_handshake_watch(net, client, &watch), DCL_OK, "%s", dcl_error());
@@ -156,8 +156,8 @@ Test(authenticator, takes_the_longest_password)
     longest[sizeof longest - 1] = '\0';
     memcpy(wrong, longest, sizeof wrong);
     wrong[sizeof wrong - 2] = 'b';
-    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", longest), DCL_OK, "%s", dcl_error());
-    void *listener = listen_at("desk", NULL, address);
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "listener", longest), DCL_OK, "%s", dcl_error());
+    void *listener = listen_at("listener", NULL, address);
     cr_expect_eq(greet(listener, address, (card){.password = longest}), DCLI_LET_IN);
     cr_expect_eq(greet(listener, address, (card){.password = wrong}), DCLI_TURNED_AWAY);
     zmq_close(listener);
@@ -169,15 +169,15 @@ Test(authenticator, lets_allowed_keys_in_and_nothing_else)
 {
     char address[ADDRESS];
     dcli_keypair server = new_pair(), known = new_pair(), unknown = new_pair();
-    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
-    void *listener = listen_at("desk", &server, address);
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "listener"), DCL_OK, "%s", dcl_error());
+    void *listener = listen_at("listener", &server, address);
     card right = {.pair = &known, .server_key = server.public_key};
     cr_expect_eq(greet(listener, address, right), DCLI_TURNED_AWAY, "before it was allowed");
-    cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", known.public_key), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", known.public_key), DCL_OK, "twice is once");
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "listener", known.public_key), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "listener", known.public_key), DCL_OK, "twice is once");
     cr_expect_eq(greet(listener, address, right), DCLI_LET_IN);
     cr_expect_eq(greet(listener, address, (card){.pair = &unknown, .server_key = server.public_key}), DCLI_TURNED_AWAY);
-    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 2);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "listener"), 2);
     cr_expect(is_misfit(greet(listener, address, (card){0})), "a peer without a key");
     cr_expect(is_misfit(greet(listener, address, (card){.password = "sesame"})), "a password");
     cr_expect_eq(greet(listener, address, (card){.pair = &known, .server_key = unknown.public_key}), DCLI_CUT_SHORT,
@@ -185,7 +185,7 @@ Test(authenticator, lets_allowed_keys_in_and_nothing_else)
     dcli_keypair stolen = unknown; /* a public key is no secret */
     memcpy(stolen.public_key, known.public_key, sizeof stolen.public_key);
     cr_expect_neq(greet(listener, address, (card){.pair = &stolen, .server_key = server.public_key}), DCLI_LET_IN);
-    dcli_authenticator_forbid(authenticator, "desk", known.public_key);
+    dcli_authenticator_forbid(authenticator, "listener", known.public_key);
     cr_expect_eq(greet(listener, address, right), DCLI_TURNED_AWAY, "after it was forbidden");
     zmq_close(listener);
 }
@@ -194,14 +194,15 @@ Test(authenticator, forbids_one_of_several)
 {
     char address[ADDRESS];
     dcli_keypair server = new_pair(), pair[3] = {new_pair(), new_pair(), new_pair()};
-    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "listener"), DCL_OK, "%s", dcl_error());
     for (int i = 0; i < 3; i++)
-        cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", pair[i].public_key), DCL_OK, "%s", dcl_error());
-    dcli_authenticator_forbid(authenticator, "desk", pair[0].public_key);
-    dcli_authenticator_forbid(authenticator, "desk", pair[0].public_key);
-    dcli_authenticator_forbid(authenticator, "desk", server.public_key); /* never was allowed */
+        cr_assert_eq(dcli_authenticator_allow(authenticator, "listener", pair[i].public_key), DCL_OK, "%s",
+                     dcl_error());
+    dcli_authenticator_forbid(authenticator, "listener", pair[0].public_key);
+    dcli_authenticator_forbid(authenticator, "listener", pair[0].public_key);
+    dcli_authenticator_forbid(authenticator, "listener", server.public_key); /* never was allowed */
     dcli_authenticator_forbid(authenticator, "none", pair[1].public_key);
-    void *listener = listen_at("desk", &server, address);
+    void *listener = listen_at("listener", &server, address);
     for (int i = 0; i < 3; i++)
         cr_expect_eq(greet(listener, address, (card){.pair = &pair[i], .server_key = server.public_key}),
                      i == 0 ? DCLI_TURNED_AWAY : DCLI_LET_IN, "key %d", i);
@@ -212,15 +213,15 @@ Test(authenticator, leaves_connections_of_a_forbidden_key_alone)
 {
     char address[ADDRESS], bytes[16];
     dcli_keypair server = new_pair(), known = new_pair();
-    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", known.public_key), DCL_OK, "%s", dcl_error());
-    void *listener = listen_at("desk", &server, address);
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "listener"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "listener", known.public_key), DCL_OK, "%s", dcl_error());
+    void *listener = listen_at("listener", &server, address);
     void *client = new_client(&(card){.pair = &known, .server_key = server.public_key});
     cr_assert_eq(zmq_connect(client, address), 0);
     cr_assert_eq(zmq_send(client, "one", 3, 0), 3);
     cr_assert_gt(zmq_recv(listener, bytes, sizeof bytes, 0), 0);
     cr_assert_eq(zmq_recv(listener, bytes, sizeof bytes, 0), 3);
-    dcli_authenticator_forbid(authenticator, "desk", known.public_key);
+    dcli_authenticator_forbid(authenticator, "listener", known.public_key);
     cr_assert_eq(zmq_send(client, "four", 4, 0), 4);
     cr_expect_gt(zmq_recv(listener, bytes, sizeof bytes, 0), 0);
     cr_expect_eq(zmq_recv(listener, bytes, sizeof bytes, 0), 4);
@@ -267,11 +268,12 @@ Test(authenticator, refuses_what_does_not_make_sense)
     memset(name, 'n', sizeof name);
     memset(word, 'w', sizeof word);
     name[sizeof name - 1] = word[sizeof word - 1] = '\0';
-    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "listener", "sesame"), DCL_OK, "%s", dcl_error());
     cr_assert_eq(dcli_authenticator_add_keys(authenticator, "keyed"), DCL_OK, "%s", dcl_error());
-    EXPECT_REFUSED(dcli_authenticator_add_password(authenticator, "desk", "x"), DCL_ERR_INVALID,
-                   "a domain \"desk\" already");
-    EXPECT_REFUSED(dcli_authenticator_add_keys(authenticator, "desk"), DCL_ERR_INVALID, "a domain \"desk\" already");
+    EXPECT_REFUSED(dcli_authenticator_add_password(authenticator, "listener", "x"), DCL_ERR_INVALID,
+                   "a domain \"listener\" already");
+    EXPECT_REFUSED(dcli_authenticator_add_keys(authenticator, "listener"), DCL_ERR_INVALID,
+                   "a domain \"listener\" already");
     EXPECT_REFUSED(dcli_authenticator_add_password(authenticator, name, "x"), DCL_ERR_INVALID,
                    "has 64 characters; expected 1..63");
     EXPECT_REFUSED(dcli_authenticator_add_keys(authenticator, ""), DCL_ERR_INVALID, "has 0 characters");
@@ -279,15 +281,15 @@ Test(authenticator, refuses_what_does_not_make_sense)
                    "password has 256 characters");
     EXPECT_REFUSED(dcli_authenticator_add_password(authenticator, "x", ""), DCL_ERR_INVALID,
                    "password has 0 characters");
-    EXPECT_REFUSED(dcli_authenticator_allow(authenticator, "desk", pair.public_key), DCL_ERR_INVALID,
-                   "\"desk\" has a password");
+    EXPECT_REFUSED(dcli_authenticator_allow(authenticator, "listener", pair.public_key), DCL_ERR_INVALID,
+                   "\"listener\" has a password");
     EXPECT_REFUSED(dcli_authenticator_allow(authenticator, "none", pair.public_key), DCL_ERR_INVALID,
                    "\"none\" is unknown");
     EXPECT_REFUSED(dcli_authenticator_allow(authenticator, "keyed", key), DCL_ERR_INVALID, "key to allow is malformed");
     void *socket = dcli_net_socket(net, ZMQ_ROUTER);
     EXPECT_REFUSED(dcli_authenticator_guard_socket(authenticator, socket, "none", NULL), DCL_ERR_INVALID,
                    "\"none\" is unknown");
-    EXPECT_REFUSED(dcli_authenticator_guard_socket(authenticator, socket, "desk", &pair), DCL_ERR_INVALID,
+    EXPECT_REFUSED(dcli_authenticator_guard_socket(authenticator, socket, "listener", &pair), DCL_ERR_INVALID,
                    "is of the other kind");
     EXPECT_REFUSED(dcli_authenticator_guard_socket(authenticator, socket, "keyed", NULL), DCL_ERR_INVALID,
                    "is of the other kind");
@@ -302,15 +304,15 @@ Test(authenticator, refuses_what_does_not_make_sense)
 
 Test(authenticator, allows_so_many_keys_at_most)
 {
-    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "listener"), DCL_OK, "%s", dcl_error());
     for (int i = 0; i <= DCLI_MOST_ALLOWED; i++) {
         char key[DCLI_KEY_Z85];
         unsigned char bytes[32] = {(unsigned char)i, (unsigned char)(i >> 8)};
         zmq_z85_encode(key, bytes, sizeof bytes);
         if (i < DCLI_MOST_ALLOWED)
-            cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", key), DCL_OK, "%s", dcl_error());
+            cr_assert_eq(dcli_authenticator_allow(authenticator, "listener", key), DCL_OK, "%s", dcl_error());
         else
-            EXPECT_REFUSED(dcli_authenticator_allow(authenticator, "desk", key), DCL_ERR_INVALID, "has 4096 keys");
+            EXPECT_REFUSED(dcli_authenticator_allow(authenticator, "listener", key), DCL_ERR_INVALID, "has 4096 keys");
     }
 }
 
@@ -349,12 +351,12 @@ Test(authenticator, refuses_peers_of_older_protocols)
     char address[3][ADDRESS];
     size_t length = ADDRESS;
     dcli_keypair server = new_pair();
-    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "listener", "sesame"), DCL_OK, "%s", dcl_error());
     cr_assert_eq(dcli_authenticator_add_keys(authenticator, "keyed"), DCL_OK, "%s", dcl_error());
     void *open = dcli_net_socket(net, ZMQ_ROUTER);
     cr_assert_eq(zmq_bind(open, "tcp://127.0.0.1:*"), 0);
     cr_assert_eq(zmq_getsockopt(open, ZMQ_LAST_ENDPOINT, address[0], &length), 0);
-    void *listener[] = {open, listen_at("desk", NULL, address[1]), listen_at("keyed", &server, address[2])};
+    void *listener[] = {open, listen_at("listener", NULL, address[1]), listen_at("keyed", &server, address[2])};
     for (int i = 0; i < 3; i++) { /* where nobody checks they are heard: so the bytes are right */
         cr_expect_eq(says_hello(listener[i], address[i], first, sizeof first - 1), i == 0, "1.0, listener %d", i);
         cr_expect_eq(says_hello(listener[i], address[i], second, sizeof second - 1), i == 0, "2.0, listener %d", i);
@@ -372,26 +374,26 @@ struct request_case {
 ParameterizedTestParameters(authenticator, requests)
 {
     static struct request_case cases[] = {
-        {"right", {"1.0", "7", "desk", "10.0.0.4", "id", "PLAIN", "dcl", "sesame"}, "200", "dcl"},
-        {"wrong password", {"1.0", "7", "desk", "10.0.0.4", "id", "PLAIN", "dcl", "sesam"}, "400", ""},
-        {"no password", {"1.0", "7", "desk", "10.0.0.4", "id", "PLAIN", "dcl", "-"}, "400", ""},
-        {"another user", {"1.0", "7", "desk", "10.0.0.4", "id", "PLAIN", "DCL", "sesame"}, "400", ""},
+        {"right", {"1.0", "7", "listener", "10.0.0.4", "id", "PLAIN", "dcl", "sesame"}, "200", "dcl"},
+        {"wrong password", {"1.0", "7", "listener", "10.0.0.4", "id", "PLAIN", "dcl", "sesam"}, "400", ""},
+        {"no password", {"1.0", "7", "listener", "10.0.0.4", "id", "PLAIN", "dcl", "-"}, "400", ""},
+        {"another user", {"1.0", "7", "listener", "10.0.0.4", "id", "PLAIN", "DCL", "sesame"}, "400", ""},
         {"unknown domain", {"1.0", "7", "none", "10.0.0.4", "id", "PLAIN", "dcl", "sesame"}, "400", ""},
         {"no domain", {"1.0", "7", "-", "10.0.0.4", "id", "PLAIN", "dcl", "sesame"}, "400", ""},
         {"part of a domain", {"1.0", "7", "des", "10.0.0.4", "id", "PLAIN", "dcl", "sesame"}, "400", ""},
-        {"neither", {"1.0", "7", "desk", "10.0.0.4", "id", "NULL"}, "400", ""},
-        {"unknown mechanism", {"1.0", "7", "desk", "10.0.0.4", "id", "GSSAPI", "ada"}, "400", ""},
+        {"neither", {"1.0", "7", "listener", "10.0.0.4", "id", "NULL"}, "400", ""},
+        {"unknown mechanism", {"1.0", "7", "listener", "10.0.0.4", "id", "GSSAPI", "ada"}, "400", ""},
         {"a key for a password",
-         {"1.0", "7", "desk", "10.0.0.4", "id", "CURVE", "0123456789abcdef0123456789abcdef"},
+         {"1.0", "7", "listener", "10.0.0.4", "id", "CURVE", "0123456789abcdef0123456789abcdef"},
          "400",
          ""},
         {"a password for a key", {"1.0", "7", "keyed", "10.0.0.4", "id", "PLAIN", "dcl", "-"}, "400", ""},
         {"a short key", {"1.0", "7", "keyed", "10.0.0.4", "id", "CURVE", "0123"}, "400", ""},
         {"no key", {"1.0", "7", "keyed", "10.0.0.4", "id", "CURVE"}, "400", ""},
-        {"another version", {"2.0", "7", "desk", "10.0.0.4", "id", "PLAIN", "dcl", "sesame"}, "400", ""},
-        {"a frame less", {"1.0", "7", "desk", "10.0.0.4", "id", "PLAIN", "dcl"}, "400", ""},
-        {"a frame more", {"1.0", "7", "desk", "10.0.0.4", "id", "PLAIN", "dcl", "sesame", "more"}, "400", ""},
-        {"no mechanism", {"1.0", "7", "desk", "10.0.0.4", "id"}, "400", ""},
+        {"another version", {"2.0", "7", "listener", "10.0.0.4", "id", "PLAIN", "dcl", "sesame"}, "400", ""},
+        {"a frame less", {"1.0", "7", "listener", "10.0.0.4", "id", "PLAIN", "dcl"}, "400", ""},
+        {"a frame more", {"1.0", "7", "listener", "10.0.0.4", "id", "PLAIN", "dcl", "sesame", "more"}, "400", ""},
+        {"no mechanism", {"1.0", "7", "listener", "10.0.0.4", "id"}, "400", ""},
         {"one frame", {"1.0"}, "400", ""},
     };
     return cr_make_param_array(struct request_case, cases, sizeof cases / sizeof cases[0]);
@@ -425,7 +427,7 @@ static void expect_reply(void *asker, const struct request_case *c)
 
 ParameterizedTest(struct request_case *c, authenticator, requests)
 {
-    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "listener", "sesame"), DCL_OK, "%s", dcl_error());
     cr_assert_eq(dcli_authenticator_add_keys(authenticator, "keyed"), DCL_OK, "%s", dcl_error());
     void *asker = dcli_net_socket(net, ZMQ_REQ);
     int patience = LONG;
@@ -435,7 +437,7 @@ ParameterizedTest(struct request_case *c, authenticator, requests)
         send_request(asker, c);
         expect_reply(asker, c);
     }
-    int64_t refused = dcli_authenticator_refused(authenticator, "desk") +
+    int64_t refused = dcli_authenticator_refused(authenticator, "listener") +
                       dcli_authenticator_refused(authenticator, "keyed") +
                       dcli_authenticator_refused(authenticator, NULL);
     cr_expect_eq(refused, c->code[0] == '4' ? 2 : 0, "%s: counted %d", c->what, (int)refused);
@@ -445,8 +447,8 @@ ParameterizedTest(struct request_case *c, authenticator, requests)
 /** A password with a '\0' in it, which a string cannot say. */
 Test(authenticator, does_not_take_the_start_of_a_password_for_it)
 {
-    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
-    static const char *const frame[] = {"1.0", "7", "desk", "", "id", "PLAIN", "dcl"};
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "listener", "sesame"), DCL_OK, "%s", dcl_error());
+    static const char *const frame[] = {"1.0", "7", "listener", "", "id", "PLAIN", "dcl"};
     void *asker = dcli_net_socket(net, ZMQ_REQ);
     cr_assert_eq(zmq_connect(asker, "inproc://zeromq.zap.01"), 0);
     for (int i = 0; i < 7; i++)
@@ -476,9 +478,9 @@ Test(authenticator, tells_the_listener_who_sends)
 {
     char address[ADDRESS], hex[DCLI_KEY_HEX];
     dcli_keypair server = new_pair(), known = new_pair();
-    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", known.public_key), DCL_OK, "%s", dcl_error());
-    void *listener = listen_at("desk", &server, address);
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "listener"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "listener", known.public_key), DCL_OK, "%s", dcl_error());
+    void *listener = listen_at("listener", &server, address);
     void *client = new_client(&(card){.pair = &known, .server_key = server.public_key});
     cr_assert_eq(zmq_connect(client, address), 0);
     zmq_send(client, "one", 3, 0);
@@ -516,18 +518,18 @@ Test(authenticator_log, refusals_are_told_once_a_second)
     net = open_net();
     cr_assert_eq(dcli_authenticator_open(net, &log, &authenticator), DCL_OK, "%s", dcl_error());
     cr_expect_eq(kept.count, 0, "the proof is not told: %s", kept.last);
-    cr_assert_eq(dcli_authenticator_add_password(authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
-    void *listener = listen_at("desk", NULL, address);
+    cr_assert_eq(dcli_authenticator_add_password(authenticator, "listener", "sesame"), DCL_OK, "%s", dcl_error());
+    void *listener = listen_at("listener", NULL, address);
     struct timespec start, end;
     clock_gettime(CLOCK_MONOTONIC, &start);
     for (int i = 0; i < 20; i++)
         cr_expect_eq(greet(listener, address, (card){.password = "wrong"}), DCLI_TURNED_AWAY);
     clock_gettime(CLOCK_MONOTONIC, &end);
-    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 20);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "listener"), 20);
     zmq_close(listener);
     close_authenticator(); /* its thread has told all it will */
     cr_expect(kept.count >= 1 && kept.count <= 1 + (int)(end.tv_sec - start.tv_sec + 1), "%d lines", kept.count);
-    cr_expect(strstr(kept.last, "refused 127.0.0.1 at \"desk\", PLAIN: wrong password") != NULL, "%s", kept.last);
+    cr_expect(strstr(kept.last, "refused 127.0.0.1 at \"listener\", PLAIN: wrong password") != NULL, "%s", kept.last);
     cr_expect(strstr(kept.last, "\"wrong\"") == NULL && strstr(kept.last, "sesame") == NULL, "%s", kept.last);
 }
 
@@ -539,8 +541,8 @@ Test(authenticator_log, an_unknown_key_is_told_by_its_fingerprint)
     dcli_keypair server = new_pair(), unknown = new_pair();
     net = open_net();
     cr_assert_eq(dcli_authenticator_open(net, &log, &authenticator), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
-    void *listener = listen_at("desk", &server, address);
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "listener"), DCL_OK, "%s", dcl_error());
+    void *listener = listen_at("listener", &server, address);
     cr_expect_eq(greet(listener, address, (card){.pair = &unknown, .server_key = server.public_key}), DCLI_TURNED_AWAY);
     zmq_close(listener);
     close_authenticator();
@@ -703,9 +705,9 @@ static void *change(void *argument)
     while (!atomic_load(it->stop)) {
         if (dcli_authenticator_add_keys(authenticator, name) != DCL_OK ||
             dcli_authenticator_allow(authenticator, name, key) != DCL_OK ||
-            dcli_authenticator_allow(authenticator, "desk", key) != DCL_OK)
+            dcli_authenticator_allow(authenticator, "listener", key) != DCL_OK)
             return "failed";
-        dcli_authenticator_forbid(authenticator, "desk", key);
+        dcli_authenticator_forbid(authenticator, "listener", key);
         dcli_authenticator_refused(authenticator, name);
         dcli_authenticator_remove(authenticator, name);
     }
@@ -718,9 +720,9 @@ Test(authenticator, serves_while_its_books_change)
     dcli_keypair server = new_pair(), known = new_pair(), unknown = new_pair();
     atomic_bool stop = false;
     changer it[2] = {{.number = 0, .stop = &stop}, {.number = 1, .stop = &stop}};
-    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "desk"), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(dcli_authenticator_allow(authenticator, "desk", known.public_key), DCL_OK, "%s", dcl_error());
-    void *listener = listen_at("desk", &server, address);
+    cr_assert_eq(dcli_authenticator_add_keys(authenticator, "listener"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(authenticator, "listener", known.public_key), DCL_OK, "%s", dcl_error());
+    void *listener = listen_at("listener", &server, address);
     for (int i = 0; i < 2; i++)
         cr_assert_eq(pthread_create(&it[i].thread, NULL, change, &it[i]), 0);
     for (int i = 0; i < 20; i++) {
@@ -734,7 +736,7 @@ Test(authenticator, serves_while_its_books_change)
         pthread_join(it[i].thread, &failed);
         cr_expect_null(failed);
     }
-    cr_expect_eq(dcli_authenticator_refused(authenticator, "desk"), 20);
+    cr_expect_eq(dcli_authenticator_refused(authenticator, "listener"), 20);
     zmq_close(listener);
 }
 

@@ -412,8 +412,8 @@ static dcli_msg_open random_open(test_random *random)
     return open;
 }
 
-/** Kinds between a client and a desk. */
-static void fill_desk_message(test_random *random, dcli_message *message)
+/** Kinds between a client and a listener. */
+static void fill_listener_message(test_random *random, dcli_message *message)
 {
     switch (message->kind) {
     case DCLI_MSG_HELLO:
@@ -488,7 +488,7 @@ dcli_message test_random_message(test_random *random, int kind)
         break;
     default:
         fill_session_message(random, &message);
-        fill_desk_message(random, &message);
+        fill_listener_message(random, &message);
         break;
     }
     return message;
@@ -631,7 +631,7 @@ static bool same_welcome(const dcli_msg_welcome *a, const dcli_msg_welcome *b)
     return true;
 }
 
-static bool same_desk_contents(const dcli_message *a, const dcli_message *b)
+static bool same_listener_contents(const dcli_message *a, const dcli_message *b)
 {
     switch (a->kind) {
     case DCLI_MSG_HELLO:
@@ -685,7 +685,7 @@ static bool same_session_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_COUNTS:
         return EQUAL(counts.number) && SAME(same_numbers(a->counts.counter, b->counts.counter, DCLI_MSG_COUNTERS));
     default:
-        return same_desk_contents(a, b);
+        return same_listener_contents(a, b);
     }
 }
 

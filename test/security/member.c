@@ -16,7 +16,7 @@
 #include <dcl/forall.h>
 
 #include "base/error.h"
-#include "net/desk.h"
+#include "net/listener.h"
 #include "net/proof.h"
 #include "net/token.h"
 
@@ -25,7 +25,7 @@ enum { VICTIM = 1, FIRST = 2, NODES = 16, HOST = NODES, SILENCE_MS = 10000, PATI
 static uint64_t session;
 static dcli_net *net;
 static dcli_authenticator *authenticator;
-static dcli_call *call;
+static dcli_control *call;
 static bool has_keys;
 static dcli_keypair host_pair, nodes_pair;
 static char nodes_key[DCLI_KEY_HEX], host_key[DCLI_KEY_HEX], password[DCLI_TOKEN];
@@ -71,26 +71,26 @@ static void dial(const char *worker, const char *how)
         check(dcli_keys_find(path, "127.0.0.1", key), path);
         dcli_key_text(key, server);
     }
-    dcli_call_terms terms = {.net = net,
-                             .address = worker,
-                             .own = has_keys ? &own : NULL,
-                             .server_key = server,
-                             .password = has_keys ? NULL : token,
-                             .silence_ms = SILENCE_MS};
-    check(dcli_call_open(&terms, &call), "the desk");
-    check(dcli_call_send(call, &(dcli_message){.kind = DCLI_MSG_HELLO, .hello = {.program = "member"}}), "HELLO");
+    dcli_control_terms terms = {.net = net,
+                                .address = worker,
+                                .own = has_keys ? &own : NULL,
+                                .server_key = server,
+                                .password = has_keys ? NULL : token,
+                                .silence_ms = SILENCE_MS};
+    check(dcli_control_open(&terms, &call), "the listener");
+    check(dcli_control_send(call, &(dcli_message){.kind = DCLI_MSG_HELLO, .hello = {.program = "member"}}), "HELLO");
 }
 
 static dcli_received answer(dcli_message_kind kind)
 {
     dcli_received received;
     for (;;) {
-        check(dcli_call_receive(call, PATIENCE_MS, &received), "the desk's answer");
+        check(dcli_control_receive(call, PATIENCE_MS, &received), "the listener's answer");
         if (received.message.kind == DCLI_MSG_REFUSED)
             printf("member: refused: %s\n", received.message.refused.sentence);
         if (received.message.kind == kind)
             return received;
-        demand(received.message.kind != DCLI_MSG_REFUSED, "the desk refuses");
+        demand(received.message.kind != DCLI_MSG_REFUSED, "the listener refuses");
         dcli_received_free(&received);
     }
 }
@@ -120,7 +120,7 @@ static void open_session(void)
                                   .chunk_bytes = 1 << 20,
                                   .host_count = 1,
                                   .host = &known}};
-    check(dcli_call_send(call, &open), "OPEN");
+    check(dcli_control_send(call, &open), "OPEN");
     dcli_received opened = answer(DCLI_MSG_OPENED);
     snprintf(address, sizeof address, "%s", opened.message.opened.peer[0].address);
     dcli_received_free(&opened);
@@ -392,7 +392,7 @@ int main(int count, char *argument[])
     else
         pass_on(argument[3]);
     dcli_endpoint_close(host);
-    dcli_call_close(call);
+    dcli_control_close(call);
     dcli_authenticator_close(authenticator);
     dcli_net_close(net);
     return EXIT_SUCCESS;

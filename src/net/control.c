@@ -1,15 +1,15 @@
-/* net/desk_call.c - a client's call to a desk: a DEALER that connects once. */
+/* net/control.c - a client's call to a listener: a DEALER that connects once. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "net/desk_inside.h"
+#include "net/listener_inside.h"
 #include "net/token.h"
 #include "net/wire_socket.h"
 
-struct dcli_call {
+struct dcli_control {
     void *dealer;
     int fd;
     dcli_monitor monitor;
@@ -24,7 +24,7 @@ struct dcli_call {
     char sentence[DCLI_ERROR_BYTES]; /* how the connection ended; "": not reported yet */
 };
 
-static dcl_status resolve(dcli_call *call, const dcli_call_terms *terms, bool *ipv6_out)
+static dcl_status resolve(dcli_control *call, const dcli_control_terms *terms, bool *ipv6_out)
 {
     dcli_address address;
     dcli_resolved resolved;
@@ -46,7 +46,7 @@ static dcl_status resolve(dcli_call *call, const dcli_call_terms *terms, bool *i
     return DCL_OK;
 }
 
-static dcl_status connect_call(dcli_call *call, const dcli_call_terms *terms, bool ipv6)
+static dcl_status connect_call(dcli_control *call, const dcli_control_terms *terms, bool ipv6)
 {
     size_t length = sizeof call->fd;
     call->dealer = dcli_net_socket(terms->net, ZMQ_DEALER);
@@ -66,9 +66,9 @@ static dcl_status connect_call(dcli_call *call, const dcli_call_terms *terms, bo
     return status;
 }
 
-dcl_status dcli_call_open(const dcli_call_terms *terms, dcli_call **call_out)
+dcl_status dcli_control_open(const dcli_control_terms *terms, dcli_control **call_out)
 {
-    dcli_call *call = dcli_calloc(1, sizeof *call);
+    dcli_control *call = dcli_calloc(1, sizeof *call);
     if (call == NULL)
         return DCL_ERR_NOMEM;
     bool ipv6 = false;
@@ -81,11 +81,11 @@ dcl_status dcli_call_open(const dcli_call_terms *terms, dcli_call **call_out)
     if (status == DCL_OK)
         *call_out = call;
     else
-        dcli_call_close(call);
+        dcli_control_close(call);
     return status;
 }
 
-void dcli_call_close(dcli_call *call)
+void dcli_control_close(dcli_control *call)
 {
     if (call == NULL)
         return;
@@ -99,16 +99,16 @@ void dcli_call_close(dcli_call *call)
     dcli_free(call);
 }
 
-dcl_status dcli_call_send(dcli_call *call, const dcli_message *message)
+dcl_status dcli_control_send(dcli_control *call, const dcli_message *message)
 {
     zmq_msg_t frame;
     dcl_status status = dcli_message_pack_into(message, &call->packed);
     if (status == DCL_OK && call->ending != DCLI_NOT_ENDED)
         status = DCLI_FAIL(DCL_ERR_NETWORK, "the call to %s has ended; expected one that lasts; receive to learn why",
                            call->address);
-    if (status == DCL_OK && call->packed.length > DCLI_DESK_FRAME)
+    if (status == DCL_OK && call->packed.length > DCLI_LISTENER_FRAME)
         status = DCLI_FAIL(DCL_ERR_INVALID, "a message to %s has %zu bytes; expected %d at most; shorten it",
-                           call->address, call->packed.length, DCLI_DESK_FRAME);
+                           call->address, call->packed.length, DCLI_LISTENER_FRAME);
     if (status == DCL_OK)
         status = dcli_frame_of(call->packed.bytes, call->packed.length, &frame);
     if (status != DCL_OK)
@@ -119,9 +119,9 @@ dcl_status dcli_call_send(dcli_call *call, const dcli_message *message)
     return status;
 }
 
-/* Take a message. A desk's empty greeting is skipped once only, so that a desk that sends nothing else cannot keep the
- * caller here. */
-static dcl_status take(dcli_call *call, dcli_received *received_out)
+/* Take a message. A listener's empty greeting is skipped once only, so that a listener that sends nothing else cannot
+ * keep the caller here. */
+static dcl_status take(dcli_control *call, dcli_received *received_out)
 {
     enum { MOST_KNOCKS = 8 };
     for (int knocks = 0; knocks < MOST_KNOCKS; knocks++) {
@@ -140,7 +140,7 @@ static dcl_status take(dcli_call *call, dcli_received *received_out)
 }
 
 /** Process events of the connection. @return whether it has ended. */
-static bool look_at_events(dcli_call *call)
+static bool look_at_events(dcli_control *call)
 {
     dcli_event event;
     while (dcli_monitor_next(&call->monitor, &event)) {
@@ -158,7 +158,7 @@ static bool look_at_events(dcli_call *call)
     return call->ending != DCLI_NOT_ENDED;
 }
 
-static dcl_status tell_ending(dcli_call *call)
+static dcl_status tell_ending(dcli_control *call)
 {
     const int patience_ms = 1000;
     if (call->sentence[0] != '\0')
@@ -169,7 +169,7 @@ static dcl_status tell_ending(dcli_call *call)
     return status;
 }
 
-dcl_status dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *received_out)
+dcl_status dcli_control_receive(dcli_control *call, int milliseconds, dcli_received *received_out)
 {
     int64_t end_ns = milliseconds < 0 ? INT64_MAX : dcli_monotonic_ns() + (int64_t)milliseconds * 1000000;
     for (;;) {
@@ -196,7 +196,7 @@ dcl_status dcli_call_receive(dcli_call *call, int milliseconds, dcli_received *r
     }
 }
 
-int dcli_call_descriptors(const dcli_call *call, int descriptors_out[2])
+int dcli_control_descriptors(const dcli_control *call, int descriptors_out[2])
 {
     descriptors_out[0] = call->fd;
     descriptors_out[1] = call->monitor.fd;

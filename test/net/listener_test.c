@@ -1,5 +1,5 @@
-/* net/desk_test.c - clients and the desk they call: who is let in, who is told what, and who is hung up on. */
-#include "net/desk.h"
+/* net/listener_test.c - clients and the listener they call: who is let in, who is told what, and who is hung up on. */
+#include "net/listener.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -18,8 +18,8 @@ enum { LONG = 20000 /* milliseconds: a test that waits so long has failed */, MO
 typedef struct office {
     dcli_net *net;
     dcli_authenticator *authenticator;
-    dcli_keypair own; /* of the desk */
-    dcli_desk *desk;
+    dcli_keypair own; /* of the listener */
+    dcli_listener *listener;
 } office;
 
 static office open_office(bool keys, int64_t idle_ms)
@@ -29,56 +29,56 @@ static office open_office(bool keys, int64_t idle_ms)
     cr_assert_eq(dcli_authenticator_open(o.net, NULL, &o.authenticator), DCL_OK, "%s", dcl_error());
     if (keys) {
         cr_assert_eq(dcli_keypair_make(&o.own), DCL_OK, "%s", dcl_error());
-        cr_assert_eq(dcli_authenticator_add_keys(o.authenticator, "desk"), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_authenticator_add_keys(o.authenticator, "listener"), DCL_OK, "%s", dcl_error());
     } else {
-        cr_assert_eq(dcli_authenticator_add_password(o.authenticator, "desk", "sesame"), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_authenticator_add_password(o.authenticator, "listener", "sesame"), DCL_OK, "%s", dcl_error());
     }
-    dcli_desk_terms terms = {.net = o.net,
-                             .address = "tcp://127.0.0.1:*",
-                             .authenticator = o.authenticator,
-                             .domain = "desk",
-                             .own = keys ? &o.own : NULL,
-                             .silence_ms = 30000,
-                             .most_clients = MOST_CLIENTS,
-                             .most_strangers = MOST_STRANGERS,
-                             .idle_ms = idle_ms};
-    cr_assert_eq(dcli_desk_open(&terms, &o.desk), DCL_OK, "%s", dcl_error());
+    dcli_listener_terms terms = {.net = o.net,
+                                 .address = "tcp://127.0.0.1:*",
+                                 .authenticator = o.authenticator,
+                                 .domain = "listener",
+                                 .own = keys ? &o.own : NULL,
+                                 .silence_ms = 30000,
+                                 .most_clients = MOST_CLIENTS,
+                                 .most_strangers = MOST_STRANGERS,
+                                 .idle_ms = idle_ms};
+    cr_assert_eq(dcli_listener_open(&terms, &o.listener), DCL_OK, "%s", dcl_error());
     return o;
 }
 
 static void close_office(office *o)
 {
-    dcli_desk_close(o->desk);
+    dcli_listener_close(o->listener);
     dcli_authenticator_close(o->authenticator);
     dcli_net_close(o->net);
 }
 
-static dcli_call_terms password_terms(const office *o, const char *password)
+static dcli_control_terms password_terms(const office *o, const char *password)
 {
-    return (dcli_call_terms){.net = o->net,
-                             .address = dcli_desk_address(o->desk),
-                             .server_key = "",
-                             .password = password,
-                             .silence_ms = 30000};
+    return (dcli_control_terms){.net = o->net,
+                                .address = dcli_listener_address(o->listener),
+                                .server_key = "",
+                                .password = password,
+                                .silence_ms = 30000};
 }
 
-static dcli_call *call_with(const dcli_call_terms *terms)
+static dcli_control *call_with(const dcli_control_terms *terms)
 {
-    dcli_call *call;
-    cr_assert_eq(dcli_call_open(terms, &call), DCL_OK, "%s", dcl_error());
+    dcli_control *call;
+    cr_assert_eq(dcli_control_open(terms, &call), DCL_OK, "%s", dcl_error());
     return call;
 }
 
-static dcli_call *call_office(const office *o)
+static dcli_control *call_office(const office *o)
 {
-    dcli_call_terms terms = password_terms(o, "sesame");
+    dcli_control_terms terms = password_terms(o, "sesame");
     return call_with(&terms);
 }
 
-static void say_hello(dcli_call *call)
+static void say_hello(dcli_control *call)
 {
     dcli_message hello = {.kind = DCLI_MSG_HELLO, .hello = {"a client", 3}};
-    cr_assert_eq(dcli_call_send(call, &hello), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_control_send(call, &hello), DCL_OK, "%s", dcl_error());
 }
 
 /** @return the client's number. */
@@ -86,7 +86,7 @@ static uint32_t expect_kind(office *o, dcli_message_kind kind)
 {
     dcli_received received = {0};
     uint32_t client = 0;
-    cr_assert_eq(dcli_desk_receive(o->desk, LONG, &received, &client), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_listener_receive(o->listener, LONG, &received, &client), DCL_OK, "%s", dcl_error());
     cr_assert_eq(received.message.kind, kind, "kind %d", (int)received.message.kind);
     cr_expect(client > 0);
     dcli_received_free(&received);
@@ -97,7 +97,7 @@ static void expect_quiet(office *o, int milliseconds)
 {
     dcli_received received = {0};
     uint32_t client = 0;
-    cr_expect_eq(dcli_desk_receive(o->desk, milliseconds, &received, &client), DCL_ERR_TIMEOUT,
+    cr_expect_eq(dcli_listener_receive(o->listener, milliseconds, &received, &client), DCL_ERR_TIMEOUT,
                  "client %" PRIu32 ": %s", client, dcl_error());
 }
 
@@ -105,27 +105,27 @@ static void expect_client_lost(office *o, uint32_t client)
 {
     dcli_received received = {0};
     uint32_t number = 0;
-    cr_assert_eq(dcli_desk_receive(o->desk, LONG, &received, &number), DCL_ERR_NODE_LOST, "%s", dcl_error());
+    cr_assert_eq(dcli_listener_receive(o->listener, LONG, &received, &number), DCL_ERR_NODE_LOST, "%s", dcl_error());
     cr_expect_eq(number, client);
     cr_expect(strstr(dcl_error(), "127.0.0.1") != NULL, "%s", dcl_error());
 }
 
-/** Receive at the call while the desk is served, too. */
-static dcl_status receive(office *o, dcli_call *call, dcli_received *received_out)
+/** Receive at the call while the listener is served, too. */
+static dcl_status receive(office *o, dcli_control *call, dcli_received *received_out)
 {
     for (int i = 0; i < LONG; i++) {
         dcli_received ignored;
         uint32_t client;
-        dcl_status status = dcli_call_receive(call, 1, received_out);
+        dcl_status status = dcli_control_receive(call, 1, received_out);
         if (status != DCL_ERR_TIMEOUT)
             return status;
-        if (dcli_desk_receive(o->desk, 0, &ignored, &client) == DCL_OK)
+        if (dcli_listener_receive(o->listener, 0, &ignored, &client) == DCL_OK)
             dcli_received_free(&ignored);
     }
     return DCL_ERR_TIMEOUT;
 }
 
-static void expect_call_ends(office *o, dcli_call *call, const char *words)
+static void expect_call_ends(office *o, dcli_control *call, const char *words)
 {
     dcli_received received;
     for (int i = 0; i < 2; i++) { /* it stays so */
@@ -133,62 +133,67 @@ static void expect_call_ends(office *o, dcli_call *call, const char *words)
         cr_expect(strstr(dcl_error(), words) != NULL, "\"%s\" lacks \"%s\"", dcl_error(), words);
     }
     dcli_message beat = {.kind = DCLI_MSG_BEAT};
-    cr_expect_eq(dcli_call_send(call, &beat), DCL_ERR_NETWORK);
+    cr_expect_eq(dcli_control_send(call, &beat), DCL_ERR_NETWORK);
 }
 
 /* ---- conversations ---- */
 
-static void converse(office *o, dcli_call *call)
+static void converse(office *o, dcli_control *call)
 {
     say_hello(call);
     uint32_t client = expect_kind(o, DCLI_MSG_HELLO);
-    cr_expect(strstr(dcli_desk_caller(o->desk, client), "127.0.0.1") != NULL, "%s", dcli_desk_caller(o->desk, client));
+    cr_expect(strstr(dcli_listener_caller(o->listener, client), "127.0.0.1") != NULL, "%s",
+              dcli_listener_caller(o->listener, client));
     dcli_message welcome = {.kind = DCLI_MSG_WELCOME, .welcome = {.program = "a worker", .load_percent = 7}};
-    cr_assert_eq(dcli_desk_send(o->desk, client, &welcome), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_listener_send(o->listener, client, &welcome), DCL_OK, "%s", dcl_error());
     dcli_received received;
-    cr_assert_eq(dcli_call_receive(call, LONG, &received), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_control_receive(call, LONG, &received), DCL_OK, "%s", dcl_error());
     cr_expect(received.message.kind == DCLI_MSG_WELCOME && received.message.welcome.load_percent == 7);
     cr_expect_str_eq(received.message.welcome.program, "a worker");
     dcli_received_free(&received);
-    cr_expect_eq(dcli_call_receive(call, 0, &received), DCL_ERR_TIMEOUT);
-    dcli_call_close(call);
+    cr_expect_eq(dcli_control_receive(call, 0, &received), DCL_ERR_TIMEOUT);
+    dcli_control_close(call);
     expect_client_lost(o, client);
     expect_quiet(o, 0);
 }
 
-Test(desk, a_client_is_answered_and_missed)
+Test(listener, a_client_is_answered_and_missed)
 {
     office o = open_office(false, 0);
     converse(&o, call_office(&o));
     close_office(&o);
 }
 
-Test(desk, a_client_with_keys_is_answered)
+Test(listener, a_client_with_keys_is_answered)
 {
     office o = open_office(true, 0);
     dcli_keypair client;
     char key[DCLI_KEY_HEX], mine[DCLI_KEY_HEX];
     cr_assert_eq(dcli_keypair_make(&client), DCL_OK);
-    cr_assert_eq(dcli_authenticator_allow(o.authenticator, "desk", client.public_key), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_authenticator_allow(o.authenticator, "listener", client.public_key), DCL_OK, "%s", dcl_error());
     dcli_key_text(o.own.public_key, key);
     dcli_key_text(client.public_key, mine);
-    dcli_call_terms terms = {
-        .net = o.net, .address = dcli_desk_address(o.desk), .own = &client, .server_key = key, .silence_ms = 30000};
-    dcli_call *call = call_with(&terms);
+    dcli_control_terms terms = {.net = o.net,
+                                .address = dcli_listener_address(o.listener),
+                                .own = &client,
+                                .server_key = key,
+                                .silence_ms = 30000};
+    dcli_control *call = call_with(&terms);
     say_hello(call);
     uint32_t number = expect_kind(&o, DCLI_MSG_HELLO);
-    cr_expect(strstr(dcli_desk_caller(o.desk, number), ", key ") != NULL, "%s", dcli_desk_caller(o.desk, number));
-    cr_expect(strncmp(strstr(dcli_desk_caller(o.desk, number), ", key ") + 6, mine, 16) == 0);
-    dcli_call_close(call);
+    cr_expect(strstr(dcli_listener_caller(o.listener, number), ", key ") != NULL, "%s",
+              dcli_listener_caller(o.listener, number));
+    cr_expect(strncmp(strstr(dcli_listener_caller(o.listener, number), ", key ") + 6, mine, 16) == 0);
+    dcli_control_close(call);
     expect_client_lost(&o, number);
     converse(&o, call_with(&terms));
     close_office(&o);
 }
 
-Test(desk, clients_are_told_apart)
+Test(listener, clients_are_told_apart)
 {
     office o = open_office(false, 0);
-    dcli_call *call[MOST_CLIENTS];
+    dcli_control *call[MOST_CLIENTS];
     uint32_t client[MOST_CLIENTS];
     for (int i = 0; i < MOST_CLIENTS; i++) {
         call[i] = call_office(&o);
@@ -199,15 +204,15 @@ Test(desk, clients_are_told_apart)
     }
     for (int i = 0; i < MOST_CLIENTS; i++) {
         dcli_message beat = {.kind = DCLI_MSG_BEAT, .beat = {i}};
-        cr_assert_eq(dcli_desk_send(o.desk, client[i], &beat), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_listener_send(o.listener, client[i], &beat), DCL_OK, "%s", dcl_error());
     }
     for (int i = 0; i < MOST_CLIENTS; i++) {
         dcli_received received;
-        cr_assert_eq(dcli_call_receive(call[i], LONG, &received), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_control_receive(call[i], LONG, &received), DCL_OK, "%s", dcl_error());
         cr_expect_eq(received.message.beat.number, i);
         dcli_received_free(&received);
     }
-    dcli_call *surplus = call_office(&o); /* one too many */
+    dcli_control *surplus = call_office(&o); /* one too many */
     say_hello(surplus);
     dcli_received received;
     cr_assert_eq(receive(&o, surplus, &received), DCL_OK, "%s", dcl_error());
@@ -216,54 +221,54 @@ Test(desk, clients_are_told_apart)
               received.message.refused.sentence);
     dcli_received_free(&received);
     expect_call_ends(&o, surplus, "the connection has ended");
-    dcli_call_close(surplus);
+    dcli_control_close(surplus);
     for (int i = 0; i < MOST_CLIENTS; i++) {
-        dcli_call_close(call[i]);
+        dcli_control_close(call[i]);
         expect_client_lost(&o, client[i]);
     }
     converse(&o, call_office(&o)) /* there is room again */;
     close_office(&o);
 }
 
-Test(desk, hanging_up_lets_the_last_message_arrive)
+Test(listener, hanging_up_lets_the_last_message_arrive)
 {
     office o = open_office(false, 0);
-    dcli_call *call = call_office(&o);
+    dcli_control *call = call_office(&o);
     say_hello(call);
     uint32_t client = expect_kind(&o, DCLI_MSG_HELLO);
     dcli_message refused = {.kind = DCLI_MSG_REFUSED, .refused = {DCL_ERR_NOMEM, "no memory is left here"}};
-    cr_assert_eq(dcli_desk_send(o.desk, client, &refused), DCL_OK);
-    dcli_desk_hang_up(o.desk, client);
-    dcli_desk_hang_up(o.desk, 999); /* nobody */
-    cr_expect_eq(dcli_desk_send(o.desk, client, &refused), DCL_ERR_NETWORK);
+    cr_assert_eq(dcli_listener_send(o.listener, client, &refused), DCL_OK);
+    dcli_listener_hang_up(o.listener, client);
+    dcli_listener_hang_up(o.listener, 999); /* nobody */
+    cr_expect_eq(dcli_listener_send(o.listener, client, &refused), DCL_ERR_NETWORK);
     dcli_received received;
     cr_assert_eq(receive(&o, call, &received), DCL_OK, "%s", dcl_error());
     cr_expect_str_eq(received.message.refused.sentence, "no memory is left here");
     dcli_received_free(&received);
     expect_call_ends(&o, call, "the connection has ended");
     expect_quiet(&o, 0); /* it is not said to be lost */
-    dcli_call_close(call);
+    dcli_control_close(call);
     close_office(&o);
 }
 
-Test(desk, who_says_nothing_is_hung_up_on_unless_it_has_a_session)
+Test(listener, who_says_nothing_is_hung_up_on_unless_it_has_a_session)
 {
     office o = open_office(false, 150);
-    dcli_call *idle = call_office(&o), *busy = call_office(&o);
+    dcli_control *idle = call_office(&o), *busy = call_office(&o);
     say_hello(busy);
     uint32_t with_session = expect_kind(&o, DCLI_MSG_HELLO);
     dcli_message opened = {.kind = DCLI_MSG_OPENED};
-    cr_assert_eq(dcli_desk_send(o.desk, with_session, &opened), DCL_OK);
+    cr_assert_eq(dcli_listener_send(o.listener, with_session, &opened), DCL_OK);
     say_hello(idle);
     uint32_t without = expect_kind(&o, DCLI_MSG_HELLO);
     expect_client_lost(&o, without);
     expect_quiet(&o, 300);
     dcli_received received;
-    cr_expect_eq(dcli_call_receive(busy, LONG, &received), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(dcli_control_receive(busy, LONG, &received), DCL_OK, "%s", dcl_error());
     dcli_received_free(&received);
     expect_call_ends(&o, idle, "the connection has ended");
-    dcli_call_close(idle);
-    dcli_call_close(busy);
+    dcli_control_close(idle);
+    dcli_control_close(busy);
     expect_client_lost(&o, with_session);
     close_office(&o);
 }
@@ -277,7 +282,7 @@ static void *raw_dealer(const office *o, const void *id, size_t id_bytes)
     cr_assert_eq(dcli_present_password(dealer, "sesame"), DCL_OK, "%s", dcl_error());
     if (id_bytes > 0)
         cr_assert_eq(zmq_setsockopt(dealer, ZMQ_ROUTING_ID, id, id_bytes), 0);
-    cr_assert_eq(zmq_connect(dealer, dcli_desk_address(o->desk)), 0);
+    cr_assert_eq(zmq_connect(dealer, dcli_listener_address(o->listener)), 0);
     return dealer;
 }
 
@@ -288,13 +293,13 @@ static void raw_send(void *dealer, const void *bytes, size_t length, int flags)
 
 static void serve(office *o, int64_t until_refused)
 {
-    for (int i = 0; i < LONG && dcli_desk_refused(o->desk) < until_refused; i++) {
+    for (int i = 0; i < LONG && dcli_listener_refused(o->listener) < until_refused; i++) {
         dcli_received received;
         uint32_t client;
-        if (dcli_desk_receive(o->desk, 1, &received, &client) == DCL_OK)
+        if (dcli_listener_receive(o->listener, 1, &received, &client) == DCL_OK)
             dcli_received_free(&received);
     }
-    cr_assert_eq(dcli_desk_refused(o->desk), until_refused);
+    cr_assert_eq(dcli_listener_refused(o->listener), until_refused);
 }
 
 static const char *words_of_refusal(void *dealer, char text[2048])
@@ -311,7 +316,7 @@ static const char *words_of_refusal(void *dealer, char text[2048])
     return text;
 }
 
-Test(desk, another_version_is_refused_with_both_numbers)
+Test(listener, another_version_is_refused_with_both_numbers)
 {
     static const struct {
         const char *bytes;
@@ -335,7 +340,7 @@ Test(desk, another_version_is_refused_with_both_numbers)
     close_office(&o);
 }
 
-Test(desk, malformed_messages_end_the_call)
+Test(listener, malformed_messages_end_the_call)
 {
     static const struct {
         const char *what, *bytes;
@@ -358,20 +363,20 @@ Test(desk, malformed_messages_end_the_call)
             raw_send(dealer, "\7", 1, 0); /* what follows is not looked at */
         serve(&o, (int64_t)i + 1);
         expect_quiet(&o, 5);
-        cr_expect_eq(dcli_desk_refused(o.desk), (int64_t)i + 1, "%s", cases[i].what);
+        cr_expect_eq(dcli_listener_refused(o.listener), (int64_t)i + 1, "%s", cases[i].what);
         zmq_close(dealer);
     }
     close_office(&o);
 }
 
-Test(desk, frames_that_are_too_large_end_the_call)
+Test(listener, frames_that_are_too_large_end_the_call)
 {
     office o = open_office(false, 0);
-    dcli_call *call = call_office(&o);
+    dcli_control *call = call_office(&o);
     say_hello(call);
     uint32_t client = expect_kind(&o, DCLI_MSG_HELLO);
     void *dealer = raw_dealer(&o, NULL, 0);
-    size_t length = DCLI_DESK_FRAME + 1;
+    size_t length = DCLI_LISTENER_FRAME + 1;
     char *bytes = calloc(1, length);
     dcli_monitor monitor;
     cr_assert_eq(dcli_monitor_open(o.net, dealer, &monitor), DCL_OK, "%s", dcl_error());
@@ -385,37 +390,37 @@ Test(desk, frames_that_are_too_large_end_the_call)
     dcli_monitor_close(&monitor, dealer);
     zmq_close(dealer);
     dcli_message beat = {.kind = DCLI_MSG_BEAT};
-    cr_expect_eq(dcli_desk_send(o.desk, client, &beat), DCL_OK, "the other is still there");
-    dcli_call_close(call);
+    cr_expect_eq(dcli_listener_send(o.listener, client, &beat), DCL_OK, "the other is still there");
+    dcli_control_close(call);
     close_office(&o);
 }
 
-Test(desk, who_sends_too_much_is_hung_up_on)
+Test(listener, who_sends_too_much_is_hung_up_on)
 {
     office o = open_office(false, 0);
-    dcli_call *call = call_office(&o);
+    dcli_control *call = call_office(&o);
     say_hello(call);
     uint32_t client = expect_kind(&o, DCLI_MSG_HELLO);
     dcli_message beat = {.kind = DCLI_MSG_BEAT};
-    for (int i = 0; i < 4 * DCLI_DESK_RATE; i++)
-        cr_assert_eq(dcli_call_send(call, &beat), DCL_OK);
+    for (int i = 0; i < 4 * DCLI_LISTENER_RATE; i++)
+        cr_assert_eq(dcli_control_send(call, &beat), DCL_OK);
     int got = 0;
     dcli_received received;
     uint32_t number = 0;
     dcl_status status;
-    while ((status = dcli_desk_receive(o.desk, LONG, &received, &number)) == DCL_OK) {
+    while ((status = dcli_listener_receive(o.listener, LONG, &received, &number)) == DCL_OK) {
         got++;
         dcli_received_free(&received);
     }
     cr_expect_eq(status, DCL_ERR_NODE_LOST, "%s", dcl_error());
-    cr_expect(number == client && got < 2 * DCLI_DESK_RATE, "%d messages", got);
-    cr_expect_eq(dcli_desk_refused(o.desk), 1);
+    cr_expect(number == client && got < 2 * DCLI_LISTENER_RATE, "%d messages", got);
+    cr_expect_eq(dcli_listener_refused(o.listener), 1);
     expect_call_ends(&o, call, "the connection has ended");
-    dcli_call_close(call);
+    dcli_control_close(call);
     close_office(&o);
 }
 
-Test(desk, ids_of_a_clients_own_choice_are_not_let_in)
+Test(listener, ids_of_a_clients_own_choice_are_not_let_in)
 {
     office o = open_office(false, 0);
     void *dealer = raw_dealer(&o, "chosen", 6);
@@ -425,9 +430,9 @@ Test(desk, ids_of_a_clients_own_choice_are_not_let_in)
     close_office(&o);
 }
 
-static int raw_connection(const office *o) { return test_stranger_connect(dcli_desk_address(o->desk)); }
+static int raw_connection(const office *o) { return test_stranger_connect(dcli_listener_address(o->listener)); }
 
-Test(desk, strangers_that_are_silent_do_not_keep_clients_out)
+Test(listener, strangers_that_are_silent_do_not_keep_clients_out)
 {
     enum { MANY = 200 };
     office o = open_office(false, 0);
@@ -445,7 +450,7 @@ Test(desk, strangers_that_are_silent_do_not_keep_clients_out)
     close_office(&o);
 }
 
-Test(desk, a_handshake_may_not_be_long)
+Test(listener, a_handshake_may_not_be_long)
 {
     static const struct {
         size_t bytes;
@@ -456,18 +461,18 @@ Test(desk, a_handshake_may_not_be_long)
         int fd = raw_connection(&o);
         expect_quiet(&o, 20); /* it is accepted */
         test_stranger_say(fd, cases[i].bytes);
-        usleep(20000); /* and read: what has come is no longer in the connection when the desk looks */
+        usleep(20000); /* and read: what has come is no longer in the connection when the listener looks */
         serve(&o, cases[i].cut);
         expect_quiet(&o, 50);
         cr_expect_eq(test_stranger_is_cut(fd), cases[i].cut, "%zu bytes", cases[i].bytes);
-        cr_expect_eq(dcli_desk_refused(o.desk), cases[i].cut, "%zu bytes", cases[i].bytes);
+        cr_expect_eq(dcli_listener_refused(o.listener), cases[i].cut, "%zu bytes", cases[i].bytes);
         close(fd);
         converse(&o, call_office(&o));
         close_office(&o);
     }
 }
 
-Test(desk, who_is_let_in_and_says_nothing_is_hung_up_on)
+Test(listener, who_is_let_in_and_says_nothing_is_hung_up_on)
 {
     office o = open_office(false, 150);
     void *dealer = dcli_net_socket(o.net, ZMQ_DEALER);
@@ -475,7 +480,7 @@ Test(desk, who_is_let_in_and_says_nothing_is_hung_up_on)
     dcli_event event = {0};
     cr_assert_eq(dcli_present_password(dealer, "sesame"), DCL_OK, "%s", dcl_error());
     cr_assert_eq(dcli_monitor_open(o.net, dealer, &monitor), DCL_OK, "%s", dcl_error());
-    cr_assert_eq(zmq_connect(dealer, dcli_desk_address(o.desk)), 0);
+    cr_assert_eq(zmq_connect(dealer, dcli_listener_address(o.listener)), 0);
     serve(&o, 1);
     for (int i = 0; i < LONG && event.kind != ZMQ_EVENT_DISCONNECTED; i++)
         if (!dcli_monitor_next(&monitor, &event))
@@ -488,18 +493,18 @@ Test(desk, who_is_let_in_and_says_nothing_is_hung_up_on)
 
 /* ---- calls that fail ---- */
 
-Test(desk, a_wrong_token_is_refused)
+Test(listener, a_wrong_token_is_refused)
 {
     office o = open_office(false, 0);
-    dcli_call_terms terms = password_terms(&o, "open");
-    dcli_call *call = call_with(&terms);
+    dcli_control_terms terms = password_terms(&o, "open");
+    dcli_control *call = call_with(&terms);
     expect_call_ends(&o, call, "wrong token");
-    cr_expect(strstr(dcl_error(), dcli_desk_address(o.desk)) != NULL, "%s", dcl_error());
-    dcli_call_close(call);
+    cr_expect(strstr(dcl_error(), dcli_listener_address(o.listener)) != NULL, "%s", dcl_error());
+    dcli_control_close(call);
     close_office(&o);
 }
 
-Test(desk, wrong_keys_are_refused)
+Test(listener, wrong_keys_are_refused)
 {
     office o = open_office(true, 0);
     dcli_keypair client, other;
@@ -508,42 +513,48 @@ Test(desk, wrong_keys_are_refused)
     cr_assert_eq(dcli_keypair_make(&other), DCL_OK);
     dcli_key_text(o.own.public_key, right);
     dcli_key_text(other.public_key, wrong);
-    dcli_call_terms unknown = {
-        .net = o.net, .address = dcli_desk_address(o.desk), .own = &client, .server_key = right, .silence_ms = 30000};
-    dcli_call *call = call_with(&unknown);
+    dcli_control_terms unknown = {.net = o.net,
+                                  .address = dcli_listener_address(o.listener),
+                                  .own = &client,
+                                  .server_key = right,
+                                  .silence_ms = 30000};
+    dcli_control *call = call_with(&unknown);
     expect_call_ends(&o, call, "wrong key");
-    dcli_call_close(call);
+    dcli_control_close(call);
 
-    cr_assert_eq(dcli_authenticator_allow(o.authenticator, "desk", client.public_key), DCL_OK);
-    dcli_call_terms impostor = unknown;
+    cr_assert_eq(dcli_authenticator_allow(o.authenticator, "listener", client.public_key), DCL_OK);
+    dcli_control_terms impostor = unknown;
     impostor.server_key = wrong;
     call = call_with(&impostor);
     expect_call_ends(&o, call, "wrong server key");
-    dcli_call_close(call);
+    dcli_control_close(call);
 
-    dcli_call_terms no_keys = password_terms(&o, "sesame");
+    dcli_control_terms no_keys = password_terms(&o, "sesame");
     call = call_with(&no_keys);
     expect_call_ends(&o, call, "does not accept a password");
-    dcli_call_close(call);
+    dcli_control_close(call);
     close_office(&o);
 }
 
-Test(desk, keys_where_a_password_is_wanted_are_refused)
+Test(listener, keys_where_a_password_is_wanted_are_refused)
 {
     office o = open_office(false, 0);
     dcli_keypair client;
     char key[DCLI_KEY_HEX];
     cr_assert_eq(dcli_keypair_make(&client), DCL_OK);
     dcli_key_text(client.public_key, key);
-    dcli_call_terms terms = {
-        .net = o.net, .address = dcli_desk_address(o.desk), .own = &client, .server_key = key, .silence_ms = 30000};
-    dcli_call *call = call_with(&terms);
+    dcli_control_terms terms = {.net = o.net,
+                                .address = dcli_listener_address(o.listener),
+                                .own = &client,
+                                .server_key = key,
+                                .silence_ms = 30000};
+    dcli_control *call = call_with(&terms);
     expect_call_ends(&o, call, "does not accept keys");
-    dcli_call_close(call);
+    dcli_control_close(call);
     close_office(&o);
 }
 
-Test(desk, nobody_there_is_told_with_the_address)
+Test(listener, nobody_there_is_told_with_the_address)
 {
     office o = open_office(false, 0);
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -553,25 +564,25 @@ Test(desk, nobody_there_is_told_with_the_address)
               getsockname(kept, (struct sockaddr *)&name, &length) == 0);
     char address[64];
     snprintf(address, sizeof address, "tcp://127.0.0.1:%d", ntohs(name.sin_port));
-    dcli_call_terms terms = {
+    dcli_control_terms terms = {
         .net = o.net, .address = address, .server_key = "", .password = "sesame", .silence_ms = 30000};
-    dcli_call *call = call_with(&terms);
+    dcli_control *call = call_with(&terms);
     dcli_received received;
-    cr_expect_eq(dcli_call_receive(call, LONG, &received), DCL_ERR_NODE_LOST);
+    cr_expect_eq(dcli_control_receive(call, LONG, &received), DCL_ERR_NODE_LOST);
     cr_expect(strstr(dcl_error(), "connection refused") != NULL && strstr(dcl_error(), address) != NULL, "%s",
               dcl_error());
-    dcli_call_close(call);
+    dcli_control_close(call);
     close(kept);
     close_office(&o);
 }
 
-Test(desk, calls_and_desks_that_cannot_be_opened_say_why)
+Test(listener, calls_and_listeners_that_cannot_be_opened_say_why)
 {
     office o = open_office(false, 0);
     dcli_keypair pair;
     cr_assert_eq(dcli_keypair_make(&pair), DCL_OK);
     const struct {
-        dcli_call_terms terms;
+        dcli_control_terms terms;
         dcl_status status;
         const char *words;
     } calls[] = {
@@ -588,27 +599,27 @@ Test(desk, calls_and_desks_that_cannot_be_opened_say_why)
         {{.address = "tcp://127.0.0.1:7700", .own = &pair, .server_key = "xyz"}, DCL_ERR_INVALID, "64 hexadecimal"},
     };
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        dcli_call_terms terms = calls[i].terms;
-        dcli_call *call;
+        dcli_control_terms terms = calls[i].terms;
+        dcli_control *call;
         terms.net = o.net;
         terms.silence_ms = 1000;
-        cr_expect_eq(dcli_call_open(&terms, &call), calls[i].status, "%s", calls[i].words);
+        cr_expect_eq(dcli_control_open(&terms, &call), calls[i].status, "%s", calls[i].words);
         cr_expect(strstr(dcl_error(), calls[i].words) != NULL, "\"%s\" lacks \"%s\"", dcl_error(), calls[i].words);
     }
-    dcli_desk *desk;
-    dcli_desk_terms terms = {
-        .net = o.net, .authenticator = o.authenticator, .domain = "desk", .silence_ms = 1000, .most_clients = 1};
+    dcli_listener *listener;
+    dcli_listener_terms terms = {
+        .net = o.net, .authenticator = o.authenticator, .domain = "listener", .silence_ms = 1000, .most_clients = 1};
     terms.address = "tcp://0.0.0.0:*";
-    cr_expect_eq(dcli_desk_open(&terms, &desk), DCL_ERR_INVALID);
+    cr_expect_eq(dcli_listener_open(&terms, &listener), DCL_ERR_INVALID);
     cr_expect(strstr(dcl_error(), "make them with `dcl keys`") != NULL, "%s", dcl_error());
-    terms.address = dcli_desk_address(o.desk);
-    cr_expect_eq(dcli_desk_open(&terms, &desk), DCL_ERR_NETWORK);
+    terms.address = dcli_listener_address(o.listener);
+    cr_expect_eq(dcli_listener_open(&terms, &listener), DCL_ERR_NETWORK);
     cr_expect(strstr(dcl_error(), "is in use") != NULL, "%s", dcl_error());
     terms.address = "tcp://192.0.2.1:*";
     terms.own = &pair;
     terms.domain = "keys";
     cr_assert_eq(dcli_authenticator_add_keys(o.authenticator, "keys"), DCL_OK);
-    cr_expect_eq(dcli_desk_open(&terms, &desk), DCL_ERR_NETWORK);
+    cr_expect_eq(dcli_listener_open(&terms, &listener), DCL_ERR_NETWORK);
     cr_expect(strstr(dcl_error(), "an address of this machine") != NULL, "%s", dcl_error());
     close_office(&o);
 }

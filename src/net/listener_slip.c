@@ -1,10 +1,10 @@
-/* net/desk_slip.c - one ZeroMQ message of a desk or call: taking it from the socket and unpacking it. */
+/* net/listener_slip.c - one ZeroMQ message of a listener or call: taking it from the socket and unpacking it. */
 #include <poll.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "net/desk_inside.h"
+#include "net/listener_inside.h"
 
 dcl_status dcli_slip_take(void *socket, bool has_id, dcli_frames_pool *pool, dcli_slip *slip_out)
 {
@@ -63,7 +63,7 @@ uint64_t dcli_slip_version(const dcli_slip *slip)
 
 void dcli_slip_wait(int count, const int descriptors[], int64_t until_ns)
 {
-    struct pollfd polled[DCLI_DESK_DESCRIPTORS];
+    struct pollfd polled[DCLI_LISTENER_DESCRIPTORS];
     for (int d = 0; d < count; d++)
         polled[d] = (struct pollfd){.fd = descriptors[d], .events = POLLIN};
     int64_t left = until_ns - dcli_monotonic_ns();

@@ -1,11 +1,11 @@
-/* net/desk_inside.h - shared by desks and calls. */
-#ifndef DCLI_NET_DESK_INSIDE_H
-#define DCLI_NET_DESK_INSIDE_H
+/* net/listener_inside.h - shared by listeners and calls. */
+#ifndef DCLI_NET_LISTENER_INSIDE_H
+#define DCLI_NET_LISTENER_INSIDE_H
 
-#include "net/desk.h"
 #include "net/endpoint.h"
+#include "net/listener.h"
 
-/** A message as the socket of a desk or call delivered it. */
+/** A message as the socket of a listener or call delivered it. */
 typedef struct dcli_slip {
     dcli_incoming incoming; /* its frames are taken from a pool */
     unsigned char id[256];  /* routing id of the sender, from a ROUTER */
@@ -23,7 +23,7 @@ bool dcli_slip_is_knock(const dcli_slip *slip);
 dcl_status dcli_slip_open(dcli_slip *slip, dcli_received *received_out);
 /** The protocol version of the message, if it begins like one. @return 0: it does not. */
 uint64_t dcli_slip_version(const dcli_slip *slip);
-/** Poll at most DCLI_DESK_DESCRIPTORS for reading. @param until_ns  as dcli_monotonic_ns(). */
+/** Poll at most DCLI_LISTENER_DESCRIPTORS for reading. @param until_ns  as dcli_monotonic_ns(). */
 void dcli_slip_wait(int count, const int descriptors[], int64_t until_ns);
 
 #endif

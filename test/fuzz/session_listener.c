@@ -1,5 +1,5 @@
-/* fuzz/session_desk.c - a supervisor with its clients: what clients say and how processes fare comes from the input. No process is
- * started. */
+/* fuzz/session_listener.c - a supervisor with its clients: what clients say and how processes fare comes from the
+ * input. No process is started. */
 #include "fuzz/session.h"
 
 #include <fcntl.h>
@@ -102,7 +102,7 @@ void __wrap_dcli_process_end(dcli_process *process, int grace_ms)
     *process = (dcli_process){.pidfd = -1};
 }
 
-/* ---- the desk ----------------------------------------------------------------------------------------------------- */
+/* ---- the listener ----------------------------------------------------------------------------------------------------- */
 
 static void answer_from(fuzz_input *input)
 {
@@ -195,12 +195,12 @@ static dcli_message make_message(fuzz_input *input, enum event event)
     return message;
 }
 
-dcl_status __wrap_dcli_desk_receive(dcli_desk *desk, int milliseconds, dcli_received *received_out,
-                                    uint32_t *client_out);
-dcl_status __wrap_dcli_desk_receive(dcli_desk *desk, int milliseconds, dcli_received *received_out,
-                                    uint32_t *client_out)
+dcl_status __wrap_dcli_listener_receive(dcli_listener *listener, int milliseconds, dcli_received *received_out,
+                                        uint32_t *client_out);
+dcl_status __wrap_dcli_listener_receive(dcli_listener *listener, int milliseconds, dcli_received *received_out,
+                                        uint32_t *client_out)
 {
-    (void)desk;
+    (void)listener;
     (void)milliseconds;
     enum { TWISTED = 192 };
     fuzz_input *input = &scene.input;
@@ -240,35 +240,35 @@ dcl_status __wrap_dcli_desk_receive(dcli_desk *desk, int milliseconds, dcli_rece
     return fuzz_receive(scene.pool, &message, received_out);
 }
 
-dcl_status __wrap_dcli_desk_send(dcli_desk *desk, uint32_t client, const dcli_message *message);
-dcl_status __wrap_dcli_desk_send(dcli_desk *desk, uint32_t client, const dcli_message *message)
+dcl_status __wrap_dcli_listener_send(dcli_listener *listener, uint32_t client, const dcli_message *message);
+dcl_status __wrap_dcli_listener_send(dcli_listener *listener, uint32_t client, const dcli_message *message)
 {
-    (void)desk;
+    (void)listener;
     fuzz_demand(client >= 1 && client <= MOST_CLIENTS, "something is sent to nobody");
     fuzz_demand_sound(message);
     return scene.hung_up[client] ? DCL_ERR_NETWORK : DCL_OK;
 }
 
-void __wrap_dcli_desk_hang_up(dcli_desk *desk, uint32_t client);
-void __wrap_dcli_desk_hang_up(dcli_desk *desk, uint32_t client)
+void __wrap_dcli_listener_hang_up(dcli_listener *listener, uint32_t client);
+void __wrap_dcli_listener_hang_up(dcli_listener *listener, uint32_t client)
 {
-    (void)desk;
+    (void)listener;
     if (client >= 1 && client <= MOST_CLIENTS)
         scene.hung_up[client] = true;
 }
 
-const char *__wrap_dcli_desk_caller(const dcli_desk *desk, uint32_t client);
-const char *__wrap_dcli_desk_caller(const dcli_desk *desk, uint32_t client)
+const char *__wrap_dcli_listener_caller(const dcli_listener *listener, uint32_t client);
+const char *__wrap_dcli_listener_caller(const dcli_listener *listener, uint32_t client)
 {
-    (void)desk;
+    (void)listener;
     (void)client;
     return "somebody";
 }
 
-const char *__wrap_dcli_desk_key(const dcli_desk *desk, uint32_t client);
-const char *__wrap_dcli_desk_key(const dcli_desk *desk, uint32_t client)
+const char *__wrap_dcli_listener_key(const dcli_listener *listener, uint32_t client);
+const char *__wrap_dcli_listener_key(const dcli_listener *listener, uint32_t client)
 {
-    (void)desk;
+    (void)listener;
     (void)client;
     return "";
 }
@@ -288,7 +288,7 @@ static void check_books(const dcli_supervisor *supervisor)
 }
 
 /* @param options  bits 0..1: devices - 1; 2: keys; 3..4: most sessions; */
-void fuzz_desk(fuzz_input input, int options)
+void fuzz_listener(fuzz_input input, int options)
 {
     static dcli_supervisor supervisor;
     static const dcli_log silent;
