@@ -33,7 +33,7 @@ typedef struct client {
 static const int64_t ms = 1000000; /* in ns */
 
 struct dcli_listener {
-    dcli_door door;
+    dcli_acceptor acceptor;
     dcli_frames_pool *pool;
     dcli_pack_buffer packed;
     client *client; /* [count] */
@@ -56,19 +56,19 @@ dcl_status dcli_listener_open(const dcli_listener_terms *terms, dcli_listener **
     listener->log = terms->log;
     listener->pool = dcli_frames_pool_new();
     int strangers = terms->most_strangers > 0 ? terms->most_strangers : DCLI_LISTENER_STRANGERS;
-    dcli_door_terms door = {.net = terms->net,
-                            .address = terms->address,
-                            .authenticator = terms->authenticator,
-                            .domain = terms->domain,
-                            .own = terms->own,
-                            .silence_ms = terms->silence_ms,
-                            .most_bytes = DCLI_LISTENER_FRAME,
-                            .most_waiting = MOST_WAITING,
-                            .most_before = DCLI_DOOR_HANDSHAKE,
-                            .most_ahead = DCLI_LISTENER_AHEAD,
-                            .most_in_all = DCLI_LISTENER_IN_ALL,
-                            .most_connections = terms->most_clients + strangers};
-    dcl_status status = listener->pool == NULL ? DCL_ERR_NOMEM : dcli_door_open(&door, &listener->door);
+    dcli_acceptor_terms acceptor = {.net = terms->net,
+                                    .address = terms->address,
+                                    .authenticator = terms->authenticator,
+                                    .domain = terms->domain,
+                                    .own = terms->own,
+                                    .silence_ms = terms->silence_ms,
+                                    .most_bytes = DCLI_LISTENER_FRAME,
+                                    .most_waiting = MOST_WAITING,
+                                    .most_before = DCLI_ACCEPTOR_HANDSHAKE,
+                                    .most_ahead = DCLI_LISTENER_AHEAD,
+                                    .most_in_all = DCLI_LISTENER_IN_ALL,
+                                    .most_connections = terms->most_clients + strangers};
+    dcl_status status = listener->pool == NULL ? DCL_ERR_NOMEM : dcli_acceptor_open(&acceptor, &listener->acceptor);
     if (status == DCL_OK)
         *listener_out = listener;
     else
@@ -80,7 +80,7 @@ void dcli_listener_close(dcli_listener *listener)
 {
     if (listener == NULL)
         return;
-    dcli_door_close(&listener->door);
+    dcli_acceptor_close(&listener->acceptor);
     if (listener->pool != NULL)
         dcli_frames_pool_close(listener->pool);
     dcli_free(listener->packed.bytes);
@@ -88,7 +88,7 @@ void dcli_listener_close(dcli_listener *listener)
     dcli_free(listener);
 }
 
-const char *dcli_listener_address(const dcli_listener *listener) { return listener->door.address; }
+const char *dcli_listener_address(const dcli_listener *listener) { return listener->acceptor.address; }
 int64_t dcli_listener_refused(const dcli_listener *listener) { return listener->refused; }
 
 /* ---- clients ------------------------------------------------------------------------------------------------------ */
@@ -118,7 +118,7 @@ static void forget(dcli_listener *listener, client *one)
 /** End a client's connection at once. If the caller knows the client, dcli_listener_receive() reports the end. */
 static void cut(dcli_listener *listener, client *one)
 {
-    dcli_door_cut(&listener->door, one->number);
+    dcli_acceptor_cut(&listener->acceptor, one->number);
     one->ended = one->leaving = true;
 }
 
@@ -169,13 +169,13 @@ static client *add_client(dcli_listener *listener, dcli_slip *slip)
     bool own_id = slip->id_bytes != ID_BYTES || slip->id[0] != 0; /* an id that the client chose itself could be that
                                                                      of another client */
     if (own_id || dcli_grow(&listener->client, listener->count, &listener->capacity, sizeof *listener->client) != 0) {
-        dcli_door_cut_stranger(&listener->door, fd);
+        dcli_acceptor_cut_stranger(&listener->acceptor, fd);
         return NULL;
     }
     client *one = &listener->client[listener->count];
     *one = (client){.number = listener->numbers + 1, .heard_ns = dcli_monotonic_ns()};
     memcpy(one->id, slip->id, ID_BYTES);
-    if (!dcli_door_claim(&listener->door, fd, one->id, ID_BYTES, one->number))
+    if (!dcli_acceptor_claim(&listener->acceptor, fd, one->id, ID_BYTES, one->number))
         return NULL;
     describe(one, frame);
     listener->numbers++;
@@ -201,9 +201,9 @@ static dcl_status send_to(dcli_listener *listener, client *one, const dcli_messa
         status = dcli_frame_of(listener->packed.bytes, listener->packed.length, &frame);
     if (status != DCL_OK)
         return status;
-    int rc = zmq_send(listener->door.router, one->id, ID_BYTES, ZMQ_DONTWAIT | ZMQ_SNDMORE);
+    int rc = zmq_send(listener->acceptor.router, one->id, ID_BYTES, ZMQ_DONTWAIT | ZMQ_SNDMORE);
     if (rc >= 0)
-        rc = dcli_send_frame(&frame, listener->door.router, 0);
+        rc = dcli_send_frame(&frame, listener->acceptor.router, 0);
     if (rc < 0) {
         status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_send", "the client is gone or takes nothing: end its session");
         cut(listener, one);
@@ -295,14 +295,14 @@ static dcl_status take(dcli_listener *listener, dcli_received *received_out, uin
 {
     for (;;) {
         dcli_slip slip;
-        dcl_status status = dcli_slip_take(listener->door.router, true, listener->pool, &slip);
+        dcl_status status = dcli_slip_take(listener->acceptor.router, true, listener->pool, &slip);
         if (status != DCL_OK)
             return status;
         client *one = slip.id_bytes == ID_BYTES ? by_id(listener, slip.id) : NULL;
         if (one == NULL)
             one = add_client(listener, &slip);
         else
-            dcli_door_note_message(&listener->door, zmq_msg_get(&slip.incoming.frames->header, ZMQ_SRCFD));
+            dcli_acceptor_note_message(&listener->acceptor, zmq_msg_get(&slip.incoming.frames->header, ZMQ_SRCFD));
         if (is_to_be_dropped(listener, one, &slip)) {
             dcli_slip_drop(&slip);
             continue;
@@ -321,7 +321,7 @@ static bool look_at_ends(dcli_listener *listener)
 {
     int64_t number;
     bool any = false;
-    while (dcli_door_next_end(&listener->door, &number)) {
+    while (dcli_acceptor_next_end(&listener->acceptor, &number)) {
         client *one = by_number(listener, (uint32_t)number);
         if (one != NULL)
             one->ended = any = true;
@@ -348,7 +348,7 @@ static void cut_who_is_due(dcli_listener *listener)
             refuse(listener, one->who, "nothing was said for too long");
         cut(listener, one);
     }
-    if (dcli_door_cut_silent(&listener->door, now - listener->idle_ns) > 0)
+    if (dcli_acceptor_cut_silent(&listener->acceptor, now - listener->idle_ns) > 0)
         refuse(listener, "some address", "nothing was said for too long");
 }
 
@@ -374,7 +374,7 @@ static dcl_status tell_ended(dcli_listener *listener, uint32_t *client_out)
 static void cut_floods(dcli_listener *listener)
 {
     int64_t number;
-    while (dcli_door_next_flood(&listener->door, &number)) {
+    while (dcli_acceptor_next_flood(&listener->acceptor, &number)) {
         client *one = number >= 0 ? by_number(listener, (uint32_t)number) : NULL;
         refuse(listener, one != NULL ? one->who : "some address", "a message without end");
         if (one != NULL)
@@ -399,7 +399,7 @@ static dcl_status step(dcli_listener *listener, dcli_received *received_out, uin
 
 static int64_t next_due_ns(const dcli_listener *listener)
 {
-    int64_t due = dcli_door_oldest_silent_ns(&listener->door);
+    int64_t due = dcli_acceptor_oldest_silent_ns(&listener->acceptor);
     due = due == INT64_MAX ? due : due + listener->idle_ns + 1;
     for (int64_t i = 0; i < listener->count; i++)
         if (due_ns(listener, &listener->client[i]) < due)
@@ -418,9 +418,10 @@ dcl_status dcli_listener_receive(dcli_listener *listener, int milliseconds, dcli
         if (end_ns != INT64_MAX && dcli_monotonic_ns() >= end_ns)
             return DCL_ERR_TIMEOUT;
         int64_t due = next_due_ns(listener);
-        if (!dcli_socket_has_input(listener->door.router) && !dcli_socket_has_input(listener->door.monitor.events))
+        if (!dcli_socket_has_input(listener->acceptor.router) &&
+            !dcli_socket_has_input(listener->acceptor.monitor.events))
             dcli_slip_wait(DCLI_LISTENER_DESCRIPTORS,
-                           (int[]){listener->door.fd, listener->door.monitor.fd, listener->door.arrivals},
+                           (int[]){listener->acceptor.fd, listener->acceptor.monitor.fd, listener->acceptor.arrivals},
                            due < end_ns ? due : end_ns);
     }
 }
@@ -429,9 +430,9 @@ int dcli_listener_descriptors(const dcli_listener *listener, int descriptors_out
                               int *milliseconds_out)
 {
     int64_t due = next_due_ns(listener), left = due - dcli_monotonic_ns();
-    descriptors_out[0] = listener->door.fd;
-    descriptors_out[1] = listener->door.monitor.fd;
-    descriptors_out[2] = listener->door.arrivals;
+    descriptors_out[0] = listener->acceptor.fd;
+    descriptors_out[1] = listener->acceptor.monitor.fd;
+    descriptors_out[2] = listener->acceptor.arrivals;
     *milliseconds_out = due == INT64_MAX ? -1 : left > 0 ? (int)(left / ms) + 1 : 0;
     return DCLI_LISTENER_DESCRIPTORS;
 }

@@ -1,5 +1,5 @@
 /* net/wire.c - the transport over tcp: one bound ROUTER for peers with higher numbers, and one that connects to those
- * with lower numbers. Sending: wire_send.c; receiving and lost peers: wire_take.c; listeners: wire_door.c.
+ * with lower numbers. Sending: wire_send.c; receiving and lost peers: wire_take.c; listeners: wire_acceptor.c.
  * Source: zmq_socket(3), zmq_setsockopt(3): ZMQ_CONNECT_ROUTING_ID, ZMQ_PROBE_ROUTER. */
 #include "net/wire.h"
 
@@ -14,7 +14,7 @@
 static void close_wire(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
-    dcli_door_close(&wire->door);
+    dcli_acceptor_close(&wire->acceptor);
     if (wire->outgoing != NULL) {
         dcli_monitor_close(&wire->monitor, wire->outgoing);
         zmq_close(wire->outgoing);
@@ -123,22 +123,22 @@ static dcl_status open_outgoing(dcli_endpoint *endpoint, dcli_wire *wire, const 
     return status == DCL_OK ? dcli_monitor_open(endpoint->net, wire->outgoing, &wire->monitor) : status;
 }
 
-static dcl_status open_door(dcli_endpoint *endpoint, dcli_wire *wire, const dcli_wire_terms *terms,
-                            const unsigned char *id)
+static dcl_status open_acceptor(dcli_endpoint *endpoint, dcli_wire *wire, const dcli_wire_terms *terms,
+                                const unsigned char *id)
 {
-    dcli_door_terms door = {.net = endpoint->net,
-                            .address = terms->bind,
-                            .first_port = terms->first_port,
-                            .last_port = terms->last_port,
-                            .authenticator = terms->authenticator,
-                            .domain = terms->domain,
-                            .own = wire->own,
-                            .silence_ms = terms->silence_ms,
-                            .most_bytes = most_bytes(terms),
-                            .most_connections = terms->peer_count + DCLI_WIRE_SPARE,
-                            .most_before = DCLI_DOOR_HANDSHAKE,
-                            .own_id = id};
-    return dcli_door_open(&door, &wire->door);
+    dcli_acceptor_terms acceptor = {.net = endpoint->net,
+                                    .address = terms->bind,
+                                    .first_port = terms->first_port,
+                                    .last_port = terms->last_port,
+                                    .authenticator = terms->authenticator,
+                                    .domain = terms->domain,
+                                    .own = wire->own,
+                                    .silence_ms = terms->silence_ms,
+                                    .most_bytes = most_bytes(terms),
+                                    .most_connections = terms->peer_count + DCLI_WIRE_SPARE,
+                                    .most_before = DCLI_ACCEPTOR_HANDSHAKE,
+                                    .own_id = id};
+    return dcli_acceptor_open(&acceptor, &wire->acceptor);
 }
 
 static dcl_status open_wire(dcli_endpoint *endpoint, const dcli_wire_terms *terms)
@@ -150,7 +150,7 @@ static dcl_status open_wire(dcli_endpoint *endpoint, const dcli_wire_terms *term
     if (status == DCL_OK)
         status = open_outgoing(endpoint, wire, terms, id);
     if (status == DCL_OK && terms->bind != NULL)
-        status = open_door(endpoint, wire, terms, id);
+        status = open_acceptor(endpoint, wire, terms, id);
     return status;
 }
 
@@ -178,7 +178,7 @@ dcl_status dcli_endpoint_open_wire(const dcli_wire_terms *terms, dcli_endpoint *
 const char *dcli_endpoint_address(const dcli_endpoint *endpoint)
 {
     const dcli_wire *wire = endpoint->link;
-    return endpoint->transport == &transport ? wire->door.address : "";
+    return endpoint->transport == &transport ? wire->acceptor.address : "";
 }
 
 /* ---- introductions ------------------------------------------------------------------------------------------------ */
@@ -313,15 +313,15 @@ static dcl_status expect(dcli_endpoint *endpoint, int peer, const char *key, con
         return status;
     dcli_wire_peer *one = &wire->peer[peer];
     bool early = one->state == DCLI_WIRE_EARLY_BIRD;
-    if (wire->door.router == NULL || (!early && one->state != DCLI_WIRE_UNKNOWN))
+    if (wire->acceptor.router == NULL || (!early && one->state != DCLI_WIRE_UNKNOWN))
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "peer %d cannot be expected %s; expected once, where this peer listens; a peer that "
                          "was lost stays lost",
-                         peer, wire->door.router == NULL ? "here" : "again");
+                         peer, wire->acceptor.router == NULL ? "here" : "again");
     bool own_key = !early || strcmp(one->key, hex) == 0;
     if (early && !own_key) { /* someone else used its number; its own connection may still come */
-        dcli_door_cut(&wire->door, peer);
-        dcli_wire_stir_door(wire);
+        dcli_acceptor_cut(&wire->acceptor, peer);
+        dcli_wire_stir_acceptor(wire);
         dcli_parcels_free(&one->early);
         one->fd = -1;
         one->ended = one->malformed = false;

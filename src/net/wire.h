@@ -71,15 +71,15 @@ typedef struct dcli_wire_peer {
 typedef enum dcli_wire_source {
     DCLI_WIRE_OUTGOING,
     DCLI_WIRE_OUTGOING_EVENTS,
-    DCLI_WIRE_DOOR,
-    DCLI_WIRE_DOOR_EVENTS,
-    DCLI_WIRE_DOOR_ARRIVALS,
+    DCLI_WIRE_ACCEPTOR,
+    DCLI_WIRE_ACCEPTOR_EVENTS,
+    DCLI_WIRE_ACCEPTOR_ARRIVALS,
     DCLI_WIRE_SOURCES
 } dcli_wire_source;
 
 typedef struct dcli_wire {
-    dcli_door door; /* peers with higher numbers connect to it */
-    void *outgoing; /* the ROUTER that connects to peers with lower numbers */
+    dcli_acceptor acceptor; /* peers with higher numbers connect to it */
+    void *outgoing;         /* the ROUTER that connects to peers with lower numbers */
     int outgoing_fd;
     dcli_monitor monitor; /* of outgoing */
     dcli_wire_peer *peer; /* [peer_count] */
@@ -104,8 +104,8 @@ typedef struct dcli_wire {
     int64_t refused;               /* value of endpoint->refused at the last check */
 } dcli_wire;
 
-/** Mark the door's sources as possibly having something again. */
-void dcli_wire_stir_door(dcli_wire *wire);
+/** Mark the acceptor's sources as possibly having something again. */
+void dcli_wire_stir_acceptor(dcli_wire *wire);
 void dcli_wire_stir_outgoing(dcli_wire *wire);
 /** Whether messages have checksums: without keys nothing else detects changed bytes. */
 static inline bool dcli_wire_has_sums(const dcli_wire *wire) { return wire->own == NULL; }

@@ -96,10 +96,10 @@ static dcl_status transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, z
 {
     dcli_wire *wire = endpoint->link;
     bool outgoing = wire->peer[to].address != NULL;
-    void *socket = outgoing ? wire->outgoing : wire->door.router;
+    void *socket = outgoing ? wire->outgoing : wire->acceptor.router;
     unsigned char id[DCLI_ROUTING_BYTES];
     dcli_routing_id(to, id);
-    wire->quiet[outgoing ? DCLI_WIRE_OUTGOING : DCLI_WIRE_DOOR] = false; /* sending also processes events */
+    wire->quiet[outgoing ? DCLI_WIRE_OUTGOING : DCLI_WIRE_ACCEPTOR] = false; /* sending also processes events */
     int rc;
     do
         rc = zmq_send(socket, id, sizeof id, ZMQ_DONTWAIT | ZMQ_SNDMORE);

@@ -69,9 +69,9 @@ dcl_status dcli_ending_fail(dcli_ending ending, const char *who, const char *add
 /* ---- listeners ---- */
 
 /** Byte limit for a connecting client: a handshake takes up to 700 bytes. */
-enum { DCLI_DOOR_HANDSHAKE = 2048 };
+enum { DCLI_ACCEPTOR_HANDSHAKE = 2048 };
 
-typedef struct dcli_door_terms {
+typedef struct dcli_acceptor_terms {
     dcli_net *net;
     const char *address; /* where to listen; port "*": in the range, or any */
     int first_port, last_port;
@@ -82,11 +82,11 @@ typedef struct dcli_door_terms {
     int most_waiting;     /* queued messages of a connection, in either direction; 0: no limit */
     int most_connections; /* beyond this number, the oldest connection that has sent no message is ended */
     /* Limits on bytes of a connection beyond the messages taken from it; 0: no limit of this kind. */
-    int64_t most_before;         /* until it is authenticated; DCLI_DOOR_HANDSHAKE is enough */
+    int64_t most_before;         /* until it is authenticated; DCLI_ACCEPTOR_HANDSHAKE is enough */
     int64_t most_ahead;          /* afterwards */
     int64_t most_in_all;         /* of all connections together; those with the most are ended */
     const unsigned char *own_id; /* [DCLI_ROUTING_BYTES]; NULL: none */
-} dcli_door_terms;
+} dcli_acceptor_terms;
 
 typedef struct dcli_connection {
     int fd;
@@ -99,44 +99,44 @@ typedef struct dcli_connection {
     int64_t since_ns;
 } dcli_connection;
 
-/** A door: a bound ROUTER and its connections. */
-typedef struct dcli_door {
+/** An acceptor: a bound ROUTER and its connections. */
+typedef struct dcli_acceptor {
     void *router; /* NULL: not open */
     int fd, port, most;
     int arrivals; /* readable when bytes have arrived that a limit applies to; -1: there is no limit */
     bool has_keys;
-    bool unseen; /* some connections were not checked by dcli_door_next_flood() yet */
+    bool unseen; /* some connections were not checked by dcli_acceptor_next_flood() yet */
     int64_t most_before, most_ahead, most_in_all;
     dcli_monitor monitor;
     char address[DCLI_MOST_ADDRESS + 1]; /* with the port */
     dcli_connection *connection;         /* [count], oldest first */
     int64_t count, capacity;
-} dcli_door;
+} dcli_acceptor;
 
-/** Open a door. @param door_out  {0} on failure.
+/** Open an acceptor. @param acceptor_out  {0} on failure.
  *  @return DCL_OK, DCL_ERR_INVALID (address; beyond loopback without keys), DCL_ERR_NETWORK (ports in use, name),
  *          DCL_ERR_NOMEM. */
-dcl_status dcli_door_open(const dcli_door_terms *terms, dcli_door *door_out);
-void dcli_door_close(dcli_door *door);
+dcl_status dcli_acceptor_open(const dcli_acceptor_terms *terms, dcli_acceptor *acceptor_out);
+void dcli_acceptor_close(dcli_acceptor *acceptor);
 
 /** Assign a connection to a holder: the holder's first message has arrived by descriptor `fd` (ZMQ_SRCFD) with this
  *  routing id. Sends an empty message back. @param holder  >= 0, chosen by the caller.
  *  @return false: the connection has ended already; messages of it may still be queued. */
-bool dcli_door_claim(dcli_door *door, int fd, const void *id, size_t id_bytes, int64_t holder);
+bool dcli_acceptor_claim(dcli_acceptor *acceptor, int fd, const void *id, size_t id_bytes, int64_t holder);
 /** Get the holder of a connection that has ended. @return false: there is none now. */
-bool dcli_door_next_end(dcli_door *door, int64_t *holder_out);
-/** End a holder's connection; dcli_door_next_end() does not report it. */
-void dcli_door_cut(dcli_door *door, int64_t holder);
+bool dcli_acceptor_next_end(dcli_acceptor *acceptor, int64_t *holder_out);
+/** End a holder's connection; dcli_acceptor_next_end() does not report it. */
+void dcli_acceptor_cut(dcli_acceptor *acceptor, int64_t holder);
 /** Note that a message received by this descriptor was taken. */
-void dcli_door_note_message(dcli_door *door, int fd);
-/** End a connection that has received more bytes than its limit without a complete message. dcli_door_next_end() does
- *  not report it. @param holder_out  -1: no message was received over it. @return false: there is none now. */
-bool dcli_door_next_flood(dcli_door *door, int64_t *holder_out);
+void dcli_acceptor_note_message(dcli_acceptor *acceptor, int fd);
+/** End a connection that has received more bytes than its limit without a complete message. dcli_acceptor_next_end()
+ *  does not report it. @param holder_out  -1: no message was received over it. @return false: there is none now. */
+bool dcli_acceptor_next_flood(dcli_acceptor *acceptor, int64_t *holder_out);
 /** End connections made before `before_ns` over which no message was received. @return how many. */
-int dcli_door_cut_silent(dcli_door *door, int64_t before_ns);
+int dcli_acceptor_cut_silent(dcli_acceptor *acceptor, int64_t before_ns);
 /** When the oldest of those was made; INT64_MAX: there is none. */
-int64_t dcli_door_oldest_silent_ns(const dcli_door *door);
+int64_t dcli_acceptor_oldest_silent_ns(const dcli_acceptor *acceptor);
 /** End the connection of this descriptor, which must have no holder. */
-void dcli_door_cut_stranger(dcli_door *door, int fd);
+void dcli_acceptor_cut_stranger(dcli_acceptor *acceptor, int fd);
 
 #endif

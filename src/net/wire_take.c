@@ -14,7 +14,10 @@ enum { LOOK_EVERY = 64 /* messages taken between two checks of events, while the
 
 /* ---- where there is news ------------------------------------------------------------------------------------------ */
 
-void dcli_wire_stir_door(dcli_wire *wire) { wire->quiet[DCLI_WIRE_DOOR] = wire->quiet[DCLI_WIRE_DOOR_EVENTS] = false; }
+void dcli_wire_stir_acceptor(dcli_wire *wire)
+{
+    wire->quiet[DCLI_WIRE_ACCEPTOR] = wire->quiet[DCLI_WIRE_ACCEPTOR_EVENTS] = false;
+}
 void dcli_wire_stir_outgoing(dcli_wire *wire)
 {
     wire->quiet[DCLI_WIRE_OUTGOING] = wire->quiet[DCLI_WIRE_OUTGOING_EVENTS] = false;
@@ -22,12 +25,12 @@ void dcli_wire_stir_outgoing(dcli_wire *wire)
 
 void dcli_wire_descriptors(const dcli_wire *wire, int descriptors_out[DCLI_WIRE_SOURCES])
 {
-    bool door = wire->door.router != NULL;
+    bool acceptor = wire->acceptor.router != NULL;
     descriptors_out[DCLI_WIRE_OUTGOING] = wire->outgoing_fd;
     descriptors_out[DCLI_WIRE_OUTGOING_EVENTS] = wire->monitor.fd;
-    descriptors_out[DCLI_WIRE_DOOR] = door ? wire->door.fd : -1;
-    descriptors_out[DCLI_WIRE_DOOR_EVENTS] = door ? wire->door.monitor.fd : -1;
-    descriptors_out[DCLI_WIRE_DOOR_ARRIVALS] = door ? wire->door.arrivals : -1;
+    descriptors_out[DCLI_WIRE_ACCEPTOR] = acceptor ? wire->acceptor.fd : -1;
+    descriptors_out[DCLI_WIRE_ACCEPTOR_EVENTS] = acceptor ? wire->acceptor.monitor.fd : -1;
+    descriptors_out[DCLI_WIRE_ACCEPTOR_ARRIVALS] = acceptor ? wire->acceptor.arrivals : -1;
 }
 
 /** Poll all sources with one system call. @return how many have events. */
@@ -126,12 +129,12 @@ static void cut_floods(dcli_endpoint *endpoint)
 {
     dcli_wire *wire = endpoint->link;
     int64_t nobody;
-    while (dcli_door_next_flood(&wire->door, &nobody))
+    while (dcli_acceptor_next_flood(&wire->acceptor, &nobody))
         if (count_refusal(endpoint))
             DCLI_LOG(wire->log, DCLI_LOG_WARN,
                      "someone sends more than a handshake takes: cut off (%" PRId64 " refused in all)",
                      endpoint->refused);
-    wire->quiet[DCLI_WIRE_DOOR_ARRIVALS] = true;
+    wire->quiet[DCLI_WIRE_ACCEPTOR_ARRIVALS] = true;
 }
 
 static void look_at_events(dcli_endpoint *endpoint)
@@ -145,15 +148,15 @@ static void look_at_events(dcli_endpoint *endpoint)
         else
             wire->quiet[DCLI_WIRE_OUTGOING_EVENTS] = true;
     }
-    while (!wire->quiet[DCLI_WIRE_DOOR_EVENTS]) {
-        if (wire->door.router != NULL && dcli_door_next_end(&wire->door, &peer))
+    while (!wire->quiet[DCLI_WIRE_ACCEPTOR_EVENTS]) {
+        if (wire->acceptor.router != NULL && dcli_acceptor_next_end(&wire->acceptor, &peer))
             dcli_wire_set(endpoint, (int)peer, DCLI_END_LOST);
         else
-            wire->quiet[DCLI_WIRE_DOOR_EVENTS] = true;
+            wire->quiet[DCLI_WIRE_ACCEPTOR_EVENTS] = true;
     }
-    if (wire->door.router == NULL)
-        wire->quiet[DCLI_WIRE_DOOR_ARRIVALS] = true;
-    else if (!wire->quiet[DCLI_WIRE_DOOR_ARRIVALS] || wire->door.unseen)
+    if (wire->acceptor.router == NULL)
+        wire->quiet[DCLI_WIRE_ACCEPTOR_ARRIVALS] = true;
+    else if (!wire->quiet[DCLI_WIRE_ACCEPTOR_ARRIVALS] || wire->acceptor.unseen)
         cut_floods(endpoint);
 }
 
@@ -164,10 +167,10 @@ void dcli_wire_forget(dcli_endpoint *endpoint, int peer)
     wire->closing -= one->state == DCLI_WIRE_CLOSING;
     if (one->address != NULL && one->state != DCLI_WIRE_GONE)
         zmq_disconnect(wire->outgoing, one->address);
-    else if (wire->door.router != NULL)
-        dcli_door_cut(&wire->door, peer);
+    else if (wire->acceptor.router != NULL)
+        dcli_acceptor_cut(&wire->acceptor, peer);
     dcli_wire_stir_outgoing(wire);
-    dcli_wire_stir_door(wire);
+    dcli_wire_stir_acceptor(wire);
     one->state = DCLI_WIRE_GONE;
     dcli_parcels_free(&one->to_send);
     dcli_parcels_free(&one->early);
@@ -208,7 +211,7 @@ static dcl_status lost(dcli_endpoint *endpoint, int peer, dcli_incoming *incomin
 static int over(const dcli_endpoint *endpoint, bool empty)
 {
     const dcli_wire *wire = endpoint->link;
-    uint64_t turns = 4 * (uint64_t)endpoint->peer_count + 2 * (uint64_t)(wire->door.count + LOOK_EVERY);
+    uint64_t turns = 4 * (uint64_t)endpoint->peer_count + 2 * (uint64_t)(wire->acceptor.count + LOOK_EVERY);
     for (int peer = 0; wire->closing > 0 && peer < endpoint->peer_count; peer++)
         if (wire->peer[peer].state == DCLI_WIRE_CLOSING && (empty || wire->taken - wire->peer[peer].last > turns))
             return peer;
@@ -246,8 +249,8 @@ static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, in
                  "someone who %s claims to be peer %d%s: cut off (%" PRId64 " refused in all)",
                  claims_host ? "has not shown the host's key" : "is not expected", incoming->from,
                  claims_host ? ", the host" : "", endpoint->refused);
-    dcli_door_cut_stranger(&wire->door, fd);
-    dcli_wire_stir_door(wire);
+    dcli_acceptor_cut_stranger(&wire->acceptor, fd);
+    dcli_wire_stir_acceptor(wire);
     drop(incoming);
 }
 
@@ -257,7 +260,7 @@ static bool key_fits(const dcli_wire_peer *peer, zmq_msg_t *header)
     return user != NULL && strcmp(user, peer->key) == 0;
 }
 
-/** Handle the first message over a connection to the door. @return false: it must not be taken. */
+/** Handle the first message over a connection to the acceptor. @return false: it must not be taken. */
 static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd)
 {
     dcli_wire *wire = endpoint->link;
@@ -274,8 +277,8 @@ static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd
     }
     dcli_routing_id(from, id);
     peer->fd = fd;
-    bool there = dcli_door_claim(&wire->door, fd, id, sizeof id, from);
-    dcli_wire_stir_door(wire);
+    bool there = dcli_acceptor_claim(&wire->acceptor, fd, id, sizeof id, from);
+    dcli_wire_stir_acceptor(wire);
     if (!expected) {
         peer->state = DCLI_WIRE_EARLY_BIRD;
         peer->ended = !there;
@@ -301,8 +304,8 @@ static void give_up(dcli_endpoint *endpoint, int from)
     }
     peer->ended = true;
     dcli_parcels_free(&peer->early);
-    dcli_door_cut(&wire->door, from);
-    dcli_wire_stir_door(wire);
+    dcli_acceptor_cut(&wire->acceptor, from);
+    dcli_wire_stir_acceptor(wire);
 }
 
 /** Store a message of a peer until the peer is expected. */
@@ -375,12 +378,12 @@ static bool unseal(dcli_endpoint *endpoint, dcli_incoming *incoming)
 }
 
 /** Decide about a message. @return whether it is for the caller; otherwise it has been handled. */
-static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_door)
+static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_acceptor)
 {
     dcli_wire *wire = endpoint->link;
     int from = incoming->from;
     zmq_msg_t *header = &incoming->frames->header;
-    if (by_door) {
+    if (by_acceptor) {
         int fd = zmq_msg_get(header, ZMQ_SRCFD);
         bool known = from >= 0 && wire->peer[from].fd == fd && wire->peer[from].state >= DCLI_WIRE_UP;
         known = known || (from >= 0 && wire->peer[from].fd == fd && wire->peer[from].state == DCLI_WIRE_EARLY_BIRD);
@@ -442,11 +445,11 @@ static dcl_status take_ready(dcli_endpoint *endpoint, dcli_incoming *incoming)
     return DCL_ERR_TIMEOUT;
 }
 
-static dcl_status take_from(dcli_endpoint *endpoint, bool by_door, dcli_incoming *incoming)
+static dcl_status take_from(dcli_endpoint *endpoint, bool by_acceptor, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
-    dcli_wire_source source = by_door ? DCLI_WIRE_DOOR : DCLI_WIRE_OUTGOING;
-    void *socket = by_door ? wire->door.router : wire->outgoing;
+    dcli_wire_source source = by_acceptor ? DCLI_WIRE_ACCEPTOR : DCLI_WIRE_OUTGOING;
+    void *socket = by_acceptor ? wire->acceptor.router : wire->outgoing;
     while (socket != NULL && !wire->quiet[source]) {
         bool more;
         dcl_status status = dcli_take_sender(socket, endpoint->peer_count, &incoming->from, &more);
@@ -460,7 +463,7 @@ static dcl_status take_from(dcli_endpoint *endpoint, bool by_door, dcli_incoming
         dcli_take_rest(socket, incoming);
         if (incoming->from >= 0)
             dcli_wire_note_taken(&wire->peer[incoming->from], incoming);
-        if (admit(endpoint, incoming, by_door))
+        if (admit(endpoint, incoming, by_acceptor))
             return DCL_OK;
     }
     wire->quiet[source] = true;
@@ -471,9 +474,9 @@ static dcl_status take_from(dcli_endpoint *endpoint, bool by_door, dcli_incoming
 static dcl_status take_any(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
-    bool door_first = wire->taken & 1;
-    dcl_status status = take_from(endpoint, door_first, incoming);
-    return status == DCL_ERR_TIMEOUT ? take_from(endpoint, !door_first, incoming) : status;
+    bool acceptor_first = wire->taken & 1;
+    dcl_status status = take_from(endpoint, acceptor_first, incoming);
+    return status == DCL_ERR_TIMEOUT ? take_from(endpoint, !acceptor_first, incoming) : status;
 }
 
 /** If the last message turned out to be invalid, accept nothing more from its sender. */

@@ -455,7 +455,7 @@ Test(listener, a_handshake_may_not_be_long)
     static const struct {
         size_t bytes;
         bool cut;
-    } cases[] = {{100, false}, {DCLI_DOOR_HANDSHAKE - 100, false}, {DCLI_DOOR_HANDSHAKE, true}, {60000, true}};
+    } cases[] = {{100, false}, {DCLI_ACCEPTOR_HANDSHAKE - 100, false}, {DCLI_ACCEPTOR_HANDSHAKE, true}, {60000, true}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         office o = open_office(false, 0);
         int fd = raw_connection(&o);

@@ -945,7 +945,7 @@ Test(wire, strangers_are_cut_off)
 
 Test(wire, who_is_not_let_in_may_bring_little)
 {
-    static const size_t bytes[] = {DCLI_DOOR_HANDSHAKE - 100, DCLI_DOOR_HANDSHAKE, 60000};
+    static const size_t bytes[] = {DCLI_ACCEPTOR_HANDSHAKE - 100, DCLI_ACCEPTOR_HANDSHAKE, 60000};
     party p = open_party(2, false);
     settle_all(&p);
     for (int i = 0; i < 3; i++) {

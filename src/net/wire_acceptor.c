@@ -1,4 +1,4 @@
-/* net/wire_door.c - listeners that know which connection has ended.
+/* net/wire_acceptor.c - listeners that know which connection has ended.
  *
  * libzmq reports connections by descriptor (events) and messages by routing id and descriptor (ZMQ_SRCFD). A descriptor
  * is reused after its connection has ended. The following makes that harmless:
@@ -52,7 +52,7 @@ static dcl_status bind_failed(const char *text)
 }
 
 /** Bind the first free port of the range. */
-static dcl_status bind_in_range(dcli_door *door, const dcli_resolved *resolved, int first, int last)
+static dcl_status bind_in_range(dcli_acceptor *acceptor, const dcli_resolved *resolved, int first, int last)
 {
     char text[DCLI_MOST_ADDRESS + 1];
     if (first < 1 || last > 65535 || first > last)
@@ -62,7 +62,7 @@ static dcl_status bind_in_range(dcli_door *door, const dcli_resolved *resolved, 
                          first, last);
     for (int port = first; port <= last; port++) {
         dcli_resolved_text(resolved, port, text);
-        if (zmq_bind(door->router, text) == 0)
+        if (zmq_bind(acceptor->router, text) == 0)
             return DCL_OK;
         if (zmq_errno() != EADDRINUSE)
             return bind_failed(text);
@@ -74,7 +74,7 @@ static dcl_status bind_in_range(dcli_door *door, const dcli_resolved *resolved, 
         first, last, resolved->host);
 }
 
-static dcl_status bind_door(dcli_door *door, const dcli_door_terms *terms)
+static dcl_status bind_acceptor(dcli_acceptor *acceptor, const dcli_acceptor_terms *terms)
 {
     dcli_address address;
     dcli_resolved resolved;
@@ -84,102 +84,102 @@ static dcl_status bind_door(dcli_door *door, const dcli_door_terms *terms)
     if (status == DCL_OK)
         status = dcli_address_check_listener(&address, &resolved, terms->own != NULL);
     if (status == DCL_OK)
-        status = dcli_wire_option(door->router, ZMQ_IPV6, resolved.ipv6);
+        status = dcli_wire_option(acceptor->router, ZMQ_IPV6, resolved.ipv6);
     if (status != DCL_OK)
         return status;
     if (resolved.port == 0 && (terms->first_port != 0 || terms->last_port != 0))
-        return bind_in_range(door, &resolved, terms->first_port, terms->last_port);
+        return bind_in_range(acceptor, &resolved, terms->first_port, terms->last_port);
     char text[DCLI_MOST_ADDRESS + 1];
     dcli_resolved_text(&resolved, resolved.port, text);
-    return zmq_bind(door->router, text) == 0 ? DCL_OK : bind_failed(address.text);
+    return zmq_bind(acceptor->router, text) == 0 ? DCL_OK : bind_failed(address.text);
 }
 
-static dcl_status note_address(dcli_door *door)
+static dcl_status note_address(dcli_acceptor *acceptor)
 {
-    size_t length = sizeof door->address, fd_length = sizeof door->fd;
-    if (zmq_getsockopt(door->router, ZMQ_LAST_ENDPOINT, door->address, &length) != 0 ||
-        zmq_getsockopt(door->router, ZMQ_FD, &door->fd, &fd_length) != 0)
+    size_t length = sizeof acceptor->address, fd_length = sizeof acceptor->fd;
+    if (zmq_getsockopt(acceptor->router, ZMQ_LAST_ENDPOINT, acceptor->address, &length) != 0 ||
+        zmq_getsockopt(acceptor->router, ZMQ_FD, &acceptor->fd, &fd_length) != 0)
         return dcli_net_fail(DCL_ERR_NETWORK, "zmq_getsockopt", "free descriptors");
-    const char *colon = strrchr(door->address, ':');
-    door->port = colon != NULL ? atoi(colon + 1) : 0;
+    const char *colon = strrchr(acceptor->address, ':');
+    acceptor->port = colon != NULL ? atoi(colon + 1) : 0;
     return DCL_OK;
 }
 
-static dcl_status dress_door(dcli_door *door, const dcli_door_terms *terms)
+static dcl_status dress_acceptor(dcli_acceptor *acceptor, const dcli_acceptor_terms *terms)
 {
-    dcl_status status = dcli_wire_dress(door->router, terms->silence_ms, terms->most_bytes);
+    dcl_status status = dcli_wire_dress(acceptor->router, terms->silence_ms, terms->most_bytes);
     if (status == DCL_OK && terms->own == NULL)
-        status = dcli_wire_stay_in_cache(door->router);
+        status = dcli_wire_stay_in_cache(acceptor->router);
     if (status == DCL_OK)
-        status = dcli_wire_option(door->router, ZMQ_ROUTER_MANDATORY, 1);
+        status = dcli_wire_option(acceptor->router, ZMQ_ROUTER_MANDATORY, 1);
     if (status == DCL_OK)
-        status = dcli_wire_option(door->router, ZMQ_SNDHWM, terms->most_waiting);
+        status = dcli_wire_option(acceptor->router, ZMQ_SNDHWM, terms->most_waiting);
     if (status == DCL_OK)
-        status = dcli_wire_option(door->router, ZMQ_RCVHWM, terms->most_waiting);
+        status = dcli_wire_option(acceptor->router, ZMQ_RCVHWM, terms->most_waiting);
     /* Disable heartbeats of this side. If a client sends so much that libzmq stops reading, and then resets the
      * connection, a heartbeat would meet a state that libzmq considers impossible, and it would abort the process. The
      * other side's heartbeats, which set the allowed silence, remain. */
     if (status == DCL_OK && terms->most_waiting > 0)
-        status = dcli_wire_option(door->router, ZMQ_HEARTBEAT_IVL, 0);
+        status = dcli_wire_option(acceptor->router, ZMQ_HEARTBEAT_IVL, 0);
     if (status == DCL_OK && terms->most_ahead > 0)
-        status = dcli_wire_option(door->router, ZMQ_RCVBUF, (int)(terms->most_ahead / 2)); /* Linux doubles it */
+        status = dcli_wire_option(acceptor->router, ZMQ_RCVBUF, (int)(terms->most_ahead / 2)); /* Linux doubles it */
     if (status == DCL_OK && terms->own_id != NULL &&
-        zmq_setsockopt(door->router, ZMQ_ROUTING_ID, terms->own_id, DCLI_ROUTING_BYTES) != 0)
+        zmq_setsockopt(acceptor->router, ZMQ_ROUTING_ID, terms->own_id, DCLI_ROUTING_BYTES) != 0)
         status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_setsockopt", "use libzmq 4.3 or newer");
     return status == DCL_OK
-               ? dcli_authenticator_guard_socket(terms->authenticator, door->router, terms->domain, terms->own)
+               ? dcli_authenticator_guard_socket(terms->authenticator, acceptor->router, terms->domain, terms->own)
                : status;
 }
 
 /** Limit of connections. The other descriptors are for everything else, since libzmq aborts the process if it finds
  *  none. */
-static int most_connections(const dcli_door_terms *terms)
+static int most_connections(const dcli_acceptor_terms *terms)
 {
     struct rlimit limit;
     bool few = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < (rlim_t)terms->most_connections;
     return few ? (int)(limit.rlim_cur / 2) : terms->most_connections;
 }
 
-dcl_status dcli_door_open(const dcli_door_terms *terms, dcli_door *door_out)
+dcl_status dcli_acceptor_open(const dcli_acceptor_terms *terms, dcli_acceptor *acceptor_out)
 {
-    dcli_door door = {.most = most_connections(terms),
-                      .most_before = terms->most_before,
-                      .most_ahead = terms->most_ahead,
-                      .most_in_all = terms->most_in_all,
-                      .has_keys = terms->own != NULL,
-                      .arrivals = -1,
-                      .router = dcli_net_socket(terms->net, ZMQ_ROUTER)};
-    *door_out = (dcli_door){0};
-    if (door.router == NULL)
+    dcli_acceptor acceptor = {.most = most_connections(terms),
+                              .most_before = terms->most_before,
+                              .most_ahead = terms->most_ahead,
+                              .most_in_all = terms->most_in_all,
+                              .has_keys = terms->own != NULL,
+                              .arrivals = -1,
+                              .router = dcli_net_socket(terms->net, ZMQ_ROUTER)};
+    *acceptor_out = (dcli_acceptor){0};
+    if (acceptor.router == NULL)
         return dcli_error_status();
-    dcl_status status = dress_door(&door, terms);
-    bool limited = door.most_before > 0 || door.most_ahead > 0 || door.most_in_all > 0;
-    if (status == DCL_OK && limited && (door.arrivals = epoll_create1(EPOLL_CLOEXEC)) < 0)
+    dcl_status status = dress_acceptor(&acceptor, terms);
+    bool limited = acceptor.most_before > 0 || acceptor.most_ahead > 0 || acceptor.most_in_all > 0;
+    if (status == DCL_OK && limited && (acceptor.arrivals = epoll_create1(EPOLL_CLOEXEC)) < 0)
         status = DCLI_FAIL(DCL_ERR_NETWORK, "epoll_create1: %s; expected a free descriptor; raise their limit",
                            strerror(errno));
     if (status == DCL_OK)
-        status = dcli_monitor_open(terms->net, door.router, &door.monitor);
+        status = dcli_monitor_open(terms->net, acceptor.router, &acceptor.monitor);
     if (status == DCL_OK)
-        status = bind_door(&door, terms);
+        status = bind_acceptor(&acceptor, terms);
     if (status == DCL_OK)
-        status = note_address(&door);
+        status = note_address(&acceptor);
     if (status == DCL_OK)
-        *door_out = door;
+        *acceptor_out = acceptor;
     else
-        dcli_door_close(&door);
+        dcli_acceptor_close(&acceptor);
     return status;
 }
 
-void dcli_door_close(dcli_door *door)
+void dcli_acceptor_close(dcli_acceptor *acceptor)
 {
-    if (door->router == NULL)
+    if (acceptor->router == NULL)
         return;
-    dcli_monitor_close(&door->monitor, door->router);
-    zmq_close(door->router);
-    if (door->arrivals >= 0)
-        close(door->arrivals);
-    dcli_free(door->connection);
-    *door = (dcli_door){0};
+    dcli_monitor_close(&acceptor->monitor, acceptor->router);
+    zmq_close(acceptor->router);
+    if (acceptor->arrivals >= 0)
+        close(acceptor->arrivals);
+    dcli_free(acceptor->connection);
+    *acceptor = (dcli_acceptor){0};
 }
 
 /* ---- cutting ------------------------------------------------------------------------------------------------------ */
@@ -192,61 +192,61 @@ static uint64_t cookie_of(int fd)
 }
 
 /** Whether a descriptor is a connection of this listener. */
-static bool is_of_door(const dcli_door *door, int fd)
+static bool is_of_acceptor(const dcli_acceptor *acceptor, int fd)
 {
     struct sockaddr_storage name;
     socklen_t length = sizeof name;
     if (getsockname(fd, (struct sockaddr *)&name, &length) != 0)
         return false;
     if (name.ss_family == AF_INET)
-        return ntohs(((const struct sockaddr_in *)(const void *)&name)->sin_port) == door->port;
+        return ntohs(((const struct sockaddr_in *)(const void *)&name)->sin_port) == acceptor->port;
     return name.ss_family == AF_INET6 &&
-           ntohs(((const struct sockaddr_in6 *)(const void *)&name)->sin6_port) == door->port;
+           ntohs(((const struct sockaddr_in6 *)(const void *)&name)->sin6_port) == acceptor->port;
 }
 
 /** Shut down a socket. @param cookie  0: whichever connection of this listener has the descriptor now. */
-static void cut_socket(const dcli_door *door, int fd, uint64_t cookie)
+static void cut_socket(const dcli_acceptor *acceptor, int fd, uint64_t cookie)
 {
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (copy < 0)
         return;
-    if (cookie != 0 ? cookie_of(copy) == cookie : is_of_door(door, copy))
+    if (cookie != 0 ? cookie_of(copy) == cookie : is_of_acceptor(acceptor, copy))
         shutdown(copy, SHUT_RDWR);
     close(copy);
 }
 
-static dcli_connection *connection_of_fd(dcli_door *door, int fd)
+static dcli_connection *connection_of_fd(dcli_acceptor *acceptor, int fd)
 {
-    for (int64_t i = door->count - 1; i >= 0; i--)
-        if (door->connection[i].fd == fd && !door->connection[i].ended)
-            return &door->connection[i];
+    for (int64_t i = acceptor->count - 1; i >= 0; i--)
+        if (acceptor->connection[i].fd == fd && !acceptor->connection[i].ended)
+            return &acceptor->connection[i];
     return NULL;
 }
 
-static void forget(dcli_door *door, dcli_connection *connection)
+static void forget(dcli_acceptor *acceptor, dcli_connection *connection)
 {
-    int64_t place = connection - door->connection;
-    memmove(connection, connection + 1, (size_t)(door->count - place - 1) * sizeof *connection);
-    door->count--;
+    int64_t place = connection - acceptor->connection;
+    memmove(connection, connection + 1, (size_t)(acceptor->count - place - 1) * sizeof *connection);
+    acceptor->count--;
 }
 
-static void cut(dcli_door *door, dcli_connection *connection)
+static void cut(dcli_acceptor *acceptor, dcli_connection *connection)
 {
-    cut_socket(door, connection->fd, connection->cookie);
+    cut_socket(acceptor, connection->fd, connection->cookie);
     connection->holder = -1;
     connection->cut = true;
 }
 
-void dcli_door_cut(dcli_door *door, int64_t holder)
+void dcli_acceptor_cut(dcli_acceptor *acceptor, int64_t holder)
 {
-    for (int64_t i = 0; i < door->count; i++) {
-        dcli_connection *connection = &door->connection[i];
+    for (int64_t i = 0; i < acceptor->count; i++) {
+        dcli_connection *connection = &acceptor->connection[i];
         if (connection->holder != holder)
             continue;
         if (connection->ended)
-            forget(door, connection);
+            forget(acceptor, connection);
         else
-            cut(door, connection);
+            cut(acceptor, connection);
         return;
     }
 }
@@ -257,112 +257,112 @@ void dcli_door_cut(dcli_door *door, int64_t holder)
  *  with its header), and one for the system, which counts the start of the connection as a byte. With a password,
  *  WELCOME follows the password. A connection that has acknowledged more was admitted, and may send messages only after
  *  that. */
-static uint64_t most_told(const dcli_door *door)
+static uint64_t most_told(const dcli_acceptor *acceptor)
 {
     const uint64_t greeting = 64, welcome = 170;
-    return greeting + (door->has_keys ? welcome : 0) + 1;
+    return greeting + (acceptor->has_keys ? welcome : 0) + 1;
 }
 
 /** Update the number of received bytes. If the kernel does not count bytes, it is 0, and there is no limit. */
-static void look_at_bytes(const dcli_door *door, dcli_connection *connection)
+static void look_at_bytes(const dcli_acceptor *acceptor, dcli_connection *connection)
 {
     uint64_t received, acknowledged;
     if (!dcli_wire_brought(connection->fd, &received, &acknowledged))
         return;
     connection->brought = received;
-    connection->let_in = connection->let_in || acknowledged > most_told(door);
+    connection->let_in = connection->let_in || acknowledged > most_told(acceptor);
 }
 
 /** Watch a descriptor with epoll. A descriptor that has ended meanwhile is not of this listener, or belongs to a later
  *  connection, which is watched, too. Earlier arrivals are not reported. Arrivals are reported only while there is
  *  something to process; if libzmq has already read everything, only writability is. */
-static void watch(dcli_door *door, dcli_connection *connection)
+static void watch(dcli_acceptor *acceptor, dcli_connection *connection)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = connection->fd};
-    if (door->arrivals < 0 || !is_of_door(door, connection->fd))
+    if (acceptor->arrivals < 0 || !is_of_acceptor(acceptor, connection->fd))
         return;
-    (void)epoll_ctl(door->arrivals, EPOLL_CTL_ADD, connection->fd, &event);
-    look_at_bytes(door, connection);
-    door->unseen = true;
+    (void)epoll_ctl(acceptor->arrivals, EPOLL_CTL_ADD, connection->fd, &event);
+    look_at_bytes(acceptor, connection);
+    acceptor->unseen = true;
 }
 
 /** Stop watching a connection that no limit applies to. */
-static void unwatch_if_free(const dcli_door *door, const dcli_connection *connection)
+static void unwatch_if_free(const dcli_acceptor *acceptor, const dcli_connection *connection)
 {
-    if (door->arrivals >= 0 && door->most_ahead == 0 && connection->let_in)
-        (void)epoll_ctl(door->arrivals, EPOLL_CTL_DEL, connection->fd, NULL);
+    if (acceptor->arrivals >= 0 && acceptor->most_ahead == 0 && connection->let_in)
+        (void)epoll_ctl(acceptor->arrivals, EPOLL_CTL_DEL, connection->fd, NULL);
 }
 
 /** Bytes of a connection that count against a limit. */
-static uint64_t ahead_of(const dcli_door *door, const dcli_connection *connection)
+static uint64_t ahead_of(const dcli_acceptor *acceptor, const dcli_connection *connection)
 {
-    if (connection->cut || connection->ended || (connection->let_in && door->most_ahead == 0))
+    if (connection->cut || connection->ended || (connection->let_in && acceptor->most_ahead == 0))
         return 0;
     return connection->brought > connection->taken ? connection->brought - connection->taken : 0;
 }
 
-static bool is_beyond(const dcli_door *door, const dcli_connection *connection)
+static bool is_beyond(const dcli_acceptor *acceptor, const dcli_connection *connection)
 {
-    int64_t most = connection->let_in ? door->most_ahead : door->most_before;
-    return most > 0 && ahead_of(door, connection) > (uint64_t)most;
+    int64_t most = connection->let_in ? acceptor->most_ahead : acceptor->most_before;
+    return most > 0 && ahead_of(acceptor, connection) > (uint64_t)most;
 }
 
 /** Find a connection that exceeds a limit. @return NULL: there is none. */
-static dcli_connection *find_flood(dcli_door *door)
+static dcli_connection *find_flood(dcli_acceptor *acceptor)
 {
     uint64_t all = 0;
     dcli_connection *largest = NULL;
-    for (int64_t i = 0; i < door->count; i++) {
-        dcli_connection *connection = &door->connection[i];
-        if (is_beyond(door, connection))
+    for (int64_t i = 0; i < acceptor->count; i++) {
+        dcli_connection *connection = &acceptor->connection[i];
+        if (is_beyond(acceptor, connection))
             return connection;
-        all += ahead_of(door, connection);
-        if (largest == NULL || ahead_of(door, connection) > ahead_of(door, largest))
+        all += ahead_of(acceptor, connection);
+        if (largest == NULL || ahead_of(acceptor, connection) > ahead_of(acceptor, largest))
             largest = connection;
     }
-    return door->most_in_all > 0 && all > (uint64_t)door->most_in_all ? largest : NULL;
+    return acceptor->most_in_all > 0 && all > (uint64_t)acceptor->most_in_all ? largest : NULL;
 }
 
 /* ---- events ------------------------------------------------------------------------------------------------------- */
 
 /** End the oldest connection over which nothing was received, so that silent ones do not keep others out. One that was
  *  admitted is spared, because it will send. */
-static void cut_oldest_silent(dcli_door *door)
+static void cut_oldest_silent(dcli_acceptor *acceptor)
 {
     int64_t open = 0;
     dcli_connection *oldest[2] = {NULL, NULL}; /* not let in, let in */
-    for (int64_t i = 0; i < door->count; i++) {
-        dcli_connection *connection = &door->connection[i];
+    for (int64_t i = 0; i < acceptor->count; i++) {
+        dcli_connection *connection = &acceptor->connection[i];
         open += !connection->ended && !connection->cut;
         if (oldest[connection->let_in] == NULL && connection->holder < 0 && !connection->cut && !connection->ended)
             oldest[connection->let_in] = connection;
     }
-    if (open <= door->most)
+    if (open <= acceptor->most)
         return;
     if (oldest[false] != NULL)
-        cut(door, oldest[false]);
+        cut(acceptor, oldest[false]);
     else if (oldest[true] != NULL)
-        cut(door, oldest[true]);
+        cut(acceptor, oldest[true]);
 }
 
-static void note_event(dcli_door *door, const dcli_event *event)
+static void note_event(dcli_acceptor *acceptor, const dcli_event *event)
 {
     dcli_connection *connection;
     switch (event->kind) {
     case ZMQ_EVENT_ACCEPTED:
-        if (dcli_grow(&door->connection, door->count, &door->capacity, sizeof *door->connection) != 0) {
-            cut_socket(door, event->value, 0); /* it could not be known */
+        if (dcli_grow(&acceptor->connection, acceptor->count, &acceptor->capacity, sizeof *acceptor->connection) != 0) {
+            cut_socket(acceptor, event->value, 0); /* it could not be known */
             return;
         }
-        connection = &door->connection[door->count++];
+        connection = &acceptor->connection[acceptor->count++];
         *connection = (dcli_connection){.fd = event->value, .holder = -1, .since_ns = dcli_monotonic_ns()};
-        watch(door, connection);
-        cut_oldest_silent(door);
+        watch(acceptor, connection);
+        cut_oldest_silent(acceptor);
         return;
     case ZMQ_EVENT_DISCONNECTED:
-        connection = connection_of_fd(door, event->value);
+        connection = connection_of_fd(acceptor, event->value);
         if (connection != NULL && connection->holder < 0)
-            forget(door, connection);
+            forget(acceptor, connection);
         else if (connection != NULL)
             connection->ended = true;
         return;
@@ -371,93 +371,93 @@ static void note_event(dcli_door *door, const dcli_event *event)
     }
 }
 
-static void drain(dcli_door *door)
+static void drain(dcli_acceptor *acceptor)
 {
     dcli_event event;
-    while (dcli_monitor_next(&door->monitor, &event))
-        note_event(door, &event);
+    while (dcli_monitor_next(&acceptor->monitor, &event))
+        note_event(acceptor, &event);
 }
 
-bool dcli_door_next_end(dcli_door *door, int64_t *holder_out)
+bool dcli_acceptor_next_end(dcli_acceptor *acceptor, int64_t *holder_out)
 {
-    drain(door);
-    for (int64_t i = 0; i < door->count; i++)
-        if (door->connection[i].ended) {
-            *holder_out = door->connection[i].holder;
-            forget(door, &door->connection[i]);
+    drain(acceptor);
+    for (int64_t i = 0; i < acceptor->count; i++)
+        if (acceptor->connection[i].ended) {
+            *holder_out = acceptor->connection[i].holder;
+            forget(acceptor, &acceptor->connection[i]);
             return true;
         }
     return false;
 }
 
-void dcli_door_cut_stranger(dcli_door *door, int fd)
+void dcli_acceptor_cut_stranger(dcli_acceptor *acceptor, int fd)
 {
-    drain(door);
-    dcli_connection *connection = connection_of_fd(door, fd);
+    drain(acceptor);
+    dcli_connection *connection = connection_of_fd(acceptor, fd);
     if (connection != NULL && connection->holder < 0 && !connection->cut)
-        cut(door, connection);
+        cut(acceptor, connection);
 }
 
-void dcli_door_note_message(dcli_door *door, int fd)
+void dcli_acceptor_note_message(dcli_acceptor *acceptor, int fd)
 {
-    dcli_connection *connection = door->arrivals >= 0 ? connection_of_fd(door, fd) : NULL;
+    dcli_connection *connection = acceptor->arrivals >= 0 ? connection_of_fd(acceptor, fd) : NULL;
     if (connection == NULL)
         return;
-    look_at_bytes(door, connection);
+    look_at_bytes(acceptor, connection);
     connection->taken = connection->brought;
 }
 
 /** Process reported arrivals. @return whether there were any. */
-static bool look_at_arrivals(dcli_door *door)
+static bool look_at_arrivals(dcli_acceptor *acceptor)
 {
     enum { AT_ONCE = 64 };
     struct epoll_event event[AT_ONCE];
-    int count = epoll_wait(door->arrivals, event, AT_ONCE, 0);
+    int count = epoll_wait(acceptor->arrivals, event, AT_ONCE, 0);
     for (int i = 0; i < count; i++) {
-        dcli_connection *connection = connection_of_fd(door, event[i].data.fd);
+        dcli_connection *connection = connection_of_fd(acceptor, event[i].data.fd);
         if (connection == NULL)
             continue;
-        look_at_bytes(door, connection);
-        unwatch_if_free(door, connection);
+        look_at_bytes(acceptor, connection);
+        unwatch_if_free(acceptor, connection);
     }
-    bool any = count > 0 || door->unseen;
-    door->unseen = false;
+    bool any = count > 0 || acceptor->unseen;
+    acceptor->unseen = false;
     return any;
 }
 
-bool dcli_door_next_flood(dcli_door *door, int64_t *holder_out)
+bool dcli_acceptor_next_flood(dcli_acceptor *acceptor, int64_t *holder_out)
 {
-    drain(door);
-    while (door->arrivals >= 0 && look_at_arrivals(door)) {
-        dcli_connection *connection = find_flood(door);
+    drain(acceptor);
+    while (acceptor->arrivals >= 0 && look_at_arrivals(acceptor)) {
+        dcli_connection *connection = find_flood(acceptor);
         if (connection == NULL)
             continue;
         *holder_out = connection->holder;
-        cut(door, connection);
-        door->unseen = true; /* there may be more */
+        cut(acceptor, connection);
+        acceptor->unseen = true; /* there may be more */
         return true;
     }
     return false;
 }
 
-int dcli_door_cut_silent(dcli_door *door, int64_t before_ns)
+int dcli_acceptor_cut_silent(dcli_acceptor *acceptor, int64_t before_ns)
 {
     int count = 0;
-    for (int64_t i = 0; i < door->count && door->connection[i].since_ns < before_ns; i++) {
-        dcli_connection *connection = &door->connection[i];
+    for (int64_t i = 0; i < acceptor->count && acceptor->connection[i].since_ns < before_ns; i++) {
+        dcli_connection *connection = &acceptor->connection[i];
         if (connection->holder >= 0 || connection->cut)
             continue;
-        cut(door, connection);
+        cut(acceptor, connection);
         count++;
     }
     return count;
 }
 
-int64_t dcli_door_oldest_silent_ns(const dcli_door *door)
+int64_t dcli_acceptor_oldest_silent_ns(const dcli_acceptor *acceptor)
 {
-    for (int64_t i = 0; i < door->count; i++)
-        if (door->connection[i].holder < 0 && !door->connection[i].cut)
-            return door->connection[i].since_ns;
+    for (int64_t i = 0; i < acceptor->count; i++)
+        if (acceptor->connection[i].holder < 0 && !acceptor->connection[i].cut)
+            return acceptor->connection[i].since_ns;
     return INT64_MAX;
 }
 
@@ -468,32 +468,32 @@ static bool knock(void *router, const void *id, size_t id_bytes)
            zmq_send(router, "", 0, ZMQ_DONTWAIT) >= 0;
 }
 
-static dcli_connection *find_accepted(dcli_door *door, int fd)
+static dcli_connection *find_accepted(dcli_acceptor *acceptor, int fd)
 {
     enum { PATIENCE_MS = 10, TIMES = 50 };
-    zmq_pollitem_t news = {door->monitor.events, 0, ZMQ_POLLIN, 0};
-    drain(door);
-    dcli_connection *connection = connection_of_fd(door, fd);
-    for (int n = 0; n < TIMES && connection == NULL && is_of_door(door, fd); n++) {
+    zmq_pollitem_t news = {acceptor->monitor.events, 0, ZMQ_POLLIN, 0};
+    drain(acceptor);
+    dcli_connection *connection = connection_of_fd(acceptor, fd);
+    for (int n = 0; n < TIMES && connection == NULL && is_of_acceptor(acceptor, fd); n++) {
         (void)zmq_poll(&news, 1, PATIENCE_MS);
-        drain(door);
-        connection = connection_of_fd(door, fd);
+        drain(acceptor);
+        connection = connection_of_fd(acceptor, fd);
     }
     return connection;
 }
 
-bool dcli_door_claim(dcli_door *door, int fd, const void *id, size_t id_bytes, int64_t holder)
+bool dcli_acceptor_claim(dcli_acceptor *acceptor, int fd, const void *id, size_t id_bytes, int64_t holder)
 {
-    dcli_connection *connection = find_accepted(door, fd);
+    dcli_connection *connection = find_accepted(acceptor, fd);
     if (connection == NULL || connection->holder >= 0 || connection->cut)
         return false;
     uint64_t cookie = cookie_of(fd);
-    (void)dcli_socket_has_input(door->router); /* processes all commands, which zmq_send() may postpone */
-    if (cookie == 0 || !knock(door->router, id, id_bytes))
+    (void)dcli_socket_has_input(acceptor->router); /* processes all commands, which zmq_send() may postpone */
+    if (cookie == 0 || !knock(acceptor->router, id, id_bytes))
         return false;
     connection->holder = holder;
     connection->cookie = cookie;
     connection->let_in = true;
-    unwatch_if_free(door, connection);
+    unwatch_if_free(acceptor, connection);
     return true;
 }
